@@ -1,0 +1,132 @@
+//! Timer ids: which wheel, which entry, which of the entry's many tenants.
+
+use core::fmt;
+use core::num::NonZeroU64;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bits of [`TimerId::high`] that the sequence number occupies; the rest hold
+/// the upper part of the wheel's number.
+const SEQUENCE_SHIFT: u32 = 12;
+const WHEEL_HIGH_MASK: u64 = (1 << SEQUENCE_SHIFT) - 1;
+
+/// The largest sequence number an id can carry: 52 bits, which a wheel that
+/// schedules ten million timers a second uses up in fourteen years.
+pub(crate) const MAX_SEQUENCE: u64 = (1 << 52) - 2;
+
+/// Names one timer of one [`Wheel`](crate::Wheel) or
+/// [`Engine`](crate::Engine), for ever.
+///
+/// An id is a plain value: copy it, store it, send it to other threads. Once
+/// its timer has ended the id is stale, and a stale id is harmless: it never
+/// reaches a later timer, however often the storage behind it was reused, nor
+/// a timer of another wheel or engine of the same process.
+///
+/// ```
+/// use tickwheel::{Tick, Wheel};
+///
+/// let mut wheel = Wheel::new(64);
+/// let first = wheel.schedule_at(Tick(5), 'a');
+/// assert_eq!(wheel.cancel(first), Some('a'));
+///
+/// let second = wheel.schedule_at(Tick(5), 'b'); // takes over the storage
+/// assert_ne!(first, second);
+/// assert_eq!(wheel.cancel(first), None);
+/// assert_eq!(wheel.len(), 1);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TimerId {
+    /// Sequence number, then the upper 12 bits of the wheel's number.
+    high: NonZeroU64,
+    /// The lower 32 bits of the wheel's number, then the entry's index.
+    low: u64,
+}
+
+impl TimerId {
+    #[inline]
+    pub(crate) fn new(wheel: WheelNumber, sequence: u64, index: u32) -> TimerId {
+        debug_assert!(0 < sequence && sequence <= MAX_SEQUENCE);
+        let high = (sequence << SEQUENCE_SHIFT) | (wheel.0 >> 32);
+        TimerId {
+            // A sequence number is never zero: `MIN` is never what comes out.
+            high: NonZeroU64::new(high).unwrap_or(NonZeroU64::MIN),
+            low: (wheel.0 << 32) | u64::from(index),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn wheel(self) -> WheelNumber {
+        WheelNumber((self.high.get() & WHEEL_HIGH_MASK) << 32 | self.low >> 32)
+    }
+
+    #[inline]
+    pub(crate) fn sequence(self) -> u64 {
+        self.high.get() >> SEQUENCE_SHIFT
+    }
+
+    #[inline]
+    pub(crate) fn index(self) -> u32 {
+        self.low as u32
+    }
+}
+
+impl fmt::Debug for TimerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "TimerId({}.{}.{})",
+            self.wheel().0,
+            self.index(),
+            self.sequence()
+        )
+    }
+}
+
+/// The number of a wheel within the process: 44 bits, never given out twice.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct WheelNumber(u64);
+
+impl WheelNumber {
+    /// Reserves `count` consecutive numbers and returns the first.
+    pub(crate) fn reserve(count: usize) -> WheelNumber {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let first = NEXT.fetch_add(count as u64, Ordering::Relaxed);
+        assert!(first < 1 << 43, "this process has made too many wheels");
+        WheelNumber(first)
+    }
+
+    /// The number `offset` places after this one.
+    pub(crate) fn nth(self, offset: usize) -> WheelNumber {
+        WheelNumber(self.0 + offset as u64)
+    }
+
+    /// How far this number lies behind `first`; huge where it lies before it.
+    #[inline]
+    pub(crate) fn offset_from(self, first: WheelNumber) -> usize {
+        self.0.wrapping_sub(first.0) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_gives_back_what_it_was_made_of() {
+        for wheel in [1, 0xFFFF_FFFF, 0x1_0000_0000, (1 << 44) - 1] {
+            for sequence in [1, 4_096, MAX_SEQUENCE] {
+                for index in [0, 1, u32::MAX] {
+                    let id = TimerId::new(WheelNumber(wheel), sequence, index);
+                    assert_eq!(id.wheel(), WheelNumber(wheel));
+                    assert_eq!(id.sequence(), sequence);
+                    assert_eq!(id.index(), index);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_id_is_as_small_as_two_words_even_when_optional() {
+        assert_eq!(size_of::<TimerId>(), 16);
+        assert_eq!(size_of::<Option<TimerId>>(), 16);
+    }
+}

@@ -1,0 +1,271 @@
+//! Which slot of which level a deadline belongs to.
+//!
+//! Level k has slots of `size^k` ticks. Placement is aligned: a deadline goes
+//! to the level of the highest digit, in base `size`, in which it differs
+//! from now. So whatever a level holds lies within the current slot of the
+//! level above it, and when a slot's turn comes every lower level is empty:
+//! cascading disturbs no order.
+
+use core::fmt;
+
+/// The shape of a wheel: slots per level, and how many levels.
+///
+/// ```
+/// use tickwheel::wheel::Geometry;
+///
+/// let kafka = Geometry::new(20)?;
+/// let flat = Geometry::new(60_000)?.max_levels(1)?;
+/// assert_eq!(kafka.size(), 20);
+/// assert_eq!(flat.levels(), 1);
+/// assert!(Geometry::new(1).is_err());
+/// # Ok::<(), tickwheel::wheel::InvalidGeometry>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Geometry {
+    size: u32,
+    levels: u32,
+    /// Whether the levels together reach every u64; if not, the top one goes
+    /// round, and what is beyond its reach waits in its farthest slot.
+    complete: bool,
+    /// log2 of the size where that is whole, and the level by highest bit.
+    bits: Option<u32>,
+    level_of_bit: [u8; 64],
+    /// Ticks per slot, by level.
+    units: [u64; MAX_LEVELS],
+}
+
+/// Two slots per level need 64 levels to reach every u64.
+pub(crate) const MAX_LEVELS: usize = 64;
+const SIZES: core::ops::RangeInclusive<usize> = 2..=65_536;
+
+/// A slot for a deadline: where, and the first tick it covers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Place {
+    pub(crate) level: usize,
+    pub(crate) slot: usize,
+    pub(crate) start: u64,
+}
+
+impl Geometry {
+    /// Levels of `size` slots each, as many as deadlines need.
+    ///
+    /// A size of 64, the default elsewhere, is the fastest; powers of two are
+    /// faster than other sizes.
+    ///
+    /// # Errors
+    /// If `size` is not between 2 and 65,536.
+    pub fn new(size: usize) -> Result<Geometry, InvalidGeometry> {
+        if !SIZES.contains(&size) {
+            return Err(InvalidGeometry::Size(size));
+        }
+        let mut units = [1u64; MAX_LEVELS];
+        let mut levels = 1;
+        while let Some(unit) = units[levels - 1].checked_mul(size as u64) {
+            units[levels] = unit;
+            levels += 1;
+        }
+        let bits = size.is_power_of_two().then(|| size.trailing_zeros());
+        let mut level_of_bit = [0; 64];
+        if let Some(bits) = bits {
+            for (bit, level) in level_of_bit.iter_mut().enumerate() {
+                *level = (bit as u32 / bits) as u8;
+            }
+        }
+        Ok(Geometry {
+            size: size as u32,
+            levels: levels as u32,
+            complete: true,
+            bits,
+            level_of_bit,
+            units,
+        })
+    }
+
+    /// At most `levels` levels. A deadline beyond their reach waits in the
+    /// farthest slot of the top level and is filed again, each time that slot
+    /// comes up, until it is within reach; it never fires early. An advance
+    /// over more than a turn of the top level crosses all turns at once, for
+    /// one look at every timer, which the budget does not count.
+    ///
+    /// # Errors
+    /// If `levels` is zero.
+    pub fn max_levels(mut self, levels: usize) -> Result<Geometry, InvalidGeometry> {
+        if levels == 0 {
+            return Err(InvalidGeometry::NoLevels);
+        }
+        if levels < self.levels as usize {
+            self.levels = levels as u32;
+            self.complete = false;
+        }
+        Ok(self)
+    }
+
+    /// Slots per level.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.size as usize
+    }
+
+    /// How many levels there are at most.
+    #[must_use]
+    pub fn levels(&self) -> usize {
+        self.levels as usize
+    }
+
+    /// Ticks that one slot of `level` covers.
+    #[inline]
+    pub(crate) fn unit(&self, level: usize) -> u64 {
+        self.units[level & (MAX_LEVELS - 1)]
+    }
+
+    /// Ticks that a slot of the top level covers, if that level goes round.
+    pub(crate) fn capped_unit(&self) -> Option<u64> {
+        (!self.complete).then(|| self.units[self.levels as usize - 1])
+    }
+
+    /// The slot of `level` that `tick` falls into.
+    #[inline]
+    pub(crate) fn slot(&self, level: usize, tick: u64) -> usize {
+        match self.bits {
+            Some(bits) => (tick >> (level as u32 * bits)) as usize & (self.size as usize - 1),
+            None => (tick / self.unit(level) % u64::from(self.size)) as usize,
+        }
+    }
+
+    /// The slot for a deadline that is later than `now`.
+    #[inline]
+    pub(crate) fn place(&self, now: u64, deadline: u64) -> Place {
+        debug_assert!(deadline > now);
+        let Some(bits) = self.bits else {
+            return self.place_by_division(now, deadline);
+        };
+        let highest = 63 - (deadline ^ now).leading_zeros();
+        let level = u32::from(self.level_of_bit[highest as usize & 63]);
+        if !self.complete && level + 1 >= self.levels {
+            return self.place_at_top(now, deadline);
+        }
+        let shift = level * bits;
+        Place {
+            level: level as usize,
+            slot: (deadline >> shift) as usize & (self.size as usize - 1),
+            start: deadline >> shift << shift,
+        }
+    }
+
+    #[cold]
+    fn place_by_division(&self, now: u64, deadline: u64) -> Place {
+        let size = u64::from(self.size);
+        let (mut now_unit, mut unit, mut level) = (now, deadline, 0);
+        loop {
+            if !self.complete && level + 1 >= self.levels as usize {
+                return self.place_at_top(now, deadline);
+            }
+            if unit / size == now_unit / size {
+                return Place {
+                    level,
+                    slot: (unit % size) as usize,
+                    start: unit * self.unit(level),
+                };
+            }
+            now_unit /= size;
+            unit /= size;
+            level += 1;
+        }
+    }
+
+    /// The top level of a capped wheel goes round.
+    #[cold]
+    fn place_at_top(&self, now: u64, deadline: u64) -> Place {
+        let level = self.levels as usize - 1;
+        let unit = self.unit(level);
+        let size = u64::from(self.size);
+        let now_unit = now / unit;
+        let ahead = (deadline / unit - now_unit).min(size - 1);
+        debug_assert!(ahead > 0, "a lower level holds what is in the current slot");
+        Place {
+            level,
+            slot: ((now_unit + ahead) % size) as usize,
+            start: (now_unit + ahead) * unit,
+        }
+    }
+}
+
+impl PartialEq for Geometry {
+    fn eq(&self, other: &Geometry) -> bool {
+        (self.size, self.levels) == (other.size, other.levels)
+    }
+}
+
+impl Eq for Geometry {}
+
+/// Why a [`Geometry`] was refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum InvalidGeometry {
+    /// A wheel size outside 2 to 65,536.
+    Size(usize),
+    /// A cap of zero levels.
+    NoLevels,
+}
+
+impl fmt::Display for InvalidGeometry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            InvalidGeometry::Size(size) => write!(
+                f,
+                "a wheel size of {size} is out of range: choose 2 to 65536 slots per level (64 is the fastest)"
+            ),
+            InvalidGeometry::NoLevels => {
+                f.write_str("a wheel needs at least one level: leave the cap out or raise it")
+            }
+        }
+    }
+}
+
+impl std::error::Error for InvalidGeometry {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(geometry: &Geometry, now: u64, deadline: u64) -> (usize, usize, u64) {
+        let place = geometry.place(now, deadline);
+        (place.level, place.slot, place.start)
+    }
+
+    #[test]
+    fn a_deadline_goes_to_the_level_of_its_highest_differing_digit() {
+        let kafka = Geometry::new(20).unwrap();
+        assert_eq!(place(&kafka, 0, 2), (0, 2, 2));
+        assert_eq!(place(&kafka, 0, 20), (1, 1, 20));
+        assert_eq!(place(&kafka, 0, 350), (1, 17, 340));
+        assert_eq!(place(&kafka, 0, 399), (1, 19, 380));
+        assert_eq!(place(&kafka, 0, 400), (2, 1, 400));
+        assert_eq!(place(&kafka, 0, 8_000), (3, 1, 8_000));
+        let binary = Geometry::new(64).unwrap();
+        assert_eq!(place(&binary, 63, 64), (1, 1, 64));
+        assert_eq!(place(&binary, 0, u64::MAX), (10, 15, 15 << 60));
+    }
+
+    #[test]
+    fn every_size_reaches_the_end_of_time() {
+        for size in [2, 3, 20, 64, 100, 256, 60_000, 65_536] {
+            let geometry = Geometry::new(size).unwrap();
+            let place = geometry.place(0, u64::MAX);
+            assert_eq!(place.level, geometry.levels() - 1, "size {size}");
+            assert_eq!(geometry.slot(place.level, u64::MAX), place.slot);
+        }
+    }
+
+    #[test]
+    fn a_capped_top_level_goes_round_and_keeps_what_is_too_far_at_its_end() {
+        let flat = Geometry::new(100).unwrap().max_levels(1).unwrap();
+        assert_eq!(place(&flat, 50, 149), (0, 49, 149));
+        assert_eq!(place(&flat, 50, 150), (0, 49, 149));
+        assert_eq!(place(&flat, 50, 1_000_000), (0, 49, 149));
+        let two = Geometry::new(64).unwrap().max_levels(2).unwrap();
+        assert_eq!(place(&two, 10, 20), (0, 20, 20));
+        assert_eq!(place(&two, 64 * 63, 64 * 65), (1, 1, 64 * 65));
+        assert_eq!(place(&two, 0, 1 << 40), (1, 63, 63 * 64));
+    }
+}

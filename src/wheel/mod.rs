@@ -1,0 +1,485 @@
+//! The data structure alone: one owner, ticks from the caller, no clock, no
+//! thread, no system calls.
+//!
+//! [`Wheel`] is what game loops, simulations, event loops and caches use by
+//! themselves, and what an [`Engine`](crate::Engine) has one of per shard.
+
+mod expire;
+mod geometry;
+mod iter;
+mod levels;
+mod storage;
+mod view;
+
+#[cfg(test)]
+mod oracle;
+
+use std::collections::BinaryHeap;
+
+pub use expire::{Advance, Expired};
+pub use geometry::{Geometry, InvalidGeometry};
+pub use iter::{IntoIter, Iter};
+pub use view::{Slot, Slots};
+
+pub(crate) use expire::Step;
+pub(crate) use storage::{At, Stamp};
+
+use crate::id::{MAX_SEQUENCE, TimerId, WheelNumber};
+use crate::tick::Tick;
+use expire::{InOrder, Work};
+use levels::Levels;
+use storage::Storage;
+
+/// A hierarchical timing wheel with one owner.
+///
+/// Scheduling, cancelling and rescheduling cost a few nanoseconds each,
+/// whatever the number of timers; a cancelled timer's storage is free for the
+/// next one at once. An entry takes 24 bytes beside its payload.
+///
+/// # Order
+///
+/// Timers fire by deadline. Within a tick they fire in the order in which they
+/// were first scheduled, whether they were rescheduled since or not. What is
+/// scheduled, or moved, to a tick that has already been reached is due at once
+/// and fires behind everything else that is due, in the order of those calls.
+/// The same calls give the same order in every run.
+///
+/// # Example
+///
+/// ```
+/// use tickwheel::{Tick, Wheel};
+///
+/// let mut wheel = Wheel::starting_at(Tick(0), 64);
+/// let a = wheel.schedule_at(Tick(350), "a");
+/// let b = wheel.schedule_after(20, "b");
+/// wheel.schedule_at(Tick(350), "c");
+/// assert_eq!(wheel.cancel(b), Some("b"));
+///
+/// let mut fired = Vec::new();
+/// while let Some(expired) = wheel.pop_due(Tick(400)) {
+///     fired.push((expired.deadline, expired.payload));
+/// }
+/// assert_eq!(fired, [(Tick(350), "a"), (Tick(350), "c")]);
+/// assert_eq!(wheel.now(), Tick(400));
+/// assert_eq!(wheel.cancel(a), None); // fired already
+/// ```
+pub struct Wheel<T> {
+    storage: Storage<T>,
+    levels: Levels,
+    now: u64,
+    /// Nothing can come due, and no slot's turn can come, before this tick.
+    quiet_until: u64,
+    /// What [`Wheel::step`] was in the middle of.
+    work: Work,
+    /// Due now, behind everything else that is.
+    late: At,
+    /// Entries of an unsorted slot on their way through `in_order`.
+    sorting: At,
+    in_order: BinaryHeap<InOrder>,
+    sequence: u64,
+    number: WheelNumber,
+}
+
+/// The tag bit of an entry that waits in `Wheel::in_order`. The other tag bits
+/// belong to whoever owns the wheel.
+const SORTING: u16 = 1;
+
+impl<T> Wheel<T> {
+    /// A wheel that starts at tick 0, with `size` slots per level and as many
+    /// levels as its deadlines need.
+    ///
+    /// # Panics
+    /// If `size` is not between 2 and 65,536; [`Geometry::new`] with
+    /// [`Wheel::with_geometry`] says so with an error instead.
+    ///
+    /// ```
+    /// let wheel = tickwheel::Wheel::<u32>::new(64);
+    /// assert!(wheel.is_empty());
+    /// ```
+    #[must_use]
+    pub fn new(size: usize) -> Wheel<T> {
+        Wheel::starting_at(Tick(0), size)
+    }
+
+    /// As [`Wheel::new`], starting at a tick of your choice.
+    ///
+    /// # Panics
+    /// If `size` is not between 2 and 65,536.
+    ///
+    /// ```
+    /// use tickwheel::{Tick, Wheel};
+    ///
+    /// let mut wheel = Wheel::starting_at(Tick(1_587_848_614), 256);
+    /// wheel.schedule_after(3, "three later");
+    /// assert_eq!(wheel.next_wakeup(), Some(Tick(1_587_848_617)));
+    /// ```
+    #[must_use]
+    pub fn starting_at(now: Tick, size: usize) -> Wheel<T> {
+        match Geometry::new(size) {
+            Ok(geometry) => Wheel::with_geometry(now, geometry),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// A wheel of the given [`Geometry`].
+    ///
+    /// ```
+    /// use tickwheel::wheel::Geometry;
+    /// use tickwheel::{Tick, Wheel};
+    ///
+    /// // One flat level of 60,000 slots.
+    /// let geometry = Geometry::new(60_000)?.max_levels(1)?;
+    /// let mut wheel = Wheel::with_geometry(Tick(0), geometry);
+    /// wheel.schedule_at(Tick(1_000_000), "far beyond one turn");
+    /// assert!(wheel.pop_due(Tick(999_999)).is_none());
+    /// assert!(wheel.pop_due(Tick(1_000_000)).is_some());
+    /// # Ok::<(), tickwheel::wheel::InvalidGeometry>(())
+    /// ```
+    #[must_use]
+    pub fn with_geometry(now: Tick, geometry: Geometry) -> Wheel<T> {
+        Wheel::numbered(now, geometry, WheelNumber::reserve(1))
+    }
+
+    pub(crate) fn numbered(now: Tick, geometry: Geometry, number: WheelNumber) -> Wheel<T> {
+        let (mut storage, late) = Storage::new();
+        let sorting = storage.add_sentinels(1, |_| u64::MAX);
+        Wheel {
+            storage,
+            levels: Levels::new(geometry),
+            now: now.0,
+            quiet_until: u64::MAX,
+            work: Work::Nothing,
+            late,
+            sorting,
+            in_order: BinaryHeap::new(),
+            sequence: 0,
+            number,
+        }
+    }
+
+    /// The tick that the wheel has reached.
+    #[must_use]
+    pub fn now(&self) -> Tick {
+        Tick(self.now)
+    }
+
+    /// How many timers are in the wheel.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.storage.live()
+    }
+
+    /// Whether the wheel holds no timer.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The wheel's shape.
+    #[must_use]
+    pub fn geometry(&self) -> &Geometry {
+        &self.levels.geometry
+    }
+
+    /// Makes room for `timers` timers in all, so that scheduling that many
+    /// does not allocate.
+    pub fn reserve(&mut self, timers: usize) {
+        self.storage.reserve(timers);
+    }
+
+    /// Schedules a timer for an absolute tick. A deadline that has been
+    /// reached already makes it due at once, behind whatever is due.
+    ///
+    /// Constant time; allocates only when the wheel holds more timers than
+    /// ever before.
+    ///
+    /// ```
+    /// use tickwheel::{Tick, Wheel};
+    ///
+    /// let mut wheel = Wheel::starting_at(Tick(100), 64);
+    /// wheel.schedule_at(Tick(90), "past");
+    /// assert_eq!(wheel.pop_due(Tick(100)).unwrap().payload, "past");
+    /// ```
+    #[inline]
+    pub fn schedule_at(&mut self, deadline: Tick, payload: T) -> TimerId {
+        let at = self.insert(deadline.0, 0, payload);
+        self.file_new(at);
+        self.id(at)
+    }
+
+    /// Schedules a timer `delay` ticks from [`Wheel::now`]; a delay of zero is
+    /// due at once.
+    ///
+    /// ```
+    /// use tickwheel::{Tick, Wheel};
+    ///
+    /// let mut wheel = Wheel::starting_at(Tick(7), 64);
+    /// let id = wheel.schedule_after(3, ());
+    /// assert_eq!(wheel.deadline(id), Some(Tick(10)));
+    /// ```
+    #[inline]
+    pub fn schedule_after(&mut self, delay: u64, payload: T) -> TimerId {
+        self.schedule_at(self.now().after(delay), payload)
+    }
+
+    /// Moves a timer to another deadline and returns whether there was one to
+    /// move. Later costs one store; earlier moves the timer to another slot.
+    ///
+    /// ```
+    /// use tickwheel::{Tick, Wheel};
+    ///
+    /// let mut keep_alive = Wheel::new(64);
+    /// let id = keep_alive.schedule_at(Tick(30), "session");
+    /// assert!(keep_alive.reschedule(id, Tick(55)));
+    /// assert!(keep_alive.pop_due(Tick(54)).is_none());
+    /// assert!(keep_alive.pop_due(Tick(55)).is_some());
+    /// assert!(!keep_alive.reschedule(id, Tick(90)));
+    /// ```
+    #[inline]
+    #[must_use = "a timer that has fired or was cancelled cannot be moved"]
+    pub fn reschedule(&mut self, id: TimerId, deadline: Tick) -> bool {
+        let Some(at) = self.find(id) else {
+            return false;
+        };
+        self.move_to(at, deadline.0);
+        true
+    }
+
+    /// Cancels a timer and returns its payload, or `None` if there is no such
+    /// timer (any more). Constant time; the storage is free at once.
+    ///
+    /// ```
+    /// use tickwheel::{Tick, Wheel};
+    ///
+    /// let mut wheel = Wheel::new(64);
+    /// let id = wheel.schedule_at(Tick(u64::MAX), String::from("far"));
+    /// assert_eq!(wheel.cancel(id).as_deref(), Some("far"));
+    /// assert_eq!(wheel.cancel(id), None);
+    /// ```
+    #[inline]
+    pub fn cancel(&mut self, id: TimerId) -> Option<T> {
+        let at = self.find(id)?;
+        self.unlink(at);
+        Some(self.storage.remove(at))
+    }
+
+    /// Puts another payload in a timer's place and returns the old one.
+    ///
+    /// # Errors
+    /// Returns `payload` if there is no such timer.
+    ///
+    /// ```
+    /// use tickwheel::{Tick, Wheel};
+    ///
+    /// let mut wheel = Wheel::new(64);
+    /// let id = wheel.schedule_at(Tick(5), "old");
+    /// assert_eq!(wheel.replace(id, "new"), Ok("old"));
+    /// wheel.cancel(id);
+    /// assert_eq!(wheel.replace(id, "late"), Err("late"));
+    /// ```
+    pub fn replace(&mut self, id: TimerId, payload: T) -> Result<T, T> {
+        match self.find(id) {
+            Some(at) => Ok(core::mem::replace(self.storage.payload_mut(at), payload)),
+            None => Err(payload),
+        }
+    }
+
+    /// Whether the timer is in the wheel.
+    #[must_use]
+    pub fn contains(&self, id: TimerId) -> bool {
+        self.find(id).is_some()
+    }
+
+    /// A timer's payload.
+    #[must_use]
+    pub fn get(&self, id: TimerId) -> Option<&T> {
+        self.find(id).map(|at| self.storage.payload(at))
+    }
+
+    /// A timer's payload, to be changed in place.
+    #[must_use]
+    pub fn get_mut(&mut self, id: TimerId) -> Option<&mut T> {
+        self.find(id).map(|at| self.storage.payload_mut(at))
+    }
+
+    /// When the timer is due. A timer that was scheduled for the past is due
+    /// at the tick at which that was done.
+    #[must_use]
+    pub fn deadline(&self, id: TimerId) -> Option<Tick> {
+        self.find(id).map(|at| self.deadline_of(at))
+    }
+
+    /// How many ticks from now the timer is due.
+    ///
+    /// ```
+    /// use tickwheel::{Tick, Wheel};
+    ///
+    /// let mut wheel = Wheel::new(64);
+    /// let id = wheel.schedule_at(Tick(350), ());
+    /// assert!(wheel.pop_due(Tick(340)).is_none());
+    /// assert_eq!(wheel.remaining(id), Some(10));
+    /// ```
+    #[must_use]
+    pub fn remaining(&self, id: TimerId) -> Option<u64> {
+        Some(self.deadline(id)?.since(self.now()))
+    }
+
+    /// The tick at which the wheel next has something to do: never later than
+    /// the earliest deadline, sometimes earlier (when a slot of an outer level
+    /// must be re-filed). `None` means that nothing is due, ever.
+    ///
+    /// Costs a look at one bitmap per level. See [`Wheel::earliest_deadline`]
+    /// for the exact answer.
+    ///
+    /// ```
+    /// use tickwheel::{Tick, Wheel};
+    ///
+    /// let mut wheel = Wheel::new(64);
+    /// assert_eq!(wheel.next_wakeup(), None);
+    /// wheel.schedule_at(Tick(70), ());
+    /// assert_eq!(wheel.next_wakeup(), Some(Tick(64)));
+    /// assert_eq!(wheel.earliest_deadline(), Some(Tick(70)));
+    /// ```
+    #[must_use]
+    pub fn next_wakeup(&self) -> Option<Tick> {
+        if self.is_empty() {
+            return None;
+        }
+        if self.has_unfinished_work() {
+            return Some(self.now());
+        }
+        let next = self.levels.next_occupied(self.now)?;
+        Some(Tick(next.start.max(self.now)))
+    }
+
+    /// Removes every timer; the storage stays for new ones.
+    ///
+    /// ```
+    /// use tickwheel::{Tick, Wheel};
+    ///
+    /// let mut wheel = Wheel::new(64);
+    /// wheel.schedule_at(Tick(5), "never fires");
+    /// wheel.clear();
+    /// assert!(wheel.is_empty());
+    /// ```
+    pub fn clear(&mut self) {
+        let all: Vec<At> = self.storage.timers(0).collect();
+        for at in all {
+            self.unlink(at);
+            drop(self.storage.remove(at));
+        }
+    }
+}
+
+/// What an engine needs beside the public calls: entries by their place, tags,
+/// lists of its own.
+impl<T> Wheel<T> {
+    #[inline]
+    pub(crate) fn id(&self, at: At) -> TimerId {
+        let sequence = self.storage.entry(at).stamp.sequence();
+        TimerId::new(self.number, sequence, at.index())
+    }
+
+    #[inline]
+    pub(crate) fn find(&self, id: TimerId) -> Option<At> {
+        if id.wheel() != self.number {
+            return None;
+        }
+        self.storage.find(id.index(), id.sequence())
+    }
+
+    /// Stores a timer that hangs on no list yet.
+    #[inline]
+    pub(crate) fn insert(&mut self, deadline: u64, tag: u16, payload: T) -> At {
+        assert!(self.sequence < MAX_SEQUENCE, "2^52 timers were scheduled");
+        self.sequence += 1;
+        let stamp = Stamp::new(self.sequence, tag);
+        self.storage.insert(deadline, stamp, payload)
+    }
+
+    /// Takes a timer's payload and frees its entry; it must be unlinked.
+    #[inline]
+    pub(crate) fn remove(&mut self, at: At) -> T {
+        self.storage.remove(at)
+    }
+
+    #[inline]
+    pub(crate) fn unlink(&mut self, at: At) {
+        if let Some(list) = self.storage.unlink(at) {
+            let coordinate = self.storage.entry(list).deadline;
+            self.levels.list_is_empty(coordinate);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn deadline_of(&self, at: At) -> Tick {
+        Tick(self.storage.entry(at).deadline)
+    }
+
+    /// Files an entry that is younger than every other.
+    #[inline]
+    pub(crate) fn file_new(&mut self, at: At) {
+        let deadline = self.storage.entry(at).deadline;
+        if deadline <= self.now {
+            return self.file_late(at);
+        }
+        let place = self.levels.geometry.place(self.now, deadline);
+        self.levels.append(&mut self.storage, place, at);
+        self.quiet_until = self.quiet_until.min(place.start);
+    }
+
+    /// Files an entry that may be older than others of its slot.
+    pub(crate) fn file_again(&mut self, at: At) {
+        let entry = self.storage.entry_mut(at);
+        entry.stamp = entry.stamp.without(SORTING);
+        let deadline = entry.deadline;
+        if deadline <= self.now {
+            return self.file_late(at);
+        }
+        let place = self.levels.geometry.place(self.now, deadline);
+        self.levels.append_checked(&mut self.storage, place, at);
+        self.quiet_until = self.quiet_until.min(place.start);
+    }
+
+    #[cold]
+    fn file_late(&mut self, at: At) {
+        self.storage.entry_mut(at).deadline = self.now;
+        self.storage.append(self.late, at);
+        self.quiet_until = 0;
+    }
+
+    /// Gives a linked entry another deadline.
+    #[inline]
+    pub(crate) fn move_to(&mut self, at: At, deadline: u64) {
+        let entry = self.storage.entry_mut(at);
+        if deadline >= entry.deadline && deadline > self.now {
+            // Its slot comes up before the new deadline and files it again.
+            entry.deadline = deadline;
+            return;
+        }
+        entry.deadline = deadline;
+        self.unlink(at);
+        self.file_again(at);
+    }
+
+    #[inline]
+    fn has_late(&self) -> bool {
+        self.storage.next(self.late) != self.late
+    }
+
+    fn has_unfinished_work(&self) -> bool {
+        self.has_late()
+            || self.storage.next(self.sorting) != self.sorting
+            || matches!(self.work, Work::Cascade(_))
+    }
+}
+
+impl<T: core::fmt::Debug> core::fmt::Debug for Wheel<T> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Wheel")
+            .field("now", &self.now())
+            .field("len", &self.len())
+            .field("size", &self.geometry().size())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,433 @@
+//! Where entries live: one block of memory, links by index, a free list.
+//!
+//! Timers and the heads of the lists they hang on (sentinels) are entries of
+//! the same block, so linking and unlinking have no special cases: they only
+//! store to neighbours, and a store that misses the cache does not stall.
+//!
+//! This file holds all of the wheel's `unsafe`. Its argument is one sentence:
+//! an [`At`] is made only here, for an entry that exists, and entries are
+//! never taken away again, so an `At` stays in bounds for the life of its
+//! storage.
+
+use core::marker::PhantomData;
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+
+use crate::id::MAX_SEQUENCE;
+
+/// The index of an entry that exists in the storage it was obtained from.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct At(u32);
+
+impl At {
+    #[inline]
+    pub(crate) fn index(self) -> u32 {
+        self.0
+    }
+}
+
+/// Who lives in an entry: a sequence number that is never given out twice,
+/// and beside it some bits of state for whoever owns the wheel.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Stamp(u64);
+
+impl Stamp {
+    pub(crate) const TAG_BITS: u32 = 12;
+    const TAG_MASK: u64 = (1 << Self::TAG_BITS) - 1;
+    const VACANT: Stamp = Stamp(0);
+    const SENTINEL: Stamp = Stamp(u64::MAX);
+
+    #[inline]
+    pub(crate) fn new(sequence: u64, tag: u16) -> Stamp {
+        debug_assert!(0 < sequence && sequence <= MAX_SEQUENCE);
+        debug_assert!(u64::from(tag) <= Self::TAG_MASK);
+        Stamp(sequence << Self::TAG_BITS | u64::from(tag))
+    }
+
+    #[inline]
+    pub(crate) fn sequence(self) -> u64 {
+        self.0 >> Self::TAG_BITS
+    }
+
+    #[inline]
+    pub(crate) fn tag(self) -> u16 {
+        (self.0 & Self::TAG_MASK) as u16
+    }
+
+    #[inline]
+    pub(crate) fn with(self, bits: u16) -> Stamp {
+        Stamp(self.0 | u64::from(bits))
+    }
+
+    #[inline]
+    pub(crate) fn without(self, bits: u16) -> Stamp {
+        Stamp(self.0 & !u64::from(bits))
+    }
+
+    #[inline]
+    fn is_timer(self) -> bool {
+        self != Self::VACANT && self != Self::SENTINEL
+    }
+}
+
+/// One cell: a timer, the head of a list, or vacant.
+#[repr(C)]
+pub(crate) struct Entry<T> {
+    /// A timer's deadline; for a sentinel, the bit that says whether its list
+    /// holds anything (see `occupancy.rs`).
+    pub(crate) deadline: u64,
+    pub(crate) stamp: Stamp,
+    next: At,
+    prev: At,
+    /// Initialised exactly while `stamp.is_timer()`.
+    payload: MaybeUninit<T>,
+}
+
+/// Entries start on a cache line, so that one of 32 bytes never straddles two.
+const ALIGNMENT: usize = 64;
+const FIRST_CAPACITY: u32 = 64;
+
+pub(crate) struct Storage<T> {
+    base: NonNull<Entry<T>>,
+    capacity: u32,
+    /// Entries `0..used` are initialised.
+    used: u32,
+    /// The most recently vacated entry, or `At(0)`, which is never vacant.
+    free: At,
+    live: u32,
+    owns: PhantomData<Entry<T>>,
+}
+
+// SAFETY: a storage owns its entries and hands out access only through its
+// own borrows, as a `Vec<T>` would.
+unsafe impl<T: Send> Send for Storage<T> {}
+// SAFETY: as above; a shared borrow only reads.
+unsafe impl<T: Sync> Sync for Storage<T> {}
+
+impl<T> Storage<T> {
+    /// A storage whose entry 0 is a sentinel: the head of the first list.
+    pub(crate) fn new() -> (Storage<T>, At) {
+        let mut storage = Storage {
+            base: NonNull::dangling(),
+            capacity: 0,
+            used: 0,
+            free: At(0),
+            live: 0,
+            owns: PhantomData,
+        };
+        let first = storage.add_sentinels(1, |_| u64::MAX);
+        (storage, first)
+    }
+
+    /// How many timers are stored.
+    #[inline]
+    pub(crate) fn live(&self) -> usize {
+        self.live as usize
+    }
+
+    /// Makes room for `timers` timers in all without growing again.
+    pub(crate) fn reserve(&mut self, timers: usize) {
+        let more = timers.saturating_sub(self.live());
+        let vacant = (self.capacity - self.used) as usize;
+        if more > vacant {
+            self.grow(self.used as usize + more);
+        }
+    }
+
+    /// Adds `count` list heads, each an empty list of its own, and returns
+    /// the first. `coordinate(n)` becomes the `deadline` of the n-th.
+    pub(crate) fn add_sentinels(&mut self, count: u32, coordinate: impl Fn(u32) -> u64) -> At {
+        let first = self.used;
+        let wanted = first as usize + count as usize;
+        if wanted > self.capacity as usize {
+            self.grow(wanted);
+        }
+        for n in 0..count {
+            let at = At(first + n);
+            self.write(
+                at,
+                Entry {
+                    deadline: coordinate(n),
+                    stamp: Stamp::SENTINEL,
+                    next: at,
+                    prev: at,
+                    payload: MaybeUninit::uninit(),
+                },
+            );
+            self.used += 1;
+        }
+        At(first)
+    }
+
+    /// The n-th sentinel of a block that [`Self::add_sentinels`] returned.
+    #[inline]
+    pub(crate) fn nth(&self, first: At, n: u32) -> At {
+        let at = At(first.0 + n);
+        assert!(at.0 < self.used);
+        at
+    }
+
+    /// Stores a timer. It hangs on no list yet: link it.
+    #[inline]
+    pub(crate) fn insert(&mut self, deadline: u64, stamp: Stamp, payload: T) -> At {
+        debug_assert!(stamp.is_timer());
+        let at = self.free;
+        if at == At(0) {
+            return self.insert_at_end(deadline, stamp, payload);
+        }
+        let entry = self.entry_mut(at);
+        debug_assert!(entry.stamp == Stamp::VACANT);
+        let next_free = entry.next;
+        entry.deadline = deadline;
+        entry.stamp = stamp;
+        entry.payload = MaybeUninit::new(payload);
+        self.free = next_free;
+        self.live += 1;
+        at
+    }
+
+    fn insert_at_end(&mut self, deadline: u64, stamp: Stamp, payload: T) -> At {
+        if self.used == self.capacity {
+            self.grow(self.capacity as usize * 2);
+        }
+        let at = At(self.used);
+        self.write(
+            at,
+            Entry {
+                deadline,
+                stamp,
+                next: at,
+                prev: at,
+                payload: MaybeUninit::new(payload),
+            },
+        );
+        self.used += 1;
+        self.live += 1;
+        at
+    }
+
+    /// Takes a timer out of its entry, which becomes vacant. Unlink it first.
+    ///
+    /// # Panics
+    /// If the entry holds no timer.
+    #[inline]
+    pub(crate) fn remove(&mut self, at: At) -> T {
+        let free = self.free;
+        let entry = self.entry_mut(at);
+        assert!(entry.stamp.is_timer());
+        entry.stamp = Stamp::VACANT;
+        entry.next = free;
+        // SAFETY: the entry held a timer, so its payload was initialised; the
+        // stamp now says that it no longer is.
+        let payload = unsafe { entry.payload.assume_init_read() };
+        self.free = at;
+        self.live -= 1;
+        payload
+    }
+
+    /// The entry at `index`, if it holds the timer with this sequence number.
+    #[inline]
+    pub(crate) fn find(&self, index: u32, sequence: u64) -> Option<At> {
+        if index >= self.used {
+            return None;
+        }
+        let at = At(index);
+        let stamp = self.entry(at).stamp;
+        (stamp.sequence() == sequence).then_some(at)
+    }
+
+    /// Every entry that holds a timer and has an index of at least `from`.
+    pub(crate) fn timers(&self, from: u32) -> impl Iterator<Item = At> + '_ {
+        (from..self.used)
+            .map(At)
+            .filter(|&at| self.entry(at).stamp.is_timer())
+    }
+
+    #[inline]
+    pub(crate) fn payload(&self, at: At) -> &T {
+        let entry = self.entry(at);
+        assert!(entry.stamp.is_timer());
+        // SAFETY: the entry holds a timer, so its payload is initialised.
+        unsafe { entry.payload.assume_init_ref() }
+    }
+
+    #[inline]
+    pub(crate) fn payload_mut(&mut self, at: At) -> &mut T {
+        let entry = self.entry_mut(at);
+        assert!(entry.stamp.is_timer());
+        // SAFETY: the entry holds a timer, so its payload is initialised.
+        unsafe { entry.payload.assume_init_mut() }
+    }
+
+    #[inline]
+    pub(crate) fn entry(&self, at: At) -> &Entry<T> {
+        debug_assert!(at.0 < self.used);
+        // SAFETY: an `At` is in bounds (see the top of this file), and the
+        // entries below `used` are initialised.
+        unsafe { &*self.base.as_ptr().add(at.0 as usize) }
+    }
+
+    #[inline]
+    pub(crate) fn entry_mut(&mut self, at: At) -> &mut Entry<T> {
+        debug_assert!(at.0 < self.used);
+        // SAFETY: as in `entry`, and `self` is borrowed mutably.
+        unsafe { &mut *self.base.as_ptr().add(at.0 as usize) }
+    }
+
+    #[inline]
+    pub(crate) fn next(&self, at: At) -> At {
+        self.entry(at).next
+    }
+
+    #[inline]
+    pub(crate) fn prev(&self, at: At) -> At {
+        self.entry(at).prev
+    }
+
+    /// Hangs an entry behind the last one of `list`.
+    #[inline]
+    pub(crate) fn append(&mut self, list: At, at: At) {
+        let last = self.entry(list).prev;
+        let entry = self.entry_mut(at);
+        entry.prev = last;
+        entry.next = list;
+        self.entry_mut(last).next = at;
+        self.entry_mut(list).prev = at;
+    }
+
+    /// Takes an entry off its list. Returns the list if that is empty now.
+    #[inline]
+    pub(crate) fn unlink(&mut self, at: At) -> Option<At> {
+        let entry = self.entry(at);
+        let (prev, next) = (entry.prev, entry.next);
+        self.entry_mut(prev).next = next;
+        self.entry_mut(next).prev = prev;
+        // Only on a circle of two are both neighbours the same: the sentinel.
+        (prev == next).then_some(prev)
+    }
+
+    /// Lets `list` begin at `first`, forgetting what hung before it; with the
+    /// list itself as `first` it becomes empty.
+    #[inline]
+    pub(crate) fn cut_before(&mut self, list: At, first: At) {
+        self.entry_mut(list).next = first;
+        self.entry_mut(first).prev = list;
+    }
+
+    /// Asks the processor for an entry that will be read soon.
+    #[inline]
+    pub(crate) fn prefetch(&self, at: At) {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            // SAFETY: the address is inside the block, and a prefetch has no
+            // effect but on the cache.
+            unsafe { _mm_prefetch(self.base.as_ptr().add(at.0 as usize).cast(), _MM_HINT_T0) }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = at;
+    }
+
+    fn write(&mut self, at: At, entry: Entry<T>) {
+        assert!(at.0 < self.capacity);
+        // SAFETY: the index is below the capacity, and writing does not drop
+        // what was there.
+        unsafe { self.base.as_ptr().add(at.0 as usize).write(entry) }
+    }
+
+    #[cold]
+    fn grow(&mut self, wanted: usize) {
+        let capacity = wanted
+            .max(self.capacity as usize * 2)
+            .max(FIRST_CAPACITY as usize)
+            .min(u32::MAX as usize);
+        assert!(wanted <= capacity, "a wheel holds at most 2^32 - 1 entries");
+        let layout = Self::layout(capacity);
+        // SAFETY: an entry is not zero-sized, so neither is the layout.
+        let Some(base) = NonNull::new(unsafe { alloc(layout) }) else {
+            handle_alloc_error(layout)
+        };
+        let base = base.cast::<Entry<T>>();
+        // SAFETY: both blocks hold at least `used` entries and do not overlap;
+        // the old one is given back below without dropping its entries.
+        unsafe {
+            base.as_ptr()
+                .copy_from_nonoverlapping(self.base.as_ptr(), self.used as usize);
+        }
+        self.deallocate();
+        self.base = base;
+        self.capacity = capacity as u32;
+    }
+
+    fn deallocate(&mut self) {
+        if self.capacity > 0 {
+            let layout = Self::layout(self.capacity as usize);
+            // SAFETY: the block was allocated with this layout in `grow`.
+            unsafe { dealloc(self.base.as_ptr().cast(), layout) }
+        }
+    }
+
+    fn layout(capacity: usize) -> Layout {
+        Layout::array::<Entry<T>>(capacity)
+            .and_then(|layout| layout.align_to(ALIGNMENT))
+            .expect("a wheel's entries must fit the address space")
+    }
+}
+
+impl<T> Drop for Storage<T> {
+    fn drop(&mut self) {
+        if core::mem::needs_drop::<T>() {
+            for index in 0..self.used {
+                let at = At(index);
+                if self.entry(at).stamp.is_timer() {
+                    drop(self.remove(at));
+                }
+            }
+        }
+        self.deallocate();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_costs_24_bytes_beside_its_payload() {
+        assert_eq!(size_of::<Entry<u64>>(), 32);
+        assert_eq!(size_of::<Entry<[u64; 3]>>(), 48);
+    }
+
+    #[test]
+    fn vacated_entries_are_reused_before_the_block_grows() {
+        let (mut storage, list) = Storage::new();
+        let mut taken = Vec::new();
+        for n in 0..1_000u64 {
+            let at = storage.insert(0, Stamp::new(n + 1, 0), n);
+            storage.append(list, at);
+            taken.push(at);
+        }
+        let used = storage.used;
+        for &at in &taken {
+            storage.unlink(at);
+            storage.remove(at);
+        }
+        for n in 0..1_000u64 {
+            storage.insert(0, Stamp::new(n + 2_000, 0), n);
+        }
+        assert_eq!(storage.used, used);
+        assert_eq!(storage.live(), 1_000);
+    }
+
+    #[test]
+    fn what_is_still_stored_is_dropped_with_the_storage() {
+        let token = std::rc::Rc::new(());
+        let (mut storage, _) = Storage::new();
+        for n in 1..=100 {
+            storage.insert(0, Stamp::new(n, 0), token.clone());
+        }
+        drop(storage);
+        assert_eq!(std::rc::Rc::strong_count(&token), 1);
+    }
+}

@@ -1,0 +1,100 @@
+//! Looking into the wheel: which timers hang in which slot.
+
+use super::Wheel;
+use crate::id::TimerId;
+use crate::tick::Tick;
+
+/// One occupied slot, from [`Wheel::slots`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Slot {
+    /// The level, counted from 0: slots of level k cover `size^k` ticks.
+    pub level: usize,
+    /// The slot within its level, from 0 to the wheel's size less one.
+    pub index: usize,
+    /// The first tick that the slot covers; when the wheel gets there the slot
+    /// fires (level 0) or is re-filed inward.
+    pub start: Tick,
+    /// What hangs in it. A postponed timer hangs in its old slot until that
+    /// slot's turn comes.
+    pub timers: Vec<TimerId>,
+}
+
+/// Iterator over a wheel's occupied slots, from [`Wheel::slots`].
+pub struct Slots<'a>(Box<dyn Iterator<Item = Slot> + 'a>);
+
+impl Iterator for Slots<'_> {
+    type Item = Slot;
+
+    fn next(&mut self) -> Option<Slot> {
+        self.0.next()
+    }
+}
+
+impl<T> Wheel<T> {
+    /// The occupied slots, in the order of their turns, read from the lists
+    /// themselves: for debugging and for tests. Timers that are due already
+    /// and wait to be taken are in no slot.
+    ///
+    /// ```
+    /// use tickwheel::{Tick, Wheel};
+    ///
+    /// let mut wheel = Wheel::new(20);
+    /// let id = wheel.schedule_at(Tick(350), ());
+    /// let slot = wheel.slots().next().unwrap();
+    /// assert_eq!((slot.level, slot.index, slot.start), (1, 17, Tick(340)));
+    /// assert_eq!(slot.timers, [id]);
+    /// ```
+    pub fn slots(&self) -> Slots<'_> {
+        let levels = 0..self.geometry().levels();
+        let places = levels.flat_map(|level| self.levels.occupied_in_level(level, self.now));
+        Slots(Box::new(places.map(|place| {
+            Slot {
+                level: place.level,
+                index: place.slot,
+                start: Tick(place.start),
+                timers: self
+                    .in_slot(place.level, place.slot)
+                    .map(|at| self.id(at))
+                    .collect(),
+            }
+        })))
+    }
+
+    /// Whether every list, bitmap and bound agrees with every other.
+    #[cfg(test)]
+    pub(crate) fn assert_consistent(&self) {
+        let mut seen = 0;
+        let size = self.geometry().size();
+        for level in 0..self.geometry().levels() {
+            for slot in 0..size {
+                let occupied = self.levels.occupied_lanes(level, slot);
+                for lane in 0..self.levels.lanes() {
+                    let Some(head) = self.levels.head(&self.storage, level, slot, lane) else {
+                        assert_eq!(occupied, 0);
+                        continue;
+                    };
+                    let timers: Vec<_> = self.on_list(head).collect();
+                    assert_eq!(occupied >> lane & 1 == 1, !timers.is_empty());
+                    let stamps = timers.iter().map(|&at| self.storage.entry(at).stamp);
+                    assert!(self.levels.is_unsorted(level, slot) || stamps.is_sorted());
+                    for at in timers {
+                        seen += 1;
+                        assert_eq!(self.levels.lane_of(at), lane);
+                        assert_eq!(self.storage.next(self.storage.prev(at)), at);
+                    }
+                }
+            }
+        }
+        seen += self.on_list(self.late).count() + self.on_list(self.sorting).count();
+        assert_eq!(seen, self.len());
+        for place in (0..self.geometry().levels())
+            .flat_map(|level| self.levels.occupied_in_level(level, self.now))
+        {
+            assert!(self.quiet_until <= place.start);
+            for at in self.in_slot(place.level, place.slot) {
+                assert!(self.deadline_of(at).0 >= place.start);
+            }
+        }
+    }
+}
