@@ -1,9 +1,23 @@
-//! tickwheel
+//! A hierarchical timing-wheel engine.
 
+mod engine;
 mod id;
+mod queue;
+mod sync;
+mod tasks;
 mod tick;
+mod ticker;
+mod time;
 pub mod wheel;
 
+pub use engine::{
+    Builder, Cancel, CloseReason, Closed, Engine, Ledger, LiveTimer, LiveTimers, MissedTicks,
+    NotLive, Refusal, Refused, StartError, Timer,
+};
 pub use id::TimerId;
+pub use queue::{Batch, ClosedReports, Expired, Queue, RecvError};
+pub use tasks::{Firing, Task, TaskBuilder, TaskEngine};
 pub use tick::Tick;
+pub use ticker::{ClockSource, VirtualClock};
+pub use time::{Time, When};
 pub use wheel::Wheel;

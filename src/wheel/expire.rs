@@ -115,10 +115,11 @@ impl<T> Wheel<T> {
     /// ```
     #[inline]
     pub fn pop_due(&mut self, to: Tick) -> Option<Expired<T>> {
-        if self.is_quiet_until(to.0) {
+        if self.idle_to(to.0) {
             return None;
         }
-        match self.step(to.0, &mut usize::MAX) {
+        let mut unlimited = usize::MAX;
+        match self.step(to.0, &mut unlimited) {
             Step::Due(at) => Some(self.take_expired(at)),
             Step::Done | Step::Paused => None,
         }
@@ -153,7 +154,7 @@ impl<T> Wheel<T> {
         budget: usize,
         mut fire: impl FnMut(&mut Wheel<T>, Expired<T>),
     ) -> Advance {
-        if self.is_quiet_until(to.0) {
+        if self.idle_to(to.0) {
             return Advance::Done;
         }
         let mut budget = budget;
@@ -171,7 +172,7 @@ impl<T> Wheel<T> {
 
     /// Moves the clock to `to` if nothing needs doing until then.
     #[inline]
-    pub(crate) fn is_quiet_until(&mut self, to: u64) -> bool {
+    pub(crate) fn idle_to(&mut self, to: u64) -> bool {
         let quiet = to < self.quiet_until;
         if quiet {
             self.now = self.now.max(to);

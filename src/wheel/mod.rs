@@ -462,6 +462,55 @@ impl<T> Wheel<T> {
         self.file_again(at);
     }
 
+    /// Files an entry that hangs on no list for a later deadline.
+    pub(crate) fn file_for(&mut self, at: At, deadline: Tick) {
+        self.set_deadline(at, deadline);
+        self.file_again(at);
+    }
+
+    pub(crate) fn set_deadline(&mut self, at: At, deadline: Tick) {
+        self.storage.entry_mut(at).deadline = deadline.0;
+    }
+
+    #[inline]
+    pub(crate) fn tag(&self, at: At) -> u16 {
+        self.storage.entry(at).stamp.tag()
+    }
+
+    pub(crate) fn set_tag(&mut self, at: At, tag: u16) {
+        let entry = self.storage.entry_mut(at);
+        entry.stamp = Stamp::new(entry.stamp.sequence(), tag);
+    }
+
+    #[inline]
+    pub(crate) fn payload(&self, at: At) -> &T {
+        self.storage.payload(at)
+    }
+
+    pub(crate) fn payload_mut(&mut self, at: At) -> &mut T {
+        self.storage.payload_mut(at)
+    }
+
+    /// A list for entries that are not in the wheel's care; [`Wheel::unlink`]
+    /// takes them off it again.
+    pub(crate) fn add_list(&mut self) -> At {
+        self.storage.add_sentinels(1, |_| u64::MAX)
+    }
+
+    pub(crate) fn append_to(&mut self, list: At, at: At) {
+        self.storage.append(list, at);
+    }
+
+    pub(crate) fn first_of(&self, list: At) -> Option<At> {
+        let first = self.storage.next(list);
+        (first != list).then_some(first)
+    }
+
+    /// Every entry that holds a timer and has an index of at least `from`.
+    pub(crate) fn entries(&self, from: u32) -> impl Iterator<Item = At> + '_ {
+        self.storage.timers(from)
+    }
+
     #[inline]
     fn has_late(&self) -> bool {
         self.storage.next(self.late) != self.late

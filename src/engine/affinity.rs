@@ -1,0 +1,113 @@
+//! Which shard a thread files into: always the same one, as few other threads
+//! as possible beside it.
+//!
+//! Threads are numbered as they come; a thread that ends gives its number to
+//! the next one, so that threads that come and go do not crowd into one shard.
+
+#[cfg(not(loom))]
+pub(crate) use real::thread_number;
+
+#[cfg(loom)]
+pub(crate) use model::thread_number;
+
+#[cfg(not(loom))]
+mod real {
+    use std::cell::Cell;
+    use std::cmp::Reverse;
+    use std::collections::BinaryHeap;
+    use std::sync::{Mutex, PoisonError};
+
+    struct Numbers {
+        free: BinaryHeap<Reverse<usize>>,
+        next: usize,
+    }
+
+    static NUMBERS: Mutex<Numbers> = Mutex::new(Numbers {
+        free: BinaryHeap::new(),
+        next: 0,
+    });
+
+    const NONE: usize = usize::MAX;
+
+    thread_local! {
+        static NUMBER: Cell<usize> = const { Cell::new(NONE) };
+        static HOLDER: Holder = const { Holder };
+    }
+
+    /// Gives the thread's number back when the thread ends.
+    struct Holder;
+
+    impl Drop for Holder {
+        fn drop(&mut self) {
+            let number = NUMBER.replace(NONE);
+            if number != NONE {
+                let mut numbers = NUMBERS.lock().unwrap_or_else(PoisonError::into_inner);
+                numbers.free.push(Reverse(number));
+            }
+        }
+    }
+
+    /// The calling thread's number: small, and no other living thread's.
+    #[inline]
+    pub(crate) fn thread_number() -> usize {
+        match NUMBER.get() {
+            NONE => take_number(),
+            number => number,
+        }
+    }
+
+    #[cold]
+    fn take_number() -> usize {
+        // Late in the thread's life there is nobody to give the number back:
+        // then it keeps none, and any shard will do.
+        if HOLDER.try_with(|_| ()).is_err() {
+            return 0;
+        }
+        let mut numbers = NUMBERS.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = match numbers.free.pop() {
+            Some(Reverse(number)) => number,
+            None => {
+                numbers.next += 1;
+                numbers.next - 1
+            }
+        };
+        NUMBER.set(number);
+        number
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+        use std::thread;
+
+        #[test]
+        fn living_threads_differ_and_ended_ones_are_replaced() {
+            let mine = thread_number();
+            assert_eq!(mine, thread_number());
+            let mut highest = 0;
+            for _ in 0..200 {
+                let other = thread::spawn(thread_number).join().unwrap();
+                assert_ne!(other, mine);
+                highest = highest.max(other);
+            }
+            assert!(highest < 150, "numbers are not given back");
+        }
+    }
+}
+
+#[cfg(loom)]
+mod model {
+    use loom::sync::atomic::{AtomicUsize, Ordering};
+
+    loom::lazy_static! {
+        static ref NEXT: AtomicUsize = AtomicUsize::new(0);
+    }
+
+    loom::thread_local! {
+        static NUMBER: usize = NEXT.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn thread_number() -> usize {
+        NUMBER.with(|number| *number)
+    }
+}

@@ -1,0 +1,100 @@
+//! What an engine keeps in a wheel's entry: a payload, or, for the few timers
+//! that have more to them, the place where everything about them is kept.
+//!
+//! Which of the two it is stands in the entry's tag and not in the body: an
+//! enum would cost eight more bytes for every timer.
+
+use core::mem::ManuallyDrop;
+
+use crate::wheel::Stamp;
+
+/// The state bits in an entry's tag, beside the wheel's own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Tag(pub(crate) u16);
+
+impl Tag {
+    const EXTRA: u16 = 1 << 1;
+    const READY: u16 = 1 << 2;
+    const QUEUE_SHIFT: u32 = 3;
+    /// Queues from this number on do not fit into a tag.
+    pub(crate) const QUEUES: usize = 1 << (Stamp::TAG_BITS - Self::QUEUE_SHIFT);
+
+    #[inline]
+    pub(crate) fn one_shot(queue: usize) -> Tag {
+        debug_assert!(queue < Self::QUEUES);
+        Tag((queue as u16) << Self::QUEUE_SHIFT)
+    }
+
+    pub(crate) fn extra() -> Tag {
+        Tag(Self::EXTRA)
+    }
+
+    /// Whether the body is the index of an `Extra`.
+    #[inline]
+    pub(crate) fn is_extra(self) -> bool {
+        self.0 & Self::EXTRA != 0
+    }
+
+    /// Whether the timer has expired and waits to be taken.
+    #[inline]
+    pub(crate) fn is_ready(self) -> bool {
+        self.0 & Self::READY != 0
+    }
+
+    #[inline]
+    pub(crate) fn ready(self, ready: bool) -> Tag {
+        match ready {
+            true => Tag(self.0 | Self::READY),
+            false => Tag(self.0 & !Self::READY),
+        }
+    }
+
+    /// The queue of a one-shot.
+    #[inline]
+    pub(crate) fn queue(self) -> usize {
+        (self.0 >> Self::QUEUE_SHIFT) as usize
+    }
+}
+
+pub(crate) union Body<T> {
+    payload: ManuallyDrop<T>,
+    extra: u32,
+}
+
+impl<T> Body<T> {
+    #[inline]
+    pub(crate) fn payload(payload: T) -> Body<T> {
+        Body {
+            payload: ManuallyDrop::new(payload),
+        }
+    }
+
+    pub(crate) fn extra(extra: usize) -> Body<T> {
+        Body {
+            extra: u32::try_from(extra).expect("no more extras than entries"),
+        }
+    }
+
+    /// # Safety
+    /// The body was made by [`Body::payload`].
+    #[inline]
+    pub(crate) unsafe fn into_payload(self) -> T {
+        // SAFETY: the caller says that this is the field that was written.
+        ManuallyDrop::into_inner(unsafe { self.payload })
+    }
+
+    /// # Safety
+    /// The body was made by [`Body::payload`].
+    pub(crate) unsafe fn payload_mut(&mut self) -> &mut T {
+        // SAFETY: the caller says that this is the field that was written.
+        unsafe { &mut self.payload }
+    }
+
+    /// # Safety
+    /// The body was made by [`Body::extra`].
+    #[inline]
+    pub(crate) unsafe fn as_extra(&self) -> usize {
+        // SAFETY: the caller says that this is the field that was written.
+        unsafe { self.extra as usize }
+    }
+}

@@ -1,0 +1,286 @@
+//! Starting an engine.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::time::Duration;
+use std::io;
+
+use crate::engine::limit::Pool;
+use crate::engine::shard::Shard;
+use crate::engine::{Core, Engine};
+use crate::id::WheelNumber;
+use crate::queue::Doorbell;
+use crate::sync::Arc;
+use crate::ticker::{self, Alarm, Clock, ClockSource, Device, VirtualClock};
+use crate::time::{TickLength, Time};
+use crate::wheel::{Geometry, InvalidGeometry};
+
+/// Sets up an [`Engine`]; from [`Engine::builder`].
+///
+/// ```
+/// use std::time::Duration;
+/// use tickwheel::Engine;
+///
+/// let engine = Engine::<String>::builder()
+///     .tick(Duration::from_millis(1))
+///     .wheel_size(64)
+///     .queues(2)
+///     .max_timers(1_000_000)
+///     .start()?;
+/// # drop(engine);
+/// # Ok::<(), tickwheel::StartError>(())
+/// ```
+#[must_use = "a builder does nothing until `start` is called"]
+pub struct Builder<T> {
+    tick: Duration,
+    wheel_size: usize,
+    max_levels: Option<usize>,
+    queues: usize,
+    queue_bound: Option<usize>,
+    max_timers: Option<usize>,
+    shards: Option<usize>,
+    clock: ClockSource,
+    portable_ticker: bool,
+    start: Time,
+    payload: PhantomData<fn(T)>,
+}
+
+impl<T> Builder<T> {
+    pub(crate) fn new() -> Builder<T> {
+        Builder {
+            tick: Duration::from_millis(1),
+            wheel_size: 64,
+            max_levels: None,
+            queues: 1,
+            queue_bound: None,
+            max_timers: None,
+            shards: None,
+            clock: ClockSource::Monotonic,
+            portable_ticker: false,
+            start: Time::START,
+            payload: PhantomData,
+        }
+    }
+
+    /// The duration of a tick: one millisecond unless told otherwise. Delays
+    /// are rounded up to it.
+    pub fn tick(mut self, tick: Duration) -> Builder<T> {
+        self.tick = tick;
+        self
+    }
+
+    /// Slots per level, 2 to 65,536: 64 unless told otherwise, which is the
+    /// fastest.
+    pub fn wheel_size(mut self, size: usize) -> Builder<T> {
+        self.wheel_size = size;
+        self
+    }
+
+    /// At most so many levels; see [`Geometry::max_levels`].
+    pub fn max_levels(mut self, levels: usize) -> Builder<T> {
+        self.max_levels = Some(levels);
+        self
+    }
+
+    /// How many worker queues there are: one unless told otherwise.
+    pub fn queues(mut self, queues: usize) -> Builder<T> {
+        self.queues = queues;
+        self
+    }
+
+    /// Hands at most `bound` firings of a queue to its workers at a time: the
+    /// next one is handed out when an [`Expired`](crate::Expired) has been
+    /// dropped, or its payload taken out of it. The rest waits in the engine,
+    /// live and cancellable. A worker that collects more than `bound` of them
+    /// without dropping any waits for ever.
+    pub fn queue_bound(mut self, bound: usize) -> Builder<T> {
+        self.queue_bound = Some(bound);
+        self
+    }
+
+    /// At most so many timers are live at a time, counting those whose closed
+    /// report has not been read. The bound is never exceeded; because shards
+    /// borrow their share of it in batches, a timer may be refused a little
+    /// before it is reached.
+    pub fn max_timers(mut self, max: usize) -> Builder<T> {
+        self.max_timers = Some(max);
+        self
+    }
+
+    /// How many shards the engine has: twice the processors unless told
+    /// otherwise. Each thread files into one of them; with one shard the order
+    /// of all timers is total.
+    pub fn shards(mut self, shards: usize) -> Builder<T> {
+        self.shards = Some(shards);
+        self
+    }
+
+    /// Which of the system's clocks the engine follows.
+    pub fn clock(mut self, clock: ClockSource) -> Builder<T> {
+        self.clock = clock;
+        self
+    }
+
+    /// Lets the ticker sleep on a condition variable even where there is a
+    /// timerfd: less precise, and the same code everywhere.
+    pub fn portable_ticker(mut self) -> Builder<T> {
+        self.portable_ticker = true;
+        self
+    }
+
+    /// What a virtual clock says at the start; [`Time::START`] unless told
+    /// otherwise. Other clocks ignore it.
+    pub fn start_at(mut self, start: Time) -> Builder<T> {
+        self.start = start;
+        self
+    }
+
+    /// Starts the engine and its ticker thread.
+    ///
+    /// # Errors
+    /// If a setting is out of range, or the system has no descriptor or no
+    /// thread to give.
+    pub fn start(self) -> Result<Engine<T>, StartError>
+    where
+        T: Send + 'static,
+    {
+        let clock = Clock::system(self.clock);
+        let device = Device::system(&clock, self.portable_ticker).map_err(StartError::Alarm)?;
+        let core = self.build(clock, device)?;
+        ticker::spawn(Arc::clone(&core)).map_err(StartError::Thread)?;
+        Ok(Engine::new(core))
+    }
+
+    /// Starts the engine on a clock that stands still until it is told to
+    /// move, without a ticker thread.
+    ///
+    /// # Errors
+    /// If a setting is out of range.
+    pub fn start_virtual(self) -> Result<(Engine<T>, VirtualClock<T>), StartError> {
+        let core = self.build(Clock::virtual_at(self.start), Device::Nobody)?;
+        let clock = VirtualClock::new(Arc::clone(&core));
+        Ok((Engine::new(core), clock))
+    }
+
+    /// For models: a ticker thread that sleeps until a virtual clock is moved.
+    #[cfg(loom)]
+    #[doc(hidden)]
+    pub fn start_model(self) -> Result<(Engine<T>, VirtualClock<T>), StartError>
+    where
+        T: Send + 'static,
+    {
+        let clock = Clock::virtual_at(self.start);
+        let device = Device::system(&clock, true).map_err(StartError::Alarm)?;
+        let core = self.build(clock, device)?;
+        ticker::spawn(Arc::clone(&core)).map_err(StartError::Thread)?;
+        let clock = VirtualClock::new(Arc::clone(&core));
+        Ok((Engine::new(core), clock))
+    }
+
+    fn build(&self, clock: Clock, device: Device) -> Result<Arc<Core<T>>, StartError> {
+        let tick = TickLength::new(self.tick).ok_or(StartError::ZeroTick)?;
+        let mut geometry = Geometry::new(self.wheel_size)?;
+        if let Some(levels) = self.max_levels {
+            geometry = geometry.max_levels(levels)?;
+        }
+        if self.queues == 0 {
+            return Err(StartError::NoQueues);
+        }
+        if self.queue_bound == Some(0) {
+            return Err(StartError::ZeroQueueBound);
+        }
+        let shards = match self.shards {
+            Some(0) => return Err(StartError::NoShards),
+            Some(shards) => shards,
+            None => default_shards(),
+        };
+        let first = WheelNumber::reserve(shards);
+        let mut credit = Pool::share(self.max_timers, shards);
+        let now = tick.tick_at(clock.now());
+        let new_shard = |n| {
+            let number = first.nth(n);
+            Shard::new(number, now, geometry.clone(), self.queues, credit(), tick)
+        };
+        let all = (0..shards).map(new_shard).collect();
+        let alarm = Alarm::new(device, clock.clone(), tick);
+        let mut doorbells: Vec<Doorbell> = (0..self.queues)
+            .map(|_| Doorbell::new(shards, self.queue_bound))
+            .collect();
+        doorbells.push(Doorbell::new(shards, None));
+        Ok(Arc::new(Core::new(
+            all, first, clock, tick, alarm, doorbells,
+        )))
+    }
+}
+
+impl<T> fmt::Debug for Builder<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("tick", &self.tick)
+            .field("wheel_size", &self.wheel_size)
+            .field("queues", &self.queues)
+            .field("max_timers", &self.max_timers)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Enough that threads seldom share one, few enough to be looked over fast.
+fn default_shards() -> usize {
+    let processors = std::thread::available_parallelism().map_or(2, usize::from);
+    (2 * processors).next_power_of_two().clamp(4, 64)
+}
+
+/// Why an engine was not started.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum StartError {
+    /// A tick of zero.
+    ZeroTick,
+    /// A wheel size or number of levels that is out of range.
+    Geometry(InvalidGeometry),
+    /// An engine without a queue.
+    NoQueues,
+    /// A queue that hands out nothing.
+    ZeroQueueBound,
+    /// An engine without a shard.
+    NoShards,
+    /// A task engine without a worker.
+    NoWorkers,
+    /// The system gave no timer descriptor.
+    Alarm(io::Error),
+    /// The system gave no thread.
+    Thread(io::Error),
+}
+
+impl From<InvalidGeometry> for StartError {
+    fn from(error: InvalidGeometry) -> StartError {
+        StartError::Geometry(error)
+    }
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StartError::ZeroTick => f.write_str("a tick must be longer than zero"),
+            StartError::Geometry(error) => fmt::Display::fmt(error, f),
+            StartError::NoQueues => f.write_str("an engine needs at least one queue"),
+            StartError::ZeroQueueBound => f.write_str(
+                "a queue bound of zero would hand out nothing: raise it or leave it out",
+            ),
+            StartError::NoShards => f.write_str("an engine needs at least one shard"),
+            StartError::NoWorkers => f.write_str("a task engine needs at least one worker"),
+            StartError::Alarm(error) => write!(f, "no timer descriptor for the ticker: {error}"),
+            StartError::Thread(error) => write!(f, "no thread for the engine: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for StartError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            StartError::Geometry(error) => Some(error),
+            StartError::Alarm(error) | StartError::Thread(error) => Some(error),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,360 @@
+//! What all threads of an engine meet in: the shards behind their locks, the
+//! alarm, the bells.
+
+use std::time::{Duration, Instant};
+
+use crate::engine::affinity::thread_number;
+use crate::engine::closed::{Closed, Ledger};
+use crate::engine::idle::Idle;
+use crate::engine::shard::{Outcome, Phase, Shard};
+use crate::engine::timer::{Cancel, NotLive, Refused, Timer};
+use crate::id::{TimerId, WheelNumber};
+use crate::queue::Doorbell;
+use crate::sync::{AtomicU64, Lock, LockGuard, Ordering};
+use crate::tick::Tick;
+use crate::ticker::{Alarm, Clock};
+use crate::time::{TickLength, Time, When};
+
+/// How many entries the ticker touches before it lets go of a shard. Small,
+/// because a thread that schedules meanwhile waits that long: with 32 the
+/// slowest of a thousand schedules took 14 µs, with 128 it took 59.
+const NODES_PER_HOLD: usize = 32;
+
+/// How often the ticker steps aside for threads that wait for one lock.
+const YIELDS_PER_HOLD: usize = 8;
+
+pub(crate) struct Core<T> {
+    shards: Box<[Slot<T>]>,
+    /// Shard n's wheel has the n-th number from this one on.
+    first: WheelNumber,
+    pub(crate) clock: Clock,
+    pub(crate) tick: TickLength,
+    pub(crate) alarm: Alarm,
+    /// One per queue, and one for the reports.
+    doorbells: Box<[Doorbell]>,
+    pub(crate) idle: Idle,
+    pub(crate) panics: AtomicU64,
+}
+
+/// Two cache lines, because processors fetch them in pairs.
+#[repr(align(128))]
+struct Padded<V>(V);
+
+struct Slot<T> {
+    index: usize,
+    /// The tick at which the shard wants to be looked at: read by the ticker
+    /// without the lock, written only under it.
+    next: Padded<AtomicU64>,
+    shard: Padded<Lock<Shard<T>>>,
+}
+
+/// A shard that is locked by a caller who may file or end timers.
+struct Held<'a, T> {
+    slot: &'a Slot<T>,
+    shard: LockGuard<'a, Shard<T>>,
+}
+
+impl<T> Core<T> {
+    pub(crate) fn new(
+        shards: Vec<Shard<T>>,
+        first: WheelNumber,
+        clock: Clock,
+        tick: TickLength,
+        alarm: Alarm,
+        doorbells: Vec<Doorbell>,
+    ) -> Core<T> {
+        Core {
+            shards: shards
+                .into_iter()
+                .enumerate()
+                .map(|(index, shard)| Slot {
+                    index,
+                    next: Padded(AtomicU64::new(Tick::MAX.0)),
+                    shard: Padded(Lock::new(shard)),
+                })
+                .collect(),
+            first,
+            clock,
+            tick,
+            alarm,
+            idle: Idle::new(doorbells.len()),
+            doorbells: doorbells.into_boxed_slice(),
+            panics: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn queues(&self) -> usize {
+        self.doorbells.len() - 1
+    }
+
+    pub(crate) fn doorbell(&self, queue: usize) -> &Doorbell {
+        &self.doorbells[queue]
+    }
+
+    pub(crate) fn tick_now(&self) -> Tick {
+        self.tick.tick_at(self.clock.now())
+    }
+
+    #[inline]
+    pub(crate) fn schedule(&self, timer: Timer<T>) -> Result<TimerId, Refused<T>> {
+        if let Some(reason) = timer.fault(self.queues()) {
+            return Err(Refused { reason, timer });
+        }
+        let (now, due) = self.resolve(timer.first);
+        let deadline = self.tick.tick_after(due);
+        let slot = &self.shards[thread_number() % self.shards.len()];
+        let mut held = self.hold(slot);
+        if let Some(now) = now {
+            held.shard.catch_up(self.tick.tick_at(now));
+        }
+        let scheduled = held.shard.schedule(timer, due, deadline);
+        self.release(held);
+        scheduled.map_err(|(reason, timer)| Refused { reason, timer })
+    }
+
+    /// When that is; with the time that was read for it, if it was.
+    #[inline]
+    fn resolve(&self, when: When) -> (Option<Time>, Time) {
+        match when {
+            When::At(time) => (None, time),
+            When::After(delay) => {
+                let now = self.clock.now();
+                (Some(now), now + delay)
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn cancel(&self, id: TimerId) -> Cancel<T> {
+        let Some(slot) = self.slot_of(id) else {
+            return Cancel::Gone;
+        };
+        let mut held = self.hold(slot);
+        let cancelled = held.shard.cancel(id, || self.tick_now());
+        self.release(held);
+        cancelled
+    }
+
+    /// Waits until no firing of the timer is in a worker's hands.
+    pub(crate) fn wait_for_return(&self, id: TimerId) {
+        let Some(slot) = self.slot_of(id) else { return };
+        let returned = || !slot.shard.0.lock().await_return(id);
+        self.idle.wait_until(returned, || None);
+    }
+
+    pub(crate) fn reschedule(&self, id: TimerId, when: When) -> Result<(), NotLive> {
+        let slot = self.slot_of(id).ok_or(NotLive::Gone)?;
+        let (_, due) = self.resolve(when);
+        let deadline = self.tick.tick_after(due);
+        let mut held = self.hold(slot);
+        let moved = held.shard.reschedule(id, due, deadline);
+        self.release(held);
+        moved
+    }
+
+    pub(crate) fn replace(&self, id: TimerId, payload: T) -> Result<T, (NotLive, T)> {
+        match self.slot_of(id) {
+            Some(slot) => slot.shard.0.lock().replace(id, payload),
+            None => Err((NotLive::Gone, payload)),
+        }
+    }
+
+    pub(crate) fn deadline(&self, id: TimerId) -> Option<Tick> {
+        self.slot_of(id)?.shard.0.lock().deadline(id)
+    }
+
+    pub(crate) fn ledger(&self) -> Ledger {
+        let mut ledger = Ledger::default();
+        for slot in &self.shards {
+            ledger.add(&slot.shard.0.lock().ledger());
+        }
+        ledger
+    }
+
+    /// How many expired timers of a queue wait to be taken.
+    pub(crate) fn ready_len(&self, queue: usize) -> usize {
+        let len = |slot: &Slot<T>| slot.shard.0.lock().ready[queue].len;
+        self.shards.iter().map(len).sum()
+    }
+
+    /// Takes an expired timer, or a report, of one shard with `take`, which
+    /// also says whether there are more; if so, and if it was a bell that
+    /// brought the caller here, the bell goes back.
+    pub(crate) fn take_from<C>(
+        &self,
+        shard: usize,
+        queue: usize,
+        by_bell: bool,
+        take: impl FnOnce(&mut Shard<T>) -> (Option<C>, bool),
+    ) -> (Option<C>, bool) {
+        let mut held = self.hold(&self.shards[shard]);
+        let (taken, more) = take(&mut held.shard);
+        let drained = !more && held.shard.phase == Phase::Draining;
+        self.release(held);
+        if by_bell && more {
+            self.doorbells[queue].ring(shard);
+        }
+        if drained {
+            self.idle.notify();
+        }
+        (taken, more)
+    }
+
+    /// Takes back a firing that was lent. Drops the payload here, outside the
+    /// lock, if the timer has ended.
+    pub(crate) fn give_back(&self, id: TimerId, payload: Option<T>, outcome: Outcome) {
+        let Some(slot) = self.slot_of(id) else { return };
+        let now = self.clock.now();
+        let mut held = self.hold(slot);
+        let given = held.shard.give_back(id, payload, outcome, now);
+        self.release(held);
+        if given.awaited {
+            self.idle.notify();
+        }
+        drop(given.payload);
+    }
+
+    /// Refuses new timers, and waits until the one-shots that are due by
+    /// `limit` from now have been taken; `grace` longer at most.
+    pub(crate) fn drain(&self, limit: Duration, grace: Duration) {
+        for slot in &self.shards {
+            let mut shard = slot.shard.0.lock();
+            if shard.phase == Phase::Open {
+                shard.phase = Phase::Draining;
+            }
+        }
+        let until = self.clock.now() + limit;
+        let last = self.tick.tick_after(until);
+        let mut patience = grace;
+        match self.clock {
+            Clock::System(_) => patience += limit,
+            Clock::Virtual(_) => self.advance_to(until),
+        }
+        let drained = || {
+            let mut shards = self.shards.iter();
+            shards.all(|slot| !slot.shard.0.lock().has_one_shot_until(last))
+        };
+        let begun = Instant::now();
+        let left = || Some(patience.saturating_sub(begun.elapsed()));
+        self.idle.wait_until(drained, left);
+    }
+
+    /// Ends every live timer and everybody who works for this engine.
+    pub(crate) fn shut_down(&self) -> Vec<Closed<T>> {
+        let now = self.tick_now();
+        let mut closed = Vec::new();
+        for slot in &self.shards {
+            let mut held = self.hold(slot);
+            held.shard.close(now, &mut closed);
+            slot.next.0.store(Tick::MAX.0, Ordering::Relaxed);
+            self.release(held);
+        }
+        self.alarm.stop();
+        for doorbell in &self.doorbells {
+            doorbell.stop();
+        }
+        self.idle.notify();
+        closed
+    }
+
+    /// The earliest tick at which a shard wants to be looked at.
+    pub(crate) fn next_due(&self) -> Tick {
+        let next = |slot: &Slot<T>| slot.next.0.load(Ordering::Relaxed);
+        Tick(self.shards.iter().map(next).min().unwrap_or(Tick::MAX.0))
+    }
+
+    /// Makes everything ready that is due by `now`.
+    pub(crate) fn run_due(&self, now: Tick) {
+        for slot in &self.shards {
+            while slot.next.0.load(Ordering::Relaxed) <= now.0 {
+                self.visit(slot, now);
+                self.step_aside(slot);
+            }
+        }
+    }
+
+    /// Moves a virtual clock, and what comes due by that into its queues.
+    pub(crate) fn advance_to(&self, time: Time) {
+        self.clock.set(time);
+        self.alarm.clock_moved();
+        self.run_due(self.tick_now());
+    }
+
+    /// One hold of the lock: a bounded number of entries.
+    fn visit(&self, slot: &Slot<T>, now: Tick) {
+        let mut held = self.hold(slot);
+        let next = held.shard.expire(now, NODES_PER_HOLD);
+        held.shard.take_filed();
+        slot.next.0.store(next.0, Ordering::Relaxed);
+        self.release(held);
+    }
+
+    fn step_aside(&self, slot: &Slot<T>) {
+        let mut yields = 0;
+        while slot.shard.0.has_waiters() && yields < YIELDS_PER_HOLD {
+            crate::sync::thread::yield_now();
+            yields += 1;
+        }
+    }
+
+    pub(crate) fn wait_until_idle(&self) {
+        let reports = self.queues();
+        self.idle
+            .wait_until_idle(|queue| queue == reports || self.ready_len(queue) == 0);
+    }
+
+    /// Runs `look` on every shard in turn, each under its lock.
+    pub(crate) fn look_at_shard<R>(
+        &self,
+        shard: usize,
+        look: impl FnOnce(&Shard<T>) -> R,
+    ) -> Option<R> {
+        let slot = self.shards.get(shard)?;
+        Some(look(&slot.shard.0.lock()))
+    }
+
+    #[inline]
+    fn slot_of(&self, id: TimerId) -> Option<&Slot<T>> {
+        self.shards.get(id.wheel().offset_from(self.first))
+    }
+
+    #[inline]
+    fn hold<'a>(&self, slot: &'a Slot<T>) -> Held<'a, T> {
+        Held {
+            slot,
+            shard: slot.shard.0.lock(),
+        }
+    }
+
+    /// Publishes what the caller has filed, lets go of the lock, and then
+    /// wakes whoever that concerns: a wake-up under the lock would keep other
+    /// threads waiting for a system call.
+    #[inline]
+    fn release(&self, mut held: Held<'_, T>) {
+        let filed = held.shard.take_filed();
+        let next = &held.slot.next.0;
+        let lowered = filed.0 < next.load(Ordering::Relaxed);
+        if lowered {
+            next.store(filed.0, Ordering::Relaxed);
+        }
+        let bells = held.shard.take_bells();
+        drop(held.shard);
+        if lowered {
+            self.alarm.filed(filed);
+        }
+        if !bells.is_empty() {
+            self.ring(held.slot, &bells);
+        }
+    }
+
+    #[cold]
+    fn ring(&self, slot: &Slot<T>, bells: &[usize]) {
+        for &queue in bells {
+            self.doorbells[queue].ring(slot.index);
+        }
+    }
+
+    pub(crate) fn shard_count(&self) -> usize {
+        self.shards.len()
+    }
+}

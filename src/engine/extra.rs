@@ -1,0 +1,129 @@
+//! What only some timers have: periods, counts, reports, tasks.
+
+use crate::engine::closed::{CloseReason, Closed};
+use crate::engine::timer::{MissedTicks, Timer};
+use crate::tick::Tick;
+use crate::time::{TickLength, Time};
+
+pub(crate) struct Extra<T> {
+    /// `None` while a firing is in a worker's hands, or when it went to
+    /// whoever ended the timer.
+    pub(crate) payload: Option<T>,
+    pub(crate) state: State,
+    pub(crate) queue: usize,
+    pub(crate) reported: bool,
+    pub(crate) task: bool,
+    /// When the next firing is due, exactly; the tick is rounded up from it.
+    pub(crate) due: Time,
+    period: Option<u64>,
+    missed: MissedTicks,
+    /// How many firings are still to be delivered; `None` for ever.
+    left: Option<u64>,
+    /// Due ticks so far, the current or coming one included.
+    pub(crate) number: u64,
+    /// Firings delivered.
+    pub(crate) firings: u64,
+    /// Somebody waits for the firing that is in a worker's hands.
+    pub(crate) awaited: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum State {
+    /// In the wheel, or expired and waiting in a ready list.
+    Waiting,
+    /// A firing is in a worker's hands.
+    Lent {
+        /// The timer was cancelled meanwhile: it does not fire again.
+        cancelled: bool,
+    },
+    /// Shut down with a firing in a worker's hands: already accounted for.
+    Abandoned,
+    /// Ended; the entry waits for its report to be read.
+    Ended { reason: CloseReason, tick: Tick },
+}
+
+impl<T> Extra<T> {
+    pub(crate) fn new(timer: Timer<T>, due: Time) -> Extra<T> {
+        let left = match timer.repeat {
+            None => Some(1),
+            Some(_) => timer.times.filter(|&times| times > 0),
+        };
+        Extra {
+            payload: Some(timer.payload),
+            state: State::Waiting,
+            queue: timer.queue,
+            reported: timer.reported,
+            task: timer.task,
+            due,
+            period: timer.repeat.map(|repeat| repeat.period),
+            missed: timer.missed,
+            left,
+            number: 1,
+            firings: 0,
+            awaited: false,
+        }
+    }
+
+    pub(crate) fn is_repeating(&self) -> bool {
+        self.period.is_some()
+    }
+
+    /// Whether the firing that is waiting or running is the last one.
+    pub(crate) fn is_last(&self) -> bool {
+        // While a firing runs it has already been counted.
+        match self.state {
+            State::Waiting => self.left == Some(1),
+            _ => self.left == Some(0),
+        }
+    }
+
+    /// Whether a worker borrows the payload instead of getting it for good.
+    pub(crate) fn is_lent_out(&self) -> bool {
+        self.is_repeating() || self.task
+    }
+
+    /// Counts a delivery.
+    pub(crate) fn deliver(&mut self) {
+        self.firings += 1;
+        self.left = self.left.map(|left| left - 1);
+    }
+
+    /// Sets up the firing after the one that was just done.
+    pub(crate) fn rearm(&mut self, now: Time, tick: TickLength) {
+        let Some(period) = self.period else { return };
+        let next = self.due.as_nanos().saturating_add(period);
+        let is_missed = tick.tick_after(Time::from_nanos(next)) <= tick.tick_at(now);
+        let (due, steps) = match self.missed {
+            MissedTicks::Skip if is_missed => {
+                let behind = now.as_nanos().saturating_sub(self.due.as_nanos());
+                let steps = behind / period + 1;
+                let ahead = steps.saturating_mul(period);
+                (self.due.as_nanos().saturating_add(ahead), steps)
+            }
+            MissedTicks::Delay if is_missed => (now.as_nanos().saturating_add(period), 1),
+            _ => (next, 1),
+        };
+        self.due = Time::from_nanos(due);
+        self.number += steps;
+        self.state = State::Waiting;
+    }
+}
+
+impl<T> Extra<T> {
+    /// The report on a timer that has ended.
+    pub(crate) fn into_closed(
+        self,
+        id: crate::TimerId,
+        reason: CloseReason,
+        tick: Tick,
+    ) -> Closed<T> {
+        Closed {
+            id,
+            queue: self.queue,
+            tick,
+            firings: self.firings,
+            reason,
+            payload: self.payload,
+        }
+    }
+}

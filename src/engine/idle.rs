@@ -1,0 +1,126 @@
+//! Who is at work, for those who wait until nobody is.
+//!
+//! Three kinds of callers wait for other threads: `cancel_and_wait`, `drain`,
+//! and a virtual clock's `run_until`. All three wait for something to end, and
+//! then look again.
+
+use std::time::Duration;
+
+use crate::sync::{Condvar, Mutex, lock, wait, wait_for};
+
+/// The workers of each queue; kept up to date only under a virtual clock.
+pub(crate) struct Idle {
+    presence: Mutex<Presence>,
+    changed: Condvar,
+}
+
+struct Presence {
+    workers: Vec<usize>,
+    busy: usize,
+    /// Counts what has ended, so that a change between looking and waiting is
+    /// not missed.
+    changes: u64,
+}
+
+impl Idle {
+    pub(crate) fn new(queues: usize) -> Idle {
+        Idle {
+            presence: Mutex::new(Presence {
+                workers: vec![0; queues],
+                busy: 0,
+                changes: 0,
+            }),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// A worker of `queue` came (busy until it says otherwise).
+    pub(crate) fn join(&self, queue: usize) {
+        let mut presence = lock(&self.presence);
+        presence.workers[queue] += 1;
+        presence.busy += 1;
+    }
+
+    /// A worker of `queue` went.
+    pub(crate) fn leave(&self, queue: usize, busy: bool) {
+        let mut presence = lock(&self.presence);
+        presence.workers[queue] -= 1;
+        presence.busy -= usize::from(busy);
+        self.announce(presence);
+    }
+
+    /// A worker has something to do, or no longer has.
+    pub(crate) fn set_busy(&self, busy: bool) {
+        let mut presence = lock(&self.presence);
+        if busy {
+            presence.busy += 1;
+        } else {
+            presence.busy -= 1;
+            self.announce(presence);
+        }
+    }
+
+    /// Something that others may wait for has happened.
+    pub(crate) fn notify(&self) {
+        let presence = lock(&self.presence);
+        self.announce(presence);
+    }
+
+    fn announce(&self, mut presence: crate::sync::MutexGuard<'_, Presence>) {
+        presence.changes += 1;
+        drop(presence);
+        self.changed.notify_all();
+    }
+
+    /// Waits until no worker is busy and `is_empty` holds for every queue that
+    /// has one.
+    pub(crate) fn wait_until_idle(&self, is_empty: impl Fn(usize) -> bool) {
+        loop {
+            let mut presence = lock(&self.presence);
+            while presence.busy > 0 {
+                presence = wait(&self.changed, presence);
+            }
+            let seen = presence.changes;
+            let staffed: Vec<usize> = (0..presence.workers.len())
+                .filter(|&queue| presence.workers[queue] > 0)
+                .collect();
+            drop(presence);
+            let empty = staffed.into_iter().all(&is_empty);
+            presence = lock(&self.presence);
+            if presence.changes != seen || presence.busy > 0 {
+                continue;
+            }
+            if empty {
+                return;
+            }
+            // A worker is on its way to what is there, and will be busy.
+            drop(wait(&self.changed, presence));
+        }
+    }
+
+    /// Waits until `done` holds, looking whenever something has happened;
+    /// gives up when `left` says that no time is left.
+    pub(crate) fn wait_until(
+        &self,
+        mut done: impl FnMut() -> bool,
+        left: impl Fn() -> Option<Duration>,
+    ) -> bool {
+        let mut presence = lock(&self.presence);
+        loop {
+            let seen = presence.changes;
+            drop(presence);
+            if done() {
+                return true;
+            }
+            presence = lock(&self.presence);
+            if presence.changes != seen {
+                continue;
+            }
+            presence = match left() {
+                None => wait(&self.changed, presence),
+                Some(Duration::ZERO) => return false,
+                Some(left) => wait_for(&self.changed, presence, left),
+            };
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The bound on live timers, shared by all shards without a shared lock.
+//!
+//! The pool is one counter. A shard borrows from it in batches, so that the
+//! counter is touched once per batch; while other shards sit on what they
+//! borrowed, a schedule may be refused a little before the bound is reached,
+//! but the bound is never exceeded.
+
+use crate::sync::{Arc, AtomicUsize, Ordering};
+
+const LARGEST_BATCH: usize = 64;
+
+/// What is left of the bound, for all shards.
+pub(crate) struct Pool(AtomicUsize);
+
+/// What one shard has borrowed and not used.
+pub(crate) struct Credit {
+    pool: Option<Arc<Pool>>,
+    batch: usize,
+    unused: usize,
+}
+
+impl Pool {
+    /// Credits for `shards` shards that together allow `max` timers.
+    pub(crate) fn share(max: Option<usize>, shards: usize) -> impl FnMut() -> Credit {
+        let pool = max.map(|max| Arc::new(Pool(AtomicUsize::new(max))));
+        let batch = match max {
+            Some(max) => (max / (8 * shards)).clamp(1, LARGEST_BATCH),
+            None => 0,
+        };
+        move || Credit {
+            unused: if pool.is_some() { 0 } else { usize::MAX / 2 },
+            pool: pool.clone(),
+            batch,
+        }
+    }
+}
+
+impl Credit {
+    /// Uses up one; `false` if none can be had.
+    #[inline]
+    pub(crate) fn take(&mut self) -> bool {
+        if self.unused == 0 && !self.borrow() {
+            return false;
+        }
+        self.unused -= 1;
+        true
+    }
+
+    /// Gives one back.
+    #[inline]
+    pub(crate) fn put(&mut self) {
+        self.unused += 1;
+        if self.unused > 2 * self.batch {
+            self.repay();
+        }
+    }
+
+    #[cold]
+    fn borrow(&mut self) -> bool {
+        let Some(Pool(left)) = self.pool.as_deref() else {
+            return false;
+        };
+        let batch = self.batch;
+        let update = |left: usize| Some(left - left.min(batch));
+        let before = left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, update)
+            .unwrap_or(0);
+        self.unused = before.min(batch);
+        self.unused > 0
+    }
+
+    fn repay(&mut self) {
+        if let Some(Pool(left)) = self.pool.as_deref() {
+            left.fetch_add(self.batch, Ordering::Relaxed);
+            self.unused -= self.batch;
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_together_never_exceed_the_bound_and_lose_nothing_of_it() {
+        for max in [1, 2, 7, 100, 10_000] {
+            let mut share = Pool::share(Some(max), 4);
+            let mut credits = [share(), share(), share(), share()];
+            for _ in 0..3 {
+                let mut taken = [0; 4];
+                for (credit, taken) in credits.iter_mut().zip(&mut taken) {
+                    while credit.take() {
+                        *taken += 1;
+                    }
+                }
+                let all: usize = taken.iter().sum();
+                assert!(all <= max && all + 3 * 2 * LARGEST_BATCH >= max);
+                for (credit, taken) in credits.iter_mut().zip(taken) {
+                    (0..taken).for_each(|_| credit.put());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Walking over an engine's live timers while others go on using it.
+
+use std::collections::VecDeque;
+
+use crate::engine::Core;
+use crate::engine::shard::Shard;
+use crate::id::TimerId;
+use crate::tick::Tick;
+
+/// How many entries are looked at in one hold of a shard's lock.
+const ENTRIES_PER_HOLD: usize = 256;
+
+/// A live timer, as it was when it was looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct LiveTimer {
+    /// The timer.
+    pub id: TimerId,
+    /// When it is due next (or was, if it waits to be taken or runs).
+    pub deadline: Tick,
+    /// The queue that it fires into.
+    pub queue: usize,
+}
+
+/// Iterator over live timers, from [`Engine::live`](crate::Engine::live).
+///
+/// It holds a shard's lock only for some hundred entries at a time. A timer
+/// that lives through the whole walk is seen exactly once; one that is
+/// scheduled or ends meanwhile may be seen or not.
+pub struct LiveTimers<'a, T> {
+    core: &'a Core<T>,
+    shard: usize,
+    from: u32,
+    found: VecDeque<LiveTimer>,
+}
+
+impl<'a, T> LiveTimers<'a, T> {
+    pub(crate) fn new(core: &'a Core<T>) -> LiveTimers<'a, T> {
+        LiveTimers {
+            core,
+            shard: 0,
+            from: 0,
+            found: VecDeque::new(),
+        }
+    }
+
+    /// Looks at the next few entries; `false` when there are none.
+    fn look(&mut self) -> bool {
+        let found = &mut self.found;
+        let from = self.from;
+        let look = |shard: &Shard<T>| shard.live_from(from, ENTRIES_PER_HOLD, found);
+        match self.core.look_at_shard(self.shard, look) {
+            None => return false,
+            Some(Some(next)) => self.from = next,
+            Some(None) => {
+                self.shard += 1;
+                self.from = 0;
+            }
+        }
+        true
+    }
+}
+
+impl<T> Iterator for LiveTimers<'_, T> {
+    type Item = LiveTimer;
+
+    fn next(&mut self) -> Option<LiveTimer> {
+        while self.found.is_empty() {
+            if !self.look() {
+                return None;
+            }
+        }
+        self.found.pop_front()
+    }
+}
+
+impl<T> Shard<T> {
+    /// Looks at up to `count` entries from index `from` on. Returns where to
+    /// go on, if there are more.
+    fn live_from(&self, from: u32, count: usize, found: &mut VecDeque<LiveTimer>) -> Option<u32> {
+        let mut last = None;
+        for at in self.wheel.entries(from).take(count) {
+            last = Some(at);
+            if self.is_live(at) {
+                found.push_back(LiveTimer {
+                    id: self.wheel.id(at),
+                    deadline: self.wheel.deadline_of(at),
+                    queue: self.queue_of(at),
+                });
+            }
+        }
+        last.map(|at| at.index() + 1)
+    }
+}

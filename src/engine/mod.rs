@@ -1,0 +1,299 @@
+//! The engine: many threads schedule, one ticker moves time along, worker
+//! queues fire.
+
+mod affinity;
+mod body;
+mod builder;
+mod closed;
+mod core;
+mod extra;
+mod idle;
+mod limit;
+mod live;
+mod shard;
+mod timer;
+
+pub use builder::{Builder, StartError};
+pub use closed::{CloseReason, Closed, Ledger};
+pub use live::{LiveTimer, LiveTimers};
+pub use timer::{Cancel, MissedTicks, NotLive, Refusal, Refused, Timer};
+
+pub(crate) use self::core::Core;
+pub(crate) use shard::{Claimed, Outcome, Shard};
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use crate::id::TimerId;
+use crate::queue::{ClosedReports, Queue};
+use crate::sync::{Arc, Ordering};
+use crate::tick::Tick;
+use crate::time::{Time, When};
+
+/// How much longer than its limit a drain waits for the last timers to be
+/// taken.
+const DRAIN_GRACE: Duration = Duration::from_secs(1);
+
+/// A timer engine for many threads.
+///
+/// A handle: clones share one engine. When the last one is dropped the engine
+/// is shut down, without waiting for any thread; queue handles see that it was
+/// closed. Use [`shutdown`](Engine::shutdown) or [`drain`](Engine::drain) to
+/// learn what was still live.
+///
+/// # Cost
+///
+/// Scheduling, cancelling and rescheduling each take one short lock, which
+/// belongs to the calling thread's own shard (or, for another thread's timer,
+/// to that one's) and not to the engine as a whole. None of them allocates
+/// unless more timers are live than ever before; only a delay, as opposed to a
+/// [`Time`], needs the clock to be read.
+///
+/// # Example
+///
+/// ```
+/// use std::time::Duration;
+/// use tickwheel::{Engine, Timer};
+///
+/// let engine = Engine::builder().queues(2).start()?;
+/// let id = engine.schedule(Timer::after(Duration::from_secs(30), "session 7"))?;
+/// engine.schedule(Timer::every(Duration::from_millis(2), "beat").times(3).queue(1))?;
+///
+/// for _ in 0..3 {
+///     assert_eq!(*engine.queue(1).recv()?.payload(), "beat");
+/// }
+/// assert_eq!(engine.cancel(id).payload(), Some("session 7"));
+/// assert!(engine.ledger().is_balanced());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Engine<T> {
+    core: Arc<Core<T>>,
+    handle: Arc<Handle<T>>,
+}
+
+/// Shuts the engine down when nobody can use it any more.
+struct Handle<T>(Arc<Core<T>>);
+
+impl<T> Drop for Handle<T> {
+    fn drop(&mut self) {
+        drop(self.0.shut_down());
+    }
+}
+
+impl<T> Engine<T> {
+    /// Begins to set up an engine.
+    pub fn builder() -> Builder<T> {
+        Builder::new()
+    }
+
+    fn new(core: Arc<Core<T>>) -> Engine<T> {
+        Engine {
+            handle: Arc::new(Handle(Arc::clone(&core))),
+            core,
+        }
+    }
+
+    /// Schedules a timer.
+    ///
+    /// From any thread, also from within a task. It never fires early: the
+    /// clock is read in this call, and the deadline rounded up to a tick.
+    ///
+    /// # Errors
+    /// The timer comes back in the error, unchanged, with the reason: see
+    /// [`Refusal`].
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use tickwheel::{Engine, Timer};
+    /// let engine = Engine::builder().start()?;
+    /// let id = engine.schedule(Timer::after(Duration::from_secs(5), 17))?;
+    /// assert!(engine.deadline(id).is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn schedule(&self, timer: Timer<T>) -> Result<TimerId, Refused<T>> {
+        self.core.schedule(timer)
+    }
+
+    /// Cancels a timer.
+    ///
+    /// Wins until a worker takes the timer, even when it has expired and waits
+    /// in a queue: the answer [`Cancel::Cancelled`] carries the payload, and no
+    /// worker will see it. The storage is free when the call returns.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use tickwheel::{Cancel, Engine, Timer};
+    /// let engine = Engine::builder().start()?;
+    /// let id = engine.schedule(Timer::after(Duration::ZERO, 17))?;
+    /// assert_eq!(engine.cancel(id), Cancel::Cancelled(17));
+    /// assert_eq!(engine.cancel(id), Cancel::Gone);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn cancel(&self, id: TimerId) -> Cancel<T> {
+        self.core.cancel(id)
+    }
+
+    /// Cancels a timer, and waits until no firing of it is in a worker's hands
+    /// any more. The answer is that of [`cancel`](Engine::cancel).
+    ///
+    /// Called from within the timer's own task it does not wait. A worker
+    /// that calls it for an [`Expired`](crate::Expired) that it holds itself
+    /// waits for ever.
+    pub fn cancel_and_wait(&self, id: TimerId) -> Cancel<T> {
+        let cancelled = self.core.cancel(id);
+        if matches!(cancelled, Cancel::Running) && !crate::tasks::is_running_here(id) {
+            self.core.wait_for_return(id);
+        }
+        cancelled
+    }
+
+    /// Gives a live timer another deadline: a [`Duration`] from now, or a
+    /// [`Time`]. A repeating timer goes on from there. Postponing touches no
+    /// list; a timer that has expired and was not taken yet waits again.
+    ///
+    /// A rescheduled timer keeps its place, among those of its new tick, by
+    /// when it was first scheduled.
+    ///
+    /// # Errors
+    /// If the timer is not live, or a firing of it is in a worker's hands.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use tickwheel::{Engine, Timer};
+    /// let engine = Engine::builder().start()?;
+    /// let keep_alive = engine.schedule(Timer::after(Duration::from_secs(30), "session"))?;
+    /// engine.reschedule(keep_alive, Duration::from_secs(30))?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn reschedule(&self, id: TimerId, when: impl Into<When>) -> Result<(), NotLive> {
+        self.core.reschedule(id, when.into())
+    }
+
+    /// Puts another payload in a timer's place and returns the old one.
+    ///
+    /// # Errors
+    /// Returns `payload`, with the reason, if the timer is not live or a firing
+    /// of it is in a worker's hands.
+    pub fn replace(&self, id: TimerId, payload: T) -> Result<T, (NotLive, T)> {
+        self.core.replace(id, payload)
+    }
+
+    /// When a live timer is due next, or was, if it waits to be taken or runs.
+    #[must_use]
+    pub fn deadline(&self, id: TimerId) -> Option<Time> {
+        let tick = self.core.deadline(id)?;
+        Some(self.core.tick.start_of(tick))
+    }
+
+    /// What the engine's clock says.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.core.clock.now()
+    }
+
+    /// The tick that has begun last.
+    #[must_use]
+    pub fn tick(&self) -> Tick {
+        self.core.tick_now()
+    }
+
+    /// An `Instant` as the engine's own time, never earlier than it; the start
+    /// for those before it. `None` on a clock that is not the monotonic one.
+    #[must_use]
+    pub fn time_of(&self, instant: Instant) -> Option<Time> {
+        self.core.clock.time_of(instant)
+    }
+
+    /// A handle to a worker queue.
+    ///
+    /// # Panics
+    /// If there is no queue of that number; see [`get_queue`](Engine::get_queue).
+    #[must_use]
+    pub fn queue(&self, index: usize) -> Queue<T> {
+        match self.get_queue(index) {
+            Some(queue) => queue,
+            None => panic!("no queue {index}: this engine has {}", self.core.queues()),
+        }
+    }
+
+    /// A handle to a worker queue, if there is one of that number.
+    #[must_use]
+    pub fn get_queue(&self, index: usize) -> Option<Queue<T>> {
+        (index < self.core.queues()).then(|| Queue::new(Arc::clone(&self.core), index))
+    }
+
+    /// Where the reports on ended timers are read, of those that asked for one
+    /// with [`Timer::reported`].
+    #[must_use]
+    pub fn closed(&self) -> ClosedReports<T> {
+        ClosedReports::new(Arc::clone(&self.core))
+    }
+
+    /// The live timers, in no particular order; see [`LiveTimers`].
+    pub fn live(&self) -> LiveTimers<'_, T> {
+        LiveTimers::new(&self.core)
+    }
+
+    /// The account of all timers. Walks every shard's storage, one after the
+    /// other: exact while no call is in progress.
+    #[must_use]
+    pub fn ledger(&self) -> Ledger {
+        self.core.ledger()
+    }
+
+    /// How many tasks have panicked.
+    #[must_use]
+    pub fn panics(&self) -> u64 {
+        self.core.panics.load(Ordering::Relaxed)
+    }
+
+    /// How often the ticker thread was woken.
+    #[must_use]
+    pub fn wakeups(&self) -> u64 {
+        self.core.alarm.wakeups()
+    }
+
+    /// Stops at once, and returns every live timer exactly once, whether it
+    /// waited for its deadline or for a worker. Of a repeating timer whose
+    /// payload is in a worker's hands it returns the rest; a last firing that
+    /// runs is left to end by itself.
+    ///
+    /// Waits for no thread. From here on timers are refused, and queues say
+    /// that they are closed.
+    pub fn shutdown(&self) -> Vec<Closed<T>> {
+        self.core.shut_down()
+    }
+
+    /// Refuses new timers, waits until the one-shots that are due within
+    /// `limit` have been taken by workers, and then shuts down as
+    /// [`shutdown`](Engine::shutdown) does.
+    ///
+    /// Returns as soon as there is no such one-shot left, and at the latest one
+    /// second after `limit`. A virtual clock is moved on by `limit`.
+    pub fn drain(&self, limit: Duration) -> Vec<Closed<T>> {
+        self.core.drain(limit, DRAIN_GRACE);
+        self.core.shut_down()
+    }
+}
+
+impl<T> Clone for Engine<T> {
+    fn clone(&self) -> Engine<T> {
+        Engine {
+            core: Arc::clone(&self.core),
+            handle: Arc::clone(&self.handle),
+        }
+    }
+}
+
+impl<T> fmt::Debug for Engine<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine")
+            .field("queues", &self.core.queues())
+            .field("shards", &self.core.shard_count())
+            .field("now", &self.now())
+            .finish_non_exhaustive()
+    }
+}

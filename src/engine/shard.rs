@@ -1,0 +1,568 @@
+//! One shard: a wheel, what is ready, and the states that a timer goes through.
+//!
+//! Plain single-threaded code; `core.rs` puts it behind a lock. Nothing in here
+//! drops a payload or runs foreign code: payloads go out to the caller, who
+//! drops them after the lock has been released.
+
+use slab::Slab;
+
+use crate::engine::body::{Body, Tag};
+use crate::engine::closed::{CloseReason, Closed, Ledger};
+use crate::engine::extra::{Extra, State};
+use crate::engine::limit::Credit;
+use crate::engine::timer::{Cancel, NotLive, Refusal, Timer};
+use crate::id::{TimerId, WheelNumber};
+use crate::tick::Tick;
+use crate::time::{TickLength, Time};
+use crate::wheel::{At, Geometry, Step, Wheel};
+
+pub(crate) struct Shard<T> {
+    pub(super) wheel: Wheel<Body<T>>,
+    pub(super) extras: Slab<Extra<T>>,
+    /// What has expired, by queue; after the last queue, the reports.
+    pub(super) ready: Box<[Ready]>,
+    pub(super) ledger: Ledger,
+    credit: Credit,
+    tick: TickLength,
+    pub(super) phase: Phase,
+    /// Queues whose bell is to be rung when the lock has been released.
+    bells: Vec<usize>,
+    /// The earliest tick for which something was filed since it was last
+    /// asked for.
+    filed: Tick,
+}
+
+/// Expired timers on their way to one queue's workers. They stay in their
+/// entries, so that they can be cancelled until a worker takes them.
+pub(super) struct Ready {
+    list: At,
+    pub(super) len: usize,
+    /// Whether a bell for this list is in the queue's channel, or in the hand
+    /// of a worker who will look at the list and put it back if need be. True
+    /// whenever the list holds anything.
+    rung: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Phase {
+    Open,
+    /// Accepts nothing; fires what is there.
+    Draining,
+    Closed,
+}
+
+/// An expired timer that a worker has taken.
+pub(crate) struct Claimed<T> {
+    pub(crate) id: TimerId,
+    pub(crate) tick: Tick,
+    pub(crate) number: u64,
+    pub(crate) payload: T,
+    /// The timer lives on: the payload wants to be given back.
+    pub(crate) lent: bool,
+}
+
+/// How a firing that was lent came back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Outcome {
+    Returned,
+    Panicked,
+    /// The worker kept the payload, which ends the timer.
+    Kept,
+}
+
+/// What giving back leaves to do outside the lock.
+pub(crate) struct GivenBack<T> {
+    /// The payload, if the timer has ended and nobody else gets it.
+    pub(crate) payload: Option<T>,
+    /// Somebody waits for this.
+    pub(crate) awaited: bool,
+}
+
+impl<T> Shard<T> {
+    pub(crate) fn new(
+        number: WheelNumber,
+        start: Tick,
+        geometry: Geometry,
+        queues: usize,
+        credit: Credit,
+        tick: TickLength,
+    ) -> Shard<T> {
+        let mut wheel = Wheel::numbered(start, geometry, number);
+        let ready = (0..=queues)
+            .map(|_| Ready {
+                list: wheel.add_list(),
+                len: 0,
+                rung: false,
+            })
+            .collect();
+        Shard {
+            wheel,
+            extras: Slab::new(),
+            ready,
+            ledger: Ledger::default(),
+            credit,
+            tick,
+            phase: Phase::Open,
+            bells: Vec::new(),
+            filed: Tick::MAX,
+        }
+    }
+
+    /// Accepts a timer that is due at `due`, which is in `deadline`'s tick.
+    #[inline]
+    pub(crate) fn schedule(
+        &mut self,
+        timer: Timer<T>,
+        due: Time,
+        deadline: Tick,
+    ) -> Result<TimerId, (Refusal, Timer<T>)> {
+        if self.phase != Phase::Open {
+            return Err((Refusal::Closed, timer));
+        }
+        if !self.credit.take() {
+            return Err((Refusal::Full, timer));
+        }
+        let at = if timer.is_plain() && timer.queue < Tag::QUEUES {
+            let tag = Tag::one_shot(timer.queue);
+            self.wheel
+                .insert(deadline.0, tag.0, Body::payload(timer.payload))
+        } else {
+            let extra = self.extras.insert(Extra::new(timer, due));
+            self.wheel
+                .insert(deadline.0, Tag::extra().0, Body::extra(extra))
+        };
+        self.wheel.file_new(at);
+        self.ledger.accepted += 1;
+        self.filed = self.filed.min(self.wheel.deadline_of(at));
+        Ok(self.wheel.id(at))
+    }
+
+    /// Moves the wheel's clock up to `now` where nothing happens in between,
+    /// so that new timers are filed where they will not be re-filed for long.
+    #[inline]
+    pub(crate) fn catch_up(&mut self, now: Tick) {
+        self.wheel.idle_to(now.0);
+    }
+
+    /// Makes what is due by `to` ready, touching at most `budget` entries.
+    /// Returns the tick at which the shard next wants to be called.
+    pub(crate) fn expire(&mut self, to: Tick, mut budget: usize) -> Tick {
+        loop {
+            match self.wheel.step(to.0, &mut budget) {
+                Step::Due(at) => self.make_ready(at),
+                Step::Paused => return to,
+                Step::Done => return self.wheel.next_wakeup().unwrap_or(Tick::MAX),
+            }
+        }
+    }
+
+    /// The tick of the earliest filing since the last call.
+    #[inline]
+    pub(crate) fn take_filed(&mut self) -> Tick {
+        std::mem::replace(&mut self.filed, Tick::MAX)
+    }
+
+    /// The queues whose bells are to be rung.
+    #[inline]
+    pub(crate) fn take_bells(&mut self) -> Vec<usize> {
+        std::mem::take(&mut self.bells)
+    }
+
+    /// Takes the first expired timer of a queue. The second answer is whether
+    /// there are more; where a bell brought the worker here, it stays rung
+    /// exactly then, and the worker must put it back.
+    pub(crate) fn claim(&mut self, queue: usize, by_bell: bool) -> (Option<Claimed<T>>, bool) {
+        let first = self.wheel.first_of(self.ready[queue].list);
+        let claimed = first.map(|at| self.take_ready(at, queue));
+        let ready = &mut self.ready[queue];
+        let more = ready.len > 0;
+        if by_bell {
+            ready.rung = more;
+        }
+        (claimed, more)
+    }
+
+    fn take_ready(&mut self, at: At, queue: usize) -> Claimed<T> {
+        let (id, tick) = (self.wheel.id(at), self.wheel.deadline_of(at));
+        self.unlink(at);
+        let Some(extra) = self.extra_of(at) else {
+            debug_assert_eq!(self.tag(at).queue(), queue);
+            return Claimed {
+                id,
+                tick,
+                number: 1,
+                payload: self.end_plain(at, CloseReason::Completed),
+                lent: false,
+            };
+        };
+        let extra = &mut self.extras[extra];
+        extra.deliver();
+        let payload = extra.payload.take();
+        let number = extra.number;
+        let lent = extra.is_lent_out();
+        if lent {
+            extra.state = State::Lent { cancelled: false };
+        } else {
+            self.end_extra(at, CloseReason::Completed, tick);
+        }
+        Claimed {
+            id,
+            tick,
+            number,
+            payload: payload.expect("a waiting timer has its payload"),
+            lent,
+        }
+    }
+
+    /// Takes the first unread report. Answers as [`Shard::claim`] does.
+    pub(crate) fn claim_report(&mut self, by_bell: bool) -> (Option<Closed<T>>, bool) {
+        let reports = self.ready.len() - 1;
+        let first = self.wheel.first_of(self.ready[reports].list);
+        let closed = first.map(|at| {
+            let id = self.wheel.id(at);
+            self.wheel.unlink(at);
+            self.ready[reports].len -= 1;
+            let extra = self.forget(at);
+            let State::Ended { reason, tick } = extra.state else {
+                unreachable!("only what has ended is reported");
+            };
+            extra.into_closed(id, reason, tick)
+        });
+        let ready = &mut self.ready[reports];
+        let more = ready.len > 0;
+        if by_bell {
+            ready.rung = more;
+        }
+        (closed, more)
+    }
+
+    /// Takes back a firing that was lent, at `now`.
+    pub(crate) fn give_back(
+        &mut self,
+        id: TimerId,
+        payload: Option<T>,
+        outcome: Outcome,
+        now: Time,
+    ) -> GivenBack<T> {
+        let found = self.wheel.find(id);
+        let Some((at, key)) = found.and_then(|at| Some((at, self.extra_of(at)?))) else {
+            let awaited = false;
+            return GivenBack { payload, awaited };
+        };
+        let tick = self.wheel.deadline_of(at);
+        let extra = &mut self.extras[key];
+        let awaited = std::mem::take(&mut extra.awaited);
+        let cancelled = match extra.state {
+            State::Abandoned => {
+                self.forget(at);
+                return GivenBack { payload, awaited };
+            }
+            state => state == State::Lent { cancelled: true },
+        };
+        extra.payload = payload;
+        let reason = match (extra.is_last(), outcome) {
+            (true, Outcome::Panicked) => CloseReason::Failed,
+            (true, _) => CloseReason::Completed,
+            (false, Outcome::Kept) => CloseReason::Cancelled,
+            (false, _) if cancelled => CloseReason::Cancelled,
+            (false, _) => {
+                self.rearm(at, key, now);
+                let payload = None;
+                return GivenBack { payload, awaited };
+            }
+        };
+        let payload = self.end_extra(at, reason, tick);
+        GivenBack { payload, awaited }
+    }
+
+    fn rearm(&mut self, at: At, key: usize, now: Time) {
+        let extra = &mut self.extras[key];
+        extra.rearm(now, self.tick);
+        let deadline = self.tick.tick_after(extra.due);
+        if deadline <= self.tick.tick_at(now).max(self.wheel.now()) {
+            self.wheel.set_deadline(at, deadline);
+            self.make_ready(at);
+        } else {
+            self.wheel.file_for(at, deadline);
+            self.filed = self.filed.min(deadline);
+        }
+    }
+
+    /// Cancels a timer; `now` is asked only where a report will carry it.
+    #[inline]
+    pub(crate) fn cancel(&mut self, id: TimerId, now: impl FnOnce() -> Tick) -> Cancel<T> {
+        let Some(at) = self.wheel.find(id) else {
+            return Cancel::Gone;
+        };
+        if let Some(key) = self.extra_of(at) {
+            return self.cancel_extra(at, key, now);
+        }
+        self.unlink(at);
+        Cancel::Cancelled(self.end_plain(at, CloseReason::Cancelled))
+    }
+
+    fn cancel_extra(&mut self, at: At, key: usize, now: impl FnOnce() -> Tick) -> Cancel<T> {
+        let extra = &mut self.extras[key];
+        match extra.state {
+            State::Waiting => {
+                let payload = extra.payload.take();
+                self.unlink(at);
+                self.end_extra(at, CloseReason::Cancelled, now());
+                payload.map_or(Cancel::Gone, Cancel::Cancelled)
+            }
+            State::Lent { .. } => {
+                extra.state = State::Lent { cancelled: true };
+                Cancel::Running
+            }
+            State::Abandoned | State::Ended { .. } => Cancel::Gone,
+        }
+    }
+
+    /// Whether a firing of the timer is in a worker's hands; if so, giving it
+    /// back will say that somebody waits.
+    pub(crate) fn await_return(&mut self, id: TimerId) -> bool {
+        let key = self.wheel.find(id).and_then(|at| self.extra_of(at));
+        let Some(extra) = key.map(|key| &mut self.extras[key]) else {
+            return false;
+        };
+        extra.awaited = matches!(extra.state, State::Lent { .. } | State::Abandoned);
+        extra.awaited
+    }
+
+    /// Gives a timer another deadline, and a repeating one another phase.
+    #[inline]
+    pub(crate) fn reschedule(
+        &mut self,
+        id: TimerId,
+        due: Time,
+        deadline: Tick,
+    ) -> Result<(), NotLive> {
+        let at = self.find_waiting(id)?;
+        if let Some(key) = self.extra_of(at) {
+            self.extras[key].due = due;
+        }
+        if self.tag(at).is_ready() {
+            self.unlink(at);
+            self.wheel.file_for(at, deadline);
+        } else {
+            self.wheel.move_to(at, deadline.0);
+        }
+        self.filed = self.filed.min(self.wheel.deadline_of(at));
+        Ok(())
+    }
+
+    /// Puts another payload in a timer's place.
+    pub(crate) fn replace(&mut self, id: TimerId, payload: T) -> Result<T, (NotLive, T)> {
+        let at = match self.find_waiting(id) {
+            Ok(at) => at,
+            Err(why) => return Err((why, payload)),
+        };
+        let place = match self.extra_of(at) {
+            Some(key) => self.extras[key].payload.as_mut(),
+            // SAFETY: the tag says that the body is a payload.
+            None => Some(unsafe { self.wheel.payload_mut(at).payload_mut() }),
+        };
+        match place {
+            Some(place) => Ok(std::mem::replace(place, payload)),
+            None => Err((NotLive::Running, payload)),
+        }
+    }
+
+    /// When a live timer is due, or was, if it waits to be taken.
+    pub(crate) fn deadline(&self, id: TimerId) -> Option<Tick> {
+        let at = self.wheel.find(id)?;
+        self.is_live(at).then(|| self.wheel.deadline_of(at))
+    }
+
+    /// The ledger, with what is live counted by walking the storage.
+    pub(crate) fn ledger(&self) -> Ledger {
+        let live = self.wheel.entries(0).filter(|&at| self.is_live(at)).count();
+        Ledger {
+            live: live as u64,
+            ..self.ledger
+        }
+    }
+
+    /// Ends every live timer. What can no longer be stopped, the last firing
+    /// of a timer that is running, is left to end by itself.
+    pub(crate) fn close(&mut self, now: Tick, closed: &mut Vec<Closed<T>>) {
+        self.phase = Phase::Closed;
+        let all: Vec<At> = self.wheel.entries(0).collect();
+        closed.reserve(all.len());
+        for at in all {
+            let id = self.wheel.id(at);
+            match self.extra_of(at) {
+                None => {
+                    let queue = self.tag(at).queue();
+                    self.unlink(at);
+                    closed.push(Closed {
+                        id,
+                        queue,
+                        tick: now,
+                        firings: 0,
+                        reason: CloseReason::ShutDown,
+                        payload: Some(self.end_plain(at, CloseReason::ShutDown)),
+                    });
+                }
+                Some(key) => closed.extend(self.close_extra(at, id, key, now)),
+            }
+        }
+    }
+
+    fn close_extra(&mut self, at: At, id: TimerId, key: usize, now: Tick) -> Option<Closed<T>> {
+        let reason = CloseReason::ShutDown;
+        let extra = &mut self.extras[key];
+        let closed = Closed {
+            id,
+            queue: extra.queue,
+            tick: now,
+            firings: extra.firings,
+            reason,
+            payload: extra.payload.take(),
+        };
+        match extra.state {
+            State::Waiting => {
+                self.unlink(at);
+                self.end_extra(at, reason, now);
+                Some(closed)
+            }
+            State::Lent { .. } if !extra.is_last() => {
+                extra.state = State::Abandoned;
+                self.ledger.ended(reason);
+                Some(closed)
+            }
+            State::Lent { .. } | State::Abandoned => None,
+            State::Ended { .. } => {
+                extra.payload = closed.payload;
+                None
+            }
+        }
+    }
+
+    /// Whether a one-shot that is due by `limit` has still to be taken.
+    pub(crate) fn has_one_shot_until(&self, limit: Tick) -> bool {
+        self.wheel.entries(0).any(|at| {
+            let repeating = self.extra_of(at).is_some_and(|key| {
+                self.extras[key].is_repeating() || self.extras[key].state != State::Waiting
+            });
+            !repeating && self.wheel.deadline_of(at) <= limit
+        })
+    }
+
+    fn make_ready(&mut self, at: At) {
+        let queue = self.queue_of(at);
+        self.wheel.set_tag(at, self.tag(at).ready(true).0);
+        self.put_on(queue, at);
+    }
+
+    fn put_on(&mut self, queue: usize, at: At) {
+        let ready = &mut self.ready[queue];
+        self.wheel.append_to(ready.list, at);
+        ready.len += 1;
+        if !ready.rung {
+            ready.rung = true;
+            self.bells.push(queue);
+        }
+    }
+
+    /// Takes a waiting timer off whichever list it hangs on.
+    #[inline]
+    fn unlink(&mut self, at: At) {
+        self.wheel.unlink(at);
+        let tag = self.tag(at);
+        if tag.is_ready() {
+            let queue = self.queue_of(at);
+            self.ready[queue].len -= 1;
+            self.wheel.set_tag(at, tag.ready(false).0);
+        }
+    }
+
+    #[inline]
+    fn end_plain(&mut self, at: At, reason: CloseReason) -> T {
+        debug_assert!(!self.tag(at).is_extra());
+        self.ledger.ended(reason);
+        self.credit.put();
+        // SAFETY: the tag says that the body is a payload.
+        unsafe { self.wheel.remove(at).into_payload() }
+    }
+
+    /// Ends a timer that hangs on no list; one that is reported keeps its
+    /// entry, and the payload if that is still there, until the report is
+    /// read. Returns the payload otherwise.
+    fn end_extra(&mut self, at: At, reason: CloseReason, tick: Tick) -> Option<T> {
+        self.ledger.ended(reason);
+        let key = self.extra_of(at)?;
+        let extra = &mut self.extras[key];
+        if extra.reported {
+            extra.state = State::Ended { reason, tick };
+            let reports = self.ready.len() - 1;
+            self.put_on(reports, at);
+            return None;
+        }
+        self.forget(at).payload
+    }
+
+    /// Frees the entry of a timer that hangs on no list.
+    fn forget(&mut self, at: At) -> Extra<T> {
+        self.credit.put();
+        let body = self.wheel.remove(at);
+        // SAFETY: only timers with an extra are forgotten.
+        self.extras.remove(unsafe { body.as_extra() })
+    }
+
+    #[inline]
+    pub(super) fn extra_of(&self, at: At) -> Option<usize> {
+        self.tag(at).is_extra().then(|| {
+            // SAFETY: the tag says that the body is an extra's index.
+            unsafe { self.wheel.payload(at).as_extra() }
+        })
+    }
+
+    pub(super) fn queue_of(&self, at: At) -> usize {
+        match self.extra_of(at) {
+            Some(key) => self.extras[key].queue,
+            None => self.tag(at).queue(),
+        }
+    }
+
+    pub(super) fn is_live(&self, at: At) -> bool {
+        self.extra_of(at).is_none_or(|key| {
+            let state = self.extras[key].state;
+            matches!(state, State::Waiting | State::Lent { .. })
+        })
+    }
+
+    /// The entry of a timer that no worker has in hand.
+    #[inline]
+    fn find_waiting(&self, id: TimerId) -> Result<At, NotLive> {
+        let at = self.wheel.find(id).ok_or(NotLive::Gone)?;
+        let Some(key) = self.extra_of(at) else {
+            return Ok(at);
+        };
+        match self.extras[key].state {
+            State::Waiting => Ok(at),
+            State::Lent { .. } => Err(NotLive::Running),
+            State::Abandoned | State::Ended { .. } => Err(NotLive::Gone),
+        }
+    }
+
+    #[inline]
+    fn tag(&self, at: At) -> Tag {
+        Tag(self.wheel.tag(at))
+    }
+}
+
+impl<T> Drop for Shard<T> {
+    fn drop(&mut self) {
+        let plain: Vec<At> = self
+            .wheel
+            .entries(0)
+            .filter(|&at| self.extra_of(at).is_none())
+            .collect();
+        for at in plain {
+            self.wheel.unlink(at);
+            // SAFETY: without an extra, the body is a payload.
+            drop(unsafe { self.wheel.remove(at).into_payload() });
+        }
+    }
+}

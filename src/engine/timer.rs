@@ -1,0 +1,297 @@
+//! What is asked for: one builder for every kind of timer.
+
+use core::fmt;
+use core::time::Duration;
+
+use crate::time::{Time, When, nanos};
+
+/// A timer to be scheduled: when, with which payload, how often, to which
+/// queue.
+///
+/// ```
+/// use std::time::Duration;
+/// use tickwheel::{MissedTicks, Timer};
+///
+/// let once = Timer::after(Duration::from_secs(30), "session 7");
+/// let buff = Timer::every(Duration::from_secs(3), "poison")
+///     .times(4)
+///     .queue(1)
+///     .missed(MissedTicks::Skip)
+///     .reported();
+/// # let _ = (once, buff);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use = "a timer does nothing until an engine schedules it"]
+pub struct Timer<T> {
+    pub(crate) payload: T,
+    pub(crate) first: When,
+    pub(crate) repeat: Option<Repeat>,
+    pub(crate) times: Option<u64>,
+    pub(crate) queue: usize,
+    pub(crate) missed: MissedTicks,
+    pub(crate) reported: bool,
+    /// A task ends when it returns, not when it is taken.
+    pub(crate) task: bool,
+}
+
+/// How a timer goes on after its first firing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Repeat {
+    pub(crate) period: u64,
+}
+
+impl<T> Timer<T> {
+    /// Fires once, `delay` from the moment at which it is scheduled.
+    ///
+    /// The delay is rounded up to a tick; zero is due at once, and
+    /// [`Duration::MAX`] never: only cancelling or shutdown ends such a timer.
+    pub fn after(delay: Duration, payload: T) -> Timer<T> {
+        Timer::first(When::After(delay), payload)
+    }
+
+    /// Fires once, at a time of the engine's own time line; a time that has
+    /// passed is due at once. Scheduling it reads no clock.
+    pub fn at(time: Time, payload: T) -> Timer<T> {
+        Timer::first(When::At(time), payload)
+    }
+
+    /// Fires for ever, or as often as [`times`](Timer::times) says: firing k
+    /// is due k periods after the moment at which the timer is scheduled,
+    /// however late the firing before was.
+    pub fn every(period: Duration, payload: T) -> Timer<T> {
+        let mut timer = Timer::first(When::After(period), payload);
+        let period = nanos(period);
+        timer.repeat = Some(Repeat { period });
+        timer
+    }
+
+    fn first(first: When, payload: T) -> Timer<T> {
+        Timer {
+            payload,
+            first,
+            repeat: None,
+            times: None,
+            queue: 0,
+            missed: MissedTicks::CatchUp,
+            reported: false,
+            task: false,
+        }
+    }
+
+    /// When a repeating timer fires first, instead of after one period.
+    pub fn starting(mut self, first: impl Into<When>) -> Timer<T> {
+        self.first = first.into();
+        self
+    }
+
+    /// How often a repeating timer fires: exactly `times` times, or for ever
+    /// if `times` is 0.
+    pub fn times(mut self, times: u64) -> Timer<T> {
+        self.times = Some(times);
+        self
+    }
+
+    /// The worker queue that the timer fires into; 0 unless told otherwise.
+    pub fn queue(mut self, queue: usize) -> Timer<T> {
+        self.queue = queue;
+        self
+    }
+
+    /// What becomes of firings that came due while an earlier one waited or
+    /// ran.
+    pub fn missed(mut self, missed: MissedTicks) -> Timer<T> {
+        self.missed = missed;
+        self
+    }
+
+    /// Asks for a [`Closed`](crate::Closed) report when the timer has ended,
+    /// to be read from [`Engine::closed`](crate::Engine::closed).
+    pub fn reported(mut self) -> Timer<T> {
+        self.reported = true;
+        self
+    }
+
+    /// The payload, taken back out.
+    pub fn into_payload(self) -> T {
+        self.payload
+    }
+
+    pub(crate) fn map<U>(self, f: impl FnOnce(T) -> U) -> Timer<U> {
+        Timer {
+            payload: f(self.payload),
+            first: self.first,
+            repeat: self.repeat,
+            times: self.times,
+            queue: self.queue,
+            missed: self.missed,
+            reported: self.reported,
+            task: self.task,
+        }
+    }
+
+    /// Whether it needs more than a payload and a deadline.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.repeat.is_none() && !self.reported && !self.task
+    }
+
+    /// What is wrong with it, if anything is.
+    #[inline]
+    pub(crate) fn fault(&self, queues: usize) -> Option<Refusal> {
+        if self.queue >= queues {
+            return Some(Refusal::NoSuchQueue);
+        }
+        match self.repeat {
+            None if self.times.is_some() => Some(Refusal::NotRepeating),
+            Some(Repeat { period: 0 }) => Some(Refusal::ZeroPeriod),
+            _ => None,
+        }
+    }
+}
+
+/// What becomes of a repeating timer's firings that came due while an earlier
+/// one waited in its queue or ran.
+///
+/// Whatever the policy, a repeating timer is one entry and its firings never
+/// overlap: missed firings are counted, not stored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum MissedTicks {
+    /// All are delivered, one after the other, each with its own due tick.
+    #[default]
+    CatchUp,
+    /// They are left out: the next firing is the next multiple of the period.
+    /// [`Expired::number`](crate::Expired::number) counts the due ticks, left
+    /// out or not; [`Timer::times`] counts deliveries.
+    Skip,
+    /// The next firing is a full period after the late one was done: the
+    /// timer's phase moves.
+    Delay,
+}
+
+/// A timer that was not accepted, with the reason; nothing has changed.
+///
+/// ```
+/// use std::time::Duration;
+/// use tickwheel::{Engine, Refusal, Timer};
+///
+/// let engine = Engine::<&str>::builder().queues(1).start()?;
+/// let timer = Timer::after(Duration::from_secs(1), "mine").queue(7);
+/// let refused = engine.schedule(timer).unwrap_err();
+/// assert_eq!(refused.reason(), Refusal::NoSuchQueue);
+/// assert_eq!(refused.into_timer().into_payload(), "mine");
+/// # Ok::<(), tickwheel::StartError>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Refused<T> {
+    pub(crate) reason: Refusal,
+    pub(crate) timer: Timer<T>,
+}
+
+impl<T> Refused<T> {
+    /// Why the timer was refused.
+    #[must_use]
+    pub fn reason(&self) -> Refusal {
+        self.reason
+    }
+
+    /// The timer as it was, to be changed and tried again.
+    pub fn into_timer(self) -> Timer<T> {
+        self.timer
+    }
+}
+
+impl<T> fmt::Debug for Refused<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Refused")
+            .field("reason", &self.reason)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Display for Refused<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.reason, f)
+    }
+}
+
+impl<T> std::error::Error for Refused<T> {}
+
+/// Why a timer was refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// As many timers are live as [`Builder::max_timers`](crate::Builder::max_timers)
+    /// allows.
+    Full,
+    /// The engine was shut down, or is being drained.
+    Closed,
+    /// The engine has no queue of that number.
+    NoSuchQueue,
+    /// A repeating timer with a period of zero would fire without end.
+    ZeroPeriod,
+    /// [`Timer::times`] on a timer that has no period.
+    NotRepeating,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Refusal::Full => {
+                "the engine holds as many timers as `max_timers` allows: cancel some or raise it"
+            }
+            Refusal::Closed => "the engine was shut down and accepts no more timers",
+            Refusal::NoSuchQueue => {
+                "no such queue: number it below what the builder's `queues` was given"
+            }
+            Refusal::ZeroPeriod => "a period must be longer than zero",
+            Refusal::NotRepeating => "`times` needs a period: make the timer with `Timer::every`",
+        })
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// What [`Engine::cancel`](crate::Engine::cancel) found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use = "a running timer was not stopped, and a cancelled one's payload is in here"]
+pub enum Cancel<T> {
+    /// The timer was live and will not fire; this is its payload.
+    Cancelled(T),
+    /// A firing of it is in a worker's hands at this moment. A repeating timer
+    /// will not fire again.
+    Running,
+    /// There is no such timer, any more or at all.
+    Gone,
+}
+
+impl<T> Cancel<T> {
+    /// The payload, if the timer was cancelled.
+    #[must_use]
+    pub fn payload(self) -> Option<T> {
+        match self {
+            Cancel::Cancelled(payload) => Some(payload),
+            Cancel::Running | Cancel::Gone => None,
+        }
+    }
+}
+
+/// Why a timer was not rescheduled, or its payload not replaced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum NotLive {
+    /// A firing of it is in a worker's hands at this moment.
+    Running,
+    /// There is no such timer, any more or at all.
+    Gone,
+}
+
+impl fmt::Display for NotLive {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NotLive::Running => "a firing of this timer is running",
+            NotLive::Gone => "this timer has ended, or is not one of this engine's",
+        })
+    }
+}
+
+impl std::error::Error for NotLive {}

@@ -1,0 +1,111 @@
+//! Where closed reports are read.
+
+use core::fmt;
+use core::time::Duration;
+
+use crate::engine::{Closed, Core, Shard};
+use crate::queue::RecvError;
+use crate::queue::doorbell::Wait;
+use crate::sync::{self, Arc};
+
+/// The reports on timers that asked for one, from
+/// [`Engine::closed`](crate::Engine::closed).
+///
+/// Every report is read once, by one reader. Until then it keeps its timer's
+/// entry, which counts against [`Builder::max_timers`](crate::Builder::max_timers):
+/// a forgotten reader costs bounded memory. Reports outlive shutdown.
+pub struct ClosedReports<T> {
+    core: Arc<Core<T>>,
+}
+
+impl<T> ClosedReports<T> {
+    pub(crate) fn new(core: Arc<Core<T>>) -> ClosedReports<T> {
+        ClosedReports { core }
+    }
+
+    /// Takes a report, waiting for one if there is none.
+    ///
+    /// # Errors
+    /// [`RecvError::Closed`] when the engine was shut down and every report
+    /// has been read.
+    pub fn recv(&self) -> Result<Closed<T>, RecvError> {
+        self.take(Wait::Forever)
+    }
+
+    /// Takes a report if there is one.
+    ///
+    /// # Errors
+    /// [`RecvError::Empty`] if there is none, [`RecvError::Closed`] when the
+    /// engine was shut down and every report has been read.
+    pub fn try_recv(&self) -> Result<Closed<T>, RecvError> {
+        self.take(Wait::No)
+    }
+
+    /// Takes a report, waiting for one for at most `limit`.
+    ///
+    /// # Errors
+    /// As [`try_recv`](ClosedReports::try_recv).
+    pub fn recv_timeout(&self, limit: Duration) -> Result<Closed<T>, RecvError> {
+        self.take(Wait::For(limit))
+    }
+
+    /// How many reports wait to be read. Looks at every shard.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.core.ready_len(self.core.queues())
+    }
+
+    /// Whether no report waits to be read.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn take(&self, wait: Wait) -> Result<Closed<T>, RecvError> {
+        loop {
+            match self.core.doorbell(self.core.queues()).answer(wait) {
+                Ok(shard) => {
+                    if let Some(closed) = self.claim(shard, true) {
+                        return Ok(closed);
+                    }
+                }
+                Err(sync::RecvError::Empty) => return Err(RecvError::Empty),
+                Err(sync::RecvError::Disconnected) => {
+                    return self.last().ok_or(RecvError::Closed);
+                }
+            }
+        }
+    }
+
+    /// The word that the engine was shut down may have overtaken a bell.
+    fn last(&self) -> Option<Closed<T>> {
+        (0..self.core.shard_count()).find_map(|shard| self.claim(shard, false))
+    }
+
+    fn claim(&self, shard: usize, by_bell: bool) -> Option<Closed<T>> {
+        let claim = |shard: &mut Shard<T>| shard.claim_report(by_bell);
+        let reports = self.core.queues();
+        self.core.take_from(shard, reports, by_bell, claim).0
+    }
+}
+
+impl<T> Clone for ClosedReports<T> {
+    fn clone(&self) -> ClosedReports<T> {
+        ClosedReports::new(Arc::clone(&self.core))
+    }
+}
+
+impl<T> fmt::Debug for ClosedReports<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClosedReports").finish_non_exhaustive()
+    }
+}
+
+/// Waits for reports until the engine is shut down and all have been read.
+impl<T> Iterator for ClosedReports<T> {
+    type Item = Closed<T>;
+
+    fn next(&mut self) -> Option<Closed<T>> {
+        self.recv().ok()
+    }
+}

@@ -1,0 +1,119 @@
+//! How workers learn where expired timers wait.
+//!
+//! What goes through a queue's channel is not timers but bells: "there is
+//! something for this queue in shard n". A shard has at most one bell of each
+//! queue out at a time, so a channel with room for one per shard is never
+//! full, the ticker never blocks on it, and a burst of a million timers costs
+//! one message.
+
+use std::time::Duration;
+
+use crate::sync::{Receiver, RecvError, Sender, channel};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Bell {
+    /// Something waits in this shard.
+    Shard(u32),
+    /// The engine was shut down. Whoever takes it puts it back for the others.
+    Stop,
+}
+
+/// How long a worker is willing to wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wait {
+    No,
+    For(Duration),
+    Forever,
+}
+
+/// The channel of one queue.
+pub(crate) struct Doorbell {
+    sender: Sender<Bell>,
+    receiver: Receiver<Bell>,
+    /// For a bounded queue: a permit for each firing that its workers may
+    /// still be handed.
+    permits: Option<Permits>,
+}
+
+struct Permits {
+    sender: Sender<Permit>,
+    receiver: Receiver<Permit>,
+}
+
+enum Permit {
+    Take,
+    Stop,
+}
+
+impl Doorbell {
+    pub(crate) fn new(shards: usize, bound: Option<usize>) -> Doorbell {
+        // A bell for each shard, and the one that says stop.
+        let (sender, receiver) = channel(shards + 1);
+        let permits = bound.map(|bound| {
+            let (sender, receiver) = channel(bound + 1);
+            (0..bound).for_each(|_| sender.send(Permit::Take));
+            Permits { sender, receiver }
+        });
+        Doorbell {
+            sender,
+            receiver,
+            permits,
+        }
+    }
+
+    /// Says that something waits in a shard.
+    pub(crate) fn ring(&self, shard: usize) {
+        self.sender.send(Bell::Shard(shard as u32));
+    }
+
+    /// Says that nothing will ever wait again.
+    pub(crate) fn stop(&self) {
+        self.sender.send(Bell::Stop);
+        if let Some(permits) = &self.permits {
+            permits.sender.send(Permit::Stop);
+        }
+    }
+
+    /// Waits for a bell and returns the shard that it names.
+    pub(crate) fn answer(&self, wait: Wait) -> Result<usize, RecvError> {
+        match receive(&self.receiver, wait)? {
+            Bell::Shard(shard) => Ok(shard as usize),
+            Bell::Stop => {
+                self.sender.send(Bell::Stop);
+                Err(RecvError::Disconnected)
+            }
+        }
+    }
+
+    pub(crate) fn is_bounded(&self) -> bool {
+        self.permits.is_some()
+    }
+
+    /// Waits until a worker may be handed one more firing.
+    pub(crate) fn take_permit(&self, wait: Wait) -> Result<(), RecvError> {
+        let Some(permits) = &self.permits else {
+            return Ok(());
+        };
+        match receive(&permits.receiver, wait)? {
+            Permit::Take => Ok(()),
+            Permit::Stop => {
+                permits.sender.send(Permit::Stop);
+                Err(RecvError::Disconnected)
+            }
+        }
+    }
+
+    pub(crate) fn return_permit(&self) {
+        if let Some(permits) = &self.permits {
+            permits.sender.send(Permit::Take);
+        }
+    }
+}
+
+fn receive<M>(receiver: &Receiver<M>, wait: Wait) -> Result<M, RecvError> {
+    match wait {
+        Wait::No => receiver.try_recv(),
+        Wait::For(limit) => receiver.recv_timeout(limit),
+        Wait::Forever => receiver.recv(),
+    }
+}

@@ -1,0 +1,167 @@
+//! What a worker gets: a timer that has expired.
+
+use core::fmt;
+use core::time::Duration;
+
+use crate::engine::{Core, Outcome};
+use crate::id::TimerId;
+use crate::sync::Arc;
+use crate::tick::Tick;
+use crate::ticker::Clock;
+use crate::time::Time;
+
+/// An expired timer in a worker's hands.
+///
+/// A one-shot has ended with this; its payload is the worker's. A repeating
+/// timer lends its payload: when the `Expired` is dropped the payload goes
+/// back and the next firing is set up, so that firings of one timer never
+/// overlap.
+pub struct Expired<T> {
+    id: TimerId,
+    tick: Tick,
+    deadline: Time,
+    number: u64,
+    queue: usize,
+    clock: Clock,
+    /// Present until the payload is taken or given back.
+    payload: Option<T>,
+    owed: Option<Owed<T>>,
+}
+
+/// What is to be done when the worker lets go.
+struct Owed<T> {
+    core: Arc<Core<T>>,
+    payload: bool,
+    permit: bool,
+}
+
+/// The parts of an [`Expired`], by name.
+pub(crate) struct Parts<T> {
+    pub(crate) id: TimerId,
+    pub(crate) tick: Tick,
+    pub(crate) number: u64,
+    pub(crate) queue: usize,
+    pub(crate) payload: T,
+    pub(crate) lent: bool,
+    pub(crate) permit: bool,
+}
+
+impl<T> Expired<T> {
+    pub(crate) fn new(parts: Parts<T>, core: &Arc<Core<T>>) -> Expired<T> {
+        let owed = (parts.lent || parts.permit).then(|| Owed {
+            core: Arc::clone(core),
+            payload: parts.lent,
+            permit: parts.permit,
+        });
+        Expired {
+            id: parts.id,
+            tick: parts.tick,
+            deadline: core.tick.start_of(parts.tick),
+            number: parts.number,
+            queue: parts.queue,
+            clock: core.clock.clone(),
+            payload: Some(parts.payload),
+            owed,
+        }
+    }
+
+    /// The timer.
+    #[must_use]
+    pub fn id(&self) -> TimerId {
+        self.id
+    }
+
+    /// When this firing was due: the beginning of its [`tick`](Expired::tick).
+    #[must_use]
+    pub fn deadline(&self) -> Time {
+        self.deadline
+    }
+
+    /// The tick at which this firing was due. A firing that is caught up late
+    /// has its own due tick, not the one of its delivery.
+    #[must_use]
+    pub fn tick(&self) -> Tick {
+        self.tick
+    }
+
+    /// Which due tick of the timer this is, counted from 1.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The queue that it was taken from.
+    #[must_use]
+    pub fn queue(&self) -> usize {
+        self.queue
+    }
+
+    /// How long after its deadline this firing is, at the moment of the call.
+    /// Reads the clock.
+    #[must_use]
+    pub fn lateness(&self) -> Duration {
+        self.clock.now() - self.deadline
+    }
+
+    /// The payload.
+    #[must_use]
+    pub fn payload(&self) -> &T {
+        self.payload.as_ref().expect("taken only by value")
+    }
+
+    /// The payload, to be changed in place: a repeating timer's next firing
+    /// carries the change.
+    #[must_use]
+    pub fn payload_mut(&mut self) -> &mut T {
+        self.payload.as_mut().expect("taken only by value")
+    }
+
+    /// The payload for good. A repeating timer that would fire again ends with
+    /// this, as if it had been cancelled.
+    #[must_use]
+    pub fn into_payload(mut self) -> T {
+        let payload = self.payload.take();
+        self.let_go(None, Outcome::Kept);
+        payload.expect("taken only by value")
+    }
+
+    /// Gives the payload back after a panic that was caught.
+    pub(crate) fn fail(mut self) {
+        let payload = self.payload.take();
+        self.let_go(payload, Outcome::Panicked);
+    }
+
+    fn let_go(&mut self, payload: Option<T>, outcome: Outcome) {
+        let Some(owed) = self.owed.take() else { return };
+        if owed.payload {
+            owed.core.give_back(self.id, payload, outcome);
+        }
+        if owed.permit {
+            owed.core.doorbell(self.queue).return_permit();
+        }
+    }
+}
+
+impl<T> Drop for Expired<T> {
+    fn drop(&mut self) {
+        let outcome = match std::thread::panicking() {
+            true => Outcome::Panicked,
+            false => Outcome::Returned,
+        };
+        if self.owed.is_some() {
+            let payload = self.payload.take();
+            self.let_go(payload, outcome);
+        }
+    }
+}
+
+impl<T> fmt::Debug for Expired<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Expired")
+            .field("id", &self.id)
+            .field("tick", &self.tick)
+            .field("number", &self.number)
+            .field("queue", &self.queue)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,306 @@
+//! Queues: where workers take expired timers from.
+
+mod batch;
+mod closed;
+mod doorbell;
+mod expired;
+
+pub use batch::Batch;
+pub use closed::ClosedReports;
+pub use expired::Expired;
+
+pub(crate) use doorbell::Doorbell;
+
+use core::fmt;
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use crate::engine::{Claimed, Core};
+use crate::sync::{self, Arc};
+use doorbell::Wait;
+use expired::Parts;
+
+/// How many timers a worker takes from one shard before it looks at others.
+const TURNS: u32 = 64;
+
+/// A handle to one of an engine's worker queues.
+///
+/// Expired timers stay in the engine until a worker takes them, one at a time:
+/// until then they can be cancelled, and a queue is never full. Each worker
+/// thread has a handle of its own; clone it or call
+/// [`Engine::queue`](crate::Engine::queue) again.
+///
+/// Timers of one shard (that is, usually, scheduled by one thread) come in the
+/// order of their deadlines; between shards no order is promised.
+///
+/// ```
+/// use std::time::Duration;
+/// use tickwheel::{Engine, Timer};
+///
+/// let engine = Engine::builder().start()?;
+/// engine.schedule(Timer::after(Duration::from_millis(5), "hello"))?;
+/// let queue = engine.queue(0);
+/// let worker = std::thread::spawn(move || {
+///     let expired = queue.recv().unwrap();
+///     assert_eq!(*expired.payload(), "hello");
+/// });
+/// worker.join().unwrap();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Queue<T> {
+    core: Arc<Core<T>>,
+    index: usize,
+    /// A shard that had more when it was last looked at, and for how many
+    /// turns to stay with it.
+    hint: Cell<Option<(usize, u32)>>,
+    presence: Cell<Presence>,
+}
+
+/// What a virtual clock knows about this handle.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Presence {
+    Unknown,
+    Busy,
+    Waiting,
+}
+
+/// Why a queue gave nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RecvError {
+    /// Nothing has expired (within the time given).
+    Empty,
+    /// The engine was shut down: nothing will come.
+    Closed,
+}
+
+impl fmt::Display for RecvError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            RecvError::Empty => "nothing has expired",
+            RecvError::Closed => "the engine was shut down",
+        })
+    }
+}
+
+impl std::error::Error for RecvError {}
+
+impl From<sync::RecvError> for RecvError {
+    fn from(error: sync::RecvError) -> RecvError {
+        match error {
+            sync::RecvError::Empty => RecvError::Empty,
+            sync::RecvError::Disconnected => RecvError::Closed,
+        }
+    }
+}
+
+impl<T> Queue<T> {
+    pub(crate) fn new(core: Arc<Core<T>>, index: usize) -> Queue<T> {
+        Queue {
+            core,
+            index,
+            hint: Cell::new(None),
+            presence: Cell::new(Presence::Unknown),
+        }
+    }
+
+    /// Takes an expired timer, waiting for one if there is none.
+    ///
+    /// # Errors
+    /// [`RecvError::Closed`] when the engine was shut down.
+    pub fn recv(&self) -> Result<Expired<T>, RecvError> {
+        self.take(Wait::Forever)
+    }
+
+    /// Takes an expired timer if there is one.
+    ///
+    /// # Errors
+    /// [`RecvError::Empty`] if there is none, [`RecvError::Closed`] when the
+    /// engine was shut down.
+    pub fn try_recv(&self) -> Result<Expired<T>, RecvError> {
+        self.take(Wait::No)
+    }
+
+    /// Takes an expired timer, waiting for one for at most `limit`.
+    ///
+    /// # Errors
+    /// [`RecvError::Empty`] if none came in time, [`RecvError::Closed`] when
+    /// the engine was shut down.
+    pub fn recv_timeout(&self, limit: Duration) -> Result<Expired<T>, RecvError> {
+        match Instant::now().checked_add(limit) {
+            Some(end) => self.take_until(end),
+            None => self.recv(),
+        }
+    }
+
+    fn take_until(&self, end: Instant) -> Result<Expired<T>, RecvError> {
+        self.take(Wait::For(end.saturating_duration_since(Instant::now())))
+    }
+
+    /// Waits for an expired timer, and then takes up to `max` that are there,
+    /// one at a time, each when the batch is asked for it: what the batch has
+    /// not reached yet can still be cancelled.
+    ///
+    /// # Errors
+    /// [`RecvError::Closed`] when the engine was shut down.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::{Engine, Timer};
+    ///
+    /// let (engine, clock) = Engine::builder().start_virtual()?;
+    /// for n in 0..3 {
+    ///     engine.schedule(Timer::after(Duration::from_secs(1), n))?;
+    /// }
+    /// clock.advance(Duration::from_secs(1));
+    /// let batch = engine.queue(0).recv_batch(2)?.map(|expired| expired.into_payload());
+    /// assert_eq!(batch.collect::<Vec<_>>(), [0, 1]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn recv_batch(&self, max: usize) -> Result<Batch<'_, T>, RecvError> {
+        match max {
+            0 => Ok(Batch::new(self, None, 0)),
+            max => Ok(Batch::new(self, Some(self.recv()?), max - 1)),
+        }
+    }
+
+    /// How many expired timers wait to be taken. Looks at every shard.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.core.ready_len(self.index)
+    }
+
+    /// Whether no expired timer waits to be taken.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The queue's number.
+    #[must_use]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    fn take(&self, wait: Wait) -> Result<Expired<T>, RecvError> {
+        let doorbell = self.core.doorbell(self.index);
+        if doorbell.is_bounded() {
+            self.wait_at(wait, |wait| doorbell.take_permit(wait))?;
+        }
+        let taken = self.take_permitted(wait);
+        if taken.is_err() {
+            doorbell.return_permit();
+        }
+        taken
+    }
+
+    fn take_permitted(&self, wait: Wait) -> Result<Expired<T>, RecvError> {
+        if let Some((shard, turns)) = self.hint.take() {
+            if let Some(expired) = self.claim(shard, turns, false) {
+                return Ok(expired);
+            }
+        }
+        let doorbell = self.core.doorbell(self.index);
+        loop {
+            let shard = self.wait_at(wait, |wait| doorbell.answer(wait))?;
+            if let Some(expired) = self.claim(shard, TURNS, true) {
+                return Ok(expired);
+            }
+        }
+    }
+
+    /// Takes one timer of a shard. As long as there are more and it is this
+    /// shard's turn, the next call goes there directly; the bell is in the
+    /// channel meanwhile, for other workers.
+    fn claim(&self, shard: usize, turns: u32, by_bell: bool) -> Option<Expired<T>> {
+        let queue = self.index;
+        let claim = |shard: &mut crate::engine::Shard<T>| shard.claim(queue, by_bell);
+        let (claimed, more) = self.core.take_from(shard, queue, by_bell, claim);
+        if more && turns > 1 {
+            self.hint.set(Some((shard, turns - 1)));
+        }
+        let Claimed {
+            id,
+            tick,
+            number,
+            payload,
+            lent,
+        } = claimed?;
+        let parts = Parts {
+            id,
+            tick,
+            number,
+            queue,
+            payload,
+            lent,
+            permit: self.core.doorbell(queue).is_bounded(),
+        };
+        Some(Expired::new(parts, &self.core))
+    }
+
+    /// Waits, and lets a virtual clock know.
+    fn wait_at<R>(
+        &self,
+        wait: Wait,
+        receive: impl Fn(Wait) -> Result<R, sync::RecvError>,
+    ) -> Result<R, RecvError> {
+        if wait == Wait::No || !self.core.clock.is_virtual() {
+            return Ok(receive(wait)?);
+        }
+        self.enter(Presence::Waiting);
+        let received = receive(wait);
+        self.enter(Presence::Busy);
+        Ok(received?)
+    }
+
+    /// Counts this handle as a worker, busy until it waits.
+    pub(crate) fn join(&self) {
+        if self.core.clock.is_virtual() && self.presence.get() == Presence::Unknown {
+            self.core.idle.join(self.index);
+            self.presence.set(Presence::Busy);
+        }
+    }
+
+    /// Notes that a task of this queue panicked.
+    pub(crate) fn count_panic(&self) {
+        self.core.panics.fetch_add(1, sync::Ordering::Relaxed);
+    }
+
+    fn enter(&self, presence: Presence) {
+        self.join();
+        if self.presence.replace(presence) != presence {
+            self.core.idle.set_busy(presence == Presence::Busy);
+        }
+    }
+}
+
+impl<T> Clone for Queue<T> {
+    fn clone(&self) -> Queue<T> {
+        Queue::new(Arc::clone(&self.core), self.index)
+    }
+}
+
+impl<T> Drop for Queue<T> {
+    fn drop(&mut self) {
+        match self.presence.get() {
+            Presence::Unknown => {}
+            presence => self.core.idle.leave(self.index, presence == Presence::Busy),
+        }
+    }
+}
+
+impl<T> fmt::Debug for Queue<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Queue")
+            .field("index", &self.index)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Waits for expired timers until the engine is shut down.
+impl<T> Iterator for Queue<T> {
+    type Item = Expired<T>;
+
+    fn next(&mut self) -> Option<Expired<T>> {
+        self.recv().ok()
+    }
+}

@@ -1,0 +1,66 @@
+//! The threads that run tasks.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread;
+
+use crate::engine::{Engine, StartError};
+use crate::id::TimerId;
+use crate::queue::{Expired, Queue};
+use crate::tasks::{Firing, Task};
+
+thread_local! {
+    /// The timer whose task this thread is running.
+    static RUNNING: Cell<Option<TimerId>> = const { Cell::new(None) };
+}
+
+/// Whether the calling thread is inside a task of this timer.
+pub(crate) fn is_running_here(id: TimerId) -> bool {
+    RUNNING.get() == Some(id)
+}
+
+/// Starts the workers. They end when the engine is shut down.
+pub(super) fn spawn(engine: &Engine<Task>, workers: usize) -> Result<(), StartError> {
+    for n in 0..workers {
+        let queue = engine.queue(0);
+        queue.join();
+        thread::Builder::new()
+            .name(format!("tickwheel-worker-{n}"))
+            .spawn(move || work(queue))
+            .map_err(StartError::Thread)?;
+    }
+    Ok(())
+}
+
+fn work(queue: Queue<Task>) {
+    while let Ok(expired) = queue.recv() {
+        if run(expired) {
+            queue.count_panic();
+        }
+    }
+}
+
+/// Runs a task and returns whether it panicked.
+fn run(mut expired: Expired<Task>) -> bool {
+    let firing = Firing {
+        id: expired.id(),
+        number: expired.number(),
+        tick: expired.tick(),
+        deadline: expired.deadline(),
+    };
+    RUNNING.set(Some(firing.id));
+    let task = expired.payload_mut();
+    let ran = catch_unwind(AssertUnwindSafe(|| task.run(&firing)));
+    // What ends with this firing is dropped, which runs foreign code too.
+    let ended = catch_unwind(AssertUnwindSafe(|| match &ran {
+        Ok(()) => drop(expired),
+        Err(_) => expired.fail(),
+    }));
+    RUNNING.set(None);
+    // So does dropping what a panic was thrown with.
+    let panics = [ran, ended].into_iter().filter_map(Result::err);
+    panics.fold(false, |_, thrown| {
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(thrown)));
+        true
+    })
+}

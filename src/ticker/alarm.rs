@@ -1,0 +1,196 @@
+//! The one instant for which the ticker is armed, and who may change it.
+//!
+//! The protocol, in which no wake-up can get lost:
+//!
+//! * Who files a timer lowers its shard's `next`, and then looks at `armed`. If
+//!   the new deadline is earlier, it takes the arming lock, looks again, and
+//!   re-arms the device itself: half a microsecond, where waking the ticker
+//!   would cost seven.
+//! * The ticker, before it sleeps, takes the arming lock, publishes the least
+//!   `next` as `armed`, and then looks at every `next` once more.
+//!
+//! Both write first and look second, with a fence in between; so at least one
+//! of them sees the other. While the ticker is awake `armed` keeps its last,
+//! expired value, which no deadline is earlier than.
+
+use std::io;
+
+use crate::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Ordering, fence, lock, wait, wait_for};
+use crate::tick::Tick;
+use crate::ticker::clock::Clock;
+#[cfg(all(target_os = "linux", not(loom)))]
+use crate::ticker::timerfd::TimerFd;
+use crate::time::TickLength;
+
+pub(crate) struct Alarm {
+    armed: AtomicU64,
+    arming: Mutex<Arming>,
+    device: Device,
+    clock: Clock,
+    tick: TickLength,
+}
+
+struct Arming {
+    stopping: bool,
+    wakeups: u64,
+}
+
+/// What the ticker sleeps on.
+pub(crate) enum Device {
+    #[cfg(all(target_os = "linux", not(loom)))]
+    TimerFd(TimerFd),
+    /// Where there is no timerfd.
+    Condvar(Condvar),
+    /// No thread sleeps: whoever owns the clock calls.
+    Nobody,
+}
+
+/// What the ticker is to do next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wake {
+    /// Look for what is due.
+    Look,
+    /// End.
+    Stop,
+}
+
+impl Device {
+    /// The best that the system has.
+    pub(crate) fn system(clock: &Clock, portable: bool) -> io::Result<Device> {
+        #[cfg(all(target_os = "linux", not(loom)))]
+        if let (Clock::System(clock), false) = (clock, portable) {
+            return Ok(Device::TimerFd(TimerFd::new(*clock)?));
+        }
+        let _ = (clock, portable);
+        Ok(Device::Condvar(Condvar::new()))
+    }
+}
+
+impl Alarm {
+    pub(crate) fn new(device: Device, clock: Clock, tick: TickLength) -> Alarm {
+        // With nobody asleep there is nobody to wake: nothing is earlier than
+        // an alarm for tick zero.
+        Alarm {
+            armed: AtomicU64::new(0),
+            arming: Mutex::new(Arming {
+                stopping: false,
+                wakeups: 0,
+            }),
+            device,
+            clock,
+            tick,
+        }
+    }
+
+    /// Something was filed for `deadline`, and its shard's `next` lowered.
+    #[inline]
+    pub(crate) fn filed(&self, deadline: Tick) {
+        fence(Ordering::SeqCst);
+        if deadline.0 < self.armed.load(Ordering::Relaxed) {
+            self.arm_earlier(deadline);
+        }
+    }
+
+    #[cold]
+    fn arm_earlier(&self, deadline: Tick) {
+        let arming = lock(&self.arming);
+        if deadline.0 < self.armed.load(Ordering::Relaxed) && !arming.stopping {
+            self.armed.store(deadline.0, Ordering::Relaxed);
+            self.set(deadline);
+        }
+    }
+
+    /// Sleeps until the earliest tick that `next` finds; returns at once if
+    /// that has come by `now`.
+    pub(crate) fn sleep(&self, now: Tick, next: impl Fn() -> Tick) -> Wake {
+        let arming = lock(&self.arming);
+        if arming.stopping {
+            return Wake::Stop;
+        }
+        let mut earliest = next();
+        if earliest <= now {
+            return Wake::Look;
+        }
+        loop {
+            self.armed.store(earliest.0, Ordering::Relaxed);
+            fence(Ordering::SeqCst);
+            let again = next();
+            if again >= earliest {
+                break;
+            }
+            earliest = again;
+        }
+        self.set(earliest);
+        self.wait(arming)
+    }
+
+    fn wait(&self, arming: MutexGuard<'_, Arming>) -> Wake {
+        let mut arming = match &self.device {
+            #[cfg(all(target_os = "linux", not(loom)))]
+            Device::TimerFd(timer) => {
+                drop(arming);
+                timer.wait();
+                lock(&self.arming)
+            }
+            Device::Condvar(changed) => self.wait_on(changed, arming),
+            Device::Nobody => arming,
+        };
+        arming.wakeups += 1;
+        match arming.stopping {
+            true => Wake::Stop,
+            false => Wake::Look,
+        }
+    }
+
+    /// Waits for `armed` to come, which others may bring forward meanwhile.
+    fn wait_on<'a>(
+        &self,
+        changed: &Condvar,
+        mut arming: MutexGuard<'a, Arming>,
+    ) -> MutexGuard<'a, Arming> {
+        while !arming.stopping {
+            let armed = Tick(self.armed.load(Ordering::Relaxed));
+            let now = self.clock.now();
+            if armed <= self.tick.tick_at(now) {
+                break;
+            }
+            arming = match armed {
+                Tick::MAX => wait(changed, arming),
+                armed => wait_for(changed, arming, self.tick.start_of(armed) - now),
+            };
+        }
+        arming
+    }
+
+    fn set(&self, deadline: Tick) {
+        match &self.device {
+            #[cfg(all(target_os = "linux", not(loom)))]
+            Device::TimerFd(timer) => {
+                let never = deadline == Tick::MAX;
+                timer.set((!never).then(|| self.tick.start_of(deadline)));
+            }
+            Device::Condvar(changed) => changed.notify_all(),
+            Device::Nobody => {}
+        }
+    }
+
+    /// Ends the ticker, whether it sleeps or not.
+    pub(crate) fn stop(&self) {
+        let mut arming = lock(&self.arming);
+        arming.stopping = true;
+        self.set(Tick(0));
+    }
+
+    /// How often the ticker was woken.
+    pub(crate) fn wakeups(&self) -> u64 {
+        lock(&self.arming).wakeups
+    }
+
+    /// Lets whoever sleeps look at the clock again, after a virtual one moved.
+    pub(crate) fn clock_moved(&self) {
+        let _arming = lock(&self.arming);
+        if let Device::Condvar(changed) = &self.device {
+            changed.notify_all();
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Who moves time along: a thread that sleeps on one timerfd, or the owner of
+//! a virtual clock.
+
+mod alarm;
+mod clock;
+mod thread;
+#[cfg(all(target_os = "linux", not(loom)))]
+mod timerfd;
+mod virtual_clock;
+
+pub use clock::ClockSource;
+pub use virtual_clock::VirtualClock;
+
+pub(crate) use alarm::{Alarm, Device};
+pub(crate) use clock::Clock;
+pub(crate) use thread::spawn;

@@ -1,0 +1,33 @@
+//! The ticker thread: look, move what is due, sleep.
+
+use std::io;
+
+use crate::engine::Core;
+use crate::sync::{Arc, thread};
+use crate::ticker::alarm::Wake;
+
+/// Starts the ticker. It ends when the core's alarm is stopped, and nobody
+/// waits for that.
+pub(crate) fn spawn<T: Send + 'static>(core: Arc<Core<T>>) -> io::Result<()> {
+    #[cfg(not(loom))]
+    {
+        let ticker = thread::Builder::new().name("tickwheel-ticker".into());
+        ticker.spawn(move || run(&core)).map(drop)
+    }
+    #[cfg(loom)]
+    {
+        drop(thread::spawn(move || run(&core)));
+        Ok(())
+    }
+}
+
+fn run<T>(core: &Core<T>) {
+    loop {
+        let now = core.tick_now();
+        core.run_due(now);
+        match core.alarm.sleep(now, || core.next_due()) {
+            Wake::Look => {}
+            Wake::Stop => return,
+        }
+    }
+}

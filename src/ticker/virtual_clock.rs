@@ -1,0 +1,82 @@
+//! A clock that stands still until it is told to move: for tests and
+//! simulations, with any number of threads.
+
+use std::time::Duration;
+
+use crate::engine::Core;
+use crate::sync::Arc;
+use crate::time::Time;
+
+/// The clock of an engine that was started with
+/// [`Builder::start_virtual`](crate::Builder::start_virtual).
+///
+/// It drives the very engine that runs in production, only without the ticker
+/// thread: moving the clock moves what comes due into its queues, and any
+/// number of worker threads may wait there.
+///
+/// ```
+/// use std::time::Duration;
+/// use tickwheel::{Engine, Timer};
+///
+/// let (engine, clock) = Engine::builder().start_virtual()?;
+/// engine.schedule(Timer::after(Duration::from_secs(3_600), "an hour later"))?;
+/// clock.advance(Duration::from_secs(3_599));
+/// assert_eq!(engine.queue(0).len(), 0);
+/// clock.advance(Duration::from_secs(1));
+/// assert_eq!(engine.queue(0).recv()?.into_payload(), "an hour later");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct VirtualClock<T> {
+    core: Arc<Core<T>>,
+}
+
+impl<T> VirtualClock<T> {
+    pub(crate) fn new(core: Arc<Core<T>>) -> VirtualClock<T> {
+        VirtualClock { core }
+    }
+
+    /// What the clock says.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.core.clock.now()
+    }
+
+    /// Moves the clock forward and returns when everything that is due is in
+    /// its queue. The cost follows what is due, not how far the jump goes.
+    ///
+    /// A repeating timer's later firings become due one after the other, as
+    /// its earlier ones are done: see [`MissedTicks`](crate::MissedTicks).
+    pub fn advance(&self, by: Duration) {
+        self.advance_to(self.now() + by);
+    }
+
+    /// As [`advance`](VirtualClock::advance), to an absolute time; one that
+    /// has passed changes nothing.
+    pub fn advance_to(&self, time: Time) {
+        self.core.advance_to(time);
+    }
+
+    /// Moves the clock to `time` from one due tick to the next, waiting each
+    /// time until the workers are idle: until every queue that has workers is
+    /// empty and each of them is back in `recv`.
+    ///
+    /// A worker is a [`Queue`](crate::Queue) handle that has waited in `recv`
+    /// (or `recv_timeout`) before, and each thread of a
+    /// [`TaskEngine`](crate::TaskEngine). What tasks schedule on the way is
+    /// served on the way. Do not call it from a task.
+    pub fn run_until(&self, time: Time) {
+        self.advance_to(self.now());
+        self.core.wait_until_idle();
+        let last = self.core.tick.tick_at(time);
+        loop {
+            let next = self.core.next_due();
+            if next > last {
+                break;
+            }
+            self.advance_to(self.core.tick.start_of(next));
+            self.core.wait_until_idle();
+        }
+        self.advance_to(time);
+        self.core.wait_until_idle();
+    }
+}

@@ -1,0 +1,209 @@
+//! An engine's own time line, and how it is cut into ticks.
+
+use core::fmt;
+use core::ops::{Add, Sub};
+use core::time::Duration;
+
+use crate::tick::Tick;
+
+/// A point on an engine's own time line, in nanoseconds since the engine was
+/// started.
+///
+/// Every clock can express it: [`Engine::now`](crate::Engine::now) reads it,
+/// [`Engine::time_of`](crate::Engine::time_of) makes one of an `Instant`.
+/// Arithmetic saturates: [`Time::MAX`] is "never".
+///
+/// ```
+/// use std::time::Duration;
+/// use tickwheel::Time;
+///
+/// let t = Time::from_nanos(1_000) + Duration::from_micros(2);
+/// assert_eq!(t.as_nanos(), 3_000);
+/// assert_eq!(t - Time::from_nanos(500), Duration::from_nanos(2_500));
+/// assert_eq!(t + Duration::MAX, Time::MAX);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Time(u64);
+
+impl Time {
+    /// When the engine was started.
+    pub const START: Time = Time(0);
+
+    /// A time that never comes: 584 years after the start.
+    pub const MAX: Time = Time(u64::MAX);
+
+    /// The time `nanos` nanoseconds after the start.
+    #[must_use]
+    pub const fn from_nanos(nanos: u64) -> Time {
+        Time(nanos)
+    }
+
+    /// The time `secs` seconds after the start.
+    #[must_use]
+    pub const fn from_secs(secs: u64) -> Time {
+        Time(secs.saturating_mul(1_000_000_000))
+    }
+
+    /// Nanoseconds since the start.
+    #[must_use]
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// How much later this is than `earlier`; zero where it is not.
+    #[must_use]
+    pub const fn since(self, earlier: Time) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add<Duration> for Time {
+    type Output = Time;
+
+    /// The time `delay` later, or [`Time::MAX`] if that is too far.
+    fn add(self, delay: Duration) -> Time {
+        Time(self.0.saturating_add(nanos(delay)))
+    }
+}
+
+impl Sub for Time {
+    type Output = Duration;
+
+    /// As [`Time::since`].
+    fn sub(self, earlier: Time) -> Duration {
+        self.since(earlier)
+    }
+}
+
+impl fmt::Debug for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Time({:?})", Duration::from_nanos(self.0))
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&Duration::from_nanos(self.0), f)
+    }
+}
+
+pub(crate) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// When a timer is due: after a delay, or at a time.
+///
+/// Made by `into` from a [`Duration`] or a [`Time`].
+///
+/// ```
+/// use std::time::Duration;
+/// use tickwheel::{Time, When};
+///
+/// assert_eq!(When::from(Duration::ZERO), When::After(Duration::ZERO));
+/// assert_eq!(When::from(Time::START), When::At(Time::START));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum When {
+    /// This long from now; needs a reading of the clock.
+    After(Duration),
+    /// At this time; a time that has passed means now.
+    At(Time),
+}
+
+impl From<Duration> for When {
+    fn from(delay: Duration) -> When {
+        When::After(delay)
+    }
+}
+
+impl From<Time> for When {
+    fn from(time: Time) -> When {
+        When::At(time)
+    }
+}
+
+/// The duration of one tick, and with it the translation between a [`Time`]
+/// and a [`Tick`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct TickLength {
+    nanos: u64,
+    /// For dividing by multiplication: a division costs more than everything
+    /// else that scheduling does to a deadline.
+    reciprocal: u64,
+}
+
+/// The tick of a deadline that never comes. The clock stops one short of it.
+pub(crate) const NEVER: Tick = Tick::MAX;
+
+impl TickLength {
+    /// `None` for zero.
+    pub(crate) fn new(tick: Duration) -> Option<TickLength> {
+        let nanos = nanos(tick);
+        (nanos > 0).then(|| TickLength {
+            nanos,
+            reciprocal: u64::MAX / nanos,
+        })
+    }
+
+    /// The last tick that has begun at `time`.
+    #[inline]
+    pub(crate) fn tick_at(self, time: Time) -> Tick {
+        Tick(self.divide(time.0).0.min(NEVER.0 - 1))
+    }
+
+    /// The first tick that begins no earlier than `time`.
+    #[inline]
+    pub(crate) fn tick_after(self, time: Time) -> Tick {
+        if time == Time::MAX {
+            return NEVER;
+        }
+        let (ticks, rest) = self.divide(time.0);
+        Tick(ticks + u64::from(rest > 0))
+    }
+
+    /// When a tick begins.
+    #[inline]
+    pub(crate) fn start_of(self, tick: Tick) -> Time {
+        Time(tick.0.saturating_mul(self.nanos))
+    }
+
+    /// Quotient and remainder. The estimate is at most a little too small.
+    #[inline]
+    fn divide(self, nanos: u64) -> (u64, u64) {
+        let estimate = (u128::from(nanos) * u128::from(self.reciprocal)) >> 64;
+        let mut quotient = estimate as u64;
+        let mut rest = nanos - quotient * self.nanos;
+        while rest >= self.nanos {
+            quotient += 1;
+            rest -= self.nanos;
+        }
+        (quotient, rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn dividing_by_multiplication_is_exact(nanos: u64, shift in 0..64u32, tick in 1..u64::MAX, tick_shift in 0..64u32) {
+            let (nanos, tick) = (nanos >> shift, (tick >> tick_shift).max(1));
+            let length = TickLength::new(Duration::from_nanos(tick)).unwrap();
+            prop_assert_eq!(length.divide(nanos), (nanos / tick, nanos % tick));
+        }
+    }
+
+    #[test]
+    fn deadlines_round_up_and_the_clock_rounds_down() {
+        let ms = TickLength::new(Duration::from_millis(1)).unwrap();
+        assert_eq!(ms.tick_after(Time(1)), Tick(1));
+        assert_eq!(ms.tick_after(Time(1_000_000)), Tick(1));
+        assert_eq!(ms.tick_at(Time(1_999_999)), Tick(1));
+        assert_eq!(ms.tick_after(Time::MAX), NEVER);
+        let ns = TickLength::new(Duration::from_nanos(1)).unwrap();
+        assert!(ns.tick_at(Time::MAX) < NEVER);
+        assert_eq!(TickLength::new(Duration::ZERO), None);
+    }
+}
