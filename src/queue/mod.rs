@@ -152,7 +152,8 @@ impl<T> Queue<T> {
     ///     engine.schedule(Timer::after(Duration::from_secs(1), n))?;
     /// }
     /// clock.advance(Duration::from_secs(1));
-    /// let batch = engine.queue(0).recv_batch(2)?.map(|expired| expired.into_payload());
+    /// let queue = engine.queue(0);
+    /// let batch = queue.recv_batch(2)?.map(|expired| expired.into_payload());
     /// assert_eq!(batch.collect::<Vec<_>>(), [0, 1]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
