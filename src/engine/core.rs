@@ -249,9 +249,8 @@ impl<T> Core<T> {
             slot.next.0.store(Tick::MAX.0, Ordering::Relaxed);
             self.release(held);
         }
-        self.alarm.stop();
-        for doorbell in &self.doorbells {
-            doorbell.stop();
+        if self.alarm.stop() {
+            self.doorbells.iter().for_each(Doorbell::stop);
         }
         self.idle.notify();
         closed

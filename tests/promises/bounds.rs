@@ -1,0 +1,169 @@
+//! Promise 11: bounds, and nothing lost; and what bad input gets.
+
+use super::*;
+use std::sync::mpsc;
+use std::thread;
+use tickwheel::wheel::{Geometry, InvalidGeometry};
+use tickwheel::{Cancel, Engine, RecvError, Refusal, StartError, TaskEngine, Time, Timer};
+
+#[test]
+fn promise_11_live_timers_are_bounded_and_a_refused_one_comes_back() {
+    let engine = Engine::builder().max_timers(1_000).start().unwrap();
+    let accepted: u64 = thread::scope(|scope| {
+        let threads: Vec<_> = (0..4)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut accepted = 0;
+                    for n in 0..2_000 {
+                        match engine.schedule(Timer::after(3_600 * SECOND, n)) {
+                            Ok(_) => accepted += 1,
+                            Err(refused) => {
+                                assert_eq!(refused.reason(), Refusal::Full);
+                                assert_eq!(refused.into_timer().into_payload(), n);
+                            }
+                        }
+                    }
+                    accepted
+                })
+            })
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .sum()
+    });
+    assert_eq!(engine.ledger().live, accepted);
+    assert!((900..=1_000).contains(&accepted), "{accepted}");
+}
+
+#[test]
+fn promise_11_a_bounded_queue_hands_out_no_more_and_loses_nothing() {
+    let (engine, clock) = Engine::builder().queue_bound(3).start_virtual().unwrap();
+    let ids: Vec<_> = (0..10)
+        .map(|n| engine.schedule(Timer::after(MS, n)).unwrap())
+        .collect();
+    clock.advance(MS);
+    let queue = engine.queue(0);
+    let mut handed: Vec<_> = (0..3).map(|_| queue.try_recv().unwrap()).collect();
+    assert_eq!(queue.try_recv().unwrap_err(), RecvError::Empty);
+    assert_eq!((queue.len(), engine.ledger().live), (7, 7));
+    // The rest is live and cancellable.
+    assert_eq!(engine.cancel(ids[3]), Cancel::Cancelled(3));
+    assert_eq!(handed.pop().unwrap().into_payload(), 2);
+    assert_eq!(queue.try_recv().unwrap().into_payload(), 4);
+    drop(handed);
+    let rest: Vec<_> = std::iter::from_fn(|| queue.try_recv().ok())
+        .map(|expired| expired.into_payload())
+        .collect();
+    assert_eq!(rest, [5, 6, 7, 8, 9]);
+}
+
+#[test]
+fn promise_11_a_repeating_timer_is_one_entry_whatever_happens() {
+    let builder = Engine::builder().shards(1).max_timers(1);
+    let (engine, clock) = builder.start_virtual().unwrap();
+    engine.schedule(Timer::every(MS, ())).unwrap();
+    clock.advance(3_600 * SECOND);
+    assert_eq!((engine.queue(0).len(), engine.ledger().live), (1, 1));
+    for tick in 1..=1_000 {
+        assert_eq!(engine.queue(0).recv().unwrap().tick().0, tick);
+    }
+}
+
+#[test]
+fn bad_input_is_refused_with_a_reason_and_changes_nothing() {
+    let start = |builder: tickwheel::Builder<u32>| builder.start().unwrap_err();
+    let builder = Engine::<u32>::builder;
+    assert!(matches!(
+        start(builder().tick(Duration::ZERO)),
+        StartError::ZeroTick
+    ));
+    for size in [0, 1, 65_537] {
+        let error = start(builder().wheel_size(size));
+        assert!(matches!(error, StartError::Geometry(InvalidGeometry::Size(s)) if s == size));
+        assert!(error.to_string().contains("2 to 65536"), "{error}");
+        assert!(Geometry::new(size).is_err());
+    }
+    assert!(matches!(
+        start(builder().max_levels(0)),
+        StartError::Geometry(InvalidGeometry::NoLevels)
+    ));
+    assert!(matches!(start(builder().queues(0)), StartError::NoQueues));
+    assert!(matches!(
+        start(builder().queue_bound(0)),
+        StartError::ZeroQueueBound
+    ));
+    assert!(matches!(start(builder().shards(0)), StartError::NoShards));
+    let none = TaskEngine::builder().workers(0).start().unwrap_err();
+    assert!(matches!(none, StartError::NoWorkers));
+
+    let (engine, _clock) = virtual_engine();
+    let refused = |timer: Timer<u32>, reason| {
+        let error = engine.schedule(timer).unwrap_err();
+        assert_eq!(error.reason(), reason);
+        assert_eq!(error.into_timer(), timer);
+    };
+    refused(Timer::after(MS, 1).queue(2), Refusal::NoSuchQueue);
+    refused(Timer::every(Duration::ZERO, 2), Refusal::ZeroPeriod);
+    refused(Timer::after(MS, 3).times(2), Refusal::NotRepeating);
+    assert!(engine.get_queue(2).is_none());
+    assert_eq!(engine.ledger().accepted, 0);
+    engine.shutdown();
+    refused(Timer::at(Time::START, 4), Refusal::Closed);
+    assert_eq!(engine.ledger().accepted, 0);
+}
+
+#[test]
+#[should_panic(expected = "no queue 2: this engine has 2")]
+fn a_queue_that_does_not_exist_is_named() {
+    let (engine, _clock) = virtual_engine::<()>();
+    let _ = engine.queue(2);
+}
+
+#[test]
+fn queues_beyond_what_an_entry_can_name_work_like_the_others() {
+    let (engine, clock) = Engine::builder().queues(600).start_virtual().unwrap();
+    for queue in 0..600 {
+        engine
+            .schedule(Timer::after(MS, queue).queue(queue))
+            .unwrap();
+    }
+    clock.advance(MS);
+    for queue in 0..600 {
+        assert_eq!(
+            engine.queue(queue).try_recv().unwrap().into_payload(),
+            queue
+        );
+    }
+    assert!(engine.ledger().is_balanced());
+}
+
+#[test]
+fn payloads_may_be_dropped_anywhere_and_use_the_engine_while_they_are() {
+    /// Cancels another timer when it is dropped.
+    struct Canceller(
+        Option<(Engine<Canceller>, tickwheel::TimerId)>,
+        mpsc::Sender<()>,
+    );
+    impl Drop for Canceller {
+        fn drop(&mut self) {
+            self.1.send(()).unwrap();
+            if let Some((engine, other)) = self.0.take() {
+                drop(engine.cancel(other));
+            }
+        }
+    }
+    let (tell, told) = mpsc::channel();
+    let (engine, clock) = virtual_engine();
+    let victim = engine
+        .schedule(Timer::after(SECOND, Canceller(None, tell.clone())))
+        .unwrap();
+    let payload = Canceller(Some((engine.clone(), victim)), tell);
+    let id = engine.schedule(Timer::every(MS, payload).times(2)).unwrap();
+    clock.advance(MS);
+    let expired = engine.queue(0).recv().unwrap();
+    assert_eq!(engine.cancel(id).payload().map(drop), None);
+    drop(expired);
+    assert_eq!(told.try_iter().count(), 2);
+    assert_eq!(engine.ledger().live, 0);
+}

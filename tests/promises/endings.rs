@@ -1,0 +1,422 @@
+//! Promises 3, 4, 5, 6, 8 and 12: how timers end, and the account of it.
+
+use super::*;
+use std::collections::HashSet;
+use std::sync::mpsc;
+use std::thread;
+use tickwheel::{Cancel, CloseReason, NotLive, RecvError, Refusal, TaskEngine, Time, Timer};
+
+#[test]
+fn promise_03_exactly_one_ending() {
+    let (engine, clock) = virtual_engine();
+    let mut random = Random(3);
+    let mut ids = Vec::new();
+    let mut endings = HashSet::new();
+    for n in 0..20_000u64 {
+        match random.below(10) {
+            0..=4 => {
+                let delay = (random.below(400) as u32) * MS;
+                ids.push(engine.schedule(Timer::after(delay, n)).unwrap());
+            }
+            5..=6 if !ids.is_empty() => {
+                let id = ids[random.below(ids.len() as u64) as usize];
+                if let Cancel::Cancelled(payload) = engine.cancel(id) {
+                    assert!(endings.insert(payload), "{payload} ended twice");
+                }
+            }
+            7 if !ids.is_empty() => {
+                let id = ids[random.below(ids.len() as u64) as usize];
+                let _ = engine.reschedule(id, (random.below(900) as u32) * MS);
+            }
+            8 => clock.advance((random.below(20) as u32) * MS),
+            _ => {
+                if let Ok(expired) = engine.queue(0).try_recv() {
+                    let payload = expired.into_payload();
+                    assert!(endings.insert(payload), "{payload} ended twice");
+                }
+            }
+        }
+        if n % 500 == 0 {
+            assert!(engine.ledger().is_balanced(), "{:?}", engine.ledger());
+            assert_eq!(engine.ledger().live, engine.live().count() as u64);
+        }
+    }
+    let left = engine.shutdown();
+    assert_eq!(left.len() + endings.len(), ids.len());
+    let ledger = engine.ledger();
+    assert!(ledger.is_balanced());
+    assert_eq!((ledger.accepted, ledger.live), (ids.len() as u64, 0));
+    assert_eq!(ledger.shut_down, left.len() as u64);
+    assert_eq!(ledger.completed + ledger.cancelled, endings.len() as u64);
+}
+
+#[test]
+fn promise_03_a_task_is_completed_when_it_returns_and_failed_when_it_panics() {
+    let (tasks, clock) = TaskEngine::builder().start_virtual().unwrap();
+    let (running, is_running) = mpsc::channel();
+    let (go_on, may_go_on) = mpsc::channel();
+    let slow = move || {
+        running.send(()).unwrap();
+        may_go_on.recv().unwrap();
+    };
+    tasks.run_after(MS, slow).unwrap();
+    clock.advance(MS);
+    is_running.recv().unwrap();
+    assert_eq!((tasks.ledger().live, tasks.ledger().completed), (1, 0));
+    go_on.send(()).unwrap();
+    clock.run_until(tasks.now());
+    assert_eq!((tasks.ledger().live, tasks.ledger().completed), (0, 1));
+
+    tasks.run_after(MS, || panic!("on purpose")).unwrap();
+    let twice = Timer::every(MS, |_: &tickwheel::Firing| panic!("on purpose")).times(2);
+    tasks.run(twice).unwrap();
+    clock.run_until(tasks.now() + 10 * MS);
+    let ledger = tasks.ledger();
+    assert_eq!((ledger.failed, ledger.completed, ledger.live), (2, 1, 0));
+    assert_eq!(tasks.panics(), 3);
+    assert!(ledger.is_balanced());
+}
+
+#[test]
+fn promise_04_cancel_wins_until_the_task_is_taken() {
+    let (engine, clock) = virtual_engine();
+    let ids: Vec<_> = (0..4)
+        .map(|n| engine.schedule(Timer::after(MS, n)).unwrap())
+        .collect();
+    clock.advance(MS);
+    assert_eq!(engine.queue(0).len(), 4);
+    let queue = engine.queue(0);
+    let mut seen = Vec::new();
+    for expired in queue.recv_batch(4).unwrap() {
+        if *expired.payload() == 0 {
+            // Behind its canceller in the same batch, and not the next one.
+            assert_eq!(engine.cancel(ids[2]), Cancel::Cancelled(2));
+        }
+        seen.push(expired.into_payload());
+    }
+    assert_eq!(seen, [0, 1, 3]);
+    assert_eq!(engine.cancel(ids[0]), Cancel::Gone);
+    assert_eq!(engine.cancel(ids[2]), Cancel::Gone);
+}
+
+#[test]
+fn promise_04_a_running_timer_does_not_fire_again_and_can_be_waited_for() {
+    let (engine, clock) = virtual_engine();
+    let id = engine.schedule(Timer::every(MS, "beat")).unwrap();
+    clock.advance(MS);
+    let expired = engine.queue(0).recv().unwrap();
+    assert_eq!(engine.cancel(id), Cancel::Running);
+    assert_eq!(engine.reschedule(id, MS), Err(NotLive::Running));
+    assert_eq!(
+        engine.replace(id, "other"),
+        Err((NotLive::Running, "other"))
+    );
+    thread::scope(|scope| {
+        let (begun, has_begun) = mpsc::channel();
+        let engine = &engine;
+        let waiter = scope.spawn(move || {
+            begun.send(()).unwrap();
+            engine.cancel_and_wait(id)
+        });
+        has_begun.recv().unwrap();
+        thread::sleep(20 * MS);
+        assert!(!waiter.is_finished(), "did not wait for the running firing");
+        drop(expired);
+        assert_eq!(waiter.join().unwrap(), Cancel::Running);
+    });
+    clock.advance(10 * MS);
+    assert!(engine.queue(0).is_empty());
+    assert_eq!(engine.cancel_and_wait(id), Cancel::Gone);
+    assert_eq!(engine.ledger().cancelled, 1);
+}
+
+#[test]
+fn promise_04_a_task_can_cancel_itself_without_waiting_for_itself() {
+    let (tasks, clock) = TaskEngine::builder().start_virtual().unwrap();
+    let inner = tasks.clone();
+    let task = move |firing: &tickwheel::Firing| {
+        assert!(matches!(
+            inner.cancel_and_wait(firing.id()),
+            Cancel::Running
+        ));
+    };
+    tasks.run_every(MS, task).unwrap();
+    clock.run_until(tasks.now() + 5 * MS);
+    assert_eq!((tasks.ledger().cancelled, tasks.panics()), (1, 0));
+    tasks.shutdown();
+}
+
+#[test]
+fn promise_05_a_stale_id_is_harmless() {
+    let (engine, clock) = virtual_engine();
+    let stale = engine.schedule(Timer::after(MS, 0)).unwrap();
+    clock.advance(MS);
+    assert_eq!(payloads(&engine), [0]);
+    for n in 1..100_000u32 {
+        let id = engine.schedule(Timer::after(SECOND, n)).unwrap();
+        assert_ne!(id, stale);
+        if n % 1_000 == 0 {
+            assert_eq!(engine.cancel(stale), Cancel::Gone);
+            assert_eq!(engine.reschedule(stale, MS), Err(NotLive::Gone));
+            assert_eq!(engine.replace(stale, 7), Err((NotLive::Gone, 7)));
+            assert_eq!(engine.deadline(stale), None);
+        }
+        assert_eq!(engine.cancel(id), Cancel::Cancelled(n));
+    }
+
+    let (other, _clock) = virtual_engine::<u32>();
+    let foreign = other.schedule(Timer::after(SECOND, 1)).unwrap();
+    let own = engine.schedule(Timer::after(SECOND, 2)).unwrap();
+    assert_eq!(engine.cancel(foreign), Cancel::Gone);
+    assert_eq!(other.cancel(own), Cancel::Gone);
+    assert_eq!((engine.ledger().live, other.ledger().live), (1, 1));
+}
+
+#[test]
+fn promise_06_cancel_gives_the_memory_back_at_once() {
+    use std::sync::Arc;
+    let (engine, _clock) = virtual_engine();
+    let payload = Arc::new(());
+    let far = Duration::from_secs(86_400 * 365);
+    // A thousand entries in all, ever: the bound says so.
+    let bounded = Engine::builder()
+        .shards(1)
+        .max_timers(1_000)
+        .start()
+        .unwrap();
+    for _ in 0..200 {
+        let ids: Vec<_> = (0..1_000)
+            .map(|_| {
+                bounded
+                    .schedule(Timer::after(far, payload.clone()))
+                    .unwrap()
+            })
+            .collect();
+        for id in ids {
+            assert!(bounded.cancel(id).payload().is_some());
+        }
+        assert_eq!(Arc::strong_count(&payload), 1);
+    }
+    assert_eq!(bounded.live().count(), 0);
+    // And the index of an id, which is the entry, stays small.
+    let first = engine.schedule(Timer::after(far, ())).unwrap();
+    engine.cancel(first).payload().unwrap();
+    let index = |id: tickwheel::TimerId| {
+        let text = format!("{id:?}");
+        text.split('.').nth(1).unwrap().parse::<u32>().unwrap()
+    };
+    for _ in 0..100_000 {
+        let id = engine.schedule(Timer::after(far, ())).unwrap();
+        assert_eq!(index(id), index(first));
+        engine.cancel(id).payload().unwrap();
+    }
+}
+
+#[test]
+fn promise_08_closed_timers_are_reported() {
+    let (engine, clock) = virtual_engine();
+    let once = engine
+        .schedule(Timer::after(MS, "once").reported())
+        .unwrap();
+    let twice = Timer::every(2 * MS, "twice").times(2).queue(1).reported();
+    let twice = engine.schedule(twice).unwrap();
+    let cancelled = engine
+        .schedule(Timer::after(SECOND, "cancelled").reported())
+        .unwrap();
+    let left = engine
+        .schedule(Timer::after(SECOND, "left").reported())
+        .unwrap();
+    engine.schedule(Timer::after(MS, "unreported")).unwrap();
+    let closed = engine.closed();
+    assert_eq!(closed.try_recv(), Err(RecvError::Empty));
+
+    clock.advance(MS);
+    assert_eq!(payloads(&engine), ["once", "unreported"]);
+    let report = closed.recv().unwrap();
+    assert_eq!(
+        (report.id, report.queue, report.tick.0, report.firings),
+        (once, 0, 1, 1)
+    );
+    assert_eq!(
+        (report.reason, report.payload),
+        (CloseReason::Completed, None)
+    );
+
+    for tick in [2, 4] {
+        clock.advance_to(Time::START + tick * MS);
+        assert!(closed.is_empty());
+        assert_eq!(engine.queue(1).recv().unwrap().tick().0, u64::from(tick));
+    }
+    // The last firing is in both results, with the same tick.
+    let report = closed.recv().unwrap();
+    assert_eq!(
+        (report.id, report.queue, report.tick.0, report.firings),
+        (twice, 1, 4, 2)
+    );
+    assert_eq!(
+        (report.reason, report.payload),
+        (CloseReason::Completed, Some("twice"))
+    );
+
+    assert_eq!(engine.cancel(cancelled), Cancel::Cancelled("cancelled"));
+    let report = closed.recv().unwrap();
+    assert_eq!(
+        (report.id, report.tick.0, report.firings),
+        (cancelled, 4, 0)
+    );
+    assert_eq!(
+        (report.reason, report.payload),
+        (CloseReason::Cancelled, None)
+    );
+
+    let list = engine.shutdown();
+    assert_eq!(
+        (list.len(), list[0].id, list[0].payload),
+        (1, left, Some("left"))
+    );
+    let report = closed.recv().unwrap();
+    assert_eq!(
+        (report.id, report.reason, report.payload),
+        (left, CloseReason::ShutDown, None)
+    );
+    assert_eq!(closed.recv(), Err(RecvError::Closed));
+}
+
+#[test]
+fn promise_08_an_unread_report_counts_against_the_bound() {
+    let builder = Engine::builder().shards(1).max_timers(2);
+    let (engine, clock) = builder.start_virtual().unwrap();
+    for n in 0..2 {
+        engine.schedule(Timer::after(MS, n).reported()).unwrap();
+    }
+    clock.advance(MS);
+    assert_eq!(payloads(&engine), [0, 1]);
+    assert_eq!(engine.ledger().live, 0);
+    let refused = engine.schedule(Timer::after(MS, 2)).unwrap_err();
+    assert_eq!(refused.reason(), Refusal::Full);
+    engine.closed().recv().unwrap();
+    engine.schedule(refused.into_timer()).unwrap();
+}
+
+#[test]
+fn promise_12_shutdown_accounts_for_every_timer() {
+    let (engine, clock) = virtual_engine();
+    let waiting = engine.schedule(Timer::after(SECOND, "waiting")).unwrap();
+    let ready = engine.schedule(Timer::after(MS, "ready")).unwrap();
+    let running = engine
+        .schedule(Timer::every(MS, "running").queue(1))
+        .unwrap();
+    let last = engine
+        .schedule(Timer::every(MS, "last").times(1).queue(1))
+        .unwrap();
+    clock.advance(MS);
+    let queue = engine.queue(1);
+    let lent = [queue.recv().unwrap(), queue.recv().unwrap()];
+    let left = engine.shutdown();
+    let mut seen: Vec<_> = left
+        .iter()
+        .map(|closed| (closed.id, closed.payload))
+        .collect();
+    seen.sort();
+    let mut expected = [
+        (waiting, Some("waiting")),
+        (ready, Some("ready")),
+        (running, None),
+    ];
+    expected.sort();
+    assert_eq!(seen, expected);
+    assert!(
+        left.iter()
+            .all(|closed| closed.reason == CloseReason::ShutDown)
+    );
+    assert_eq!(engine.ledger().live, 1); // the last firing ends by itself
+    drop(lent);
+    assert_eq!(engine.cancel(last), Cancel::Gone);
+    let ledger = engine.ledger();
+    assert_eq!((ledger.shut_down, ledger.completed, ledger.live), (3, 1, 0));
+    assert!(ledger.is_balanced());
+    assert!(engine.shutdown().is_empty());
+    assert_eq!(engine.queue(0).try_recv().unwrap_err(), RecvError::Closed);
+}
+
+#[test]
+fn promise_12_drain_first_fires_the_one_shots_that_are_due_by_the_limit() {
+    let engine = Engine::builder().start().unwrap();
+    engine.schedule(Timer::every(5 * MS, 0)).unwrap();
+    for n in 1..=20 {
+        engine.schedule(Timer::after(n * MS, n)).unwrap();
+    }
+    engine.schedule(Timer::after(3_600 * SECOND, 99)).unwrap();
+    let queue = engine.queue(0);
+    let worker = thread::spawn(move || {
+        let mut fired: Vec<u32> = queue.map(|expired| *expired.payload()).collect();
+        fired.retain(|&n| n > 0);
+        fired
+    });
+    let begun = std::time::Instant::now();
+    let drainer = engine.clone();
+    let left = thread::spawn(move || drainer.drain(60 * SECOND));
+    while engine.schedule(Timer::after(SECOND, 700)).is_ok() {
+        thread::yield_now();
+    }
+    let mut left: Vec<_> = left.join().unwrap();
+    assert!(
+        begun.elapsed() < 30 * SECOND,
+        "waited for more than one-shots"
+    );
+    left.retain(|closed| closed.payload != Some(700));
+    let mut payloads: Vec<_> = left
+        .into_iter()
+        .filter_map(|closed| closed.payload)
+        .collect();
+    payloads.retain(|&payload| payload != 0);
+    assert_eq!(payloads, [99]);
+    let mut fired = worker.join().unwrap();
+    fired.retain(|&n| n != 700);
+    assert_eq!(fired, (1..=20).collect::<Vec<_>>());
+    assert!(engine.ledger().is_balanced());
+}
+
+#[test]
+fn promise_12_dropping_the_last_handle_waits_for_no_thread_and_leaks_none() {
+    let (release, released) = mpsc::channel::<()>();
+    let tasks = TaskEngine::builder().start().unwrap();
+    let (running, is_running) = mpsc::channel();
+    let stuck = move || {
+        running.send(()).unwrap();
+        let _ = released.recv();
+    };
+    tasks.run_after(Duration::ZERO, stuck).unwrap();
+    let alive = std::sync::Arc::new(());
+    let held = alive.clone();
+    tasks.run_after(SECOND * 3_600, move || drop(held)).unwrap();
+    is_running.recv().unwrap();
+    let begun = std::time::Instant::now();
+    drop(tasks);
+    assert!(begun.elapsed() < 5 * SECOND, "waited for a running task");
+    assert_eq!(std::sync::Arc::strong_count(&alive), 1);
+    drop(release);
+
+    let before = threads_named_tickwheel();
+    for _ in 0..50 {
+        let engine = Engine::builder().start().unwrap();
+        engine.schedule(Timer::after(SECOND, ())).unwrap();
+    }
+    let deadline = std::time::Instant::now() + 20 * SECOND;
+    while threads_named_tickwheel() > before + 20 {
+        assert!(std::time::Instant::now() < deadline, "threads were leaked");
+        thread::sleep(10 * MS);
+    }
+}
+
+/// Ticker threads of this process; none where the system does not tell.
+fn threads_named_tickwheel() -> usize {
+    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else {
+        return 0;
+    };
+    tasks
+        .flatten()
+        .filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok())
+        .filter(|name| name.starts_with("tickwheel-tick"))
+        .count()
+}

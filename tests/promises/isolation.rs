@@ -1,0 +1,139 @@
+//! Promises 10 and 13: nobody is harmed by a task, or woken without a reason.
+
+use super::*;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Instant;
+use tickwheel::{TaskEngine, Timer};
+
+#[test]
+fn promise_10_a_slow_task_harms_nobody_else() {
+    let tasks = TaskEngine::builder().workers(2).start().unwrap();
+    let (tell, told) = mpsc::channel();
+    let (release, released) = mpsc::channel::<()>();
+    tasks
+        .run_after(MS, move || {
+            let _ = released.recv();
+        })
+        .unwrap();
+    for n in 0..200 {
+        let tell = tell.clone();
+        tasks
+            .run_after(2 * MS, move || tell.send(n).unwrap())
+            .unwrap();
+    }
+    for n in 0..200 {
+        assert_eq!(told.recv_timeout(20 * SECOND), Ok(n));
+    }
+    drop(release);
+}
+
+#[test]
+fn promise_10_a_full_queue_does_not_block_the_ticker() {
+    let engine = Engine::builder().queues(2).queue_bound(1).start().unwrap();
+    for n in 0..10_000 {
+        engine.schedule(Timer::after(MS, n)).unwrap();
+    }
+    engine.schedule(Timer::after(20 * MS, 7).queue(1)).unwrap();
+    // Nobody serves queue 0.
+    let other = engine.queue(1).recv_timeout(20 * SECOND).unwrap();
+    assert_eq!(other.into_payload(), 7);
+}
+
+#[test]
+fn promise_10_a_panic_is_caught_and_the_worker_goes_on() {
+    struct PanicsOnDrop;
+    impl Drop for PanicsOnDrop {
+        fn drop(&mut self) {
+            if !thread::panicking() {
+                panic!("on purpose, in a drop");
+            }
+        }
+    }
+    let (tasks, clock) = TaskEngine::builder().start_virtual().unwrap();
+    let (tell, told) = mpsc::channel();
+    tasks.run_after(MS, || panic!("on purpose")).unwrap();
+    let bomb = PanicsOnDrop;
+    let armed = move |_: &tickwheel::Firing| {
+        let _ = &bomb;
+    };
+    tasks.run(Timer::after(MS, armed)).unwrap();
+    tasks
+        .run_after(2 * MS, move || tell.send("alive").unwrap())
+        .unwrap();
+    clock.run_until(tasks.now() + 2 * MS);
+    assert_eq!(told.try_recv(), Ok("alive"));
+    assert_eq!(tasks.panics(), 2);
+    assert!(tasks.ledger().is_balanced());
+}
+
+#[test]
+fn promise_10_the_ticker_drops_no_payload() {
+    struct Where(mpsc::Sender<thread::ThreadId>);
+    impl Drop for Where {
+        fn drop(&mut self) {
+            let _ = self.0.send(thread::current().id());
+        }
+    }
+    let (tell, told) = mpsc::channel();
+    let engine = Engine::builder().start().unwrap();
+    for n in 0..100 {
+        engine
+            .schedule(Timer::after((n % 20) * MS, Where(tell.clone())))
+            .unwrap();
+    }
+    let queue = engine.queue(0);
+    for _ in 0..60 {
+        drop(queue.recv().unwrap());
+    }
+    drop(engine); // and the rest with this
+    drop((queue, tell));
+    let here = thread::current().id();
+    assert_eq!(told.iter().filter(|&thread| thread == here).count(), 100);
+}
+
+#[test]
+fn promise_13_idle_is_free() {
+    let engine = Engine::builder().start().unwrap();
+    thread::sleep(50 * MS);
+    let idle = engine.wakeups();
+    thread::sleep(300 * MS);
+    assert_eq!(engine.wakeups(), idle, "woken without a timer");
+
+    let far = engine.schedule(Timer::after(3_600 * SECOND, 0)).unwrap();
+    thread::sleep(300 * MS);
+    assert_eq!(engine.wakeups(), idle, "woken for a timer an hour away");
+
+    // A later timer wakes nothing, and neither does cancelling.
+    for n in 0..1_000 {
+        let id = engine
+            .schedule(Timer::after((3_700 + n) * SECOND, n))
+            .unwrap();
+        engine.cancel(id).payload().unwrap();
+    }
+    thread::sleep(50 * MS);
+    assert_eq!(engine.wakeups(), idle);
+
+    // At most one wake-up per armed instant whose timer was cancelled.
+    let near = engine.schedule(Timer::after(100 * MS, 1)).unwrap();
+    engine.cancel(near).payload().unwrap();
+    thread::sleep(300 * MS);
+    assert!(engine.wakeups() - idle <= 2, "{}", engine.wakeups() - idle);
+    assert_eq!(engine.cancel(far).payload(), Some(0));
+}
+
+#[test]
+fn promise_13_a_far_timer_costs_at_most_one_wakeup_per_level() {
+    let engine = Engine::builder()
+        .tick(Duration::from_micros(50))
+        .start()
+        .unwrap();
+    thread::sleep(20 * MS);
+    let before = engine.wakeups();
+    // 6,000 ticks: three levels of 64.
+    engine.schedule(Timer::after(300 * MS, ())).unwrap();
+    engine.queue(0).recv_timeout(20 * SECOND).unwrap();
+    let begun = Instant::now();
+    let woken = engine.wakeups() - before;
+    assert!(woken <= 4, "{woken} wake-ups, {:?}", begun.elapsed());
+}

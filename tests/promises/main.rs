@@ -1,0 +1,53 @@
+//! The fifteen promises of the crate's front page, each with the tests that
+//! fail when it is broken. Time is virtual wherever real time is not the
+//! subject.
+
+#![cfg(not(loom))]
+
+mod bounds;
+mod endings;
+mod isolation;
+mod repeats;
+mod times;
+
+use std::time::Duration;
+
+use tickwheel::{Engine, Expired, VirtualClock};
+
+const MS: Duration = Duration::from_millis(1);
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A one-shard engine on a virtual clock with a tick of one millisecond.
+fn virtual_engine<T: Send + 'static>() -> (Engine<T>, VirtualClock<T>) {
+    Engine::builder()
+        .shards(1)
+        .queues(2)
+        .start_virtual()
+        .unwrap()
+}
+
+/// Everything that waits in queue 0, taken and let go one after the other.
+fn take_all<T>(engine: &Engine<T>) -> Vec<Expired<T>> {
+    let queue = engine.queue(0);
+    std::iter::from_fn(|| queue.try_recv().ok()).collect()
+}
+
+/// The payloads of everything that waits in queue 0.
+fn payloads<T>(engine: &Engine<T>) -> Vec<T> {
+    take_all(engine)
+        .into_iter()
+        .map(Expired::into_payload)
+        .collect()
+}
+
+/// A small generator of pseudo-random numbers, the same in every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+}

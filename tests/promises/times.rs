@@ -1,0 +1,249 @@
+//! Promises 1, 2, 9, 14 and 15: when timers fire, and in which order.
+
+use super::*;
+use std::thread;
+use std::time::Instant;
+use tickwheel::{ClockSource, Tick, Time, Timer};
+
+#[test]
+fn promise_01_never_early() {
+    for (tick, clock) in [
+        (MS, ClockSource::Monotonic),
+        (Duration::from_micros(50), ClockSource::BootTime),
+    ] {
+        let engine = Engine::builder().tick(tick).clock(clock).start().unwrap();
+        let queue = engine.queue(0);
+        let worker = thread::spawn(move || {
+            for expired in queue {
+                let (scheduled, delay): (Instant, Duration) = expired.into_payload();
+                assert!(scheduled.elapsed() >= delay, "{delay:?} fired early");
+            }
+        });
+        thread::scope(|scope| {
+            for seed in 1..=2 {
+                let engine = &engine;
+                scope.spawn(move || {
+                    let mut random = Random(seed);
+                    for _ in 0..2_000 {
+                        // Now and then the ticker sleeps, and a stale reading
+                        // of the clock would show.
+                        if random.below(100) == 0 {
+                            thread::sleep(Duration::from_micros(random.below(3_000)));
+                        }
+                        let delay = Duration::from_micros(random.below(30_000));
+                        let timer = Timer::after(delay, (Instant::now(), delay));
+                        engine.schedule(timer).unwrap();
+                    }
+                });
+            }
+        });
+        assert!(engine.drain(SECOND).is_empty());
+        assert_eq!(engine.ledger().completed, 4_000);
+        worker.join().unwrap();
+    }
+}
+
+#[test]
+fn promise_01_a_delay_is_rounded_up_to_a_tick() {
+    let (engine, clock) = virtual_engine();
+    clock.advance(Duration::from_micros(300));
+    engine.schedule(Timer::after(MS, ())).unwrap();
+    // One millisecond from 0.3 ms on is 1.3 ms: within tick 1, so due at 2.
+    clock.advance_to(Time::from_nanos(1_999_999));
+    assert!(engine.queue(0).is_empty());
+    clock.advance_to(Time::from_nanos(2_000_000));
+    assert_eq!(engine.queue(0).len(), 1);
+}
+
+#[test]
+fn promise_02_on_time() {
+    let (engine, clock) = virtual_engine();
+    for delay in [1, 63, 64, 65, 4_095, 4_096, 4_097, 300_000] {
+        engine.schedule(Timer::after(delay * MS, delay)).unwrap();
+    }
+    while let Some(next) = engine.live().map(|timer| timer.deadline).min() {
+        clock.advance_to(Time::START + (next.0 as u32 - 1) * MS);
+        assert!(engine.queue(0).is_empty());
+        clock.advance(MS);
+        let expired = take_all(&engine).pop().unwrap();
+        assert_eq!(expired.lateness(), Duration::ZERO);
+        assert_eq!(u64::from(expired.into_payload()), next.0);
+    }
+    engine.schedule(Timer::after(2 * MS, 0)).unwrap();
+    clock.advance(5 * MS);
+    assert_eq!(take_all(&engine)[0].lateness(), 3 * MS);
+}
+
+#[test]
+fn promise_02_a_sleeping_ticker_is_in_time_for_the_earliest() {
+    let engine = Engine::builder().start().unwrap();
+    let queue = engine.queue(0);
+    let mut lateness: Vec<Duration> = (0..60)
+        .map(|n| {
+            engine.schedule(Timer::after(3_600 * SECOND, ())).unwrap();
+            engine.schedule(Timer::after((n % 7) * MS, ())).unwrap();
+            queue.recv_timeout(10 * SECOND).unwrap().lateness()
+        })
+        .collect();
+    lateness.sort();
+    // The median, because a busy machine may hold up any single wake-up.
+    assert!(lateness[30] < 50 * MS, "{lateness:?}");
+}
+
+#[test]
+fn promise_09_order() {
+    let (engine, clock) = virtual_engine();
+    let mut random = Random(9);
+    let mut expected = Vec::new();
+    for n in 0..5_000u64 {
+        let tick = 1 + random.below(700);
+        engine
+            .schedule(Timer::at(Time::START + (tick as u32) * MS, n))
+            .unwrap();
+        expected.push((tick, n));
+    }
+    expected.sort();
+    // Cascades on the way, and pauses in the middle of everything.
+    for _ in 0..7 {
+        clock.advance(100 * MS);
+    }
+    let fired: Vec<(u64, u64)> = take_all(&engine)
+        .into_iter()
+        .map(|expired| (expired.tick().0, expired.into_payload()))
+        .collect();
+    assert_eq!(fired, expected);
+}
+
+#[test]
+fn promise_09_a_rescheduled_timer_stands_where_it_was_first_scheduled() {
+    let (engine, clock) = virtual_engine();
+    let at = |ms: u32| Time::START + ms * MS;
+    let postponed = engine.schedule(Timer::at(at(3), "postponed")).unwrap();
+    engine.schedule(Timer::at(at(100), "first")).unwrap();
+    let forward = engine
+        .schedule(Timer::at(at(900), "brought forward"))
+        .unwrap();
+    engine.schedule(Timer::at(at(100), "second")).unwrap();
+    engine.reschedule(postponed, at(100)).unwrap();
+    engine.reschedule(forward, at(100)).unwrap();
+    clock.advance_to(at(100));
+    assert_eq!(
+        payloads(&engine),
+        ["postponed", "first", "brought forward", "second"]
+    );
+}
+
+#[test]
+fn promise_14_any_deadline() {
+    let (engine, clock) = virtual_engine();
+    clock.advance(10 * SECOND);
+    engine
+        .schedule(Timer::after(Duration::ZERO, "zero"))
+        .unwrap();
+    engine
+        .schedule(Timer::at(Time::from_secs(2), "past"))
+        .unwrap();
+    let never = engine
+        .schedule(Timer::after(Duration::MAX, "never"))
+        .unwrap();
+    engine
+        .schedule(Timer::at(Time::from_nanos(u64::MAX - 1), "furthest"))
+        .unwrap();
+    assert!(engine.queue(0).is_empty(), "not inline in the call");
+    clock.advance(Duration::ZERO);
+    assert_eq!(payloads(&engine), ["zero", "past"]);
+
+    // Years of uptime, across every level's wrap.
+    let year = Duration::from_secs(365 * 86_400);
+    for _ in 0..583 {
+        let id = engine.schedule(Timer::after(year, "a year")).unwrap();
+        clock.advance(year - MS);
+        assert!(engine.queue(0).is_empty());
+        clock.advance(MS);
+        assert_eq!(payloads(&engine), ["a year"]);
+        assert_eq!(engine.deadline(id), None);
+    }
+    clock.advance_to(Time::from_nanos(u64::MAX - 1_000_000_000));
+    assert!(engine.queue(0).is_empty(), "the furthest fired early");
+    clock.advance_to(Time::MAX);
+    let left = engine.shutdown();
+    assert!(left.iter().any(|closed| closed.id == never));
+}
+
+#[test]
+fn promise_14_what_is_due_at_once_stands_behind_what_is_due_already() {
+    let (engine, clock) = virtual_engine();
+    engine.schedule(Timer::after(5 * MS, "due")).unwrap();
+    clock.advance_to(Time::START + 5 * MS);
+    engine
+        .schedule(Timer::after(Duration::ZERO, "zero"))
+        .unwrap();
+    engine.schedule(Timer::at(Time::START, "past")).unwrap();
+    clock.advance(Duration::ZERO);
+    assert_eq!(payloads(&engine), ["due", "zero", "past"]);
+}
+
+#[test]
+fn promise_15_time_only_moves_forward() {
+    let (engine, clock) = virtual_engine();
+    clock.advance_to(Time::from_secs(5));
+    engine.schedule(Timer::after(SECOND, ())).unwrap();
+    clock.advance_to(Time::from_secs(3));
+    assert_eq!(
+        (clock.now(), engine.tick()),
+        (Time::from_secs(5), Tick(5_000))
+    );
+    clock.advance_to(Time::from_secs(6));
+    assert_eq!(engine.queue(0).len(), 1);
+
+    let engine = Engine::<()>::builder().start().unwrap();
+    let before = Instant::now();
+    let time = engine.time_of(before).unwrap();
+    let now = engine.now();
+    assert!(time <= now && now - time < 10 * SECOND);
+    assert!(engine.now() >= now);
+}
+
+#[test]
+fn promise_15_run_until_steps_from_due_tick_to_due_tick_and_waits_for_the_workers() {
+    let (engine, clock) = Engine::builder().queues(2).start_virtual().unwrap();
+    let (tell, told) = std::sync::mpsc::channel();
+    let workers: Vec<_> = (0..2)
+        .map(|index| {
+            let (engine, tell) = (engine.clone(), tell.clone());
+            let queue = engine.queue(index);
+            let (ready, is_ready) = std::sync::mpsc::channel();
+            let worker = thread::spawn(move || {
+                let _ = queue.recv_timeout(Duration::ZERO);
+                ready.send(()).unwrap();
+                for expired in queue {
+                    let now = engine.now();
+                    thread::sleep(2 * MS); // real time: slower than the clock
+                    let left: u32 = expired.into_payload();
+                    tell.send(now).unwrap();
+                    if left > 0 {
+                        let next = Timer::after(SECOND, left - 1).queue(index);
+                        engine.schedule(next).unwrap();
+                    }
+                }
+            });
+            is_ready.recv().unwrap();
+            worker
+        })
+        .collect();
+    for index in 0..2 {
+        engine
+            .schedule(Timer::after(SECOND, 4).queue(index))
+            .unwrap();
+    }
+    clock.run_until(Time::from_secs(4));
+    let seen: Vec<Time> = told.try_iter().collect();
+    let second = |s| Time::from_secs(s);
+    assert_eq!(seen, [1, 1, 2, 2, 3, 3, 4, 4].map(second));
+    clock.run_until(Time::from_secs(100));
+    assert_eq!(told.try_iter().count(), 2);
+    engine.shutdown();
+    workers
+        .into_iter()
+        .for_each(|worker| worker.join().unwrap());
+}
