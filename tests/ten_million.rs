@@ -53,10 +53,16 @@ fn ten_million_timers_from_eight_threads_leave_a_balanced_ledger() {
                 })
             })
             .collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .sum()
     });
     let left = engine.drain(Duration::from_secs(60));
-    let taken: u64 = workers.into_iter().map(|worker| worker.join().unwrap()).sum();
+    let taken: u64 = workers
+        .into_iter()
+        .map(|worker| worker.join().unwrap())
+        .sum();
 
     let ledger = engine.ledger();
     assert!(ledger.is_balanced(), "{ledger:?}");

@@ -23,6 +23,9 @@ const NODES_PER_HOLD: usize = 32;
 /// How often the ticker steps aside for threads that wait for one lock.
 const YIELDS_PER_HOLD: usize = 8;
 
+/// The ticker has no thread number: it files nothing.
+const NOBODY: usize = usize::MAX;
+
 pub(crate) struct Core<T> {
     shards: Box<[Slot<T>]>,
     /// Shard n's wheel has the n-th number from this one on.
@@ -48,6 +51,13 @@ struct Slot<T> {
     shard: Padded<Lock<Shard<T>>>,
 }
 
+impl<T> Slot<T> {
+    #[inline]
+    fn lock(&self) -> LockGuard<'_, Shard<T>> {
+        self.shard.0.lock(thread_number())
+    }
+}
+
 /// A shard that is locked by a caller who may file or end timers.
 struct Held<'a, T> {
     slot: &'a Slot<T>,
@@ -70,7 +80,7 @@ impl<T> Core<T> {
                 .map(|(index, shard)| Slot {
                     index,
                     next: Padded(AtomicU64::new(Tick::MAX.0)),
-                    shard: Padded(Lock::new(shard)),
+                    shard: Padded(Lock::new(shard, index)),
                 })
                 .collect(),
             first,
@@ -102,8 +112,10 @@ impl<T> Core<T> {
         }
         let (now, due) = self.resolve(timer.first);
         let deadline = self.tick.tick_after(due);
-        let slot = &self.shards[thread_number() % self.shards.len()];
-        let mut held = self.hold(slot);
+        let thread = thread_number();
+        let slot = &self.shards[thread % self.shards.len()];
+        let shard = slot.shard.0.lock(thread);
+        let mut held = Held { slot, shard };
         if let Some(now) = now {
             held.shard.catch_up(self.tick.tick_at(now));
         }
@@ -138,7 +150,7 @@ impl<T> Core<T> {
     /// Waits until no firing of the timer is in a worker's hands.
     pub(crate) fn wait_for_return(&self, id: TimerId) {
         let Some(slot) = self.slot_of(id) else { return };
-        let returned = || !slot.shard.0.lock().await_return(id);
+        let returned = || !slot.lock().await_return(id);
         self.idle.wait_until(returned, || None);
     }
 
@@ -154,26 +166,26 @@ impl<T> Core<T> {
 
     pub(crate) fn replace(&self, id: TimerId, payload: T) -> Result<T, (NotLive, T)> {
         match self.slot_of(id) {
-            Some(slot) => slot.shard.0.lock().replace(id, payload),
+            Some(slot) => slot.lock().replace(id, payload),
             None => Err((NotLive::Gone, payload)),
         }
     }
 
     pub(crate) fn deadline(&self, id: TimerId) -> Option<Tick> {
-        self.slot_of(id)?.shard.0.lock().deadline(id)
+        self.slot_of(id)?.lock().deadline(id)
     }
 
     pub(crate) fn ledger(&self) -> Ledger {
         let mut ledger = Ledger::default();
         for slot in &self.shards {
-            ledger.add(&slot.shard.0.lock().ledger());
+            ledger.add(&slot.lock().ledger());
         }
         ledger
     }
 
     /// How many expired timers of a queue wait to be taken.
     pub(crate) fn ready_len(&self, queue: usize) -> usize {
-        let len = |slot: &Slot<T>| slot.shard.0.lock().ready[queue].len;
+        let len = |slot: &Slot<T>| slot.lock().ready[queue].len;
         self.shards.iter().map(len).sum()
     }
 
@@ -218,7 +230,7 @@ impl<T> Core<T> {
     /// `limit` from now have been taken; `grace` longer at most.
     pub(crate) fn drain(&self, limit: Duration, grace: Duration) {
         for slot in &self.shards {
-            let mut shard = slot.shard.0.lock();
+            let mut shard = slot.lock();
             if shard.phase == Phase::Open {
                 shard.phase = Phase::Draining;
             }
@@ -232,7 +244,7 @@ impl<T> Core<T> {
         }
         let drained = || {
             let mut shards = self.shards.iter();
-            shards.all(|slot| !slot.shard.0.lock().has_one_shot_until(last))
+            shards.all(|slot| !slot.lock().has_one_shot_until(last))
         };
         let begun = Instant::now();
         let left = || Some(patience.saturating_sub(begun.elapsed()));
@@ -281,7 +293,8 @@ impl<T> Core<T> {
 
     /// One hold of the lock: a bounded number of entries.
     fn visit(&self, slot: &Slot<T>, now: Tick) {
-        let mut held = self.hold(slot);
+        let shard = slot.shard.0.lock(NOBODY);
+        let mut held = Held { slot, shard };
         let next = held.shard.expire(now, NODES_PER_HOLD);
         held.shard.take_filed();
         slot.next.0.store(next.0, Ordering::Relaxed);
@@ -309,7 +322,7 @@ impl<T> Core<T> {
         look: impl FnOnce(&Shard<T>) -> R,
     ) -> Option<R> {
         let slot = self.shards.get(shard)?;
-        Some(look(&slot.shard.0.lock()))
+        Some(look(&slot.lock()))
     }
 
     #[inline]
@@ -319,10 +332,8 @@ impl<T> Core<T> {
 
     #[inline]
     fn hold<'a>(&self, slot: &'a Slot<T>) -> Held<'a, T> {
-        Held {
-            slot,
-            shard: slot.shard.0.lock(),
-        }
+        let shard = slot.lock();
+        Held { slot, shard }
     }
 
     /// Publishes what the caller has filed, lets go of the lock, and then

@@ -6,6 +6,8 @@
 
 mod channel;
 mod lock;
+#[cfg(not(loom))]
+mod membarrier;
 
 pub(crate) use channel::{Receiver, RecvError, Sender, channel};
 pub(crate) use lock::{Lock, LockGuard};
