@@ -45,12 +45,21 @@ impl TimerId {
     #[inline]
     pub(crate) fn new(wheel: WheelNumber, sequence: u64, index: u32) -> TimerId {
         debug_assert!(0 < sequence && sequence <= MAX_SEQUENCE);
-        let high = (sequence << SEQUENCE_SHIFT) | (wheel.0 >> 32);
+        let (wheel_high, wheel_low) = wheel.parts();
+        let high = (sequence << SEQUENCE_SHIFT) | wheel_high;
         TimerId {
             // A sequence number is never zero: `MIN` is never what comes out.
             high: NonZeroU64::new(high).unwrap_or(NonZeroU64::MIN),
-            low: (wheel.0 << 32) | u64::from(index),
+            low: wheel_low | u64::from(index),
         }
+    }
+
+    /// Whether the timer is one of this wheel's.
+    #[inline]
+    pub(crate) fn is_of(self, wheel: WheelNumber) -> bool {
+        let other_high = (self.high.get() ^ (wheel.0 >> 32)) & WHEEL_HIGH_MASK;
+        let other_low = (self.low >> 32) ^ (wheel.0 & 0xFFFF_FFFF);
+        other_high | other_low == 0
     }
 
     #[inline]
@@ -92,6 +101,12 @@ impl WheelNumber {
         let first = NEXT.fetch_add(count as u64, Ordering::Relaxed);
         assert!(first < 1 << 43, "this process has made too many wheels");
         WheelNumber(first)
+    }
+
+    /// The bits that go into the upper and into the lower word of an id.
+    #[inline]
+    fn parts(self) -> (u64, u64) {
+        (self.0 >> 32, self.0 << 32)
     }
 
     /// The number `offset` places after this one.

@@ -107,9 +107,9 @@ impl<T> Builder<T> {
         self
     }
 
-    /// How many shards the engine has: twice the processors unless told
-    /// otherwise. Each thread files into one of them; with one shard the order
-    /// of all timers is total.
+    /// How many shards the engine has, rounded up to a power of two: twice the
+    /// processors unless told otherwise. Each thread files into one of them;
+    /// with one shard the order of all timers is total.
     pub fn shards(mut self, shards: usize) -> Builder<T> {
         self.shards = Some(shards);
         self
@@ -191,7 +191,7 @@ impl<T> Builder<T> {
         }
         let shards = match self.shards {
             Some(0) => return Err(StartError::NoShards),
-            Some(shards) => shards,
+            Some(shards) => shards.next_power_of_two(),
             None => default_shards(),
         };
         let first = WheelNumber::reserve(shards);

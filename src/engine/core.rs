@@ -27,6 +27,7 @@ const YIELDS_PER_HOLD: usize = 8;
 const NOBODY: usize = usize::MAX;
 
 pub(crate) struct Core<T> {
+    /// A power of two of them, so that a thread finds its own with a mask.
     shards: Box<[Slot<T>]>,
     /// Shard n's wheel has the n-th number from this one on.
     first: WheelNumber,
@@ -73,6 +74,7 @@ impl<T> Core<T> {
         alarm: Alarm,
         doorbells: Vec<Doorbell>,
     ) -> Core<T> {
+        assert!(shards.len().is_power_of_two());
         Core {
             shards: shards
                 .into_iter()
@@ -113,7 +115,7 @@ impl<T> Core<T> {
         let (now, due) = self.resolve(timer.first);
         let deadline = self.tick.tick_after(due);
         let thread = thread_number();
-        let slot = &self.shards[thread % self.shards.len()];
+        let slot = &self.shards[thread & (self.shards.len() - 1)];
         let shard = slot.shard.0.lock(thread);
         let mut held = Held { slot, shard };
         if let Some(now) = now {
@@ -143,7 +145,9 @@ impl<T> Core<T> {
         };
         let mut held = self.hold(slot);
         let cancelled = held.shard.cancel(id, || self.tick_now());
-        self.release(held);
+        if held.shard.has_bells() {
+            self.release_and_ring(held, None);
+        }
         cancelled
     }
 
@@ -347,20 +351,24 @@ impl<T> Core<T> {
         if lowered {
             next.store(filed.0, Ordering::Relaxed);
         }
-        let bells = held.shard.take_bells();
+        if held.shard.has_bells() {
+            return self.release_and_ring(held, lowered.then_some(filed));
+        }
         drop(held.shard);
         if lowered {
             self.alarm.filed(filed);
         }
-        if !bells.is_empty() {
-            self.ring(held.slot, &bells);
-        }
     }
 
     #[cold]
-    fn ring(&self, slot: &Slot<T>, bells: &[usize]) {
-        for &queue in bells {
-            self.doorbells[queue].ring(slot.index);
+    fn release_and_ring(&self, mut held: Held<'_, T>, filed: Option<Tick>) {
+        let bells = held.shard.take_bells();
+        drop(held.shard);
+        if let Some(filed) = filed {
+            self.alarm.filed(filed);
+        }
+        for queue in bells {
+            self.doorbells[queue].ring(held.slot.index);
         }
     }
 

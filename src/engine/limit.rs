@@ -17,6 +17,8 @@ pub(crate) struct Credit {
     pool: Option<Arc<Pool>>,
     batch: usize,
     unused: usize,
+    /// With more than this some goes back to the pool.
+    most: usize,
 }
 
 impl Pool {
@@ -29,6 +31,11 @@ impl Pool {
         };
         move || Credit {
             unused: if pool.is_some() { 0 } else { usize::MAX / 2 },
+            most: if pool.is_some() {
+                2 * batch
+            } else {
+                usize::MAX
+            },
             pool: pool.clone(),
             batch,
         }
@@ -50,7 +57,7 @@ impl Credit {
     #[inline]
     pub(crate) fn put(&mut self) {
         self.unused += 1;
-        if self.unused > 2 * self.batch {
+        if self.unused > self.most {
             self.repay();
         }
     }
@@ -69,6 +76,7 @@ impl Credit {
         self.unused > 0
     }
 
+    #[cold]
     fn repay(&mut self) {
         if let Some(Pool(left)) = self.pool.as_deref() {
             left.fetch_add(self.batch, Ordering::Relaxed);

@@ -162,8 +162,12 @@ impl<T> Shard<T> {
         std::mem::replace(&mut self.filed, Tick::MAX)
     }
 
-    /// The queues whose bells are to be rung.
     #[inline]
+    pub(crate) fn has_bells(&self) -> bool {
+        !self.bells.is_empty()
+    }
+
+    /// The queues whose bells are to be rung.
     pub(crate) fn take_bells(&mut self) -> Vec<usize> {
         std::mem::take(&mut self.bells)
     }
@@ -244,7 +248,7 @@ impl<T> Shard<T> {
         outcome: Outcome,
         now: Time,
     ) -> GivenBack<T> {
-        let found = self.wheel.find(id);
+        let found = self.wheel.find_own(id);
         let Some((at, key)) = found.and_then(|at| Some((at, self.extra_of(at)?))) else {
             let awaited = false;
             return GivenBack { payload, awaited };
@@ -291,7 +295,7 @@ impl<T> Shard<T> {
     /// Cancels a timer; `now` is asked only where a report will carry it.
     #[inline]
     pub(crate) fn cancel(&mut self, id: TimerId, now: impl FnOnce() -> Tick) -> Cancel<T> {
-        let Some(at) = self.wheel.find(id) else {
+        let Some(at) = self.wheel.find_own(id) else {
             return Cancel::Gone;
         };
         if let Some(key) = self.extra_of(at) {
@@ -321,7 +325,7 @@ impl<T> Shard<T> {
     /// Whether a firing of the timer is in a worker's hands; if so, giving it
     /// back will say that somebody waits.
     pub(crate) fn await_return(&mut self, id: TimerId) -> bool {
-        let key = self.wheel.find(id).and_then(|at| self.extra_of(at));
+        let key = self.wheel.find_own(id).and_then(|at| self.extra_of(at));
         let Some(extra) = key.map(|key| &mut self.extras[key]) else {
             return false;
         };
@@ -370,7 +374,7 @@ impl<T> Shard<T> {
 
     /// When a live timer is due, or was, if it waits to be taken.
     pub(crate) fn deadline(&self, id: TimerId) -> Option<Tick> {
-        let at = self.wheel.find(id)?;
+        let at = self.wheel.find_own(id)?;
         self.is_live(at).then(|| self.wheel.deadline_of(at))
     }
 
@@ -535,7 +539,7 @@ impl<T> Shard<T> {
     /// The entry of a timer that no worker has in hand.
     #[inline]
     fn find_waiting(&self, id: TimerId) -> Result<At, NotLive> {
-        let at = self.wheel.find(id).ok_or(NotLive::Gone)?;
+        let at = self.wheel.find_own(id).ok_or(NotLive::Gone)?;
         let Some(key) = self.extra_of(at) else {
             return Ok(at);
         };

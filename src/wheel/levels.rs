@@ -66,7 +66,8 @@ impl Levels {
         at.index() as usize & (self.lanes - 1)
     }
 
-    /// Makes the list heads of a level that is needed for the first time.
+    /// Makes the list heads of a level that is needed for the first time. Each
+    /// knows the place of its bit in `occupied`.
     #[cold]
     fn add_level<T>(&mut self, storage: &mut Storage<T>, level: usize) -> At {
         let lanes = self.lanes;
@@ -89,8 +90,8 @@ impl Levels {
         };
         let head = storage.nth(first, (place.slot * self.lanes + lane) as u32);
         storage.append(head, at);
-        let word = self.word(place.level, place.slot, lane);
-        self.occupied[word] |= 1 << (place.slot % WORD);
+        let coordinate = storage.entry(head).deadline as usize;
+        self.occupied[coordinate / WORD] |= 1 << (coordinate % WORD);
     }
 
     /// As [`Self::append`], for an entry that may be older than the list's

@@ -382,9 +382,16 @@ impl<T> Wheel<T> {
 
     #[inline]
     pub(crate) fn find(&self, id: TimerId) -> Option<At> {
-        if id.wheel() != self.number {
+        if !id.is_of(self.number) {
             return None;
         }
+        self.find_own(id)
+    }
+
+    /// As [`Wheel::find`], for an id that is known to be this wheel's.
+    #[inline]
+    pub(crate) fn find_own(&self, id: TimerId) -> Option<At> {
+        debug_assert!(id.is_of(self.number));
         self.storage.find(id.index(), id.sequence())
     }
 

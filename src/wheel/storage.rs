@@ -275,6 +275,17 @@ impl<T> Storage<T> {
         unsafe { &mut *self.base.as_ptr().add(at.0 as usize) }
     }
 
+    /// The entries, with the block's address at hand: the compiler would load
+    /// it again after every store to an entry.
+    #[inline]
+    fn block(&mut self) -> Block<'_, T> {
+        Block {
+            base: self.base,
+            used: self.used,
+            borrows: PhantomData,
+        }
+    }
+
     #[inline]
     pub(crate) fn next(&self, at: At) -> At {
         self.entry(at).next
@@ -288,21 +299,24 @@ impl<T> Storage<T> {
     /// Hangs an entry behind the last one of `list`.
     #[inline]
     pub(crate) fn append(&mut self, list: At, at: At) {
-        let last = self.entry(list).prev;
-        let entry = self.entry_mut(at);
+        let mut block = self.block();
+        let head = block.get(list);
+        let last = head.prev;
+        head.prev = at;
+        let entry = block.get(at);
         entry.prev = last;
         entry.next = list;
-        self.entry_mut(last).next = at;
-        self.entry_mut(list).prev = at;
+        block.get(last).next = at;
     }
 
     /// Takes an entry off its list. Returns the list if that is empty now.
     #[inline]
     pub(crate) fn unlink(&mut self, at: At) -> Option<At> {
-        let entry = self.entry(at);
+        let mut block = self.block();
+        let entry = block.get(at);
         let (prev, next) = (entry.prev, entry.next);
-        self.entry_mut(prev).next = next;
-        self.entry_mut(next).prev = prev;
+        block.get(prev).next = next;
+        block.get(next).prev = prev;
         // Only on a circle of two are both neighbours the same: the sentinel.
         (prev == next).then_some(prev)
     }
@@ -372,6 +386,22 @@ impl<T> Storage<T> {
         Layout::array::<Entry<T>>(capacity)
             .and_then(|layout| layout.align_to(ALIGNMENT))
             .expect("a wheel's entries must fit the address space")
+    }
+}
+
+/// A storage's entries, borrowed together.
+struct Block<'a, T> {
+    base: NonNull<Entry<T>>,
+    used: u32,
+    borrows: PhantomData<&'a mut Entry<T>>,
+}
+
+impl<T> Block<'_, T> {
+    #[inline]
+    fn get(&mut self, at: At) -> &mut Entry<T> {
+        debug_assert!(at.0 < self.used);
+        // SAFETY: as in `Storage::entry_mut`.
+        unsafe { &mut *self.base.as_ptr().add(at.0 as usize) }
     }
 }
 
