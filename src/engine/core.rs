@@ -10,7 +10,7 @@ use crate::engine::shard::{Outcome, Phase, Shard};
 use crate::engine::timer::{Cancel, NotLive, Refused, Timer};
 use crate::id::{TimerId, WheelNumber};
 use crate::queue::Doorbell;
-use crate::sync::{AtomicU64, Lock, LockGuard, Ordering};
+use crate::sync::{AtomicU64, Lock, LockGuard, Ordering, TICKER};
 use crate::tick::Tick;
 use crate::ticker::{Alarm, Clock};
 use crate::time::{TickLength, Time, When};
@@ -22,9 +22,6 @@ const NODES_PER_HOLD: usize = 32;
 
 /// How often the ticker steps aside for threads that wait for one lock.
 const YIELDS_PER_HOLD: usize = 8;
-
-/// The ticker has no thread number: it files nothing.
-const NOBODY: usize = usize::MAX;
 
 pub(crate) struct Core<T> {
     /// A power of two of them, so that a thread finds its own with a mask.
@@ -297,7 +294,7 @@ impl<T> Core<T> {
 
     /// One hold of the lock: a bounded number of entries.
     fn visit(&self, slot: &Slot<T>, now: Tick) {
-        let shard = slot.shard.0.lock(NOBODY);
+        let shard = slot.shard.0.lock(TICKER);
         let mut held = Held { slot, shard };
         let next = held.shard.expire(now, NODES_PER_HOLD);
         held.shard.take_filed();

@@ -25,11 +25,11 @@ mod real {
     use std::cell::UnsafeCell;
     use std::hint::spin_loop;
     use std::ops::{Deref, DerefMut};
-    use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence};
+    use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, compiler_fence};
     use std::thread;
     use std::time::Duration;
 
-    use crate::sync::membarrier;
+    use crate::sync::{NOBODY, membarrier};
 
     const SPINS: u32 = 64;
     const SPINS_AND_YIELDS: u32 = SPINS + 64;
@@ -44,8 +44,9 @@ mod real {
         owner: usize,
         /// The owner is inside by the fast path. Written only by the owner.
         inside: AtomicBool,
-        /// The fast path is open. Written only by who holds `taken`.
-        biased: AtomicBool,
+        /// The owner's number while the fast path is open, else `NOBODY`.
+        /// Written only by who holds `taken`.
+        favoured: AtomicUsize,
         taken: AtomicBool,
         waiting: AtomicU32,
         /// The owner's turns since somebody else had one. Only for who holds
@@ -71,7 +72,7 @@ mod real {
             Lock {
                 owner,
                 inside: AtomicBool::new(false),
-                biased: AtomicBool::new(false),
+                favoured: AtomicUsize::new(NOBODY),
                 taken: AtomicBool::new(false),
                 waiting: AtomicU32::new(0),
                 alone: UnsafeCell::new(0),
@@ -80,15 +81,16 @@ mod real {
         }
 
         /// Takes the lock, for the thread of number `thread`, which must be the
-        /// caller's own, or nobody's.
+        /// caller's own, or any that is no thread's.
         #[inline]
         pub(crate) fn lock(&self, thread: usize) -> LockGuard<'_, T> {
-            if thread == self.owner && self.biased.load(Ordering::Relaxed) {
+            debug_assert!(thread != NOBODY);
+            if self.favoured.load(Ordering::Relaxed) == thread {
                 self.inside.store(true, Ordering::Relaxed);
                 // The processor may still exchange this store and the load
                 // below; the barrier in `revoke` is there to stop that.
                 compiler_fence(Ordering::SeqCst);
-                if self.biased.load(Ordering::Relaxed) {
+                if self.favoured.load(Ordering::Relaxed) == thread {
                     return self.guard(&self.inside);
                 }
                 self.inside.store(false, Ordering::Release);
@@ -117,11 +119,11 @@ mod real {
             if thread == self.owner {
                 *alone += 1;
                 if *alone == ALONE && membarrier::is_available() {
-                    self.biased.store(true, Ordering::Relaxed);
+                    self.favoured.store(thread, Ordering::Relaxed);
                 }
             } else {
                 *alone = 0;
-                if self.biased.load(Ordering::Relaxed) {
+                if self.favoured.load(Ordering::Relaxed) != NOBODY {
                     self.revoke();
                 }
             }
@@ -131,7 +133,7 @@ mod real {
         /// Closes the fast path, and waits until the owner has left it.
         #[cold]
         fn revoke(&self) {
-            self.biased.store(false, Ordering::Relaxed);
+            self.favoured.store(NOBODY, Ordering::Relaxed);
             // Whatever the owner stored before it passes this barrier is seen
             // below; whatever it loads after it sees that the bias is gone.
             membarrier::barrier();
@@ -230,12 +232,10 @@ mod real {
             for _ in 0..ALONE {
                 drop(lock.lock(3));
             }
-            assert_eq!(
-                lock.biased.load(Ordering::Relaxed),
-                membarrier::is_available()
-            );
+            let favoured = lock.favoured.load(Ordering::Relaxed);
+            assert_eq!(favoured == 3, membarrier::is_available());
             drop(lock.lock(4));
-            assert!(!lock.biased.load(Ordering::Relaxed));
+            assert_eq!(lock.favoured.load(Ordering::Relaxed), NOBODY);
         }
     }
 }

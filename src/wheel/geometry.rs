@@ -27,9 +27,12 @@ pub struct Geometry {
     /// Whether the levels together reach every u64; if not, the top one goes
     /// round, and what is beyond its reach waits in its farthest slot.
     complete: bool,
-    /// log2 of the size where that is whole, and the level by highest bit.
+    /// log2 of the size where that is whole.
     bits: Option<u32>,
-    level_of_bit: [u8; 64],
+    /// Where that is so and the levels are complete: the level of a deadline,
+    /// and how far its slot stands from the right, by the highest bit in which
+    /// it differs from now.
+    by_highest_bit: Option<[(u8, u8); 64]>,
     /// Ticks per slot, by level.
     units: [u64; MAX_LEVELS],
 }
@@ -65,18 +68,18 @@ impl Geometry {
             levels += 1;
         }
         let bits = size.is_power_of_two().then(|| size.trailing_zeros());
-        let mut level_of_bit = [0; 64];
-        if let Some(bits) = bits {
-            for (bit, level) in level_of_bit.iter_mut().enumerate() {
-                *level = (bit as u32 / bits) as u8;
-            }
-        }
+        let by_highest_bit = bits.map(|bits| {
+            std::array::from_fn(|bit| {
+                let level = bit as u32 / bits;
+                (level as u8, (level * bits) as u8)
+            })
+        });
         Ok(Geometry {
             size: size as u32,
             levels: levels as u32,
             complete: true,
             bits,
-            level_of_bit,
+            by_highest_bit,
             units,
         })
     }
@@ -96,6 +99,7 @@ impl Geometry {
         if levels < self.levels as usize {
             self.levels = levels as u32;
             self.complete = false;
+            self.by_highest_bit = None;
         }
         Ok(self)
     }
@@ -136,22 +140,20 @@ impl Geometry {
     #[inline]
     pub(crate) fn place(&self, now: u64, deadline: u64) -> Place {
         debug_assert!(deadline > now);
-        let Some(bits) = self.bits else {
+        let Some(by_highest_bit) = &self.by_highest_bit else {
             return self.place_by_division(now, deadline);
         };
         let highest = 63 - (deadline ^ now).leading_zeros();
-        let level = u32::from(self.level_of_bit[highest as usize & 63]);
-        if !self.complete && level + 1 >= self.levels {
-            return self.place_at_top(now, deadline);
-        }
-        let shift = level * bits;
+        let (level, shift) = by_highest_bit[highest as usize & 63];
+        let unit = deadline >> shift;
         Place {
-            level: level as usize,
-            slot: (deadline >> shift) as usize & (self.size as usize - 1),
-            start: deadline >> shift << shift,
+            level: usize::from(level),
+            slot: unit as usize & (self.size as usize - 1),
+            start: unit << shift,
         }
     }
 
+    /// For sizes that are no power of two, and for capped wheels.
     #[cold]
     fn place_by_division(&self, now: u64, deadline: u64) -> Place {
         let size = u64::from(self.size);

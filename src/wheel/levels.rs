@@ -100,11 +100,9 @@ impl Levels {
     pub(crate) fn append_checked<T>(&mut self, storage: &mut Storage<T>, place: Place, at: At) {
         self.append(storage, place, at);
         let before = storage.prev(at);
+        // The list's head, if there was nothing else, is older than any timer.
         if storage.entry(before).stamp > storage.entry(at).stamp {
-            let is_timer = storage.entry(before).stamp.sequence() <= crate::id::MAX_SEQUENCE;
-            if is_timer {
-                self.set_unsorted(place.level, place.slot, true);
-            }
+            self.set_unsorted(place.level, place.slot, true);
         }
     }
 

@@ -36,7 +36,8 @@ impl Stamp {
     pub(crate) const TAG_BITS: u32 = 12;
     const TAG_MASK: u64 = (1 << Self::TAG_BITS) - 1;
     const VACANT: Stamp = Stamp(0);
-    const SENTINEL: Stamp = Stamp(u64::MAX);
+    /// Less than every timer's, and no timer's sequence number.
+    const SENTINEL: Stamp = Stamp(1);
 
     #[inline]
     pub(crate) fn new(sequence: u64, tag: u16) -> Stamp {
@@ -67,7 +68,7 @@ impl Stamp {
 
     #[inline]
     fn is_timer(self) -> bool {
-        self != Self::VACANT && self != Self::SENTINEL
+        self.0 > Self::TAG_MASK
     }
 }
 
