@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use crate::engine::affinity::thread_number;
 use crate::engine::closed::{Closed, Ledger};
 use crate::engine::idle::Idle;
+use crate::engine::names::{NameTag, Names};
 use crate::engine::shard::{Outcome, Phase, Shard};
-use crate::engine::timer::{Cancel, NotLive, Refused, Timer};
+use crate::engine::timer::{Cancel, CancelledByName, NotLive, Refusal, Refused, Timer};
 use crate::id::{TimerId, WheelNumber};
 use crate::queue::Doorbell;
 use crate::sync::{AtomicU64, Lock, LockGuard, Ordering, TICKER};
@@ -35,6 +36,7 @@ pub(crate) struct Core<T> {
     doorbells: Box<[Doorbell]>,
     pub(crate) idle: Idle,
     pub(crate) panics: AtomicU64,
+    names: Names,
 }
 
 /// Two cache lines, because processors fetch them in pairs.
@@ -89,6 +91,7 @@ impl<T> Core<T> {
             idle: Idle::new(doorbells.len()),
             doorbells: doorbells.into_boxed_slice(),
             panics: AtomicU64::new(0),
+            names: Names::new(),
         }
     }
 
@@ -106,21 +109,117 @@ impl<T> Core<T> {
 
     #[inline]
     pub(crate) fn schedule(&self, timer: Timer<T>) -> Result<TimerId, Refused<T>> {
+        match timer.name {
+            None => self.schedule_tagged(timer, None),
+            Some(_) => self.schedule_named(timer),
+        }
+    }
+
+    #[inline]
+    fn schedule_tagged(
+        &self,
+        timer: Timer<T>,
+        name: Option<NameTag>,
+    ) -> Result<TimerId, Refused<T>> {
         if let Some(reason) = timer.fault(self.queues()) {
             return Err(Refused { reason, timer });
         }
         let (now, due) = self.resolve(timer.first);
         let deadline = self.tick.tick_after(due);
-        let thread = thread_number();
-        let slot = &self.shards[thread & (self.shards.len() - 1)];
-        let shard = slot.shard.0.lock(thread);
-        let mut held = Held { slot, shard };
+        let mut held = self.hold_own();
         if let Some(now) = now {
             held.shard.catch_up(self.tick.tick_at(now));
         }
-        let scheduled = held.shard.schedule(timer, due, deadline);
+        let scheduled = held.shard.schedule(timer, due, deadline, name);
         self.release(held);
         scheduled.map_err(|(reason, timer)| Refused { reason, timer })
+    }
+
+    #[cold]
+    fn schedule_named(&self, timer: Timer<T>) -> Result<TimerId, Refused<T>> {
+        self.enter_name(timer, |timer, tag| self.schedule_tagged(timer, tag))
+    }
+
+    /// Creates a timer that is started later.
+    pub(crate) fn create(&self, timer: Timer<T>) -> Result<TimerId, Refused<T>> {
+        if let Some(reason) = timer.fault(self.queues()) {
+            return Err(Refused { reason, timer });
+        }
+        self.enter_name(timer, |timer, tag| {
+            let created = self.hold_own().shard.create(timer, tag);
+            created.map_err(|(reason, timer)| Refused { reason, timer })
+        })
+    }
+
+    /// Makes a timer and enters it under its name, if it has one, before it
+    /// can end.
+    fn enter_name(
+        &self,
+        timer: Timer<T>,
+        make: impl FnOnce(Timer<T>, Option<NameTag>) -> Result<TimerId, Refused<T>>,
+    ) -> Result<TimerId, Refused<T>> {
+        let Some(name) = timer.name.clone() else {
+            return make(timer, None);
+        };
+        let mut bucket = self.names.bucket(&name);
+        let tag = self.names.tag(&name);
+        let id = make(timer, Some(tag.clone()))?;
+        bucket.insert(tag, id);
+        Ok(id)
+    }
+
+    pub(crate) fn start(&self, id: TimerId) -> Result<TimerId, Refused<T>> {
+        let slot = self
+            .slot_of(id)
+            .expect("an unstarted timer knows its engine");
+        let first = slot.lock().first_of(id).unwrap_or(When::At(Time::MAX));
+        let (_, due) = self.resolve(first);
+        let mut held = self.hold(slot);
+        let started = held.shard.start(id, due, self.tick.tick_after(due));
+        self.release(held);
+        match started {
+            Err(Some(timer)) => Err(Refused {
+                reason: Refusal::Closed,
+                timer,
+            }),
+            // Without a payload there is nothing to refuse: it was cancelled.
+            Ok(()) | Err(None) => Ok(id),
+        }
+    }
+
+    pub(crate) fn dismiss(&self, id: TimerId) -> Option<T> {
+        let mut held = self.hold(self.slot_of(id)?);
+        let dismissed = held.shard.dismiss(id);
+        self.release(held);
+        dismissed?.payload
+    }
+
+    /// Cancels the timers of a name, oldest first, until `max` end as
+    /// cancelled because of it.
+    pub(crate) fn cancel_by_name(&self, name: &str, max: usize) -> CancelledByName<T> {
+        let mut bucket = self.names.bucket(name);
+        let mut cancelled = CancelledByName {
+            count: 0,
+            payloads: Vec::new(),
+        };
+        for id in bucket.timers(name) {
+            if cancelled.count == max {
+                break;
+            }
+            let Some(slot) = self.slot_of(id) else {
+                continue;
+            };
+            let mut held = self.hold(slot);
+            let answer = held.shard.cancel(id, || self.tick_now());
+            let signals = held.shard.take_signals();
+            drop(held);
+            // A timer lets go of its name exactly once, at its ending.
+            cancelled.count += signals.unnamed.len();
+            signals.unnamed.iter().for_each(|tag| bucket.remove(tag));
+            self.ring(slot.index, signals.bells);
+            cancelled.payloads.extend(answer.payload().flatten());
+        }
+        cancelled
     }
 
     /// When that is; with the time that was read for it, if it was.
@@ -136,14 +235,14 @@ impl<T> Core<T> {
     }
 
     #[inline]
-    pub(crate) fn cancel(&self, id: TimerId) -> Cancel<T> {
+    pub(crate) fn cancel(&self, id: TimerId) -> Cancel<Option<T>> {
         let Some(slot) = self.slot_of(id) else {
             return Cancel::Gone;
         };
         let mut held = self.hold(slot);
         let cancelled = held.shard.cancel(id, || self.tick_now());
-        if held.shard.has_bells() {
-            self.release_and_ring(held, None);
+        if held.shard.has_signals() {
+            self.release_and_signal(held, None);
         }
         cancelled
     }
@@ -331,6 +430,15 @@ impl<T> Core<T> {
         self.shards.get(id.wheel().offset_from(self.first))
     }
 
+    /// Takes the lock of the calling thread's own shard.
+    #[inline]
+    fn hold_own(&self) -> Held<'_, T> {
+        let thread = thread_number();
+        let slot = &self.shards[thread & (self.shards.len() - 1)];
+        let shard = slot.shard.0.lock(thread);
+        Held { slot, shard }
+    }
+
     #[inline]
     fn hold<'a>(&self, slot: &'a Slot<T>) -> Held<'a, T> {
         let shard = slot.lock();
@@ -348,8 +456,8 @@ impl<T> Core<T> {
         if lowered {
             next.store(filed.0, Ordering::Relaxed);
         }
-        if held.shard.has_bells() {
-            return self.release_and_ring(held, lowered.then_some(filed));
+        if held.shard.has_signals() {
+            return self.release_and_signal(held, lowered.then_some(filed));
         }
         drop(held.shard);
         if lowered {
@@ -358,14 +466,23 @@ impl<T> Core<T> {
     }
 
     #[cold]
-    fn release_and_ring(&self, mut held: Held<'_, T>, filed: Option<Tick>) {
-        let bells = held.shard.take_bells();
-        drop(held.shard);
+    fn release_and_signal(&self, mut held: Held<'_, T>, filed: Option<Tick>) {
+        let signals = held.shard.take_signals();
+        let shard = held.slot.index;
+        drop(held);
         if let Some(filed) = filed {
             self.alarm.filed(filed);
         }
-        for queue in bells {
-            self.doorbells[queue].ring(held.slot.index);
+        self.ring(shard, signals.bells);
+        signals
+            .unnamed
+            .iter()
+            .for_each(|tag| self.names.remove(tag));
+    }
+
+    fn ring(&self, shard: usize, queues: Vec<usize>) {
+        for queue in queues {
+            self.doorbells[queue].ring(shard);
         }
     }
 

@@ -1,9 +1,10 @@
 //! What only some timers have: periods, counts, reports, tasks.
 
 use crate::engine::closed::{CloseReason, Closed};
-use crate::engine::timer::{MissedTicks, Timer};
+use crate::engine::names::NameTag;
+use crate::engine::timer::{MissedTicks, Repeat, Timer};
 use crate::tick::Tick;
-use crate::time::{TickLength, Time};
+use crate::time::{TickLength, Time, When};
 
 pub(crate) struct Extra<T> {
     /// `None` while a firing is in a worker's hands, or when it went to
@@ -25,25 +26,32 @@ pub(crate) struct Extra<T> {
     pub(crate) firings: u64,
     /// Somebody waits for the firing that is in a worker's hands.
     pub(crate) awaited: bool,
+    /// The task is run once more when the timer is cancelled or shut down.
+    pub(crate) notified: bool,
+    pub(crate) name: Option<NameTag>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
+    /// Created, and on no list until it is started.
+    Unstarted { first: When, cancelled: bool },
     /// In the wheel, or expired and waiting in a ready list.
     Waiting,
     /// A firing is in a worker's hands.
     Lent {
-        /// The timer was cancelled meanwhile: it does not fire again.
-        cancelled: bool,
+        /// The timer was cancelled or shut down meanwhile: it ends with this
+        /// unless the firing is its last.
+        ending: Option<CloseReason>,
     },
     /// Shut down with a firing in a worker's hands: already accounted for.
     Abandoned,
-    /// Ended; the entry waits for its report to be read.
+    /// Ended; the entry waits for its task to be told, or its report to be
+    /// read.
     Ended { reason: CloseReason, tick: Tick },
 }
 
 impl<T> Extra<T> {
-    pub(crate) fn new(timer: Timer<T>, due: Time) -> Extra<T> {
+    pub(crate) fn new(timer: Timer<T>, due: Time, name: Option<NameTag>) -> Extra<T> {
         let left = match timer.repeat {
             None => Some(1),
             Some(_) => timer.times.filter(|&times| times > 0),
@@ -61,7 +69,25 @@ impl<T> Extra<T> {
             number: 1,
             firings: 0,
             awaited: false,
+            notified: timer.notified && timer.task,
+            name,
         }
+    }
+
+    /// The timer that a new extra was made from.
+    pub(crate) fn into_timer(self, first: When) -> Option<Timer<T>> {
+        Some(Timer {
+            payload: self.payload?,
+            first,
+            repeat: self.period.map(|period| Repeat { period }),
+            times: self.period.and(self.left),
+            queue: self.queue,
+            missed: self.missed,
+            reported: self.reported,
+            notified: self.notified,
+            name: self.name.map(NameTag::into_name),
+            task: self.task,
+        })
     }
 
     pub(crate) fn is_repeating(&self) -> bool {
@@ -72,8 +98,8 @@ impl<T> Extra<T> {
     pub(crate) fn is_last(&self) -> bool {
         // While a firing runs it has already been counted.
         match self.state {
-            State::Waiting => self.left == Some(1),
-            _ => self.left == Some(0),
+            State::Lent { .. } | State::Abandoned => self.left == Some(0),
+            _ => self.left == Some(1),
         }
     }
 

@@ -10,13 +10,16 @@ mod extra;
 mod idle;
 mod limit;
 mod live;
+mod names;
 mod shard;
 mod timer;
+mod unstarted;
 
 pub use builder::{Builder, StartError};
 pub use closed::{CloseReason, Closed, Ledger};
 pub use live::{LiveTimer, LiveTimers};
-pub use timer::{Cancel, MissedTicks, NotLive, Refusal, Refused, Timer};
+pub use timer::{Cancel, CancelledByName, MissedTicks, NotLive, Refusal, Refused, Timer};
+pub use unstarted::Unstarted;
 
 pub(crate) use self::core::Core;
 pub(crate) use shard::{Claimed, Outcome, Shard};
@@ -67,7 +70,7 @@ const DRAIN_GRACE: Duration = Duration::from_secs(1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Engine<T> {
-    core: Arc<Core<T>>,
+    pub(crate) core: Arc<Core<T>>,
     handle: Arc<Handle<T>>,
 }
 
@@ -132,7 +135,39 @@ impl<T> Engine<T> {
     /// ```
     #[inline]
     pub fn cancel(&self, id: TimerId) -> Cancel<T> {
-        self.core.cancel(id)
+        returned(self.core.cancel(id))
+    }
+
+    /// Cancels the timers that go by a name: all of them, or at most `max`,
+    /// the ones that were created first before the others. A name that no
+    /// timer goes by is none.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use tickwheel::{Engine, Timer};
+    /// let engine = Engine::builder().start()?;
+    /// for n in 0..3 {
+    ///     engine.schedule(Timer::after(Duration::from_secs(9), n).named("batch"))?;
+    /// }
+    /// assert_eq!(engine.cancel_by_name("batch", 2).payloads, [0, 1]);
+    /// assert_eq!(engine.cancel_by_name("batch", usize::MAX).count, 1);
+    /// assert_eq!(engine.cancel_by_name("batch", usize::MAX).count, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn cancel_by_name(&self, name: &str, max: usize) -> CancelledByName<T> {
+        self.core.cancel_by_name(name, max)
+    }
+
+    /// Creates a timer that is started later, or never: it has an id and may
+    /// have a name, and can be cancelled by both. It counts against
+    /// [`Builder::max_timers`] from now on, and is in the ledger once it is
+    /// started.
+    ///
+    /// # Errors
+    /// As [`schedule`](Engine::schedule).
+    pub fn create(&self, timer: Timer<T>) -> Result<Unstarted<T>, Refused<T>> {
+        let id = self.core.create(timer)?;
+        Ok(Unstarted::new(Arc::clone(&self.core), id))
     }
 
     /// Cancels a timer, and waits until no firing of it is in a worker's hands
@@ -142,11 +177,16 @@ impl<T> Engine<T> {
     /// that calls it for an [`Expired`](crate::Expired) that it holds itself
     /// waits for ever.
     pub fn cancel_and_wait(&self, id: TimerId) -> Cancel<T> {
-        let cancelled = self.core.cancel(id);
+        let cancelled = self.cancel(id);
+        self.wait_unless_here(id, &cancelled);
+        cancelled
+    }
+
+    /// Waits for a firing that is running, unless it is the caller's own.
+    pub(crate) fn wait_unless_here<P>(&self, id: TimerId, cancelled: &Cancel<P>) {
         if matches!(cancelled, Cancel::Running) && !crate::tasks::is_running_here(id) {
             self.core.wait_for_return(id);
         }
-        cancelled
     }
 
     /// Gives a live timer another deadline: a [`Duration`] from now, or a
@@ -276,6 +316,17 @@ impl<T> Engine<T> {
     pub fn drain(&self, limit: Duration) -> Vec<Closed<T>> {
         self.core.drain(limit, DRAIN_GRACE);
         self.core.shut_down()
+    }
+}
+
+/// The payload of a cancelled timer always comes back, except for a task that
+/// is to be told, and then nobody asks for it.
+#[inline]
+fn returned<T>(cancelled: Cancel<Option<T>>) -> Cancel<T> {
+    match cancelled {
+        Cancel::Cancelled(Some(payload)) => Cancel::Cancelled(payload),
+        Cancel::Running => Cancel::Running,
+        Cancel::Cancelled(None) | Cancel::Gone => Cancel::Gone,
     }
 }
 

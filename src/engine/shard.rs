@@ -10,10 +10,11 @@ use crate::engine::body::{Body, Tag};
 use crate::engine::closed::{CloseReason, Closed, Ledger};
 use crate::engine::extra::{Extra, State};
 use crate::engine::limit::Credit;
+use crate::engine::names::NameTag;
 use crate::engine::timer::{Cancel, NotLive, Refusal, Timer};
 use crate::id::{TimerId, WheelNumber};
 use crate::tick::Tick;
-use crate::time::{TickLength, Time};
+use crate::time::{TickLength, Time, When};
 use crate::wheel::{At, Geometry, Step, Wheel};
 
 pub(crate) struct Shard<T> {
@@ -25,11 +26,21 @@ pub(crate) struct Shard<T> {
     credit: Credit,
     tick: TickLength,
     pub(super) phase: Phase,
-    /// Queues whose bell is to be rung when the lock has been released.
-    bells: Vec<usize>,
+    signals: Signals,
+    /// Whether there are any: one look instead of several.
+    signalled: bool,
     /// The earliest tick for which something was filed since it was last
     /// asked for.
     filed: Tick,
+}
+
+/// What is to be done when the lock has been released.
+#[derive(Default)]
+pub(crate) struct Signals {
+    /// Queues whose bell is to be rung.
+    pub(crate) bells: Vec<usize>,
+    /// Names of timers that have ended.
+    pub(crate) unnamed: Vec<NameTag>,
 }
 
 /// Expired timers on their way to one queue's workers. They stay in their
@@ -59,6 +70,8 @@ pub(crate) struct Claimed<T> {
     pub(crate) payload: T,
     /// The timer lives on: the payload wants to be given back.
     pub(crate) lent: bool,
+    /// Completed, unless the timer's task is told of another ending.
+    pub(crate) outcome: CloseReason,
 }
 
 /// How a firing that was lent came back.
@@ -103,7 +116,8 @@ impl<T> Shard<T> {
             credit,
             tick,
             phase: Phase::Open,
-            bells: Vec::new(),
+            signals: Signals::default(),
+            signalled: false,
             filed: Tick::MAX,
         }
     }
@@ -115,26 +129,37 @@ impl<T> Shard<T> {
         timer: Timer<T>,
         due: Time,
         deadline: Tick,
+        name: Option<NameTag>,
     ) -> Result<TimerId, (Refusal, Timer<T>)> {
-        if self.phase != Phase::Open {
-            return Err((Refusal::Closed, timer));
-        }
-        if !self.credit.take() {
-            return Err((Refusal::Full, timer));
+        if let Some(reason) = self.refuses() {
+            return Err((reason, timer));
         }
         let at = if timer.is_plain() && timer.queue < Tag::QUEUES {
             let tag = Tag::one_shot(timer.queue);
             self.wheel
                 .insert(deadline.0, tag.0, Body::payload(timer.payload))
         } else {
-            let extra = self.extras.insert(Extra::new(timer, due));
-            self.wheel
-                .insert(deadline.0, Tag::extra().0, Body::extra(extra))
+            self.insert_extra(Extra::new(timer, due, name), deadline)
         };
         self.wheel.file_new(at);
         self.ledger.accepted += 1;
         self.filed = self.filed.min(self.wheel.deadline_of(at));
         Ok(self.wheel.id(at))
+    }
+
+    /// Whether there is no place for a new timer; else one is taken.
+    #[inline]
+    fn refuses(&mut self) -> Option<Refusal> {
+        if self.phase != Phase::Open {
+            return Some(Refusal::Closed);
+        }
+        (!self.credit.take()).then_some(Refusal::Full)
+    }
+
+    fn insert_extra(&mut self, extra: Extra<T>, deadline: Tick) -> At {
+        let extra = self.extras.insert(extra);
+        self.wheel
+            .insert(deadline.0, Tag::extra().0, Body::extra(extra))
     }
 
     /// Moves the wheel's clock up to `now` where nothing happens in between,
@@ -163,13 +188,14 @@ impl<T> Shard<T> {
     }
 
     #[inline]
-    pub(crate) fn has_bells(&self) -> bool {
-        !self.bells.is_empty()
+    pub(crate) fn has_signals(&self) -> bool {
+        self.signalled
     }
 
-    /// The queues whose bells are to be rung.
-    pub(crate) fn take_bells(&mut self) -> Vec<usize> {
-        std::mem::take(&mut self.bells)
+    /// What is to be done when the lock has been released.
+    pub(crate) fn take_signals(&mut self) -> Signals {
+        self.signalled = false;
+        std::mem::take(&mut self.signals)
     }
 
     /// Takes the first expired timer of a queue. The second answer is whether
@@ -189,23 +215,37 @@ impl<T> Shard<T> {
     fn take_ready(&mut self, at: At, queue: usize) -> Claimed<T> {
         let (id, tick) = (self.wheel.id(at), self.wheel.deadline_of(at));
         self.unlink(at);
-        let Some(extra) = self.extra_of(at) else {
-            debug_assert_eq!(self.tag(at).queue(), queue);
-            return Claimed {
-                id,
-                tick,
-                number: 1,
-                payload: self.end_plain(at, CloseReason::Completed),
-                lent: false,
-            };
+        if let Some(key) = self.extra_of(at) {
+            return self.take_extra(at, key);
+        }
+        debug_assert_eq!(self.tag(at).queue(), queue);
+        Claimed {
+            id,
+            tick,
+            number: 1,
+            payload: self.end_plain(at, CloseReason::Completed),
+            lent: false,
+            outcome: CloseReason::Completed,
+        }
+    }
+
+    fn take_extra(&mut self, at: At, key: usize) -> Claimed<T> {
+        let (id, tick) = (self.wheel.id(at), self.wheel.deadline_of(at));
+        let extra = &mut self.extras[key];
+        let told = match extra.state {
+            State::Ended { reason, .. } => Some(reason),
+            _ => None,
         };
-        let extra = &mut self.extras[extra];
-        extra.deliver();
+        if told.is_none() {
+            extra.deliver();
+        }
         let payload = extra.payload.take();
         let number = extra.number;
-        let lent = extra.is_lent_out();
-        if lent {
-            extra.state = State::Lent { cancelled: false };
+        let lent = told.is_none() && extra.is_lent_out();
+        if told.is_some() {
+            self.close_entry(at, key);
+        } else if lent {
+            extra.state = State::Lent { ending: None };
         } else {
             self.end_extra(at, CloseReason::Completed, tick);
         }
@@ -215,6 +255,7 @@ impl<T> Shard<T> {
             number,
             payload: payload.expect("a waiting timer has its payload"),
             lent,
+            outcome: told.unwrap_or(CloseReason::Completed),
         }
     }
 
@@ -256,24 +297,26 @@ impl<T> Shard<T> {
         let tick = self.wheel.deadline_of(at);
         let extra = &mut self.extras[key];
         let awaited = std::mem::take(&mut extra.awaited);
-        let cancelled = match extra.state {
-            State::Abandoned => {
+        let ending = match extra.state {
+            State::Lent { ending } => ending,
+            _ => {
                 self.forget(at);
                 return GivenBack { payload, awaited };
             }
-            state => state == State::Lent { cancelled: true },
         };
         extra.payload = payload;
         let reason = match (extra.is_last(), outcome) {
             (true, Outcome::Panicked) => CloseReason::Failed,
             (true, _) => CloseReason::Completed,
             (false, Outcome::Kept) => CloseReason::Cancelled,
-            (false, _) if cancelled => CloseReason::Cancelled,
-            (false, _) => {
-                self.rearm(at, key, now);
-                let payload = None;
-                return GivenBack { payload, awaited };
-            }
+            (false, _) => match ending {
+                Some(reason) => reason,
+                None => {
+                    self.rearm(at, key, now);
+                    let payload = None;
+                    return GivenBack { payload, awaited };
+                }
+            },
         };
         let payload = self.end_extra(at, reason, tick);
         GivenBack { payload, awaited }
@@ -292,9 +335,10 @@ impl<T> Shard<T> {
         }
     }
 
-    /// Cancels a timer; `now` is asked only where a report will carry it.
+    /// Cancels a timer; `now` is asked only where a report will carry it. No
+    /// payload comes back if the timer's task is to be told.
     #[inline]
-    pub(crate) fn cancel(&mut self, id: TimerId, now: impl FnOnce() -> Tick) -> Cancel<T> {
+    pub(crate) fn cancel(&mut self, id: TimerId, now: impl FnOnce() -> Tick) -> Cancel<Option<T>> {
         let Some(at) = self.wheel.find_own(id) else {
             return Cancel::Gone;
         };
@@ -302,23 +346,114 @@ impl<T> Shard<T> {
             return self.cancel_extra(at, key, now);
         }
         self.unlink(at);
-        Cancel::Cancelled(self.end_plain(at, CloseReason::Cancelled))
+        Cancel::Cancelled(Some(self.end_plain(at, CloseReason::Cancelled)))
     }
 
-    fn cancel_extra(&mut self, at: At, key: usize, now: impl FnOnce() -> Tick) -> Cancel<T> {
+    fn cancel_extra(
+        &mut self,
+        at: At,
+        key: usize,
+        now: impl FnOnce() -> Tick,
+    ) -> Cancel<Option<T>> {
         let extra = &mut self.extras[key];
-        match extra.state {
+        let is_last = extra.is_last();
+        match &mut extra.state {
             State::Waiting => {
-                let payload = extra.payload.take();
+                let payload = extra.payload.take_if(|_| !extra.notified);
                 self.unlink(at);
                 self.end_extra(at, CloseReason::Cancelled, now());
-                payload.map_or(Cancel::Gone, Cancel::Cancelled)
+                Cancel::Cancelled(payload)
             }
-            State::Lent { .. } => {
-                extra.state = State::Lent { cancelled: true };
+            State::Unstarted { cancelled, .. } if !*cancelled => {
+                *cancelled = true;
+                let payload = extra.payload.take_if(|_| !extra.notified);
+                self.unname(key);
+                Cancel::Cancelled(payload)
+            }
+            State::Lent { ending } => {
+                if ending.is_none() && !is_last {
+                    *ending = Some(CloseReason::Cancelled);
+                    self.unname(key);
+                }
                 Cancel::Running
             }
-            State::Abandoned | State::Ended { .. } => Cancel::Gone,
+            State::Unstarted { .. } | State::Abandoned | State::Ended { .. } => Cancel::Gone,
+        }
+    }
+
+    /// Creates a timer that is started later, or never.
+    pub(crate) fn create(
+        &mut self,
+        timer: Timer<T>,
+        name: Option<NameTag>,
+    ) -> Result<TimerId, (Refusal, Timer<T>)> {
+        if let Some(reason) = self.refuses() {
+            return Err((reason, timer));
+        }
+        let first = timer.first;
+        let mut extra = Extra::new(timer, Time::MAX, name);
+        extra.state = State::Unstarted {
+            first,
+            cancelled: false,
+        };
+        let at = self.insert_extra(extra, Tick::MAX);
+        Ok(self.wheel.id(at))
+    }
+
+    /// When an unstarted timer is to fire.
+    pub(crate) fn first_of(&self, id: TimerId) -> Option<When> {
+        let key = self.extra_of(self.wheel.find_own(id)?)?;
+        match self.extras[key].state {
+            State::Unstarted { first, .. } => Some(first),
+            _ => None,
+        }
+    }
+
+    /// Starts a timer that was created before. If that is refused the timer
+    /// comes back, unless it was cancelled and has no payload any more.
+    pub(crate) fn start(
+        &mut self,
+        id: TimerId,
+        due: Time,
+        deadline: Tick,
+    ) -> Result<(), Option<Timer<T>>> {
+        let at = self.wheel.find_own(id).ok_or(None)?;
+        let key = self.extra_of(at).ok_or(None)?;
+        let State::Unstarted { first, cancelled } = self.extras[key].state else {
+            return Err(None);
+        };
+        if self.phase != Phase::Open {
+            return Err(self.dismiss(id).and_then(|extra| extra.into_timer(first)));
+        }
+        self.ledger.accepted += 1;
+        let extra = &mut self.extras[key];
+        extra.due = due;
+        extra.state = State::Waiting;
+        if cancelled {
+            self.end_extra(at, CloseReason::Cancelled, self.wheel.now());
+        } else {
+            self.wheel.file_for(at, deadline);
+            self.filed = self.filed.min(self.wheel.deadline_of(at));
+        }
+        Ok(())
+    }
+
+    /// Gives up a timer that was never started.
+    pub(crate) fn dismiss(&mut self, id: TimerId) -> Option<Extra<T>> {
+        let at = self.wheel.find_own(id)?;
+        let key = self.extra_of(at)?;
+        let name = self.extras[key].name.clone();
+        self.unname(key);
+        let mut extra = self.forget(at);
+        extra.name = name;
+        Some(extra)
+    }
+
+    /// Lets go of a timer's name.
+    fn unname(&mut self, key: usize) {
+        if let Some(name) = self.extras[key].name.take() {
+            self.signals.unnamed.push(name);
+            self.signalled = true;
         }
     }
 
@@ -416,31 +551,34 @@ impl<T> Shard<T> {
     fn close_extra(&mut self, at: At, id: TimerId, key: usize, now: Tick) -> Option<Closed<T>> {
         let reason = CloseReason::ShutDown;
         let extra = &mut self.extras[key];
-        let closed = Closed {
+        let is_last = extra.is_last();
+        let mut closed = Closed {
             id,
             queue: extra.queue,
             tick: now,
             firings: extra.firings,
             reason,
-            payload: extra.payload.take(),
+            payload: None,
         };
-        match extra.state {
+        match &mut extra.state {
             State::Waiting => {
+                closed.payload = extra.payload.take_if(|_| !extra.notified);
                 self.unlink(at);
                 self.end_extra(at, reason, now);
-                Some(closed)
             }
-            State::Lent { .. } if !extra.is_last() => {
+            // Its task is told when the firing is done.
+            State::Lent { ending } if !is_last && extra.notified => {
+                *ending = Some(ending.unwrap_or(reason));
+                self.unname(key);
+            }
+            State::Lent { .. } if !is_last => {
                 extra.state = State::Abandoned;
+                self.unname(key);
                 self.ledger.ended(reason);
-                Some(closed)
             }
-            State::Lent { .. } | State::Abandoned => None,
-            State::Ended { .. } => {
-                extra.payload = closed.payload;
-                None
-            }
+            _ => return None,
         }
+        Some(closed)
     }
 
     /// Whether a one-shot that is due by `limit` has still to be taken.
@@ -465,7 +603,8 @@ impl<T> Shard<T> {
         ready.len += 1;
         if !ready.rung {
             ready.rung = true;
-            self.bells.push(queue);
+            self.signals.bells.push(queue);
+            self.signalled = true;
         }
     }
 
@@ -490,15 +629,27 @@ impl<T> Shard<T> {
         unsafe { self.wheel.remove(at).into_payload() }
     }
 
-    /// Ends a timer that hangs on no list; one that is reported keeps its
-    /// entry, and the payload if that is still there, until the report is
-    /// read. Returns the payload otherwise.
+    /// Ends a timer that hangs on no list. If its task is to be told, it goes
+    /// to the workers once more. Returns the payload if nobody else gets it.
     fn end_extra(&mut self, at: At, reason: CloseReason, tick: Tick) -> Option<T> {
         self.ledger.ended(reason);
         let key = self.extra_of(at)?;
+        self.unname(key);
         let extra = &mut self.extras[key];
-        if extra.reported {
-            extra.state = State::Ended { reason, tick };
+        extra.state = State::Ended { reason, tick };
+        let untold = matches!(reason, CloseReason::Cancelled | CloseReason::ShutDown);
+        if untold && extra.notified && extra.payload.is_some() {
+            self.make_ready(at);
+            return None;
+        }
+        self.close_entry(at, key)
+    }
+
+    /// Lets go of the entry of a timer that has ended; one that is reported
+    /// keeps it, and the payload if that is still there, until the report is
+    /// read.
+    fn close_entry(&mut self, at: At, key: usize) -> Option<T> {
+        if self.extras[key].reported {
             let reports = self.ready.len() - 1;
             self.put_on(reports, at);
             return None;
@@ -546,7 +697,7 @@ impl<T> Shard<T> {
         match self.extras[key].state {
             State::Waiting => Ok(at),
             State::Lent { .. } => Err(NotLive::Running),
-            State::Abandoned | State::Ended { .. } => Err(NotLive::Gone),
+            _ => Err(NotLive::Gone),
         }
     }
 

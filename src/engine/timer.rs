@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::time::Duration;
+use std::sync::Arc;
 
 use crate::time::{Time, When, nanos};
 
@@ -20,7 +21,7 @@ use crate::time::{Time, When, nanos};
 ///     .reported();
 /// # let _ = (once, buff);
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 #[must_use = "a timer does nothing until an engine schedules it"]
 pub struct Timer<T> {
     pub(crate) payload: T,
@@ -30,6 +31,8 @@ pub struct Timer<T> {
     pub(crate) queue: usize,
     pub(crate) missed: MissedTicks,
     pub(crate) reported: bool,
+    pub(crate) notified: bool,
+    pub(crate) name: Option<Arc<str>>,
     /// A task ends when it returns, not when it is taken.
     pub(crate) task: bool,
 }
@@ -74,6 +77,8 @@ impl<T> Timer<T> {
             queue: 0,
             missed: MissedTicks::CatchUp,
             reported: false,
+            notified: false,
+            name: None,
             task: false,
         }
     }
@@ -111,6 +116,13 @@ impl<T> Timer<T> {
         self
     }
 
+    /// Gives the timer a name, which many may share, to be cancelled by; see
+    /// [`Engine::cancel_by_name`](crate::Engine::cancel_by_name).
+    pub fn named(mut self, name: impl Into<Arc<str>>) -> Timer<T> {
+        self.name = Some(name.into());
+        self
+    }
+
     /// The payload, taken back out.
     pub fn into_payload(self) -> T {
         self.payload
@@ -125,6 +137,8 @@ impl<T> Timer<T> {
             queue: self.queue,
             missed: self.missed,
             reported: self.reported,
+            notified: self.notified,
+            name: self.name,
             task: self.task,
         }
     }
@@ -132,7 +146,7 @@ impl<T> Timer<T> {
     /// Whether it needs more than a payload and a deadline.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
-        self.repeat.is_none() && !self.reported && !self.task
+        self.repeat.is_none() && !self.reported && !self.task && self.name.is_none()
     }
 
     /// What is wrong with it, if anything is.
@@ -181,7 +195,7 @@ pub enum MissedTicks {
 /// assert_eq!(refused.into_timer().into_payload(), "mine");
 /// # Ok::<(), tickwheel::StartError>(())
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Refused<T> {
     pub(crate) reason: Refusal,
     pub(crate) timer: Timer<T>,
@@ -267,12 +281,33 @@ pub enum Cancel<T> {
 impl<T> Cancel<T> {
     /// The payload, if the timer was cancelled.
     #[must_use]
+    #[inline]
     pub fn payload(self) -> Option<T> {
         match self {
             Cancel::Cancelled(payload) => Some(payload),
             Cancel::Running | Cancel::Gone => None,
         }
     }
+
+    #[inline]
+    pub(crate) fn map<U>(self, f: impl FnOnce(T) -> U) -> Cancel<U> {
+        match self {
+            Cancel::Cancelled(payload) => Cancel::Cancelled(f(payload)),
+            Cancel::Running => Cancel::Running,
+            Cancel::Gone => Cancel::Gone,
+        }
+    }
+}
+
+/// What [`Engine::cancel_by_name`](crate::Engine::cancel_by_name) did.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct CancelledByName<T> {
+    /// How many timers end as cancelled because of this call. Those of which a
+    /// firing is running, and which would have fired again, are among them.
+    pub count: usize,
+    /// The payloads of those that were not running.
+    pub payloads: Vec<T>,
 }
 
 /// Why a timer was not rescheduled, or its payload not replaced.

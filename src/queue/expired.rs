@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use crate::engine::{Core, Outcome};
+use crate::engine::{CloseReason, Core, Outcome};
 use crate::id::TimerId;
 use crate::sync::Arc;
 use crate::tick::Tick;
@@ -22,6 +22,7 @@ pub struct Expired<T> {
     deadline: Time,
     number: u64,
     queue: usize,
+    outcome: CloseReason,
     clock: Clock,
     /// Present until the payload is taken or given back.
     payload: Option<T>,
@@ -44,6 +45,7 @@ pub(crate) struct Parts<T> {
     pub(crate) payload: T,
     pub(crate) lent: bool,
     pub(crate) permit: bool,
+    pub(crate) outcome: CloseReason,
 }
 
 impl<T> Expired<T> {
@@ -59,6 +61,7 @@ impl<T> Expired<T> {
             deadline: core.tick.start_of(parts.tick),
             number: parts.number,
             queue: parts.queue,
+            outcome: parts.outcome,
             clock: core.clock.clone(),
             payload: Some(parts.payload),
             owed,
@@ -94,6 +97,12 @@ impl<T> Expired<T> {
     #[must_use]
     pub fn queue(&self) -> usize {
         self.queue
+    }
+
+    /// Why a worker gets this: the timer expired, or its task is to be told
+    /// that it was cancelled or shut down.
+    pub(crate) fn outcome(&self) -> CloseReason {
+        self.outcome
     }
 
     /// How long after its deadline this firing is, at the moment of the call.

@@ -202,11 +202,19 @@ impl<T> Queue<T> {
         }
         let doorbell = self.core.doorbell(self.index);
         loop {
-            let shard = self.wait_at(wait, |wait| doorbell.answer(wait))?;
+            let shard = match self.wait_at(wait, |wait| doorbell.answer(wait)) {
+                Err(RecvError::Closed) => return self.last().ok_or(RecvError::Closed),
+                shard => shard?,
+            };
             if let Some(expired) = self.claim(shard, TURNS, true) {
                 return Ok(expired);
             }
         }
+    }
+
+    /// What is left after the engine was shut down: tasks that are to be told.
+    fn last(&self) -> Option<Expired<T>> {
+        (0..self.core.shard_count()).find_map(|shard| self.claim(shard, TURNS, false))
     }
 
     /// Takes one timer of a shard. As long as there are more and it is this
@@ -225,6 +233,7 @@ impl<T> Queue<T> {
             number,
             payload,
             lent,
+            outcome,
         } = claimed?;
         let parts = Parts {
             id,
@@ -233,6 +242,7 @@ impl<T> Queue<T> {
             queue,
             payload,
             lent,
+            outcome,
             permit: self.core.doorbell(queue).is_bounded(),
         };
         Some(Expired::new(parts, &self.core))

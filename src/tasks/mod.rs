@@ -5,7 +5,9 @@ mod worker;
 use std::fmt;
 use std::time::Duration;
 
-use crate::engine::{Builder, Cancel, Closed, Engine, Ledger, Refusal, StartError, Timer};
+use crate::engine::{
+    Builder, Cancel, CloseReason, Closed, Engine, Ledger, Refusal, StartError, Timer, Unstarted,
+};
 use crate::id::TimerId;
 use crate::tick::Tick;
 use crate::ticker::{ClockSource, VirtualClock};
@@ -45,6 +47,7 @@ pub struct Firing {
     number: u64,
     tick: Tick,
     deadline: Time,
+    outcome: CloseReason,
 }
 
 impl Firing {
@@ -70,6 +73,38 @@ impl Firing {
     #[must_use]
     pub fn deadline(&self) -> Time {
         self.deadline
+    }
+
+    /// Why the task is run: [`CloseReason::Completed`] because its time has
+    /// come; or, for a timer that asked to be [`notified`](Timer::notified),
+    /// because it was cancelled or shut down.
+    #[must_use]
+    pub fn outcome(&self) -> CloseReason {
+        self.outcome
+    }
+}
+
+impl<F: FnMut(&Firing) + Send + 'static> Timer<F> {
+    /// Asks that the closure is run on a worker when the timer is cancelled or
+    /// shut down, too, with [`Firing::outcome`] saying so: a one-shot's
+    /// closure then runs exactly once, whatever happens to it. It is never run
+    /// inline in `cancel`. Meant for [`TaskEngine::run`].
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::{CloseReason, Firing, TaskEngine, Timer};
+    ///
+    /// let (timers, clock) = TaskEngine::builder().start_virtual()?;
+    /// let (tell, told) = std::sync::mpsc::channel();
+    /// let task = move |firing: &Firing| tell.send(firing.outcome()).unwrap();
+    /// let id = timers.run(Timer::after(Duration::from_secs(9), task).notified())?;
+    /// timers.cancel(id).payload().unwrap();
+    /// assert_eq!(told.recv()?, CloseReason::Cancelled);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn notified(mut self) -> Timer<F> {
+        self.notified = true;
+        self
     }
 }
 
@@ -181,6 +216,20 @@ impl TaskEngine {
         self.schedule(timer.map(|task| Task(Box::new(task))))
     }
 
+    /// Creates a task that is started later, or never; see [`Engine::create`].
+    ///
+    /// # Errors
+    /// As [`run_every`](TaskEngine::run_every).
+    pub fn create<F>(&self, timer: Timer<F>) -> Result<Unstarted<Task>, Refusal>
+    where
+        F: FnMut(&Firing) + Send + 'static,
+    {
+        let mut timer = timer.map(|task| Task(Box::new(task)));
+        timer.task = true;
+        let created = self.engine.create(timer);
+        created.map_err(|refused| refused.reason())
+    }
+
     fn schedule(&self, mut timer: Timer<Task>) -> Result<TimerId, Refusal> {
         timer.task = true;
         let scheduled = self.engine.schedule(timer);
@@ -188,15 +237,25 @@ impl TaskEngine {
     }
 
     /// Cancels a task. [`Cancel::Running`] means that it runs at this moment,
-    /// and that it will not run again.
-    pub fn cancel(&self, id: TimerId) -> Cancel<Task> {
-        self.engine.cancel(id)
+    /// and that it will not run again. The closure is dropped in this call,
+    /// unless it asked to be [`notified`](Timer::notified).
+    pub fn cancel(&self, id: TimerId) -> Cancel<()> {
+        self.engine.core.cancel(id).map(drop)
+    }
+
+    /// Cancels the tasks that go by a name, or the first `max` of them, and
+    /// returns how many end as cancelled because of it; see
+    /// [`Engine::cancel_by_name`].
+    pub fn cancel_by_name(&self, name: &str, max: usize) -> usize {
+        self.engine.cancel_by_name(name, max).count
     }
 
     /// Cancels a task and waits until it does not run any more; from within
     /// the task itself it does not wait.
-    pub fn cancel_and_wait(&self, id: TimerId) -> Cancel<Task> {
-        self.engine.cancel_and_wait(id)
+    pub fn cancel_and_wait(&self, id: TimerId) -> Cancel<()> {
+        let cancelled = self.cancel(id);
+        self.engine.wait_unless_here(id, &cancelled);
+        cancelled
     }
 
     /// What the engine's clock says.

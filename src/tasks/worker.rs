@@ -47,6 +47,7 @@ fn run(mut expired: Expired<Task>) -> bool {
         number: expired.number(),
         tick: expired.tick(),
         deadline: expired.deadline(),
+        outcome: expired.outcome(),
     };
     RUNNING.set(Some(firing.id));
     let task = expired.payload_mut();

@@ -99,7 +99,7 @@ fn bad_input_is_refused_with_a_reason_and_changes_nothing() {
 
     let (engine, _clock) = virtual_engine();
     let refused = |timer: Timer<u32>, reason| {
-        let error = engine.schedule(timer).unwrap_err();
+        let error = engine.schedule(timer.clone()).unwrap_err();
         assert_eq!(error.reason(), reason);
         assert_eq!(error.into_timer(), timer);
     };

@@ -1,0 +1,82 @@
+//! Timers that exist before they are started.
+
+use core::fmt;
+
+use crate::engine::{Core, Refused};
+use crate::id::TimerId;
+use crate::sync::Arc;
+
+/// A timer that was created and not started yet, from
+/// [`Engine::create`](crate::Engine::create).
+///
+/// It has its id and its name already, and can be cancelled by either; if that
+/// happens it ends as soon as it is started. Dropping it dismisses it.
+///
+/// ```
+/// use std::time::Duration;
+/// use tickwheel::{Engine, Timer};
+///
+/// let engine = Engine::builder().start()?;
+/// let timer = Timer::after(Duration::from_secs(1), "lease").named("leases");
+/// let unstarted = engine.create(timer)?;
+/// assert_eq!(engine.ledger().accepted, 0);
+/// let id = unstarted.start()?;
+/// assert_eq!(engine.cancel(id).payload(), Some("lease"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "dropping an unstarted timer dismisses it"]
+pub struct Unstarted<T> {
+    core: Arc<Core<T>>,
+    id: TimerId,
+    /// Neither started nor dismissed.
+    owned: bool,
+}
+
+impl<T> Unstarted<T> {
+    pub(crate) fn new(core: Arc<Core<T>>, id: TimerId) -> Unstarted<T> {
+        Unstarted {
+            core,
+            id,
+            owned: true,
+        }
+    }
+
+    /// The id that the timer has already.
+    #[must_use]
+    pub fn id(&self) -> TimerId {
+        self.id
+    }
+
+    /// Starts the timer: its delay counts from here. If it was cancelled
+    /// before, it ends at once.
+    ///
+    /// # Errors
+    /// The timer comes back if the engine was shut down meanwhile.
+    pub fn start(mut self) -> Result<TimerId, Refused<T>> {
+        self.owned = false;
+        self.core.start(self.id)
+    }
+
+    /// Gives the timer up. Returns its payload, unless it was cancelled and
+    /// the payload went to whoever did that.
+    pub fn dismiss(mut self) -> Option<T> {
+        self.owned = false;
+        self.core.dismiss(self.id)
+    }
+}
+
+impl<T> Drop for Unstarted<T> {
+    fn drop(&mut self) {
+        if self.owned {
+            drop(self.core.dismiss(self.id));
+        }
+    }
+}
+
+impl<T> fmt::Debug for Unstarted<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Unstarted")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}

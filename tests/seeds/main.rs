@@ -1,0 +1,2 @@
+#![cfg(not(loom))]
+mod workflow;
