@@ -4,11 +4,12 @@
 use std::time::{Duration, Instant};
 
 use crate::engine::affinity::thread_number;
+use crate::engine::body::Tag;
 use crate::engine::closed::{Closed, Ledger};
 use crate::engine::idle::Idle;
 use crate::engine::names::{NameTag, Names};
 use crate::engine::shard::{Outcome, Phase, Shard};
-use crate::engine::timer::{Cancel, CancelledByName, NotLive, Refusal, Refused, Timer};
+use crate::engine::timer::{Cancel, CancelledByName, NotLive, Plain, Refusal, Refused, Timer};
 use crate::id::{TimerId, WheelNumber};
 use crate::queue::Doorbell;
 use crate::sync::{AtomicU64, Lock, LockGuard, Ordering, TICKER};
@@ -37,6 +38,8 @@ pub(crate) struct Core<T> {
     pub(crate) idle: Idle,
     pub(crate) panics: AtomicU64,
     names: Names,
+    /// How many queues, from the first on, a one-shot's entry can name.
+    plain_queues: usize,
 }
 
 /// Two cache lines, because processors fetch them in pairs.
@@ -74,6 +77,7 @@ impl<T> Core<T> {
         doorbells: Vec<Doorbell>,
     ) -> Core<T> {
         assert!(shards.len().is_power_of_two());
+        let plain_queues = (doorbells.len() - 1).min(Tag::QUEUES);
         Core {
             shards: shards
                 .into_iter()
@@ -92,6 +96,7 @@ impl<T> Core<T> {
             doorbells: doorbells.into_boxed_slice(),
             panics: AtomicU64::new(0),
             names: Names::new(),
+            plain_queues,
         }
     }
 
@@ -109,14 +114,32 @@ impl<T> Core<T> {
 
     #[inline]
     pub(crate) fn schedule(&self, timer: Timer<T>) -> Result<TimerId, Refused<T>> {
-        match timer.name {
-            None => self.schedule_tagged(timer, None),
-            Some(_) => self.schedule_named(timer),
+        match timer.into_plain(self.plain_queues) {
+            Ok(plain) => self.schedule_plain(plain),
+            Err(timer) => self.enter_name(timer, |timer, tag| self.schedule_extra(timer, tag)),
         }
     }
 
     #[inline]
-    fn schedule_tagged(
+    fn schedule_plain(&self, plain: Plain<T>) -> Result<TimerId, Refused<T>> {
+        let (now, due) = self.resolve(plain.first);
+        let deadline = self.tick.tick_after(due);
+        let mut held = self.hold_own();
+        if let Some(now) = now {
+            held.shard.catch_up(self.tick.tick_at(now));
+        }
+        let scheduled = held
+            .shard
+            .schedule_plain(plain.payload, deadline, plain.queue);
+        self.release(held);
+        scheduled.map_err(|(reason, payload)| Refused {
+            reason,
+            timer: Plain { payload, ..plain }.into_timer(),
+        })
+    }
+
+    #[cold]
+    fn schedule_extra(
         &self,
         timer: Timer<T>,
         name: Option<NameTag>,
@@ -124,20 +147,12 @@ impl<T> Core<T> {
         if let Some(reason) = timer.fault(self.queues()) {
             return Err(Refused { reason, timer });
         }
-        let (now, due) = self.resolve(timer.first);
+        let (_, due) = self.resolve(timer.first);
         let deadline = self.tick.tick_after(due);
         let mut held = self.hold_own();
-        if let Some(now) = now {
-            held.shard.catch_up(self.tick.tick_at(now));
-        }
         let scheduled = held.shard.schedule(timer, due, deadline, name);
         self.release(held);
         scheduled.map_err(|(reason, timer)| Refused { reason, timer })
-    }
-
-    #[cold]
-    fn schedule_named(&self, timer: Timer<T>) -> Result<TimerId, Refused<T>> {
-        self.enter_name(timer, |timer, tag| self.schedule_tagged(timer, tag))
     }
 
     /// Creates a timer that is started later.

@@ -6,12 +6,14 @@ mod body;
 mod builder;
 mod closed;
 mod core;
+mod ending;
 mod extra;
 mod idle;
 mod limit;
 mod live;
 mod names;
 mod shard;
+mod starting;
 mod timer;
 mod unstarted;
 

@@ -11,10 +11,10 @@ use crate::engine::closed::{CloseReason, Closed, Ledger};
 use crate::engine::extra::{Extra, State};
 use crate::engine::limit::Credit;
 use crate::engine::names::NameTag;
-use crate::engine::timer::{Cancel, NotLive, Refusal, Timer};
+use crate::engine::timer::{NotLive, Refusal, Timer};
 use crate::id::{TimerId, WheelNumber};
 use crate::tick::Tick;
-use crate::time::{TickLength, Time, When};
+use crate::time::{TickLength, Time};
 use crate::wheel::{At, Geometry, Step, Wheel};
 
 pub(crate) struct Shard<T> {
@@ -23,15 +23,15 @@ pub(crate) struct Shard<T> {
     /// What has expired, by queue; after the last queue, the reports.
     pub(super) ready: Box<[Ready]>,
     pub(super) ledger: Ledger,
-    credit: Credit,
-    tick: TickLength,
+    pub(super) credit: Credit,
+    pub(super) tick: TickLength,
     pub(super) phase: Phase,
-    signals: Signals,
+    pub(super) signals: Signals,
     /// Whether there are any: one look instead of several.
-    signalled: bool,
+    pub(super) signalled: bool,
     /// The earliest tick for which something was filed since it was last
     /// asked for.
-    filed: Tick,
+    pub(super) filed: Tick,
 }
 
 /// What is to be done when the lock has been released.
@@ -122,8 +122,25 @@ impl<T> Shard<T> {
         }
     }
 
-    /// Accepts a timer that is due at `due`, which is in `deadline`'s tick.
+    /// Accepts a one-shot that is nothing but a payload and a deadline, for a
+    /// queue that fits a tag.
     #[inline]
+    pub(crate) fn schedule_plain(
+        &mut self,
+        payload: T,
+        deadline: Tick,
+        queue: usize,
+    ) -> Result<TimerId, (Refusal, T)> {
+        if let Some(reason) = self.refuses() {
+            return Err((reason, payload));
+        }
+        let tag = Tag::one_shot(queue);
+        let at = self.wheel.insert(deadline.0, tag.0, Body::payload(payload));
+        Ok(self.accept(at))
+    }
+
+    /// Accepts any other timer; it is due at `due`, which is in `deadline`'s
+    /// tick.
     pub(crate) fn schedule(
         &mut self,
         timer: Timer<T>,
@@ -134,29 +151,28 @@ impl<T> Shard<T> {
         if let Some(reason) = self.refuses() {
             return Err((reason, timer));
         }
-        let at = if timer.is_plain() && timer.queue < Tag::QUEUES {
-            let tag = Tag::one_shot(timer.queue);
-            self.wheel
-                .insert(deadline.0, tag.0, Body::payload(timer.payload))
-        } else {
-            self.insert_extra(Extra::new(timer, due, name), deadline)
-        };
+        let at = self.insert_extra(Extra::new(timer, due, name), deadline);
+        Ok(self.accept(at))
+    }
+
+    #[inline]
+    pub(super) fn accept(&mut self, at: At) -> TimerId {
         self.wheel.file_new(at);
         self.ledger.accepted += 1;
         self.filed = self.filed.min(self.wheel.deadline_of(at));
-        Ok(self.wheel.id(at))
+        self.wheel.id(at)
     }
 
     /// Whether there is no place for a new timer; else one is taken.
     #[inline]
-    fn refuses(&mut self) -> Option<Refusal> {
+    pub(super) fn refuses(&mut self) -> Option<Refusal> {
         if self.phase != Phase::Open {
             return Some(Refusal::Closed);
         }
         (!self.credit.take()).then_some(Refusal::Full)
     }
 
-    fn insert_extra(&mut self, extra: Extra<T>, deadline: Tick) -> At {
+    pub(super) fn insert_extra(&mut self, extra: Extra<T>, deadline: Tick) -> At {
         let extra = self.extras.insert(extra);
         self.wheel
             .insert(deadline.0, Tag::extra().0, Body::extra(extra))
@@ -212,7 +228,7 @@ impl<T> Shard<T> {
         (claimed, more)
     }
 
-    fn take_ready(&mut self, at: At, queue: usize) -> Claimed<T> {
+    pub(super) fn take_ready(&mut self, at: At, queue: usize) -> Claimed<T> {
         let (id, tick) = (self.wheel.id(at), self.wheel.deadline_of(at));
         self.unlink(at);
         if let Some(key) = self.extra_of(at) {
@@ -229,7 +245,7 @@ impl<T> Shard<T> {
         }
     }
 
-    fn take_extra(&mut self, at: At, key: usize) -> Claimed<T> {
+    pub(super) fn take_extra(&mut self, at: At, key: usize) -> Claimed<T> {
         let (id, tick) = (self.wheel.id(at), self.wheel.deadline_of(at));
         let extra = &mut self.extras[key];
         let told = match extra.state {
@@ -279,182 +295,6 @@ impl<T> Shard<T> {
             ready.rung = more;
         }
         (closed, more)
-    }
-
-    /// Takes back a firing that was lent, at `now`.
-    pub(crate) fn give_back(
-        &mut self,
-        id: TimerId,
-        payload: Option<T>,
-        outcome: Outcome,
-        now: Time,
-    ) -> GivenBack<T> {
-        let found = self.wheel.find_own(id);
-        let Some((at, key)) = found.and_then(|at| Some((at, self.extra_of(at)?))) else {
-            let awaited = false;
-            return GivenBack { payload, awaited };
-        };
-        let tick = self.wheel.deadline_of(at);
-        let extra = &mut self.extras[key];
-        let awaited = std::mem::take(&mut extra.awaited);
-        let ending = match extra.state {
-            State::Lent { ending } => ending,
-            _ => {
-                self.forget(at);
-                return GivenBack { payload, awaited };
-            }
-        };
-        extra.payload = payload;
-        let reason = match (extra.is_last(), outcome) {
-            (true, Outcome::Panicked) => CloseReason::Failed,
-            (true, _) => CloseReason::Completed,
-            (false, Outcome::Kept) => CloseReason::Cancelled,
-            (false, _) => match ending {
-                Some(reason) => reason,
-                None => {
-                    self.rearm(at, key, now);
-                    let payload = None;
-                    return GivenBack { payload, awaited };
-                }
-            },
-        };
-        let payload = self.end_extra(at, reason, tick);
-        GivenBack { payload, awaited }
-    }
-
-    fn rearm(&mut self, at: At, key: usize, now: Time) {
-        let extra = &mut self.extras[key];
-        extra.rearm(now, self.tick);
-        let deadline = self.tick.tick_after(extra.due);
-        if deadline <= self.tick.tick_at(now).max(self.wheel.now()) {
-            self.wheel.set_deadline(at, deadline);
-            self.make_ready(at);
-        } else {
-            self.wheel.file_for(at, deadline);
-            self.filed = self.filed.min(deadline);
-        }
-    }
-
-    /// Cancels a timer; `now` is asked only where a report will carry it. No
-    /// payload comes back if the timer's task is to be told.
-    #[inline]
-    pub(crate) fn cancel(&mut self, id: TimerId, now: impl FnOnce() -> Tick) -> Cancel<Option<T>> {
-        let Some(at) = self.wheel.find_own(id) else {
-            return Cancel::Gone;
-        };
-        if let Some(key) = self.extra_of(at) {
-            return self.cancel_extra(at, key, now);
-        }
-        self.unlink(at);
-        Cancel::Cancelled(Some(self.end_plain(at, CloseReason::Cancelled)))
-    }
-
-    fn cancel_extra(
-        &mut self,
-        at: At,
-        key: usize,
-        now: impl FnOnce() -> Tick,
-    ) -> Cancel<Option<T>> {
-        let extra = &mut self.extras[key];
-        let is_last = extra.is_last();
-        match &mut extra.state {
-            State::Waiting => {
-                let payload = extra.payload.take_if(|_| !extra.notified);
-                self.unlink(at);
-                self.end_extra(at, CloseReason::Cancelled, now());
-                Cancel::Cancelled(payload)
-            }
-            State::Unstarted { cancelled, .. } if !*cancelled => {
-                *cancelled = true;
-                let payload = extra.payload.take_if(|_| !extra.notified);
-                self.unname(key);
-                Cancel::Cancelled(payload)
-            }
-            State::Lent { ending } => {
-                if ending.is_none() && !is_last {
-                    *ending = Some(CloseReason::Cancelled);
-                    self.unname(key);
-                }
-                Cancel::Running
-            }
-            State::Unstarted { .. } | State::Abandoned | State::Ended { .. } => Cancel::Gone,
-        }
-    }
-
-    /// Creates a timer that is started later, or never.
-    pub(crate) fn create(
-        &mut self,
-        timer: Timer<T>,
-        name: Option<NameTag>,
-    ) -> Result<TimerId, (Refusal, Timer<T>)> {
-        if let Some(reason) = self.refuses() {
-            return Err((reason, timer));
-        }
-        let first = timer.first;
-        let mut extra = Extra::new(timer, Time::MAX, name);
-        extra.state = State::Unstarted {
-            first,
-            cancelled: false,
-        };
-        let at = self.insert_extra(extra, Tick::MAX);
-        Ok(self.wheel.id(at))
-    }
-
-    /// When an unstarted timer is to fire.
-    pub(crate) fn first_of(&self, id: TimerId) -> Option<When> {
-        let key = self.extra_of(self.wheel.find_own(id)?)?;
-        match self.extras[key].state {
-            State::Unstarted { first, .. } => Some(first),
-            _ => None,
-        }
-    }
-
-    /// Starts a timer that was created before. If that is refused the timer
-    /// comes back, unless it was cancelled and has no payload any more.
-    pub(crate) fn start(
-        &mut self,
-        id: TimerId,
-        due: Time,
-        deadline: Tick,
-    ) -> Result<(), Option<Timer<T>>> {
-        let at = self.wheel.find_own(id).ok_or(None)?;
-        let key = self.extra_of(at).ok_or(None)?;
-        let State::Unstarted { first, cancelled } = self.extras[key].state else {
-            return Err(None);
-        };
-        if self.phase != Phase::Open {
-            return Err(self.dismiss(id).and_then(|extra| extra.into_timer(first)));
-        }
-        self.ledger.accepted += 1;
-        let extra = &mut self.extras[key];
-        extra.due = due;
-        extra.state = State::Waiting;
-        if cancelled {
-            self.end_extra(at, CloseReason::Cancelled, self.wheel.now());
-        } else {
-            self.wheel.file_for(at, deadline);
-            self.filed = self.filed.min(self.wheel.deadline_of(at));
-        }
-        Ok(())
-    }
-
-    /// Gives up a timer that was never started.
-    pub(crate) fn dismiss(&mut self, id: TimerId) -> Option<Extra<T>> {
-        let at = self.wheel.find_own(id)?;
-        let key = self.extra_of(at)?;
-        let name = self.extras[key].name.clone();
-        self.unname(key);
-        let mut extra = self.forget(at);
-        extra.name = name;
-        Some(extra)
-    }
-
-    /// Lets go of a timer's name.
-    fn unname(&mut self, key: usize) {
-        if let Some(name) = self.extras[key].name.take() {
-            self.signals.unnamed.push(name);
-            self.signalled = true;
-        }
     }
 
     /// Whether a firing of the timer is in a worker's hands; if so, giving it
@@ -522,65 +362,6 @@ impl<T> Shard<T> {
         }
     }
 
-    /// Ends every live timer. What can no longer be stopped, the last firing
-    /// of a timer that is running, is left to end by itself.
-    pub(crate) fn close(&mut self, now: Tick, closed: &mut Vec<Closed<T>>) {
-        self.phase = Phase::Closed;
-        let all: Vec<At> = self.wheel.entries(0).collect();
-        closed.reserve(all.len());
-        for at in all {
-            let id = self.wheel.id(at);
-            match self.extra_of(at) {
-                None => {
-                    let queue = self.tag(at).queue();
-                    self.unlink(at);
-                    closed.push(Closed {
-                        id,
-                        queue,
-                        tick: now,
-                        firings: 0,
-                        reason: CloseReason::ShutDown,
-                        payload: Some(self.end_plain(at, CloseReason::ShutDown)),
-                    });
-                }
-                Some(key) => closed.extend(self.close_extra(at, id, key, now)),
-            }
-        }
-    }
-
-    fn close_extra(&mut self, at: At, id: TimerId, key: usize, now: Tick) -> Option<Closed<T>> {
-        let reason = CloseReason::ShutDown;
-        let extra = &mut self.extras[key];
-        let is_last = extra.is_last();
-        let mut closed = Closed {
-            id,
-            queue: extra.queue,
-            tick: now,
-            firings: extra.firings,
-            reason,
-            payload: None,
-        };
-        match &mut extra.state {
-            State::Waiting => {
-                closed.payload = extra.payload.take_if(|_| !extra.notified);
-                self.unlink(at);
-                self.end_extra(at, reason, now);
-            }
-            // Its task is told when the firing is done.
-            State::Lent { ending } if !is_last && extra.notified => {
-                *ending = Some(ending.unwrap_or(reason));
-                self.unname(key);
-            }
-            State::Lent { .. } if !is_last => {
-                extra.state = State::Abandoned;
-                self.unname(key);
-                self.ledger.ended(reason);
-            }
-            _ => return None,
-        }
-        Some(closed)
-    }
-
     /// Whether a one-shot that is due by `limit` has still to be taken.
     pub(crate) fn has_one_shot_until(&self, limit: Tick) -> bool {
         self.wheel.entries(0).any(|at| {
@@ -591,13 +372,13 @@ impl<T> Shard<T> {
         })
     }
 
-    fn make_ready(&mut self, at: At) {
+    pub(super) fn make_ready(&mut self, at: At) {
         let queue = self.queue_of(at);
         self.wheel.set_tag(at, self.tag(at).ready(true).0);
         self.put_on(queue, at);
     }
 
-    fn put_on(&mut self, queue: usize, at: At) {
+    pub(super) fn put_on(&mut self, queue: usize, at: At) {
         let ready = &mut self.ready[queue];
         self.wheel.append_to(ready.list, at);
         ready.len += 1;
@@ -610,7 +391,7 @@ impl<T> Shard<T> {
 
     /// Takes a waiting timer off whichever list it hangs on.
     #[inline]
-    fn unlink(&mut self, at: At) {
+    pub(super) fn unlink(&mut self, at: At) {
         self.wheel.unlink(at);
         let tag = self.tag(at);
         if tag.is_ready() {
@@ -618,51 +399,6 @@ impl<T> Shard<T> {
             self.ready[queue].len -= 1;
             self.wheel.set_tag(at, tag.ready(false).0);
         }
-    }
-
-    #[inline]
-    fn end_plain(&mut self, at: At, reason: CloseReason) -> T {
-        debug_assert!(!self.tag(at).is_extra());
-        self.ledger.ended(reason);
-        self.credit.put();
-        // SAFETY: the tag says that the body is a payload.
-        unsafe { self.wheel.remove(at).into_payload() }
-    }
-
-    /// Ends a timer that hangs on no list. If its task is to be told, it goes
-    /// to the workers once more. Returns the payload if nobody else gets it.
-    fn end_extra(&mut self, at: At, reason: CloseReason, tick: Tick) -> Option<T> {
-        self.ledger.ended(reason);
-        let key = self.extra_of(at)?;
-        self.unname(key);
-        let extra = &mut self.extras[key];
-        extra.state = State::Ended { reason, tick };
-        let untold = matches!(reason, CloseReason::Cancelled | CloseReason::ShutDown);
-        if untold && extra.notified && extra.payload.is_some() {
-            self.make_ready(at);
-            return None;
-        }
-        self.close_entry(at, key)
-    }
-
-    /// Lets go of the entry of a timer that has ended; one that is reported
-    /// keeps it, and the payload if that is still there, until the report is
-    /// read.
-    fn close_entry(&mut self, at: At, key: usize) -> Option<T> {
-        if self.extras[key].reported {
-            let reports = self.ready.len() - 1;
-            self.put_on(reports, at);
-            return None;
-        }
-        self.forget(at).payload
-    }
-
-    /// Frees the entry of a timer that hangs on no list.
-    fn forget(&mut self, at: At) -> Extra<T> {
-        self.credit.put();
-        let body = self.wheel.remove(at);
-        // SAFETY: only timers with an extra are forgotten.
-        self.extras.remove(unsafe { body.as_extra() })
     }
 
     #[inline]
@@ -689,7 +425,7 @@ impl<T> Shard<T> {
 
     /// The entry of a timer that no worker has in hand.
     #[inline]
-    fn find_waiting(&self, id: TimerId) -> Result<At, NotLive> {
+    pub(super) fn find_waiting(&self, id: TimerId) -> Result<At, NotLive> {
         let at = self.wheel.find_own(id).ok_or(NotLive::Gone)?;
         let Some(key) = self.extra_of(at) else {
             return Ok(at);
@@ -702,7 +438,7 @@ impl<T> Shard<T> {
     }
 
     #[inline]
-    fn tag(&self, at: At) -> Tag {
+    pub(super) fn tag(&self, at: At) -> Tag {
         Tag(self.wheel.tag(at))
     }
 }

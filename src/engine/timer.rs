@@ -143,10 +143,31 @@ impl<T> Timer<T> {
         }
     }
 
-    /// Whether it needs more than a payload and a deadline.
+    /// Itself in short, if there is no more to it than a payload, a deadline
+    /// and one of the first `queues` queues.
     #[inline]
-    pub(crate) fn is_plain(&self) -> bool {
-        self.repeat.is_none() && !self.reported && !self.task && self.name.is_none()
+    pub(crate) fn into_plain(self, queues: usize) -> Result<Plain<T>, Timer<T>> {
+        match self {
+            Timer {
+                repeat: None,
+                times: None,
+                reported: false,
+                task: false,
+                name: None,
+                payload,
+                first,
+                queue,
+                missed,
+                notified,
+            } if queue < queues => Ok(Plain {
+                payload,
+                first,
+                queue,
+                missed,
+                notified,
+            }),
+            timer => Err(timer),
+        }
     }
 
     /// What is wrong with it, if anything is.
@@ -159,6 +180,27 @@ impl<T> Timer<T> {
             None if self.times.is_some() => Some(Refusal::NotRepeating),
             Some(Repeat { period: 0 }) => Some(Refusal::ZeroPeriod),
             _ => None,
+        }
+    }
+}
+
+/// A one-shot that fits an entry of a wheel: nearly every timer.
+pub(crate) struct Plain<T> {
+    pub(crate) payload: T,
+    pub(crate) first: When,
+    pub(crate) queue: usize,
+    /// Only for giving the timer back as it was.
+    pub(crate) missed: MissedTicks,
+    pub(crate) notified: bool,
+}
+
+impl<T> Plain<T> {
+    pub(crate) fn into_timer(self) -> Timer<T> {
+        Timer {
+            queue: self.queue,
+            missed: self.missed,
+            notified: self.notified,
+            ..Timer::first(self.first, self.payload)
         }
     }
 }

@@ -1,0 +1,231 @@
+//! How a shard's timers end: cancelled, given back for the last time, shut
+//! down.
+
+use crate::engine::closed::{CloseReason, Closed};
+use crate::engine::extra::{Extra, State};
+use crate::engine::shard::{GivenBack, Outcome, Phase, Shard};
+use crate::engine::timer::Cancel;
+use crate::id::TimerId;
+use crate::tick::Tick;
+use crate::time::Time;
+use crate::wheel::At;
+
+impl<T> Shard<T> {
+    /// Takes back a firing that was lent, at `now`.
+    pub(crate) fn give_back(
+        &mut self,
+        id: TimerId,
+        payload: Option<T>,
+        outcome: Outcome,
+        now: Time,
+    ) -> GivenBack<T> {
+        let found = self.wheel.find_own(id);
+        let Some((at, key)) = found.and_then(|at| Some((at, self.extra_of(at)?))) else {
+            let awaited = false;
+            return GivenBack { payload, awaited };
+        };
+        let tick = self.wheel.deadline_of(at);
+        let extra = &mut self.extras[key];
+        let awaited = std::mem::take(&mut extra.awaited);
+        let ending = match extra.state {
+            State::Lent { ending } => ending,
+            _ => {
+                self.forget(at);
+                return GivenBack { payload, awaited };
+            }
+        };
+        extra.payload = payload;
+        let reason = match (extra.is_last(), outcome) {
+            (true, Outcome::Panicked) => CloseReason::Failed,
+            (true, _) => CloseReason::Completed,
+            (false, Outcome::Kept) => CloseReason::Cancelled,
+            (false, _) => match ending {
+                Some(reason) => reason,
+                None => {
+                    self.rearm(at, key, now);
+                    let payload = None;
+                    return GivenBack { payload, awaited };
+                }
+            },
+        };
+        let payload = self.end_extra(at, reason, tick);
+        GivenBack { payload, awaited }
+    }
+
+    pub(super) fn rearm(&mut self, at: At, key: usize, now: Time) {
+        let extra = &mut self.extras[key];
+        extra.rearm(now, self.tick);
+        let deadline = self.tick.tick_after(extra.due);
+        if deadline <= self.tick.tick_at(now).max(self.wheel.now()) {
+            self.wheel.set_deadline(at, deadline);
+            self.make_ready(at);
+        } else {
+            self.wheel.file_for(at, deadline);
+            self.filed = self.filed.min(deadline);
+        }
+    }
+
+    /// Cancels a timer; `now` is asked only where a report will carry it. No
+    /// payload comes back if the timer's task is to be told.
+    #[inline]
+    pub(crate) fn cancel(&mut self, id: TimerId, now: impl FnOnce() -> Tick) -> Cancel<Option<T>> {
+        let Some(at) = self.wheel.find_own(id) else {
+            return Cancel::Gone;
+        };
+        if let Some(key) = self.extra_of(at) {
+            return self.cancel_extra(at, key, now);
+        }
+        self.unlink(at);
+        Cancel::Cancelled(Some(self.end_plain(at, CloseReason::Cancelled)))
+    }
+
+    pub(super) fn cancel_extra(
+        &mut self,
+        at: At,
+        key: usize,
+        now: impl FnOnce() -> Tick,
+    ) -> Cancel<Option<T>> {
+        let extra = &mut self.extras[key];
+        let is_last = extra.is_last();
+        match &mut extra.state {
+            State::Waiting => {
+                let payload = extra.payload.take_if(|_| !extra.notified);
+                self.unlink(at);
+                self.end_extra(at, CloseReason::Cancelled, now());
+                Cancel::Cancelled(payload)
+            }
+            State::Unstarted { cancelled, .. } if !*cancelled => {
+                *cancelled = true;
+                let payload = extra.payload.take_if(|_| !extra.notified);
+                self.unname(key);
+                Cancel::Cancelled(payload)
+            }
+            State::Lent { ending } => {
+                if ending.is_none() && !is_last {
+                    *ending = Some(CloseReason::Cancelled);
+                    self.unname(key);
+                }
+                Cancel::Running
+            }
+            State::Unstarted { .. } | State::Abandoned | State::Ended { .. } => Cancel::Gone,
+        }
+    }
+
+    /// Ends every live timer. What can no longer be stopped, the last firing
+    /// of a timer that is running, is left to end by itself.
+    pub(crate) fn close(&mut self, now: Tick, closed: &mut Vec<Closed<T>>) {
+        self.phase = Phase::Closed;
+        let all: Vec<At> = self.wheel.entries(0).collect();
+        closed.reserve(all.len());
+        for at in all {
+            let id = self.wheel.id(at);
+            match self.extra_of(at) {
+                None => {
+                    let queue = self.tag(at).queue();
+                    self.unlink(at);
+                    closed.push(Closed {
+                        id,
+                        queue,
+                        tick: now,
+                        firings: 0,
+                        reason: CloseReason::ShutDown,
+                        payload: Some(self.end_plain(at, CloseReason::ShutDown)),
+                    });
+                }
+                Some(key) => closed.extend(self.close_extra(at, id, key, now)),
+            }
+        }
+    }
+
+    pub(super) fn close_extra(
+        &mut self,
+        at: At,
+        id: TimerId,
+        key: usize,
+        now: Tick,
+    ) -> Option<Closed<T>> {
+        let reason = CloseReason::ShutDown;
+        let extra = &mut self.extras[key];
+        let is_last = extra.is_last();
+        let mut closed = Closed {
+            id,
+            queue: extra.queue,
+            tick: now,
+            firings: extra.firings,
+            reason,
+            payload: None,
+        };
+        match &mut extra.state {
+            State::Waiting => {
+                closed.payload = extra.payload.take_if(|_| !extra.notified);
+                self.unlink(at);
+                self.end_extra(at, reason, now);
+            }
+            // Its task is told when the firing is done.
+            State::Lent { ending } if !is_last && extra.notified => {
+                *ending = Some(ending.unwrap_or(reason));
+                self.unname(key);
+            }
+            State::Lent { .. } if !is_last => {
+                extra.state = State::Abandoned;
+                self.unname(key);
+                self.ledger.ended(reason);
+            }
+            _ => return None,
+        }
+        Some(closed)
+    }
+
+    #[inline]
+    pub(super) fn end_plain(&mut self, at: At, reason: CloseReason) -> T {
+        debug_assert!(!self.tag(at).is_extra());
+        self.ledger.ended(reason);
+        self.credit.put();
+        // SAFETY: the tag says that the body is a payload.
+        unsafe { self.wheel.remove(at).into_payload() }
+    }
+
+    /// Ends a timer that hangs on no list. If its task is to be told, it goes
+    /// to the workers once more. Returns the payload if nobody else gets it.
+    pub(super) fn end_extra(&mut self, at: At, reason: CloseReason, tick: Tick) -> Option<T> {
+        self.ledger.ended(reason);
+        let key = self.extra_of(at)?;
+        self.unname(key);
+        let extra = &mut self.extras[key];
+        extra.state = State::Ended { reason, tick };
+        let untold = matches!(reason, CloseReason::Cancelled | CloseReason::ShutDown);
+        if untold && extra.notified && extra.payload.is_some() {
+            self.make_ready(at);
+            return None;
+        }
+        self.close_entry(at, key)
+    }
+
+    /// Lets go of the entry of a timer that has ended; one that is reported
+    /// keeps it, and the payload if that is still there, until the report is
+    /// read.
+    pub(super) fn close_entry(&mut self, at: At, key: usize) -> Option<T> {
+        if self.extras[key].reported {
+            let reports = self.ready.len() - 1;
+            self.put_on(reports, at);
+            return None;
+        }
+        self.forget(at).payload
+    }
+
+    /// Lets go of a timer's name.
+    pub(super) fn unname(&mut self, key: usize) {
+        if let Some(name) = self.extras[key].name.take() {
+            self.signals.unnamed.push(name);
+            self.signalled = true;
+        }
+    }
+
+    /// Frees the entry of a timer that hangs on no list.
+    pub(super) fn forget(&mut self, at: At) -> Extra<T> {
+        self.credit.put();
+        let body = self.wheel.remove(at);
+        // SAFETY: only timers with an extra are forgotten.
+        self.extras.remove(unsafe { body.as_extra() })
+    }
+}

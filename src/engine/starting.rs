@@ -1,0 +1,80 @@
+//! A shard's timers before they are started.
+
+use crate::engine::closed::CloseReason;
+use crate::engine::extra::{Extra, State};
+use crate::engine::names::NameTag;
+use crate::engine::shard::{Phase, Shard};
+use crate::engine::timer::{Refusal, Timer};
+use crate::id::TimerId;
+use crate::tick::Tick;
+use crate::time::{Time, When};
+
+impl<T> Shard<T> {
+    /// Creates a timer that is started later, or never.
+    pub(crate) fn create(
+        &mut self,
+        timer: Timer<T>,
+        name: Option<NameTag>,
+    ) -> Result<TimerId, (Refusal, Timer<T>)> {
+        if let Some(reason) = self.refuses() {
+            return Err((reason, timer));
+        }
+        let first = timer.first;
+        let mut extra = Extra::new(timer, Time::MAX, name);
+        extra.state = State::Unstarted {
+            first,
+            cancelled: false,
+        };
+        let at = self.insert_extra(extra, Tick::MAX);
+        Ok(self.wheel.id(at))
+    }
+
+    /// When an unstarted timer is to fire.
+    pub(crate) fn first_of(&self, id: TimerId) -> Option<When> {
+        let key = self.extra_of(self.wheel.find_own(id)?)?;
+        match self.extras[key].state {
+            State::Unstarted { first, .. } => Some(first),
+            _ => None,
+        }
+    }
+
+    /// Starts a timer that was created before. If that is refused the timer
+    /// comes back, unless it was cancelled and has no payload any more.
+    pub(crate) fn start(
+        &mut self,
+        id: TimerId,
+        due: Time,
+        deadline: Tick,
+    ) -> Result<(), Option<Timer<T>>> {
+        let at = self.wheel.find_own(id).ok_or(None)?;
+        let key = self.extra_of(at).ok_or(None)?;
+        let State::Unstarted { first, cancelled } = self.extras[key].state else {
+            return Err(None);
+        };
+        if self.phase != Phase::Open {
+            return Err(self.dismiss(id).and_then(|extra| extra.into_timer(first)));
+        }
+        self.ledger.accepted += 1;
+        let extra = &mut self.extras[key];
+        extra.due = due;
+        extra.state = State::Waiting;
+        if cancelled {
+            self.end_extra(at, CloseReason::Cancelled, self.wheel.now());
+        } else {
+            self.wheel.file_for(at, deadline);
+            self.filed = self.filed.min(self.wheel.deadline_of(at));
+        }
+        Ok(())
+    }
+
+    /// Gives up a timer that was never started.
+    pub(crate) fn dismiss(&mut self, id: TimerId) -> Option<Extra<T>> {
+        let at = self.wheel.find_own(id)?;
+        let key = self.extra_of(at)?;
+        let name = self.extras[key].name.clone();
+        self.unname(key);
+        let mut extra = self.forget(at);
+        extra.name = name;
+        Some(extra)
+    }
+}
