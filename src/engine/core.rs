@@ -249,9 +249,10 @@ impl<T> Core<T> {
             slot.next.0.store(Tick::MAX.0, Ordering::Relaxed);
             self.release(held);
         }
-        self.alarm.stop();
-        for doorbell in &self.doorbells {
-            doorbell.stop();
+        // The doorbells' channels have room for one stop, and an engine is shut
+        // down again when its last handle is dropped.
+        if self.alarm.stop() {
+            self.doorbells.iter().for_each(Doorbell::stop);
         }
         self.idle.notify();
         closed

@@ -174,11 +174,13 @@ impl Alarm {
         }
     }
 
-    /// Ends the ticker, whether it sleeps or not.
-    pub(crate) fn stop(&self) {
+    /// Ends the ticker, whether it sleeps or not. Returns whether this is the
+    /// first call.
+    pub(crate) fn stop(&self) -> bool {
         let mut arming = lock(&self.arming);
-        arming.stopping = true;
+        let first = !std::mem::replace(&mut arming.stopping, true);
         self.set(Tick(0));
+        first
     }
 
     /// How often the ticker was woken.
