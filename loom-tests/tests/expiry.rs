@@ -63,6 +63,51 @@ fn cancel_and_shutdown() {
     });
 }
 
+/// The same with the real ticker: the worker gets what was not cancelled.
+#[test]
+fn cancel_and_ticker() {
+    model(|| {
+        let (engine, clock) = builder(1).start_model().unwrap();
+        let id = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
+        engine.schedule(Timer::at(tick(1), payload(1))).unwrap();
+        let canceller = {
+            let engine = engine.clone();
+            thread::spawn(move || engine.cancel(id).payload().is_some())
+        };
+        let queue = engine.queue(0);
+        clock.pass_to(tick(1));
+        let first = queue.recv().unwrap().into_payload().name();
+        let cancelled = canceller.join().unwrap();
+        assert_eq!(first, u32::from(cancelled));
+        if !cancelled {
+            assert_eq!(queue.recv().unwrap().into_payload().name(), 1);
+        }
+        assert_all_ended(engine.ledger());
+    });
+}
+
+/// The id of a timer that was taken does not reach the one that took over its
+/// storage.
+#[test]
+fn stale_id() {
+    model(|| {
+        let (engine, clock) = builder(1).start_virtual().unwrap();
+        let id = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
+        clock.advance_to(tick(1));
+        let others = [0, 1].map(|_| {
+            let engine = engine.clone();
+            thread::spawn(move || engine.cancel(id).payload().is_some())
+        });
+        let taken = take_all(&engine.queue(0)).len();
+        engine.schedule(Timer::at(tick(2), payload(1))).unwrap();
+        let cancelled = others.map(|other| usize::from(other.join().unwrap()));
+        assert_eq!(taken + cancelled.iter().sum::<usize>(), 1);
+        clock.advance_to(tick(2));
+        assert_eq!(take_all(&engine.queue(0))[0].name(), 1);
+        assert_all_ended(engine.ledger());
+    });
+}
+
 /// A postponed timer fires once: when it was due before, or when it is now.
 #[test]
 fn postpone() {

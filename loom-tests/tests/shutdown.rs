@@ -60,6 +60,14 @@ fn two_submitters() {
     });
 }
 
+#[test]
+fn three_submitters() {
+    model(|| {
+        let (engine, _clock) = builder(2).start_virtual().unwrap();
+        every_payload_comes_back(&engine, 3);
+    });
+}
+
 /// Two shutdowns at once: each timer is returned by one of them, and the
 /// worker ends.
 #[test]

@@ -3,21 +3,17 @@
 #![cfg(loom)]
 
 use loom::thread::{self, JoinHandle};
-use tickwheel::{Engine, Expired, Timer, VirtualClock};
-use tickwheel_loom_tests::{
-    Payload, assert_all_ended, builder, model, payload, take_all, tick,
-};
+use tickwheel::{Builder, Engine, Expired, Timer, TimerId, VirtualClock};
+use tickwheel_loom_tests::{Payload, assert_all_ended, builder, model, payload, take_all, tick};
 
 /// An engine in which the timers 0 and 1 have expired.
-fn two_expired(engine: (Engine<Payload>, VirtualClock<Payload>)) -> Expiredness {
-    let (engine, clock) = engine;
+fn two_expired(small: Builder<Payload>) -> (Engine<Payload>, VirtualClock<Payload>, TimerId) {
+    let (engine, clock) = small.start_virtual().unwrap();
     let first = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
     engine.schedule(Timer::at(tick(1), payload(1))).unwrap();
     clock.advance_to(tick(1));
     (engine, clock, first)
 }
-
-type Expiredness = (Engine<Payload>, VirtualClock<Payload>, tickwheel::TimerId);
 
 fn names<'a>(payloads: impl IntoIterator<Item = &'a Payload>) -> Vec<u32> {
     let mut names: Vec<u32> = payloads.into_iter().map(Payload::name).collect();
@@ -46,7 +42,7 @@ fn cancel_and_one_worker() {
 #[test]
 fn cancel_and_two_workers() {
     model(|| {
-        let (engine, clock, id) = two_expired(builder(1).start_virtual().unwrap());
+        let (engine, clock, id) = two_expired(builder(1));
         let workers = [take_one(&engine), take_one(&engine)];
         let mut ends: Vec<Payload> = engine.cancel(id).payload().into_iter().collect();
         if !ends.is_empty() {
@@ -68,23 +64,25 @@ fn take_one(engine: &Engine<Payload>) -> JoinHandle<Payload> {
 /// Two workers and a shutdown: nothing is lost, and nobody stays in `recv`.
 #[test]
 fn two_workers_and_shutdown() {
-    model(|| workers_and_shutdown(two_expired(builder(1).start_virtual().unwrap())));
+    model(|| workers_and_shutdown(builder(1)));
 }
 
 /// The same where the queue hands out one firing at a time.
 #[test]
 fn two_workers_of_a_bounded_queue_and_shutdown() {
-    model(|| {
-        let bounded = builder(1).queue_bound(1);
-        workers_and_shutdown(two_expired(bounded.start_virtual().unwrap()));
-    });
+    model(|| workers_and_shutdown(builder(1).queue_bound(1)));
 }
 
-fn workers_and_shutdown((engine, _clock, _): Expiredness) {
+fn workers_and_shutdown(small: Builder<Payload>) {
+    let (engine, _clock, _) = two_expired(small);
     let workers = [take_until_closed(&engine), take_until_closed(&engine)];
     let returned = engine.shutdown();
     let mut ends: Vec<Payload> = returned.into_iter().filter_map(|c| c.payload).collect();
-    ends.extend(workers.into_iter().flat_map(|worker| worker.join().unwrap()));
+    ends.extend(
+        workers
+            .into_iter()
+            .flat_map(|worker| worker.join().unwrap()),
+    );
     assert_eq!(names(&ends), [0, 1]);
     assert_all_ended(engine.ledger());
 }

@@ -169,9 +169,11 @@ impl Alarm {
                 let never = deadline == Tick::MAX;
                 timer.set((!never).then(|| self.tick.start_of(deadline)));
             }
+            // It looks for itself what it is to wait for.
             Device::Condvar(changed) => changed.notify_all(),
             Device::Nobody => {}
         }
+        let _ = deadline;
     }
 
     /// Ends the ticker, whether it sleeps or not. Returns whether this is the
