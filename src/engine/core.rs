@@ -132,7 +132,7 @@ impl<T> Core<T> {
         };
         let mut held = self.hold(slot);
         let cancelled = held.shard.cancel(id, || self.tick_now());
-        self.release(held);
+        self.release_to_drain(held);
         cancelled
     }
 
@@ -149,7 +149,7 @@ impl<T> Core<T> {
         let deadline = self.tick.tick_after(due);
         let mut held = self.hold(slot);
         let moved = held.shard.reschedule(id, due, deadline);
-        self.release(held);
+        self.release_to_drain(held);
         moved
     }
 
@@ -346,6 +346,16 @@ impl<T> Core<T> {
         }
         if !bells.is_empty() {
             self.ring(held.slot, &bells);
+        }
+    }
+
+    /// As `release`, where a timer may be gone that a drain waits for.
+    #[inline]
+    fn release_to_drain(&self, held: Held<'_, T>) {
+        let draining = held.shard.phase == Phase::Draining;
+        self.release(held);
+        if draining {
+            self.idle.notify();
         }
     }
 
