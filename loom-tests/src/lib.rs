@@ -4,6 +4,7 @@
 #![cfg(loom)]
 
 use loom::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tickwheel::{Builder, Engine, Expired, Ledger, Queue, Time};
 
@@ -16,7 +17,13 @@ pub fn model(body: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound.get_or_insert(PREEMPTIONS);
     builder.max_branches = MAX_BRANCHES;
-    builder.check(body);
+    let count = std::sync::Arc::new(AtomicUsize::new(0));
+    let counted = std::sync::Arc::clone(&count);
+    builder.check(move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+        body();
+    });
+    println!("{} interleavings", count.load(Ordering::Relaxed));
 }
 
 /// A payload: loom complains when one is lost without having been dropped.
