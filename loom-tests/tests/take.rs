@@ -73,6 +73,23 @@ fn two_workers_of_a_bounded_queue_and_shutdown() {
     model(|| workers_and_shutdown(builder(1).queue_bound(1)));
 }
 
+/// Two workers of a bounded queue wait for somebody else to let go: both hear
+/// of the shutdown, though nobody does.
+#[test]
+fn two_workers_without_a_permit_and_shutdown() {
+    model(|| {
+        let (engine, _clock, _) = two_expired(builder(1).queue_bound(1));
+        let held = engine.queue(0).try_recv().unwrap();
+        let workers = [take_until_closed(&engine), take_until_closed(&engine)];
+        assert_eq!(engine.shutdown().len(), 1);
+        for worker in workers {
+            assert!(worker.join().unwrap().is_empty());
+        }
+        assert_eq!(held.into_payload().name(), 0);
+        assert_all_ended(engine.ledger());
+    });
+}
+
 fn workers_and_shutdown(small: Builder<Payload>) {
     let (engine, _clock, _) = two_expired(small);
     let workers = [take_until_closed(&engine), take_until_closed(&engine)];

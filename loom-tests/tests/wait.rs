@@ -16,9 +16,13 @@ fn drain_and_worker() {
         let (engine, _clock) = builder(1).start_virtual().unwrap();
         engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
         let queue = engine.queue(0);
-        let worker = thread::spawn(move || drop(queue.recv()));
+        // The handle lives on: dropping it would wake the drain too.
+        let worker = thread::spawn(move || {
+            drop(queue.recv());
+            queue
+        });
         assert!(engine.drain(Duration::from_millis(1)).is_empty());
-        worker.join().unwrap();
+        drop(worker.join().unwrap());
         assert_all_ended(engine.ledger());
     });
 }

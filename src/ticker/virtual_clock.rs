@@ -56,13 +56,13 @@ impl<T> VirtualClock<T> {
         self.core.advance_to(time);
     }
 
-    /// For models: only moves the clock, as time itself would, and lets whoever
-    /// sleeps look at it. What is due is left to the ticker.
+    /// For models: moves the clock as time itself would, and wakes the ticker
+    /// if it sleeps until then. What is due is left to it.
     #[cfg(loom)]
     #[doc(hidden)]
     pub fn pass_to(&self, time: Time) {
         self.core.clock.set(time);
-        self.core.alarm.clock_moved();
+        self.core.alarm.time_passed();
     }
 
     /// Moves the clock to `time` from one due tick to the next, waiting each
