@@ -26,14 +26,12 @@ make_copy() {
 }
 
 models() {
-    (cd "$copy" && LOOM_MAX_PREEMPTIONS=${bound:-2} timeout 300 cargo test -q -p tickwheel-loom-tests --release "$@") >"$log" 2>&1
+    (cd "$copy" && timeout 300 cargo test -q -p tickwheel-loom-tests --release "$@") >"$log" 2>&1
 }
 
 # Says what became of the bug in patch $1; fails unless its model found it.
 plant() {
     model=$(sed -n 's/^model: //p' "$1")
-    # A bug that takes more preemptions than usual to show says how many.
-    bound=$(sed -n 's/^bound: //p' "$1")
     git -C "$copy" apply "$1" || return 1
     find_it "${model%%::*}" "${model#*::}"
     found=$?
