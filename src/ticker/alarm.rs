@@ -33,6 +33,9 @@ pub(crate) struct Alarm {
 struct Arming {
     stopping: bool,
     wakeups: u64,
+    /// When a sleeper wakes by itself: a model has no time that sees to it.
+    #[cfg(loom)]
+    asleep_until: Tick,
 }
 
 /// What the ticker sleeps on.
@@ -75,6 +78,8 @@ impl Alarm {
             arming: Mutex::new(Arming {
                 stopping: false,
                 wakeups: 0,
+                #[cfg(loom)]
+                asleep_until: Tick(0),
             }),
             device,
             clock,
@@ -154,6 +159,10 @@ impl Alarm {
             if armed <= self.tick.tick_at(now) {
                 break;
             }
+            #[cfg(loom)]
+            {
+                arming.asleep_until = armed;
+            }
             arming = match armed {
                 Tick::MAX => wait(changed, arming),
                 armed => wait_for(changed, arming, self.tick.start_of(armed) - now),
@@ -169,12 +178,14 @@ impl Alarm {
                 let never = deadline == Tick::MAX;
                 timer.set((!never).then(|| self.tick.start_of(deadline)));
             }
+            // It looks for itself what it is to wait for.
             Device::Condvar(changed) => changed.notify_all(),
             Device::Nobody => {}
         }
+        let _ = deadline;
     }
 
-    /// Ends the ticker, whether it sleeps or not. Returns whether this was the
+    /// Ends the ticker, whether it sleeps or not. Returns whether this is the
     /// first call.
     pub(crate) fn stop(&self) -> bool {
         let mut arming = lock(&self.arming);
@@ -192,6 +203,17 @@ impl Alarm {
     pub(crate) fn clock_moved(&self) {
         let _arming = lock(&self.arming);
         if let Device::Condvar(changed) = &self.device {
+            changed.notify_all();
+        }
+    }
+
+    /// Wakes whoever sleeps if its time has come; others sleep on, even where
+    /// `armed` was brought forward and they were not told.
+    #[cfg(loom)]
+    pub(crate) fn time_passed(&self) {
+        let arming = lock(&self.arming);
+        let now = self.tick.tick_at(self.clock.now());
+        if let (Device::Condvar(changed), true) = (&self.device, arming.asleep_until <= now) {
             changed.notify_all();
         }
     }

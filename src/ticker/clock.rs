@@ -61,12 +61,12 @@ impl Clock {
     }
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(loom)))]
 pub(crate) use linux::SystemClock;
-#[cfg(not(target_os = "linux"))]
+#[cfg(any(not(target_os = "linux"), loom))]
 pub(crate) use portable::SystemClock;
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(loom)))]
 mod linux {
     use super::{ClockSource, Instant, Time};
     use core::mem::MaybeUninit;
@@ -131,7 +131,7 @@ mod linux {
     }
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(any(not(target_os = "linux"), loom))]
 mod portable {
     use super::{ClockSource, Instant, Time};
     use crate::time::nanos;

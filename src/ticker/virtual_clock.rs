@@ -56,6 +56,15 @@ impl<T> VirtualClock<T> {
         self.core.advance_to(time);
     }
 
+    /// For models: moves the clock as time itself would, and wakes the ticker
+    /// if it sleeps until then. What is due is left to it.
+    #[cfg(loom)]
+    #[doc(hidden)]
+    pub fn pass_to(&self, time: Time) {
+        self.core.clock.set(time);
+        self.core.alarm.time_passed();
+    }
+
     /// Moves the clock to `time` from one due tick to the next, waiting each
     /// time until the workers are idle: until every queue that has workers is
     /// empty and each of them is back in `recv`.

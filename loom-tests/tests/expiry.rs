@@ -1,0 +1,150 @@
+//! A timer expires while somebody else wants something else of it.
+
+#![cfg(loom)]
+
+use loom::thread;
+use tickwheel::{Cancel, NotLive, Timer};
+use tickwheel_loom_tests::{assert_all_ended, builder, model, payload, take_all, tick};
+
+/// One outcome, and cancel's answer is the truth.
+#[test]
+fn cancel() {
+    model(|| {
+        let (engine, clock) = builder(1).start_virtual().unwrap();
+        let id = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
+        let queue = engine.queue(0);
+        let time = thread::spawn(move || {
+            clock.advance_to(tick(1));
+            take_all(&queue).len()
+        });
+        let cancelled = match engine.cancel(id) {
+            Cancel::Cancelled(_) => 1,
+            Cancel::Gone => 0,
+            Cancel::Running => panic!("a one-shot does not run, it is taken"),
+        };
+        let taken = time.join().unwrap();
+        assert_eq!(taken + cancelled, 1);
+        let ledger = engine.ledger();
+        assert_all_ended(ledger);
+        assert_eq!(ledger.completed, taken as u64);
+        assert_eq!(ledger.cancelled, cancelled as u64);
+    });
+}
+
+/// Each of two timers has one outcome, and the ledger balances.
+#[test]
+fn cancel_and_shutdown() {
+    model(|| {
+        let (engine, clock) = builder(1).start_virtual().unwrap();
+        let id = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
+        engine.schedule(Timer::at(tick(1), payload(1))).unwrap();
+        let queue = engine.queue(0);
+        let time = thread::spawn(move || {
+            clock.advance_to(tick(1));
+            take_all(&queue)
+        });
+        let canceller = {
+            let engine = engine.clone();
+            thread::spawn(move || engine.cancel(id).payload())
+        };
+        let returned = engine.shutdown();
+        let mut ends: Vec<u32> = time.join().unwrap().iter().map(|p| p.name()).collect();
+        let taken = ends.len() as u64;
+        let cancelled = canceller.join().unwrap();
+        ends.extend(cancelled.iter().map(|p| p.name()));
+        ends.extend(returned.iter().map(|c| c.payload.as_ref().unwrap().name()));
+        ends.sort_unstable();
+        assert_eq!(ends, [0, 1]);
+        let ledger = engine.ledger();
+        assert_all_ended(ledger);
+        assert_eq!(ledger.completed, taken);
+        assert_eq!(ledger.cancelled, cancelled.iter().count() as u64);
+        assert_eq!(ledger.shut_down, returned.len() as u64);
+    });
+}
+
+/// The same with the real ticker: the worker gets what was not cancelled.
+#[test]
+fn cancel_and_ticker() {
+    model(|| {
+        let (engine, clock) = builder(1).start_model().unwrap();
+        let id = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
+        engine.schedule(Timer::at(tick(1), payload(1))).unwrap();
+        let canceller = {
+            let engine = engine.clone();
+            thread::spawn(move || engine.cancel(id).payload().is_some())
+        };
+        let queue = engine.queue(0);
+        clock.pass_to(tick(1));
+        let first = queue.recv().unwrap().into_payload().name();
+        let cancelled = canceller.join().unwrap();
+        assert_eq!(first, u32::from(cancelled));
+        if !cancelled {
+            assert_eq!(queue.recv().unwrap().into_payload().name(), 1);
+        }
+        assert_all_ended(engine.ledger());
+    });
+}
+
+/// The id of a timer that was taken does not reach the one that took over its
+/// storage.
+#[test]
+fn stale_id() {
+    model(|| {
+        let (engine, clock) = builder(1).start_virtual().unwrap();
+        let id = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
+        clock.advance_to(tick(1));
+        let others = [0, 1].map(|_| {
+            let engine = engine.clone();
+            thread::spawn(move || engine.cancel(id).payload().is_some())
+        });
+        let taken = take_all(&engine.queue(0)).len();
+        engine.schedule(Timer::at(tick(2), payload(1))).unwrap();
+        let cancelled = others.map(|other| usize::from(other.join().unwrap()));
+        assert_eq!(taken + cancelled.iter().sum::<usize>(), 1);
+        clock.advance_to(tick(2));
+        assert_eq!(take_all(&engine.queue(0))[0].name(), 1);
+        assert_all_ended(engine.ledger());
+    });
+}
+
+/// A postponed timer fires once: when it was due before, or when it is now.
+#[test]
+fn postpone() {
+    model(|| {
+        let (engine, clock) = builder(1).start_virtual().unwrap();
+        let id = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
+        let queue = engine.queue(0);
+        let time = thread::spawn(move || {
+            clock.advance_to(tick(1));
+            let taken = take_all(&queue).len();
+            (clock, queue, taken)
+        });
+        let postponed = engine.reschedule(id, tick(3));
+        let (clock, queue, taken) = time.join().unwrap();
+        clock.advance_to(tick(2));
+        assert_eq!(take_all(&queue).len(), 0);
+        clock.advance_to(tick(3));
+        let taken_later = take_all(&queue).len();
+        match postponed {
+            Ok(()) => assert_eq!((taken, taken_later), (0, 1)),
+            Err(why) => assert_eq!((why, taken, taken_later), (NotLive::Gone, 1, 0)),
+        }
+        assert_all_ended(engine.ledger());
+    });
+}
+
+/// The last handle goes while a timer expires: no payload and no thread is
+/// left behind, and the worker is told.
+#[test]
+fn last_handle_dropped() {
+    model(|| {
+        let (engine, clock) = builder(1).start_model().unwrap();
+        engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
+        let queue = engine.queue(0);
+        let time = thread::spawn(move || clock.pass_to(tick(1)));
+        drop(engine);
+        while queue.recv().is_ok() {}
+        time.join().unwrap();
+    });
+}

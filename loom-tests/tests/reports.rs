@@ -1,0 +1,53 @@
+//! Closed reports are read while timers end.
+
+#![cfg(loom)]
+
+use loom::thread;
+use tickwheel::{CloseReason, Timer};
+use tickwheel_loom_tests::{assert_all_ended, builder, model, payload, tick};
+
+/// Cancelled or shut down: there is one report, and the reader gets it before
+/// it is told that there will be no more.
+#[test]
+fn cancel_and_shutdown() {
+    model(|| {
+        let (engine, _clock) = builder(1).start_virtual().unwrap();
+        let timer = Timer::at(tick(1), payload(0)).reported();
+        let id = engine.schedule(timer).unwrap();
+        let reports = engine.closed();
+        let reader = thread::spawn(move || reports.map(|closed| closed.reason).collect::<Vec<_>>());
+        let canceller = {
+            let engine = engine.clone();
+            thread::spawn(move || engine.cancel(id).payload().is_some())
+        };
+        engine.shutdown();
+        let reason = match canceller.join().unwrap() {
+            true => CloseReason::Cancelled,
+            false => CloseReason::ShutDown,
+        };
+        assert_eq!(reader.join().unwrap(), [reason]);
+        assert_all_ended(engine.ledger());
+    });
+}
+
+/// Two timers end in one shard: two readers get one report each.
+#[test]
+fn two_readers() {
+    model(|| {
+        let (engine, _clock) = builder(1).start_virtual().unwrap();
+        let ids = [0, 1].map(|name| {
+            let timer = Timer::at(tick(1), payload(name)).reported();
+            engine.schedule(timer).unwrap()
+        });
+        let readers = [0, 1].map(|_| {
+            let reports = engine.closed();
+            thread::spawn(move || reports.recv().unwrap().id)
+        });
+        for id in ids {
+            assert!(engine.cancel(id).payload().is_some());
+        }
+        let mut read = readers.map(|reader| reader.join().unwrap());
+        read.sort_unstable();
+        assert_eq!(read, ids);
+    });
+}

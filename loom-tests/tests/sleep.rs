@@ -1,0 +1,111 @@
+//! The ticker goes to sleep while somebody files an earlier deadline.
+//!
+//! Nobody but the ticker makes anything ready in these models: `pass_to` only
+//! lets time pass. A wake-up that is lost leaves a worker in `recv` for ever,
+//! which loom reports as a deadlock.
+
+#![cfg(loom)]
+
+use loom::thread;
+use tickwheel::Timer;
+use tickwheel_loom_tests::{builder, model, name_of, payload, tick};
+
+/// An earlier deadline is never slept over.
+#[test]
+fn one_submitter() {
+    model(|| {
+        let (engine, clock) = builder(1).start_model().unwrap();
+        let queue = engine.queue(0);
+        engine.schedule(Timer::at(tick(3), payload(3))).unwrap();
+        engine.schedule(Timer::at(tick(1), payload(1))).unwrap();
+        clock.pass_to(tick(1));
+        assert_eq!(name_of(&queue.recv().unwrap()), 1);
+    });
+}
+
+/// A first deadline is not slept over either, nor one after a firing.
+#[test]
+fn one_submitter_twice() {
+    model(|| {
+        let (engine, clock) = builder(1).start_model().unwrap();
+        let queue = engine.queue(0);
+        for n in 1..=2 {
+            engine.schedule(Timer::at(tick(n), payload(0))).unwrap();
+            clock.pass_to(tick(n));
+            assert_eq!(queue.recv().unwrap().tick(), tickwheel::Tick(n));
+        }
+    });
+}
+
+/// Two threads file into one shard: the earlier of their deadlines counts.
+#[test]
+fn two_submitters() {
+    two_submitters_into(1);
+}
+
+/// Two threads file into two shards, which have one alarm.
+#[test]
+fn two_shards() {
+    two_submitters_into(2);
+}
+
+fn two_submitters_into(shards: usize) {
+    model(move || {
+        let (engine, clock) = builder(shards).start_model().unwrap();
+        let queue = engine.queue(0);
+        let other = {
+            let engine = engine.clone();
+            thread::spawn(move || engine.schedule(Timer::at(tick(2), payload(2))).unwrap())
+        };
+        engine.schedule(Timer::at(tick(1), payload(1))).unwrap();
+        clock.pass_to(tick(1));
+        assert_eq!(name_of(&queue.recv().unwrap()), 1);
+        other.join().unwrap();
+        clock.pass_to(tick(2));
+        assert_eq!(name_of(&queue.recv().unwrap()), 2);
+    });
+}
+
+/// A timer that is brought forward fires at its new deadline.
+#[test]
+fn bring_forward() {
+    model(|| {
+        let (engine, clock) = builder(1).start_model().unwrap();
+        let queue = engine.queue(0);
+        let id = engine.schedule(Timer::at(tick(3), payload(0))).unwrap();
+        engine.reschedule(id, tick(1)).unwrap();
+        clock.pass_to(tick(1));
+        assert_eq!(queue.recv().unwrap().tick(), tickwheel::Tick(1));
+    });
+}
+
+/// A timer that is postponed while the ticker wakes for its old deadline fires
+/// once, at one of the two.
+#[test]
+fn postpone() {
+    model(|| {
+        let (engine, clock) = builder(1).start_model().unwrap();
+        let queue = engine.queue(0);
+        let id = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
+        clock.pass_to(tick(1));
+        engine.reschedule(id, tick(2)).unwrap();
+        clock.pass_to(tick(2));
+        assert_eq!(queue.recv().unwrap().tick(), tickwheel::Tick(2));
+    });
+}
+
+/// A firing that comes back sets up the next one while the ticker goes to
+/// sleep.
+#[test]
+fn rearm() {
+    model(|| {
+        let (engine, clock) = builder(1).start_model().unwrap();
+        let queue = engine.queue(0);
+        let beat = Timer::every(std::time::Duration::from_millis(1), payload(0));
+        engine.schedule(beat.times(2)).unwrap();
+        clock.pass_to(tick(1));
+        drop(queue.recv().unwrap());
+        clock.pass_to(tick(2));
+        assert_eq!(queue.recv().unwrap().number(), 2);
+    });
+}

@@ -1,0 +1,110 @@
+//! Workers take what has expired, while others cancel or shut down.
+
+#![cfg(loom)]
+
+use loom::thread::{self, JoinHandle};
+use tickwheel::{Builder, Engine, Expired, Timer, TimerId, VirtualClock};
+use tickwheel_loom_tests::{Payload, assert_all_ended, builder, model, payload, take_all, tick};
+
+/// An engine in which the timers 0 and 1 have expired.
+fn two_expired(small: Builder<Payload>) -> (Engine<Payload>, VirtualClock<Payload>, TimerId) {
+    let (engine, clock) = small.start_virtual().unwrap();
+    let first = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
+    engine.schedule(Timer::at(tick(1), payload(1))).unwrap();
+    clock.advance_to(tick(1));
+    (engine, clock, first)
+}
+
+fn names<'a>(payloads: impl IntoIterator<Item = &'a Payload>) -> Vec<u32> {
+    let mut names: Vec<u32> = payloads.into_iter().map(Payload::name).collect();
+    names.sort_unstable();
+    names
+}
+
+/// The payload ends up in exactly one hand.
+#[test]
+fn cancel_and_one_worker() {
+    model(|| {
+        let (engine, clock) = builder(1).start_virtual().unwrap();
+        let id = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
+        clock.advance_to(tick(1));
+        let queue = engine.queue(0);
+        let worker = thread::spawn(move || take_all(&queue));
+        let mut ends: Vec<Payload> = engine.cancel(id).payload().into_iter().collect();
+        ends.extend(worker.join().unwrap());
+        assert_eq!(names(&ends), [0]);
+        assert_all_ended(engine.ledger());
+    });
+}
+
+/// Each payload ends up in exactly one hand, and a worker whose timer was
+/// cancelled gets the next one.
+#[test]
+fn cancel_and_two_workers() {
+    model(|| {
+        let (engine, clock, id) = two_expired(builder(1));
+        let workers = [take_one(&engine), take_one(&engine)];
+        let mut ends: Vec<Payload> = engine.cancel(id).payload().into_iter().collect();
+        if !ends.is_empty() {
+            engine.schedule(Timer::at(tick(2), payload(2))).unwrap();
+            clock.advance_to(tick(2));
+        }
+        let cancelled = ends.len();
+        ends.extend(workers.map(|worker| worker.join().unwrap()));
+        assert_eq!(names(&ends), [0, 1, 2][..2 + cancelled]);
+        assert_all_ended(engine.ledger());
+    });
+}
+
+fn take_one(engine: &Engine<Payload>) -> JoinHandle<Payload> {
+    let queue = engine.queue(0);
+    thread::spawn(move || queue.recv().unwrap().into_payload())
+}
+
+/// Two workers and a shutdown: nothing is lost, and nobody stays in `recv`.
+#[test]
+fn two_workers_and_shutdown() {
+    model(|| workers_and_shutdown(builder(1)));
+}
+
+/// The same where the queue hands out one firing at a time.
+#[test]
+fn two_workers_of_a_bounded_queue_and_shutdown() {
+    model(|| workers_and_shutdown(builder(1).queue_bound(1)));
+}
+
+/// Two workers of a bounded queue wait for somebody else to let go: both hear
+/// of the shutdown, though nobody does.
+#[test]
+fn two_workers_without_a_permit_and_shutdown() {
+    model(|| {
+        let (engine, _clock, _) = two_expired(builder(1).queue_bound(1));
+        let held = engine.queue(0).try_recv().unwrap();
+        let workers = [take_until_closed(&engine), take_until_closed(&engine)];
+        assert_eq!(engine.shutdown().len(), 1);
+        for worker in workers {
+            assert!(worker.join().unwrap().is_empty());
+        }
+        assert_eq!(held.into_payload().name(), 0);
+        assert_all_ended(engine.ledger());
+    });
+}
+
+fn workers_and_shutdown(small: Builder<Payload>) {
+    let (engine, _clock, _) = two_expired(small);
+    let workers = [take_until_closed(&engine), take_until_closed(&engine)];
+    let returned = engine.shutdown();
+    let mut ends: Vec<Payload> = returned.into_iter().filter_map(|c| c.payload).collect();
+    ends.extend(
+        workers
+            .into_iter()
+            .flat_map(|worker| worker.join().unwrap()),
+    );
+    assert_eq!(names(&ends), [0, 1]);
+    assert_all_ended(engine.ledger());
+}
+
+fn take_until_closed(engine: &Engine<Payload>) -> JoinHandle<Vec<Payload>> {
+    let queue = engine.queue(0);
+    thread::spawn(move || queue.map(Expired::into_payload).collect())
+}

@@ -1,0 +1,99 @@
+//! Those who wait until others are done: drains, and a virtual clock that
+//! waits for its workers.
+
+#![cfg(loom)]
+
+use std::time::Duration;
+
+use loom::thread;
+use tickwheel::Timer;
+use tickwheel_loom_tests::{assert_all_ended, builder, model, payload, take_all, tick};
+
+/// A drain ends when the timer that it waits for is taken.
+#[test]
+fn drain_and_worker() {
+    model(|| {
+        let (engine, _clock) = builder(1).start_virtual().unwrap();
+        engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
+        let queue = engine.queue(0);
+        // The handle lives on: dropping it would wake the drain too.
+        let worker = thread::spawn(move || {
+            drop(queue.recv());
+            queue
+        });
+        assert!(engine.drain(Duration::from_millis(1)).is_empty());
+        drop(worker.join().unwrap());
+        assert_all_ended(engine.ledger());
+    });
+}
+
+/// A drain ends when the timer that it waits for is cancelled.
+#[test]
+fn drain_and_cancel() {
+    model(|| {
+        let (engine, _clock) = builder(1).start_virtual().unwrap();
+        let id = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
+        let canceller = {
+            let engine = engine.clone();
+            thread::spawn(move || engine.cancel(id).payload().is_some())
+        };
+        assert!(engine.drain(Duration::from_millis(1)).is_empty());
+        assert!(canceller.join().unwrap());
+        assert_all_ended(engine.ledger());
+    });
+}
+
+/// A drain ends when the timer that it waits for is postponed past its limit.
+#[test]
+fn drain_and_postpone() {
+    model(|| {
+        let (engine, _clock) = builder(1).start_virtual().unwrap();
+        let id = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
+        let other = {
+            let engine = engine.clone();
+            thread::spawn(move || engine.reschedule(id, tick(3)).unwrap())
+        };
+        assert_eq!(engine.drain(Duration::from_millis(1)).len(), 1);
+        other.join().unwrap();
+        assert_all_ended(engine.ledger());
+    });
+}
+
+/// The clock waits for a worker at each tick, and does not hang when the
+/// worker has what it wants.
+#[test]
+fn run_until_and_worker() {
+    model(|| {
+        let (engine, clock) = builder(1).start_virtual().unwrap();
+        for n in 1..=2 {
+            engine.schedule(Timer::at(tick(n), payload(0))).unwrap();
+        }
+        let queue = engine.queue(0);
+        let worker = thread::spawn(move || {
+            for _ in 0..2 {
+                drop(queue.recv());
+            }
+        });
+        clock.run_until(tick(2));
+        worker.join().unwrap();
+        assert_all_ended(engine.ledger());
+    });
+}
+
+/// Nor does it when somebody who is no worker was faster than the worker.
+#[test]
+fn run_until_and_passer_by() {
+    model(|| {
+        let (engine, clock) = builder(1).start_virtual().unwrap();
+        engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
+        let queue = engine.queue(0);
+        let worker = thread::spawn(move || while queue.recv().is_ok() {});
+        let queue = engine.queue(0);
+        let passer_by = thread::spawn(move || drop(take_all(&queue)));
+        clock.run_until(tick(1));
+        engine.shutdown();
+        worker.join().unwrap();
+        passer_by.join().unwrap();
+        assert_all_ended(engine.ledger());
+    });
+}
