@@ -18,6 +18,6 @@ pub use id::TimerId;
 pub use queue::{Batch, ClosedReports, Expired, Queue, RecvError};
 pub use tasks::{Firing, Task, TaskBuilder, TaskEngine};
 pub use tick::Tick;
-pub use ticker::{ClockSource, VirtualClock};
+pub use ticker::{ClockSource, Driver, VirtualClock};
 pub use time::{Time, When};
 pub use wheel::Wheel;

@@ -11,7 +11,7 @@ use crate::engine::{Core, Engine};
 use crate::id::WheelNumber;
 use crate::queue::Doorbell;
 use crate::sync::Arc;
-use crate::ticker::{self, Alarm, Clock, ClockSource, Device, VirtualClock};
+use crate::ticker::{self, Alarm, Clock, ClockSource, Device, Driver, VirtualClock};
 use crate::time::{TickLength, Time};
 use crate::wheel::{Geometry, InvalidGeometry};
 
@@ -149,6 +149,19 @@ impl<T> Builder<T> {
         let core = self.build(clock, device)?;
         ticker::spawn(Arc::clone(&core)).map_err(StartError::Thread)?;
         Ok(Engine::new(core))
+    }
+
+    /// Starts the engine without a ticker thread: the caller's own event loop,
+    /// or frame loop, drives it through the [`Driver`].
+    ///
+    /// # Errors
+    /// If a setting is out of range, or the system has no descriptor to give.
+    pub fn start_driven(self) -> Result<(Engine<T>, Driver<T>), StartError> {
+        let clock = Clock::system(self.clock);
+        let device = Device::for_caller(&clock).map_err(StartError::Alarm)?;
+        let core = self.build(clock, device)?;
+        let driver = Driver::new(Arc::clone(&core));
+        Ok((Engine::new(core), driver))
     }
 
     /// Starts the engine on a clock that stands still until it is told to

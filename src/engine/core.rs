@@ -62,6 +62,14 @@ impl<T> Slot<T> {
     }
 }
 
+/// A deadline, exactly and in ticks.
+struct Due {
+    /// The tick that has begun, if the clock was read.
+    now: Option<Tick>,
+    time: Time,
+    tick: Tick,
+}
+
 /// A shard that is locked by a caller who may file or end timers.
 struct Held<'a, T> {
     slot: &'a Slot<T>,
@@ -123,15 +131,14 @@ impl<T> Core<T> {
 
     #[inline]
     fn schedule_plain(&self, plain: Plain<T>) -> Result<TimerId, Refused<T>> {
-        let (now, due) = self.resolve(plain.first);
-        let deadline = self.tick.tick_after(due);
+        let due = self.resolve(plain.first);
         let mut held = self.hold_own();
-        if let Some(now) = now {
-            held.shard.catch_up(self.tick.tick_at(now));
+        if let Some(now) = due.now {
+            held.shard.catch_up(now);
         }
         let scheduled = held
             .shard
-            .schedule_plain(plain.payload, deadline, plain.queue);
+            .schedule_plain(plain.payload, due.tick, plain.queue);
         self.release(held);
         scheduled.map_err(|(reason, payload)| Refused {
             reason,
@@ -148,10 +155,9 @@ impl<T> Core<T> {
         if let Some(reason) = timer.fault(self.queues()) {
             return Err(Refused { reason, timer });
         }
-        let (_, due) = self.resolve(timer.first);
-        let deadline = self.tick.tick_after(due);
+        let due = self.resolve(timer.first);
         let mut held = self.hold_own();
-        let scheduled = held.shard.schedule(timer, due, deadline, name);
+        let scheduled = held.shard.schedule(timer, due.time, due.tick, name);
         self.release(held);
         scheduled.map_err(|(reason, timer)| Refused { reason, timer })
     }
@@ -189,9 +195,9 @@ impl<T> Core<T> {
             .slot_of(id)
             .expect("an unstarted timer knows its engine");
         let first = slot.lock().first_of(id).unwrap_or(When::At(Time::MAX));
-        let (_, due) = self.resolve(first);
+        let due = self.resolve(first);
         let mut held = self.hold(slot);
-        let started = held.shard.start(id, due, self.tick.tick_after(due));
+        let started = held.shard.start(id, due.time, due.tick);
         self.release(held);
         match started {
             Err(Some(timer)) => Err(Refused {
@@ -238,14 +244,27 @@ impl<T> Core<T> {
         cancelled
     }
 
-    /// When that is; with the time that was read for it, if it was.
+    /// When that is. Reads the clock only for what counts from now.
     #[inline]
-    fn resolve(&self, when: When) -> (Option<Time>, Time) {
+    fn resolve(&self, when: When) -> Due {
         match when {
-            When::At(time) => (None, time),
+            When::At(time) => Due {
+                now: None,
+                time,
+                tick: self.tick.tick_after(time),
+            },
             When::After(delay) => {
                 let now = self.clock.now();
-                (Some(now), now + delay)
+                let (time, begun) = (now + delay, self.tick.tick_at(now));
+                Due {
+                    now: Some(begun),
+                    time,
+                    tick: match delay {
+                        // Due at once: in the tick that has begun already.
+                        Duration::ZERO => begun,
+                        _ => self.tick.tick_after(time),
+                    },
+                }
             }
         }
     }
@@ -270,10 +289,9 @@ impl<T> Core<T> {
 
     pub(crate) fn reschedule(&self, id: TimerId, when: When) -> Result<(), NotLive> {
         let slot = self.slot_of(id).ok_or(NotLive::Gone)?;
-        let (_, due) = self.resolve(when);
-        let deadline = self.tick.tick_after(due);
+        let due = self.resolve(when);
         let mut held = self.hold(slot);
-        let moved = held.shard.reschedule(id, due, deadline);
+        let moved = held.shard.reschedule(id, due.time, due.tick);
         self.release_to_drain(held);
         moved
     }
@@ -392,12 +410,23 @@ impl<T> Core<T> {
 
     /// Makes everything ready that is due by `now`.
     pub(crate) fn run_due(&self, now: Tick) {
+        let mut unlimited = usize::MAX;
+        self.run_due_within(now, &mut unlimited);
+    }
+
+    /// As [`Core::run_due`], touching at most `budget` entries. Returns whether
+    /// that was enough.
+    pub(crate) fn run_due_within(&self, now: Tick, budget: &mut usize) -> bool {
         for slot in &self.shards {
             while slot.next.0.load(Ordering::Relaxed) <= now.0 {
-                self.visit(slot, now);
+                if *budget == 0 {
+                    return false;
+                }
+                self.visit(slot, now, budget);
                 self.step_aside(slot);
             }
         }
+        true
     }
 
     /// Moves a virtual clock, and what comes due by that into its queues.
@@ -408,10 +437,13 @@ impl<T> Core<T> {
     }
 
     /// One hold of the lock: a bounded number of entries.
-    fn visit(&self, slot: &Slot<T>, now: Tick) {
+    fn visit(&self, slot: &Slot<T>, now: Tick, budget: &mut usize) {
         let shard = slot.shard.0.lock(TICKER);
         let mut held = Held { slot, shard };
-        let next = held.shard.expire(now, NODES_PER_HOLD);
+        let nodes = NODES_PER_HOLD.min(*budget);
+        let mut left = nodes;
+        let next = held.shard.expire(now, &mut left);
+        *budget -= nodes - left;
         held.shard.take_filed();
         slot.next.0.store(next.0, Ordering::Relaxed);
         self.release(held);

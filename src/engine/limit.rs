@@ -26,7 +26,7 @@ impl Pool {
     pub(crate) fn share(max: Option<usize>, shards: usize) -> impl FnMut() -> Credit {
         let pool = max.map(|max| Arc::new(Pool(AtomicUsize::new(max))));
         let batch = match max {
-            Some(max) => (max / (8 * shards)).clamp(1, LARGEST_BATCH),
+            Some(max) => (max / (32 * shards)).clamp(1, LARGEST_BATCH),
             None => 0,
         };
         move || Credit {
@@ -88,6 +88,17 @@ impl Credit {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn idle_shards_keep_next_to_nothing_of_a_small_bound() {
+        let mut share = Pool::share(Some(10), 16);
+        let mut credits: Vec<Credit> = (0..16).map(|_| share()).collect();
+        for credit in &mut credits {
+            assert!(credit.take());
+            credit.put();
+        }
+        assert_eq!((0..20).filter(|_| credits[0].take()).count(), 10);
+    }
 
     #[test]
     fn shards_together_never_exceed_the_bound_and_lose_nothing_of_it() {

@@ -187,9 +187,9 @@ impl<T> Shard<T> {
 
     /// Makes what is due by `to` ready, touching at most `budget` entries.
     /// Returns the tick at which the shard next wants to be called.
-    pub(crate) fn expire(&mut self, to: Tick, mut budget: usize) -> Tick {
+    pub(crate) fn expire(&mut self, to: Tick, budget: &mut usize) -> Tick {
         loop {
-            match self.wheel.step(to.0, &mut budget) {
+            match self.wheel.step(to.0, budget) {
                 Step::Due(at) => self.make_ready(at),
                 Step::Paused => return to,
                 Step::Done => return self.wheel.next_wakeup().unwrap_or(Tick::MAX),

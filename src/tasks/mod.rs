@@ -10,10 +10,10 @@ use crate::engine::{
 };
 use crate::id::TimerId;
 use crate::tick::Tick;
-use crate::ticker::{ClockSource, VirtualClock};
+use crate::ticker::{ClockSource, Driver, VirtualClock};
 use crate::time::Time;
 
-pub(crate) use worker::is_running_here;
+pub(crate) use worker::{is_running_here, run_counted};
 
 /// A closure that waits to be run.
 pub struct Task(Box<dyn FnMut(&Firing) + Send>);
@@ -349,6 +349,17 @@ impl TaskBuilder {
         let (engine, clock) = self.engine.start_virtual()?;
         worker::spawn(&engine, self.workers)?;
         Ok((TaskEngine { engine }, clock))
+    }
+
+    /// Starts the engine without a thread of its own: the caller's event loop
+    /// drives it, and [`Driver::run_due`] runs the tasks there. The number of
+    /// workers is of no account.
+    ///
+    /// # Errors
+    /// As [`Builder::start_driven`].
+    pub fn start_driven(self) -> Result<(TaskEngine, Driver<Task>), StartError> {
+        let (engine, driver) = self.engine.start_driven()?;
+        Ok((TaskEngine { engine }, driver))
     }
 
     fn check(&self) -> Result<(), StartError> {

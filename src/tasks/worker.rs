@@ -34,9 +34,14 @@ pub(super) fn spawn(engine: &Engine<Task>, workers: usize) -> Result<(), StartEr
 
 fn work(queue: Queue<Task>) {
     while let Ok(expired) = queue.recv() {
-        if run(expired) {
-            queue.count_panic();
-        }
+        run_counted(&queue, expired);
+    }
+}
+
+/// Runs a task, and counts it if it panics.
+pub(crate) fn run_counted(queue: &Queue<Task>, expired: Expired<Task>) {
+    if run(expired) {
+        queue.count_panic();
     }
 }
 

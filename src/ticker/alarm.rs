@@ -14,12 +14,14 @@
 //! expired value, which no deadline is earlier than.
 
 use std::io;
+#[cfg(all(target_os = "linux", not(loom)))]
+use std::os::fd::{AsFd, BorrowedFd};
 
 use crate::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Ordering, fence, lock, wait, wait_for};
 use crate::tick::Tick;
 use crate::ticker::clock::Clock;
 #[cfg(all(target_os = "linux", not(loom)))]
-use crate::ticker::timerfd::TimerFd;
+use crate::ticker::timerfd::{Reading, TimerFd};
 use crate::time::TickLength;
 
 pub(crate) struct Alarm {
@@ -62,10 +64,31 @@ impl Device {
     pub(crate) fn system(clock: &Clock, portable: bool) -> io::Result<Device> {
         #[cfg(all(target_os = "linux", not(loom)))]
         if let (Clock::System(clock), false) = (clock, portable) {
-            return Ok(Device::TimerFd(TimerFd::new(*clock)?));
+            return Ok(Device::TimerFd(TimerFd::new(*clock, Reading::Waits)?));
         }
         let _ = (clock, portable);
         Ok(Device::Condvar(Condvar::new()))
+    }
+
+    /// What a caller's own event loop can sleep on.
+    pub(crate) fn for_caller(clock: &Clock) -> io::Result<Device> {
+        #[cfg(all(target_os = "linux", not(loom)))]
+        if let Clock::System(clock) = clock {
+            return Ok(Device::TimerFd(TimerFd::new(*clock, Reading::Returns)?));
+        }
+        let _ = clock;
+        Ok(Device::Nobody)
+    }
+}
+
+#[cfg(all(target_os = "linux", not(loom)))]
+impl Alarm {
+    /// The descriptor that becomes readable when something is due.
+    pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
+        match &self.device {
+            Device::TimerFd(timer) => Some(timer.as_fd()),
+            _ => None,
+        }
     }
 }
 
@@ -112,10 +135,34 @@ impl Alarm {
         if arming.stopping {
             return Wake::Stop;
         }
-        let mut earliest = next();
-        if earliest <= now {
+        if next() <= now {
             return Wake::Look;
         }
+        self.arm(next);
+        self.wait(arming)
+    }
+
+    /// For a caller who sleeps elsewhere: arms the device for the earliest tick
+    /// that `next` finds; for one that has come it goes off at once.
+    pub(crate) fn arm_for_caller(&self, next: impl Fn() -> Tick) {
+        let arming = lock(&self.arming);
+        if !arming.stopping {
+            self.arm(next);
+        }
+    }
+
+    /// The device went off, or may have: takes note of it.
+    #[cfg(all(target_os = "linux", not(loom)))]
+    pub(crate) fn acknowledge(&self) {
+        if let Device::TimerFd(timer) = &self.device {
+            timer.wait();
+        }
+    }
+
+    /// Publishes the earliest tick, and looks once more: see the top of this
+    /// file. The caller holds the arming lock.
+    fn arm(&self, next: impl Fn() -> Tick) {
+        let mut earliest = next();
         loop {
             self.armed.store(earliest.0, Ordering::Relaxed);
             fence(Ordering::SeqCst);
@@ -126,7 +173,6 @@ impl Alarm {
             earliest = again;
         }
         self.set(earliest);
-        self.wait(arming)
     }
 
     fn wait(&self, arming: MutexGuard<'_, Arming>) -> Wake {

@@ -3,12 +3,14 @@
 
 mod alarm;
 mod clock;
+mod driver;
 mod thread;
 #[cfg(all(target_os = "linux", not(loom)))]
 mod timerfd;
 mod virtual_clock;
 
 pub use clock::ClockSource;
+pub use driver::Driver;
 pub use virtual_clock::VirtualClock;
 
 pub(crate) use alarm::{Alarm, Device};

@@ -15,10 +15,21 @@ pub(crate) struct TimerFd {
     clock: SystemClock,
 }
 
+/// What reading does before the time that was set has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reading {
+    Waits,
+    Returns,
+}
+
 impl TimerFd {
-    pub(crate) fn new(clock: SystemClock) -> io::Result<TimerFd> {
+    pub(crate) fn new(clock: SystemClock, reading: Reading) -> io::Result<TimerFd> {
+        let flags = match reading {
+            Reading::Waits => libc::TFD_CLOEXEC,
+            Reading::Returns => libc::TFD_CLOEXEC | libc::TFD_NONBLOCK,
+        };
         // SAFETY: the call takes no pointers.
-        let fd = unsafe { libc::timerfd_create(clock.id(), libc::TFD_CLOEXEC) };
+        let fd = unsafe { libc::timerfd_create(clock.id(), flags) };
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
@@ -52,8 +63,8 @@ impl TimerFd {
         debug_assert_eq!(result, 0, "{}", io::Error::last_os_error());
     }
 
-    /// Waits until the time that was set has come. May return early, when a
-    /// signal arrives.
+    /// Waits until the time that was set has come, unless reading returns at
+    /// once. May return early, when a signal arrives.
     pub(crate) fn wait(&self) {
         let mut expirations = 0u64;
         // SAFETY: the buffer is valid for eight bytes, which is what a timerfd

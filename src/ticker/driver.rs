@@ -1,0 +1,163 @@
+//! Driving an engine from the caller's own loop: an event loop that waits for a
+//! descriptor, one that computes a timeout, or a loop that comes by every
+//! frame.
+
+use core::fmt;
+use core::time::Duration;
+#[cfg(all(target_os = "linux", not(loom)))]
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+
+use crate::engine::Core;
+use crate::queue::Queue;
+use crate::sync::Arc;
+use crate::tasks::{Task, run_counted};
+use crate::tick::Tick;
+use crate::time::Time;
+use crate::wheel::Advance;
+
+/// What drives an engine that was started with
+/// [`Builder::start_driven`](crate::Builder::start_driven).
+///
+/// On Linux it is a descriptor (`AsFd`) that becomes readable when something is
+/// due, for epoll or mio, level- or edge-triggered; other threads that
+/// schedule an earlier timer re-arm it. Everywhere, [`Driver::timeout`] says
+/// how long a loop may sleep.
+///
+/// ```
+/// use std::time::Duration;
+/// use tickwheel::wheel::Advance;
+/// use tickwheel::{Engine, Timer};
+///
+/// let (engine, driver) = Engine::builder().start_driven()?;
+/// engine.schedule(Timer::after(Duration::from_millis(3), "frame 3"))?;
+/// let queue = engine.queue(0);
+/// let fired = loop {
+///     // A frame of a game; or a wait for descriptors, for this long.
+///     std::thread::sleep(driver.timeout().unwrap_or_default());
+///     while driver.process_due(1_000) == Advance::More {}
+///     if let Ok(expired) = queue.try_recv() {
+///         break expired.into_payload();
+///     }
+/// };
+/// assert_eq!(fired, "frame 3");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Driver<T> {
+    core: Arc<Core<T>>,
+    queue: Queue<T>,
+}
+
+impl<T> Driver<T> {
+    pub(crate) fn new(core: Arc<Core<T>>) -> Driver<T> {
+        let queue = Queue::new(Arc::clone(&core), 0);
+        let driver = Driver { core, queue };
+        driver.core.alarm.arm_for_caller(|| driver.core.next_due());
+        driver
+    }
+
+    /// Moves what is due into its queue, touching at most `budget` entries, and
+    /// arms the descriptor for what comes next. Never waits.
+    ///
+    /// With [`Advance::More`] the budget did not suffice; the descriptor then
+    /// stays readable, and tells an edge-triggered loop anew.
+    pub fn process_due(&self, budget: usize) -> Advance {
+        let mut budget = budget;
+        #[cfg(all(target_os = "linux", not(loom)))]
+        self.core.alarm.acknowledge();
+        let done = self.core.run_due_within(self.core.tick_now(), &mut budget);
+        self.core.alarm.arm_for_caller(|| self.core.next_due());
+        match done {
+            true => Advance::Done,
+            false => Advance::More,
+        }
+    }
+
+    /// When the engine next has something to do: never later than the earliest
+    /// deadline, sometimes earlier. `None` if nothing is ever due.
+    #[must_use]
+    pub fn next_wakeup(&self) -> Option<Time> {
+        match self.core.next_due() {
+            Tick::MAX => None,
+            next => Some(self.core.tick.start_of(next)),
+        }
+    }
+
+    /// How long a loop may sleep: until [`Driver::next_wakeup`], not at all if
+    /// that has passed, for ever if there is none.
+    #[must_use]
+    pub fn timeout(&self) -> Option<Duration> {
+        Some(self.next_wakeup()? - self.core.clock.now())
+    }
+}
+
+impl Driver<Task> {
+    /// Runs what is due here, in the calling thread, in the order of deadlines:
+    /// at most `budget` tasks. What a task adds that is due at once is served
+    /// in the same pass, as far as the budget goes. A panic is caught and
+    /// counted.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::TaskEngine;
+    /// use tickwheel::wheel::Advance;
+    ///
+    /// let (timers, driver) = TaskEngine::builder().start_driven()?;
+    /// let here = std::thread::current().id();
+    /// timers.run_after(Duration::ZERO, move || {
+    ///     assert_eq!(std::thread::current().id(), here);
+    /// })?;
+    /// assert_eq!(driver.run_due(100), Advance::Done);
+    /// assert_eq!(timers.ledger().completed, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn run_due(&self, budget: usize) -> Advance {
+        let mut left = budget;
+        loop {
+            let _ = self.process_due(usize::MAX);
+            let before = left;
+            while let Ok(expired) = self.queue.try_recv() {
+                run_counted(&self.queue, expired);
+                left = left.saturating_sub(1);
+                if left == 0 {
+                    return self.what_is_left();
+                }
+            }
+            if left == before {
+                return Advance::Done;
+            }
+        }
+    }
+
+    /// Whether anything waits, and if so, lets the descriptor say it.
+    fn what_is_left(&self) -> Advance {
+        let _ = self.process_due(usize::MAX);
+        if self.queue.is_empty() {
+            return Advance::Done;
+        }
+        self.core.alarm.arm_for_caller(|| Tick(0));
+        Advance::More
+    }
+}
+
+#[cfg(all(target_os = "linux", not(loom)))]
+impl<T> AsFd for Driver<T> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        let fd = self.core.alarm.fd();
+        fd.expect("a driven engine has a descriptor")
+    }
+}
+
+#[cfg(all(target_os = "linux", not(loom)))]
+impl<T> AsRawFd for Driver<T> {
+    fn as_raw_fd(&self) -> RawFd {
+        self.as_fd().as_raw_fd()
+    }
+}
+
+impl<T> fmt::Debug for Driver<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Driver")
+            .field("next_wakeup", &self.next_wakeup())
+            .finish_non_exhaustive()
+    }
+}

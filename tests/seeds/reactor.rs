@@ -1,0 +1,335 @@
+//! C. The tutorial's reactor timer over epoll's timeout, and its timerfd timer.
+
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use tickwheel::wheel::Advance;
+use tickwheel::{Cancel, Driver, Engine, Task, TaskEngine, Tick, Timer, Wheel};
+
+const MS: Duration = Duration::from_millis(1);
+
+#[test]
+fn c1_order_by_deadline_and_equal_deadlines_first_in_first_out() {
+    let mut wheel = Wheel::new(64);
+    for (deadline, label) in [(3_000, 'd'), (1_000, 'a'), (2_100, 'c'), (1_000, 'b')] {
+        wheel.schedule_at(Tick(deadline), label);
+    }
+    let fired: String = std::iter::from_fn(|| wheel.pop_due(Tick(5_000)))
+        .map(|expired| expired.payload)
+        .collect();
+    assert_eq!(fired, "abcd");
+}
+
+#[test]
+fn c2_delete_says_whether_it_removed_something() {
+    let (engine, driver) = Engine::builder().start_driven().unwrap();
+    let (other, _) = Engine::builder().start_driven().unwrap();
+    let removed = |id| matches!(engine.cancel(id), Cancel::Cancelled(_));
+    let pending = engine.schedule(Timer::after(1_000 * MS, 1)).unwrap();
+    assert!(removed(pending));
+    assert!(!removed(pending), "deleted before");
+    let fired = engine.schedule(Timer::after(Duration::ZERO, 2)).unwrap();
+    assert_eq!(driver.process_due(usize::MAX), Advance::Done);
+    assert_eq!(engine.queue(0).try_recv().unwrap().into_payload(), 2);
+    assert!(!removed(fired), "had fired");
+    let foreign = other.schedule(Timer::after(1_000 * MS, 3)).unwrap();
+    assert!(!removed(foreign), "never existed here");
+}
+
+#[test]
+fn c3_handling_runs_what_is_due_and_what_callbacks_add_as_far_as_the_budget_goes() {
+    let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
+    let (tell, told) = mpsc::channel();
+    /// Adds another one that is due at once, `more` times over.
+    fn chain(tasks: &TaskEngine, tell: mpsc::Sender<u32>, more: u32) {
+        let inner = tasks.clone();
+        let task = move || {
+            tell.send(more).unwrap();
+            if more > 0 {
+                chain(&inner, tell, more - 1);
+            }
+        };
+        tasks.run_after(Duration::ZERO, task).unwrap();
+    }
+    chain(&tasks, tell.clone(), 3);
+    tasks.run_after(10_000 * MS, || panic!("not due")).unwrap();
+    assert_eq!(driver.run_due(100), Advance::Done);
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), [3, 2, 1, 0]);
+
+    chain(&tasks, tell, 9);
+    assert_eq!(driver.run_due(4), Advance::More);
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), [9, 8, 7, 6]);
+    assert_eq!(driver.run_due(100), Advance::Done);
+    assert_eq!(told.try_iter().count(), 6);
+}
+
+#[test]
+fn c3_the_wheel_alone_serves_additions_in_the_same_pass() {
+    let mut wheel = Wheel::new(64);
+    wheel.schedule_at(Tick(5), 3u64);
+    let mut fired = Vec::new();
+    let done = wheel.advance(Tick(10), 100, |wheel, expired| {
+        fired.push((expired.deadline.0, expired.payload));
+        if expired.payload > 0 {
+            wheel.schedule_at(Tick(expired.payload * 3), expired.payload - 1);
+        }
+    });
+    // Due at 9, at 6 (which is past by then, so at once), at 3 (likewise).
+    assert_eq!(
+        (done, fired),
+        (Advance::Done, vec![(5, 3), (9, 2), (9, 1), (9, 0)])
+    );
+}
+
+#[test]
+fn c4_time_to_sleep() {
+    let (engine, driver) = Engine::builder().start_driven().unwrap();
+    assert_eq!(driver.timeout(), None);
+    let id = engine.schedule(Timer::after(5_000 * MS, ())).unwrap();
+    let timeout = driver.timeout().unwrap();
+    assert!(timeout <= 5_001 * MS, "{timeout:?}");
+    engine.schedule(Timer::after(Duration::ZERO, ())).unwrap();
+    assert_eq!(driver.timeout(), Some(Duration::ZERO));
+    assert_eq!(driver.process_due(usize::MAX), Advance::Done);
+    engine.cancel(id).payload().unwrap();
+    // A lower bound: it may still name the cancelled timer, once.
+    let deadline = Instant::now() + 20_000 * MS;
+    while let Some(timeout) = driver.timeout() {
+        assert!(Instant::now() < deadline);
+        std::thread::sleep(timeout.min(100 * MS));
+        assert_eq!(driver.process_due(usize::MAX), Advance::Done);
+        if timeout > 100 * MS {
+            break;
+        }
+    }
+}
+
+/// The article's program at a hundredth of its times: two timers at 10 in
+/// order, one at 30, and never the deleted one at 21.
+fn program(tasks: &TaskEngine) -> mpsc::Receiver<&'static str> {
+    let (tell, told) = mpsc::channel();
+    let say = |label| {
+        let tell = tell.clone();
+        move || tell.send(label).unwrap()
+    };
+    tasks.run_after(10 * MS, say("1000 a")).unwrap();
+    tasks.run_after(30 * MS, say("3000")).unwrap();
+    tasks.run_after(10 * MS, say("1000 b")).unwrap();
+    let deleted = tasks.run_after(21 * MS, say("deleted")).unwrap();
+    assert_eq!(tasks.cancel(deleted), Cancel::Cancelled(()));
+    told
+}
+
+const PROGRAM: [&str; 3] = ["1000 a", "1000 b", "3000"];
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+    use std::os::unix::net::UnixStream;
+
+    /// epoll, as little of it as the programs need.
+    struct Epoll(OwnedFd);
+
+    impl Epoll {
+        fn new() -> Epoll {
+            // SAFETY: no pointers; the descriptor belongs to nobody else.
+            Epoll(unsafe { OwnedFd::from_raw_fd(libc::epoll_create1(libc::EPOLL_CLOEXEC)) })
+        }
+
+        fn add(&self, fd: BorrowedFd<'_>, token: u64, edge: bool) {
+            let edge = if edge { libc::EPOLLET } else { 0 };
+            let mut event = libc::epoll_event {
+                events: (libc::EPOLLIN | edge) as u32,
+                u64: token,
+            };
+            let (epoll, fd) = (self.0.as_raw_fd(), fd.as_raw_fd());
+            // SAFETY: both descriptors are open and the event is valid.
+            let result = unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, fd, &mut event) };
+            assert_eq!(result, 0);
+        }
+
+        /// The tokens that are ready within the timeout.
+        fn wait(&self, timeout: Option<Duration>) -> Vec<u64> {
+            // Rounded up: a wait that ends early would be repeated at once.
+            let ms = timeout.map_or(-1, |timeout| timeout.as_micros().div_ceil(1_000) as i32);
+            let mut events = [libc::epoll_event { events: 0, u64: 0 }; 8];
+            // SAFETY: the buffer holds as many events as is said.
+            let n = unsafe { libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr(), 8, ms) };
+            events[..n.max(0) as usize]
+                .iter()
+                .map(|event| event.u64)
+                .collect()
+        }
+    }
+
+    const TIMERS: u64 = 0;
+    const SOCKET: u64 = 1;
+
+    fn socket(epoll: &Epoll) -> (UnixStream, UnixStream) {
+        let (near, far) = UnixStream::pair().unwrap();
+        epoll.add(near.as_fd(), SOCKET, false);
+        (near, far)
+    }
+
+    #[test]
+    fn c5_both_programs_over_the_timeout_of_epoll() {
+        let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
+        let epoll = Epoll::new();
+        let (mut near, mut far) = socket(&epoll);
+        let told = program(&tasks);
+        far.write_all(b"x").unwrap();
+        let (mut fired, mut read) = (Vec::new(), 0);
+        while fired.len() < 3 || read == 0 {
+            if epoll.wait(driver.timeout()).contains(&SOCKET) {
+                read += near.read(&mut [0; 8]).unwrap();
+            }
+            let _ = driver.run_due(100);
+            fired.extend(told.try_iter());
+        }
+        assert_eq!((fired, read), (PROGRAM.to_vec(), 1));
+    }
+
+    fn over_the_descriptor(edge: bool) {
+        let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
+        let epoll = Epoll::new();
+        epoll.add(driver.as_fd(), TIMERS, edge);
+        let (mut near, mut far) = socket(&epoll);
+        let told = program(&tasks);
+        far.write_all(b"x").unwrap();
+        let (mut fired, mut read) = (Vec::new(), 0);
+        while fired.len() < 3 || read == 0 {
+            for token in epoll.wait(Some(20_000 * MS)) {
+                match token {
+                    SOCKET => read += near.read(&mut [0; 8]).unwrap(),
+                    // A budget of one: the descriptor must say it again.
+                    _ => {
+                        let _ = driver.run_due(1);
+                    }
+                }
+            }
+            fired.extend(told.try_iter());
+        }
+        assert_eq!((fired, read), (PROGRAM.to_vec(), 1));
+        // Nothing is left, so it is disarmed: no event comes.
+        assert_eq!(driver.run_due(9), Advance::Done);
+        assert!(epoll.wait(Some(20 * MS)).is_empty());
+    }
+
+    #[test]
+    fn c5_both_programs_over_the_timerfd_level_triggered() {
+        over_the_descriptor(false);
+    }
+
+    #[test]
+    fn c5_both_programs_over_the_timerfd_edge_triggered() {
+        over_the_descriptor(true);
+    }
+
+    #[test]
+    fn c5_with_mio() {
+        use mio::unix::SourceFd;
+        use mio::{Events, Interest, Poll, Token};
+        let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
+        let mut poll = Poll::new().unwrap();
+        let fd = driver.as_raw_fd();
+        let mut source = SourceFd(&fd);
+        let registry = poll.registry();
+        registry
+            .register(&mut source, Token(0), Interest::READABLE)
+            .unwrap();
+        let told = program(&tasks);
+        let (mut events, mut fired) = (Events::with_capacity(8), Vec::new());
+        while fired.len() < 3 {
+            poll.poll(&mut events, Some(20_000 * MS)).unwrap();
+            assert!(!events.is_empty(), "not told");
+            let _ = driver.run_due(100);
+            fired.extend(told.try_iter());
+        }
+        assert_eq!(fired, PROGRAM);
+    }
+
+    #[test]
+    fn c4_another_thread_with_an_earlier_timer_brings_the_descriptor_forward() {
+        let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
+        let epoll = Epoll::new();
+        epoll.add(driver.as_fd(), TIMERS, false);
+        tasks.run_after(3_600_000 * MS, || ()).unwrap();
+        let _ = driver.run_due(1);
+        let (tell, told) = mpsc::channel();
+        std::thread::scope(|scope| {
+            let tasks = &tasks;
+            scope.spawn(move || {
+                std::thread::sleep(20 * MS);
+                tasks
+                    .run_after(5 * MS, move || tell.send(()).unwrap())
+                    .unwrap();
+            });
+            while told.try_recv().is_err() {
+                assert!(!epoll.wait(Some(20_000 * MS)).is_empty(), "not woken");
+                let _ = driver.run_due(100);
+            }
+        });
+    }
+
+    #[test]
+    fn b1_in_event_loop_driving_callbacks_run_in_the_loops_own_thread() {
+        let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
+        let (tell, told) = mpsc::channel();
+        let submitter = tasks.clone();
+        let elsewhere = std::thread::spawn(move || {
+            let say = move || tell.send(std::thread::current().id()).unwrap();
+            submitter.run_after(MS, say).unwrap();
+        });
+        elsewhere.join().unwrap();
+        let ran = loop {
+            std::thread::sleep(driver.timeout().unwrap_or_default());
+            let _ = driver.run_due(9);
+            if let Ok(ran) = told.try_recv() {
+                break ran;
+            }
+        };
+        assert_eq!(ran, std::thread::current().id());
+    }
+}
+
+/// Runs the article's program with a way of waiting that the test brings.
+fn drive(wait: impl Fn(&Driver<Task>)) {
+    let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
+    let told = program(&tasks);
+    let mut fired = Vec::new();
+    while fired.len() < 3 {
+        wait(&driver);
+        let _ = driver.run_due(100);
+        fired.extend(told.try_iter());
+    }
+    assert_eq!(fired, PROGRAM);
+}
+
+#[test]
+fn c6_driven_by_frames() {
+    drive(|_| std::thread::sleep(2 * MS));
+}
+
+#[test]
+fn c6_driven_by_sleeping() {
+    drive(|driver| std::thread::sleep(driver.timeout().unwrap_or_default()));
+}
+
+#[test]
+fn c_better_deleting_a_timer_inside_its_own_callback_is_defined() {
+    let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
+    let (tell, told) = mpsc::channel();
+    let inner = tasks.clone();
+    let task = move |firing: &tickwheel::Firing| {
+        tell.send(inner.cancel(firing.id())).unwrap();
+    };
+    tasks.run_every(MS, task).unwrap();
+    while tasks.ledger().live > 0 {
+        std::thread::sleep(MS);
+        let _ = driver.run_due(9);
+    }
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), [Cancel::Running]);
+    assert_eq!(tasks.ledger().cancelled, 1);
+}
