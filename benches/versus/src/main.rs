@@ -13,6 +13,7 @@ mod rival;
 mod rivals;
 mod rng;
 mod run;
+mod stopwatch;
 mod workloads;
 
 use std::error::Error;

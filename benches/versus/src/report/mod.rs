@@ -40,21 +40,24 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// Neither tickwheel nor a floor.
+    /// Neither tickwheel nor a floor, nor a heap that only pretends to cancel:
+    /// it does less than the others, and gives no memory back.
     fn is_rival(&self) -> bool {
-        !["tickwheel", "floor"]
+        !["tickwheel", "floor", "BinaryHeap"]
             .iter()
             .any(|ours| self.row.engine.starts_with(ours))
     }
 
     /// The best rival's median: for an engine that threads can share only
-    /// those count that they can share too.
+    /// those count that they can share too. Who fires before the deadline is
+    /// not the best, and a ratio to nothing says nothing.
     fn best_rival(&self, answers: &[Answer<'_>]) -> Option<f64> {
         answers
             .iter()
             .filter(|other| other.is_rival() && other.question() == self.question())
             .filter(|other| other.row.thread_safe || !self.row.thread_safe)
             .map(|other| other.summary.median)
+            .filter(|&median| median > 0.0)
             .min_by(f64::total_cmp)
     }
 }

@@ -50,8 +50,8 @@ fn cells(answer: &Answer<'_>, answers: &[Answer<'_>], is_new: bool) -> Vec<Strin
     let shared = |text: String| if is_new { text } else { String::new() };
     let summary = answer.summary;
     let ratio = match answer.best_rival(answers) {
-        Some(best) if best > 0.0 => format!("{:.2}", summary.median / best),
-        _ => "–".into(),
+        Some(best) => format!("{:.2}", summary.median / best),
+        None => "–".into(),
     };
     vec![
         shared(summary.metric.into()),

@@ -1,6 +1,6 @@
 //! As pair, but the victim is random among all live timers, and time goes on.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{SPAN, advance, filled};
 use crate::case::{Case, Reading};
@@ -8,6 +8,7 @@ use crate::effort::Effort;
 use crate::rival::Timers;
 use crate::rivals::owners;
 use crate::rng::Rng;
+use crate::stopwatch::Stopwatch;
 
 const PAIRS_PER_TICK: usize = 100;
 
@@ -30,7 +31,7 @@ fn run<T: Timers>(size: usize, steps: usize) -> Duration {
     let mut table = filled(&mut timers, size, &mut rng);
     let mut fired = Vec::new();
     let mut now = 0;
-    let begun = Instant::now();
+    let begun = Stopwatch::start();
     for step in 1..=steps {
         let victim = rng.below(size);
         if let Some(id) = table[victim].take() {

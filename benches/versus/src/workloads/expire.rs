@@ -1,7 +1,7 @@
 //! Timers that fire, tick by tick: spread over a minute of ticks, or all on
 //! one.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::SPAN;
 use crate::case::{Case, Reading};
@@ -10,6 +10,7 @@ use crate::rival::Timers;
 use crate::rivals::owners;
 use crate::rivals::tickwheel_engine::expire_through_worker;
 use crate::rng::Rng;
+use crate::stopwatch::Stopwatch;
 
 /// Engines round a deadline up, each in its own way.
 const GRACE: u64 = 2;
@@ -48,7 +49,7 @@ fn run<T: Timers>(span: u64, size: usize) -> Duration {
         .collect();
     let mut fired = Vec::new();
     let mut count = 0;
-    let begun = Instant::now();
+    let begun = Stopwatch::start();
     for tick in 1..=span + GRACE {
         timers.advance(tick, &mut fired);
         count += fired.len();

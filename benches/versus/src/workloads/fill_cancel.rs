@@ -1,13 +1,12 @@
 //! Fill an empty collection, growth included, and cancel in random order.
 
-use std::time::Instant;
-
 use super::filled;
 use crate::case::{Case, Reading};
 use crate::effort::Effort;
 use crate::rival::Timers;
 use crate::rivals::owners;
 use crate::rng::Rng;
+use crate::stopwatch::Stopwatch;
 
 pub fn cases(effort: Effort) -> Vec<Case> {
     let sizes = effort.sizes(&[10_000, 1_000_000, 10_000_000]);
@@ -22,11 +21,11 @@ fn case<T: Timers>(size: usize) -> Case {
 fn run<T: Timers>(size: usize) -> Vec<Reading> {
     let mut rng = Rng::new(4);
     let mut timers = T::new();
-    let begun = Instant::now();
+    let begun = Stopwatch::start();
     let mut table = filled(&mut timers, size, &mut rng);
     let filling = begun.elapsed();
     rng.shuffle(&mut table);
-    let begun = Instant::now();
+    let begun = Stopwatch::start();
     for id in table.into_iter().flatten() {
         timers.cancel(id);
     }

@@ -1,5 +1,6 @@
 //! What an engine costs that has nothing to do: wake-ups and processor time of
-//! the whole process, with no timer and with one an hour away.
+//! the whole process, with no timer, with one an hour away, and with one that
+//! is due soon after.
 
 use std::thread;
 use std::time::Duration;
@@ -12,19 +13,40 @@ use crate::rivals::sleepers;
 /// Threads that have just been started settle down in this time.
 const SETTLING: Duration = Duration::from_millis(50);
 
-pub fn cases(effort: Effort) -> Vec<Case> {
-    let watch = effort.either(Duration::from_millis(300), Duration::from_secs(3));
-    let hour = Duration::from_secs(3_600);
-    let mut cases = sleepers!(case(None, watch));
-    cases.extend(sleepers!(case(Some(hour), watch)));
-    cases
+/// A timer, and what the metrics are called.
+#[derive(Clone, Copy)]
+struct Setting {
+    timer: Option<Duration>,
+    wakeups: &'static str,
+    time: &'static str,
 }
 
-fn case<S: Sleepers>(timer: Option<Duration>, watch: Duration) -> Case {
-    let size = usize::from(timer.is_some());
+pub fn cases(effort: Effort) -> Vec<Case> {
+    let watch = effort.either(Duration::from_millis(300), Duration::from_secs(3));
+    let none = Setting {
+        timer: None,
+        wakeups: "wake-ups, no timer",
+        time: "CPU time, no timer",
+    };
+    let far = Setting {
+        timer: Some(Duration::from_secs(3_600)),
+        wakeups: "wake-ups, in an hour",
+        time: "CPU time, in an hour",
+    };
+    let near = Setting {
+        timer: Some(SETTLING + watch.mul_f64(1.2)),
+        wakeups: "wake-ups, soon",
+        time: "CPU time, soon",
+    };
+    let each = |setting| sleepers!(case(setting, watch));
+    [none, far, near].into_iter().flat_map(each).collect()
+}
+
+fn case<S: Sleepers>(setting: Setting, watch: Duration) -> Case {
+    let size = usize::from(setting.timer.is_some());
     Case::new(S::NAME, true, size, move || {
         let mut used = Usage::default();
-        S::idle(timer, || {
+        S::idle(setting.timer, || {
             thread::sleep(SETTLING);
             let before = Usage::now();
             thread::sleep(watch);
@@ -34,8 +56,8 @@ fn case<S: Sleepers>(timer: Option<Duration>, watch: Duration) -> Case {
         // One of the wake-ups is that of the thread that watches.
         let wakeups = used.switches.saturating_sub(1) as f64;
         vec![
-            Reading::new("wake-ups", "1/s", wakeups / seconds),
-            Reading::new("CPU time", "µs/s", used.micros as f64 / seconds),
+            Reading::new(setting.wakeups, "1/s", wakeups / seconds),
+            Reading::new(setting.time, "µs/s", used.micros as f64 / seconds),
         ]
     })
 }

@@ -11,6 +11,7 @@ use crate::effort::Effort;
 use crate::rival::{Caller, Shared, Timers};
 use crate::rivals::{owners, shared};
 use crate::rng::Rng;
+use crate::stopwatch::Stopwatch;
 
 /// How many timers a thread has: in flight, and in the background for good.
 #[derive(Clone, Copy)]
@@ -77,7 +78,7 @@ fn run_owner<T: Timers>(load: Load, steps: usize) -> Duration {
     let mut in_flight: VecDeque<_> = (0..load.in_flight)
         .map(|_| timers.schedule(rng.up_to(SPAN), 0))
         .collect();
-    let begun = Instant::now();
+    let begun = Stopwatch::start();
     for _ in 0..steps {
         if let Some(oldest) = in_flight.pop_front() {
             timers.cancel(oldest);

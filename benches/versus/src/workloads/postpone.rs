@@ -9,6 +9,7 @@ use crate::effort::Effort;
 use crate::rival::{Caller, Shared, Timers};
 use crate::rivals::{owners, shared};
 use crate::rng::Rng;
+use crate::stopwatch::Stopwatch;
 
 const STEPS_PER_TICK: usize = 100;
 
@@ -51,7 +52,7 @@ fn move_to<T: Timers>(timers: &mut T, table: &mut Table<T>, which: usize, deadli
 fn later<T: Timers>(timers: &mut T, table: &mut Table<T>, steps: usize, rng: &mut Rng) -> Duration {
     let mut fired = Vec::new();
     let mut now = 0;
-    let begun = Instant::now();
+    let begun = Stopwatch::start();
     for step in 1..=steps {
         move_to(timers, table, rng.below(table.len()), now + SPAN);
         if step % STEPS_PER_TICK == 0 {
@@ -80,7 +81,7 @@ fn earlier<T: Timers>(
         for &which in round {
             move_to(timers, table, which, SPAN + rng.up_to(SPAN));
         }
-        let begun = Instant::now();
+        let begun = Stopwatch::start();
         for &which in round {
             move_to(timers, table, which, rng.up_to(SPAN));
         }

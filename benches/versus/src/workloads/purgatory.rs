@@ -1,7 +1,7 @@
 //! Requests that wait for their answer with a timeout, as a message broker
 //! has them: Poisson arrivals, one timeout for all, log-normal completion.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{Table, advance};
 use crate::case::{Case, Reading};
@@ -9,6 +9,7 @@ use crate::effort::Effort;
 use crate::rival::Timers;
 use crate::rivals::owners;
 use crate::rng::Rng;
+use crate::stopwatch::Stopwatch;
 
 const ARRIVALS_PER_TICK: f64 = 100.0;
 const MEDIAN_TICKS: f64 = 20.0;
@@ -61,7 +62,7 @@ fn replay<T: Timers>(requests: usize, events: &[(u64, Event)]) -> Duration {
     let mut table: Table<T> = (0..requests).map(|_| None).collect();
     let mut fired = Vec::new();
     let mut now = 0;
-    let begun = Instant::now();
+    let begun = Stopwatch::start();
     for &(tick, event) in events {
         while now < tick {
             now += 1;

@@ -22,12 +22,13 @@ pub fn cases(_: Effort) -> Vec<Case> {
 fn owner<T: Timers>() -> Case {
     Case::new(T::NAME, T::THREAD_SAFE, CONNECTIONS, || {
         let mut timers = T::new();
-        serve(|id, connection| {
+        let served = serve(|id, connection| {
             if let Some(id) = id {
                 timers.cancel(id);
             }
             timers.schedule(TIMEOUT_TICKS, connection)
-        })
+        });
+        vec![Reading::per_step("read", served, READS * CONNECTIONS)]
     })
 }
 
@@ -35,20 +36,24 @@ fn threaded<E: Shared>() -> Case {
     Case::new(E::NAME, E::THREAD_SAFE, CONNECTIONS, || {
         let engine = E::start();
         let mut caller = engine.caller();
-        let mut readings = serve(|id, connection| {
+        let served = serve(|id, connection| {
             if let Some(id) = id {
                 caller.cancel(id);
             }
             caller.schedule(TIMEOUT_TICKS, connection)
         });
-        readings
-            .iter_mut()
-            .for_each(|reading| reading.metric = "read, engine");
-        readings
+        let begun = Instant::now();
+        engine.settle();
+        let elapsed = served + begun.elapsed();
+        vec![Reading::per_step(
+            "read, engine",
+            elapsed,
+            READS * CONNECTIONS,
+        )]
     })
 }
 
-fn serve<Id>(mut rearm: impl FnMut(Option<Id>, u64) -> Id) -> Vec<Reading> {
+fn serve<Id>(mut rearm: impl FnMut(Option<Id>, u64) -> Id) -> Duration {
     let mut rng = Rng::new(9);
     let mut ids: Vec<Option<Id>> = (0..CONNECTIONS as u64)
         .map(|connection| Some(rearm(None, connection)))
@@ -64,5 +69,5 @@ fn serve<Id>(mut rearm: impl FnMut(Option<Id>, u64) -> Id) -> Vec<Reading> {
         }
         elapsed += begun.elapsed();
     }
-    vec![Reading::per_step("read", elapsed, READS * CONNECTIONS)]
+    elapsed
 }
