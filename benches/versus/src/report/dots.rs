@@ -3,7 +3,7 @@
 use plotters::prelude::*;
 
 use super::Answer;
-use super::plot::{Drawn, Panel, scale, shown};
+use super::plot::{Drawn, Panel, color, scale, shown};
 
 pub fn draw(panel: &Panel<'_>, title: &str, answers: &[&Answer<'_>]) -> Drawn {
     let mut answers = answers.to_vec();
@@ -23,7 +23,7 @@ pub fn draw(panel: &Panel<'_>, title: &str, answers: &[&Answer<'_>]) -> Drawn {
     for (index, answer) in answers.iter().enumerate() {
         let summary = answer.summary;
         let height = index as f64;
-        let color = color(answer);
+        let color = color(answer.row.engine, None);
         let ends = [summary.min, summary.max].map(|value| (shown(value), height));
         chart.draw_series(LineSeries::new(ends, color.stroke_width(2)))?;
         let median = (shown(summary.median), height);
@@ -32,14 +32,6 @@ pub fn draw(panel: &Panel<'_>, title: &str, answers: &[&Answer<'_>]) -> Drawn {
         name(panel, y, answer.row.engine)?;
     }
     Ok(())
-}
-
-fn color(answer: &Answer<'_>) -> RGBColor {
-    match answer.row.engine {
-        engine if engine.starts_with("tickwheel") => RED,
-        engine if engine.starts_with("floor") => RGBColor(150, 150, 150),
-        _ => BLUE,
-    }
 }
 
 /// An engine's name beside its dot. `y` counts from the top of the picture.

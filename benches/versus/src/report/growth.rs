@@ -2,7 +2,7 @@
 
 use plotters::prelude::*;
 
-use super::plot::{Drawn, Panel, in_order, scale, shown};
+use super::plot::{Drawn, Panel, color, in_order, scale, shown};
 use super::{Answer, label};
 
 pub fn draw(panel: &Panel<'_>, title: &str, answers: &[&Answer<'_>]) -> Drawn {
@@ -27,7 +27,7 @@ pub fn draw(panel: &Panel<'_>, title: &str, answers: &[&Answer<'_>]) -> Drawn {
         .draw()?;
     let engines = in_order(answers.iter().map(|answer| answer.row.engine));
     for (index, engine) in engines.into_iter().enumerate() {
-        let color = Palette99::pick(index).stroke_width(2);
+        let color = color(engine, Some(index)).stroke_width(2);
         let of_it = |answer: &&&Answer<'_>| answer.row.engine == engine;
         let point = |answer: &&Answer<'_>| {
             let size = answer.row.size as f64;
@@ -45,7 +45,7 @@ fn name(panel: &Panel<'_>, index: usize, engine: &str) -> Drawn {
     let (width, _) = panel.dim_in_pixel();
     let left = width as i32 - 210;
     let top = 45 + 20 * index as i32;
-    let color = Palette99::pick(index).filled();
+    let color = color(engine, Some(index)).filled();
     panel.draw(&Rectangle::new([(left, top), (left + 14, top + 4)], color))?;
     let place = (left + 20, top - 5);
     panel.draw(&Text::new(engine.to_owned(), place, ("sans-serif", 13)))?;

@@ -79,3 +79,18 @@ pub fn scale(answers: &[&Answer<'_>]) -> std::ops::Range<f64> {
     let greatest = maxs.fold(LEAST, f64::max);
     least / 2.0..greatest * 2.0
 }
+
+/// Red is tickwheel, grey a floor. Rivals are told apart by their index where
+/// they have one.
+pub fn color(engine: &str, index: Option<usize>) -> RGBAColor {
+    match engine {
+        "tickwheel wheel" => RGBColor(255, 0, 0).to_rgba(),
+        "tickwheel engine" => RGBColor(160, 0, 0).to_rgba(),
+        floor if floor.starts_with("floor") => RGBColor(150, 150, 150).to_rgba(),
+        _ => match index {
+            // The palette's first color is a red.
+            Some(index) => Palette99::pick(index + 1).to_rgba(),
+            None => BLUE.to_rgba(),
+        },
+    }
+}

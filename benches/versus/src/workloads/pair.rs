@@ -113,9 +113,20 @@ fn threaded<E: Shared>(size: usize, threads: usize, effort: Effort, schedule: Sc
     case.on_threads(threads)
 }
 
-/// Every thread does all the steps, timed from the first one's start to the
-/// last one's end. With perfect scaling, and a core for each, that takes as
-/// long as one thread does.
+/// One thread's run.
+struct Lap {
+    begun: Instant,
+    ended: Instant,
+    /// Processor time of the whole process.
+    processor: Duration,
+}
+
+/// Every thread does all the steps.
+///
+/// One thread's work is counted in processor time, that of the engine's own
+/// threads included. Several are timed from the first one's start to the last
+/// one's end: with perfect scaling, and a core for each, that takes as long as
+/// one thread does.
 fn run_threads<E: Shared>(
     load: Load,
     threads: usize,
@@ -130,13 +141,19 @@ fn run_threads<E: Shared>(
         let running: Vec<_> = (1..=threads as u64)
             .map(|seed| scope.spawn(move || run(seed)))
             .collect();
-        let ended = running.into_iter().map(|thread| thread.join().unwrap());
-        let (begun, ended): (Vec<Instant>, Vec<Instant>) = ended.unzip();
-        let begun = begun.into_iter().min();
-        let ended = ended.into_iter().max();
-        let elapsed = ended.zip(begun).map(|(ended, begun)| ended - begun);
-        elapsed.unwrap_or_default()
+        let laps = running.into_iter().map(|thread| thread.join().unwrap());
+        elapsed(&laps.collect::<Vec<_>>())
     })
+}
+
+fn elapsed(laps: &[Lap]) -> Duration {
+    if let [alone] = laps {
+        return alone.processor;
+    }
+    let begun = laps.iter().map(|lap| lap.begun).min();
+    let ended = laps.iter().map(|lap| lap.ended).max();
+    let both = ended.zip(begun);
+    both.map(|(ended, begun)| ended - begun).unwrap_or_default()
 }
 
 fn run_thread<E: Shared>(
@@ -146,7 +163,7 @@ fn run_thread<E: Shared>(
     seed: u64,
     start: &Barrier,
     schedule: Schedule<E>,
-) -> (Instant, Instant) {
+) -> Lap {
     let mut rng = Rng::new(seed);
     let mut caller = engine.caller();
     let background: Vec<_> = (0..load.background)
@@ -157,6 +174,7 @@ fn run_thread<E: Shared>(
         .collect();
     engine.settle();
     start.wait();
+    let stopwatch = Stopwatch::start_all();
     let begun = Instant::now();
     for _ in 0..steps {
         if let Some(oldest) = in_flight.pop_front() {
@@ -165,7 +183,11 @@ fn run_thread<E: Shared>(
         in_flight.push_back(schedule(&mut caller, rng.up_to(SPAN)));
     }
     engine.settle();
-    let ended = Instant::now();
+    let lap = Lap {
+        begun,
+        ended: Instant::now(),
+        processor: stopwatch.elapsed(),
+    };
     drop(background);
-    (begun, ended)
+    lap
 }

@@ -1,7 +1,7 @@
 //! Keep-alives: each step gives a random timer its full time again. And the
 //! other way round: bringing timers forward.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{SPAN, Table, advance, filled};
 use crate::case::{Case, Reading};
@@ -102,7 +102,7 @@ fn threaded<E: Shared>(size: usize, effort: Effort) -> Case {
             .map(|_| Some(caller.schedule(SPAN + rng.up_to(SPAN), 0)))
             .collect();
         engine.settle();
-        let begun = Instant::now();
+        let begun = Stopwatch::start_all();
         for _ in 0..steps {
             let id = &mut ids[rng.below(size)];
             *id = id.take().map(|id| caller.postpone(id, 2 * SPAN, 0));

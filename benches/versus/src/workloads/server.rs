@@ -1,13 +1,14 @@
 //! Read timeouts: 4,096 connections, each arms one and cancels it sixteen
 //! times, whoever has data next. None fires.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::case::{Case, Reading};
 use crate::effort::Effort;
 use crate::rival::{Caller, Shared, Timers};
 use crate::rivals::{owners, shared};
 use crate::rng::Rng;
+use crate::stopwatch::Stopwatch;
 
 const CONNECTIONS: usize = 4_096;
 const READS: usize = 16;
@@ -42,7 +43,7 @@ fn threaded<E: Shared>() -> Case {
             }
             caller.schedule(TIMEOUT_TICKS, connection)
         });
-        let begun = Instant::now();
+        let begun = Stopwatch::start_all();
         engine.settle();
         let elapsed = served + begun.elapsed();
         vec![Reading::per_step(
@@ -62,7 +63,7 @@ fn serve<Id>(mut rearm: impl FnMut(Option<Id>, u64) -> Id) -> Duration {
     let mut elapsed = Duration::ZERO;
     for _ in 0..READS {
         rng.shuffle(&mut next);
-        let begun = Instant::now();
+        let begun = Stopwatch::start_all();
         for &connection in &next {
             let armed = ids[connection].take();
             ids[connection] = Some(rearm(armed, connection as u64));
