@@ -1,0 +1,67 @@
+//! The system's allocator, which counts bytes when it is asked to.
+//!
+//! Counting is off where time is measured: then it costs one load that is
+//! always in the cache.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
+
+pub struct Counting;
+
+static IS_ON: AtomicBool = AtomicBool::new(false);
+/// Signed: what was allocated before may be freed meanwhile.
+static BYTES: AtomicI64 = AtomicI64::new(0);
+
+fn count(bytes: i64) {
+    if IS_ON.load(Relaxed) {
+        BYTES.fetch_add(bytes, Relaxed);
+    }
+}
+
+// SAFETY: every call goes to the system's allocator as it is.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as i64);
+        // SAFETY: the caller's promises are the system allocator's demands.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as i64);
+        // SAFETY: as above.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        count(-(layout.size() as i64));
+        // SAFETY: as above.
+        unsafe { System.dealloc(place, layout) }
+    }
+
+    unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count(size as i64 - layout.size() as i64);
+        // SAFETY: as above.
+        unsafe { System.realloc(place, layout, size) }
+    }
+}
+
+/// Counts the bytes that are allocated and not freed from now on.
+pub struct Watch(());
+
+impl Watch {
+    pub fn start() -> Watch {
+        BYTES.store(0, Relaxed);
+        IS_ON.store(true, Relaxed);
+        Watch(())
+    }
+
+    pub fn bytes(&self) -> i64 {
+        BYTES.load(Relaxed)
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        IS_ON.store(false, Relaxed);
+    }
+}

@@ -1,0 +1,78 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Parser, ValueEnum};
+
+/// Runs the same work on tickwheel and on its rivals, interleaved, and prints
+/// medians side by side.
+#[derive(Parser)]
+#[command(name = "versus")]
+pub struct Args {
+    /// Only this workload; may be given several times.
+    #[arg(long = "workload", value_name = "NAME")]
+    pub workloads: Vec<Workload>,
+
+    /// Fewer rounds and smaller sizes: everything in about two minutes.
+    #[arg(long)]
+    pub quick: bool,
+
+    /// Writes the rows as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Writes one SVG plot per workload into this directory.
+    #[arg(long, value_name = "DIR")]
+    pub plot: Option<PathBuf>,
+}
+
+impl Args {
+    /// The workloads to run: those asked for, or all.
+    pub fn chosen(&self) -> Vec<Workload> {
+        match self.workloads.is_empty() {
+            true => Workload::value_variants().to_vec(),
+            false => self.workloads.clone(),
+        }
+    }
+}
+
+/// In the order in which they run. `PairClock` is first because tokio's clock
+/// is slower for the rest of the process once it was ever paused, which other
+/// workloads need.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Workload {
+    PairClock,
+    Pair,
+    Churn,
+    Remote,
+    FillCancel,
+    Expire,
+    Postpone,
+    Purgatory,
+    Server,
+    Lateness,
+    Memory,
+    Idle,
+    CatchUp,
+}
+
+impl Workload {
+    /// The name on the command line and in every row.
+    pub fn name(self) -> &'static str {
+        match self {
+            Workload::PairClock => "pair-clock",
+            Workload::Pair => "pair",
+            Workload::Churn => "churn",
+            Workload::Remote => "remote",
+            Workload::FillCancel => "fill-cancel",
+            Workload::Expire => "expire",
+            Workload::Postpone => "postpone",
+            Workload::Purgatory => "purgatory",
+            Workload::Server => "server",
+            Workload::Lateness => "lateness",
+            Workload::Memory => "memory",
+            Workload::Idle => "idle",
+            Workload::CatchUp => "catch-up",
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! A line per engine over the size, both scales logarithmic.
+
+use plotters::prelude::*;
+
+use super::plot::{Drawn, Panel, color, in_order, scale, shown};
+use super::{Answer, label};
+
+pub fn draw(panel: &Panel<'_>, title: &str, answers: &[&Answer<'_>]) -> Drawn {
+    let sizes = || answers.iter().map(|answer| answer.row.size as f64);
+    let least = sizes().fold(f64::INFINITY, f64::min);
+    let greatest = sizes().fold(1.0, f64::max);
+    let values = scale(answers);
+    let mut chart = ChartBuilder::on(panel)
+        .caption(title, ("sans-serif", 16))
+        .margin(10)
+        .margin_right(220)
+        .x_label_area_size(30)
+        .y_label_area_size(60)
+        .build_cartesian_2d(
+            (least * 0.9..greatest * 1.1).log_scale(),
+            values.log_scale(),
+        )?;
+    chart
+        .configure_mesh()
+        .x_label_formatter(&|size| label(size.round() as usize))
+        .light_line_style(TRANSPARENT)
+        .draw()?;
+    let engines = in_order(answers.iter().map(|answer| answer.row.engine));
+    for (index, engine) in engines.into_iter().enumerate() {
+        let color = color(engine, Some(index)).stroke_width(2);
+        let of_it = |answer: &&&Answer<'_>| answer.row.engine == engine;
+        let point = |answer: &&Answer<'_>| {
+            let size = answer.row.size as f64;
+            (size, shown(answer.summary.median))
+        };
+        let points: Vec<(f64, f64)> = answers.iter().filter(of_it).map(point).collect();
+        chart.draw_series(LineSeries::new(points.iter().copied(), color).point_size(3))?;
+        name(panel, index, engine)?;
+    }
+    Ok(())
+}
+
+/// An entry of the legend, in the margin.
+fn name(panel: &Panel<'_>, index: usize, engine: &str) -> Drawn {
+    let (width, _) = panel.dim_in_pixel();
+    let left = width as i32 - 210;
+    let top = 45 + 20 * index as i32;
+    let color = color(engine, Some(index)).filled();
+    panel.draw(&Rectangle::new([(left, top), (left + 14, top + 4)], color))?;
+    let place = (left + 20, top - 5);
+    panel.draw(&Text::new(engine.to_owned(), place, ("sans-serif", 13)))?;
+    Ok(())
+}

@@ -1,0 +1,72 @@
+//! What came of it: a table for people, JSON for programs, plots for both.
+
+mod dots;
+mod growth;
+mod json;
+mod plot;
+mod table;
+
+pub use json::json;
+pub use plot::plots;
+pub use table::table;
+
+use crate::case::{Row, Summary};
+
+/// Rows that answer the same question, and so can be compared.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Question {
+    metric: &'static str,
+    threads: usize,
+    size: usize,
+}
+
+/// A row that has an answer.
+pub struct Answer<'a> {
+    row: &'a Row,
+    summary: &'a Summary,
+}
+
+impl<'a> Answer<'a> {
+    fn of(row: &'a Row) -> Option<Answer<'a>> {
+        let summary = row.outcome.as_ref().ok()?;
+        Some(Answer { row, summary })
+    }
+
+    fn question(&self) -> Question {
+        Question {
+            metric: self.summary.metric,
+            threads: self.row.threads,
+            size: self.row.size,
+        }
+    }
+
+    /// Neither tickwheel nor a floor, nor a heap that only pretends to cancel:
+    /// it does less than the others, and gives no memory back.
+    fn is_rival(&self) -> bool {
+        !["tickwheel", "floor", "BinaryHeap"]
+            .iter()
+            .any(|ours| self.row.engine.starts_with(ours))
+    }
+
+    /// The best rival's median: for an engine that threads can share only
+    /// those count that they can share too. Who fires before the deadline is
+    /// not the best, and a ratio to nothing says nothing.
+    fn best_rival(&self, answers: &[Answer<'_>]) -> Option<f64> {
+        answers
+            .iter()
+            .filter(|other| other.is_rival() && other.question() == self.question())
+            .filter(|other| other.row.thread_safe || !self.row.thread_safe)
+            .map(|other| other.summary.median)
+            .filter(|&median| median > 0.0)
+            .min_by(f64::total_cmp)
+    }
+}
+
+/// A size for people: `1M`, `64k`.
+fn label(size: usize) -> String {
+    match size {
+        0..1_000 => size.to_string(),
+        1_000..1_000_000 => format!("{}k", size / 1_000),
+        _ => format!("{}M", size / 1_000_000),
+    }
+}

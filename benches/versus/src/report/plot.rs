@@ -1,0 +1,96 @@
+//! One picture per workload, with a panel for each metric and number of
+//! threads: lines where the size grows, dots where there is only one.
+
+use std::error::Error;
+use std::path::Path;
+
+use plotters::prelude::*;
+
+use super::{Answer, dots, growth};
+use crate::case::Row;
+
+pub type Drawn = Result<(), Box<dyn Error>>;
+pub type Panel<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
+
+const WIDTH: u32 = 900;
+const PANEL_HEIGHT: u32 = 340;
+
+/// What a logarithmic scale shows for zero and less.
+const LEAST: f64 = 0.1;
+
+pub fn plots(directory: &Path, rows: &[Row]) -> Drawn {
+    let answers: Vec<Answer<'_>> = rows.iter().filter_map(Answer::of).collect();
+    for workload in in_order(answers.iter().map(|answer| answer.row.workload)) {
+        let of_it = |answer: &&Answer<'_>| answer.row.workload == workload;
+        let answers: Vec<&Answer<'_>> = answers.iter().filter(of_it).collect();
+        plot(
+            &directory.join(format!("{workload}.svg")),
+            workload,
+            &answers,
+        )?;
+    }
+    Ok(())
+}
+
+fn plot(file: &Path, workload: &str, answers: &[&Answer<'_>]) -> Drawn {
+    let kind = |answer: &Answer<'_>| (answer.summary.metric, answer.row.threads);
+    let kinds = in_order(answers.iter().map(|answer| kind(answer)));
+    let height = PANEL_HEIGHT * kinds.len() as u32;
+    let root = SVGBackend::new(file, (WIDTH, height)).into_drawing_area();
+    root.fill(&WHITE)?;
+    for (panel, wanted) in root.split_evenly((kinds.len(), 1)).iter().zip(kinds) {
+        let of_it = |answer: &&&Answer<'_>| kind(answer) == wanted;
+        let answers: Vec<&Answer<'_>> = answers.iter().filter(of_it).copied().collect();
+        let (metric, threads) = wanted;
+        let plural = if threads == 1 { "" } else { "s" };
+        let unit = answers.first().map_or("", |answer| answer.summary.unit);
+        let title = format!("{workload}: {metric}, {threads} thread{plural} ({unit})");
+        let sizes = in_order(answers.iter().map(|answer| answer.row.size));
+        match sizes.len() {
+            0 | 1 => dots::draw(panel, &title, &answers)?,
+            _ => growth::draw(panel, &title, &answers)?,
+        }
+    }
+    root.present()?;
+    Ok(())
+}
+
+/// Each value once, in the order in which they come.
+pub fn in_order<V: PartialEq>(values: impl Iterator<Item = V>) -> Vec<V> {
+    let mut once = Vec::new();
+    for value in values {
+        if !once.contains(&value) {
+            once.push(value);
+        }
+    }
+    once
+}
+
+/// A value as a logarithmic scale can show it.
+pub fn shown(value: f64) -> f64 {
+    value.max(LEAST)
+}
+
+/// From half the least to twice the greatest of all values.
+pub fn scale(answers: &[&Answer<'_>]) -> std::ops::Range<f64> {
+    let mins = answers.iter().map(|answer| shown(answer.summary.min));
+    let maxs = answers.iter().map(|answer| shown(answer.summary.max));
+    let least = mins.fold(f64::INFINITY, f64::min);
+    let greatest = maxs.fold(LEAST, f64::max);
+    least / 2.0..greatest * 2.0
+}
+
+/// Red is tickwheel, grey a floor. Rivals are told apart by their index where
+/// they have one.
+pub fn color(engine: &str, index: Option<usize>) -> RGBAColor {
+    match engine {
+        "tickwheel wheel" => RGBColor(255, 0, 0).to_rgba(),
+        "tickwheel engine" => RGBColor(160, 0, 0).to_rgba(),
+        floor if floor.starts_with("floor") => RGBColor(150, 150, 150).to_rgba(),
+        _ => match index {
+            // The palette's first color is a red.
+            Some(index) => Palette99::pick(index + 1).to_rgba(),
+            None => BLUE.to_rgba(),
+        },
+    }
+}

@@ -1,0 +1,85 @@
+//! The table on the terminal.
+
+use comfy_table::{CellAlignment, Table, presets};
+
+use super::{Answer, label};
+use crate::case::Row;
+
+const HEADER: [&str; 8] = [
+    "metric",
+    "threads",
+    "size",
+    "engine",
+    "median",
+    "min – max",
+    "unit",
+    "/ best rival",
+];
+
+/// Columns of numbers.
+const RIGHT: [usize; 5] = [1, 2, 4, 5, 7];
+
+/// One workload's rows, those that answer the same question together, the
+/// fastest first. The last column is the median over that of the best rival
+/// of its kind: below one is faster.
+pub fn table(workload: &str, rows: &[Row]) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_FULL_CONDENSED);
+    table.set_header(HEADER);
+    for column in RIGHT {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let mut answers: Vec<Answer<'_>> = rows.iter().filter_map(Answer::of).collect();
+    answers.sort_by(|a, b| {
+        let by_question = a.question().cmp(&b.question());
+        by_question.then(a.summary.median.total_cmp(&b.summary.median))
+    });
+    let mut last = None;
+    for answer in &answers {
+        let question = answer.question();
+        let is_new = last.replace(question) != Some(question);
+        table.add_row(cells(answer, &answers, is_new));
+    }
+    format!("\n{workload}\n{table}\n{}", notes(rows))
+}
+
+/// What a row shares with the one above it is left blank.
+fn cells(answer: &Answer<'_>, answers: &[Answer<'_>], is_new: bool) -> Vec<String> {
+    let shared = |text: String| if is_new { text } else { String::new() };
+    let summary = answer.summary;
+    let ratio = match answer.best_rival(answers) {
+        Some(best) => format!("{:.2}", summary.median / best),
+        None => "–".into(),
+    };
+    vec![
+        shared(summary.metric.into()),
+        shared(answer.row.threads.to_string()),
+        shared(label(answer.row.size)),
+        answer.row.engine.into(),
+        number(summary.median),
+        format!("{} – {}", number(summary.min), number(summary.max)),
+        summary.unit.into(),
+        ratio,
+    ]
+}
+
+/// Three digits, more or less.
+fn number(value: f64) -> String {
+    match value.abs() {
+        0.0..100.0 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+/// Who could not take part, and why.
+fn notes(rows: &[Row]) -> String {
+    let note = |row: &Row| {
+        let reason = row.outcome.as_ref().err()?;
+        Some(format!("{}: {reason}\n", row.engine))
+    };
+    let mut notes: Vec<String> = rows.iter().filter_map(note).collect();
+    notes.dedup();
+    notes.concat()
+}

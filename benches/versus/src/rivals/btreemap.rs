@@ -1,0 +1,94 @@
+//! A sorted map of deadlines, and the same behind a lock.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use crate::rival::{Caller, Shared, TICK, Timers};
+
+/// A deadline alone is not unique, so a running number completes the key.
+type Key = (u64, u64);
+
+pub struct Map {
+    timers: BTreeMap<Key, u64>,
+    number: u64,
+}
+
+impl Timers for Map {
+    const NAME: &'static str = "BTreeMap";
+    type Id = Key;
+
+    fn new() -> Map {
+        Map {
+            timers: BTreeMap::new(),
+            number: 0,
+        }
+    }
+
+    fn schedule(&mut self, deadline: u64, payload: u64) -> Key {
+        self.number += 1;
+        let key = (deadline, self.number);
+        self.timers.insert(key, payload);
+        key
+    }
+
+    fn cancel(&mut self, id: Key) {
+        self.timers.remove(&id);
+    }
+
+    fn advance(&mut self, now: u64, fired: &mut Vec<u64>) {
+        while let Some(first) = self.timers.first_entry() {
+            if first.key().0 > now {
+                return;
+            }
+            fired.push(first.remove());
+        }
+    }
+}
+
+/// The engine of those who need no library: a lock around a map. Nobody
+/// sleeps on it, which costs it nothing here.
+pub struct LockedMap {
+    map: Mutex<Map>,
+    start: Instant,
+}
+
+impl Shared for LockedMap {
+    const NAME: &'static str = "Mutex<BTreeMap>";
+    type Id = Key;
+    type Caller<'a> = &'a LockedMap;
+
+    fn start() -> LockedMap {
+        LockedMap {
+            map: Mutex::new(Map::new()),
+            start: Instant::now(),
+        }
+    }
+
+    fn caller(&self) -> &LockedMap {
+        self
+    }
+}
+
+impl LockedMap {
+    fn with<R>(&self, work: impl FnOnce(&mut Map) -> R) -> R {
+        work(&mut self.map.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Caller for &LockedMap {
+    type Id = Key;
+
+    fn schedule(&mut self, delay_ticks: u64, payload: u64) -> Key {
+        self.with(|map| map.schedule(delay_ticks, payload))
+    }
+
+    fn schedule_after(&mut self, delay_ticks: u64, payload: u64) -> Key {
+        let now = self.start.elapsed().as_nanos() / TICK.as_nanos();
+        self.schedule(now as u64 + delay_ticks, payload)
+    }
+
+    fn cancel(&mut self, id: Key) {
+        self.with(|map| map.cancel(id));
+    }
+}

@@ -1,0 +1,142 @@
+//! tickwheel's engine: a shard per thread, a ticker, worker queues.
+
+use std::thread;
+use std::time::Duration;
+
+use tickwheel::{Engine, Time, Timer, TimerId};
+
+use crate::rival::{Caller, Shared, Sleepers, TICK};
+
+pub struct Shards(Engine<u64>);
+
+/// The time that deadlines count from is read anew once in this many calls: a
+/// caller who knows the deadline has read a clock at some time.
+const CALLS_PER_READING: u32 = 1_000;
+
+pub struct Thread<'a> {
+    engine: &'a Engine<u64>,
+    now: Time,
+    calls: u32,
+}
+
+impl Thread<'_> {
+    fn deadline(&mut self, delay_ticks: u64) -> Time {
+        self.calls += 1;
+        if self.calls == CALLS_PER_READING {
+            self.calls = 0;
+            self.now = self.engine.now();
+        }
+        Time::from_nanos(self.now.as_nanos() + delay_ticks * TICK.as_nanos() as u64)
+    }
+}
+
+impl Shared for Shards {
+    const NAME: &'static str = "tickwheel engine";
+    type Id = TimerId;
+    type Caller<'a> = Thread<'a>;
+
+    fn start() -> Shards {
+        Shards(engine(TICK))
+    }
+
+    fn caller(&self) -> Thread<'_> {
+        Thread {
+            engine: &self.0,
+            now: self.0.now(),
+            calls: 0,
+        }
+    }
+}
+
+fn engine(tick: Duration) -> Engine<u64> {
+    let builder = Engine::builder().tick(tick);
+    builder.start().expect("a tick is all that was set")
+}
+
+impl Caller for Thread<'_> {
+    type Id = TimerId;
+
+    fn schedule(&mut self, delay_ticks: u64, payload: u64) -> TimerId {
+        let timer = Timer::at(self.deadline(delay_ticks), payload);
+        self.engine.schedule(timer).expect("there is no bound")
+    }
+
+    fn schedule_after(&mut self, delay_ticks: u64, payload: u64) -> TimerId {
+        let timer = Timer::after(Duration::from_millis(delay_ticks), payload);
+        self.engine.schedule(timer).expect("there is no bound")
+    }
+
+    fn cancel(&mut self, id: TimerId) {
+        let _ = self.engine.cancel(id);
+    }
+
+    fn postpone(&mut self, id: TimerId, delay_ticks: u64, _: u64) -> TimerId {
+        let deadline = self.deadline(delay_ticks);
+        let moved = self.engine.reschedule(id, deadline);
+        debug_assert!(moved.is_ok());
+        id
+    }
+}
+
+impl Sleepers for Shards {
+    const NAME: &'static str = "tickwheel engine";
+
+    fn lateness(tick: Duration, delays: &[Duration]) -> Vec<i64> {
+        let engine = engine(tick);
+        let queue = engine.queue(0);
+        let count = delays.len();
+        thread::scope(|scope| {
+            // The payload is the deadline that was asked for, before rounding.
+            let late = move || {
+                let one = |expired: tickwheel::Expired<u64>| {
+                    let fired = (expired.deadline() + expired.lateness()).as_nanos();
+                    fired as i64 - *expired.payload() as i64
+                };
+                queue.take(count).map(one).collect()
+            };
+            let worker = scope.spawn(late);
+            for &delay in delays {
+                let deadline = engine.now() + delay;
+                let timer = Timer::at(deadline, deadline.as_nanos());
+                engine.schedule(timer).expect("there is no bound");
+            }
+            worker.join().expect("the worker only counts")
+        })
+    }
+
+    fn idle(delay: Option<Duration>, watch: impl FnOnce()) {
+        let engine = engine(TICK);
+        if let Some(delay) = delay {
+            let timer = Timer::after(delay, 0);
+            engine.schedule(timer).expect("there is no bound");
+        }
+        watch();
+    }
+}
+
+/// Through a worker that counts, on the virtual clock: what the engine does on
+/// the real one, save for the kernel's wake-up, without waiting a minute for a
+/// minute's timers. Returns how long it took from the first tick to the last
+/// timer.
+pub fn expire_through_worker(deadlines: impl Iterator<Item = u64>, ticks: u64) -> Duration {
+    let builder = Engine::<u64>::builder().tick(TICK);
+    let (engine, clock) = builder.start_virtual().expect("a tick is all that was set");
+    let mut count = 0;
+    for deadline in deadlines {
+        let time = Time::from_nanos(deadline * TICK.as_nanos() as u64);
+        let timer = Timer::at(time, deadline);
+        engine.schedule(timer).expect("there is no bound");
+        count += 1;
+    }
+    let queue = engine.queue(0);
+    thread::scope(|scope| {
+        let worker = scope.spawn(move || {
+            let payloads = queue.take(count).map(|expired| *expired.payload());
+            std::hint::black_box(payloads.sum::<u64>());
+        });
+        let begun = std::time::Instant::now();
+        (0..ticks).for_each(|_| clock.advance(TICK));
+        worker.join().expect("the worker only counts");
+        begun.elapsed()
+    })
+}

@@ -1,0 +1,202 @@
+//! tokio's `Sleep`, in its runtime, and on a clock that stands still.
+//!
+//! A sleep registers itself when it is polled for the first time, and is
+//! cancelled by dropping it.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Wake, Waker};
+use std::time::{Duration, Instant};
+
+use tokio::runtime::{Builder, EnterGuard, Runtime};
+use tokio::time::{Sleep, sleep, sleep_until};
+
+use crate::rival::{Caller, Shared, Sleepers, TICK, Timers, UNKNOWN};
+
+type Id = Pin<Box<Sleep>>;
+
+/// Registers a sleep, as awaiting it does.
+fn register(sleep: Sleep, waker: &Waker) -> Id {
+    let mut sleep = Box::pin(sleep);
+    let _ = sleep.as_mut().poll(&mut Context::from_waker(waker));
+    sleep
+}
+
+/// The runtime of everything that moves the clock itself.
+pub fn paused() -> &'static Runtime {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    RUNTIME.get_or_init(|| {
+        let mut builder = Builder::new_current_thread();
+        let builder = builder.enable_time().start_paused(true);
+        builder.build().expect("a runtime without I/O")
+    })
+}
+
+/// Moves that runtime's clock to a tick, and what is due by it.
+pub fn advance_to(start: tokio::time::Instant, tick: u64) {
+    let now = start + Duration::from_millis(tick);
+    let step = now.saturating_duration_since(tokio::time::Instant::now());
+    paused().block_on(tokio::time::advance(step));
+}
+
+/// A task's waker, as far as tokio can tell.
+#[derive(Default)]
+struct Count(AtomicU64);
+
+impl Wake for Count {
+    fn wake(self: Arc<Count>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Sleeps on the clock that stands still. Which one has fired only their
+/// owners can tell; here they are counted.
+pub struct PausedSleeps {
+    start: tokio::time::Instant,
+    count: Arc<Count>,
+    seen: u64,
+    waker: Waker,
+    _guard: EnterGuard<'static>,
+}
+
+impl Timers for PausedSleeps {
+    const NAME: &'static str = "tokio Sleep, paused";
+    const THREAD_SAFE: bool = true;
+    type Id = Id;
+
+    fn new() -> PausedSleeps {
+        let guard = paused().enter();
+        let count = Arc::new(Count::default());
+        PausedSleeps {
+            start: tokio::time::Instant::now(),
+            waker: Waker::from(Arc::clone(&count)),
+            count,
+            seen: 0,
+            _guard: guard,
+        }
+    }
+
+    fn schedule(&mut self, deadline: u64, _: u64) -> Id {
+        let deadline = self.start + Duration::from_millis(deadline);
+        register(sleep_until(deadline), &self.waker)
+    }
+
+    fn cancel(&mut self, id: Id) {
+        drop(id);
+    }
+
+    fn postpone(&mut self, mut id: Id, deadline: u64, _: u64) -> Id {
+        let deadline = self.start + Duration::from_millis(deadline);
+        id.as_mut().reset(deadline);
+        id
+    }
+
+    fn advance(&mut self, now: u64, fired: &mut Vec<u64>) {
+        advance_to(self.start, now);
+        let count = self.count.0.load(Ordering::Relaxed);
+        fired.extend((self.seen..count).map(|_| UNKNOWN));
+        self.seen = count;
+    }
+}
+
+/// Sleeps in a runtime with a worker of its own, called from other threads.
+pub struct Sleeps(Runtime);
+
+pub struct Thread<'a> {
+    now: tokio::time::Instant,
+    calls: u32,
+    _guard: EnterGuard<'a>,
+}
+
+/// As for tickwheel: a caller who knows the deadline has read a clock at some
+/// time.
+const CALLS_PER_READING: u32 = 1_000;
+
+impl Thread<'_> {
+    fn deadline(&mut self, delay_ticks: u64) -> tokio::time::Instant {
+        self.calls += 1;
+        if self.calls == CALLS_PER_READING {
+            self.calls = 0;
+            self.now = tokio::time::Instant::now();
+        }
+        self.now + Duration::from_millis(delay_ticks)
+    }
+}
+
+impl Shared for Sleeps {
+    const NAME: &'static str = "tokio Sleep";
+    type Id = Id;
+    type Caller<'a> = Thread<'a>;
+
+    fn start() -> Sleeps {
+        let mut builder = Builder::new_multi_thread();
+        let builder = builder.worker_threads(1).enable_time();
+        Sleeps(builder.build().expect("a runtime without I/O"))
+    }
+
+    fn caller(&self) -> Thread<'_> {
+        let guard = self.0.enter();
+        Thread {
+            now: tokio::time::Instant::now(),
+            calls: 0,
+            _guard: guard,
+        }
+    }
+}
+
+impl Caller for Thread<'_> {
+    type Id = Id;
+
+    fn schedule(&mut self, delay_ticks: u64, _: u64) -> Id {
+        register(sleep_until(self.deadline(delay_ticks)), Waker::noop())
+    }
+
+    fn schedule_after(&mut self, delay_ticks: u64, _: u64) -> Id {
+        register(sleep(Duration::from_millis(delay_ticks)), Waker::noop())
+    }
+
+    fn cancel(&mut self, id: Id) {
+        drop(id);
+    }
+
+    fn postpone(&mut self, mut id: Id, delay_ticks: u64, _: u64) -> Id {
+        id.as_mut().reset(self.deadline(delay_ticks));
+        id
+    }
+}
+
+impl Sleepers for Sleeps {
+    const NAME: &'static str = "tokio Sleep";
+    const FINEST_TICK: Duration = TICK;
+
+    /// The tick is always a millisecond; another one is not on offer.
+    fn lateness(_: Duration, delays: &[Duration]) -> Vec<i64> {
+        let Sleeps(runtime) = Sleeps::start();
+        let one = |deadline: Instant| async move {
+            sleep_until(deadline.into()).await;
+            deadline.elapsed().as_nanos() as i64
+        };
+        let tasks: Vec<_> = delays
+            .iter()
+            .map(|&delay| runtime.spawn(one(Instant::now() + delay)))
+            .collect();
+        runtime.block_on(async {
+            let mut late = Vec::with_capacity(tasks.len());
+            for task in tasks {
+                late.push(task.await.expect("the task only sleeps"));
+            }
+            late
+        })
+    }
+
+    fn idle(delay: Option<Duration>, watch: impl FnOnce()) {
+        let Sleeps(runtime) = Sleeps::start();
+        if let Some(delay) = delay {
+            runtime.spawn(async move { sleep(delay).await });
+        }
+        watch();
+        runtime.shutdown_background();
+    }
+}

@@ -1,0 +1,69 @@
+//! Timers that fire, tick by tick: spread over a minute of ticks, or all on
+//! one.
+
+use std::time::Duration;
+
+use super::SPAN;
+use crate::case::{Case, Reading};
+use crate::effort::Effort;
+use crate::rival::Timers;
+use crate::rivals::owners;
+use crate::rivals::tickwheel_engine::expire_through_worker;
+use crate::rng::Rng;
+use crate::stopwatch::Stopwatch;
+
+/// Engines round a deadline up, each in its own way.
+const GRACE: u64 = 2;
+
+const STORM: usize = 1_000_000;
+
+pub fn cases(effort: Effort) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for size in effort.sizes(&[1_000, 100_000, 1_000_000, 10_000_000]) {
+        cases.extend(owners!(case("spread", SPAN, size)));
+        cases.push(through_worker("spread, to a worker", SPAN, size));
+    }
+    cases.extend(owners!(case("one tick", 1, STORM)));
+    cases.push(through_worker("one tick, to a worker", 1, STORM));
+    cases
+}
+
+fn deadlines(size: usize, span: u64) -> impl Iterator<Item = u64> {
+    let mut rng = Rng::new(5);
+    (0..size).map(move |_| rng.up_to(span))
+}
+
+fn case<T: Timers>(metric: &'static str, span: u64, size: usize) -> Case {
+    Case::new(T::NAME, T::THREAD_SAFE, size, move || {
+        let elapsed = run::<T>(span, size);
+        vec![Reading::per_step(metric, elapsed, size)]
+    })
+}
+
+fn run<T: Timers>(span: u64, size: usize) -> Duration {
+    let mut timers = T::new();
+    let payloads = 0..size as u64;
+    let ids: Vec<_> = deadlines(size, span)
+        .zip(payloads)
+        .map(|(deadline, payload)| timers.schedule(deadline, payload))
+        .collect();
+    let mut fired = Vec::new();
+    let mut count = 0;
+    let begun = Stopwatch::start();
+    for tick in 1..=span + GRACE {
+        timers.advance(tick, &mut fired);
+        count += fired.len();
+        fired.clear();
+    }
+    let elapsed = begun.elapsed();
+    assert_eq!(count, size, "{} lost timers", T::NAME);
+    drop(ids);
+    elapsed
+}
+
+fn through_worker(metric: &'static str, span: u64, size: usize) -> Case {
+    Case::new("tickwheel engine", true, size, move || {
+        let elapsed = expire_through_worker(deadlines(size, span), span);
+        vec![Reading::per_step(metric, elapsed, size)]
+    })
+}

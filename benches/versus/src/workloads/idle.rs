@@ -1,0 +1,92 @@
+//! What an engine costs that has nothing to do: wake-ups and processor time of
+//! the whole process, with no timer, with one an hour away, and with one that
+//! is due soon after.
+
+use std::thread;
+use std::time::Duration;
+
+use crate::case::{Case, Reading};
+use crate::effort::Effort;
+use crate::rival::Sleepers;
+use crate::rivals::sleepers;
+
+/// Threads that have just been started settle down in this time.
+const SETTLING: Duration = Duration::from_millis(50);
+
+/// A timer, and what the metrics are called.
+#[derive(Clone, Copy)]
+struct Setting {
+    timer: Option<Duration>,
+    wakeups: &'static str,
+    time: &'static str,
+}
+
+pub fn cases(effort: Effort) -> Vec<Case> {
+    let watch = effort.either(Duration::from_millis(300), Duration::from_secs(3));
+    let none = Setting {
+        timer: None,
+        wakeups: "wake-ups, no timer",
+        time: "CPU time, no timer",
+    };
+    let far = Setting {
+        timer: Some(Duration::from_secs(3_600)),
+        wakeups: "wake-ups, in an hour",
+        time: "CPU time, in an hour",
+    };
+    let near = Setting {
+        timer: Some(SETTLING + watch.mul_f64(1.2)),
+        wakeups: "wake-ups, soon",
+        time: "CPU time, soon",
+    };
+    let each = |setting| sleepers!(case(setting, watch));
+    [none, far, near].into_iter().flat_map(each).collect()
+}
+
+fn case<S: Sleepers>(setting: Setting, watch: Duration) -> Case {
+    let size = usize::from(setting.timer.is_some());
+    Case::new(S::NAME, true, size, move || {
+        let mut used = Usage::default();
+        S::idle(setting.timer, || {
+            thread::sleep(SETTLING);
+            let before = Usage::now();
+            thread::sleep(watch);
+            used = Usage::now().since(before);
+        });
+        let seconds = watch.as_secs_f64();
+        // One of the wake-ups is that of the thread that watches.
+        let wakeups = used.switches.saturating_sub(1) as f64;
+        vec![
+            Reading::new(setting.wakeups, "1/s", wakeups / seconds),
+            Reading::new(setting.time, "µs/s", used.micros as f64 / seconds),
+        ]
+    })
+}
+
+/// What the process has used of the machine.
+#[derive(Clone, Copy, Default)]
+struct Usage {
+    /// How often a thread went to sleep, and so was or will be woken.
+    switches: u64,
+    micros: u64,
+}
+
+impl Usage {
+    fn now() -> Usage {
+        // SAFETY: all zeroes is a value of this plain structure.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: `usage` is valid for writes.
+        unsafe { libc::getrusage(libc::RUSAGE_SELF, &mut usage) };
+        let micros = |time: libc::timeval| time.tv_sec as u64 * 1_000_000 + time.tv_usec as u64;
+        Usage {
+            switches: usage.ru_nvcsw as u64,
+            micros: micros(usage.ru_utime) + micros(usage.ru_stime),
+        }
+    }
+
+    fn since(self, before: Usage) -> Usage {
+        Usage {
+            switches: self.switches - before.switches,
+            micros: self.micros - before.micros,
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Heap bytes per live timer with an eight-byte payload, and what is left of
+//! them when nine in ten were cancelled. Ids that the caller keeps count only
+//! where the id owns the timer.
+
+use std::thread;
+use std::time::Duration;
+
+use super::SPAN;
+use crate::allocator::Watch;
+use crate::case::{Case, Reading};
+use crate::effort::Effort;
+use crate::rival::{Caller, Shared, Timers};
+use crate::rivals::{owners, shared};
+use crate::rng::Rng;
+
+/// An engine that was dropped may end its thread, and free what that holds, a
+/// moment later: those bytes are not to be counted here.
+const LAST_ENGINE_ENDS: Duration = Duration::from_millis(20);
+
+pub fn cases(effort: Effort) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for size in effort.either(vec![100_000], vec![1_000_000, 10_000_000]) {
+        cases.extend(owners!(owner(size)));
+        cases.extend(shared!(threaded(size)));
+    }
+    cases.retain(|case| !case.engine.starts_with("floor"));
+    cases
+}
+
+fn owner<T: Timers>(size: usize) -> Case {
+    Case::new(T::NAME, T::THREAD_SAFE, size, move || {
+        let mut ids = Vec::with_capacity(size);
+        let mut rng = Rng::new(11);
+        thread::sleep(LAST_ENGINE_ENDS);
+        let watch = Watch::start();
+        let mut timers = T::new();
+        ids.extend((0..size).map(|_| timers.schedule(rng.up_to(SPAN), 0)));
+        let live = watch.bytes();
+        most(&mut ids).for_each(|id| timers.cancel(id));
+        readings(size, live, watch.bytes())
+    })
+}
+
+fn threaded<E: Shared>(size: usize) -> Case {
+    Case::new(E::NAME, E::THREAD_SAFE, size, move || {
+        let mut ids = Vec::with_capacity(size);
+        let mut rng = Rng::new(11);
+        thread::sleep(LAST_ENGINE_ENDS);
+        let watch = Watch::start();
+        let engine = E::start();
+        let mut caller = engine.caller();
+        ids.extend((0..size).map(|_| caller.schedule(SPAN + rng.up_to(SPAN), 0)));
+        engine.settle();
+        let live = watch.bytes();
+        most(&mut ids).for_each(|id| caller.cancel(id));
+        engine.settle();
+        readings(size, live, watch.bytes())
+    })
+}
+
+/// Nine in ten of them.
+fn most<Id>(ids: &mut Vec<Id>) -> impl Iterator<Item = Id> + '_ {
+    let kept = ids.len() / 10;
+    ids.drain(kept..)
+}
+
+fn readings(size: usize, live: i64, left: i64) -> Vec<Reading> {
+    let per_timer = |bytes: i64| bytes as f64 / size as f64;
+    vec![
+        Reading::new("live", "B", per_timer(live)),
+        Reading::new("after 90 % cancelled", "B", per_timer(left)),
+    ]
+}

@@ -1,0 +1,193 @@
+//! Cancel the oldest timer in flight, schedule another.
+
+use std::collections::VecDeque;
+use std::sync::Barrier;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::SPAN;
+use crate::case::{Case, Reading};
+use crate::effort::Effort;
+use crate::rival::{Caller, Shared, Timers};
+use crate::rivals::{owners, shared};
+use crate::rng::Rng;
+use crate::stopwatch::Stopwatch;
+
+/// How many timers a thread has: in flight, and in the background for good.
+#[derive(Clone, Copy)]
+struct Load {
+    in_flight: usize,
+    background: usize,
+}
+
+impl Load {
+    /// A million is mostly background; less is all in flight.
+    fn of(size: usize) -> Load {
+        match size {
+            1_000_000.. => Load {
+                in_flight: 1_024,
+                background: size,
+            },
+            _ => Load {
+                in_flight: size,
+                background: 0,
+            },
+        }
+    }
+}
+
+const SIZES: [usize; 3] = [1_024, 65_536, 1_000_000];
+
+pub fn cases(effort: Effort) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for size in effort.sizes(&SIZES) {
+        cases.extend(owners!(owner(size, effort)));
+        cases.extend(shared!(by_deadline(size, 1, effort)));
+    }
+    for threads in [2, 4] {
+        for size in [SIZES[0], SIZES[1]] {
+            cases.extend(shared!(by_deadline(size, threads, effort)));
+        }
+    }
+    cases
+}
+
+/// The same where the caller has just a delay, so that the engine must find
+/// out what time it is.
+pub fn with_clock(effort: Effort) -> Vec<Case> {
+    let mut cases = shared!(by_delay(SIZES[0], 1, effort));
+    cases.extend(shared!(by_delay(SIZES[0], 2, effort)));
+    cases.retain(|case| !case.engine.starts_with("floor"));
+    cases
+}
+
+fn owner<T: Timers>(size: usize, effort: Effort) -> Case {
+    let steps = effort.steps();
+    Case::new(T::NAME, T::THREAD_SAFE, size, move || {
+        let elapsed = run_owner::<T>(Load::of(size), steps);
+        vec![Reading::per_step("pair", elapsed, steps)]
+    })
+}
+
+fn run_owner<T: Timers>(load: Load, steps: usize) -> Duration {
+    let mut rng = Rng::new(1);
+    let mut timers = T::new();
+    let background: Vec<_> = (0..load.background)
+        .map(|_| timers.schedule(rng.up_to(SPAN), 0))
+        .collect();
+    let mut in_flight: VecDeque<_> = (0..load.in_flight)
+        .map(|_| timers.schedule(rng.up_to(SPAN), 0))
+        .collect();
+    let begun = Stopwatch::start();
+    for _ in 0..steps {
+        if let Some(oldest) = in_flight.pop_front() {
+            timers.cancel(oldest);
+        }
+        in_flight.push_back(timers.schedule(rng.up_to(SPAN), 0));
+    }
+    let elapsed = begun.elapsed();
+    drop(background);
+    elapsed
+}
+
+fn by_deadline<E: Shared>(size: usize, threads: usize, effort: Effort) -> Case {
+    threaded::<E>(size, threads, effort, |caller, delay| {
+        caller.schedule(delay, 0)
+    })
+}
+
+fn by_delay<E: Shared>(size: usize, threads: usize, effort: Effort) -> Case {
+    threaded::<E>(size, threads, effort, |caller, delay| {
+        caller.schedule_after(delay, 0)
+    })
+}
+
+type Schedule<E> = for<'c, 'e> fn(&'c mut <E as Shared>::Caller<'e>, u64) -> <E as Shared>::Id;
+
+fn threaded<E: Shared>(size: usize, threads: usize, effort: Effort, schedule: Schedule<E>) -> Case {
+    let steps = effort.steps();
+    let case = Case::new(E::NAME, E::THREAD_SAFE, size, move || {
+        let elapsed = run_threads::<E>(Load::of(size), threads, steps, schedule);
+        vec![Reading::per_step("pair", elapsed, steps)]
+    });
+    case.on_threads(threads)
+}
+
+/// One thread's run.
+struct Lap {
+    begun: Instant,
+    ended: Instant,
+    /// Processor time of the whole process.
+    processor: Duration,
+}
+
+/// Every thread does all the steps.
+///
+/// One thread's work is counted in processor time, that of the engine's own
+/// threads included. Several are timed from the first one's start to the last
+/// one's end: with perfect scaling, and a core for each, that takes as long as
+/// one thread does.
+fn run_threads<E: Shared>(
+    load: Load,
+    threads: usize,
+    steps: usize,
+    schedule: Schedule<E>,
+) -> Duration {
+    let engine = E::start();
+    let start = Barrier::new(threads);
+    let run = |seed| run_thread(&engine, load, steps, seed, &start, schedule);
+    thread::scope(|scope| {
+        let run = &run;
+        let running: Vec<_> = (1..=threads as u64)
+            .map(|seed| scope.spawn(move || run(seed)))
+            .collect();
+        let laps = running.into_iter().map(|thread| thread.join().unwrap());
+        elapsed(&laps.collect::<Vec<_>>())
+    })
+}
+
+fn elapsed(laps: &[Lap]) -> Duration {
+    if let [alone] = laps {
+        return alone.processor;
+    }
+    let begun = laps.iter().map(|lap| lap.begun).min();
+    let ended = laps.iter().map(|lap| lap.ended).max();
+    let both = ended.zip(begun);
+    both.map(|(ended, begun)| ended - begun).unwrap_or_default()
+}
+
+fn run_thread<E: Shared>(
+    engine: &E,
+    load: Load,
+    steps: usize,
+    seed: u64,
+    start: &Barrier,
+    schedule: Schedule<E>,
+) -> Lap {
+    let mut rng = Rng::new(seed);
+    let mut caller = engine.caller();
+    let background: Vec<_> = (0..load.background)
+        .map(|_| schedule(&mut caller, rng.up_to(SPAN)))
+        .collect();
+    let mut in_flight: VecDeque<_> = (0..load.in_flight)
+        .map(|_| schedule(&mut caller, rng.up_to(SPAN)))
+        .collect();
+    engine.settle();
+    start.wait();
+    let stopwatch = Stopwatch::start_all();
+    let begun = Instant::now();
+    for _ in 0..steps {
+        if let Some(oldest) = in_flight.pop_front() {
+            caller.cancel(oldest);
+        }
+        in_flight.push_back(schedule(&mut caller, rng.up_to(SPAN)));
+    }
+    engine.settle();
+    let lap = Lap {
+        begun,
+        ended: Instant::now(),
+        processor: stopwatch.elapsed(),
+    };
+    drop(background);
+    lap
+}

@@ -1,0 +1,113 @@
+//! Keep-alives: each step gives a random timer its full time again. And the
+//! other way round: bringing timers forward.
+
+use std::time::Duration;
+
+use super::{SPAN, Table, advance, filled};
+use crate::case::{Case, Reading};
+use crate::effort::Effort;
+use crate::rival::{Caller, Shared, Timers};
+use crate::rivals::{owners, shared};
+use crate::rng::Rng;
+use crate::stopwatch::Stopwatch;
+
+const STEPS_PER_TICK: usize = 100;
+
+pub fn cases(effort: Effort) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for size in effort.sizes(&[1_000, 1_000_000]) {
+        cases.extend(owners!(owner(size, effort)));
+        cases.extend(shared!(threaded(size, effort)));
+    }
+    cases
+}
+
+fn owner<T: Timers>(size: usize, effort: Effort) -> Case {
+    let steps = effort.steps();
+    Case::new(T::NAME, T::THREAD_SAFE, size, move || {
+        let mut rng = Rng::new(6);
+        let mut timers = T::new();
+        let mut table = filled(&mut timers, size, &mut rng);
+        let later = later(&mut timers, &mut table, steps, &mut rng);
+        let mut timers = T::new();
+        let mut table = filled(&mut timers, size, &mut rng);
+        let earlier = earlier(&mut timers, &mut table, steps, &mut rng);
+        vec![
+            Reading::per_step("later", later, steps),
+            Reading::per_step("earlier", earlier, steps),
+        ]
+    })
+}
+
+fn move_to<T: Timers>(timers: &mut T, table: &mut Table<T>, which: usize, deadline: u64) {
+    let payload = which as u64;
+    table[which] = Some(match table[which].take() {
+        Some(id) => timers.postpone(id, deadline, payload),
+        // It fired before anybody kept it alive.
+        None => timers.schedule(deadline, payload),
+    });
+}
+
+/// With time going on, so that re-filing what was postponed is part of it.
+fn later<T: Timers>(timers: &mut T, table: &mut Table<T>, steps: usize, rng: &mut Rng) -> Duration {
+    let mut fired = Vec::new();
+    let mut now = 0;
+    let begun = Stopwatch::start();
+    for step in 1..=steps {
+        move_to(timers, table, rng.below(table.len()), now + SPAN);
+        if step % STEPS_PER_TICK == 0 {
+            now += 1;
+            advance(timers, now, table, &mut fired);
+        }
+    }
+    begun.elapsed()
+}
+
+/// Each timer once, in random order, from the second half of two spans to the
+/// first. Moving them there is not timed.
+fn earlier<T: Timers>(
+    timers: &mut T,
+    table: &mut Table<T>,
+    steps: usize,
+    rng: &mut Rng,
+) -> Duration {
+    let mut order: Vec<usize> = (0..table.len()).collect();
+    rng.shuffle(&mut order);
+    let mut left = steps;
+    let mut elapsed = Duration::ZERO;
+    while left > 0 {
+        let round = &order[..left.min(order.len())];
+        left -= round.len();
+        for &which in round {
+            move_to(timers, table, which, SPAN + rng.up_to(SPAN));
+        }
+        let begun = Stopwatch::start();
+        for &which in round {
+            move_to(timers, table, which, rng.up_to(SPAN));
+        }
+        elapsed += begun.elapsed();
+    }
+    elapsed
+}
+
+/// On the real clock, where nothing expires: every timer starts with more time
+/// than this takes.
+fn threaded<E: Shared>(size: usize, effort: Effort) -> Case {
+    let steps = effort.steps();
+    Case::new(E::NAME, E::THREAD_SAFE, size, move || {
+        let mut rng = Rng::new(7);
+        let engine = E::start();
+        let mut caller = engine.caller();
+        let mut ids: Vec<Option<E::Id>> = (0..size)
+            .map(|_| Some(caller.schedule(SPAN + rng.up_to(SPAN), 0)))
+            .collect();
+        engine.settle();
+        let begun = Stopwatch::start_all();
+        for _ in 0..steps {
+            let id = &mut ids[rng.below(size)];
+            *id = id.take().map(|id| caller.postpone(id, 2 * SPAN, 0));
+        }
+        engine.settle();
+        vec![Reading::per_step("later, engine", begun.elapsed(), steps)]
+    })
+}

@@ -1,0 +1,61 @@
+//! One thread schedules, another one cancels; ids change hands in batches.
+
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::SPAN;
+use crate::case::{Case, Reading};
+use crate::effort::Effort;
+use crate::rival::{Caller, Shared};
+use crate::rivals::shared;
+use crate::rng::Rng;
+
+const HANDOVER: usize = 256;
+
+/// Batches on their way; enough that neither side waits for every one.
+const BATCHES: usize = 4;
+
+pub fn cases(effort: Effort) -> Vec<Case> {
+    shared!(case(effort))
+}
+
+fn case<E: Shared>(effort: Effort) -> Case {
+    let steps = effort.steps();
+    let case = Case::new(E::NAME, E::THREAD_SAFE, HANDOVER, move || {
+        vec![Reading::per_step("pair", run::<E>(steps), steps)]
+    });
+    let reason = "a wheel has one owner, and no other thread can cancel in it";
+    case.on_threads(2).unless((!E::REMOTE).then_some(reason))
+}
+
+fn run<E: Shared>(steps: usize) -> Duration {
+    let engine = E::start();
+    let (full, filled) = sync_channel(BATCHES);
+    let (empty, emptied) = channel();
+    (0..BATCHES).for_each(|_| empty.send(Vec::with_capacity(HANDOVER)).unwrap());
+    thread::scope(|scope| {
+        let canceller = scope.spawn(|| cancel(&engine, filled, empty));
+        let mut rng = Rng::new(3);
+        let mut caller = engine.caller();
+        let begun = Instant::now();
+        for _ in 0..steps / HANDOVER {
+            let mut batch: Vec<E::Id> = emptied.recv().unwrap();
+            batch.extend((0..HANDOVER).map(|_| caller.schedule(rng.up_to(SPAN), 0)));
+            full.send(batch).unwrap();
+        }
+        drop(full);
+        canceller.join().unwrap();
+        engine.settle();
+        begun.elapsed()
+    })
+}
+
+fn cancel<E: Shared>(engine: &E, filled: Receiver<Vec<E::Id>>, empty: Sender<Vec<E::Id>>) {
+    let mut caller = engine.caller();
+    for mut batch in filled {
+        batch.drain(..).for_each(|id| caller.cancel(id));
+        // Nobody wants it back when the last timer was scheduled.
+        let _ = empty.send(batch);
+    }
+}
