@@ -140,9 +140,9 @@ impl<T> Core<T> {
             .shard
             .schedule_plain(plain.payload, due.tick, plain.queue);
         self.release(held);
-        scheduled.map_err(|(reason, payload)| Refused {
-            reason,
-            timer: Plain { payload, ..plain }.into_timer(),
+        scheduled.map_err(|(reason, payload)| {
+            let timer = Plain { payload, ..plain }.into_timer();
+            Refused::new(reason, timer)
         })
     }
 
@@ -153,23 +153,23 @@ impl<T> Core<T> {
         name: Option<NameTag>,
     ) -> Result<TimerId, Refused<T>> {
         if let Some(reason) = timer.fault(self.queues()) {
-            return Err(Refused { reason, timer });
+            return Err(Refused::new(reason, timer));
         }
         let due = self.resolve(timer.first);
         let mut held = self.hold_own();
         let scheduled = held.shard.schedule(timer, due.time, due.tick, name);
         self.release(held);
-        scheduled.map_err(|(reason, timer)| Refused { reason, timer })
+        scheduled.map_err(|(reason, timer)| Refused::new(reason, timer))
     }
 
     /// Creates a timer that is started later.
     pub(crate) fn create(&self, timer: Timer<T>) -> Result<TimerId, Refused<T>> {
         if let Some(reason) = timer.fault(self.queues()) {
-            return Err(Refused { reason, timer });
+            return Err(Refused::new(reason, timer));
         }
         self.enter_name(timer, |timer, tag| {
             let created = self.hold_own().shard.create(timer, tag);
-            created.map_err(|(reason, timer)| Refused { reason, timer })
+            created.map_err(|(reason, timer)| Refused::new(reason, timer))
         })
     }
 
@@ -200,10 +200,7 @@ impl<T> Core<T> {
         let started = held.shard.start(id, due.time, due.tick);
         self.release(held);
         match started {
-            Err(Some(timer)) => Err(Refused {
-                reason: Refusal::Closed,
-                timer,
-            }),
+            Err(Some(timer)) => Err(Refused::new(Refusal::Closed, timer)),
             // Without a payload there is nothing to refuse: it was cancelled.
             Ok(()) | Err(None) => Ok(id),
         }

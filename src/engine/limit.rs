@@ -31,10 +31,11 @@ impl Pool {
         };
         move || Credit {
             unused: if pool.is_some() { 0 } else { usize::MAX / 2 },
-            most: if pool.is_some() {
-                2 * batch
-            } else {
-                usize::MAX
+            most: match (&pool, batch) {
+                (None, _) => usize::MAX,
+                // So little is there for all that nobody may sit on any.
+                (Some(_), 1) => 0,
+                (Some(_), batch) => 2 * batch,
             },
             pool: pool.clone(),
             batch,
