@@ -110,7 +110,7 @@ impl<T> Core<T> {
             return Err(Refused { reason, timer });
         }
         let (now, due) = self.resolve(timer.first);
-        let deadline = self.tick.tick_after(due);
+        let deadline = self.deadline_for(now, due);
         let thread = thread_number();
         let slot = &self.shards[thread & (self.shards.len() - 1)];
         let shard = slot.shard.0.lock(thread);
@@ -132,6 +132,16 @@ impl<T> Core<T> {
                 let now = self.clock.now();
                 (Some(now), now + delay)
             }
+        }
+    }
+
+    /// The tick of a timer that is due at `due`: rounded up, except that a
+    /// delay of zero means the tick in which it was asked for, not the next.
+    #[inline]
+    fn deadline_for(&self, now: Option<Time>, due: Time) -> Tick {
+        match now {
+            Some(now) if due <= now => self.tick.tick_at(now),
+            _ => self.tick.tick_after(due),
         }
     }
 
@@ -157,8 +167,8 @@ impl<T> Core<T> {
 
     pub(crate) fn reschedule(&self, id: TimerId, when: When) -> Result<(), NotLive> {
         let slot = self.slot_of(id).ok_or(NotLive::Gone)?;
-        let (_, due) = self.resolve(when);
-        let deadline = self.tick.tick_after(due);
+        let (now, due) = self.resolve(when);
+        let deadline = self.deadline_for(now, due);
         let mut held = self.hold(slot);
         let moved = held.shard.reschedule(id, due, deadline);
         self.release(held);
