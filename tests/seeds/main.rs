@@ -37,6 +37,15 @@ fn at_ms(ms: u64) -> Time {
     Time::START + Duration::from_millis(ms)
 }
 
+/// Waits in real time until `happened` holds.
+fn wait_until(happened: impl Fn() -> bool) {
+    let begun = std::time::Instant::now();
+    while !happened() {
+        assert!(begun.elapsed() < PATIENCE, "it never happened");
+        std::thread::sleep(MS);
+    }
+}
+
 /// (due tick, payload) of everything that waits in a queue, taken and let go
 /// one after the other, so that repeating timers go on.
 fn take<T: Clone>(engine: &Engine<T>, queue: usize) -> Vec<(u64, T)> {

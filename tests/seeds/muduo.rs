@@ -254,9 +254,7 @@ fn b6_destroying_the_queue_runs_nothing() {
         .run_every(30 * MS, move |_| every.send("every").unwrap())
         .unwrap();
     let queue = tasks.engine().queue(0);
-    while queue.is_empty() {
-        thread::sleep(MS);
-    }
+    wait_until(|| !queue.is_empty());
     drop(tasks);
     release.send(()).unwrap();
     // The channel closes when the last of the closures has been dropped.
@@ -352,6 +350,16 @@ fn b_better_a_timer_cancelled_in_the_same_batch_does_not_run() {
     clock.run_until(at_ms(100));
     assert_eq!(printed.lines(), ["last"]);
     tasks.shutdown();
+
+    // Where payloads are taken by hand, the same.
+    let (engine, clock) = virtual_engine(1);
+    engine.schedule(Timer::after(5 * MS, "canceller")).unwrap();
+    let victim = engine.schedule(Timer::after(5 * MS, "victim")).unwrap();
+    clock.advance(5 * MS);
+    let first = engine.queue(0).recv().unwrap();
+    assert_eq!(first.into_payload(), "canceller");
+    assert_eq!(engine.cancel(victim), Cancel::Cancelled("victim"));
+    assert!(take(&engine, 0).is_empty());
 }
 
 #[test]

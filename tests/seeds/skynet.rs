@@ -50,10 +50,7 @@ fn d1_many_threads_submit_and_the_wheel_posts_to_the_service_that_asked() {
 
     // No service is at work yet: the wheel's thread posts all by itself.
     let expected = SENDERS * EACH as usize;
-    let all_posted = || (0..SERVICES).all(|n| engine.queue(n).len() == expected);
-    while !all_posted() {
-        thread::sleep(MS);
-    }
+    wait_until(|| (0..SERVICES).all(|n| engine.queue(n).len() == expected));
     // Detecting and posting is all it does: nothing was run, or dropped.
     assert!(dropped_on.lock().unwrap().is_empty());
 
@@ -203,6 +200,15 @@ fn d_better_a_tick_of_any_length() {
             assert_eq!(take(&engine, 0), [(u64::from(ticks), ticks)]);
         }
     }
+    // A delay that is no multiple of the tick is rounded up, never down.
+    let (engine, clock) = Engine::builder().tick(10 * MS).start_virtual().unwrap();
+    clock.advance(3 * MS);
+    engine.schedule(Timer::after(9 * MS, ())).unwrap();
+    clock.advance_to(at_ms(19));
+    assert!(engine.queue(0).is_empty());
+    clock.advance_to(at_ms(20));
+    assert_eq!(take(&engine, 0), [(2, ())]);
+
     // And for real: ticks of 0.1 ms and of 30 ms side by side.
     let (tell, told) = mpsc::channel();
     for tick in [MS / 10, 30 * MS] {

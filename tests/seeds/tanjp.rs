@@ -197,11 +197,21 @@ fn g4_the_last_repetition_is_expired_and_then_closed_with_the_same_tick() {
     let expected = [3, 6, 9, 12].map(|tick| ("expired", tick, 11));
     assert_eq!(results[..4], expected);
     assert_eq!(results[4..], [("closed", 12, 11)]);
-    // In one calculation of many ticks, too.
-    engine.schedule(timer.reported()).unwrap();
-    clock.advance(100 * SECOND);
-    assert_eq!(take(&engine, 1)[3], (START + 20 + 12, 11));
-    assert_eq!(reports(&engine)[0].tick, Tick(START + 20 + 12));
+}
+
+#[test]
+fn g4_the_tick_is_the_same_when_many_ticks_are_calculated_at_once() {
+    for (timer, last) in [
+        (Timer::every(3 * SECOND, 11).times(4), START + 12),
+        (Timer::after(5 * SECOND, 12), START + 5),
+    ] {
+        let (engine, clock) = engine_at_start();
+        engine.schedule(timer.reported()).unwrap();
+        clock.advance(100 * SECOND);
+        assert!(reports(&engine).is_empty(), "closed before it was expired");
+        assert_eq!(take(&engine, 0).last().unwrap().0, last);
+        assert_eq!(reports(&engine)[0].tick, Tick(last));
+    }
 }
 
 #[test]
