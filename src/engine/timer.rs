@@ -52,8 +52,8 @@ impl<T> Timer<T> {
         Timer::first(When::After(delay), payload)
     }
 
-    /// Fires once, at a time of the engine's own time line; a time that has
-    /// passed is due at once. Scheduling it reads no clock.
+    /// Fires once, at a time of the engine's own time line, rounded up to a
+    /// tick; a tick that has begun is due at once. Scheduling it reads no clock.
     pub fn at(time: Time, payload: T) -> Timer<T> {
         Timer::first(When::At(time), payload)
     }

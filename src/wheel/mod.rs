@@ -7,6 +7,7 @@
 mod expire;
 mod geometry;
 mod iter;
+mod keyed;
 mod levels;
 mod storage;
 mod view;
@@ -19,6 +20,7 @@ use std::collections::BinaryHeap;
 pub use expire::{Advance, Expired};
 pub use geometry::{Geometry, InvalidGeometry};
 pub use iter::{IntoIter, Iter};
+pub use keyed::{DuplicateKey, KeyedExpired, KeyedWheel};
 pub use view::{Slot, Slots};
 
 pub(crate) use expire::Step;

@@ -1,5 +1,119 @@
-//! What each system that tickwheel learned from does, as tests: one file per system, numbered as in its description.
+//! What users of seven well-known timers relied on, as behaviour: one module per
+//! system, one test per thing relied on, numbered within its system. A `better`
+//! test shows a deliberate difference. Time is virtual wherever real time is
+//! not the subject.
 
 #![cfg(not(loom))]
+
+mod kafka;
+mod libco;
+mod muduo;
 mod reactor;
+mod skynet;
+mod tanjp;
 mod workflow;
+
+use std::time::Duration;
+
+use tickwheel::wheel::{Advance, Expired};
+use tickwheel::{Engine, Tick, Time, TimerId, VirtualClock, Wheel};
+
+const MS: Duration = Duration::from_millis(1);
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Long enough for a busy machine; a test that passes never waits so long.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// An engine on a virtual clock with a tick of one millisecond. Its one shard
+/// makes the order of all timers total.
+fn virtual_engine<T: Send + 'static>(queues: usize) -> (Engine<T>, VirtualClock<T>) {
+    Engine::builder()
+        .shards(1)
+        .queues(queues)
+        .start_virtual()
+        .unwrap()
+}
+
+/// The engine's time `ms` milliseconds after the start.
+fn at_ms(ms: u64) -> Time {
+    Time::START + Duration::from_millis(ms)
+}
+
+/// Waits in real time until `happened` holds.
+fn wait_until(happened: impl Fn() -> bool) {
+    let begun = std::time::Instant::now();
+    while !happened() {
+        assert!(begun.elapsed() < PATIENCE, "it never happened");
+        std::thread::sleep(MS);
+    }
+}
+
+/// (due tick, payload) of everything that waits in a queue, taken and let go
+/// one after the other, so that repeating timers go on.
+fn take<T: Clone>(engine: &Engine<T>, queue: usize) -> Vec<(u64, T)> {
+    let queue = engine.queue(queue);
+    std::iter::from_fn(|| queue.try_recv().ok())
+        .map(|expired| (expired.tick().0, expired.payload().clone()))
+        .collect()
+}
+
+/// (deadline, payload) of everything in the wheel that is due by `to`.
+fn fire<T>(wheel: &mut Wheel<T>, to: u64) -> Vec<(u64, T)> {
+    std::iter::from_fn(|| wheel.pop_due(Tick(to)))
+        .map(|expired| (expired.deadline.0, expired.payload))
+        .collect()
+}
+
+/// Moves a wheel to `to` and returns how many entries that touched: those that
+/// fired and those that were only re-filed.
+fn entries_touched<T>(
+    wheel: &mut Wheel<T>,
+    to: u64,
+    mut fire: impl FnMut(&mut Wheel<T>, Expired<T>),
+) -> usize {
+    let mut touched = 0;
+    loop {
+        touched += 1;
+        if wheel.advance(Tick(to), 1, &mut fire) == Advance::Done {
+            // The last call may have found nothing left to touch.
+            return touched;
+        }
+    }
+}
+
+/// The level (counted from 0), the index and the first tick of the slot in
+/// which a timer hangs, read from the wheel's own lists.
+fn slot_of<T>(wheel: &Wheel<T>, id: TimerId) -> (usize, usize, u64) {
+    let slot = wheel.slots().find(|slot| slot.timers.contains(&id));
+    let slot = slot.expect("the timer hangs in a slot");
+    (slot.level, slot.index, slot.start.0)
+}
+
+/// A small generator of pseudo-random numbers, the same in every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+}
+
+/// The kernel's numbers of the clocks that this process's timer descriptors
+/// follow: 0 is the system's date, 1 the monotonic clock, 7 the boot-time one.
+#[cfg(target_os = "linux")]
+fn clocks_of_timer_descriptors() -> Vec<u32> {
+    let descriptors = std::fs::read_dir("/proc/self/fdinfo").unwrap();
+    descriptors
+        // Other tests open and close descriptors meanwhile.
+        .filter_map(|entry| std::fs::read_to_string(entry.ok()?.path()).ok())
+        .filter_map(|info| {
+            let clock = info
+                .lines()
+                .find_map(|line| line.strip_prefix("clockid:"))?;
+            clock.trim().parse().ok()
+        })
+        .collect()
+}

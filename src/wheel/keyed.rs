@@ -1,0 +1,444 @@
+//! A wheel whose timers go by keys of the caller's choice.
+
+use core::borrow::Borrow;
+use core::fmt;
+use core::hash::Hash;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use super::{Geometry, Wheel};
+use crate::id::TimerId;
+use crate::tick::Tick;
+
+/// A [`Wheel`] in which every timer has a key that the caller chose: a session
+/// number, a name, an address.
+///
+/// A key is in use from the call that schedules its timer until that timer has
+/// fired or was cancelled; meanwhile it is refused for another timer, and
+/// afterwards it is free again. Order and time are the [`Wheel`]'s.
+///
+/// # Cost
+///
+/// Every call that takes a key looks it up in a hash map, once; the rest is
+/// what [`Wheel`] costs. The key is stored twice, so let it be cheap to clone.
+///
+/// # Example
+///
+/// ```
+/// use tickwheel::Tick;
+/// use tickwheel::wheel::KeyedWheel;
+///
+/// let mut sessions = KeyedWheel::new(64);
+/// sessions.schedule_at(7, Tick(30), "seven")?;
+/// sessions.schedule_at(8, Tick(30), "eight")?;
+/// assert!(sessions.schedule_at(7, Tick(90), "seven again").is_err());
+/// assert!(sessions.reschedule(&7, Tick(60)));
+///
+/// assert_eq!(sessions.pop_due(Tick(60)).unwrap().key, 8);
+/// assert_eq!(sessions.pop_due(Tick(60)).unwrap().key, 7);
+/// sessions.schedule_at(7, Tick(90), "seven again")?; // its key is free again
+/// # Ok::<(), tickwheel::wheel::DuplicateKey<i32, &str>>(())
+/// ```
+pub struct KeyedWheel<K, T> {
+    /// The timer of every key that is in use: exactly those in the wheel.
+    ids: HashMap<K, TimerId>,
+    wheel: Wheel<(K, T)>,
+}
+
+/// A timer that left a [`KeyedWheel`] because its deadline was reached.
+///
+/// ```
+/// use tickwheel::Tick;
+/// use tickwheel::wheel::KeyedWheel;
+///
+/// let mut wheel = KeyedWheel::new(64);
+/// wheel.schedule_after("lease", 20, 1_000)?;
+/// let expired = wheel.pop_due(Tick(25)).unwrap();
+/// assert_eq!((expired.key, expired.payload), ("lease", 1_000));
+/// assert_eq!(expired.deadline, Tick(20));
+/// # Ok::<(), tickwheel::wheel::DuplicateKey<&str, i32>>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct KeyedExpired<K, T> {
+    /// The timer's key, free for another timer from now on.
+    pub key: K,
+    /// When it was due.
+    pub deadline: Tick,
+    /// What was scheduled.
+    pub payload: T,
+}
+
+/// A timer that was refused because its key is in use; nothing has changed.
+///
+/// ```
+/// use tickwheel::Tick;
+/// use tickwheel::wheel::KeyedWheel;
+///
+/// let mut wheel = KeyedWheel::new(64);
+/// wheel.schedule_at(11, Tick(3), "first")?;
+/// let refused = wheel.schedule_at(11, Tick(5), "second").unwrap_err();
+/// assert_eq!((refused.key, refused.payload), (11, "second"));
+/// # Ok::<(), tickwheel::wheel::DuplicateKey<i32, &str>>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DuplicateKey<K, T> {
+    /// The key that is in use, as it was offered.
+    pub key: K,
+    /// What was to be scheduled.
+    pub payload: T,
+}
+
+impl<K: fmt::Debug, T> fmt::Debug for DuplicateKey<K, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DuplicateKey")
+            .field("key", &self.key)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<K: fmt::Debug, T> fmt::Display for DuplicateKey<K, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "a timer with the key {:?} has not ended: cancel or reschedule it, or choose another key",
+            self.key
+        )
+    }
+}
+
+impl<K: fmt::Debug, T> std::error::Error for DuplicateKey<K, T> {}
+
+impl<K: Eq + Hash + Clone, T> KeyedWheel<K, T> {
+    /// A wheel that starts at tick 0, with `size` slots per level.
+    ///
+    /// # Panics
+    /// If `size` is not between 2 and 65,536; [`Geometry::new`] with
+    /// [`KeyedWheel::with_geometry`] says so with an error instead.
+    ///
+    /// ```
+    /// use tickwheel::wheel::KeyedWheel;
+    ///
+    /// let wheel = KeyedWheel::<String, u32>::new(64);
+    /// assert!(wheel.is_empty());
+    /// ```
+    #[must_use]
+    pub fn new(size: usize) -> KeyedWheel<K, T> {
+        KeyedWheel::around(Wheel::new(size))
+    }
+
+    /// As [`KeyedWheel::new`], starting at a tick of your choice.
+    ///
+    /// # Panics
+    /// If `size` is not between 2 and 65,536.
+    ///
+    /// ```
+    /// use tickwheel::Tick;
+    /// use tickwheel::wheel::KeyedWheel;
+    ///
+    /// let mut wheel = KeyedWheel::starting_at(Tick(1_587_848_614), 256);
+    /// wheel.schedule_after(11, 3, ())?;
+    /// assert_eq!(wheel.deadline(&11), Some(Tick(1_587_848_617)));
+    /// # Ok::<(), tickwheel::wheel::DuplicateKey<i32, ()>>(())
+    /// ```
+    #[must_use]
+    pub fn starting_at(now: Tick, size: usize) -> KeyedWheel<K, T> {
+        KeyedWheel::around(Wheel::starting_at(now, size))
+    }
+
+    /// A wheel of the given [`Geometry`].
+    ///
+    /// ```
+    /// use tickwheel::Tick;
+    /// use tickwheel::wheel::{Geometry, KeyedWheel};
+    ///
+    /// let flat = Geometry::new(60_000)?.max_levels(1)?;
+    /// let wheel = KeyedWheel::<u64, ()>::with_geometry(Tick(0), flat);
+    /// assert_eq!(wheel.now(), Tick(0));
+    /// # Ok::<(), tickwheel::wheel::InvalidGeometry>(())
+    /// ```
+    #[must_use]
+    pub fn with_geometry(now: Tick, geometry: Geometry) -> KeyedWheel<K, T> {
+        KeyedWheel::around(Wheel::with_geometry(now, geometry))
+    }
+
+    fn around(wheel: Wheel<(K, T)>) -> KeyedWheel<K, T> {
+        KeyedWheel {
+            ids: HashMap::new(),
+            wheel,
+        }
+    }
+
+    /// Schedules a timer for an absolute tick. A deadline that has been
+    /// reached already makes it due at once, behind whatever is due.
+    ///
+    /// Constant time; allocates only when the wheel holds more timers than
+    /// ever before.
+    ///
+    /// # Errors
+    /// If a timer with this key has not ended: key and payload come back in
+    /// the error, and the timer that is there stays as it is.
+    ///
+    /// ```
+    /// use tickwheel::Tick;
+    /// use tickwheel::wheel::KeyedWheel;
+    ///
+    /// let mut wheel = KeyedWheel::new(64);
+    /// wheel.schedule_at("lock", Tick(9), 1)?;
+    /// let refused = wheel.schedule_at("lock", Tick(5), 2).unwrap_err();
+    /// assert_eq!(refused.payload, 2);
+    /// assert_eq!(wheel.deadline("lock"), Some(Tick(9)));
+    /// # Ok::<(), tickwheel::wheel::DuplicateKey<&str, i32>>(())
+    /// ```
+    pub fn schedule_at(
+        &mut self,
+        key: K,
+        deadline: Tick,
+        payload: T,
+    ) -> Result<(), DuplicateKey<K, T>> {
+        match self.ids.entry(key.clone()) {
+            Entry::Occupied(_) => Err(DuplicateKey { key, payload }),
+            Entry::Vacant(vacant) => {
+                vacant.insert(self.wheel.schedule_at(deadline, (key, payload)));
+                Ok(())
+            }
+        }
+    }
+
+    /// Schedules a timer `delay` ticks from [`KeyedWheel::now`]; a delay of
+    /// zero is due at once. Costs what [`KeyedWheel::schedule_at`] costs.
+    ///
+    /// # Errors
+    /// As [`KeyedWheel::schedule_at`].
+    ///
+    /// ```
+    /// use tickwheel::Tick;
+    /// use tickwheel::wheel::KeyedWheel;
+    ///
+    /// let mut wheel = KeyedWheel::starting_at(Tick(7), 64);
+    /// wheel.schedule_after('a', 3, ())?;
+    /// assert_eq!(wheel.deadline(&'a'), Some(Tick(10)));
+    /// # Ok::<(), tickwheel::wheel::DuplicateKey<char, ()>>(())
+    /// ```
+    pub fn schedule_after(
+        &mut self,
+        key: K,
+        delay: u64,
+        payload: T,
+    ) -> Result<(), DuplicateKey<K, T>> {
+        self.schedule_at(key, self.now().after(delay), payload)
+    }
+
+    /// Cancels the timer with this key and returns its payload, or `None` if
+    /// there is no such timer (any more). Constant time; key and storage are
+    /// free at once.
+    ///
+    /// ```
+    /// use tickwheel::Tick;
+    /// use tickwheel::wheel::KeyedWheel;
+    ///
+    /// let mut wheel = KeyedWheel::new(64);
+    /// wheel.schedule_at(String::from("far"), Tick::MAX, 1)?;
+    /// assert_eq!(wheel.cancel("far"), Some(1));
+    /// assert_eq!(wheel.cancel("far"), None);
+    /// # Ok::<(), tickwheel::wheel::DuplicateKey<String, i32>>(())
+    /// ```
+    pub fn cancel<Q>(&mut self, key: &Q) -> Option<T>
+    where
+        K: Borrow<Q>,
+        Q: Eq + Hash + ?Sized,
+    {
+        let id = self.ids.remove(key)?;
+        let (_, payload) = self.wheel.cancel(id)?;
+        Some(payload)
+    }
+
+    /// Moves the timer with this key to another tick and returns whether there
+    /// was one to move. Later costs one store beside the look-up; earlier moves
+    /// the timer to another slot.
+    ///
+    /// ```
+    /// use tickwheel::Tick;
+    /// use tickwheel::wheel::KeyedWheel;
+    ///
+    /// let mut wheel = KeyedWheel::new(64);
+    /// wheel.schedule_at(7, Tick(30), "session")?;
+    /// assert!(wheel.reschedule(&7, Tick(60)));
+    /// assert!(wheel.pop_due(Tick(59)).is_none());
+    /// assert!(wheel.pop_due(Tick(60)).is_some());
+    /// assert!(!wheel.reschedule(&7, Tick(90)));
+    /// # Ok::<(), tickwheel::wheel::DuplicateKey<i32, &str>>(())
+    /// ```
+    #[must_use = "a timer that has fired or was cancelled cannot be moved"]
+    pub fn reschedule<Q>(&mut self, key: &Q, deadline: Tick) -> bool
+    where
+        K: Borrow<Q>,
+        Q: Eq + Hash + ?Sized,
+    {
+        match self.ids.get(key) {
+            Some(&id) => self.wheel.reschedule(id, deadline),
+            None => false,
+        }
+    }
+
+    /// When the timer with this key is due. One that was scheduled for the
+    /// past is due at the tick at which that was done.
+    ///
+    /// ```
+    /// use tickwheel::Tick;
+    /// use tickwheel::wheel::KeyedWheel;
+    ///
+    /// let mut wheel = KeyedWheel::new(64);
+    /// wheel.schedule_at(7, Tick(30), ())?;
+    /// assert_eq!(wheel.deadline(&7), Some(Tick(30)));
+    /// assert_eq!(wheel.deadline(&8), None);
+    /// # Ok::<(), tickwheel::wheel::DuplicateKey<i32, ()>>(())
+    /// ```
+    #[must_use]
+    pub fn deadline<Q>(&self, key: &Q) -> Option<Tick>
+    where
+        K: Borrow<Q>,
+        Q: Eq + Hash + ?Sized,
+    {
+        self.wheel.deadline(*self.ids.get(key)?)
+    }
+
+    /// Whether a timer with this key is in the wheel: whether the key is in
+    /// use.
+    ///
+    /// ```
+    /// use tickwheel::Tick;
+    /// use tickwheel::wheel::KeyedWheel;
+    ///
+    /// let mut wheel = KeyedWheel::new(64);
+    /// wheel.schedule_at(7, Tick(30), ())?;
+    /// assert!(wheel.contains(&7));
+    /// wheel.cancel(&7);
+    /// assert!(!wheel.contains(&7));
+    /// # Ok::<(), tickwheel::wheel::DuplicateKey<i32, ()>>(())
+    /// ```
+    #[must_use]
+    pub fn contains<Q>(&self, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+        Q: Eq + Hash + ?Sized,
+    {
+        self.ids.contains_key(key)
+    }
+
+    /// Takes the next timer with a deadline of at most `to` out of the wheel,
+    /// moving the wheel's clock as far as that needs; with `None` the clock
+    /// stands at `to`, and nothing that is due is left. The timer's key is free
+    /// when the call returns.
+    ///
+    /// Between two calls anything may be scheduled, moved or cancelled. A `to`
+    /// earlier than [`KeyedWheel::now`] counts as now: time never goes back.
+    /// Empty stretches cost nothing.
+    ///
+    /// ```
+    /// use tickwheel::Tick;
+    /// use tickwheel::wheel::KeyedWheel;
+    ///
+    /// let mut wheel = KeyedWheel::new(64);
+    /// wheel.schedule_at('b', Tick(3), ())?;
+    /// wheel.schedule_at('a', Tick(1), ())?;
+    /// let mut fired = Vec::new();
+    /// while let Some(expired) = wheel.pop_due(Tick(10)) {
+    ///     fired.push((expired.key, expired.deadline));
+    /// }
+    /// assert_eq!(fired, [('a', Tick(1)), ('b', Tick(3))]);
+    /// assert_eq!(wheel.now(), Tick(10));
+    /// # Ok::<(), tickwheel::wheel::DuplicateKey<char, ()>>(())
+    /// ```
+    pub fn pop_due(&mut self, to: Tick) -> Option<KeyedExpired<K, T>> {
+        let expired = self.wheel.pop_due(to)?;
+        let (key, payload) = expired.payload;
+        let id = self.ids.remove(&key);
+        debug_assert_eq!(id, Some(expired.id));
+        Some(KeyedExpired {
+            key,
+            deadline: expired.deadline,
+            payload,
+        })
+    }
+}
+
+impl<K, T> KeyedWheel<K, T> {
+    /// The tick that the wheel has reached.
+    ///
+    /// ```
+    /// use tickwheel::Tick;
+    /// use tickwheel::wheel::KeyedWheel;
+    ///
+    /// let mut wheel = KeyedWheel::<u32, ()>::new(64);
+    /// assert!(wheel.pop_due(Tick(40)).is_none());
+    /// assert_eq!(wheel.now(), Tick(40));
+    /// ```
+    #[must_use]
+    pub fn now(&self) -> Tick {
+        self.wheel.now()
+    }
+
+    /// How many timers are in the wheel, which is how many keys are in use.
+    ///
+    /// ```
+    /// use tickwheel::wheel::KeyedWheel;
+    ///
+    /// let mut wheel = KeyedWheel::new(64);
+    /// wheel.schedule_after(7, 5, ())?;
+    /// wheel.schedule_after(8, 5, ())?;
+    /// assert_eq!(wheel.len(), 2);
+    /// # Ok::<(), tickwheel::wheel::DuplicateKey<i32, ()>>(())
+    /// ```
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.wheel.len()
+    }
+
+    /// Whether the wheel holds no timer.
+    ///
+    /// ```
+    /// use tickwheel::wheel::KeyedWheel;
+    ///
+    /// let mut wheel = KeyedWheel::new(64);
+    /// wheel.schedule_after(7, 5, ())?;
+    /// assert!(!wheel.is_empty());
+    /// wheel.cancel(&7);
+    /// assert!(wheel.is_empty());
+    /// # Ok::<(), tickwheel::wheel::DuplicateKey<i32, ()>>(())
+    /// ```
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.wheel.is_empty()
+    }
+
+    /// The tick at which the wheel next has something to do: never later than
+    /// the earliest deadline, sometimes earlier. `None` means that nothing is
+    /// due, ever. Costs a look at one bitmap per level; see
+    /// [`Wheel::next_wakeup`].
+    ///
+    /// ```
+    /// use tickwheel::Tick;
+    /// use tickwheel::wheel::KeyedWheel;
+    ///
+    /// let mut wheel = KeyedWheel::new(64);
+    /// assert_eq!(wheel.next_wakeup(), None);
+    /// wheel.schedule_at(7, Tick(30), ())?;
+    /// assert_eq!(wheel.next_wakeup(), Some(Tick(30)));
+    /// # Ok::<(), tickwheel::wheel::DuplicateKey<i32, ()>>(())
+    /// ```
+    #[must_use]
+    pub fn next_wakeup(&self) -> Option<Tick> {
+        self.wheel.next_wakeup()
+    }
+}
+
+impl<K, T> fmt::Debug for KeyedWheel<K, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeyedWheel")
+            .field("now", &self.now())
+            .field("len", &self.len())
+            .finish_non_exhaustive()
+    }
+}
