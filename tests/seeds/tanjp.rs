@@ -37,7 +37,7 @@ fn g1_nothing_can_be_added_before_start_or_after_close() {
         Timer::at(at_ms(5), "at"),
         Timer::every(MS, "every").times(3),
     ] {
-        let refused = engine.schedule(timer).unwrap_err();
+        let refused = engine.schedule(timer.clone()).unwrap_err();
         assert_eq!(refused.reason(), Refusal::Closed);
         assert!(refused.to_string().contains("shut down"));
         assert_eq!(refused.into_timer(), timer, "it comes back as it was");
