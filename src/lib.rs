@@ -11,8 +11,8 @@ mod time;
 pub mod wheel;
 
 pub use engine::{
-    Builder, Cancel, CancelledByName, CloseReason, Closed, Engine, Ledger, LiveTimer, LiveTimers,
-    MissedTicks, NotLive, Refusal, Refused, StartError, Timer, Unstarted,
+    Builder, Cancel, CancelledByName, CloseReason, Closed, Engine, Lateness, Ledger, LiveTimer,
+    LiveTimers, MissedTicks, NotLive, Refusal, Refused, Snapshot, StartError, Timer, Unstarted,
 };
 pub use id::TimerId;
 pub use queue::{Batch, ClosedReports, Expired, Queue, RecvError};

@@ -50,6 +50,11 @@ impl Time {
         self.0
     }
 
+    #[inline]
+    pub(crate) const fn since_nanos(self, earlier: Time) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
     /// How much later this is than `earlier`; zero where it is not.
     #[must_use]
     pub const fn since(self, earlier: Time) -> Duration {

@@ -9,6 +9,7 @@ use crate::engine::closed::{Closed, Ledger};
 use crate::engine::idle::Idle;
 use crate::engine::names::{NameTag, Names};
 use crate::engine::shard::{Outcome, Phase, Shard};
+use crate::engine::snapshot::Snapshot;
 use crate::engine::timer::{Cancel, CancelledByName, NotLive, Plain, Refusal, Refused, Timer};
 use crate::id::{TimerId, WheelNumber};
 use crate::queue::Doorbell;
@@ -312,6 +313,24 @@ impl<T> Core<T> {
         ledger
     }
 
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let mut snapshot = Snapshot {
+            queued: (0..self.queues())
+                .map(|queue| self.ready_len(queue))
+                .collect(),
+            reports: self.ready_len(self.queues()),
+            wakeups: self.alarm.wakeups(),
+            panics: self.panics.load(Ordering::Relaxed),
+            ..Snapshot::default()
+        };
+        for slot in &self.shards {
+            let shard = slot.lock();
+            snapshot.ledger.add(&shard.ledger());
+            snapshot.lateness.add(&shard.lateness);
+        }
+        snapshot
+    }
+
     /// How many expired timers of a queue wait to be taken.
     pub(crate) fn ready_len(&self, queue: usize) -> usize {
         let len = |slot: &Slot<T>| slot.lock().ready[queue].len;
@@ -406,16 +425,17 @@ impl<T> Core<T> {
     }
 
     /// Makes everything ready that is due by `now`.
-    pub(crate) fn run_due(&self, now: Tick) {
+    pub(crate) fn run_due(&self, now: Time) {
         let mut unlimited = usize::MAX;
         self.run_due_within(now, &mut unlimited);
     }
 
     /// As [`Core::run_due`], touching at most `budget` entries. Returns whether
     /// that was enough.
-    pub(crate) fn run_due_within(&self, now: Tick, budget: &mut usize) -> bool {
+    pub(crate) fn run_due_within(&self, now: Time, budget: &mut usize) -> bool {
+        let tick = self.tick.tick_at(now);
         for slot in &self.shards {
-            while slot.next.0.load(Ordering::Relaxed) <= now.0 {
+            while slot.next.0.load(Ordering::Relaxed) <= tick.0 {
                 if *budget == 0 {
                     return false;
                 }
@@ -430,11 +450,11 @@ impl<T> Core<T> {
     pub(crate) fn advance_to(&self, time: Time) {
         self.clock.set(time);
         self.alarm.clock_moved();
-        self.run_due(self.tick_now());
+        self.run_due(self.clock.now());
     }
 
     /// One hold of the lock: a bounded number of entries.
-    fn visit(&self, slot: &Slot<T>, now: Tick, budget: &mut usize) {
+    fn visit(&self, slot: &Slot<T>, now: Time, budget: &mut usize) {
         let shard = slot.shard.0.lock(TICKER);
         let mut held = Held { slot, shard };
         let nodes = NODES_PER_HOLD.min(*budget);

@@ -56,6 +56,7 @@ impl<T> Shard<T> {
         let extra = &mut self.extras[key];
         extra.rearm(now, self.tick);
         let deadline = self.tick.tick_after(extra.due);
+        let deadline = self.within_tolerance(&self.extras[key], deadline);
         if deadline <= self.tick.tick_at(now).max(self.wheel.now()) {
             self.wheel.set_deadline(at, deadline);
             self.make_ready(at);

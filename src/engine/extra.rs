@@ -1,5 +1,7 @@
 //! What only some timers have: periods, counts, reports, tasks.
 
+use core::time::Duration;
+
 use crate::engine::closed::{CloseReason, Closed};
 use crate::engine::names::NameTag;
 use crate::engine::timer::{MissedTicks, Repeat, Timer};
@@ -16,6 +18,8 @@ pub(crate) struct Extra<T> {
     pub(crate) task: bool,
     /// When the next firing is due, exactly; the tick is rounded up from it.
     pub(crate) due: Time,
+    /// How much later it may fire.
+    pub(crate) tolerance: Duration,
     period: Option<u64>,
     missed: MissedTicks,
     /// How many firings are still to be delivered; `None` for ever.
@@ -63,6 +67,7 @@ impl<T> Extra<T> {
             reported: timer.reported,
             task: timer.task,
             due,
+            tolerance: timer.tolerance,
             period: timer.repeat.map(|repeat| repeat.period),
             missed: timer.missed,
             left,
@@ -83,6 +88,7 @@ impl<T> Extra<T> {
             times: self.period.and(self.left),
             queue: self.queue,
             missed: self.missed,
+            tolerance: self.tolerance,
             reported: self.reported,
             notified: self.notified,
             name: self.name.map(NameTag::into_name),

@@ -13,6 +13,7 @@ mod limit;
 mod live;
 mod names;
 mod shard;
+mod snapshot;
 mod starting;
 mod timer;
 mod unstarted;
@@ -20,6 +21,7 @@ mod unstarted;
 pub use builder::{Builder, StartError};
 pub use closed::{CloseReason, Closed, Ledger};
 pub use live::{LiveTimer, LiveTimers};
+pub use snapshot::{Lateness, Snapshot};
 pub use timer::{Cancel, CancelledByName, MissedTicks, NotLive, Refusal, Refused, Timer};
 pub use unstarted::Unstarted;
 
@@ -31,7 +33,7 @@ use std::time::{Duration, Instant};
 
 use crate::id::TimerId;
 use crate::queue::{ClosedReports, Queue};
-use crate::sync::{Arc, Ordering};
+use crate::sync::Arc;
 use crate::tick::Tick;
 use crate::time::{Time, When};
 
@@ -286,16 +288,13 @@ impl<T> Engine<T> {
         self.core.ledger()
     }
 
-    /// How many tasks have panicked.
+    /// Everything that can be counted, for a dashboard: ledger, queue depths,
+    /// lateness, wake-ups, panics. Costs those who use the engine nothing but
+    /// the time for which it holds each shard's lock, which is a walk over the
+    /// shard's storage.
     #[must_use]
-    pub fn panics(&self) -> u64 {
-        self.core.panics.load(Ordering::Relaxed)
-    }
-
-    /// How often the ticker thread was woken.
-    #[must_use]
-    pub fn wakeups(&self) -> u64 {
-        self.core.alarm.wakeups()
+    pub fn snapshot(&self) -> Snapshot {
+        self.core.snapshot()
     }
 
     /// Stops at once, and returns every live timer exactly once, whether it

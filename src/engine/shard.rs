@@ -11,6 +11,7 @@ use crate::engine::closed::{CloseReason, Closed, Ledger};
 use crate::engine::extra::{Extra, State};
 use crate::engine::limit::Credit;
 use crate::engine::names::NameTag;
+use crate::engine::snapshot::Lateness;
 use crate::engine::timer::{NotLive, Refusal, Timer};
 use crate::id::{TimerId, WheelNumber};
 use crate::tick::Tick;
@@ -23,6 +24,7 @@ pub(crate) struct Shard<T> {
     /// What has expired, by queue; after the last queue, the reports.
     pub(super) ready: Box<[Ready]>,
     pub(super) ledger: Ledger,
+    pub(super) lateness: Lateness,
     pub(super) credit: Credit,
     pub(super) tick: TickLength,
     pub(super) phase: Phase,
@@ -66,6 +68,8 @@ pub(crate) enum Phase {
 pub(crate) struct Claimed<T> {
     pub(crate) id: TimerId,
     pub(crate) tick: Tick,
+    /// When it was asked for, which its tick is rounded up from.
+    pub(crate) asked: Time,
     pub(crate) number: u64,
     pub(crate) payload: T,
     /// The timer lives on: the payload wants to be given back.
@@ -113,6 +117,7 @@ impl<T> Shard<T> {
             extras: Slab::new(),
             ready,
             ledger: Ledger::default(),
+            lateness: Lateness::default(),
             credit,
             tick,
             phase: Phase::Open,
@@ -151,8 +156,20 @@ impl<T> Shard<T> {
         if let Some(reason) = self.refuses() {
             return Err((reason, timer));
         }
-        let at = self.insert_extra(Extra::new(timer, due, name), deadline);
+        let extra = Extra::new(timer, due, name);
+        let deadline = self.within_tolerance(&extra, deadline);
+        let at = self.insert_extra(extra, deadline);
         Ok(self.accept(at))
+    }
+
+    /// The deadline that a timer is filed for: the coarsest boundary of a level
+    /// that its tolerance reaches, so that neighbours share a wake-up.
+    pub(super) fn within_tolerance(&self, extra: &Extra<T>, deadline: Tick) -> Tick {
+        if extra.tolerance.is_zero() {
+            return deadline;
+        }
+        let last = self.tick.tick_at(extra.due + extra.tolerance);
+        Tick(self.wheel.geometry().coarsest(deadline.0, last.0))
     }
 
     #[inline]
@@ -185,12 +202,17 @@ impl<T> Shard<T> {
         self.wheel.idle_to(now.0);
     }
 
-    /// Makes what is due by `to` ready, touching at most `budget` entries.
+    /// Makes what is due by `now` ready, touching at most `budget` entries.
     /// Returns the tick at which the shard next wants to be called.
-    pub(crate) fn expire(&mut self, to: Tick, budget: &mut usize) -> Tick {
+    pub(crate) fn expire(&mut self, now: Time, budget: &mut usize) -> Tick {
+        let to = self.tick.tick_at(now);
         loop {
             match self.wheel.step(to.0, budget) {
-                Step::Due(at) => self.make_ready(at),
+                Step::Due(at) => {
+                    let due = self.tick.start_of(self.wheel.deadline_of(at));
+                    self.lateness.record(now.since_nanos(due));
+                    self.make_ready(at);
+                }
                 Step::Paused => return to,
                 Step::Done => return self.wheel.next_wakeup().unwrap_or(Tick::MAX),
             }
@@ -238,6 +260,7 @@ impl<T> Shard<T> {
         Claimed {
             id,
             tick,
+            asked: self.tick.start_of(tick),
             number: 1,
             payload: self.end_plain(at, CloseReason::Completed),
             lent: false,
@@ -256,7 +279,7 @@ impl<T> Shard<T> {
             extra.deliver();
         }
         let payload = extra.payload.take();
-        let number = extra.number;
+        let (number, asked) = (extra.number, extra.due);
         let lent = told.is_none() && extra.is_lent_out();
         if told.is_some() {
             self.close_entry(at, key);
@@ -268,6 +291,7 @@ impl<T> Shard<T> {
         Claimed {
             id,
             tick,
+            asked,
             number,
             payload: payload.expect("a waiting timer has its payload"),
             lent,
@@ -317,8 +341,10 @@ impl<T> Shard<T> {
         deadline: Tick,
     ) -> Result<(), NotLive> {
         let at = self.find_waiting(id)?;
+        let mut deadline = deadline;
         if let Some(key) = self.extra_of(at) {
             self.extras[key].due = due;
+            deadline = self.within_tolerance(&self.extras[key], deadline);
         }
         if self.tag(at).is_ready() {
             self.unlink(at);

@@ -61,6 +61,7 @@ impl<T> Shard<T> {
         if cancelled {
             self.end_extra(at, CloseReason::Cancelled, self.wheel.now());
         } else {
+            let deadline = self.within_tolerance(&self.extras[key], deadline);
             self.wheel.file_for(at, deadline);
             self.filed = self.filed.min(self.wheel.deadline_of(at));
         }

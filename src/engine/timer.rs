@@ -30,6 +30,7 @@ pub struct Timer<T> {
     pub(crate) times: Option<u64>,
     pub(crate) queue: usize,
     pub(crate) missed: MissedTicks,
+    pub(crate) tolerance: Duration,
     pub(crate) reported: bool,
     pub(crate) notified: bool,
     pub(crate) name: Option<Arc<str>>,
@@ -76,6 +77,7 @@ impl<T> Timer<T> {
             times: None,
             queue: 0,
             missed: MissedTicks::CatchUp,
+            tolerance: Duration::ZERO,
             reported: false,
             notified: false,
             name: None,
@@ -109,6 +111,17 @@ impl<T> Timer<T> {
         self
     }
 
+    /// Allows the timer to fire up to `tolerance` late, so that timers whose
+    /// windows overlap share a wake-up: the deadline is rounded up to the
+    /// coarsest boundary of a level that lies within the window. What is said
+    /// about deadlines holds for the rounded one;
+    /// [`Expired::lateness`](crate::Expired::lateness) counts from the one that
+    /// was asked for.
+    pub fn tolerance(mut self, tolerance: Duration) -> Timer<T> {
+        self.tolerance = tolerance;
+        self
+    }
+
     /// Asks for a [`Closed`](crate::Closed) report when the timer has ended,
     /// to be read from [`Engine::closed`](crate::Engine::closed).
     pub fn reported(mut self) -> Timer<T> {
@@ -136,6 +149,7 @@ impl<T> Timer<T> {
             times: self.times,
             queue: self.queue,
             missed: self.missed,
+            tolerance: self.tolerance,
             reported: self.reported,
             notified: self.notified,
             name: self.name,
@@ -151,6 +165,7 @@ impl<T> Timer<T> {
             Timer {
                 repeat: None,
                 times: None,
+                tolerance: Duration::ZERO,
                 reported: false,
                 task: false,
                 name: None,

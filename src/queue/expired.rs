@@ -20,6 +20,7 @@ pub struct Expired<T> {
     id: TimerId,
     tick: Tick,
     deadline: Time,
+    asked: Time,
     number: u64,
     queue: usize,
     outcome: CloseReason,
@@ -40,6 +41,7 @@ struct Owed<T> {
 pub(crate) struct Parts<T> {
     pub(crate) id: TimerId,
     pub(crate) tick: Tick,
+    pub(crate) asked: Time,
     pub(crate) number: u64,
     pub(crate) queue: usize,
     pub(crate) payload: T,
@@ -59,6 +61,7 @@ impl<T> Expired<T> {
             id: parts.id,
             tick: parts.tick,
             deadline: core.tick.start_of(parts.tick),
+            asked: parts.asked,
             number: parts.number,
             queue: parts.queue,
             outcome: parts.outcome,
@@ -106,10 +109,11 @@ impl<T> Expired<T> {
     }
 
     /// How long after its deadline this firing is, at the moment of the call.
-    /// Reads the clock.
+    /// Reads the clock. With a [tolerance](crate::Timer::tolerance), and for
+    /// repeating timers, it counts from the exact time that was asked for.
     #[must_use]
     pub fn lateness(&self) -> Duration {
-        self.clock.now() - self.deadline
+        self.clock.now() - self.asked
     }
 
     /// The payload.

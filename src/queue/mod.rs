@@ -231,6 +231,7 @@ impl<T> Queue<T> {
         let Claimed {
             id,
             tick,
+            asked,
             number,
             payload,
             lent,
@@ -239,6 +240,7 @@ impl<T> Queue<T> {
         let parts = Parts {
             id,
             tick,
+            asked,
             number,
             queue,
             payload,

@@ -270,14 +270,8 @@ impl TaskEngine {
         self.engine.ledger()
     }
 
-    /// How many runs have panicked.
-    #[must_use]
-    pub fn panics(&self) -> u64 {
-        self.engine.panics()
-    }
-
     /// The engine underneath, for everything else that can be done with a
-    /// timer: deadlines, rescheduling, reports.
+    /// timer: deadlines, rescheduling, reports, counts.
     #[must_use]
     pub fn engine(&self) -> &Engine<Task> {
         &self.engine

@@ -64,7 +64,7 @@ impl<T> Driver<T> {
         let mut budget = budget;
         #[cfg(all(target_os = "linux", not(loom)))]
         self.core.alarm.acknowledge();
-        let done = self.core.run_due_within(self.core.tick_now(), &mut budget);
+        let done = self.core.run_due_within(self.core.clock.now(), &mut budget);
         self.core.alarm.arm_for_caller(|| self.core.next_due());
         match done {
             true => Advance::Done,

@@ -23,9 +23,9 @@ pub(crate) fn spawn<T: Send + 'static>(core: Arc<Core<T>>) -> io::Result<()> {
 
 fn run<T>(core: &Core<T>) {
     loop {
-        let now = core.tick_now();
+        let now = core.clock.now();
         core.run_due(now);
-        match core.alarm.sleep(now, || core.next_due()) {
+        match core.alarm.sleep(core.tick.tick_at(now), || core.next_due()) {
             Wake::Look => {}
             Wake::Stop => return,
         }

@@ -153,6 +153,15 @@ impl Geometry {
         }
     }
 
+    /// The tick from `from` to `to` that is the start of the coarsest slot.
+    pub(crate) fn coarsest(&self, from: u64, to: u64) -> u64 {
+        let mut starts = (0..self.levels()).rev().filter_map(|level| {
+            let unit = self.unit(level);
+            from.div_ceil(unit).checked_mul(unit)
+        });
+        starts.find(|&start| start <= to).unwrap_or(from)
+    }
+
     /// For sizes that are no power of two, and for capped wheels.
     #[cold]
     fn place_by_division(&self, now: u64, deadline: u64) -> Place {

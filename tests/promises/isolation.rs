@@ -63,7 +63,7 @@ fn promise_10_a_panic_is_caught_and_the_worker_goes_on() {
         .unwrap();
     clock.run_until(tasks.now() + 2 * MS);
     assert_eq!(told.try_recv(), Ok("alive"));
-    assert_eq!(tasks.panics(), 2);
+    assert_eq!(tasks.engine().snapshot().panics, 2);
     assert!(tasks.ledger().is_balanced());
 }
 
@@ -96,13 +96,17 @@ fn promise_10_the_ticker_drops_no_payload() {
 fn promise_13_idle_is_free() {
     let engine = Engine::builder().start().unwrap();
     thread::sleep(50 * MS);
-    let idle = engine.wakeups();
+    let idle = engine.snapshot().wakeups;
     thread::sleep(300 * MS);
-    assert_eq!(engine.wakeups(), idle, "woken without a timer");
+    assert_eq!(engine.snapshot().wakeups, idle, "woken without a timer");
 
     let far = engine.schedule(Timer::after(3_600 * SECOND, 0)).unwrap();
     thread::sleep(300 * MS);
-    assert_eq!(engine.wakeups(), idle, "woken for a timer an hour away");
+    assert_eq!(
+        engine.snapshot().wakeups,
+        idle,
+        "woken for a timer an hour away"
+    );
 
     // A later timer wakes nothing, and neither does cancelling.
     for n in 0..1_000 {
@@ -112,13 +116,17 @@ fn promise_13_idle_is_free() {
         engine.cancel(id).payload().unwrap();
     }
     thread::sleep(50 * MS);
-    assert_eq!(engine.wakeups(), idle);
+    assert_eq!(engine.snapshot().wakeups, idle);
 
     // At most one wake-up per armed instant whose timer was cancelled.
     let near = engine.schedule(Timer::after(100 * MS, 1)).unwrap();
     engine.cancel(near).payload().unwrap();
     thread::sleep(300 * MS);
-    assert!(engine.wakeups() - idle <= 2, "{}", engine.wakeups() - idle);
+    assert!(
+        engine.snapshot().wakeups - idle <= 2,
+        "{}",
+        engine.snapshot().wakeups - idle
+    );
     assert_eq!(engine.cancel(far).payload(), Some(0));
 }
 
@@ -129,11 +137,11 @@ fn promise_13_a_far_timer_costs_at_most_one_wakeup_per_level() {
         .start()
         .unwrap();
     thread::sleep(20 * MS);
-    let before = engine.wakeups();
+    let before = engine.snapshot().wakeups;
     // 6,000 ticks: three levels of 64.
     engine.schedule(Timer::after(300 * MS, ())).unwrap();
     engine.queue(0).recv_timeout(20 * SECOND).unwrap();
     let begun = Instant::now();
-    let woken = engine.wakeups() - before;
+    let woken = engine.snapshot().wakeups - before;
     assert!(woken <= 4, "{woken} wake-ups, {:?}", begun.elapsed());
 }

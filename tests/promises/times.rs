@@ -247,3 +247,56 @@ fn promise_15_run_until_steps_from_due_tick_to_due_tick_and_waits_for_the_worker
         .into_iter()
         .for_each(|worker| worker.join().unwrap());
 }
+
+#[test]
+fn promise_02_a_tolerance_lets_neighbours_share_a_wakeup() {
+    let (engine, clock) = virtual_engine();
+    for delay in [70, 80, 100, 127, 128] {
+        let timer = Timer::after(delay * MS, delay).tolerance(60 * MS);
+        engine.schedule(timer).unwrap();
+    }
+    engine
+        .schedule(Timer::after(90 * MS, 90).tolerance(5 * MS))
+        .unwrap();
+    let mut ticks: Vec<u64> = engine.live().map(|timer| timer.deadline.0).collect();
+    ticks.sort_unstable();
+    // 128 is the start of a slot of level 1; from 90 to 95 there is none.
+    assert_eq!(ticks, [90, 128, 128, 128, 128, 128]);
+    clock.advance(130 * MS);
+    for expired in take_all(&engine) {
+        let asked = *expired.payload() * MS;
+        assert_eq!(
+            expired.lateness(),
+            130 * MS - asked,
+            "counts from the one asked for"
+        );
+    }
+    // A repeating timer's phase is that of the times asked for.
+    let beat = Timer::every(100 * MS, 0).tolerance(60 * MS).times(3);
+    engine.schedule(beat).unwrap();
+    let mut ticks = Vec::new();
+    for _ in 0..500 {
+        clock.advance(MS);
+        ticks.extend(take_all(&engine).iter().map(|expired| expired.tick().0));
+    }
+    // Asked for at 230, 330 and 430.
+    assert_eq!(ticks, [256, 384, 448]);
+}
+
+#[test]
+fn promise_02_lateness_is_measured() {
+    let (engine, clock) = virtual_engine();
+    for delay in 1..=100 {
+        engine.schedule(Timer::after(delay * MS, ())).unwrap();
+    }
+    for _ in 0..90 {
+        clock.advance(MS);
+    }
+    clock.advance(1_000 * MS);
+    let lateness = engine.snapshot().lateness;
+    assert_eq!(lateness.count(), 100);
+    assert!(lateness.quantile(0.9).unwrap() <= Duration::from_nanos(1));
+    let late = lateness.quantile(0.99).unwrap();
+    assert!(late >= 990 * MS && late <= 2_000 * MS, "{late:?}");
+    assert_eq!(engine.snapshot().queued, [100, 0]);
+}

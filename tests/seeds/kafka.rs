@@ -364,7 +364,7 @@ fn f_better_no_wake_up_for_slots_whose_timers_were_all_cancelled() {
     // The engine lets an alarm that is already set ring once, and then sees
     // that none of the other slots needs one.
     let engine = Engine::builder().start().unwrap();
-    let before = engine.wakeups();
+    let before = engine.snapshot().wakeups;
     let delays = (0..100).map(|n| 50 * MS + n * MS);
     let ids: Vec<_> = delays
         .map(|delay| engine.schedule(Timer::after(delay, ())).unwrap())
@@ -373,6 +373,6 @@ fn f_better_no_wake_up_for_slots_whose_timers_were_all_cancelled() {
         assert_eq!(engine.cancel(id), Cancel::Cancelled(()));
     }
     thread::sleep(250 * MS);
-    let wakeups = engine.wakeups() - before;
+    let wakeups = engine.snapshot().wakeups - before;
     assert!(wakeups < 20, "{wakeups} wake-ups for 100 cancelled timers");
 }

@@ -92,7 +92,9 @@ fn b1_callbacks_may_make_all_four_calls_too() {
         let beat = print("every 2");
         let every = inner.run_every(2 * MS, move |_| beat()).unwrap();
         let canceller = inner.clone();
-        let cancel = move || drop(canceller.cancel(every));
+        let cancel = move || {
+            let _ = canceller.cancel(every);
+        };
         inner.run_at(at_ms(9), cancel).unwrap();
     };
     tasks.run_after(4 * MS, callback).unwrap();
@@ -289,7 +291,9 @@ fn b7_the_demonstration_prints_what_the_original_prints() {
     };
     let cancel_after = |seconds: f64, id| {
         let canceller = tasks.clone();
-        let cancel = move || drop(canceller.cancel(id));
+        let cancel = move || {
+            let _ = canceller.cancel(id);
+        };
         let delay = Duration::from_secs_f64(seconds);
         tasks.run_after(delay, cancel).unwrap();
     };

@@ -174,9 +174,9 @@ fn d_better_no_polling() {
     let engine = Engine::builder().start().unwrap();
     engine.schedule(Timer::after(3_600 * SECOND, ())).unwrap();
     thread::sleep(20 * MS);
-    let before = engine.wakeups();
+    let before = engine.snapshot().wakeups;
     thread::sleep(100 * MS); // 40 polls of 2.5 ms each
-    assert_eq!(engine.wakeups(), before);
+    assert_eq!(engine.snapshot().wakeups, before);
 }
 
 #[test]
