@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use crate::sync::{Condvar, Mutex, lock, wait, wait_for};
+use crate::sync::{Condvar, Mutex, MutexGuard, lock, wait, wait_for};
 
 /// The workers of each queue; kept up to date only under a virtual clock.
 pub(crate) struct Idle {
@@ -20,6 +20,9 @@ struct Presence {
     /// Counts what has ended, so that a change between looking and waiting is
     /// not missed.
     changes: u64,
+    /// How many threads wait for a change: mostly none, and then nobody need
+    /// be woken.
+    waiting: usize,
 }
 
 impl Idle {
@@ -29,6 +32,7 @@ impl Idle {
                 workers: vec![0; queues],
                 busy: 0,
                 changes: 0,
+                waiting: 0,
             }),
             changed: Condvar::new(),
         }
@@ -66,10 +70,28 @@ impl Idle {
         self.announce(presence);
     }
 
-    fn announce(&self, mut presence: crate::sync::MutexGuard<'_, Presence>) {
+    fn announce(&self, mut presence: MutexGuard<'_, Presence>) {
         presence.changes += 1;
+        let waiting = presence.waiting;
         drop(presence);
-        self.changed.notify_all();
+        if waiting > 0 {
+            self.changed.notify_all();
+        }
+    }
+
+    /// Waits for a change, for at most `limit` if there is one.
+    fn wait_for_change<'a>(
+        &self,
+        mut presence: MutexGuard<'a, Presence>,
+        limit: Option<Duration>,
+    ) -> MutexGuard<'a, Presence> {
+        presence.waiting += 1;
+        let mut presence = match limit {
+            None => wait(&self.changed, presence),
+            Some(limit) => wait_for(&self.changed, presence, limit),
+        };
+        presence.waiting -= 1;
+        presence
     }
 
     /// Waits until no worker is busy and `is_empty` holds for every queue that
@@ -78,7 +100,7 @@ impl Idle {
         loop {
             let mut presence = lock(&self.presence);
             while presence.busy > 0 {
-                presence = wait(&self.changed, presence);
+                presence = self.wait_for_change(presence, None);
             }
             let seen = presence.changes;
             let staffed: Vec<usize> = (0..presence.workers.len())
@@ -94,7 +116,7 @@ impl Idle {
                 return;
             }
             // A worker is on its way to what is there, and will be busy.
-            drop(wait(&self.changed, presence));
+            drop(self.wait_for_change(presence, None));
         }
     }
 
@@ -117,9 +139,8 @@ impl Idle {
                 continue;
             }
             presence = match left() {
-                None => wait(&self.changed, presence),
                 Some(Duration::ZERO) => return false,
-                Some(left) => wait_for(&self.changed, presence, left),
+                left => self.wait_for_change(presence, left),
             };
         }
     }
