@@ -274,7 +274,10 @@ impl<T> Core<T> {
         };
         let mut held = self.hold(slot);
         let cancelled = held.shard.cancel(id, || self.tick_now());
-        self.release_to_drain(held);
+        // Nothing was filed, so mostly there is nobody to tell.
+        if held.shard.has_signals() || held.shard.phase == Phase::Draining {
+            self.release_to_drain(held);
+        }
         cancelled
     }
 
@@ -531,7 +534,6 @@ impl<T> Core<T> {
     }
 
     /// As `release`, where a timer may be gone that a drain waits for.
-    #[inline]
     fn release_to_drain(&self, held: Held<'_, T>) {
         let draining = held.shard.phase == Phase::Draining;
         self.release(held);
