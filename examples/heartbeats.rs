@@ -1,7 +1,8 @@
 //! A gateway with 100,000 sessions, each with a keep-alive timer that every
 //! message postpones. Some sessions fall silent, and exactly those are
 //! reported, thirty seconds after their last message. The two minutes pass on
-//! a virtual clock, so that there is an exact answer to check.
+//! a virtual clock, so that there is an exact answer to check; what a message
+//! costs is real, except that no clock of the system is read.
 //!
 //! ```text
 //! cargo run --release --example heartbeats
