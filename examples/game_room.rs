@@ -1,0 +1,243 @@
+//! A room of a game, one frame after the other: poison and regeneration that
+//! tick so many times, and spells that cool down. One thread owns the room and
+//! its wheels, a tick is a frame, and nothing reads a clock: the same seed
+//! gives the same game, which is played twice to show it.
+//!
+//! ```text
+//! cargo run --release --example game_room
+//! ```
+
+use std::error::Error;
+
+use tickwheel::wheel::KeyedWheel;
+use tickwheel::{Tick, TimerId, Wheel};
+
+const FRAMES_PER_SECOND: u64 = 20;
+const FRAMES: u64 = 30 * FRAMES_PER_SECOND;
+const HEALTH: i32 = 60;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let log = play(2_026)?;
+    for line in log.iter().take(12) {
+        println!("{line}");
+    }
+    println!("... {} lines in all; the last:", log.len());
+    for line in &log[log.len().saturating_sub(3)..] {
+        println!("{line}");
+    }
+
+    assert_eq!(log, play(2_026)?, "the same seed gave another game");
+    assert_ne!(log, play(2_027)?, "another seed gave the same game");
+    println!("played again from the same seed: the same, line by line");
+    Ok(())
+}
+
+/// Plays a whole game and returns its log.
+fn play(seed: u64) -> Result<Vec<String>, Box<dyn Error>> {
+    let mut room = Room::new(seed);
+    // Here a server would sleep until the frame begins.
+    for frame in 1..=FRAMES {
+        room.frame(Tick(frame))?;
+    }
+    room.close()?;
+    Ok(room.log)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Spell {
+    Poison,
+    Regeneration,
+    Cleansing,
+}
+
+impl Spell {
+    const ALL: [Spell; 3] = [Spell::Poison, Spell::Regeneration, Spell::Cleansing];
+
+    fn cooldown(self) -> u64 {
+        FRAMES_PER_SECOND
+            * match self {
+                Spell::Poison => 3,
+                Spell::Regeneration => 5,
+                Spell::Cleansing => 8,
+            }
+    }
+}
+
+/// Something that changes a player's health so many times more.
+struct Buff {
+    player: usize,
+    spell: Spell,
+    health: i32,
+    period: u64,
+    left: u64,
+}
+
+struct Player {
+    name: &'static str,
+    health: i32,
+    buffs: Vec<TimerId>,
+}
+
+struct Room {
+    players: Vec<Player>,
+    buffs: Wheel<Buff>,
+    /// A spell that is in here is not ready: it goes by player and spell.
+    cooldowns: KeyedWheel<(usize, Spell), ()>,
+    random: Random,
+    log: Vec<String>,
+    counts: Counts,
+}
+
+/// How often buffs were to tick, and what became of it.
+#[derive(Default)]
+struct Counts {
+    promised: u64,
+    ticked: u64,
+    cancelled: u64,
+}
+
+impl Room {
+    fn new(seed: u64) -> Room {
+        let player = |name| Player {
+            name,
+            health: HEALTH,
+            buffs: Vec::new(),
+        };
+        Room {
+            players: ["Ada", "Bob", "Cleo", "Dan"].map(player).into(),
+            buffs: Wheel::new(64),
+            cooldowns: KeyedWheel::new(64),
+            random: Random(seed),
+            log: Vec::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// First what is due, in the order of its ticks, then what players do.
+    fn frame(&mut self, now: Tick) -> Result<(), Box<dyn Error>> {
+        while self.cooldowns.pop_due(now).is_some() {}
+        while let Some(expired) = self.buffs.pop_due(now) {
+            self.tick_buff(expired.id, expired.deadline, expired.payload);
+        }
+        for player in 0..self.players.len() {
+            // Now and then somebody presses a key.
+            if self.players[player].health > 0 && self.random.below(FRAMES_PER_SECOND) == 0 {
+                let spell = Spell::ALL[self.random.below(3) as usize];
+                self.cast(player, spell)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn cast(&mut self, player: usize, spell: Spell) -> Result<(), Box<dyn Error>> {
+        let key = (player, spell);
+        if let Some(ready) = self.cooldowns.deadline(&key) {
+            let frames = ready.since(self.cooldowns.now());
+            self.say(player, &format!("waits {frames} frames for {spell:?}"));
+            return Ok(());
+        }
+        self.cooldowns.schedule_after(key, spell.cooldown(), ())?;
+        self.say(player, &format!("casts {spell:?}"));
+        match spell {
+            Spell::Poison => {
+                let others = self.players.len() as u64 - 1;
+                let by = 1 + self.random.below(others) as usize;
+                let victim = (player + by) % self.players.len();
+                self.add_buff(victim, spell, -4, FRAMES_PER_SECOND, 4);
+            }
+            Spell::Regeneration => self.add_buff(player, spell, 1, FRAMES_PER_SECOND / 2, 6),
+            Spell::Cleansing => {
+                let poisoned = |buff: &Buff| buff.spell == Spell::Poison;
+                self.end_buffs(player, "is cleansed of", poisoned);
+            }
+        }
+        Ok(())
+    }
+
+    fn add_buff(&mut self, player: usize, spell: Spell, health: i32, period: u64, left: u64) {
+        if self.players[player].health <= 0 {
+            return;
+        }
+        let buff = Buff {
+            player,
+            spell,
+            health,
+            period,
+            left,
+        };
+        let id = self.buffs.schedule_after(period, buff);
+        self.players[player].buffs.push(id);
+        self.counts.promised += left;
+        self.say(player, &format!("gets {spell:?}, {left} times"));
+    }
+
+    fn tick_buff(&mut self, id: TimerId, deadline: Tick, mut buff: Buff) {
+        let player = &mut self.players[buff.player];
+        player.health = (player.health + buff.health).min(HEALTH);
+        player.buffs.retain(|&other| other != id);
+        let (who, spell, health) = (buff.player, buff.spell, player.health);
+        self.counts.ticked += 1;
+        buff.left -= 1;
+        if buff.left > 0 {
+            // A period after it was due, not after it was served: a frame that
+            // comes late shifts no later one.
+            let next = deadline.after(buff.period);
+            let id = self.buffs.schedule_at(next, buff);
+            self.players[who].buffs.push(id);
+        }
+        self.say(who, &format!("has {health} after {spell:?}"));
+        if health <= 0 {
+            self.end_buffs(who, "dies, and with it", |_| true);
+        }
+    }
+
+    /// Cancels those of a player's buffs that `which` says.
+    fn end_buffs(&mut self, player: usize, what: &str, which: impl Fn(&Buff) -> bool) {
+        let ids = std::mem::take(&mut self.players[player].buffs);
+        let (ended, kept): (Vec<_>, Vec<_>) = ids
+            .into_iter()
+            .partition(|&id| self.buffs.get(id).is_some_and(&which));
+        self.players[player].buffs = kept;
+        for id in ended {
+            let Some(buff) = self.buffs.cancel(id) else {
+                continue;
+            };
+            self.counts.cancelled += buff.left;
+            let (spell, left) = (buff.spell, buff.left);
+            self.say(player, &format!("{what} {spell:?}, {left} times early"));
+        }
+    }
+
+    /// Ends every buff and checks that each has ticked as often as it should.
+    fn close(&mut self) -> Result<(), String> {
+        for player in 0..self.players.len() {
+            self.end_buffs(player, "leaves, and with it", |_| true);
+        }
+        let Counts {
+            promised,
+            ticked,
+            cancelled,
+        } = self.counts;
+        if !self.buffs.is_empty() || promised != ticked + cancelled || ticked == 0 {
+            return Err(format!("{promised} ticks: {ticked} and {cancelled} fewer"));
+        }
+        Ok(())
+    }
+
+    fn say(&mut self, player: usize, what: &str) {
+        let (frame, name) = (self.buffs.now(), self.players[player].name);
+        self.log.push(format!("frame {frame:>3}: {name} {what}"));
+    }
+}
+
+/// Xorshift64*: the same numbers from the same seed, everywhere.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32) % bound
+    }
+}

@@ -1,0 +1,134 @@
+//! A gateway with 100,000 sessions, each with a keep-alive timer that every
+//! message postpones. Some sessions fall silent, and exactly those are
+//! reported, thirty seconds after their last message. The two minutes pass on
+//! a virtual clock, so that there is an exact answer to check; what a message
+//! costs is real, except that no clock of the system is read.
+//!
+//! ```text
+//! cargo run --release --example heartbeats
+//! ```
+
+use std::error::Error;
+use std::time::{Duration, Instant};
+
+use tickwheel::{Engine, Queue, Time, Timer, TimerId};
+
+const SESSIONS: usize = 100_000;
+const SECONDS: u64 = 120;
+
+/// How long a session may be silent.
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
+
+/// How often a session that is well says something, in seconds.
+const EVERY: u64 = 10;
+
+/// One session in so many falls silent.
+const ONE_IN: u64 = 50;
+
+/// From when on, at the latest: early enough to be noticed before the end.
+const SILENT_BEFORE: u64 = SECONDS - 30 - EVERY;
+
+struct Session {
+    keep_alive: TimerId,
+    silent_from: Option<u64>,
+    last_message: Time,
+    reported: bool,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let (engine, clock) = Engine::builder().start_virtual()?;
+    let queue = engine.queue(0);
+    let mut random = Random(7);
+    let mut sessions = Vec::with_capacity(SESSIONS);
+    for number in 0..SESSIONS {
+        let keep_alive = engine.schedule(Timer::after(KEEP_ALIVE, number))?;
+        let silent = random.below(ONE_IN) == 0;
+        sessions.push(Session {
+            keep_alive,
+            silent_from: silent.then(|| random.below(SILENT_BEFORE)),
+            last_message: engine.now(),
+            reported: false,
+        });
+    }
+
+    let (mut messages, mut spent) = (0, Duration::ZERO);
+    for second in 1..=SECONDS {
+        clock.advance_to(Time::from_secs(second));
+        report(&queue, &mut sessions)?;
+        let begun = Instant::now();
+        messages += receive(&engine, &mut sessions, second)?;
+        spent += begun.elapsed();
+    }
+
+    let cost = spent / messages;
+    println!("{messages} messages from {SESSIONS} sessions, {cost:?} each");
+    check(&engine, &sessions)
+}
+
+/// The messages of one second. Each postpones the keep-alive of its session,
+/// whose timer is not moved for it until its old deadline comes by.
+fn receive(
+    engine: &Engine<usize>,
+    sessions: &mut [Session],
+    second: u64,
+) -> Result<u32, Box<dyn Error>> {
+    let now = engine.now();
+    let mut messages = 0;
+    let first = (second % EVERY) as usize;
+    for session in sessions.iter_mut().skip(first).step_by(EVERY as usize) {
+        if session.silent_from.is_some_and(|from| second >= from) {
+            continue;
+        }
+        engine.reschedule(session.keep_alive, KEEP_ALIVE)?;
+        session.last_message = now;
+        messages += 1;
+    }
+    Ok(messages)
+}
+
+/// Takes the keep-alives that have expired.
+fn report(queue: &Queue<usize>, sessions: &mut [Session]) -> Result<(), Box<dyn Error>> {
+    while let Ok(expired) = queue.try_recv() {
+        let (deadline, number) = (expired.deadline(), expired.into_payload());
+        let session = &mut sessions[number];
+        if session.silent_from.is_none() || session.reported {
+            return Err(format!("session {number} was reported and should not have been").into());
+        }
+        if deadline != session.last_message + KEEP_ALIVE {
+            return Err(format!("session {number} was reported at {deadline}").into());
+        }
+        session.reported = true;
+    }
+    Ok(())
+}
+
+fn check(engine: &Engine<usize>, sessions: &[Session]) -> Result<(), Box<dyn Error>> {
+    let silent = |session: &&Session| session.silent_from.is_some();
+    let silent = sessions.iter().filter(silent).count();
+    let reported = sessions.iter().filter(|session| session.reported).count();
+    println!("{silent} fell silent, {reported} were reported");
+
+    // Those that are well are the ones that shutdown gives back.
+    let well = engine.shutdown();
+    let ledger = engine.ledger();
+    println!(
+        "ledger: {} accepted = {} completed + {} shut down + {} live",
+        ledger.accepted, ledger.completed, ledger.shut_down, ledger.live
+    );
+    if reported != silent || well.len() != SESSIONS - silent || !ledger.is_balanced() {
+        return Err("not exactly the silent ones were reported".into());
+    }
+    Ok(())
+}
+
+/// Xorshift64*.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32) % bound
+    }
+}
