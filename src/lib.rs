@@ -1,4 +1,50 @@
-//! A hierarchical timing-wheel engine.
+//! A hierarchical timing-wheel engine for programs with very many timers, most
+//! of which are cancelled before they fire.
+//!
+//! | for | there is |
+//! |---|---|
+//! | "run this later" | [`TaskEngine`] |
+//! | "hand me what is due", from many threads | [`Engine`] |
+//! | an event loop or a frame loop of one's own | [`Builder::start_driven`], [`Driver`] |
+//! | the data structure alone | [`Wheel`], [`wheel::KeyedWheel`] |
+//! | tests and simulations | [`Builder::start_virtual`], [`VirtualClock`] |
+//!
+//! # What is promised
+//!
+//! 1. **Never early.** A delay is rounded up to a tick, from a fresh reading of
+//!    the clock.
+//! 2. **On time.** A timer is in its queue within a tick of its deadline, plus
+//!    one wake-up, plus the time to move what is due before it.
+//! 3. **Exactly one ending.** Every timer ends once: completed, cancelled, shut
+//!    down, or failed. The [`Ledger`] balances.
+//! 4. **Cancel wins until the task is taken**, and returns the payload.
+//! 5. **A stale id is harmless**, however often its storage was reused.
+//! 6. **Cancel gives the memory back at once.**
+//! 7. **Repeats keep their phase**, counts are exact, and firings of one timer
+//!    never overlap.
+//! 8. **Closed timers are reported** to who asks.
+//! 9. **Order.** Timers of one shard fire by tick, and within a tick in the
+//!    order in which they were first scheduled. Across shards, and for a
+//!    repeating timer that catches up, no order is promised.
+//! 10. **A slow or panicking task harms nobody else.**
+//! 11. **Bounds, and nothing lost.** A refused timer comes back.
+//! 12. **Shutdown accounts for every timer**, at once.
+//! 13. **Idle is free.** No wake-up without a reason, never a periodic tick.
+//! 14. **Any deadline**, from the past to the end of u64.
+//! 15. **Time only moves forward**: never the wall clock.
+//!
+//! # Example
+//!
+//! ```
+//! use std::time::Duration;
+//! use tickwheel::{Engine, Timer};
+//!
+//! let engine = Engine::builder().tick(Duration::from_millis(1)).start()?;
+//! let id = engine.schedule(Timer::after(Duration::from_secs(30), "session 7"))?;
+//! engine.reschedule(id, Duration::from_secs(30))?;
+//! assert_eq!(engine.cancel(id).payload(), Some("session 7"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod engine;
 mod id;
@@ -21,3 +67,7 @@ pub use tick::Tick;
 pub use ticker::{ClockSource, Driver, VirtualClock};
 pub use time::{Time, When};
 pub use wheel::Wheel;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

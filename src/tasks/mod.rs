@@ -112,7 +112,8 @@ impl<F: FnMut(&Firing) + Send + 'static> Timer<F> {
 ///
 /// A panic in a closure is caught and counted; the worker goes on. Dropping
 /// the last handle shuts the engine down, drops the closures that have not run
-/// and waits for nobody.
+/// and waits for nobody. A closure that holds a handle of its own keeps the
+/// engine alive until the closure has ended, or `shutdown` is called.
 ///
 /// ```
 /// use std::sync::mpsc;
@@ -192,7 +193,7 @@ impl TaskEngine {
     }
 
     /// Schedules a closure with everything that a [`Timer`] can say: times,
-    /// missed ticks, a closed report.
+    /// missed ticks, a name, a closed report. All tasks are in queue 0.
     ///
     /// # Errors
     /// As [`run_every`](TaskEngine::run_every).
