@@ -13,7 +13,7 @@ use crate::engine::snapshot::Snapshot;
 use crate::engine::timer::{Cancel, CancelledByName, NotLive, Plain, Refusal, Refused, Timer};
 use crate::id::{TimerId, WheelNumber};
 use crate::queue::Doorbell;
-use crate::sync::{AtomicU64, Lock, LockGuard, Ordering, TICKER};
+use crate::sync::{AtomicU64, Lock, LockGuard, Ordering};
 use crate::tick::Tick;
 use crate::ticker::{Alarm, Clock};
 use crate::time::{TickLength, Time, When};
@@ -59,7 +59,7 @@ struct Slot<T> {
 impl<T> Slot<T> {
     #[inline]
     fn lock(&self) -> LockGuard<'_, Shard<T>> {
-        self.shard.0.lock(thread_number())
+        self.shard.0.lock()
     }
 }
 
@@ -95,7 +95,7 @@ impl<T> Core<T> {
                 .map(|(index, shard)| Slot {
                     index,
                     next: Padded(AtomicU64::new(Tick::MAX.0)),
-                    shard: Padded(Lock::new(shard, index)),
+                    shard: Padded(Lock::new(shard)),
                 })
                 .collect(),
             first,
@@ -458,8 +458,7 @@ impl<T> Core<T> {
 
     /// One hold of the lock: a bounded number of entries.
     fn visit(&self, slot: &Slot<T>, now: Time, budget: &mut usize) {
-        let shard = slot.shard.0.lock(TICKER);
-        let mut held = Held { slot, shard };
+        let mut held = self.hold(slot);
         let nodes = NODES_PER_HOLD.min(*budget);
         let mut left = nodes;
         let next = held.shard.expire(now, &mut left);
@@ -501,10 +500,7 @@ impl<T> Core<T> {
     /// Takes the lock of the calling thread's own shard.
     #[inline]
     fn hold_own(&self) -> Held<'_, T> {
-        let thread = thread_number();
-        let slot = &self.shards[thread & (self.shards.len() - 1)];
-        let shard = slot.shard.0.lock(thread);
-        Held { slot, shard }
+        self.hold(&self.shards[thread_number() & (self.shards.len() - 1)])
     }
 
     #[inline]

@@ -6,8 +6,6 @@
 
 mod channel;
 mod lock;
-#[cfg(not(loom))]
-mod membarrier;
 
 pub(crate) use channel::{Receiver, RecvError, Sender, channel};
 pub(crate) use lock::{Lock, LockGuard};
@@ -31,14 +29,6 @@ pub(crate) use std::{
 
 use std::sync::PoisonError;
 use std::time::Duration;
-
-/// A thread number that no thread has, nor anybody who takes a lock.
-#[cfg(not(loom))]
-const NOBODY: usize = usize::MAX;
-
-/// The number under which the ticker takes locks: it has none of its own,
-/// because it files nothing.
-pub(crate) const TICKER: usize = usize::MAX - 1;
 
 /// Locks a mutex that nothing panics under, so that poison says nothing.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
