@@ -425,16 +425,19 @@ impl<T> Wheel<T> {
         Tick(self.storage.entry(at).deadline)
     }
 
-    /// Files an entry that is younger than every other.
+    /// Files an entry that is younger than every other. Returns the tick at
+    /// which it is due.
     #[inline]
-    pub(crate) fn file_new(&mut self, at: At) {
+    pub(crate) fn file_new(&mut self, at: At) -> Tick {
         let deadline = self.storage.entry(at).deadline;
         if deadline <= self.now {
-            return self.file_late(at);
+            self.file_late(at);
+            return self.now();
         }
         let place = self.levels.geometry.place(self.now, deadline);
         self.levels.append(&mut self.storage, place, at);
         self.quiet_until = self.quiet_until.min(place.start);
+        Tick(deadline)
     }
 
     /// Files an entry that may be older than others of its slot.
