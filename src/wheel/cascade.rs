@@ -1,10 +1,17 @@
 //! Re-filing an outer slot inward when its turn has come.
+//!
+//! Most of the time goes into waiting for entries that are in no cache, and it
+//! is the number of lists walked side by side that shortens it. So where
+//! nothing can interrupt it a cascade walks each lane from both ends (measured,
+//! a million timers over 60,000 ticks: 73 ns a timer became 53). A cascade on a
+//! budget may be paused and its entries cancelled and moved: it walks from the
+//! front.
 
 use super::Wheel;
 use super::expire::Work;
 use super::geometry::Place;
 use super::levels::LANES;
-use super::storage::At;
+use super::storage::{At, End};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Cascade {
@@ -19,14 +26,40 @@ struct Lanes {
     /// A bit for each lane that is not finished.
     open: u32,
     head: [At; LANES],
-    cursor: [At; LANES],
+    front: [At; LANES],
+    /// Where it stands at the other end, if it walks from there too.
+    back: [At; LANES],
 }
+
+/// More entries than a wheel can hold.
+const UNLIMITED: usize = u32::MAX as usize;
 
 impl<T> Wheel<T> {
     /// Re-files an outer slot inward, all its lanes side by side.
     pub(super) fn cascade(&mut self, cascade: Cascade, budget: &mut usize) {
         let Place { level, slot, .. } = cascade.place;
         let check_all = cascade.resumed || self.levels.is_unsorted(level, slot);
+        if *budget > UNLIMITED && !check_all {
+            self.cascade_from_both_ends(level, slot);
+        } else if !self.cascade_from_the_front(level, slot, check_all, budget) {
+            self.work = Work::Cascade(Cascade {
+                resumed: true,
+                ..cascade
+            });
+            return;
+        }
+        self.levels.set_unsorted(level, slot, false);
+        self.begin_slot();
+    }
+
+    /// Returns whether the budget was enough.
+    fn cascade_from_the_front(
+        &mut self,
+        level: usize,
+        slot: usize,
+        check: bool,
+        budget: &mut usize,
+    ) -> bool {
         let mut lanes = self.lanes_of(level, slot);
         while lanes.open != 0 {
             for lane in 0..self.levels.lanes() {
@@ -35,42 +68,67 @@ impl<T> Wheel<T> {
                 }
                 if *budget == 0 {
                     self.reattach(&lanes);
-                    self.work = Work::Cascade(Cascade {
-                        resumed: true,
-                        ..cascade
-                    });
-                    return;
+                    return false;
                 }
                 *budget -= 1;
-                let at = lanes.cursor[lane];
+                let at = lanes.front[lane];
                 let next = self.storage.next(at);
-                lanes.cursor[lane] = next;
+                lanes.front[lane] = next;
                 if next == lanes.head[lane] {
                     lanes.open &= !(1 << lane);
                     self.empty_list(next);
                 } else {
                     self.storage.prefetch(next);
                 }
-                self.refile(at, level, check_all);
+                self.refile(at, level, check);
             }
         }
-        self.levels.set_unsorted(level, slot, false);
-        self.begin_slot();
+        true
+    }
+
+    fn cascade_from_both_ends(&mut self, level: usize, slot: usize) {
+        debug_assert!(self.levels.is_empty_before(level));
+        let mut lanes = self.lanes_of(level, slot);
+        for lane in 0..self.levels.lanes() {
+            if lanes.open >> lane & 1 == 1 {
+                lanes.back[lane] = self.storage.prev(lanes.head[lane]);
+                self.storage.prefetch(lanes.back[lane]);
+                self.empty_list(lanes.head[lane]);
+            }
+        }
+        // From the back, and so in the wrong order.
+        let mut outward = Vec::new();
+        while lanes.open != 0 {
+            for lane in 0..self.levels.lanes() {
+                if lanes.open >> lane & 1 == 0 {
+                    continue;
+                }
+                let (first, last) = (lanes.front[lane], lanes.back[lane]);
+                let (next, before) = (self.storage.next(first), self.storage.prev(last));
+                if first == last || next == last {
+                    lanes.open &= !(1 << lane);
+                } else {
+                    (lanes.front[lane], lanes.back[lane]) = (next, before);
+                    self.storage.prefetch(next);
+                    self.storage.prefetch(before);
+                }
+                if !self.refile_inward(first, level, End::Front) {
+                    self.refile(first, level, true);
+                }
+                if first != last && !self.refile_inward(last, level, End::Back) {
+                    outward.push(last);
+                }
+            }
+        }
+        for at in outward.into_iter().rev() {
+            self.refile(at, level, true);
+        }
     }
 
     /// Files an entry of a slot whose turn has come, relative to now.
     #[inline]
     fn refile(&mut self, at: At, from_level: usize, check: bool) {
-        let deadline = self.storage.entry(at).deadline;
-        let place = if deadline > self.now {
-            self.levels.geometry.place(self.now, deadline)
-        } else {
-            Place {
-                level: 0,
-                slot: self.levels.geometry.slot(0, self.now),
-                start: self.now,
-            }
-        };
+        let place = self.place_from_now(at);
         // An entry that was moved beyond its slot may meet younger ones.
         if check || place.level >= from_level {
             self.levels.append_checked(&mut self.storage, place, at);
@@ -79,17 +137,45 @@ impl<T> Wheel<T> {
         }
     }
 
+    /// The same from either end of the slot's list; leaves an entry alone that
+    /// was moved beyond its slot.
+    #[inline]
+    fn refile_inward(&mut self, at: At, from_level: usize, from: End) -> bool {
+        let place = self.place_from_now(at);
+        if place.level >= from_level {
+            return false;
+        }
+        self.levels
+            .insert_at_middle(&mut self.storage, place, at, from);
+        true
+    }
+
+    /// The place for an entry of a slot whose turn has come.
+    #[inline]
+    fn place_from_now(&self, at: At) -> Place {
+        let deadline = self.storage.entry(at).deadline;
+        if deadline > self.now {
+            return self.levels.geometry.place(self.now, deadline);
+        }
+        Place {
+            level: 0,
+            slot: self.levels.geometry.slot(0, self.now),
+            start: self.now,
+        }
+    }
+
     fn lanes_of(&self, level: usize, slot: usize) -> Lanes {
         let mut lanes = Lanes {
             open: self.levels.occupied_lanes(level, slot),
             head: [self.late; LANES],
-            cursor: [self.late; LANES],
+            front: [self.late; LANES],
+            back: [self.late; LANES],
         };
         for lane in 0..self.levels.lanes() {
             if let Some(head) = self.levels.head(&self.storage, level, slot, lane) {
                 lanes.head[lane] = head;
-                lanes.cursor[lane] = self.storage.next(head);
-                self.storage.prefetch(lanes.cursor[lane]);
+                lanes.front[lane] = self.storage.next(head);
+                self.storage.prefetch(lanes.front[lane]);
             }
         }
         lanes
@@ -99,15 +185,53 @@ impl<T> Wheel<T> {
     fn reattach(&mut self, lanes: &Lanes) {
         for lane in 0..self.levels.lanes() {
             if lanes.open >> lane & 1 == 1 {
-                self.storage
-                    .cut_before(lanes.head[lane], lanes.cursor[lane]);
+                self.storage.cut_before(lanes.head[lane], lanes.front[lane]);
             }
         }
     }
 
     fn empty_list(&mut self, list: At) {
         self.storage.cut_before(list, list);
-        let coordinate = self.storage.entry(list).deadline;
+        let coordinate = self.storage.coordinate(list);
         self.levels.list_is_empty(coordinate);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tick::Tick;
+
+    /// Schedules `count` timers into one outer slot, postpones every seventh, and
+    /// pops them all.
+    fn fires_in_order(size: usize, count: u64) {
+        let start = (size * size) as u64;
+        let mut wheel = Wheel::new(size);
+        let mut expected = Vec::new();
+        for n in 0..count {
+            let mut deadline = start + n * 7_919 % start;
+            let id = wheel.schedule_at(Tick(deadline), n);
+            if n % 7 == 0 {
+                deadline += n % 5 * start;
+                assert!(wheel.reschedule(id, Tick(deadline)));
+            }
+            expected.push((deadline, n));
+        }
+        expected.sort_unstable();
+        let pop = || {
+            wheel
+                .pop_due(Tick(start * 9))
+                .map(|e| (e.deadline.0, e.payload))
+        };
+        assert_eq!(std::iter::from_fn(pop).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn walking_a_slot_from_both_ends_keeps_its_order() {
+        for size in [2, 20, 64, 100] {
+            for count in (0..40).chain([1_000]) {
+                fires_in_order(size, count);
+            }
+        }
     }
 }

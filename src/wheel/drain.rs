@@ -142,7 +142,7 @@ impl<T> Wheel<T> {
         self.storage.cut_before(head, next);
         if next == head {
             self.fronts.keys[lane] = NO_FRONT;
-            let coordinate = self.storage.entry(head).deadline;
+            let coordinate = self.storage.coordinate(head);
             self.levels.list_is_empty(coordinate);
         } else {
             self.note_front(lane, next);

@@ -7,7 +7,7 @@
 //! lane is the low bits of its index.
 
 use super::geometry::{Geometry, MAX_LEVELS, Place};
-use super::storage::{At, Storage};
+use super::storage::{At, End, Storage};
 
 /// Lanes of each slot where a level's slots fit one word of a bitmap; larger
 /// levels hold few entries per slot and make do with one.
@@ -74,7 +74,7 @@ impl Levels {
         let count = (self.geometry.size() * lanes) as u32;
         let first = storage.add_sentinels(count, |n| {
             let (slot, lane) = (n as usize / lanes, n as usize % lanes);
-            ((self.word(level, slot, lane) * WORD) + slot % WORD) as u64
+            ((self.word(level, slot, lane) * WORD) + slot % WORD) as u32
         });
         self.heads[level] = Some(first);
         first
@@ -83,14 +83,39 @@ impl Levels {
     /// Hangs an entry on the slot's list.
     #[inline]
     pub(crate) fn append<T>(&mut self, storage: &mut Storage<T>, place: Place, at: At) {
+        let list = self.list_for(storage, place, at);
+        storage.append(list, at);
+        self.note_occupied(storage.coordinate(list));
+    }
+
+    /// As [`Self::append`], for an entry that comes from either end of another
+    /// slot's list: see [`Storage::insert_at_middle`].
+    #[inline]
+    pub(crate) fn insert_at_middle<T>(
+        &mut self,
+        storage: &mut Storage<T>,
+        place: Place,
+        at: At,
+        from: End,
+    ) {
+        let list = self.list_for(storage, place, at);
+        storage.insert_at_middle(list, at, from);
+        self.note_occupied(storage.coordinate(list));
+    }
+
+    #[inline]
+    fn list_for<T>(&mut self, storage: &mut Storage<T>, place: Place, at: At) -> At {
         let lane = self.lane_of(at);
         let first = match self.heads[place.level & (MAX_LEVELS - 1)] {
             Some(first) => first,
             None => self.add_level(storage, place.level),
         };
-        let head = storage.nth(first, (place.slot * self.lanes + lane) as u32);
-        storage.append(head, at);
-        let coordinate = storage.entry(head).deadline as usize;
+        storage.nth(first, (place.slot * self.lanes + lane) as u32)
+    }
+
+    #[inline]
+    fn note_occupied(&mut self, coordinate: u32) {
+        let coordinate = coordinate as usize;
         self.occupied[coordinate / WORD] |= 1 << (coordinate % WORD);
     }
 
@@ -108,11 +133,19 @@ impl Levels {
 
     /// Notes that a list, given by its head's coordinate, became empty.
     #[inline]
-    pub(crate) fn list_is_empty(&mut self, coordinate: u64) {
+    pub(crate) fn list_is_empty(&mut self, coordinate: u32) {
+        let coordinate = coordinate as usize;
         // Lists that are no slot's have a coordinate beyond every word.
-        if let Some(word) = self.occupied.get_mut((coordinate / WORD as u64) as usize) {
-            *word &= !(1 << (coordinate % WORD as u64));
+        if let Some(word) = self.occupied.get_mut(coordinate / WORD) {
+            *word &= !(1 << (coordinate % WORD));
         }
+    }
+
+    /// Whether no level before this one holds anything.
+    pub(crate) fn is_empty_before(&self, level: usize) -> bool {
+        self.occupied[..level * self.stride]
+            .iter()
+            .all(|&word| word == 0)
     }
 
     /// A bit for each lane of this slot that holds something.

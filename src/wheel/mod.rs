@@ -34,7 +34,7 @@ use drain::{Fronts, InOrder};
 use expire::Work;
 use geometry::Place;
 use levels::Levels;
-use storage::Storage;
+use storage::{NO_COORDINATE, Storage};
 
 /// A hierarchical timing wheel with one owner.
 ///
@@ -152,7 +152,7 @@ impl<T> Wheel<T> {
 
     pub(crate) fn numbered(now: Tick, geometry: Geometry, number: WheelNumber) -> Wheel<T> {
         let (mut storage, late) = Storage::new();
-        let sorting = storage.add_sentinels(1, |_| u64::MAX);
+        let sorting = storage.add_sentinels(1, |_| NO_COORDINATE);
         Wheel {
             storage,
             levels: Levels::new(geometry),
@@ -425,7 +425,7 @@ impl<T> Wheel<T> {
     #[inline]
     pub(crate) fn unlink(&mut self, at: At) {
         if let Some(list) = self.storage.unlink(at) {
-            let coordinate = self.storage.entry(list).deadline;
+            let coordinate = self.storage.coordinate(list);
             self.levels.list_is_empty(coordinate);
         }
     }
@@ -525,7 +525,7 @@ impl<T> Wheel<T> {
     /// A list for entries that are not in the wheel's care; [`Wheel::unlink`]
     /// takes them off it again.
     pub(crate) fn add_list(&mut self) -> At {
-        self.storage.add_sentinels(1, |_| u64::MAX)
+        self.storage.add_sentinels(1, |_| NO_COORDINATE)
     }
 
     pub(crate) fn append_to(&mut self, list: At, at: At) {

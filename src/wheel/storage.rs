@@ -75,14 +75,25 @@ impl Stamp {
 /// One cell: a timer, the head of a list, or vacant.
 #[repr(C)]
 pub(crate) struct Entry<T> {
-    /// A timer's deadline; for a sentinel, the bit that says whether its list
-    /// holds anything (see `occupancy.rs`).
+    /// A timer's deadline. For a sentinel, in the lower half its coordinate:
+    /// the bit that says whether its list holds anything (see `levels.rs`); in
+    /// the upper half its middle (see [`Storage::insert_at_middle`]).
     pub(crate) deadline: u64,
     pub(crate) stamp: Stamp,
     next: At,
     prev: At,
     /// Initialised exactly while `stamp.is_timer()`.
     payload: MaybeUninit<T>,
+}
+
+/// The coordinate of a list that no bit stands for.
+pub(crate) const NO_COORDINATE: u32 = u32::MAX;
+
+/// From which end of its list an entry comes to be filed again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum End {
+    Front,
+    Back,
 }
 
 /// Entries start on a cache line, so that one of 32 bytes never straddles two.
@@ -117,7 +128,7 @@ impl<T> Storage<T> {
             live: 0,
             owns: PhantomData,
         };
-        let first = storage.add_sentinels(1, |_| u64::MAX);
+        let first = storage.add_sentinels(1, |_| NO_COORDINATE);
         (storage, first)
     }
 
@@ -137,8 +148,8 @@ impl<T> Storage<T> {
     }
 
     /// Adds `count` list heads, each an empty list of its own, and returns
-    /// the first. `coordinate(n)` becomes the `deadline` of the n-th.
-    pub(crate) fn add_sentinels(&mut self, count: u32, coordinate: impl Fn(u32) -> u64) -> At {
+    /// the first. `coordinate(n)` is that of the n-th.
+    pub(crate) fn add_sentinels(&mut self, count: u32, coordinate: impl Fn(u32) -> u32) -> At {
         let first = self.used;
         let wanted = first as usize + count as usize;
         if wanted > self.capacity as usize {
@@ -149,7 +160,7 @@ impl<T> Storage<T> {
             self.write(
                 at,
                 Entry {
-                    deadline: coordinate(n),
+                    deadline: u64::from(coordinate(n)),
                     stamp: Stamp::SENTINEL,
                     next: at,
                     prev: at,
@@ -308,6 +319,38 @@ impl<T> Storage<T> {
         entry.prev = last;
         entry.next = list;
         block.get(last).next = at;
+    }
+
+    /// Hangs an entry on a list that is filled from both ends of another one:
+    /// what comes from the front stands, in the order of the calls, before all
+    /// that comes from the back, which stands the other way round. The list
+    /// was empty when that began.
+    #[inline]
+    pub(crate) fn insert_at_middle(&mut self, list: At, at: At, from: End) {
+        let mut block = self.block();
+        let head = block.get(list);
+        let middle = match head.next == list {
+            true => list,
+            false => At((head.deadline >> u32::BITS) as u32),
+        };
+        let new_middle = match from {
+            End::Front => at,
+            End::Back => middle,
+        };
+        head.deadline = u64::from(head.deadline as u32) | u64::from(new_middle.0) << u32::BITS;
+        let before = block.get(middle);
+        let next = before.next;
+        before.next = at;
+        let entry = block.get(at);
+        entry.prev = middle;
+        entry.next = next;
+        block.get(next).prev = at;
+    }
+
+    /// The coordinate of a sentinel.
+    #[inline]
+    pub(crate) fn coordinate(&self, list: At) -> u32 {
+        self.entry(list).deadline as u32
     }
 
     /// Takes an entry off its list. Returns the list if that is empty now.
