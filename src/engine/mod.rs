@@ -12,6 +12,8 @@ mod idle;
 mod limit;
 mod live;
 mod names;
+#[cfg(feature = "metrics")]
+mod publish;
 mod shard;
 mod snapshot;
 mod starting;
@@ -32,6 +34,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use crate::id::TimerId;
+use crate::observe;
 use crate::queue::{ClosedReports, Queue};
 use crate::sync::Arc;
 use crate::tick::Tick;
@@ -282,7 +285,8 @@ impl<T> Engine<T> {
     }
 
     /// The account of all timers. Walks every shard's storage, one after the
-    /// other: exact while no call is in progress.
+    /// other: exact while no call is in progress. For a dashboard there is
+    /// [`snapshot`](Engine::snapshot), which has it among other counts.
     #[must_use]
     pub fn ledger(&self) -> Ledger {
         self.core.ledger()
@@ -315,7 +319,9 @@ impl<T> Engine<T> {
     /// Returns as soon as there is no such one-shot left, and at the latest one
     /// second after `limit`. A virtual clock is moved on by `limit`.
     pub fn drain(&self, limit: Duration) -> Vec<Closed<T>> {
-        self.core.drain(limit, DRAIN_GRACE);
+        observe::drain_begun(self.core.first, limit);
+        let complete = self.core.drain(limit, DRAIN_GRACE);
+        observe::drain_ended(self.core.first, complete);
         self.core.shut_down()
     }
 }

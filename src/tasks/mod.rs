@@ -9,6 +9,7 @@ use crate::engine::{
     Builder, Cancel, CloseReason, Closed, Engine, Ledger, Refusal, StartError, Timer, Unstarted,
 };
 use crate::id::TimerId;
+use crate::observe;
 use crate::tick::Tick;
 use crate::ticker::{ClockSource, Driver, VirtualClock};
 use crate::time::Time;
@@ -359,7 +360,7 @@ impl TaskBuilder {
 
     fn check(&self) -> Result<(), StartError> {
         match self.workers {
-            0 => Err(StartError::NoWorkers),
+            0 => Err(StartError::NoWorkers).inspect_err(observe::start_refused),
             _ => Ok(()),
         }
     }

@@ -6,6 +6,7 @@ use std::thread;
 
 use crate::engine::{Engine, StartError};
 use crate::id::TimerId;
+use crate::observe;
 use crate::queue::{Expired, Queue};
 use crate::tasks::{Firing, Task};
 
@@ -27,7 +28,8 @@ pub(super) fn spawn(engine: &Engine<Task>, workers: usize) -> Result<(), StartEr
         thread::Builder::new()
             .name(format!("tickwheel-worker-{n}"))
             .spawn(move || work(queue))
-            .map_err(StartError::Thread)?;
+            .map_err(StartError::Thread)
+            .inspect_err(observe::start_refused)?;
     }
     Ok(())
 }
@@ -63,10 +65,13 @@ fn run(mut expired: Expired<Task>) -> bool {
         Err(_) => expired.fail(),
     }));
     RUNNING.set(None);
-    // So does dropping what a panic was thrown with.
+    // So do telling of a panic, and dropping what it was thrown with.
     let panics = [ran, ended].into_iter().filter_map(Result::err);
     panics.fold(false, |_, thrown| {
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(thrown)));
+        let _ = catch_unwind(AssertUnwindSafe(|| {
+            observe::panicked(firing.id, &*thrown);
+            drop(thrown);
+        }));
         true
     })
 }
