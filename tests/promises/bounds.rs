@@ -52,7 +52,8 @@ fn promise_11_a_bounded_queue_hands_out_no_more_and_loses_nothing() {
     assert_eq!(handed.pop().unwrap().into_payload(), 2);
     assert_eq!(queue.try_recv().unwrap().into_payload(), 4);
     drop(handed);
-    let rest: Vec<_> = std::iter::from_fn(|| queue.try_recv().ok())
+    let rest: Vec<_> = queue
+        .try_iter()
         .map(|expired| expired.into_payload())
         .collect();
     assert_eq!(rest, [5, 6, 7, 8, 9]);

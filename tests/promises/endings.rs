@@ -100,6 +100,25 @@ fn promise_04_cancel_wins_until_the_task_is_taken() {
 }
 
 #[test]
+fn promise_04_cancel_wins_over_an_iterator_that_has_not_come_so_far() {
+    let (engine, clock) = virtual_engine();
+    let ids: Vec<_> = (0..4)
+        .map(|n| engine.schedule(Timer::after(MS, n)).unwrap())
+        .collect();
+    clock.advance(MS);
+    let queue = engine.queue(0);
+    let mut taken = queue.try_iter().map(|expired| expired.into_payload());
+    assert_eq!(taken.next(), Some(0));
+    assert_eq!(engine.cancel(ids[2]), Cancel::Cancelled(2));
+    assert_eq!(taken.next(), Some(1));
+    assert_eq!(taken.next(), Some(3));
+    assert_eq!(taken.next(), None, "it does not wait");
+    engine.schedule(Timer::after(Duration::ZERO, 4)).unwrap();
+    clock.advance(Duration::ZERO);
+    assert_eq!(taken.next(), Some(4));
+}
+
+#[test]
 fn promise_04_a_running_timer_does_not_fire_again_and_can_be_waited_for() {
     let (engine, clock) = virtual_engine();
     let id = engine.schedule(Timer::every(MS, "beat")).unwrap();

@@ -91,6 +91,46 @@ fn promise_02_a_sleeping_ticker_is_in_time_for_the_earliest() {
 }
 
 #[test]
+fn the_earliest_deadline_is_exact() {
+    let (engine, clock) = Engine::builder().shards(4).start_virtual().unwrap();
+    assert_eq!(engine.earliest_deadline(), None);
+    engine.schedule(Timer::after(Duration::MAX, 0)).unwrap();
+    let unstarted = engine.create(Timer::after(MS, 1)).unwrap();
+    assert_eq!(engine.earliest_deadline(), None, "nothing is ever due");
+    // Each thread files into a shard of its own.
+    for deadline in [700, 350, 900] {
+        let timer = Timer::at(Time::from_millis(deadline), 2);
+        thread::scope(|scope| _ = scope.spawn(|| engine.schedule(timer).unwrap()));
+    }
+    let earliest = Timer::at(Time::from_millis(300), 3);
+    let earliest = engine.schedule(earliest).unwrap();
+    let at = |ms| Some(Time::from_millis(ms));
+    assert_eq!(engine.earliest_deadline(), at(300));
+    // Postponing leaves it in its slot.
+    engine.reschedule(earliest, Time::from_millis(800)).unwrap();
+    assert_eq!(engine.earliest_deadline(), at(350));
+    clock.advance_to(Time::from_millis(350));
+    assert_eq!(engine.queue(0).len(), 1);
+    assert_eq!(engine.earliest_deadline(), at(700), "350 has expired");
+    unstarted.start().unwrap();
+    assert_eq!(engine.earliest_deadline(), at(351));
+}
+
+#[test]
+fn a_driver_knows_a_bound_and_the_earliest_deadline() {
+    let (engine, driver) = Engine::builder().start_driven().unwrap();
+    assert_eq!(driver.earliest_deadline(), None);
+    let hour = Time::from_secs(3_600);
+    let id = engine.schedule(Timer::at(hour, ())).unwrap();
+    let day = Time::from_secs(86_400);
+    engine.reschedule(id, day).unwrap();
+    assert!(driver.next_wakeup().unwrap() <= hour);
+    assert_eq!(driver.earliest_deadline(), Some(day));
+    engine.cancel(id).payload().unwrap();
+    assert_eq!(driver.earliest_deadline(), None);
+}
+
+#[test]
 fn promise_09_order() {
     let (engine, clock) = virtual_engine();
     let mut random = Random(9);

@@ -22,8 +22,7 @@ fn engine_at_start<T: Send + 'static>() -> (Engine<T>, VirtualClock<T>) {
 }
 
 fn reports<T>(engine: &Engine<T>) -> Vec<Closed<T>> {
-    let closed = engine.closed();
-    std::iter::from_fn(|| closed.try_recv().ok()).collect()
+    engine.closed().try_iter().collect()
 }
 
 #[test]
@@ -34,7 +33,7 @@ fn g1_nothing_can_be_added_before_start_or_after_close() {
     assert_eq!(engine.shutdown().len(), 1);
     for timer in [
         Timer::after(MS, "once"),
-        Timer::at(at_ms(5), "at"),
+        Timer::at(Time::from_millis(5), "at"),
         Timer::every(MS, "every").times(3),
     ] {
         let refused = engine.schedule(timer.clone()).unwrap_err();
