@@ -109,6 +109,15 @@ impl<T> Expired<T> {
         self.outcome
     }
 
+    /// When it was asked for, which its tick is rounded up from.
+    pub(crate) fn asked(&self) -> Time {
+        self.asked
+    }
+
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
     /// How long after its deadline this firing is, at the moment of the call.
     /// Reads the clock. With a [tolerance](crate::Timer::tolerance), and for
     /// repeating timers, it counts from the exact time that was asked for.

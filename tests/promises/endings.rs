@@ -2,9 +2,12 @@
 
 use super::*;
 use std::collections::HashSet;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
-use tickwheel::{Cancel, CloseReason, NotLive, RecvError, Refusal, TaskEngine, Time, Timer};
+use tickwheel::{
+    Cancel, CloseReason, Firing, NotLive, RecvError, Refusal, TaskEngine, Time, Timer,
+};
 
 #[test]
 fn promise_03_exactly_one_ending() {
@@ -397,6 +400,61 @@ fn promise_12_drain_first_fires_the_one_shots_that_are_due_by_the_limit() {
     fired.retain(|&n| n != 700);
     assert_eq!(fired, (1..=20).collect::<Vec<_>>());
     assert!(engine.ledger().is_balanced());
+}
+
+#[test]
+fn promise_12_the_workers_can_be_waited_for() {
+    let tasks = TaskEngine::builder().workers(2).start().unwrap();
+    let (begun, has_begun) = mpsc::channel();
+    let (done, gate) = (Arc::new(AtomicUsize::new(0)), Arc::new(Barrier::new(3)));
+    for _ in 0..2 {
+        let (begun, done, gate) = (begun.clone(), Arc::clone(&done), Arc::clone(&gate));
+        let task = move || {
+            begun.send(()).unwrap();
+            gate.wait();
+            done.fetch_add(1, Relaxed);
+        };
+        tasks.run_after(Duration::ZERO, task).unwrap();
+    }
+    let told = Arc::clone(&done);
+    let notified = move |_: &Firing| _ = told.fetch_add(1, Relaxed);
+    let hour = 3_600 * SECOND;
+    tasks.run(Timer::after(hour, notified).notified()).unwrap();
+    has_begun.iter().take(2).for_each(drop);
+    tasks.shutdown(); // waits for nobody: both tasks stand at the gate
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                tasks.join();
+                assert_eq!(done.load(Relaxed), 3);
+            });
+        }
+        thread::sleep(50 * MS);
+        assert_eq!(done.load(Relaxed), 0);
+        gate.wait();
+    });
+    assert_eq!(Arc::strong_count(&done), 1, "a worker still has a closure");
+}
+
+#[test]
+fn promise_12_a_task_does_not_wait_for_its_own_worker() {
+    let tasks = TaskEngine::builder().workers(2).start().unwrap();
+    let (tell, told) = mpsc::channel();
+    for _ in 0..2 {
+        let (inner, tell) = (tasks.clone(), tell.clone());
+        let task = move || {
+            inner.shutdown();
+            inner.join();
+            tell.send(()).unwrap();
+        };
+        tasks.run_after(Duration::ZERO, task).unwrap();
+    }
+    drop(tell);
+    assert_eq!(told.recv_timeout(20 * SECOND), Ok(()));
+    tasks.join();
+    // Without a worker there is nobody to wait for.
+    let (driven, _driver) = TaskEngine::builder().start_driven().unwrap();
+    driven.join();
 }
 
 #[test]

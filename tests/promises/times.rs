@@ -1,9 +1,11 @@
 //! Promises 1, 2, 9, 14 and 15: when timers fire, and in which order.
 
 use super::*;
+use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
-use tickwheel::{ClockSource, Tick, Time, Timer};
+use tickwheel::wheel::Advance;
+use tickwheel::{Cancel, ClockSource, Firing, TaskEngine, Tick, Time, Timer};
 
 #[test]
 fn promise_01_never_early() {
@@ -88,6 +90,36 @@ fn promise_02_a_sleeping_ticker_is_in_time_for_the_earliest() {
     lateness.sort();
     // The median, because a busy machine may hold up any single wake-up.
     assert!(lateness[30] < 50 * MS, "{lateness:?}");
+}
+
+#[test]
+fn promise_02_a_task_can_tell_how_late_it_is() {
+    let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
+    let (tell, told) = mpsc::channel();
+    let due = tasks.now() + 2 * MS;
+    let task = move |firing: &Firing| tell.send(firing.lateness()).unwrap();
+    tasks
+        .run(Timer::every(MS, task).starting(due).times(2))
+        .unwrap();
+    thread::sleep(10 * MS);
+    let before = tasks.now() - due;
+    while driver.run_due(1) == Advance::More {}
+    let after = tasks.now() - due;
+    let late: Vec<_> = told.try_iter().collect();
+    assert!((before..=after).contains(&late[0]), "{late:?}");
+    // Due a millisecond later, and run a moment later.
+    assert!((before - MS..=after - MS).contains(&late[1]), "{late:?}");
+}
+
+#[test]
+fn promise_02_a_task_that_is_told_before_its_time_is_not_late() {
+    let (tasks, clock) = TaskEngine::builder().start_virtual().unwrap();
+    let (tell, told) = mpsc::channel();
+    let task = move |firing: &Firing| tell.send(firing.lateness()).unwrap();
+    let id = tasks.run(Timer::after(MS, task).notified()).unwrap();
+    assert_eq!(tasks.cancel(id), Cancel::Cancelled(()));
+    clock.run_until(tasks.now());
+    assert_eq!(told.try_recv(), Ok(Duration::ZERO));
 }
 
 #[test]
