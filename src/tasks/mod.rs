@@ -69,11 +69,11 @@ impl TaskEngine {
     ///
     /// let timers = TaskEngine::builder().start()?;
     /// timers.shutdown();
-    /// let flush = || "flushed";
-    /// let refused = timers.run_after(Duration::from_secs(1), move || _ = flush()).unwrap_err();
+    /// let flush = || println!("flushed");
+    /// let refused = timers.run_after(Duration::from_secs(1), flush).unwrap_err();
     /// assert_eq!(refused.reason(), Refusal::Closed);
     /// let flush = refused.into_timer().into_payload();
-    /// flush();
+    /// flush(); // here and now, then
     /// # Ok::<(), tickwheel::StartError>(())
     /// ```
     pub fn run_after<F>(&self, delay: Duration, task: F) -> Result<TimerId, Refused<F>>

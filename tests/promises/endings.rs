@@ -422,17 +422,23 @@ fn promise_12_the_workers_can_be_waited_for() {
     tasks.run(Timer::after(hour, notified).notified()).unwrap();
     has_begun.iter().take(2).for_each(drop);
     tasks.shutdown(); // waits for nobody: both tasks stand at the gate
-    thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                tasks.join();
-                assert_eq!(done.load(Relaxed), 3);
-            });
-        }
-        thread::sleep(50 * MS);
-        assert_eq!(done.load(Relaxed), 0);
-        gate.wait();
-    });
+    let (joined, has_joined) = mpsc::channel();
+    // More who wait than workers that leave.
+    for _ in 0..3 {
+        let (tasks, done, joined) = (tasks.clone(), Arc::clone(&done), joined.clone());
+        thread::spawn(move || {
+            tasks.join();
+            let seen = done.load(Relaxed);
+            drop(done);
+            joined.send(seen).unwrap();
+        });
+    }
+    thread::sleep(50 * MS);
+    assert_eq!(done.load(Relaxed), 0);
+    gate.wait();
+    for _ in 0..3 {
+        assert_eq!(has_joined.recv_timeout(20 * SECOND), Ok(3));
+    }
     assert_eq!(Arc::strong_count(&done), 1, "a worker still has a closure");
 }
 
