@@ -83,22 +83,23 @@ impl Demo {
     fn once(&self, seconds: f64, what: &'static str) -> Result<TimerId, Refusal> {
         let demo = self.clone();
         let delay = Duration::from_secs_f64(seconds);
-        self.tasks.run_after(delay, move || demo.print(what))
+        Ok(self.tasks.run_after(delay, move || demo.print(what))?)
     }
 
     fn every(&self, seconds: f64, what: &'static str) -> Result<TimerId, Refusal> {
         let demo = self.clone();
         let period = Duration::from_secs_f64(seconds);
-        self.tasks.run_every(period, move |_| demo.print(what))
+        Ok(self.tasks.run_every(period, move |_| demo.print(what))?)
     }
 
     fn cancel_after(&self, seconds: f64, id: TimerId) -> Result<TimerId, Refusal> {
         let tasks = self.tasks.clone();
         let delay = Duration::from_secs_f64(seconds);
-        self.tasks.run_after(delay, move || {
+        let cancel = move || {
             // What has ended already is none of our business.
             let _ = tasks.cancel(id);
-        })
+        };
+        Ok(self.tasks.run_after(delay, cancel)?)
     }
 
     /// Prints a line. The last one shuts the engine down, from within a task.

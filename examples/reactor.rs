@@ -111,11 +111,12 @@ mod linux {
         fn add(&self, ms: u64, name: &'static str) -> Result<TimerId, Refusal> {
             let (start, fired) = (self.start, self.fired.clone());
             let delay = Duration::from_millis(ms / 10);
-            self.tasks.run_after(delay, move || {
+            let tell = move || {
                 println!("{:>4.0?}: timer {name}", start.elapsed());
                 // Nobody listens if the loop has failed.
                 let _ = fired.send(name);
-            })
+            };
+            Ok(self.tasks.run_after(delay, tell)?)
         }
     }
 

@@ -121,6 +121,12 @@ impl WheelNumber {
     }
 }
 
+impl fmt::Display for WheelNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -33,6 +33,18 @@
 //! 14. **Any deadline**, from the past to the end of u64.
 //! 15. **Time only moves forward**: never the wall clock.
 //!
+//! # Features
+//!
+//! Both are off unless asked for, and neither adds anything to scheduling,
+//! cancelling, rescheduling or expiring.
+//!
+//! * `tracing`: events with the target `tickwheel` for what is rare and what an
+//!   operator wants to know: engines that start, do not start, drain and shut
+//!   down, tickers that end (info; a refused start is a warning), and panics of
+//!   tasks and of workers, with the timer's id (error).
+//! * `metrics`: `Snapshot::publish`, which hands an engine's counts to a metrics
+//!   recorder whenever it is called.
+//!
 //! # Example
 //!
 //! ```
@@ -46,8 +58,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod engine;
 mod id;
+mod observe;
 mod queue;
 mod sync;
 mod tasks;

@@ -38,7 +38,31 @@ impl Time {
         Time(nanos)
     }
 
-    /// The time `secs` seconds after the start.
+    /// The time `micros` microseconds after the start, or [`Time::MAX`] if that
+    /// is too far.
+    #[must_use]
+    pub const fn from_micros(micros: u64) -> Time {
+        Time(micros.saturating_mul(1_000))
+    }
+
+    /// The time `millis` milliseconds after the start, or [`Time::MAX`] if that
+    /// is too far.
+    ///
+    /// ```
+    /// use tickwheel::{Time, Timer};
+    ///
+    /// let timer = Timer::at(Time::from_millis(350), "350 ms after the start");
+    /// assert_eq!(Time::from_millis(2_000), Time::from_secs(2));
+    /// assert_eq!(Time::from_millis(u64::MAX), Time::MAX);
+    /// # let _ = timer;
+    /// ```
+    #[must_use]
+    pub const fn from_millis(millis: u64) -> Time {
+        Time(millis.saturating_mul(1_000_000))
+    }
+
+    /// The time `secs` seconds after the start, or [`Time::MAX`] if that is too
+    /// far.
     #[must_use]
     pub const fn from_secs(secs: u64) -> Time {
         Time(secs.saturating_mul(1_000_000_000))
@@ -198,6 +222,19 @@ mod tests {
             let length = TickLength::new(Duration::from_nanos(tick)).unwrap();
             prop_assert_eq!(length.divide(nanos), (nanos / tick, nanos % tick));
         }
+    }
+
+    #[test]
+    fn times_are_made_in_any_unit_and_saturate() {
+        let second = Time::START + Duration::from_secs(1);
+        assert_eq!(Time::from_nanos(1_000_000_000), second);
+        assert_eq!(Time::from_micros(1_000_000), second);
+        assert_eq!(Time::from_millis(1_000), second);
+        assert_eq!(Time::from_secs(1), second);
+        let too_far = u64::MAX / 1_000 + 1;
+        assert_eq!(Time::from_micros(too_far), Time::MAX);
+        assert_eq!(Time::from_millis(too_far), Time::MAX);
+        assert_eq!(Time::from_secs(too_far), Time::MAX);
     }
 
     #[test]

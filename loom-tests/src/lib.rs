@@ -5,7 +5,6 @@
 
 use loom::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 use tickwheel::{Builder, Engine, Expired, Ledger, Queue, Time};
 
 const PREEMPTIONS: usize = 2;
@@ -53,7 +52,7 @@ impl Payload {
 /// When tick `n` begins.
 #[must_use]
 pub fn tick(n: u64) -> Time {
-    Time::START + Duration::from_millis(n)
+    Time::from_millis(n)
 }
 
 /// An engine as small as can be: what loom has to track is what it costs.

@@ -9,6 +9,7 @@ use crate::engine::limit::Pool;
 use crate::engine::shard::Shard;
 use crate::engine::{Core, Engine};
 use crate::id::WheelNumber;
+use crate::observe;
 use crate::queue::Doorbell;
 use crate::sync::Arc;
 use crate::ticker::{self, Alarm, Clock, ClockSource, Device, Driver, VirtualClock};
@@ -144,10 +145,7 @@ impl<T> Builder<T> {
     where
         T: Send + 'static,
     {
-        let clock = Clock::system(self.clock);
-        let device = Device::system(&clock, self.portable_ticker).map_err(StartError::Alarm)?;
-        let core = self.build(clock, device)?;
-        ticker::spawn(Arc::clone(&core)).map_err(StartError::Thread)?;
+        let core = self.told(self.with_ticker())?;
         Ok(Engine::new(core))
     }
 
@@ -157,9 +155,7 @@ impl<T> Builder<T> {
     /// # Errors
     /// If a setting is out of range, or the system has no descriptor to give.
     pub fn start_driven(self) -> Result<(Engine<T>, Driver<T>), StartError> {
-        let clock = Clock::system(self.clock);
-        let device = Device::for_caller(&clock).map_err(StartError::Alarm)?;
-        let core = self.build(clock, device)?;
+        let core = self.told(self.without_thread())?;
         let driver = Driver::new(Arc::clone(&core));
         Ok((Engine::new(core), driver))
     }
@@ -170,7 +166,8 @@ impl<T> Builder<T> {
     /// # Errors
     /// If a setting is out of range.
     pub fn start_virtual(self) -> Result<(Engine<T>, VirtualClock<T>), StartError> {
-        let core = self.build(Clock::virtual_at(self.start), Device::Nobody)?;
+        let clock = Clock::virtual_at(self.start);
+        let core = self.told(self.build(clock, Device::Nobody))?;
         let clock = VirtualClock::new(Arc::clone(&core));
         Ok((Engine::new(core), clock))
     }
@@ -188,6 +185,32 @@ impl<T> Builder<T> {
         ticker::spawn(Arc::clone(&core)).map_err(StartError::Thread)?;
         let clock = VirtualClock::new(Arc::clone(&core));
         Ok((Engine::new(core), clock))
+    }
+
+    fn with_ticker(&self) -> Result<Arc<Core<T>>, StartError>
+    where
+        T: Send + 'static,
+    {
+        let clock = Clock::system(self.clock);
+        let device = Device::system(&clock, self.portable_ticker).map_err(StartError::Alarm)?;
+        let core = self.build(clock, device)?;
+        ticker::spawn(Arc::clone(&core)).map_err(StartError::Thread)?;
+        Ok(core)
+    }
+
+    fn without_thread(&self) -> Result<Arc<Core<T>>, StartError> {
+        let clock = Clock::system(self.clock);
+        let device = Device::for_caller(&clock).map_err(StartError::Alarm)?;
+        self.build(clock, device)
+    }
+
+    /// Tells the operator how a start went, and hands it on.
+    fn told(&self, started: Result<Arc<Core<T>>, StartError>) -> Result<Arc<Core<T>>, StartError> {
+        match &started {
+            Ok(core) => observe::started(core, self.tick, self.wheel_size, self.clock),
+            Err(error) => observe::start_refused(error),
+        }
+        started
     }
 
     fn build(&self, clock: Clock, device: Device) -> Result<Arc<Core<T>>, StartError> {

@@ -12,6 +12,7 @@ use crate::engine::shard::{Outcome, Phase, Shard};
 use crate::engine::snapshot::Snapshot;
 use crate::engine::timer::{Cancel, CancelledByName, NotLive, Plain, Refusal, Refused, Timer};
 use crate::id::{TimerId, WheelNumber};
+use crate::observe;
 use crate::queue::Doorbell;
 use crate::sync::{AtomicU64, Lock, LockGuard, Ordering};
 use crate::tick::Tick;
@@ -31,7 +32,7 @@ pub(crate) struct Core<T> {
     /// A power of two of them, so that a thread finds its own with a mask.
     shards: Box<[Slot<T>]>,
     /// Shard n's wheel has the n-th number from this one on.
-    first: WheelNumber,
+    pub(crate) first: WheelNumber,
     pub(crate) clock: Clock,
     pub(crate) tick: TickLength,
     pub(crate) alarm: Alarm,
@@ -409,8 +410,9 @@ impl<T> Core<T> {
     }
 
     /// Refuses new timers, and waits until the one-shots that are due by
-    /// `limit` from now have been taken; `grace` longer at most.
-    pub(crate) fn drain(&self, limit: Duration, grace: Duration) {
+    /// `limit` from now have been taken; `grace` longer at most. Returns whether
+    /// they have.
+    pub(crate) fn drain(&self, limit: Duration, grace: Duration) -> bool {
         for slot in &self.shards {
             let mut shard = slot.lock();
             if shard.phase == Phase::Open {
@@ -430,7 +432,7 @@ impl<T> Core<T> {
         };
         let begun = Instant::now();
         let left = || Some(patience.saturating_sub(begun.elapsed()));
-        self.idle.wait_until(drained, left);
+        self.idle.wait_until(drained, left)
     }
 
     /// Ends every live timer and everybody who works for this engine.
@@ -447,6 +449,7 @@ impl<T> Core<T> {
         // down again when its last handle is dropped.
         if self.alarm.stop() {
             self.doorbells.iter().for_each(Doorbell::stop);
+            observe::shut_down(self.first, closed.len());
         }
         self.idle.notify();
         closed

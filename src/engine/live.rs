@@ -1,4 +1,4 @@
-//! Walking over an engine's live timers while others go on using it.
+//! Looking for live timers while others go on using the engine.
 
 use std::collections::VecDeque;
 
@@ -6,6 +6,7 @@ use crate::engine::Core;
 use crate::engine::shard::Shard;
 use crate::id::TimerId;
 use crate::tick::Tick;
+use crate::time::{NEVER, Time};
 
 /// How many entries are looked at in one hold of a shard's lock.
 const ENTRIES_PER_HOLD: usize = 256;
@@ -71,6 +72,18 @@ impl<T> Iterator for LiveTimers<'_, T> {
             }
         }
         self.found.pop_front()
+    }
+}
+
+impl<T> Core<T> {
+    /// The earliest deadline of what has not expired; none for what is never
+    /// due.
+    pub(crate) fn earliest_deadline(&self) -> Option<Time> {
+        let earliest = |shard: &Shard<T>| shard.wheel.earliest_deadline();
+        let shards = 0..self.shard_count();
+        let deadlines = shards.filter_map(|shard| self.look_at_shard(shard, earliest)?);
+        let earliest = deadlines.filter(|&deadline| deadline < NEVER).min()?;
+        Some(self.tick.start_of(earliest))
     }
 }
 

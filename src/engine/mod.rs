@@ -12,6 +12,8 @@ mod idle;
 mod limit;
 mod live;
 mod names;
+#[cfg(feature = "metrics")]
+mod publish;
 mod shard;
 mod snapshot;
 mod starting;
@@ -32,6 +34,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use crate::id::TimerId;
+use crate::observe;
 use crate::queue::{ClosedReports, Queue};
 use crate::sync::Arc;
 use crate::tick::Tick;
@@ -232,6 +235,36 @@ impl<T> Engine<T> {
         Some(self.core.tick.start_of(tick))
     }
 
+    /// The exact earliest deadline of the timers that have not expired. `None`
+    /// if nothing is ever due. A repeating timer has no deadline while a firing
+    /// of it waits in its queue or is in a worker's hands.
+    ///
+    /// May search a slot of each shard, under its lock. For a loop that wants
+    /// to know how long it may sleep,
+    /// [`Driver::next_wakeup`](crate::Driver::next_wakeup) costs nothing.
+    ///
+    /// ```
+    /// use tickwheel::{Engine, Time, Timer};
+    ///
+    /// // A simulation: from one event to the next.
+    /// let (engine, clock) = Engine::builder().start_virtual()?;
+    /// engine.schedule(Timer::at(Time::from_millis(350), "arrival"))?;
+    /// engine.schedule(Timer::at(Time::from_secs(3_600), "closing time"))?;
+    /// let mut events = Vec::new();
+    /// while let Some(time) = engine.earliest_deadline() {
+    ///     clock.advance_to(time);
+    ///     let due = engine.queue(0).recv()?;
+    ///     events.push((time, due.into_payload()));
+    /// }
+    /// assert_eq!(events[0], (Time::from_millis(350), "arrival"));
+    /// assert_eq!(events[1], (Time::from_secs(3_600), "closing time"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn earliest_deadline(&self) -> Option<Time> {
+        self.core.earliest_deadline()
+    }
+
     /// What the engine's clock says.
     #[must_use]
     pub fn now(&self) -> Time {
@@ -282,7 +315,8 @@ impl<T> Engine<T> {
     }
 
     /// The account of all timers. Walks every shard's storage, one after the
-    /// other: exact while no call is in progress.
+    /// other: exact while no call is in progress. For a dashboard there is
+    /// [`snapshot`](Engine::snapshot), which has it among other counts.
     #[must_use]
     pub fn ledger(&self) -> Ledger {
         self.core.ledger()
@@ -315,7 +349,9 @@ impl<T> Engine<T> {
     /// Returns as soon as there is no such one-shot left, and at the latest one
     /// second after `limit`. A virtual clock is moved on by `limit`.
     pub fn drain(&self, limit: Duration) -> Vec<Closed<T>> {
-        self.core.drain(limit, DRAIN_GRACE);
+        observe::drain_begun(self.core.first, limit);
+        let complete = self.core.drain(limit, DRAIN_GRACE);
+        observe::drain_ended(self.core.first, complete);
         self.core.shut_down()
     }
 }

@@ -6,10 +6,15 @@ use crate::engine::closed::Ledger;
 
 /// Counts of an engine, as they were when it was asked; from
 /// [`Engine::snapshot`](crate::Engine::snapshot).
+///
+/// With the feature `metrics` it can be published; see `Snapshot::publish`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Snapshot {
-    /// The account of all timers.
+    /// The account of all timers, as from
+    /// [`Engine::ledger`](crate::Engine::ledger): in here because it is taken in
+    /// the same look at each shard as the lateness, so that one dashboard does
+    /// not show two moments.
     pub ledger: Ledger,
     /// How many expired timers wait in each queue.
     pub queued: Vec<usize>,

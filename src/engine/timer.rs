@@ -145,7 +145,14 @@ impl<T> Timer<T> {
         self.payload
     }
 
-    pub(crate) fn map<U>(self, f: impl FnOnce(T) -> U) -> Timer<U> {
+    /// The timer of a task, which ends when it returns.
+    pub(crate) fn into_task<U>(self, f: impl FnOnce(T) -> U) -> Timer<U> {
+        let mut timer = self.map(f);
+        timer.task = true;
+        timer
+    }
+
+    fn map<U>(self, f: impl FnOnce(T) -> U) -> Timer<U> {
         Timer {
             payload: f(self.payload),
             first: self.first,
@@ -272,6 +279,14 @@ impl<T> Refused<T> {
     pub fn into_timer(self) -> Timer<T> {
         self.inner.1
     }
+
+    /// The refusal of what the payload of a task was made of.
+    pub(crate) fn map<U>(self, f: impl FnOnce(T) -> U) -> Refused<U> {
+        let (reason, timer) = *self.inner;
+        let mut timer = timer.map(f);
+        timer.task = false;
+        Refused::new(reason, timer)
+    }
 }
 
 impl<T> fmt::Debug for Refused<T> {
@@ -289,6 +304,13 @@ impl<T> fmt::Display for Refused<T> {
 }
 
 impl<T> std::error::Error for Refused<T> {}
+
+/// For who wants to know why, and not to have the timer back.
+impl<T> From<Refused<T>> for Refusal {
+    fn from(refused: Refused<T>) -> Refusal {
+        refused.reason()
+    }
+}
 
 /// Why a timer was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -49,6 +49,27 @@ impl<T> ClosedReports<T> {
         self.take(Wait::For(limit))
     }
 
+    /// Takes the reports that are there, one at a time, without ever waiting.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::{CloseReason, Engine, Timer};
+    ///
+    /// let engine = Engine::builder().start()?;
+    /// for n in 0..3 {
+    ///     let id = engine.schedule(Timer::after(Duration::from_secs(9), n).reported())?;
+    ///     assert_eq!(engine.cancel(id).payload(), Some(n));
+    /// }
+    /// let closed = engine.closed();
+    /// let mut reasons = closed.try_iter().map(|closed| closed.reason);
+    /// assert!(reasons.all(|reason| reason == CloseReason::Cancelled));
+    /// assert!(closed.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn try_iter(&self) -> impl Iterator<Item = Closed<T>> + '_ {
+        std::iter::from_fn(|| self.try_recv().ok())
+    }
+
     /// How many reports wait to be read. Looks at every shard.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -5,6 +5,7 @@ use core::time::Duration;
 
 use crate::engine::{CloseReason, Core, Outcome};
 use crate::id::TimerId;
+use crate::observe;
 use crate::sync::Arc;
 use crate::tick::Tick;
 use crate::ticker::Clock;
@@ -108,6 +109,15 @@ impl<T> Expired<T> {
         self.outcome
     }
 
+    /// When it was asked for, which its tick is rounded up from.
+    pub(crate) fn asked(&self) -> Time {
+        self.asked
+    }
+
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
     /// How long after its deadline this firing is, at the moment of the call.
     /// Reads the clock. With a [tolerance](crate::Timer::tolerance), and for
     /// repeating timers, it counts from the exact time that was asked for.
@@ -157,14 +167,18 @@ impl<T> Expired<T> {
 
 impl<T> Drop for Expired<T> {
     fn drop(&mut self) {
+        if self.owed.is_none() {
+            return;
+        }
         let outcome = match std::thread::panicking() {
             true => Outcome::Panicked,
             false => Outcome::Returned,
         };
-        if self.owed.is_some() {
-            let payload = self.payload.take();
-            self.let_go(payload, outcome);
+        if outcome == Outcome::Panicked {
+            observe::lent_to_a_panic(self.id);
         }
+        let payload = self.payload.take();
+        self.let_go(payload, outcome);
     }
 }
 

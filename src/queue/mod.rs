@@ -164,6 +164,28 @@ impl<T> Queue<T> {
         }
     }
 
+    /// Takes what is there, one at a time, each when the iterator is asked for
+    /// it, without ever waiting: it ends when nothing is there at that moment.
+    /// What it has not reached yet can still be cancelled.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::{Engine, Timer};
+    ///
+    /// let (engine, clock) = Engine::builder().start_virtual()?;
+    /// for n in 0..3 {
+    ///     engine.schedule(Timer::after(Duration::from_secs(1), n))?;
+    /// }
+    /// clock.advance(Duration::from_secs(1));
+    /// let queue = engine.queue(0);
+    /// let taken = queue.try_iter().map(|expired| expired.into_payload());
+    /// assert_eq!(taken.collect::<Vec<_>>(), [0, 1, 2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn try_iter(&self) -> impl Iterator<Item = Expired<T>> + '_ {
+        std::iter::from_fn(|| self.try_recv().ok())
+    }
+
     /// How many expired timers wait to be taken. Looks at every shard.
     #[must_use]
     pub fn len(&self) -> usize {

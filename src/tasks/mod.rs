@@ -1,112 +1,28 @@
 //! "Run this later": closures on the engine's own workers.
 
+mod crew;
+mod firing;
+mod task;
 mod worker;
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::{
-    Builder, Cancel, CloseReason, Closed, Engine, Ledger, Refusal, StartError, Timer, Unstarted,
+    Builder, Cancel, Closed, Engine, Ledger, Refused, StartError, Timer, Unstarted,
 };
 use crate::id::TimerId;
-use crate::tick::Tick;
+use crate::observe;
 use crate::ticker::{ClockSource, Driver, VirtualClock};
 use crate::time::Time;
 
+use crew::Crew;
+
+pub use firing::Firing;
+pub use task::Task;
+
 pub(crate) use worker::{is_running_here, run_counted};
-
-/// A closure that waits to be run.
-pub struct Task(Box<dyn FnMut(&Firing) + Send>);
-
-impl Task {
-    fn once(task: impl FnOnce() + Send + 'static) -> Task {
-        let mut task = Some(task);
-        Task(Box::new(move |_| {
-            if let Some(task) = task.take() {
-                task();
-            }
-        }))
-    }
-
-    fn run(&mut self, firing: &Firing) {
-        (self.0)(firing);
-    }
-}
-
-impl fmt::Debug for Task {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Task").finish_non_exhaustive()
-    }
-}
-
-/// What a repeating task is told about the firing that it is run for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct Firing {
-    id: TimerId,
-    number: u64,
-    tick: Tick,
-    deadline: Time,
-    outcome: CloseReason,
-}
-
-impl Firing {
-    /// The timer, for instance to cancel it from inside.
-    #[must_use]
-    pub fn id(&self) -> TimerId {
-        self.id
-    }
-
-    /// Which due tick of the timer this is, counted from 1.
-    #[must_use]
-    pub fn number(&self) -> u64 {
-        self.number
-    }
-
-    /// The tick at which this firing was due.
-    #[must_use]
-    pub fn tick(&self) -> Tick {
-        self.tick
-    }
-
-    /// When this firing was due.
-    #[must_use]
-    pub fn deadline(&self) -> Time {
-        self.deadline
-    }
-
-    /// Why the task is run: [`CloseReason::Completed`] because its time has
-    /// come; or, for a timer that asked to be [`notified`](Timer::notified),
-    /// because it was cancelled or shut down.
-    #[must_use]
-    pub fn outcome(&self) -> CloseReason {
-        self.outcome
-    }
-}
-
-impl<F: FnMut(&Firing) + Send + 'static> Timer<F> {
-    /// Asks that the closure is run on a worker when the timer is cancelled or
-    /// shut down, too, with [`Firing::outcome`] saying so: a one-shot's
-    /// closure then runs exactly once, whatever happens to it. It is never run
-    /// inline in `cancel`. Meant for [`TaskEngine::run`].
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tickwheel::{CloseReason, Firing, TaskEngine, Timer};
-    ///
-    /// let (timers, clock) = TaskEngine::builder().start_virtual()?;
-    /// let (tell, told) = std::sync::mpsc::channel();
-    /// let task = move |firing: &Firing| tell.send(firing.outcome()).unwrap();
-    /// let id = timers.run(Timer::after(Duration::from_secs(9), task).notified())?;
-    /// timers.cancel(id).payload().unwrap();
-    /// assert_eq!(told.recv()?, CloseReason::Cancelled);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn notified(mut self) -> Timer<F> {
-        self.notified = true;
-        self
-    }
-}
 
 /// Runs closures later, on worker threads of its own.
 ///
@@ -126,9 +42,10 @@ impl<F: FnMut(&Firing) + Send + 'static> Timer<F> {
 /// assert_eq!(wait.recv()?, "ran");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct TaskEngine {
     engine: Engine<Task>,
+    crew: Arc<Crew>,
 }
 
 impl TaskEngine {
@@ -143,25 +60,46 @@ impl TaskEngine {
     /// Runs `task` once, `delay` from now.
     ///
     /// # Errors
-    /// If the engine is full or was shut down; the closure is dropped then.
-    pub fn run_after(
-        &self,
-        delay: Duration,
-        task: impl FnOnce() + Send + 'static,
-    ) -> Result<TimerId, Refusal> {
-        self.schedule(Timer::after(delay, Task::once(task)))
+    /// If the engine is full or was shut down. The closure comes back in the
+    /// error, to be run here and now, or tried again.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::{Refusal, TaskEngine};
+    ///
+    /// let timers = TaskEngine::builder().start()?;
+    /// timers.shutdown();
+    /// let flush = || println!("flushed");
+    /// let refused = timers.run_after(Duration::from_secs(1), flush).unwrap_err();
+    /// assert_eq!(refused.reason(), Refusal::Closed);
+    /// let flush = refused.into_timer().into_payload();
+    /// flush(); // here and now, then
+    /// # Ok::<(), tickwheel::StartError>(())
+    /// ```
+    pub fn run_after<F>(&self, delay: Duration, task: F) -> Result<TimerId, Refused<F>>
+    where
+        F: FnOnce() + Send + 'static,
+    {
+        self.run_once(Timer::after(delay, task))
     }
 
     /// Runs `task` once, at a time of the engine's own time line.
     ///
     /// # Errors
-    /// If the engine is full or was shut down; the closure is dropped then.
-    pub fn run_at(
-        &self,
-        time: Time,
-        task: impl FnOnce() + Send + 'static,
-    ) -> Result<TimerId, Refusal> {
-        self.schedule(Timer::at(time, Task::once(task)))
+    /// As [`run_after`](TaskEngine::run_after).
+    pub fn run_at<F>(&self, time: Time, task: F) -> Result<TimerId, Refused<F>>
+    where
+        F: FnOnce() + Send + 'static,
+    {
+        self.run_once(Timer::at(time, task))
+    }
+
+    fn run_once<F>(&self, timer: Timer<F>) -> Result<TimerId, Refused<F>>
+    where
+        F: FnOnce() + Send + 'static,
+    {
+        let scheduled = self.engine.schedule(timer.into_task(Task::once));
+        scheduled.map_err(|refused| refused.map(Task::into_once))
     }
 
     /// Runs `task` again and again: the k-th time k periods from now. Runs of
@@ -170,7 +108,7 @@ impl TaskEngine {
     ///
     /// # Errors
     /// If the period is zero, or the engine is full or was shut down; the
-    /// closure is dropped then.
+    /// closure comes back in the error.
     ///
     /// ```
     /// use std::time::Duration;
@@ -184,12 +122,11 @@ impl TaskEngine {
     /// assert_eq!(told.try_iter().collect::<Vec<_>>(), [1, 2, 3]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn run_every(
-        &self,
-        period: Duration,
-        task: impl FnMut(&Firing) + Send + 'static,
-    ) -> Result<TimerId, Refusal> {
-        self.schedule(Timer::every(period, Task(Box::new(task))))
+    pub fn run_every<F>(&self, period: Duration, task: F) -> Result<TimerId, Refused<F>>
+    where
+        F: FnMut(&Firing) + Send + 'static,
+    {
+        self.run(Timer::every(period, task))
     }
 
     /// Schedules a closure with everything that a [`Timer`] can say: times,
@@ -210,31 +147,24 @@ impl TaskEngine {
     /// assert_eq!(timers.ledger().completed, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn run<F>(&self, timer: Timer<F>) -> Result<TimerId, Refusal>
+    pub fn run<F>(&self, timer: Timer<F>) -> Result<TimerId, Refused<F>>
     where
         F: FnMut(&Firing) + Send + 'static,
     {
-        self.schedule(timer.map(|task| Task(Box::new(task))))
+        let scheduled = self.engine.schedule(timer.into_task(Task::each));
+        scheduled.map_err(|refused| refused.map(Task::into_each))
     }
 
     /// Creates a task that is started later, or never; see [`Engine::create`].
     ///
     /// # Errors
     /// As [`run_every`](TaskEngine::run_every).
-    pub fn create<F>(&self, timer: Timer<F>) -> Result<Unstarted<Task>, Refusal>
+    pub fn create<F>(&self, timer: Timer<F>) -> Result<Unstarted<Task>, Refused<F>>
     where
         F: FnMut(&Firing) + Send + 'static,
     {
-        let mut timer = timer.map(|task| Task(Box::new(task)));
-        timer.task = true;
-        let created = self.engine.create(timer);
-        created.map_err(|refused| refused.reason())
-    }
-
-    fn schedule(&self, mut timer: Timer<Task>) -> Result<TimerId, Refusal> {
-        timer.task = true;
-        let scheduled = self.engine.schedule(timer);
-        scheduled.map_err(|refused| refused.reason())
+        let created = self.engine.create(timer.into_task(Task::each));
+        created.map_err(|refused| refused.map(Task::into_each))
     }
 
     /// Cancels a task. [`Cancel::Running`] means that it runs at this moment,
@@ -288,6 +218,42 @@ impl TaskEngine {
     pub fn drain(&self, limit: Duration) -> Vec<Closed<Task>> {
         self.engine.drain(limit)
     }
+
+    /// Waits until every worker has ended: no task runs any more, and
+    /// everything that tasks held has been dropped.
+    ///
+    /// Workers end after [`shutdown`](TaskEngine::shutdown) or
+    /// [`drain`](TaskEngine::drain), as soon as the task that they are running
+    /// has returned and those that asked to be [`notified`](Timer::notified)
+    /// have been told; until somebody calls one of the two, this waits. Called
+    /// from a task it does not wait, and with a [`Driver`] there is no worker to
+    /// wait for.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::time::Duration;
+    /// use tickwheel::TaskEngine;
+    ///
+    /// let timers = TaskEngine::builder().workers(2).start()?;
+    /// let connection = Arc::new("connection");
+    /// let mine = Arc::clone(&connection);
+    /// timers.run_every(Duration::from_millis(1), move |_| println!("{mine}"))?;
+    /// timers.shutdown();
+    /// timers.join();
+    /// assert_eq!(Arc::into_inner(connection), Some("connection"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn join(&self) {
+        self.crew.wait_until_gone();
+    }
+}
+
+impl fmt::Debug for TaskEngine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskEngine")
+            .field("engine", &self.engine)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Sets up a [`TaskEngine`]; from [`TaskEngine::builder`].
@@ -330,8 +296,8 @@ impl TaskBuilder {
     pub fn start(self) -> Result<TaskEngine, StartError> {
         self.check()?;
         let engine = self.engine.start()?;
-        worker::spawn(&engine, self.workers)?;
-        Ok(TaskEngine { engine })
+        let crew = worker::spawn(&engine, self.workers)?;
+        Ok(TaskEngine { engine, crew })
     }
 
     /// Starts the engine and its workers on a clock that stands still until it
@@ -342,8 +308,8 @@ impl TaskBuilder {
     pub fn start_virtual(self) -> Result<(TaskEngine, VirtualClock<Task>), StartError> {
         self.check()?;
         let (engine, clock) = self.engine.start_virtual()?;
-        worker::spawn(&engine, self.workers)?;
-        Ok((TaskEngine { engine }, clock))
+        let crew = worker::spawn(&engine, self.workers)?;
+        Ok((TaskEngine { engine, crew }, clock))
     }
 
     /// Starts the engine without a thread of its own: the caller's event loop
@@ -354,12 +320,13 @@ impl TaskBuilder {
     /// As [`Builder::start_driven`].
     pub fn start_driven(self) -> Result<(TaskEngine, Driver<Task>), StartError> {
         let (engine, driver) = self.engine.start_driven()?;
-        Ok((TaskEngine { engine }, driver))
+        let crew = Arc::default();
+        Ok((TaskEngine { engine, crew }, driver))
     }
 
     fn check(&self) -> Result<(), StartError> {
         match self.workers {
-            0 => Err(StartError::NoWorkers),
+            0 => Err(StartError::NoWorkers).inspect_err(observe::start_refused),
             _ => Ok(()),
         }
     }

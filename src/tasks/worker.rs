@@ -2,11 +2,14 @@
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::thread;
 
 use crate::engine::{Engine, StartError};
 use crate::id::TimerId;
+use crate::observe;
 use crate::queue::{Expired, Queue};
+use crate::tasks::crew::Crew;
 use crate::tasks::{Firing, Task};
 
 thread_local! {
@@ -20,16 +23,22 @@ pub(crate) fn is_running_here(id: TimerId) -> bool {
 }
 
 /// Starts the workers. They end when the engine is shut down.
-pub(super) fn spawn(engine: &Engine<Task>, workers: usize) -> Result<(), StartError> {
+pub(super) fn spawn(engine: &Engine<Task>, workers: usize) -> Result<Arc<Crew>, StartError> {
+    let crew = Arc::new(Crew::default());
     for n in 0..workers {
         let queue = engine.queue(0);
         queue.join();
-        thread::Builder::new()
-            .name(format!("tickwheel-worker-{n}"))
-            .spawn(move || work(queue))
-            .map_err(StartError::Thread)?;
+        let thread = thread::Builder::new().name(format!("tickwheel-worker-{n}"));
+        let colleagues = Arc::clone(&crew);
+        let work = move || {
+            work(queue);
+            colleagues.leave();
+        };
+        crew.hire(|| thread.spawn(work))
+            .map_err(StartError::Thread)
+            .inspect_err(observe::start_refused)?;
     }
-    Ok(())
+    Ok(crew)
 }
 
 fn work(queue: Queue<Task>) {
@@ -47,14 +56,8 @@ pub(crate) fn run_counted(queue: &Queue<Task>, expired: Expired<Task>) {
 
 /// Runs a task and returns whether it panicked.
 fn run(mut expired: Expired<Task>) -> bool {
-    let firing = Firing {
-        id: expired.id(),
-        number: expired.number(),
-        tick: expired.tick(),
-        deadline: expired.deadline(),
-        outcome: expired.outcome(),
-    };
-    RUNNING.set(Some(firing.id));
+    let firing = Firing::of(&expired);
+    RUNNING.set(Some(firing.id()));
     let task = expired.payload_mut();
     let ran = catch_unwind(AssertUnwindSafe(|| task.run(&firing)));
     // What ends with this firing is dropped, which runs foreign code too.
@@ -63,10 +66,13 @@ fn run(mut expired: Expired<Task>) -> bool {
         Err(_) => expired.fail(),
     }));
     RUNNING.set(None);
-    // So does dropping what a panic was thrown with.
+    // So do telling of a panic, and dropping what it was thrown with.
     let panics = [ran, ended].into_iter().filter_map(Result::err);
     panics.fold(false, |_, thrown| {
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(thrown)));
+        let _ = catch_unwind(AssertUnwindSafe(|| {
+            observe::panicked(firing.id(), &*thrown);
+            drop(thrown);
+        }));
         true
     })
 }

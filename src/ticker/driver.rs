@@ -82,6 +82,25 @@ impl<T> Driver<T> {
         }
     }
 
+    /// The exact earliest deadline; see
+    /// [`Engine::earliest_deadline`](crate::Engine::earliest_deadline). May
+    /// search, where [`Driver::next_wakeup`] does not.
+    ///
+    /// ```
+    /// use tickwheel::{Engine, Time, Timer};
+    ///
+    /// let (engine, driver) = Engine::builder().start_driven()?;
+    /// let lease = engine.schedule(Timer::at(Time::from_secs(30), "lease"))?;
+    /// engine.reschedule(lease, Time::from_secs(90))?;
+    /// assert_eq!(driver.earliest_deadline(), Some(Time::from_secs(90)));
+    /// assert!(driver.next_wakeup() <= driver.earliest_deadline());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn earliest_deadline(&self) -> Option<Time> {
+        self.core.earliest_deadline()
+    }
+
     /// How long a loop may sleep: until [`Driver::next_wakeup`], not at all if
     /// that has passed, for ever if there is none.
     #[must_use]

@@ -3,6 +3,7 @@
 use std::io;
 
 use crate::engine::Core;
+use crate::observe;
 use crate::sync::{Arc, thread};
 use crate::ticker::alarm::Wake;
 
@@ -27,7 +28,8 @@ fn run<T>(core: &Core<T>) {
         core.run_due(now);
         match core.alarm.sleep(core.tick.tick_at(now), || core.next_due()) {
             Wake::Look => {}
-            Wake::Stop => return,
+            Wake::Stop => break,
         }
     }
+    observe::ticker_ended(core.first);
 }

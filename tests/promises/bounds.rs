@@ -4,7 +4,7 @@ use super::*;
 use std::sync::mpsc;
 use std::thread;
 use tickwheel::wheel::{Geometry, InvalidGeometry};
-use tickwheel::{Cancel, Engine, RecvError, Refusal, StartError, TaskEngine, Time, Timer};
+use tickwheel::{Cancel, Engine, Firing, RecvError, Refusal, StartError, TaskEngine, Time, Timer};
 
 #[test]
 fn promise_11_live_timers_are_bounded_and_a_refused_one_comes_back() {
@@ -37,6 +37,38 @@ fn promise_11_live_timers_are_bounded_and_a_refused_one_comes_back() {
 }
 
 #[test]
+fn promise_11_a_refused_task_comes_back() {
+    let builder = TaskEngine::builder().max_timers(1);
+    let (tasks, _clock) = builder.start_virtual().unwrap();
+    let hour = 3_600 * SECOND;
+    tasks.run_after(hour, || ()).unwrap();
+    let (tell, told) = mpsc::channel();
+    let say = |text: &'static str| {
+        let tell = tell.clone();
+        move || tell.send(text).unwrap()
+    };
+    let after = tasks.run_after(hour, say("after")).unwrap_err();
+    let at = tasks.run_at(Time::MAX, say("at")).unwrap_err();
+    assert_eq!(after.reason(), Refusal::Full);
+    after.into_timer().into_payload()();
+    at.into_timer().into_payload()();
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), ["after", "at"]);
+
+    let counted: fn(&Firing) = |_| ();
+    let every = tasks.run_every(hour, counted).unwrap_err().into_timer();
+    assert_eq!(every, Timer::every(hour, counted));
+    let run = || Timer::every(hour, counted).times(3).named("mine");
+    let refused = tasks.run(run()).unwrap_err().into_timer();
+    tasks.shutdown();
+    let created = tasks.create(refused).unwrap_err();
+    assert_eq!(created.reason(), Refusal::Closed);
+    assert_eq!(created.into_timer(), run());
+    // Who only wants the reason need not name the closure's type.
+    let reason = || -> Result<_, Refusal> { Ok(tasks.run_after(hour, say("late"))?) };
+    assert_eq!(reason(), Err(Refusal::Closed));
+}
+
+#[test]
 fn promise_11_a_bounded_queue_hands_out_no_more_and_loses_nothing() {
     let (engine, clock) = Engine::builder().queue_bound(3).start_virtual().unwrap();
     let ids: Vec<_> = (0..10)
@@ -52,7 +84,8 @@ fn promise_11_a_bounded_queue_hands_out_no_more_and_loses_nothing() {
     assert_eq!(handed.pop().unwrap().into_payload(), 2);
     assert_eq!(queue.try_recv().unwrap().into_payload(), 4);
     drop(handed);
-    let rest: Vec<_> = std::iter::from_fn(|| queue.try_recv().ok())
+    let rest: Vec<_> = queue
+        .try_iter()
         .map(|expired| expired.into_payload())
         .collect();
     assert_eq!(rest, [5, 6, 7, 8, 9]);

@@ -2,9 +2,12 @@
 
 use super::*;
 use std::collections::HashSet;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
-use tickwheel::{Cancel, CloseReason, NotLive, RecvError, Refusal, TaskEngine, Time, Timer};
+use tickwheel::{
+    Cancel, CloseReason, Firing, NotLive, RecvError, Refusal, TaskEngine, Time, Timer,
+};
 
 #[test]
 fn promise_03_exactly_one_ending() {
@@ -97,6 +100,25 @@ fn promise_04_cancel_wins_until_the_task_is_taken() {
     assert_eq!(seen, [0, 1, 3]);
     assert_eq!(engine.cancel(ids[0]), Cancel::Gone);
     assert_eq!(engine.cancel(ids[2]), Cancel::Gone);
+}
+
+#[test]
+fn promise_04_cancel_wins_over_an_iterator_that_has_not_come_so_far() {
+    let (engine, clock) = virtual_engine();
+    let ids: Vec<_> = (0..4)
+        .map(|n| engine.schedule(Timer::after(MS, n)).unwrap())
+        .collect();
+    clock.advance(MS);
+    let queue = engine.queue(0);
+    let mut taken = queue.try_iter().map(|expired| expired.into_payload());
+    assert_eq!(taken.next(), Some(0));
+    assert_eq!(engine.cancel(ids[2]), Cancel::Cancelled(2));
+    assert_eq!(taken.next(), Some(1));
+    assert_eq!(taken.next(), Some(3));
+    assert_eq!(taken.next(), None, "it does not wait");
+    engine.schedule(Timer::after(Duration::ZERO, 4)).unwrap();
+    clock.advance(Duration::ZERO);
+    assert_eq!(taken.next(), Some(4));
 }
 
 #[test]
@@ -378,6 +400,67 @@ fn promise_12_drain_first_fires_the_one_shots_that_are_due_by_the_limit() {
     fired.retain(|&n| n != 700);
     assert_eq!(fired, (1..=20).collect::<Vec<_>>());
     assert!(engine.ledger().is_balanced());
+}
+
+#[test]
+fn promise_12_the_workers_can_be_waited_for() {
+    let tasks = TaskEngine::builder().workers(2).start().unwrap();
+    let (begun, has_begun) = mpsc::channel();
+    let (done, gate) = (Arc::new(AtomicUsize::new(0)), Arc::new(Barrier::new(3)));
+    for _ in 0..2 {
+        let (begun, done, gate) = (begun.clone(), Arc::clone(&done), Arc::clone(&gate));
+        let task = move || {
+            begun.send(()).unwrap();
+            gate.wait();
+            done.fetch_add(1, Relaxed);
+        };
+        tasks.run_after(Duration::ZERO, task).unwrap();
+    }
+    let told = Arc::clone(&done);
+    let notified = move |_: &Firing| _ = told.fetch_add(1, Relaxed);
+    let hour = 3_600 * SECOND;
+    tasks.run(Timer::after(hour, notified).notified()).unwrap();
+    has_begun.iter().take(2).for_each(drop);
+    tasks.shutdown(); // waits for nobody: both tasks stand at the gate
+    let (joined, has_joined) = mpsc::channel();
+    // More who wait than workers that leave.
+    for _ in 0..3 {
+        let (tasks, done, joined) = (tasks.clone(), Arc::clone(&done), joined.clone());
+        thread::spawn(move || {
+            tasks.join();
+            let seen = done.load(Relaxed);
+            drop(done);
+            joined.send(seen).unwrap();
+        });
+    }
+    thread::sleep(50 * MS);
+    assert_eq!(done.load(Relaxed), 0);
+    gate.wait();
+    for _ in 0..3 {
+        assert_eq!(has_joined.recv_timeout(20 * SECOND), Ok(3));
+    }
+    assert_eq!(Arc::strong_count(&done), 1, "a worker still has a closure");
+}
+
+#[test]
+fn promise_12_a_task_does_not_wait_for_its_own_worker() {
+    let tasks = TaskEngine::builder().workers(2).start().unwrap();
+    let (tell, told) = mpsc::channel();
+    for _ in 0..2 {
+        let (inner, tell) = (tasks.clone(), tell.clone());
+        let task = move || {
+            inner.shutdown();
+            inner.join();
+            tell.send(()).unwrap();
+        };
+        tasks.run_after(Duration::ZERO, task).unwrap();
+    }
+    drop(tell);
+    assert_eq!(told.recv_timeout(20 * SECOND), Ok(()));
+    tasks.join();
+    // Without a worker there is nobody to wait for.
+    let (driven, _driver) = TaskEngine::builder().start_driven().unwrap();
+    driven.join();
 }
 
 #[test]

@@ -28,8 +28,7 @@ fn virtual_engine<T: Send + 'static>() -> (Engine<T>, VirtualClock<T>) {
 
 /// Everything that waits in queue 0, taken and let go one after the other.
 fn take_all<T>(engine: &Engine<T>) -> Vec<Expired<T>> {
-    let queue = engine.queue(0);
-    std::iter::from_fn(|| queue.try_recv().ok()).collect()
+    engine.queue(0).try_iter().collect()
 }
 
 /// The payloads of everything that waits in queue 0.

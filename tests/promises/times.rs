@@ -1,9 +1,11 @@
 //! Promises 1, 2, 9, 14 and 15: when timers fire, and in which order.
 
 use super::*;
+use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
-use tickwheel::{ClockSource, Tick, Time, Timer};
+use tickwheel::wheel::Advance;
+use tickwheel::{Cancel, ClockSource, Firing, TaskEngine, Tick, Time, Timer};
 
 #[test]
 fn promise_01_never_early() {
@@ -88,6 +90,76 @@ fn promise_02_a_sleeping_ticker_is_in_time_for_the_earliest() {
     lateness.sort();
     // The median, because a busy machine may hold up any single wake-up.
     assert!(lateness[30] < 50 * MS, "{lateness:?}");
+}
+
+#[test]
+fn promise_02_a_task_can_tell_how_late_it_is() {
+    let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
+    let (tell, told) = mpsc::channel();
+    let due = tasks.now() + 2 * MS;
+    let task = move |firing: &Firing| tell.send(firing.lateness()).unwrap();
+    tasks
+        .run(Timer::every(MS, task).starting(due).times(2))
+        .unwrap();
+    thread::sleep(10 * MS);
+    let before = tasks.now() - due;
+    while driver.run_due(1) == Advance::More {}
+    let after = tasks.now() - due;
+    let late: Vec<_> = told.try_iter().collect();
+    assert!((before..=after).contains(&late[0]), "{late:?}");
+    // Due a millisecond later, and run a moment later.
+    assert!((before - MS..=after - MS).contains(&late[1]), "{late:?}");
+}
+
+#[test]
+fn promise_02_a_task_that_is_told_before_its_time_is_not_late() {
+    let (tasks, clock) = TaskEngine::builder().start_virtual().unwrap();
+    let (tell, told) = mpsc::channel();
+    let task = move |firing: &Firing| tell.send(firing.lateness()).unwrap();
+    let id = tasks.run(Timer::after(MS, task).notified()).unwrap();
+    assert_eq!(tasks.cancel(id), Cancel::Cancelled(()));
+    clock.run_until(tasks.now());
+    assert_eq!(told.try_recv(), Ok(Duration::ZERO));
+}
+
+#[test]
+fn the_earliest_deadline_is_exact() {
+    let (engine, clock) = Engine::builder().shards(4).start_virtual().unwrap();
+    assert_eq!(engine.earliest_deadline(), None);
+    engine.schedule(Timer::after(Duration::MAX, 0)).unwrap();
+    let unstarted = engine.create(Timer::after(MS, 1)).unwrap();
+    assert_eq!(engine.earliest_deadline(), None, "nothing is ever due");
+    // Each thread files into a shard of its own.
+    for deadline in [700, 350, 900] {
+        let timer = Timer::at(Time::from_millis(deadline), 2);
+        thread::scope(|scope| _ = scope.spawn(|| engine.schedule(timer).unwrap()));
+    }
+    let earliest = Timer::at(Time::from_millis(300), 3);
+    let earliest = engine.schedule(earliest).unwrap();
+    let at = |ms| Some(Time::from_millis(ms));
+    assert_eq!(engine.earliest_deadline(), at(300));
+    // Postponing leaves it in its slot.
+    engine.reschedule(earliest, Time::from_millis(800)).unwrap();
+    assert_eq!(engine.earliest_deadline(), at(350));
+    clock.advance_to(Time::from_millis(350));
+    assert_eq!(engine.queue(0).len(), 1);
+    assert_eq!(engine.earliest_deadline(), at(700), "350 has expired");
+    unstarted.start().unwrap();
+    assert_eq!(engine.earliest_deadline(), at(351));
+}
+
+#[test]
+fn a_driver_knows_a_bound_and_the_earliest_deadline() {
+    let (engine, driver) = Engine::builder().start_driven().unwrap();
+    assert_eq!(driver.earliest_deadline(), None);
+    let hour = Time::from_secs(3_600);
+    let id = engine.schedule(Timer::at(hour, ())).unwrap();
+    let day = Time::from_secs(86_400);
+    engine.reschedule(id, day).unwrap();
+    assert!(driver.next_wakeup().unwrap() <= hour);
+    assert_eq!(driver.earliest_deadline(), Some(day));
+    engine.cancel(id).payload().unwrap();
+    assert_eq!(driver.earliest_deadline(), None);
 }
 
 #[test]

@@ -135,7 +135,9 @@ fn f5_a_delay_of_zero_or_less_fires_at_once() {
     let (engine, clock) = virtual_engine(1);
     clock.advance(Duration::from_micros(50_300));
     engine.schedule(Timer::after(Duration::ZERO, 0)).unwrap();
-    engine.schedule(Timer::at(at_ms(13), 13)).unwrap();
+    engine
+        .schedule(Timer::at(Time::from_millis(13), 13))
+        .unwrap();
     clock.advance(Duration::ZERO);
     assert_eq!(take(&engine, 0), [(50, 0), (50, 13)]);
 }

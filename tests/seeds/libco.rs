@@ -275,7 +275,7 @@ fn e_better_no_coroutine_or_thread_for_each_timer() {
         let say_where = move || tell.send(thread::current().id()).unwrap();
         tasks.run_after((n % 1_000) * MS, say_where).unwrap();
     }
-    clock.run_until(at_ms(1_000));
+    clock.run_until(Time::from_millis(1_000));
     let threads: Vec<_> = told.try_iter().collect();
     assert_eq!(threads.len(), TIMERS);
     assert_eq!(threads.into_iter().collect::<HashSet<_>>().len(), 1);

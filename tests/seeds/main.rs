@@ -34,11 +34,6 @@ fn virtual_engine<T: Send + 'static>(queues: usize) -> (Engine<T>, VirtualClock<
         .unwrap()
 }
 
-/// The engine's time `ms` milliseconds after the start.
-fn at_ms(ms: u64) -> Time {
-    Time::START + Duration::from_millis(ms)
-}
-
 /// Waits in real time until `happened` holds.
 fn wait_until(happened: impl Fn() -> bool) {
     let begun = std::time::Instant::now();
@@ -52,7 +47,8 @@ fn wait_until(happened: impl Fn() -> bool) {
 /// one after the other, so that repeating timers go on.
 fn take<T: Clone>(engine: &Engine<T>, queue: usize) -> Vec<(u64, T)> {
     let queue = engine.queue(queue);
-    std::iter::from_fn(|| queue.try_recv().ok())
+    queue
+        .try_iter()
         .map(|expired| (expired.tick().0, expired.payload().clone()))
         .collect()
 }

@@ -69,7 +69,7 @@ fn b1_all_four_calls_are_safe_from_any_thread() {
             thread::yield_now();
         }
     });
-    clock.run_until(at_ms(400));
+    clock.run_until(Time::from_millis(400));
     let ended = runs.load(Ordering::Relaxed) + cancelled.into_inner();
     assert_eq!(ended, 2 * THREADS * ROUNDS);
     let ledger = tasks.ledger();
@@ -87,7 +87,7 @@ fn b1_callbacks_may_make_all_four_calls_too() {
             let out = out.clone();
             move || out.print(line)
         };
-        inner.run_at(at_ms(7), print("at 7")).unwrap();
+        inner.run_at(Time::from_millis(7), print("at 7")).unwrap();
         inner.run_after(MS, print("after 1")).unwrap();
         let beat = print("every 2");
         let every = inner.run_every(2 * MS, move |_| beat()).unwrap();
@@ -95,10 +95,10 @@ fn b1_callbacks_may_make_all_four_calls_too() {
         let cancel = move || {
             let _ = canceller.cancel(every);
         };
-        inner.run_at(at_ms(9), cancel).unwrap();
+        inner.run_at(Time::from_millis(9), cancel).unwrap();
     };
     tasks.run_after(4 * MS, callback).unwrap();
-    clock.run_until(at_ms(100));
+    clock.run_until(Time::from_millis(100));
     assert_eq!(
         printed.lines(),
         ["after 1", "every 2", "at 7", "every 2"],
@@ -112,7 +112,7 @@ fn b2_one_shots_fire_once_and_a_repeat_fires_first_after_one_period() {
     let (tell, told) = mpsc::channel();
     let (at, after) = (tell.clone(), tell.clone());
     tasks
-        .run_at(at_ms(20), move || at.send(("at", 20)).unwrap())
+        .run_at(Time::from_millis(20), move || at.send(("at", 20)).unwrap())
         .unwrap();
     tasks
         .run_after(30 * MS, move || after.send(("after", 30)).unwrap())
@@ -120,11 +120,11 @@ fn b2_one_shots_fire_once_and_a_repeat_fires_first_after_one_period() {
     let every = move |firing: &Firing| tell.send(("every", firing.tick().0)).unwrap();
     tasks.run_every(25 * MS, every).unwrap();
 
-    clock.run_until(at_ms(19));
+    clock.run_until(Time::from_millis(19));
     assert_eq!(told.try_iter().count(), 0);
-    clock.run_until(at_ms(24));
+    clock.run_until(Time::from_millis(24));
     assert_eq!(told.try_iter().collect::<Vec<_>>(), [("at", 20)]);
-    clock.run_until(at_ms(100));
+    clock.run_until(Time::from_millis(100));
     assert_eq!(
         told.try_iter().collect::<Vec<_>>(),
         [
@@ -146,10 +146,10 @@ fn b3_a_cancelled_pending_timer_never_fires() {
     let every = tasks
         .run_every(5 * MS, move |_| again.print("every"))
         .unwrap();
-    clock.run_until(at_ms(4));
+    clock.run_until(Time::from_millis(4));
     assert!(matches!(tasks.cancel(one), Cancel::Cancelled(_)));
     assert!(matches!(tasks.cancel(every), Cancel::Cancelled(_)));
-    clock.run_until(at_ms(1_000));
+    clock.run_until(Time::from_millis(1_000));
     assert!(printed.lines().is_empty());
 }
 
@@ -161,7 +161,7 @@ fn b3_cancelling_what_has_fired_or_is_unknown_or_stale_has_no_effect() {
     let printed = Printed::default();
     let first = printed.clone();
     let fired = tasks.run_after(MS, move || first.print("first")).unwrap();
-    clock.run_until(at_ms(1));
+    clock.run_until(Time::from_millis(1));
 
     let second = printed.clone();
     let reusing = tasks.run_after(MS, move || second.print("second")).unwrap();
@@ -177,7 +177,7 @@ fn b3_cancelling_what_has_fired_or_is_unknown_or_stale_has_no_effect() {
     assert!(matches!(tasks.cancel(unknown), Cancel::Gone));
     let ledger = tasks.ledger();
     assert_eq!((ledger.live, ledger.cancelled), (1, 0));
-    clock.run_until(at_ms(2));
+    clock.run_until(Time::from_millis(2));
     assert_eq!(printed.lines(), ["first", "second"]);
     assert_eq!(others.ledger().live, 1);
 }
@@ -194,7 +194,7 @@ fn b4_a_repeating_timer_may_cancel_itself_in_its_callback() {
         }
     };
     tasks.run_every(2 * MS, third_time).unwrap();
-    clock.run_until(at_ms(1_000));
+    clock.run_until(Time::from_millis(1_000));
     assert_eq!(printed.lines(), ["2", "4", "6"], "it was re-armed");
     assert_eq!((tasks.ledger().live, tasks.ledger().cancelled), (0, 1));
     tasks.shutdown();
@@ -351,7 +351,7 @@ fn b_better_a_timer_cancelled_in_the_same_batch_does_not_run() {
         .unwrap();
     victims.lock().unwrap().extend([once, every]);
     tasks.run_after(5 * MS, move || last.print("last")).unwrap();
-    clock.run_until(at_ms(100));
+    clock.run_until(Time::from_millis(100));
     assert_eq!(printed.lines(), ["last"]);
     tasks.shutdown();
 
@@ -391,11 +391,13 @@ fn b_better_equal_deadlines_are_first_in_first_out() {
         let due = 100 * (1 + random.below(3));
         let out = printed.clone();
         tasks
-            .run_at(at_ms(due), move || out.print(format!("{due} {n}")))
+            .run_at(Time::from_millis(due), move || {
+                out.print(format!("{due} {n}"))
+            })
             .unwrap();
         expected.entry(due).or_default().push(format!("{due} {n}"));
     }
-    clock.run_until(at_ms(1_000));
+    clock.run_until(Time::from_millis(1_000));
     let expected: Vec<String> = [100, 200, 300]
         .iter()
         .flat_map(|due| expected.remove(due).unwrap())

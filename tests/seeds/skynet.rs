@@ -84,7 +84,9 @@ fn d2_a_zero_or_negative_delay_posts_at_once_behind_what_is_due() {
         .schedule(Timer::after(Duration::ZERO, "zero"))
         .unwrap();
     // A negative delay cannot be expressed; a time that has passed can.
-    engine.schedule(Timer::at(at_ms(3), "negative")).unwrap();
+    engine
+        .schedule(Timer::at(Time::from_millis(3), "negative"))
+        .unwrap();
     engine.schedule(Timer::after(MS, "later")).unwrap();
     clock.advance(Duration::ZERO);
     assert_eq!(
@@ -136,11 +138,13 @@ fn d3_time_that_passed_unseen_is_caught_up_tick_by_tick_in_order() {
     let mut random = Random(3);
     for n in 0..300 {
         let tick = 1 + random.below(5_000);
-        engine.schedule(Timer::at(at_ms(tick), n)).unwrap();
+        engine
+            .schedule(Timer::at(Time::from_millis(tick), n))
+            .unwrap();
         expected.push((tick, n));
     }
     expected.sort_unstable();
-    clock.advance_to(at_ms(5_000));
+    clock.advance_to(Time::from_millis(5_000));
     assert_eq!(take(&engine, 0), expected);
 
     // A repeating timer is caught up with one firing for each due tick.
@@ -204,9 +208,9 @@ fn d_better_a_tick_of_any_length() {
     let (engine, clock) = Engine::builder().tick(10 * MS).start_virtual().unwrap();
     clock.advance(3 * MS);
     engine.schedule(Timer::after(9 * MS, ())).unwrap();
-    clock.advance_to(at_ms(19));
+    clock.advance_to(Time::from_millis(19));
     assert!(engine.queue(0).is_empty());
-    clock.advance_to(at_ms(20));
+    clock.advance_to(Time::from_millis(20));
     assert_eq!(take(&engine, 0), [(2, ())]);
 
     // And for real: ticks of 0.1 ms and of 30 ms side by side.

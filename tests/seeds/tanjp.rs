@@ -3,6 +3,7 @@
 use super::*;
 use std::collections::HashMap;
 use std::error::Error;
+use std::thread;
 use std::time::{Instant, SystemTime};
 use tickwheel::wheel::{Geometry, KeyedWheel};
 use tickwheel::{Cancel, ClockSource, CloseReason, Closed, Refusal, Timer};
@@ -22,8 +23,7 @@ fn engine_at_start<T: Send + 'static>() -> (Engine<T>, VirtualClock<T>) {
 }
 
 fn reports<T>(engine: &Engine<T>) -> Vec<Closed<T>> {
-    let closed = engine.closed();
-    std::iter::from_fn(|| closed.try_recv().ok()).collect()
+    engine.closed().try_iter().collect()
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn g1_nothing_can_be_added_before_start_or_after_close() {
     assert_eq!(engine.shutdown().len(), 1);
     for timer in [
         Timer::after(MS, "once"),
-        Timer::at(at_ms(5), "at"),
+        Timer::at(Time::from_millis(5), "at"),
         Timer::every(MS, "every").times(3),
     ] {
         let refused = engine.schedule(timer.clone()).unwrap_err();
@@ -102,6 +102,30 @@ fn g1_a_tid_may_be_used_again_after_it_closed() {
             let tid = closed.payload.unwrap();
             assert_eq!(ids.remove(&tid), Some(closed.id));
         }
+    }
+}
+
+#[test]
+fn g1_a_tid_on_an_engine_is_a_name() {
+    let (engine, clock) = engine_at_start();
+    let schedule = |tid: u64, payload| {
+        let timer = Timer::after(3 * SECOND, payload);
+        engine.schedule(timer.named(tid.to_string())).unwrap();
+    };
+    let cancel = |tid: u64| engine.cancel_by_name(&tid.to_string(), usize::MAX);
+    for round in 0..3 {
+        for tid in [11, 12] {
+            schedule(tid, (tid, round));
+        }
+        // From a thread that has not seen what `schedule` returned.
+        let cancelled = thread::scope(|scope| scope.spawn(|| cancel(11)).join().unwrap());
+        assert_eq!(cancelled.payloads, [(11, round)]);
+        assert_eq!(cancel(11).count, 0);
+        clock.advance(3 * SECOND);
+        let fired = take(&engine, 0);
+        assert_eq!(fired.len(), 1);
+        assert_eq!(fired[0].1, (12, round));
+        assert_eq!(cancel(12).count, 0, "it has fired");
     }
 }
 

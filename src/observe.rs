@@ -1,0 +1,108 @@
+//! What an operator is told of an engine's life: events of the crate `tracing`,
+//! all with the target `tickwheel`, or nothing without that feature.
+//!
+//! Only what is rare is told: starting, draining, shutting down, panics.
+//! Nothing is told for a timer, nor for a wake-up of the ticker: a subscriber is
+//! foreign code that may block, and the ticker runs none. What the ticker does
+//! is counted instead: see [`Engine::snapshot`](crate::Engine::snapshot).
+//!
+//! `engine` is a number within the process; the ids of an engine's timers begin
+//! with it, or with one of the numbers that follow, one for each shard.
+
+pub(crate) use imp::{
+    drain_begun, drain_ended, lent_to_a_panic, panicked, shut_down, start_refused, started,
+    ticker_ended,
+};
+
+#[cfg(feature = "tracing")]
+mod imp {
+    use std::any::Any;
+    use std::time::Duration;
+
+    use crate::engine::{Core, StartError};
+    use crate::id::{TimerId, WheelNumber};
+    use crate::ticker::ClockSource;
+    use tracing::{error, info, warn};
+
+    const TARGET: &str = "tickwheel";
+
+    pub(crate) fn started<T>(core: &Core<T>, tick: Duration, wheel_size: usize, of: ClockSource) {
+        info!(
+            target: TARGET,
+            engine = %core.first,
+            ?tick,
+            wheel_size,
+            shards = core.shard_count(),
+            queues = core.queues(),
+            clock = clock_name(of, core.clock.is_virtual()),
+            "engine started",
+        );
+    }
+
+    fn clock_name(source: ClockSource, is_virtual: bool) -> &'static str {
+        match source {
+            _ if is_virtual => "virtual",
+            ClockSource::Monotonic => "monotonic",
+            ClockSource::BootTime => "boot time",
+        }
+    }
+
+    pub(crate) fn start_refused(error: &StartError) {
+        warn!(target: TARGET, %error, "engine not started");
+    }
+
+    pub(crate) fn drain_begun(engine: WheelNumber, limit: Duration) {
+        info!(target: TARGET, %engine, ?limit, "drain begun");
+    }
+
+    /// `complete`: nothing was left that had to be waited for.
+    pub(crate) fn drain_ended(engine: WheelNumber, complete: bool) {
+        info!(target: TARGET, %engine, complete, "drain ended");
+    }
+
+    pub(crate) fn shut_down(engine: WheelNumber, live: usize) {
+        info!(target: TARGET, %engine, live, "engine shut down");
+    }
+
+    /// The ticker's last act: there is nothing more that a subscriber could
+    /// hold up.
+    pub(crate) fn ticker_ended(engine: WheelNumber) {
+        info!(target: TARGET, %engine, "ticker ended");
+    }
+
+    /// A task of this timer panicked, or a drop that ended it did.
+    pub(crate) fn panicked(id: TimerId, thrown: &(dyn Any + Send)) {
+        error!(target: TARGET, ?id, panic = message(thrown), "task panicked");
+    }
+
+    /// What a panic was thrown with, where that is text.
+    fn message(thrown: &(dyn Any + Send)) -> Option<&str> {
+        let text = thrown.downcast_ref::<&str>().copied();
+        text.or_else(|| thrown.downcast_ref::<String>().map(String::as_str))
+    }
+
+    /// A firing of this timer comes back from a thread that panics. What it
+    /// panics with is not to be seen from there.
+    pub(crate) fn lent_to_a_panic(id: TimerId) {
+        error!(target: TARGET, ?id, "worker panicked with a firing in its hands");
+    }
+}
+
+#[cfg(not(feature = "tracing"))]
+mod imp {
+    use std::any::Any;
+    use std::time::Duration;
+
+    use crate::engine::{Core, StartError};
+    use crate::id::{TimerId, WheelNumber};
+    use crate::ticker::ClockSource;
+
+    pub(crate) fn started<T>(_: &Core<T>, _: Duration, _: usize, _: ClockSource) {}
+    pub(crate) fn start_refused(_: &StartError) {}
+    pub(crate) fn drain_begun(_: WheelNumber, _: Duration) {}
+    pub(crate) fn drain_ended(_: WheelNumber, _: bool) {}
+    pub(crate) fn shut_down(_: WheelNumber, _: usize) {}
+    pub(crate) fn ticker_ended(_: WheelNumber) {}
+    pub(crate) fn panicked(_: TimerId, _: &(dyn Any + Send)) {}
+    pub(crate) fn lent_to_a_panic(_: TimerId) {}
+}

@@ -1,0 +1,181 @@
+//! The feature `metrics`: what a recorder receives when a snapshot is
+//! published.
+
+#![cfg(not(loom))]
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use metrics::{
+    Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit,
+    with_local_recorder,
+};
+use tickwheel::{Engine, TaskEngine, Timer};
+
+const MS: Duration = Duration::from_millis(1);
+
+/// Keeps what it is given, by name and labels.
+#[derive(Default)]
+struct Kept {
+    counters: Mutex<BTreeMap<String, Arc<AtomicU64>>>,
+    gauges: Mutex<BTreeMap<String, Arc<AtomicU64>>>,
+    described: Mutex<BTreeMap<String, Option<Unit>>>,
+}
+
+/// `name{key=value,…}`
+fn shown(key: &Key) -> String {
+    let labels: Vec<_> = key
+        .labels()
+        .map(|label| format!("{}={}", label.key(), label.value()))
+        .collect();
+    format!("{}{{{}}}", key.name(), labels.join(","))
+}
+
+impl Kept {
+    fn of(engine: &str, snapshot: &tickwheel::Snapshot) -> Kept {
+        let kept = Kept::default();
+        with_local_recorder(&kept, || snapshot.publish(engine));
+        kept
+    }
+
+    fn counter(&self, key: &str) -> u64 {
+        self.counters.lock().unwrap()[key].load(Relaxed)
+    }
+
+    fn gauge(&self, key: &str) -> f64 {
+        f64::from_bits(self.gauges.lock().unwrap()[key].load(Relaxed))
+    }
+
+    fn describe(&self, name: &KeyName, unit: Option<Unit>) {
+        let mut described = self.described.lock().unwrap();
+        described.insert(name.as_str().to_owned(), unit);
+    }
+}
+
+impl Recorder for Kept {
+    fn describe_counter(&self, name: KeyName, unit: Option<Unit>, _: SharedString) {
+        self.describe(&name, unit);
+    }
+
+    fn describe_gauge(&self, name: KeyName, unit: Option<Unit>, _: SharedString) {
+        self.describe(&name, unit);
+    }
+
+    fn describe_histogram(&self, name: KeyName, _: Option<Unit>, _: SharedString) {
+        panic!("{name:?} costs every firing a word each time");
+    }
+
+    fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
+        let mut counters = self.counters.lock().unwrap();
+        Counter::from_arc(Arc::clone(counters.entry(shown(key)).or_default()))
+    }
+
+    fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
+        let mut gauges = self.gauges.lock().unwrap();
+        Gauge::from_arc(Arc::clone(gauges.entry(shown(key)).or_default()))
+    }
+
+    fn register_histogram(&self, key: &Key, _: &Metadata<'_>) -> Histogram {
+        panic!("{key:?} costs every firing a word each time");
+    }
+}
+
+#[test]
+fn the_ledger_and_the_queues_are_published_as_they_stand() {
+    let (engine, clock) = Engine::builder().queues(2).start_virtual().unwrap();
+    for n in 0..5 {
+        engine.schedule(Timer::after(MS, n).queue(1)).unwrap();
+    }
+    let id = engine.schedule(Timer::after(9 * MS, 5).reported()).unwrap();
+    engine.cancel(id).payload().unwrap();
+    engine.schedule(Timer::after(9 * MS, 6)).unwrap();
+    clock.advance(MS);
+    drop(engine.queue(1).try_recv().unwrap());
+
+    let kept = Kept::of("leases", &engine.snapshot());
+    let timers = |name: &str| kept.counter(&format!("tickwheel_timers_{name}"));
+    assert_eq!(timers("accepted_total{engine=leases}"), 7);
+    for (reason, count) in [
+        ("completed", 1),
+        ("cancelled", 1),
+        ("shut_down", 0),
+        ("failed", 0),
+    ] {
+        let ended = timers(&format!("ended_total{{engine=leases,reason={reason}}}"));
+        assert_eq!(ended, count, "{reason}");
+    }
+    assert_eq!(kept.gauge("tickwheel_timers_live{engine=leases}"), 5.0);
+    assert_eq!(kept.gauge("tickwheel_queued{engine=leases,queue=0}"), 0.0);
+    assert_eq!(kept.gauge("tickwheel_queued{engine=leases,queue=1}"), 4.0);
+    assert_eq!(kept.gauge("tickwheel_reports_unread{engine=leases}"), 1.0);
+}
+
+#[test]
+fn publishing_again_adds_nothing_twice() {
+    let (engine, _clock) = Engine::builder().start_virtual().unwrap();
+    engine.schedule(Timer::after(MS, ())).unwrap();
+    engine.shutdown();
+    let kept = Kept::default();
+    with_local_recorder(&kept, || {
+        engine.snapshot().publish("twice");
+        engine.snapshot().publish("twice");
+    });
+    let key = "tickwheel_timers_ended_total{engine=twice,reason=shut_down}";
+    assert_eq!(kept.counter(key), 1);
+}
+
+#[test]
+fn lateness_is_published_in_buckets_that_include_the_smaller_ones() {
+    let (engine, clock) = Engine::builder().start_virtual().unwrap();
+    engine.schedule(Timer::after(1_000 * MS, ())).unwrap();
+    engine.schedule(Timer::after(1_001 * MS, ())).unwrap();
+    clock.advance(1_001 * MS); // one is on time, one a millisecond late
+    engine.schedule(Timer::after(MS, ())).unwrap();
+    clock.advance(3_601_000 * MS); // and one an hour
+
+    let kept = Kept::of("late", &engine.snapshot());
+    let bucket = |le: &str| {
+        let labels = format!("engine=late,le={le}");
+        kept.counter(&format!("tickwheel_lateness_seconds_bucket{{{labels}}}"))
+    };
+    assert_eq!(bucket("0.000001024"), 1);
+    assert_eq!(bucket("0.000524288"), 1);
+    assert_eq!(bucket("0.001048576"), 2);
+    assert_eq!(bucket("17.179869184"), 2);
+    assert_eq!(bucket("+Inf"), 3);
+    assert_eq!(
+        kept.counter("tickwheel_lateness_seconds_count{engine=late}"),
+        3
+    );
+}
+
+#[test]
+fn wakeups_and_panics_are_published() {
+    let (tasks, clock) = TaskEngine::builder().start_virtual().unwrap();
+    tasks.run_after(MS, || panic!("on purpose")).unwrap();
+    clock.run_until(tasks.now() + MS);
+    let kept = Kept::of("tasks", &tasks.engine().snapshot());
+    assert_eq!(kept.counter("tickwheel_panics_total{engine=tasks}"), 1);
+    assert_eq!(kept.counter("tickwheel_wakeups_total{engine=tasks}"), 0);
+
+    let engine = Engine::builder().start().unwrap();
+    engine.schedule(Timer::after(MS, ())).unwrap();
+    drop(engine.queue(0).recv().unwrap());
+    let kept = Kept::of("awake", &engine.snapshot());
+    assert!(kept.counter("tickwheel_wakeups_total{engine=awake}") > 0);
+}
+
+#[test]
+fn everything_that_is_published_is_described() {
+    let engine = Engine::<()>::builder().start().unwrap();
+    let kept = Kept::of("any", &engine.snapshot());
+    let described = kept.described.lock().unwrap();
+    let (counters, gauges) = (kept.counters.lock().unwrap(), kept.gauges.lock().unwrap());
+    for key in counters.keys().chain(gauges.keys()) {
+        let name = key.split('{').next().unwrap();
+        assert_eq!(described.get(name), Some(&Some(Unit::Count)), "{name}");
+    }
+    assert_eq!(described.len(), 9);
+}

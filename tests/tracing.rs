@@ -1,0 +1,203 @@
+//! The feature `tracing`: what an operator is told, and that it is little.
+
+#![cfg(not(loom))]
+
+use std::fmt::{Debug, Write};
+use std::hint::black_box;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tickwheel::{Engine, StartError, TaskEngine, Timer};
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::with_default;
+use tracing::{Event, Metadata, Subscriber};
+
+const MS: Duration = Duration::from_millis(1);
+
+/// What was told: `LEVEL message field=value …`, with `engine` left out because
+/// its number differs from run to run.
+#[derive(Clone, Default)]
+struct Told {
+    lines: Arc<Mutex<Vec<String>>>,
+    /// Listens only to threads of this name, if there is one.
+    only: Option<&'static str>,
+}
+
+impl Told {
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.lines.lock().unwrap())
+    }
+}
+
+impl Subscriber for Told {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        if self.only.is_some() && self.only != thread::current().name() {
+            return;
+        }
+        assert_eq!(event.metadata().target(), "tickwheel");
+        let mut line = Line::default();
+        event.record(&mut line);
+        let level = event.metadata().level();
+        let told = format!("{level} {}{}", line.message, line.fields);
+        self.lines.lock().unwrap().push(told);
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        panic!("the crate opens no spans")
+    }
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+}
+
+#[derive(Default)]
+struct Line {
+    message: String,
+    fields: String,
+}
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        match field.name() {
+            "message" => write!(self.message, "{value:?}").unwrap(),
+            "engine" => {}
+            name => write!(self.fields, " {name}={value:?}").unwrap(),
+        }
+    }
+}
+
+/// What the calling thread is told while `act` runs.
+fn told_here(act: impl FnOnce()) -> Vec<String> {
+    let told = Told::default();
+    with_default(told.clone(), act);
+    told.take()
+}
+
+#[test]
+fn a_start_and_a_shutdown_are_told_once() {
+    let told = told_here(|| {
+        let builder = Engine::builder().tick(5 * MS).wheel_size(20);
+        let (engine, _clock) = builder.shards(3).queues(2).start_virtual().unwrap();
+        engine.schedule(Timer::after(MS, ())).unwrap();
+        engine.schedule(Timer::every(MS, ())).unwrap();
+        engine.shutdown();
+        engine.shutdown();
+        drop(engine);
+    });
+    assert_eq!(
+        told,
+        [
+            "INFO engine started tick=5ms wheel_size=20 shards=4 queues=2 clock=\"virtual\"",
+            "INFO engine shut down live=2",
+        ]
+    );
+}
+
+#[test]
+fn dropping_the_last_handle_is_told_as_a_shutdown() {
+    let told = told_here(|| {
+        let (engine, driver) = Engine::builder().start_driven().unwrap();
+        engine.schedule(Timer::after(MS, ())).unwrap();
+        drop((engine, driver));
+    });
+    assert!(told[0].ends_with(" clock=\"monotonic\""), "{}", told[0]);
+    assert_eq!(told[1..], ["INFO engine shut down live=1"]);
+}
+
+#[test]
+fn a_drain_is_told_with_its_outcome() {
+    for (queued_for, complete) in [(MS, false), (2_000 * MS, true)] {
+        let (engine, _clock) = Engine::builder().start_virtual().unwrap();
+        engine.schedule(Timer::after(queued_for, ())).unwrap();
+        let told = told_here(|| drop(engine.drain(MS)));
+        let ended = format!("INFO drain ended complete={complete}");
+        assert_eq!(told[..2], ["INFO drain begun limit=1ms", &ended]);
+        assert_eq!(told[2..], ["INFO engine shut down live=1"]);
+    }
+}
+
+#[test]
+fn a_refused_start_is_told_with_its_reason() {
+    let refused = |start: fn() -> Result<(), StartError>| {
+        let mut reason = String::new();
+        let told = told_here(|| reason = start().unwrap_err().to_string());
+        assert_eq!(told, [format!("WARN engine not started error={reason}")]);
+    };
+    refused(|| Engine::<()>::builder().queues(0).start().map(drop));
+    refused(|| {
+        Engine::<()>::builder()
+            .wheel_size(1)
+            .start_driven()
+            .map(drop)
+    });
+    refused(|| Engine::<()>::builder().shards(0).start_virtual().map(drop));
+    refused(|| TaskEngine::builder().workers(0).start().map(drop));
+}
+
+#[test]
+fn a_task_that_panics_is_told_with_its_message() {
+    let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
+    let panics: [(fn(), &str); 3] = [
+        (|| panic!("on purpose"), " panic=\"on purpose\""),
+        // A text that only the run puts together is thrown as a `String`.
+        (|| panic!("number {}", black_box(7)), " panic=\"number 7\""),
+        (|| std::panic::panic_any(7), ""),
+    ];
+    for (task, message) in panics {
+        let id = tasks.run_after(Duration::ZERO, task).unwrap();
+        let told = told_here(|| _ = driver.run_due(1));
+        assert_eq!(told, [format!("ERROR task panicked id={id:?}{message}")]);
+    }
+}
+
+#[test]
+fn a_worker_that_panics_with_a_firing_is_told() {
+    let (engine, clock) = Engine::builder().start_virtual().unwrap();
+    let id = engine.schedule(Timer::every(MS, ())).unwrap();
+    clock.advance(MS);
+    let told = Told::default();
+    let (queue, subscriber) = (engine.queue(0), told.clone());
+    let worker = thread::spawn(move || {
+        with_default(subscriber, || {
+            let _firing = queue.recv().unwrap();
+            panic!("on purpose");
+        });
+    });
+    assert!(worker.join().is_err());
+    let line = format!("ERROR worker panicked with a firing in its hands id={id:?}");
+    assert_eq!(told.take(), [line]);
+}
+
+/// The only test with a ticker thread: nobody else's can be heard.
+#[test]
+fn the_ticker_tells_that_it_ends_and_nothing_else() {
+    let told = Told {
+        only: Some("tickwheel-ticker"),
+        ..Told::default()
+    };
+    tracing::subscriber::set_global_default(told.clone()).unwrap();
+    let engine = Engine::builder().start().unwrap();
+    for _ in 0..10 {
+        engine.schedule(Timer::after(MS, ())).unwrap();
+        drop(engine.queue(0).recv().unwrap());
+    }
+    assert!(engine.snapshot().wakeups > 0);
+    assert!(told.take().is_empty());
+    drop(engine);
+    let begun = Instant::now();
+    let lines = loop {
+        match told.take() {
+            lines if lines.is_empty() => thread::sleep(MS),
+            lines => break lines,
+        }
+        assert!(begun.elapsed() < Duration::from_secs(20), "it never ended");
+    };
+    assert_eq!(lines, ["INFO ticker ended"]);
+}
