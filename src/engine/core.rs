@@ -375,6 +375,7 @@ impl<T> Core<T> {
     /// Takes an expired timer, or a report, of one shard with `take`, which
     /// also says whether there are more; if so, and if it was a bell that
     /// brought the caller here, the bell goes back.
+    #[inline]
     pub(crate) fn take_from<C>(
         &self,
         shard: usize,

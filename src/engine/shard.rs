@@ -237,6 +237,7 @@ impl<T> Shard<T> {
     /// Takes the first expired timer of a queue. The second answer is whether
     /// there are more; where a bell brought the worker here, it stays rung
     /// exactly then, and the worker must put it back.
+    #[inline]
     pub(crate) fn claim(&mut self, queue: usize, by_bell: bool) -> (Option<Claimed<T>>, bool) {
         let first = self.wheel.first_of(self.ready[queue].list);
         let claimed = first.map(|at| self.take_ready(at, queue));
@@ -248,6 +249,7 @@ impl<T> Shard<T> {
         (claimed, more)
     }
 
+    #[inline]
     pub(super) fn take_ready(&mut self, at: At, queue: usize) -> Claimed<T> {
         let (id, tick) = (self.wheel.id(at), self.wheel.deadline_of(at));
         self.unlink(at);

@@ -52,6 +52,7 @@ pub(crate) struct Parts<T> {
 }
 
 impl<T> Expired<T> {
+    #[inline]
     pub(crate) fn new(parts: Parts<T>, core: &Arc<Core<T>>) -> Expired<T> {
         let owed = (parts.lent || parts.permit).then(|| Owed {
             core: Arc::clone(core),
@@ -142,6 +143,7 @@ impl<T> Expired<T> {
     /// The payload for good. A repeating timer that would fire again ends with
     /// this, as if it had been cancelled.
     #[must_use]
+    #[inline]
     pub fn into_payload(mut self) -> T {
         let payload = self.payload.take();
         self.let_go(None, Outcome::Kept);
@@ -154,6 +156,7 @@ impl<T> Expired<T> {
         self.let_go(payload, Outcome::Panicked);
     }
 
+    #[inline]
     fn let_go(&mut self, payload: Option<T>, outcome: Outcome) {
         let Some(owed) = self.owed.take() else { return };
         if owed.payload {
@@ -166,6 +169,7 @@ impl<T> Expired<T> {
 }
 
 impl<T> Drop for Expired<T> {
+    #[inline]
     fn drop(&mut self) {
         if self.owed.is_none() {
             return;

@@ -107,6 +107,7 @@ impl<T> Queue<T> {
     ///
     /// # Errors
     /// [`RecvError::Closed`] when the engine was shut down.
+    #[inline]
     pub fn recv(&self) -> Result<Expired<T>, RecvError> {
         self.take(Wait::Forever)
     }
@@ -116,6 +117,7 @@ impl<T> Queue<T> {
     /// # Errors
     /// [`RecvError::Empty`] if there is none, [`RecvError::Closed`] when the
     /// engine was shut down.
+    #[inline]
     pub fn try_recv(&self) -> Result<Expired<T>, RecvError> {
         self.take(Wait::No)
     }
@@ -204,6 +206,7 @@ impl<T> Queue<T> {
         self.index
     }
 
+    #[inline]
     fn take(&self, wait: Wait) -> Result<Expired<T>, RecvError> {
         let doorbell = self.core.doorbell(self.index);
         if doorbell.is_bounded() {
@@ -217,6 +220,7 @@ impl<T> Queue<T> {
         taken
     }
 
+    #[inline]
     fn take_permitted(&self, wait: Wait) -> Result<Expired<T>, RecvError> {
         if let Some((shard, turns)) = self.hint.take() {
             if let Some(expired) = self.claim(shard, turns, false) {
@@ -243,6 +247,7 @@ impl<T> Queue<T> {
     /// Takes one timer of a shard. As long as there are more and it is this
     /// shard's turn, the next call goes there directly; the bell is in the
     /// channel meanwhile, for other workers.
+    #[inline]
     fn claim(&self, shard: usize, turns: u32, by_bell: bool) -> Option<Expired<T>> {
         let queue = self.index;
         let claim = |shard: &mut crate::engine::Shard<T>| shard.claim(queue, by_bell);
