@@ -27,14 +27,17 @@ impl<T> Shard<T> {
         let tick = self.wheel.deadline_of(at);
         let extra = &mut self.extras[key];
         let awaited = std::mem::take(&mut extra.awaited);
+        extra.payload = payload;
         let ending = match extra.state {
             State::Lent { ending } => ending,
-            _ => {
-                self.forget(at);
+            State::Abandoned { tick } => {
+                let reason = CloseReason::ShutDown;
+                extra.state = State::Ended { reason, tick };
+                let payload = self.close_entry(at, key);
                 return GivenBack { payload, awaited };
             }
+            _ => unreachable!("only what was lent is given back"),
         };
-        extra.payload = payload;
         let reason = match (extra.is_last(), outcome) {
             (true, Outcome::Panicked) => CloseReason::Failed,
             (true, _) => CloseReason::Completed,
@@ -108,7 +111,7 @@ impl<T> Shard<T> {
                 }
                 Cancel::Running
             }
-            State::Unstarted { .. } | State::Abandoned | State::Ended { .. } => Cancel::Gone,
+            State::Unstarted { .. } | State::Abandoned { .. } | State::Ended { .. } => Cancel::Gone,
         }
     }
 
@@ -163,15 +166,18 @@ impl<T> Shard<T> {
                 self.end_extra(at, reason, now);
             }
             // Its task is told when the firing is done.
-            State::Lent { ending } if !is_last && extra.notified => {
-                *ending = Some(ending.unwrap_or(reason));
+            State::Lent {
+                ending: ending @ None,
+            } if !is_last && extra.notified => {
+                *ending = Some(reason);
                 self.unname(key);
             }
-            State::Lent { .. } if !is_last => {
-                extra.state = State::Abandoned;
+            State::Lent { ending: None } if !is_last => {
+                extra.state = State::Abandoned { tick: now };
                 self.unname(key);
                 self.ledger.ended(reason);
             }
+            // Among others, one that was cancelled already.
             _ => return None,
         }
         Some(closed)
