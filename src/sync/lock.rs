@@ -7,13 +7,13 @@
 //! then sleeps for moments, because the holder may have been preempted. Waiters
 //! are counted, so that the ticker can step aside for them.
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 pub(crate) use real::{Lock, LockGuard};
 
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 pub(crate) use model::{Lock, LockGuard};
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod real {
     use std::cell::UnsafeCell;
     use std::hint::spin_loop;
@@ -125,9 +125,9 @@ mod real {
     }
 }
 
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 mod model {
-    use loom::sync::{Mutex, MutexGuard};
+    use crate::sync::{Mutex, MutexGuard};
 
     pub(crate) struct Lock<T>(Mutex<T>);
 

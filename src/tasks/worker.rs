@@ -2,21 +2,23 @@
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::thread;
 
 use crate::engine::{Engine, StartError};
 use crate::id::TimerId;
 use crate::queue::{Expired, Queue};
+use crate::sync::{self, thread_local};
 use crate::tasks::{Firing, Task};
 
 thread_local! {
     /// The timer whose task this thread is running.
-    static RUNNING: Cell<Option<TimerId>> = const { Cell::new(None) };
+    // Loom's macro does not know `const`.
+    #[allow(clippy::missing_const_for_thread_local)]
+    static RUNNING: Cell<Option<TimerId>> = Cell::new(None);
 }
 
 /// Whether the calling thread is inside a task of this timer.
 pub(crate) fn is_running_here(id: TimerId) -> bool {
-    RUNNING.get() == Some(id)
+    RUNNING.with(Cell::get) == Some(id)
 }
 
 /// Starts the workers. They end when the engine is shut down.
@@ -24,10 +26,8 @@ pub(super) fn spawn(engine: &Engine<Task>, workers: usize) -> Result<(), StartEr
     for n in 0..workers {
         let queue = engine.queue(0);
         queue.join();
-        thread::Builder::new()
-            .name(format!("tickwheel-worker-{n}"))
-            .spawn(move || work(queue))
-            .map_err(StartError::Thread)?;
+        let name = format!("tickwheel-worker-{n}");
+        sync::spawn(name, move || work(queue)).map_err(StartError::Thread)?;
     }
     Ok(())
 }
@@ -54,7 +54,7 @@ fn run(mut expired: Expired<Task>) -> bool {
         deadline: expired.deadline(),
         outcome: expired.outcome(),
     };
-    RUNNING.set(Some(firing.id));
+    RUNNING.with(|running| running.set(Some(firing.id)));
     let task = expired.payload_mut();
     let ran = catch_unwind(AssertUnwindSafe(|| task.run(&firing)));
     // What ends with this firing is dropped, which runs foreign code too.
@@ -62,7 +62,7 @@ fn run(mut expired: Expired<Task>) -> bool {
         Ok(()) => drop(expired),
         Err(_) => expired.fail(),
     }));
-    RUNNING.set(None);
+    RUNNING.with(|running| running.set(None));
     // So does dropping what a panic was thrown with.
     let panics = [ran, ended].into_iter().filter_map(Result::err);
     panics.fold(false, |_, thrown| {
