@@ -74,7 +74,7 @@ fi
 
 make_copy
 for scheduler in loom shuttle; do
-    SHUTTLE_ITERATIONS=1000 tests $scheduler ||
+    SHUTTLE_ITERATIONS=500 tests $scheduler ||
         { cat "$log"; echo "the models fail before anything is planted"; exit 1; }
 done
 missed=0

@@ -69,33 +69,33 @@ fn everything_at_once() {
     });
 }
 
-/// Nobody shuts down before everything is taken: a wake-up that is lost, of the
-/// ticker or of a worker, leaves everybody waiting.
+/// Time does not pass before what is due is taken: a wake-up that is lost, of
+/// the ticker or of a worker, leaves everybody waiting.
 #[test]
 fn nothing_is_slept_over() {
     check(|| {
         let tally = Tally::default();
         let (engine, clock) = builder().start_model().unwrap();
-        let left = Arc::new(AtomicU64::new(2 * u64::from(SUBMITTERS)));
-        let workers = {
-            let engine = engine.clone();
-            workers_who(&engine.clone(), WORKERS, move |expired| {
-                expired.into_payload().end(End::Taken);
-                if left.fetch_sub(1, Ordering::Relaxed) == 1 {
-                    shut_down(&engine);
-                }
-            })
-        };
+        let (sender, taken) = mpsc::channel();
+        let workers = workers_who(&engine, WORKERS, move |expired| {
+            sender.send(expired.tick().0).unwrap();
+            expired.into_payload().end(End::Taken);
+        });
         let submitters = threads(SUBMITTERS, |n| {
             let (engine, tally) = (engine.clone(), tally.clone());
             move || {
-                submit(&engine, &tally, 3 - u64::from(n) % 3).unwrap();
+                submit(&engine, &tally, 4 - u64::from(n) % 3).unwrap();
                 let far = submit(&engine, &tally, 90).unwrap();
-                engine.reschedule(far, tick(2)).unwrap();
+                engine.reschedule(far, tick(3)).unwrap();
             }
         });
-        join([pass_time(clock, 3)]);
+        clock.pass_to(tick(1));
         join(submitters);
+        for (now, due) in [(2, 1), (3, 5), (4, 2)] {
+            clock.pass_to(tick(now));
+            (0..due).for_each(|_| assert_eq!(taken.recv(), Ok(now)));
+        }
+        shut_down(&engine);
         join(workers);
         tally.assert_agrees(engine.ledger());
     });

@@ -103,6 +103,39 @@ fn cancel_and_wait_and_shutdown() {
     });
 }
 
+/// Each of four callers waits for a firing of its own, which somebody else gives
+/// back: each is told.
+#[test]
+fn four_who_wait() {
+    check(|| {
+        let tally = Tally::default();
+        let (engine, clock) = builder().start_virtual().unwrap();
+        for _ in 0..TIMERS {
+            let beat = Timer::every(Duration::from_millis(1), tally.payload());
+            engine.schedule(beat).unwrap();
+        }
+        clock.advance_to(tick(1));
+        // Nobody is in `recv`: a worker that goes back there wakes who waits.
+        let queue = engine.queue(0);
+        let firings: Vec<_> = (0..TIMERS).map(|_| queue.try_recv().unwrap()).collect();
+        let waiters: Vec<_> = firings
+            .iter()
+            .map(|firing| {
+                let (engine, id) = (engine.clone(), firing.id());
+                thread::spawn(move || drop(engine.cancel_and_wait(id)))
+            })
+            .collect();
+        let workers: Vec<_> = firings
+            .into_iter()
+            .map(|firing| thread::spawn(move || drop(firing)))
+            .collect();
+        join(waiters);
+        join(workers);
+        tally.assert_ended(engine.ledger());
+        assert_eq!(engine.ledger().cancelled, u64::from(TIMERS));
+    });
+}
+
 /// Timers of one name come and go, some of them unstarted, while others cancel
 /// by it: the answers add up to what was cancelled.
 #[test]
