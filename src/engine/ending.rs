@@ -165,19 +165,17 @@ impl<T> Shard<T> {
                 self.unlink(at);
                 self.end_extra(at, reason, now);
             }
+            State::Lent { ending: Some(_) } => return None,
             // Its task is told when the firing is done.
-            State::Lent {
-                ending: ending @ None,
-            } if !is_last && extra.notified => {
+            State::Lent { ending } if !is_last && extra.notified => {
                 *ending = Some(reason);
                 self.unname(key);
             }
-            State::Lent { ending: None } if !is_last => {
+            State::Lent { .. } if !is_last => {
                 extra.state = State::Abandoned { tick: now };
                 self.unname(key);
                 self.ledger.ended(reason);
             }
-            // Among others, one that was cancelled already.
             _ => return None,
         }
         Some(closed)
