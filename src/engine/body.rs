@@ -35,6 +35,12 @@ impl Tag {
         self.0 & Self::EXTRA != 0
     }
 
+    /// Whether the body is a payload, and the timer waits for its deadline.
+    #[inline]
+    pub(crate) fn is_plain(self) -> bool {
+        self.0 & (Self::EXTRA | Self::READY) == 0
+    }
+
     /// Whether the timer has expired and waits to be taken.
     #[inline]
     pub(crate) fn is_ready(self) -> bool {

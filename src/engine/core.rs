@@ -61,6 +61,17 @@ impl<T> Slot<T> {
     fn lock(&self) -> LockGuard<'_, Shard<T>> {
         self.shard.0.lock()
     }
+
+    /// Notes, under the lock, that something was filed for `filed`. Returns
+    /// whether that is earlier than what the ticker knows of.
+    #[inline]
+    fn lower_next(&self, filed: Tick) -> bool {
+        let lowered = filed.0 < self.next.0.load(Ordering::Relaxed);
+        if lowered {
+            self.next.0.store(filed.0, Ordering::Relaxed);
+        }
+        lowered
+    }
 }
 
 /// A deadline, exactly and in ticks.
@@ -122,32 +133,43 @@ impl<T> Core<T> {
         self.tick.tick_at(self.clock.now())
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn schedule(&self, timer: Timer<T>) -> Result<TimerId, Refused<T>> {
-        match timer.into_plain(self.plain_queues) {
-            Ok(plain) => self.schedule_plain(plain),
-            Err(timer) => self.enter_name(timer, |timer, tag| self.schedule_extra(timer, tag)),
+        match timer.into_plain() {
+            Ok(plain) if plain.queue < self.plain_queues => self.schedule_plain(plain),
+            Ok(plain) => self.schedule_any(plain.into_timer()),
+            Err(timer) => self.schedule_any(timer),
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn schedule_plain(&self, plain: Plain<T>) -> Result<TimerId, Refused<T>> {
         let due = self.resolve(plain.first);
         let mut held = self.hold_own();
         if let Some(now) = due.now {
             held.shard.catch_up(now);
         }
-        let scheduled = held
+        match held
             .shard
-            .schedule_plain(plain.payload, due.tick, plain.queue);
-        self.release(held);
-        scheduled.map_err(|(reason, payload)| {
-            let timer = Plain { payload, ..plain }.into_timer();
-            Refused::new(reason, timer)
-        })
+            .schedule_plain(plain.payload, due.tick, plain.queue)
+        {
+            Ok((id, filed)) => {
+                self.release_filed(held, filed);
+                Ok(id)
+            }
+            Err((reason, payload)) => {
+                drop(held);
+                let timer = Plain { payload, ..plain }.into_timer();
+                Err(Refused::new(reason, timer))
+            }
+        }
     }
 
     #[cold]
+    fn schedule_any(&self, timer: Timer<T>) -> Result<TimerId, Refused<T>> {
+        self.enter_name(timer, |timer, tag| self.schedule_extra(timer, tag))
+    }
+
     fn schedule_extra(
         &self,
         timer: Timer<T>,
@@ -273,11 +295,20 @@ impl<T> Core<T> {
             return Cancel::Gone;
         };
         let mut held = self.hold(slot);
-        let cancelled = held.shard.cancel(id, || self.tick_now());
-        // Nothing was filed, so mostly there is nobody to tell.
-        if held.shard.has_signals() || held.shard.phase == Phase::Draining {
+        let Some(payload) = held.shard.cancel_plain(id) else {
+            return self.cancel_any(held, id);
+        };
+        // Nothing was filed, so there is nobody to tell but a drain.
+        if held.shard.phase == Phase::Draining {
             self.release_to_drain(held);
         }
+        Cancel::Cancelled(Some(payload))
+    }
+
+    #[cold]
+    fn cancel_any(&self, mut held: Held<'_, T>, id: TimerId) -> Cancel<Option<T>> {
+        let cancelled = held.shard.cancel(id, || self.tick_now());
+        self.release_to_drain(held);
         cancelled
     }
 
@@ -515,15 +546,18 @@ impl<T> Core<T> {
     #[inline]
     fn release(&self, mut held: Held<'_, T>) {
         let filed = held.shard.take_filed();
-        let next = &held.slot.next.0;
-        let lowered = filed.0 < next.load(Ordering::Relaxed);
-        if lowered {
-            next.store(filed.0, Ordering::Relaxed);
-        }
         if held.shard.has_signals() {
-            return self.release_and_signal(held, lowered.then_some(filed));
+            return self.release_and_signal(held, filed);
         }
-        drop(held.shard);
+        self.release_filed(held, filed);
+    }
+
+    /// As `release`, where something was filed for `filed` and nothing else
+    /// happened.
+    #[inline]
+    fn release_filed(&self, held: Held<'_, T>, filed: Tick) {
+        let lowered = held.slot.lower_next(filed);
+        drop(held);
         if lowered {
             self.alarm.filed(filed);
         }
@@ -539,13 +573,10 @@ impl<T> Core<T> {
     }
 
     #[cold]
-    fn release_and_signal(&self, mut held: Held<'_, T>, filed: Option<Tick>) {
+    fn release_and_signal(&self, mut held: Held<'_, T>, filed: Tick) {
         let signals = held.shard.take_signals();
         let shard = held.slot.index;
-        drop(held);
-        if let Some(filed) = filed {
-            self.alarm.filed(filed);
-        }
+        self.release_filed(held, filed);
         self.ring(shard, signals.bells);
         signals
             .unnamed

@@ -69,9 +69,20 @@ impl<T> Shard<T> {
         }
     }
 
+    /// Cancels a one-shot that waits for its deadline and has no extra; any
+    /// other timer is left alone.
+    #[inline]
+    pub(crate) fn cancel_plain(&mut self, id: TimerId) -> Option<T> {
+        let at = self.wheel.find_own(id)?;
+        if !self.tag(at).is_plain() {
+            return None;
+        }
+        self.wheel.unlink(at);
+        Some(self.end_plain(at, CloseReason::Cancelled))
+    }
+
     /// Cancels a timer; `now` is asked only where a report will carry it. No
     /// payload comes back if the timer's task is to be told.
-    #[inline]
     pub(crate) fn cancel(&mut self, id: TimerId, now: impl FnOnce() -> Tick) -> Cancel<Option<T>> {
         let Some(at) = self.wheel.find_own(id) else {
             return Cancel::Gone;

@@ -30,13 +30,9 @@ impl Pool {
             None => 0,
         };
         move || Credit {
-            unused: if pool.is_some() { 0 } else { usize::MAX / 2 },
-            most: match (&pool, batch) {
-                (None, _) => usize::MAX,
-                // So little is there for all that nobody may sit on any.
-                (Some(_), 1) => 0,
-                (Some(_), batch) => 2 * batch,
-            },
+            unused: 0,
+            // Of very little nobody may sit on any.
+            most: if batch > 1 { 2 * batch } else { 0 },
             pool: pool.clone(),
             batch,
         }
@@ -47,6 +43,9 @@ impl Credit {
     /// Uses up one; `false` if none can be had.
     #[inline]
     pub(crate) fn take(&mut self) -> bool {
+        if self.pool.is_none() {
+            return true;
+        }
         if self.unused == 0 && !self.borrow() {
             return false;
         }
@@ -57,6 +56,9 @@ impl Credit {
     /// Gives one back.
     #[inline]
     pub(crate) fn put(&mut self) {
+        if self.pool.is_none() {
+            return;
+        }
         self.unused += 1;
         if self.unused > self.most {
             self.repay();

@@ -117,7 +117,7 @@ impl<T> Engine<T> {
     /// assert!(engine.deadline(id).is_some());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[inline]
+    #[inline(always)]
     pub fn schedule(&self, timer: Timer<T>) -> Result<TimerId, Refused<T>> {
         self.core.schedule(timer)
     }

@@ -49,12 +49,14 @@ impl<T> Timer<T> {
     ///
     /// The delay is rounded up to a tick; zero is due at once, and
     /// [`Duration::MAX`] never: only cancelling or shutdown ends such a timer.
+    #[inline]
     pub fn after(delay: Duration, payload: T) -> Timer<T> {
         Timer::first(When::After(delay), payload)
     }
 
     /// Fires once, at a time of the engine's own time line, rounded up to a
     /// tick; a tick that has begun is due at once. Scheduling it reads no clock.
+    #[inline]
     pub fn at(time: Time, payload: T) -> Timer<T> {
         Timer::first(When::At(time), payload)
     }
@@ -69,6 +71,7 @@ impl<T> Timer<T> {
         timer
     }
 
+    #[inline]
     fn first(first: When, payload: T) -> Timer<T> {
         Timer {
             payload,
@@ -99,6 +102,7 @@ impl<T> Timer<T> {
     }
 
     /// The worker queue that the timer fires into; 0 unless told otherwise.
+    #[inline]
     pub fn queue(mut self, queue: usize) -> Timer<T> {
         self.queue = queue;
         self
@@ -158,28 +162,27 @@ impl<T> Timer<T> {
     }
 
     /// Itself in short, if there is no more to it than a payload, a deadline
-    /// and one of the first `queues` queues.
-    #[inline]
-    pub(crate) fn into_plain(self, queues: usize) -> Result<Plain<T>, Timer<T>> {
+    /// and a queue. Inlined, with the calls that built the timer, it is decided
+    /// when the caller is compiled.
+    #[inline(always)]
+    pub(crate) fn into_plain(self) -> Result<Plain<T>, Timer<T>> {
         match self {
             Timer {
                 repeat: None,
                 times: None,
+                missed: MissedTicks::CatchUp,
                 tolerance: Duration::ZERO,
                 reported: false,
+                notified: false,
                 task: false,
                 name: None,
                 payload,
                 first,
                 queue,
-                missed,
-                notified,
-            } if queue < queues => Ok(Plain {
+            } => Ok(Plain {
                 payload,
                 first,
                 queue,
-                missed,
-                notified,
             }),
             timer => Err(timer),
         }
@@ -204,19 +207,11 @@ pub(crate) struct Plain<T> {
     pub(crate) payload: T,
     pub(crate) first: When,
     pub(crate) queue: usize,
-    /// Only for giving the timer back as it was.
-    pub(crate) missed: MissedTicks,
-    pub(crate) notified: bool,
 }
 
 impl<T> Plain<T> {
     pub(crate) fn into_timer(self) -> Timer<T> {
-        Timer {
-            queue: self.queue,
-            missed: self.missed,
-            notified: self.notified,
-            ..Timer::first(self.first, self.payload)
-        }
+        Timer::first(self.first, self.payload).queue(self.queue)
     }
 }
 

@@ -7,11 +7,10 @@
 //! schedule and cancel. What was begun at a tick is finished before the wheel
 //! moves on.
 
-use core::cmp::Ordering;
-
+use super::Wheel;
+use super::cascade::Cascade;
 use super::geometry::Place;
 use super::storage::At;
-use super::{SORTING, Wheel};
 use crate::id::TimerId;
 use crate::tick::Tick;
 
@@ -60,35 +59,6 @@ pub(super) enum Work {
     /// Putting an unsorted slot in order, then firing it.
     Sort,
 }
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Cascade {
-    place: Place,
-    /// Whether it was paused: then younger timers may have been filed inward
-    /// before the older ones that are still to come.
-    resumed: bool,
-}
-
-/// An entry of an unsorted slot. The greatest is the one to fire first.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct InOrder {
-    sequence: u64,
-    at: At,
-}
-
-impl Ord for InOrder {
-    fn cmp(&self, other: &Self) -> Ordering {
-        other.sequence.cmp(&self.sequence)
-    }
-}
-
-impl PartialOrd for InOrder {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-const LANES_AT_MOST: usize = 8;
 
 impl<T> Wheel<T> {
     /// Takes the next timer with a deadline of at most `to` out of the wheel,
@@ -196,6 +166,8 @@ impl<T> Wheel<T> {
                 Work::Sort => self.sort(budget),
                 Work::Nothing => match self.pop_late(budget) {
                     Some(at) => Some(at),
+                    // There may be more of what is late.
+                    None if *budget == 0 => None,
                     None if self.enter_next(to) => None,
                     None => return Step::Done,
                 },
@@ -214,6 +186,8 @@ impl<T> Wheel<T> {
         }
         self.work = Work::Nothing;
         self.in_order.clear();
+        // Not a slot that has become empty: it would be entered.
+        self.upcoming = None;
         self.enter_next(to);
         Step::Done
     }
@@ -225,24 +199,36 @@ impl<T> Wheel<T> {
         if self.levels.is_turn_ahead(self.now, to) {
             self.leap(to);
         }
-        match self.levels.next_occupied(self.now) {
+        match self.upcoming() {
             Some(next) if next.start <= to.max(self.now) => {
                 self.now = next.start.max(self.now);
                 self.quiet_until = 0;
-                self.work = match next.level {
-                    0 => self.drain_work(),
-                    _ => Work::Cascade(Cascade {
-                        place: next,
-                        resumed: false,
-                    }),
-                };
+                match next.level {
+                    0 => self.begin_slot(),
+                    _ => {
+                        self.work = Work::Cascade(Cascade {
+                            place: next,
+                            resumed: false,
+                        });
+                    }
+                }
                 true
             }
             next => {
                 self.now = self.now.max(to);
                 self.quiet_until = next.map_or(u64::MAX, |next| next.start);
+                self.upcoming = next;
                 false
             }
+        }
+    }
+
+    /// The slot whose turn comes next: mostly it is known, and it may have
+    /// become empty since.
+    fn upcoming(&self) -> Option<Place> {
+        match self.upcoming {
+            Some(place) if place.start == self.quiet_until => Some(place),
+            _ => self.levels.next_occupied(self.now),
         }
     }
 
@@ -265,16 +251,9 @@ impl<T> Wheel<T> {
             self.unlink(at);
         }
         self.now = quiet;
+        self.quiet_until = 0;
         for &at in &timers {
             self.file_again(at);
-        }
-    }
-
-    fn drain_work(&self) -> Work {
-        let slot = self.levels.geometry.slot(0, self.now);
-        match self.levels.is_unsorted(0, slot) {
-            false => Work::Drain,
-            true => Work::Sort,
         }
     }
 
@@ -284,193 +263,6 @@ impl<T> Wheel<T> {
             deadline: self.deadline_of(at),
             payload: self.storage.remove(at),
         }
-    }
-
-    /// Re-files an outer slot inward, all its lanes side by side.
-    fn cascade(&mut self, cascade: Cascade, budget: &mut usize) {
-        let Place { level, slot, .. } = cascade.place;
-        let check_all = cascade.resumed || self.levels.is_unsorted(level, slot);
-        let mut lanes = self.lanes_of(level, slot);
-        while lanes.open != 0 {
-            for lane in 0..self.levels.lanes() {
-                if lanes.open >> lane & 1 == 0 {
-                    continue;
-                }
-                if *budget == 0 {
-                    self.reattach(&lanes);
-                    self.work = Work::Cascade(Cascade {
-                        resumed: true,
-                        ..cascade
-                    });
-                    return;
-                }
-                *budget -= 1;
-                let at = lanes.cursor[lane];
-                let next = self.storage.next(at);
-                lanes.cursor[lane] = next;
-                if next == lanes.head[lane] {
-                    lanes.open &= !(1 << lane);
-                    self.empty_list(next);
-                } else {
-                    self.storage.prefetch(next);
-                }
-                self.refile(at, level, check_all);
-            }
-        }
-        self.levels.set_unsorted(level, slot, false);
-        self.work = self.drain_work();
-    }
-
-    /// Files an entry of a slot whose turn has come, relative to now.
-    #[inline]
-    fn refile(&mut self, at: At, from_level: usize, check: bool) {
-        let deadline = self.storage.entry(at).deadline;
-        let place = if deadline > self.now {
-            self.levels.geometry.place(self.now, deadline)
-        } else {
-            Place {
-                level: 0,
-                slot: self.levels.geometry.slot(0, self.now),
-                start: self.now,
-            }
-        };
-        // An entry that was moved beyond its slot may meet younger ones.
-        if check || place.level >= from_level {
-            self.levels.append_checked(&mut self.storage, place, at);
-        } else {
-            self.levels.append(&mut self.storage, place, at);
-        }
-    }
-
-    fn lanes_of(&self, level: usize, slot: usize) -> Lanes {
-        let mut lanes = Lanes {
-            open: self.levels.occupied_lanes(level, slot),
-            head: [self.late; LANES_AT_MOST],
-            cursor: [self.late; LANES_AT_MOST],
-        };
-        for lane in 0..self.levels.lanes() {
-            if let Some(head) = self.levels.head(&self.storage, level, slot, lane) {
-                lanes.head[lane] = head;
-                lanes.cursor[lane] = self.storage.next(head);
-                self.storage.prefetch(lanes.cursor[lane]);
-            }
-        }
-        lanes
-    }
-
-    /// Lets the lists of a slot begin where its cascade stopped.
-    fn reattach(&mut self, lanes: &Lanes) {
-        for lane in 0..self.levels.lanes() {
-            if lanes.open >> lane & 1 == 1 {
-                self.storage
-                    .cut_before(lanes.head[lane], lanes.cursor[lane]);
-            }
-        }
-    }
-
-    fn empty_list(&mut self, list: At) {
-        self.storage.cut_before(list, list);
-        let coordinate = self.storage.entry(list).deadline;
-        self.levels.list_is_empty(coordinate);
-    }
-
-    /// Takes the oldest timer out of the current slot.
-    fn drain(&mut self, budget: &mut usize) -> Option<At> {
-        while *budget > 0 {
-            let Some(at) = self.oldest_in_current_slot() else {
-                self.work = Work::Nothing;
-                return None;
-            };
-            *budget -= 1;
-            self.unlink(at);
-            if self.is_due(at) {
-                return Some(at);
-            }
-            self.file_again(at);
-        }
-        None
-    }
-
-    /// Each lane is in order, so the oldest is at the head of one of them.
-    #[inline]
-    fn oldest_in_current_slot(&self) -> Option<At> {
-        let slot = self.levels.geometry.slot(0, self.now);
-        let mut open = self.levels.occupied_lanes(0, slot);
-        let mut oldest = None;
-        let mut oldest_stamp = None;
-        while open != 0 {
-            let lane = open.trailing_zeros() as usize;
-            open &= open - 1;
-            let head = self.levels.head(&self.storage, 0, slot, lane)?;
-            let at = self.storage.next(head);
-            let stamp = self.storage.entry(at).stamp;
-            if oldest_stamp.is_none_or(|oldest| stamp < oldest) {
-                oldest = Some(at);
-                oldest_stamp = Some(stamp);
-            }
-        }
-        let at = oldest?;
-        self.storage.prefetch(self.storage.next(at));
-        Some(at)
-    }
-
-    /// First moves the whole slot into a heap, a bounded part at a time, then
-    /// takes the oldest out of that. The entries stay on a list meanwhile, so
-    /// that they can be cancelled and moved like any other.
-    fn sort(&mut self, budget: &mut usize) -> Option<At> {
-        while *budget > 0 {
-            if let Some(at) = self.first_in_current_slot() {
-                *budget -= 1;
-                self.gather(at);
-            } else if let Some(oldest) = self.in_order.pop() {
-                *budget -= 1;
-                if self.take_sorted(oldest) {
-                    return Some(oldest.at);
-                }
-            } else {
-                let slot = self.levels.geometry.slot(0, self.now);
-                self.levels.set_unsorted(0, slot, false);
-                self.work = Work::Nothing;
-                return None;
-            }
-        }
-        None
-    }
-
-    fn first_in_current_slot(&self) -> Option<At> {
-        let slot = self.levels.geometry.slot(0, self.now);
-        let open = self.levels.occupied_lanes(0, slot);
-        let lane = (open != 0).then(|| open.trailing_zeros() as usize)?;
-        let head = self.levels.head(&self.storage, 0, slot, lane)?;
-        Some(self.storage.next(head))
-    }
-
-    fn gather(&mut self, at: At) {
-        self.unlink(at);
-        if !self.is_due(at) {
-            return self.file_again(at);
-        }
-        self.storage.append(self.sorting, at);
-        let entry = self.storage.entry_mut(at);
-        entry.stamp = entry.stamp.with(SORTING);
-        let sequence = entry.stamp.sequence();
-        self.in_order.push(InOrder { sequence, at });
-    }
-
-    /// Takes a sorted entry off its list, unless it ended or moved meanwhile.
-    fn take_sorted(&mut self, next: InOrder) -> bool {
-        let entry = self.storage.entry_mut(next.at);
-        let here = entry.stamp.sequence() == next.sequence && entry.stamp.tag() & SORTING != 0;
-        if !here {
-            return false;
-        }
-        entry.stamp = entry.stamp.without(SORTING);
-        self.unlink(next.at);
-        if !self.is_due(next.at) {
-            self.file_again(next.at);
-            return false;
-        }
-        true
     }
 
     fn pop_late(&mut self, budget: &mut usize) -> Option<At> {
@@ -487,15 +279,25 @@ impl<T> Wheel<T> {
     }
 
     #[inline]
-    fn is_due(&self, at: At) -> bool {
+    pub(super) fn is_due(&self, at: At) -> bool {
         self.storage.entry(at).deadline <= self.now
     }
 }
 
-/// Where a cascade stands in each lane of its slot.
-struct Lanes {
-    /// A bit for each lane that is not finished.
-    open: u32,
-    head: [At; LANES_AT_MOST],
-    cursor: [At; LANES_AT_MOST],
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_spent_on_a_late_timer_that_was_postponed_leaves_the_next_one_due() {
+        let mut wheel = Wheel::starting_at(Tick(10), 64);
+        let postponed = wheel.schedule_at(Tick(7), "postponed");
+        wheel.schedule_at(Tick(8), "late");
+        assert!(wheel.reschedule(postponed, Tick(1_000_000)));
+        let mut fired = Vec::new();
+        let outcome = wheel.advance(Tick(500), 1, |_, expired| fired.push(expired.payload));
+        assert_eq!((outcome, wheel.now()), (Advance::More, Tick(10)));
+        let outcome = wheel.advance(Tick(500), 1, |_, expired| fired.push(expired.payload));
+        assert_eq!((outcome, fired), (Advance::Done, vec!["late"]));
+    }
 }

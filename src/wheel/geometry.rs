@@ -136,6 +136,28 @@ impl Geometry {
         }
     }
 
+    /// How many slots after `from` the slot `to` comes, going round.
+    #[inline]
+    pub(crate) fn distance(&self, from: usize, to: usize) -> usize {
+        match self.bits {
+            Some(_) => to.wrapping_sub(from) & (self.size as usize - 1),
+            None => (to + self.size() - from) % self.size(),
+        }
+    }
+
+    /// The first tick of the slot of `level` that lies `ahead` slots after the
+    /// one that `now` falls into.
+    #[inline]
+    pub(crate) fn start_ahead(&self, level: usize, now: u64, ahead: usize) -> u64 {
+        match self.bits {
+            Some(bits) => {
+                let shift = level as u32 * bits;
+                ((now >> shift) + ahead as u64) << shift
+            }
+            None => (now / self.unit(level) + ahead as u64) * self.unit(level),
+        }
+    }
+
     /// The slot for a deadline that is later than `now`.
     #[inline]
     pub(crate) fn place(&self, now: u64, deadline: u64) -> Place {

@@ -11,7 +11,7 @@ use super::storage::{At, Storage};
 
 /// Lanes of each slot where a level's slots fit one word of a bitmap; larger
 /// levels hold few entries per slot and make do with one.
-const LANES: usize = 8;
+pub(super) const LANES: usize = 8;
 const WORD: usize = u64::BITS as usize;
 
 pub(crate) struct Levels {
@@ -173,7 +173,6 @@ impl Levels {
     }
 
     fn next_in_level(&self, level: usize, now: u64) -> Option<Place> {
-        let size = self.geometry.size();
         let current = self.geometry.slot(level, now);
         let words = &self.occupied[level * self.stride..(level + 1) * self.stride];
         let slot = if self.lanes > 1 {
@@ -182,16 +181,15 @@ impl Levels {
         } else {
             next_bit_in(words, current)
         }?;
-        let ahead = (slot + size - current) % size;
+        let ahead = self.geometry.distance(current, slot);
         Some(self.place_ahead(level, slot, ahead, now))
     }
 
     fn place_ahead(&self, level: usize, slot: usize, ahead: usize, now: u64) -> Place {
-        let unit = self.geometry.unit(level);
         Place {
             level,
             slot,
-            start: (now / unit + ahead as u64) * unit,
+            start: self.geometry.start_ahead(level, now, ahead),
         }
     }
 

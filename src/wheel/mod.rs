@@ -4,6 +4,8 @@
 //! [`Wheel`] is what game loops, simulations, event loops and caches use by
 //! themselves, and what an [`Engine`](crate::Engine) has one of per shard.
 
+mod cascade;
+mod drain;
 mod expire;
 mod geometry;
 mod iter;
@@ -28,7 +30,9 @@ pub(crate) use storage::{At, Stamp};
 
 use crate::id::{MAX_SEQUENCE, TimerId, WheelNumber};
 use crate::tick::Tick;
-use expire::{InOrder, Work};
+use drain::{Fronts, InOrder};
+use expire::Work;
+use geometry::Place;
 use levels::Levels;
 use storage::Storage;
 
@@ -71,8 +75,12 @@ pub struct Wheel<T> {
     now: u64,
     /// Nothing can come due, and no slot's turn can come, before this tick.
     quiet_until: u64,
+    /// The slot whose turn comes then, while nothing is in progress.
+    upcoming: Option<Place>,
     /// What [`Wheel::step`] was in the middle of.
     work: Work,
+    /// Of the slot that is being fired.
+    fronts: Fronts,
     /// Due now, behind everything else that is.
     late: At,
     /// Entries of an unsorted slot on their way through `in_order`.
@@ -150,7 +158,9 @@ impl<T> Wheel<T> {
             levels: Levels::new(geometry),
             now: now.0,
             quiet_until: u64::MAX,
+            upcoming: None,
             work: Work::Nothing,
+            fronts: Fronts::none(late),
             late,
             sorting,
             in_order: BinaryHeap::new(),
@@ -425,16 +435,19 @@ impl<T> Wheel<T> {
         Tick(self.storage.entry(at).deadline)
     }
 
-    /// Files an entry that is younger than every other.
+    /// Files an entry that is younger than every other. Returns the tick at
+    /// which it is due.
     #[inline]
-    pub(crate) fn file_new(&mut self, at: At) {
+    pub(crate) fn file_new(&mut self, at: At) -> Tick {
         let deadline = self.storage.entry(at).deadline;
         if deadline <= self.now {
-            return self.file_late(at);
+            self.file_late(at);
+            return self.now();
         }
         let place = self.levels.geometry.place(self.now, deadline);
         self.levels.append(&mut self.storage, place, at);
-        self.quiet_until = self.quiet_until.min(place.start);
+        self.note_upcoming(place);
+        Tick(deadline)
     }
 
     /// Files an entry that may be older than others of its slot.
@@ -447,7 +460,16 @@ impl<T> Wheel<T> {
         }
         let place = self.levels.geometry.place(self.now, deadline);
         self.levels.append_checked(&mut self.storage, place, at);
-        self.quiet_until = self.quiet_until.min(place.start);
+        self.note_upcoming(place);
+    }
+
+    /// Something hangs in the slot `place` now.
+    #[inline]
+    fn note_upcoming(&mut self, place: Place) {
+        if place.start < self.quiet_until {
+            self.quiet_until = place.start;
+            self.upcoming = Some(place);
+        }
     }
 
     #[cold]

@@ -90,24 +90,40 @@ fn run_owner<T: Timers>(load: Load, steps: usize) -> Duration {
     elapsed
 }
 
-fn by_deadline<E: Shared>(size: usize, threads: usize, effort: Effort) -> Case {
-    threaded::<E>(size, threads, effort, |caller, delay| {
+/// What a caller knows of a deadline. Types, and not functions to be called, so
+/// that the call is compiled into the loop as it is for the wheels.
+trait Known {
+    fn schedule<C: Caller>(caller: &mut C, delay: u64) -> C::Id;
+}
+
+struct Deadline;
+
+impl Known for Deadline {
+    fn schedule<C: Caller>(caller: &mut C, delay: u64) -> C::Id {
         caller.schedule(delay, 0)
-    })
+    }
+}
+
+struct Delay;
+
+impl Known for Delay {
+    fn schedule<C: Caller>(caller: &mut C, delay: u64) -> C::Id {
+        caller.schedule_after(delay, 0)
+    }
+}
+
+fn by_deadline<E: Shared>(size: usize, threads: usize, effort: Effort) -> Case {
+    threaded::<E, Deadline>(size, threads, effort)
 }
 
 fn by_delay<E: Shared>(size: usize, threads: usize, effort: Effort) -> Case {
-    threaded::<E>(size, threads, effort, |caller, delay| {
-        caller.schedule_after(delay, 0)
-    })
+    threaded::<E, Delay>(size, threads, effort)
 }
 
-type Schedule<E> = for<'c, 'e> fn(&'c mut <E as Shared>::Caller<'e>, u64) -> <E as Shared>::Id;
-
-fn threaded<E: Shared>(size: usize, threads: usize, effort: Effort, schedule: Schedule<E>) -> Case {
+fn threaded<E: Shared, K: Known>(size: usize, threads: usize, effort: Effort) -> Case {
     let steps = effort.steps();
     let case = Case::new(E::NAME, E::THREAD_SAFE, size, move || {
-        let elapsed = run_threads::<E>(Load::of(size), threads, steps, schedule);
+        let elapsed = run_threads::<E, K>(Load::of(size), threads, steps);
         vec![Reading::per_step("pair", elapsed, steps)]
     });
     case.on_threads(threads)
@@ -127,15 +143,10 @@ struct Lap {
 /// threads included. Several are timed from the first one's start to the last
 /// one's end: with perfect scaling, and a core for each, that takes as long as
 /// one thread does.
-fn run_threads<E: Shared>(
-    load: Load,
-    threads: usize,
-    steps: usize,
-    schedule: Schedule<E>,
-) -> Duration {
+fn run_threads<E: Shared, K: Known>(load: Load, threads: usize, steps: usize) -> Duration {
     let engine = E::start();
     let start = Barrier::new(threads);
-    let run = |seed| run_thread(&engine, load, steps, seed, &start, schedule);
+    let run = |seed| run_thread::<E, K>(&engine, load, steps, seed, &start);
     thread::scope(|scope| {
         let run = &run;
         let running: Vec<_> = (1..=threads as u64)
@@ -156,21 +167,20 @@ fn elapsed(laps: &[Lap]) -> Duration {
     both.map(|(ended, begun)| ended - begun).unwrap_or_default()
 }
 
-fn run_thread<E: Shared>(
+fn run_thread<E: Shared, K: Known>(
     engine: &E,
     load: Load,
     steps: usize,
     seed: u64,
     start: &Barrier,
-    schedule: Schedule<E>,
 ) -> Lap {
     let mut rng = Rng::new(seed);
     let mut caller = engine.caller();
     let background: Vec<_> = (0..load.background)
-        .map(|_| schedule(&mut caller, rng.up_to(SPAN)))
+        .map(|_| K::schedule(&mut caller, rng.up_to(SPAN)))
         .collect();
     let mut in_flight: VecDeque<_> = (0..load.in_flight)
-        .map(|_| schedule(&mut caller, rng.up_to(SPAN)))
+        .map(|_| K::schedule(&mut caller, rng.up_to(SPAN)))
         .collect();
     engine.settle();
     start.wait();
@@ -180,7 +190,7 @@ fn run_thread<E: Shared>(
         if let Some(oldest) = in_flight.pop_front() {
             caller.cancel(oldest);
         }
-        in_flight.push_back(schedule(&mut caller, rng.up_to(SPAN)));
+        in_flight.push_back(K::schedule(&mut caller, rng.up_to(SPAN)));
     }
     engine.settle();
     let lap = Lap {

@@ -1,0 +1,210 @@
+//! Firing the slot whose turn has come, oldest timer first.
+//!
+//! Each lane is in order, unless the slot is marked: so the lanes are merged, and
+//! a marked slot is sorted first.
+
+use core::cmp::Ordering;
+
+use super::expire::Work;
+use super::levels::LANES;
+use super::storage::At;
+use super::{SORTING, Wheel};
+
+/// The front entry of each lane of the slot that is being fired, so that the
+/// oldest of them is found without a look at any entry.
+///
+/// A key is an entry's sequence number, and below it the lane. It says what was
+/// at the front when that was noted: meanwhile entries may have been cancelled
+/// or moved, and nothing was added, so a lane's front is at least as young as
+/// its key.
+#[derive(Clone, Copy)]
+pub(super) struct Fronts {
+    keys: [u64; LANES],
+    /// The head of the slot's first lane.
+    first: At,
+}
+
+const LANE_BITS: u32 = LANES.trailing_zeros();
+const NO_FRONT: u64 = u64::MAX;
+
+impl Fronts {
+    /// Of no slot; `first` is any list.
+    pub(super) fn none(first: At) -> Fronts {
+        Fronts {
+            keys: [NO_FRONT; LANES],
+            first,
+        }
+    }
+
+    #[inline]
+    fn note(&mut self, lane: usize, sequence: u64) {
+        self.keys[lane] = sequence << LANE_BITS | lane as u64;
+    }
+
+    /// The lane with the oldest front, and that one's sequence number.
+    #[inline]
+    fn oldest(&self) -> Option<(usize, u64)> {
+        let key = self.keys.iter().copied().fold(NO_FRONT, u64::min);
+        let lane = key as usize & (LANES - 1);
+        (key != NO_FRONT).then_some((lane, key >> LANE_BITS))
+    }
+}
+
+/// An entry of an unsorted slot. The greatest is the one to fire first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct InOrder {
+    sequence: u64,
+    at: At,
+}
+
+impl Ord for InOrder {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.sequence.cmp(&self.sequence)
+    }
+}
+
+impl PartialOrd for InOrder {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> Wheel<T> {
+    /// Begins to fire the slot of the current tick.
+    pub(super) fn begin_slot(&mut self) {
+        let slot = self.levels.geometry.slot(0, self.now);
+        if self.levels.is_unsorted(0, slot) {
+            self.work = Work::Sort;
+            return;
+        }
+        self.work = Work::Drain;
+        self.note_fronts(slot);
+    }
+
+    fn note_fronts(&mut self, slot: usize) {
+        let Some(first) = self.levels.head(&self.storage, 0, slot, 0) else {
+            return;
+        };
+        self.fronts = Fronts::none(first);
+        let mut open = self.levels.occupied_lanes(0, slot);
+        while open != 0 {
+            let lane = open.trailing_zeros() as usize;
+            open &= open - 1;
+            let head = self.storage.nth(first, lane as u32);
+            let front = self.storage.next(head);
+            self.note_front(lane, front);
+        }
+    }
+
+    #[inline]
+    fn note_front(&mut self, lane: usize, front: At) {
+        let entry = self.storage.entry(front);
+        self.fronts.note(lane, entry.stamp.sequence());
+        self.storage.prefetch(self.storage.next(front));
+    }
+
+    /// Takes the oldest timer out of the current slot.
+    pub(super) fn drain(&mut self, budget: &mut usize) -> Option<At> {
+        while *budget > 0 {
+            let Some(at) = self.take_oldest() else {
+                self.work = Work::Nothing;
+                return None;
+            };
+            *budget -= 1;
+            if self.is_due(at) {
+                return Some(at);
+            }
+            self.file_again(at);
+        }
+        None
+    }
+
+    #[inline]
+    fn take_oldest(&mut self) -> Option<At> {
+        while let Some((lane, sequence)) = self.fronts.oldest() {
+            let head = self.storage.nth(self.fronts.first, lane as u32);
+            let front = self.storage.next(head);
+            if front == head {
+                self.fronts.keys[lane] = NO_FRONT;
+            } else if self.storage.entry(front).stamp.sequence() != sequence {
+                self.note_front(lane, front);
+            } else {
+                self.take_front(lane, head, front);
+                return Some(front);
+            }
+        }
+        None
+    }
+
+    #[inline]
+    fn take_front(&mut self, lane: usize, head: At, front: At) {
+        let next = self.storage.next(front);
+        self.storage.cut_before(head, next);
+        if next == head {
+            self.fronts.keys[lane] = NO_FRONT;
+            let coordinate = self.storage.entry(head).deadline;
+            self.levels.list_is_empty(coordinate);
+        } else {
+            self.note_front(lane, next);
+        }
+    }
+
+    /// First moves the whole slot into a heap, a bounded part at a time, then
+    /// takes the oldest out of that. The entries stay on a list meanwhile, so
+    /// that they can be cancelled and moved like any other.
+    pub(super) fn sort(&mut self, budget: &mut usize) -> Option<At> {
+        while *budget > 0 {
+            if let Some(at) = self.first_in_current_slot() {
+                *budget -= 1;
+                self.gather(at);
+            } else if let Some(oldest) = self.in_order.pop() {
+                *budget -= 1;
+                if self.take_sorted(oldest) {
+                    return Some(oldest.at);
+                }
+            } else {
+                let slot = self.levels.geometry.slot(0, self.now);
+                self.levels.set_unsorted(0, slot, false);
+                self.work = Work::Nothing;
+                return None;
+            }
+        }
+        None
+    }
+
+    fn first_in_current_slot(&self) -> Option<At> {
+        let slot = self.levels.geometry.slot(0, self.now);
+        let open = self.levels.occupied_lanes(0, slot);
+        let lane = (open != 0).then(|| open.trailing_zeros() as usize)?;
+        let head = self.levels.head(&self.storage, 0, slot, lane)?;
+        Some(self.storage.next(head))
+    }
+
+    fn gather(&mut self, at: At) {
+        self.unlink(at);
+        if !self.is_due(at) {
+            return self.file_again(at);
+        }
+        self.storage.append(self.sorting, at);
+        let entry = self.storage.entry_mut(at);
+        entry.stamp = entry.stamp.with(SORTING);
+        let sequence = entry.stamp.sequence();
+        self.in_order.push(InOrder { sequence, at });
+    }
+
+    /// Takes a sorted entry off its list, unless it ended or moved meanwhile.
+    fn take_sorted(&mut self, next: InOrder) -> bool {
+        let entry = self.storage.entry_mut(next.at);
+        let here = entry.stamp.sequence() == next.sequence && entry.stamp.tag() & SORTING != 0;
+        if !here {
+            return false;
+        }
+        entry.stamp = entry.stamp.without(SORTING);
+        self.unlink(next.at);
+        if !self.is_due(next.at) {
+            self.file_again(next.at);
+            return false;
+        }
+        true
+    }
+}
