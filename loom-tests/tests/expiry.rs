@@ -3,8 +3,8 @@
 #![cfg(loom)]
 
 use loom::thread;
-use tickwheel::{Cancel, NotLive, Timer};
-use tickwheel_loom_tests::{assert_all_ended, builder, model, payload, take_all, tick};
+use tickwheel::{Cancel, NotLive, Timer, TimerId};
+use tickwheel_loom_tests::{Payload, assert_all_ended, builder, model, payload, take_all, tick};
 
 /// One outcome, and cancel's answer is the truth.
 #[test]
@@ -82,6 +82,33 @@ fn cancel_and_ticker() {
         if !cancelled {
             assert_eq!(queue.recv().unwrap().into_payload().name(), 1);
         }
+        assert_all_ended(engine.ledger());
+    });
+}
+
+/// A slot is cascaded and drained entry by entry, while one of its timers is
+/// cancelled and another one joins it: nothing is skipped, nothing fires twice,
+/// and the order is kept.
+#[test]
+fn half_drained_slot() {
+    // One timer more than a slot has lanes shares its lane with another one;
+    // and the one that joins takes over the entry, and so the lane, of that.
+    const LAST: u32 = 9;
+    model(|| {
+        let (engine, clock) = builder(1).start_virtual().unwrap();
+        let schedule = |name| engine.schedule(Timer::at(tick(5), payload(name))).unwrap();
+        let ids: Vec<TimerId> = (0..=LAST).map(schedule).collect();
+        let time = thread::spawn(move || {
+            clock.advance_to(tick(5));
+            clock
+        });
+        let cancelled = engine.cancel(ids[1]).payload().unwrap();
+        schedule(LAST + 1);
+        let clock = time.join().unwrap();
+        clock.advance_to(tick(5));
+        let taken = take_all(&engine.queue(0));
+        let left = (0..=LAST + 1).filter(|&name| name != cancelled.name());
+        assert!(left.eq(taken.iter().map(Payload::name)));
         assert_all_ended(engine.ledger());
     });
 }

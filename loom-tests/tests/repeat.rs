@@ -88,3 +88,21 @@ fn shutdown() {
         assert_eq!(engine.ledger().shut_down, 1);
     });
 }
+
+/// Shut down with a firing in a worker's hands, and asked for: there is one
+/// report, once the firing came back.
+#[test]
+fn shutdown_and_report() {
+    model(|| {
+        let (engine, clock) = builder(1).start_virtual().unwrap();
+        let beat = Timer::every(Duration::from_millis(1), payload(0)).reported();
+        engine.schedule(beat).unwrap();
+        clock.advance_to(tick(1));
+        let firing = engine.queue(0).try_recv().unwrap();
+        let worker = thread::spawn(move || drop(firing));
+        assert_eq!(engine.shutdown().len(), 1);
+        worker.join().unwrap();
+        assert_eq!(engine.closed().count(), 1);
+        assert_all_ended(engine.ledger());
+    });
+}

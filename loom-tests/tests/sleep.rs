@@ -109,3 +109,43 @@ fn rearm() {
         assert_eq!(queue.recv().unwrap().number(), 2);
     });
 }
+
+/// A timer is brought forward while another thread files one: the earlier of
+/// them is not slept over.
+#[test]
+fn bring_forward_and_submitter() {
+    model(|| {
+        let (engine, clock) = builder(1).start_model().unwrap();
+        let queue = engine.queue(0);
+        let id = engine.schedule(Timer::at(tick(3), payload(1))).unwrap();
+        let other = {
+            let engine = engine.clone();
+            thread::spawn(move || engine.schedule(Timer::at(tick(2), payload(2))).unwrap())
+        };
+        engine.reschedule(id, tick(1)).unwrap();
+        clock.pass_to(tick(1));
+        assert_eq!(name_of(&queue.recv().unwrap()), 1);
+        other.join().unwrap();
+        clock.pass_to(tick(2));
+        assert_eq!(name_of(&queue.recv().unwrap()), 2);
+    });
+}
+
+/// A timer is postponed while the ticker wakes for its old deadline and a
+/// worker comes for it: it fires once, and the answer says at which of the two.
+#[test]
+fn postpone_and_worker() {
+    model(|| {
+        let (engine, clock) = builder(1).start_model().unwrap();
+        let queue = engine.queue(0);
+        let id = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
+        let worker = thread::spawn(move || queue.recv().unwrap().tick().0);
+        clock.pass_to(tick(1));
+        let fires_at = match engine.reschedule(id, tick(2)) {
+            Ok(()) => 2,
+            Err(_) => 1,
+        };
+        clock.pass_to(tick(2));
+        assert_eq!(worker.join().unwrap(), fires_at);
+    });
+}

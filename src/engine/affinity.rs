@@ -4,13 +4,13 @@
 //! Threads are numbered as they come; a thread that ends gives its number to
 //! the next one, so that threads that come and go do not crowd into one shard.
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 pub(crate) use real::thread_number;
 
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 pub(crate) use model::thread_number;
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod real {
     use std::cell::Cell;
     use std::cmp::Reverse;
@@ -95,15 +95,15 @@ mod real {
     }
 }
 
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 mod model {
-    use loom::sync::atomic::{AtomicUsize, Ordering};
+    use crate::sync::{AtomicUsize, Ordering, lazy_static, thread_local};
 
-    loom::lazy_static! {
+    lazy_static! {
         static ref NEXT: AtomicUsize = AtomicUsize::new(0);
     }
 
-    loom::thread_local! {
+    thread_local! {
         static NUMBER: usize = NEXT.fetch_add(1, Ordering::Relaxed);
     }
 

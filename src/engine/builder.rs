@@ -173,16 +173,25 @@ impl<T> Builder<T> {
     }
 
     /// For models: a ticker thread that sleeps until a virtual clock is moved.
-    #[cfg(loom)]
+    #[cfg(any(loom, shuttle))]
     #[doc(hidden)]
     pub fn start_model(self) -> Result<(Engine<T>, VirtualClock<T>), StartError>
     where
         T: Send + 'static,
     {
+        let (engine, clock) = self.start_driven_model()?;
+        ticker::spawn(Arc::clone(&engine.core)).map_err(StartError::Thread)?;
+        Ok((engine, clock))
+    }
+
+    /// For models: the same without a thread; the caller's loop sleeps in
+    /// [`Driver::wait`].
+    #[cfg(any(loom, shuttle))]
+    #[doc(hidden)]
+    pub fn start_driven_model(self) -> Result<(Engine<T>, VirtualClock<T>), StartError> {
         let clock = Clock::virtual_at(self.start);
         let device = Device::system(&clock, true).map_err(StartError::Alarm)?;
         let core = self.build(clock, device)?;
-        ticker::spawn(Arc::clone(&core)).map_err(StartError::Thread)?;
         let clock = VirtualClock::new(Arc::clone(&core));
         Ok((Engine::new(core), clock))
     }

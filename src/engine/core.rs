@@ -14,7 +14,7 @@ use crate::engine::timer::{Cancel, CancelledByName, NotLive, Plain, Refusal, Ref
 use crate::id::{TimerId, WheelNumber};
 use crate::observe;
 use crate::queue::Doorbell;
-use crate::sync::{AtomicU64, Lock, LockGuard, Ordering};
+use crate::sync::{AtomicU64, IS_MODEL, Lock, LockGuard, Ordering};
 use crate::tick::Tick;
 use crate::ticker::{Alarm, Clock};
 use crate::time::{TickLength, Time, When};
@@ -23,7 +23,7 @@ use crate::time::{TickLength, Time, When};
 /// because a thread that schedules meanwhile waits that long: with 32 the
 /// slowest of a thousand schedules took 14 µs, with 128 it took 59.
 /// In a model each one is a hold of its own, so that others get in between.
-const NODES_PER_HOLD: usize = if cfg!(loom) { 1 } else { 32 };
+const NODES_PER_HOLD: usize = if IS_MODEL { 1 } else { 32 };
 
 /// How often the ticker steps aside for threads that wait for one lock.
 const YIELDS_PER_HOLD: usize = 8;

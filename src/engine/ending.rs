@@ -27,14 +27,17 @@ impl<T> Shard<T> {
         let tick = self.wheel.deadline_of(at);
         let extra = &mut self.extras[key];
         let awaited = std::mem::take(&mut extra.awaited);
+        extra.payload = payload;
         let ending = match extra.state {
             State::Lent { ending } => ending,
-            _ => {
-                self.forget(at);
+            State::Abandoned { tick } => {
+                let reason = CloseReason::ShutDown;
+                extra.state = State::Ended { reason, tick };
+                let payload = self.close_entry(at, key);
                 return GivenBack { payload, awaited };
             }
+            _ => unreachable!("only what was lent is given back"),
         };
-        extra.payload = payload;
         let reason = match (extra.is_last(), outcome) {
             (true, Outcome::Panicked) => CloseReason::Failed,
             (true, _) => CloseReason::Completed,
@@ -119,7 +122,7 @@ impl<T> Shard<T> {
                 }
                 Cancel::Running
             }
-            State::Unstarted { .. } | State::Abandoned | State::Ended { .. } => Cancel::Gone,
+            State::Unstarted { .. } | State::Abandoned { .. } | State::Ended { .. } => Cancel::Gone,
         }
     }
 
@@ -173,13 +176,14 @@ impl<T> Shard<T> {
                 self.unlink(at);
                 self.end_extra(at, reason, now);
             }
+            State::Lent { ending: Some(_) } => return None,
             // Its task is told when the firing is done.
             State::Lent { ending } if !is_last && extra.notified => {
-                *ending = Some(ending.unwrap_or(reason));
+                *ending = Some(reason);
                 self.unname(key);
             }
             State::Lent { .. } if !is_last => {
-                extra.state = State::Abandoned;
+                extra.state = State::Abandoned { tick: now };
                 self.unname(key);
                 self.ledger.ended(reason);
             }

@@ -1,5 +1,5 @@
-//! A channel that is never full: crossbeam's, or in a model one that loom can
-//! see into.
+//! A channel that is never full: crossbeam's, or in a model one that its
+//! scheduler can see into.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub(crate) fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 
 pub(crate) use imp::{Receiver, Sender};
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod imp {
     use super::{Duration, RecvError};
     use crossbeam_channel as cc;
@@ -75,7 +75,7 @@ mod imp {
     }
 }
 
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 mod imp {
     use super::{Duration, RecvError};
     use crate::sync::{Arc, Condvar, Mutex, lock, wait};

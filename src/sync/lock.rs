@@ -14,13 +14,13 @@
 //! schedules and another cancels: 1,300 to 1,700 ns a pair became 280 to 380,
 //! in the same minute).
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 pub(crate) use real::{Lock, LockGuard};
 
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 pub(crate) use model::{Lock, LockGuard};
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod real {
     use std::cell::UnsafeCell;
     use std::hint::spin_loop;
@@ -143,9 +143,9 @@ mod real {
     }
 }
 
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 mod model {
-    use loom::sync::{Mutex, MutexGuard};
+    use crate::sync::{Mutex, MutexGuard};
 
     pub(crate) struct Lock<T>(Mutex<T>);
 

@@ -1,8 +1,10 @@
 //! The only place that knows whether the crate runs for real or as a model.
 //!
-//! Built with `--cfg loom`, everything that threads meet in (locks, atomics,
-//! channels, the ticker's sleep) is loom's, so that the models in
-//! `loom-tests` explore the shipped code and not a copy of its idea.
+//! Built with `--cfg loom` or `--cfg shuttle`, everything that threads meet in
+//! (locks, atomics, channels, the ticker's sleep) belongs to that scheduler, so
+//! that the models in `loom-tests` explore the shipped code and not a copy of
+//! its idea. The rest of the crate asks for neither by name: what differs in a
+//! model differs for `any(loom, shuttle)`.
 
 mod channel;
 mod lock;
@@ -11,24 +13,37 @@ pub(crate) use channel::{Receiver, RecvError, Sender, channel};
 pub(crate) use lock::{Lock, LockGuard};
 
 #[cfg(loom)]
-pub(crate) use loom::{
+use ::loom as threads;
+#[cfg(shuttle)]
+use ::shuttle as threads;
+#[cfg(not(any(loom, shuttle)))]
+use ::std as threads;
+
+#[cfg(any(loom, shuttle))]
+pub(crate) use threads::lazy_static;
+pub(crate) use threads::{
     sync::{
         Arc, Condvar, Mutex, MutexGuard,
         atomic::{AtomicU64, AtomicUsize, Ordering, fence},
     },
-    thread,
-};
-#[cfg(not(loom))]
-pub(crate) use std::{
-    sync::{
-        Arc, Condvar, Mutex, MutexGuard,
-        atomic::{AtomicU64, AtomicUsize, Ordering, fence},
-    },
-    thread,
+    thread, thread_local,
 };
 
+use std::io;
 use std::sync::PoisonError;
 use std::time::Duration;
+
+/// Whether the crate runs as a model.
+pub(crate) const IS_MODEL: bool = cfg!(any(loom, shuttle));
+
+/// Starts a thread that nobody joins.
+pub(crate) fn spawn(
+    name: String,
+    body: impl FnOnce() + Send + 'static,
+) -> io::Result<thread::ThreadId> {
+    let thread = thread::Builder::new().name(name).spawn(body)?;
+    Ok(thread.thread().id())
+}
 
 /// Locks a mutex that nothing panics under, so that poison says nothing.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -47,16 +62,6 @@ pub(crate) fn wait_for<'a, T>(
     guard: MutexGuard<'a, T>,
     limit: Duration,
 ) -> MutexGuard<'a, T> {
-    #[cfg(loom)]
-    {
-        let _ = limit;
-        wait(condvar, guard)
-    }
-    #[cfg(not(loom))]
-    {
-        let (guard, _) = condvar
-            .wait_timeout(guard, limit)
-            .unwrap_or_else(PoisonError::into_inner);
-        guard
-    }
+    let waited = condvar.wait_timeout(guard, limit);
+    waited.unwrap_or_else(PoisonError::into_inner).0
 }

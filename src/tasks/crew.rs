@@ -1,7 +1,6 @@
 //! The threads of a task engine, for those who wait until they have ended.
 
-use std::thread::{self, JoinHandle, ThreadId};
-
+use crate::sync::thread::{self, ThreadId};
 use crate::sync::{Condvar, Mutex, lock, wait};
 
 #[derive(Default)]
@@ -13,12 +12,9 @@ pub(super) struct Crew {
 impl Crew {
     /// Counts the worker that `spawn` starts. It is counted before it can
     /// leave.
-    pub(super) fn hire<E>(
-        &self,
-        spawn: impl FnOnce() -> Result<JoinHandle<()>, E>,
-    ) -> Result<(), E> {
+    pub(super) fn hire<E>(&self, spawn: impl FnOnce() -> Result<ThreadId, E>) -> Result<(), E> {
         let mut at_work = lock(&self.at_work);
-        at_work.push(spawn()?.thread().id());
+        at_work.push(spawn()?);
         Ok(())
     }
 

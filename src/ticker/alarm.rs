@@ -14,13 +14,13 @@
 //! expired value, which no deadline is earlier than.
 
 use std::io;
-#[cfg(all(target_os = "linux", not(loom)))]
+#[cfg(target_os = "linux")]
 use std::os::fd::{AsFd, BorrowedFd};
 
 use crate::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Ordering, fence, lock, wait, wait_for};
 use crate::tick::Tick;
 use crate::ticker::clock::Clock;
-#[cfg(all(target_os = "linux", not(loom)))]
+#[cfg(target_os = "linux")]
 use crate::ticker::timerfd::{Reading, TimerFd};
 use crate::time::TickLength;
 
@@ -36,13 +36,13 @@ struct Arming {
     stopping: bool,
     wakeups: u64,
     /// When a sleeper wakes by itself: a model has no time that sees to it.
-    #[cfg(loom)]
+    #[cfg(any(loom, shuttle))]
     asleep_until: Tick,
 }
 
 /// What the ticker sleeps on.
 pub(crate) enum Device {
-    #[cfg(all(target_os = "linux", not(loom)))]
+    #[cfg(target_os = "linux")]
     TimerFd(TimerFd),
     /// Where there is no timerfd.
     Condvar(Condvar),
@@ -62,7 +62,7 @@ pub(crate) enum Wake {
 impl Device {
     /// The best that the system has.
     pub(crate) fn system(clock: &Clock, portable: bool) -> io::Result<Device> {
-        #[cfg(all(target_os = "linux", not(loom)))]
+        #[cfg(target_os = "linux")]
         if let (Clock::System(clock), false) = (clock, portable) {
             return Ok(Device::TimerFd(TimerFd::new(*clock, Reading::Waits)?));
         }
@@ -72,7 +72,7 @@ impl Device {
 
     /// What a caller's own event loop can sleep on.
     pub(crate) fn for_caller(clock: &Clock) -> io::Result<Device> {
-        #[cfg(all(target_os = "linux", not(loom)))]
+        #[cfg(target_os = "linux")]
         if let Clock::System(clock) = clock {
             return Ok(Device::TimerFd(TimerFd::new(*clock, Reading::Returns)?));
         }
@@ -81,7 +81,7 @@ impl Device {
     }
 }
 
-#[cfg(all(target_os = "linux", not(loom)))]
+#[cfg(target_os = "linux")]
 impl Alarm {
     /// The descriptor that becomes readable when something is due.
     pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
@@ -101,7 +101,7 @@ impl Alarm {
             arming: Mutex::new(Arming {
                 stopping: false,
                 wakeups: 0,
-                #[cfg(loom)]
+                #[cfg(any(loom, shuttle))]
                 asleep_until: Tick(0),
             }),
             device,
@@ -152,11 +152,17 @@ impl Alarm {
     }
 
     /// The device went off, or may have: takes note of it.
-    #[cfg(all(target_os = "linux", not(loom)))]
+    #[cfg(target_os = "linux")]
     pub(crate) fn acknowledge(&self) {
         if let Device::TimerFd(timer) = &self.device {
             timer.wait();
         }
+    }
+
+    /// Sleeps as a caller does who waits for the descriptor.
+    #[cfg(any(loom, shuttle))]
+    pub(crate) fn sleep_for_caller(&self) -> Wake {
+        self.wait(lock(&self.arming))
     }
 
     /// Publishes the earliest tick, and looks once more: see the top of this
@@ -177,7 +183,7 @@ impl Alarm {
 
     fn wait(&self, arming: MutexGuard<'_, Arming>) -> Wake {
         let mut arming = match &self.device {
-            #[cfg(all(target_os = "linux", not(loom)))]
+            #[cfg(target_os = "linux")]
             Device::TimerFd(timer) => {
                 drop(arming);
                 timer.wait();
@@ -205,7 +211,7 @@ impl Alarm {
             if armed <= self.tick.tick_at(now) {
                 break;
             }
-            #[cfg(loom)]
+            #[cfg(any(loom, shuttle))]
             {
                 arming.asleep_until = armed;
             }
@@ -219,7 +225,7 @@ impl Alarm {
 
     fn set(&self, deadline: Tick) {
         match &self.device {
-            #[cfg(all(target_os = "linux", not(loom)))]
+            #[cfg(target_os = "linux")]
             Device::TimerFd(timer) => {
                 let never = deadline == Tick::MAX;
                 timer.set((!never).then(|| self.tick.start_of(deadline)));
@@ -255,7 +261,7 @@ impl Alarm {
 
     /// Wakes whoever sleeps if its time has come; others sleep on, even where
     /// `armed` was brought forward and they were not told.
-    #[cfg(loom)]
+    #[cfg(any(loom, shuttle))]
     pub(crate) fn time_passed(&self) {
         let arming = lock(&self.arming);
         let now = self.tick.tick_at(self.clock.now());

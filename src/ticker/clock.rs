@@ -61,12 +61,12 @@ impl Clock {
     }
 }
 
-#[cfg(all(target_os = "linux", not(loom)))]
+#[cfg(target_os = "linux")]
 pub(crate) use linux::SystemClock;
-#[cfg(any(not(target_os = "linux"), loom))]
+#[cfg(not(target_os = "linux"))]
 pub(crate) use portable::SystemClock;
 
-#[cfg(all(target_os = "linux", not(loom)))]
+#[cfg(target_os = "linux")]
 mod linux {
     use super::{ClockSource, Instant, Time};
     use core::mem::MaybeUninit;
@@ -131,7 +131,7 @@ mod linux {
     }
 }
 
-#[cfg(any(not(target_os = "linux"), loom))]
+#[cfg(not(target_os = "linux"))]
 mod portable {
     use super::{ClockSource, Instant, Time};
     use crate::time::nanos;

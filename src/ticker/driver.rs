@@ -4,7 +4,7 @@
 
 use core::fmt;
 use core::time::Duration;
-#[cfg(all(target_os = "linux", not(loom)))]
+#[cfg(target_os = "linux")]
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
 use crate::engine::Core;
@@ -12,6 +12,8 @@ use crate::queue::Queue;
 use crate::sync::Arc;
 use crate::tasks::{Task, run_counted};
 use crate::tick::Tick;
+#[cfg(any(loom, shuttle))]
+use crate::ticker::alarm::Wake;
 use crate::time::Time;
 use crate::wheel::Advance;
 
@@ -62,7 +64,7 @@ impl<T> Driver<T> {
     /// stays readable, and tells an edge-triggered loop anew.
     pub fn process_due(&self, budget: usize) -> Advance {
         let mut budget = budget;
-        #[cfg(all(target_os = "linux", not(loom)))]
+        #[cfg(target_os = "linux")]
         self.core.alarm.acknowledge();
         let done = self.core.run_due_within(self.core.clock.now(), &mut budget);
         self.core.alarm.arm_for_caller(|| self.core.next_due());
@@ -106,6 +108,15 @@ impl<T> Driver<T> {
     #[must_use]
     pub fn timeout(&self) -> Option<Duration> {
         Some(self.next_wakeup()? - self.core.clock.now())
+    }
+
+    /// For models: sleeps until the descriptor would be readable. Returns
+    /// `false` when the engine was shut down.
+    #[cfg(any(loom, shuttle))]
+    #[doc(hidden)]
+    #[must_use]
+    pub fn wait(&self) -> bool {
+        self.core.alarm.sleep_for_caller() == Wake::Look
     }
 }
 
@@ -158,7 +169,7 @@ impl Driver<Task> {
     }
 }
 
-#[cfg(all(target_os = "linux", not(loom)))]
+#[cfg(target_os = "linux")]
 impl<T> AsFd for Driver<T> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         let fd = self.core.alarm.fd();
@@ -166,7 +177,7 @@ impl<T> AsFd for Driver<T> {
     }
 }
 
-#[cfg(all(target_os = "linux", not(loom)))]
+#[cfg(target_os = "linux")]
 impl<T> AsRawFd for Driver<T> {
     fn as_raw_fd(&self) -> RawFd {
         self.as_fd().as_raw_fd()

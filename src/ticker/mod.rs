@@ -5,7 +5,7 @@ mod alarm;
 mod clock;
 mod driver;
 mod thread;
-#[cfg(all(target_os = "linux", not(loom)))]
+#[cfg(target_os = "linux")]
 mod timerfd;
 mod virtual_clock;
 

@@ -4,22 +4,13 @@ use std::io;
 
 use crate::engine::Core;
 use crate::observe;
-use crate::sync::{Arc, thread};
+use crate::sync::{self, Arc};
 use crate::ticker::alarm::Wake;
 
 /// Starts the ticker. It ends when the core's alarm is stopped, and nobody
 /// waits for that.
 pub(crate) fn spawn<T: Send + 'static>(core: Arc<Core<T>>) -> io::Result<()> {
-    #[cfg(not(loom))]
-    {
-        let ticker = thread::Builder::new().name("tickwheel-ticker".into());
-        ticker.spawn(move || run(&core)).map(drop)
-    }
-    #[cfg(loom)]
-    {
-        drop(thread::spawn(move || run(&core)));
-        Ok(())
-    }
+    sync::spawn("tickwheel-ticker".into(), move || run(&core)).map(drop)
 }
 
 fn run<T>(core: &Core<T>) {

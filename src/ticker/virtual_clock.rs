@@ -58,11 +58,19 @@ impl<T> VirtualClock<T> {
 
     /// For models: moves the clock as time itself would, and wakes the ticker
     /// if it sleeps until then. What is due is left to it.
-    #[cfg(loom)]
+    #[cfg(any(loom, shuttle))]
     #[doc(hidden)]
     pub fn pass_to(&self, time: Time) {
         self.core.clock.set(time);
         self.core.alarm.time_passed();
+    }
+
+    /// For models: what drives an engine that has no ticker thread.
+    #[cfg(any(loom, shuttle))]
+    #[doc(hidden)]
+    #[must_use]
+    pub fn driver(&self) -> crate::Driver<T> {
+        crate::Driver::new(Arc::clone(&self.core))
     }
 
     /// Moves the clock to `time` from one due tick to the next, waiting each

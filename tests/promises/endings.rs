@@ -308,6 +308,26 @@ fn promise_08_closed_timers_are_reported() {
 }
 
 #[test]
+fn promise_08_a_timer_that_runs_while_it_is_shut_down_is_reported_too() {
+    let (engine, clock) = virtual_engine();
+    let beat = Timer::every(MS, "beat").reported();
+    let id = engine.schedule(beat).unwrap();
+    clock.advance(MS);
+    let firing = engine.queue(0).recv().unwrap();
+    let list = engine.shutdown();
+    assert_eq!((list.len(), list[0].id, list[0].payload), (1, id, None));
+    drop(firing);
+    let report = engine.closed().recv().unwrap();
+    assert_eq!((report.id, report.tick.0, report.firings), (id, 1, 1));
+    assert_eq!(
+        (report.reason, report.payload),
+        (CloseReason::ShutDown, Some("beat"))
+    );
+    assert_eq!(engine.closed().recv(), Err(RecvError::Closed));
+    assert_eq!(engine.ledger().shut_down, 1);
+}
+
+#[test]
 fn promise_08_an_unread_report_counts_against_the_bound() {
     let builder = Engine::builder().shards(1).max_timers(2);
     let (engine, clock) = builder.start_virtual().unwrap();
@@ -362,6 +382,21 @@ fn promise_12_shutdown_accounts_for_every_timer() {
     assert!(ledger.is_balanced());
     assert!(engine.shutdown().is_empty());
     assert_eq!(engine.queue(0).try_recv().unwrap_err(), RecvError::Closed);
+}
+
+#[test]
+fn promise_12_what_was_cancelled_while_it_ran_is_not_shut_down_too() {
+    let (engine, clock) = virtual_engine();
+    let beat = Timer::every(MS, "beat").named("beats");
+    engine.schedule(beat).unwrap();
+    clock.advance(MS);
+    let firing = engine.queue(0).recv().unwrap();
+    assert_eq!(engine.cancel_by_name("beats", 1).count, 1);
+    assert_eq!(engine.shutdown(), []);
+    drop(firing);
+    let ledger = engine.ledger();
+    assert!(ledger.is_balanced());
+    assert_eq!((ledger.cancelled, ledger.shut_down), (1, 0));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! fail when it is broken. Time is virtual wherever real time is not the
 //! subject.
 
-#![cfg(not(loom))]
+#![cfg(not(any(loom, shuttle)))]
 
 mod bounds;
 mod endings;

@@ -3,7 +3,7 @@
 //! test shows a deliberate difference. Time is virtual wherever real time is
 //! not the subject.
 
-#![cfg(not(loom))]
+#![cfg(not(any(loom, shuttle)))]
 
 mod kafka;
 mod libco;

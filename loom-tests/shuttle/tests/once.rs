@@ -1,0 +1,169 @@
+//! One-shots, from many threads, to many workers.
+
+#![cfg(shuttle)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use shuttle::sync::mpsc;
+use shuttle::thread;
+use tickwheel::{Engine, Timer, TimerId};
+use tickwheel_shuttle_tests::{
+    End, Payload, Tally, builder, check, end_all, join, pass_time, shut_down, threads, tick,
+    workers, workers_who,
+};
+
+const SUBMITTERS: u32 = 4;
+const WORKERS: u32 = 3;
+
+/// Schedules a one-shot, unless that is refused.
+fn submit(engine: &Engine<Payload>, tally: &Tally, at: u64) -> Option<TimerId> {
+    match engine.schedule(Timer::at(tick(at), tally.payload())) {
+        Ok(id) => Some(id),
+        Err(refused) => {
+            refused.into_timer().into_payload().end(End::Refused);
+            None
+        }
+    }
+}
+
+fn cancel(engine: &Engine<Payload>, id: TimerId) {
+    if let Some(payload) = engine.cancel(id).payload() {
+        payload.end(End::Cancelled);
+    }
+}
+
+/// Schedule, move, cancel, take, and a shutdown in the middle of it: each timer
+/// has one ending.
+#[test]
+fn everything_at_once() {
+    check(|| {
+        let tally = Tally::default();
+        let (engine, clock) = builder().start_model().unwrap();
+        let (sender, ids) = mpsc::channel();
+        let submitters = threads(SUBMITTERS, |n| {
+            let (engine, tally, sender) = (engine.clone(), tally.clone(), sender.clone());
+            move || {
+                for at in [1 + u64::from(n) % 3, 2] {
+                    let Some(id) = submit(&engine, &tally, at) else {
+                        return;
+                    };
+                    sender.send(id).unwrap();
+                    let _ = engine.reschedule(id, tick(4 - at));
+                }
+            }
+        });
+        drop(sender);
+        let canceller = {
+            let engine = engine.clone();
+            thread::spawn(move || ids.iter().step_by(2).for_each(|id| cancel(&engine, id)))
+        };
+        let workers = workers(&engine, WORKERS);
+        let time = pass_time(clock, 3);
+        shut_down(&engine);
+        join(submitters);
+        join(workers);
+        join([canceller, time]);
+        tally.assert_agrees(engine.ledger());
+    });
+}
+
+/// Time does not pass before what is due is taken: a wake-up that is lost, of
+/// the ticker or of a worker, leaves everybody waiting.
+#[test]
+fn nothing_is_slept_over() {
+    check(|| {
+        let tally = Tally::default();
+        let (engine, clock) = builder().start_model().unwrap();
+        let (sender, taken) = mpsc::channel();
+        let workers = workers_who(&engine, WORKERS, move |expired| {
+            sender.send(expired.tick().0).unwrap();
+            expired.into_payload().end(End::Taken);
+        });
+        let submitters = threads(SUBMITTERS, |n| {
+            let (engine, tally) = (engine.clone(), tally.clone());
+            move || {
+                submit(&engine, &tally, 4 - u64::from(n) % 3).unwrap();
+                let far = submit(&engine, &tally, 90).unwrap();
+                engine.reschedule(far, tick(3)).unwrap();
+            }
+        });
+        clock.pass_to(tick(1));
+        join(submitters);
+        for (now, due) in [(2, 1), (3, 5), (4, 2)] {
+            clock.pass_to(tick(now));
+            (0..due).for_each(|_| assert_eq!(taken.recv(), Ok(now)));
+        }
+        shut_down(&engine);
+        join(workers);
+        tally.assert_agrees(engine.ledger());
+    });
+}
+
+/// However many workers there are, no more than the bound are at work; and a
+/// firing that is let go lets the next one in.
+#[test]
+fn bounded_queue() {
+    const BOUND: u64 = 2;
+    check(|| {
+        let tally = Tally::default();
+        let small = builder().queue_bound(BOUND as usize).max_timers(6);
+        let (engine, clock) = small.start_model().unwrap();
+        let at_work = Arc::new(AtomicU64::new(0));
+        let workers = workers_who(&engine, 2 * WORKERS, move |expired| {
+            assert!(at_work.fetch_add(1, Ordering::Relaxed) < BOUND);
+            thread::yield_now();
+            at_work.fetch_sub(1, Ordering::Relaxed);
+            expired.into_payload().end(End::Taken);
+        });
+        let submitters = threads(SUBMITTERS, |n| {
+            let (engine, tally) = (engine.clone(), tally.clone());
+            move || {
+                for at in [1, 1, 2] {
+                    if let Some(id) = submit(&engine, &tally, at + u64::from(n) % 2)
+                        && n == 0
+                    {
+                        cancel(&engine, id);
+                    }
+                }
+            }
+        });
+        join([pass_time(clock, 3)]);
+        join(submitters);
+        shut_down(&engine);
+        join(workers);
+        tally.assert_agrees(engine.ledger());
+    });
+}
+
+/// A drain leaves nothing that was due by its limit, and waits for nothing
+/// else.
+#[test]
+fn drain() {
+    check(|| {
+        let tally = Tally::default();
+        let (engine, _clock) = builder().start_virtual().unwrap();
+        let submitters = threads(SUBMITTERS, |n| {
+            let (engine, tally) = (engine.clone(), tally.clone());
+            move || {
+                for at in [1, 2, 9] {
+                    let Some(id) = submit(&engine, &tally, at) else {
+                        return;
+                    };
+                    match n {
+                        0 => cancel(&engine, id),
+                        1 => drop(engine.reschedule(id, tick(9))),
+                        _ => {}
+                    }
+                }
+            }
+        });
+        let workers = workers(&engine, WORKERS);
+        let returned = engine.drain(Duration::from_millis(2));
+        end_all(returned);
+        join(submitters);
+        join(workers);
+        tally.assert_agrees(engine.ledger());
+    });
+}

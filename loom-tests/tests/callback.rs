@@ -1,0 +1,74 @@
+//! Workers and tasks that call the engine which runs them.
+
+#![cfg(loom)]
+
+use std::time::Duration;
+
+use loom::thread;
+use tickwheel::{Cancel, TaskEngine, Timer};
+use tickwheel_loom_tests::{assert_all_ended, builder, model, payload, tick};
+
+/// A worker shuts the engine down with a firing in its hand, while somebody
+/// cancels the timer: it ends once, and the worker hears of the end.
+#[test]
+fn shutdown_with_a_firing_in_hand() {
+    model(|| {
+        let (engine, clock) = builder(1).start_virtual().unwrap();
+        let beat = Timer::every(Duration::from_millis(1), payload(0));
+        let id = engine.schedule(beat).unwrap();
+        clock.advance_to(tick(1));
+        let worker = {
+            let (engine, queue) = (engine.clone(), engine.queue(0));
+            let end_it = move |_firing| engine.shutdown().len();
+            thread::spawn(move || queue.map(end_it).sum::<usize>())
+        };
+        let cancelled = match engine.cancel(id) {
+            Cancel::Cancelled(_) => {
+                // Nothing fires any more that could end the worker.
+                engine.shutdown();
+                1
+            }
+            Cancel::Running => 1,
+            Cancel::Gone => 0,
+        };
+        assert_eq!(worker.join().unwrap() + cancelled, 1);
+        assert_all_ended(engine.ledger());
+    });
+}
+
+/// A task shuts down the engine on whose worker it runs, and waits for nobody,
+/// while somebody waits for the task.
+#[test]
+fn shutdown_from_a_task() {
+    model(|| {
+        let (timers, clock) = TaskEngine::builder().start_virtual().unwrap();
+        let inner = timers.clone();
+        let task = move || assert!(inner.shutdown().is_empty());
+        let id = timers.run_at(tick(1), task).unwrap();
+        clock.advance_to(tick(1));
+        let ran = !matches!(timers.cancel_and_wait(id), Cancel::Cancelled(()));
+        timers.shutdown();
+        let ledger = timers.ledger();
+        assert_all_ended(ledger);
+        assert_eq!(ledger.completed, u64::from(ran));
+    });
+}
+
+/// A task that waits for its own end does not wait, and who else does waits for
+/// the task.
+#[test]
+fn cancel_and_wait_from_a_task() {
+    model(|| {
+        let (timers, clock) = TaskEngine::builder().start_virtual().unwrap();
+        let inner = timers.clone();
+        let task = move |firing: &tickwheel::Firing| {
+            let _ = inner.cancel_and_wait(firing.id());
+        };
+        let beat = Timer::every(Duration::from_millis(1), task);
+        let id = timers.run(beat).unwrap();
+        clock.advance_to(tick(1));
+        let _ = timers.cancel_and_wait(id);
+        assert_all_ended(timers.ledger());
+        timers.shutdown();
+    });
+}

@@ -1,0 +1,53 @@
+//! An engine that is driven by its caller's own loop, which sleeps on a
+//! descriptor while others file timers.
+
+#![cfg(loom)]
+
+use loom::thread;
+use tickwheel::{Driver, Queue, Timer};
+use tickwheel_loom_tests::{Payload, assert_all_ended, builder, model, payload, take_all, tick};
+
+/// Goes round until that many timers have fired.
+fn go_round(driver: &Driver<Payload>, queue: &Queue<Payload>, budget: usize, timers: usize) {
+    let mut fired = 0;
+    while fired < timers && driver.wait() {
+        let _ = driver.process_due(budget);
+        fired += take_all(queue).len();
+    }
+    assert_eq!(fired, timers);
+}
+
+/// A deadline that is earlier than what the loop sleeps for re-arms the
+/// descriptor.
+#[test]
+fn an_earlier_deadline() {
+    model(|| {
+        let (engine, clock) = builder(1).start_driven_model().unwrap();
+        let (driver, queue) = (clock.driver(), engine.queue(0));
+        let caller = thread::spawn(move || go_round(&driver, &queue, usize::MAX, 2));
+        engine.schedule(Timer::at(tick(2), payload(2))).unwrap();
+        engine.schedule(Timer::at(tick(1), payload(1))).unwrap();
+        clock.pass_to(tick(1));
+        clock.pass_to(tick(2));
+        caller.join().unwrap();
+        assert_all_ended(engine.ledger());
+    });
+}
+
+/// With a budget that does not suffice the descriptor stays readable, whatever
+/// another thread files meanwhile.
+#[test]
+fn a_budget_of_one() {
+    model(|| {
+        let (engine, clock) = builder(1).start_driven_model().unwrap();
+        for name in 0..2 {
+            engine.schedule(Timer::at(tick(1), payload(name))).unwrap();
+        }
+        let (driver, queue) = (clock.driver(), engine.queue(0));
+        let caller = thread::spawn(move || go_round(&driver, &queue, 1, 3));
+        clock.pass_to(tick(1));
+        engine.schedule(Timer::at(tick(1), payload(2))).unwrap();
+        caller.join().unwrap();
+        assert_all_ended(engine.ledger());
+    });
+}

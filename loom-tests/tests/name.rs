@@ -1,0 +1,93 @@
+//! Timers are cancelled by name while others of that name come and go.
+
+#![cfg(loom)]
+
+use std::time::Duration;
+
+use loom::thread;
+use tickwheel::{Engine, Timer};
+use tickwheel_loom_tests::{Payload, assert_all_ended, builder, model, payload, take_all, tick};
+
+const NAME: &str = "batch";
+const ALL: usize = usize::MAX;
+
+fn named(name: u32) -> Timer<Payload> {
+    Timer::at(tick(1), payload(name)).named(NAME)
+}
+
+/// Cancels timers by name in another thread; returns how many.
+fn cancel(engine: &Engine<Payload>, max: usize) -> thread::JoinHandle<usize> {
+    let engine = engine.clone();
+    thread::spawn(move || {
+        let cancelled = engine.cancel_by_name(NAME, max);
+        assert_eq!(cancelled.count, cancelled.payloads.len());
+        cancelled.count
+    })
+}
+
+/// One timer fires and another one is scheduled: each ends once, and the
+/// answers add up.
+#[test]
+fn cancel_and_fire_and_schedule() {
+    model(|| {
+        let (engine, clock) = builder(1).start_virtual().unwrap();
+        engine.schedule(named(0)).unwrap();
+        clock.advance_to(tick(1));
+        let queue = engine.queue(0);
+        let worker = thread::spawn(move || take_all(&queue).len());
+        let canceller = cancel(&engine, ALL);
+        engine.schedule(named(1)).unwrap();
+        let cancelled = canceller.join().unwrap();
+        let taken = worker.join().unwrap();
+        let left = engine.cancel_by_name(NAME, ALL).count;
+        assert_eq!((cancelled + left, taken + cancelled + left), (2 - taken, 2));
+        assert_all_ended(engine.ledger());
+        assert_eq!(engine.ledger().completed, taken as u64);
+    });
+}
+
+/// Two callers want one timer each, and a worker takes one: there are enough
+/// for all, and nobody gets more.
+#[test]
+fn two_cancels_of_one_each() {
+    model(|| {
+        let (engine, clock) = builder(1).start_virtual().unwrap();
+        for name in 0..3 {
+            engine.schedule(named(name)).unwrap();
+        }
+        clock.advance_to(tick(1));
+        let cancellers = [cancel(&engine, 1), cancel(&engine, 1)];
+        let taken = engine.queue(0).try_recv().unwrap().into_payload();
+        assert!(taken.name() <= 2);
+        for canceller in cancellers {
+            assert_eq!(canceller.join().unwrap(), 1);
+        }
+        assert_all_ended(engine.ledger());
+        assert_eq!(engine.ledger().cancelled, 2);
+    });
+}
+
+/// What is cancelled by name while its firing comes back and the engine is shut
+/// down ends as cancelled if it was counted as that.
+#[test]
+fn cancel_and_return_and_shutdown() {
+    model(|| {
+        let (engine, clock) = builder(1).start_virtual().unwrap();
+        let beat = Timer::every(Duration::from_millis(1), payload(0));
+        engine.schedule(beat.named(NAME)).unwrap();
+        clock.advance_to(tick(1));
+        let firing = engine.queue(0).try_recv().unwrap();
+        let worker = thread::spawn(move || drop(firing));
+        let canceller = {
+            let engine = engine.clone();
+            thread::spawn(move || engine.cancel_by_name(NAME, 1).count)
+        };
+        let returned = engine.shutdown().len();
+        worker.join().unwrap();
+        let cancelled = canceller.join().unwrap();
+        assert_eq!(returned + cancelled, 1);
+        let ledger = engine.ledger();
+        assert_all_ended(ledger);
+        assert_eq!(ledger.cancelled, cancelled as u64);
+    });
+}
