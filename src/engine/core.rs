@@ -198,7 +198,8 @@ impl<T> Core<T> {
         let first = slot.lock().first_of(id).unwrap_or(When::At(Time::MAX));
         let due = self.resolve(first);
         let mut held = self.hold(slot);
-        let started = held.shard.start(id, due.time, due.tick);
+        let now = || self.tick_now();
+        let started = held.shard.start(id, due.time, due.tick, now);
         self.release(held);
         match started {
             Err(Some(timer)) => Err(Refused::new(Refusal::Closed, timer)),

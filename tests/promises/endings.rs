@@ -286,6 +286,17 @@ fn promise_08_closed_timers_are_reported() {
 }
 
 #[test]
+fn promise_08_a_timer_that_was_cancelled_before_it_is_started_ends_as_it_is_started() {
+    let (engine, clock) = virtual_engine();
+    let unstarted = engine.create(Timer::after(MS, "never").reported()).unwrap();
+    assert_eq!(engine.cancel(unstarted.id()), Cancel::Cancelled("never"));
+    clock.advance(7 * MS);
+    unstarted.start().unwrap();
+    let report = engine.closed().recv().unwrap();
+    assert_eq!((report.reason, report.tick.0), (CloseReason::Cancelled, 7));
+}
+
+#[test]
 fn promise_08_an_unread_report_counts_against_the_bound() {
     let builder = Engine::builder().shards(1).max_timers(2);
     let (engine, clock) = builder.start_virtual().unwrap();
