@@ -24,7 +24,7 @@ impl<T> Shard<T> {
             let awaited = false;
             return GivenBack { payload, awaited };
         };
-        let tick = self.wheel.deadline_of(at);
+        let due = self.wheel.deadline_of(at);
         let extra = &mut self.extras[key];
         let awaited = std::mem::take(&mut extra.awaited);
         let ending = match extra.state {
@@ -35,18 +35,16 @@ impl<T> Shard<T> {
             }
         };
         extra.payload = payload;
-        let reason = match (extra.is_last(), outcome) {
-            (true, Outcome::Panicked) => CloseReason::Failed,
-            (true, _) => CloseReason::Completed,
-            (false, Outcome::Kept) => CloseReason::Cancelled,
-            (false, _) => match ending {
-                Some(reason) => reason,
-                None => {
-                    self.rearm(at, key, now);
-                    let payload = None;
-                    return GivenBack { payload, awaited };
-                }
-            },
+        let (reason, tick) = match (extra.is_last(), outcome, ending) {
+            (true, Outcome::Panicked, _) => (CloseReason::Failed, due),
+            (true, _, _) => (CloseReason::Completed, due),
+            (false, _, Some(ending)) => ending,
+            (false, Outcome::Kept, None) => (CloseReason::Cancelled, self.tick.tick_at(now)),
+            (false, _, None) => {
+                self.rearm(at, key, now);
+                let payload = None;
+                return GivenBack { payload, awaited };
+            }
         };
         let payload = self.end_extra(at, reason, tick);
         GivenBack { payload, awaited }
@@ -103,7 +101,7 @@ impl<T> Shard<T> {
             }
             State::Lent { ending } => {
                 if ending.is_none() && !is_last {
-                    *ending = Some(CloseReason::Cancelled);
+                    *ending = Some((CloseReason::Cancelled, now()));
                     self.unname(key);
                 }
                 Cancel::Running
@@ -164,7 +162,7 @@ impl<T> Shard<T> {
             }
             // Its task is told when the firing is done.
             State::Lent { ending } if !is_last && extra.notified => {
-                *ending = Some(ending.unwrap_or(reason));
+                *ending = Some(ending.unwrap_or((reason, now)));
                 self.unname(key);
             }
             State::Lent { .. } if !is_last => {

@@ -43,9 +43,9 @@ pub(crate) enum State {
     Waiting,
     /// A firing is in a worker's hands.
     Lent {
-        /// The timer was cancelled or shut down meanwhile: it ends with this
-        /// unless the firing is its last.
-        ending: Option<CloseReason>,
+        /// The timer was cancelled or shut down meanwhile, at that tick: it
+        /// ends with this when the firing comes back.
+        ending: Option<(CloseReason, Tick)>,
     },
     /// Shut down with a firing in a worker's hands: already accounted for.
     Abandoned,

@@ -297,6 +297,32 @@ fn promise_08_a_timer_that_was_cancelled_before_it_is_started_ends_as_it_is_star
 }
 
 #[test]
+fn promise_08_a_timer_that_is_cancelled_while_it_runs_ends_at_that_tick() {
+    let (engine, clock) = virtual_engine();
+    let run = |name| {
+        let id = engine.schedule(Timer::every(MS, name).reported()).unwrap();
+        clock.advance(MS);
+        (id, engine.queue(0).recv().unwrap())
+    };
+    let end_of = |name| {
+        let report = engine.closed().recv().unwrap();
+        assert_eq!(report.reason, CloseReason::Cancelled, "{name}");
+        report.tick.0
+    };
+    let (id, running) = run("cancelled");
+    clock.advance_to(Time::START + 4 * MS);
+    assert_eq!(engine.cancel(id), Cancel::Running);
+    clock.advance_to(Time::START + 6 * MS);
+    drop(running);
+    assert_eq!(end_of("cancelled"), 4);
+
+    let (_, running) = run("kept");
+    clock.advance_to(Time::START + 9 * MS);
+    assert_eq!(running.into_payload(), "kept");
+    assert_eq!(end_of("kept"), 9);
+}
+
+#[test]
 fn promise_08_an_unread_report_counts_against_the_bound() {
     let builder = Engine::builder().shards(1).max_timers(2);
     let (engine, clock) = builder.start_virtual().unwrap();
