@@ -110,8 +110,9 @@ impl<T> Shard<T> {
         }
     }
 
-    /// Ends every live timer. What can no longer be stopped, the last firing
-    /// of a timer that is running, is left to end by itself.
+    /// Ends every live timer. What will not fire again in any case, a timer
+    /// whose last firing runs or that was cancelled while one does, is left to
+    /// end by itself.
     pub(crate) fn close(&mut self, now: Tick, closed: &mut Vec<Closed<T>>) {
         self.phase = Phase::Closed;
         let all: Vec<At> = self.wheel.entries(0).collect();
@@ -160,9 +161,10 @@ impl<T> Shard<T> {
                 self.unlink(at);
                 self.end_extra(at, reason, now);
             }
+            State::Lent { ending: Some(_) } => return None,
             // Its task is told when the firing is done.
             State::Lent { ending } if !is_last && extra.notified => {
-                *ending = Some(ending.unwrap_or((reason, now)));
+                *ending = Some((reason, now));
                 self.unname(key);
             }
             State::Lent { .. } if !is_last => {

@@ -299,8 +299,9 @@ impl<T> Engine<T> {
 
     /// Stops at once, and returns every live timer exactly once, whether it
     /// waited for its deadline or for a worker. Of a repeating timer whose
-    /// payload is in a worker's hands it returns the rest; a last firing that
-    /// runs is left to end by itself.
+    /// payload is in a worker's hands it returns the rest; one whose last
+    /// firing runs, or that was cancelled while a firing runs, is left to end
+    /// by itself.
     ///
     /// Waits for no thread. From here on timers are refused, and queues say
     /// that they are closed.

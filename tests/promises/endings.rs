@@ -380,6 +380,20 @@ fn promise_12_shutdown_accounts_for_every_timer() {
 }
 
 #[test]
+fn promise_12_what_was_cancelled_while_it_ran_is_not_shut_down() {
+    let (engine, clock) = virtual_engine();
+    let id = engine.schedule(Timer::every(MS, "beat")).unwrap();
+    clock.advance(MS);
+    let running = engine.queue(0).recv().unwrap();
+    assert_eq!(engine.cancel(id), Cancel::Running);
+    assert_eq!(engine.shutdown(), []);
+    assert_eq!(engine.ledger().live, 1);
+    drop(running);
+    let ledger = engine.ledger();
+    assert_eq!((ledger.cancelled, ledger.shut_down, ledger.live), (1, 0, 0));
+}
+
+#[test]
 fn promise_12_drain_first_fires_the_one_shots_that_are_due_by_the_limit() {
     let engine = Engine::builder().start().unwrap();
     engine.schedule(Timer::every(5 * MS, 0)).unwrap();
