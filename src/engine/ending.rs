@@ -27,14 +27,17 @@ impl<T> Shard<T> {
         let due = self.wheel.deadline_of(at);
         let extra = &mut self.extras[key];
         let awaited = std::mem::take(&mut extra.awaited);
+        extra.payload = payload;
         let ending = match extra.state {
             State::Lent { ending } => ending,
-            _ => {
-                self.forget(at);
+            State::Abandoned { tick } => {
+                let reason = CloseReason::ShutDown;
+                extra.state = State::Ended { reason, tick };
+                let payload = self.close_entry(at, key);
                 return GivenBack { payload, awaited };
             }
+            _ => unreachable!("only what was lent is given back"),
         };
-        extra.payload = payload;
         let (reason, tick) = match (extra.is_last(), outcome, ending) {
             (true, Outcome::Panicked, _) => (CloseReason::Failed, due),
             (true, _, _) => (CloseReason::Completed, due),
@@ -106,7 +109,7 @@ impl<T> Shard<T> {
                 }
                 Cancel::Running
             }
-            State::Unstarted { .. } | State::Abandoned | State::Ended { .. } => Cancel::Gone,
+            State::Unstarted { .. } | State::Abandoned { .. } | State::Ended { .. } => Cancel::Gone,
         }
     }
 
@@ -168,7 +171,7 @@ impl<T> Shard<T> {
                 self.unname(key);
             }
             State::Lent { .. } if !is_last => {
-                extra.state = State::Abandoned;
+                extra.state = State::Abandoned { tick: now };
                 self.unname(key);
                 self.ledger.ended(reason);
             }

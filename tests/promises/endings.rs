@@ -323,6 +323,26 @@ fn promise_08_a_timer_that_is_cancelled_while_it_runs_ends_at_that_tick() {
 }
 
 #[test]
+fn promise_08_what_was_shut_down_while_it_ran_is_reported_when_it_comes_back() {
+    let (engine, clock) = virtual_engine();
+    let beat = Timer::every(MS, "beat").reported();
+    let id = engine.schedule(beat).unwrap();
+    clock.advance(MS);
+    let running = engine.queue(0).recv().unwrap();
+    clock.advance(MS);
+    assert_eq!(engine.shutdown()[0].payload, None);
+    clock.advance(MS);
+    drop(running);
+    let report = engine.closed().recv().unwrap();
+    assert_eq!((report.id, report.firings, report.tick.0), (id, 1, 2));
+    assert_eq!(
+        (report.reason, report.payload),
+        (CloseReason::ShutDown, Some("beat"))
+    );
+    assert!(engine.ledger().is_balanced());
+}
+
+#[test]
 fn promise_08_an_unread_report_counts_against_the_bound() {
     let builder = Engine::builder().shards(1).max_timers(2);
     let (engine, clock) = builder.start_virtual().unwrap();
