@@ -24,6 +24,12 @@ use crate::time::{TickLength, Time, When};
 /// In a model each one is a hold of its own, so that others get in between.
 const NODES_PER_HOLD: usize = if cfg!(loom) { 1 } else { 32 };
 
+/// How long a drain waits before it looks by itself. It is told when a ready
+/// list has been emptied, and not at every taking, because looking walks
+/// through everything; but a repeating timer that catches up keeps its list
+/// from ever being empty.
+const DRAIN_LOOKS_AGAIN: Duration = Duration::from_millis(10);
+
 /// How often the ticker steps aside for threads that wait for one lock.
 const YIELDS_PER_HOLD: usize = 8;
 
@@ -399,8 +405,13 @@ impl<T> Core<T> {
             shards.all(|slot| !slot.lock().has_one_shot_until(last))
         };
         let begun = Instant::now();
-        let left = || Some(patience.saturating_sub(begun.elapsed()));
-        self.idle.wait_until(drained, left);
+        loop {
+            let looked = Instant::now();
+            let left = || Some(DRAIN_LOOKS_AGAIN.saturating_sub(looked.elapsed()));
+            if self.idle.wait_until(drained, left) || begun.elapsed() >= patience {
+                return;
+            }
+        }
     }
 
     /// Ends every live timer and everybody who works for this engine.

@@ -452,6 +452,26 @@ fn promise_12_drain_first_fires_the_one_shots_that_are_due_by_the_limit() {
 }
 
 #[test]
+fn promise_12_a_drain_does_not_wait_for_timers_that_catch_up() {
+    let engine = Engine::builder().shards(1).start().unwrap();
+    for _ in 0..2 {
+        // Behind for ever: what is ready is never empty.
+        let beat = Timer::every(Duration::from_nanos(1), "beat");
+        engine.schedule(beat).unwrap();
+    }
+    engine.schedule(Timer::after(MS, "once")).unwrap();
+    let queue = engine.queue(0);
+    let worker = thread::spawn(move || {
+        thread::sleep(50 * MS); // the drain has looked, and waits
+        queue.filter(|fired| *fired.payload() == "once").count()
+    });
+    let begun = std::time::Instant::now();
+    assert_eq!(engine.drain(60 * SECOND).len(), 2);
+    assert!(begun.elapsed() < 30 * SECOND, "waited for what repeats");
+    assert_eq!(worker.join().unwrap(), 1);
+}
+
+#[test]
 fn promise_12_dropping_the_last_handle_waits_for_no_thread_and_leaks_none() {
     let (release, released) = mpsc::channel::<()>();
     let tasks = TaskEngine::builder().start().unwrap();
