@@ -394,11 +394,13 @@ impl<T> Core<T> {
             }
         }
         let until = self.clock.now() + limit;
+        // What is due never is not waited for.
         let last = self.tick.tick_after(until);
+        let last = last.min(self.tick.tick_at(Time::MAX));
         let mut patience = grace;
         match self.clock {
-            Clock::System(_) => patience += limit,
-            Clock::Virtual(_) => self.advance_to(until),
+            Clock::System(_) => patience = grace.saturating_add(limit),
+            Clock::Virtual(_) => self.advance_to(until.max(self.tick.start_of(last))),
         }
         let drained = || {
             let mut shards = self.shards.iter();

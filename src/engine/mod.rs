@@ -314,7 +314,8 @@ impl<T> Engine<T> {
     /// [`shutdown`](Engine::shutdown) does.
     ///
     /// Returns as soon as there is no such one-shot left, and at the latest one
-    /// second after `limit`. A virtual clock is moved on by `limit`.
+    /// second after `limit`. A virtual clock is moved on by `limit`, rounded up
+    /// to a tick as deadlines are.
     pub fn drain(&self, limit: Duration) -> Vec<Closed<T>> {
         self.core.drain(limit, DRAIN_GRACE);
         self.core.shut_down()

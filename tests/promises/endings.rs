@@ -472,6 +472,24 @@ fn promise_12_a_drain_does_not_wait_for_timers_that_catch_up() {
 }
 
 #[test]
+fn promise_12_a_drain_waits_for_nothing_that_never_comes() {
+    let engine = Engine::builder().start().unwrap();
+    engine
+        .schedule(Timer::after(Duration::MAX, "never"))
+        .unwrap();
+    assert_eq!(engine.drain(Duration::MAX).len(), 1);
+
+    // The drain's limit is in the middle of a tick, and so is the deadline.
+    let builder = Engine::builder().start_at(Time::START + MS / 2);
+    let (engine, _clock) = builder.start_virtual().unwrap();
+    engine.schedule(Timer::after(MS, "due")).unwrap();
+    let queue = engine.queue(0);
+    let worker = thread::spawn(move || queue.map(Expired::into_payload).collect::<Vec<_>>());
+    assert_eq!(engine.drain(MS), []);
+    assert_eq!(worker.join().unwrap(), ["due"]);
+}
+
+#[test]
 fn promise_12_dropping_the_last_handle_waits_for_no_thread_and_leaks_none() {
     let (release, released) = mpsc::channel::<()>();
     let tasks = TaskEngine::builder().start().unwrap();
