@@ -73,9 +73,10 @@ impl Pair {
         self.payloads
     }
 
-    /// One of `count`, if there are any.
+    /// One of `count`, if there are any, counted from the last: so a script
+    /// goes on meaning the same when it loses its beginning.
     fn pick(which: usize, count: usize) -> Option<usize> {
-        (count > 0).then(|| which % count)
+        (count > 0).then(|| count - 1 - which % count)
     }
 
     fn pick_timer(&self, which: usize) -> Option<(usize, TimerId)> {
