@@ -56,6 +56,18 @@ const DRAIN_GRACE: Duration = Duration::from_secs(1);
 /// unless more timers are live than ever before; only a delay, as opposed to a
 /// [`Time`], needs the clock to be read.
 ///
+/// # Fork
+///
+/// An engine belongs to the process that started it. In a child made by `fork`
+/// there is no ticker thread, and a lock that some other thread held at that
+/// moment is held for ever: nothing fires there, and any call may wait for
+/// ever. All that a child may do with its copy is to drop it, which does
+/// nothing: it stops nothing, waits for nothing, and leaves the payloads alone.
+/// Who needs timers in a child starts an engine there.
+///
+/// Whatever the child does, the parent's timers fire on time: the timerfd that
+/// both would share listens to the parent only, and is closed by `exec`.
+///
 /// # Example
 ///
 /// ```
@@ -79,11 +91,27 @@ pub struct Engine<T> {
 }
 
 /// Shuts the engine down when nobody can use it any more.
-struct Handle<T>(Arc<Core<T>>);
+struct Handle<T> {
+    core: Arc<Core<T>>,
+    /// The process that started the engine.
+    owner: u32,
+}
+
+impl<T> Handle<T> {
+    fn new(core: Arc<Core<T>>) -> Handle<T> {
+        Handle {
+            core,
+            owner: std::process::id(),
+        }
+    }
+}
 
 impl<T> Drop for Handle<T> {
     fn drop(&mut self) {
-        drop(self.0.shut_down());
+        // A forked child could wait here for threads that it does not have.
+        if self.owner == std::process::id() {
+            drop(self.core.shut_down());
+        }
     }
 }
 
@@ -95,7 +123,7 @@ impl<T> Engine<T> {
 
     fn new(core: Arc<Core<T>>) -> Engine<T> {
         Engine {
-            handle: Arc::new(Handle(Arc::clone(&core))),
+            handle: Arc::new(Handle::new(Arc::clone(&core))),
             core,
         }
     }

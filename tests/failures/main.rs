@@ -10,6 +10,8 @@
 mod accounts;
 mod callbacks;
 mod deadlines;
+#[cfg(target_os = "linux")]
+mod fork;
 mod races;
 
 use std::thread;
