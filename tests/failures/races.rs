@@ -13,7 +13,7 @@ use tickwheel::{Cancel, Closed, Engine, Timer, TimerId};
 /// Models: `expiry::cancel_and_ticker`, `expiry::stale_id`.
 #[test]
 fn f01_a_cancel_that_races_the_registration_leaks_no_entry() {
-    const ROUNDS: usize = 5_000;
+    const ROUNDS: usize = 2_000;
     let builder = Engine::builder().shards(2).max_timers(16);
     let engine = builder.start().unwrap();
     let payload = Arc::new(());
@@ -26,16 +26,18 @@ fn f01_a_cancel_that_races_the_registration_leaks_no_entry() {
             }
             count + engine.cancel_by_name("victim", usize::MAX).count
         });
-        let mut refused = 0;
-        while refused < ROUNDS {
+        let begun = Instant::now();
+        let mut accepted = 0;
+        while accepted < ROUNDS && begun.elapsed() < PATIENCE {
             let timer = Timer::after(YEAR, Arc::clone(&payload)).named("victim");
-            let begun = match refused % 2 {
+            let scheduled = match accepted % 2 {
                 0 => engine.schedule(timer).map(drop),
                 _ => engine.create(timer).and_then(|it| it.start().map(drop)),
             };
-            match begun {
-                Ok(()) => refused += 1,
-                Err(_) => thread::yield_now(), // until the other thread has come by
+            match scheduled {
+                Ok(()) => accepted += 1,
+                // Until the other thread has come by.
+                Err(_) => thread::yield_now(),
             }
         }
         over.store(true, Ordering::Release);
