@@ -25,6 +25,12 @@ use crate::time::{TickLength, Time, When};
 /// In a model each one is a hold of its own, so that others get in between.
 const NODES_PER_HOLD: usize = if IS_MODEL { 1 } else { 32 };
 
+/// How long a drain waits before it looks by itself. It is told when a ready
+/// list has been emptied, and not at every taking, because looking walks
+/// through everything; but a repeating timer that catches up keeps its list
+/// from ever being empty.
+const DRAIN_LOOKS_AGAIN: Duration = Duration::from_millis(10);
+
 /// How often the ticker steps aside for threads that wait for one lock.
 const YIELDS_PER_HOLD: usize = 8;
 
@@ -221,7 +227,8 @@ impl<T> Core<T> {
         let first = slot.lock().first_of(id).unwrap_or(When::At(Time::MAX));
         let due = self.resolve(first);
         let mut held = self.hold(slot);
-        let started = held.shard.start(id, due.time, due.tick);
+        let now = || self.tick_now();
+        let started = held.shard.start(id, due.time, due.tick, now);
         self.release(held);
         match started {
             Err(Some(timer)) => Err(Refused::new(Refusal::Closed, timer)),
@@ -421,19 +428,29 @@ impl<T> Core<T> {
             }
         }
         let until = self.clock.now() + limit;
+        // What is due never is not waited for.
         let last = self.tick.tick_after(until);
+        let last = last.min(self.tick.tick_at(Time::MAX));
         let mut patience = grace;
         match self.clock {
-            Clock::System(_) => patience += limit,
-            Clock::Virtual(_) => self.advance_to(until),
+            Clock::System(_) => patience = grace.saturating_add(limit),
+            Clock::Virtual(_) => self.advance_to(until.max(self.tick.start_of(last))),
         }
         let drained = || {
             let mut shards = self.shards.iter();
             shards.all(|slot| !slot.lock().has_one_shot_until(last))
         };
         let begun = Instant::now();
-        let left = || Some(patience.saturating_sub(begun.elapsed()));
-        self.idle.wait_until(drained, left)
+        loop {
+            let looked = Instant::now();
+            let left = || Some(DRAIN_LOOKS_AGAIN.saturating_sub(looked.elapsed()));
+            if self.idle.wait_until(drained, left) {
+                return true;
+            }
+            if begun.elapsed() >= patience {
+                return false;
+            }
+        }
     }
 
     /// Ends every live timer and everybody who works for this engine.

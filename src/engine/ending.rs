@@ -24,7 +24,7 @@ impl<T> Shard<T> {
             let awaited = false;
             return GivenBack { payload, awaited };
         };
-        let tick = self.wheel.deadline_of(at);
+        let due = self.wheel.deadline_of(at);
         let extra = &mut self.extras[key];
         let awaited = std::mem::take(&mut extra.awaited);
         extra.payload = payload;
@@ -38,18 +38,16 @@ impl<T> Shard<T> {
             }
             _ => unreachable!("only what was lent is given back"),
         };
-        let reason = match (extra.is_last(), outcome) {
-            (true, Outcome::Panicked) => CloseReason::Failed,
-            (true, _) => CloseReason::Completed,
-            (false, Outcome::Kept) => CloseReason::Cancelled,
-            (false, _) => match ending {
-                Some(reason) => reason,
-                None => {
-                    self.rearm(at, key, now);
-                    let payload = None;
-                    return GivenBack { payload, awaited };
-                }
-            },
+        let (reason, tick) = match (extra.is_last(), outcome, ending) {
+            (true, Outcome::Panicked, _) => (CloseReason::Failed, due),
+            (true, _, _) => (CloseReason::Completed, due),
+            (false, _, Some(ending)) => ending,
+            (false, Outcome::Kept, None) => (CloseReason::Cancelled, self.tick.tick_at(now)),
+            (false, _, None) => {
+                self.rearm(at, key, now);
+                let payload = None;
+                return GivenBack { payload, awaited };
+            }
         };
         let payload = self.end_extra(at, reason, tick);
         GivenBack { payload, awaited }
@@ -117,7 +115,7 @@ impl<T> Shard<T> {
             }
             State::Lent { ending } => {
                 if ending.is_none() && !is_last {
-                    *ending = Some(CloseReason::Cancelled);
+                    *ending = Some((CloseReason::Cancelled, now()));
                     self.unname(key);
                 }
                 Cancel::Running
@@ -126,8 +124,9 @@ impl<T> Shard<T> {
         }
     }
 
-    /// Ends every live timer. What can no longer be stopped, the last firing
-    /// of a timer that is running, is left to end by itself.
+    /// Ends every live timer. What will not fire again in any case, a timer
+    /// whose last firing runs or that was cancelled while one does, is left to
+    /// end by itself.
     pub(crate) fn close(&mut self, now: Tick, closed: &mut Vec<Closed<T>>) {
         self.phase = Phase::Closed;
         let all: Vec<At> = self.wheel.entries(0).collect();
@@ -179,7 +178,7 @@ impl<T> Shard<T> {
             State::Lent { ending: Some(_) } => return None,
             // Its task is told when the firing is done.
             State::Lent { ending } if !is_last && extra.notified => {
-                *ending = Some(reason);
+                *ending = Some((reason, now));
                 self.unname(key);
             }
             State::Lent { .. } if !is_last => {

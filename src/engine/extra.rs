@@ -43,12 +43,12 @@ pub(crate) enum State {
     Waiting,
     /// A firing is in a worker's hands.
     Lent {
-        /// The timer was cancelled or shut down meanwhile: it ends with this
-        /// unless the firing is its last.
-        ending: Option<CloseReason>,
+        /// The timer was cancelled or shut down meanwhile, at that tick: it
+        /// ends with this when the firing comes back.
+        ending: Option<(CloseReason, Tick)>,
     },
-    /// Shut down, at `tick`, with a firing in a worker's hands: already
-    /// accounted for.
+    /// Shut down at that tick with a firing in a worker's hands: in the ledger
+    /// already, and reported when the firing comes back.
     Abandoned { tick: Tick },
     /// Ended; the entry waits for its task to be told, or its report to be
     /// read.

@@ -59,6 +59,18 @@ const DRAIN_GRACE: Duration = Duration::from_secs(1);
 /// unless more timers are live than ever before; only a delay, as opposed to a
 /// [`Time`], needs the clock to be read.
 ///
+/// # Fork
+///
+/// An engine belongs to the process that started it. In a child made by `fork`
+/// there is no ticker thread, and a lock that some other thread held at that
+/// moment is held for ever: nothing fires there, and any call may wait for
+/// ever. All that a child may do with its copy is to drop it, which does
+/// nothing: it stops nothing, waits for nothing, and leaves the payloads alone.
+/// Who needs timers in a child starts an engine there.
+///
+/// Whatever the child does, the parent's timers fire on time: the timerfd that
+/// both would share listens to the parent only, and is closed by `exec`.
+///
 /// # Example
 ///
 /// ```
@@ -82,11 +94,27 @@ pub struct Engine<T> {
 }
 
 /// Shuts the engine down when nobody can use it any more.
-struct Handle<T>(Arc<Core<T>>);
+struct Handle<T> {
+    core: Arc<Core<T>>,
+    /// The process that started the engine.
+    owner: u32,
+}
+
+impl<T> Handle<T> {
+    fn new(core: Arc<Core<T>>) -> Handle<T> {
+        Handle {
+            core,
+            owner: std::process::id(),
+        }
+    }
+}
 
 impl<T> Drop for Handle<T> {
     fn drop(&mut self) {
-        drop(self.0.shut_down());
+        // A forked child could wait here for threads that it does not have.
+        if self.owner == std::process::id() {
+            drop(self.core.shut_down());
+        }
     }
 }
 
@@ -98,7 +126,7 @@ impl<T> Engine<T> {
 
     fn new(core: Arc<Core<T>>) -> Engine<T> {
         Engine {
-            handle: Arc::new(Handle(Arc::clone(&core))),
+            handle: Arc::new(Handle::new(Arc::clone(&core))),
             core,
         }
     }
@@ -333,8 +361,9 @@ impl<T> Engine<T> {
 
     /// Stops at once, and returns every live timer exactly once, whether it
     /// waited for its deadline or for a worker. Of a repeating timer whose
-    /// payload is in a worker's hands it returns the rest; a last firing that
-    /// runs, or one whose timer was cancelled, is left to end by itself.
+    /// payload is in a worker's hands it returns the rest; one whose last
+    /// firing runs, or that was cancelled while a firing runs, is left to end
+    /// by itself.
     ///
     /// Waits for no thread. From here on timers are refused, and queues say
     /// that they are closed.
@@ -347,7 +376,8 @@ impl<T> Engine<T> {
     /// [`shutdown`](Engine::shutdown) does.
     ///
     /// Returns as soon as there is no such one-shot left, and at the latest one
-    /// second after `limit`. A virtual clock is moved on by `limit`.
+    /// second after `limit`. A virtual clock is moved on by `limit`, rounded up
+    /// to a tick as deadlines are.
     pub fn drain(&self, limit: Duration) -> Vec<Closed<T>> {
         observe::drain_begun(self.core.first, limit);
         let complete = self.core.drain(limit, DRAIN_GRACE);

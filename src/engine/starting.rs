@@ -39,12 +39,14 @@ impl<T> Shard<T> {
     }
 
     /// Starts a timer that was created before. If that is refused the timer
-    /// comes back, unless it was cancelled and has no payload any more.
+    /// comes back, unless it was cancelled and has no payload any more; `now`
+    /// is asked only where it was.
     pub(crate) fn start(
         &mut self,
         id: TimerId,
         due: Time,
         deadline: Tick,
+        now: impl FnOnce() -> Tick,
     ) -> Result<(), Option<Timer<T>>> {
         let at = self.wheel.find_own(id).ok_or(None)?;
         let key = self.extra_of(at).ok_or(None)?;
@@ -59,7 +61,7 @@ impl<T> Shard<T> {
         extra.due = due;
         extra.state = State::Waiting;
         if cancelled {
-            self.end_extra(at, CloseReason::Cancelled, self.wheel.now());
+            self.end_extra(at, CloseReason::Cancelled, now());
         } else {
             let deadline = self.within_tolerance(&self.extras[key], deadline);
             self.wheel.file_for(at, deadline);

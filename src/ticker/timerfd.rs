@@ -13,6 +13,9 @@ use crate::time::Time;
 pub(crate) struct TimerFd {
     fd: OwnedFd,
     clock: SystemClock,
+    /// The process that made it. A forked child shares the timer, but not what
+    /// the parent has armed it for since.
+    owner: u32,
 }
 
 /// What reading does before the time that was set has come.
@@ -35,12 +38,16 @@ impl TimerFd {
         }
         // SAFETY: the descriptor was just made and belongs to nobody else.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        Ok(TimerFd { fd, clock })
+        let owner = std::process::id();
+        Ok(TimerFd { fd, clock, owner })
     }
 
     /// Wakes the reader at `time`, or never if there is none; a time that has
-    /// passed wakes it at once.
+    /// passed wakes it at once. Does nothing in a process that was forked.
     pub(crate) fn set(&self, time: Option<Time>) {
+        if self.owner != std::process::id() {
+            return;
+        }
         let raw = match time {
             // All zero would disarm; so would nothing else.
             Some(time) => self.clock.raw(time).max(1),

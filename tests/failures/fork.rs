@@ -1,0 +1,141 @@
+//! Failures of processes that fork.
+//!
+//! A child of a process with threads has only one of them, and must not touch
+//! what the others may have locked: not even the test harness, so it ends by
+//! `_exit`, and the parent kills one that takes too long.
+
+use super::*;
+use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tickwheel::Timer;
+
+/// A forked process.
+struct Child(libc::pid_t);
+
+impl Child {
+    fn fork(child: impl FnOnce()) -> Child {
+        // SAFETY: the child touches only what this thread alone has a hold of,
+        // allocates with an allocator that survives a fork, and ends by `_exit`.
+        let pid = unsafe { libc::fork() };
+        assert!(pid >= 0, "no process to be had");
+        if pid == 0 {
+            child();
+            // SAFETY: ends the process; nothing comes after it.
+            unsafe { libc::_exit(0) }
+        }
+        Child(pid)
+    }
+
+    /// Waits for its end, and says whether it came to that by itself.
+    fn ends_by_itself(self) -> bool {
+        let begun = Instant::now();
+        loop {
+            let mut status = 0;
+            // SAFETY: the child is ours, and the pointer is valid for writes.
+            let ended = unsafe { libc::waitpid(self.0, &mut status, libc::WNOHANG) };
+            assert!(ended >= 0, "the child is gone");
+            if ended == self.0 {
+                return status == 0;
+            }
+            if begun.elapsed() > PATIENCE {
+                // SAFETY: the child has not been waited for, so it is ours.
+                unsafe { libc::kill(self.0, libc::SIGKILL) };
+            }
+            thread::sleep(MS);
+        }
+    }
+}
+
+/// A process forked; the child had the timers and the descriptor, and no thread
+/// that would ever look at them, and what it did with the descriptor reached
+/// the parent. Here the child may drop its engine, and the parent is none the
+/// wiser.
+#[test]
+fn f18_a_forked_child_that_drops_its_engine_or_exits_disturbs_nobody() {
+    let engine = Engine::builder().start().unwrap();
+    engine
+        .schedule(Timer::after(HOUR, NotInChild::new()))
+        .unwrap();
+    engine
+        .schedule(Timer::after(300 * MS, NotInChild::new()))
+        .unwrap();
+    let queue = engine.queue(0);
+    assert!(Child::fork(|| ()).ends_by_itself());
+
+    let engine = std::mem::ManuallyDrop::new(engine);
+    let drops = Child::fork(|| {
+        IN_CHILD.store(true, Ordering::Relaxed);
+        // SAFETY: in the child the engine is dropped once, here; in the parent
+        // once, below.
+        drop(unsafe { std::ptr::read(&*engine) });
+    });
+    assert!(
+        drops.ends_by_itself(),
+        "the child is stuck, or dropped payloads"
+    );
+    let expired = queue
+        .recv_timeout(PATIENCE)
+        .expect("nothing fires any more");
+    assert!(expired.lateness() < PATIENCE / 2);
+    drop(expired);
+    assert_eq!((engine.ledger().live, engine.shutdown().len()), (1, 1));
+    drop(std::mem::ManuallyDrop::into_inner(engine));
+}
+
+/// The child shared the parent's timer, and armed it for a deadline of its own,
+/// which was later than what the parent had armed it for meanwhile.
+#[test]
+fn f18_a_forked_child_that_schedules_does_not_postpone_the_parents_wake_up() {
+    let engine = Engine::builder().start().unwrap();
+    engine.schedule(Timer::after(2 * HOUR, "far")).unwrap();
+    thread::sleep(50 * MS); // the ticker sleeps, and holds no lock
+    let (mut begin, may_begin) = UnixStream::pair().unwrap();
+    let child = Child::fork(|| {
+        let _ = (&may_begin).read(&mut [0]);
+        let _ = engine.schedule(Timer::after(HOUR, "the child's"));
+    });
+    engine.schedule(Timer::after(500 * MS, "soon")).unwrap();
+    begin.write_all(&[1]).unwrap();
+    assert!(child.ends_by_itself(), "the child is stuck");
+    let expired = engine.queue(0).recv_timeout(PATIENCE);
+    assert_eq!(expired.expect("slept over it").into_payload(), "soon");
+}
+
+/// A process that another program was started in kept the timer's descriptor.
+#[test]
+fn f18_a_program_that_is_started_inherits_no_descriptor() {
+    let (_engine, driver) = Engine::<()>::builder().start_driven().unwrap();
+    // SAFETY: the descriptor is open, and the call takes no pointers.
+    let flags = unsafe { libc::fcntl(driver.as_raw_fd(), libc::F_GETFD) };
+    assert_eq!(flags & libc::FD_CLOEXEC, libc::FD_CLOEXEC);
+
+    let _engine = Engine::<()>::builder().start().unwrap();
+    let output = std::process::Command::new("ls")
+        .args(["-l", "/proc/self/fd"])
+        .output()
+        .unwrap();
+    let inherited = String::from_utf8(output.stdout).unwrap();
+    assert!(!inherited.contains("timerfd"), "{inherited}");
+}
+
+static IN_CHILD: AtomicBool = AtomicBool::new(false);
+
+/// A payload that a child must not drop: it is the parent's.
+struct NotInChild(());
+
+impl NotInChild {
+    fn new() -> NotInChild {
+        NotInChild(())
+    }
+}
+
+impl Drop for NotInChild {
+    fn drop(&mut self) {
+        if IN_CHILD.load(Ordering::Relaxed) {
+            // SAFETY: ends the child, which then has not ended well.
+            unsafe { libc::_exit(1) }
+        }
+    }
+}

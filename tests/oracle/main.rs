@@ -1,0 +1,81 @@
+//! The engine beside a slow oracle: random scripts of everything that can be
+//! asked of it, on a virtual clock, and after every step all that can be seen
+//! of it is compared with a sorted map that nobody can doubt.
+//!
+//! What fails shrinks to a script of a few lines, printed with the engine's
+//! shape. `PROPTEST_CASES` says how many scripts are tried.
+
+#![cfg(not(loom))]
+
+mod ending;
+mod oracle;
+mod pair;
+mod script;
+mod setup;
+
+use proptest::prelude::*;
+
+use ending::{Ending, ending};
+use pair::Pair;
+use script::{Script, script};
+use setup::{Setup, setup};
+
+fn cases(default: u32) -> ProptestConfig {
+    let cases = std::env::var("PROPTEST_CASES").ok();
+    ProptestConfig {
+        cases: cases
+            .and_then(|cases| cases.parse().ok())
+            .unwrap_or(default),
+        failure_persistence: None,
+        max_shrink_iters: 20_000,
+        ..ProptestConfig::default()
+    }
+}
+
+fn run(setup: &Setup, script: &Script, ending: Ending) {
+    let mut pair = Pair::new(setup);
+    pair.check();
+    for op in &script.0 {
+        pair.run(op);
+    }
+    pair.end(ending);
+}
+
+proptest! {
+    #![proptest_config(cases(600))]
+
+    #[test]
+    fn the_engine_does_what_a_sorted_map_does(
+        setup in setup(&[2, 3, 20, 64, 100, 256], 1),
+        script in script(100),
+        ending in ending(),
+    ) {
+        run(&setup, &script, ending);
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(200))]
+
+    #[test]
+    fn so_does_each_of_four_shards(
+        setup in setup(&[2, 64, 100], 4),
+        script in script(100),
+        ending in ending(),
+    ) {
+        run(&setup, &script, ending);
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(20))]
+
+    #[test]
+    fn so_does_an_engine_of_flat_wheels(
+        setup in setup(&[60_000], 1),
+        script in script(30),
+        ending in ending(),
+    ) {
+        run(&setup, &script, ending);
+    }
+}

@@ -1,0 +1,439 @@
+//! The slow oracle: a sorted map of deadlines, and for every timer the state
+//! it is in.
+//!
+//! It knows nothing of slots, levels, lists and locks. Where the engine is free
+//! in what it does, the oracle is told what that was and checks that it is
+//! allowed: see [`Oracle::file`].
+
+mod closing;
+
+pub use closing::{Account, Cancelled, Report};
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use tickwheel::{CloseReason, MissedTicks, Refusal, Time, When};
+
+use crate::script::{Ask, First, How, Reach, Step};
+use crate::setup::{QUEUES, Setup};
+
+pub const NEVER: u64 = u64::MAX;
+
+/// Deadline, and the place among those of the same tick: by creation, or, for
+/// what was due already as it was filed, behind them in the order of calls.
+type Key = (u64, u64);
+
+/// Places behind those of all timers that were filed ahead of their deadline.
+const LATE: u64 = 1 << 32;
+
+pub struct Oracle {
+    setup: Setup,
+    /// What the clock says, in nanoseconds.
+    pub now: u64,
+    /// In the order in which they were created.
+    pub timers: Vec<Timer>,
+    armed: BTreeMap<Key, usize>,
+    /// What waits to be taken, by shard and queue.
+    ready: BTreeMap<(u64, usize), VecDeque<Ready>>,
+    /// Unread reports, by shard.
+    pub reports: BTreeMap<u64, VecDeque<Report>>,
+    pub account: Account,
+    /// How often something was filed that was due already.
+    late: u64,
+    /// How often the clock was moved.
+    moves: u64,
+    closed: bool,
+}
+
+pub struct Timer {
+    pub shard: u64,
+    pub ask: Ask,
+    first: When,
+    pub payload: u64,
+    pub state: State,
+    /// When the current or coming firing was asked for, in nanoseconds.
+    pub due: u64,
+    /// The tick that this, rounded up, is filed for.
+    pub tick: u64,
+    pub number: u64,
+    pub firings: u64,
+    /// Firings still to be delivered, if they are counted.
+    left: Option<u64>,
+    /// Whether its place among those of its tick is not known.
+    loose: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    Unstarted {
+        cancelled: bool,
+    },
+    Armed(Key),
+    Ready,
+    /// A firing is in a worker's hands; the tick at which the timer was
+    /// cancelled, if it was.
+    Lent {
+        cancelled: Option<u64>,
+    },
+    /// Shut down at this tick, with a firing in a worker's hands.
+    Abandoned(u64),
+    /// Ended; the report has still to be read.
+    Unread,
+    Gone,
+}
+
+/// A timer in a ready list. Those of one tick that were made ready by the same
+/// move of the clock are ties.
+struct Ready {
+    timer: usize,
+    tie: (u64, u64),
+    loose: bool,
+}
+
+impl Timer {
+    pub fn is_live(&self) -> bool {
+        matches!(
+            self.state,
+            State::Armed(_) | State::Ready | State::Lent { .. }
+        )
+    }
+
+    pub fn is_waiting(&self) -> bool {
+        matches!(self.state, State::Armed(_) | State::Ready)
+    }
+
+    /// Whether no further firing follows the one that is running.
+    fn is_last(&self) -> bool {
+        self.left == Some(0)
+    }
+}
+
+/// Time.
+impl Oracle {
+    pub fn new(setup: Setup) -> Oracle {
+        Oracle {
+            now: setup.start_nanos(),
+            setup,
+            timers: Vec::new(),
+            armed: BTreeMap::new(),
+            ready: BTreeMap::new(),
+            reports: BTreeMap::new(),
+            account: Account::default(),
+            late: 0,
+            moves: 0,
+            closed: false,
+        }
+    }
+
+    /// The tick that has begun last; never the one that never comes.
+    pub fn now_tick(&self) -> u64 {
+        (self.now / self.setup.tick).min(NEVER - 1)
+    }
+
+    /// The first tick that begins no earlier than `time`.
+    fn tick_of(&self, time: u64) -> u64 {
+        match time {
+            NEVER => NEVER,
+            time => time.div_ceil(self.setup.tick),
+        }
+    }
+
+    /// When a tick begins, in nanoseconds.
+    pub fn start_of(&self, tick: u64) -> u64 {
+        tick.saturating_mul(self.setup.tick)
+    }
+
+    pub fn resolve(&self, reach: Reach) -> u64 {
+        let (now, tick) = (self.now, self.setup.tick);
+        match reach {
+            Reach::Past(ticks) => now.saturating_sub(u64::from(ticks) * tick),
+            Reach::Near(ticks) => now.saturating_add(u64::from(ticks) * tick),
+            Reach::Nanos(nanos) => now.saturating_add(u64::from(nanos)),
+            Reach::Boundary(level, off) => {
+                let unit = self.setup.size.saturating_pow(u32::from(level));
+                let next = (self.now_tick() / unit + 1).saturating_mul(unit);
+                self.start_of(next.saturating_add_signed(i64::from(off)))
+            }
+            Reach::Far(nanos) => now.saturating_add(nanos),
+            Reach::End(before) => NEVER - u64::from(before),
+            Reach::Never => NEVER,
+        }
+    }
+
+    /// Where a step of the clock leads.
+    pub fn target(&self, step: Step) -> u64 {
+        let to = match (step, self.armed.first_key_value()) {
+            (Step::To(reach), _) => self.resolve(reach),
+            (Step::ToNext(off), Some((&(tick, _), _))) => {
+                self.start_of(tick.saturating_add_signed(i64::from(off)))
+            }
+            (Step::ToNext(_), None) => self.now,
+        };
+        to.max(self.now)
+    }
+
+    /// What the engine is told, so that it means what the script says.
+    pub fn first(&self, first: First) -> When {
+        match first {
+            First::At(reach) => When::At(Time::from_nanos(self.resolve(reach))),
+            First::After(Reach::Never) => When::After(Duration::MAX),
+            First::After(reach) => {
+                let delay = self.resolve(reach).saturating_sub(self.now);
+                When::After(Duration::from_nanos(delay))
+            }
+        }
+    }
+
+    /// When a timer is due, exactly, and the tick that it is filed for.
+    fn due(&self, first: When, tolerance: u64) -> (u64, u64) {
+        let due = match first {
+            When::At(time) => time.as_nanos(),
+            When::After(delay) => (Time::from_nanos(self.now) + delay).as_nanos(),
+        };
+        let tick = match first {
+            When::After(Duration::ZERO) => self.now_tick(),
+            _ => self.tick_of(due),
+        };
+        (due, self.within(tolerance, due, tick))
+    }
+
+    /// The coarsest boundary of a level that the tolerance reaches.
+    fn within(&self, tolerance: u64, due: u64, tick: u64) -> u64 {
+        if tolerance == 0 {
+            return tick;
+        }
+        let last = (due.saturating_add(tolerance) / self.setup.tick).min(NEVER - 1);
+        let levels = self.setup.max_levels.unwrap_or(64) as u32;
+        let units = (0..levels).map_while(|level| self.setup.size.checked_pow(level));
+        let starts = units.filter_map(|unit| tick.div_ceil(unit).checked_mul(unit));
+        starts.filter(|&start| start <= last).last().unwrap_or(tick)
+    }
+
+    /// Moves the clock, and what has come due onto the ready lists.
+    pub fn advance(&mut self, to: u64) {
+        self.now = to;
+        self.moves += 1;
+        let due = (self.now_tick(), u64::MAX);
+        while let Some((&key, &timer)) = self.armed.first_key_value()
+            && key <= due
+        {
+            self.armed.remove(&key);
+            self.make_ready(timer);
+        }
+    }
+
+    fn make_ready(&mut self, timer: usize) {
+        let Timer {
+            shard,
+            ask,
+            tick,
+            loose,
+            ..
+        } = self.timers[timer];
+        self.timers[timer].state = State::Ready;
+        let list = self.ready.entry((shard, ask.queue)).or_default();
+        list.push_back(Ready {
+            timer,
+            tie: (self.moves, tick),
+            loose,
+        });
+    }
+
+    /// Files a timer for a tick. A tick that lies ahead stays what it is; for
+    /// one that has begun the engine may count from where its wheel stands,
+    /// and says so: `seen` is the tick it answers with.
+    fn file(&mut self, timer: usize, asked: u64, fresh: bool, seen: impl Fn() -> u64) {
+        let now = self.now_tick();
+        let (tick, place) = match asked > now {
+            true => (asked, timer as u64),
+            false => {
+                self.late += 1;
+                (seen(), LATE + self.late)
+            }
+        };
+        assert!(asked <= tick && tick <= now.max(asked), "filed for {tick}");
+        self.armed.insert((tick, place), timer);
+        self.timers[timer].state = State::Armed((tick, place));
+        self.timers[timer].tick = tick;
+        // An old timer may have been filed by its age or by this call.
+        self.timers[timer].loose = !fresh && asked <= now && tick == asked;
+    }
+
+    /// Takes a waiting timer off whichever list it is on.
+    fn unlist(&mut self, timer: usize) {
+        match self.timers[timer].state {
+            State::Armed(key) => drop(self.armed.remove(&key)),
+            _ => self.ready_list(timer).retain(|ready| ready.timer != timer),
+        }
+    }
+
+    fn ready_list(&mut self, timer: usize) -> &mut VecDeque<Ready> {
+        let Timer { shard, ask, .. } = &self.timers[timer];
+        self.ready.entry((*shard, ask.queue)).or_default()
+    }
+}
+
+/// How timers begin.
+impl Oracle {
+    pub fn refusal(&self, ask: &Ask) -> Option<Refusal> {
+        if ask.queue >= QUEUES {
+            return Some(Refusal::NoSuchQueue);
+        }
+        match (ask.period, ask.times) {
+            (None, Some(_)) => return Some(Refusal::NotRepeating),
+            (Some(0), _) => return Some(Refusal::ZeroPeriod),
+            _ => {}
+        }
+        if self.closed {
+            return Some(Refusal::Closed);
+        }
+        let ended = |timer: &&Timer| timer.state == State::Gone;
+        let entries = self.timers.len() - self.timers.iter().filter(ended).count();
+        (Some(entries) == self.setup.max_timers).then_some(Refusal::Full)
+    }
+
+    /// The timer was accepted, by this shard.
+    pub fn schedule(&mut self, shard: u64, ask: Ask, payload: u64, seen: impl Fn() -> u64) {
+        let timer = self.create(shard, ask, payload);
+        self.begin(timer, true, seen);
+    }
+
+    pub fn create(&mut self, shard: u64, ask: Ask, payload: u64) -> usize {
+        self.timers.push(Timer {
+            shard,
+            first: self.first(ask.first),
+            ask,
+            payload,
+            state: State::Unstarted { cancelled: false },
+            due: NEVER,
+            tick: NEVER,
+            number: 1,
+            firings: 0,
+            left: match ask.period {
+                None => Some(1),
+                Some(_) => ask.times.filter(|&times| times > 0),
+            },
+            loose: false,
+        });
+        self.timers.len() - 1
+    }
+
+    pub fn start(&mut self, timer: usize, seen: impl Fn() -> u64) {
+        match self.timers[timer].state {
+            State::Unstarted { cancelled: false } => self.begin(timer, false, seen),
+            State::Unstarted { cancelled: true } => {
+                self.account.accepted += 1;
+                self.end(timer, CloseReason::Cancelled, self.now_tick(), None);
+            }
+            state => panic!("started when {state:?}"),
+        }
+    }
+
+    fn begin(&mut self, timer: usize, fresh: bool, seen: impl Fn() -> u64) {
+        self.account.accepted += 1;
+        let Timer { first, ask, .. } = self.timers[timer];
+        let (due, tick) = self.due(first, ask.tolerance);
+        self.timers[timer].due = due;
+        self.file(timer, tick, fresh, seen);
+    }
+
+    /// Returns the payload, if it is still there.
+    pub fn dismiss(&mut self, timer: usize) -> Option<u64> {
+        let cancelled = self.timers[timer].state == State::Unstarted { cancelled: true };
+        self.timers[timer].state = State::Gone;
+        (!cancelled).then_some(self.timers[timer].payload)
+    }
+
+    pub fn reschedule(&mut self, timer: usize, first: When, seen: impl Fn() -> u64) {
+        let (due, tick) = self.due(first, self.timers[timer].ask.tolerance);
+        self.unlist(timer);
+        self.timers[timer].due = due;
+        self.file(timer, tick, false, seen);
+    }
+}
+
+/// How timers fire.
+impl Oracle {
+    pub fn ready_len(&self, queue: usize) -> usize {
+        let lists = self.ready.iter().filter(|((_, of), _)| *of == queue);
+        lists.map(|(_, list)| list.len()).sum()
+    }
+
+    /// A worker has taken this timer: it must have been the first of its shard
+    /// and queue. Returns whether the payload is lent.
+    pub fn take(&mut self, timer: usize) -> bool {
+        let list = self.ready_list(timer);
+        let place = list.iter().position(|ready| ready.timer == timer);
+        let place = place.expect("fired, and was not due");
+        let taken = list.remove(place).expect("it is there");
+        let is_tie = |ahead: &Ready| ahead.tie == taken.tie && (ahead.loose || taken.loose);
+        let first = list.iter().take(place).all(is_tie);
+        assert!(first, "timer {timer} fired ahead of {}", list[0].timer);
+
+        let taken = &mut self.timers[timer];
+        taken.firings += 1;
+        taken.left = taken.left.map(|left| left - 1);
+        if taken.ask.period.is_some() {
+            taken.state = State::Lent { cancelled: None };
+            return true;
+        }
+        let tick = taken.tick;
+        self.end(timer, CloseReason::Completed, tick, None);
+        false
+    }
+
+    /// A firing that was lent comes back.
+    pub fn let_go(&mut self, timer: usize, how: How, payload: u64) {
+        let back = (how != How::KeepingThePayload).then_some(payload);
+        let lent = &mut self.timers[timer];
+        let cancelled = match lent.state {
+            State::Lent { cancelled } => cancelled,
+            State::Abandoned(tick) => {
+                return self.close(timer, CloseReason::ShutDown, tick, back);
+            }
+            state => panic!("came back when {state:?}"),
+        };
+        lent.payload = payload;
+        let tick = lent.tick;
+        match (lent.is_last(), how, cancelled) {
+            (true, How::Panicking, _) => self.end(timer, CloseReason::Failed, tick, back),
+            (true, ..) => self.end(timer, CloseReason::Completed, tick, back),
+            (_, _, Some(tick)) => self.end(timer, CloseReason::Cancelled, tick, back),
+            (_, How::KeepingThePayload, _) => {
+                self.end(timer, CloseReason::Cancelled, self.now_tick(), None);
+            }
+            _ => self.rearm(timer),
+        }
+    }
+
+    fn rearm(&mut self, timer: usize) {
+        let (due, steps) = self.next_firing(timer);
+        let tick = self.within(self.timers[timer].ask.tolerance, due, self.tick_of(due));
+        let again = &mut self.timers[timer];
+        again.due = due;
+        again.number += steps;
+        again.tick = tick;
+        again.loose = false;
+        if tick <= self.now_tick() {
+            self.make_ready(timer);
+        } else {
+            self.file(timer, tick, false, || unreachable!("it lies ahead"));
+        }
+    }
+
+    /// When the next firing is due, and how many due ticks later that is.
+    fn next_firing(&self, timer: usize) -> (u64, u64) {
+        let Timer { ask, due, .. } = self.timers[timer];
+        let period = ask.period.expect("only what repeats is lent");
+        let next = due.saturating_add(period);
+        let is_missed = self.tick_of(next) <= self.now_tick();
+        match ask.missed {
+            MissedTicks::Skip if is_missed => {
+                let steps = (self.now - due) / period + 1;
+                (due.saturating_add(steps.saturating_mul(period)), steps)
+            }
+            MissedTicks::Delay if is_missed => (self.now.saturating_add(period), 1),
+            _ => (next, 1),
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! How timers end in the oracle, and the account of it.
+
+use std::collections::VecDeque;
+
+use tickwheel::CloseReason;
+
+use super::{Oracle, State, Timer};
+use crate::script::Name;
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Report {
+    pub timer: usize,
+    pub queue: usize,
+    pub tick: u64,
+    pub firings: u64,
+    pub reason: CloseReason,
+    pub payload: Option<u64>,
+}
+
+/// The ledger, kept by counting.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Account {
+    pub accepted: u64,
+    pub completed: u64,
+    pub cancelled: u64,
+    pub shut_down: u64,
+    pub failed: u64,
+}
+
+/// What became of a timer that somebody cancels.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cancelled {
+    Payload(u64),
+    /// Running; and whether it ends because of this.
+    Running(bool),
+    Gone,
+}
+
+impl Oracle {
+    pub fn cancel(&mut self, timer: usize) -> Cancelled {
+        let now = self.now_tick();
+        let found = &mut self.timers[timer];
+        let (payload, is_last) = (found.payload, found.is_last());
+        match &mut found.state {
+            State::Armed(_) | State::Ready => {
+                self.unlist(timer);
+                self.end(timer, CloseReason::Cancelled, now, None);
+                Cancelled::Payload(payload)
+            }
+            State::Unstarted {
+                cancelled: cancelled @ false,
+            } => {
+                *cancelled = true;
+                Cancelled::Payload(payload)
+            }
+            State::Lent { cancelled } => {
+                let ends = cancelled.is_none() && !is_last;
+                if ends {
+                    *cancelled = Some(now);
+                }
+                Cancelled::Running(ends)
+            }
+            _ => Cancelled::Gone,
+        }
+    }
+
+    /// How many end because of this, and the payloads of those that were not
+    /// running, the oldest first.
+    pub fn cancel_by_name(&mut self, name: Name, max: usize) -> (usize, Vec<u64>) {
+        let (mut count, mut payloads) = (0, Vec::new());
+        for timer in 0..self.timers.len() {
+            if count == max {
+                break;
+            }
+            if self.timers[timer].ask.name != Some(name) {
+                continue;
+            }
+            match self.cancel(timer) {
+                Cancelled::Payload(payload) => payloads.push(payload),
+                Cancelled::Running(true) => {}
+                _ => continue,
+            }
+            count += 1;
+        }
+        (count, payloads)
+    }
+
+    /// The list that shutdown returns.
+    pub fn shut_down(&mut self) -> Vec<Report> {
+        self.closed = true;
+        let all = 0..self.timers.len();
+        all.filter_map(|timer| self.shut_down_one(timer)).collect()
+    }
+
+    /// What will not fire again in any case is left to end by itself.
+    fn shut_down_one(&mut self, timer: usize) -> Option<Report> {
+        let (reason, now) = (CloseReason::ShutDown, self.now_tick());
+        let live = &self.timers[timer];
+        match live.state {
+            State::Armed(_) | State::Ready => {
+                let report = self.report(timer, reason, now, Some(live.payload));
+                self.unlist(timer);
+                self.end(timer, reason, now, None);
+                Some(report)
+            }
+            State::Lent { cancelled: None } if !live.is_last() => {
+                self.timers[timer].state = State::Abandoned(now);
+                self.account.shut_down += 1;
+                Some(self.report(timer, reason, now, None))
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn end(
+        &mut self,
+        timer: usize,
+        reason: CloseReason,
+        tick: u64,
+        payload: Option<u64>,
+    ) {
+        *match reason {
+            CloseReason::Completed => &mut self.account.completed,
+            CloseReason::Cancelled => &mut self.account.cancelled,
+            CloseReason::ShutDown => &mut self.account.shut_down,
+            CloseReason::Failed => &mut self.account.failed,
+        } += 1;
+        self.close(timer, reason, tick, payload);
+    }
+
+    /// Reports a timer that has ended, if it asked for that.
+    pub(super) fn close(
+        &mut self,
+        timer: usize,
+        reason: CloseReason,
+        tick: u64,
+        payload: Option<u64>,
+    ) {
+        if !self.timers[timer].ask.reported {
+            self.timers[timer].state = State::Gone;
+            return;
+        }
+        let report = self.report(timer, reason, tick, payload);
+        let shard = self.timers[timer].shard;
+        self.reports.entry(shard).or_default().push_back(report);
+        self.timers[timer].state = State::Unread;
+    }
+
+    fn report(&self, timer: usize, reason: CloseReason, tick: u64, payload: Option<u64>) -> Report {
+        let Timer { ask, firings, .. } = self.timers[timer];
+        Report {
+            timer,
+            queue: ask.queue,
+            tick,
+            firings,
+            reason,
+            payload,
+        }
+    }
+
+    pub fn unread(&self) -> usize {
+        self.reports.values().map(VecDeque::len).sum()
+    }
+
+    /// A report of a shard was read: it must have been the first, or one of
+    /// those that the same shutdown made.
+    pub fn read_report(&mut self, shard: u64, timer: usize) -> Report {
+        let list = self.reports.entry(shard).or_default();
+        let place = list.iter().position(|report| report.timer == timer);
+        let place = place.expect("a report that none asked for");
+        let report = list.remove(place).expect("it is there");
+        let mut ahead = list.iter().take(place);
+        let ties = ahead.all(|ahead| (ahead.reason, report.reason) == SHUT_DOWN);
+        assert!(
+            ties,
+            "the report on {timer} was read ahead of {:?}",
+            list[0]
+        );
+        self.timers[timer].state = State::Gone;
+        report
+    }
+}
+
+const SHUT_DOWN: (CloseReason, CloseReason) = (CloseReason::ShutDown, CloseReason::ShutDown);

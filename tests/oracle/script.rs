@@ -1,0 +1,281 @@
+//! Scripts: what is asked of an engine, one operation after the other.
+//!
+//! A script names timers, queues and names by small numbers that are taken
+//! modulo what is there, and times by their distance from now; so every part
+//! of a script is a script, and what fails shrinks to a few lines.
+
+use core::fmt;
+
+use proptest::collection::vec;
+use proptest::option::weighted;
+use proptest::prelude::*;
+use tickwheel::MissedTicks;
+
+use crate::setup::QUEUES;
+
+/// Operations, which are shown one a line.
+#[derive(Clone)]
+pub struct Script(pub Vec<Op>);
+
+impl fmt::Debug for Script {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|op| write!(f, "\n    {op:?}"))
+    }
+}
+
+#[derive(Clone, Debug)]
+pub enum Op {
+    Schedule(Ask),
+    /// Creates a timer that is not started.
+    Create(Ask),
+    Start(usize),
+    Dismiss(usize),
+    Cancel(usize),
+    CancelByName(Name, usize),
+    Reschedule(usize, First),
+    Replace(usize),
+    /// Takes a firing and holds on to it.
+    Take(usize),
+    /// Takes up to so many in one batch, letting go of each; the first one's
+    /// worker cancels a timer.
+    TakeBatch(usize, usize, usize),
+    LetGo(usize, How),
+    Advance(Step),
+    /// As `Advance`, from due tick to due tick.
+    RunUntil(Step),
+    ReadReport,
+}
+
+/// How a worker lets go of a firing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum How {
+    Back,
+    Panicking,
+    KeepingThePayload,
+}
+
+/// A point on the time line, as seen from now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reach {
+    /// Ticks ago.
+    Past(u8),
+    /// Ticks ahead.
+    Near(u16),
+    /// Nanoseconds ahead: within a tick, where that is long.
+    Nanos(u32),
+    /// The next multiple of `size^level` ticks, the tick before, or the one
+    /// after.
+    Boundary(u8, i8),
+    /// Nanoseconds ahead.
+    Far(u64),
+    /// Nanoseconds before the end of time.
+    End(u8),
+    Never,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum First {
+    After(Reach),
+    At(Reach),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Step {
+    To(Reach),
+    /// To the earliest deadline, the tick before, or the one after.
+    ToNext(i8),
+}
+
+/// One of the few names that timers share.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Name {
+    A,
+    B,
+}
+
+impl Name {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Name::A => "a",
+            Name::B => "b",
+        }
+    }
+}
+
+/// A timer that is asked for. Some are to be refused: for a queue that is not
+/// there, a period of zero, a count without a period.
+#[derive(Clone, Copy)]
+pub struct Ask {
+    pub first: First,
+    /// In nanoseconds.
+    pub period: Option<u64>,
+    pub times: Option<u64>,
+    pub missed: MissedTicks,
+    pub queue: usize,
+    pub name: Option<Name>,
+    pub tolerance: u64,
+    pub reported: bool,
+    /// From another thread, and so, where there are several, usually in
+    /// another shard.
+    pub elsewhere: bool,
+}
+
+/// Only what is out of the ordinary.
+impl fmt::Debug for Ask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.first)?;
+        if let Some(period) = self.period {
+            write!(f, ".every({period})")?;
+        }
+        if let Some(times) = self.times {
+            write!(f, ".times({times})")?;
+        }
+        if self.missed != MissedTicks::CatchUp {
+            write!(f, ".missed({:?})", self.missed)?;
+        }
+        if self.queue != 0 {
+            write!(f, ".queue({})", self.queue)?;
+        }
+        if let Some(name) = self.name {
+            write!(f, ".named({name:?})")?;
+        }
+        if self.tolerance != 0 {
+            write!(f, ".tolerance({})", self.tolerance)?;
+        }
+        let flags = [
+            (self.reported, ".reported()"),
+            (self.elsewhere, ".elsewhere()"),
+        ];
+        flags
+            .iter()
+            .filter(|flag| flag.0)
+            .try_for_each(|flag| f.write_str(flag.1))
+    }
+}
+
+pub fn script(length: usize) -> impl Strategy<Value = Script> {
+    vec(op(), 1..length).prop_map(Script)
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let which = 0..64usize;
+    let queue = 0..QUEUES;
+    prop_oneof![
+        12 => ask().prop_map(Op::Schedule),
+        2 => ask().prop_map(Op::Create),
+        2 => which.clone().prop_map(Op::Start),
+        1 => which.clone().prop_map(Op::Dismiss),
+        4 => which.clone().prop_map(Op::Cancel),
+        2 => (name(), 0..4usize).prop_map(|(name, max)| Op::CancelByName(name, max)),
+        5 => (which.clone(), first()).prop_map(|(which, first)| Op::Reschedule(which, first)),
+        2 => which.clone().prop_map(Op::Replace),
+        8 => queue.clone().prop_map(Op::Take),
+        2 => (queue, 1..4usize, which.clone())
+            .prop_map(|(queue, max, victim)| Op::TakeBatch(queue, max, victim)),
+        6 => (which, how()).prop_map(|(which, how)| Op::LetGo(which, how)),
+        9 => step().prop_map(Op::Advance),
+        2 => step().prop_map(Op::RunUntil),
+        2 => Just(Op::ReadReport),
+    ]
+}
+
+fn how() -> impl Strategy<Value = How> {
+    prop_oneof![
+        8 => Just(How::Back),
+        1 => Just(How::Panicking),
+        1 => Just(How::KeepingThePayload),
+    ]
+}
+
+fn name() -> impl Strategy<Value = Name> {
+    prop_oneof![Just(Name::A), Just(Name::B)]
+}
+
+fn first() -> impl Strategy<Value = First> {
+    prop_oneof![reach().prop_map(First::After), reach().prop_map(First::At)]
+}
+
+fn ask() -> impl Strategy<Value = Ask> {
+    prop_oneof![1 => plain(), 2 => with_extras()]
+}
+
+fn plain() -> impl Strategy<Value = Ask> {
+    (first(), 0..QUEUES, any::<bool>()).prop_map(|(first, queue, elsewhere)| Ask {
+        first,
+        period: None,
+        times: None,
+        missed: MissedTicks::CatchUp,
+        queue,
+        name: None,
+        tolerance: 0,
+        reported: false,
+        elsewhere,
+    })
+}
+
+fn with_extras() -> impl Strategy<Value = Ask> {
+    let missed = prop_oneof![
+        Just(MissedTicks::CatchUp),
+        Just(MissedTicks::Skip),
+        Just(MissedTicks::Delay),
+    ];
+    let repeat = weighted(0.6, (period(), weighted(0.7, 0..4u64)));
+    let tolerance = prop_oneof![3 => Just(0), 1 => length()];
+    let flags = (weighted(0.4, name()), weighted(0.5, Just(())));
+    let fault = prop_oneof![30 => Just(0), 1 => 1..3usize];
+    (plain(), repeat, missed, tolerance, flags, fault).prop_map(
+        |(plain, repeat, missed, tolerance, (name, reported), fault)| Ask {
+            period: repeat.map(|(period, _)| period),
+            times: match fault {
+                1 => Some(2),
+                _ => repeat.and_then(|(_, times)| times),
+            },
+            missed,
+            queue: if fault == 2 { QUEUES } else { plain.queue },
+            name,
+            tolerance,
+            reported: reported.is_some(),
+            ..plain
+        },
+    )
+}
+
+/// A period: mostly short, so that firings are missed; seldom zero, which is
+/// refused.
+fn period() -> impl Strategy<Value = u64> {
+    prop_oneof![40 => length(), 1 => Just(0)]
+}
+
+/// A length of time in nanoseconds, of any magnitude.
+fn length() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        4 => 1..300u64,
+        3 => 1..9_000_000u64,
+        1 => any::<u64>().prop_map(|far| (far >> (far % 61)).max(1)),
+    ]
+}
+
+fn reach() -> impl Strategy<Value = Reach> {
+    prop_oneof![
+        2 => (0..9u8).prop_map(Reach::Past),
+        8 => (0..300u16).prop_map(Reach::Near),
+        3 => (0..3_000_000u32).prop_map(Reach::Nanos),
+        4 => (0..12u8, -1..=1i8).prop_map(|(level, off)| Reach::Boundary(level, off)),
+        1 => any::<u64>().prop_map(|far| Reach::Far(far >> (far % 61))),
+        1 => (0..3u8).prop_map(Reach::End),
+        1 => Just(Reach::Never),
+    ]
+}
+
+/// How far the clock is moved: seldom so far that nothing is left to test.
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        2 => Just(Step::To(Reach::Near(0))),
+        3 => Just(Step::To(Reach::Near(1))),
+        6 => (0..300u16).prop_map(|by| Step::To(Reach::Near(by))),
+        3 => (0..3_000_000u32).prop_map(|by| Step::To(Reach::Nanos(by))),
+        5 => (0..5u8, -1..=1i8).prop_map(|(level, off)| Step::To(Reach::Boundary(level, off))),
+        6 => (-1..=1i8).prop_map(Step::ToNext),
+        1 => any::<u64>().prop_map(|far| Step::To(Reach::Far(far >> (20 + far % 41)))),
+    ]
+}

@@ -1,0 +1,83 @@
+//! Engines of every shape, and where on the time line they start.
+
+use std::time::Duration;
+
+use proptest::option::weighted;
+use proptest::prelude::*;
+use proptest::sample::select;
+use tickwheel::{Engine, Time, VirtualClock};
+
+pub const QUEUES: usize = 2;
+
+/// What an engine is made of.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    pub size: u64,
+    pub max_levels: Option<usize>,
+    /// Nanoseconds per tick.
+    pub tick: u64,
+    /// What the clock says at first, in ticks.
+    pub start: u64,
+    pub shards: usize,
+    pub queue_bound: Option<usize>,
+    pub max_timers: Option<usize>,
+}
+
+impl Setup {
+    pub fn engine(&self) -> (Engine<u64>, VirtualClock<u64>) {
+        let mut builder = Engine::builder()
+            .tick(Duration::from_nanos(self.tick))
+            .wheel_size(self.size as usize)
+            .shards(self.shards)
+            .queues(QUEUES)
+            .start_at(Time::from_nanos(self.start_nanos()));
+        if let Some(levels) = self.max_levels {
+            builder = builder.max_levels(levels);
+        }
+        if let Some(bound) = self.queue_bound {
+            builder = builder.queue_bound(bound);
+        }
+        if let Some(max) = self.max_timers {
+            builder = builder.max_timers(max);
+        }
+        builder.start_virtual().unwrap()
+    }
+
+    pub fn start_nanos(&self) -> u64 {
+        self.start.saturating_mul(self.tick)
+    }
+}
+
+pub fn setup(sizes: &'static [u64], shards: usize) -> impl Strategy<Value = Setup> {
+    let shape = (select(sizes), weighted(0.2, 1..4usize), 0..13usize);
+    let tick = select(vec![1, 1, 7, 1_000_000]);
+    let bounds = (weighted(0.2, 1..4usize), weighted(0.2, 1..12usize));
+    (shape, tick, bounds).prop_map(move |(shape, tick, bounds)| Setup {
+        size: shape.0,
+        max_levels: shape.1,
+        tick,
+        start: start_offsets(shape.0)[shape.2],
+        shards,
+        queue_bound: bounds.0,
+        max_timers: bounds.1,
+    })
+}
+
+/// Ticks at which levels begin, end and wrap.
+fn start_offsets(size: u64) -> [u64; 13] {
+    [
+        0,
+        1,
+        size - 1,
+        size,
+        size + 1,
+        size.pow(2) - 1,
+        size.pow(2),
+        size.pow(2) + 1,
+        size.saturating_pow(3),
+        (1 << 32) - 3,
+        (1 << 36) - 3,
+        u64::MAX - size.pow(2),
+        u64::MAX - 2,
+    ]
+}
