@@ -29,10 +29,14 @@ impl<T> Shard<T> {
         let awaited = std::mem::take(&mut extra.awaited);
         let ending = match extra.state {
             State::Lent { ending } => ending,
-            _ => {
-                self.forget(at);
+            State::Abandoned { tick } => {
+                let reason = CloseReason::ShutDown;
+                extra.state = State::Ended { reason, tick };
+                extra.payload = payload;
+                let payload = self.close_entry(at, key);
                 return GivenBack { payload, awaited };
             }
+            _ => unreachable!("only what was lent comes back"),
         };
         extra.payload = payload;
         let reason = match (extra.is_last(), outcome) {
@@ -108,7 +112,7 @@ impl<T> Shard<T> {
                 }
                 Cancel::Running
             }
-            State::Unstarted { .. } | State::Abandoned | State::Ended { .. } => Cancel::Gone,
+            State::Unstarted { .. } | State::Abandoned { .. } | State::Ended { .. } => Cancel::Gone,
         }
     }
 
@@ -168,7 +172,7 @@ impl<T> Shard<T> {
                 self.unname(key);
             }
             State::Lent { .. } if !is_last => {
-                extra.state = State::Abandoned;
+                extra.state = State::Abandoned { tick: now };
                 self.unname(key);
                 self.ledger.ended(reason);
             }

@@ -47,8 +47,9 @@ pub(crate) enum State {
         /// unless the firing is its last.
         ending: Option<CloseReason>,
     },
-    /// Shut down with a firing in a worker's hands: already accounted for.
-    Abandoned,
+    /// Shut down at this tick with a firing in a worker's hands: already
+    /// accounted for, but not reported yet.
+    Abandoned { tick: Tick },
     /// Ended; the entry waits for its task to be told, or its report to be
     /// read.
     Ended { reason: CloseReason, tick: Tick },
@@ -104,7 +105,7 @@ impl<T> Extra<T> {
     pub(crate) fn is_last(&self) -> bool {
         // While a firing runs it has already been counted.
         match self.state {
-            State::Lent { .. } | State::Abandoned => self.left == Some(0),
+            State::Lent { .. } | State::Abandoned { .. } => self.left == Some(0),
             _ => self.left == Some(1),
         }
     }

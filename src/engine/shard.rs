@@ -328,7 +328,7 @@ impl<T> Shard<T> {
         let Some(extra) = key.map(|key| &mut self.extras[key]) else {
             return false;
         };
-        extra.awaited = matches!(extra.state, State::Lent { .. } | State::Abandoned);
+        extra.awaited = matches!(extra.state, State::Lent { .. } | State::Abandoned { .. });
         extra.awaited
     }
 

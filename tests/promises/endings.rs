@@ -286,6 +286,27 @@ fn promise_08_closed_timers_are_reported() {
 }
 
 #[test]
+fn promise_08_a_timer_that_runs_at_shutdown_is_reported_when_it_comes_back() {
+    let (engine, clock) = virtual_engine();
+    let beat = Timer::every(2 * MS, "beat").reported();
+    let beat = engine.schedule(beat).unwrap();
+    clock.advance(2 * MS);
+    let firing = engine.queue(0).recv().unwrap();
+    clock.advance(MS);
+    assert_eq!(engine.shutdown()[0].id, beat);
+    let closed = engine.closed();
+    assert_eq!(closed.try_recv(), Err(RecvError::Closed));
+
+    drop(firing);
+    let report = closed.recv().unwrap();
+    assert_eq!((report.id, report.tick.0, report.firings), (beat, 3, 1));
+    assert_eq!(
+        (report.reason, report.payload),
+        (CloseReason::ShutDown, Some("beat"))
+    );
+}
+
+#[test]
 fn promise_08_an_unread_report_counts_against_the_bound() {
     let builder = Engine::builder().shards(1).max_timers(2);
     let (engine, clock) = builder.start_virtual().unwrap();
