@@ -196,6 +196,8 @@ impl<T> Wheel<T> {
                 Work::Sort => self.sort(budget),
                 Work::Nothing => match self.pop_late(budget) {
                     Some(at) => Some(at),
+                    // The budget ended on one that was moved.
+                    None if self.has_late() => None,
                     None if self.enter_next(to) => None,
                     None => return Step::Done,
                 },
