@@ -12,21 +12,23 @@ use crate::progress::Tally;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// What is being run.
+static PLAN: Mutex<String> = Mutex::new(String::new());
+
 type Describe = Box<dyn Fn() -> String + Send>;
 
 /// Watches one round, until it is dropped.
 pub struct Watchdog(Arc<Watch>);
 
 struct Watch {
-    plan: String,
     describe: Mutex<Option<Describe>>,
     over: AtomicBool,
 }
 
 impl Watchdog {
     pub fn start(plan: String, tally: &Arc<Tally>) -> Watchdog {
+        *lock(&PLAN) = plan;
         let watch = Arc::new(Watch {
-            plan,
             describe: Mutex::new(None),
             over: AtomicBool::new(false),
         });
@@ -62,7 +64,7 @@ impl Watch {
     }
 
     fn give_up(&self, tally: &Tally) -> ! {
-        println!("FAILED: nothing moves: {}", self.plan);
+        println!("FAILED: nothing moves: {}", lock(&PLAN));
         println!("{tally}");
         // Last, because it takes locks that somebody may be stuck with.
         let describe = lock(&self.describe);
@@ -74,13 +76,16 @@ impl Watch {
     }
 }
 
-/// Panics that are part of the plan are not worth a line each.
+/// Panics that are part of the plan are not worth a line each; any other ends
+/// the program, because whoever waits for that thread would wait for ever.
 pub fn quiet_planned_panics() {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
         let message = info.payload().downcast_ref::<&str>();
         if message != Some(&"as planned") {
             usual(info);
+            println!("FAILED: a panic: {}", lock(&PLAN));
+            process::exit(1);
         }
     }));
 }
