@@ -213,7 +213,7 @@ impl<'a> Actor<'a> {
             return;
         };
         let answer = self.engine.cancel_and_wait(known.id);
-        let waited = answer_is_running(&answer);
+        let waited = matches!(answer, Cancel::Running);
         let in_hand = known.record.in_hand.load(Ordering::Acquire);
         if waited && in_hand > 0 {
             let broken = format!(
@@ -315,10 +315,6 @@ impl<'a> Actor<'a> {
         let live = self.engine.live().count() as u64;
         self.scene.tally.live.store(live, Ordering::Relaxed);
     }
-}
-
-fn answer_is_running(answer: &Cancel<Token>) -> bool {
-    matches!(answer, Cancel::Running)
 }
 
 /// A delay that a round can wait for.
