@@ -139,7 +139,10 @@ impl<'a> Actor<'a> {
 
     fn dress(&self, timer: Timer<Token>, asked: Asked, random: &mut Random) -> Timer<Token> {
         let mut timer = timer.queue(random.index(self.scene.plan.queues));
-        if random.once_in(10) {
+        // Who cancels by name is not told which of them ran, and so how often
+        // those were to fire.
+        let counted = matches!(asked.firings, Firings::Times(_));
+        if random.once_in(10) && !counted {
             timer = timer.named(random.one_of(&NAMES));
         }
         if random.once_in(16) {

@@ -57,6 +57,8 @@ pub struct Record {
     accepted: AtomicBool,
     /// No firing may come after this many.
     firings_max: AtomicU32,
+    /// Somebody ended it while it ran: how many more come is open.
+    stopped: AtomicBool,
     pub delivered: AtomicU32,
     pub in_hand: AtomicU32,
     pub reports: AtomicU32,
@@ -77,6 +79,7 @@ impl Record {
             end: AtomicU8::new(End::No as u8),
             accepted: AtomicBool::new(false),
             firings_max: AtomicU32::new(firings_max),
+            stopped: AtomicBool::new(false),
             delivered: AtomicU32::new(0),
             in_hand: AtomicU32::new(0),
             reports: AtomicU32::new(0),
@@ -114,12 +117,14 @@ impl Record {
 
     /// One firing may be under way; there must be none after it.
     pub fn runs_for_the_last_time(&self) {
+        self.stopped.store(true, Ordering::Release);
         let last = self.delivered.load(Ordering::Acquire) + 1;
         self.firings_max.fetch_min(last, Ordering::AcqRel);
     }
 
     /// The worker that has a firing in its hands keeps the payload.
     pub fn fires_no_more(&self) {
+        self.stopped.store(true, Ordering::Release);
         let delivered = self.delivered.load(Ordering::Acquire);
         self.firings_max.fetch_min(delivered, Ordering::AcqRel);
     }
@@ -155,8 +160,13 @@ impl Record {
 
     /// Whether it still has to fire, sooner or later.
     pub fn is_awaited(&self) -> bool {
-        let fires = self.asked.firings == Firings::Once && !self.asked.far;
-        fires && self.is_accepted() && self.end() == End::No
+        let fires = match self.asked.firings {
+            Firings::Once => !self.asked.far,
+            Firings::Times(times) => self.delivered.load(Ordering::Acquire) < times,
+            Firings::Forever => false,
+        };
+        let lives = self.end() == End::No && !self.stopped.load(Ordering::Acquire);
+        fires && lives && self.is_accepted()
     }
 
     pub fn are_tokens_dropped(&self) -> bool {
