@@ -283,21 +283,3 @@ impl<T> Wheel<T> {
         self.storage.entry(at).deadline <= self.now
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_budget_spent_on_a_late_timer_that_was_postponed_leaves_the_next_one_due() {
-        let mut wheel = Wheel::starting_at(Tick(10), 64);
-        let postponed = wheel.schedule_at(Tick(7), "postponed");
-        wheel.schedule_at(Tick(8), "late");
-        assert!(wheel.reschedule(postponed, Tick(1_000_000)));
-        let mut fired = Vec::new();
-        let outcome = wheel.advance(Tick(500), 1, |_, expired| fired.push(expired.payload));
-        assert_eq!((outcome, wheel.now()), (Advance::More, Tick(10)));
-        let outcome = wheel.advance(Tick(500), 1, |_, expired| fired.push(expired.payload));
-        assert_eq!((outcome, fired), (Advance::Done, vec!["late"]));
-    }
-}

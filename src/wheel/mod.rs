@@ -529,6 +529,10 @@ impl<T> Wheel<T> {
     }
 
     pub(crate) fn append_to(&mut self, list: At, at: At) {
+        // It may have been taken off a slot that is being sorted, which still
+        // counts on it.
+        let entry = self.storage.entry_mut(at);
+        entry.stamp = entry.stamp.without(SORTING);
         self.storage.append(list, at);
     }
 

@@ -4,6 +4,7 @@ use super::*;
 use std::collections::HashSet;
 use std::sync::mpsc;
 use std::thread;
+use tickwheel::wheel::Advance;
 use tickwheel::{Cancel, CloseReason, NotLive, RecvError, Refusal, TaskEngine, Time, Timer};
 
 #[test]
@@ -340,6 +341,35 @@ fn promise_08_what_was_shut_down_while_it_ran_is_reported_when_it_comes_back() {
         (CloseReason::ShutDown, Some("beat"))
     );
     assert!(engine.ledger().is_balanced());
+}
+
+#[test]
+fn promise_08_what_is_cancelled_while_its_slot_is_sorted_is_reported_and_does_not_fire() {
+    let (engine, driver) = Engine::builder().shards(1).start_driven().unwrap();
+    let now = engine.now();
+    let schedule = |delay| {
+        let timer = Timer::at(now + delay, ()).reported();
+        engine.schedule(timer).unwrap()
+    };
+    // Older timers come into the slot of younger ones, which has to be sorted.
+    let moved: Vec<_> = (0..64).map(|_| schedule(40 * MS)).collect();
+    let all: Vec<_> = (0..64).map(|_| schedule(60 * MS)).chain(moved).collect();
+    for &id in &all {
+        engine.reschedule(id, now + 60 * MS).unwrap();
+    }
+    for (time, budget) in [(50 * MS, usize::MAX), (61 * MS, 96)] {
+        thread::sleep(now + time - engine.now());
+        let _ = driver.process_due(budget);
+    }
+    let cancelled = all.iter().map(|&id| engine.cancel(id));
+    assert_eq!(
+        cancelled.filter(|answer| *answer != Cancel::Gone).count(),
+        128
+    );
+
+    assert_eq!(driver.process_due(usize::MAX), Advance::Done);
+    assert_eq!(engine.queue(0).try_recv().err(), Some(RecvError::Empty));
+    assert_eq!(engine.closed().len(), 128);
 }
 
 #[test]

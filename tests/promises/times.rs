@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
 use tickwheel::wheel::Advance;
-use tickwheel::{Cancel, ClockSource, Firing, TaskEngine, Tick, Time, Timer};
+use tickwheel::{Cancel, ClockSource, Firing, TaskEngine, Tick, Time, Timer, Wheel};
 
 #[test]
 fn promise_01_never_early() {
@@ -371,4 +371,17 @@ fn promise_02_lateness_is_measured() {
     let late = lateness.quantile(0.99).unwrap();
     assert!(late >= 990 * MS && late <= 2_000 * MS, "{late:?}");
     assert_eq!(engine.snapshot().queued, [100, 0]);
+}
+
+#[test]
+fn promise_09_a_budget_that_ends_on_a_moved_timer_leaves_what_is_due_behind_it() {
+    let mut wheel = Wheel::new(64);
+    let moved = wheel.schedule_at(Tick(0), "moved");
+    wheel.schedule_at(Tick(0), "due");
+    assert!(wheel.reschedule(moved, Tick(50)));
+    let mut fired = Vec::new();
+    for _ in 0..3 {
+        let _ = wheel.advance(Tick(10), 1, |_, expired| fired.push(expired.payload));
+    }
+    assert_eq!(fired, ["due"]);
 }

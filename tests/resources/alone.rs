@@ -1,0 +1,23 @@
+//! A test in a process of its own.
+
+use std::env;
+use std::process::Command;
+
+const ALONE: &str = "TICKWHEEL_TEST_ALONE";
+
+/// Runs the body of the test `name` in a process where nothing else runs.
+pub fn alone(name: &str, body: impl FnOnce()) {
+    if env::var_os(ALONE).is_some() {
+        return body();
+    }
+    let this = env::current_exe().expect("it runs");
+    let child = Command::new(this)
+        .args(["--exact", name, "--test-threads=1", "--nocapture"])
+        .env(ALONE, "1")
+        .output()
+        .expect("a process");
+    let said = String::from_utf8_lossy(&child.stderr);
+    assert!(child.status.success(), "{name}: {}\n{said}", child.status);
+    let ran = String::from_utf8_lossy(&child.stdout);
+    assert!(ran.contains("1 passed"), "{name} did not run: {ran}");
+}

@@ -1,0 +1,194 @@
+//! Nothing is left of an engine when it is gone: no descriptor, no thread, not
+//! a byte. And where the system has none to give, starting says so, and leaves
+//! nothing either.
+//!
+//! These are counts of a whole process, so each test runs in one of its own.
+
+#![cfg(all(target_os = "linux", not(loom)))]
+
+mod alone;
+mod counting;
+mod limits;
+mod possessions;
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use tickwheel::wheel::Advance;
+use tickwheel::{Engine, StartError, TaskEngine, Timer};
+
+use alone::alone;
+use limits::{Limit, become_nobody, with_limit};
+use possessions::{leaves_nothing, threads, wait_for_threads};
+
+const MS: Duration = Duration::from_millis(1);
+const FAR: Duration = Duration::from_secs(3_600);
+const ENGINES: usize = 1_000;
+
+/// Timers of every kind: due and far, repeating, named, reported, not started.
+fn put_to_work(engine: &Engine<String>) {
+    let payload = || "something that has to be freed".to_string();
+    // Not due at once: who has to wait, keeps what it waits with for good.
+    for n in 1..5 {
+        engine.schedule(Timer::after(n * MS, payload())).unwrap();
+        engine.schedule(Timer::after(FAR, payload())).unwrap();
+    }
+    engine.schedule(Timer::every(MS, payload())).unwrap();
+    let named = Timer::after(FAR, payload()).named("lease").reported();
+    let id = engine.schedule(named.clone()).unwrap();
+    engine.schedule(named.clone()).unwrap();
+    engine.cancel(id).payload().unwrap();
+    engine.create(named.clone()).unwrap().start().unwrap();
+    drop(engine.create(named).unwrap());
+    drop(engine.queue(0).recv().unwrap());
+}
+
+#[test]
+fn nothing_is_left_after_shutdown() {
+    alone("nothing_is_left_after_shutdown", || {
+        leaves_nothing(ENGINES, || {
+            let engine = Engine::builder().start().unwrap();
+            put_to_work(&engine);
+            assert!(!engine.shutdown().is_empty());
+        });
+    });
+}
+
+#[test]
+fn nothing_is_left_after_the_last_handle_was_dropped() {
+    alone("nothing_is_left_after_the_last_handle_was_dropped", || {
+        leaves_nothing(ENGINES, || {
+            let engine = Engine::builder().start().unwrap();
+            put_to_work(&engine);
+        });
+    });
+}
+
+#[test]
+fn nothing_is_left_of_a_portable_ticker() {
+    alone("nothing_is_left_of_a_portable_ticker", || {
+        leaves_nothing(ENGINES, || {
+            let engine = Engine::builder().portable_ticker().start().unwrap();
+            put_to_work(&engine);
+        });
+    });
+}
+
+#[test]
+fn nothing_is_left_of_a_task_engine() {
+    alone("nothing_is_left_of_a_task_engine", || {
+        leaves_nothing(ENGINES, || {
+            let tasks = TaskEngine::builder().workers(2).start().unwrap();
+            let (tell, told) = mpsc::channel();
+            tasks.run_after(FAR, || ()).unwrap();
+            tasks.run_every(MS, |_| ()).unwrap();
+            tasks
+                .run_after(Duration::ZERO, move || tell.send(()).unwrap())
+                .unwrap();
+            told.recv().unwrap();
+            tasks.shutdown();
+        });
+    });
+}
+
+#[test]
+fn nothing_is_left_when_a_task_drops_the_last_handle() {
+    alone("nothing_is_left_when_a_task_drops_the_last_handle", || {
+        leaves_nothing(ENGINES, || {
+            let tasks = TaskEngine::builder().workers(2).start().unwrap();
+            tasks.run_after(FAR, || ()).unwrap();
+            let (tell, told) = mpsc::channel::<()>();
+            let last = tasks.clone();
+            tasks
+                .run_after(MS, move || {
+                    drop(last);
+                    drop(tell);
+                })
+                .unwrap();
+            drop(tasks);
+            assert!(told.recv().is_err(), "the task has run, or was dropped");
+        });
+    });
+}
+
+#[test]
+fn nothing_is_left_of_a_driven_engine() {
+    alone("nothing_is_left_of_a_driven_engine", || {
+        leaves_nothing(ENGINES, || {
+            let (engine, driver) = Engine::builder().start_driven().unwrap();
+            engine
+                .schedule(Timer::after(Duration::ZERO, "due".to_string()))
+                .unwrap();
+            assert_eq!(driver.process_due(100), Advance::Done);
+            put_to_work(&engine);
+        });
+    });
+}
+
+#[test]
+fn nothing_is_left_of_a_virtual_clock() {
+    alone("nothing_is_left_of_a_virtual_clock", || {
+        leaves_nothing(ENGINES, || {
+            let (tasks, clock) = TaskEngine::builder().workers(2).start_virtual().unwrap();
+            tasks.run_every(MS, |_| ()).unwrap();
+            clock.run_until(tasks.now() + 5 * MS);
+        });
+    });
+}
+
+#[test]
+fn without_descriptors_starting_fails_and_leaves_nothing() {
+    alone(
+        "without_descriptors_starting_fails_and_leaves_nothing",
+        || {
+            leaves_nothing(ENGINES, || {
+                with_limit(Limit::Descriptors, 0, || {
+                    let started = Engine::<()>::builder().start();
+                    assert!(matches!(started, Err(StartError::Alarm(_))));
+                    let started = Engine::<()>::builder().start_driven();
+                    assert!(matches!(started, Err(StartError::Alarm(_))));
+                    let started = TaskEngine::builder().start();
+                    assert!(matches!(started, Err(StartError::Alarm(_))));
+                });
+            });
+            assert!(Engine::<()>::builder().start().is_ok());
+        },
+    );
+}
+
+#[test]
+fn without_threads_starting_fails_and_leaves_nothing() {
+    alone("without_threads_starting_fails_and_leaves_nothing", || {
+        become_nobody();
+        leaves_nothing(ENGINES, || {
+            with_limit(Limit::Threads, 0, || {
+                let started = Engine::<()>::builder().start();
+                assert!(matches!(started, Err(StartError::Thread(_))));
+                let started = TaskEngine::builder().start();
+                assert!(matches!(started, Err(StartError::Thread(_))));
+                let started = TaskEngine::builder().start_virtual();
+                assert!(matches!(started, Err(StartError::Thread(_))));
+            });
+        });
+        assert!(Engine::<()>::builder().start().is_ok());
+    });
+}
+
+#[test]
+fn with_threads_for_some_workers_only_starting_fails_and_leaves_nothing() {
+    let name = "with_threads_for_some_workers_only_starting_fails_and_leaves_nothing";
+    alone(name, || {
+        if !become_nobody() {
+            return; // other threads of this user count, too
+        }
+        let before = threads();
+        leaves_nothing(100, || {
+            // The ticker and one worker, and then no more.
+            with_limit(Limit::Threads, before as u64 + 2, || {
+                let started = TaskEngine::builder().workers(3).start();
+                assert!(matches!(started, Err(StartError::Thread(_))));
+            });
+            wait_for_threads(before);
+        });
+    });
+}

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# Runs the tests and the stress program under a sanitizer, on a stable
+# toolchain:
+#
+#   tests/sanitize.sh thread                  # data races
+#   tests/sanitize.sh address                 # bad accesses, and leaks
+#   tests/sanitize.sh thread --seconds 600    # what follows goes to the stress
+#                                             # program, 30 s otherwise
+#
+# The standard library comes without instrumentation. What it orders by waiting
+# is told to ThreadSanitizer by sanitize/std_order.c; what remains is in
+# sanitize/thread.supp, with a reason each. Fences are not modelled at all: that
+# those of the ticker's sleep are right is for loom to say.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+sanitizer=${1:-thread}
+shift || true
+case $sanitizer in
+thread | address) ;;
+*)
+    echo "usage: $0 [thread|address] [arguments of the stress program]" >&2
+    exit 2
+    ;;
+esac
+
+target=x86_64-unknown-linux-gnu
+out=$PWD/target
+[ -z "${CARGO_TARGET_DIR:-}" ] || out=$CARGO_TARGET_DIR
+out=$out/sanitize-$sanitizer
+mkdir -p "$out"
+
+# The one symbol of the standard library that ends in $1.
+symbol() {
+    nm -D --defined-only "$(rustc --print target-libdir)"/libstd-*.so |
+        awk -v end="$1" '$3 ~ end "$" && !found++ { print $3 }'
+}
+
+# Compiles std_order.c for this toolchain, and has the linker use it.
+tell_order() {
+    local name found
+    local -a defines=()
+    for name in LOCK_CONTENDED:5futexNtB2_5Mutex14lock_contended \
+        WAIT:5futexNtB2_7Condvar4wait WAIT_TIMEOUT:5futexNtB2_7Condvar12wait_timeout \
+        THREAD_ENDED:9ScopeData29decrement_num_running_threads; do
+        found=$(symbol "${name#*:}")
+        [ -n "$found" ] || {
+            echo "the toolchain's std has no ${name#*:}: see tests/sanitize/std_order.c" >&2
+            exit 2
+        }
+        defines+=("-D${name%%:*}=\"$found\"")
+        RUSTFLAGS+=" -Clink-arg=-Wl,--wrap=$found"
+    done
+    cc -O1 -c "${defines[@]}" tests/sanitize/std_order.c -o "$out/std_order.o"
+    RUSTFLAGS+=" -Clink-arg=$out/std_order.o"
+}
+
+run() {
+    echo "=== $*"
+    "$@"
+}
+
+build=(--release --target "$target" --target-dir "$out")
+export RUSTC_BOOTSTRAP=1
+export RUSTFLAGS="-Zsanitizer=$sanitizer -Cunsafe-allow-abi-mismatch=sanitizer"
+export CARGO_INCREMENTAL=0
+export RUST_BACKTRACE="${RUST_BACKTRACE:-0}"
+export PROPTEST_CASES="${PROPTEST_CASES:-20}"
+export TSAN_OPTIONS="suppressions=$PWD/tests/sanitize/thread.supp:${TSAN_OPTIONS:-halt_on_error=1}"
+export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_leaks=1:detect_stack_use_after_return=1}"
+[ "$sanitizer" = address ] || tell_order
+[ $# -gt 0 ] || set -- --seconds 30
+
+run cargo test "${build[@]}" --lib --test promises --test seeds
+run cargo run "${build[@]}" -p tickwheel-stress -- "$@"
+echo "=== $sanitizer: nothing found"

@@ -1,0 +1,119 @@
+//! A round of sleepers: nothing else is at work, so none may be late, unless
+//! the machine stood still or had no processor to give.
+//!
+//! After the last one is scheduled nobody calls the engine any more: a wake-up
+//! that got lost is not made up for by another.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+use tickwheel::{Engine, Queue, Timer};
+
+use crate::book::Book;
+use crate::plan::{Drive, Plan};
+use crate::progress::{Progress, Tally};
+use crate::stall::Watchers;
+use crate::threads;
+
+const SLEEPERS: usize = 1_000;
+const LONGEST_MICROS: u64 = 300_000;
+/// What is later than this, and cannot be laid to the machine, is a defect.
+const LATENESS_MAX: Duration = Duration::from_millis(50);
+
+/// What a thread of the engine had from the machine.
+#[derive(Debug)]
+struct Share {
+    ran: Duration,
+    waited: Duration,
+}
+
+pub fn run(plan: &Plan, book: &Book, tally: &Arc<Tally>, progress: &Progress) {
+    let before = threads::tickers();
+    let mut builder = Engine::builder().tick(plan.tick);
+    if plan.drive == Drive::Portable {
+        builder = builder.portable_ticker();
+    }
+    let engine = builder.start().expect("in range");
+    let watchers = Watchers::new();
+    let late = thread::scope(|scope| {
+        watchers.start(scope);
+        let queue = engine.queue(0);
+        let worker = scope.spawn(|| take_all(queue));
+        submit(plan, &engine);
+        let late = worker.join().expect("it only counts");
+        watchers.stop();
+        late
+    });
+    let tickers = threads::tickers().into_iter();
+    let ticker = tickers
+        .filter(|thread| !before.contains(thread))
+        .find_map(share);
+    tally.fired.fetch_add(SLEEPERS as u64, Ordering::Relaxed);
+    judge(
+        &engine,
+        late,
+        ticker,
+        watchers.overslept(),
+        book,
+        tally,
+        progress,
+    );
+}
+
+fn submit(plan: &Plan, engine: &Engine<Duration>) {
+    let mut random = plan.random(0);
+    for _ in 0..SLEEPERS {
+        let delay = random.micros(LONGEST_MICROS);
+        let timer = Timer::after(delay, engine.now() - tickwheel::Time::START + delay);
+        engine.schedule(timer).expect("there is no bound");
+    }
+}
+
+/// How late the latest was, and what the worker had from the machine.
+fn take_all(queue: Queue<Duration>) -> (Duration, Option<Share>) {
+    let mut late = Duration::ZERO;
+    for expired in queue.take(SLEEPERS) {
+        late = late.max(expired.lateness());
+    }
+    (late, share(threads::this()))
+}
+
+fn share(thread: i32) -> Option<Share> {
+    let (ran, waited) = threads::ran_and_waited(thread)?;
+    Some(Share {
+        ran: Duration::from_nanos(ran),
+        waited: Duration::from_nanos(waited),
+    })
+}
+
+fn judge(
+    engine: &Engine<Duration>,
+    (late, worker): (Duration, Option<Share>),
+    ticker: Option<Share>,
+    overslept: Duration,
+    book: &Book,
+    tally: &Tally,
+    progress: &Progress,
+) {
+    if late < LATENESS_MAX {
+        return;
+    }
+    let lost = |share: &Option<Share>| {
+        let lost = share.as_ref().map(|share| share.ran + share.waited);
+        lost.unwrap_or_default()
+    };
+    let excused = overslept + lost(&ticker) + lost(&worker);
+    let wakeups = engine.snapshot().wakeups;
+    let what = format!(
+        "late by {late:?}; the machine stood still for {overslept:?}; \
+         {wakeups} wake-ups; ticker {ticker:?}, worker {worker:?}"
+    );
+    if late > LATENESS_MAX + excused {
+        book.broke(what);
+    } else {
+        tally.stalls.fetch_add(1, Ordering::Relaxed);
+        progress.note(&what);
+    }
+}

@@ -1,0 +1,91 @@
+//! Engines under random load and faults, with an account of every single
+//! timer.
+//!
+//! Each round starts an engine with random settings and lets threads do to it
+//! whatever a program may do, while others get in their way. Whatever happens,
+//! every timer must end exactly once, none may fire early, and no payload may
+//! be lost or dropped twice. The same seed gives the same plan; how the threads
+//! interleave is up to the machine.
+
+mod actor;
+mod args;
+mod board;
+mod book;
+mod disturb;
+mod engine_round;
+mod fault;
+mod late_round;
+mod plan;
+mod progress;
+mod random;
+mod record;
+mod reports;
+mod stall;
+mod task_round;
+mod threads;
+mod visitors;
+mod watchdog;
+mod worker;
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+
+use args::Args;
+use book::Book;
+use plan::{Kind, Plan};
+use progress::Progress;
+use watchdog::Watchdog;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let seed = args.seed();
+    threads::ignore_nudges();
+    watchdog::quiet_planned_panics();
+    let progress = Progress::start(seed);
+    let end = Instant::now() + Duration::from_secs(args.seconds);
+    let mut number = args.from;
+    while Instant::now() < end {
+        let plan = Plan::new(seed, number, &args);
+        progress.round(&plan);
+        let broken = run(&plan, &progress);
+        if !broken.is_empty() {
+            progress.finish();
+            report(&plan, &broken);
+            return ExitCode::FAILURE;
+        }
+        number += 1;
+    }
+    progress.finish();
+    println!(
+        "passed: {} rounds of seed {seed}; {progress}",
+        number - args.from
+    );
+    ExitCode::SUCCESS
+}
+
+/// Runs one round and returns what was broken.
+fn run(plan: &Plan, progress: &Progress) -> Vec<String> {
+    let book = Book::new();
+    let watchdog = Watchdog::start(format!("{plan:#?}"), progress.tally());
+    match plan.kind {
+        Kind::Engine => engine_round::run(plan, &book, progress.tally(), &watchdog),
+        Kind::Tasks => task_round::run(plan, &book, progress.tally(), &watchdog),
+        Kind::Late => late_round::run(plan, &book, progress.tally(), progress),
+    }
+    book.broken()
+}
+
+fn report(plan: &Plan, broken: &[String]) {
+    println!("FAILED: {plan:#?}");
+    for what in broken.iter().take(20) {
+        println!("  {what}");
+    }
+    println!(
+        "{} findings; again with: --seed {} --from {}",
+        broken.len(),
+        plan.seed,
+        plan.round
+    );
+}
