@@ -8,9 +8,9 @@ use crate::engine::body::Tag;
 use crate::engine::closed::{Closed, Ledger};
 use crate::engine::idle::Idle;
 use crate::engine::names::{NameTag, Names};
-use crate::engine::shard::{Outcome, Phase, Shard};
+use crate::engine::shard::{Outcome, Phase, Shard, Signals};
 use crate::engine::snapshot::Snapshot;
-use crate::engine::timer::{Cancel, CancelledByName, NotLive, Plain, Refusal, Refused, Timer};
+use crate::engine::timer::{NotLive, Plain, Refusal, Refused, Timer};
 use crate::id::{TimerId, WheelNumber};
 use crate::observe;
 use crate::queue::Doorbell;
@@ -46,7 +46,7 @@ pub(crate) struct Core<T> {
     doorbells: Box<[Doorbell]>,
     pub(crate) idle: Idle,
     pub(crate) panics: AtomicU64,
-    names: Names,
+    pub(super) names: Names,
     /// How many queues, from the first on, a one-shot's entry can name.
     plain_queues: usize,
 }
@@ -55,8 +55,8 @@ pub(crate) struct Core<T> {
 #[repr(align(128))]
 struct Padded<V>(V);
 
-struct Slot<T> {
-    index: usize,
+pub(super) struct Slot<T> {
+    pub(super) index: usize,
     /// The tick at which the shard wants to be looked at: read by the ticker
     /// without the lock, written only under it.
     next: Padded<AtomicU64>,
@@ -65,7 +65,7 @@ struct Slot<T> {
 
 impl<T> Slot<T> {
     #[inline]
-    fn lock(&self) -> LockGuard<'_, Shard<T>> {
+    pub(super) fn lock(&self) -> LockGuard<'_, Shard<T>> {
         self.shard.0.lock()
     }
 
@@ -90,9 +90,9 @@ struct Due {
 }
 
 /// A shard that is locked by a caller who may file or end timers.
-struct Held<'a, T> {
-    slot: &'a Slot<T>,
-    shard: LockGuard<'a, Shard<T>>,
+pub(super) struct Held<'a, T> {
+    pub(super) slot: &'a Slot<T>,
+    pub(super) shard: LockGuard<'a, Shard<T>>,
 }
 
 impl<T> Core<T> {
@@ -244,34 +244,6 @@ impl<T> Core<T> {
         dismissed?.payload
     }
 
-    /// Cancels the timers of a name, oldest first, until `max` end as
-    /// cancelled because of it.
-    pub(crate) fn cancel_by_name(&self, name: &str, max: usize) -> CancelledByName<T> {
-        let mut bucket = self.names.bucket(name);
-        let mut cancelled = CancelledByName {
-            count: 0,
-            payloads: Vec::new(),
-        };
-        for id in bucket.timers(name) {
-            if cancelled.count == max {
-                break;
-            }
-            let Some(slot) = self.slot_of(id) else {
-                continue;
-            };
-            let mut held = self.hold(slot);
-            let answer = held.shard.cancel(id, || self.tick_now());
-            let signals = held.shard.take_signals();
-            drop(held);
-            // A timer lets go of its name exactly once, at its ending.
-            cancelled.count += signals.unnamed.len();
-            signals.unnamed.iter().for_each(|tag| bucket.remove(tag));
-            self.ring(slot.index, signals.bells);
-            cancelled.payloads.extend(answer.payload().flatten());
-        }
-        cancelled
-    }
-
     /// When that is. Reads the clock only for what counts from now.
     #[inline]
     fn resolve(&self, when: When) -> Due {
@@ -295,36 +267,6 @@ impl<T> Core<T> {
                 }
             }
         }
-    }
-
-    #[inline]
-    pub(crate) fn cancel(&self, id: TimerId) -> Cancel<Option<T>> {
-        let Some(slot) = self.slot_of(id) else {
-            return Cancel::Gone;
-        };
-        let mut held = self.hold(slot);
-        let Some(payload) = held.shard.cancel_plain(id) else {
-            return self.cancel_any(held, id);
-        };
-        // Nothing was filed, so there is nobody to tell but a drain.
-        if held.shard.phase == Phase::Draining {
-            self.release_to_drain(held);
-        }
-        Cancel::Cancelled(Some(payload))
-    }
-
-    #[cold]
-    fn cancel_any(&self, mut held: Held<'_, T>, id: TimerId) -> Cancel<Option<T>> {
-        let cancelled = held.shard.cancel(id, || self.tick_now());
-        self.release_to_drain(held);
-        cancelled
-    }
-
-    /// Waits until no firing of the timer is in a worker's hands.
-    pub(crate) fn wait_for_return(&self, id: TimerId) {
-        let Some(slot) = self.slot_of(id) else { return };
-        let returned = || !slot.lock().await_return(id);
-        self.idle.wait_until(returned, || None);
     }
 
     pub(crate) fn reschedule(&self, id: TimerId, when: When) -> Result<(), NotLive> {
@@ -545,7 +487,7 @@ impl<T> Core<T> {
     }
 
     #[inline]
-    fn slot_of(&self, id: TimerId) -> Option<&Slot<T>> {
+    pub(super) fn slot_of(&self, id: TimerId) -> Option<&Slot<T>> {
         self.shards.get(id.wheel().offset_from(self.first))
     }
 
@@ -556,7 +498,7 @@ impl<T> Core<T> {
     }
 
     #[inline]
-    fn hold<'a>(&self, slot: &'a Slot<T>) -> Held<'a, T> {
+    pub(super) fn hold<'a>(&self, slot: &'a Slot<T>) -> Held<'a, T> {
         let shard = slot.lock();
         Held { slot, shard }
     }
@@ -585,7 +527,7 @@ impl<T> Core<T> {
     }
 
     /// As `release`, where a timer may be gone that a drain waits for.
-    fn release_to_drain(&self, held: Held<'_, T>) {
+    pub(super) fn release_to_drain(&self, held: Held<'_, T>) {
         let draining = held.shard.phase == Phase::Draining;
         self.release(held);
         if draining {
@@ -598,15 +540,15 @@ impl<T> Core<T> {
         let signals = held.shard.take_signals();
         let shard = held.slot.index;
         self.release_filed(held, filed);
-        self.ring(shard, signals.bells);
+        self.ring(shard, &signals);
         signals
             .unnamed
             .iter()
             .for_each(|tag| self.names.remove(tag));
     }
 
-    fn ring(&self, shard: usize, queues: Vec<usize>) {
-        for queue in queues {
+    pub(super) fn ring(&self, shard: usize, signals: &Signals) {
+        for queue in signals.bells() {
             self.doorbells[queue].ring(shard);
         }
     }

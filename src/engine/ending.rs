@@ -79,6 +79,12 @@ impl<T> Shard<T> {
         Some(self.end_plain(at, CloseReason::Cancelled))
     }
 
+    /// Asks the processor for a timer that will be cancelled soon.
+    #[inline]
+    pub(crate) fn prefetch(&self, id: TimerId) {
+        self.wheel.prefetch(id);
+    }
+
     /// Cancels a timer; `now` is asked only where a report will carry it. No
     /// payload comes back if the timer's task is to be told.
     pub(crate) fn cancel(&mut self, id: TimerId, now: impl FnOnce() -> Tick) -> Cancel<Option<T>> {

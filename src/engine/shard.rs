@@ -39,10 +39,25 @@ pub(crate) struct Shard<T> {
 /// What is to be done when the lock has been released.
 #[derive(Default)]
 pub(crate) struct Signals {
-    /// Queues whose bell is to be rung.
-    pub(crate) bells: Vec<usize>,
+    /// Queues whose bell is to be rung: mostly one, so that the ticker need not
+    /// allocate, which another thread may hold up.
+    bell: Option<usize>,
+    more_bells: Vec<usize>,
     /// Names of timers that have ended.
     pub(crate) unnamed: Vec<NameTag>,
+}
+
+impl Signals {
+    fn ring(&mut self, queue: usize) {
+        match self.bell {
+            None => self.bell = Some(queue),
+            Some(_) => self.more_bells.push(queue),
+        }
+    }
+
+    pub(crate) fn bells(&self) -> impl Iterator<Item = usize> + '_ {
+        self.bell.iter().chain(&self.more_bells).copied()
+    }
 }
 
 /// Expired timers on their way to one queue's workers. They stay in their
@@ -410,7 +425,7 @@ impl<T> Shard<T> {
         ready.len += 1;
         if !ready.rung {
             ready.rung = true;
-            self.signals.bells.push(queue);
+            self.signals.ring(queue);
             self.signalled = true;
         }
     }

@@ -407,6 +407,14 @@ impl<T> Wheel<T> {
         self.storage.find(id.index(), id.sequence())
     }
 
+    /// Asks the processor for the timer's entry.
+    #[inline]
+    pub(crate) fn prefetch(&self, id: TimerId) {
+        if let Some(at) = self.storage.at(id.index()) {
+            self.storage.prefetch(at);
+        }
+    }
+
     /// Stores a timer that hangs on no list yet.
     #[inline]
     pub(crate) fn insert(&mut self, deadline: u64, tag: u16, payload: T) -> At {

@@ -241,12 +241,15 @@ impl<T> Storage<T> {
     /// The entry at `index`, if it holds the timer with this sequence number.
     #[inline]
     pub(crate) fn find(&self, index: u32, sequence: u64) -> Option<At> {
-        if index >= self.used {
-            return None;
-        }
-        let at = At(index);
+        let at = self.at(index)?;
         let stamp = self.entry(at).stamp;
         (stamp.sequence() == sequence).then_some(at)
+    }
+
+    /// The entry at `index`, if there is one, whoever lives in it.
+    #[inline]
+    pub(crate) fn at(&self, index: u32) -> Option<At> {
+        (index < self.used).then_some(At(index))
     }
 
     /// Every entry that holds a timer and has an index of at least `from`.

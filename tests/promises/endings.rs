@@ -562,3 +562,49 @@ fn threads_named_tickwheel() -> usize {
         .filter(|name| name.starts_with("tickwheel-tick"))
         .count()
 }
+
+#[test]
+fn promise_04_cancelling_many_answers_for_each_as_cancelling_one_does() {
+    let (engine, clock) = Engine::builder().shards(2).start_virtual().unwrap();
+    let (other, _) = virtual_engine();
+    let schedule = |delay, name| engine.schedule(Timer::after(delay, name)).unwrap();
+    let fired = schedule(MS, "fired");
+    let expired = schedule(2 * MS, "expired");
+    let runs = engine
+        .schedule(Timer::every(3 * MS, "runs").queue(0))
+        .unwrap();
+    let far = schedule(SECOND, "far");
+    let elsewhere = thread::scope(|scope| {
+        let elsewhere = scope.spawn(|| schedule(SECOND, "elsewhere"));
+        elsewhere.join().unwrap()
+    });
+    let foreign = other.schedule(Timer::after(SECOND, "foreign")).unwrap();
+    clock.advance(MS);
+    assert_eq!(payloads(&engine), ["fired"]);
+    clock.advance(2 * MS);
+    let mut waiting = take_all(&engine);
+    let running = waiting.pop().unwrap();
+    assert_eq!((waiting.len(), running.id()), (1, runs));
+
+    let again = schedule(Duration::ZERO, "again");
+    let ids = [fired, expired, runs, far, foreign, elsewhere, far, again];
+    assert_eq!(
+        engine.cancel_many(&ids),
+        [
+            Cancel::Gone,
+            Cancel::Gone,
+            Cancel::Running,
+            Cancel::Cancelled("far"),
+            Cancel::Gone,
+            Cancel::Cancelled("elsewhere"),
+            Cancel::Gone,
+            Cancel::Cancelled("again"),
+        ]
+    );
+    drop(running);
+    assert_eq!((engine.ledger().live, other.ledger().live), (0, 1));
+    assert!(engine.ledger().is_balanced() && engine.cancel_many(&[]).is_empty());
+    let ids: Vec<_> = (0..1_000).map(|_| schedule(SECOND, "many")).collect();
+    let cancelled = engine.cancel_many(&ids).into_iter();
+    assert_eq!(cancelled.filter_map(Cancel::payload).count(), 1_000);
+}

@@ -1,0 +1,99 @@
+//! How callers cancel: one timer, many, or all of a name.
+
+use crate::engine::core::{Core, Held};
+use crate::engine::shard::Phase;
+use crate::engine::timer::{Cancel, CancelledByName};
+use crate::id::TimerId;
+
+/// How many timers one hold of a shard's lock cancels: enough that taking it
+/// hardly counts, and few enough that who waits for it does not wait long.
+const CANCELS_PER_HOLD: usize = 32;
+
+impl<T> Core<T> {
+    #[inline]
+    pub(crate) fn cancel(&self, id: TimerId) -> Cancel<Option<T>> {
+        let Some(slot) = self.slot_of(id) else {
+            return Cancel::Gone;
+        };
+        let mut held = self.hold(slot);
+        let Some(payload) = held.shard.cancel_plain(id) else {
+            return self.cancel_any(held, id);
+        };
+        // Nothing was filed, so there is nobody to tell but a drain.
+        if held.shard.phase == Phase::Draining {
+            self.release_to_drain(held);
+        }
+        Cancel::Cancelled(Some(payload))
+    }
+
+    #[cold]
+    fn cancel_any(&self, mut held: Held<'_, T>, id: TimerId) -> Cancel<Option<T>> {
+        let cancelled = held.shard.cancel(id, || self.tick_now());
+        self.release_to_drain(held);
+        cancelled
+    }
+
+    /// Cancels many timers, and answers for each in the order of `ids`.
+    ///
+    /// Neighbours of one shard share holds of its lock, and their entries are
+    /// asked for together: from another thread than the one that scheduled
+    /// them each is a cache miss.
+    pub(crate) fn cancel_many(&self, ids: &[TimerId]) -> Vec<Cancel<Option<T>>> {
+        let mut answers = Vec::with_capacity(ids.len());
+        for of_one_shard in ids.chunk_by(|one, next| one.wheel() == next.wheel()) {
+            for some in of_one_shard.chunks(CANCELS_PER_HOLD) {
+                self.cancel_in_one_hold(some, &mut answers);
+            }
+        }
+        answers
+    }
+
+    fn cancel_in_one_hold(&self, ids: &[TimerId], answers: &mut Vec<Cancel<Option<T>>>) {
+        let Some(slot) = ids.first().and_then(|&id| self.slot_of(id)) else {
+            answers.extend(ids.iter().map(|_| Cancel::Gone));
+            return;
+        };
+        let mut held = self.hold(slot);
+        ids.iter().for_each(|&id| held.shard.prefetch(id));
+        answers.extend(ids.iter().map(|&id| match held.shard.cancel_plain(id) {
+            Some(payload) => Cancel::Cancelled(Some(payload)),
+            None => held.shard.cancel(id, || self.tick_now()),
+        }));
+        self.release_to_drain(held);
+    }
+
+    /// Cancels the timers of a name, oldest first, until `max` end as
+    /// cancelled because of it.
+    pub(crate) fn cancel_by_name(&self, name: &str, max: usize) -> CancelledByName<T> {
+        let mut bucket = self.names.bucket(name);
+        let mut cancelled = CancelledByName {
+            count: 0,
+            payloads: Vec::new(),
+        };
+        for id in bucket.timers(name) {
+            if cancelled.count == max {
+                break;
+            }
+            let Some(slot) = self.slot_of(id) else {
+                continue;
+            };
+            let mut held = self.hold(slot);
+            let answer = held.shard.cancel(id, || self.tick_now());
+            let signals = held.shard.take_signals();
+            drop(held);
+            // A timer lets go of its name exactly once, at its ending.
+            cancelled.count += signals.unnamed.len();
+            signals.unnamed.iter().for_each(|tag| bucket.remove(tag));
+            self.ring(slot.index, &signals);
+            cancelled.payloads.extend(answer.payload().flatten());
+        }
+        cancelled
+    }
+
+    /// Waits until no firing of the timer is in a worker's hands.
+    pub(crate) fn wait_for_return(&self, id: TimerId) {
+        let Some(slot) = self.slot_of(id) else { return };
+        let returned = || !slot.lock().await_return(id);
+        self.idle.wait_until(returned, || None);
+    }
+}
