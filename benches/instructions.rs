@@ -1,0 +1,261 @@
+//! How many instructions the hot calls take, as a guard against getting slower
+//! by accident: unlike times, counts are the same on a busy machine.
+//!
+//! Needs valgrind. Each call is run a number of times and then twice as often,
+//! both under callgrind, and the difference counts. Fails where a call takes
+//! more than a tenth more than is written down here.
+
+// The other benches need all of it.
+#[allow(dead_code)]
+mod common;
+
+use std::hint::black_box;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use common::{IN_FLIGHT, Rng, SPAN};
+use tickwheel::{Engine, Queue, Tick, Time, Timer, TimerId, Wheel};
+
+/// A call, what it takes, and how to make it a number of times.
+struct Call {
+    name: &'static str,
+    instructions: u64,
+    run: fn(u64),
+}
+
+/// As counted with Rust 1.95 on x86-64. Who makes a call cheaper writes the new
+/// count down.
+const CALLS: [Call; 8] = [
+    Call {
+        name: "wheel: cancel and schedule",
+        instructions: 178,
+        run: wheel_pair,
+    },
+    Call {
+        name: "wheel: postpone",
+        instructions: 50,
+        run: wheel_postpone,
+    },
+    Call {
+        name: "wheel: bring forward",
+        instructions: 164,
+        run: wheel_bring_forward,
+    },
+    Call {
+        name: "wheel: schedule, cascade and expire",
+        instructions: 640,
+        run: wheel_expire,
+    },
+    Call {
+        name: "wheel: advance over nothing",
+        instructions: 16,
+        run: wheel_idle,
+    },
+    Call {
+        name: "engine: cancel and schedule",
+        instructions: 277,
+        run: engine_pair,
+    },
+    Call {
+        name: "engine: postpone",
+        instructions: 142,
+        run: engine_postpone,
+    },
+    Call {
+        name: "engine: schedule, expire and take",
+        instructions: 1536,
+        run: engine_take,
+    },
+];
+
+/// A tenth, for other compilers and libraries.
+const SLACK_PERCENT: u64 = 10;
+const TIMES: u64 = 20_000;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["run", index, times] => run(index, times),
+        // Without valgrind there is only to be seen that the calls work.
+        [.., "--test"] => CALLS.iter().for_each(|call| (call.run)(100)),
+        _ => return check_all(),
+    }
+    ExitCode::SUCCESS
+}
+
+fn run(index: &str, times: &str) {
+    let index: usize = index.parse().expect("the number of a call");
+    (CALLS[index].run)(times.parse().expect("how often"));
+}
+
+fn check_all() -> ExitCode {
+    let mut within = true;
+    for (index, call) in CALLS.iter().enumerate() {
+        let Some((once, twice)) = count(index, TIMES).zip(count(index, 2 * TIMES)) else {
+            eprintln!("valgrind cannot be run: install it, or leave this bench out");
+            return ExitCode::FAILURE;
+        };
+        let instructions = (twice - once) / TIMES;
+        let limit = call.instructions * (100 + SLACK_PERCENT) / 100;
+        let verdict = if instructions <= limit {
+            ""
+        } else {
+            "  TOO MANY"
+        };
+        within &= instructions <= limit;
+        println!(
+            "{:<38} {instructions:>5}  (at most {limit}){verdict}",
+            call.name
+        );
+    }
+    match within {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
+}
+
+/// All instructions of a process that makes a call a number of times.
+fn count(index: usize, times: u64) -> Option<u64> {
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(std::env::current_exe().ok()?)
+        .args(["run", &index.to_string(), &times.to_string()])
+        .output()
+        .ok()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let collected = said
+        .lines()
+        .find_map(|line| line.split("Collected :").nth(1))?;
+    collected.trim().parse().ok()
+}
+
+/// Timers in flight, and the delays of those to come.
+struct Flight {
+    ids: Vec<TimerId>,
+    oldest: usize,
+    rng: Rng,
+}
+
+impl Flight {
+    fn new(mut schedule: impl FnMut(u64) -> TimerId) -> Flight {
+        let mut rng = Rng::new(1);
+        let ids = (0..IN_FLIGHT).map(|_| schedule(rng.delay())).collect();
+        Flight {
+            ids,
+            oldest: 0,
+            rng,
+        }
+    }
+
+    /// The place of the oldest timer, which makes way for the next.
+    fn next(&mut self) -> (&mut TimerId, u64) {
+        self.oldest = (self.oldest + 1) % IN_FLIGHT;
+        (&mut self.ids[self.oldest], self.rng.delay())
+    }
+}
+
+fn wheel_pair(times: u64) {
+    let mut wheel = Wheel::new(64);
+    let mut flight = Flight::new(|delay| wheel.schedule_at(Tick(delay), 0u64));
+    for _ in 0..times {
+        let (id, delay) = flight.next();
+        black_box(wheel.cancel(*id));
+        *id = wheel.schedule_at(Tick(delay), 0);
+    }
+}
+
+fn wheel_postpone(times: u64) {
+    let mut wheel = Wheel::new(64);
+    let mut flight = Flight::new(|delay| wheel.schedule_at(Tick(delay), 0u64));
+    for n in 0..times {
+        let (id, _) = flight.next();
+        let _ = black_box(wheel.reschedule(*id, Tick(SPAN + n)));
+    }
+}
+
+fn wheel_bring_forward(times: u64) {
+    let mut wheel = Wheel::new(64);
+    let far = u64::from(u32::MAX);
+    let mut flight = Flight::new(|_| wheel.schedule_at(Tick(far), 0u64));
+    for n in 0..times {
+        let (id, _) = flight.next();
+        let _ = black_box(wheel.reschedule(*id, Tick(far - n)));
+    }
+}
+
+/// A tick such that about four of `times` timers share one.
+fn tick_of_four(rng: &mut Rng, times: u64) -> u64 {
+    rng.below(times as usize / 4) as u64
+}
+
+fn wheel_expire(times: u64) {
+    let mut wheel = Wheel::new(64);
+    let mut rng = Rng::new(2);
+    for n in 0..times {
+        wheel.schedule_at(Tick(tick_of_four(&mut rng, times)), n);
+    }
+    for tick in 0..=times / 4 {
+        while let Some(expired) = wheel.pop_due(Tick(tick)) {
+            black_box(expired.payload);
+        }
+    }
+}
+
+fn wheel_idle(times: u64) {
+    let mut wheel = Wheel::new(64);
+    wheel.schedule_at(Tick(u64::MAX), 0u64);
+    for tick in 0..times {
+        black_box(wheel.pop_due(black_box(Tick(tick))));
+    }
+}
+
+fn far_engine() -> (Engine<u64>, impl Fn(u64) -> Time) {
+    let engine = Engine::builder().start().expect("the defaults start");
+    let far = engine.now() + Duration::from_secs(100_000);
+    (engine, move |tick| {
+        Time::from_nanos(far.as_nanos() + tick * 1_000_000)
+    })
+}
+
+fn schedule(engine: &Engine<u64>, time: Time) -> TimerId {
+    engine
+        .schedule(Timer::at(time, 0))
+        .expect("there is no bound")
+}
+
+fn engine_pair(times: u64) {
+    let (engine, at) = far_engine();
+    let mut flight = Flight::new(|delay| schedule(&engine, at(delay)));
+    for _ in 0..times {
+        let (id, delay) = flight.next();
+        let _ = black_box(engine.cancel(*id));
+        *id = schedule(&engine, at(delay));
+    }
+}
+
+fn engine_postpone(times: u64) {
+    let (engine, at) = far_engine();
+    let mut flight = Flight::new(|delay| schedule(&engine, at(delay)));
+    for n in 0..times {
+        let (id, _) = flight.next();
+        let _ = black_box(engine.reschedule(*id, at(SPAN + n)));
+    }
+}
+
+fn engine_take(times: u64) {
+    let (engine, clock) = Engine::builder()
+        .start_virtual()
+        .expect("the defaults start");
+    let mut rng = Rng::new(2);
+    let at = |tick| Time::START + Duration::from_millis(tick);
+    for _ in 0..times {
+        schedule(&engine, at(tick_of_four(&mut rng, times)));
+    }
+    let queue: Queue<u64> = engine.queue(0);
+    for _ in 0..=times / 4 {
+        clock.advance(Duration::from_millis(1));
+        while let Ok(expired) = queue.try_recv() {
+            black_box(expired.into_payload());
+        }
+    }
+}
