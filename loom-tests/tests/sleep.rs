@@ -7,8 +7,8 @@
 #![cfg(loom)]
 
 use loom::thread;
-use tickwheel::Timer;
-use tickwheel_loom_tests::{builder, model, name_of, payload, tick};
+use tickwheel::{Engine, Timer, VirtualClock};
+use tickwheel_loom_tests::{Payload, builder, model, name_of, payload, tick};
 
 /// An earlier deadline is never slept over.
 #[test]
@@ -52,18 +52,30 @@ fn two_shards() {
 fn two_submitters_into(shards: usize) {
     model(move || {
         let (engine, clock) = builder(shards).start_model().unwrap();
-        let queue = engine.queue(0);
-        let other = {
-            let engine = engine.clone();
-            thread::spawn(move || engine.schedule(Timer::at(tick(2), payload(2))).unwrap())
-        };
-        engine.schedule(Timer::at(tick(1), payload(1))).unwrap();
-        clock.pass_to(tick(1));
-        assert_eq!(name_of(&queue.recv().unwrap()), 1);
-        other.join().unwrap();
-        clock.pass_to(tick(2));
-        assert_eq!(name_of(&queue.recv().unwrap()), 2);
+        beside_a_submitter(&engine, &clock, || {
+            engine.schedule(Timer::at(tick(1), payload(1))).unwrap();
+        });
     });
+}
+
+/// While another thread files timer 2 for tick 2, `file` files timer 1 for tick
+/// 1: both fire when they are due.
+fn beside_a_submitter(
+    engine: &Engine<Payload>,
+    clock: &VirtualClock<Payload>,
+    file: impl FnOnce(),
+) {
+    let queue = engine.queue(0);
+    let other = {
+        let engine = engine.clone();
+        thread::spawn(move || engine.schedule(Timer::at(tick(2), payload(2))).unwrap())
+    };
+    file();
+    clock.pass_to(tick(1));
+    assert_eq!(name_of(&queue.recv().unwrap()), 1);
+    other.join().unwrap();
+    clock.pass_to(tick(2));
+    assert_eq!(name_of(&queue.recv().unwrap()), 2);
 }
 
 /// A timer that is brought forward fires at its new deadline.
@@ -116,18 +128,8 @@ fn rearm() {
 fn bring_forward_and_submitter() {
     model(|| {
         let (engine, clock) = builder(1).start_model().unwrap();
-        let queue = engine.queue(0);
         let id = engine.schedule(Timer::at(tick(3), payload(1))).unwrap();
-        let other = {
-            let engine = engine.clone();
-            thread::spawn(move || engine.schedule(Timer::at(tick(2), payload(2))).unwrap())
-        };
-        engine.reschedule(id, tick(1)).unwrap();
-        clock.pass_to(tick(1));
-        assert_eq!(name_of(&queue.recv().unwrap()), 1);
-        other.join().unwrap();
-        clock.pass_to(tick(2));
-        assert_eq!(name_of(&queue.recv().unwrap()), 2);
+        beside_a_submitter(&engine, &clock, || engine.reschedule(id, tick(1)).unwrap());
     });
 }
 

@@ -2,8 +2,8 @@
 
 #![cfg(loom)]
 
-use loom::thread;
-use tickwheel::{Engine, Timer, Unstarted};
+use loom::thread::{self, JoinHandle};
+use tickwheel::{Engine, Timer, TimerId, Unstarted};
 use tickwheel_loom_tests::{Payload, assert_all_ended, builder, model, payload, tick};
 
 const NAME: &str = "lease";
@@ -14,6 +14,18 @@ fn created() -> (Engine<Payload>, Unstarted<Payload>) {
     let timer = Timer::at(tick(1), payload(0)).named(NAME);
     let unstarted = engine.create(timer).unwrap();
     (engine, unstarted)
+}
+
+/// A thread that cancels by id, and says how many payloads it got.
+fn cancelling(engine: &Engine<Payload>, id: TimerId) -> JoinHandle<usize> {
+    let engine = engine.clone();
+    thread::spawn(move || usize::from(engine.cancel(id).payload().is_some()))
+}
+
+/// The same by name.
+fn cancelling_by_name(engine: &Engine<Payload>) -> JoinHandle<usize> {
+    let engine = engine.clone();
+    thread::spawn(move || engine.cancel_by_name(NAME, 1).payloads.len())
 }
 
 /// Started before the shutdown, which returns it then, or refused after it.
@@ -38,10 +50,7 @@ fn start_and_cancel_and_shutdown() {
     model(|| {
         let (engine, unstarted) = created();
         let id = unstarted.id();
-        let canceller = {
-            let engine = engine.clone();
-            thread::spawn(move || usize::from(engine.cancel(id).payload().is_some()))
-        };
+        let canceller = cancelling(&engine, id);
         let other = {
             let engine = engine.clone();
             thread::spawn(move || engine.shutdown().len())
@@ -63,14 +72,8 @@ fn dismiss_and_cancel_and_cancel_by_name() {
     model(|| {
         let (engine, unstarted) = created();
         let id = unstarted.id();
-        let canceller = {
-            let engine = engine.clone();
-            thread::spawn(move || usize::from(engine.cancel(id).payload().is_some()))
-        };
-        let by_name = {
-            let engine = engine.clone();
-            thread::spawn(move || engine.cancel_by_name(NAME, 1).payloads.len())
-        };
+        let canceller = cancelling(&engine, id);
+        let by_name = cancelling_by_name(&engine);
         let dismissed = usize::from(unstarted.dismiss().is_some());
         let cancelled = canceller.join().unwrap() + by_name.join().unwrap();
         assert_eq!(dismissed + cancelled, 1);
@@ -87,14 +90,8 @@ fn start_and_cancel_and_cancel_by_name() {
     model(|| {
         let (engine, unstarted) = created();
         let id = unstarted.id();
-        let canceller = {
-            let engine = engine.clone();
-            thread::spawn(move || usize::from(engine.cancel(id).payload().is_some()))
-        };
-        let by_name = {
-            let engine = engine.clone();
-            thread::spawn(move || engine.cancel_by_name(NAME, 1).payloads.len())
-        };
+        let canceller = cancelling(&engine, id);
+        let by_name = cancelling_by_name(&engine);
         unstarted.start().unwrap();
         assert_eq!(canceller.join().unwrap() + by_name.join().unwrap(), 1);
         assert!(engine.shutdown().is_empty());
