@@ -33,7 +33,7 @@ make_copy() {
 tests() {
     scheduler=$1
     shift
-    (cd "$copy" && RUSTFLAGS="--cfg $scheduler" timeout 300 cargo test -q --release \
+    (cd "$copy" && RUSTFLAGS="--cfg $scheduler" timeout 900 cargo test -q --release \
         --target-dir "$work/$scheduler" -p "tickwheel-$scheduler-tests" "$@") >"$log" 2>&1
 }
 

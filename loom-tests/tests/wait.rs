@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use loom::thread;
-use tickwheel::Timer;
-use tickwheel_loom_tests::{assert_all_ended, builder, model, payload, take_all, tick};
+use tickwheel::{Cancel, Engine, Timer, TimerId};
+use tickwheel_loom_tests::{Payload, assert_all_ended, builder, model, payload, take_all, tick};
 
 /// A drain ends when the timer that it waits for is taken.
 #[test]
@@ -30,12 +30,22 @@ fn drain_and_worker() {
 /// A drain ends when the timer that it waits for is cancelled.
 #[test]
 fn drain_and_cancel() {
-    model(|| {
+    drain_beside(|engine, id| engine.cancel(id));
+}
+
+/// The same where it is cancelled with others.
+#[test]
+fn drain_and_cancel_many() {
+    drain_beside(|engine, id| engine.cancel_many(&[id, id]).remove(0));
+}
+
+fn drain_beside(cancel: fn(&Engine<Payload>, TimerId) -> Cancel<Payload>) {
+    model(move || {
         let (engine, _clock) = builder(1).start_virtual().unwrap();
         let id = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
         let canceller = {
             let engine = engine.clone();
-            thread::spawn(move || engine.cancel(id).payload().is_some())
+            thread::spawn(move || cancel(&engine, id).payload().is_some())
         };
         assert!(engine.drain(Duration::from_millis(1)).is_empty());
         assert!(canceller.join().unwrap());
