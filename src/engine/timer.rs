@@ -55,7 +55,9 @@ impl<T> Timer<T> {
     }
 
     /// Fires once, at a time of the engine's own time line, rounded up to a
-    /// tick; a tick that has begun is due at once. Scheduling it reads no clock.
+    /// tick; a tick that has begun is due at once. Scheduling it reads no clock:
+    /// a time that has passed stands behind everything that the ticker has
+    /// found due, and among what it has not come to yet in the order of ticks.
     #[inline]
     pub fn at(time: Time, payload: T) -> Timer<T> {
         Timer::first(When::At(time), payload)
