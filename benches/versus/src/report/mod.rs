@@ -14,8 +14,8 @@ use crate::case::{Row, Summary};
 
 /// Rows that answer the same question, and so can be compared.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Question {
-    metric: &'static str,
+pub struct Question<'a> {
+    metric: &'a str,
     threads: usize,
     size: usize,
 }
@@ -32,9 +32,9 @@ impl<'a> Answer<'a> {
         Some(Answer { row, summary })
     }
 
-    fn question(&self) -> Question {
+    fn question(&self) -> Question<'a> {
         Question {
-            metric: self.summary.metric,
+            metric: &self.summary.metric,
             threads: self.row.threads,
             size: self.row.size,
         }

@@ -32,18 +32,18 @@ pub fn plots(directory: &Path, rows: &[Row]) -> Drawn {
     Ok(())
 }
 
-fn plot(file: &Path, workload: &str, answers: &[&Answer<'_>]) -> Drawn {
-    let kind = |answer: &Answer<'_>| (answer.summary.metric, answer.row.threads);
-    let kinds = in_order(answers.iter().map(|answer| kind(answer)));
+fn plot<'a>(file: &Path, workload: &str, answers: &[&Answer<'a>]) -> Drawn {
+    let kind = |answer: &&Answer<'a>| (answer.summary.metric.as_str(), answer.row.threads);
+    let kinds = in_order(answers.iter().map(kind));
     let height = PANEL_HEIGHT * kinds.len() as u32;
     let root = SVGBackend::new(file, (WIDTH, height)).into_drawing_area();
     root.fill(&WHITE)?;
     for (panel, wanted) in root.split_evenly((kinds.len(), 1)).iter().zip(kinds) {
-        let of_it = |answer: &&&Answer<'_>| kind(answer) == wanted;
+        let of_it = |answer: &&&Answer<'a>| kind(answer) == wanted;
         let answers: Vec<&Answer<'_>> = answers.iter().filter(of_it).copied().collect();
         let (metric, threads) = wanted;
         let plural = if threads == 1 { "" } else { "s" };
-        let unit = answers.first().map_or("", |answer| answer.summary.unit);
+        let unit = answers.first().map_or("", |answer| &answer.summary.unit);
         let title = format!("{workload}: {metric}, {threads} thread{plural} ({unit})");
         let sizes = in_order(answers.iter().map(|answer| answer.row.size));
         match sizes.len() {

@@ -54,13 +54,13 @@ fn cells(answer: &Answer<'_>, answers: &[Answer<'_>], is_new: bool) -> Vec<Strin
         None => "–".into(),
     };
     vec![
-        shared(summary.metric.into()),
+        shared(summary.metric.clone()),
         shared(answer.row.threads.to_string()),
         shared(label(answer.row.size)),
         answer.row.engine.into(),
         number(summary.median),
         format!("{} – {}", number(summary.min), number(summary.max)),
-        summary.unit.into(),
+        summary.unit.clone(),
         ratio,
     ]
 }

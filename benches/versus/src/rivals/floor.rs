@@ -65,7 +65,7 @@ impl Sleepers for TimerFd {
         deadlines.sort_unstable();
         let (sender, due) = channel();
         thread::scope(|scope| {
-            let worker = scope.spawn(move || work(&due));
+            let worker = scope.spawn(move || work(&due, delays.len()));
             for deadline in deadlines {
                 let rounded = deadline.next_multiple_of(tick);
                 if rounded > monotonic() {
@@ -89,9 +89,11 @@ impl Sleepers for TimerFd {
     }
 }
 
-fn work(due: &Receiver<u64>) -> Vec<i64> {
-    let late = |deadline| monotonic() as i64 - deadline as i64;
-    due.iter().map(late).collect()
+fn work(due: &Receiver<u64>, count: usize) -> Vec<i64> {
+    let one = |deadline| monotonic() as i64 - deadline as i64;
+    let mut late = Vec::with_capacity(count);
+    late.extend(due.iter().map(one));
+    late
 }
 
 fn timerfd() -> io::Result<OwnedFd> {

@@ -213,12 +213,14 @@ impl Sleepers for TimerThread {
     fn lateness(_: Duration, delays: &[Duration]) -> Vec<i64> {
         let timer = TimerThread::start();
         let mut caller = timer.caller();
-        let (sender, late) = channel();
+        let (sender, ended) = channel();
         for &delay in delays {
             let deadline = Instant::now() + delay;
             caller.submit(delay, Then::Late(deadline, sender.clone()));
         }
-        late.iter().take(delays.len()).collect()
+        let mut late = Vec::with_capacity(delays.len());
+        late.extend(ended.iter().take(delays.len()));
+        late
     }
 
     fn idle(delay: Option<Duration>, watch: impl FnOnce()) {

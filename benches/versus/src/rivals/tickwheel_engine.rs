@@ -92,7 +92,9 @@ impl Sleepers for Shards {
                     let fired = (expired.deadline() + expired.lateness()).as_nanos();
                     fired as i64 - *expired.payload() as i64
                 };
-                queue.take(count).map(one).collect()
+                let mut late = Vec::with_capacity(count);
+                late.extend(queue.take(count).map(one));
+                late
             };
             let worker = scope.spawn(late);
             for &delay in delays {
