@@ -53,10 +53,13 @@ pub enum Workload {
     Postpone,
     Purgatory,
     Server,
+    Leak,
     Lateness,
     Memory,
     Idle,
     CatchUp,
+    Uptime,
+    Tail,
 }
 
 impl Workload {
@@ -72,10 +75,13 @@ impl Workload {
             Workload::Postpone => "postpone",
             Workload::Purgatory => "purgatory",
             Workload::Server => "server",
+            Workload::Leak => "leak",
             Workload::Lateness => "lateness",
             Workload::Memory => "memory",
             Workload::Idle => "idle",
             Workload::CatchUp => "catch-up",
+            Workload::Uptime => "uptime",
+            Workload::Tail => "tail",
         }
     }
 }

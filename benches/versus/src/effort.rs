@@ -1,4 +1,6 @@
-//! How much is done: all of it, or what fits into two minutes.
+//! How much is done: all of it, or what fits into three minutes.
+
+use crate::args::Workload;
 
 #[derive(Clone, Copy)]
 pub struct Effort {
@@ -7,8 +9,13 @@ pub struct Effort {
 
 impl Effort {
     /// How often each case runs, all others in between.
-    pub fn rounds(self) -> usize {
-        if self.quick { 3 } else { 9 }
+    pub fn rounds(self, workload: Workload) -> usize {
+        match workload {
+            // Bytes vary little, and minutes are long enough.
+            Workload::Memory => self.either(1, 3),
+            Workload::Leak => 1,
+            _ => self.either(3, 9),
+        }
     }
 
     /// How many steps are timed in one round.

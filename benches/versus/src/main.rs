@@ -8,6 +8,7 @@ mod allocator;
 mod args;
 mod case;
 mod child;
+mod countdown;
 mod effort;
 mod report;
 mod rival;

@@ -21,7 +21,7 @@ type Rounds = Result<Vec<Vec<Reading>>, Failed>;
 /// nobody always runs after the same neighbour.
 pub fn interleaved(workload: Workload, effort: Effort) -> io::Result<Vec<Row>> {
     let cases = workloads::cases(workload, effort);
-    let rounds = effort.rounds();
+    let rounds = effort.rounds(workload);
     let progress = progress(workload.name(), &cases, rounds);
     let mut found: Vec<Rounds> = cases.iter().map(|_| Ok(Vec::new())).collect();
     for round in 0..rounds {

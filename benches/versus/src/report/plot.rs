@@ -1,12 +1,12 @@
-//! One picture per workload, with a panel for each metric and number of
-//! threads: lines where the size grows, dots where there is only one.
+//! One picture per workload, with a panel for each view.
 
 use std::error::Error;
 use std::path::Path;
 
 use plotters::prelude::*;
 
-use super::{Answer, dots, growth};
+use super::views::{Kind, in_order, views};
+use super::{Answer, dots, lines};
 use crate::case::Row;
 
 pub type Drawn = Result<(), Box<dyn Error>>;
@@ -32,38 +32,19 @@ pub fn plots(directory: &Path, rows: &[Row]) -> Drawn {
     Ok(())
 }
 
-fn plot<'a>(file: &Path, workload: &str, answers: &[&Answer<'a>]) -> Drawn {
-    let kind = |answer: &&Answer<'a>| (answer.summary.metric.as_str(), answer.row.threads);
-    let kinds = in_order(answers.iter().map(kind));
-    let height = PANEL_HEIGHT * kinds.len() as u32;
+fn plot(file: &Path, workload: &str, answers: &[&Answer<'_>]) -> Drawn {
+    let views = views(workload, answers);
+    let height = PANEL_HEIGHT * views.len() as u32;
     let root = SVGBackend::new(file, (WIDTH, height)).into_drawing_area();
     root.fill(&WHITE)?;
-    for (panel, wanted) in root.split_evenly((kinds.len(), 1)).iter().zip(kinds) {
-        let of_it = |answer: &&&Answer<'a>| kind(answer) == wanted;
-        let answers: Vec<&Answer<'_>> = answers.iter().filter(of_it).copied().collect();
-        let (metric, threads) = wanted;
-        let plural = if threads == 1 { "" } else { "s" };
-        let unit = answers.first().map_or("", |answer| &answer.summary.unit);
-        let title = format!("{workload}: {metric}, {threads} thread{plural} ({unit})");
-        let sizes = in_order(answers.iter().map(|answer| answer.row.size));
-        match sizes.len() {
-            0 | 1 => dots::draw(panel, &title, &answers)?,
-            _ => growth::draw(panel, &title, &answers)?,
+    for (panel, view) in root.split_evenly((views.len(), 1)).iter().zip(&views) {
+        match view.kind {
+            Kind::Dots => dots::draw(panel, view)?,
+            Kind::OverSize | Kind::OverThreads => lines::draw(panel, view)?,
         }
     }
     root.present()?;
     Ok(())
-}
-
-/// Each value once, in the order in which they come.
-pub fn in_order<V: PartialEq>(values: impl Iterator<Item = V>) -> Vec<V> {
-    let mut once = Vec::new();
-    for value in values {
-        if !once.contains(&value) {
-            once.push(value);
-        }
-    }
-    once
 }
 
 /// A value as a logarithmic scale can show it.

@@ -2,6 +2,7 @@
 
 use comfy_table::{CellAlignment, Table, presets};
 
+use super::views::in_order;
 use super::{Answer, label};
 use crate::case::Row;
 
@@ -79,7 +80,5 @@ fn notes(rows: &[Row]) -> String {
         let reason = row.outcome.as_ref().err()?;
         Some(format!("{}: {reason}\n", row.engine))
     };
-    let mut notes: Vec<String> = rows.iter().filter_map(note).collect();
-    notes.dedup();
-    notes.concat()
+    in_order(rows.iter().filter_map(note)).concat()
 }
