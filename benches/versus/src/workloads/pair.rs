@@ -73,9 +73,9 @@ pub fn cases(effort: Effort) -> Vec<Case> {
 
 /// What each of several threads has.
 fn on_threads(effort: Effort) -> Vec<Load> {
-    let small = vec![Load::in_flight(FEW), Load::in_flight(MANY)];
-    let all = [small.clone(), vec![Load::background(1_000_000)]].concat();
-    effort.either(small, all)
+    let few = Load::in_flight(FEW);
+    let all = vec![few, Load::in_flight(MANY), Load::background(1_000_000)];
+    effort.either(vec![few], all)
 }
 
 /// The same where the caller has just a delay, so that the engine must find
