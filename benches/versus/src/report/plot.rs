@@ -61,6 +61,22 @@ pub fn scale(answers: &[&Answer<'_>]) -> std::ops::Range<f64> {
     least / 2.0..greatest * 2.0
 }
 
+/// No reds and no greys, and none too pale for a thin line on white.
+const RIVALS: [RGBColor; 12] = [
+    RGBColor(31, 119, 180),
+    RGBColor(44, 140, 44),
+    RGBColor(255, 127, 14),
+    RGBColor(128, 62, 189),
+    RGBColor(23, 170, 190),
+    RGBColor(140, 86, 75),
+    RGBColor(220, 60, 170),
+    RGBColor(150, 150, 20),
+    RGBColor(20, 40, 120),
+    RGBColor(0, 90, 60),
+    RGBColor(200, 150, 0),
+    RGBColor(90, 200, 90),
+];
+
 /// Red is tickwheel, grey a floor. Rivals are told apart by their index where
 /// they have one.
 pub fn color(engine: &str, index: Option<usize>) -> RGBAColor {
@@ -69,8 +85,7 @@ pub fn color(engine: &str, index: Option<usize>) -> RGBAColor {
         "tickwheel engine" => RGBColor(160, 0, 0).to_rgba(),
         floor if floor.starts_with("floor") => RGBColor(150, 150, 150).to_rgba(),
         _ => match index {
-            // The palette's first color is a red.
-            Some(index) => Palette99::pick(index + 1).to_rgba(),
+            Some(index) => RIVALS[index % RIVALS.len()].to_rgba(),
             None => BLUE.to_rgba(),
         },
     }
