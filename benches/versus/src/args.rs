@@ -13,7 +13,7 @@ pub struct Args {
     #[arg(long = "workload", value_name = "NAME")]
     pub workloads: Vec<Workload>,
 
-    /// Fewer rounds and smaller sizes: everything in about two minutes.
+    /// Fewer rounds and smaller sizes: everything in about three minutes.
     #[arg(long)]
     pub quick: bool,
 
@@ -24,6 +24,11 @@ pub struct Args {
     /// Writes one SVG plot per workload into this directory.
     #[arg(long, value_name = "DIR")]
     pub plot: Option<PathBuf>,
+
+    /// Measures one case of one workload, once and in this very process: what
+    /// every round is, and what a profiler wants.
+    #[arg(long, value_name = "INDEX", requires = "workloads", hide = true)]
+    pub only: Option<usize>,
 }
 
 impl Args {
@@ -36,13 +41,11 @@ impl Args {
     }
 }
 
-/// In the order in which they run. `PairClock` is first because tokio's clock
-/// is slower for the rest of the process once it was ever paused, which other
-/// workloads need.
+/// In the order in which they run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Workload {
-    PairClock,
     Pair,
+    PairClock,
     Churn,
     Remote,
     FillCancel,
@@ -50,18 +53,21 @@ pub enum Workload {
     Postpone,
     Purgatory,
     Server,
+    Leak,
     Lateness,
     Memory,
     Idle,
     CatchUp,
+    Uptime,
+    Tail,
 }
 
 impl Workload {
     /// The name on the command line and in every row.
     pub fn name(self) -> &'static str {
         match self {
-            Workload::PairClock => "pair-clock",
             Workload::Pair => "pair",
+            Workload::PairClock => "pair-clock",
             Workload::Churn => "churn",
             Workload::Remote => "remote",
             Workload::FillCancel => "fill-cancel",
@@ -69,10 +75,13 @@ impl Workload {
             Workload::Postpone => "postpone",
             Workload::Purgatory => "purgatory",
             Workload::Server => "server",
+            Workload::Leak => "leak",
             Workload::Lateness => "lateness",
             Workload::Memory => "memory",
             Workload::Idle => "idle",
             Workload::CatchUp => "catch-up",
+            Workload::Uptime => "uptime",
+            Workload::Tail => "tail",
         }
     }
 }

@@ -1,5 +1,6 @@
 //! One engine at one piece of work, and what came of it.
 
+use std::fmt;
 use std::time::Duration;
 
 /// One engine at one piece of work.
@@ -37,6 +38,11 @@ impl Case {
         }
     }
 
+    /// False for who cannot do it.
+    pub fn is_measured(&self) -> bool {
+        matches!(self.work, Work::Measure(_))
+    }
+
     pub fn on_threads(self, threads: usize) -> Case {
         Case { threads, ..self }
     }
@@ -53,26 +59,46 @@ impl Case {
     }
 }
 
-/// One measured value.
+impl fmt::Display for Case {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} {}", self.engine, self.size)
+    }
+}
+
+/// One measured value. On its way from one process to another it is a line.
 pub struct Reading {
-    pub metric: &'static str,
-    pub unit: &'static str,
+    pub metric: String,
+    pub unit: String,
     pub value: f64,
 }
 
 impl Reading {
-    pub fn new(metric: &'static str, unit: &'static str, value: f64) -> Reading {
+    pub fn new(metric: impl Into<String>, unit: impl Into<String>, value: f64) -> Reading {
         Reading {
-            metric,
-            unit,
+            metric: metric.into(),
+            unit: unit.into(),
             value,
         }
     }
 
     /// Nanoseconds for each of `count` steps.
-    pub fn per_step(metric: &'static str, elapsed: Duration, count: usize) -> Reading {
+    pub fn per_step(metric: impl Into<String>, elapsed: Duration, count: usize) -> Reading {
         let nanos = elapsed.as_nanos() as f64 / count as f64;
         Reading::new(metric, "ns", nanos)
+    }
+
+    /// What [`Display`](fmt::Display) wrote.
+    pub fn parse(line: &str) -> Option<Reading> {
+        let mut parts = line.split('\t');
+        let (metric, unit) = parts.next().zip(parts.next())?;
+        let value = parts.next()?.parse().ok()?;
+        Some(Reading::new(metric, unit, value))
+    }
+}
+
+impl fmt::Display for Reading {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}\t{}\t{}", self.metric, self.unit, self.value)
     }
 }
 
@@ -87,8 +113,8 @@ pub struct Row {
 }
 
 pub struct Summary {
-    pub metric: &'static str,
-    pub unit: &'static str,
+    pub metric: String,
+    pub unit: String,
     pub median: f64,
     pub min: f64,
     pub max: f64,
@@ -97,7 +123,7 @@ pub struct Summary {
 
 impl Summary {
     /// Of one metric's values, one per round; at least one.
-    pub fn of(metric: &'static str, unit: &'static str, mut values: Vec<f64>) -> Summary {
+    pub fn of(metric: &str, unit: &str, mut values: Vec<f64>) -> Summary {
         values.sort_unstable_by(f64::total_cmp);
         let rounds = values.len();
         let middle = values[rounds / 2];
@@ -106,8 +132,8 @@ impl Summary {
             _ => middle,
         };
         Summary {
-            metric,
-            unit,
+            metric: metric.into(),
+            unit: unit.into(),
             median,
             min: values[0],
             max: values[rounds - 1],
@@ -119,6 +145,15 @@ impl Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_reading_survives_its_way_through_a_line() {
+        let reading = Reading::new("p99.9, loaded", "µs", -0.1);
+        let read = Reading::parse(&reading.to_string()).unwrap();
+        assert_eq!((read.metric, read.unit), (reading.metric, reading.unit));
+        assert_eq!(read.value, reading.value);
+        assert!(Reading::parse("something that a rival prints").is_none());
+    }
 
     #[test]
     fn the_median_is_in_the_middle() {

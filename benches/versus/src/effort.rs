@@ -1,4 +1,7 @@
-//! How much is done: all of it, or what fits into two minutes.
+//! How much is done: all of it, which takes about an hour, or what fits into
+//! three minutes.
+
+use crate::args::Workload;
 
 #[derive(Clone, Copy)]
 pub struct Effort {
@@ -7,13 +10,18 @@ pub struct Effort {
 
 impl Effort {
     /// How often each case runs, all others in between.
-    pub fn rounds(self) -> usize {
-        if self.quick { 3 } else { 9 }
+    pub fn rounds(self, workload: Workload) -> usize {
+        match workload {
+            // Bytes vary little, and minutes are long enough.
+            Workload::Memory => self.either(1, 3),
+            Workload::Leak => 1,
+            _ => self.either(3, 5),
+        }
     }
 
     /// How many steps are timed in one round.
     pub fn steps(self) -> usize {
-        if self.quick { 200_000 } else { 2_000_000 }
+        if self.quick { 200_000 } else { 1_000_000 }
     }
 
     /// Those of the sizes that there is time for.

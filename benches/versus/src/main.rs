@@ -7,6 +7,8 @@
 mod allocator;
 mod args;
 mod case;
+mod child;
+mod countdown;
 mod effort;
 mod report;
 mod rival;
@@ -18,22 +20,39 @@ mod workloads;
 
 use std::error::Error;
 use std::fs;
+use std::process::ExitCode;
 
 use clap::Parser;
 
 use args::Args;
+use case::Row;
 use effort::Effort;
 
 #[global_allocator]
 static ALLOCATOR: allocator::Counting = allocator::Counting;
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> Result<ExitCode, Box<dyn Error>> {
     let args = Args::parse();
     let effort = Effort { quick: args.quick };
+    if let Some(index) = args.only {
+        let cases = args.chosen().into_iter();
+        let cases = cases.flat_map(|workload| workloads::cases(workload, effort));
+        child::run(&cases.collect::<Vec<_>>(), index);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let rows = compare(&args, effort)?;
+    Ok(match rows.iter().any(run::has_failed) {
+        true => ExitCode::FAILURE,
+        false => ExitCode::SUCCESS,
+    })
+}
+
+/// Runs everything, prints each workload's table when it is done, and writes
+/// what was asked for.
+fn compare(args: &Args, effort: Effort) -> Result<Vec<Row>, Box<dyn Error>> {
     let mut rows = Vec::new();
     for workload in args.chosen() {
-        let cases = workloads::cases(workload, effort);
-        let found = run::interleaved(workload.name(), &cases, effort.rounds());
+        let found = run::interleaved(workload, effort)?;
         println!("{}", report::table(workload.name(), &found));
         rows.extend(found);
     }
@@ -44,5 +63,5 @@ fn main() -> Result<(), Box<dyn Error>> {
         fs::create_dir_all(directory)?;
         report::plots(directory, &rows)?;
     }
-    Ok(())
+    Ok(rows)
 }

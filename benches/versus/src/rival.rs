@@ -4,6 +4,7 @@
 //! ([`Timers`]), and an engine that many threads call and that keeps its own
 //! time ([`Shared`]). A payload is eight bytes.
 
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// How long one tick lasts where that matters.
@@ -16,6 +17,8 @@ pub const UNKNOWN: u64 = u64::MAX;
 pub trait Timers {
     const NAME: &'static str;
     const THREAD_SAFE: bool = false;
+    /// Whether its time goes on to the last tick of u64.
+    const ENDLESS: bool = false;
     type Id;
 
     fn new() -> Self;
@@ -48,6 +51,8 @@ pub trait Shared: Sync + Sized + 'static {
     const THREAD_SAFE: bool = true;
     /// Whether a thread may cancel what another one scheduled.
     const REMOTE: bool = true;
+    /// Whether its timers fire by themselves.
+    const FIRES: bool = true;
     type Id: Send + 'static;
     type Caller<'a>: Caller<Id = Self::Id>
     where
@@ -61,6 +66,11 @@ pub trait Shared: Sync + Sized + 'static {
     /// Waits until everything asked for so far was done, where calls only put
     /// it into a queue.
     fn settle(&self) {}
+
+    /// Takes what fires, until told otherwise, where somebody has to.
+    fn take_until(&self, is_over: &AtomicBool) {
+        let _ = is_over;
+    }
 }
 
 /// One thread's way into a [`Shared`] engine.
@@ -92,6 +102,13 @@ pub trait Sleepers {
     /// Sets a timer for each delay, all at once, and returns how late each one
     /// was, in nanoseconds, measured where a user's code would run.
     fn lateness(tick: Duration, delays: &[Duration]) -> Vec<i64>;
+
+    /// Sets a timer for each delay, all from one moment on, and sleeps until
+    /// each has reached a user's code that counts.
+    fn count(delays: &[Duration]);
+
+    /// Keeps something that is due once in each period while `watch` runs.
+    fn beat(period: Duration, watch: impl FnOnce());
 
     /// Sets one timer with this delay, if any, and keeps it while `watch` runs.
     fn idle(delay: Option<Duration>, watch: impl FnOnce());

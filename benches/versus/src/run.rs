@@ -1,42 +1,74 @@
 //! Runs cases round by round, so that a noisy minute hits all of them alike.
 
+use std::io;
+
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::args::Workload;
 use crate::case::{Case, Reading, Row, Summary, Work};
+use crate::child::{self, Failed};
+use crate::effort::Effort;
+use crate::workloads;
 
-/// Every case once per round, beginning with another one each time: who runs
-/// first has the coldest caches.
-pub fn interleaved(workload: &'static str, cases: &[Case], rounds: usize) -> Vec<Row> {
-    let progress = progress(workload, cases, rounds);
-    let mut found: Vec<Vec<Vec<Reading>>> = cases.iter().map(|_| Vec::new()).collect();
+/// What stands in the row of an engine whose process failed.
+const FAILED: &str = "its process failed: the terminal has its last words";
+
+/// The readings of each round so far, or no more of them: who failed once is
+/// not asked again.
+type Rounds = Result<Vec<Vec<Reading>>, Failed>;
+
+/// Every case once per round, beginning with another one each time, so that
+/// nobody always runs after the same neighbour.
+pub fn interleaved(workload: Workload, effort: Effort) -> io::Result<Vec<Row>> {
+    let cases = workloads::cases(workload, effort);
+    let rounds = effort.rounds(workload);
+    let progress = progress(workload.name(), &cases, rounds);
+    let mut found: Vec<Rounds> = cases.iter().map(|_| Ok(Vec::new())).collect();
     for round in 0..rounds {
         for turn in 0..cases.len() {
             let index = (turn + round) % cases.len();
-            let case = &cases[index];
-            if let Work::Measure(measure) = &case.work {
-                progress.set_message(format!("{} {}", case.engine, case.size));
-                found[index].push(measure());
+            if cases[index].is_measured() {
+                progress.set_message(cases[index].to_string());
+                another_round(&mut found[index], || {
+                    child::measure(workload, effort, index)
+                })?;
                 progress.inc(1);
             }
         }
     }
     progress.finish_and_clear();
     let per_case = cases.iter().zip(found);
-    per_case
-        .flat_map(|(case, found)| rows(workload, case, found))
-        .collect()
+    let rows = per_case.flat_map(|(case, found)| rows(workload.name(), case, found));
+    Ok(rows.collect())
+}
+
+fn another_round(
+    rounds: &mut Rounds,
+    measure: impl FnOnce() -> io::Result<Result<Vec<Reading>, Failed>>,
+) -> io::Result<()> {
+    if let Ok(readings) = rounds {
+        match measure()? {
+            Ok(reading) => readings.push(reading),
+            Err(failed) => *rounds = Err(failed),
+        }
+    }
+    Ok(())
+}
+
+/// Whether an engine's process failed, which should never be.
+pub fn has_failed(row: &Row) -> bool {
+    row.outcome.as_ref().err() == Some(&FAILED)
 }
 
 fn progress(workload: &'static str, cases: &[Case], rounds: usize) -> ProgressBar {
-    let measured = |case: &&Case| matches!(case.work, Work::Measure(_));
-    let runs = cases.iter().filter(measured).count() * rounds;
+    let runs = cases.iter().filter(|case| case.is_measured()).count() * rounds;
     let style = ProgressStyle::with_template("{prefix:12} {bar:40} {pos}/{len} {msg}");
     ProgressBar::new(runs as u64)
         .with_prefix(workload)
         .with_style(style.expect("the template is a literal"))
 }
 
-fn rows(workload: &'static str, case: &Case, found: Vec<Vec<Reading>>) -> Vec<Row> {
+fn rows(workload: &'static str, case: &Case, found: Rounds) -> Vec<Row> {
     let row = |outcome| Row {
         workload,
         engine: case.engine,
@@ -45,12 +77,13 @@ fn rows(workload: &'static str, case: &Case, found: Vec<Vec<Reading>>) -> Vec<Ro
         size: case.size,
         outcome,
     };
-    match case.work {
-        Work::Cannot(reason) => vec![row(Err(reason))],
-        Work::Measure(_) => summaries(&found)
-            .into_iter()
-            .map(|summary| row(Ok(summary)))
-            .collect(),
+    match (&case.work, found) {
+        (Work::Cannot(reason), _) => vec![row(Err(reason))],
+        (Work::Measure(_), Err(Failed)) => vec![row(Err(FAILED))],
+        (Work::Measure(_), Ok(rounds)) => {
+            let summaries = summaries(&rounds).into_iter();
+            summaries.map(|summary| row(Ok(summary))).collect()
+        }
     }
 }
 
@@ -61,7 +94,7 @@ fn summaries(rounds: &[Vec<Reading>]) -> Vec<Summary> {
     };
     let summary = |(index, reading): (usize, &Reading)| {
         let values = rounds.iter().map(|round| round[index].value).collect();
-        Summary::of(reading.metric, reading.unit, values)
+        Summary::of(&reading.metric, &reading.unit, values)
     };
     first.iter().enumerate().map(summary).collect()
 }

@@ -2,15 +2,15 @@
 
 use plotters::prelude::*;
 
-use super::Answer;
 use super::plot::{Drawn, Panel, color, scale, shown};
+use super::views::View;
 
-pub fn draw(panel: &Panel<'_>, title: &str, answers: &[&Answer<'_>]) -> Drawn {
-    let mut answers = answers.to_vec();
+pub fn draw(panel: &Panel<'_>, view: &View<'_>) -> Drawn {
+    let mut answers = view.answers.clone();
     answers.sort_by(|a, b| b.summary.median.total_cmp(&a.summary.median));
     let values = scale(&answers);
     let mut chart = ChartBuilder::on(panel)
-        .caption(title, ("sans-serif", 16))
+        .caption(&view.title, ("sans-serif", 16))
         .margin(10)
         .margin_left(220)
         .x_label_area_size(30)

@@ -46,6 +46,43 @@ fn row(row: &Row) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::case::Summary;
+
+    #[test]
+    fn a_row_has_just_these_fields() {
+        let answered = Row {
+            workload: "pair",
+            engine: "floor",
+            thread_safe: false,
+            threads: 1,
+            size: 1_024,
+            outcome: Ok(Summary::of("in flight", "ns", vec![8.5])),
+        };
+        let value = super::row(&answered);
+        let fields: Vec<&str> = value
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(|key| &**key)
+            .collect();
+        let mut wanted = [
+            "workload",
+            "engine",
+            "thread_safe",
+            "threads",
+            "size",
+            "metric",
+            "unit",
+            "median",
+            "min",
+            "max",
+            "rounds",
+        ];
+        // An object of this library is sorted.
+        wanted.sort_unstable();
+        assert_eq!(fields, wanted);
+        assert_eq!(value["median"], 8.5);
+    }
 
     #[test]
     fn a_row_without_an_answer_says_why() {

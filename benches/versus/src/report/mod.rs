@@ -1,10 +1,11 @@
 //! What came of it: a table for people, JSON for programs, plots for both.
 
 mod dots;
-mod growth;
 mod json;
+mod lines;
 mod plot;
 mod table;
+mod views;
 
 pub use json::json;
 pub use plot::plots;
@@ -14,8 +15,8 @@ use crate::case::{Row, Summary};
 
 /// Rows that answer the same question, and so can be compared.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Question {
-    metric: &'static str,
+pub struct Question<'a> {
+    metric: &'a str,
     threads: usize,
     size: usize,
 }
@@ -32,9 +33,9 @@ impl<'a> Answer<'a> {
         Some(Answer { row, summary })
     }
 
-    fn question(&self) -> Question {
+    fn question(&self) -> Question<'a> {
         Question {
-            metric: self.summary.metric,
+            metric: &self.summary.metric,
             threads: self.row.threads,
             size: self.row.size,
         }
@@ -48,6 +49,14 @@ impl<'a> Answer<'a> {
             .any(|ours| self.row.engine.starts_with(ours))
     }
 
+    /// Whether any of this engine's figures is below zero, as only the
+    /// lateness of who fires too early can be.
+    fn is_ever_early(&self, answers: &[Answer<'_>]) -> bool {
+        let same = |other: &&Answer<'_>| other.row.engine == self.row.engine;
+        let mut of_it = answers.iter().filter(same);
+        of_it.any(|other| other.summary.min < 0.0)
+    }
+
     /// The best rival's median: for an engine that threads can share only
     /// those count that they can share too. Who fires before the deadline is
     /// not the best, and a ratio to nothing says nothing.
@@ -56,6 +65,7 @@ impl<'a> Answer<'a> {
             .iter()
             .filter(|other| other.is_rival() && other.question() == self.question())
             .filter(|other| other.row.thread_safe || !self.row.thread_safe)
+            .filter(|other| !other.is_ever_early(answers))
             .map(|other| other.summary.median)
             .filter(|&median| median > 0.0)
             .min_by(f64::total_cmp)

@@ -1,12 +1,12 @@
-//! One picture per workload, with a panel for each metric and number of
-//! threads: lines where the size grows, dots where there is only one.
+//! One picture per workload, with a panel for each view.
 
 use std::error::Error;
 use std::path::Path;
 
 use plotters::prelude::*;
 
-use super::{Answer, dots, growth};
+use super::views::{Kind, in_order, views};
+use super::{Answer, dots, lines};
 use crate::case::Row;
 
 pub type Drawn = Result<(), Box<dyn Error>>;
@@ -33,37 +33,18 @@ pub fn plots(directory: &Path, rows: &[Row]) -> Drawn {
 }
 
 fn plot(file: &Path, workload: &str, answers: &[&Answer<'_>]) -> Drawn {
-    let kind = |answer: &Answer<'_>| (answer.summary.metric, answer.row.threads);
-    let kinds = in_order(answers.iter().map(|answer| kind(answer)));
-    let height = PANEL_HEIGHT * kinds.len() as u32;
+    let views = views(workload, answers);
+    let height = PANEL_HEIGHT * views.len() as u32;
     let root = SVGBackend::new(file, (WIDTH, height)).into_drawing_area();
     root.fill(&WHITE)?;
-    for (panel, wanted) in root.split_evenly((kinds.len(), 1)).iter().zip(kinds) {
-        let of_it = |answer: &&&Answer<'_>| kind(answer) == wanted;
-        let answers: Vec<&Answer<'_>> = answers.iter().filter(of_it).copied().collect();
-        let (metric, threads) = wanted;
-        let plural = if threads == 1 { "" } else { "s" };
-        let unit = answers.first().map_or("", |answer| answer.summary.unit);
-        let title = format!("{workload}: {metric}, {threads} thread{plural} ({unit})");
-        let sizes = in_order(answers.iter().map(|answer| answer.row.size));
-        match sizes.len() {
-            0 | 1 => dots::draw(panel, &title, &answers)?,
-            _ => growth::draw(panel, &title, &answers)?,
+    for (panel, view) in root.split_evenly((views.len(), 1)).iter().zip(&views) {
+        match view.kind {
+            Kind::Dots => dots::draw(panel, view)?,
+            Kind::OverSize | Kind::OverThreads => lines::draw(panel, view)?,
         }
     }
     root.present()?;
     Ok(())
-}
-
-/// Each value once, in the order in which they come.
-pub fn in_order<V: PartialEq>(values: impl Iterator<Item = V>) -> Vec<V> {
-    let mut once = Vec::new();
-    for value in values {
-        if !once.contains(&value) {
-            once.push(value);
-        }
-    }
-    once
 }
 
 /// A value as a logarithmic scale can show it.
@@ -80,6 +61,22 @@ pub fn scale(answers: &[&Answer<'_>]) -> std::ops::Range<f64> {
     least / 2.0..greatest * 2.0
 }
 
+/// No reds and no greys, and none too pale for a thin line on white.
+const RIVALS: [RGBColor; 12] = [
+    RGBColor(31, 119, 180),
+    RGBColor(44, 140, 44),
+    RGBColor(255, 127, 14),
+    RGBColor(128, 62, 189),
+    RGBColor(23, 170, 190),
+    RGBColor(140, 86, 75),
+    RGBColor(220, 60, 170),
+    RGBColor(150, 150, 20),
+    RGBColor(20, 40, 120),
+    RGBColor(0, 90, 60),
+    RGBColor(200, 150, 0),
+    RGBColor(90, 200, 90),
+];
+
 /// Red is tickwheel, grey a floor. Rivals are told apart by their index where
 /// they have one.
 pub fn color(engine: &str, index: Option<usize>) -> RGBAColor {
@@ -88,8 +85,7 @@ pub fn color(engine: &str, index: Option<usize>) -> RGBAColor {
         "tickwheel engine" => RGBColor(160, 0, 0).to_rgba(),
         floor if floor.starts_with("floor") => RGBColor(150, 150, 150).to_rgba(),
         _ => match index {
-            // The palette's first color is a red.
-            Some(index) => Palette99::pick(index + 1).to_rgba(),
+            Some(index) => RIVALS[index % RIVALS.len()].to_rgba(),
             None => BLUE.to_rgba(),
         },
     }

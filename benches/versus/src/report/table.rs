@@ -2,6 +2,7 @@
 
 use comfy_table::{CellAlignment, Table, presets};
 
+use super::views::in_order;
 use super::{Answer, label};
 use crate::case::Row;
 
@@ -54,13 +55,13 @@ fn cells(answer: &Answer<'_>, answers: &[Answer<'_>], is_new: bool) -> Vec<Strin
         None => "–".into(),
     };
     vec![
-        shared(summary.metric.into()),
+        shared(summary.metric.clone()),
         shared(answer.row.threads.to_string()),
         shared(label(answer.row.size)),
         answer.row.engine.into(),
         number(summary.median),
         format!("{} – {}", number(summary.min), number(summary.max)),
-        summary.unit.into(),
+        summary.unit.clone(),
         ratio,
     ]
 }
@@ -79,7 +80,5 @@ fn notes(rows: &[Row]) -> String {
         let reason = row.outcome.as_ref().err()?;
         Some(format!("{}: {reason}\n", row.engine))
     };
-    let mut notes: Vec<String> = rows.iter().filter_map(note).collect();
-    notes.dedup();
-    notes.concat()
+    in_order(rows.iter().filter_map(note)).concat()
 }

@@ -19,6 +19,7 @@ pub struct Heap {
 
 impl Timers for Heap {
     const NAME: &'static str = "BinaryHeap, lazy";
+    const ENDLESS: bool = true;
     type Id = usize;
 
     fn new() -> Heap {

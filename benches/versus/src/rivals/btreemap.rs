@@ -16,6 +16,7 @@ pub struct Map {
 
 impl Timers for Map {
     const NAME: &'static str = "BTreeMap";
+    const ENDLESS: bool = true;
     type Id = Key;
 
     fn new() -> Map {
@@ -55,6 +56,7 @@ pub struct LockedMap {
 
 impl Shared for LockedMap {
     const NAME: &'static str = "Mutex<BTreeMap>";
+    const FIRES: bool = false;
     type Id = Key;
     type Caller<'a> = &'a LockedMap;
 

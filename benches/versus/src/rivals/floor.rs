@@ -2,13 +2,14 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
 use tickwheel::{Tick, TimerId, Wheel};
 
-use crate::rival::{Caller, Shared, Sleepers};
+use crate::rival::{Caller, Shared, Sleepers, TICK};
 
 /// A wheel per thread without any synchronisation.
 pub struct WheelPerThread;
@@ -19,6 +20,7 @@ impl Shared for WheelPerThread {
     const NAME: &'static str = "floor wheel per thread";
     const THREAD_SAFE: bool = false;
     const REMOTE: bool = false;
+    const FIRES: bool = false;
     type Id = TimerId;
     type Caller<'a> = Owned;
 
@@ -65,7 +67,7 @@ impl Sleepers for TimerFd {
         deadlines.sort_unstable();
         let (sender, due) = channel();
         thread::scope(|scope| {
-            let worker = scope.spawn(move || work(&due));
+            let worker = scope.spawn(move || work(&due, delays.len()));
             for deadline in deadlines {
                 let rounded = deadline.next_multiple_of(tick);
                 if rounded > monotonic() {
@@ -76,6 +78,43 @@ impl Sleepers for TimerFd {
             drop(sender);
             worker.join().expect("the worker only counts")
         })
+    }
+
+    /// One message per tick.
+    fn count(delays: &[Duration]) {
+        let fd = timerfd().expect("a descriptor");
+        let start = monotonic();
+        let tick = TICK.as_nanos() as u64;
+        let rounded = |delay: &Duration| (start + delay.as_nanos() as u64).next_multiple_of(tick);
+        let mut deadlines: Vec<u64> = delays.iter().map(rounded).collect();
+        deadlines.sort_unstable();
+        let (sender, due) = channel();
+        thread::scope(|scope| {
+            scope.spawn(move || std::hint::black_box(due.iter().sum::<usize>()));
+            scope.spawn(move || {
+                for together in deadlines.chunk_by(|a, b| a == b) {
+                    sleep_until(&fd, together[0]).expect("the descriptor is ours");
+                    sender
+                        .send(together.len())
+                        .expect("the worker waits for all");
+                }
+            });
+        });
+    }
+
+    fn beat(period: Duration, watch: impl FnOnce()) {
+        let fd = timerfd().expect("a descriptor");
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    let next = monotonic() + period.as_nanos() as u64;
+                    sleep_until(&fd, next).expect("the descriptor is ours");
+                }
+            });
+            watch();
+            is_over.store(true, Ordering::Relaxed);
+        });
     }
 
     fn idle(delay: Option<Duration>, watch: impl FnOnce()) {
@@ -89,9 +128,11 @@ impl Sleepers for TimerFd {
     }
 }
 
-fn work(due: &Receiver<u64>) -> Vec<i64> {
-    let late = |deadline| monotonic() as i64 - deadline as i64;
-    due.iter().map(late).collect()
+fn work(due: &Receiver<u64>, count: usize) -> Vec<i64> {
+    let one = |deadline| monotonic() as i64 - deadline as i64;
+    let mut late = Vec::with_capacity(count);
+    late.extend(due.iter().map(one));
+    late
 }
 
 fn timerfd() -> io::Result<OwnedFd> {

@@ -3,6 +3,7 @@
 //! Neither can move a timer: postponing is cancelling and scheduling anew.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
@@ -12,8 +13,9 @@ use hierarchical_hash_wheel_timer::wheels::Skip;
 use hierarchical_hash_wheel_timer::wheels::cancellable::{
     CancellableTimerEntry, QuadWheelWithOverflow,
 };
-use hierarchical_hash_wheel_timer::{OneshotState, PeriodicClosureState, Timer};
+use hierarchical_hash_wheel_timer::{OneshotState, PeriodicClosureState, Timer, TimerReturn};
 
+use crate::countdown::Countdown;
 use crate::rival::{Caller, Shared, Sleepers, TICK, Timers};
 
 #[derive(Debug)]
@@ -66,7 +68,7 @@ impl Timers for HashWheel {
         while self.now < now {
             let left = now - self.now;
             let skipped = match self.wheel.can_skip() {
-                Skip::Empty => left,
+                Skip::Empty => left.min(u32::MAX.into()),
                 Skip::Millis(ticks) => left.min(ticks.into()),
                 Skip::None => 0,
             };
@@ -97,6 +99,7 @@ enum Then {
     Settled(Sender<()>),
     /// Says how late it is.
     Late(Instant, Sender<i64>),
+    Count(Arc<Countdown>),
 }
 
 impl OneshotState for Shot {
@@ -112,6 +115,7 @@ impl OneshotState for Shot {
             Then::Settled(sender) => {
                 let _ = sender.send(());
             }
+            Then::Count(countdown) => countdown.count(),
             Then::Late(deadline, sender) => {
                 // It may fire early, which an unsigned difference would hide.
                 let now = Instant::now();
@@ -213,12 +217,33 @@ impl Sleepers for TimerThread {
     fn lateness(_: Duration, delays: &[Duration]) -> Vec<i64> {
         let timer = TimerThread::start();
         let mut caller = timer.caller();
-        let (sender, late) = channel();
+        let (sender, ended) = channel();
         for &delay in delays {
             let deadline = Instant::now() + delay;
             caller.submit(delay, Then::Late(deadline, sender.clone()));
         }
-        late.iter().take(delays.len()).collect()
+        let mut late = Vec::with_capacity(delays.len());
+        late.extend(ended.iter().take(delays.len()));
+        late
+    }
+
+    fn count(delays: &[Duration]) {
+        let timer = TimerThread::start();
+        let mut caller = timer.caller();
+        let countdown = Arc::new(Countdown::new(delays.len()));
+        let start = Instant::now();
+        for &delay in delays {
+            let left = delay.saturating_sub(start.elapsed());
+            caller.submit(left, Then::Count(Arc::clone(&countdown)));
+        }
+        countdown.wait();
+    }
+
+    fn beat(period: Duration, watch: impl FnOnce()) {
+        let timer = TimerThread::start();
+        let again = PeriodicClosureState::new(0, |_| TimerReturn::Reschedule(()));
+        timer.reference().schedule_periodic(period, period, again);
+        watch();
     }
 
     fn idle(delay: Option<Duration>, watch: impl FnOnce()) {

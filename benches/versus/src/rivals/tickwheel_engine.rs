@@ -1,5 +1,6 @@
 //! tickwheel's engine: a shard per thread, a ticker, worker queues.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -12,6 +13,9 @@ pub struct Shards(Engine<u64>);
 /// The time that deadlines count from is read anew once in this many calls: a
 /// caller who knows the deadline has read a clock at some time.
 const CALLS_PER_READING: u32 = 1_000;
+
+/// How long a worker waits before it asks whether it is still wanted.
+const PATIENCE: Duration = Duration::from_millis(20);
 
 pub struct Thread<'a> {
     engine: &'a Engine<u64>,
@@ -44,6 +48,13 @@ impl Shared for Shards {
             engine: &self.0,
             now: self.0.now(),
             calls: 0,
+        }
+    }
+
+    fn take_until(&self, is_over: &AtomicBool) {
+        let queue = self.0.queue(0);
+        while !is_over.load(Ordering::Relaxed) {
+            drop(queue.recv_timeout(PATIENCE));
         }
     }
 }
@@ -92,7 +103,9 @@ impl Sleepers for Shards {
                     let fired = (expired.deadline() + expired.lateness()).as_nanos();
                     fired as i64 - *expired.payload() as i64
                 };
-                queue.take(count).map(one).collect()
+                let mut late = Vec::with_capacity(count);
+                late.extend(queue.take(count).map(one));
+                late
             };
             let worker = scope.spawn(late);
             for &delay in delays {
@@ -102,6 +115,35 @@ impl Sleepers for Shards {
             }
             worker.join().expect("the worker only counts")
         })
+    }
+
+    fn count(delays: &[Duration]) {
+        let engine = engine(TICK);
+        let queue = engine.queue(0);
+        let count = delays.len();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                let payloads = queue.take(count).map(|expired| *expired.payload());
+                std::hint::black_box(payloads.sum::<u64>());
+            });
+            let start = engine.now();
+            for &delay in delays {
+                let timer = Timer::at(start + delay, 1);
+                engine.schedule(timer).expect("there is no bound");
+            }
+        });
+    }
+
+    fn beat(period: Duration, watch: impl FnOnce()) {
+        let engine = engine(TICK);
+        let queue = engine.queue(0);
+        thread::scope(|scope| {
+            scope.spawn(move || queue.for_each(drop));
+            let timer = Timer::every(period, 0);
+            engine.schedule(timer).expect("there is no bound");
+            watch();
+            engine.shutdown();
+        });
     }
 
     fn idle(delay: Option<Duration>, watch: impl FnOnce()) {

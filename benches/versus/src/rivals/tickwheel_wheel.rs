@@ -10,6 +10,7 @@ pub struct BareWheel(Wheel<u64>);
 
 impl Timers for BareWheel {
     const NAME: &'static str = "tickwheel wheel";
+    const ENDLESS: bool = true;
     type Id = TimerId;
 
     fn new() -> BareWheel {

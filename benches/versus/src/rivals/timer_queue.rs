@@ -9,6 +9,7 @@ pub struct Queue(TimerQueue<u64>);
 
 impl Timers for Queue {
     const NAME: &'static str = "timer-queue";
+    const ENDLESS: bool = true;
     type Id = Timer;
 
     fn new() -> Queue {

@@ -11,8 +11,9 @@ use std::task::{Context, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, EnterGuard, Runtime};
-use tokio::time::{Sleep, sleep, sleep_until};
+use tokio::time::{Sleep, interval, sleep, sleep_until};
 
+use crate::countdown::Countdown;
 use crate::rival::{Caller, Shared, Sleepers, TICK, Timers, UNKNOWN};
 
 type Id = Pin<Box<Sleep>>;
@@ -167,6 +168,15 @@ impl Caller for Thread<'_> {
     }
 }
 
+/// A task's waker of which somebody waits for the last.
+struct CountDown(Arc<Countdown>);
+
+impl Wake for CountDown {
+    fn wake(self: Arc<CountDown>) {
+        self.0.count();
+    }
+}
+
 impl Sleepers for Sleeps {
     const NAME: &'static str = "tokio Sleep";
     const FINEST_TICK: Duration = TICK;
@@ -189,6 +199,31 @@ impl Sleepers for Sleeps {
             }
             late
         })
+    }
+
+    /// A task each would add its own cost; a waker that counts is the least.
+    fn count(delays: &[Duration]) {
+        let Sleeps(runtime) = Sleeps::start();
+        let _guard = runtime.enter();
+        let countdown = Arc::new(Countdown::new(delays.len()));
+        let waker = Waker::from(Arc::new(CountDown(Arc::clone(&countdown))));
+        let start = tokio::time::Instant::now();
+        let one = |&delay| register(sleep_until(start + delay), &waker);
+        let sleeps: Vec<Id> = delays.iter().map(one).collect();
+        countdown.wait();
+        drop(sleeps);
+    }
+
+    fn beat(period: Duration, watch: impl FnOnce()) {
+        let Sleeps(runtime) = Sleeps::start();
+        runtime.spawn(async move {
+            let mut beats = interval(period);
+            loop {
+                beats.tick().await;
+            }
+        });
+        watch();
+        runtime.shutdown_background();
     }
 
     fn idle(delay: Option<Duration>, watch: impl FnOnce()) {

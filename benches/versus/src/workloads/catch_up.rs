@@ -1,4 +1,4 @@
-//! The clock jumps an hour ahead, over and over, and nothing is due: with no
+//! The clock jumps ahead by an hour or a year and nothing is due: with no
 //! timer, and with one that is far away.
 
 use std::time::Duration;
@@ -10,33 +10,63 @@ use crate::rivals::owners;
 use crate::stopwatch::Stopwatch;
 
 const HOUR_TICKS: u64 = 3_600_000;
-const JUMPS: usize = 100;
+const YEAR_TICKS: u64 = 8_766 * HOUR_TICKS;
 
-/// Forty days, which everybody can express.
-const FAR: u64 = 960 * HOUR_TICKS;
+/// Ninety weeks, which everybody can express.
+const FAR: u64 = 90 * 168 * HOUR_TICKS;
+
+const JUMPS: usize = 10_000;
+
+/// Enough that reading the processor time does not show, and few enough to
+/// stay in the cache.
+const COLLECTIONS: usize = 32;
 
 pub fn cases(_: Effort) -> Vec<Case> {
-    let mut cases = owners!(case(0));
-    cases.extend(owners!(case(1)));
+    let mut cases = owners!(empty("an hour, no timer", HOUR_TICKS));
+    cases.extend(owners!(one_far_timer("an hour, one far timer", HOUR_TICKS)));
+    cases.extend(owners!(empty("a year, no timer", YEAR_TICKS)));
+    cases.extend(owners!(one_far_timer("a year, one far timer", YEAR_TICKS)));
     cases
 }
 
-fn case<T: Timers>(size: usize) -> Case {
-    Case::new(T::NAME, T::THREAD_SAFE, size, move || {
-        vec![Reading::per_step("jump", run::<T>(size), JUMPS)]
+/// One collection, which jumps over and over.
+fn empty<T: Timers>(metric: &'static str, ticks: u64) -> Case {
+    Case::new(T::NAME, T::THREAD_SAFE, 0, move || {
+        let mut timers = T::new();
+        let jumps = 1..=JUMPS as u64;
+        let elapsed = advance(jumps.map(|jump| jump * ticks), |now, fired| {
+            timers.advance(now, fired);
+        });
+        vec![Reading::per_step(metric, elapsed, JUMPS)]
     })
 }
 
-fn run<T: Timers>(size: usize) -> Duration {
-    let mut timers = T::new();
-    let ids: Vec<_> = (0..size).map(|_| timers.schedule(FAR, 0)).collect();
+/// As often as the far timer allows; more than one collection, because a
+/// single jump of a year takes less time than looking at it.
+fn one_far_timer<T: Timers>(metric: &'static str, ticks: u64) -> Case {
+    Case::new(T::NAME, T::THREAD_SAFE, 1, move || {
+        let mut all: Vec<T> = (0..COLLECTIONS).map(|_| T::new()).collect();
+        let ids: Vec<_> = all.iter_mut().map(|one| one.schedule(FAR, 0)).collect();
+        let jumps = 1..=(FAR / ticks).min(1_000);
+        let count = all.len() * jumps.clone().count();
+        let elapsed = advance(jumps.map(|jump| jump * ticks), |now, fired| {
+            all.iter_mut().for_each(|one| one.advance(now, fired));
+        });
+        drop(ids);
+        // The last one first, as a runtime's guards want it.
+        while all.pop().is_some() {}
+        vec![Reading::per_step(metric, elapsed, count)]
+    })
+}
+
+fn advance(
+    times: impl Iterator<Item = u64>,
+    mut advance: impl FnMut(u64, &mut Vec<u64>),
+) -> Duration {
     let mut fired = Vec::new();
     let begun = Stopwatch::start();
-    for jump in 1..=JUMPS as u64 {
-        timers.advance(jump * HOUR_TICKS, &mut fired);
-    }
+    times.for_each(|now| advance(now, &mut fired));
     let elapsed = begun.elapsed();
-    assert!(fired.is_empty(), "{} fired early", T::NAME);
-    drop(ids);
+    assert!(fired.is_empty(), "nothing was due");
     elapsed
 }

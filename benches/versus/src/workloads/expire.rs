@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::SPAN;
+use super::{SPAN, expire_live};
 use crate::case::{Case, Reading};
 use crate::effort::Effort;
 use crate::rival::Timers;
@@ -13,7 +13,7 @@ use crate::rng::Rng;
 use crate::stopwatch::Stopwatch;
 
 /// Engines round a deadline up, each in its own way.
-const GRACE: u64 = 2;
+pub const GRACE: u64 = 2;
 
 const STORM: usize = 1_000_000;
 
@@ -25,6 +25,7 @@ pub fn cases(effort: Effort) -> Vec<Case> {
     }
     cases.extend(owners!(case("one tick", 1, STORM)));
     cases.push(through_worker("one tick, to a worker", 1, STORM));
+    cases.extend(expire_live::cases(effort));
     cases
 }
 

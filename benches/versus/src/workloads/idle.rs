@@ -1,6 +1,6 @@
 //! What an engine costs that has nothing to do: wake-ups and processor time of
-//! the whole process, with no timer, with one an hour away, and with one that
-//! is due soon after.
+//! the whole process, with no timer, with one an hour away, with one that is
+//! due soon after, and with one that fires over and over.
 
 use std::thread;
 use std::time::Duration;
@@ -13,6 +13,9 @@ use crate::rivals::sleepers;
 /// Threads that have just been started settle down in this time.
 const SETTLING: Duration = Duration::from_millis(50);
 
+/// How many firings there are to watch where something fires.
+const BEATS: u32 = 5;
+
 /// A timer, and what the metrics are called.
 #[derive(Clone, Copy)]
 struct Setting {
@@ -22,7 +25,7 @@ struct Setting {
 }
 
 pub fn cases(effort: Effort) -> Vec<Case> {
-    let watch = effort.either(Duration::from_millis(300), Duration::from_secs(3));
+    let watch = effort.either(Duration::from_millis(200), Duration::from_secs(3));
     let none = Setting {
         timer: None,
         wakeups: "wake-ups, no timer",
@@ -39,22 +42,33 @@ pub fn cases(effort: Effort) -> Vec<Case> {
         time: "CPU time, soon",
     };
     let each = |setting| sleepers!(case(setting, watch));
-    [none, far, near].into_iter().flat_map(each).collect()
+    let mut cases: Vec<Case> = [none, far, near].into_iter().flat_map(each).collect();
+    let period = effort.either(Duration::from_millis(100), Duration::from_secs(1));
+    cases.extend(sleepers!(beating(period)));
+    cases
+}
+
+/// Something is due again and again; what that costs each time is the same
+/// for all periods that are long.
+fn beating<S: Sleepers>(period: Duration) -> Case {
+    Case::new(S::NAME, true, 1, move || {
+        let mut used = Usage::default();
+        S::beat(period, || used = Usage::during(period * BEATS));
+        let per_beat = |count: u64| count as f64 / f64::from(BEATS);
+        vec![
+            Reading::new("wake-ups, each firing", "", per_beat(used.wakeups())),
+            Reading::new("CPU time, each firing", "µs", per_beat(used.micros)),
+        ]
+    })
 }
 
 fn case<S: Sleepers>(setting: Setting, watch: Duration) -> Case {
     let size = usize::from(setting.timer.is_some());
     Case::new(S::NAME, true, size, move || {
         let mut used = Usage::default();
-        S::idle(setting.timer, || {
-            thread::sleep(SETTLING);
-            let before = Usage::now();
-            thread::sleep(watch);
-            used = Usage::now().since(before);
-        });
+        S::idle(setting.timer, || used = Usage::during(watch));
         let seconds = watch.as_secs_f64();
-        // One of the wake-ups is that of the thread that watches.
-        let wakeups = used.switches.saturating_sub(1) as f64;
+        let wakeups = used.wakeups() as f64;
         vec![
             Reading::new(setting.wakeups, "1/s", wakeups / seconds),
             Reading::new(setting.time, "µs/s", used.micros as f64 / seconds),
@@ -71,6 +85,18 @@ struct Usage {
 }
 
 impl Usage {
+    fn during(watch: Duration) -> Usage {
+        thread::sleep(SETTLING);
+        let before = Usage::now();
+        thread::sleep(watch);
+        Usage::now().since(before)
+    }
+
+    /// One of the wake-ups is that of the thread that watches.
+    fn wakeups(self) -> u64 {
+        self.switches.saturating_sub(1)
+    }
+
     fn now() -> Usage {
         // SAFETY: all zeroes is a value of this plain structure.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };

@@ -14,7 +14,7 @@ const SLEEPERS: usize = 1_000;
 const COARSE: Duration = Duration::from_millis(1);
 const FINE: Duration = Duration::from_micros(50);
 
-/// A setting, and what its three metrics are called.
+/// A setting, and what its metrics are called.
 #[derive(Clone, Copy)]
 struct Setting {
     tick: Duration,
@@ -40,11 +40,23 @@ const LOADED: Setting = Setting {
     metrics: ["min, loaded", "p50, loaded", "p99, loaded", "p99.9, loaded"],
 };
 
+const FINE_LOADED: Setting = Setting {
+    tick: FINE,
+    loaded: true,
+    metrics: [
+        "min, 50 µs, loaded",
+        "p50, 50 µs, loaded",
+        "p99, 50 µs, loaded",
+        "p99.9, 50 µs, loaded",
+    ],
+};
+
 pub fn cases(effort: Effort) -> Vec<Case> {
     let longest = effort.either(Duration::from_millis(300), Duration::from_secs(2));
     let mut cases = sleepers!(case(IDLE, longest));
     cases.extend(sleepers!(case(FINE_IDLE, longest)));
     cases.extend(sleepers!(case(LOADED, longest)));
+    cases.extend(sleepers!(case(FINE_LOADED, longest)));
     cases
 }
 

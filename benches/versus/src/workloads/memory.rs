@@ -5,7 +5,7 @@
 use std::thread;
 use std::time::Duration;
 
-use super::SPAN;
+use super::{GROWTH, SPAN};
 use crate::allocator::Watch;
 use crate::case::{Case, Reading};
 use crate::effort::Effort;
@@ -19,7 +19,7 @@ const LAST_ENGINE_ENDS: Duration = Duration::from_millis(20);
 
 pub fn cases(effort: Effort) -> Vec<Case> {
     let mut cases = Vec::new();
-    for size in effort.either(vec![100_000], vec![1_000_000, 10_000_000]) {
+    for size in effort.sizes(&GROWTH) {
         cases.extend(owners!(owner(size)));
         cases.extend(shared!(threaded(size)));
     }

@@ -3,15 +3,19 @@
 mod catch_up;
 mod churn;
 mod expire;
+mod expire_live;
 mod fill_cancel;
 mod idle;
 mod lateness;
+mod leak;
 mod memory;
 mod pair;
 mod postpone;
 mod purgatory;
 mod remote;
 mod server;
+mod tail;
+mod uptime;
 
 use crate::args::Workload;
 use crate::case::Case;
@@ -21,6 +25,9 @@ use crate::rng::Rng;
 
 /// Delays are uniform between one tick and this many.
 const SPAN: u64 = 60_000;
+
+/// How many timers there are where the question is how cost grows with them.
+const GROWTH: [usize; 5] = [1_000, 10_000, 100_000, 1_000_000, 10_000_000];
 
 /// Everybody's turn at a workload.
 pub fn cases(workload: Workload, effort: Effort) -> Vec<Case> {
@@ -34,10 +41,13 @@ pub fn cases(workload: Workload, effort: Effort) -> Vec<Case> {
         Workload::Postpone => postpone::cases(effort),
         Workload::Purgatory => purgatory::cases(effort),
         Workload::Server => server::cases(effort),
+        Workload::Leak => leak::cases(effort),
         Workload::Lateness => lateness::cases(effort),
         Workload::Memory => memory::cases(effort),
         Workload::Idle => idle::cases(effort),
         Workload::CatchUp => catch_up::cases(effort),
+        Workload::Uptime => uptime::cases(effort),
+        Workload::Tail => tail::cases(effort),
     }
 }
 

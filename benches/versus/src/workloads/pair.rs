@@ -5,7 +5,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::SPAN;
+use super::{GROWTH, SPAN};
 use crate::case::{Case, Reading};
 use crate::effort::Effort;
 use crate::rival::{Caller, Shared, Timers};
@@ -16,56 +16,85 @@ use crate::stopwatch::Stopwatch;
 /// How many timers a thread has: in flight, and in the background for good.
 #[derive(Clone, Copy)]
 struct Load {
+    metric: &'static str,
     in_flight: usize,
     background: usize,
 }
 
 impl Load {
-    /// A million is mostly background; less is all in flight.
-    fn of(size: usize) -> Load {
-        match size {
-            1_000_000.. => Load {
-                in_flight: 1_024,
-                background: size,
-            },
-            _ => Load {
-                in_flight: size,
-                background: 0,
-            },
+    /// What is named after its size is all in flight.
+    fn in_flight(size: usize) -> Load {
+        Load {
+            metric: "in flight",
+            in_flight: size,
+            background: 0,
+        }
+    }
+
+    /// A few in flight, and all others stay: how the cost grows with what
+    /// nobody touches.
+    fn background(size: usize) -> Load {
+        Load {
+            metric: "background",
+            in_flight: FEW,
+            background: size,
+        }
+    }
+
+    /// What is varied.
+    fn size(self) -> usize {
+        match self.background {
+            0 => self.in_flight,
+            background => background,
         }
     }
 }
 
-const SIZES: [usize; 3] = [1_024, 65_536, 1_000_000];
+const FEW: usize = 1_024;
+const MANY: usize = 65_536;
+
+const THREADS: [usize; 3] = [2, 4, 8];
 
 pub fn cases(effort: Effort) -> Vec<Case> {
+    let mut loads = vec![Load::in_flight(FEW), Load::in_flight(MANY)];
+    loads.extend(effort.sizes(&GROWTH).into_iter().map(Load::background));
     let mut cases = Vec::new();
-    for size in effort.sizes(&SIZES) {
-        cases.extend(owners!(owner(size, effort)));
-        cases.extend(shared!(by_deadline(size, 1, effort)));
+    for load in loads {
+        cases.extend(owners!(owner(load, effort)));
+        cases.extend(shared!(by_deadline(load, 1, effort)));
     }
-    for threads in [2, 4] {
-        for size in [SIZES[0], SIZES[1]] {
-            cases.extend(shared!(by_deadline(size, threads, effort)));
+    for threads in THREADS {
+        for load in on_threads(effort) {
+            cases.extend(shared!(by_deadline(load, threads, effort)));
         }
     }
     cases
+}
+
+/// What each of several threads has.
+fn on_threads(effort: Effort) -> Vec<Load> {
+    let few = Load::in_flight(FEW);
+    let all = vec![few, Load::in_flight(MANY), Load::background(1_000_000)];
+    effort.either(vec![few], all)
 }
 
 /// The same where the caller has just a delay, so that the engine must find
 /// out what time it is.
 pub fn with_clock(effort: Effort) -> Vec<Case> {
-    let mut cases = shared!(by_delay(SIZES[0], 1, effort));
-    cases.extend(shared!(by_delay(SIZES[0], 2, effort)));
+    let load = Load::in_flight(FEW);
+    let mut cases = shared!(by_delay(load, 1, effort));
+    for threads in THREADS {
+        cases.extend(shared!(by_delay(load, threads, effort)));
+    }
     cases.retain(|case| !case.engine.starts_with("floor"));
     cases
 }
 
-fn owner<T: Timers>(size: usize, effort: Effort) -> Case {
+fn owner<T: Timers>(load: Load, effort: Effort) -> Case {
     let steps = effort.steps();
-    Case::new(T::NAME, T::THREAD_SAFE, size, move || {
-        let elapsed = run_owner::<T>(Load::of(size), steps);
-        vec![Reading::per_step("pair", elapsed, steps)]
+    Case::new(T::NAME, T::THREAD_SAFE, load.size(), move || {
+        let elapsed = run_owner::<T>(load, steps);
+        vec![Reading::per_step(load.metric, elapsed, steps)]
     })
 }
 
@@ -112,19 +141,19 @@ impl Known for Delay {
     }
 }
 
-fn by_deadline<E: Shared>(size: usize, threads: usize, effort: Effort) -> Case {
-    threaded::<E, Deadline>(size, threads, effort)
+fn by_deadline<E: Shared>(load: Load, threads: usize, effort: Effort) -> Case {
+    threaded::<E, Deadline>(load, threads, effort)
 }
 
-fn by_delay<E: Shared>(size: usize, threads: usize, effort: Effort) -> Case {
-    threaded::<E, Delay>(size, threads, effort)
+fn by_delay<E: Shared>(load: Load, threads: usize, effort: Effort) -> Case {
+    threaded::<E, Delay>(load, threads, effort)
 }
 
-fn threaded<E: Shared, K: Known>(size: usize, threads: usize, effort: Effort) -> Case {
+fn threaded<E: Shared, K: Known>(load: Load, threads: usize, effort: Effort) -> Case {
     let steps = effort.steps();
-    let case = Case::new(E::NAME, E::THREAD_SAFE, size, move || {
-        let elapsed = run_threads::<E, K>(Load::of(size), threads, steps);
-        vec![Reading::per_step("pair", elapsed, steps)]
+    let case = Case::new(E::NAME, E::THREAD_SAFE, load.size(), move || {
+        let elapsed = run_threads::<E, K>(load, threads, steps);
+        vec![Reading::per_step(load.metric, elapsed, steps)]
     });
     case.on_threads(threads)
 }

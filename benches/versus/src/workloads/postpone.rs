@@ -31,7 +31,8 @@ fn owner<T: Timers>(size: usize, effort: Effort) -> Case {
         let later = later(&mut timers, &mut table, steps, &mut rng);
         let mut timers = T::new();
         let mut table = filled(&mut timers, size, &mut rng);
-        let earlier = earlier(&mut timers, &mut table, steps, &mut rng);
+        let move_to = |which, deadline| move_to(&mut timers, &mut table, which, deadline);
+        let earlier = earlier(0, size, steps, move_to, || ());
         vec![
             Reading::per_step("later", later, steps),
             Reading::per_step("earlier", earlier, steps),
@@ -63,34 +64,38 @@ fn later<T: Timers>(timers: &mut T, table: &mut Table<T>, steps: usize, rng: &mu
     begun.elapsed()
 }
 
-/// Each timer once, in random order, from the second half of two spans to the
+/// Each timer once, in random order, from the second span after `from` to the
 /// first. Moving them there is not timed.
-fn earlier<T: Timers>(
-    timers: &mut T,
-    table: &mut Table<T>,
+fn earlier(
+    from: u64,
+    size: usize,
     steps: usize,
-    rng: &mut Rng,
+    mut move_to: impl FnMut(usize, u64),
+    settle: impl Fn(),
 ) -> Duration {
-    let mut order: Vec<usize> = (0..table.len()).collect();
+    let mut rng = Rng::new(12);
+    let mut order: Vec<usize> = (0..size).collect();
     rng.shuffle(&mut order);
     let mut left = steps;
     let mut elapsed = Duration::ZERO;
     while left > 0 {
-        let round = &order[..left.min(order.len())];
+        let round = &order[..left.min(size)];
         left -= round.len();
         for &which in round {
-            move_to(timers, table, which, SPAN + rng.up_to(SPAN));
+            move_to(which, from + SPAN + rng.up_to(SPAN));
         }
-        let begun = Stopwatch::start();
+        settle();
+        let begun = Stopwatch::start_all();
         for &which in round {
-            move_to(timers, table, which, rng.up_to(SPAN));
+            move_to(which, from + rng.up_to(SPAN));
         }
+        settle();
         elapsed += begun.elapsed();
     }
     elapsed
 }
 
-/// On the real clock, where nothing expires: every timer starts with more time
+/// On the real clock, where nothing expires: every timer always has more time
 /// than this takes.
 fn threaded<E: Shared>(size: usize, effort: Effort) -> Case {
     let steps = effort.steps();
@@ -101,13 +106,19 @@ fn threaded<E: Shared>(size: usize, effort: Effort) -> Case {
         let mut ids: Vec<Option<E::Id>> = (0..size)
             .map(|_| Some(caller.schedule(SPAN + rng.up_to(SPAN), 0)))
             .collect();
+        let mut move_to = |which: usize, delay| {
+            let id = &mut ids[which];
+            *id = id.take().map(|id| caller.postpone(id, delay, 0));
+        };
         engine.settle();
         let begun = Stopwatch::start_all();
-        for _ in 0..steps {
-            let id = &mut ids[rng.below(size)];
-            *id = id.take().map(|id| caller.postpone(id, 2 * SPAN, 0));
-        }
+        (0..steps).for_each(|_| move_to(rng.below(size), 2 * SPAN));
         engine.settle();
-        vec![Reading::per_step("later, engine", begun.elapsed(), steps)]
+        let later = begun.elapsed();
+        let earlier = earlier(SPAN, size, steps, move_to, || engine.settle());
+        vec![
+            Reading::per_step("later, engine", later, steps),
+            Reading::per_step("earlier, engine", earlier, steps),
+        ]
     })
 }

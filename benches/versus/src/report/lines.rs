@@ -1,17 +1,20 @@
-//! A line per engine over the size, both scales logarithmic.
+//! A line per engine over the size or the number of threads, both scales
+//! logarithmic.
 
 use plotters::prelude::*;
 
-use super::plot::{Drawn, Panel, color, in_order, scale, shown};
+use super::plot::{Drawn, Panel, color, scale, shown};
+use super::views::{View, in_order};
 use super::{Answer, label};
 
-pub fn draw(panel: &Panel<'_>, title: &str, answers: &[&Answer<'_>]) -> Drawn {
-    let sizes = || answers.iter().map(|answer| answer.row.size as f64);
-    let least = sizes().fold(f64::INFINITY, f64::min);
-    let greatest = sizes().fold(1.0, f64::max);
+pub fn draw(panel: &Panel<'_>, view: &View<'_>) -> Drawn {
+    let View { kind, answers, .. } = view;
+    let places = || answers.iter().map(|answer| kind.place(answer) as f64);
+    let least = places().fold(f64::INFINITY, f64::min);
+    let greatest = places().fold(1.0, f64::max);
     let values = scale(answers);
     let mut chart = ChartBuilder::on(panel)
-        .caption(title, ("sans-serif", 16))
+        .caption(&view.title, ("sans-serif", 16))
         .margin(10)
         .margin_right(220)
         .x_label_area_size(30)
@@ -22,7 +25,7 @@ pub fn draw(panel: &Panel<'_>, title: &str, answers: &[&Answer<'_>]) -> Drawn {
         )?;
     chart
         .configure_mesh()
-        .x_label_formatter(&|size| label(size.round() as usize))
+        .x_label_formatter(&|place| label(place.round() as usize))
         .light_line_style(TRANSPARENT)
         .draw()?;
     let engines = in_order(answers.iter().map(|answer| answer.row.engine));
@@ -30,8 +33,8 @@ pub fn draw(panel: &Panel<'_>, title: &str, answers: &[&Answer<'_>]) -> Drawn {
         let color = color(engine, Some(index)).stroke_width(2);
         let of_it = |answer: &&&Answer<'_>| answer.row.engine == engine;
         let point = |answer: &&Answer<'_>| {
-            let size = answer.row.size as f64;
-            (size, shown(answer.summary.median))
+            let place = kind.place(answer) as f64;
+            (place, shown(answer.summary.median))
         };
         let points: Vec<(f64, f64)> = answers.iter().filter(of_it).map(point).collect();
         chart.draw_series(LineSeries::new(points.iter().copied(), color).point_size(3))?;

@@ -1,0 +1,64 @@
+//! Timers that expire by themselves, on the real clock, and reach a worker
+//! that counts: the processor time of everybody but who scheduled them.
+
+use std::time::Duration;
+
+use crate::case::{Case, Reading};
+use crate::effort::Effort;
+use crate::rival::Sleepers;
+use crate::rivals::sleepers;
+use crate::rng::Rng;
+use crate::stopwatch::Stopwatch;
+
+/// The first deadline comes when the last timer was scheduled, with time to
+/// spare.
+const LEAD_PER_TIMER: Duration = Duration::from_micros(2);
+
+/// A million is spread over two seconds.
+const SPREAD_PER_TIMER: Duration = Duration::from_micros(2);
+
+#[derive(Clone, Copy)]
+struct Setting {
+    metric: &'static str,
+    span_per_timer: Duration,
+}
+
+const SPREAD: Setting = Setting {
+    metric: "spread, CPU of the engine",
+    span_per_timer: SPREAD_PER_TIMER,
+};
+
+const ONE_TICK: Setting = Setting {
+    metric: "one tick, CPU of the engine",
+    span_per_timer: Duration::ZERO,
+};
+
+pub fn cases(effort: Effort) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for size in effort.either(vec![100_000], vec![100_000, 1_000_000]) {
+        cases.extend(sleepers!(case(SPREAD, size)));
+        cases.extend(sleepers!(case(ONE_TICK, size)));
+    }
+    cases
+}
+
+fn case<S: Sleepers>(setting: Setting, size: usize) -> Case {
+    Case::new(S::NAME, true, size, move || {
+        let delays = delays(setting, size);
+        let everybody = Stopwatch::start_all();
+        let scheduling = Stopwatch::start();
+        S::count(&delays);
+        let scheduling = scheduling.elapsed();
+        let others = everybody.elapsed().saturating_sub(scheduling);
+        vec![Reading::per_step(setting.metric, others, size)]
+    })
+}
+
+fn delays(setting: Setting, size: usize) -> Vec<Duration> {
+    let mut rng = Rng::new(16);
+    let lead = LEAD_PER_TIMER * size as u32;
+    let span = setting.span_per_timer * size as u32;
+    (0..size)
+        .map(|_| lead + span.mul_f64(rng.fraction()))
+        .collect()
+}

@@ -1,0 +1,75 @@
+//! Years of uptime: the clock crosses the places where a level of a wheel
+//! wraps, and ends at the last tick there is, with a far timer present.
+
+use std::time::Duration;
+
+use super::expire::GRACE;
+use crate::case::{Case, Reading};
+use crate::effort::Effort;
+use crate::rival::Timers;
+use crate::rivals::owners;
+use crate::rng::Rng;
+use crate::stopwatch::Stopwatch;
+
+/// Where the levels of wheels with 64 and with 256 slots wrap.
+const WRAPS_LOG2: [u32; 8] = [6, 8, 12, 16, 18, 24, 30, 32];
+
+/// Beyond all of them, and near enough for everybody to express it.
+const FAR: u64 = 1 << 35;
+
+/// How many timers are due around each of those places, and within how many
+/// ticks.
+const TIMERS: usize = 1_000;
+const AROUND: u64 = 32;
+
+pub fn cases(_: Effort) -> Vec<Case> {
+    let mut cases = owners!(wraps());
+    cases.extend(owners!(end_of_time()));
+    cases
+}
+
+fn wraps<T: Timers>() -> Case {
+    Case::new(T::NAME, T::THREAD_SAFE, TIMERS, || {
+        let mut timers = T::new();
+        let far = timers.schedule(FAR, 0);
+        let mut elapsed = Duration::ZERO;
+        for log2 in WRAPS_LOG2 {
+            let wrap = 1 << log2;
+            elapsed += cross(&mut timers, wrap - AROUND, wrap + AROUND);
+        }
+        drop(far);
+        let count = TIMERS * WRAPS_LOG2.len();
+        vec![Reading::per_step("level wraps", elapsed, count)]
+    })
+}
+
+fn end_of_time<T: Timers>() -> Case {
+    let case = Case::new(T::NAME, T::THREAD_SAFE, TIMERS, || {
+        let mut timers = T::new();
+        let elapsed = cross(&mut timers, u64::MAX - 2 * AROUND, u64::MAX);
+        vec![Reading::per_step("end of u64", elapsed, TIMERS)]
+    });
+    case.unless((!T::ENDLESS).then_some("its time ends before that of u64 does"))
+}
+
+/// Jumps to `first`, and then goes tick by tick: from scheduling the timers
+/// that are due on the way to the last of them.
+fn cross<T: Timers>(timers: &mut T, first: u64, last: u64) -> Duration {
+    let mut rng = Rng::new(13);
+    let mut fired = Vec::with_capacity(TIMERS);
+    timers.advance(first, &mut fired);
+    let begun = Stopwatch::start();
+    let ids: Vec<_> = (0..TIMERS)
+        .map(|_| timers.schedule(first + rng.up_to(last - first), 0))
+        .collect();
+    for now in first + 1..=last.saturating_add(GRACE) {
+        timers.advance(now, &mut fired);
+        if now == u64::MAX {
+            break;
+        }
+    }
+    let elapsed = begun.elapsed();
+    assert_eq!(fired.len(), TIMERS, "{} lost timers, or was early", T::NAME);
+    drop(ids);
+    elapsed
+}
