@@ -88,6 +88,11 @@ pub trait Caller {
 
     fn cancel(&mut self, id: Self::Id);
 
+    /// Cancels many, all at once where the engine has a call for that.
+    fn cancel_all(&mut self, ids: &mut Vec<Self::Id>) {
+        ids.drain(..).for_each(|id| self.cancel(id));
+    }
+
     fn postpone(&mut self, id: Self::Id, delay_ticks: u64, payload: u64) -> Self::Id {
         self.cancel(id);
         self.schedule(delay_ticks, payload)

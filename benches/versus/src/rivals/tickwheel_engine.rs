@@ -81,6 +81,11 @@ impl Caller for Thread<'_> {
         let _ = self.engine.cancel(id);
     }
 
+    fn cancel_all(&mut self, ids: &mut Vec<TimerId>) {
+        drop(self.engine.cancel_many(ids));
+        ids.clear();
+    }
+
     fn postpone(&mut self, id: TimerId, delay_ticks: u64, _: u64) -> TimerId {
         let deadline = self.deadline(delay_ticks);
         let moved = self.engine.reschedule(id, deadline);

@@ -23,19 +23,32 @@ pub fn cases(effort: Effort) -> Vec<Case> {
 fn case<E: Shared>(effort: Effort) -> Case {
     let steps = effort.steps();
     let case = Case::new(E::NAME, E::THREAD_SAFE, HANDOVER, move || {
-        vec![Reading::per_step("pair", run::<E>(steps), steps)]
+        vec![
+            Reading::per_step("pair", run::<E>(steps, one_by_one::<E>), steps),
+            Reading::per_step("pair, many at once", run::<E>(steps, at_once::<E>), steps),
+        ]
     });
     let reason = "a wheel has one owner, and no other thread can cancel in it";
     case.on_threads(2).unless((!E::REMOTE).then_some(reason))
 }
 
-fn run<E: Shared>(steps: usize) -> Duration {
+type Cancel<E> = for<'c, 'e> fn(&'c mut <E as Shared>::Caller<'e>, &'c mut Vec<<E as Shared>::Id>);
+
+fn one_by_one<E: Shared>(caller: &mut E::Caller<'_>, batch: &mut Vec<E::Id>) {
+    batch.drain(..).for_each(|id| caller.cancel(id));
+}
+
+fn at_once<E: Shared>(caller: &mut E::Caller<'_>, batch: &mut Vec<E::Id>) {
+    caller.cancel_all(batch);
+}
+
+fn run<E: Shared>(steps: usize, cancel_batch: Cancel<E>) -> Duration {
     let engine = E::start();
     let (full, filled) = sync_channel(BATCHES);
     let (empty, emptied) = channel();
     (0..BATCHES).for_each(|_| empty.send(Vec::with_capacity(HANDOVER)).unwrap());
     thread::scope(|scope| {
-        let canceller = scope.spawn(|| cancel(&engine, filled, empty));
+        let canceller = scope.spawn(|| cancel(&engine, filled, empty, cancel_batch));
         let mut rng = Rng::new(3);
         let mut caller = engine.caller();
         let begun = Instant::now();
@@ -51,10 +64,15 @@ fn run<E: Shared>(steps: usize) -> Duration {
     })
 }
 
-fn cancel<E: Shared>(engine: &E, filled: Receiver<Vec<E::Id>>, empty: Sender<Vec<E::Id>>) {
+fn cancel<E: Shared>(
+    engine: &E,
+    filled: Receiver<Vec<E::Id>>,
+    empty: Sender<Vec<E::Id>>,
+    cancel_batch: Cancel<E>,
+) {
     let mut caller = engine.caller();
     for mut batch in filled {
-        batch.drain(..).for_each(|id| caller.cancel(id));
+        cancel_batch(&mut caller, &mut batch);
         // Nobody wants it back when the last timer was scheduled.
         let _ = empty.send(batch);
     }
