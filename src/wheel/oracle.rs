@@ -45,12 +45,17 @@ fn fill() -> impl Strategy<Value = Op> {
     (delay(), 2..40u8, apart).prop_map(|(from, count, apart)| Op::Fill(from, count, apart))
 }
 
+fn herd() -> impl Strategy<Value = Op> {
+    (any::<usize>(), 2..40u8, delay()).prop_map(|(which, count, to)| Op::Herd(which, count, to))
+}
+
 fn op() -> impl Strategy<Value = Op> {
     let leaf = prop_oneof![
         24 => delay().prop_map(Op::Schedule),
         4 => fill(),
         6 => any::<usize>().prop_map(Op::Cancel),
         10 => (any::<usize>(), delay()).prop_map(|(which, to)| Op::Move(which, to)),
+        4 => herd(),
         2 => any::<usize>().prop_map(Op::Look),
         6 => step().prop_map(Op::Pop),
         8 => (step(), 0..20usize).prop_map(|(to, budget)| Op::Advance(to, budget)),

@@ -21,6 +21,8 @@ pub(crate) enum Op {
     Fill(Delay, u8, u8),
     Cancel(usize),
     Move(usize, Delay),
+    /// Moves so many timers to one tick, where they arrive out of order.
+    Herd(usize, u8, Delay),
     /// Asks for everything that can be asked of one timer.
     Look(usize),
     Clear,
@@ -184,6 +186,12 @@ impl Oracle {
             }
             Op::Cancel(which) => self.cancel(wheel, which),
             Op::Move(which, to) => self.reschedule(wheel, which, to.resolve(wheel)),
+            Op::Herd(which, count, to) => {
+                let deadline = to.resolve(wheel);
+                for n in 0..usize::from(count) {
+                    self.reschedule(wheel, which.wrapping_add(n), deadline);
+                }
+            }
             Op::Look(which) => self.look(wheel, which),
             Op::Clear => self.clear(wheel),
             Op::Pop(_) | Op::Advance(..) | Op::PopToNextWakeup(_) | Op::Nested(_) => {}

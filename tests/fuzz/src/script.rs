@@ -85,7 +85,8 @@ impl<'a> Script<'a> {
         match self.byte() % 8 {
             0 => Op::Fill(self.delay(), self.byte() % 40, self.byte() % 8),
             1 => Op::Cancel(usize::from(self.pair())),
-            2 | 3 => Op::Move(usize::from(self.pair()), self.delay()),
+            2 => Op::Move(usize::from(self.pair()), self.delay()),
+            3 => Op::Herd(usize::from(self.pair()), self.byte() % 40, self.delay()),
             4 => Op::Look(usize::from(self.pair())),
             _ => Op::Schedule(self.delay()),
         }
