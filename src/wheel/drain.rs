@@ -208,3 +208,52 @@ impl<T> Wheel<T> {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tick::Tick;
+
+    /// A wheel in which timer 0 was postponed to `tick`, behind a younger one of
+    /// its lane.
+    fn with_an_unsorted_slot(tick: Tick) -> Wheel<u64> {
+        let mut wheel = Wheel::new(64);
+        let oldest = wheel.schedule_at(Tick(3), 0);
+        for n in 1..=LANES as u64 {
+            wheel.schedule_at(tick, n);
+        }
+        assert!(wheel.reschedule(oldest, tick));
+        assert!(wheel.pop_due(Tick(5)).is_none());
+        wheel
+    }
+
+    fn pop_all(wheel: &mut Wheel<u64>, to: Tick) -> Vec<u64> {
+        let pop = || wheel.pop_due(to).map(|expired| expired.payload);
+        std::iter::from_fn(pop).collect()
+    }
+
+    #[test]
+    fn a_slot_is_marked_until_it_was_sorted() {
+        let mut wheel = with_an_unsorted_slot(Tick(9));
+        assert!(wheel.levels.is_unsorted(0, 9));
+        assert!(
+            pop_all(&mut wheel, Tick(9))
+                .into_iter()
+                .eq(0..=LANES as u64)
+        );
+        assert!(!wheel.levels.is_unsorted(0, 9));
+    }
+
+    #[test]
+    fn a_cascade_takes_the_mark_inward() {
+        let mut wheel = with_an_unsorted_slot(Tick(70));
+        assert!(wheel.levels.is_unsorted(1, 1));
+        assert!(wheel.pop_due(Tick(64)).is_none());
+        assert!(!wheel.levels.is_unsorted(1, 1) && wheel.levels.is_unsorted(0, 6));
+        assert!(
+            pop_all(&mut wheel, Tick(70))
+                .into_iter()
+                .eq(0..=LANES as u64)
+        );
+    }
+}

@@ -271,4 +271,17 @@ mod tests {
         assert_eq!(next_bit_in(&words, 136), Some(3));
         assert_eq!(next_bit_in(&[0, 0], 70), None);
     }
+
+    #[test]
+    fn every_slot_has_a_mark_of_its_own() {
+        for size in [2, 64, 100, 256] {
+            let mut levels = Levels::new(Geometry::new(size).unwrap());
+            for level in 0..levels.geometry.levels() {
+                for slot in 0..size {
+                    assert!(!levels.is_unsorted(level, slot), "size {size}");
+                    levels.set_unsorted(level, slot, true);
+                }
+            }
+        }
+    }
 }

@@ -4,40 +4,18 @@
 //! size where such structures are known to go wrong, and after every step the
 //! wheel's own invariants are checked.
 
-use std::collections::BTreeMap;
+mod pair;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{Advance, Geometry, Wheel};
+use super::{Advance, Expired, Geometry, Wheel};
 use crate::id::TimerId;
 use crate::tick::Tick;
+use pair::{Delay, Op, Pair};
 
-/// Where a timer stands among those of its tick: by first scheduling, or, if
-/// it was filed for a tick already reached, behind them by order of calls.
-type Key = (u64, bool, u64);
-
-#[derive(Clone, Debug)]
-enum Op {
-    Schedule(Delay),
-    Cancel(usize),
-    Move(usize, Delay),
-    Pop(Delay),
-    Advance(Delay, usize),
-    PopToNextWakeup(i8),
-    /// What the next few callbacks do while they run.
-    Nested(Vec<Op>),
-}
-
-/// A distance in ticks, scaled to the wheel when it is used.
-#[derive(Clone, Copy, Debug)]
-enum Delay {
-    Past(u8),
-    Near(u16),
-    /// `size^level` ticks, one less, or one more.
-    Boundary(u8, i8),
-    Far(u64),
-    EndOfTime(u8),
+fn assert_consistent(wheel: &Wheel<u64>) {
+    wheel.assert_consistent();
 }
 
 fn delay() -> impl Strategy<Value = Delay> {
@@ -60,187 +38,36 @@ fn step() -> impl Strategy<Value = Delay> {
     ]
 }
 
+/// Enough timers for several in each lane of a slot, or for every slot of a
+/// small level.
+fn fill() -> impl Strategy<Value = Op> {
+    let apart = prop_oneof![2 => Just(0u8), 2 => 1..4u8, 1 => any::<u8>()];
+    (delay(), 2..40u8, apart).prop_map(|(from, count, apart)| Op::Fill(from, count, apart))
+}
+
+fn herd() -> impl Strategy<Value = Op> {
+    (any::<usize>(), 2..40u8, delay()).prop_map(|(which, count, to)| Op::Herd(which, count, to))
+}
+
 fn op() -> impl Strategy<Value = Op> {
     let leaf = prop_oneof![
-        12 => delay().prop_map(Op::Schedule),
-        3 => any::<usize>().prop_map(Op::Cancel),
-        5 => (any::<usize>(), delay()).prop_map(|(which, to)| Op::Move(which, to)),
-        3 => step().prop_map(Op::Pop),
-        4 => (step(), 0..20usize).prop_map(|(to, budget)| Op::Advance(to, budget)),
-        3 => (-1..=1i8).prop_map(Op::PopToNextWakeup),
+        24 => delay().prop_map(Op::Schedule),
+        4 => fill(),
+        6 => any::<usize>().prop_map(Op::Cancel),
+        10 => (any::<usize>(), delay()).prop_map(|(which, to)| Op::Move(which, to)),
+        4 => herd(),
+        2 => any::<usize>().prop_map(Op::Look),
+        6 => step().prop_map(Op::Pop),
+        8 => (step(), 0..20usize).prop_map(|(to, budget)| Op::Advance(to, budget)),
+        6 => (-1..=1i8).prop_map(Op::PopToNextWakeup),
     ];
-    leaf.prop_recursive(1, 8, 6, |leaf| vec(leaf, 1..6).prop_map(Op::Nested))
+    let op = leaf.prop_recursive(1, 8, 6, |leaf| vec(leaf, 1..6).prop_map(Op::Nested));
+    prop_oneof![100 => op, 1 => Just(Op::Clear)]
 }
 
-struct Pair {
-    wheel: Wheel<u64>,
-    oracle: BTreeMap<Key, (TimerId, u64)>,
-    keys: Vec<(TimerId, Option<Key>)>,
-    nested: Vec<Op>,
-    scheduled: u64,
-    late: u64,
-}
-
-impl Pair {
-    fn new(start: u64, geometry: Geometry) -> Pair {
-        Pair {
-            wheel: Wheel::with_geometry(Tick(start), geometry),
-            oracle: BTreeMap::new(),
-            keys: Vec::new(),
-            nested: Vec::new(),
-            scheduled: 0,
-            late: 0,
-        }
-    }
-
-    fn run(&mut self, op: &Op) {
-        match op {
-            Op::Schedule(delay) => self.schedule(*delay),
-            Op::Cancel(which) => self.cancel(*which),
-            Op::Move(which, to) => self.reschedule(*which, *to),
-            Op::Pop(to) => self.pop(self.resolve(*to)),
-            Op::Advance(to, budget) => self.advance(self.resolve(*to), *budget),
-            Op::PopToNextWakeup(off) => {
-                if let Some(next) = self.wheel.next_wakeup() {
-                    self.pop(next.0.saturating_add_signed(i64::from(*off)));
-                }
-            }
-            Op::Nested(ops) => self.nested = ops.clone(),
-        }
-        self.check();
-    }
-
-    fn resolve(&self, delay: Delay) -> u64 {
-        let now = self.wheel.now().0;
-        match delay {
-            Delay::Past(by) => now.saturating_sub(u64::from(by)),
-            Delay::Near(by) => now.saturating_add(u64::from(by)),
-            Delay::Boundary(level, off) => {
-                let size = self.wheel.geometry().size() as u64;
-                let unit = size.saturating_pow(u32::from(level));
-                let next = (now / unit).saturating_add(1).saturating_mul(unit);
-                next.saturating_add_signed(i64::from(off))
-            }
-            Delay::Far(by) => now.saturating_add(by),
-            Delay::EndOfTime(before) => u64::MAX - u64::from(before),
-        }
-    }
-
-    fn key(&mut self, deadline: u64, sequence: u64) -> Key {
-        let now = self.wheel.now().0;
-        if deadline > now {
-            return (deadline, false, sequence);
-        }
-        self.late += 1;
-        (now, true, self.late)
-    }
-
-    fn schedule(&mut self, delay: Delay) {
-        let deadline = self.resolve(delay);
-        self.scheduled += 1;
-        let key = self.key(deadline, self.scheduled);
-        let id = self.wheel.schedule_at(Tick(deadline), self.scheduled);
-        self.oracle.insert(key, (id, self.scheduled));
-        self.keys.push((id, Some(key)));
-        assert_eq!(self.wheel.deadline(id), Some(Tick(key.0)));
-    }
-
-    fn cancel(&mut self, which: usize) {
-        if self.keys.is_empty() {
-            return;
-        }
-        let which = which % self.keys.len();
-        let (id, key) = &mut self.keys[which];
-        let expected = key.take().and_then(|key| self.oracle.remove(&key));
-        assert_eq!(self.wheel.cancel(*id), expected.map(|(_, payload)| payload));
-    }
-
-    fn reschedule(&mut self, which: usize, to: Delay) {
-        if self.keys.is_empty() {
-            return;
-        }
-        let which = which % self.keys.len();
-        let deadline = self.resolve(to);
-        let (id, old) = self.keys[which];
-        assert_eq!(self.wheel.reschedule(id, Tick(deadline)), old.is_some());
-        if let Some(old) = old {
-            let (id, payload) = self.oracle.remove(&old).unwrap();
-            let key = self.key(deadline, payload);
-            self.oracle.insert(key, (id, payload));
-            self.keys[which].1 = Some(key);
-        }
-    }
-
-    fn pop(&mut self, to: u64) {
-        let to = to.max(self.wheel.now().0);
-        while let Some(expired) = self.wheel.pop_due(Tick(to)) {
-            self.expect(to, expired.id, expired.deadline.0, expired.payload);
-            self.run_nested();
-        }
-        assert_eq!(self.wheel.now(), Tick(to));
-        self.assert_nothing_due(to);
-    }
-
-    fn advance(&mut self, to: u64, budget: usize) {
-        let to = to.max(self.wheel.now().0);
-        let mut fired = Vec::new();
-        let outcome = self.wheel.advance(Tick(to), budget, |wheel, expired| {
-            assert_eq!(expired.deadline, wheel.now());
-            fired.push(expired);
-        });
-        assert!(fired.len() <= budget);
-        for expired in fired {
-            self.expect(to, expired.id, expired.deadline.0, expired.payload);
-        }
-        if outcome == Advance::Done {
-            assert_eq!(self.wheel.now(), Tick(to));
-            self.assert_nothing_due(to);
-        }
-    }
-
-    fn expect(&mut self, to: u64, id: TimerId, deadline: u64, payload: u64) {
-        let (key, expected) = self.oracle.pop_first().expect("nothing more is live");
-        assert_eq!((id, payload), expected);
-        assert_eq!(deadline, key.0);
-        assert!(deadline <= to, "fired early");
-        let slot = self.keys.iter_mut().find(|(other, _)| *other == id);
-        slot.unwrap().1 = None;
-    }
-
-    fn run_nested(&mut self) {
-        for op in std::mem::take(&mut self.nested) {
-            match op {
-                Op::Schedule(delay) => self.schedule(delay),
-                Op::Cancel(which) => self.cancel(which),
-                Op::Move(which, to) => self.reschedule(which, to),
-                _ => {}
-            }
-        }
-    }
-
-    fn assert_nothing_due(&self, to: u64) {
-        assert!(
-            self.oracle
-                .first_key_value()
-                .is_none_or(|(key, _)| key.0 > to)
-        );
-    }
-
-    fn check(&self) {
-        self.wheel.assert_consistent();
-        assert_eq!(self.wheel.len(), self.oracle.len());
-        let earliest = self.oracle.first_key_value().map(|(key, _)| Tick(key.0));
-        assert_eq!(self.wheel.earliest_deadline(), earliest);
-        let next = self.wheel.next_wakeup();
-        assert_eq!(next.is_some(), earliest.is_some());
-        assert!(next <= earliest);
-        assert!(next.is_none_or(|next| next >= self.wheel.now()));
-        let mut live: Vec<u64> = self.wheel.iter().map(|(_, _, &payload)| payload).collect();
-        live.sort_unstable();
-        let mut expected: Vec<u64> = self.oracle.values().map(|&(_, payload)| payload).collect();
-        expected.sort_unstable();
-        assert_eq!(live, expected);
-    }
+/// Operations that begin with a wheel in which something is going on.
+fn script(longest: usize) -> impl Strategy<Value = Vec<Op>> {
+    (vec(fill(), 0..3), vec(op(), 1..longest)).prop_map(|(first, then)| [first, then].concat())
 }
 
 /// Offsets at which levels begin, end and wrap.
@@ -290,17 +117,18 @@ proptest! {
         size in prop::sample::select(vec![2usize, 3, 20, 64, 100, 256]),
         cap in prop_oneof![4 => Just(0usize), 1 => 1..4usize],
         offset in 0..13usize,
-        ops in vec(op(), 1..120),
+        ops in script(120),
+        pop_the_rest in any::<bool>(),
     ) {
         let start = start_offsets(size as u64)[offset];
         let mut pair = Pair::new(start, geometry(size, cap));
         for op in &ops {
             pair.run(op);
         }
-        // Far from the end of time everything left is popped at once.
-        pair.pop(u64::MAX);
-        pair.check();
-        prop_assert!(pair.wheel.is_empty());
+        match pop_the_rest {
+            true => pair.pop_the_rest(),
+            false => pair.take_the_rest(),
+        }
     }
 }
 
@@ -310,7 +138,7 @@ proptest! {
     #[test]
     fn so_does_a_flat_wheel_of_sixty_thousand_slots(
         offset in 0..13usize,
-        ops in vec(op(), 1..12),
+        ops in script(12),
     ) {
         let start = start_offsets(60_000)[offset];
         for cap in [0, 2] {

@@ -1,0 +1,133 @@
+#!/bin/sh
+# Checks that the tests pass, and then plants bugs in a copy of the crate, one
+# after the other, and checks that whatever a bug's patch names finds it:
+# models of loom (`model: file::test`), tests under shuttle (`shuttle:
+# file::test`), or tests of the crate itself (`test: --lib module`, `test:
+# --test file name`). Patches are in tests/planted (the wheel's) and in
+# loom-tests/planted (those of threads).
+#
+#   tests/plant.sh [--sample n] [name or directory...]
+#
+#   tests/plant.sh                    all of them
+#   tests/plant.sh tests/planted      the wheel's
+#   tests/plant.sh no-second-scan     one
+#
+# With a sample, so many of them are drawn at random. The copy and its builds are
+# thrown away, or kept in PLANT_DIR if that is set.
+set -u
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+work=${PLANT_DIR:-$(mktemp -d)}
+[ -n "${PLANT_DIR:-}" ] || trap 'rm -rf "$work"' EXIT
+copy=$work/crate
+log=$work/log
+# A planted line is built in a second where the rest of the crate is kept.
+export CARGO_INCREMENTAL=1 RUST_BACKTRACE=0
+# That a bug is found is enough: nobody reads the smallest script that shows it.
+export PROPTEST_MAX_SHRINK_ITERS=0
+# The copy is no repository, even where it lies inside of one: `git apply`
+# would skip its files.
+export GIT_CEILING_DIRECTORIES="$work"
+
+make_copy() {
+    rm -rf "$copy"
+    mkdir -p "$copy"
+    for part in Cargo.toml Cargo.lock README.md src loom-tests tests benches examples; do
+        [ ! -e "$root/$part" ] || cp -R "$root/$part" "$copy"
+    done
+}
+
+# Runs cargo's tests in the way $1: of the models (loom or shuttle), or plain.
+tests() {
+    way=$1
+    shift
+    flags=${RUSTFLAGS:-}
+    case $way in
+    # Assertions as in debug, and ten times as fast.
+    plain) set -- -p tickwheel --config profile.dev.opt-level=1 "$@" ;;
+    *) set -- -p "tickwheel-$way-tests" --release "$@" ;;
+    esac
+    (cd "$copy" && RUSTFLAGS=$flags timeout 900 cargo test -q --target-dir "$work/$way" "$@") >"$log" 2>&1
+}
+
+# The finders of patch $1, one a line: way|target|test.
+finders() {
+    sed -n 's/^model: \([^:]*\)::\(.*\)/loom|--test \1|--exact \2/p
+        s/^shuttle: \([^:]*\)::\(.*\)/shuttle|--test \1|--exact \2/p
+        s/^test: \(.*\) \(.*\)/plain|\1|\2/p' "$1"
+}
+
+# Says what became of the bug in patch $1; fails unless it was found by all that
+# should.
+plant() {
+    git -C "$copy" apply "$1" || return 1
+    unfound=0
+    while IFS='|' read -r way target test <&3; do
+        find_it "$way" "$target" "$test" || unfound=1
+    done 3<<EOF
+$(finders "$1")
+EOF
+    # Takes it out again; the new time of the file makes cargo build it anew.
+    git -C "$copy" apply -R "$1" && return $unfound
+}
+
+# Target and test are words for cargo, each perhaps more than one.
+find_it() {
+    finder="${2#--test } ${3#--exact } ($1)"
+    tests "$1" $2 --no-run || { echo "does not build"; return 1; }
+    (
+        # Seconds of processor time: many times what a sound wheel needs. Models
+        # count their steps themselves.
+        [ "$1" != plain ] || ulimit -S -t 12
+        tests "$1" $2 -- $3 --nocapture
+    )
+    case $? in
+    0) echo "NOT FOUND by $finder"; return 1 ;;
+    124) echo "no answer from $finder"; return 1 ;;
+    *) echo "found by $finder: $(complaint)" ;;
+    esac
+}
+
+complaint() {
+    ! grep -q SIGXCPU "$log" || echo "never ends"
+    sed -n '/panicked at/{n;p;q;}' "$log" | cut -c1-60
+}
+
+# The patches that an argument stands for: a directory's, or one by its name.
+patches() {
+    if [ -d "$1" ]; then
+        ls "$1"/*.patch
+    else
+        ls "$root"/*tests/planted/"$1.patch"
+    fi
+}
+
+# Whether the tests that are asked in one way pass as long as nothing is planted.
+sound() {
+    case $1 in
+    plain) tests plain --lib ;;
+    *) SHUTTLE_ITERATIONS=500 tests "$1" ;;
+    esac
+}
+
+sample=
+if [ "${1:-}" = --sample ]; then
+    sample=$2
+    shift 2
+fi
+[ $# -gt 0 ] || set -- "$root/tests/planted" "$root/loom-tests/planted"
+chosen=$(for each in "$@"; do patches "$each" || exit 1; done) || exit 1
+[ -z "$sample" ] || chosen=$(echo "$chosen" | shuf -n "$sample")
+
+make_copy
+for way in $(for patch in $chosen; do finders "$patch"; done | cut -d'|' -f1 | sort -u); do
+    sound "$way" || { cat "$log"; echo "tests fail before anything is planted"; exit 1; }
+done
+count=0 missed=0
+for patch in $chosen; do
+    printf '%s: ' "$(basename "$patch" .patch)"
+    plant "$patch" || missed=$((missed + 1))
+    count=$((count + 1))
+done
+echo "$count planted, $missed not found"
+[ $missed -eq 0 ]
