@@ -24,6 +24,7 @@ pub(crate) use model::{Lock, LockGuard};
 mod real {
     use std::cell::UnsafeCell;
     use std::hint::spin_loop;
+    use std::marker::PhantomData;
     use std::ops::{Deref, DerefMut};
     use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
     use std::thread;
@@ -50,7 +51,12 @@ mod real {
     // most one at a time; so threads pass the value to each other, never share.
     unsafe impl<T: Send> Sync for Lock<T> {}
 
-    pub(crate) struct LockGuard<'a, T>(&'a Lock<T>);
+    pub(crate) struct LockGuard<'a, T> {
+        lock: &'a Lock<T>,
+        /// What it hands out: so threads share a guard only where they may
+        /// share the value.
+        borrows: PhantomData<&'a mut T>,
+    }
 
     impl<T> Lock<T> {
         pub(crate) fn new(value: T) -> Lock<T> {
@@ -66,7 +72,10 @@ mod real {
             if self.taken.swap(true, Ordering::Acquire) {
                 self.wait();
             }
-            LockGuard(self)
+            LockGuard {
+                lock: self,
+                borrows: PhantomData,
+            }
         }
 
         /// Whether somebody else is waiting for the lock.
@@ -100,7 +109,7 @@ mod real {
         #[inline]
         fn deref(&self) -> &T {
             // SAFETY: the guard exists, so this thread holds the lock.
-            unsafe { &*self.0.value.0.get() }
+            unsafe { &*self.lock.value.0.get() }
         }
     }
 
@@ -108,20 +117,34 @@ mod real {
         #[inline]
         fn deref_mut(&mut self) -> &mut T {
             // SAFETY: as above, and the guard is borrowed mutably.
-            unsafe { &mut *self.0.value.0.get() }
+            unsafe { &mut *self.lock.value.0.get() }
         }
     }
 
     impl<T> Drop for LockGuard<'_, T> {
         #[inline]
         fn drop(&mut self) {
-            self.0.taken.store(false, Ordering::Release);
+            self.lock.taken.store(false, Ordering::Release);
         }
     }
 
     #[cfg(test)]
     mod tests {
         use super::*;
+        use std::cell::Cell;
+
+        /// Has one `answer` for what threads must not share, and two, of which
+        /// the compiler takes neither, for the rest.
+        trait NotSync<Witness> {
+            fn answer() {}
+        }
+        impl<V> NotSync<()> for V {}
+        impl<V: Sync> NotSync<u8> for V {}
+
+        #[test]
+        fn a_guard_is_shared_only_where_its_value_may_be() {
+            <LockGuard<'_, Cell<u32>> as NotSync<_>>::answer();
+        }
 
         #[test]
         fn one_at_a_time() {

@@ -7,7 +7,9 @@
 //! This file holds all of the wheel's `unsafe`. Its argument is one sentence:
 //! an [`At`] is made only here, for an entry that exists, and entries are
 //! never taken away again, so an `At` stays in bounds for the life of its
-//! storage.
+//! storage, to which whoever holds it brings it back. The middle of a list,
+//! which is kept as a number, is one of these or zero, an entry that is always
+//! there.
 
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;

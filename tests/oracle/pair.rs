@@ -54,6 +54,7 @@ impl Pair {
             Op::Start(which) => self.start(which),
             Op::Dismiss(which) => self.dismiss(which),
             Op::Cancel(which) => self.cancel(which),
+            Op::CancelMany(ref which) => self.cancel_many(which),
             Op::CancelByName(name, max) => self.cancel_by_name(name, max),
             Op::Reschedule(which, first) => self.reschedule(which, first),
             Op::Replace(which) => self.replace(which),
@@ -324,15 +325,26 @@ impl Pair {
 /// How timers end.
 impl Pair {
     fn cancel(&mut self, which: usize) {
-        let Some((timer, id)) = self.pick_timer(which) else {
-            return;
-        };
-        let expected = match self.oracle.cancel(timer) {
+        if let Some((timer, id)) = self.pick_timer(which) {
+            let expected = self.answer_to_cancel(timer);
+            assert_eq!(self.engine.cancel(id), expected);
+        }
+    }
+
+    fn cancel_many(&mut self, which: &[usize]) {
+        let picked = which.iter().filter_map(|&which| self.pick_timer(which));
+        let (timers, ids): (Vec<_>, Vec<_>) = picked.unzip();
+        let timers = timers.into_iter();
+        let expected: Vec<_> = timers.map(|timer| self.answer_to_cancel(timer)).collect();
+        assert_eq!(self.engine.cancel_many(&ids), expected);
+    }
+
+    fn answer_to_cancel(&mut self, timer: usize) -> Cancel<u64> {
+        match self.oracle.cancel(timer) {
             Cancelled::Payload(payload) => Cancel::Cancelled(payload),
             Cancelled::Running(_) => Cancel::Running,
             Cancelled::Gone => Cancel::Gone,
-        };
-        assert_eq!(self.engine.cancel(id), expected);
+        }
     }
 
     fn cancel_by_name(&mut self, name: Name, max: usize) {

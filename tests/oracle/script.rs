@@ -31,6 +31,8 @@ pub enum Op {
     Start(usize),
     Dismiss(usize),
     Cancel(usize),
+    /// Cancels some in one call, perhaps one of them twice.
+    CancelMany(Vec<usize>),
     CancelByName(Name, usize),
     Reschedule(usize, First),
     Replace(usize),
@@ -166,6 +168,7 @@ fn op() -> impl Strategy<Value = Op> {
         2 => which.clone().prop_map(Op::Start),
         1 => which.clone().prop_map(Op::Dismiss),
         4 => which.clone().prop_map(Op::Cancel),
+        1 => vec(which.clone(), 0..6).prop_map(Op::CancelMany),
         2 => (name(), 0..4usize).prop_map(|(name, max)| Op::CancelByName(name, max)),
         5 => (which.clone(), first()).prop_map(|(which, first)| Op::Reschedule(which, first)),
         2 => which.clone().prop_map(Op::Replace),

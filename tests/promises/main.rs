@@ -4,6 +4,9 @@
 
 #![cfg(not(any(loom, shuttle)))]
 
+#[path = "../common/random.rs"]
+mod random;
+
 mod bounds;
 mod endings;
 mod isolation;
@@ -12,6 +15,7 @@ mod times;
 
 use std::time::Duration;
 
+use random::Random;
 use tickwheel::{Engine, Expired, VirtualClock};
 
 const MS: Duration = Duration::from_millis(1);
@@ -37,16 +41,4 @@ fn payloads<T>(engine: &Engine<T>) -> Vec<T> {
         .into_iter()
         .map(Expired::into_payload)
         .collect()
-}
-
-/// A small generator of pseudo-random numbers, the same in every run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit
-    }
 }

@@ -188,21 +188,21 @@ fn promise_09_order() {
 
 #[test]
 fn promise_09_a_rescheduled_timer_stands_where_it_was_first_scheduled() {
-    let (engine, clock) = virtual_engine();
-    let at = |ms: u32| Time::START + ms * MS;
-    let postponed = engine.schedule(Timer::at(at(3), "postponed")).unwrap();
-    engine.schedule(Timer::at(at(100), "first")).unwrap();
-    let forward = engine
-        .schedule(Timer::at(at(900), "brought forward"))
-        .unwrap();
-    engine.schedule(Timer::at(at(100), "second")).unwrap();
-    engine.reschedule(postponed, at(100)).unwrap();
-    engine.reschedule(forward, at(100)).unwrap();
-    clock.advance_to(at(100));
-    assert_eq!(
-        payloads(&engine),
-        ["postponed", "first", "brought forward", "second"]
-    );
+    // So many on one tick that they share the lists of a slot: what one hold
+    // of the lock moves, and more than that.
+    for count in [24, 60] {
+        let (engine, clock) = virtual_engine();
+        let at = |ms: u32| Time::START + ms * MS;
+        let schedule = |ms, n| engine.schedule(Timer::at(at(ms), n)).unwrap();
+        let postponed = schedule(3, 0);
+        (1..count / 2).for_each(|n| _ = schedule(100, n));
+        let forward = schedule(900, count / 2);
+        (count / 2 + 1..count).for_each(|n| _ = schedule(100, n));
+        engine.reschedule(postponed, at(100)).unwrap();
+        engine.reschedule(forward, at(100)).unwrap();
+        clock.advance_to(at(100));
+        assert_eq!(payloads(&engine), (0..count).collect::<Vec<_>>());
+    }
 }
 
 #[test]

@@ -28,7 +28,6 @@ const ENGINES: usize = 1_000;
 /// Timers of every kind: due and far, repeating, named, reported, not started.
 fn put_to_work(engine: &Engine<String>) {
     let payload = || "something that has to be freed".to_string();
-    // Not due at once: who has to wait, keeps what it waits with for good.
     for n in 1..5 {
         engine.schedule(Timer::after(n * MS, payload())).unwrap();
         engine.schedule(Timer::after(FAR, payload())).unwrap();

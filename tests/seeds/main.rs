@@ -5,6 +5,9 @@
 
 #![cfg(not(any(loom, shuttle)))]
 
+#[path = "../common/random.rs"]
+mod random;
+
 mod kafka;
 mod libco;
 mod muduo;
@@ -15,6 +18,7 @@ mod workflow;
 
 use std::time::Duration;
 
+use random::Random;
 use tickwheel::wheel::{Advance, Expired};
 use tickwheel::{Engine, Tick, Time, TimerId, VirtualClock, Wheel};
 
@@ -83,18 +87,6 @@ fn slot_of<T>(wheel: &Wheel<T>, id: TimerId) -> (usize, usize, u64) {
     let slot = wheel.slots().find(|slot| slot.timers.contains(&id));
     let slot = slot.expect("the timer hangs in a slot");
     (slot.level, slot.index, slot.start.0)
-}
-
-/// A small generator of pseudo-random numbers, the same in every run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit
-    }
 }
 
 /// The kernel's numbers of the clocks that this process's timer descriptors

@@ -11,13 +11,16 @@ const MS: Duration = Duration::from_millis(1);
 #[test]
 fn c1_order_by_deadline_and_equal_deadlines_first_in_first_out() {
     let mut wheel = Wheel::new(64);
-    for (deadline, label) in [(3_000, 'd'), (1_000, 'a'), (2_100, 'c'), (1_000, 'b')] {
-        wheel.schedule_at(Tick(deadline), label);
+    // More of one deadline than a slot has lists.
+    wheel.schedule_at(Tick(3_000), 'z');
+    for label in 'a'..='x' {
+        wheel.schedule_at(Tick(1_000), label);
     }
+    wheel.schedule_at(Tick(2_100), 'y');
     let fired: String = std::iter::from_fn(|| wheel.pop_due(Tick(5_000)))
         .map(|expired| expired.payload)
         .collect();
-    assert_eq!(fired, "abcd");
+    assert_eq!(fired, ('a'..='z').collect::<String>());
 }
 
 #[test]
