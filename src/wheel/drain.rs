@@ -213,6 +213,7 @@ impl<T> Wheel<T> {
 mod tests {
     use super::*;
     use crate::tick::Tick;
+    use crate::wheel::Advance;
 
     /// A wheel in which timer 0 was postponed to `tick`, behind a younger one of
     /// its lane.
@@ -255,5 +256,36 @@ mod tests {
                 .into_iter()
                 .eq(0..=LANES as u64)
         );
+    }
+
+    fn schedule(wheel: &mut Wheel<u64>, tick: Tick, n: u64) {
+        wheel.schedule_at(tick, n);
+    }
+
+    /// How many calls of `advance`, each with a budget of ten, fire everything
+    /// by `to`.
+    fn calls_to_fire(wheel: &mut Wheel<u64>, to: Tick) -> usize {
+        let mut calls = 1;
+        while wheel.advance(to, 10, |_, _| {}) == Advance::More {
+            calls += 1;
+        }
+        assert!(wheel.is_empty());
+        calls
+    }
+
+    #[test]
+    fn a_budget_counts_every_entry_that_is_touched() {
+        let mut fired = Wheel::new(64);
+        (0..100).for_each(|n| schedule(&mut fired, Tick(9), n));
+        assert_eq!(calls_to_fire(&mut fired, Tick(9)), 10);
+
+        let mut cascaded = Wheel::new(64);
+        (0..100).for_each(|n| schedule(&mut cascaded, Tick(70), n));
+        assert_eq!(calls_to_fire(&mut cascaded, Tick(70)), 20);
+
+        // Into a heap, and out of it.
+        let mut sorted = with_an_unsorted_slot(Tick(9));
+        (0..91).for_each(|n| schedule(&mut sorted, Tick(9), n));
+        assert_eq!(calls_to_fire(&mut sorted, Tick(9)), 20);
     }
 }
