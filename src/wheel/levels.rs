@@ -126,9 +126,10 @@ impl Levels {
         self.append(storage, place, at);
         let before = storage.prev(at);
         // The list's head, if there was nothing else, is older than any timer.
-        if storage.entry(before).stamp > storage.entry(at).stamp {
-            self.set_unsorted(place.level, place.slot, true);
-        }
+        let younger = storage.entry(before).stamp > storage.entry(at).stamp;
+        // Without a branch: which of the two is younger cannot be foretold.
+        let word = self.unsorted_word(place.level, place.slot);
+        self.unsorted[word] |= u64::from(younger) << (place.slot % WORD);
     }
 
     /// Notes that a list, given by its head's coordinate, became empty.
