@@ -8,18 +8,10 @@
 //! front.
 
 use super::Wheel;
-use super::expire::Work;
 use super::geometry::Place;
 use super::levels::LANES;
 use super::storage::{At, End};
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Cascade {
-    pub(super) place: Place,
-    /// Whether it was paused: then younger timers may have been filed inward
-    /// before the older ones that are still to come.
-    pub(super) resumed: bool,
-}
+use super::work::{Cascade, Work};
 
 /// Where a cascade stands in each lane of its slot.
 struct Lanes {

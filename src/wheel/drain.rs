@@ -5,9 +5,9 @@
 
 use core::cmp::Ordering;
 
-use super::expire::Work;
 use super::levels::LANES;
 use super::storage::At;
+use super::work::Work;
 use super::{SORTING, Wheel};
 
 /// The front entry of each lane of the slot that is being fired, so that the

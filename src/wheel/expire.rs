@@ -8,9 +8,9 @@
 //! moves on.
 
 use super::Wheel;
-use super::cascade::Cascade;
 use super::geometry::Place;
 use super::storage::At;
+use super::work::{Cascade, Work};
 use crate::id::TimerId;
 use crate::tick::Tick;
 
@@ -46,18 +46,6 @@ pub(crate) enum Step {
     Done,
     /// The budget is used up.
     Paused,
-}
-
-/// What the wheel is in the middle of at its current tick.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Work {
-    Nothing,
-    /// Re-filing an outer slot; what is left of it is still on its lists.
-    Cascade(Cascade),
-    /// Firing the current slot of level 0.
-    Drain,
-    /// Putting an unsorted slot in order, then firing it.
-    Sort,
 }
 
 impl<T> Wheel<T> {

@@ -13,6 +13,7 @@ mod keyed;
 mod levels;
 mod storage;
 mod view;
+mod work;
 
 #[cfg(test)]
 mod oracle;
@@ -31,10 +32,10 @@ pub(crate) use storage::{At, Stamp};
 use crate::id::{MAX_SEQUENCE, TimerId, WheelNumber};
 use crate::tick::Tick;
 use drain::{Fronts, InOrder};
-use expire::Work;
 use geometry::Place;
 use levels::Levels;
 use storage::{NO_COORDINATE, Storage};
+use work::Work;
 
 /// A hierarchical timing wheel with one owner.
 ///
