@@ -45,7 +45,10 @@ tests() {
     case $way in
     # Assertions as in debug, and ten times as fast.
     plain) set -- -p tickwheel --config profile.dev.opt-level=1 "$@" ;;
-    *) set -- -p "tickwheel-$way-tests" --release "$@" ;;
+    *)
+        flags="$flags --cfg $way"
+        set -- -p "tickwheel-$way-tests" --release "$@"
+        ;;
     esac
     (cd "$copy" && RUSTFLAGS=$flags timeout 900 cargo test -q --target-dir "$work/$way" "$@") >"$log" 2>&1
 }
