@@ -38,12 +38,12 @@ const CALLS: [Call; 8] = [
     },
     Call {
         name: "wheel: bring forward",
-        instructions: 164,
+        instructions: 180,
         run: wheel_bring_forward,
     },
     Call {
         name: "wheel: schedule, cascade and expire",
-        instructions: 640,
+        instructions: 590,
         run: wheel_expire,
     },
     Call {
@@ -63,7 +63,7 @@ const CALLS: [Call; 8] = [
     },
     Call {
         name: "engine: schedule, expire and take",
-        instructions: 1536,
+        instructions: 1512,
         run: engine_take,
     },
 ];
