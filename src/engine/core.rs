@@ -1,6 +1,7 @@
 //! What all threads of an engine meet in: the shards behind their locks, the
 //! alarm, the bells.
 
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use crate::engine::affinity::thread_number;
@@ -384,8 +385,13 @@ impl<T> Core<T> {
         };
         let begun = Instant::now();
         loop {
-            let looked = Instant::now();
-            let left = || Some(DRAIN_LOOKS_AGAIN.saturating_sub(looked.elapsed()));
+            // From the end of the first look on: looking may take long itself.
+            let waiting_since = Cell::new(None);
+            let left = || {
+                let since = waiting_since.get().unwrap_or_else(Instant::now);
+                waiting_since.set(Some(since));
+                Some(DRAIN_LOOKS_AGAIN.saturating_sub(since.elapsed()))
+            };
             if self.idle.wait_until(drained, left) {
                 return true;
             }

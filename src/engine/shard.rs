@@ -403,14 +403,21 @@ impl<T> Shard<T> {
         }
     }
 
-    /// Whether a one-shot that is due by `limit` has still to be taken.
+    /// Whether a one-shot that is due by `limit` has still to be taken. Walks
+    /// through the storage only if none waits at the head of a queue: workers
+    /// who are busy emptying queues need the lock.
     pub(crate) fn has_one_shot_until(&self, limit: Tick) -> bool {
-        self.wheel.entries(0).any(|at| {
+        let is_one_shot = |at| {
             let repeating = self.extra_of(at).is_some_and(|key| {
                 self.extras[key].is_repeating() || self.extras[key].state != State::Waiting
             });
             !repeating && self.wheel.deadline_of(at) <= limit
-        })
+        };
+        let heads = self
+            .ready
+            .iter()
+            .map(|ready| self.wheel.first_of(ready.list));
+        heads.flatten().any(is_one_shot) || self.wheel.entries(0).any(is_one_shot)
     }
 
     pub(super) fn make_ready(&mut self, at: At) {
