@@ -8,6 +8,7 @@
 mod random;
 
 mod bounds;
+mod cancels;
 mod endings;
 mod isolation;
 mod repeats;
