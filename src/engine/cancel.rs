@@ -55,10 +55,8 @@ impl<T> Core<T> {
         };
         let mut held = self.hold(slot);
         ids.iter().for_each(|&id| held.shard.prefetch(id));
-        answers.extend(ids.iter().map(|&id| match held.shard.cancel_plain(id) {
-            Some(payload) => Cancel::Cancelled(Some(payload)),
-            None => held.shard.cancel(id, || self.tick_now()),
-        }));
+        let cancel = |&id| held.shard.cancel(id, || self.tick_now());
+        answers.extend(ids.iter().map(cancel));
         self.release_to_drain(held);
     }
 

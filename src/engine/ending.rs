@@ -87,6 +87,7 @@ impl<T> Shard<T> {
 
     /// Cancels a timer; `now` is asked only where a report will carry it. No
     /// payload comes back if the timer's task is to be told.
+    #[inline]
     pub(crate) fn cancel(&mut self, id: TimerId, now: impl FnOnce() -> Tick) -> Cancel<Option<T>> {
         let Some(at) = self.wheel.find_own(id) else {
             return Cancel::Gone;
