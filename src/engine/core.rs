@@ -513,7 +513,7 @@ impl<T> Core<T> {
     /// wakes whoever that concerns: a wake-up under the lock would keep other
     /// threads waiting for a system call.
     #[inline]
-    fn release(&self, mut held: Held<'_, T>) {
+    pub(super) fn release(&self, mut held: Held<'_, T>) {
         let filed = held.shard.take_filed();
         if held.shard.has_signals() {
             return self.release_and_signal(held, filed);
