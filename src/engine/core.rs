@@ -318,7 +318,7 @@ impl<T> Core<T> {
 
     /// How many expired timers of a queue wait to be taken.
     pub(crate) fn ready_len(&self, queue: usize) -> usize {
-        let len = |slot: &Slot<T>| slot.lock().ready[queue].len;
+        let len = |slot: &Slot<T>| slot.lock().ready[queue].len();
         self.shards.iter().map(len).sum()
     }
 

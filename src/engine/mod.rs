@@ -15,6 +15,7 @@ mod live;
 mod names;
 #[cfg(feature = "metrics")]
 mod publish;
+mod ready;
 mod shard;
 mod snapshot;
 mod starting;

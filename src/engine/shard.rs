@@ -11,6 +11,7 @@ use crate::engine::closed::{CloseReason, Closed, Ledger};
 use crate::engine::extra::{Extra, State};
 use crate::engine::limit::Credit;
 use crate::engine::names::NameTag;
+use crate::engine::ready::Ready;
 use crate::engine::snapshot::Lateness;
 use crate::engine::timer::{NotLive, Refusal, Timer};
 use crate::id::{TimerId, WheelNumber};
@@ -58,17 +59,6 @@ impl Signals {
     pub(crate) fn bells(&self) -> impl Iterator<Item = usize> + '_ {
         self.bell.iter().chain(&self.more_bells).copied()
     }
-}
-
-/// Expired timers on their way to one queue's workers. They stay in their
-/// entries, so that they can be cancelled until a worker takes them.
-pub(super) struct Ready {
-    list: At,
-    pub(super) len: usize,
-    /// Whether a bell for this list is in the queue's channel, or in the hand
-    /// of a worker who will look at the list and put it back if need be. True
-    /// whenever the list holds anything.
-    rung: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -120,13 +110,7 @@ impl<T> Shard<T> {
         tick: TickLength,
     ) -> Shard<T> {
         let mut wheel = Wheel::numbered(start, geometry, number);
-        let ready = (0..=queues)
-            .map(|_| Ready {
-                list: wheel.add_list(),
-                len: 0,
-                rung: false,
-            })
-            .collect();
+        let ready = (0..=queues).map(|_| Ready::new(&mut wheel)).collect();
         Shard {
             wheel,
             extras: Slab::new(),
@@ -254,14 +238,9 @@ impl<T> Shard<T> {
     /// exactly then, and the worker must put it back.
     #[inline]
     pub(crate) fn claim(&mut self, queue: usize, by_bell: bool) -> (Option<Claimed<T>>, bool) {
-        let first = self.wheel.first_of(self.ready[queue].list);
+        let first = self.ready[queue].first(&self.wheel);
         let claimed = first.map(|at| self.take_ready(at, queue));
-        let ready = &mut self.ready[queue];
-        let more = ready.len > 0;
-        if by_bell {
-            ready.rung = more;
-        }
-        (claimed, more)
+        (claimed, self.ready[queue].has_more(by_bell))
     }
 
     #[inline]
@@ -317,23 +296,17 @@ impl<T> Shard<T> {
     /// Takes the first unread report. Answers as [`Shard::claim`] does.
     pub(crate) fn claim_report(&mut self, by_bell: bool) -> (Option<Closed<T>>, bool) {
         let reports = self.ready.len() - 1;
-        let first = self.wheel.first_of(self.ready[reports].list);
+        let first = self.ready[reports].first(&self.wheel);
         let closed = first.map(|at| {
             let id = self.wheel.id(at);
-            self.wheel.unlink(at);
-            self.ready[reports].len -= 1;
+            self.ready[reports].unlink(&mut self.wheel, at);
             let extra = self.forget(at);
             let State::Ended { reason, tick } = extra.state else {
                 unreachable!("only what has ended is reported");
             };
             extra.into_closed(id, reason, tick)
         });
-        let ready = &mut self.ready[reports];
-        let more = ready.len > 0;
-        if by_bell {
-            ready.rung = more;
-        }
-        (closed, more)
+        (closed, self.ready[reports].has_more(by_bell))
     }
 
     /// Whether a firing of the timer is in a worker's hands; if so, giving it
@@ -413,10 +386,7 @@ impl<T> Shard<T> {
             });
             !repeating && self.wheel.deadline_of(at) <= limit
         };
-        let heads = self
-            .ready
-            .iter()
-            .map(|ready| self.wheel.first_of(ready.list));
+        let heads = self.ready.iter().map(|ready| ready.first(&self.wheel));
         heads.flatten().any(is_one_shot) || self.wheel.entries(0).any(is_one_shot)
     }
 
@@ -427,11 +397,7 @@ impl<T> Shard<T> {
     }
 
     pub(super) fn put_on(&mut self, queue: usize, at: At) {
-        let ready = &mut self.ready[queue];
-        self.wheel.append_to(ready.list, at);
-        ready.len += 1;
-        if !ready.rung {
-            ready.rung = true;
+        if self.ready[queue].append(&mut self.wheel, at) {
             self.signals.ring(queue);
             self.signalled = true;
         }
@@ -440,13 +406,13 @@ impl<T> Shard<T> {
     /// Takes a waiting timer off whichever list it hangs on.
     #[inline]
     pub(super) fn unlink(&mut self, at: At) {
-        self.wheel.unlink(at);
         let tag = self.tag(at);
-        if tag.is_ready() {
-            let queue = self.queue_of(at);
-            self.ready[queue].len -= 1;
-            self.wheel.set_tag(at, tag.ready(false).0);
+        if !tag.is_ready() {
+            return self.wheel.unlink(at);
         }
+        let queue = self.queue_of(at);
+        self.ready[queue].unlink(&mut self.wheel, at);
+        self.wheel.set_tag(at, tag.ready(false).0);
     }
 
     #[inline]
