@@ -238,7 +238,7 @@ impl<T> Shard<T> {
     /// exactly then, and the worker must put it back.
     #[inline]
     pub(crate) fn claim(&mut self, queue: usize, by_bell: bool) -> (Option<Claimed<T>>, bool) {
-        let first = self.ready[queue].first(&self.wheel);
+        let first = self.ready[queue].first_to_take(&self.wheel);
         let claimed = first.map(|at| self.take_ready(at, queue));
         (claimed, self.ready[queue].has_more(by_bell))
     }
@@ -296,7 +296,7 @@ impl<T> Shard<T> {
     /// Takes the first unread report. Answers as [`Shard::claim`] does.
     pub(crate) fn claim_report(&mut self, by_bell: bool) -> (Option<Closed<T>>, bool) {
         let reports = self.ready.len() - 1;
-        let first = self.ready[reports].first(&self.wheel);
+        let first = self.ready[reports].first_to_take(&self.wheel);
         let closed = first.map(|at| {
             let id = self.wheel.id(at);
             self.ready[reports].unlink(&mut self.wheel, at);

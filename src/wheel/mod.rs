@@ -416,6 +416,11 @@ impl<T> Wheel<T> {
         }
     }
 
+    #[inline]
+    pub(crate) fn prefetch_entry(&self, at: At) {
+        self.storage.prefetch(at);
+    }
+
     /// Stores a timer that hangs on no list yet.
     #[inline]
     pub(crate) fn insert(&mut self, deadline: u64, tag: u16, payload: T) -> At {

@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
 use tickwheel::wheel::Advance;
-use tickwheel::{Cancel, ClockSource, Firing, TaskEngine, Tick, Time, Timer, Wheel};
+use tickwheel::{Cancel, ClockSource, Expired, Firing, TaskEngine, Tick, Time, Timer, Wheel};
 
 #[test]
 fn promise_01_never_early() {
@@ -353,6 +353,27 @@ fn promise_02_a_tolerance_lets_neighbours_share_a_wakeup() {
     }
     // Asked for at 230, 330 and 430.
     assert_eq!(ticks, [256, 384, 448]);
+}
+
+#[test]
+fn promise_02_what_a_budget_made_ready_does_not_wait_for_the_rest() {
+    let (engine, driver) = Engine::builder().start_driven().unwrap();
+    let due = engine.now() + MS;
+    for n in 0..3 {
+        engine.schedule(Timer::at(due, n)).unwrap();
+    }
+    thread::sleep(due - engine.now() + MS);
+    let queue = engine.queue(0);
+    let taken = || {
+        queue
+            .try_iter()
+            .map(Expired::into_payload)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(driver.process_due(1), Advance::More);
+    assert_eq!(taken(), [0]);
+    assert_eq!(driver.process_due(usize::MAX), Advance::Done);
+    assert_eq!(taken(), [1, 2]);
 }
 
 #[test]
