@@ -1,0 +1,104 @@
+//! Growing, reserving, and giving back.
+
+use super::*;
+
+#[test]
+fn an_entry_costs_24_bytes_beside_its_payload() {
+    assert_eq!(size_of::<Entry<u64>>(), 32);
+    assert_eq!(size_of::<Entry<[u64; 3]>>(), 48);
+    let block = Storage::<u64>::layout(100);
+    assert_eq!(block.size(), 100 * 32 + ALIGNMENT);
+}
+
+fn grows_and_keeps_its_entries<T: Copy + PartialEq + std::fmt::Debug>(count: u64, value: T) {
+    let (mut storage, list) = Storage::new();
+    for n in 1..=count {
+        let at = storage.insert(n, Stamp::new(n, 0), value);
+        storage.append(list, at);
+        let alignment = ALIGNMENT.max(align_of::<T>());
+        assert_eq!(storage.base.as_ptr().addr() % alignment, 0);
+    }
+    let mut at = storage.next(list);
+    for n in 1..=count {
+        assert_eq!(storage.entry(at).deadline, n);
+        assert_eq!(*storage.payload(at), value);
+        at = storage.next(at);
+    }
+    assert_eq!(at, list);
+}
+
+#[test]
+fn growing_moves_the_entries_to_where_they_are_aligned() {
+    #[derive(Clone, Copy, PartialEq, Debug)]
+    #[repr(align(128))]
+    struct Wide(u8);
+    grows_and_keeps_its_entries(100_000, 7u8);
+    grows_and_keeps_its_entries(100_000, [7u64; 5]);
+    grows_and_keeps_its_entries(10_000, Wide(7));
+    grows_and_keeps_its_entries(10_000, ());
+}
+
+#[test]
+fn vacated_entries_are_reused_before_the_block_grows() {
+    let (mut storage, list) = Storage::new();
+    let mut taken = Vec::new();
+    for n in 0..1_000u64 {
+        let at = storage.insert(0, Stamp::new(n + 1, 0), n);
+        storage.append(list, at);
+        taken.push(at);
+    }
+    let used = storage.used;
+    for &at in &taken {
+        storage.unlink(at);
+        storage.remove(at);
+    }
+    for n in 0..1_000u64 {
+        storage.insert(0, Stamp::new(n + 2_000, 0), n);
+    }
+    assert_eq!(storage.used, used);
+    assert_eq!(storage.live(), 1_000);
+}
+
+#[test]
+fn what_is_still_stored_is_dropped_with_the_storage() {
+    let token = std::rc::Rc::new(());
+    let (mut storage, _) = Storage::new();
+    for n in 1..=100 {
+        storage.insert(0, Stamp::new(n, 0), token.clone());
+    }
+    drop(storage);
+    assert_eq!(std::rc::Rc::strong_count(&token), 1);
+}
+
+fn fill<T: Copy>(storage: &mut Storage<T>, count: usize, value: T) {
+    for n in 1..=count as u64 {
+        storage.insert(n, Stamp::new(n, 0), value);
+    }
+}
+
+#[test]
+fn what_was_reserved_is_room_enough_and_is_not_reserved_again() {
+    for timers in [FIRST_CAPACITY as usize, 1_000] {
+        let (mut storage, _) = Storage::new();
+        storage.reserve(timers);
+        let capacity = storage.capacity;
+        fill(&mut storage, timers, 7u8);
+        storage.reserve(timers);
+        assert_eq!(storage.capacity, capacity);
+    }
+}
+
+#[test]
+fn a_block_grows_to_twice_its_size() {
+    let (mut storage, _) = Storage::new();
+    fill(&mut storage, FIRST_CAPACITY as usize, 7u8);
+    assert_eq!(storage.capacity, 2 * FIRST_CAPACITY);
+}
+
+#[test]
+fn an_index_behind_the_last_entry_is_of_none() {
+    let (mut storage, _) = Storage::new();
+    let last = storage.insert(0, Stamp::new(1, 0), ());
+    assert_eq!(storage.at(last.index()), Some(last));
+    assert_eq!(storage.at(last.index() + 1), None);
+}
