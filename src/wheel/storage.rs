@@ -209,7 +209,7 @@ impl<T> Storage<T> {
 
     fn insert_at_end(&mut self, deadline: u64, stamp: Stamp, payload: T) -> At {
         if self.used == self.capacity {
-            self.grow(self.capacity as usize * 2);
+            self.grow(self.used as usize + 1);
         }
         let at = At(self.used);
         self.write(
