@@ -48,6 +48,13 @@ impl Levels {
         self.lanes
     }
 
+    /// List heads of the levels that were not needed so far.
+    pub(crate) fn heads_to_come(&self) -> usize {
+        let levels = &self.heads[..self.geometry.levels()];
+        let missing = levels.iter().filter(|first| first.is_none()).count();
+        missing * self.geometry.size() * self.lanes
+    }
+
     /// The head of one of a slot's lists, if its level was needed before.
     #[inline]
     pub(crate) fn head<T>(

@@ -197,14 +197,16 @@ impl<T> Wheel<T> {
     /// Makes room for `timers` timers in all, so that scheduling that many
     /// does not allocate.
     pub fn reserve(&mut self, timers: usize) {
-        self.storage.reserve(timers);
+        // They may need every level.
+        let heads = self.levels.heads_to_come();
+        self.storage.reserve(timers.saturating_add(heads));
     }
 
     /// Schedules a timer for an absolute tick. A deadline that has been
     /// reached already makes it due at once, behind whatever is due.
     ///
     /// Constant time; allocates only when the wheel holds more timers than
-    /// ever before.
+    /// ever before, or needs a level for the first time.
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};

@@ -1,6 +1,8 @@
 //! Growing, reserving, and giving back.
 
 use super::*;
+use crate::tick::Tick;
+use crate::wheel::Wheel;
 
 #[test]
 fn an_entry_costs_24_bytes_beside_its_payload() {
@@ -85,6 +87,20 @@ fn what_was_reserved_is_room_enough_and_is_not_reserved_again() {
         fill(&mut storage, timers, 7u8);
         storage.reserve(timers);
         assert_eq!(storage.capacity, capacity);
+    }
+}
+
+#[test]
+fn a_wheel_reserves_for_the_levels_that_its_timers_may_need() {
+    for size in [2, 64, 100] {
+        let mut wheel = Wheel::new(size);
+        wheel.schedule_at(Tick(1), 0);
+        wheel.reserve(1_000);
+        let capacity = wheel.storage.capacity;
+        for n in 1..1_000 {
+            wheel.schedule_at(Tick(1 << (n % 64)), n);
+        }
+        assert_eq!(wheel.storage.capacity, capacity, "size {size}");
     }
 }
 
