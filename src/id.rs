@@ -150,4 +150,24 @@ mod tests {
         assert_eq!(size_of::<TimerId>(), 16);
         assert_eq!(size_of::<Option<TimerId>>(), 16);
     }
+
+    #[test]
+    fn an_id_is_of_its_own_wheel_alone() {
+        // The last two differ from the first by the same bits in either half.
+        let wheels = [1 << 32 | 1, 1, 1 << 32, (1 << 44) - 1, 2 << 32 | 2, 0];
+        for made in wheels.map(WheelNumber) {
+            for asked in wheels.map(WheelNumber) {
+                let id = TimerId::new(made, MAX_SEQUENCE, u32::MAX);
+                assert_eq!(id.is_of(asked), made == asked, "{made} {asked}");
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_of_wheels_are_counted_from_the_first() {
+        let first = WheelNumber(5);
+        assert_eq!(first.nth(3), WheelNumber(8));
+        assert_eq!(first.nth(3).offset_from(first), 3);
+        assert!(first.offset_from(first.nth(3)) > u32::MAX as usize);
+    }
 }

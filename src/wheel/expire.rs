@@ -271,3 +271,20 @@ impl<T> Wheel<T> {
         self.storage.entry(at).deadline <= self.now
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_that_ends_among_what_is_late_leaves_the_clock_alone() {
+        let mut wheel = Wheel::starting_at(Tick(9), 64);
+        let postponed = wheel.schedule_at(Tick(1), "postponed");
+        wheel.schedule_at(Tick(2), "late");
+        assert!(wheel.reschedule(postponed, Tick(20)));
+        let more = wheel.advance(Tick(30), 1, |_, _| unreachable!());
+        assert_eq!((more, wheel.now()), (Advance::More, Tick(9)));
+        let fired = wheel.pop_due(Tick(30)).map(|expired| expired.payload);
+        assert_eq!(fired, Some("late"));
+    }
+}

@@ -301,4 +301,16 @@ mod tests {
         assert_eq!(place(&two, 64 * 63, 64 * 65), (1, 1, 64 * 65));
         assert_eq!(place(&two, 0, 1 << 40), (1, 63, 63 * 64));
     }
+
+    #[test]
+    fn a_cap_that_no_deadline_reaches_changes_nothing() {
+        let whole = Geometry::new(64).unwrap();
+        let capped = |levels| whole.clone().max_levels(levels).unwrap();
+        assert_eq!(whole.capped_unit(), None);
+        assert_eq!(capped(11), whole);
+        assert_eq!(capped(11).capped_unit(), None);
+        assert_ne!(capped(10), whole);
+        assert_eq!(capped(10).capped_unit(), Some(1 << 54));
+        assert_ne!(Geometry::new(63).unwrap().max_levels(10), Ok(capped(10)));
+    }
 }

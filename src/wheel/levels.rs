@@ -265,7 +265,9 @@ fn next_bit_in(words: &[u64], from: usize) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Stamp;
     use super::*;
+    use std::collections::HashSet;
 
     #[test]
     fn the_next_bit_goes_round() {
@@ -288,8 +290,44 @@ mod tests {
                 for slot in 0..size {
                     assert!(!levels.is_unsorted(level, slot), "size {size}");
                     levels.set_unsorted(level, slot, true);
+                    assert!(levels.is_unsorted(level, slot), "size {size}");
                 }
             }
         }
+    }
+
+    fn store(storage: &mut Storage<()>, deadline: u64) -> At {
+        storage.insert(deadline, Stamp::new(1, 0), ())
+    }
+
+    #[test]
+    fn neighbouring_entries_hang_in_different_lanes() {
+        let levels = Levels::new(Geometry::new(64).unwrap());
+        let (mut storage, _) = Storage::new();
+        let lanes = (0..LANES).map(|_| levels.lane_of(store(&mut storage, 1)));
+        assert_eq!(lanes.collect::<HashSet<_>>().len(), LANES);
+    }
+
+    /// Levels of four slots, with something in the slot of each deadline.
+    fn levels_with(cap: usize, deadlines: &[u64]) -> Levels {
+        let mut levels = Levels::new(Geometry::new(4).unwrap().max_levels(cap).unwrap());
+        let (mut storage, _) = Storage::new();
+        for &deadline in deadlines {
+            let place = levels.geometry.place(0, deadline);
+            let at = store(&mut storage, deadline);
+            levels.append(&mut storage, place, at);
+        }
+        levels
+    }
+
+    #[test]
+    fn a_turn_is_ahead_where_only_a_capped_top_level_holds_something() {
+        let top = levels_with(2, &[99]);
+        assert!(!top.is_turn_ahead(0, 15));
+        assert!(top.is_turn_ahead(0, 16) && top.is_turn_ahead(0, 32));
+        assert!(!top.is_turn_ahead(160, 175) && top.is_turn_ahead(160, 176));
+        assert!(!levels_with(2, &[3, 99]).is_turn_ahead(0, 16));
+        assert!(!levels_with(2, &[]).is_turn_ahead(0, 16));
+        assert!(!levels_with(32, &[u64::MAX]).is_turn_ahead(0, u64::MAX));
     }
 }
