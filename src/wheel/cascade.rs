@@ -191,6 +191,7 @@ impl<T> Wheel<T> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Step;
     use super::*;
     use crate::tick::Tick;
 
@@ -225,5 +226,27 @@ mod tests {
                 fires_in_order(size, count);
             }
         }
+    }
+
+    /// Timer 0 is moved from slot 1 of level 1 to slot 2, behind younger ones that
+    /// came there from both ends of an outer slot.
+    fn moves_beyond_its_slot(budget: usize) {
+        let start = 64 * 64;
+        let mut wheel = Wheel::new(64);
+        let moved = wheel.schedule_at(Tick(start + 70), 0);
+        for n in 1..=2 * LANES {
+            wheel.schedule_at(Tick(start + 130), n);
+        }
+        assert_eq!(wheel.step(start, &mut { usize::MAX }), Step::Done);
+        assert!(wheel.reschedule(moved, Tick(start + 130)));
+        assert_eq!(wheel.step(start + 64, &mut { budget }), Step::Done);
+        assert!(wheel.levels.is_unsorted(1, 2));
+        assert_eq!(wheel.in_slot(1, 2).count(), 2 * LANES + 1);
+    }
+
+    #[test]
+    fn what_was_moved_beyond_its_slot_marks_the_one_that_it_comes_to() {
+        moves_beyond_its_slot(usize::MAX);
+        moves_beyond_its_slot(10);
     }
 }
