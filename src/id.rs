@@ -130,6 +130,7 @@ impl fmt::Display for WheelNumber {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Tick, Wheel};
 
     #[test]
     fn an_id_gives_back_what_it_was_made_of() {
@@ -167,7 +168,18 @@ mod tests {
     fn numbers_of_wheels_are_counted_from_the_first() {
         let first = WheelNumber(5);
         assert_eq!(first.nth(3), WheelNumber(8));
+        assert_eq!(first.nth(3).to_string(), "8");
         assert_eq!(first.nth(3).offset_from(first), 3);
         assert!(first.offset_from(first.nth(3)) > u32::MAX as usize);
+    }
+
+    #[test]
+    fn a_wheel_knows_the_ids_of_another_from_its_own() {
+        let mut wheels = [Wheel::new(64), Wheel::new(64)];
+        let ids = wheels
+            .each_mut()
+            .map(|wheel| wheel.schedule_at(Tick(5), ()));
+        assert_eq!(wheels[0].cancel(ids[1]), None);
+        assert!(wheels[0].contains(ids[0]) && wheels[1].contains(ids[1]));
     }
 }

@@ -98,3 +98,25 @@ impl<T> Wheel<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wheel::KeyedWheel;
+
+    #[test]
+    fn what_is_printed_of_a_wheel_says_where_it_stands() {
+        let mut wheel = Wheel::starting_at(Tick(40), 20);
+        wheel.schedule_after(1, ());
+        let said = format!("{wheel:?}");
+        assert_eq!(said, "Wheel { now: Tick(40), len: 1, size: 20, .. }");
+
+        let mut keyed = KeyedWheel::starting_at(Tick(40), 20);
+        keyed.schedule_after('k', 1, ()).unwrap();
+        let said = format!("{keyed:?}");
+        assert_eq!(said, "KeyedWheel { now: Tick(40), len: 1, .. }");
+
+        let refused = keyed.schedule_after('k', 2, ()).unwrap_err();
+        assert_eq!(format!("{refused:?}"), "DuplicateKey { key: 'k', .. }");
+    }
+}
