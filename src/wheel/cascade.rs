@@ -228,25 +228,26 @@ mod tests {
         }
     }
 
-    /// Timer 0 is moved from slot 1 of level 1 to slot 2, behind younger ones that
-    /// came there from both ends of an outer slot.
-    fn moves_beyond_its_slot(budget: usize) {
-        let start = 64 * 64;
+    /// Two of one lane are moved out of slots 1 and 2 of level 1 to slot 3, where the
+    /// younger one comes first.
+    fn moves_beyond_their_slots(budget: usize) {
         let mut wheel = Wheel::new(64);
-        let moved = wheel.schedule_at(Tick(start + 70), 0);
-        for n in 1..=2 * LANES {
-            wheel.schedule_at(Tick(start + 130), n);
+        let older = wheel.schedule_at(Tick(130), 0);
+        for n in 1..LANES {
+            wheel.schedule_at(Tick(1_000), n);
         }
-        assert_eq!(wheel.step(start, &mut { usize::MAX }), Step::Done);
-        assert!(wheel.reschedule(moved, Tick(start + 130)));
-        assert_eq!(wheel.step(start + 64, &mut { budget }), Step::Done);
-        assert!(wheel.levels.is_unsorted(1, 2));
-        assert_eq!(wheel.in_slot(1, 2).count(), 2 * LANES + 1);
+        let younger = wheel.schedule_at(Tick(70), LANES);
+        assert!(wheel.reschedule(older, Tick(200)) && wheel.reschedule(younger, Tick(200)));
+        assert_eq!(wheel.step(64, &mut { budget }), Step::Done);
+        assert!(!wheel.levels.is_unsorted(1, 3));
+        assert_eq!(wheel.step(128, &mut { budget }), Step::Done);
+        assert!(wheel.levels.is_unsorted(1, 3));
+        assert_eq!(wheel.in_slot(1, 3).count(), 2);
     }
 
     #[test]
     fn what_was_moved_beyond_its_slot_marks_the_one_that_it_comes_to() {
-        moves_beyond_its_slot(usize::MAX);
-        moves_beyond_its_slot(10);
+        moves_beyond_their_slots(usize::MAX);
+        moves_beyond_their_slots(10);
     }
 }
