@@ -113,9 +113,12 @@ impl<T> Handle<T> {
 
 impl<T> Drop for Handle<T> {
     fn drop(&mut self) {
-        // A forked child could wait here for threads that it does not have.
         if self.owner == std::process::id() {
             drop(self.core.shut_down());
+        } else {
+            // A forked child could wait in there for threads that it does not
+            // have; and the payloads are the parent's, who drops them.
+            std::mem::forget(Arc::clone(&self.core));
         }
     }
 }

@@ -84,6 +84,28 @@ fn f18_a_forked_child_that_drops_its_engine_or_exits_disturbs_nobody() {
     drop(std::mem::ManuallyDrop::into_inner(engine));
 }
 
+/// As above, where no thread of the engine's keeps the child from dropping all
+/// of it.
+#[test]
+fn f18_a_forked_child_that_drops_an_engine_without_a_thread_leaves_the_payloads_alone() {
+    let (engine, driver) = Engine::builder().start_driven().unwrap();
+    let beat = Timer::every(HOUR, NotInChild::new());
+    engine.schedule(beat).unwrap();
+    engine
+        .schedule(Timer::after(HOUR, NotInChild::new()))
+        .unwrap();
+    let both = std::mem::ManuallyDrop::new((engine, driver));
+    let drops = Child::fork(|| {
+        IN_CHILD.store(true, Ordering::Relaxed);
+        // SAFETY: in the child they are dropped once, here; in the parent once,
+        // below.
+        drop(unsafe { std::ptr::read(&*both) });
+    });
+    assert!(drops.ends_by_itself(), "the child dropped payloads");
+    let (engine, _driver) = std::mem::ManuallyDrop::into_inner(both);
+    assert_eq!(engine.shutdown().len(), 2);
+}
+
 /// The child shared the parent's timer, and armed it for a deadline of its own,
 /// which was later than what the parent had armed it for meanwhile.
 #[test]
