@@ -456,18 +456,3 @@ impl<T> Shard<T> {
         Tag(self.wheel.tag(at))
     }
 }
-
-impl<T> Drop for Shard<T> {
-    fn drop(&mut self) {
-        let plain: Vec<At> = self
-            .wheel
-            .entries(0)
-            .filter(|&at| self.extra_of(at).is_none())
-            .collect();
-        for at in plain {
-            self.wheel.unlink(at);
-            // SAFETY: without an extra, the body is a payload.
-            drop(unsafe { self.wheel.remove(at).into_payload() });
-        }
-    }
-}
