@@ -101,13 +101,10 @@ impl<T> Extra<T> {
         self.period.is_some()
     }
 
-    /// Whether the firing that is waiting or running is the last one.
+    /// Whether the firing that is in a worker's hands is the last one: it has
+    /// been counted already.
     pub(crate) fn is_last(&self) -> bool {
-        // While a firing runs it has already been counted.
-        match self.state {
-            State::Lent { .. } | State::Abandoned { .. } => self.left == Some(0),
-            _ => self.left == Some(1),
-        }
+        self.left == Some(0)
     }
 
     /// Whether a worker borrows the payload instead of getting it for good.
