@@ -104,6 +104,20 @@ mod tests {
     }
 
     #[test]
+    fn idle_shards_sit_on_a_sixteenth_of_the_bound_at_most() {
+        for (max, shards) in [(1_000, 16), (8_000, 4), (100_000, 16)] {
+            let mut share = Pool::share(Some(max), shards);
+            let mut credits: Vec<Credit> = (0..shards).map(|_| share()).collect();
+            for credit in &mut credits {
+                let taken = (0..max).take_while(|_| credit.take()).count();
+                (0..taken).for_each(|_| credit.put());
+            }
+            let left = (0..max).filter(|_| credits[0].take()).count();
+            assert!(left >= max - max / 16, "{left} of {max} for {shards}");
+        }
+    }
+
+    #[test]
     fn shards_together_never_exceed_the_bound_and_lose_nothing_of_it() {
         for max in [1, 2, 7, 100, 10_000] {
             let mut share = Pool::share(Some(max), 4);

@@ -257,6 +257,7 @@ impl Pair {
                 self.cancel(victim);
             }
             self.give_back(expired, How::Back);
+            assert!(nth + 1 < max || batch.next().is_none(), "a batch too long");
         }
         drop(batch);
     }
@@ -384,10 +385,20 @@ impl Pair {
         self.check_ledger();
         self.check_deadlines();
         self.check_live();
+        self.check_lengths();
+    }
+
+    fn check_lengths(&self) {
+        let snapshot = self.engine.snapshot();
         for queue in &self.queues {
-            assert_eq!(queue.len(), self.oracle.ready_len(queue.index()));
+            let ready = self.oracle.ready_len(queue.index());
+            assert_eq!((queue.len(), queue.is_empty()), (ready, ready == 0));
+            assert_eq!(snapshot.queued[queue.index()], ready);
         }
-        assert_eq!(self.engine.closed().len(), self.oracle.unread());
+        let (closed, unread) = (self.engine.closed(), self.oracle.unread());
+        assert_eq!((closed.len(), closed.is_empty()), (unread, unread == 0));
+        assert_eq!(snapshot.reports, unread);
+        assert_eq!(snapshot.ledger, self.engine.ledger());
     }
 
     fn check_ledger(&self) {

@@ -147,6 +147,49 @@ fn bad_input_is_refused_with_a_reason_and_changes_nothing() {
 }
 
 #[test]
+fn who_is_refused_is_told_why() {
+    let (engine, clock) = virtual_engine();
+    let error = engine
+        .schedule(Timer::every(Duration::ZERO, 1))
+        .unwrap_err();
+    assert!(error.to_string().contains("longer than zero"), "{error}");
+    assert!(format!("{error:?}").contains("ZeroPeriod"), "{error:?}");
+    let error = engine.queue(0).try_recv().unwrap_err();
+    assert!(error.to_string().contains("nothing has expired"), "{error}");
+    let beat = engine.schedule(Timer::every(MS, 1)).unwrap();
+    clock.advance(MS);
+    let running = engine.queue(0).try_recv().unwrap();
+    let error = engine.reschedule(beat, MS).unwrap_err();
+    assert!(error.to_string().contains("running"), "{error}");
+    drop(running);
+}
+
+#[test]
+fn what_is_printed_says_what_it_is() {
+    let (engine, clock) = virtual_engine();
+    engine.schedule(Timer::after(MS, 1)).unwrap();
+    clock.advance(MS);
+    let expired = engine.queue(0).try_recv().unwrap();
+    let says = |printed: String, what: &str| assert!(printed.starts_with(what), "{printed}");
+    says(format!("{:?}", engine.queue(1)), "Queue { index: 1");
+    says(format!("{:?}", engine.closed()), "ClosedReports");
+    says(format!("{expired:?}"), "Expired { id: TimerId(");
+    says(format!("{:?}", engine.now()), "Time(1ms)");
+    says(format!("{}", engine.now()), "1ms");
+    let (tasks, clock) = TaskEngine::builder().start_virtual().unwrap();
+    says(format!("{tasks:?}"), "TaskEngine { engine");
+    let (tell, told) = mpsc::channel();
+    let task = move |firing: &Firing| tell.send(format!("{firing:?}")).unwrap();
+    tasks.run(Timer::after(MS, task)).unwrap();
+    let far = tasks.run_after(SECOND, || ()).unwrap();
+    clock.run_until(Time::START + MS);
+    says(told.recv().unwrap(), "Firing { id: TimerId(");
+    let left = tasks.shutdown();
+    says(format!("{left:?}"), &format!("[Closed {{ id: {far:?}"));
+    says(format!("{:?}", left[0].payload), "Some(Task {");
+}
+
+#[test]
 #[should_panic(expected = "no queue 2: this engine has 2")]
 fn a_queue_that_does_not_exist_is_named() {
     let (engine, _clock) = virtual_engine::<()>();

@@ -78,6 +78,16 @@ fn promise_04_a_task_can_cancel_itself_without_waiting_for_itself() {
 }
 
 #[test]
+fn promise_04_a_task_that_was_not_started_is_cancelled_once() {
+    let (tasks, _clock) = TaskEngine::builder().start_virtual().unwrap();
+    let task = Timer::after(MS, |_: &tickwheel::Firing| ());
+    let unstarted = tasks.create(task).unwrap();
+    assert_eq!(tasks.cancel(unstarted.id()), Cancel::Cancelled(()));
+    assert_eq!(tasks.cancel(unstarted.id()), Cancel::Gone);
+    assert!(unstarted.dismiss().is_none());
+}
+
+#[test]
 fn promise_04_cancelling_many_answers_for_each_as_cancelling_one_does() {
     let (engine, clock) = Engine::builder().shards(2).start_virtual().unwrap();
     let (other, _) = virtual_engine();

@@ -2,7 +2,8 @@
 
 use super::*;
 use std::collections::HashSet;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use tickwheel::wheel::Advance;
 use tickwheel::{Cancel, CloseReason, NotLive, RecvError, Refusal, TaskEngine, Time, Timer};
@@ -46,6 +47,9 @@ fn promise_03_exactly_one_ending() {
     assert_eq!(left.len() + endings.len(), ids.len());
     let ledger = engine.ledger();
     assert!(ledger.is_balanced());
+    let mut wrong = ledger;
+    wrong.completed += 1;
+    assert!(!wrong.is_balanced());
     assert_eq!((ledger.accepted, ledger.live), (ids.len() as u64, 0));
     assert_eq!(ledger.shut_down, left.len() as u64);
     assert_eq!(ledger.completed + ledger.cancelled, endings.len() as u64);
@@ -106,7 +110,6 @@ fn promise_05_a_stale_id_is_harmless() {
 
 #[test]
 fn promise_06_cancel_gives_the_memory_back_at_once() {
-    use std::sync::Arc;
     let (engine, _clock) = virtual_engine();
     let payload = Arc::new(());
     let far = Duration::from_secs(86_400 * 365);
@@ -164,6 +167,7 @@ fn promise_08_closed_timers_are_reported() {
 
     clock.advance(MS);
     assert_eq!(payloads(&engine), ["once", "unreported"]);
+    assert!(!closed.is_empty());
     let report = closed.recv().unwrap();
     assert_eq!(
         (report.id, report.queue, report.tick.0, report.firings),
@@ -191,7 +195,7 @@ fn promise_08_closed_timers_are_reported() {
     );
 
     assert_eq!(engine.cancel(cancelled), Cancel::Cancelled("cancelled"));
-    let report = closed.recv().unwrap();
+    let report = closed.try_iter().next().unwrap();
     assert_eq!(
         (report.id, report.tick.0, report.firings),
         (cancelled, 4, 0)
@@ -206,12 +210,13 @@ fn promise_08_closed_timers_are_reported() {
         (list.len(), list[0].id, list[0].payload),
         (1, left, Some("left"))
     );
-    let report = closed.recv().unwrap();
+    let mut rest = engine.closed();
+    let report = rest.next().unwrap();
     assert_eq!(
         (report.id, report.reason, report.payload),
         (left, CloseReason::ShutDown, None)
     );
-    assert_eq!(closed.recv(), Err(RecvError::Closed));
+    assert_eq!((rest.next(), closed.recv()), (None, Err(RecvError::Closed)));
 }
 
 #[test]
@@ -410,6 +415,27 @@ fn promise_12_drain_first_fires_the_one_shots_that_are_due_by_the_limit() {
 }
 
 #[test]
+fn promise_12_a_task_engine_drains_and_its_workers_can_be_waited_for() {
+    let builder = TaskEngine::builder().workers(3);
+    let (tasks, _clock) = builder.start_virtual().unwrap();
+    let held = Arc::new(AtomicBool::new(false));
+    let (early, late) = (Arc::clone(&held), Arc::clone(&held));
+    let slow = move || {
+        thread::sleep(50 * MS);
+        early.store(true, Ordering::Relaxed);
+    };
+    tasks.run_after(MS, slow).unwrap();
+    tasks.run_after(SECOND, || drop(late)).unwrap();
+    let left = tasks.drain(10 * MS);
+    assert_eq!((left.len(), left[0].reason), (1, CloseReason::ShutDown));
+    drop(left);
+    tasks.join();
+    let held = Arc::into_inner(held).expect("a worker is still at work");
+    assert!(held.into_inner(), "what was due did not run");
+    assert_eq!((tasks.ledger().completed, tasks.ledger().shut_down), (1, 1));
+}
+
+#[test]
 fn promise_12_a_drain_does_not_wait_for_timers_that_catch_up() {
     let engine = Engine::builder().shards(1).start().unwrap();
     for _ in 0..2 {
@@ -457,14 +483,14 @@ fn promise_12_dropping_the_last_handle_waits_for_no_thread_and_leaks_none() {
         let _ = released.recv();
     };
     tasks.run_after(Duration::ZERO, stuck).unwrap();
-    let alive = std::sync::Arc::new(());
+    let alive = Arc::new(());
     let held = alive.clone();
     tasks.run_after(SECOND * 3_600, move || drop(held)).unwrap();
     is_running.recv().unwrap();
     let begun = std::time::Instant::now();
     drop(tasks);
     assert!(begun.elapsed() < 5 * SECOND, "waited for a running task");
-    assert_eq!(std::sync::Arc::strong_count(&alive), 1);
+    assert_eq!(Arc::strong_count(&alive), 1);
     drop(release);
 
     let before = threads_named_tickwheel();

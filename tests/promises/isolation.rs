@@ -127,6 +127,12 @@ fn promise_13_idle_is_free() {
         engine.snapshot().wakeups - idle
     );
     assert_eq!(engine.cancel(far).payload(), Some(0));
+
+    // What comes due wakes it, and is counted.
+    let before = engine.snapshot().wakeups;
+    engine.schedule(Timer::after(20 * MS, 2)).unwrap();
+    assert_eq!(engine.queue(0).recv().unwrap().into_payload(), 2);
+    assert!(engine.snapshot().wakeups > before);
 }
 
 #[test]

@@ -94,6 +94,22 @@ fn promise_07_missed_firings() {
 }
 
 #[test]
+fn promise_07_a_firing_whose_tick_has_not_begun_is_not_missed() {
+    for policy in [MissedTicks::CatchUp, MissedTicks::Skip, MissedTicks::Delay] {
+        let (engine, clock) = virtual_engine();
+        let beat = Timer::every(Duration::from_micros(700), "beat");
+        engine.schedule(beat.missed(policy)).unwrap();
+        // The second is due at 1.4 ms, and so in tick 2.
+        let seen = [1_500, 2_000].map(|micros| {
+            clock.advance_to(Time::from_micros(micros));
+            let expired = engine.queue(0).try_recv().unwrap();
+            (expired.number(), expired.tick().0)
+        });
+        assert_eq!(seen, [(1, 1), (2, 2)], "{policy:?}");
+    }
+}
+
+#[test]
 fn promise_07_firings_never_overlap_and_lend_the_same_payload() {
     struct NotClone(u32);
     let (engine, clock) = virtual_engine();

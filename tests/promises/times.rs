@@ -5,7 +5,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
 use tickwheel::wheel::Advance;
-use tickwheel::{Cancel, ClockSource, Expired, Firing, TaskEngine, Tick, Time, Timer, Wheel};
+use tickwheel::{
+    Cancel, ClockSource, Expired, Firing, TaskEngine, Tick, Time, Timer, TimerId, Wheel,
+};
 
 #[test]
 fn promise_01_never_early() {
@@ -115,11 +117,36 @@ fn promise_02_a_task_can_tell_how_late_it_is() {
 fn promise_02_a_task_that_is_told_before_its_time_is_not_late() {
     let (tasks, clock) = TaskEngine::builder().start_virtual().unwrap();
     let (tell, told) = mpsc::channel();
-    let task = move |firing: &Firing| tell.send(firing.lateness()).unwrap();
+    let task = move |firing: &Firing| tell.send((firing.lateness(), firing.deadline())).unwrap();
     let id = tasks.run(Timer::after(MS, task).notified()).unwrap();
     assert_eq!(tasks.cancel(id), Cancel::Cancelled(()));
     clock.run_until(tasks.now());
-    assert_eq!(told.try_recv(), Ok(Duration::ZERO));
+    assert_eq!(told.try_recv(), Ok((Duration::ZERO, Time::from_millis(1))));
+}
+
+/// Files timer 1 into another shard than that of `id`: threads that live at the
+/// same time have numbers of their own, so that one of them gets there.
+fn schedule_elsewhere(engine: &Engine<u32>, id: TimerId) {
+    let shard = |id: TimerId| format!("{id:?}").split('.').next().map(str::to_string);
+    let other = engine.schedule(Timer::after(2 * MS, 1)).unwrap();
+    if shard(other) == shard(id) {
+        engine.cancel(other).payload().unwrap();
+        thread::scope(|scope| _ = scope.spawn(|| schedule_elsewhere(engine, id)));
+    }
+}
+
+#[test]
+fn promise_02_a_shard_with_much_to_take_does_not_keep_another_waiting() {
+    let (engine, clock) = Engine::builder().shards(2).start_virtual().unwrap();
+    let crowd: Vec<_> = (0..1_000)
+        .map(|_| engine.schedule(Timer::after(MS, 0)).unwrap())
+        .collect();
+    schedule_elsewhere(&engine, crowd[0]);
+    // The crowd is due first, and its bell is rung first.
+    clock.advance(MS);
+    clock.advance(MS);
+    let place = payloads(&engine).iter().position(|&n| n == 1).unwrap();
+    assert!(place < 200, "{place} were taken ahead of it");
 }
 
 #[test]
@@ -160,6 +187,22 @@ fn a_driver_knows_a_bound_and_the_earliest_deadline() {
     assert_eq!(driver.earliest_deadline(), Some(day));
     engine.cancel(id).payload().unwrap();
     assert_eq!(driver.earliest_deadline(), None);
+}
+
+#[test]
+fn a_driver_spends_its_budget_on_what_is_due_and_on_nothing_else() {
+    let (engine, driver) = Engine::builder().shards(1).start_driven().unwrap();
+    let schedule = |n| engine.schedule(Timer::at(Time::START, n)).unwrap();
+    (0..100).for_each(|n| _ = schedule(n));
+    assert_eq!(driver.process_due(40), Advance::More);
+    assert_eq!(engine.queue(0).len(), 40);
+    assert_eq!(driver.process_due(100), Advance::Done);
+    assert_eq!(engine.queue(0).len(), 100);
+    // One that would do in one step, and in two.
+    for budget in [3, 40] {
+        schedule(100);
+        assert_eq!(driver.process_due(budget), Advance::Done, "{budget}");
+    }
 }
 
 #[test]

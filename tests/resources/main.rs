@@ -15,7 +15,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use tickwheel::wheel::Advance;
-use tickwheel::{Engine, StartError, TaskEngine, Timer};
+use tickwheel::{Cancel, Engine, StartError, TaskEngine, Timer, VirtualClock};
 
 use alone::alone;
 use limits::{Limit, become_nobody, with_limit};
@@ -40,6 +40,35 @@ fn put_to_work(engine: &Engine<String>) {
     engine.create(named.clone()).unwrap().start().unwrap();
     drop(engine.create(named).unwrap());
     drop(engine.queue(0).recv().unwrap());
+}
+
+/// In each of the ways in which timers that have a name end.
+fn end_by_name(engine: &Engine<usize>, clock: &VirtualClock<usize>) {
+    // So many that all of the engine's shelves for names are in use.
+    let names = (0..200).map(|n| (n, format!("lease {n}")));
+    for (n, name) in names {
+        let lease = Timer::after(MS, n).named(name.as_str());
+        let id = engine.schedule(lease.clone()).unwrap();
+        assert_eq!(engine.cancel(id), Cancel::Cancelled(n));
+        engine.schedule(lease.clone()).unwrap();
+        assert_eq!(engine.cancel_by_name(&name, 9).count, 1);
+        assert_eq!(engine.create(lease.clone()).unwrap().dismiss(), Some(n));
+        engine.schedule(lease.clone()).unwrap();
+        let beats = Timer::every(MS, n).times(2).named(name.as_str());
+        engine.schedule(beats).unwrap();
+        clock.advance(2 * MS);
+        engine.queue(0).try_iter().for_each(drop);
+        assert_eq!(engine.ledger().live, 0);
+    }
+}
+
+#[test]
+fn nothing_is_left_of_timers_that_have_ended_nor_of_their_names() {
+    let name = "nothing_is_left_of_timers_that_have_ended_nor_of_their_names";
+    alone(name, || {
+        let (engine, clock) = Engine::builder().start_virtual().unwrap();
+        leaves_nothing(50, || end_by_name(&engine, &clock));
+    });
 }
 
 #[test]
