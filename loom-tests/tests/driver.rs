@@ -3,8 +3,11 @@
 
 #![cfg(loom)]
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use loom::thread;
-use tickwheel::{Driver, Queue, Timer};
+use tickwheel::{Driver, Firing, Queue, TaskEngine, Timer};
 use tickwheel_loom_tests::{Payload, assert_all_ended, builder, model, payload, take_all, tick};
 
 /// Goes round until that many timers have fired.
@@ -49,5 +52,28 @@ fn a_budget_of_one() {
         engine.schedule(Timer::at(tick(1), payload(2))).unwrap();
         caller.join().unwrap();
         assert_all_ended(engine.ledger());
+    });
+}
+
+/// A task that is to be told of its cancelling is in the queue when the loop is
+/// called for it: the loop looks once.
+#[test]
+fn a_task_is_told_of_its_cancelling() {
+    model(|| {
+        let (tasks, clock) = TaskEngine::builder().start_driven_model().unwrap();
+        let driver = clock.driver();
+        let told = Arc::new(AtomicBool::new(false));
+        let tell = Arc::clone(&told);
+        let task = move |_: &Firing| tell.store(true, Ordering::Relaxed);
+        let far = Timer::at(tick(9), task).notified();
+        let id = tasks.run(far).unwrap();
+        let caller = thread::spawn(move || {
+            while !told.load(Ordering::Relaxed) && driver.wait() {
+                let _ = driver.run_due(9);
+            }
+        });
+        tasks.cancel(id).payload().unwrap();
+        caller.join().unwrap();
+        assert_all_ended(tasks.ledger());
     });
 }

@@ -77,12 +77,10 @@ impl<T> Core<T> {
             };
             let mut held = self.hold(slot);
             let answer = held.shard.cancel(id, || self.tick_now());
-            let signals = held.shard.take_signals();
-            drop(held);
+            let signals = self.release_and_ring(held);
             // A timer lets go of its name exactly once, at its ending.
             cancelled.count += signals.unnamed.len();
             signals.unnamed.iter().for_each(|tag| bucket.remove(tag));
-            self.ring(slot.index, &signals);
             cancelled.payloads.extend(answer.payload().flatten());
         }
         cancelled

@@ -526,10 +526,10 @@ impl<T> Core<T> {
     /// threads waiting for a system call.
     #[inline]
     pub(super) fn release(&self, mut held: Held<'_, T>) {
-        let filed = held.shard.take_filed();
         if held.shard.has_signals() {
-            return self.release_and_signal(held, filed);
+            return self.release_and_signal(held);
         }
+        let filed = held.shard.take_filed();
         self.release_filed(held, filed);
     }
 
@@ -554,18 +554,28 @@ impl<T> Core<T> {
     }
 
     #[cold]
-    fn release_and_signal(&self, mut held: Held<'_, T>, filed: Tick) {
-        let signals = held.shard.take_signals();
-        let shard = held.slot.index;
-        self.release_filed(held, filed);
-        self.ring(shard, &signals);
+    fn release_and_signal(&self, held: Held<'_, T>) {
+        let signals = self.release_and_ring(held);
         signals
             .unnamed
             .iter()
             .for_each(|tag| self.names.remove(tag));
     }
 
-    pub(super) fn ring(&self, shard: usize, signals: &Signals) {
+    /// As `release`, but for names of timers that have ended. The alarm comes
+    /// last: a caller's loop that it calls looks for bells once.
+    pub(super) fn release_and_ring(&self, mut held: Held<'_, T>) -> Signals {
+        let (signals, filed) = (held.shard.take_signals(), held.shard.take_filed());
+        let (slot, lowered) = (held.slot, held.slot.lower_next(filed));
+        drop(held);
+        self.ring(slot.index, &signals);
+        if lowered {
+            self.alarm.filed(filed);
+        }
+        signals
+    }
+
+    fn ring(&self, shard: usize, signals: &Signals) {
         for queue in signals.bells() {
             self.doorbells[queue].ring(shard);
         }

@@ -218,6 +218,8 @@ impl<T> Shard<T> {
         let untold = matches!(reason, CloseReason::Cancelled | CloseReason::ShutDown);
         if untold && extra.notified && extra.payload.is_some() {
             self.make_ready(at);
+            // Nothing came due, and whoever drives the engine may run tasks.
+            self.filed = Tick(0);
             return None;
         }
         self.close_entry(at, key)

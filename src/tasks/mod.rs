@@ -324,6 +324,15 @@ impl TaskBuilder {
         Ok((TaskEngine { engine, crew }, driver))
     }
 
+    /// For models: as [`Builder::start_driven_model`].
+    #[cfg(any(loom, shuttle))]
+    #[doc(hidden)]
+    pub fn start_driven_model(self) -> Result<(TaskEngine, VirtualClock<Task>), StartError> {
+        let (engine, clock) = self.engine.start_driven_model()?;
+        let crew = Arc::default();
+        Ok((TaskEngine { engine, crew }, clock))
+    }
+
     fn check(&self) -> Result<(), StartError> {
         match self.workers {
             0 => Err(StartError::NoWorkers).inspect_err(observe::start_refused),

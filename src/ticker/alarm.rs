@@ -151,6 +151,13 @@ impl Alarm {
         }
     }
 
+    /// For a caller who has left something undone: the device goes off at once.
+    /// After the stop, too, because tasks are still to be told of that.
+    pub(crate) fn call_again(&self) {
+        let _arming = lock(&self.arming);
+        self.arm(|| Tick(0));
+    }
+
     /// The device went off, or may have: takes note of it.
     #[cfg(target_os = "linux")]
     pub(crate) fn acknowledge(&self) {

@@ -164,7 +164,7 @@ impl Driver<Task> {
         if self.queue.is_empty() {
             return Advance::Done;
         }
-        self.core.alarm.arm_for_caller(|| Tick(0));
+        self.core.alarm.call_again();
         Advance::More
     }
 }

@@ -132,6 +132,8 @@ mod linux {
     use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
     use std::os::unix::net::UnixStream;
 
+    use tickwheel::{CloseReason, Firing, TimerId};
+
     /// epoll, as little of it as the programs need.
     struct Epoll(OwnedFd);
 
@@ -274,6 +276,55 @@ mod linux {
                 let _ = driver.run_due(100);
             }
         });
+    }
+
+    /// A far task that tells how it ended.
+    fn far(tasks: &TaskEngine, tell: &mpsc::Sender<CloseReason>) -> TimerId {
+        let tell = tell.clone();
+        let task = move |firing: &Firing| tell.send(firing.outcome()).unwrap();
+        let far = Timer::after(3_600_000 * MS, task).notified();
+        tasks.run(far.named("far")).unwrap()
+    }
+
+    fn is_called_after(cancel: impl Fn(&TaskEngine, TimerId)) {
+        let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
+        let epoll = Epoll::new();
+        epoll.add(driver.as_fd(), TIMERS, true);
+        let (tell, told) = mpsc::channel();
+        let id = far(&tasks, &tell);
+        assert_eq!(driver.run_due(9), Advance::Done);
+        cancel(&tasks, id);
+        assert_eq!(driver.timeout(), Some(Duration::ZERO));
+        assert!(!epoll.wait(Some(20_000 * MS)).is_empty(), "not called");
+        assert_eq!(driver.run_due(9), Advance::Done);
+        assert_eq!(told.try_recv(), Ok(CloseReason::Cancelled));
+    }
+
+    #[test]
+    fn c_better_a_cancel_calls_the_loop_to_tell_the_task() {
+        is_called_after(|tasks, id| assert_eq!(tasks.cancel(id), Cancel::Cancelled(())));
+    }
+
+    #[test]
+    fn c_better_a_cancel_by_name_calls_the_loop_to_tell_the_task() {
+        is_called_after(|tasks, _| assert_eq!(tasks.cancel_by_name("far", 1), 1));
+    }
+
+    #[test]
+    fn c_better_after_a_shutdown_the_loop_is_called_until_every_task_is_told() {
+        let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
+        let epoll = Epoll::new();
+        epoll.add(driver.as_fd(), TIMERS, true);
+        let (tell, told) = mpsc::channel();
+        for _ in 0..3 {
+            far(&tasks, &tell);
+        }
+        tasks.shutdown();
+        for _ in 0..3 {
+            assert!(!epoll.wait(Some(20_000 * MS)).is_empty(), "not called");
+            let _ = driver.run_due(1);
+            assert_eq!(told.try_recv(), Ok(CloseReason::ShutDown));
+        }
     }
 
     #[test]
