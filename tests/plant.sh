@@ -37,7 +37,19 @@ make_copy() {
     done
 }
 
-# Runs cargo's tests in the way $1: of the models (loom or shuttle), or plain.
+# Builds tests, in the way $1: however long a busy machine takes, it ends.
+build() {
+    limit=7200
+    tests "$@" --no-run
+}
+
+# Runs them.
+run() {
+    limit=900
+    tests "$@"
+}
+
+# Has cargo do it for the models (loom or shuttle), or plainly.
 tests() {
     way=$1
     shift
@@ -50,7 +62,7 @@ tests() {
         set -- -p "tickwheel-$way-tests" --release "$@"
         ;;
     esac
-    (cd "$copy" && RUSTFLAGS=$flags timeout 900 cargo test -q --target-dir "$work/$way" "$@") >"$log" 2>&1
+    (cd "$copy" && RUSTFLAGS=$flags timeout $limit cargo test -q --target-dir "$work/$way" "$@") >"$log" 2>&1
 }
 
 # The finders of patch $1, one a line: way|target|test.
@@ -77,12 +89,12 @@ EOF
 # Target and test are words for cargo, each perhaps more than one.
 find_it() {
     finder="${2#--test } ${3#--exact } ($1)"
-    tests "$1" $2 --no-run || { echo "does not build"; return 1; }
+    build "$1" $2 || { echo "does not build"; return 1; }
     (
         # Seconds of processor time: many times what a sound wheel needs. Models
         # count their steps themselves.
         [ "$1" != plain ] || ulimit -S -t 12
-        tests "$1" $2 -- $3 --nocapture
+        run "$1" $2 -- $3 --nocapture
     )
     case $? in
     0) echo "NOT FOUND by $finder"; return 1 ;;
@@ -108,8 +120,8 @@ patches() {
 # Whether the tests that are asked in one way pass as long as nothing is planted.
 sound() {
     case $1 in
-    plain) tests plain --lib ;;
-    *) SHUTTLE_ITERATIONS=500 tests "$1" ;;
+    plain) build plain --lib && run plain --lib ;;
+    *) build "$1" && SHUTTLE_ITERATIONS=500 run "$1" ;;
     esac
 }
 
