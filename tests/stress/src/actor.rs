@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use tickwheel::{Cancel, Engine, MissedTicks, Refusal, Refused, Timer, TimerId, VirtualClock};
+use tickwheel::{Cancel, Engine, MissedTicks, Refusal, Refused, Timer, TimerId};
 
 use crate::board::{Board, Known};
 use crate::book::Book;
 use crate::fault::Fault;
+use crate::mover::TimeLine;
 use crate::plan::{Ending, Plan};
 use crate::progress::Tally;
 use crate::random::Random;
@@ -25,18 +26,13 @@ pub struct Scene<'a> {
     pub book: &'a Book,
     pub board: &'a Board,
     pub tally: &'a Tally,
-    pub epoch: Instant,
-    /// What moves the time, if the system does not.
-    pub clock: Option<&'a VirtualClock<Token>>,
+    pub time_line: &'a TimeLine,
 }
 
 impl Scene<'_> {
     /// Now, on the time line by which deliveries are judged.
     pub fn now(&self) -> u64 {
-        match self.clock {
-            Some(clock) => clock.now().as_nanos(),
-            None => self.epoch.elapsed().as_nanos() as u64,
-        }
+        (self.time_line)()
     }
 }
 
@@ -69,7 +65,8 @@ impl<'a> Actor<'a> {
         match random.below(100) {
             0..38 => self.schedule_once(&mut random),
             38..44 => self.schedule_repeating(&mut random),
-            44..64 => self.cancel(&mut random),
+            44..60 => self.cancel(&mut random),
+            60..64 => self.cancel_many(&mut random),
             64..67 => self.cancel_by_name(&mut random),
             67..77 => self.reschedule(&mut random),
             77..80 => self.replace(&mut random),
@@ -196,6 +193,20 @@ impl<'a> Actor<'a> {
     fn cancel(&self, random: &mut Random) {
         if let Some(known) = self.known(random) {
             let answer = self.engine.cancel(known.id);
+            self.cancelled(answer, &known.record);
+        }
+    }
+
+    /// Each answer must be that to the id in its place.
+    fn cancel_many(&self, random: &mut Random) {
+        let many = self.scene.board.find_some(random);
+        let ids: Vec<TimerId> = many.iter().map(|known| known.id).collect();
+        let answers = self.engine.cancel_many(&ids);
+        if answers.len() != ids.len() {
+            let broken = format!("{} answers for {} ids", answers.len(), ids.len());
+            self.scene.book.broke(broken);
+        }
+        for (known, answer) in many.iter().zip(answers) {
             self.cancelled(answer, &known.record);
         }
     }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use tickwheel::TimerId;
 
 use crate::book::lock;
+use crate::random::Random;
 use crate::record::Record;
 
 /// A timer that somebody knows of.
@@ -39,5 +40,19 @@ impl Board {
         let all = lock(&self.0);
         let len = all.len().max(1);
         all.get(place % len).cloned()
+    }
+
+    /// Some of them: a few, or more than one hold of a shard's lock cancels;
+    /// perhaps one of them twice.
+    pub fn find_some(&self, random: &mut Random) -> Vec<Known> {
+        let most = if random.once_in(8) { 80 } else { 8 };
+        let count = 1 + random.index(most);
+        let find = |_| self.find(random.index(1 << 20));
+        let mut some: Vec<Known> = (0..count).filter_map(find).collect();
+        // In order of ids, neighbours are of one shard.
+        if random.once_in(2) {
+            some.sort_by_key(|known| known.id);
+        }
+        some
     }
 }

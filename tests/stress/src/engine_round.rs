@@ -4,26 +4,24 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Scope, ScopedJoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use tickwheel::{Builder, Closed, Engine, VirtualClock};
+use tickwheel::{Builder, Closed, Engine};
 
+use crate::accounts;
 use crate::actor::{Actor, Scene};
 use crate::board::Board;
 use crate::book::Book;
 use crate::disturb;
 use crate::fault::Fault;
-use crate::plan::{Drive, Ending, Plan};
+use crate::mover;
+use crate::plan::{Ending, Plan};
 use crate::progress::Tally;
 use crate::record::Token;
 use crate::reports::{self, Index, Report};
 use crate::visitors;
 use crate::watchdog::Watchdog;
 use crate::worker::Worker;
-
-/// How long what is due may take to fire, and payloads to be dropped, before
-/// they count as lost. Whoever is starved gets there in the end.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What an engine left behind.
 struct Remains {
@@ -32,28 +30,25 @@ struct Remains {
 }
 
 pub fn run(plan: &Plan, book: &Book, tally: &Arc<Tally>, watchdog: &Watchdog) {
-    let (engine, clock) = start(plan);
+    let (engine, mover) = mover::start(builder(plan), plan.drive);
     if plan.ending != Ending::Dropped {
         // Who looks has a handle, and where the last one counts nobody may.
         let seen = engine.clone();
         watchdog.describe(move || format!("{:#?}", seen.snapshot()));
     }
-    let board = Board::new();
+    let (board, time_line) = (Board::new(), mover.time_line());
     let scene = Scene {
         plan,
         book,
         board: &board,
         tally,
-        epoch: Instant::now(),
-        clock: clock.as_ref(),
+        time_line: &time_line,
     };
     let reports = engine.closed();
     let over = AtomicBool::new(false);
     let mut remains = thread::scope(|scope| {
         disturb::start(plan, &over, scope);
-        if let Some(clock) = &clock {
-            scope.spawn(|| move_clock(plan, clock, &over));
-        }
+        mover.start(plan, &over, scope);
         let remains = live(scene, engine, scope);
         over.store(true, Ordering::Relaxed);
         remains
@@ -61,18 +56,6 @@ pub fn run(plan: &Plan, book: &Book, tally: &Arc<Tally>, watchdog: &Watchdog) {
     reports::read_rest(&reports, &mut remains.reports);
     drop(reports);
     settle_accounts(scene, remains);
-}
-
-fn start(plan: &Plan) -> (Engine<Token>, Option<VirtualClock<Token>>) {
-    let builder = builder(plan);
-    match plan.drive {
-        Drive::TimerFd => (builder.start().expect("in range"), None),
-        Drive::Portable => (builder.portable_ticker().start().expect("in range"), None),
-        Drive::Virtual => {
-            let (engine, clock) = builder.start_virtual().expect("in range");
-            (engine, Some(clock))
-        }
-    }
 }
 
 fn builder(plan: &Plan) -> Builder<Token> {
@@ -152,7 +135,7 @@ fn end(
     match scene.plan.ending {
         Ending::Settled => {
             join(submitters);
-            wait_until_fired(scene, &engine);
+            accounts::wait_until_fired(scene.book, || engine.snapshot());
             let closed = engine.shutdown();
             check_ledger(scene, &engine);
             closed
@@ -177,28 +160,9 @@ fn end(
     }
 }
 
-/// With nothing scheduled any more no later wake-up covers for a lost one.
-fn wait_until_fired(scene: Scene<'_>, engine: &Engine<Token>) {
-    let known = scene.book.known();
-    let awaited = || known.iter().filter(|known| known.record.is_awaited());
-    let end = Instant::now() + PATIENCE;
-    while awaited().next().is_some() {
-        if Instant::now() > end {
-            let (lost, snapshot) = (awaited().count(), engine.snapshot());
-            let broken = format!("{lost} are due and do not fire: {snapshot:#?}");
-            return scene.book.broke(broken);
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
-}
-
 fn check_ledger(scene: Scene<'_>, engine: &Engine<Token>) {
     let ledger = engine.ledger();
-    if !ledger.is_balanced() {
-        scene
-            .book
-            .broke(format!("unbalanced at the end: {ledger:?}"));
-    }
+    accounts::check_balance(scene.book, &ledger);
     let known = scene.book.known();
     let accepted = known
         .iter()
@@ -211,19 +175,6 @@ fn check_ledger(scene: Scene<'_>, engine: &Engine<Token>) {
     }
 }
 
-fn move_clock(plan: &Plan, clock: &VirtualClock<Token>, over: &AtomicBool) {
-    let mut random = plan.random(98);
-    while !over.load(Ordering::Relaxed) {
-        let jumps = plan.has(Fault::Jumps) && random.once_in(400);
-        let by = match jumps {
-            true => Duration::from_secs(random.below(10_000)),
-            false => random.micros(2_000),
-        };
-        clock.advance(by);
-        thread::sleep(Duration::from_micros(300));
-    }
-}
-
 /// Compares what the engine said with what the threads saw.
 fn settle_accounts(scene: Scene<'_>, remains: Remains) {
     let known = scene.book.known();
@@ -232,12 +183,6 @@ fn settle_accounts(scene: Scene<'_>, remains: Remains) {
     let all_told = scene.plan.ending != Ending::Dropped;
     index.enter_reports(&remains.reports, all_told, scene.book);
     drop(remains);
-    let end = Instant::now() + PATIENCE;
-    // The ticker may be the last to let go.
-    while Instant::now() < end && !known.iter().all(|known| known.record.are_tokens_dropped()) {
-        thread::sleep(Duration::from_millis(1));
-    }
-    for known in &known {
-        known.record.check(all_told, scene.book);
-    }
+    accounts::wait_until_dropped(scene.book);
+    accounts::check_records(scene.book, all_told);
 }

@@ -5,13 +5,14 @@
 //! that got lost is not made up for by another.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use tickwheel::{Engine, Queue, Timer};
 
 use crate::book::Book;
+use crate::mover::{self, Mover};
 use crate::plan::{Drive, Plan};
 use crate::progress::{Progress, Tally};
 use crate::stall::Watchers;
@@ -31,25 +32,23 @@ struct Share {
 
 pub fn run(plan: &Plan, book: &Book, tally: &Arc<Tally>, progress: &Progress) {
     let before = threads::tickers();
-    let mut builder = Engine::builder().tick(plan.tick);
-    if plan.drive == Drive::Portable {
-        builder = builder.portable_ticker();
-    }
-    let engine = builder.start().expect("in range");
-    let watchers = Watchers::new();
-    let late = thread::scope(|scope| {
+    let (engine, mover) = start(plan);
+    let (watchers, over) = (Watchers::new(), AtomicBool::new(false));
+    let (late, ticker) = thread::scope(|scope| {
         watchers.start(scope);
+        mover.start(plan, &over, scope);
         let queue = engine.queue(0);
         let worker = scope.spawn(|| take_all(queue));
         submit(plan, &engine);
         let late = worker.join().expect("it only counts");
+        let tickers = threads::tickers().into_iter();
+        let ticker = tickers
+            .filter(|thread| !before.contains(thread))
+            .find_map(share);
         watchers.stop();
-        late
+        over.store(true, Ordering::Relaxed);
+        (late, ticker)
     });
-    let tickers = threads::tickers().into_iter();
-    let ticker = tickers
-        .filter(|thread| !before.contains(thread))
-        .find_map(share);
     tally.fired.fetch_add(SLEEPERS as u64, Ordering::Relaxed);
     judge(
         &engine,
@@ -60,6 +59,15 @@ pub fn run(plan: &Plan, book: &Book, tally: &Arc<Tally>, progress: &Progress) {
         tally,
         progress,
     );
+}
+
+/// A virtual clock is never late: those rounds have a ticker.
+fn start(plan: &Plan) -> (Engine<Duration>, Mover<Duration>) {
+    let drive = match plan.drive {
+        Drive::Virtual => Drive::TimerFd,
+        drive => drive,
+    };
+    mover::start(Engine::builder().tick(plan.tick), drive)
 }
 
 fn submit(plan: &Plan, engine: &Engine<Duration>) {

@@ -7,14 +7,18 @@
 //! be lost or dropped twice. The same seed gives the same plan; how the threads
 //! interleave is up to the machine.
 
+mod accounts;
 mod actor;
 mod args;
 mod board;
 mod book;
 mod disturb;
 mod engine_round;
+mod epoll;
+mod event_loop;
 mod fault;
 mod late_round;
+mod mover;
 mod plan;
 mod progress;
 mod random;

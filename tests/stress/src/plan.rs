@@ -6,6 +6,8 @@ use std::time::Duration;
 use clap::ValueEnum;
 
 use crate::args::Args;
+use crate::epoll::Trigger;
+use crate::event_loop::Waits;
 use crate::fault::{Fault, Faults};
 use crate::random::Random;
 
@@ -25,7 +27,20 @@ pub enum Drive {
     TimerFd,
     Portable,
     Virtual,
+    /// A loop of the caller's.
+    Loop(Waits),
 }
+
+const DRIVES: [Drive; 8] = [
+    Drive::TimerFd,
+    Drive::TimerFd,
+    Drive::Portable,
+    Drive::Virtual,
+    Drive::Virtual,
+    Drive::Loop(Waits::Descriptor(Trigger::Level)),
+    Drive::Loop(Waits::Descriptor(Trigger::Edge)),
+    Drive::Loop(Waits::Frames),
+];
 
 /// How a round's engine ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,19 +84,13 @@ impl Plan {
             Kind::Tasks,
             Kind::Late,
         ];
-        let drives = [
-            Drive::TimerFd,
-            Drive::TimerFd,
-            Drive::Portable,
-            Drive::Virtual,
-        ];
         let faults = args.faults.some(|| random.once_in(2));
         let bounded = faults.has(Fault::Full);
         Plan {
             seed,
             round,
             kind: args.kind.unwrap_or(random.one_of(&kinds)),
-            drive: random.one_of(&drives),
+            drive: random.one_of(&DRIVES),
             ending: ending(&mut random, &faults),
             tick: Duration::from_micros(random.one_of(&[100, 300, 1_000, 1_000, 4_000, 10_000])),
             wheel_size: random.one_of(&[64, 64, 64, 2, 3, 20, 100, 256]),

@@ -7,6 +7,7 @@ use std::thread;
 use tickwheel::Engine;
 
 use crate::book::Book;
+use crate::threads;
 
 /// How often a timer is to fire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -219,7 +220,7 @@ impl Token {
 impl Drop for Token {
     fn drop(&mut self) {
         self.record.tokens_dropped.fetch_add(1, Ordering::AcqRel);
-        if thread::current().name() == Some("tickwheel-ticker") {
+        if thread::current().name() == Some(threads::TICKER) {
             self.book.broke("the ticker dropped a payload".into());
         }
     }

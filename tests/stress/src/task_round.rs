@@ -4,44 +4,42 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use tickwheel::{Cancel, CloseReason, Firing, Refusal, TaskEngine, Timer, TimerId};
+use tickwheel::{Cancel, CloseReason, Driver, Firing, Refusal, Task, TaskEngine, Timer, TimerId};
 
+use crate::accounts;
 use crate::actor::Scene;
 use crate::board::{Board, Known};
 use crate::book::Book;
 use crate::disturb;
+use crate::event_loop::EventLoop;
 use crate::fault::Fault;
-use crate::plan::{Ending, Plan};
+use crate::mover::{Mover, TimeLine};
+use crate::plan::{Drive, Ending, Plan};
 use crate::progress::Tally;
 use crate::random::Random;
 use crate::record::{Asked, End, Firings, Record, Token};
 use crate::watchdog::Watchdog;
 
-const PATIENCE: Duration = Duration::from_secs(20);
-
 pub fn run(plan: &Plan, book: &Book, tally: &Arc<Tally>, watchdog: &Watchdog) {
-    let board = Board::new();
+    let (tasks, mover) = start(plan);
+    let (board, time_line) = (Board::new(), mover.time_line());
     let over = AtomicBool::new(false);
     let scene = Scene {
         plan,
         book,
         board: &board,
         tally,
-        epoch: Instant::now(),
-        clock: None,
+        time_line: &time_line,
     };
-    let builder = TaskEngine::builder()
-        .tick(plan.tick)
-        .workers(plan.workers_per_queue);
-    let tasks = builder.start().expect("in range");
     if plan.ending != Ending::Dropped {
         let seen = tasks.clone();
         watchdog.describe(move || format!("{:#?}", seen.engine().snapshot()));
     }
     thread::scope(|scope| {
         disturb::start(plan, &over, scope);
+        mover.start(plan, &over, scope);
         let submitters: Vec<_> = (0..plan.submitters as u64)
             .map(|thread| {
                 let submitter = Submitter {
@@ -60,24 +58,42 @@ pub fn run(plan: &Plan, book: &Book, tally: &Arc<Tally>, watchdog: &Watchdog) {
             submitter.join().expect("planned panics are caught");
         }
         end(scene, tasks);
+        // Tasks that hold a handle keep the engine alive until they have run.
+        accounts::wait_until_dropped(book);
         over.store(true, Ordering::Relaxed);
     });
-    wait_until_dropped(scene);
+    accounts::check_records(book, false);
+}
+
+/// There is no portable ticker to ask for.
+fn start(plan: &Plan) -> (TaskEngine, Mover<Task>) {
+    let builder = TaskEngine::builder()
+        .tick(plan.tick)
+        .workers(plan.workers_per_queue);
+    match plan.drive {
+        Drive::TimerFd | Drive::Portable => (builder.start().expect("in range"), Mover::Ticker),
+        Drive::Virtual => {
+            let (tasks, clock) = builder.start_virtual().expect("in range");
+            (tasks, Mover::of_clock(clock))
+        }
+        Drive::Loop(waits) => {
+            let (tasks, driver) = builder.start_driven().expect("in range");
+            let event_loop = EventLoop::new(driver, waits, Driver::run_due);
+            (tasks, Mover::Loop(event_loop))
+        }
+    }
 }
 
 fn end(scene: Scene<'_>, tasks: TaskEngine) {
     match scene.plan.ending {
         Ending::Dropped => return,
-        Ending::Settled => wait_until_run(scene, &tasks),
+        Ending::Settled => {
+            accounts::wait_until_fired(scene.book, || tasks.engine().snapshot());
+        }
         Ending::Drained | Ending::InTheMiddle => {}
     }
     shut_down(&tasks, scene.book);
-    let ledger = tasks.ledger();
-    if !ledger.is_balanced() {
-        scene
-            .book
-            .broke(format!("unbalanced at the end: {ledger:?}"));
-    }
+    accounts::check_balance(scene.book, &tasks.ledger());
 }
 
 /// The closures come back, and with them their tokens; whose ids these are is
@@ -90,29 +106,6 @@ fn shut_down(tasks: &TaskEngine, book: &Book) {
     ids.dedup();
     if ids.len() != count {
         book.broke("shutdown returned a task twice".into());
-    }
-}
-
-fn wait_until_run(scene: Scene<'_>, tasks: &TaskEngine) {
-    let known = scene.book.known();
-    let end = Instant::now() + PATIENCE;
-    while known.iter().any(|known| known.record.is_awaited()) {
-        if Instant::now() > end {
-            let snapshot = tasks.engine().snapshot();
-            return scene.book.broke(format!("due, and not run: {snapshot:#?}"));
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
-}
-
-fn wait_until_dropped(scene: Scene<'_>) {
-    let known = scene.book.known();
-    let end = Instant::now() + PATIENCE;
-    while Instant::now() < end && !known.iter().all(|known| known.record.are_tokens_dropped()) {
-        thread::sleep(Duration::from_millis(1));
-    }
-    for known in known {
-        known.record.check(false, scene.book);
     }
 }
 
@@ -131,6 +124,7 @@ impl Submitter<'_> {
             match random.below(10) {
                 0..4 => self.run_once(&mut random),
                 4 => self.run_repeating(&mut random),
+                5..7 if random.once_in(8) => self.cancel_many(&mut random),
                 5..7 => self.cancel(&mut random),
                 7 => self.cancel_and_wait(&mut random),
                 8 => self.run_told(&mut random),
@@ -176,7 +170,7 @@ impl Submitter<'_> {
         let delay = random.micros(20_000);
         let asked = Self::asked(Firings::Once, Duration::ZERO);
         let record = self.record(asked, delay);
-        let (token, scene_now) = (Token::new(&record, self.scene.book), self.clock());
+        let (token, scene_now) = (Token::new(&record, self.scene.book), self.time_line());
         let book = self.scene.book.clone();
         let task = move |firing: &Firing| match firing.outcome() {
             CloseReason::Cancelled => token.record.ends(End::Cancelled, &book),
@@ -202,9 +196,8 @@ impl Submitter<'_> {
         }
     }
 
-    fn clock(&self) -> impl Fn() -> u64 + Send + 'static {
-        let epoch = self.scene.epoch;
-        move || epoch.elapsed().as_nanos() as u64
+    fn time_line(&self) -> TimeLine {
+        TimeLine::clone(self.scene.time_line)
     }
 
     /// What a task does: judge its firing, and now and then sleep, panic, or
@@ -212,7 +205,7 @@ impl Submitter<'_> {
     fn task(&self, record: &Arc<Record>, random: &mut Random) -> impl FnMut() + Send + 'static {
         let plan = self.scene.plan;
         let token = Token::new(record, self.scene.book);
-        let (now, book) = (self.clock(), self.scene.book.clone());
+        let (now, book) = (self.time_line(), self.scene.book.clone());
         let sleep = (plan.has(Fault::Sleepers) && random.once_in(40)).then(|| random.micros(5_000));
         let panics = plan.has(Fault::Panics) && random.once_in(20);
         let handle = (plan.has(Fault::Dropped) && random.once_in(5)).then(|| self.tasks.clone());
@@ -255,6 +248,15 @@ impl Submitter<'_> {
         }
     }
 
+    fn cancel_many(&self, random: &mut Random) {
+        let many = self.scene.board.find_some(random);
+        let ids: Vec<TimerId> = many.iter().map(|known| known.id).collect();
+        let answers = self.tasks.engine().cancel_many(&ids);
+        for (known, answer) in many.iter().zip(answers) {
+            self.cancelled(without_task(answer), &known.record);
+        }
+    }
+
     fn cancel_and_wait(&self, random: &mut Random) {
         if let Some(known) = self.scene.board.find(random.index(1 << 20)) {
             let answer = self.tasks.cancel_and_wait(known.id);
@@ -276,5 +278,13 @@ impl Submitter<'_> {
             Cancel::Running => record.runs_for_the_last_time(),
             Cancel::Gone => {}
         }
+    }
+}
+
+fn without_task(answer: Cancel<Task>) -> Cancel<()> {
+    match answer {
+        Cancel::Cancelled(_) => Cancel::Cancelled(()),
+        Cancel::Running => Cancel::Running,
+        Cancel::Gone => Cancel::Gone,
     }
 }

@@ -1,0 +1,70 @@
+//! A loop of the caller's own that drives an engine.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use tickwheel::Driver;
+use tickwheel::wheel::Advance;
+
+use crate::epoll::{Epoll, Trigger};
+use crate::random::Random;
+
+/// How it waits for what is due.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Waits {
+    Descriptor(Trigger),
+    /// By no descriptor: it comes by every frame, or sooner if that is due.
+    Frames,
+}
+
+const FRAME: Duration = Duration::from_millis(2);
+/// From an entry at a time to more than there are.
+const BUDGETS: [usize; 5] = [1, 3, 20, 1_000, usize::MAX];
+
+/// Moves, or runs, what is due, as far as a budget goes.
+type Serve<T> = fn(&Driver<T>, usize) -> Advance;
+
+pub struct EventLoop<T> {
+    driver: Driver<T>,
+    waits: Waits,
+    serve: Serve<T>,
+}
+
+impl<T> EventLoop<T> {
+    pub fn new(driver: Driver<T>, waits: Waits, serve: Serve<T>) -> EventLoop<T> {
+        EventLoop {
+            driver,
+            waits,
+            serve,
+        }
+    }
+
+    /// Goes round until `over` is set.
+    pub fn run(self, random: Random, over: &AtomicBool) {
+        match self.waits {
+            Waits::Descriptor(trigger) => self.run_by_descriptor(trigger, random, over),
+            Waits::Frames => self.run_by_frames(random, over),
+        }
+    }
+
+    /// Serves once for each time that the descriptor calls: that there is more
+    /// is for the descriptor to say, and a call that got lost is made up for by
+    /// nothing.
+    fn run_by_descriptor(&self, trigger: Trigger, mut random: Random, over: &AtomicBool) {
+        let epoll = Epoll::of(&self.driver, trigger);
+        while !over.load(Ordering::Relaxed) {
+            if epoll.has_called() {
+                let _ = (self.serve)(&self.driver, random.one_of(&BUDGETS));
+            }
+        }
+    }
+
+    fn run_by_frames(&self, mut random: Random, over: &AtomicBool) {
+        while !over.load(Ordering::Relaxed) {
+            let sleep = self.driver.timeout().unwrap_or(FRAME);
+            thread::sleep(sleep.min(FRAME));
+            while (self.serve)(&self.driver, random.one_of(&BUDGETS)) == Advance::More {}
+        }
+    }
+}
