@@ -433,6 +433,13 @@ impl<T> Core<T> {
         Tick(self.shards.iter().map(next).min().unwrap_or(Tick::MAX.0))
     }
 
+    /// Has a shard looked at soon, for the sake of something that is due in none.
+    pub(crate) fn ask_for_a_look(&self) {
+        let slot = &self.shards[0];
+        let _shard = slot.lock();
+        slot.lower_next(Tick(0));
+    }
+
     /// Makes everything ready that is due by `now`.
     pub(crate) fn run_due(&self, now: Time) {
         let mut unlimited = usize::MAX;

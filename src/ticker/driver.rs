@@ -158,12 +158,14 @@ impl Driver<Task> {
         }
     }
 
-    /// Whether anything waits, and if so, lets the descriptor say it.
+    /// Whether anything waits, and if so, lets the descriptor and the next
+    /// wake-up say it.
     fn what_is_left(&self) -> Advance {
         let _ = self.process_due(usize::MAX);
         if self.queue.is_empty() {
             return Advance::Done;
         }
+        self.core.ask_for_a_look();
         self.core.alarm.call_again();
         Advance::More
     }

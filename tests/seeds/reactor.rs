@@ -61,6 +61,7 @@ fn c3_handling_runs_what_is_due_and_what_callbacks_add_as_far_as_the_budget_goes
 
     chain(&tasks, tell, 9);
     assert_eq!(driver.run_due(4), Advance::More);
+    assert_eq!(driver.timeout(), Some(Duration::ZERO));
     assert_eq!(told.try_iter().collect::<Vec<_>>(), [9, 8, 7, 6]);
     assert_eq!(driver.run_due(100), Advance::Done);
     assert_eq!(told.try_iter().count(), 6);
