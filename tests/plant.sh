@@ -89,7 +89,7 @@ EOF
 # Target and test are words for cargo, each perhaps more than one.
 find_it() {
     finder="${2#--test } ${3#--exact } ($1)"
-    build "$1" $2 || { echo "does not build"; return 1; }
+    build "$1" $2 || { echo "does not build: $(grep -m1 "^error" "$log")"; return 1; }
     (
         # Seconds of processor time: many times what a sound wheel needs. Models
         # count their steps themselves.
