@@ -167,7 +167,7 @@ impl<T> Builder<T> {
     /// If a setting is out of range.
     pub fn start_virtual(self) -> Result<(Engine<T>, VirtualClock<T>), StartError> {
         let clock = Clock::virtual_at(self.start);
-        let core = self.told(self.build(clock, Device::Nobody))?;
+        let core = self.told(self.build(clock, Device::Nobody).map(Arc::new))?;
         let clock = VirtualClock::new(Arc::clone(&core));
         Ok((Engine::new(core), clock))
     }
@@ -191,7 +191,7 @@ impl<T> Builder<T> {
     pub fn start_driven_model(self) -> Result<(Engine<T>, VirtualClock<T>), StartError> {
         let clock = Clock::virtual_at(self.start);
         let device = Device::system(&clock, true).map_err(StartError::Alarm)?;
-        let core = self.build(clock, device)?;
+        let core = Arc::new(self.build(clock, device)?.driven());
         let clock = VirtualClock::new(Arc::clone(&core));
         Ok((Engine::new(core), clock))
     }
@@ -202,7 +202,7 @@ impl<T> Builder<T> {
     {
         let clock = Clock::system(self.clock);
         let device = Device::system(&clock, self.portable_ticker).map_err(StartError::Alarm)?;
-        let core = self.build(clock, device)?;
+        let core = Arc::new(self.build(clock, device)?);
         ticker::spawn(Arc::clone(&core)).map_err(StartError::Thread)?;
         Ok(core)
     }
@@ -210,7 +210,7 @@ impl<T> Builder<T> {
     fn without_thread(&self) -> Result<Arc<Core<T>>, StartError> {
         let clock = Clock::system(self.clock);
         let device = Device::for_caller(&clock).map_err(StartError::Alarm)?;
-        self.build(clock, device)
+        Ok(Arc::new(self.build(clock, device)?.driven()))
     }
 
     /// Tells the operator how a start went, and hands it on.
@@ -222,7 +222,7 @@ impl<T> Builder<T> {
         started
     }
 
-    fn build(&self, clock: Clock, device: Device) -> Result<Arc<Core<T>>, StartError> {
+    fn build(&self, clock: Clock, device: Device) -> Result<Core<T>, StartError> {
         let tick = TickLength::new(self.tick).ok_or(StartError::ZeroTick)?;
         let mut geometry = Geometry::new(self.wheel_size)?;
         if let Some(levels) = self.max_levels {
@@ -252,9 +252,7 @@ impl<T> Builder<T> {
             .map(|_| Doorbell::new(shards, self.queue_bound))
             .collect();
         doorbells.push(Doorbell::new(shards, None));
-        Ok(Arc::new(Core::new(
-            all, first, clock, tick, alarm, doorbells,
-        )))
+        Ok(Core::new(all, first, clock, tick, alarm, doorbells))
     }
 }
 

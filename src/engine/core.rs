@@ -56,6 +56,8 @@ pub(crate) struct Core<T> {
     pub(super) names: Names,
     /// How many queues, from the first on, a one-shot's entry can name.
     plain_queues: usize,
+    /// Whether the caller's own loop drives this engine.
+    is_driven: bool,
 }
 
 /// Two cache lines, because processors fetch them in pairs.
@@ -132,6 +134,15 @@ impl<T> Core<T> {
             panics: AtomicU64::new(0),
             names: Names::new(),
             plain_queues,
+            is_driven: false,
+        }
+    }
+
+    /// The same, driven by the caller's own loop.
+    pub(crate) fn driven(self) -> Core<T> {
+        Core {
+            is_driven: true,
+            ..self
         }
     }
 
@@ -572,7 +583,10 @@ impl<T> Core<T> {
     /// As `release`, but for names of timers that have ended. The alarm comes
     /// last: a caller's loop that it calls looks for bells once.
     pub(super) fn release_and_ring(&self, mut held: Held<'_, T>) -> Signals {
-        let (signals, filed) = (held.shard.take_signals(), held.shard.take_filed());
+        let (signals, mut filed) = (held.shard.take_signals(), held.shard.take_filed());
+        if signals.loop_called && self.is_driven {
+            filed = Tick(0);
+        }
         let (slot, lowered) = (held.slot, held.slot.lower_next(filed));
         drop(held);
         self.ring(slot.index, &signals);

@@ -218,8 +218,7 @@ impl<T> Shard<T> {
         let untold = matches!(reason, CloseReason::Cancelled | CloseReason::ShutDown);
         if untold && extra.notified && extra.payload.is_some() {
             self.make_ready(at);
-            // Nothing came due, and whoever drives the engine may run tasks.
-            self.filed = Tick(0);
+            self.signals.loop_called = true;
             return None;
         }
         self.close_entry(at, key)

@@ -46,6 +46,9 @@ pub(crate) struct Signals {
     more_bells: Vec<usize>,
     /// Names of timers that have ended.
     pub(crate) unnamed: Vec<NameTag>,
+    /// Whether a task waits for which nothing came due: a loop that runs tasks
+    /// itself has to be called to it.
+    pub(crate) loop_called: bool,
 }
 
 impl Signals {

@@ -3,7 +3,7 @@
 use super::*;
 use std::sync::mpsc;
 use std::thread;
-use tickwheel::{TaskEngine, Timer};
+use tickwheel::{CloseReason, Firing, TaskEngine, Timer};
 
 #[test]
 fn promise_10_a_slow_task_harms_nobody_else() {
@@ -133,6 +133,22 @@ fn promise_13_idle_is_free() {
     engine.schedule(Timer::after(20 * MS, 2)).unwrap();
     assert_eq!(engine.queue(0).recv().unwrap().into_payload(), 2);
     assert!(engine.snapshot().wakeups > before);
+}
+
+#[test]
+fn promise_13_telling_a_task_that_it_was_cancelled_wakes_no_ticker() {
+    let timers = TaskEngine::builder().start().unwrap();
+    let (tell, told) = mpsc::channel();
+    let task = move |firing: &Firing| tell.send(firing.outcome()).unwrap();
+    let far = timers
+        .run(Timer::after(3_600 * SECOND, task).notified())
+        .unwrap();
+    thread::sleep(50 * MS);
+    let idle = timers.engine().snapshot().wakeups;
+    timers.cancel(far).payload().unwrap();
+    assert_eq!(told.recv().unwrap(), CloseReason::Cancelled);
+    thread::sleep(50 * MS);
+    assert_eq!(timers.engine().snapshot().wakeups, idle);
 }
 
 #[test]
