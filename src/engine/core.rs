@@ -15,22 +15,10 @@ use crate::engine::timer::{NotLive, Plain, Refusal, Refused, Timer};
 use crate::id::{TimerId, WheelNumber};
 use crate::observe;
 use crate::queue::Doorbell;
-use crate::sync::{AtomicU64, IS_MODEL, Lock, LockGuard, Ordering};
+use crate::sync::{AtomicU64, Lock, LockGuard, Ordering};
 use crate::tick::Tick;
 use crate::ticker::{Alarm, Clock};
 use crate::time::{TickLength, Time, When};
-
-/// How many entries the ticker touches before it lets go of a shard. Small,
-/// because a thread that schedules meanwhile waits that long: with 32 the
-/// slowest of a thousand schedules took 14 µs, with 128 it took 59.
-/// In a model each one is a hold of its own, so that others get in between.
-const NODES_PER_HOLD: usize = if IS_MODEL { 1 } else { 32 };
-
-/// The ticker rings once in so many holds of a shard's lock, or when it is done
-/// with the shard. A worker who is called to the first of many timers would take
-/// turns at the lock with the ticker, and each wait while the other works (measured,
-/// 500 timers a tick: a third of what both spend).
-const HOLDS_PER_RING: usize = if IS_MODEL { 2 } else { 16 };
 
 /// How long a drain waits before it looks by itself. It is told when a ready
 /// list has been emptied, and not at every taking, because looking walks
@@ -38,12 +26,9 @@ const HOLDS_PER_RING: usize = if IS_MODEL { 2 } else { 16 };
 /// from ever being empty.
 const DRAIN_LOOKS_AGAIN: Duration = Duration::from_millis(10);
 
-/// How often the ticker steps aside for threads that wait for one lock.
-const YIELDS_PER_HOLD: usize = 8;
-
 pub(crate) struct Core<T> {
     /// A power of two of them, so that a thread finds its own with a mask.
-    shards: Box<[Slot<T>]>,
+    pub(super) shards: Box<[Slot<T>]>,
     /// Shard n's wheel has the n-th number from this one on.
     pub(crate) first: WheelNumber,
     pub(crate) clock: Clock,
@@ -81,12 +66,28 @@ impl<T> Slot<T> {
     /// Notes, under the lock, that something was filed for `filed`. Returns
     /// whether that is earlier than what the ticker knows of.
     #[inline]
-    fn lower_next(&self, filed: Tick) -> bool {
-        let lowered = filed.0 < self.next.0.load(Ordering::Relaxed);
+    pub(super) fn lower_next(&self, filed: Tick) -> bool {
+        let lowered = filed < self.next();
         if lowered {
-            self.next.0.store(filed.0, Ordering::Relaxed);
+            self.set_next(filed);
         }
         lowered
+    }
+
+    /// The tick at which the shard wants to be looked at.
+    #[inline]
+    pub(super) fn next(&self) -> Tick {
+        Tick(self.next.0.load(Ordering::Relaxed))
+    }
+
+    /// The caller holds the lock.
+    #[inline]
+    pub(super) fn set_next(&self, tick: Tick) {
+        self.next.0.store(tick.0, Ordering::Relaxed);
+    }
+
+    pub(super) fn has_waiters(&self) -> bool {
+        self.shard.0.has_waiters()
     }
 }
 
@@ -425,7 +426,7 @@ impl<T> Core<T> {
         for slot in &self.shards {
             let mut held = self.hold(slot);
             held.shard.close(now, &mut closed);
-            slot.next.0.store(Tick::MAX.0, Ordering::Relaxed);
+            slot.set_next(Tick::MAX);
             self.release(held);
         }
         // The doorbells' channels have room for one stop, and an engine is shut
@@ -436,74 +437,6 @@ impl<T> Core<T> {
         }
         self.idle.notify();
         closed
-    }
-
-    /// The earliest tick at which a shard wants to be looked at.
-    pub(crate) fn next_due(&self) -> Tick {
-        let next = |slot: &Slot<T>| slot.next.0.load(Ordering::Relaxed);
-        Tick(self.shards.iter().map(next).min().unwrap_or(Tick::MAX.0))
-    }
-
-    /// Has a shard looked at soon, for the sake of something that is due in none.
-    pub(crate) fn ask_for_a_look(&self) {
-        let slot = &self.shards[0];
-        let _shard = slot.lock();
-        slot.lower_next(Tick(0));
-    }
-
-    /// Makes everything ready that is due by `now`.
-    pub(crate) fn run_due(&self, now: Time) {
-        let mut unlimited = usize::MAX;
-        self.run_due_within(now, &mut unlimited);
-    }
-
-    /// As [`Core::run_due`], touching at most `budget` entries. Returns whether
-    /// that was enough.
-    pub(crate) fn run_due_within(&self, now: Time, budget: &mut usize) -> bool {
-        let tick = self.tick.tick_at(now);
-        for slot in &self.shards {
-            let mut holds = 0;
-            while slot.next.0.load(Ordering::Relaxed) <= tick.0 {
-                if *budget == 0 {
-                    return false;
-                }
-                holds += 1;
-                self.visit(slot, now, budget, holds % HOLDS_PER_RING == 0);
-                self.step_aside(slot);
-            }
-        }
-        true
-    }
-
-    /// Moves a virtual clock, and what comes due by that into its queues.
-    pub(crate) fn advance_to(&self, time: Time) {
-        self.clock.set(time);
-        self.alarm.clock_moved();
-        self.run_due(self.clock.now());
-    }
-
-    /// One hold of the lock: a bounded number of entries. If the next one comes
-    /// at once, bells may wait for it.
-    fn visit(&self, slot: &Slot<T>, now: Time, budget: &mut usize, rings: bool) {
-        let mut held = self.hold(slot);
-        let nodes = NODES_PER_HOLD.min(*budget);
-        let mut left = nodes;
-        let next = held.shard.expire(now, &mut left);
-        *budget -= nodes - left;
-        held.shard.take_filed();
-        slot.next.0.store(next.0, Ordering::Relaxed);
-        let is_last = *budget == 0 || next > self.tick.tick_at(now);
-        if rings || is_last {
-            self.release(held);
-        }
-    }
-
-    fn step_aside(&self, slot: &Slot<T>) {
-        let mut yields = 0;
-        while slot.shard.0.has_waiters() && yields < YIELDS_PER_HOLD {
-            crate::sync::thread::yield_now();
-            yields += 1;
-        }
     }
 
     pub(crate) fn wait_until_idle(&self) {

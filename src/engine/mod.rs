@@ -7,6 +7,7 @@ mod builder;
 mod cancel;
 mod closed;
 mod core;
+mod due;
 mod ending;
 mod extra;
 mod idle;
