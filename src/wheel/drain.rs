@@ -258,6 +258,16 @@ mod tests {
         );
     }
 
+    #[test]
+    fn what_is_being_sorted_counts_for_the_earliest_deadline() {
+        let mut wheel = with_an_unsorted_slot(Tick(9));
+        let all = wheel.len();
+        let paused = wheel.advance(Tick(9), all, |_, _| unreachable!("all are gathered first"));
+        assert_eq!(paused, Advance::More);
+        assert_eq!(wheel.earliest_deadline(), Some(Tick(9)));
+        assert_eq!(wheel.next_wakeup(), Some(Tick(9)));
+    }
+
     fn schedule(wheel: &mut Wheel<u64>, tick: Tick, n: u64) {
         wheel.schedule_at(tick, n);
     }
