@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use crate::sync::{Receiver, RecvError, Sender, channel};
+use crate::sync::{Channel, RecvError};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Bell {
@@ -28,16 +28,10 @@ pub(crate) enum Wait {
 
 /// The channel of one queue.
 pub(crate) struct Doorbell {
-    sender: Sender<Bell>,
-    receiver: Receiver<Bell>,
+    bells: Channel<Bell>,
     /// For a bounded queue: a permit for each firing that its workers may
     /// still be handed.
-    permits: Option<Permits>,
-}
-
-struct Permits {
-    sender: Sender<Permit>,
-    receiver: Receiver<Permit>,
+    permits: Option<Channel<Permit>>,
 }
 
 enum Permit {
@@ -48,38 +42,34 @@ enum Permit {
 impl Doorbell {
     pub(crate) fn new(shards: usize, bound: Option<usize>) -> Doorbell {
         // A bell for each shard, and the one that says stop.
-        let (sender, receiver) = channel(shards + 1);
+        let bells = Channel::new(shards + 1);
         let permits = bound.map(|bound| {
-            let (sender, receiver) = channel(bound + 1);
-            (0..bound).for_each(|_| sender.send(Permit::Take));
-            Permits { sender, receiver }
+            let permits = Channel::new(bound + 1);
+            (0..bound).for_each(|_| permits.send(Permit::Take));
+            permits
         });
-        Doorbell {
-            sender,
-            receiver,
-            permits,
-        }
+        Doorbell { bells, permits }
     }
 
     /// Says that something waits in a shard.
     pub(crate) fn ring(&self, shard: usize) {
-        self.sender.send(Bell::Shard(shard as u32));
+        self.bells.send(Bell::Shard(shard as u32));
     }
 
     /// Says that nothing will ever wait again.
     pub(crate) fn stop(&self) {
-        self.sender.send(Bell::Stop);
+        self.bells.send(Bell::Stop);
         if let Some(permits) = &self.permits {
-            permits.sender.send(Permit::Stop);
+            permits.send(Permit::Stop);
         }
     }
 
     /// Waits for a bell and returns the shard that it names.
     pub(crate) fn answer(&self, wait: Wait) -> Result<usize, RecvError> {
-        match receive(&self.receiver, wait)? {
+        match receive(&self.bells, wait)? {
             Bell::Shard(shard) => Ok(shard as usize),
             Bell::Stop => {
-                self.sender.send(Bell::Stop);
+                self.bells.send(Bell::Stop);
                 Err(RecvError::Disconnected)
             }
         }
@@ -94,10 +84,10 @@ impl Doorbell {
         let Some(permits) = &self.permits else {
             return Ok(());
         };
-        match receive(&permits.receiver, wait)? {
+        match receive(permits, wait)? {
             Permit::Take => Ok(()),
             Permit::Stop => {
-                permits.sender.send(Permit::Stop);
+                permits.send(Permit::Stop);
                 Err(RecvError::Disconnected)
             }
         }
@@ -105,15 +95,15 @@ impl Doorbell {
 
     pub(crate) fn return_permit(&self) {
         if let Some(permits) = &self.permits {
-            permits.sender.send(Permit::Take);
+            permits.send(Permit::Take);
         }
     }
 }
 
-fn receive<M>(receiver: &Receiver<M>, wait: Wait) -> Result<M, RecvError> {
+fn receive<M>(channel: &Channel<M>, wait: Wait) -> Result<M, RecvError> {
     match wait {
-        Wait::No => receiver.try_recv(),
-        Wait::For(limit) => receiver.recv_timeout(limit),
-        Wait::Forever => receiver.recv(),
+        Wait::No => channel.try_recv(),
+        Wait::For(limit) => channel.recv_timeout(limit),
+        Wait::Forever => channel.recv(),
     }
 }

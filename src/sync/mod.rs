@@ -9,7 +9,7 @@
 mod channel;
 mod lock;
 
-pub(crate) use channel::{Receiver, RecvError, Sender, channel};
+pub(crate) use channel::{Channel, RecvError};
 pub(crate) use lock::{Lock, LockGuard};
 
 #[cfg(loom)]
