@@ -58,12 +58,12 @@ const CALLS: [Call; 8] = [
     },
     Call {
         name: "engine: postpone",
-        instructions: 142,
+        instructions: 141,
         run: engine_postpone,
     },
     Call {
         name: "engine: schedule, expire and take",
-        instructions: 1512,
+        instructions: 1603,
         run: engine_take,
     },
 ];
