@@ -63,6 +63,12 @@ impl<T> Slot<T> {
         self.shard.0.lock()
     }
 
+    /// For who takes what is ready: see `due.rs`.
+    #[inline]
+    fn lock_patiently(&self) -> LockGuard<'_, Shard<T>> {
+        self.shard.0.lock_patiently()
+    }
+
     /// Notes, under the lock, that something was filed for `filed`. Returns
     /// whether that is earlier than what the ticker knows of.
     #[inline]
@@ -88,6 +94,10 @@ impl<T> Slot<T> {
 
     pub(super) fn has_waiters(&self) -> bool {
         self.shard.0.has_waiters()
+    }
+
+    pub(super) fn has_urgent_waiters(&self) -> bool {
+        self.shard.0.has_urgent_waiters()
     }
 }
 
@@ -351,12 +361,14 @@ impl<T> Core<T> {
         by_bell: bool,
         take: impl FnOnce(&mut Shard<T>) -> (Option<C>, bool),
     ) -> (Option<C>, bool) {
-        let mut held = self.hold(&self.shards[shard]);
+        let slot = &self.shards[shard];
+        let shard = slot.lock_patiently();
+        let mut held = Held { slot, shard };
         let (taken, more) = take(&mut held.shard);
         let drained = !more && held.shard.phase == Phase::Draining;
         self.release(held);
         if by_bell && more {
-            self.doorbells[queue].ring(shard);
+            self.doorbells[queue].ring(slot.index);
         }
         if drained {
             self.idle.notify();

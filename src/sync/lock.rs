@@ -5,7 +5,8 @@
 //! the cost of a mutex that must look for sleepers when it is released
 //! (measured per pair: 18 ns against 24). Who has to wait spins, then yields,
 //! then sleeps for moments, because the holder may have been preempted. Waiters
-//! are counted, so that the ticker can step aside for them.
+//! are counted, so that the ticker can step aside for them; those who can wait
+//! longer, apart.
 //!
 //! Two threads that meet in a lock pay for every cache line that goes from one
 //! to the other. So the value has lines of its own, which those who look at the
@@ -39,7 +40,9 @@ mod real {
 
     pub(crate) struct Lock<T> {
         taken: AtomicBool,
-        waiting: AtomicU32,
+        /// How many wait who are in a hurry, and how many who are not.
+        urgent: AtomicU32,
+        patient: AtomicU32,
         value: OwnLines<UnsafeCell<T>>,
     }
 
@@ -62,15 +65,28 @@ mod real {
         pub(crate) fn new(value: T) -> Lock<T> {
             Lock {
                 taken: AtomicBool::new(false),
-                waiting: AtomicU32::new(0),
+                urgent: AtomicU32::new(0),
+                patient: AtomicU32::new(0),
                 value: OwnLines(UnsafeCell::new(value)),
             }
         }
 
         #[inline]
         pub(crate) fn lock(&self) -> LockGuard<'_, T> {
+            self.lock_as(&self.urgent)
+        }
+
+        /// As [`Lock::lock`], for a caller before whom a holder with much to do
+        /// may finish.
+        #[inline]
+        pub(crate) fn lock_patiently(&self) -> LockGuard<'_, T> {
+            self.lock_as(&self.patient)
+        }
+
+        #[inline]
+        fn lock_as(&self, waiters: &AtomicU32) -> LockGuard<'_, T> {
             if self.taken.swap(true, Ordering::Acquire) {
-                self.wait();
+                self.wait(waiters);
             }
             LockGuard {
                 lock: self,
@@ -80,12 +96,17 @@ mod real {
 
         /// Whether somebody else is waiting for the lock.
         pub(crate) fn has_waiters(&self) -> bool {
-            self.waiting.load(Ordering::Relaxed) > 0
+            self.has_urgent_waiters() || self.patient.load(Ordering::Relaxed) > 0
+        }
+
+        /// Whether one of them is in a hurry.
+        pub(crate) fn has_urgent_waiters(&self) -> bool {
+            self.urgent.load(Ordering::Relaxed) > 0
         }
 
         #[cold]
-        fn wait(&self) {
-            self.waiting.fetch_add(1, Ordering::Relaxed);
+        fn wait(&self, waiters: &AtomicU32) {
+            waiters.fetch_add(1, Ordering::Relaxed);
             let mut looks = 0;
             loop {
                 match looks {
@@ -99,7 +120,7 @@ mod real {
                 }
                 looks = looks.saturating_add(1);
             }
-            self.waiting.fetch_sub(1, Ordering::Relaxed);
+            waiters.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
@@ -163,6 +184,27 @@ mod real {
             assert_eq!(*lock.lock(), 200_000);
             assert!(!lock.has_waiters());
         }
+
+        /// Has somebody wait for a lock, and asks whether that is urgent.
+        fn is_urgent(wait: impl FnOnce(&Lock<()>) + Send) -> bool {
+            let lock = Lock::new(());
+            let held = lock.lock();
+            thread::scope(|scope| {
+                scope.spawn(|| wait(&lock));
+                while !lock.has_waiters() {
+                    thread::yield_now();
+                }
+                let urgent = lock.has_urgent_waiters();
+                drop(held);
+                urgent
+            })
+        }
+
+        #[test]
+        fn who_waits_patiently_is_not_urgent() {
+            assert!(is_urgent(|lock| drop(lock.lock())));
+            assert!(!is_urgent(|lock| drop(lock.lock_patiently())));
+        }
     }
 }
 
@@ -183,8 +225,17 @@ mod model {
             crate::sync::lock(&self.0)
         }
 
+        pub(crate) fn lock_patiently(&self) -> LockGuard<'_, T> {
+            self.lock()
+        }
+
         pub(crate) fn has_waiters(&self) -> bool {
             false
+        }
+
+        /// There may be: so whoever asks lets go, and others get in between.
+        pub(crate) fn has_urgent_waiters(&self) -> bool {
+            true
         }
     }
 }
