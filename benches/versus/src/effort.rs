@@ -1,5 +1,7 @@
-//! How much is done: all of it, which takes about an hour, or what fits into
-//! three minutes.
+//! How much is done: all of it, which takes more than an hour, or what fits into
+//! five minutes.
+
+use std::time::Duration;
 
 use crate::args::Workload;
 
@@ -10,12 +12,24 @@ pub struct Effort {
 
 impl Effort {
     /// How often each case runs, all others in between.
-    pub fn rounds(self, workload: Workload) -> usize {
+    pub fn rounds(self, workload: Workload) -> Rounds {
+        let exactly = |rounds| Rounds {
+            least: rounds,
+            most: rounds,
+            patience: Duration::ZERO,
+        };
         match workload {
             // Bytes vary little, and minutes are long enough.
-            Workload::Memory => self.either(1, 3),
-            Workload::Leak => 1,
-            _ => self.either(3, 5),
+            Workload::Memory => exactly(self.either(1, 3)),
+            Workload::Leak => exactly(1),
+            Workload::Lateness | Workload::Idle | Workload::Tail => exactly(self.either(3, 5)),
+            // A round of milliseconds says little about a machine that is slow
+            // for seconds.
+            _ => Rounds {
+                least: self.either(3, 5),
+                most: 15,
+                patience: self.either(Duration::from_secs(30), Duration::from_secs(300)),
+            },
         }
     }
 
@@ -34,5 +48,21 @@ impl Effort {
     /// One thing for a quick look, another for the whole.
     pub fn either<T>(self, quick: T, whole: T) -> T {
         if self.quick { quick } else { whole }
+    }
+}
+
+/// How often a workload's cases run: more often than they must while that took
+/// no longer than `patience`.
+#[derive(Clone, Copy)]
+pub struct Rounds {
+    pub least: usize,
+    pub most: usize,
+    pub patience: Duration,
+}
+
+impl Rounds {
+    /// Whether there is to be another one after so many that took so long.
+    pub fn go_on(self, done: usize, elapsed: Duration) -> bool {
+        done < self.least || done < self.most && elapsed < self.patience
     }
 }

@@ -1,6 +1,7 @@
 //! Runs cases round by round, so that a noisy minute hits all of them alike.
 
 use std::io;
+use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -15,16 +16,19 @@ const FAILED: &str = "its process failed: the terminal has its last words";
 
 /// The readings of each round so far, or no more of them: who failed once is
 /// not asked again.
-type Rounds = Result<Vec<Vec<Reading>>, Failed>;
+type Found = Result<Vec<Vec<Reading>>, Failed>;
 
 /// Every case once per round, beginning with another one each time, so that
 /// nobody always runs after the same neighbour.
 pub fn interleaved(workload: Workload, effort: Effort) -> io::Result<Vec<Row>> {
     let cases = workloads::cases(workload, effort);
     let rounds = effort.rounds(workload);
-    let progress = progress(workload.name(), &cases, rounds);
-    let mut found: Vec<Rounds> = cases.iter().map(|_| Ok(Vec::new())).collect();
-    for round in 0..rounds {
+    let progress = progress(workload.name());
+    let mut found: Vec<Found> = cases.iter().map(|_| Ok(Vec::new())).collect();
+    let (begun, mut round) = (Instant::now(), 0);
+    while rounds.go_on(round, begun.elapsed()) {
+        let of_a_round = cases.iter().filter(|case| case.is_measured()).count();
+        progress.set_length((of_a_round * rounds.least.max(round + 1)) as u64);
         for turn in 0..cases.len() {
             let index = (turn + round) % cases.len();
             if cases[index].is_measured() {
@@ -35,6 +39,7 @@ pub fn interleaved(workload: Workload, effort: Effort) -> io::Result<Vec<Row>> {
                 progress.inc(1);
             }
         }
+        round += 1;
     }
     progress.finish_and_clear();
     let per_case = cases.iter().zip(found);
@@ -43,7 +48,7 @@ pub fn interleaved(workload: Workload, effort: Effort) -> io::Result<Vec<Row>> {
 }
 
 fn another_round(
-    rounds: &mut Rounds,
+    rounds: &mut Found,
     measure: impl FnOnce() -> io::Result<Result<Vec<Reading>, Failed>>,
 ) -> io::Result<()> {
     if let Ok(readings) = rounds {
@@ -60,15 +65,14 @@ pub fn has_failed(row: &Row) -> bool {
     row.outcome.as_ref().err() == Some(&FAILED)
 }
 
-fn progress(workload: &'static str, cases: &[Case], rounds: usize) -> ProgressBar {
-    let runs = cases.iter().filter(|case| case.is_measured()).count() * rounds;
+fn progress(workload: &'static str) -> ProgressBar {
     let style = ProgressStyle::with_template("{prefix:12} {bar:40} {pos}/{len} {msg}");
-    ProgressBar::new(runs as u64)
+    ProgressBar::new(0)
         .with_prefix(workload)
         .with_style(style.expect("the template is a literal"))
 }
 
-fn rows(workload: &'static str, case: &Case, found: Rounds) -> Vec<Row> {
+fn rows(workload: &'static str, case: &Case, found: Found) -> Vec<Row> {
     let row = |outcome| Row {
         workload,
         engine: case.engine,

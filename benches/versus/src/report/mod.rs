@@ -57,18 +57,19 @@ impl<'a> Answer<'a> {
         of_it.any(|other| other.summary.min < 0.0)
     }
 
-    /// The best rival's median: for an engine that threads can share only
-    /// those count that they can share too. Who fires before the deadline is
-    /// not the best, and a ratio to nothing says nothing.
-    fn best_rival(&self, answers: &[Answer<'_>]) -> Option<f64> {
-        answers
+    /// This engine's figure over that of the best rival: for an engine that
+    /// threads can share only those count that they can share too. Who fires
+    /// before the deadline is not the best, and a ratio to nothing says nothing.
+    fn ratio(&self, answers: &[Answer<'_>], figure: fn(&Summary) -> f64) -> Option<f64> {
+        let best = answers
             .iter()
             .filter(|other| other.is_rival() && other.question() == self.question())
             .filter(|other| other.row.thread_safe || !self.row.thread_safe)
             .filter(|other| !other.is_ever_early(answers))
-            .map(|other| other.summary.median)
-            .filter(|&median| median > 0.0)
-            .min_by(f64::total_cmp)
+            .map(|other| figure(other.summary))
+            .filter(|&figure| figure > 0.0)
+            .min_by(f64::total_cmp);
+        best.map(|best| figure(self.summary) / best)
     }
 }
 

@@ -6,7 +6,7 @@ use super::views::in_order;
 use super::{Answer, label};
 use crate::case::Row;
 
-const HEADER: [&str; 8] = [
+const HEADER: [&str; 9] = [
     "metric",
     "threads",
     "size",
@@ -15,14 +15,16 @@ const HEADER: [&str; 8] = [
     "min – max",
     "unit",
     "/ best rival",
+    "fastest rounds",
 ];
 
 /// Columns of numbers.
-const RIGHT: [usize; 5] = [1, 2, 4, 5, 7];
+const RIGHT: [usize; 6] = [1, 2, 4, 5, 7, 8];
 
 /// One workload's rows, those that answer the same question together, the
-/// fastest first. The last column is the median over that of the best rival
-/// of its kind: below one is faster.
+/// fastest first. The last columns are the median over that of the best rival of
+/// its kind, and the same for the fastest rounds, which a machine that is slow
+/// now and then moves less: below one is faster.
 pub fn table(workload: &str, rows: &[Row]) -> String {
     let mut table = Table::new();
     table.load_style(presets::UTF8_FULL_CONDENSED);
@@ -50,8 +52,8 @@ pub fn table(workload: &str, rows: &[Row]) -> String {
 fn cells(answer: &Answer<'_>, answers: &[Answer<'_>], is_new: bool) -> Vec<String> {
     let shared = |text: String| if is_new { text } else { String::new() };
     let summary = answer.summary;
-    let ratio = match answer.best_rival(answers) {
-        Some(best) => format!("{:.2}", summary.median / best),
+    let ratio = |figure| match answer.ratio(answers, figure) {
+        Some(ratio) => format!("{ratio:.2}"),
         None => "–".into(),
     };
     vec![
@@ -62,7 +64,8 @@ fn cells(answer: &Answer<'_>, answers: &[Answer<'_>], is_new: bool) -> Vec<Strin
         number(summary.median),
         format!("{} – {}", number(summary.min), number(summary.max)),
         summary.unit.clone(),
-        ratio,
+        ratio(|summary| summary.median),
+        ratio(|summary| summary.min),
     ]
 }
 
