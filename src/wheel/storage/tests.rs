@@ -105,16 +105,22 @@ fn a_wheel_reserves_for_the_levels_that_its_timers_may_need() {
 }
 
 #[test]
-fn a_block_grows_to_twice_its_size() {
-    let (mut storage, _) = Storage::new();
-    fill(&mut storage, FIRST_CAPACITY as usize, 7u8);
-    assert_eq!(storage.capacity, 2 * FIRST_CAPACITY);
-}
-
-#[test]
 fn an_index_behind_the_last_entry_is_of_none() {
     let (mut storage, _) = Storage::new();
     let last = storage.insert(0, Stamp::new(1, 0), ());
     assert_eq!(storage.at(last.index()), Some(last));
     assert_eq!(storage.at(last.index() + 1), None);
+}
+
+#[test]
+fn small_blocks_double_and_large_ones_grow_by_an_eighth() {
+    let (mut storage, _) = Storage::new();
+    fill(&mut storage, FIRST_CAPACITY as usize, 7u8);
+    assert_eq!(storage.capacity, 2 * FIRST_CAPACITY);
+
+    assert_eq!(size_of::<Entry<u64>>(), 32);
+    let after = Storage::<u64>::capacity_after;
+    assert_eq!((after(0), after(64)), (64, 128));
+    assert_eq!(after((1 << 20) - 1), (1 << 21) - 2);
+    assert_eq!(after(1 << 20), (1 << 20) + (1 << 17));
 }
