@@ -28,22 +28,22 @@ struct Call {
 const CALLS: [Call; 8] = [
     Call {
         name: "wheel: cancel and schedule",
-        instructions: 178,
+        instructions: 163,
         run: wheel_pair,
     },
     Call {
         name: "wheel: postpone",
-        instructions: 50,
+        instructions: 48,
         run: wheel_postpone,
     },
     Call {
         name: "wheel: bring forward",
-        instructions: 180,
+        instructions: 172,
         run: wheel_bring_forward,
     },
     Call {
         name: "wheel: schedule, cascade and expire",
-        instructions: 590,
+        instructions: 557,
         run: wheel_expire,
     },
     Call {
@@ -53,17 +53,17 @@ const CALLS: [Call; 8] = [
     },
     Call {
         name: "engine: cancel and schedule",
-        instructions: 277,
+        instructions: 258,
         run: engine_pair,
     },
     Call {
         name: "engine: postpone",
-        instructions: 141,
+        instructions: 146,
         run: engine_postpone,
     },
     Call {
         name: "engine: schedule, expire and take",
-        instructions: 1603,
+        instructions: 1550,
         run: engine_take,
     },
 ];

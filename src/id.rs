@@ -11,7 +11,7 @@ const WHEEL_HIGH_MASK: u64 = (1 << SEQUENCE_SHIFT) - 1;
 
 /// The largest sequence number an id can carry: 52 bits, which a wheel that
 /// schedules ten million timers a second uses up in fourteen years.
-pub(crate) const MAX_SEQUENCE: u64 = (1 << 52) - 2;
+pub(crate) const MAX_SEQUENCE: u64 = (1 << 52) - 1;
 
 /// Names one timer of one [`Wheel`](crate::Wheel) or
 /// [`Engine`](crate::Engine), for ever.
@@ -45,26 +45,28 @@ impl TimerId {
     #[inline]
     pub(crate) fn new(wheel: WheelNumber, sequence: u64, index: u32) -> TimerId {
         debug_assert!(0 < sequence && sequence <= MAX_SEQUENCE);
-        let (wheel_high, wheel_low) = wheel.parts();
-        let high = (sequence << SEQUENCE_SHIFT) | wheel_high;
+        let high = (sequence << SEQUENCE_SHIFT) | wheel.high;
         TimerId {
             // A sequence number is never zero: `MIN` is never what comes out.
             high: NonZeroU64::new(high).unwrap_or(NonZeroU64::MIN),
-            low: wheel_low | u64::from(index),
+            low: wheel.low | u64::from(index),
         }
     }
 
     /// Whether the timer is one of this wheel's.
     #[inline]
     pub(crate) fn is_of(self, wheel: WheelNumber) -> bool {
-        let other_high = (self.high.get() ^ (wheel.0 >> 32)) & WHEEL_HIGH_MASK;
-        let other_low = (self.low >> 32) ^ (wheel.0 & 0xFFFF_FFFF);
+        let other_high = (self.high.get() ^ wheel.high) & WHEEL_HIGH_MASK;
+        let other_low = (self.low ^ wheel.low) >> 32;
         other_high | other_low == 0
     }
 
     #[inline]
     pub(crate) fn wheel(self) -> WheelNumber {
-        WheelNumber((self.high.get() & WHEEL_HIGH_MASK) << 32 | self.low >> 32)
+        WheelNumber {
+            high: self.high.get() & WHEEL_HIGH_MASK,
+            low: self.low >> 32 << 32,
+        }
     }
 
     #[inline]
@@ -83,7 +85,7 @@ impl fmt::Debug for TimerId {
         write!(
             f,
             "TimerId({}.{}.{})",
-            self.wheel().0,
+            self.wheel(),
             self.index(),
             self.sequence()
         )
@@ -92,7 +94,12 @@ impl fmt::Debug for TimerId {
 
 /// The number of a wheel within the process: 44 bits, never given out twice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct WheelNumber(u64);
+pub(crate) struct WheelNumber {
+    /// The upper 12 bits.
+    high: u64,
+    /// The lower 32, where an id has them.
+    low: u64,
+}
 
 impl WheelNumber {
     /// Reserves `count` consecutive numbers and returns the first.
@@ -100,30 +107,38 @@ impl WheelNumber {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let first = NEXT.fetch_add(count as u64, Ordering::Relaxed);
         assert!(first < 1 << 43, "this process has made too many wheels");
-        WheelNumber(first)
+        WheelNumber::from(first)
     }
 
-    /// The bits that go into the upper and into the lower word of an id.
     #[inline]
-    fn parts(self) -> (u64, u64) {
-        (self.0 >> 32, self.0 << 32)
+    fn number(self) -> u64 {
+        self.high << 32 | self.low >> 32
     }
 
     /// The number `offset` places after this one.
     pub(crate) fn nth(self, offset: usize) -> WheelNumber {
-        WheelNumber(self.0 + offset as u64)
+        WheelNumber::from(self.number() + offset as u64)
     }
 
     /// How far this number lies behind `first`; huge where it lies before it.
     #[inline]
     pub(crate) fn offset_from(self, first: WheelNumber) -> usize {
-        self.0.wrapping_sub(first.0) as usize
+        self.number().wrapping_sub(first.number()) as usize
+    }
+}
+
+impl From<u64> for WheelNumber {
+    fn from(number: u64) -> WheelNumber {
+        WheelNumber {
+            high: number >> 32,
+            low: number << 32,
+        }
     }
 }
 
 impl fmt::Display for WheelNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
+        fmt::Display::fmt(&self.number(), f)
     }
 }
 
@@ -137,8 +152,8 @@ mod tests {
         for wheel in [1, 0xFFFF_FFFF, 0x1_0000_0000, (1 << 44) - 1] {
             for sequence in [1, 4_096, MAX_SEQUENCE] {
                 for index in [0, 1, u32::MAX] {
-                    let id = TimerId::new(WheelNumber(wheel), sequence, index);
-                    assert_eq!(id.wheel(), WheelNumber(wheel));
+                    let id = TimerId::new(wheel.into(), sequence, index);
+                    assert_eq!(id.wheel(), WheelNumber::from(wheel));
                     assert_eq!(id.sequence(), sequence);
                     assert_eq!(id.index(), index);
                 }
@@ -156,8 +171,8 @@ mod tests {
     fn an_id_is_of_its_own_wheel_alone() {
         // The last two differ from the first by the same bits in either half.
         let wheels = [1 << 32 | 1, 1, 1 << 32, (1 << 44) - 1, 2 << 32 | 2, 0];
-        for made in wheels.map(WheelNumber) {
-            for asked in wheels.map(WheelNumber) {
+        for made in wheels.map(WheelNumber::from) {
+            for asked in wheels.map(WheelNumber::from) {
                 let id = TimerId::new(made, MAX_SEQUENCE, u32::MAX);
                 assert_eq!(id.is_of(asked), made == asked, "{made} {asked}");
             }
@@ -166,8 +181,8 @@ mod tests {
 
     #[test]
     fn numbers_of_wheels_are_counted_from_the_first() {
-        let first = WheelNumber(5);
-        assert_eq!(first.nth(3), WheelNumber(8));
+        let first = WheelNumber::from(5);
+        assert_eq!(first.nth(3), WheelNumber::from(8));
         assert_eq!(first.nth(3).to_string(), "8");
         assert_eq!(first.nth(3).offset_from(first), 3);
         assert!(first.offset_from(first.nth(3)) > u32::MAX as usize);

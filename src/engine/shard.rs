@@ -146,7 +146,7 @@ impl<T> Shard<T> {
         let at = self.wheel.insert(deadline.0, tag.0, Body::payload(payload));
         let filed = self.wheel.file_new(at);
         self.ledger.accepted += 1;
-        Ok((self.wheel.id(at), filed))
+        Ok((self.wheel.id_of_youngest(at), filed))
     }
 
     /// Accepts any other timer; it is due at `due`, which is in `deadline`'s

@@ -175,7 +175,7 @@ impl<T> Wheel<T> {
         self.work = Work::Nothing;
         self.in_order.clear();
         // Not a slot that has become empty: it would be entered.
-        self.upcoming = None;
+        self.quiet_until = 0;
         self.enter_next(to);
         Step::Done
     }
@@ -205,7 +205,6 @@ impl<T> Wheel<T> {
             next => {
                 self.now = self.now.max(to);
                 self.quiet_until = next.map_or(u64::MAX, |next| next.start);
-                self.upcoming = next;
                 false
             }
         }
@@ -214,9 +213,10 @@ impl<T> Wheel<T> {
     /// The slot whose turn comes next: mostly it is known, and it may have
     /// become empty since.
     fn upcoming(&self) -> Option<Place> {
-        match self.upcoming {
-            Some(place) if place.start == self.quiet_until => Some(place),
-            _ => self.levels.next_occupied(self.now),
+        let turn = self.quiet_until;
+        match self.now < turn && turn < u64::MAX {
+            true => Some(self.levels.geometry.place(self.now, turn)),
+            false => self.levels.next_occupied(self.now),
         }
     }
 

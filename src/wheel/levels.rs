@@ -16,7 +16,8 @@ const WORD: usize = u64::BITS as usize;
 
 pub(crate) struct Levels {
     pub(crate) geometry: Geometry,
-    lanes: usize,
+    /// Slots have as many lanes as they could have, shifted right by this.
+    lane_shift: u32,
     /// Words of `occupied` per level.
     stride: usize,
     /// One bit for each list that holds something: by level, then by lane (or,
@@ -24,35 +25,37 @@ pub(crate) struct Levels {
     occupied: Box<[u64]>,
     /// One bit for each slot whose lists may be out of order.
     unsorted: Box<[u64]>,
-    /// The first list head of each level that has been needed so far.
-    heads: [Option<At>; MAX_LEVELS],
+    /// The first list head of each level, or for one that was not needed so far
+    /// the storage's first entry, which is no level's.
+    heads: [At; MAX_LEVELS],
 }
 
 impl Levels {
     pub(crate) fn new(geometry: Geometry) -> Levels {
         let size = geometry.size();
-        let lanes = if size <= WORD { LANES } else { 1 };
+        let lanes = if size <= WORD { LANES } else { 1usize };
         let stride = lanes.max(size.div_ceil(WORD));
         let words = geometry.levels() * stride;
         Levels {
-            lanes,
+            lane_shift: (LANES / lanes).trailing_zeros(),
             stride,
             occupied: vec![0; words].into_boxed_slice(),
             unsorted: vec![0; geometry.levels() * size.div_ceil(WORD)].into_boxed_slice(),
-            heads: [None; MAX_LEVELS],
+            heads: [At::FIRST; MAX_LEVELS],
             geometry,
         }
     }
 
+    #[inline]
     pub(crate) fn lanes(&self) -> usize {
-        self.lanes
+        LANES >> self.lane_shift
     }
 
     /// List heads of the levels that were not needed so far.
     pub(crate) fn heads_to_come(&self) -> usize {
         let levels = &self.heads[..self.geometry.levels()];
-        let missing = levels.iter().filter(|first| first.is_none()).count();
-        missing * self.geometry.size() * self.lanes
+        let missing = levels.iter().filter(|&&first| first == At::FIRST).count();
+        missing * self.geometry.size() * self.lanes()
     }
 
     /// The head of one of a slot's lists, if its level was needed before.
@@ -64,26 +67,34 @@ impl Levels {
         slot: usize,
         lane: usize,
     ) -> Option<At> {
-        let first = self.heads[level & (MAX_LEVELS - 1)]?;
-        Some(storage.nth(first, (slot * self.lanes + lane) as u32))
+        let first = self.first_head(level)?;
+        Some(storage.nth(first, self.nth_head(slot, lane)))
     }
 
     #[inline]
-    pub(crate) fn lane_of(&self, at: At) -> usize {
-        at.index() as usize & (self.lanes - 1)
+    fn first_head(&self, level: usize) -> Option<At> {
+        let first = self.heads[level & (MAX_LEVELS - 1)];
+        (first != At::FIRST).then_some(first)
+    }
+
+    /// Which of its level's heads is that of this list. Of a lane that the slot
+    /// does not have, the only one's.
+    #[inline]
+    fn nth_head(&self, slot: usize, lane: usize) -> u32 {
+        ((slot * LANES + lane) >> self.lane_shift) as u32
     }
 
     /// Makes the list heads of a level that is needed for the first time. Each
     /// knows the place of its bit in `occupied`.
     #[cold]
     fn add_level<T>(&mut self, storage: &mut Storage<T>, level: usize) -> At {
-        let lanes = self.lanes;
+        let lanes = self.lanes();
         let count = (self.geometry.size() * lanes) as u32;
         let first = storage.add_sentinels(count, |n| {
             let (slot, lane) = (n as usize / lanes, n as usize % lanes);
             ((self.word(level, slot, lane) * WORD) + slot % WORD) as u32
         });
-        self.heads[level] = Some(first);
+        self.heads[level] = first;
         first
     }
 
@@ -112,12 +123,11 @@ impl Levels {
 
     #[inline]
     fn list_for<T>(&mut self, storage: &mut Storage<T>, place: Place, at: At) -> At {
-        let lane = self.lane_of(at);
-        let first = match self.heads[place.level & (MAX_LEVELS - 1)] {
+        let first = match self.first_head(place.level) {
             Some(first) => first,
             None => self.add_level(storage, place.level),
         };
-        storage.nth(first, (place.slot * self.lanes + lane) as u32)
+        storage.nth(first, self.nth_head(place.slot, lane_of(at)))
     }
 
     #[inline]
@@ -160,15 +170,13 @@ impl Levels {
     #[inline]
     pub(crate) fn occupied_lanes(&self, level: usize, slot: usize) -> u32 {
         let bit = slot % WORD;
-        if self.lanes == 1 {
+        if self.lanes() == 1 {
             return (self.occupied[self.word(level, slot, 0)] >> bit & 1) as u32;
         }
-        let first = level * self.stride;
-        let mut lanes = 0;
-        for (lane, word) in self.occupied[first..first + LANES].iter().enumerate() {
-            lanes |= ((word >> bit & 1) as u32) << lane;
-        }
-        lanes
+        let words = self.lane_words(level).iter().enumerate();
+        words.fold(0, |lanes, (lane, word)| {
+            lanes | ((word >> bit & 1) as u32) << lane
+        })
     }
 
     pub(crate) fn is_unsorted(&self, level: usize, slot: usize) -> bool {
@@ -184,16 +192,20 @@ impl Levels {
     /// of the next one's, so the first level that holds anything has it.
     pub(crate) fn next_occupied(&self, now: u64) -> Option<Place> {
         (0..self.geometry.levels())
-            .filter(|&level| self.heads[level].is_some())
+            .filter(|&level| self.first_head(level).is_some())
             .find_map(|level| self.next_in_level(level, now))
     }
 
     /// Whether a capped wheel has nothing before its top level and would go
     /// round more than once on its way to `to`.
+    #[inline]
     pub(crate) fn is_turn_ahead(&self, now: u64, to: u64) -> bool {
-        let Some(unit) = self.geometry.capped_unit() else {
-            return false;
-        };
+        let unit = self.geometry.capped_unit();
+        unit.is_some_and(|unit| self.is_turn_of_ahead(unit, now, to))
+    }
+
+    /// The same; a slot of the top level covers `unit` ticks.
+    fn is_turn_of_ahead(&self, unit: u64, now: u64, to: u64) -> bool {
         let turns = (to / unit).saturating_sub(now / unit) / self.geometry.size() as u64;
         let next = || self.next_occupied(now);
         turns > 0 && next().is_some_and(|next| next.level + 1 == self.geometry.levels())
@@ -215,15 +227,22 @@ impl Levels {
 
     fn next_in_level(&self, level: usize, now: u64) -> Option<Place> {
         let current = self.geometry.slot(level, now);
-        let words = &self.occupied[level * self.stride..(level + 1) * self.stride];
-        let slot = if self.lanes > 1 {
-            let all = words.iter().fold(0, |all, word| all | word);
-            next_bit(all, current)
+        let slot = if self.lanes() > 1 {
+            let words = self.lane_words(level).iter();
+            next_bit(words.fold(0, |all, word| all | word), current)
         } else {
-            next_bit_in(words, current)
+            let first = level * self.stride;
+            next_bit_in(&self.occupied[first..first + self.stride], current)
         }?;
         let ahead = self.geometry.distance(current, slot);
         Some(self.place_ahead(level, slot, ahead, now))
+    }
+
+    /// A level's words where each is a lane's. So many that the compiler counts them.
+    #[inline]
+    fn lane_words(&self, level: usize) -> &[u64; LANES] {
+        let words = self.occupied[level * LANES..].first_chunk();
+        words.expect("as many words as lanes")
     }
 
     fn place_ahead(&self, level: usize, slot: usize, ahead: usize, now: u64) -> Place {
@@ -244,6 +263,12 @@ impl Levels {
     fn unsorted_word(&self, level: usize, slot: usize) -> usize {
         level * self.geometry.size().div_ceil(WORD) + slot / WORD
     }
+}
+
+/// The lane of an entry, where a slot has several.
+#[inline]
+pub(super) fn lane_of(at: At) -> usize {
+    at.index() as usize % LANES
 }
 
 /// The first set bit from `from` on, going round.
@@ -302,9 +327,8 @@ mod tests {
 
     #[test]
     fn neighbouring_entries_hang_in_different_lanes() {
-        let levels = Levels::new(Geometry::new(64).unwrap());
         let (mut storage, _) = Storage::new();
-        let lanes = (0..LANES).map(|_| levels.lane_of(store(&mut storage, 1)));
+        let lanes = (0..LANES).map(|_| lane_of(store(&mut storage, 1)));
         assert_eq!(lanes.collect::<HashSet<_>>().len(), LANES);
     }
 

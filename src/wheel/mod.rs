@@ -29,10 +29,9 @@ pub use view::{Slot, Slots};
 pub(crate) use expire::Step;
 pub(crate) use storage::{At, Stamp};
 
-use crate::id::{MAX_SEQUENCE, TimerId, WheelNumber};
+use crate::id::{TimerId, WheelNumber};
 use crate::tick::Tick;
 use drain::{Fronts, InOrder};
-use geometry::Place;
 use levels::Levels;
 use storage::{NO_COORDINATE, Storage};
 use work::Work;
@@ -74,10 +73,10 @@ pub struct Wheel<T> {
     storage: Storage<T>,
     levels: Levels,
     now: u64,
-    /// Nothing can come due, and no slot's turn can come, before this tick.
+    /// Nothing can come due, and no slot's turn can come, before this tick. If
+    /// it lies ahead, it is the beginning of the slot whose turn is next (which
+    /// may have become empty since), or the end of time.
     quiet_until: u64,
-    /// The slot whose turn comes then, while nothing is in progress.
-    upcoming: Option<Place>,
     /// What [`Wheel::step`] was in the middle of.
     work: Work,
     /// Of the slot that is being fired.
@@ -87,7 +86,8 @@ pub struct Wheel<T> {
     /// Entries of an unsorted slot on their way through `in_order`.
     sorting: At,
     in_order: BinaryHeap<InOrder>,
-    sequence: u64,
+    /// Of the youngest timer, without a tag.
+    youngest: Stamp,
     number: WheelNumber,
 }
 
@@ -159,13 +159,12 @@ impl<T> Wheel<T> {
             levels: Levels::new(geometry),
             now: now.0,
             quiet_until: u64::MAX,
-            upcoming: None,
             work: Work::Nothing,
             fronts: Fronts::none(late),
             late,
             sorting,
             in_order: BinaryHeap::new(),
-            sequence: 0,
+            youngest: Stamp::VACANT,
             number,
         }
     }
@@ -219,7 +218,7 @@ impl<T> Wheel<T> {
     pub fn schedule_at(&mut self, deadline: Tick, payload: T) -> TimerId {
         let at = self.insert(deadline.0, 0, payload);
         self.file_new(at);
-        self.id(at)
+        self.id_of_youngest(at)
     }
 
     /// Schedules a timer `delay` ticks from [`Wheel::now`]; a delay of zero is
@@ -395,6 +394,12 @@ impl<T> Wheel<T> {
         TimerId::new(self.number, sequence, at.index())
     }
 
+    /// As [`Wheel::id`], for the timer that was inserted last.
+    #[inline]
+    pub(crate) fn id_of_youngest(&self, at: At) -> TimerId {
+        TimerId::new(self.number, self.youngest.sequence(), at.index())
+    }
+
     #[inline]
     pub(crate) fn find(&self, id: TimerId) -> Option<At> {
         if !id.is_of(self.number) {
@@ -426,10 +431,10 @@ impl<T> Wheel<T> {
     /// Stores a timer that hangs on no list yet.
     #[inline]
     pub(crate) fn insert(&mut self, deadline: u64, tag: u16, payload: T) -> At {
-        assert!(self.sequence < MAX_SEQUENCE, "2^52 timers were scheduled");
-        self.sequence += 1;
-        let stamp = Stamp::new(self.sequence, tag);
-        self.storage.insert(deadline, stamp, payload)
+        let following = self.youngest.following();
+        self.youngest = following.expect("2^52 timers were scheduled");
+        self.storage
+            .insert(deadline, self.youngest.with(tag), payload)
     }
 
     /// Takes a timer's payload and frees its entry; it must be unlinked.
@@ -461,8 +466,8 @@ impl<T> Wheel<T> {
             return self.now();
         }
         let place = self.levels.geometry.place(self.now, deadline);
+        self.note_turn(place.start);
         self.levels.append(&mut self.storage, place, at);
-        self.note_upcoming(place);
         Tick(deadline)
     }
 
@@ -475,17 +480,14 @@ impl<T> Wheel<T> {
             return self.file_late(at);
         }
         let place = self.levels.geometry.place(self.now, deadline);
+        self.note_turn(place.start);
         self.levels.append_checked(&mut self.storage, place, at);
-        self.note_upcoming(place);
     }
 
-    /// Something hangs in the slot `place` now.
+    /// Something hangs in the slot that begins at `start` now.
     #[inline]
-    fn note_upcoming(&mut self, place: Place) {
-        if place.start < self.quiet_until {
-            self.quiet_until = place.start;
-            self.upcoming = Some(place);
-        }
+    fn note_turn(&mut self, start: u64) {
+        self.quiet_until = self.quiet_until.min(start);
     }
 
     #[cold]

@@ -64,6 +64,7 @@ impl<T> Wheel<T> {
     /// Whether every list, bitmap and bound agrees with every other.
     #[cfg(test)]
     pub(crate) fn assert_consistent(&self) {
+        use super::levels::lane_of;
         let mut seen = 0;
         let size = self.geometry().size();
         for level in 0..self.geometry().levels() {
@@ -80,7 +81,7 @@ impl<T> Wheel<T> {
                     assert!(self.levels.is_unsorted(level, slot) || stamps.is_sorted());
                     for at in timers {
                         seen += 1;
-                        assert_eq!(self.levels.lane_of(at), lane);
+                        assert_eq!(lane_of(at) % self.levels.lanes(), lane);
                         assert_eq!(self.storage.next(self.storage.prev(at)), at);
                     }
                 }
