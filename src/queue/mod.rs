@@ -222,24 +222,23 @@ impl<T> Queue<T> {
 
     #[inline]
     fn take_permitted(&self, wait: Wait) -> Result<Expired<T>, RecvError> {
-        if let Some((shard, turns)) = self.hint.take() {
-            if let Some(expired) = self.claim(shard, turns, false) {
-                return Ok(expired);
-            }
-        }
         let doorbell = self.core.doorbell(self.index);
         loop {
-            let shard = match self.wait_at(wait, |wait| doorbell.answer(wait)) {
-                Err(RecvError::Closed) => return self.last().ok_or(RecvError::Closed),
-                shard => shard?,
+            let (shard, turns, by_bell) = match self.hint.take() {
+                Some((shard, turns)) => (shard, turns, false),
+                None => match self.wait_at(wait, |wait| doorbell.answer(wait)) {
+                    Err(RecvError::Closed) => return self.last().ok_or(RecvError::Closed),
+                    shard => (shard?, TURNS, true),
+                },
             };
-            if let Some(expired) = self.claim(shard, TURNS, true) {
+            if let Some(expired) = self.claim(shard, turns, by_bell) {
                 return Ok(expired);
             }
         }
     }
 
     /// What is left after the engine was shut down: tasks that are to be told.
+    #[cold]
     fn last(&self) -> Option<Expired<T>> {
         (0..self.core.shard_count()).find_map(|shard| self.claim(shard, TURNS, false))
     }
