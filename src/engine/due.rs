@@ -68,7 +68,8 @@ impl<T> Core<T> {
         self.run_due(self.clock.now());
     }
 
-    /// Makes a bounded number of entries ready, and rings for them.
+    /// Makes a bounded number of entries ready, and rings for them: in one hold of
+    /// the lock, or in several, if somebody in a hurry waits.
     fn visit(&self, slot: &Slot<T>, now: Time, budget: &mut usize) {
         let mut held = self.hold(slot);
         for _ in 0..LOOKS_PER_RING {

@@ -28,7 +28,7 @@ impl Effort {
             _ => Rounds {
                 least: self.either(3, 5),
                 most: 15,
-                patience: self.either(Duration::from_secs(30), Duration::from_secs(300)),
+                patience: self.either(Duration::from_secs(30), Duration::from_secs(120)),
             },
         }
     }
