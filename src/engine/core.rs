@@ -96,6 +96,11 @@ impl<T> Slot<T> {
         self.shard.0.has_waiters()
     }
 
+    /// Has waiters look at once.
+    pub(super) fn invite(&self) {
+        self.shard.0.invite();
+    }
+
     pub(super) fn has_urgent_waiters(&self) -> bool {
         self.shard.0.has_urgent_waiters()
     }

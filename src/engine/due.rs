@@ -97,6 +97,10 @@ impl<T> Core<T> {
     }
 
     fn step_aside(&self, slot: &Slot<T>) {
+        if !slot.has_waiters() {
+            return;
+        }
+        slot.invite();
         let mut yields = 0;
         while slot.has_waiters() && yields < YIELDS_PER_HOLD {
             thread::yield_now();
