@@ -28,7 +28,7 @@ struct Call {
 const CALLS: [Call; 8] = [
     Call {
         name: "wheel: cancel and schedule",
-        instructions: 163,
+        instructions: 165,
         run: wheel_pair,
     },
     Call {
@@ -43,7 +43,7 @@ const CALLS: [Call; 8] = [
     },
     Call {
         name: "wheel: schedule, cascade and expire",
-        instructions: 557,
+        instructions: 574,
         run: wheel_expire,
     },
     Call {
@@ -53,17 +53,17 @@ const CALLS: [Call; 8] = [
     },
     Call {
         name: "engine: cancel and schedule",
-        instructions: 258,
+        instructions: 259,
         run: engine_pair,
     },
     Call {
         name: "engine: postpone",
-        instructions: 146,
+        instructions: 143,
         run: engine_postpone,
     },
     Call {
         name: "engine: schedule, expire and take",
-        instructions: 1550,
+        instructions: 1533,
         run: engine_take,
     },
 ];

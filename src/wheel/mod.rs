@@ -12,6 +12,7 @@ mod iter;
 mod keyed;
 mod levels;
 mod storage;
+mod vacant;
 mod view;
 mod work;
 

@@ -1,4 +1,4 @@
-//! Where entries live: one block of memory, links by index, a free list.
+//! Where entries live: one block of memory, links by index.
 //!
 //! Timers and the heads of the lists they hang on (sentinels) are entries of
 //! the same block, so linking and unlinking have no special cases: they only
@@ -16,6 +16,7 @@ use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error, realloc};
 
+use super::vacant::Vacant;
 use crate::id::MAX_SEQUENCE;
 
 /// The index of an entry that exists in the storage it was obtained from.
@@ -127,9 +128,8 @@ pub(crate) struct Storage<T> {
     capacity: u32,
     /// Entries `0..used` are initialised.
     used: u32,
-    /// The most recently vacated entry, or [`At::FIRST`].
-    free: At,
     live: u32,
+    vacant: Vacant,
     owns: PhantomData<Entry<T>>,
 }
 
@@ -148,8 +148,8 @@ impl<T> Storage<T> {
             skipped: 0,
             capacity: 0,
             used: 0,
-            free: At::FIRST,
             live: 0,
+            vacant: Vacant::new(),
             owns: PhantomData,
         };
         let first = storage.add_sentinels(1, |_| NO_COORDINATE);
@@ -208,19 +208,26 @@ impl<T> Storage<T> {
     #[inline]
     pub(crate) fn insert(&mut self, deadline: u64, stamp: Stamp, payload: T) -> At {
         debug_assert!(stamp.is_timer());
-        let at = self.free;
-        if at == At::FIRST {
+        let Some(at) = self.vacant.take_last().or_else(|| self.pop_vacant()) else {
             return self.insert_at_end(deadline, stamp, payload);
-        }
+        };
         let entry = self.entry_mut(at);
         debug_assert!(entry.stamp == Stamp::VACANT);
-        let next_free = entry.next;
         entry.deadline = deadline;
         entry.stamp = stamp;
         entry.payload = MaybeUninit::new(payload);
-        self.free = next_free;
         self.live += 1;
         at
+    }
+
+    /// Takes an entry that was vacated before the last one, and asks for the one
+    /// that will be taken some time after it.
+    fn pop_vacant(&mut self) -> Option<At> {
+        let at = self.vacant.top(self.live)?;
+        let below = self.next(at);
+        self.vacant.pop(below, self.live);
+        self.prefetch(below);
+        Some(at)
     }
 
     fn insert_at_end(&mut self, deadline: u64, stamp: Stamp, payload: T) -> At {
@@ -249,15 +256,15 @@ impl<T> Storage<T> {
     /// If the entry holds no timer.
     #[inline]
     pub(crate) fn remove(&mut self, at: At) -> T {
-        let free = self.free;
         let entry = self.entry_mut(at);
         assert!(entry.stamp.is_timer());
         entry.stamp = Stamp::VACANT;
-        entry.next = free;
         // SAFETY: the entry held a timer, so its payload was initialised; the
         // stamp now says that it no longer is.
         let payload = unsafe { entry.payload.assume_init_read() };
-        self.free = at;
+        if let Some(before) = self.vacant.replace_last(at) {
+            self.entry_mut(before).next = self.vacant.push(before, self.live);
+        }
         self.live -= 1;
         payload
     }

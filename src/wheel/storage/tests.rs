@@ -124,3 +124,27 @@ fn small_blocks_double_and_large_ones_grow_by_an_eighth() {
     assert_eq!(after((1 << 20) - 1), (1 << 21) - 2);
     assert_eq!(after(1 << 20), (1 << 20) + (1 << 17));
 }
+
+#[test]
+fn vacated_entries_are_used_again_the_last_one_first() {
+    let (mut storage, _) = Storage::new();
+    let (mut stored, mut vacated) = (Vec::new(), Vec::<At>::new());
+    let (mut random, mut most) = (1u64, 0);
+    for step in 0..20_000u64 {
+        random = random.wrapping_mul(6_364_136_223_846_793_005) + 1;
+        // A thousand steps that mostly fill, a thousand that mostly vacate.
+        let fills = (random >> 40) % 4 < 1 + 2 * (step / 1_000 % 2);
+        if fills || stored.is_empty() {
+            let expected = vacated.pop().unwrap_or(At(storage.used));
+            let at = storage.insert(step, Stamp::new(step + 1, 0), ());
+            assert_eq!(at, expected);
+            stored.push(at);
+        } else {
+            let at = stored.swap_remove(random as usize % stored.len());
+            storage.remove(at);
+            vacated.push(at);
+            most = most.max(vacated.len());
+        }
+    }
+    assert!(most > 400, "{most}");
+}
