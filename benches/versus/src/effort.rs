@@ -11,7 +11,7 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// How often each case runs, all others in between.
+    /// How often a case runs, all others in between.
     pub fn rounds(self, workload: Workload) -> Rounds {
         let exactly = |rounds| Rounds {
             least: rounds,
@@ -28,7 +28,7 @@ impl Effort {
             _ => Rounds {
                 least: self.either(3, 5),
                 most: 15,
-                patience: self.either(Duration::from_secs(30), Duration::from_secs(120)),
+                patience: self.either(Duration::from_millis(400), Duration::from_secs(5)),
             },
         }
     }
@@ -51,8 +51,8 @@ impl Effort {
     }
 }
 
-/// How often a workload's cases run: more often than they must while that took
-/// no longer than `patience`.
+/// How often a case runs: more often than it must while that took no longer than
+/// `patience` in all.
 #[derive(Clone, Copy)]
 pub struct Rounds {
     pub least: usize,
@@ -61,7 +61,7 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// Whether there is to be another one after so many that took so long.
+    /// Whether a case is to run again after so many rounds that took it so long.
     pub fn go_on(self, done: usize, elapsed: Duration) -> bool {
         done < self.least || done < self.most && elapsed < self.patience
     }

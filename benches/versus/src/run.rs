@@ -1,7 +1,7 @@
 //! Runs cases round by round, so that a noisy minute hits all of them alike.
 
 use std::io;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -14,32 +14,37 @@ use crate::workloads;
 /// What stands in the row of an engine whose process failed.
 const FAILED: &str = "its process failed: the terminal has its last words";
 
-/// The readings of each round so far, or no more of them: who failed once is
-/// not asked again.
-type Found = Result<Vec<Vec<Reading>>, Failed>;
+/// What came of a case so far.
+#[derive(Default)]
+struct Found {
+    /// The readings of each round.
+    rounds: Vec<Vec<Reading>>,
+    /// Who failed once is not asked again.
+    has_failed: bool,
+    elapsed: Duration,
+}
 
 /// Every case once per round, beginning with another one each time, so that
-/// nobody always runs after the same neighbour.
+/// nobody always runs after the same neighbour. The later rounds are for those
+/// that take little time.
 pub fn interleaved(workload: Workload, effort: Effort) -> io::Result<Vec<Row>> {
     let cases = workloads::cases(workload, effort);
     let rounds = effort.rounds(workload);
-    let progress = progress(workload.name());
-    let mut found: Vec<Found> = cases.iter().map(|_| Ok(Vec::new())).collect();
-    let (begun, mut round) = (Instant::now(), 0);
-    while rounds.go_on(round, begun.elapsed()) {
-        let of_a_round = cases.iter().filter(|case| case.is_measured()).count();
-        progress.set_length((of_a_round * rounds.least.max(round + 1)) as u64);
+    let progress = progress(workload.name(), &cases, rounds.least);
+    let mut found: Vec<Found> = cases.iter().map(|_| Found::default()).collect();
+    for round in 0..rounds.most {
         for turn in 0..cases.len() {
             let index = (turn + round) % cases.len();
-            if cases[index].is_measured() {
-                progress.set_message(cases[index].to_string());
-                another_round(&mut found[index], || {
-                    child::measure(workload, effort, index)
-                })?;
+            let (case, found) = (&cases[index], &mut found[index]);
+            if case.is_measured() && !found.has_failed && rounds.go_on(round, found.elapsed) {
+                progress.set_message(case.to_string());
+                if round >= rounds.least {
+                    progress.inc_length(1);
+                }
+                another_round(found, || child::measure(workload, effort, index))?;
                 progress.inc(1);
             }
         }
-        round += 1;
     }
     progress.finish_and_clear();
     let per_case = cases.iter().zip(found);
@@ -48,15 +53,15 @@ pub fn interleaved(workload: Workload, effort: Effort) -> io::Result<Vec<Row>> {
 }
 
 fn another_round(
-    rounds: &mut Found,
+    found: &mut Found,
     measure: impl FnOnce() -> io::Result<Result<Vec<Reading>, Failed>>,
 ) -> io::Result<()> {
-    if let Ok(readings) = rounds {
-        match measure()? {
-            Ok(reading) => readings.push(reading),
-            Err(failed) => *rounds = Err(failed),
-        }
+    let begun = Instant::now();
+    match measure()? {
+        Ok(reading) => found.rounds.push(reading),
+        Err(Failed) => found.has_failed = true,
     }
+    found.elapsed += begun.elapsed();
     Ok(())
 }
 
@@ -65,9 +70,10 @@ pub fn has_failed(row: &Row) -> bool {
     row.outcome.as_ref().err() == Some(&FAILED)
 }
 
-fn progress(workload: &'static str) -> ProgressBar {
+fn progress(workload: &'static str, cases: &[Case], least: usize) -> ProgressBar {
+    let measured = cases.iter().filter(|case| case.is_measured()).count();
     let style = ProgressStyle::with_template("{prefix:12} {bar:40} {pos}/{len} {msg}");
-    ProgressBar::new(0)
+    ProgressBar::new((measured * least) as u64)
         .with_prefix(workload)
         .with_style(style.expect("the template is a literal"))
 }
@@ -81,11 +87,11 @@ fn rows(workload: &'static str, case: &Case, found: Found) -> Vec<Row> {
         size: case.size,
         outcome,
     };
-    match (&case.work, found) {
-        (Work::Cannot(reason), _) => vec![row(Err(reason))],
-        (Work::Measure(_), Err(Failed)) => vec![row(Err(FAILED))],
-        (Work::Measure(_), Ok(rounds)) => {
-            let summaries = summaries(&rounds).into_iter();
+    match &case.work {
+        Work::Cannot(reason) => vec![row(Err(reason))],
+        Work::Measure(_) if found.has_failed => vec![row(Err(FAILED))],
+        Work::Measure(_) => {
+            let summaries = summaries(&found.rounds).into_iter();
             summaries.map(|summary| row(Ok(summary))).collect()
         }
     }
