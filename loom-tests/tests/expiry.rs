@@ -60,6 +60,7 @@ fn cancel_and_shutdown() {
         assert_eq!(ledger.completed, taken);
         assert_eq!(ledger.cancelled, cancelled.iter().count() as u64);
         assert_eq!(ledger.shut_down, returned.len() as u64);
+        assert!(engine.queue(0).is_empty());
     });
 }
 
