@@ -234,6 +234,21 @@ mod real {
             assert!(is_urgent(|lock| drop(lock.lock())));
             assert!(!is_urgent(|lock| drop(lock.lock_patiently())));
         }
+
+        #[test]
+        fn an_invitation_ends_a_pause() {
+            let lock = Lock::new(());
+            let begun = std::time::Instant::now();
+            thread::scope(|scope| {
+                let pausing = scope.spawn(|| lock.pause(u32::MAX));
+                while !pausing.is_finished() {
+                    lock.invite();
+                    thread::yield_now();
+                }
+            });
+            // By itself it ends after a minute or more.
+            assert!(begun.elapsed() < Duration::from_secs(20));
+        }
     }
 }
 
