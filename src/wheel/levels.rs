@@ -33,7 +33,7 @@ pub(crate) struct Levels {
 impl Levels {
     pub(crate) fn new(geometry: Geometry) -> Levels {
         let size = geometry.size();
-        let lanes = if size <= WORD { LANES } else { 1usize };
+        let lanes = if size <= WORD { LANES } else { 1 };
         let stride = lanes.max(size.div_ceil(WORD));
         let words = geometry.levels() * stride;
         Levels {
