@@ -14,7 +14,7 @@
 //! all, and then seldom, so that the holder gets many turns before the lines go
 //! over (measured, one thread schedules and another cancels, pauses before the
 //! first look and before each further one: 1 and 1, 400 ns a pair; 64 and 64, 97;
-//! 16 and 256, 79). A holder who wants others to come invites them, through a
+//! 16 and 256, 85). A holder who wants others to come invites them, through a
 //! line that is written for nothing else.
 
 #[cfg(not(any(loom, shuttle)))]

@@ -238,7 +238,8 @@ impl Levels {
         Some(self.place_ahead(level, slot, ahead, now))
     }
 
-    /// A level's words where each is a lane's. So many that the compiler counts them.
+    /// A level's words where each is a lane's: a fixed number, so that loops over
+    /// them are unrolled.
     #[inline]
     fn lane_words(&self, level: usize) -> &[u64; LANES] {
         let words = self.occupied[level * LANES..].first_chunk();
