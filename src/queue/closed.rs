@@ -46,7 +46,10 @@ impl<T> ClosedReports<T> {
     /// # Errors
     /// As [`try_recv`](ClosedReports::try_recv).
     pub fn recv_timeout(&self, limit: Duration) -> Result<Closed<T>, RecvError> {
-        self.take(Wait::For(limit))
+        self.try_recv().or_else(|error| match error {
+            RecvError::Empty => self.take(Wait::at_most(limit)),
+            RecvError::Closed => Err(error),
+        })
     }
 
     /// Takes the reports that are there, one at a time, without ever waiting.
@@ -88,6 +91,9 @@ impl<T> ClosedReports<T> {
                 Ok(shard) => {
                     if let Some(closed) = self.claim(shard, true) {
                         return Ok(closed);
+                    }
+                    if wait.is_over() {
+                        return Err(RecvError::Empty);
                     }
                 }
                 Err(sync::RecvError::Empty) => return Err(RecvError::Empty),

@@ -6,9 +6,9 @@
 //! full, the ticker never blocks on it, and a burst of a million timers costs
 //! one message.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::sync::{Channel, RecvError};
+use crate::sync::{Channel, IS_MODEL, RecvError};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Bell {
@@ -18,12 +18,28 @@ pub(crate) enum Bell {
     Stop,
 }
 
-/// How long a worker is willing to wait.
+/// How long a worker is willing to wait. An end and not a duration, so that who
+/// waits several times in one call, for a permit, for a bell, for another one
+/// because the first was of no use, does not begin anew each time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Wait {
     No,
-    For(Duration),
+    Until(Instant),
     Forever,
+}
+
+impl Wait {
+    /// For ever, if the end is beyond the clock's.
+    pub(crate) fn at_most(limit: Duration) -> Wait {
+        let end = Instant::now().checked_add(limit);
+        end.map_or(Wait::Forever, Wait::Until)
+    }
+
+    /// Whether a call that has waited ends even if others keep it busy. (One that
+    /// does not wait takes what is there first.) A model has no time.
+    pub(crate) fn is_over(self) -> bool {
+        matches!(self, Wait::Until(end) if !IS_MODEL && end <= Instant::now())
+    }
 }
 
 /// The channel of one queue.
@@ -103,7 +119,7 @@ impl Doorbell {
 fn receive<M>(channel: &Channel<M>, wait: Wait) -> Result<M, RecvError> {
     match wait {
         Wait::No => channel.try_recv(),
-        Wait::For(limit) => channel.recv_timeout(limit),
+        Wait::Until(end) => channel.recv_until(end),
         Wait::Forever => channel.recv(),
     }
 }

@@ -4,6 +4,8 @@ mod batch;
 mod closed;
 mod doorbell;
 mod expired;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
 
 pub use batch::Batch;
 pub use closed::ClosedReports;
@@ -13,7 +15,7 @@ pub(crate) use doorbell::Doorbell;
 
 use core::fmt;
 use std::cell::Cell;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::engine::{Claimed, Core};
 use crate::sync::{self, Arc};
@@ -128,14 +130,12 @@ impl<T> Queue<T> {
     /// [`RecvError::Empty`] if none came in time, [`RecvError::Closed`] when
     /// the engine was shut down.
     pub fn recv_timeout(&self, limit: Duration) -> Result<Expired<T>, RecvError> {
-        match Instant::now().checked_add(limit) {
-            Some(end) => self.take_until(end),
-            None => self.recv(),
-        }
-    }
-
-    fn take_until(&self, end: Instant) -> Result<Expired<T>, RecvError> {
-        self.take(Wait::For(end.saturating_duration_since(Instant::now())))
+        // Without a look at the clock, if something is there.
+        self.join();
+        self.try_recv().or_else(|error| match error {
+            RecvError::Empty => self.take(Wait::at_most(limit)),
+            RecvError::Closed => Err(error),
+        })
     }
 
     /// Waits for an expired timer, and then takes up to `max` that are there,
@@ -233,6 +233,9 @@ impl<T> Queue<T> {
             };
             if let Some(expired) = self.claim(shard, turns, by_bell) {
                 return Ok(expired);
+            }
+            if wait.is_over() {
+                return Err(RecvError::Empty);
             }
         }
     }

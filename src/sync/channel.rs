@@ -7,7 +7,7 @@
 //! their worker's hands 2.5 ms late and more, instead of 0.5). Here they sleep
 //! at once.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::sync::{AtomicUsize, Condvar, IS_MODEL, Mutex, Ordering, fence, lock, wait, wait_for};
 use messages::Messages;
@@ -60,12 +60,12 @@ impl<T> Channel<T> {
         self.try_recv().or_else(|_| self.sleep(None))
     }
 
-    pub(crate) fn recv_timeout(&self, limit: Duration) -> Result<T, RecvError> {
-        self.try_recv().or_else(|_| {
-            // A model has no time: there it waits for ever.
-            let end = Instant::now().checked_add(limit).filter(|_| !IS_MODEL);
-            self.sleep(end)
-        })
+    /// As [`Channel::recv`], until `end` at most. Reads the clock only if it has
+    /// to wait.
+    pub(crate) fn recv_until(&self, end: Instant) -> Result<T, RecvError> {
+        // A model has no time: there it waits for ever.
+        let end = Some(end).filter(|_| !IS_MODEL);
+        self.try_recv().or_else(|_| self.sleep(end))
     }
 
     /// Sleeps until a message comes, or the end.
@@ -77,7 +77,7 @@ impl<T> Channel<T> {
         let received = loop {
             let received = self.try_recv();
             let left = end.map(|end| end.saturating_duration_since(Instant::now()));
-            if received.is_ok() || left == Some(Duration::ZERO) {
+            if received.is_ok() || left.is_some_and(|left| left.is_zero()) {
                 break received;
             }
             guard = match left {
