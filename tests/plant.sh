@@ -3,8 +3,9 @@
 # after the other, and checks that whatever a bug's patch names finds it:
 # models of loom (`model: file::test`), tests under shuttle (`shuttle:
 # file::test`), or tests of the crate itself (`test: --lib module`, `test:
-# --test file name`). Patches are in tests/planted (the wheel's) and in
-# loom-tests/planted (those of threads).
+# --test file name`). Patches are in tests/planted (the wheel's), in
+# tests/liveness/planted (those of limits and waits) and in loom-tests/planted
+# (those of threads).
 #
 #   tests/plant.sh [--sample n] [name or directory...]
 #
@@ -118,7 +119,7 @@ patches() {
     if [ -d "$1" ]; then
         ls "$1"/*.patch
     else
-        ls "$root"/*tests/planted/"$1.patch"
+        ls "$root"/*tests/planted/"$1.patch" "$root"/tests/*/planted/"$1.patch" 2>/dev/null | grep .
     fi
 }
 
@@ -135,7 +136,7 @@ if [ "${1:-}" = --sample ]; then
     sample=$2
     shift 2
 fi
-[ $# -gt 0 ] || set -- "$root/tests/planted" "$root/loom-tests/planted"
+[ $# -gt 0 ] || set -- "$root/tests/planted" "$root/tests/liveness/planted" "$root/loom-tests/planted"
 chosen=$(for each in "$@"; do patches "$each" || exit 1; done) || exit 1
 [ -z "$sample" ] || chosen=$(echo "$chosen" | shuf -n "$sample")
 
