@@ -174,6 +174,10 @@ impl TickLength {
         })
     }
 
+    pub(crate) fn as_nanos(self) -> u64 {
+        self.nanos
+    }
+
     /// The last tick that has begun at `time`.
     #[inline]
     pub(crate) fn tick_at(self, time: Time) -> Tick {

@@ -16,6 +16,19 @@ use crate::ticker::{self, Alarm, Clock, ClockSource, Device, Driver, VirtualCloc
 use crate::time::{TickLength, Time};
 use crate::wheel::{Geometry, InvalidGeometry};
 
+/// Shards, each of which may be a whole wheel of many levels.
+const MOST_SHARDS: usize = 1_024;
+
+/// Ready lists: one for each queue, and one for the reports, in each shard.
+const MOST_LISTS: usize = 1 << 20;
+
+/// Firings that all queues together may hand out at a time: there is a permit
+/// for each.
+const MOST_PERMITS: usize = 1 << 22;
+
+/// Worker threads of a task engine.
+pub(crate) const MOST_WORKERS: usize = 4_096;
+
 /// Sets up an [`Engine`]; from [`Engine::builder`].
 ///
 /// ```
@@ -83,7 +96,8 @@ impl<T> Builder<T> {
         self
     }
 
-    /// How many worker queues there are: one unless told otherwise.
+    /// Sets how many worker queues there are. Defaults to one. Queues times
+    /// shards may come to a million.
     pub fn queues(mut self, queues: usize) -> Builder<T> {
         self.queues = queues;
         self
@@ -94,6 +108,9 @@ impl<T> Builder<T> {
     /// dropped, or its payload taken out of it. The rest waits in the engine,
     /// live and cancellable. A worker that collects more than `bound` of them
     /// without dropping any waits for ever.
+    ///
+    /// The bound of all queues together may come to four million. Without one,
+    /// any number of firings is handed out.
     pub fn queue_bound(mut self, bound: usize) -> Builder<T> {
         self.queue_bound = Some(bound);
         self
@@ -102,15 +119,16 @@ impl<T> Builder<T> {
     /// At most so many timers are live at a time, counting those whose closed
     /// report has not been read. The bound is never exceeded; because shards
     /// borrow their share of it in batches, a timer may be refused a little
-    /// before it is reached.
+    /// before it is reached. Zero is refused at the start, because such an
+    /// engine would refuse every timer.
     pub fn max_timers(mut self, max: usize) -> Builder<T> {
         self.max_timers = Some(max);
         self
     }
 
-    /// How many shards the engine has, rounded up to a power of two: twice the
-    /// processors unless told otherwise. Each thread files into one of them;
-    /// with one shard the order of all timers is total.
+    /// Sets how many shards the engine has, up to 1,024, rounded up to a power
+    /// of two. Defaults to twice the processors. Each thread files into one of
+    /// them; with one shard the order of all timers is total.
     pub fn shards(mut self, shards: usize) -> Builder<T> {
         self.shards = Some(shards);
         self
@@ -140,7 +158,17 @@ impl<T> Builder<T> {
     ///
     /// # Errors
     /// If a setting is out of range, or the system has no descriptor or no
-    /// thread to give.
+    /// thread to give. Settings are looked at before anything is allocated: a
+    /// refused start leaves nothing behind.
+    ///
+    /// ```
+    /// use tickwheel::{Engine, StartError};
+    ///
+    /// let builder = Engine::<()>::builder().queue_bound(usize::MAX);
+    /// let error = builder.start().unwrap_err();
+    /// assert!(matches!(error, StartError::QueueBoundTooHigh));
+    /// assert!(error.to_string().contains("leave it out"));
+    /// ```
     pub fn start(self) -> Result<Engine<T>, StartError>
     where
         T: Send + 'static,
@@ -166,8 +194,7 @@ impl<T> Builder<T> {
     /// # Errors
     /// If a setting is out of range.
     pub fn start_virtual(self) -> Result<(Engine<T>, VirtualClock<T>), StartError> {
-        let clock = Clock::virtual_at(self.start);
-        let core = self.told(self.build(clock, Device::Nobody).map(Arc::new))?;
+        let core = self.told(self.on_virtual_clock())?;
         let clock = VirtualClock::new(Arc::clone(&core));
         Ok((Engine::new(core), clock))
     }
@@ -189,9 +216,10 @@ impl<T> Builder<T> {
     #[cfg(any(loom, shuttle))]
     #[doc(hidden)]
     pub fn start_driven_model(self) -> Result<(Engine<T>, VirtualClock<T>), StartError> {
+        let shape = self.shape()?;
         let clock = Clock::virtual_at(self.start);
         let device = Device::system(&clock, true).map_err(StartError::Alarm)?;
-        let core = Arc::new(self.build(clock, device)?.driven());
+        let core = Arc::new(self.build(shape, clock, device).driven());
         let clock = VirtualClock::new(Arc::clone(&core));
         Ok((Engine::new(core), clock))
     }
@@ -200,17 +228,25 @@ impl<T> Builder<T> {
     where
         T: Send + 'static,
     {
+        let shape = self.shape()?;
         let clock = Clock::system(self.clock);
         let device = Device::system(&clock, self.portable_ticker).map_err(StartError::Alarm)?;
-        let core = Arc::new(self.build(clock, device)?);
+        let core = Arc::new(self.build(shape, clock, device));
         ticker::spawn(Arc::clone(&core)).map_err(StartError::Thread)?;
         Ok(core)
     }
 
     fn without_thread(&self) -> Result<Arc<Core<T>>, StartError> {
+        let shape = self.shape()?;
         let clock = Clock::system(self.clock);
         let device = Device::for_caller(&clock).map_err(StartError::Alarm)?;
-        Ok(Arc::new(self.build(clock, device)?.driven()))
+        Ok(Arc::new(self.build(shape, clock, device).driven()))
+    }
+
+    fn on_virtual_clock(&self) -> Result<Arc<Core<T>>, StartError> {
+        let shape = self.shape()?;
+        let clock = Clock::virtual_at(self.start);
+        Ok(Arc::new(self.build(shape, clock, Device::Nobody)))
     }
 
     /// Tells the operator how a start went, and hands it on.
@@ -222,29 +258,60 @@ impl<T> Builder<T> {
         started
     }
 
-    fn build(&self, clock: Clock, device: Device) -> Result<Core<T>, StartError> {
+    /// What the engine is to be made of. Nothing has been allocated, and no
+    /// number of the process's has been used up, when a setting is refused.
+    fn shape(&self) -> Result<Shape, StartError> {
         let tick = TickLength::new(self.tick).ok_or(StartError::ZeroTick)?;
         let mut geometry = Geometry::new(self.wheel_size)?;
         if let Some(levels) = self.max_levels {
             geometry = geometry.max_levels(levels)?;
         }
+        if self.max_timers == Some(0) {
+            return Err(StartError::ZeroMaxTimers);
+        }
+        let shards = self.shard_count()?;
+        self.check_queues(shards)?;
+        Ok(Shape {
+            tick,
+            geometry,
+            shards,
+        })
+    }
+
+    fn shard_count(&self) -> Result<usize, StartError> {
+        match self.shards {
+            Some(0) => Err(StartError::NoShards),
+            Some(shards) if shards > MOST_SHARDS => Err(StartError::TooManyShards),
+            Some(shards) => Ok(shards.next_power_of_two()),
+            None => Ok(default_shards()),
+        }
+    }
+
+    fn check_queues(&self, shards: usize) -> Result<(), StartError> {
+        // What overflows is too much.
+        let lists = self.queues.saturating_add(1).saturating_mul(shards);
+        let permits = self.queues.saturating_mul(self.queue_bound.unwrap_or(0));
         if self.queues == 0 {
-            return Err(StartError::NoQueues);
+            Err(StartError::NoQueues)
+        } else if lists > MOST_LISTS {
+            Err(StartError::TooManyQueues)
+        } else if self.queue_bound == Some(0) {
+            Err(StartError::ZeroQueueBound)
+        } else if permits > MOST_PERMITS {
+            Err(StartError::QueueBoundTooHigh)
+        } else {
+            Ok(())
         }
-        if self.queue_bound == Some(0) {
-            return Err(StartError::ZeroQueueBound);
-        }
-        let shards = match self.shards {
-            Some(0) => return Err(StartError::NoShards),
-            Some(shards) => shards.next_power_of_two(),
-            None => default_shards(),
-        };
+    }
+
+    fn build(&self, shape: Shape, clock: Clock, device: Device) -> Core<T> {
+        let (tick, shards) = (shape.tick, shape.shards);
         let first = WheelNumber::reserve(shards);
         let mut credit = Pool::share(self.max_timers, shards);
         let now = tick.tick_at(clock.now());
         let new_shard = |n| {
-            let number = first.nth(n);
-            Shard::new(number, now, geometry.clone(), self.queues, credit(), tick)
+            let (number, geometry) = (first.nth(n), shape.geometry.clone());
+            Shard::new(number, now, geometry, self.queues, credit(), tick)
         };
         let all = (0..shards).map(new_shard).collect();
         let alarm = Alarm::new(device, clock.clone(), tick);
@@ -252,8 +319,16 @@ impl<T> Builder<T> {
             .map(|_| Doorbell::new(shards, self.queue_bound))
             .collect();
         doorbells.push(Doorbell::new(shards, None));
-        Ok(Core::new(all, first, clock, tick, alarm, doorbells))
+        Core::new(all, first, clock, tick, alarm, doorbells)
     }
+}
+
+/// Settings that were found to be in range.
+struct Shape {
+    tick: TickLength,
+    geometry: Geometry,
+    /// A power of two.
+    shards: usize,
 }
 
 impl<T> fmt::Debug for Builder<T> {
@@ -283,12 +358,23 @@ pub enum StartError {
     Geometry(InvalidGeometry),
     /// An engine without a queue.
     NoQueues,
+    /// More queues than [`Builder::queues`] allows.
+    TooManyQueues,
     /// A queue that hands out nothing.
     ZeroQueueBound,
+    /// A queue bound above what [`Builder::queue_bound`] allows.
+    QueueBoundTooHigh,
+    /// An engine that accepts no timer.
+    ZeroMaxTimers,
     /// An engine without a shard.
     NoShards,
+    /// More shards than [`Builder::shards`] allows.
+    TooManyShards,
     /// A task engine without a worker.
     NoWorkers,
+    /// More workers than [`TaskBuilder::workers`](crate::TaskBuilder::workers)
+    /// allows.
+    TooManyWorkers,
     /// The system gave no timer descriptor.
     Alarm(io::Error),
     /// The system gave no thread.
@@ -307,11 +393,31 @@ impl fmt::Display for StartError {
             StartError::ZeroTick => f.write_str("a tick must be longer than zero"),
             StartError::Geometry(error) => fmt::Display::fmt(error, f),
             StartError::NoQueues => f.write_str("an engine needs at least one queue"),
+            StartError::TooManyQueues => write!(
+                f,
+                "queues and reports times shards may come to {MOST_LISTS}: ask for fewer of either"
+            ),
             StartError::ZeroQueueBound => f.write_str(
                 "a queue bound of zero would hand out nothing: raise it or leave it out",
             ),
+            StartError::QueueBoundTooHigh => write!(
+                f,
+                "queues times their bound may come to {MOST_PERMITS}: lower it, or leave it out \
+                 to hand out any number"
+            ),
+            StartError::ZeroMaxTimers => f.write_str(
+                "an engine bounded to zero timers would refuse all: raise `max_timers` or leave it out",
+            ),
             StartError::NoShards => f.write_str("an engine needs at least one shard"),
+            StartError::TooManyShards => write!(
+                f,
+                "an engine has {MOST_SHARDS} shards at most: ask for as many as threads schedule at a time"
+            ),
             StartError::NoWorkers => f.write_str("a task engine needs at least one worker"),
+            StartError::TooManyWorkers => write!(
+                f,
+                "a task engine has {MOST_WORKERS} workers at most: ask for as many as tasks run at a time"
+            ),
             StartError::Alarm(error) => write!(f, "no timer descriptor for the ticker: {error}"),
             StartError::Thread(error) => write!(f, "no thread for the engine: {error}"),
         }

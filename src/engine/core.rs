@@ -216,7 +216,7 @@ impl<T> Core<T> {
         timer: Timer<T>,
         name: Option<NameTag>,
     ) -> Result<TimerId, Refused<T>> {
-        if let Some(reason) = timer.fault(self.queues()) {
+        if let Some(reason) = timer.fault(self.queues(), self.tick) {
             return Err(Refused::new(reason, timer));
         }
         let due = self.resolve(timer.first);
@@ -228,7 +228,7 @@ impl<T> Core<T> {
 
     /// Creates a timer that is started later.
     pub(crate) fn create(&self, timer: Timer<T>) -> Result<TimerId, Refused<T>> {
-        if let Some(reason) = timer.fault(self.queues()) {
+        if let Some(reason) = timer.fault(self.queues(), self.tick) {
             return Err(Refused::new(reason, timer));
         }
         self.enter_name(timer, |timer, tag| {

@@ -59,7 +59,7 @@ impl<T> Extra<T> {
     pub(crate) fn new(timer: Timer<T>, due: Time, name: Option<NameTag>) -> Extra<T> {
         let left = match timer.repeat {
             None => Some(1),
-            Some(_) => timer.times.filter(|&times| times > 0),
+            Some(_) => Some(timer.times).filter(|&times| times > 0),
         };
         Extra {
             payload: Some(timer.payload),
@@ -86,13 +86,14 @@ impl<T> Extra<T> {
             payload: self.payload?,
             first,
             repeat: self.period.map(|period| Repeat { period }),
-            times: self.period.and(self.left),
+            times: self.period.and(self.left).unwrap_or(0),
             queue: self.queue,
             missed: self.missed,
             tolerance: self.tolerance,
             reported: self.reported,
             notified: self.notified,
             name: self.name.map(NameTag::into_name),
+            meant_to_repeat: self.period.is_some(),
             task: self.task,
         })
     }

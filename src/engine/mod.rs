@@ -31,6 +31,7 @@ pub use timer::{Cancel, CancelledByName, MissedTicks, NotLive, Refusal, Refused,
 pub use unstarted::Unstarted;
 
 pub(crate) use self::core::Core;
+pub(crate) use builder::MOST_WORKERS;
 pub(crate) use shard::{Claimed, Outcome, Shard};
 
 use std::fmt;

@@ -4,7 +4,7 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
-use crate::time::{Time, When, nanos};
+use crate::time::{TickLength, Time, When, nanos};
 
 /// A timer to be scheduled: when, with which payload, how often, to which
 /// queue.
@@ -27,16 +27,24 @@ pub struct Timer<T> {
     pub(crate) payload: T,
     pub(crate) first: When,
     pub(crate) repeat: Option<Repeat>,
-    pub(crate) times: Option<u64>,
+    /// 0 for ever.
+    pub(crate) times: u64,
     pub(crate) queue: usize,
     pub(crate) missed: MissedTicks,
     pub(crate) tolerance: Duration,
     pub(crate) reported: bool,
     pub(crate) notified: bool,
     pub(crate) name: Option<Arc<str>>,
+    /// Whether it has a period, or something set that needs one.
+    pub(crate) meant_to_repeat: bool,
     /// A task ends when it returns, not when it is taken.
     pub(crate) task: bool,
 }
+
+/// How many firings of a timer that catches up may be due at each tick: few
+/// enough for a worker to keep pace with, as long as a tick is not a matter of
+/// microseconds itself.
+const MOST_FIRINGS_A_TICK: u64 = 100;
 
 /// How a timer goes on after its first firing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,10 +74,17 @@ impl<T> Timer<T> {
     /// Fires for ever, or as often as [`times`](Timer::times) says: firing k
     /// is due k periods after the moment at which the timer is scheduled,
     /// however late the firing before was.
+    ///
+    /// A period of zero is refused. A period may be shorter than a tick: then
+    /// several firings are due at each tick, one after the other. With
+    /// [`MissedTicks::CatchUp`], which delivers all of them, more than a hundred
+    /// a tick are refused ([`Refusal::PeriodTooShort`]), because a worker may
+    /// never catch up with them. `Skip` and `Delay` accept any period but zero.
     pub fn every(period: Duration, payload: T) -> Timer<T> {
         let mut timer = Timer::first(When::After(period), payload);
         let period = nanos(period);
         timer.repeat = Some(Repeat { period });
+        timer.meant_to_repeat = true;
         timer
     }
 
@@ -79,27 +94,32 @@ impl<T> Timer<T> {
             payload,
             first,
             repeat: None,
-            times: None,
+            times: 0,
             queue: 0,
             missed: MissedTicks::CatchUp,
             tolerance: Duration::ZERO,
             reported: false,
             notified: false,
             name: None,
+            meant_to_repeat: false,
             task: false,
         }
     }
 
-    /// When a repeating timer fires first, instead of after one period.
+    /// Sets when a repeating timer fires first, instead of after one period. A
+    /// one-shot is refused with it ([`Refusal::NotRepeating`]).
     pub fn starting(mut self, first: impl Into<When>) -> Timer<T> {
         self.first = first.into();
+        self.meant_to_repeat = true;
         self
     }
 
-    /// How often a repeating timer fires: exactly `times` times, or for ever
-    /// if `times` is 0.
+    /// Sets how often a repeating timer fires: exactly `times` times, or for
+    /// ever if `times` is 0. A one-shot is refused with it
+    /// ([`Refusal::NotRepeating`]).
     pub fn times(mut self, times: u64) -> Timer<T> {
-        self.times = Some(times);
+        self.times = times;
+        self.meant_to_repeat = true;
         self
     }
 
@@ -110,19 +130,44 @@ impl<T> Timer<T> {
         self
     }
 
-    /// What becomes of firings that came due while an earlier one waited or
-    /// ran.
+    /// Sets the policy for a repeating timer's firings that came due while an
+    /// earlier one waited or ran. A one-shot is refused with it
+    /// ([`Refusal::NotRepeating`]).
     pub fn missed(mut self, missed: MissedTicks) -> Timer<T> {
         self.missed = missed;
+        self.meant_to_repeat = true;
         self
     }
 
-    /// Allows the timer to fire up to `tolerance` late, so that timers whose
-    /// windows overlap share a wake-up: the deadline is rounded up to the
-    /// coarsest boundary of a level that lies within the window. What is said
-    /// about deadlines holds for the rounded one;
-    /// [`Expired::lateness`](crate::Expired::lateness) counts from the one that
-    /// was asked for.
+    /// Allows the timer to fire up to `tolerance` late, so that timers can
+    /// share a wake-up: the deadline is rounded up to the coarsest boundary of a
+    /// level that lies within the window.
+    ///
+    /// Timers whose windows have the same coarsest boundary share a wake-up.
+    /// Two windows that overlap need not: each may have a coarser boundary where
+    /// the other does not reach. What is said about deadlines holds for the
+    /// rounded one; [`Expired::lateness`](crate::Expired::lateness) counts from
+    /// the one that was asked for.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::{Engine, Time, Timer};
+    ///
+    /// // Ticks of 1 ms, 64 to a slot of the second level.
+    /// let (engine, _clock) = Engine::builder().start_virtual()?;
+    /// let at = |from: u64, to: u64| {
+    ///     let timer = Timer::at(Time::from_millis(from), ());
+    ///     let timer = timer.tolerance(Duration::from_millis(to - from));
+    ///     let id = engine.schedule(timer).unwrap();
+    ///     engine.deadline(id)
+    /// };
+    /// // Both windows reach to 128: one wake-up.
+    /// assert_eq!(at(100, 130), Some(Time::from_millis(128)));
+    /// assert_eq!(at(120, 190), Some(Time::from_millis(128)));
+    /// // This one overlaps with both, and has no multiple of 64 in it.
+    /// assert_eq!(at(100, 127), Some(Time::from_millis(100)));
+    /// # Ok::<(), tickwheel::StartError>(())
+    /// ```
     pub fn tolerance(mut self, tolerance: Duration) -> Timer<T> {
         self.tolerance = tolerance;
         self
@@ -166,20 +211,23 @@ impl<T> Timer<T> {
             reported: self.reported,
             notified: self.notified,
             name: self.name,
+            meant_to_repeat: self.meant_to_repeat,
             task: self.task,
         }
     }
 
     /// Itself in short, if there is no more to it than a payload, a deadline
     /// and a queue. Inlined, with the calls that built the timer, it is decided
-    /// when the caller is compiled.
+    /// when the caller is compiled. The setters that only a repeating timer has
+    /// leave one mark, which is looked at instead of what they set.
     #[inline(always)]
     pub(crate) fn into_plain(self) -> Result<Plain<T>, Timer<T>> {
         match self {
             Timer {
                 repeat: None,
-                times: None,
-                missed: MissedTicks::CatchUp,
+                times: _,
+                missed: _,
+                meant_to_repeat: false,
                 tolerance: Duration::ZERO,
                 reported: false,
                 notified: false,
@@ -199,15 +247,25 @@ impl<T> Timer<T> {
 
     /// What is wrong with it, if anything is.
     #[inline]
-    pub(crate) fn fault(&self, queues: usize) -> Option<Refusal> {
+    pub(crate) fn fault(&self, queues: usize, tick: TickLength) -> Option<Refusal> {
         if self.queue >= queues {
             return Some(Refusal::NoSuchQueue);
         }
         match self.repeat {
-            None if self.times.is_some() => Some(Refusal::NotRepeating),
+            None if self.meant_to_repeat => Some(Refusal::NotRepeating),
             Some(Repeat { period: 0 }) => Some(Refusal::ZeroPeriod),
+            Some(repeat) if self.missed == MissedTicks::CatchUp && repeat.is_too_short(tick) => {
+                Some(Refusal::PeriodTooShort)
+            }
             _ => None,
         }
+    }
+}
+
+impl Repeat {
+    /// Whether a worker may never catch up with it.
+    fn is_too_short(self, tick: TickLength) -> bool {
+        self.period < tick.as_nanos() / MOST_FIRINGS_A_TICK
     }
 }
 
@@ -327,8 +385,12 @@ pub enum Refusal {
     NoSuchQueue,
     /// A repeating timer with a period of zero would fire without end.
     ZeroPeriod,
-    /// [`Timer::times`] on a timer that has no period.
+    /// [`Timer::starting`], [`Timer::times`] or [`Timer::missed`] on a timer
+    /// that has no period.
     NotRepeating,
+    /// A repeating timer with [`MissedTicks::CatchUp`] that is due more than a
+    /// hundred times a tick: a worker may never catch up with it.
+    PeriodTooShort,
 }
 
 impl fmt::Display for Refusal {
@@ -342,7 +404,13 @@ impl fmt::Display for Refusal {
                 "no such queue: number it below what the builder's `queues` was given"
             }
             Refusal::ZeroPeriod => "a period must be longer than zero",
-            Refusal::NotRepeating => "`times` needs a period: make the timer with `Timer::every`",
+            Refusal::NotRepeating => {
+                "`starting`, `times` and `missed` need a period: make the timer with `Timer::every`"
+            }
+            Refusal::PeriodTooShort => {
+                "a timer that catches up may be due a hundred times a tick at most: lengthen its \
+                 period, shorten the tick, or choose `MissedTicks::Skip`"
+            }
         })
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::{
-    Builder, Cancel, Closed, Engine, Ledger, Refused, StartError, Timer, Unstarted,
+    Builder, Cancel, Closed, Engine, Ledger, MOST_WORKERS, Refused, StartError, Timer, Unstarted,
 };
 use crate::id::TimerId;
 use crate::observe;
@@ -265,7 +265,7 @@ pub struct TaskBuilder {
 }
 
 impl TaskBuilder {
-    /// How many worker threads there are: one unless told otherwise.
+    /// Sets how many worker threads there are, up to 4,096. Defaults to one.
     pub fn workers(mut self, workers: usize) -> TaskBuilder {
         self.workers = workers;
         self
@@ -292,7 +292,7 @@ impl TaskBuilder {
     /// Starts the engine, its ticker and its workers.
     ///
     /// # Errors
-    /// As [`Builder::start`]; and if there is to be no worker.
+    /// As [`Builder::start`]; and if there are to be no workers, or too many.
     pub fn start(self) -> Result<TaskEngine, StartError> {
         self.check()?;
         let engine = self.engine.start()?;
@@ -304,7 +304,8 @@ impl TaskBuilder {
     /// is told to move.
     ///
     /// # Errors
-    /// As [`Builder::start_virtual`]; and if there is to be no worker.
+    /// As [`Builder::start_virtual`]; and if there are to be no workers, or too
+    /// many.
     pub fn start_virtual(self) -> Result<(TaskEngine, VirtualClock<Task>), StartError> {
         self.check()?;
         let (engine, clock) = self.engine.start_virtual()?;
@@ -335,8 +336,10 @@ impl TaskBuilder {
 
     fn check(&self) -> Result<(), StartError> {
         match self.workers {
-            0 => Err(StartError::NoWorkers).inspect_err(observe::start_refused),
-            _ => Ok(()),
+            0 => Err(StartError::NoWorkers),
+            1..=MOST_WORKERS => Ok(()),
+            _ => Err(StartError::TooManyWorkers),
         }
+        .inspect_err(observe::start_refused)
     }
 }

@@ -279,9 +279,14 @@ impl Oracle {
         if ask.queue >= QUEUES {
             return Some(Refusal::NoSuchQueue);
         }
-        match (ask.period, ask.times) {
-            (None, Some(_)) => return Some(Refusal::NotRepeating),
-            (Some(0), _) => return Some(Refusal::ZeroPeriod),
+        let needs_period = ask.times.is_some() || ask.missed.is_some() || ask.misfit;
+        let catches_up = ask.missed.unwrap_or_default() == MissedTicks::CatchUp;
+        match ask.period {
+            None if needs_period => return Some(Refusal::NotRepeating),
+            Some(0) => return Some(Refusal::ZeroPeriod),
+            Some(period) if catches_up && period < self.setup.tick / 100 => {
+                return Some(Refusal::PeriodTooShort);
+            }
             _ => {}
         }
         if self.closed {
@@ -427,7 +432,7 @@ impl Oracle {
         let period = ask.period.expect("only what repeats is lent");
         let next = due.saturating_add(period);
         let is_missed = self.tick_of(next) <= self.now_tick();
-        match ask.missed {
+        match ask.missed.unwrap_or_default() {
             MissedTicks::Skip if is_missed => {
                 let steps = (self.now - due) / period + 1;
                 (due.saturating_add(steps.saturating_mul(period)), steps)

@@ -100,6 +100,12 @@ impl Pair {
         if let Some(times) = ask.times {
             timer = timer.times(times);
         }
+        if let Some(missed) = ask.missed {
+            timer = timer.missed(missed);
+        }
+        if ask.misfit {
+            timer = timer.starting(first);
+        }
         if let Some(name) = ask.name {
             timer = timer.named(name.as_str());
         }
@@ -107,10 +113,7 @@ impl Pair {
             timer = timer.reported();
         }
         let tolerance = Duration::from_nanos(ask.tolerance);
-        timer
-            .queue(ask.queue)
-            .missed(ask.missed)
-            .tolerance(tolerance)
+        timer.queue(ask.queue).tolerance(tolerance)
     }
 
     fn schedule(&mut self, ask: Ask) {

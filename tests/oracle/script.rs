@@ -105,14 +105,16 @@ impl Name {
 }
 
 /// A timer that is asked for. Some are to be refused: for a queue that is not
-/// there, a period of zero, a count without a period.
+/// there, a period of zero or too short, what needs a period without one.
 #[derive(Clone, Copy)]
 pub struct Ask {
     pub first: First,
     /// In nanoseconds.
     pub period: Option<u64>,
     pub times: Option<u64>,
-    pub missed: MissedTicks,
+    pub missed: Option<MissedTicks>,
+    /// Says when it starts where it has no period: it is to be refused.
+    pub misfit: bool,
     pub queue: usize,
     pub name: Option<Name>,
     pub tolerance: u64,
@@ -132,8 +134,8 @@ impl fmt::Debug for Ask {
         if let Some(times) = self.times {
             write!(f, ".times({times})")?;
         }
-        if self.missed != MissedTicks::CatchUp {
-            write!(f, ".missed({:?})", self.missed)?;
+        if let Some(missed) = self.missed {
+            write!(f, ".missed({missed:?})")?;
         }
         if self.queue != 0 {
             write!(f, ".queue({})", self.queue)?;
@@ -145,6 +147,7 @@ impl fmt::Debug for Ask {
             write!(f, ".tolerance({})", self.tolerance)?;
         }
         let flags = [
+            (self.misfit, ".starting(…)"),
             (self.reported, ".reported()"),
             (self.elsewhere, ".elsewhere()"),
         ];
@@ -207,7 +210,8 @@ fn plain() -> impl Strategy<Value = Ask> {
         first,
         period: None,
         times: None,
-        missed: MissedTicks::CatchUp,
+        missed: None,
+        misfit: false,
         queue,
         name: None,
         tolerance: 0,
@@ -218,14 +222,15 @@ fn plain() -> impl Strategy<Value = Ask> {
 
 fn with_extras() -> impl Strategy<Value = Ask> {
     let missed = prop_oneof![
-        Just(MissedTicks::CatchUp),
-        Just(MissedTicks::Skip),
-        Just(MissedTicks::Delay),
+        Just(None),
+        Just(Some(MissedTicks::CatchUp)),
+        Just(Some(MissedTicks::Skip)),
+        Just(Some(MissedTicks::Delay)),
     ];
     let repeat = weighted(0.6, (period(), weighted(0.7, 0..4u64)));
     let tolerance = prop_oneof![3 => Just(0), 1 => length()];
     let flags = (weighted(0.4, name()), weighted(0.5, Just(())));
-    let fault = prop_oneof![30 => Just(0), 1 => 1..3usize];
+    let fault = prop_oneof![30 => Just(0), 1 => 1..5usize];
     (plain(), repeat, missed, tolerance, flags, fault).prop_map(
         |(plain, repeat, missed, tolerance, (name, reported), fault)| Ask {
             period: repeat.map(|(period, _)| period),
@@ -233,7 +238,8 @@ fn with_extras() -> impl Strategy<Value = Ask> {
                 1 => Some(2),
                 _ => repeat.and_then(|(_, times)| times),
             },
-            missed,
+            missed: missed.filter(|_| fault == 3 || repeat.is_some()),
+            misfit: fault == 4 && repeat.is_none(),
             queue: if fault == 2 { QUEUES } else { plain.queue },
             name,
             tolerance,

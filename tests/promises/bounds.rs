@@ -4,7 +4,9 @@ use super::*;
 use std::sync::mpsc;
 use std::thread;
 use tickwheel::wheel::{Geometry, InvalidGeometry};
-use tickwheel::{Cancel, Engine, Firing, RecvError, Refusal, StartError, TaskEngine, Time, Timer};
+use tickwheel::{
+    Cancel, Engine, Firing, MissedTicks, RecvError, Refusal, StartError, TaskEngine, Time, Timer,
+};
 
 #[test]
 fn promise_11_live_timers_are_bounded_and_a_refused_one_comes_back() {
@@ -139,11 +141,70 @@ fn bad_input_is_refused_with_a_reason_and_changes_nothing() {
     refused(Timer::after(MS, 1).queue(2), Refusal::NoSuchQueue);
     refused(Timer::every(Duration::ZERO, 2), Refusal::ZeroPeriod);
     refused(Timer::after(MS, 3).times(2), Refusal::NotRepeating);
+    let short = Timer::every(MS / 100 - Duration::from_nanos(1), 4);
+    refused(short, Refusal::PeriodTooShort);
     assert!(engine.get_queue(2).is_none());
     assert_eq!(engine.ledger().accepted, 0);
     engine.shutdown();
     refused(Timer::at(Time::START, 4), Refusal::Closed);
     assert_eq!(engine.ledger().accepted, 0);
+}
+
+/// What only a repeating timer can have, and what is said to who asks for it
+/// of a one-shot: nothing of it is ignored, and nothing changes.
+#[test]
+fn a_one_shot_is_refused_with_anything_that_needs_a_period() {
+    let (engine, clock) = virtual_engine();
+    let once = || [Timer::after(SECOND, 1), Timer::at(Time::MAX, 1)];
+    let mut misfits: Vec<Timer<u32>> = Vec::new();
+    for policy in [MissedTicks::CatchUp, MissedTicks::Skip, MissedTicks::Delay] {
+        misfits.extend(once().map(|timer| timer.missed(policy)));
+    }
+    for times in [0, 1, 2] {
+        misfits.extend(once().map(|timer| timer.times(times)));
+    }
+    misfits.extend(once().map(|timer| timer.starting(5 * MS)));
+    misfits.extend(once().map(|timer| timer.starting(Time::START)));
+    for misfit in misfits {
+        let scheduled = engine.schedule(misfit.clone()).unwrap_err();
+        let created = engine.create(misfit.clone()).unwrap_err();
+        for refused in [scheduled, created] {
+            assert_eq!(refused.reason(), Refusal::NotRepeating, "{misfit:?}");
+            for setter in ["starting", "times", "missed", "Timer::every"] {
+                assert!(refused.to_string().contains(setter), "{refused}");
+            }
+            assert_eq!(refused.into_timer(), misfit);
+        }
+    }
+    clock.advance(2 * SECOND);
+    assert_eq!((engine.queue(0).len(), engine.ledger().accepted), (0, 0));
+}
+
+#[test]
+fn a_timer_that_catches_up_is_refused_where_no_worker_could() {
+    let (engine, _clock) = virtual_engine();
+    let shortest = MS / 100;
+    let too_short = shortest - Duration::from_nanos(1);
+    let every = |period, policy| Timer::every(period, 1).missed(policy);
+    engine.schedule(Timer::every(shortest, 1)).unwrap();
+    for policy in [MissedTicks::Skip, MissedTicks::Delay] {
+        engine
+            .schedule(every(Duration::from_nanos(1), policy))
+            .unwrap();
+    }
+    let asked = every(too_short, MissedTicks::CatchUp);
+    for refused in [
+        engine.schedule(asked.clone()).unwrap_err(),
+        engine.create(asked.clone()).unwrap_err(),
+    ] {
+        assert_eq!(refused.reason(), Refusal::PeriodTooShort);
+        assert!(
+            refused.to_string().contains("MissedTicks::Skip"),
+            "{refused}"
+        );
+        assert_eq!(refused.into_timer(), asked);
+    }
+    assert_eq!(engine.ledger().accepted, 3);
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod cancels;
 mod endings;
 mod isolation;
 mod repeats;
+mod settings;
 mod times;
 
 use std::time::Duration;
