@@ -11,6 +11,7 @@ mod bounds;
 mod cancels;
 mod endings;
 mod isolation;
+mod refusals;
 mod repeats;
 mod settings;
 mod times;

@@ -127,8 +127,12 @@ proptest! {
 /// Each number that is out of range, by itself, however the engine is started.
 #[test]
 fn a_setting_out_of_range_is_refused_and_says_what_to_do() {
-    type Setter = fn(Builder<u32>) -> Builder<u32>;
-    let refused: [(Setter, fn(&StartError) -> bool, &str); 8] = [
+    type Case = (
+        fn(Builder<u32>) -> Builder<u32>,
+        fn(&StartError) -> bool,
+        &'static str,
+    );
+    let refused: [Case; 8] = [
         (
             |builder| builder.queue_bound(usize::MAX),
             |error| matches!(error, StartError::QueueBoundTooHigh),
@@ -330,10 +334,10 @@ mod setters_of_the_task_builder {
         let meeting = Arc::new(Barrier::new(4));
         for _ in 0..3 {
             let meeting = Arc::clone(&meeting);
-            let meet = move || drop(meeting.wait());
+            let meet = move || _ = meeting.wait();
             tasks.run_after(Duration::ZERO, meet).unwrap();
         }
-        answer(move || drop(meeting.wait()));
+        answer(move || _ = meeting.wait());
     }
 
     #[test]
