@@ -70,6 +70,7 @@ mod linux {
                     // What is left over the budget makes it readable anew.
                     TIMERS => match driver.run_due(BUDGET) {
                         Advance::Done | Advance::More => order.extend(has_fired.try_iter()),
+                        Advance::Closed => return Err("the engine was shut down".into()),
                     },
                     _ => {
                         let mut buffer = [0; 64];

@@ -7,17 +7,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use loom::thread;
-use tickwheel::{Driver, Firing, Queue, TaskEngine, Timer};
+use tickwheel::wheel::Advance;
+use tickwheel::{Driver, Firing, Queue, RecvError, TaskEngine, Timer};
 use tickwheel_loom_tests::{Payload, assert_all_ended, builder, model, payload, take_all, tick};
 
 /// Goes round until that many timers have fired.
 fn go_round(driver: &Driver<Payload>, queue: &Queue<Payload>, budget: usize, timers: usize) {
     let mut fired = 0;
-    while fired < timers && driver.wait() {
+    while fired < timers {
+        driver.wait();
         let _ = driver.process_due(budget);
         fired += take_all(queue).len();
     }
-    assert_eq!(fired, timers);
 }
 
 /// A deadline that is earlier than what the loop sleeps for re-arms the
@@ -68,12 +69,42 @@ fn a_task_is_told_of_its_cancelling() {
         let far = Timer::at(tick(9), task).notified();
         let id = tasks.run(far).unwrap();
         let caller = thread::spawn(move || {
-            while !told.load(Ordering::Relaxed) && driver.wait() {
+            while !told.load(Ordering::Relaxed) {
+                driver.wait();
                 let _ = driver.run_due(9);
             }
         });
         tasks.cancel(id).payload().unwrap();
         caller.join().unwrap();
         assert_all_ended(tasks.ledger());
+    });
+}
+
+/// The last handle goes while a loop goes round: sleep, look, and once more. It
+/// ends, whatever it looks at.
+fn the_last_handle_goes(is_end: fn(&Driver<Payload>, &Queue<Payload>) -> bool) {
+    model(move || {
+        let (engine, clock) = builder(1).start_driven_model().unwrap();
+        let (driver, queue) = (clock.driver(), engine.queue(0));
+        let caller = thread::spawn(move || {
+            while !is_end(&driver, &queue) {
+                driver.wait();
+            }
+        });
+        drop(engine);
+        caller.join().unwrap();
+    });
+}
+
+#[test]
+fn the_last_handle_goes_and_the_engine_says_so() {
+    the_last_handle_goes(|driver, _| driver.process_due(9) == Advance::Closed);
+}
+
+#[test]
+fn the_last_handle_goes_and_the_queue_says_so() {
+    the_last_handle_goes(|driver, queue| {
+        let _ = driver.process_due(9);
+        matches!(queue.try_recv(), Err(RecvError::Closed))
     });
 }

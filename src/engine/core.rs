@@ -447,13 +447,24 @@ impl<T> Core<T> {
             self.release(held);
         }
         // The doorbells' channels have room for one stop, and an engine is shut
-        // down again when its last handle is dropped.
-        if self.alarm.stop() {
-            self.doorbells.iter().for_each(Doorbell::stop);
+        // down again when its last handle is dropped. The bells come first: a
+        // caller's loop that the alarm calls looks for them once.
+        let close_queues = || self.doorbells.iter().for_each(Doorbell::stop);
+        if self.alarm.stop(close_queues) {
             observe::shut_down(self.first, closed.len());
         }
         self.idle.notify();
         closed
+    }
+
+    /// Whether the engine was shut down.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.alarm.is_stopped()
+    }
+
+    /// Whether an engine that was shut down has nothing more to hand out.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.is_closed() && (0..self.queues()).all(|queue| self.ready_len(queue) == 0)
     }
 
     pub(crate) fn wait_until_idle(&self) {

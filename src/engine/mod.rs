@@ -396,9 +396,32 @@ impl<T> Engine<T> {
     /// by itself.
     ///
     /// Waits for no thread. From here on timers are refused, and queues say
-    /// that they are closed.
+    /// that they are closed; only then the descriptor of a
+    /// [`Driver`](crate::Driver) becomes readable, and it stays so.
     pub fn shutdown(&self) -> Vec<Closed<T>> {
         self.core.shut_down()
+    }
+
+    /// Returns whether the engine was shut down: by
+    /// [`shutdown`](Engine::shutdown), at the end of a [`drain`](Engine::drain),
+    /// or because its last handle was dropped. From then on it accepts nothing
+    /// and nothing more falls due.
+    ///
+    /// While a shutdown is under way, and during a drain, the engine refuses
+    /// timers and is not closed yet.
+    ///
+    /// ```
+    /// use tickwheel::Engine;
+    ///
+    /// let engine = Engine::<()>::builder().start()?;
+    /// assert!(!engine.is_closed());
+    /// engine.shutdown();
+    /// assert!(engine.is_closed() && engine.queue(0).is_closed());
+    /// # Ok::<(), tickwheel::StartError>(())
+    /// ```
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.core.is_closed()
     }
 
     /// Refuses new timers, waits until the one-shots that are due within

@@ -200,6 +200,14 @@ impl<T> Queue<T> {
         self.len() == 0
     }
 
+    /// Returns whether the engine was shut down, so that nothing more comes but
+    /// tasks that are to be told of it; see
+    /// [`Engine::is_closed`](crate::Engine::is_closed).
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.core.is_closed()
+    }
+
     /// The queue's number.
     #[must_use]
     pub fn index(&self) -> usize {

@@ -219,6 +219,14 @@ impl TaskEngine {
         self.engine.drain(limit)
     }
 
+    /// Returns whether the engine was shut down; see [`Engine::is_closed`].
+    /// Tasks that run, and those that are told of the shutdown, may still be at
+    /// it: [`join`](TaskEngine::join) waits for them.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.engine.is_closed()
+    }
+
     /// Waits until every worker has ended: no task runs any more, and
     /// everything that tasks held has been dropped.
     ///

@@ -38,6 +38,26 @@ struct Arming {
     /// When a sleeper wakes by itself: a model has no time that sees to it.
     #[cfg(any(loom, shuttle))]
     asleep_until: Tick,
+    /// Whether the descriptor would be readable although no time has come.
+    #[cfg(any(loom, shuttle))]
+    called: bool,
+}
+
+impl Arming {
+    /// A model has no descriptor that remembers a call.
+    fn note_call(&mut self) {
+        #[cfg(any(loom, shuttle))]
+        {
+            self.called = true;
+        }
+    }
+
+    fn forget_call(&mut self) {
+        #[cfg(any(loom, shuttle))]
+        {
+            self.called = false;
+        }
+    }
 }
 
 /// What the ticker sleeps on.
@@ -103,6 +123,8 @@ impl Alarm {
                 wakeups: 0,
                 #[cfg(any(loom, shuttle))]
                 asleep_until: Tick(0),
+                #[cfg(any(loom, shuttle))]
+                called: false,
             }),
             device,
             clock,
@@ -154,22 +176,41 @@ impl Alarm {
     /// For a caller who has left something undone: the device goes off at once.
     /// After the stop, too, because tasks are still to be told of that.
     pub(crate) fn call_again(&self) {
-        let _arming = lock(&self.arming);
+        let mut arming = lock(&self.arming);
         self.arm(|| Tick(0));
+        arming.note_call();
     }
 
-    /// The device went off, or may have: takes note of it.
-    #[cfg(target_os = "linux")]
+    /// The device went off, or may have: takes note of it. After the stop it is
+    /// left as it is, so that nobody who looks can miss the end.
     pub(crate) fn acknowledge(&self) {
+        let mut arming = lock(&self.arming);
+        if arming.stopping {
+            return;
+        }
+        arming.forget_call();
+        #[cfg(target_os = "linux")]
         if let Device::TimerFd(timer) = &self.device {
             timer.wait();
         }
     }
 
-    /// Sleeps as a caller does who waits for the descriptor.
+    /// Sleeps as `poll` does for a caller: until the descriptor is readable,
+    /// whatever made it so.
     #[cfg(any(loom, shuttle))]
-    pub(crate) fn sleep_for_caller(&self) -> Wake {
-        self.wait(lock(&self.arming))
+    pub(crate) fn sleep_for_caller(&self) {
+        let mut arming = lock(&self.arming);
+        let Device::Condvar(changed) = &self.device else {
+            return;
+        };
+        loop {
+            let armed = Tick(self.armed.load(Ordering::Relaxed));
+            if arming.called || armed <= self.tick.tick_at(self.clock.now()) {
+                return;
+            }
+            arming.asleep_until = armed;
+            arming = wait(changed, arming);
+        }
     }
 
     /// Publishes the earliest tick, and looks once more: see the top of this
@@ -244,13 +285,23 @@ impl Alarm {
         let _ = deadline;
     }
 
-    /// Ends the ticker, whether it sleeps or not. Returns whether this is the
-    /// first call.
-    pub(crate) fn stop(&self) -> bool {
+    /// Ends the ticker, whether it sleeps or not, or calls the caller's loop.
+    /// The first time it does `before` first: whoever finds the device gone off,
+    /// finds that done. Returns whether this is the first time.
+    pub(crate) fn stop(&self, before: impl FnOnce()) -> bool {
         let mut arming = lock(&self.arming);
         let first = !std::mem::replace(&mut arming.stopping, true);
-        self.set(Tick(0));
+        if first {
+            before();
+            self.set(Tick(0));
+            arming.note_call();
+        }
         first
+    }
+
+    /// Whether it was stopped, and what comes before that was done.
+    pub(crate) fn is_stopped(&self) -> bool {
+        lock(&self.arming).stopping
     }
 
     /// How often the ticker was woken.

@@ -12,8 +12,6 @@ use crate::queue::Queue;
 use crate::sync::Arc;
 use crate::tasks::{Task, run_counted};
 use crate::tick::Tick;
-#[cfg(any(loom, shuttle))]
-use crate::ticker::alarm::Wake;
 use crate::time::Time;
 use crate::wheel::Advance;
 
@@ -24,6 +22,11 @@ use crate::wheel::Advance;
 /// due, for epoll or mio, level- or edge-triggered; other threads that
 /// schedule an earlier timer re-arm it. Everywhere, [`Driver::timeout`] says
 /// how long a loop may sleep.
+///
+/// The descriptor becomes readable, too, when the engine has been shut down or
+/// its last handle dropped, and stays readable from then on: its queues say
+/// that they are closed, and [`Driver::process_due`] answers
+/// [`Advance::Closed`].
 ///
 /// ```
 /// use std::time::Duration;
@@ -61,17 +64,33 @@ impl<T> Driver<T> {
     /// arms the descriptor for what comes next. Never waits.
     ///
     /// With [`Advance::More`] the budget did not suffice; the descriptor then
-    /// stays readable, and tells an edge-triggered loop anew.
+    /// stays readable, and tells an edge-triggered loop anew. With
+    /// [`Advance::Closed`] the engine was shut down, and its queues have nothing
+    /// more to give: the loop may end.
     pub fn process_due(&self, budget: usize) -> Advance {
         let mut budget = budget;
-        #[cfg(target_os = "linux")]
         self.core.alarm.acknowledge();
         let done = self.core.run_due_within(self.core.clock.now(), &mut budget);
         self.core.alarm.arm_for_caller(|| self.core.next_due());
         match done {
-            true => Advance::Done,
+            true => self.done(),
             false => Advance::More,
         }
+    }
+
+    /// With nothing left to do for now.
+    fn done(&self) -> Advance {
+        match self.core.is_finished() {
+            true => Advance::Closed,
+            false => Advance::Done,
+        }
+    }
+
+    /// Returns whether the engine was shut down; see
+    /// [`Engine::is_closed`](crate::Engine::is_closed).
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.core.is_closed()
     }
 
     /// When the engine next has something to do: never later than the earliest
@@ -110,13 +129,11 @@ impl<T> Driver<T> {
         Some(self.next_wakeup()? - self.core.clock.now())
     }
 
-    /// For models: sleeps until the descriptor would be readable. Returns
-    /// `false` when the engine was shut down.
+    /// For models: sleeps until the descriptor would be readable.
     #[cfg(any(loom, shuttle))]
     #[doc(hidden)]
-    #[must_use]
-    pub fn wait(&self) -> bool {
-        self.core.alarm.sleep_for_caller() == Wake::Look
+    pub fn wait(&self) {
+        self.core.alarm.sleep_for_caller();
     }
 }
 
@@ -153,7 +170,7 @@ impl Driver<Task> {
                 }
             }
             if left == before {
-                return Advance::Done;
+                return self.done();
             }
         }
     }
@@ -163,7 +180,7 @@ impl Driver<Task> {
     fn what_is_left(&self) -> Advance {
         let _ = self.process_due(usize::MAX);
         if self.queue.is_empty() {
-            return Advance::Done;
+            return self.done();
         }
         self.core.ask_for_a_look();
         self.core.alarm.call_again();

@@ -26,7 +26,8 @@ pub struct Expired<T> {
     pub payload: T,
 }
 
-/// Whether [`Wheel::advance`] got where it was asked to.
+/// Whether [`Wheel::advance`], or a [`Driver`](crate::Driver), got where it was
+/// asked to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use = "when more is due, `advance` wants to be called again"]
 pub enum Advance {
@@ -35,6 +36,10 @@ pub enum Advance {
     Done,
     /// The budget was used up: call again.
     More,
+    /// The engine was shut down and has nothing more to hand out: the loop that
+    /// drives it may end. Only a [`Driver`](crate::Driver) answers this, never a
+    /// [`Wheel`].
+    Closed,
 }
 
 /// One bounded step of the wheel.

@@ -9,6 +9,7 @@ mod random;
 
 mod bounds;
 mod cancels;
+mod driven;
 mod endings;
 mod isolation;
 mod refusals;

@@ -133,6 +133,7 @@ impl Pair {
         match outcome {
             Advance::Done => self.assert_nothing_to_do(to),
             Advance::More => assert!(self.wheel.next_wakeup().is_some_and(|next| next.0 <= to)),
+            Advance::Closed => unreachable!("a wheel is not shut down"),
         }
     }
 

@@ -1,0 +1,107 @@
+//! Promises 2, 12 and 13 to a loop that drives an engine itself: it is called in
+//! time, it learns of the end, and it sleeps exactly as long as nothing is due.
+
+use super::*;
+use tickwheel::wheel::Advance;
+use tickwheel::{Firing, RecvError, TaskEngine, Timer};
+
+#[cfg(target_os = "linux")]
+mod descriptor {
+    use super::*;
+    use std::os::fd::AsRawFd;
+    use std::sync::Barrier;
+    use std::thread;
+
+    /// Whether the descriptor becomes readable within `limit`.
+    fn is_readable(fd: &impl AsRawFd, limit: Duration) -> bool {
+        let mut polled = libc::pollfd {
+            fd: fd.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        // SAFETY: one valid entry, as the count says.
+        let ready = unsafe { libc::poll(&mut polled, 1, limit.as_millis() as i32) };
+        ready == 1
+    }
+
+    /// Drops the last handle while a loop goes round: sleep, look at the engine,
+    /// look at the queue. Returns whether the loop found the end.
+    fn finds_the_end(is_end: impl Fn(Advance, RecvError) -> bool + Sync) -> bool {
+        let (engine, driver) = Engine::<u32>::builder().shards(2).start_driven().unwrap();
+        let queue = engine.queue(0);
+        let begin = Barrier::new(2);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                begin.wait();
+                drop(engine);
+            });
+            begin.wait();
+            loop {
+                let looked = driver.process_due(100);
+                let taken = queue.try_recv();
+                if is_end(looked, taken.unwrap_err()) {
+                    return true;
+                }
+                if !is_readable(&driver, 5 * SECOND) {
+                    return false;
+                }
+            }
+        })
+    }
+
+    #[test]
+    fn promise_12_a_loop_that_polls_never_misses_the_end() {
+        for _ in 0..600 {
+            assert!(finds_the_end(|looked, _| looked == Advance::Closed));
+            assert!(finds_the_end(|_, taken| taken == RecvError::Closed));
+        }
+    }
+
+    #[test]
+    fn promise_12_the_descriptor_stays_readable_after_the_end() {
+        let (engine, driver) = Engine::<()>::builder().start_driven().unwrap();
+        assert!(!is_readable(&driver, Duration::ZERO));
+        engine.shutdown();
+        for _ in 0..3 {
+            assert!(is_readable(&driver, Duration::ZERO));
+            assert_eq!(driver.process_due(1), Advance::Closed);
+        }
+        drop(engine);
+        assert!(is_readable(&driver, Duration::ZERO));
+    }
+}
+
+#[test]
+fn promise_12_a_loop_is_told_of_the_end_when_every_task_has_been() {
+    let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
+    let hour = 3_600 * SECOND;
+    for _ in 0..3 {
+        let task = Timer::every(hour, |_: &Firing| {}).notified();
+        tasks.run(task).unwrap();
+    }
+    let closed = || (tasks.is_closed(), driver.is_closed());
+    assert_eq!(
+        (driver.run_due(9), closed()),
+        (Advance::Done, (false, false))
+    );
+    tasks.shutdown();
+    assert_eq!(closed(), (true, true));
+    assert_eq!(driver.process_due(9), Advance::Done, "three are to be told");
+    assert_eq!(driver.run_due(1), Advance::More);
+    assert_eq!(driver.run_due(1), Advance::More);
+    assert_eq!(driver.run_due(1), Advance::Closed);
+    assert_eq!(driver.run_due(9), Advance::Closed);
+    assert_eq!(driver.process_due(0), Advance::Closed);
+}
+
+#[test]
+fn promise_12_an_engine_says_that_it_is_closed() {
+    let engine = Engine::<u32>::builder().start().unwrap();
+    let queue = engine.queue(0);
+    assert!(!engine.is_closed() && !queue.is_closed());
+    engine.schedule(Timer::after(SECOND, 1)).unwrap();
+    drop(engine.clone());
+    assert!(!engine.is_closed() && !queue.is_closed());
+    drop(engine);
+    assert!(queue.is_closed());
+}
