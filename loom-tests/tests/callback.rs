@@ -29,7 +29,7 @@ fn shutdown_with_a_firing_in_hand() {
                 1
             }
             Cancel::Running => 1,
-            Cancel::Gone => 0,
+            Cancel::Notified | Cancel::Gone => 0,
         };
         assert_eq!(worker.join().unwrap() + cancelled, 1);
         assert_all_ended(engine.ledger());
@@ -51,6 +51,21 @@ fn shutdown_from_a_task() {
         let ledger = timers.ledger();
         assert_all_ended(ledger);
         assert_eq!(ledger.completed, u64::from(ran));
+    });
+}
+
+/// Two wait for the workers' end, and both are told of it.
+#[test]
+fn two_who_join() {
+    model(|| {
+        let (timers, _clock) = TaskEngine::builder().start_virtual().unwrap();
+        let other = {
+            let timers = timers.clone();
+            thread::spawn(move || timers.join())
+        };
+        timers.shutdown();
+        timers.join();
+        other.join().unwrap();
     });
 }
 

@@ -20,7 +20,7 @@ fn cancel() {
         let cancelled = match engine.cancel(id) {
             Cancel::Cancelled(_) => 1,
             Cancel::Gone => 0,
-            Cancel::Running => panic!("a one-shot does not run, it is taken"),
+            answer => panic!("{answer:?}: a one-shot is taken, and has no task"),
         };
         let taken = time.join().unwrap();
         assert_eq!(taken + cancelled, 1);

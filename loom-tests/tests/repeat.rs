@@ -75,6 +75,30 @@ fn cancel_and_wait() {
     });
 }
 
+/// Nor in anybody else's, where two wait for different ones.
+#[test]
+fn cancel_and_wait_for_two() {
+    model(|| {
+        let (engine, clock) = builder(1).start_virtual().unwrap();
+        let lend = |name| {
+            let beat = Timer::every(Duration::from_millis(1), payload(name));
+            engine.schedule(beat).unwrap()
+        };
+        let ids = [lend(0), lend(1)];
+        clock.advance_to(tick(1));
+        let firings = ids.map(|_| engine.queue(0).try_recv().unwrap());
+        let other = {
+            let engine = engine.clone();
+            thread::spawn(move || engine.cancel_and_wait(ids[0]).is_cancelled())
+        };
+        let worker = thread::spawn(move || drop(firings));
+        let _ = engine.cancel_and_wait(ids[1]);
+        other.join().unwrap();
+        worker.join().unwrap();
+        assert_all_ended(engine.ledger());
+    });
+}
+
 /// Shut down with a firing in a worker's hands: the timer is returned once,
 /// the payload with it or dropped with the firing.
 #[test]

@@ -11,7 +11,7 @@ const CANCELS_PER_HOLD: usize = 32;
 
 impl<T> Core<T> {
     #[inline]
-    pub(crate) fn cancel(&self, id: TimerId) -> Cancel<Option<T>> {
+    pub(crate) fn cancel(&self, id: TimerId) -> Cancel<T> {
         let Some(slot) = self.slot_of(id) else {
             return Cancel::Gone;
         };
@@ -23,11 +23,11 @@ impl<T> Core<T> {
         if held.shard.phase == Phase::Draining {
             self.release_to_drain(held);
         }
-        Cancel::Cancelled(Some(payload))
+        Cancel::Cancelled(payload)
     }
 
     #[cold]
-    fn cancel_any(&self, mut held: Held<'_, T>, id: TimerId) -> Cancel<Option<T>> {
+    fn cancel_any(&self, mut held: Held<'_, T>, id: TimerId) -> Cancel<T> {
         let cancelled = held.shard.cancel(id, || self.tick_now());
         self.release_to_drain(held);
         cancelled
@@ -38,7 +38,7 @@ impl<T> Core<T> {
     /// Neighbours of one shard share holds of its lock, and their entries are
     /// asked for together: from another thread than the one that scheduled
     /// them each is a cache miss.
-    pub(crate) fn cancel_many(&self, ids: &[TimerId]) -> Vec<Cancel<Option<T>>> {
+    pub(crate) fn cancel_many(&self, ids: &[TimerId]) -> Vec<Cancel<T>> {
         let mut answers = Vec::with_capacity(ids.len());
         for of_one_shard in ids.chunk_by(|one, next| one.wheel() == next.wheel()) {
             for some in of_one_shard.chunks(CANCELS_PER_HOLD) {
@@ -48,7 +48,7 @@ impl<T> Core<T> {
         answers
     }
 
-    fn cancel_in_one_hold(&self, ids: &[TimerId], answers: &mut Vec<Cancel<Option<T>>>) {
+    fn cancel_in_one_hold(&self, ids: &[TimerId], answers: &mut Vec<Cancel<T>>) {
         let Some(slot) = ids.first().and_then(|&id| self.slot_of(id)) else {
             answers.extend(ids.iter().map(|_| Cancel::Gone));
             return;
@@ -81,7 +81,7 @@ impl<T> Core<T> {
             // A timer lets go of its name exactly once, at its ending.
             cancelled.count += signals.unnamed.len();
             signals.unnamed.iter().for_each(|tag| bucket.remove(tag));
-            cancelled.payloads.extend(answer.payload().flatten());
+            cancelled.payloads.extend(answer.payload());
         }
         cancelled
     }

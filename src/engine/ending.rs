@@ -85,10 +85,9 @@ impl<T> Shard<T> {
         self.wheel.prefetch(id);
     }
 
-    /// Cancels a timer; `now` is asked only where a report will carry it. No
-    /// payload comes back if the timer's task is to be told.
+    /// Cancels a timer; `now` is asked only where a report will carry it.
     #[inline]
-    pub(crate) fn cancel(&mut self, id: TimerId, now: impl FnOnce() -> Tick) -> Cancel<Option<T>> {
+    pub(crate) fn cancel(&mut self, id: TimerId, now: impl FnOnce() -> Tick) -> Cancel<T> {
         let Some(at) = self.wheel.find_own(id) else {
             return Cancel::Gone;
         };
@@ -96,7 +95,7 @@ impl<T> Shard<T> {
             return self.cancel_extra(at, key, now);
         }
         self.unlink(at);
-        Cancel::Cancelled(Some(self.end_plain(at, CloseReason::Cancelled)))
+        Cancel::Cancelled(self.end_plain(at, CloseReason::Cancelled))
     }
 
     pub(super) fn cancel_extra(
@@ -104,7 +103,7 @@ impl<T> Shard<T> {
         at: At,
         key: usize,
         now: impl FnOnce() -> Tick,
-    ) -> Cancel<Option<T>> {
+    ) -> Cancel<T> {
         let extra = &mut self.extras[key];
         let is_last = extra.is_last();
         match &mut extra.state {
@@ -112,13 +111,13 @@ impl<T> Shard<T> {
                 let payload = extra.payload.take_if(|_| !extra.notified);
                 self.unlink(at);
                 self.end_extra(at, CloseReason::Cancelled, now());
-                Cancel::Cancelled(payload)
+                payload.map_or(Cancel::Notified, Cancel::Cancelled)
             }
             State::Unstarted { cancelled, .. } if !*cancelled => {
                 *cancelled = true;
                 let payload = extra.payload.take_if(|_| !extra.notified);
                 self.unname(key);
-                Cancel::Cancelled(payload)
+                payload.map_or(Cancel::Notified, Cancel::Cancelled)
             }
             State::Lent { ending } => {
                 if ending.is_none() && !is_last {

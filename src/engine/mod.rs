@@ -164,7 +164,9 @@ impl<T> Engine<T> {
     ///
     /// Wins until a worker takes the timer, even when it has expired and waits
     /// in a queue: the answer [`Cancel::Cancelled`] carries the payload, and no
-    /// worker will see it. The storage is free when the call returns.
+    /// worker will see it. The storage is free when the call returns. A task
+    /// that asked to be [`notified`](Timer::notified) keeps its payload, and the
+    /// answer is [`Cancel::Notified`].
     ///
     /// ```
     /// # use std::time::Duration;
@@ -177,7 +179,7 @@ impl<T> Engine<T> {
     /// ```
     #[inline]
     pub fn cancel(&self, id: TimerId) -> Cancel<T> {
-        returned(self.core.cancel(id))
+        self.core.cancel(id)
     }
 
     /// Cancels many timers, and answers for each, in the order of `ids`, as
@@ -199,8 +201,7 @@ impl<T> Engine<T> {
     /// ```
     #[must_use = "a running timer was not stopped, and a cancelled one's payload is in here"]
     pub fn cancel_many(&self, ids: &[TimerId]) -> Vec<Cancel<T>> {
-        let answers = self.core.cancel_many(ids);
-        answers.into_iter().map(returned).collect()
+        self.core.cancel_many(ids)
     }
 
     /// Cancels the timers that go by a name: all of them, or at most `max`,
@@ -238,9 +239,10 @@ impl<T> Engine<T> {
     /// Cancels a timer, and waits until no firing of it is in a worker's hands
     /// any more. The answer is that of [`cancel`](Engine::cancel).
     ///
-    /// Called from within the timer's own task it does not wait. A worker
+    /// Called from within the timer's own task it does not wait, not even where
+    /// that task drives another engine and is called back from there. A worker
     /// that calls it for an [`Expired`](crate::Expired) that it holds itself
-    /// waits for ever.
+    /// waits for ever; so do two tasks that wait for each other.
     pub fn cancel_and_wait(&self, id: TimerId) -> Cancel<T> {
         let cancelled = self.cancel(id);
         self.wait_unless_here(id, &cancelled);
@@ -436,17 +438,6 @@ impl<T> Engine<T> {
         let complete = self.core.drain(limit, DRAIN_GRACE);
         observe::drain_ended(self.core.first, complete);
         self.core.shut_down()
-    }
-}
-
-/// The payload of a cancelled timer always comes back, except for a task that
-/// is to be told, and then nobody asks for it.
-#[inline]
-fn returned<T>(cancelled: Cancel<Option<T>>) -> Cancel<T> {
-    match cancelled {
-        Cancel::Cancelled(Some(payload)) => Cancel::Cancelled(payload),
-        Cancel::Running => Cancel::Running,
-        Cancel::Cancelled(None) | Cancel::Gone => Cancel::Gone,
     }
 }
 

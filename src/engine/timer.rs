@@ -423,6 +423,10 @@ impl std::error::Error for Refusal {}
 pub enum Cancel<T> {
     /// The timer was live and will not fire; this is its payload.
     Cancelled(T),
+    /// The timer was live and will not fire. Its payload went to its task, which
+    /// is run once more and told: only of timers that asked to be
+    /// [`notified`](Timer::notified).
+    Notified,
     /// A firing of it is in a worker's hands at this moment. A repeating timer
     /// will not fire again.
     Running,
@@ -431,20 +435,41 @@ pub enum Cancel<T> {
 }
 
 impl<T> Cancel<T> {
-    /// The payload, if the timer was cancelled.
+    /// Returns the payload, if the caller of `cancel` gets it.
     #[must_use]
     #[inline]
     pub fn payload(self) -> Option<T> {
         match self {
             Cancel::Cancelled(payload) => Some(payload),
-            Cancel::Running | Cancel::Gone => None,
+            Cancel::Notified | Cancel::Running | Cancel::Gone => None,
         }
     }
 
+    /// Returns whether the call ended a timer that was not running, wherever
+    /// the payload went.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::{Cancel, Firing, TaskEngine, Timer};
+    ///
+    /// let (timers, _clock) = TaskEngine::builder().start_virtual()?;
+    /// let task = |firing: &Firing| println!("{:?}", firing.outcome());
+    /// let id = timers.run(Timer::after(Duration::from_secs(9), task).notified())?;
+    /// let answer = timers.engine().cancel(id);
+    /// assert!(matches!(answer, Cancel::Notified) && answer.is_cancelled());
+    /// assert!(!timers.engine().cancel(id).is_cancelled());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
     #[inline]
-    pub(crate) fn map<U>(self, f: impl FnOnce(T) -> U) -> Cancel<U> {
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self, Cancel::Cancelled(_) | Cancel::Notified)
+    }
+
+    /// The answer for who has no use for the payload, wherever it went.
+    pub(crate) fn without_payload(self) -> Cancel<()> {
         match self {
-            Cancel::Cancelled(payload) => Cancel::Cancelled(f(payload)),
+            Cancel::Cancelled(_) | Cancel::Notified => Cancel::Cancelled(()),
             Cancel::Running => Cancel::Running,
             Cancel::Gone => Cancel::Gone,
         }

@@ -1,5 +1,7 @@
 //! The threads of a task engine, for those who wait until they have ended.
 
+use std::sync::Arc;
+
 use crate::sync::thread::{self, ThreadId};
 use crate::sync::{Condvar, Mutex, lock, wait};
 
@@ -7,6 +9,17 @@ use crate::sync::{Condvar, Mutex, lock, wait};
 pub(super) struct Crew {
     at_work: Mutex<Vec<ThreadId>>,
     left: Condvar,
+}
+
+/// A worker that is at work. Dropped by its own thread when that has done its
+/// last task and let go of everything, or when a panic ends it; and by no other,
+/// because the one that hires holds the lock.
+pub(super) struct AtWork(pub(super) Arc<Crew>);
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        self.0.leave();
+    }
 }
 
 impl Crew {
@@ -18,8 +31,7 @@ impl Crew {
         Ok(())
     }
 
-    /// The calling worker has done its last task, and let go of everything.
-    pub(super) fn leave(&self) {
+    fn leave(&self) {
         let here = thread::current().id();
         lock(&self.at_work).retain(|&worker| worker != here);
         self.left.notify_all();
@@ -35,6 +47,62 @@ impl Crew {
         }
         while !at_work.is_empty() {
             at_work = wait(&self.left, at_work);
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::sync;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    /// Longer than any machine takes for what a test waits for.
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    /// A crew of one worker that does `work`.
+    fn crew_of_one(work: impl FnOnce() + Send + 'static) -> Arc<Crew> {
+        let crew = Arc::new(Crew::default());
+        let crew_of_this = Arc::clone(&crew);
+        let work = move || {
+            let _at_work = AtWork(crew_of_this);
+            work();
+        };
+        crew.hire(|| sync::spawn("worker".into(), work)).unwrap();
+        crew
+    }
+
+    /// Whether so many who wait for the crew are told that it is gone.
+    fn all_are_told(crew: &Arc<Crew>, waiters: usize, then: impl FnOnce()) -> bool {
+        let (tell, told) = mpsc::channel();
+        for _ in 0..waiters {
+            let (crew, tell) = (Arc::clone(crew), tell.clone());
+            std::thread::spawn(move || {
+                tell.send(()).unwrap();
+                crew.wait_until_gone();
+                tell.send(()).unwrap();
+            });
+        }
+        // Each is about to wait; and most will when this has slept.
+        (0..waiters).for_each(|_| told.recv().unwrap());
+        std::thread::sleep(Duration::from_millis(20));
+        then();
+        (0..waiters).all(|_| told.recv_timeout(PATIENCE).is_ok())
+    }
+
+    #[test]
+    fn a_worker_that_panics_is_gone() {
+        let crew = crew_of_one(|| panic!("on purpose"));
+        assert!(all_are_told(&crew, 1, || ()));
+    }
+
+    #[test]
+    fn all_who_wait_are_told() {
+        for _ in 0..5 {
+            let (end, ended) = mpsc::channel::<()>();
+            let crew = crew_of_one(move || assert!(ended.recv().is_err()));
+            assert!(all_are_told(&crew, 8, || drop(end)));
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod crew;
 mod firing;
+mod running;
 mod task;
 mod worker;
 
@@ -22,7 +23,8 @@ use crew::Crew;
 pub use firing::Firing;
 pub use task::Task;
 
-pub(crate) use worker::{is_running_here, run_counted};
+pub(crate) use running::is_running_here;
+pub(crate) use worker::run_counted;
 
 /// Runs closures later, on worker threads of its own.
 ///
@@ -169,9 +171,10 @@ impl TaskEngine {
 
     /// Cancels a task. [`Cancel::Running`] means that it runs at this moment,
     /// and that it will not run again. The closure is dropped in this call,
-    /// unless it asked to be [`notified`](Timer::notified).
+    /// unless it asked to be [`notified`](Timer::notified), which
+    /// [`Engine::cancel`] tells apart.
     pub fn cancel(&self, id: TimerId) -> Cancel<()> {
-        self.engine.core.cancel(id).map(drop)
+        self.engine.cancel(id).without_payload()
     }
 
     /// Cancels the tasks that go by a name, or the first `max` of them, and
@@ -182,7 +185,8 @@ impl TaskEngine {
     }
 
     /// Cancels a task and waits until it does not run any more; from within
-    /// the task itself it does not wait.
+    /// the task itself it does not wait. Two tasks that wait for each other wait
+    /// for ever.
     pub fn cancel_and_wait(&self, id: TimerId) -> Cancel<()> {
         let cancelled = self.cancel(id);
         self.engine.wait_unless_here(id, &cancelled);

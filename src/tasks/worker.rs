@@ -1,6 +1,7 @@
 //! The threads that run tasks.
 
-use std::cell::Cell;
+use std::any::Any;
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -8,21 +9,9 @@ use crate::engine::{Engine, StartError};
 use crate::id::TimerId;
 use crate::observe;
 use crate::queue::{Expired, Queue};
-use crate::sync::{self, thread_local};
-use crate::tasks::crew::Crew;
-use crate::tasks::{Firing, Task};
-
-thread_local! {
-    /// The timer whose task this thread is running.
-    // Loom's macro does not know `const`.
-    #[allow(clippy::missing_const_for_thread_local)]
-    static RUNNING: Cell<Option<TimerId>> = Cell::new(None);
-}
-
-/// Whether the calling thread is inside a task of this timer.
-pub(crate) fn is_running_here(id: TimerId) -> bool {
-    RUNNING.with(Cell::get) == Some(id)
-}
+use crate::sync;
+use crate::tasks::crew::{AtWork, Crew};
+use crate::tasks::{Firing, Task, running};
 
 /// Starts the workers. They end when the engine is shut down.
 pub(super) fn spawn(engine: &Engine<Task>, workers: usize) -> Result<Arc<Crew>, StartError> {
@@ -31,10 +20,11 @@ pub(super) fn spawn(engine: &Engine<Task>, workers: usize) -> Result<Arc<Crew>, 
         let queue = engine.queue(0);
         queue.join();
         let name = format!("tickwheel-worker-{n}");
-        let colleagues = Arc::clone(&crew);
+        let crew_of_this = Arc::clone(&crew);
         let work = move || {
+            // Dropped after the queue, however the work ends.
+            let _at_work = AtWork(crew_of_this);
             work(queue);
-            colleagues.leave();
         };
         crew.hire(|| sync::spawn(name, work))
             .map_err(StartError::Thread)
@@ -59,7 +49,7 @@ pub(crate) fn run_counted(queue: &Queue<Task>, expired: Expired<Task>) {
 /// Runs a task and returns whether it panicked.
 fn run(mut expired: Expired<Task>) -> bool {
     let firing = Firing::of(&expired);
-    RUNNING.with(|running| running.set(Some(firing.id())));
+    let running = running::enter(firing.id());
     let task = expired.payload_mut();
     let ran = catch_unwind(AssertUnwindSafe(|| task.run(&firing)));
     // What ends with this firing is dropped, which runs foreign code too.
@@ -67,14 +57,23 @@ fn run(mut expired: Expired<Task>) -> bool {
         Ok(()) => drop(expired),
         Err(_) => expired.fail(),
     }));
-    RUNNING.with(|running| running.set(None));
-    // So do telling of a panic, and dropping what it was thrown with.
+    drop(running);
     let panics = [ran, ended].into_iter().filter_map(Result::err);
     panics.fold(false, |_, thrown| {
-        let _ = catch_unwind(AssertUnwindSafe(|| {
-            observe::panicked(firing.id(), &*thrown);
-            drop(thrown);
-        }));
+        tell_and_drop(firing.id(), thrown);
         true
     })
+}
+
+/// Tells of a panic, and drops what it was thrown with, which runs foreign code,
+/// too. What is thrown by that is leaked: dropping it could throw again, and so
+/// on.
+fn tell_and_drop(id: TimerId, thrown: Box<dyn Any + Send>) {
+    let dropped = catch_unwind(AssertUnwindSafe(|| {
+        observe::panicked(id, &*thrown);
+        drop(thrown);
+    }));
+    if let Err(thrown) = dropped {
+        mem::forget(thrown);
+    }
 }

@@ -3,7 +3,7 @@
 use super::*;
 use std::sync::mpsc;
 use std::thread;
-use tickwheel::{Cancel, NotLive, TaskEngine, Timer};
+use tickwheel::{Cancel, CloseReason, Firing, NotLive, TaskEngine, Timer};
 
 #[test]
 fn promise_04_cancel_wins_until_the_task_is_taken() {
@@ -59,6 +59,32 @@ fn promise_04_a_running_timer_does_not_fire_again_and_can_be_waited_for() {
 }
 
 #[test]
+fn promise_04_all_who_wait_for_a_firing_are_let_go() {
+    let (engine, clock) = virtual_engine();
+    for _ in 0..3 {
+        let ids = [0, 1].map(|n| engine.schedule(Timer::every(MS, n)).unwrap());
+        clock.advance(MS);
+        let firings = take_all(&engine);
+        let (tell, told) = mpsc::channel();
+        for waiter in 0..8 {
+            let (engine, tell) = (engine.clone(), tell.clone());
+            thread::spawn(move || {
+                tell.send(()).unwrap();
+                let _ = engine.cancel_and_wait(ids[waiter % 2]);
+                tell.send(()).unwrap();
+            });
+        }
+        // Each is about to wait, and most do when this has slept.
+        (0..8).for_each(|_| told.recv().unwrap());
+        thread::sleep(20 * MS);
+        drop(firings);
+        for _ in 0..8 {
+            assert_eq!(told.recv_timeout(20 * SECOND), Ok(()), "one is left");
+        }
+    }
+}
+
+#[test]
 fn promise_04_a_task_can_cancel_itself_without_waiting_for_itself() {
     let (tasks, clock) = TaskEngine::builder().start_virtual().unwrap();
     let inner = tasks.clone();
@@ -75,6 +101,96 @@ fn promise_04_a_task_can_cancel_itself_without_waiting_for_itself() {
         (1, 0)
     );
     tasks.shutdown();
+}
+
+/// What a task answers for itself, asked by `ask` on a worker of a real engine.
+fn answer_of_a_task(
+    ask: impl Fn(&TaskEngine, &Firing) -> Cancel<()> + Send + 'static,
+) -> Option<Cancel<()>> {
+    let (tell, told) = mpsc::channel();
+    let tasks = TaskEngine::builder().start().unwrap();
+    let inner = tasks.clone();
+    let task = move |firing: &Firing| tell.send(ask(&inner, firing)).unwrap();
+    tasks.run_every(MS, task).unwrap();
+    let answer = told.recv_timeout(20 * SECOND).ok();
+    tasks.shutdown();
+    answer
+}
+
+#[test]
+fn promise_04_a_task_that_drove_another_engine_does_not_wait_for_itself() {
+    let (others, driver) = TaskEngine::builder().start_driven().unwrap();
+    let answer = answer_of_a_task(move |tasks, firing| {
+        others.run_after(Duration::ZERO, || ()).unwrap();
+        let _ = driver.run_due(1);
+        assert_eq!(others.ledger().completed, 1);
+        tasks.cancel_and_wait(firing.id())
+    });
+    assert_eq!(answer, Some(Cancel::Running), "it waits for itself");
+}
+
+#[test]
+fn promise_04_a_task_inside_of_another_does_not_wait_for_that() {
+    let (others, driver) = TaskEngine::builder().start_driven().unwrap();
+    let answer = answer_of_a_task(move |tasks, firing| {
+        let (outer, id) = (tasks.clone(), firing.id());
+        let (tell, told) = mpsc::channel();
+        let innermost = move |firing: &Firing| {
+            let own = outer.cancel_and_wait(firing.id());
+            assert_eq!(own, Cancel::Gone, "of another engine");
+            tell.send(outer.cancel_and_wait(id)).unwrap();
+        };
+        let innermost = Timer::after(Duration::ZERO, innermost);
+        others.run(innermost).unwrap();
+        let _ = driver.run_due(1);
+        told.recv().unwrap()
+    });
+    assert_eq!(answer, Some(Cancel::Running), "it waits for what it is in");
+}
+
+#[test]
+fn promise_04_a_task_that_is_told_of_its_cancelling_is_not_gone() {
+    let (tasks, clock) = TaskEngine::builder().start_virtual().unwrap();
+    let (tell, told) = mpsc::channel();
+    let notified = |delay| {
+        let tell = tell.clone();
+        let task = move |firing: &Firing| tell.send((firing.id(), firing.outcome())).unwrap();
+        Timer::after(delay, task).notified()
+    };
+    let schedule = |delay| tasks.run(notified(delay)).unwrap();
+    let was_told = |id| {
+        let outcome = (id, CloseReason::Cancelled);
+        assert_eq!(told.recv_timeout(20 * SECOND), Ok(outcome));
+    };
+    let engine = tasks.engine();
+    let id = schedule(SECOND);
+    let answer = engine.cancel(id);
+    assert!(matches!(answer, Cancel::Notified), "{answer:?}");
+    assert!(answer.is_cancelled() && answer.payload().is_none());
+    was_told(id);
+    let id = schedule(SECOND);
+    assert!(matches!(
+        engine.cancel_many(&[id, id])[..],
+        [Cancel::Notified, _]
+    ));
+    was_told(id);
+    let id = schedule(SECOND);
+    assert!(matches!(engine.cancel_and_wait(id), Cancel::Notified));
+    was_told(id);
+    let id = schedule(SECOND);
+    assert_eq!(tasks.cancel(id), Cancel::Cancelled(()));
+    was_told(id);
+    assert!(matches!(engine.cancel(id), Cancel::Gone));
+
+    let unstarted = tasks.create(notified(SECOND)).unwrap();
+    let id = unstarted.id();
+    assert!(matches!(engine.cancel(id), Cancel::Notified));
+    assert!(!engine.cancel(id).is_cancelled());
+    unstarted.start().unwrap();
+    was_told(id);
+    clock.run_until(tasks.now() + 2 * SECOND);
+    assert!(told.try_recv().is_err());
+    assert_eq!((tasks.ledger().cancelled, tasks.ledger().live), (5, 0));
 }
 
 #[test]

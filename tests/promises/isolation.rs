@@ -66,6 +66,38 @@ fn promise_10_a_panic_is_caught_and_the_worker_goes_on() {
     assert!(tasks.ledger().is_balanced());
 }
 
+/// Panics when it is dropped, and throws another one less by that.
+struct Bomb(u32);
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        if self.0 > 0 {
+            std::panic::panic_any(Bomb(self.0 - 1));
+        }
+    }
+}
+
+#[test]
+fn promise_10_a_panic_whose_payload_panics_and_so_on_does_not_end_the_worker() {
+    let tasks = TaskEngine::builder().start().unwrap();
+    let (tell, told) = mpsc::channel();
+    for bombs in 1..5 {
+        let throw = move || std::panic::panic_any(Bomb(bombs));
+        tasks.run_after(MS, throw).unwrap();
+    }
+    let alive = tell.clone();
+    let last = move || alive.send("alive").unwrap();
+    tasks.run_after(2 * MS, last).unwrap();
+    assert_eq!(told.recv_timeout(20 * SECOND), Ok("alive"));
+    assert_eq!(tasks.engine().snapshot().panics, 4);
+    tasks.shutdown();
+    thread::spawn(move || {
+        tasks.join();
+        tell.send("joined").unwrap();
+    });
+    assert_eq!(told.recv_timeout(20 * SECOND), Ok("joined"));
+}
+
 #[test]
 fn promise_10_the_ticker_drops_no_payload() {
     struct Where(mpsc::Sender<thread::ThreadId>);

@@ -218,7 +218,8 @@ impl<'a> Actor<'a> {
                 self.ended(token, record, End::Cancelled);
             }
             Cancel::Running => record.runs_for_the_last_time(),
-            Cancel::Gone => {}
+            // Only tasks are told.
+            Cancel::Notified | Cancel::Gone => {}
         }
     }
 

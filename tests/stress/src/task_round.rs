@@ -276,7 +276,8 @@ impl Submitter<'_> {
                 record.ends(End::Cancelled, self.scene.book);
             }
             Cancel::Running => record.runs_for_the_last_time(),
-            Cancel::Gone => {}
+            // Nobody else has the id of a task that is told.
+            Cancel::Notified | Cancel::Gone => {}
         }
     }
 }
@@ -284,6 +285,7 @@ impl Submitter<'_> {
 fn without_task(answer: Cancel<Task>) -> Cancel<()> {
     match answer {
         Cancel::Cancelled(_) => Cancel::Cancelled(()),
+        Cancel::Notified => Cancel::Notified,
         Cancel::Running => Cancel::Running,
         Cancel::Gone => Cancel::Gone,
     }
