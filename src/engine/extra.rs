@@ -127,7 +127,7 @@ impl<T> Extra<T> {
         let (due, steps) = match self.missed {
             MissedTicks::Skip if is_missed => {
                 let behind = now.as_nanos().saturating_sub(self.due.as_nanos());
-                let steps = behind / period + 1;
+                let steps = (behind / period).saturating_add(1);
                 let ahead = steps.saturating_mul(period);
                 (self.due.as_nanos().saturating_add(ahead), steps)
             }
@@ -135,7 +135,7 @@ impl<T> Extra<T> {
             _ => (next, 1),
         };
         self.due = Time::from_nanos(due);
-        self.number += steps;
+        self.number = self.number.saturating_add(steps);
         self.state = State::Waiting;
     }
 }
@@ -155,6 +155,66 @@ impl<T> Extra<T> {
             firings: self.firings,
             reason,
             payload: self.payload,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// What [`Extra::rearm`] does, by sums that cannot overflow: when the timer
+    /// is due next, and the number of that.
+    fn rearmed(extra: &Extra<()>, period: u64, now: u64, tick: u64) -> (u64, u64) {
+        let [due, period, now, tick] = [extra.due.as_nanos(), period, now, tick].map(u128::from);
+        let never = u128::from(u64::MAX);
+        let next = due + period;
+        let is_missed = next < never && next.div_ceil(tick) <= (now / tick).min(never - 1);
+        let (next, steps) = match extra.missed {
+            MissedTicks::Skip if is_missed => {
+                let steps = (now - due) / period + 1;
+                (due + steps * period, steps)
+            }
+            MissedTicks::Delay if is_missed => (now + period, 1),
+            _ => (next, 1),
+        };
+        let number = u128::from(extra.number) + steps;
+        (next.min(never) as u64, number.min(never) as u64)
+    }
+
+    /// Anything, but mostly near one of the two ends.
+    fn anywhere() -> impl Strategy<Value = u64> {
+        prop_oneof![
+            any::<u64>(),
+            0..40u64,
+            (0..40u64).prop_map(|less| u64::MAX - less),
+            (any::<u64>(), 0..64u32).prop_map(|(bits, shift)| bits >> shift),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn rearming_is_right_to_the_end_of_time(
+            due in anywhere(),
+            period in anywhere(),
+            now in anywhere(),
+            tick in anywhere(),
+            number in anywhere(),
+            missed in prop_oneof![
+                Just(MissedTicks::CatchUp),
+                Just(MissedTicks::Skip),
+                Just(MissedTicks::Delay)
+            ],
+        ) {
+            let (period, tick, number) = (period.max(1), tick.max(1), number.max(1));
+            let timer = Timer::every(Duration::from_nanos(period), ()).missed(missed);
+            let mut extra = Extra::new(timer, Time::from_nanos(due), None);
+            extra.number = number;
+            let expected = rearmed(&extra, period, now, tick);
+            let length = TickLength::new(Duration::from_nanos(tick)).unwrap();
+            extra.rearm(Time::from_nanos(now), length);
+            prop_assert_eq!((extra.due.as_nanos(), extra.number), expected);
         }
     }
 }

@@ -2,10 +2,12 @@
 
 use core::fmt;
 use core::time::Duration;
+use std::thread::{self, ThreadId};
 
 use crate::engine::{CloseReason, Core, Outcome};
 use crate::id::TimerId;
 use crate::observe;
+use crate::queue::Doorbell;
 use crate::sync::Arc;
 use crate::tick::Tick;
 use crate::ticker::Clock;
@@ -36,6 +38,26 @@ struct Owed<T> {
     core: Arc<Core<T>>,
     payload: bool,
     permit: bool,
+    /// The thread that took it, if a panic was unwinding that already: it is no
+    /// failure of this firing.
+    unwinding: Option<ThreadId>,
+}
+
+impl<T> Owed<T> {
+    /// Whether the calling thread unwinds from a panic that began after the
+    /// firing was taken.
+    fn has_failed(&self) -> bool {
+        thread::panicking() && self.unwinding != Some(thread::current().id())
+    }
+}
+
+/// A permit that goes back to its queue even where dropping a payload panics.
+struct Permit<'a>(&'a Doorbell);
+
+impl Drop for Permit<'_> {
+    fn drop(&mut self) {
+        self.0.return_permit();
+    }
 }
 
 /// The parts of an [`Expired`], by name.
@@ -58,6 +80,7 @@ impl<T> Expired<T> {
             core: Arc::clone(core),
             payload: parts.lent,
             permit: parts.permit,
+            unwinding: thread::panicking().then(|| thread::current().id()),
         });
         Expired {
             id: parts.id,
@@ -159,11 +182,10 @@ impl<T> Expired<T> {
     #[inline]
     fn let_go(&mut self, payload: Option<T>, outcome: Outcome) {
         let Some(owed) = self.owed.take() else { return };
+        let doorbell = owed.core.doorbell(self.queue);
+        let _permit = owed.permit.then(|| Permit(doorbell));
         if owed.payload {
             owed.core.give_back(self.id, payload, outcome);
-        }
-        if owed.permit {
-            owed.core.doorbell(self.queue).return_permit();
         }
     }
 }
@@ -171,10 +193,8 @@ impl<T> Expired<T> {
 impl<T> Drop for Expired<T> {
     #[inline]
     fn drop(&mut self) {
-        if self.owed.is_none() {
-            return;
-        }
-        let outcome = match std::thread::panicking() {
+        let Some(owed) = &self.owed else { return };
+        let outcome = match owed.has_failed() {
             true => Outcome::Panicked,
             false => Outcome::Returned,
         };

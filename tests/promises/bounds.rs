@@ -93,6 +93,48 @@ fn promise_11_a_bounded_queue_hands_out_no_more_and_loses_nothing() {
     assert_eq!(rest, [5, 6, 7, 8, 9]);
 }
 
+/// A payload of a drop that panics.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("on purpose");
+    }
+}
+
+#[test]
+fn promise_11_a_payload_that_panics_in_its_drop_takes_up_no_room_in_its_queue() {
+    let builder = Engine::builder().shards(1).queue_bound(2);
+    let (engine, clock) = builder.start_virtual().unwrap();
+    let queue = engine.queue(0);
+    let take = |timer: Timer<Bomb>| {
+        engine.schedule(timer).unwrap();
+        clock.advance(MS);
+        queue.try_recv().expect("there is room")
+    };
+    let panics = |letting_go: &mut dyn FnMut()| {
+        let letting_go = std::panic::AssertUnwindSafe(letting_go);
+        assert!(std::panic::catch_unwind(letting_go).is_err());
+    };
+    for _ in 0..3 {
+        panics(&mut || drop(take(Timer::after(MS, Bomb))));
+        panics(&mut || drop(take(Timer::every(MS, Bomb).times(1))));
+        panics(&mut || drop(take(Timer::every(MS, Bomb)).into_payload()));
+        panics(&mut || {
+            let cancelled = take(Timer::every(MS, Bomb));
+            assert!(!engine.cancel(cancelled.id()).is_cancelled());
+            drop(cancelled);
+        });
+    }
+    // Not more than before, either.
+    let two = [0, 1].map(|_| take(Timer::after(MS, Bomb)));
+    engine.schedule(Timer::after(MS, Bomb)).unwrap();
+    clock.advance(MS);
+    assert!(queue.try_recv().is_err(), "the bound has moved");
+    std::mem::forget(two);
+    std::mem::forget(engine.shutdown());
+}
+
 #[test]
 fn promise_11_a_repeating_timer_is_one_entry_whatever_happens() {
     let builder = Engine::builder().shards(1).max_timers(1);

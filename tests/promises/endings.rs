@@ -82,6 +82,61 @@ fn promise_03_a_task_is_completed_when_it_returns_and_failed_when_it_panics() {
     assert!(ledger.is_balanced());
 }
 
+/// Does something when it is dropped.
+struct OnDrop<F: FnMut()>(F);
+
+impl<F: FnMut()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        self.0();
+    }
+}
+
+#[test]
+fn promise_03_only_a_panic_that_begins_while_it_is_in_hand_fails_a_firing() {
+    let (engine, clock) = virtual_engine();
+    let count = || (engine.ledger().completed, engine.ledger().failed);
+    let take = || {
+        engine.schedule(Timer::every(MS, ()).times(1)).unwrap();
+        clock.advance(MS);
+        engine.queue(0).recv().unwrap()
+    };
+    let panic_with = |held| {
+        let unwinds = std::panic::AssertUnwindSafe(|| {
+            let _held = held;
+            panic!("on purpose");
+        });
+        assert!(std::panic::catch_unwind(unwinds).is_err());
+    };
+    panic_with(take());
+    assert_eq!(count(), (0, 1));
+
+    // Taken and let go of by a destructor, for all that a panic unwinds.
+    let unwinds = std::panic::AssertUnwindSafe(|| {
+        let _held = OnDrop(|| drop(take()));
+        panic!("on purpose");
+    });
+    assert!(std::panic::catch_unwind(unwinds).is_err());
+    assert_eq!(count(), (1, 1));
+
+    // Taken by that, and let go of in the panic of another thread.
+    let unwinds = std::panic::AssertUnwindSafe(|| {
+        let _held = OnDrop(|| {
+            let firing = take();
+            let other = thread::scope(|scope| {
+                let other = scope.spawn(move || {
+                    let _held = firing;
+                    panic!("on purpose");
+                });
+                other.join()
+            });
+            assert!(other.is_err());
+        });
+        panic!("on purpose");
+    });
+    assert!(std::panic::catch_unwind(unwinds).is_err());
+    assert_eq!(count(), (1, 2));
+}
+
 #[test]
 fn promise_05_a_stale_id_is_harmless() {
     let (engine, clock) = virtual_engine();
@@ -433,6 +488,52 @@ fn promise_12_a_task_engine_drains_and_its_workers_can_be_waited_for() {
     let held = Arc::into_inner(held).expect("a worker is still at work");
     assert!(held.into_inner(), "what was due did not run");
     assert_eq!((tasks.ledger().completed, tasks.ledger().shut_down), (1, 1));
+}
+
+#[test]
+fn promise_12_all_who_join_a_task_engine_are_let_go() {
+    for _ in 0..3 {
+        let tasks = TaskEngine::builder().workers(2).start().unwrap();
+        let (end, ended) = mpsc::channel::<()>();
+        let slow = move || assert!(ended.recv().is_err());
+        tasks.run_after(Duration::ZERO, slow).unwrap();
+        let (tell, told) = mpsc::channel();
+        for _ in 0..8 {
+            let (tasks, tell) = (tasks.clone(), tell.clone());
+            thread::spawn(move || {
+                tell.send(()).unwrap();
+                tasks.join();
+                tell.send(()).unwrap();
+            });
+        }
+        // Each is about to wait, and most do when this has slept.
+        (0..8).for_each(|_| told.recv().unwrap());
+        tasks.shutdown();
+        thread::sleep(20 * MS);
+        drop(end);
+        for _ in 0..8 {
+            assert_eq!(told.recv_timeout(20 * SECOND), Ok(()), "one is left");
+        }
+    }
+}
+
+#[test]
+fn promise_12_a_drain_does_not_wait_for_reports_that_nobody_reads() {
+    // The fastest of a few: a busy machine may hold one up.
+    let fastest = (0..5).map(|_| {
+        let (engine, clock) = virtual_engine();
+        for n in 0..3 {
+            engine.schedule(Timer::after(MS, n).reported()).unwrap();
+        }
+        clock.advance(MS);
+        assert_eq!(payloads(&engine), [0, 1, 2]);
+        assert_eq!(engine.closed().len(), 3);
+        let begun = std::time::Instant::now();
+        assert_eq!(engine.drain(MS), []);
+        begun.elapsed()
+    });
+    let fastest = fastest.min().unwrap();
+    assert!(fastest < SECOND / 2, "waited for {fastest:?}");
 }
 
 #[test]

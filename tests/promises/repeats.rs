@@ -94,6 +94,20 @@ fn promise_07_missed_firings() {
 }
 
 #[test]
+fn promise_07_who_skips_at_the_end_of_time_is_never_due_again() {
+    let builder = Engine::builder().shards(1).tick(Duration::from_nanos(1));
+    let (engine, clock) = builder.start_virtual().unwrap();
+    let beat = Timer::every(Duration::from_nanos(1), "beat").starting(Time::START);
+    let id = engine.schedule(beat.missed(MissedTicks::Skip)).unwrap();
+    clock.advance_to(Time::MAX);
+    let number = engine.queue(0).try_recv().unwrap().number();
+    assert_eq!(number, 1);
+    assert!(engine.queue(0).is_empty());
+    assert_eq!(engine.deadline(id), Some(Time::MAX));
+    assert_eq!(engine.cancel(id), Cancel::Cancelled("beat"));
+}
+
+#[test]
 fn promise_07_a_firing_whose_tick_has_not_begun_is_not_missed() {
     for policy in [MissedTicks::CatchUp, MissedTicks::Skip, MissedTicks::Delay] {
         let (engine, clock) = virtual_engine();
