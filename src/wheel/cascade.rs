@@ -8,9 +8,10 @@
 //! front.
 
 use super::Wheel;
+use super::block::At;
 use super::geometry::Place;
 use super::levels::LANES;
-use super::storage::{At, End};
+use super::storage::End;
 use super::work::{Cascade, Work};
 
 /// Where a cascade stands in each lane of its slot.

@@ -5,8 +5,8 @@
 
 use core::cmp::Ordering;
 
+use super::block::At;
 use super::levels::LANES;
-use super::storage::At;
 use super::work::Work;
 use super::{SORTING, Wheel};
 
@@ -99,7 +99,7 @@ impl<T> Wheel<T> {
     #[inline]
     fn note_front(&mut self, lane: usize, front: At) {
         let entry = self.storage.entry(front);
-        self.fronts.note(lane, entry.stamp.sequence());
+        self.fronts.note(lane, entry.stamp().sequence());
         self.storage.prefetch(self.storage.next(front));
     }
 
@@ -126,7 +126,7 @@ impl<T> Wheel<T> {
             let front = self.storage.next(head);
             if front == head {
                 self.fronts.keys[lane] = NO_FRONT;
-            } else if self.storage.entry(front).stamp.sequence() != sequence {
+            } else if self.storage.entry(front).stamp().sequence() != sequence {
                 self.note_front(lane, front);
             } else {
                 self.take_front(lane, head, front);
@@ -187,19 +187,19 @@ impl<T> Wheel<T> {
         }
         self.storage.append(self.sorting, at);
         let entry = self.storage.entry_mut(at);
-        entry.stamp = entry.stamp.with(SORTING);
-        let sequence = entry.stamp.sequence();
+        entry.mark(SORTING);
+        let sequence = entry.stamp().sequence();
         self.in_order.push(InOrder { sequence, at });
     }
 
     /// Takes a sorted entry off its list, unless it ended or moved meanwhile.
     fn take_sorted(&mut self, next: InOrder) -> bool {
         let entry = self.storage.entry_mut(next.at);
-        let here = entry.stamp.sequence() == next.sequence && entry.stamp.tag() & SORTING != 0;
+        let here = entry.stamp().sequence() == next.sequence && entry.stamp().tag() & SORTING != 0;
         if !here {
             return false;
         }
-        entry.stamp = entry.stamp.without(SORTING);
+        entry.unmark(SORTING);
         self.unlink(next.at);
         if !self.is_due(next.at) {
             self.file_again(next.at);

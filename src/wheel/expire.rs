@@ -8,8 +8,8 @@
 //! moves on.
 
 use super::Wheel;
+use super::block::At;
 use super::geometry::Place;
-use super::storage::At;
 use super::work::{Cascade, Work};
 use crate::id::TimerId;
 use crate::tick::Tick;

@@ -6,8 +6,9 @@
 //! their misses overlap (measured: 121 ns per timer become 42). An entry's
 //! lane is the low bits of its index.
 
+use super::block::At;
 use super::geometry::{Geometry, MAX_LEVELS, Place};
-use super::storage::{At, End, Storage};
+use super::storage::{End, Storage};
 
 /// Lanes of each slot where a level's slots fit one word of a bitmap; larger
 /// levels hold few entries per slot and make do with one.
@@ -143,7 +144,7 @@ impl Levels {
         self.append(storage, place, at);
         let before = storage.prev(at);
         // The list's head, if there was nothing else, is older than any timer.
-        let younger = storage.entry(before).stamp > storage.entry(at).stamp;
+        let younger = storage.entry(before).stamp() > storage.entry(at).stamp();
         // Without a branch: which of the two is younger cannot be foretold.
         let word = self.unsorted_word(place.level, place.slot);
         self.unsorted[word] |= u64::from(younger) << (place.slot % WORD);

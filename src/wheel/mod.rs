@@ -4,6 +4,7 @@
 //! [`Wheel`] is what game loops, simulations, event loops and caches use by
 //! themselves, and what an [`Engine`](crate::Engine) has one of per shard.
 
+mod block;
 mod cascade;
 mod drain;
 mod expire;
@@ -11,6 +12,7 @@ mod geometry;
 mod iter;
 mod keyed;
 mod levels;
+mod stamp;
 mod storage;
 mod vacant;
 mod view;
@@ -21,14 +23,16 @@ mod oracle;
 
 use std::collections::BinaryHeap;
 
+pub use block::ReserveError;
 pub use expire::{Advance, Expired};
 pub use geometry::{Geometry, InvalidGeometry};
 pub use iter::{IntoIter, Iter};
 pub use keyed::{DuplicateKey, KeyedExpired, KeyedWheel};
 pub use view::{Slot, Slots};
 
+pub(crate) use block::At;
 pub(crate) use expire::Step;
-pub(crate) use storage::{At, Stamp};
+pub(crate) use stamp::Stamp;
 
 use crate::id::{TimerId, WheelNumber};
 use crate::tick::Tick;
@@ -196,10 +200,34 @@ impl<T> Wheel<T> {
 
     /// Makes room for `timers` timers in all, so that scheduling that many
     /// does not allocate.
+    ///
+    /// # Panics
+    /// If there is no room for so many; the wheel's timers are as they were.
+    /// [`Wheel::try_reserve`] says so with an error instead.
     pub fn reserve(&mut self, timers: usize) {
+        if let Err(error) = self.try_reserve(timers) {
+            panic!("{error}");
+        }
+    }
+
+    /// Makes room for `timers` timers in all, as [`Wheel::reserve`] does.
+    ///
+    /// # Errors
+    /// Returns the reason if there is no room for so many; the wheel's timers
+    /// are as they were.
+    ///
+    /// ```
+    /// use tickwheel::Wheel;
+    /// use tickwheel::wheel::ReserveError;
+    ///
+    /// let mut wheel = Wheel::<u64>::new(64);
+    /// assert_eq!(wheel.try_reserve(1_000), Ok(()));
+    /// assert_eq!(wheel.try_reserve(usize::MAX), Err(ReserveError::TooMany));
+    /// ```
+    pub fn try_reserve(&mut self, timers: usize) -> Result<(), ReserveError> {
         // They may need every level.
         let heads = self.levels.heads_to_come();
-        self.storage.reserve(timers.saturating_add(heads));
+        self.storage.try_reserve(timers, heads)
     }
 
     /// Schedules a timer for an absolute tick. A deadline that has been
@@ -391,7 +419,7 @@ impl<T> Wheel<T> {
 impl<T> Wheel<T> {
     #[inline]
     pub(crate) fn id(&self, at: At) -> TimerId {
-        let sequence = self.storage.entry(at).stamp.sequence();
+        let sequence = self.storage.entry(at).stamp().sequence();
         TimerId::new(self.number, sequence, at.index())
     }
 
@@ -475,7 +503,7 @@ impl<T> Wheel<T> {
     /// Files an entry that may be older than others of its slot.
     pub(crate) fn file_again(&mut self, at: At) {
         let entry = self.storage.entry_mut(at);
-        entry.stamp = entry.stamp.without(SORTING);
+        entry.unmark(SORTING);
         let deadline = entry.deadline;
         if deadline <= self.now {
             return self.file_late(at);
@@ -524,12 +552,11 @@ impl<T> Wheel<T> {
 
     #[inline]
     pub(crate) fn tag(&self, at: At) -> u16 {
-        self.storage.entry(at).stamp.tag()
+        self.storage.entry(at).stamp().tag()
     }
 
     pub(crate) fn set_tag(&mut self, at: At, tag: u16) {
-        let entry = self.storage.entry_mut(at);
-        entry.stamp = Stamp::new(entry.stamp.sequence(), tag);
+        self.storage.entry_mut(at).set_tag(tag);
     }
 
     #[inline]
@@ -551,7 +578,7 @@ impl<T> Wheel<T> {
         // It may have been taken off a slot that is being sorted, which still
         // counts on it.
         let entry = self.storage.entry_mut(at);
-        entry.stamp = entry.stamp.without(SORTING);
+        entry.unmark(SORTING);
         self.storage.append(list, at);
     }
 

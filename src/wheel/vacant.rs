@@ -7,7 +7,7 @@
 //! entries ahead, and can be asked for (measured, a million timers after as
 //! many were cancelled in random order: 160 to 200 ns each became 27 to 40).
 
-use super::storage::At;
+use super::block::At;
 
 const LISTS: usize = 8;
 

@@ -77,7 +77,7 @@ impl<T> Wheel<T> {
                     };
                     let timers: Vec<_> = self.on_list(head).collect();
                     assert_eq!(occupied >> lane & 1 == 1, !timers.is_empty());
-                    let stamps = timers.iter().map(|&at| self.storage.entry(at).stamp);
+                    let stamps = timers.iter().map(|&at| self.storage.entry(at).stamp());
                     assert!(self.levels.is_unsorted(level, slot) || stamps.is_sorted());
                     for at in timers {
                         seen += 1;

@@ -9,6 +9,7 @@
 mod alone;
 mod counting;
 mod limits;
+mod memory;
 mod possessions;
 
 use std::sync::mpsc;

@@ -4,21 +4,13 @@ use super::*;
 use crate::tick::Tick;
 use crate::wheel::Wheel;
 
-#[test]
-fn an_entry_costs_24_bytes_beside_its_payload() {
-    assert_eq!(size_of::<Entry<u64>>(), 32);
-    assert_eq!(size_of::<Entry<[u64; 3]>>(), 48);
-    let block = Storage::<u64>::layout(100);
-    assert_eq!(block.size(), 100 * 32 + ALIGNMENT);
-}
-
 fn grows_and_keeps_its_entries<T: Copy + PartialEq + std::fmt::Debug>(count: u64, value: T) {
     let (mut storage, list) = Storage::new();
     for n in 1..=count {
         let at = storage.insert(n, Stamp::new(n, 0), value);
         storage.append(list, at);
-        let alignment = ALIGNMENT.max(align_of::<T>());
-        assert_eq!(storage.base.as_ptr().addr() % alignment, 0);
+        let place = core::ptr::from_ref(storage.payload(at));
+        assert_eq!(place.addr() % align_of::<T>(), 0);
     }
     let mut at = storage.next(list);
     for n in 1..=count {
@@ -30,13 +22,14 @@ fn grows_and_keeps_its_entries<T: Copy + PartialEq + std::fmt::Debug>(count: u64
 }
 
 #[test]
-fn growing_moves_the_entries_to_where_they_are_aligned() {
+fn payloads_of_every_shape_are_kept_and_aligned() {
     #[derive(Clone, Copy, PartialEq, Debug)]
     #[repr(align(128))]
     struct Wide(u8);
     grows_and_keeps_its_entries(100_000, 7u8);
     grows_and_keeps_its_entries(100_000, [7u64; 5]);
     grows_and_keeps_its_entries(10_000, Wide(7));
+    grows_and_keeps_its_entries(10_000, [7u64; 99]);
     grows_and_keeps_its_entries(10_000, ());
 }
 
@@ -49,7 +42,7 @@ fn vacated_entries_are_reused_before_the_block_grows() {
         storage.append(list, at);
         taken.push(at);
     }
-    let used = storage.used;
+    let used = storage.block.used();
     for &at in &taken {
         storage.unlink(at);
         storage.remove(at);
@@ -57,7 +50,7 @@ fn vacated_entries_are_reused_before_the_block_grows() {
     for n in 0..1_000u64 {
         storage.insert(0, Stamp::new(n + 2_000, 0), n);
     }
-    assert_eq!(storage.used, used);
+    assert_eq!(storage.block.used(), used);
     assert_eq!(storage.live(), 1_000);
 }
 
@@ -72,6 +65,24 @@ fn what_is_still_stored_is_dropped_with_the_storage() {
     assert_eq!(std::rc::Rc::strong_count(&token), 1);
 }
 
+#[test]
+fn a_payload_that_panics_when_it_is_dropped_leaves_none_behind() {
+    struct Fuse(#[allow(dead_code)] std::rc::Rc<()>, bool);
+    impl Drop for Fuse {
+        fn drop(&mut self) {
+            assert!(!self.1, "as this test wants it");
+        }
+    }
+    let token = std::rc::Rc::new(());
+    let mut wheel = Wheel::new(64);
+    for n in 0..100 {
+        wheel.schedule_after(n, Fuse(token.clone(), n == 40));
+    }
+    let dropped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(wheel)));
+    assert!(dropped.is_err());
+    assert_eq!(std::rc::Rc::strong_count(&token), 1);
+}
+
 fn fill<T: Copy>(storage: &mut Storage<T>, count: usize, value: T) {
     for n in 1..=count as u64 {
         storage.insert(n, Stamp::new(n, 0), value);
@@ -80,13 +91,13 @@ fn fill<T: Copy>(storage: &mut Storage<T>, count: usize, value: T) {
 
 #[test]
 fn what_was_reserved_is_room_enough_and_is_not_reserved_again() {
-    for timers in [FIRST_CAPACITY as usize, 1_000] {
+    for timers in [64, 1_000] {
         let (mut storage, _) = Storage::new();
-        storage.reserve(timers);
-        let capacity = storage.capacity;
+        storage.try_reserve(timers, 0).unwrap();
+        let capacity = storage.block.capacity();
         fill(&mut storage, timers, 7u8);
-        storage.reserve(timers);
-        assert_eq!(storage.capacity, capacity);
+        storage.try_reserve(timers, 0).unwrap();
+        assert_eq!(storage.block.capacity(), capacity);
     }
 }
 
@@ -96,12 +107,50 @@ fn a_wheel_reserves_for_the_levels_that_its_timers_may_need() {
         let mut wheel = Wheel::new(size);
         wheel.schedule_at(Tick(1), 0);
         wheel.reserve(1_000);
-        let capacity = wheel.storage.capacity;
+        let capacity = wheel.storage.block.capacity();
         for n in 1..1_000 {
             wheel.schedule_at(Tick(1 << (n % 64)), n);
         }
-        assert_eq!(wheel.storage.capacity, capacity, "size {size}");
+        assert_eq!(wheel.storage.block.capacity(), capacity, "size {size}");
     }
+}
+
+#[test]
+fn what_was_reserved_for_large_payloads_is_room_for_them_too() {
+    let mut wheel = Wheel::new(64);
+    wheel.reserve(1_000);
+    assert_eq!(wheel.storage.block.spare_cells(), 1_000);
+    for n in 0..1_000 {
+        wheel.schedule_at(Tick(1 << (n % 64)), [n; 99]);
+    }
+    assert_eq!(wheel.storage.block.spare_cells(), 0);
+}
+
+#[test]
+fn too_much_is_refused_and_nothing_has_changed() {
+    fn refuses<T: Copy + PartialEq + std::fmt::Debug>(payload: T) {
+        let mut wheel = Wheel::new(64);
+        let id = wheel.schedule_at(Tick(5), payload);
+        for timers in [usize::MAX, usize::MAX - 70, 1 << 32, 1 << 57] {
+            assert_eq!(wheel.try_reserve(timers), Err(ReserveError::TooMany));
+        }
+        assert!(wheel.storage.block.capacity() < 10_000);
+        assert_eq!(wheel.get(id), Some(&payload));
+        wheel.assert_consistent();
+    }
+    refuses(());
+    refuses(7u64);
+    refuses([7u64; 512]);
+    // So much that no machine has it.
+    let mut wheel = Wheel::<[u64; 1 << 20]>::new(64);
+    let refused = wheel.try_reserve(u32::MAX as usize - 100_000);
+    assert_eq!(refused, Err(ReserveError::NoMemory));
+}
+
+#[test]
+#[should_panic(expected = "reserve fewer")]
+fn reserving_too_much_panics() {
+    Wheel::<u64>::new(64).reserve(usize::MAX);
 }
 
 #[test]
@@ -110,19 +159,6 @@ fn an_index_behind_the_last_entry_is_of_none() {
     let last = storage.insert(0, Stamp::new(1, 0), ());
     assert_eq!(storage.at(last.index()), Some(last));
     assert_eq!(storage.at(last.index() + 1), None);
-}
-
-#[test]
-fn small_blocks_double_and_large_ones_grow_by_an_eighth() {
-    let (mut storage, _) = Storage::new();
-    fill(&mut storage, FIRST_CAPACITY as usize, 7u8);
-    assert_eq!(storage.capacity, 2 * FIRST_CAPACITY);
-
-    assert_eq!(size_of::<Entry<u64>>(), 32);
-    let after = Storage::<u64>::capacity_after;
-    assert_eq!((after(0), after(64)), (64, 128));
-    assert_eq!(after((1 << 20) - 1), (1 << 21) - 2);
-    assert_eq!(after(1 << 20), (1 << 20) + (1 << 17));
 }
 
 #[test]
@@ -135,9 +171,9 @@ fn vacated_entries_are_used_again_the_last_one_first() {
         // A thousand steps that mostly fill, a thousand that mostly vacate.
         let fills = (random >> 40) % 4 < 1 + 2 * (step / 1_000 % 2);
         if fills || stored.is_empty() {
-            let expected = vacated.pop().unwrap_or(At(storage.used));
+            let expected = vacated.pop().map_or(storage.block.used(), At::index);
             let at = storage.insert(step, Stamp::new(step + 1, 0), ());
-            assert_eq!(at, expected);
+            assert_eq!(at.index(), expected);
             stored.push(at);
         } else {
             let at = stored.swap_remove(random as usize % stored.len());

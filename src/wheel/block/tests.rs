@@ -1,0 +1,58 @@
+//! Layout, and how a block grows.
+
+use super::*;
+
+#[test]
+fn an_entry_costs_24_bytes_beside_its_payload() {
+    assert_eq!(Block::<()>::STRIDE, 24);
+    assert_eq!(Block::<u64>::STRIDE, 32);
+    assert_eq!(Block::<[u64; 3]>::STRIDE, 48);
+    assert_eq!(Block::<[u64; 13]>::STRIDE, 128);
+    let layout = Block::<u64>::layout(100).unwrap();
+    assert_eq!(layout.size(), 100 * 32 + ALIGNMENT);
+}
+
+#[test]
+fn an_entry_of_a_large_payload_or_an_aligned_one_is_small() {
+    #[repr(align(64))]
+    struct Wide(#[allow(dead_code)] u8);
+    assert_eq!(Block::<[u64; 14]>::STRIDE, 32);
+    assert_eq!(Block::<[u64; 512]>::STRIDE, 32);
+    assert_eq!(Block::<Wide>::STRIDE, 32);
+    assert!(Block::<Wide>::layout(100).unwrap().align() <= MOST_ALIGNED);
+}
+
+#[test]
+fn entries_stand_on_a_cache_line() {
+    let mut block = Block::new();
+    for n in 1..10_000u64 {
+        block.push_timer(n, Stamp::new(n, 0), n);
+        assert_eq!(block.base.as_ptr().addr() % ALIGNMENT, 0);
+    }
+}
+
+#[test]
+fn small_blocks_double_and_large_ones_grow_by_an_eighth() {
+    let mut block = Block::new();
+    for n in 1..=u64::from(FIRST_CAPACITY) + 1 {
+        block.push_timer(n, Stamp::new(n, 0), 7u8);
+    }
+    assert_eq!(block.capacity(), 2 * FIRST_CAPACITY);
+
+    assert_eq!(Block::<u64>::STRIDE, 32);
+    let after = Block::<u64>::capacity_after;
+    assert_eq!((after(0), after(64)), (64, 128));
+    assert_eq!(after((1 << 20) - 1), (1 << 21) - 2);
+    assert_eq!(after(1 << 20), (1 << 20) + (1 << 17));
+}
+
+#[test]
+fn a_tag_makes_no_timer_of_a_list_head_and_none_of_a_timer() {
+    let mut block = Block::<u64>::new();
+    let head = block.push_sentinel(0);
+    block.entry_mut(head).mark(u16::MAX);
+    assert!(!block.entry(head).stamp().is_timer());
+    let timer = block.push_timer(1, Stamp::new(1, 0), 7);
+    block.entry_mut(timer).unmark(u16::MAX);
+    assert_eq!(*block.payload(timer), 7);
+}

@@ -1,0 +1,62 @@
+//! Who lives in an entry.
+
+/// Who lives in an entry: a sequence number that is never given out twice,
+/// and beside it some bits of state for whoever owns the wheel.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Stamp(u64);
+
+impl Stamp {
+    pub(crate) const TAG_BITS: u32 = 12;
+    const TAG_MASK: u64 = (1 << Self::TAG_BITS) - 1;
+    /// Before every timer's.
+    pub(crate) const VACANT: Stamp = Stamp(0);
+    /// Less than every timer's, and no timer's sequence number.
+    pub(super) const SENTINEL: Stamp = Stamp(1);
+
+    #[cfg(test)]
+    pub(crate) fn new(sequence: u64, tag: u16) -> Stamp {
+        debug_assert!(0 < sequence && sequence <= crate::id::MAX_SEQUENCE);
+        debug_assert!(u64::from(tag) <= Self::TAG_MASK);
+        Stamp(sequence << Self::TAG_BITS | u64::from(tag))
+    }
+
+    /// The next sequence number's, with the same tag; `None` if there is none.
+    #[inline]
+    pub(crate) fn following(self) -> Option<Stamp> {
+        self.0.checked_add(1 << Self::TAG_BITS).map(Stamp)
+    }
+
+    #[inline]
+    pub(crate) fn sequence(self) -> u64 {
+        self.0 >> Self::TAG_BITS
+    }
+
+    #[inline]
+    pub(crate) fn tag(self) -> u16 {
+        (self.0 & Self::TAG_MASK) as u16
+    }
+
+    /// The same with another tag.
+    #[inline]
+    pub(crate) fn tagged(self, tag: u16) -> Stamp {
+        Stamp(self.0 & !Self::TAG_MASK | u64::from(tag) & Self::TAG_MASK)
+    }
+
+    /// The same with these bits of the tag set.
+    #[inline]
+    pub(crate) fn with(self, bits: u16) -> Stamp {
+        Stamp(self.0 | u64::from(bits) & Self::TAG_MASK)
+    }
+
+    /// The same with these bits of the tag clear.
+    #[inline]
+    pub(crate) fn without(self, bits: u16) -> Stamp {
+        Stamp(self.0 & !(u64::from(bits) & Self::TAG_MASK))
+    }
+
+    /// Whether it is a timer's. No tag makes it one, or none.
+    #[inline]
+    pub(crate) fn is_timer(self) -> bool {
+        self.0 > Self::TAG_MASK
+    }
+}
