@@ -2,10 +2,10 @@
 
 use core::borrow::Borrow;
 use core::fmt;
-use core::hash::Hash;
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use core::hash::{BuildHasher, Hash};
+use std::collections::hash_map::RandomState;
 
+use super::keys::Ids;
 use super::{Geometry, Wheel};
 use crate::id::TimerId;
 use crate::tick::Tick;
@@ -19,8 +19,15 @@ use crate::tick::Tick;
 ///
 /// # Cost
 ///
-/// Every call that takes a key looks it up in a hash map, once; the rest is
-/// what [`Wheel`] costs. The key is stored twice, so let it be cheap to clone.
+/// Every call that takes a key hashes it once and looks it up in a hash map; the
+/// rest is what [`Wheel`] costs. A timer that fires is found without hashing.
+/// The key is stored once, with its hash.
+///
+/// # Panics
+///
+/// A call panics where `Hash` or `Eq` of its key does, and has then changed
+/// nothing. [`KeyedWheel::pop_due`] asks neither. Where a key panics while it is
+/// dropped, its timer has been cancelled.
 ///
 /// # Example
 ///
@@ -40,9 +47,18 @@ use crate::tick::Tick;
 /// # Ok::<(), tickwheel::wheel::DuplicateKey<i32, &str>>(())
 /// ```
 pub struct KeyedWheel<K, T> {
+    hasher: RandomState,
     /// The timer of every key that is in use: exactly those in the wheel.
-    ids: HashMap<K, TimerId>,
-    wheel: Wheel<(K, T)>,
+    ids: Ids,
+    wheel: Wheel<Keyed<K, T>>,
+}
+
+/// What a timer of a [`KeyedWheel`] has for a payload.
+struct Keyed<K, T> {
+    /// What the key hashed to when the timer was scheduled.
+    hash: u64,
+    key: K,
+    payload: T,
 }
 
 /// A timer that left a [`KeyedWheel`] because its deadline was reached.
@@ -110,7 +126,7 @@ impl<K: fmt::Debug, T> fmt::Display for DuplicateKey<K, T> {
 
 impl<K: fmt::Debug, T> std::error::Error for DuplicateKey<K, T> {}
 
-impl<K: Eq + Hash + Clone, T> KeyedWheel<K, T> {
+impl<K: Eq + Hash, T> KeyedWheel<K, T> {
     /// A wheel that starts at tick 0, with `size` slots per level.
     ///
     /// # Panics
@@ -163,11 +179,25 @@ impl<K: Eq + Hash + Clone, T> KeyedWheel<K, T> {
         KeyedWheel::around(Wheel::with_geometry(now, geometry))
     }
 
-    fn around(wheel: Wheel<(K, T)>) -> KeyedWheel<K, T> {
+    fn around(wheel: Wheel<Keyed<K, T>>) -> KeyedWheel<K, T> {
         KeyedWheel {
-            ids: HashMap::new(),
+            hasher: RandomState::new(),
+            ids: Ids::default(),
             wheel,
         }
+    }
+
+    /// The timer that goes by a key with this hash.
+    fn find<Q>(&self, hash: u64, key: &Q) -> Option<TimerId>
+    where
+        K: Borrow<Q>,
+        Q: Eq + ?Sized,
+    {
+        let has_key = |&id: &TimerId| {
+            let keyed = self.wheel.get(id);
+            keyed.is_some_and(|keyed| keyed.key.borrow() == key)
+        };
+        self.ids.of(hash).iter().copied().find(has_key)
     }
 
     /// Schedules a timer for an absolute tick. A deadline that has been
@@ -197,13 +227,14 @@ impl<K: Eq + Hash + Clone, T> KeyedWheel<K, T> {
         deadline: Tick,
         payload: T,
     ) -> Result<(), DuplicateKey<K, T>> {
-        match self.ids.entry(key.clone()) {
-            Entry::Occupied(_) => Err(DuplicateKey { key, payload }),
-            Entry::Vacant(vacant) => {
-                vacant.insert(self.wheel.schedule_at(deadline, (key, payload)));
-                Ok(())
-            }
+        let hash = self.hasher.hash_one(&key);
+        if self.find(hash, &key).is_some() {
+            return Err(DuplicateKey { key, payload });
         }
+        let keyed = Keyed { hash, key, payload };
+        self.ids
+            .insert(hash, self.wheel.schedule_at(deadline, keyed));
+        Ok(())
     }
 
     /// Schedules a timer `delay` ticks from [`KeyedWheel::now`]; a delay of
@@ -249,9 +280,10 @@ impl<K: Eq + Hash + Clone, T> KeyedWheel<K, T> {
         K: Borrow<Q>,
         Q: Eq + Hash + ?Sized,
     {
-        let id = self.ids.remove(key)?;
-        let (_, payload) = self.wheel.cancel(id)?;
-        Some(payload)
+        let hash = self.hasher.hash_one(key);
+        let id = self.find(hash, key)?;
+        self.ids.remove(hash, id);
+        Some(self.wheel.cancel(id)?.payload)
     }
 
     /// Moves the timer with this key to another tick and returns whether there
@@ -276,8 +308,8 @@ impl<K: Eq + Hash + Clone, T> KeyedWheel<K, T> {
         K: Borrow<Q>,
         Q: Eq + Hash + ?Sized,
     {
-        match self.ids.get(key) {
-            Some(&id) => self.wheel.reschedule(id, deadline),
+        match self.find(self.hasher.hash_one(key), key) {
+            Some(id) => self.wheel.reschedule(id, deadline),
             None => false,
         }
     }
@@ -301,7 +333,8 @@ impl<K: Eq + Hash + Clone, T> KeyedWheel<K, T> {
         K: Borrow<Q>,
         Q: Eq + Hash + ?Sized,
     {
-        self.wheel.deadline(*self.ids.get(key)?)
+        let id = self.find(self.hasher.hash_one(key), key)?;
+        self.wheel.deadline(id)
     }
 
     /// Whether a timer with this key is in the wheel: whether the key is in
@@ -324,7 +357,7 @@ impl<K: Eq + Hash + Clone, T> KeyedWheel<K, T> {
         K: Borrow<Q>,
         Q: Eq + Hash + ?Sized,
     {
-        self.ids.contains_key(key)
+        self.find(self.hasher.hash_one(key), key).is_some()
     }
 
     /// Takes the next timer with a deadline of at most `to` out of the wheel,
@@ -353,9 +386,8 @@ impl<K: Eq + Hash + Clone, T> KeyedWheel<K, T> {
     /// ```
     pub fn pop_due(&mut self, to: Tick) -> Option<KeyedExpired<K, T>> {
         let expired = self.wheel.pop_due(to)?;
-        let (key, payload) = expired.payload;
-        let id = self.ids.remove(&key);
-        debug_assert_eq!(id, Some(expired.id));
+        let Keyed { hash, key, payload } = expired.payload;
+        self.ids.remove(hash, expired.id);
         Some(KeyedExpired {
             key,
             deadline: expired.deadline,
@@ -440,5 +472,171 @@ impl<K, T> fmt::Debug for KeyedWheel<K, T> {
             .field("now", &self.now())
             .field("len", &self.len())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::cell::Cell;
+    use core::hash::Hasher;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::rc::Rc;
+
+    /// What a key's foreign code does next.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    enum Panics {
+        Never,
+        InHash,
+        InEq,
+        InClone,
+        InDrop,
+    }
+
+    struct Key(u32, Rc<Cell<Panics>>);
+
+    impl Key {
+        fn panics(&self, when: Panics) {
+            if self.1.get() == when {
+                self.1.set(Panics::Never);
+                panic!("on purpose: {when:?}");
+            }
+        }
+    }
+
+    impl Hash for Key {
+        fn hash<H: Hasher>(&self, state: &mut H) {
+            self.panics(Panics::InHash);
+            // Two keys to a hash.
+            (self.0 / 2).hash(state);
+        }
+    }
+
+    impl PartialEq for Key {
+        fn eq(&self, other: &Key) -> bool {
+            self.panics(Panics::InEq);
+            self.0 == other.0
+        }
+    }
+
+    impl Eq for Key {}
+
+    impl Clone for Key {
+        fn clone(&self) -> Key {
+            self.panics(Panics::InClone);
+            Key(self.0, Rc::clone(&self.1))
+        }
+    }
+
+    impl Drop for Key {
+        fn drop(&mut self) {
+            self.panics(Panics::InDrop);
+        }
+    }
+
+    /// Six timers, of keys 0 to 5, due at ticks 10 to 15; four of them are due.
+    fn wheel(panics: &Rc<Cell<Panics>>) -> KeyedWheel<Key, Rc<()>> {
+        let mut wheel = KeyedWheel::new(64);
+        for n in 0..6 {
+            let key = Key(n, Rc::clone(panics));
+            assert!(
+                wheel
+                    .schedule_at(key, Tick(10 + u64::from(n)), Rc::new(()))
+                    .is_ok()
+            );
+        }
+        wheel
+    }
+
+    type Call = fn(&mut KeyedWheel<Key, Rc<()>>, Key);
+
+    const CALLS: [(&str, Call); 6] = [
+        ("schedule", |wheel, key| {
+            let _ = wheel.schedule_at(key, Tick(12), Rc::new(()));
+        }),
+        ("cancel", |wheel, key| drop(wheel.cancel(&key))),
+        ("reschedule", |wheel, key| {
+            let _ = wheel.reschedule(&key, Tick(13));
+        }),
+        ("deadline", |wheel, key| _ = wheel.deadline(&key)),
+        ("contains", |wheel, key| _ = wheel.contains(&key)),
+        ("pop_due", |wheel, _| drop(wheel.pop_due(Tick(13)))),
+    ];
+
+    /// Whatever happened, each key in use has its timer, each timer its key,
+    /// and each fires once.
+    fn assert_whole(mut wheel: KeyedWheel<Key, Rc<()>>, what: &str) {
+        let keys = || (0..8).map(|n| Key(n, Rc::new(Cell::new(Panics::Never))));
+        let in_use = keys().filter(|key| wheel.contains(key)).count();
+        assert_eq!((in_use, wheel.ids.len()), (wheel.len(), wheel.len()));
+        let mut popped = Vec::new();
+        while let Some(expired) = wheel.pop_due(Tick(100)) {
+            assert!(!wheel.contains(&expired.key), "{what}");
+            assert_eq!(Rc::strong_count(&expired.payload), 1, "{what}");
+            popped.push(expired.key.0);
+        }
+        assert_eq!(wheel.ids.len(), 0, "{what}");
+        popped.sort_unstable();
+        popped.dedup();
+        assert_eq!(popped.len(), in_use, "{what}");
+        for key in keys() {
+            assert!(wheel.schedule_after(key, 1, Rc::new(())).is_ok(), "{what}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_panics_takes_no_timer_and_no_key_with_it() {
+        for (call, make) in CALLS {
+            for panics in [Panics::InHash, Panics::InEq, Panics::InClone] {
+                for n in [0, 3, 6, 7] {
+                    let what = format!("{call} of {n}, {panics:?}");
+                    let next = Rc::new(Cell::new(Panics::Never));
+                    let mut wheel = wheel(&next);
+                    let key = Key(n, Rc::clone(&next));
+                    next.set(panics);
+                    let called = catch_unwind(AssertUnwindSafe(|| make(&mut wheel, key)));
+                    next.set(Panics::Never);
+                    if called.is_err() {
+                        assert_eq!(wheel.len(), 6, "{what}");
+                        assert_eq!(wheel.pop_due(Tick(10)).map(|due| due.key.0), Some(0));
+                    }
+                    assert_whole(wheel, &what);
+                }
+            }
+        }
+    }
+
+    /// Those that fire need no foreign code, however their keys panic.
+    #[test]
+    fn popping_neither_hashes_nor_compares_nor_clones_nor_drops_a_key() {
+        for panics in [
+            Panics::InHash,
+            Panics::InEq,
+            Panics::InClone,
+            Panics::InDrop,
+        ] {
+            let next = Rc::new(Cell::new(Panics::Never));
+            let mut wheel = wheel(&next);
+            next.set(panics);
+            let popped: Vec<_> = (0..6).map_while(|_| wheel.pop_due(Tick(20))).collect();
+            assert_eq!((next.get(), popped.len()), (panics, 6));
+            next.set(Panics::Never);
+            drop(popped);
+            assert_whole(wheel, "popped");
+        }
+    }
+
+    /// The key is dropped last: the timer has been cancelled, and is not left
+    /// without its key.
+    #[test]
+    fn a_key_that_panics_as_it_is_dropped_leaves_nothing_half_done() {
+        let next = Rc::new(Cell::new(Panics::Never));
+        let mut wheel = wheel(&next);
+        let key = Key(3, Rc::new(Cell::new(Panics::Never)));
+        next.set(Panics::InDrop);
+        let called = catch_unwind(AssertUnwindSafe(|| wheel.cancel(&key)));
+        assert!(called.is_err());
+        assert_eq!((wheel.len(), wheel.contains(&key)), (5, false));
+        assert_whole(wheel, "cancelled");
     }
 }

@@ -11,6 +11,7 @@ mod expire;
 mod geometry;
 mod iter;
 mod keyed;
+mod keys;
 mod levels;
 mod stamp;
 mod storage;

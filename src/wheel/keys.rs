@@ -1,0 +1,106 @@
+//! Which timers may go by a key, found by the key's hash.
+//!
+//! A key stands once, beside its timer's payload, with the hash that it had.
+//! Nothing in here hashes, compares, clones or drops one, which runs foreign
+//! code: that is done before anything changes, or when everything has.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use crate::id::TimerId;
+
+/// The timers of all keys that are in use, by the hashes of the keys.
+#[derive(Default)]
+pub(super) struct Ids {
+    by_hash: HashMap<u64, SameHash, BuildHasherDefault<HashedAlready>>,
+}
+
+/// The timers of all keys that have one hash: nearly always a single one.
+enum SameHash {
+    One(TimerId),
+    Many(Vec<TimerId>),
+}
+
+impl Ids {
+    /// The timers whose keys have this hash.
+    pub(super) fn of(&self, hash: u64) -> &[TimerId] {
+        match self.by_hash.get(&hash) {
+            None => &[],
+            Some(SameHash::One(id)) => core::slice::from_ref(id),
+            Some(SameHash::Many(ids)) => ids,
+        }
+    }
+
+    pub(super) fn insert(&mut self, hash: u64, id: TimerId) {
+        match self.by_hash.entry(hash) {
+            Entry::Vacant(vacant) => _ = vacant.insert(SameHash::One(id)),
+            Entry::Occupied(mut same) => match same.get_mut() {
+                SameHash::One(other) => {
+                    let other = *other;
+                    same.insert(SameHash::Many(vec![other, id]));
+                }
+                SameHash::Many(ids) => ids.push(id),
+            },
+        }
+    }
+
+    pub(super) fn remove(&mut self, hash: u64, id: TimerId) {
+        let Entry::Occupied(mut same) = self.by_hash.entry(hash) else {
+            return;
+        };
+        if let SameHash::Many(ids) = same.get_mut() {
+            ids.retain(|&other| other != id);
+            if !ids.is_empty() {
+                return;
+            }
+        }
+        same.remove();
+    }
+
+    /// How many timers it knows of.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.by_hash.keys().map(|&hash| self.of(hash).len()).sum()
+    }
+}
+
+/// Takes a hash for what it is.
+#[derive(Default)]
+struct HashedAlready(u64);
+
+impl Hasher for HashedAlready {
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("only hashes are looked up");
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Tick, Wheel};
+
+    #[test]
+    fn keys_of_one_hash_are_told_apart_and_all_can_go() {
+        let mut wheel = Wheel::new(64);
+        let timers = [0, 1, 2].map(|n| wheel.schedule_at(Tick(n), ()));
+        let mut ids = Ids::default();
+        timers.iter().for_each(|&id| ids.insert(7, id));
+        assert_eq!((ids.of(7), ids.of(8)), (&timers[..], &[][..]));
+        ids.remove(7, timers[1]);
+        ids.remove(7, timers[1]);
+        ids.remove(8, timers[0]);
+        assert_eq!(ids.of(7), [timers[0], timers[2]]);
+        ids.remove(7, timers[0]);
+        ids.remove(7, timers[2]);
+        assert!(ids.of(7).is_empty() && ids.by_hash.is_empty());
+    }
+}
