@@ -63,6 +63,7 @@
 mod engine;
 mod id;
 mod observe;
+mod process;
 mod queue;
 mod sync;
 mod tasks;

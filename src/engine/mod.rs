@@ -39,6 +39,7 @@ use std::time::{Duration, Instant};
 
 use crate::id::TimerId;
 use crate::observe;
+use crate::process::Process;
 use crate::queue::{ClosedReports, Queue};
 use crate::sync::Arc;
 use crate::tick::Tick;
@@ -101,21 +102,21 @@ pub struct Engine<T> {
 struct Handle<T> {
     core: Arc<Core<T>>,
     /// The process that started the engine.
-    owner: u32,
+    owner: Process,
 }
 
 impl<T> Handle<T> {
     fn new(core: Arc<Core<T>>) -> Handle<T> {
         Handle {
             core,
-            owner: std::process::id(),
+            owner: Process::this(),
         }
     }
 }
 
 impl<T> Drop for Handle<T> {
     fn drop(&mut self) {
-        if self.owner == std::process::id() {
+        if self.owner.is_this() {
             drop(self.core.shut_down());
         } else {
             // A forked child could wait in there for threads that it does not

@@ -7,6 +7,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
+use crate::process::Process;
 use crate::ticker::clock::SystemClock;
 use crate::time::Time;
 
@@ -15,7 +16,7 @@ pub(crate) struct TimerFd {
     clock: SystemClock,
     /// The process that made it. A forked child shares the timer, but not what
     /// the parent has armed it for since.
-    owner: u32,
+    owner: Process,
 }
 
 /// What reading does before the time that was set has come.
@@ -38,14 +39,14 @@ impl TimerFd {
         }
         // SAFETY: the descriptor was just made and belongs to nobody else.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        let owner = std::process::id();
+        let owner = Process::this();
         Ok(TimerFd { fd, clock, owner })
     }
 
     /// Wakes the reader at `time`, or never if there is none; a time that has
     /// passed wakes it at once. Does nothing in a process that was forked.
     pub(crate) fn set(&self, time: Option<Time>) {
-        if self.owner != std::process::id() {
+        if !self.owner.is_this() {
             return;
         }
         let raw = match time {

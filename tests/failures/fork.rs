@@ -106,6 +106,50 @@ fn f18_a_forked_child_that_drops_an_engine_without_a_thread_leaves_the_payloads_
     assert_eq!(engine.shutdown().len(), 2);
 }
 
+/// As above, where the child has its parent's process id: each is the first of a
+/// PID namespace of its own. Needs the right to make one; without it there is
+/// nothing to be seen here.
+#[test]
+fn f18_a_forked_child_with_its_parents_process_id_is_not_taken_for_it() {
+    let outer = Child::fork(|| {
+        if !enter_pid_namespace() {
+            return;
+        }
+        let parent = Child::fork(|| {
+            let (engine, driver) = Engine::builder().start_driven().unwrap();
+            engine
+                .schedule(Timer::after(HOUR, NotInChild::new()))
+                .unwrap();
+            assert!(enter_pid_namespace());
+            let parents_id = std::process::id();
+            let child = Child::fork(|| {
+                IN_CHILD.store(true, Ordering::Relaxed);
+                assert_eq!(std::process::id(), parents_id);
+                drop((engine, driver));
+            });
+            // What the child does not drop is left to the system here, too.
+            exit_unless(child.ends_by_itself());
+        });
+        exit_unless(parent.ends_by_itself());
+    });
+    assert!(outer.ends_by_itself(), "the child dropped payloads");
+}
+
+/// Makes the next child the first of a PID namespace.
+fn enter_pid_namespace() -> bool {
+    // SAFETY: the call takes no pointers, and changes where the caller's
+    // children are.
+    unsafe { libc::unshare(libc::CLONE_NEWPID) == 0 }
+}
+
+/// Ends a forked process badly, unless all is well.
+fn exit_unless(well: bool) {
+    if !well {
+        // SAFETY: ends the process; nothing comes after it.
+        unsafe { libc::_exit(1) }
+    }
+}
+
 /// The child shared the parent's timer, and armed it for a deadline of its own,
 /// which was later than what the parent had armed it for meanwhile.
 #[test]
