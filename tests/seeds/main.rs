@@ -16,7 +16,17 @@ mod skynet;
 mod tanjp;
 mod workflow;
 
-use std::time::Duration;
+/// The server of the example, as it is.
+#[cfg(target_os = "linux")]
+#[path = "../../examples/delayed_reply/server.rs"]
+mod server;
+
+#[cfg(target_os = "linux")]
+#[allow(dead_code)]
+#[path = "../../examples/delayed_reply/epoll.rs"]
+mod epoll;
+
+use std::time::{Duration, Instant};
 
 use random::Random;
 use tickwheel::wheel::{Advance, Expired};
@@ -24,6 +34,10 @@ use tickwheel::{Engine, Tick, Time, TimerId, VirtualClock, Wheel};
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
+
+/// After which the example's server answers.
+#[cfg(target_os = "linux")]
+const DELAY: Duration = SECOND;
 
 /// Long enough for a busy machine; a test that passes never waits so long.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -40,7 +54,7 @@ fn virtual_engine<T: Send + 'static>(queues: usize) -> (Engine<T>, VirtualClock<
 
 /// Waits in real time until `happened` holds.
 fn wait_until(happened: impl Fn() -> bool) {
-    let begun = std::time::Instant::now();
+    let begun = Instant::now();
     while !happened() {
         assert!(begun.elapsed() < PATIENCE, "it never happened");
         std::thread::sleep(MS);
@@ -79,6 +93,35 @@ fn entries_touched<T>(
             return touched;
         }
     }
+}
+
+/// Asserts that cancelling takes no longer with two hundred times as many timers
+/// in the slot. The order suits no search from either end of a list, and the
+/// fastest of several rounds counts, so that a busy machine shows in none.
+fn assert_cancels_in_constant_time(wheel: impl Fn() -> Wheel<u64>, deadline: u64) {
+    let fastest = |timers: u64| {
+        let rounds = (1..=9).map(|seed| cancels(wheel(), deadline, timers, Random(seed)));
+        rounds.min().unwrap()
+    };
+    let (few, many) = (fastest(1_000), fastest(200_000));
+    // Memory that is out of reach of the nearest cache costs a few times as
+    // much; a search, two hundred times.
+    assert!(many < 20 * few, "{few:?} became {many:?}");
+}
+
+/// How long it takes to cancel some of `timers` in one slot, picked at random.
+fn cancels(mut wheel: Wheel<u64>, deadline: u64, timers: u64, mut random: Random) -> Duration {
+    let mut ids: Vec<TimerId> = (0..timers)
+        .map(|n| wheel.schedule_at(Tick(deadline), n))
+        .collect();
+    let begun = Instant::now();
+    for _ in 0..500 {
+        let id = ids.swap_remove(random.below(ids.len() as u64) as usize);
+        assert!(wheel.cancel(id).is_some());
+    }
+    let taken = begun.elapsed();
+    assert_eq!(wheel.len(), ids.len());
+    taken
 }
 
 /// The level (counted from 0), the index and the first tick of the slot in

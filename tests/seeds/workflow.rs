@@ -321,17 +321,16 @@ fn a8_a_timer_that_is_never_started_can_be_dismissed() {
         .shards(1)
         .start_virtual()
         .unwrap();
-    let timer = || Timer::after(SECOND, alive.clone()).named("n");
+    let name: Arc<str> = "n".into();
+    let timer = || Timer::after(SECOND, alive.clone()).named(name.clone());
     for _ in 0..3 {
         drop(engine.create(timer()).unwrap());
         assert!(engine.create(timer()).unwrap().dismiss().is_some());
+        // The map of names would hold on to its key.
+        assert_eq!(Arc::strong_count(&name), 1, "still in the name map");
     }
     assert_eq!(Arc::strong_count(&alive), 1, "leaked");
-    assert_eq!(
-        engine.cancel_by_name("n", 9).count,
-        0,
-        "still in the name map"
-    );
+    assert_eq!(engine.cancel_by_name("n", 9).count, 0);
     assert_eq!((engine.ledger().accepted, engine.live().count()), (0, 0));
 
     let (tasks, clock, log) = start();
@@ -429,4 +428,78 @@ fn a_better_a_bad_duration_cannot_be_expressed() {
     }
     clock.advance(SECOND);
     assert_eq!(engine.queue(0).len(), 2);
+}
+
+/// The article's closing program, over real sockets: the server is that of
+/// `examples/delayed_reply`.
+#[cfg(target_os = "linux")]
+mod a11 {
+    use super::*;
+    use crate::{DELAY, PATIENCE, server};
+    use std::io::{BufRead, BufReader, Write};
+    use std::net::{SocketAddr, TcpListener, TcpStream};
+    use std::time::Instant;
+
+    const CLIENTS: usize = 40;
+    const SERVER: &str = "a11-server";
+
+    /// Starts the server, in a thread whose name its own threads have too.
+    fn serve(engine: &Engine<server::Reply>) -> SocketAddr {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let engine = engine.clone();
+        thread::Builder::new()
+            .name(SERVER.into())
+            .spawn(move || server::serve(&listener, &engine))
+            .unwrap();
+        address
+    }
+
+    fn threads_of_the_server() -> usize {
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+        let names = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
+        names.filter(|name| name.trim() == SERVER).count()
+    }
+
+    struct Client(BufReader<TcpStream>, Instant);
+
+    impl Client {
+        /// Sends two requests at once.
+        fn ask(address: SocketAddr, n: usize) -> Client {
+            let mut stream = TcpStream::connect(address).unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            let sent = Instant::now();
+            stream
+                .write_all(format!("first {n}\nsecond {n}\n").as_bytes())
+                .unwrap();
+            Client(BufReader::new(stream), sent)
+        }
+
+        fn reply(&mut self) -> String {
+            let mut line = String::new();
+            self.0.read_line(&mut line).expect("no reply");
+            line
+        }
+    }
+
+    #[test]
+    fn a11_a_server_answers_each_request_a_second_later_without_a_thread_for_each() {
+        let engine = Engine::builder().start().unwrap();
+        let address = serve(&engine);
+        // Who goes away disturbs nobody.
+        drop(Client::ask(address, CLIENTS));
+        let begun = Instant::now();
+        let mut clients: Vec<Client> = (0..CLIENTS).map(|n| Client::ask(address, n)).collect();
+        crate::wait_until(|| engine.ledger().accepted >= 2 * CLIENTS as u64);
+        assert_eq!(threads_of_the_server(), 2, "one reads, one answers");
+        for (n, client) in clients.iter_mut().enumerate() {
+            assert_eq!(client.reply(), format!("first {n}\n"));
+            assert!(client.1.elapsed() >= DELAY, "early");
+            assert_eq!(client.reply(), format!("second {n}\n"));
+        }
+        // One after the other they would have waited for each other.
+        assert!(begun.elapsed() < DELAY * CLIENTS as u32 / 2);
+        assert!(engine.ledger().is_balanced());
+        engine.shutdown();
+    }
 }
