@@ -20,7 +20,8 @@ pub struct Args {
     #[arg(long, default_value_t = 30)]
     pub seconds: u64,
 
-    /// How many threads submit in a round; two to six if left out.
+    /// How many threads submit in a round, or are hostile in a busy one; two to
+    /// six, or eight for each processor, if left out.
     #[arg(long)]
     pub threads: Option<usize>,
 
@@ -31,6 +32,10 @@ pub struct Args {
     /// Only rounds of this kind.
     #[arg(long)]
     pub kind: Option<Kind>,
+
+    /// Prints how long calls took in each busy round.
+    #[arg(long)]
+    pub figures: bool,
 
     /// The number of the first round.
     #[arg(long, default_value_t = 0)]

@@ -4,7 +4,8 @@
 //! Each round starts an engine with random settings and lets threads do to it
 //! whatever a program may do, while others get in their way. Whatever happens,
 //! every timer must end exactly once, none may fire early, and no payload may
-//! be lost or dropped twice. The same seed gives the same plan; how the threads
+//! be lost or dropped twice. Rounds of the kind `busy` judge how long calls take
+//! instead. The same seed gives the same plan; how the threads
 //! interleave is up to the machine.
 
 mod accounts;
@@ -12,6 +13,7 @@ mod actor;
 mod args;
 mod board;
 mod book;
+mod busy;
 mod disturb;
 mod engine_round;
 mod epoll;
@@ -77,6 +79,7 @@ fn run(plan: &Plan, progress: &Progress) -> Vec<String> {
         Kind::Engine => engine_round::run(plan, &book, progress.tally(), &watchdog),
         Kind::Tasks => task_round::run(plan, &book, progress.tally(), &watchdog),
         Kind::Late => late_round::run(plan, &book, progress.tally(), progress),
+        Kind::Busy => busy::run(plan, &book, progress.tally(), progress),
     }
     book.broken()
 }

@@ -85,7 +85,7 @@ impl<T: Send + 'static> Mover<T> {
 fn thread_name(plan: &Plan) -> &'static str {
     match plan.kind {
         Kind::Tasks => "loop",
-        Kind::Engine | Kind::Late => threads::TICKER,
+        Kind::Engine | Kind::Late | Kind::Busy => threads::TICKER,
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a round is to be: everything follows from the seed and the round's
 //! number.
 
+use std::thread;
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -19,7 +20,13 @@ pub enum Kind {
     Tasks,
     /// Sleepers on a machine that has nothing else to do: is one too late?
     Late,
+    /// Hostile callers on more threads than there are processors: how long do
+    /// calls take? Only if it is asked for: it judges by a plain mutex in the
+    /// same place, and a sanitizer slows down the two in different ways.
+    Busy,
 }
+
+const HOSTILE_PER_PROCESSOR: usize = 8;
 
 /// What moves time along.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,6 +79,10 @@ pub struct Plan {
     pub submitters: usize,
     pub workers_per_queue: usize,
     pub steps: u64,
+    /// How many threads are hostile in a busy round.
+    pub hostile: usize,
+    /// Whether to print what was measured.
+    pub figures: bool,
 }
 
 impl Plan {
@@ -102,6 +113,8 @@ impl Plan {
             submitters: args.threads.unwrap_or(2 + random.index(5)),
             workers_per_queue: 1 + random.index(3),
             steps: 500 + random.below(8_000),
+            hostile: args.threads.unwrap_or(HOSTILE_PER_PROCESSOR * processors()),
+            figures: args.figures,
             faults,
         }
     }
@@ -114,6 +127,10 @@ impl Plan {
     pub fn has(&self, fault: Fault) -> bool {
         self.faults.has(fault)
     }
+}
+
+fn processors() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
 }
 
 fn ending(random: &mut Random, faults: &Faults) -> Ending {

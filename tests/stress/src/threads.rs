@@ -61,3 +61,12 @@ pub fn starve(thread: i32) {
     // error that concerns nobody.
     unsafe { libc::sched_setscheduler(thread, libc::SCHED_IDLE, &lowest) };
 }
+
+/// From now on the calling thread drives nobody off a processor when it wakes:
+/// it comes after whoever runs there.
+pub fn wake_politely() {
+    let none = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the pointer is valid for the call, which may always be made for
+    // the thread itself.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &none) };
+}
