@@ -87,3 +87,8 @@ pub use wheel::Wheel;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+// Its programs wait for sockets and for a timerfd.
+#[cfg(all(doctest, target_os = "linux"))]
+#[doc = include_str!("../docs/MIGRATING.md")]
+struct Migrating;

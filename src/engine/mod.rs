@@ -61,8 +61,19 @@ const DRAIN_GRACE: Duration = Duration::from_secs(1);
 /// Scheduling, cancelling and rescheduling each take one short lock, which
 /// belongs to the calling thread's own shard (or, for another thread's timer,
 /// to that one's) and not to the engine as a whole. None of them allocates
-/// unless more timers are live than ever before; only a delay, as opposed to a
-/// [`Time`], needs the clock to be read.
+/// unless more timers are live than ever before, or the timer has a name:
+/// scheduling a [named](Timer::named) timer allocates, and takes a lock that it
+/// shares with other names. Only a delay, as opposed to a [`Time`], needs the
+/// clock to be read.
+///
+/// # The end of the process
+///
+/// A process that ends, because `main` returns or by `exit`, waits for no engine:
+/// its timers do not fire any more, and what a worker is doing is cut off. If the
+/// last handle is dropped before, the payloads are dropped as well, unfired; a
+/// handle in a `static` is never dropped. Call [`drain`](Engine::drain) to fire
+/// first what is due soon, or [`shutdown`](Engine::shutdown) to get back what is
+/// live, and [`TaskEngine::join`](crate::TaskEngine::join) to wait for tasks.
 ///
 /// # Fork
 ///

@@ -57,6 +57,8 @@ impl<T> Timer<T> {
     ///
     /// The delay is rounded up to a tick; zero is due at once, and
     /// [`Duration::MAX`] never: only cancelling or shutdown ends such a timer.
+    /// On a virtual clock even a timer that is due at once waits until the clock
+    /// is moved, be it by nothing: see [`VirtualClock`](crate::VirtualClock).
     #[inline]
     pub fn after(delay: Duration, payload: T) -> Timer<T> {
         Timer::first(When::After(delay), payload)

@@ -30,8 +30,10 @@ pub(crate) use worker::run_counted;
 ///
 /// A panic in a closure is caught and counted; the worker goes on. Dropping
 /// the last handle shuts the engine down, drops the closures that have not run
-/// and waits for nobody. A closure that holds a handle of its own keeps the
-/// engine alive until the closure has ended, or `shutdown` is called.
+/// and waits for nobody; so does the process when it ends (see
+/// [`Engine`](Engine#the-end-of-the-process)). A closure that holds a handle of
+/// its own keeps the engine alive until the closure has ended, or `shutdown` is
+/// called.
 ///
 /// ```
 /// use std::sync::mpsc;

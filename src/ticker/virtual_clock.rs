@@ -26,6 +26,22 @@ use crate::time::Time;
 /// assert_eq!(engine.queue(0).recv()?.into_payload(), "an hour later");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// Nobody looks for due timers between two moves of the clock. A timer that is
+/// due at once, by a delay of zero or a time that has passed, is in its queue
+/// after the next move, which may be one by nothing:
+///
+/// ```
+/// use std::time::Duration;
+/// use tickwheel::{Engine, Timer};
+///
+/// let (engine, clock) = Engine::builder().start_virtual()?;
+/// engine.schedule(Timer::after(Duration::ZERO, "at once"))?;
+/// assert_eq!(engine.queue(0).len(), 0);
+/// clock.advance(Duration::ZERO);
+/// assert_eq!(engine.queue(0).recv()?.into_payload(), "at once");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct VirtualClock<T> {
     core: Arc<Core<T>>,
 }

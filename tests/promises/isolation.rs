@@ -183,6 +183,22 @@ fn promise_13_telling_a_task_that_it_was_cancelled_wakes_no_ticker() {
     assert_eq!(timers.engine().snapshot().wakeups, idle);
 }
 
+/// The journey in ARCHITECTURE.md: the alarm is set for the deadline, and not for
+/// the slot's turn.
+#[test]
+fn promise_13_a_timer_alone_costs_one_wakeup() {
+    let engine = Engine::builder().start().unwrap();
+    thread::sleep(20 * MS);
+    let before = engine.snapshot().wakeups;
+    // Beyond the first level's 64 ticks, and in no slot's first tick.
+    let now = engine.now().as_nanos() / 1_000_000;
+    let deadline = tickwheel::Time::from_millis((now / 64 + 3) * 64 + 32);
+    engine.schedule(Timer::at(deadline, "alone")).unwrap();
+    let expired = engine.queue(0).recv_timeout(20 * SECOND).unwrap();
+    assert_eq!(expired.into_payload(), "alone");
+    assert_eq!(engine.snapshot().wakeups - before, 1);
+}
+
 #[test]
 fn promise_13_a_far_timer_costs_at_most_one_wakeup_per_level() {
     let engine = Engine::builder()

@@ -11,6 +11,8 @@ static ALLOCATOR: Counting = Counting;
 
 static BYTES: AtomicI64 = AtomicI64::new(0);
 
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+
 static LARGEST_ALIGNED: AtomicUsize = AtomicUsize::new(0);
 
 /// More than the system aligns by itself: such a piece is copied when it grows.
@@ -19,6 +21,11 @@ const ALIGNED: usize = 2 * size_of::<usize>() + 1;
 /// The size of the largest piece that had to be aligned.
 pub fn largest_aligned() -> usize {
     LARGEST_ALIGNED.load(Relaxed)
+}
+
+/// How often something was allocated.
+pub fn allocations() -> usize {
+    ALLOCATIONS.load(Relaxed)
 }
 
 /// How many bytes are allocated.
@@ -30,6 +37,7 @@ pub fn bytes() -> i64 {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         BYTES.fetch_add(layout.size() as i64, Relaxed);
+        ALLOCATIONS.fetch_add(1, Relaxed);
         if layout.align() >= ALIGNED {
             LARGEST_ALIGNED.fetch_max(layout.size(), Relaxed);
         }

@@ -43,6 +43,53 @@ fn put_to_work(engine: &Engine<String>) {
     drop(engine.queue(0).recv().unwrap());
 }
 
+/// How many allocations scheduling, postponing and cancelling a timer costs, a
+/// thousand times over, when as many have been live before.
+fn allocations_of<T>(engine: &Engine<T>, timer: impl Fn() -> Timer<T>) -> usize {
+    let round = || {
+        let id = engine.schedule(timer()).unwrap();
+        engine.reschedule(id, 2 * FAR).unwrap();
+        assert!(engine.cancel(id).payload().is_some());
+    };
+    round();
+    let before = counting::allocations();
+    (0..1_000).for_each(|_| round());
+    counting::allocations() - before
+}
+
+/// What the documentation of `Engine` says of its cost.
+#[test]
+fn only_a_timer_with_a_name_allocates() {
+    alone("only_a_timer_with_a_name_allocates", || {
+        let (engine, _clock) = Engine::builder().start_virtual().unwrap();
+        let once = || Timer::after(FAR, [7_u8; 64]);
+        assert_eq!(allocations_of(&engine, once), 0);
+        let dressed = || Timer::every(FAR, [7; 64]).times(3).tolerance(MS);
+        assert_eq!(allocations_of(&engine, dressed), 0);
+        let name: std::sync::Arc<str> = "lease".into();
+        let named = || once().named(std::sync::Arc::clone(&name));
+        assert!(allocations_of(&engine, named) >= 1_000);
+
+        let (engine, _clock) = Engine::builder().start_virtual().unwrap();
+        let large = || Timer::after(FAR, [7_u8; 4_096]);
+        assert_eq!(allocations_of(&engine, large), 0);
+    });
+}
+
+/// The portable ticker is there for systems without a timerfd: it has none.
+#[test]
+fn only_the_ticker_of_the_system_has_a_descriptor() {
+    alone("only_the_ticker_of_the_system_has_a_descriptor", || {
+        let descriptors = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+        let before = descriptors();
+        let portable = Engine::<()>::builder().portable_ticker().start().unwrap();
+        assert_eq!(descriptors(), before);
+        let system = Engine::<()>::builder().start().unwrap();
+        assert_eq!(descriptors(), before + 1);
+        drop((portable, system));
+    });
+}
+
 /// In each of the ways in which timers that have a name end.
 fn end_by_name(engine: &Engine<usize>, clock: &VirtualClock<usize>) {
     // So many that all of the engine's shelves for names are in use.
