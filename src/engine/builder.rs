@@ -7,7 +7,7 @@ use std::io;
 
 use crate::engine::limit::Pool;
 use crate::engine::shard::Shard;
-use crate::engine::{Core, Engine};
+use crate::engine::{Core, Engine, Shared};
 use crate::id::WheelNumber;
 use crate::observe;
 use crate::queue::Doorbell;
@@ -173,8 +173,7 @@ impl<T> Builder<T> {
     where
         T: Send + 'static,
     {
-        let core = self.told(self.with_ticker())?;
-        Ok(Engine::new(core))
+        Ok(Engine::new(self.told(self.with_ticker())?))
     }
 
     /// Starts the engine without a ticker thread: the caller's own event loop,
@@ -183,9 +182,9 @@ impl<T> Builder<T> {
     /// # Errors
     /// If a setting is out of range, or the system has no descriptor to give.
     pub fn start_driven(self) -> Result<(Engine<T>, Driver<T>), StartError> {
-        let core = self.told(self.without_thread())?;
-        let driver = Driver::new(Arc::clone(&core));
-        Ok((Engine::new(core), driver))
+        let shared = self.told(self.without_thread())?;
+        let driver = Driver::new(Arc::clone(&shared));
+        Ok((Engine::new(shared), driver))
     }
 
     /// Starts the engine on a clock that stands still until it is told to
@@ -194,9 +193,9 @@ impl<T> Builder<T> {
     /// # Errors
     /// If a setting is out of range.
     pub fn start_virtual(self) -> Result<(Engine<T>, VirtualClock<T>), StartError> {
-        let core = self.told(self.on_virtual_clock())?;
-        let clock = VirtualClock::new(Arc::clone(&core));
-        Ok((Engine::new(core), clock))
+        let shared = self.told(self.on_virtual_clock())?;
+        let clock = VirtualClock::new(Arc::clone(&shared));
+        Ok((Engine::new(shared), clock))
     }
 
     /// For models: a ticker thread that sleeps until a virtual clock is moved.
@@ -220,8 +219,9 @@ impl<T> Builder<T> {
         let clock = Clock::virtual_at(self.start);
         let device = Device::system(&clock, true).map_err(StartError::Alarm)?;
         let core = Arc::new(self.build(shape, clock, device).driven());
-        let clock = VirtualClock::new(Arc::clone(&core));
-        Ok((Engine::new(core), clock))
+        let shared = Shared::new(core);
+        let clock = VirtualClock::new(Arc::clone(&shared));
+        Ok((Engine::new(shared), clock))
     }
 
     fn with_ticker(&self) -> Result<Arc<Core<T>>, StartError>
@@ -250,12 +250,15 @@ impl<T> Builder<T> {
     }
 
     /// Tells the operator how a start went, and hands it on.
-    fn told(&self, started: Result<Arc<Core<T>>, StartError>) -> Result<Arc<Core<T>>, StartError> {
+    fn told(
+        &self,
+        started: Result<Arc<Core<T>>, StartError>,
+    ) -> Result<Arc<Shared<T>>, StartError> {
         match &started {
             Ok(core) => observe::started(core, self.tick, self.wheel_size, self.clock),
             Err(error) => observe::start_refused(error),
         }
-        started
+        started.map(Shared::new)
     }
 
     /// What the engine is to be made of. Nothing has been allocated, and no

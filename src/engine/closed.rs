@@ -37,7 +37,10 @@ pub struct Closed<T> {
     /// How it ended.
     pub reason: CloseReason,
     /// The payload, unless it went somewhere else: to the caller of `cancel`,
-    /// to the worker that took it, to the list that shutdown returned.
+    /// to the worker that took it, to the list that shutdown returned. The
+    /// report on a task has none: a closure that has run is dropped by its
+    /// worker, so that [`TaskEngine::join`](crate::TaskEngine::join) can wait
+    /// for that.
     pub payload: Option<T>,
 }
 

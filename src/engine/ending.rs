@@ -225,12 +225,15 @@ impl<T> Shard<T> {
 
     /// Lets go of the entry of a timer that has ended; one that is reported
     /// keeps it, and the payload if that is still there, until the report is
-    /// read.
+    /// read. A task is dropped all the same: whoever waits for the workers
+    /// waits for what tasks hold, too.
     pub(super) fn close_entry(&mut self, at: At, key: usize) -> Option<T> {
-        if self.extras[key].reported {
+        let extra = &mut self.extras[key];
+        if extra.reported {
+            let task = extra.payload.take_if(|_| extra.task);
             let reports = self.ready.len() - 1;
             self.put_on(reports, at);
-            return None;
+            return task;
         }
         self.forget(at).payload
     }

@@ -18,6 +18,7 @@ mod names;
 mod publish;
 mod ready;
 mod shard;
+mod shared;
 mod snapshot;
 mod starting;
 mod timer;
@@ -33,13 +34,13 @@ pub use unstarted::Unstarted;
 pub(crate) use self::core::Core;
 pub(crate) use builder::MOST_WORKERS;
 pub(crate) use shard::{Claimed, Outcome, Shard};
+pub(crate) use shared::Shared;
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
 use crate::id::TimerId;
 use crate::observe;
-use crate::process::Process;
 use crate::queue::{ClosedReports, Queue};
 use crate::sync::Arc;
 use crate::tick::Tick;
@@ -105,34 +106,20 @@ const DRAIN_GRACE: Duration = Duration::from_secs(1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Engine<T> {
-    pub(crate) core: Arc<Core<T>>,
+    /// The same as the handle has, a step nearer.
+    core: Arc<Core<T>>,
     handle: Arc<Handle<T>>,
 }
 
 /// Shuts the engine down when nobody can use it any more.
 struct Handle<T> {
-    core: Arc<Core<T>>,
-    /// The process that started the engine.
-    owner: Process,
-}
-
-impl<T> Handle<T> {
-    fn new(core: Arc<Core<T>>) -> Handle<T> {
-        Handle {
-            core,
-            owner: Process::this(),
-        }
-    }
+    shared: Arc<Shared<T>>,
 }
 
 impl<T> Drop for Handle<T> {
     fn drop(&mut self) {
-        if self.owner.is_this() {
-            drop(self.core.shut_down());
-        } else {
-            // A forked child could wait in there for threads that it does not
-            // have; and the payloads are the parent's, who drops them.
-            std::mem::forget(Arc::clone(&self.core));
+        if self.shared.is_owned_here() {
+            drop(self.shared.shut_down());
         }
     }
 }
@@ -143,11 +130,15 @@ impl<T> Engine<T> {
         Builder::new()
     }
 
-    fn new(core: Arc<Core<T>>) -> Engine<T> {
+    fn new(shared: Arc<Shared<T>>) -> Engine<T> {
         Engine {
-            handle: Arc::new(Handle::new(Arc::clone(&core))),
-            core,
+            core: Arc::clone(shared.core()),
+            handle: Arc::new(Handle { shared }),
         }
+    }
+
+    fn shared(&self) -> Arc<Shared<T>> {
+        Arc::clone(&self.handle.shared)
     }
 
     /// Schedules a timer.
@@ -245,7 +236,7 @@ impl<T> Engine<T> {
     /// As [`schedule`](Engine::schedule).
     pub fn create(&self, timer: Timer<T>) -> Result<Unstarted<T>, Refused<T>> {
         let id = self.core.create(timer)?;
-        Ok(Unstarted::new(Arc::clone(&self.core), id))
+        Ok(Unstarted::new(self.shared(), id))
     }
 
     /// Cancels a timer, and waits until no firing of it is in a worker's hands
@@ -371,14 +362,14 @@ impl<T> Engine<T> {
     /// A handle to a worker queue, if there is one of that number.
     #[must_use]
     pub fn get_queue(&self, index: usize) -> Option<Queue<T>> {
-        (index < self.core.queues()).then(|| Queue::new(Arc::clone(&self.core), index))
+        (index < self.core.queues()).then(|| Queue::new(self.shared(), index))
     }
 
     /// Where the reports on ended timers are read, of those that asked for one
     /// with [`Timer::reported`].
     #[must_use]
     pub fn closed(&self) -> ClosedReports<T> {
-        ClosedReports::new(Arc::clone(&self.core))
+        ClosedReports::new(self.shared())
     }
 
     /// The live timers, in no particular order; see [`LiveTimers`].

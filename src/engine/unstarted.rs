@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::engine::{Core, Refused};
+use crate::engine::{Refused, Shared};
 use crate::id::TimerId;
 use crate::sync::Arc;
 
@@ -26,14 +26,14 @@ use crate::sync::Arc;
 /// ```
 #[must_use = "dropping an unstarted timer dismisses it"]
 pub struct Unstarted<T> {
-    core: Arc<Core<T>>,
+    core: Arc<Shared<T>>,
     id: TimerId,
     /// Neither started nor dismissed.
     owned: bool,
 }
 
 impl<T> Unstarted<T> {
-    pub(crate) fn new(core: Arc<Core<T>>, id: TimerId) -> Unstarted<T> {
+    pub(crate) fn new(core: Arc<Shared<T>>, id: TimerId) -> Unstarted<T> {
         Unstarted {
             core,
             id,

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use crate::engine::{Closed, Core, Shard};
+use crate::engine::{Closed, Shard, Shared};
 use crate::queue::RecvError;
 use crate::queue::doorbell::Wait;
 use crate::sync::{self, Arc};
@@ -15,11 +15,11 @@ use crate::sync::{self, Arc};
 /// entry, which counts against [`Builder::max_timers`](crate::Builder::max_timers):
 /// a forgotten reader costs bounded memory. Reports outlive shutdown.
 pub struct ClosedReports<T> {
-    core: Arc<Core<T>>,
+    core: Arc<Shared<T>>,
 }
 
 impl<T> ClosedReports<T> {
-    pub(crate) fn new(core: Arc<Core<T>>) -> ClosedReports<T> {
+    pub(crate) fn new(core: Arc<Shared<T>>) -> ClosedReports<T> {
         ClosedReports { core }
     }
 

@@ -4,7 +4,7 @@ use core::fmt;
 use core::time::Duration;
 use std::thread::{self, ThreadId};
 
-use crate::engine::{CloseReason, Core, Outcome};
+use crate::engine::{CloseReason, Outcome, Shared};
 use crate::id::TimerId;
 use crate::observe;
 use crate::queue::Doorbell;
@@ -35,7 +35,7 @@ pub struct Expired<T> {
 
 /// What is to be done when the worker lets go.
 struct Owed<T> {
-    core: Arc<Core<T>>,
+    core: Arc<Shared<T>>,
     payload: bool,
     permit: bool,
     /// The thread that took it, if a panic was unwinding that already: it is no
@@ -75,7 +75,7 @@ pub(crate) struct Parts<T> {
 
 impl<T> Expired<T> {
     #[inline]
-    pub(crate) fn new(parts: Parts<T>, core: &Arc<Core<T>>) -> Expired<T> {
+    pub(crate) fn new(parts: Parts<T>, core: &Arc<Shared<T>>) -> Expired<T> {
         let owed = (parts.lent || parts.permit).then(|| Owed {
             core: Arc::clone(core),
             payload: parts.lent,

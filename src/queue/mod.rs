@@ -17,7 +17,7 @@ use core::fmt;
 use std::cell::Cell;
 use std::time::Duration;
 
-use crate::engine::{Claimed, Core};
+use crate::engine::{Claimed, Shared};
 use crate::sync::{self, Arc};
 use doorbell::Wait;
 use expired::Parts;
@@ -50,7 +50,7 @@ const TURNS: u32 = 64;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Queue<T> {
-    core: Arc<Core<T>>,
+    core: Arc<Shared<T>>,
     index: usize,
     /// A shard that had more when it was last looked at, and for how many
     /// turns to stay with it.
@@ -96,7 +96,7 @@ impl From<sync::RecvError> for RecvError {
 }
 
 impl<T> Queue<T> {
-    pub(crate) fn new(core: Arc<Core<T>>, index: usize) -> Queue<T> {
+    pub(crate) fn new(core: Arc<Shared<T>>, index: usize) -> Queue<T> {
         Queue {
             core,
             index,

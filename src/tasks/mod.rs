@@ -234,7 +234,8 @@ impl TaskEngine {
     }
 
     /// Waits until every worker has ended: no task runs any more, and
-    /// everything that tasks held has been dropped.
+    /// everything that tasks held has been dropped, whether or not their
+    /// reports have been read.
     ///
     /// Workers end after [`shutdown`](TaskEngine::shutdown) or
     /// [`drain`](TaskEngine::drain), as soon as the task that they are running

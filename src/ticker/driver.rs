@@ -7,7 +7,7 @@ use core::time::Duration;
 #[cfg(target_os = "linux")]
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
-use crate::engine::Core;
+use crate::engine::Shared;
 use crate::queue::Queue;
 use crate::sync::Arc;
 use crate::tasks::{Task, run_counted};
@@ -48,12 +48,12 @@ use crate::wheel::Advance;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Driver<T> {
-    core: Arc<Core<T>>,
+    core: Arc<Shared<T>>,
     queue: Queue<T>,
 }
 
 impl<T> Driver<T> {
-    pub(crate) fn new(core: Arc<Core<T>>) -> Driver<T> {
+    pub(crate) fn new(core: Arc<Shared<T>>) -> Driver<T> {
         let queue = Queue::new(Arc::clone(&core), 0);
         let driver = Driver { core, queue };
         driver.core.alarm.arm_for_caller(|| driver.core.next_due());

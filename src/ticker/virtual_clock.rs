@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::engine::Core;
+use crate::engine::Shared;
 use crate::sync::Arc;
 use crate::time::Time;
 
@@ -43,11 +43,11 @@ use crate::time::Time;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct VirtualClock<T> {
-    core: Arc<Core<T>>,
+    core: Arc<Shared<T>>,
 }
 
 impl<T> VirtualClock<T> {
-    pub(crate) fn new(core: Arc<Core<T>>) -> VirtualClock<T> {
+    pub(crate) fn new(core: Arc<Shared<T>>) -> VirtualClock<T> {
         VirtualClock { core }
     }
 

@@ -94,6 +94,13 @@ fn f18_a_forked_child_that_drops_an_engine_without_a_thread_leaves_the_payloads_
     engine
         .schedule(Timer::after(HOUR, NotInChild::new()))
         .unwrap();
+    // And a report that nobody reads, with its payload.
+    let last = Timer::every(MS, NotInChild::new()).times(1);
+    engine.schedule(last.reported()).unwrap();
+    thread::sleep(2 * MS);
+    let _ = driver.process_due(usize::MAX);
+    drop(engine.queue(0).try_recv().unwrap());
+    assert_eq!(engine.closed().len(), 1);
     let both = std::mem::ManuallyDrop::new((engine, driver));
     let drops = Child::fork(|| {
         IN_CHILD.store(true, Ordering::Relaxed);

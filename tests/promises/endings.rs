@@ -491,6 +491,57 @@ fn promise_12_a_task_engine_drains_and_its_workers_can_be_waited_for() {
 }
 
 #[test]
+fn promise_12_what_a_reported_task_holds_is_dropped_when_it_has_run() {
+    let (tasks, clock) = TaskEngine::builder().workers(2).start_virtual().unwrap();
+    let held = Arc::new(());
+    let task = || {
+        let mine = Arc::clone(&held);
+        move |firing: &tickwheel::Firing| {
+            assert!(Arc::strong_count(&mine) > 1);
+            assert_eq!(firing.outcome(), CloseReason::Completed);
+            assert_ne!(firing.number(), 3, "on purpose");
+        }
+    };
+    let run = |timer: Timer<_>| tasks.run(timer.reported()).unwrap();
+    run(Timer::after(MS, task()));
+    run(Timer::every(MS, task()).times(2));
+    run(Timer::every(MS, task()).times(3));
+    clock.run_until(tasks.now() + 5 * MS);
+    assert_eq!(Arc::strong_count(&held), 1, "in an unread report");
+
+    // Cancelled, and shut down, while they run.
+    let (running, runs) = mpsc::channel();
+    let stuck = || {
+        let (mine, running) = (Arc::clone(&held), running.clone());
+        let (end, ended) = mpsc::channel::<()>();
+        let stuck = move |_: &tickwheel::Firing| {
+            running.send(()).unwrap();
+            assert!(ended.recv().is_err());
+            assert!(Arc::strong_count(&mine) > 1);
+        };
+        let stuck = Timer::every(MS, stuck).reported();
+        (tasks.run(stuck).unwrap(), end)
+    };
+    let two = [stuck(), stuck()];
+    clock.advance(MS);
+    (0..2).for_each(|_| runs.recv().unwrap());
+    assert_eq!(tasks.cancel(two[0].0), Cancel::Running);
+    assert_eq!(tasks.shutdown().len(), 1);
+    drop(two);
+    tasks.join();
+    assert_eq!(Arc::strong_count(&held), 1, "in an unread report");
+
+    let reasons = tasks.engine().closed().map(|closed| {
+        assert!(closed.payload.is_none());
+        closed.reason
+    });
+    let mut reasons: Vec<_> = reasons.map(|reason| format!("{reason:?}")).collect();
+    reasons.sort();
+    let expected = ["Cancelled", "Completed", "Completed", "Failed", "ShutDown"];
+    assert_eq!(reasons, expected);
+}
+
+#[test]
 fn promise_12_all_who_join_a_task_engine_are_let_go() {
     for _ in 0..3 {
         let tasks = TaskEngine::builder().workers(2).start().unwrap();

@@ -98,14 +98,98 @@ fn promise_10_a_panic_whose_payload_panics_and_so_on_does_not_end_the_worker() {
     assert_eq!(told.recv_timeout(20 * SECOND), Ok("joined"));
 }
 
+/// Says which thread drops it.
+struct Where(mpsc::Sender<thread::ThreadId>);
+
+impl Drop for Where {
+    fn drop(&mut self) {
+        let _ = self.0.send(thread::current().id());
+    }
+}
+
+/// Leaves so many reports with a payload unread, and returns what each of these
+/// says of the thread that drops it when the last handle goes.
+fn drops_of_unread_reports(
+    builder: tickwheel::Builder<Where>,
+    count: usize,
+) -> Vec<thread::ThreadId> {
+    let (tell, told) = mpsc::channel();
+    let engine = builder.start().unwrap();
+    for _ in 0..count {
+        let last = Timer::every(MS, Where(tell.clone())).times(1);
+        engine.schedule(last.reported()).unwrap();
+    }
+    drop(tell);
+    let queue = engine.queue(0);
+    (0..count).for_each(|_| drop(queue.recv().unwrap()));
+    assert_eq!(engine.closed().len(), count);
+    drop(queue);
+    drop(engine);
+    told.iter().collect()
+}
+
 #[test]
-fn promise_10_the_ticker_drops_no_payload() {
-    struct Where(mpsc::Sender<thread::ThreadId>);
-    impl Drop for Where {
+fn promise_10_the_ticker_drops_no_payload_of_a_report_that_nobody_reads() {
+    let here = thread::current().id();
+    for _ in 0..30 {
+        let timerfd = drops_of_unread_reports(Engine::builder(), 3);
+        assert_eq!(timerfd, [here; 3]);
+        let portable = Engine::builder().portable_ticker();
+        assert_eq!(drops_of_unread_reports(portable, 3), [here; 3]);
+    }
+    // More than fit into one hold of a lock.
+    let many = Engine::builder().shards(1);
+    assert_eq!(drops_of_unread_reports(many, 100), [here; 100]);
+}
+
+#[test]
+fn promise_10_who_lets_go_last_drops_what_nobody_reads() {
+    let (tell, told) = mpsc::channel();
+    let engine = Engine::builder().start().unwrap();
+    let beat = Timer::every(MS, Where(tell)).reported();
+    engine.schedule(beat).unwrap();
+    let firing = engine.queue(0).recv().unwrap();
+    assert!(engine.shutdown()[0].payload.is_none());
+    drop(engine);
+    let worker = thread::spawn(move || drop(firing));
+    let last = worker.thread().id();
+    worker.join().unwrap();
+    assert_eq!(told.iter().collect::<Vec<_>>(), [last]);
+}
+
+#[test]
+fn promise_10_a_drop_that_panics_leaves_no_unread_report_to_the_ticker() {
+    struct Both {
+        panics: bool,
+        _says: Where,
+    }
+    impl Drop for Both {
         fn drop(&mut self) {
-            let _ = self.0.send(thread::current().id());
+            assert!(!self.panics, "on purpose");
         }
     }
+    let (tell, told) = mpsc::channel();
+    let engine = Engine::builder().shards(1).start().unwrap();
+    for n in 0..100 {
+        let both = Both {
+            panics: n == 7,
+            _says: Where(tell.clone()),
+        };
+        let last = Timer::every(MS, both).times(1).reported();
+        engine.schedule(last).unwrap();
+    }
+    drop(tell);
+    let queue = engine.queue(0);
+    (0..100).for_each(|_| drop(queue.recv().unwrap()));
+    drop(queue);
+    let drops = std::panic::AssertUnwindSafe(|| drop(engine));
+    assert!(std::panic::catch_unwind(drops).is_err());
+    let here = thread::current().id();
+    assert_eq!(told.iter().filter(|&thread| thread == here).count(), 100);
+}
+
+#[test]
+fn promise_10_the_ticker_drops_no_payload() {
     let (tell, told) = mpsc::channel();
     let engine = Engine::builder().start().unwrap();
     for n in 0..100 {
