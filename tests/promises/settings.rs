@@ -207,6 +207,9 @@ fn as_many_workers_as_nobody_has_are_refused() {
             );
         }
     }
+    // As many as are allowed are not what this is refused for.
+    let allowed = TaskEngine::builder().workers(4_096).tick(Duration::ZERO);
+    assert!(matches!(allowed.start(), Err(StartError::ZeroTick)));
     // Where the caller's loop is the worker, their number is of no account.
     let driven = TaskEngine::builder().workers(usize::MAX).start_driven();
     assert!(driven.is_ok());
@@ -235,6 +238,23 @@ mod setters_of_the_builder {
 
     fn virtual_of(builder: Builder<u32>) -> (Engine<u32>, VirtualClock<u32>) {
         builder.start_virtual().unwrap()
+    }
+
+    /// What is not set.
+    #[test]
+    fn none() {
+        let (engine, clock) = virtual_of(Engine::builder());
+        assert_eq!(engine.now(), Time::START);
+        clock.advance(7 * MS);
+        assert_eq!(engine.tick(), Tick(7));
+        assert!(engine.get_queue(0).is_some() && engine.get_queue(1).is_none());
+        let window = Timer::at(Time::from_millis(101), 1).tolerance(50 * MS);
+        let deadline = engine.deadline(engine.schedule(window).unwrap());
+        assert_eq!(deadline, Some(Time::from_millis(128))); // 2 · 64
+        let processors = thread::available_parallelism().map_or(2, usize::from);
+        let shards = (2 * processors).next_power_of_two().clamp(4, 64);
+        let printed = format!("{engine:?}");
+        assert!(printed.contains(&format!("shards: {shards},")), "{printed}");
     }
 
     #[test]
