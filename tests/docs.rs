@@ -74,3 +74,77 @@ fn every_link_within_the_repository_leads_somewhere() {
         }
     }
 }
+
+/// The sources, by their paths within `src`.
+fn sources() -> Vec<String> {
+    fn walk(directory: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(directory).unwrap().flatten() {
+            match entry.path() {
+                path if path.is_dir() => walk(&path, found),
+                path => found.push(path),
+            }
+        }
+    }
+    let mut found = Vec::new();
+    let src = root().join("src");
+    walk(&src, &mut found);
+    let within = |path: PathBuf| {
+        path.strip_prefix(&src)
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .to_owned()
+    };
+    found.into_iter().map(within).collect()
+}
+
+/// Whether a path may be called that: the map leaves out a directory that it has
+/// just named.
+fn is_called(path: &str, name: &str) -> bool {
+    path == name || path.ends_with(&format!("/{name}"))
+}
+
+/// The map of the code has every file, and none that is gone.
+#[test]
+fn the_map_of_the_code_has_every_file() {
+    let page = fs::read_to_string(root().join("docs/ARCHITECTURE.md")).unwrap();
+    let map = page.split("## Code map").nth(1).unwrap();
+    let map = map.split("\n## ").next().unwrap();
+    let names: Vec<&str> = map
+        .split('`')
+        .filter(|name| name.ends_with(".rs"))
+        .collect();
+    let sources = sources();
+    let is_missing = |path: &&String| {
+        let needs_no_line = ["lib.rs", "mod.rs", "tests.rs"];
+        !needs_no_line.iter().any(|name| is_called(path, name))
+            && !names.iter().any(|name| is_called(path, name))
+    };
+    let missing: Vec<_> = sources.iter().filter(is_missing).collect();
+    assert!(missing.is_empty(), "not on the map: {missing:?}");
+    let gone = names
+        .iter()
+        .find(|name| !sources.iter().any(|path| is_called(path, name)));
+    assert_eq!(gone, None, "on the map, and gone");
+}
+
+/// Unsafe code is where ARCHITECTURE says, and nowhere else.
+#[test]
+fn every_file_with_unsafe_code_is_listed() {
+    let page = fs::read_to_string(root().join("docs/ARCHITECTURE.md")).unwrap();
+    let list = page.split("\n## Unsafe").nth(1).unwrap();
+    let names: Vec<&str> = list
+        .split('`')
+        .filter(|name| name.ends_with(".rs"))
+        .collect();
+    for path in sources() {
+        let text = fs::read_to_string(root().join("src").join(&path)).unwrap();
+        let code = text.lines().map(|line| line.split("//").next().unwrap());
+        let is_unsafe = code.into_iter().any(|code| {
+            code.split_whitespace()
+                .any(|word| word.starts_with("unsafe"))
+        });
+        let is_listed = names.iter().any(|name| is_called(&path, name));
+        assert_eq!(is_unsafe, is_listed, "{path}");
+    }
+}

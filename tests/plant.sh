@@ -34,7 +34,7 @@ export GIT_CEILING_DIRECTORIES="$work"
 make_copy() {
     rm -rf "$copy" "$sound"
     mkdir -p "$copy" "$sound"
-    for part in Cargo.toml Cargo.lock README.md src loom-tests tests benches examples; do
+    for part in Cargo.toml Cargo.lock README.md CONTRIBUTING.md docs src loom-tests tests benches examples; do
         [ ! -e "$root/$part" ] || cp -R "$root/$part" "$copy"
     done
     cp -R "$root/src" "$sound"

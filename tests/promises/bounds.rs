@@ -249,6 +249,22 @@ fn a_timer_that_catches_up_is_refused_where_no_worker_could() {
     assert_eq!(engine.ledger().accepted, 3);
 }
 
+/// Of those that a policy spares the worker there is one a tick, however short
+/// the period.
+#[test]
+fn a_timer_that_does_not_catch_up_fires_once_a_tick_at_most() {
+    for policy in [MissedTicks::Skip, MissedTicks::Delay] {
+        let (engine, clock) = virtual_engine();
+        let beat = Timer::every(Duration::from_nanos(1), ()).missed(policy);
+        engine.schedule(beat).unwrap();
+        for _ in 0..20 {
+            clock.advance(MS);
+            let fired = engine.queue(0).try_iter().take(9).count();
+            assert_eq!(fired, 1, "{policy:?}");
+        }
+    }
+}
+
 #[test]
 fn who_is_refused_is_told_why() {
     let (engine, clock) = virtual_engine();
