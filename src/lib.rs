@@ -72,6 +72,13 @@ mod ticker;
 mod time;
 pub mod wheel;
 
+/// For models: what threads meet in, by itself.
+#[cfg(any(loom, shuttle))]
+#[doc(hidden)]
+pub mod model {
+    pub use crate::sync::{Bed, RawLock};
+}
+
 pub use engine::{
     Builder, Cancel, CancelledByName, CloseReason, Closed, Engine, Lateness, Ledger, LiveTimer,
     LiveTimers, MissedTicks, NotLive, Refusal, Refused, Snapshot, StartError, Timer, Unstarted,

@@ -11,6 +11,8 @@ mod lock;
 
 pub(crate) use channel::{Channel, RecvError};
 pub(crate) use lock::{Lock, LockGuard};
+#[cfg(any(loom, shuttle))]
+pub use {lock::Bed, lock::RawLock};
 
 #[cfg(loom)]
 use ::loom as threads;
@@ -24,7 +26,7 @@ pub(crate) use threads::lazy_static;
 pub(crate) use threads::{
     sync::{
         Arc, Condvar, Mutex, MutexGuard,
-        atomic::{AtomicU64, AtomicUsize, Ordering, fence},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
     },
     thread, thread_local,
 };

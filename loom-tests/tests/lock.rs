@@ -1,0 +1,66 @@
+//! The lock around a shard: one thread at a time, and no sleeper forgotten.
+//!
+//! Sleeps never end by themselves here, so that a sleeper whom nobody wakes is
+//! a deadlock, and not a moment's delay.
+
+#![cfg(loom)]
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicU32, Ordering};
+use loom::thread;
+use tickwheel::model::{Bed, RawLock};
+use tickwheel_loom_tests::model;
+
+#[derive(Default)]
+struct Counter {
+    lock: RawLock<Bed>,
+    /// Relaxed: what orders it is the lock.
+    count: AtomicU32,
+}
+
+impl Counter {
+    fn increment(&self) {
+        if !self.lock.try_lock() {
+            self.lock.wait(|_| {});
+        }
+        let count = self.count.load(Ordering::Relaxed);
+        self.count.store(count + 1, Ordering::Relaxed);
+        self.lock.unlock();
+    }
+}
+
+/// Threads that increment a counter so often: none comes between another's
+/// reading and writing, and all of them get in.
+fn increments<const THREADS: usize>(each: [u32; THREADS]) {
+    model(move || {
+        let counter = Arc::new(Counter::default());
+        let [mine, others @ ..] = &each[..] else {
+            unreachable!()
+        };
+        let others: Vec<_> = others
+            .iter()
+            .map(|&times| {
+                let counter = Arc::clone(&counter);
+                thread::spawn(move || (0..times).for_each(|_| counter.increment()))
+            })
+            .collect();
+        (0..*mine).for_each(|_| counter.increment());
+        others.into_iter().for_each(|other| other.join().unwrap());
+        assert_eq!(counter.count.load(Ordering::Relaxed), each.iter().sum());
+    });
+}
+
+#[test]
+fn two_threads() {
+    increments([1, 1]);
+}
+
+#[test]
+fn one_comes_back() {
+    increments([1, 2]);
+}
+
+#[test]
+fn three_threads() {
+    increments([1, 1, 1]);
+}

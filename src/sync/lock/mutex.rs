@@ -1,0 +1,32 @@
+//! A shard's lock in a model.
+
+use crate::sync::{Mutex, MutexGuard};
+
+pub(crate) struct Lock<T>(Mutex<T>);
+
+pub(crate) type LockGuard<'a, T> = MutexGuard<'a, T>;
+
+impl<T> Lock<T> {
+    pub(crate) fn new(value: T) -> Lock<T> {
+        Lock(Mutex::new(value))
+    }
+
+    pub(crate) fn lock(&self) -> LockGuard<'_, T> {
+        crate::sync::lock(&self.0)
+    }
+
+    pub(crate) fn lock_patiently(&self) -> LockGuard<'_, T> {
+        self.lock()
+    }
+
+    pub(crate) fn has_waiters(&self) -> bool {
+        false
+    }
+
+    pub(crate) fn invite(&self) {}
+
+    /// There may be: so whoever asks lets go, and others get in between.
+    pub(crate) fn has_urgent_waiters(&self) -> bool {
+        true
+    }
+}
