@@ -76,7 +76,7 @@ pub mod wheel;
 #[cfg(any(loom, shuttle))]
 #[doc(hidden)]
 pub mod model {
-    pub use crate::sync::{Bed, RawLock};
+    pub use crate::sync::{Bed, Channel, RawLock};
 }
 
 pub use engine::{

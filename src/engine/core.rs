@@ -524,6 +524,7 @@ impl<T> Core<T> {
     }
 
     /// As `release`, where a timer may be gone that a drain waits for.
+    #[inline]
     pub(super) fn release_to_drain(&self, held: Held<'_, T>) {
         let draining = held.shard.phase == Phase::Draining;
         self.release(held);

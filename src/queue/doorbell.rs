@@ -36,9 +36,9 @@ impl Wait {
     }
 
     /// Whether a call that has waited ends even if others keep it busy. (One that
-    /// does not wait takes what is there first.) A model has no time.
+    /// does not wait takes what is there first.) In a model it always does.
     pub(crate) fn is_over(self) -> bool {
-        matches!(self, Wait::Until(end) if !IS_MODEL && end <= Instant::now())
+        matches!(self, Wait::Until(end) if IS_MODEL || end <= Instant::now())
     }
 }
 
@@ -107,6 +107,19 @@ impl Doorbell {
                 Err(RecvError::Disconnected)
             }
         }
+    }
+
+    /// For models: see `Channel`.
+    #[cfg(any(loom, shuttle))]
+    pub(crate) fn pass_limits(&self) {
+        self.bells.pass_limits();
+        self.permits.iter().for_each(Channel::pass_limits);
+    }
+
+    #[cfg(any(loom, shuttle))]
+    pub(crate) fn wake_receivers(&self) {
+        self.bells.wake_receivers();
+        self.permits.iter().for_each(Channel::wake_receivers);
     }
 
     pub(crate) fn return_permit(&self) {

@@ -214,6 +214,21 @@ impl<T> Queue<T> {
         self.index
     }
 
+    /// For models: the limits of those who wait have passed from now on. Wakes
+    /// nobody.
+    #[cfg(any(loom, shuttle))]
+    #[doc(hidden)]
+    pub fn pass_limits(&self) {
+        self.core.doorbell(self.index).pass_limits();
+    }
+
+    /// For models: has all who wait look at the time.
+    #[cfg(any(loom, shuttle))]
+    #[doc(hidden)]
+    pub fn wake_receivers(&self) {
+        self.core.doorbell(self.index).wake_receivers();
+    }
+
     #[inline]
     fn take(&self, wait: Wait) -> Result<Expired<T>, RecvError> {
         let doorbell = self.core.doorbell(self.index);

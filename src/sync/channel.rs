@@ -7,14 +7,21 @@
 //! their worker's hands 2.5 ms late and more, instead of 0.5). Here they sleep
 //! at once.
 
+#[cfg_attr(any(loom, shuttle), path = "channel/counted.rs")]
+#[cfg_attr(not(any(loom, shuttle)), path = "channel/crossbeam.rs")]
+mod messages;
+
+mod limits;
+
 use std::time::Instant;
 
-use crate::sync::{AtomicUsize, Condvar, IS_MODEL, Mutex, Ordering, fence, lock, wait, wait_for};
+use crate::sync::{AtomicUsize, Condvar, Mutex, Ordering, fence, lock, wait, wait_for};
+use limits::Limits;
 use messages::Messages;
 
 /// Why nothing was received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum RecvError {
+pub enum RecvError {
     /// Nothing is there (within the time given).
     Empty,
     /// Nothing is there and nothing can come.
@@ -22,25 +29,27 @@ pub(crate) enum RecvError {
 }
 
 /// Never holds more messages than its capacity, because its users see to that.
-pub(crate) struct Channel<T> {
+pub struct Channel<T> {
     messages: Messages<T>,
     /// How many receivers sleep, or are about to: changed under `sleep`.
     sleepers: AtomicUsize,
-    sleep: Mutex<()>,
+    sleep: Mutex<Limits>,
     arrived: Condvar,
 }
 
 impl<T> Channel<T> {
-    pub(crate) fn new(capacity: usize) -> Channel<T> {
+    /// Makes one, with nothing in it.
+    pub fn new(capacity: usize) -> Channel<T> {
         Channel {
             messages: Messages::new(capacity),
             sleepers: AtomicUsize::new(0),
-            sleep: Mutex::new(()),
+            sleep: Mutex::new(Limits::default()),
             arrived: Condvar::new(),
         }
     }
 
-    pub(crate) fn send(&self, message: T) {
+    /// Leaves a message, and wakes a receiver if one sleeps. Never waits.
+    pub fn send(&self, message: T) {
         self.messages.push(message);
         // Who sends leaves the message first and looks for sleepers second; who
         // goes to sleep says so first and looks for messages second.
@@ -52,23 +61,24 @@ impl<T> Channel<T> {
         }
     }
 
-    pub(crate) fn try_recv(&self) -> Result<T, RecvError> {
+    /// Takes a message if there is one.
+    pub fn try_recv(&self) -> Result<T, RecvError> {
         self.messages.pop().ok_or(RecvError::Empty)
     }
 
-    pub(crate) fn recv(&self) -> Result<T, RecvError> {
+    /// Takes a message, and sleeps until there is one.
+    pub fn recv(&self) -> Result<T, RecvError> {
         self.try_recv().or_else(|_| self.sleep(None))
     }
 
     /// As [`Channel::recv`], until `end` at most. Reads the clock only if it has
     /// to wait.
-    pub(crate) fn recv_until(&self, end: Instant) -> Result<T, RecvError> {
-        // A model has no time: there it waits for ever.
-        let end = Some(end).filter(|_| !IS_MODEL);
-        self.try_recv().or_else(|_| self.sleep(end))
+    pub fn recv_until(&self, end: Instant) -> Result<T, RecvError> {
+        self.try_recv().or_else(|_| self.sleep(Some(end)))
     }
 
-    /// Sleeps until a message comes, or the end.
+    /// Sleeps until a message comes, or the end. What wakes a receiver may be a
+    /// message though its time is up: so it looks before it ends.
     #[cold]
     fn sleep(&self, end: Option<Instant>) -> Result<T, RecvError> {
         let mut guard = lock(&self.sleep);
@@ -76,7 +86,7 @@ impl<T> Channel<T> {
         fence(Ordering::SeqCst);
         let received = loop {
             let received = self.try_recv();
-            let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+            let left = end.map(|end| guard.left(end));
             if received.is_ok() || left.is_some_and(|left| left.is_zero()) {
                 break received;
             }
@@ -89,62 +99,18 @@ impl<T> Channel<T> {
         drop(guard);
         received
     }
-}
 
-#[cfg(not(any(loom, shuttle)))]
-mod messages {
-    use crossbeam_channel as cc;
-
-    pub(super) struct Messages<T> {
-        sender: cc::Sender<T>,
-        receiver: cc::Receiver<T>,
+    /// For models: from now on the limits of waits have passed. Wakes nobody: who
+    /// is woken by something else finds its time up.
+    #[cfg(any(loom, shuttle))]
+    pub fn pass_limits(&self) {
+        lock(&self.sleep).pass();
     }
 
-    impl<T> Messages<T> {
-        pub(super) fn new(capacity: usize) -> Messages<T> {
-            let (sender, receiver) = cc::bounded(capacity);
-            Messages { sender, receiver }
-        }
-
-        pub(super) fn push(&self, message: T) {
-            // Never full by the contract above, and with both its ends here
-            // never disconnected.
-            let sent = self.sender.try_send(message);
-            debug_assert!(sent.is_ok());
-        }
-
-        pub(super) fn pop(&self) -> Option<T> {
-            self.receiver.try_recv().ok()
-        }
-    }
-}
-
-#[cfg(any(loom, shuttle))]
-mod messages {
-    use crate::sync::{Mutex, lock};
-    use std::collections::VecDeque;
-
-    pub(super) struct Messages<T> {
-        queue: Mutex<VecDeque<T>>,
-        capacity: usize,
-    }
-
-    impl<T> Messages<T> {
-        pub(super) fn new(capacity: usize) -> Messages<T> {
-            Messages {
-                queue: Mutex::new(VecDeque::new()),
-                capacity,
-            }
-        }
-
-        pub(super) fn push(&self, message: T) {
-            let mut queue = lock(&self.queue);
-            queue.push_back(message);
-            assert!(queue.len() <= self.capacity);
-        }
-
-        pub(super) fn pop(&self) -> Option<T> {
-            lock(&self.queue).pop_front()
-        }
+    /// For models: has all receivers look at the time.
+    #[cfg(any(loom, shuttle))]
+    pub fn wake_receivers(&self) {
+        let _sleep = lock(&self.sleep);
+        self.arrived.notify_all();
     }
 }

@@ -9,7 +9,11 @@
 mod channel;
 mod lock;
 
-pub(crate) use channel::{Channel, RecvError};
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use channel::Channel;
+#[cfg(any(loom, shuttle))]
+pub use channel::Channel;
+pub(crate) use channel::RecvError;
 pub(crate) use lock::{Lock, LockGuard};
 #[cfg(any(loom, shuttle))]
 pub use {lock::Bed, lock::RawLock};

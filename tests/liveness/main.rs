@@ -5,3 +5,4 @@
 #![cfg(not(any(loom, shuttle)))]
 
 mod limits;
+mod probe;

@@ -60,6 +60,7 @@ pub enum Workload {
     CatchUp,
     Uptime,
     Tail,
+    Probe,
 }
 
 impl Workload {
@@ -82,6 +83,7 @@ impl Workload {
             Workload::CatchUp => "catch-up",
             Workload::Uptime => "uptime",
             Workload::Tail => "tail",
+            Workload::Probe => "probe",
         }
     }
 }

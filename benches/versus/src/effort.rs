@@ -22,7 +22,9 @@ impl Effort {
             // Bytes vary little, and minutes are long enough.
             Workload::Memory => exactly(self.either(1, 3)),
             Workload::Leak => exactly(1),
-            Workload::Lateness | Workload::Idle | Workload::Tail => exactly(self.either(3, 5)),
+            Workload::Lateness | Workload::Idle | Workload::Tail | Workload::Probe => {
+                exactly(self.either(3, 5))
+            }
             // A round of milliseconds says little about a machine that is slow
             // for seconds.
             _ => Rounds {

@@ -3,6 +3,7 @@
 use crate::sync::lock::parker::{LONGEST, Parker};
 use crate::sync::{AtomicU32, Condvar, Mutex, Ordering, lock, wait_for};
 
+/// A condition variable, and what it takes.
 #[derive(Default)]
 pub struct Bed {
     mutex: Mutex<()>,

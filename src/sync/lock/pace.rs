@@ -45,3 +45,22 @@ fn measure() -> u32 {
     let per_micro = u128::from(SAMPLE) * 1_000 / fastest;
     (per_micro as u32).clamp(LEAST_PER_MICRO, MOST_PER_MICRO)
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_lasts_about_as_long_as_it_says() {
+        const NANOS: u32 = 50_000;
+        let sample = || {
+            let begun = Instant::now();
+            (0..pauses(NANOS)).for_each(|_| spin_loop());
+            begun.elapsed().as_nanos() as u32
+        };
+        // The fastest, because the machine may be busy, and by a factor, because
+        // the processor may change its pace.
+        let fastest = (0..100).map(|_| sample()).min().unwrap();
+        assert!((NANOS / 8..NANOS * 8).contains(&fastest), "{fastest} ns");
+    }
+}

@@ -183,3 +183,82 @@ fn light_fence() {
     #[cfg(not(any(loom, shuttle)))]
     std::sync::atomic::compiler_fence(Ordering::SeqCst);
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::sync::lock::bed::Bed;
+    use std::sync::{Condvar, Mutex};
+    use std::thread;
+
+    /// Sleeps that nothing but a wake-up ends, and how many have begun.
+    #[derive(Default)]
+    struct Untimed {
+        mutex: Mutex<()>,
+        woken: Condvar,
+        begun: AtomicU32,
+    }
+
+    impl Parker for Untimed {
+        fn park(&self, word: &AtomicU32, seen: u32) {
+            let guard = self.mutex.lock().unwrap();
+            if word.load(Ordering::Relaxed) == seen {
+                self.begun.fetch_add(1, Ordering::Relaxed);
+                drop(self.woken.wait(guard).unwrap());
+            }
+        }
+
+        fn wake_one(&self, _word: &AtomicU32) {
+            drop(self.mutex.lock().unwrap());
+            self.woken.notify_one();
+        }
+    }
+
+    impl<P: Parker> RawLock<P> {
+        fn hold(&self, work: impl FnOnce()) {
+            if !self.try_lock() {
+                self.wait(|nanos| (0..pauses(nanos)).for_each(|_| std::hint::spin_loop()));
+            }
+            work();
+            self.unlock();
+        }
+    }
+
+    /// Lets go only when all of them sleep: each wakes the next one.
+    #[test]
+    fn waiters_sleep_and_are_woken() {
+        const WAITERS: u32 = 4;
+        let lock = RawLock::<Untimed>::default();
+        thread::scope(|scope| {
+            lock.hold(|| {
+                (0..WAITERS).for_each(|_| drop(scope.spawn(|| lock.hold(|| {}))));
+                while lock.sleepers.load(Ordering::Relaxed) < WAITERS
+                    || lock.active.load(Ordering::Relaxed) > 0
+                    || lock.parker.begun.load(Ordering::Relaxed) < WAITERS
+                {
+                    thread::yield_now();
+                }
+            });
+        });
+        assert_eq!(lock.sleepers.load(Ordering::Relaxed), 0);
+        assert_eq!(lock.active.load(Ordering::Relaxed), 0);
+    }
+
+    /// Where there is no futex.
+    #[test]
+    fn one_at_a_time_on_condition_variables() {
+        let lock = RawLock::<Bed>::default();
+        // Read and written in two steps.
+        let count = AtomicU32::new(0);
+        let increment = || {
+            let seen = count.load(Ordering::Relaxed);
+            count.store(seen + 1, Ordering::Relaxed);
+        };
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..50_000).for_each(|_| lock.hold(increment)));
+            }
+        });
+        assert_eq!(count.into_inner(), 200_000);
+    }
+}

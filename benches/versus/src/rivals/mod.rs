@@ -4,6 +4,7 @@ pub mod binary_heap;
 pub mod btreemap;
 pub mod floor;
 pub mod hash_wheel;
+pub mod locked_wheel;
 pub mod nexus_timer;
 pub mod tickwheel_engine;
 pub mod tickwheel_wheel;

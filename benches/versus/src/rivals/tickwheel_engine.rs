@@ -59,6 +59,24 @@ impl Shared for Shards {
     }
 }
 
+/// All threads in one shard.
+pub struct OneShard(Shards);
+
+impl Shared for OneShard {
+    const NAME: &'static str = "tickwheel engine";
+    type Id = TimerId;
+    type Caller<'a> = Thread<'a>;
+
+    fn start() -> OneShard {
+        let builder = Engine::builder().tick(TICK).shards(1);
+        OneShard(Shards(builder.start().expect("a tick and a shard")))
+    }
+
+    fn caller(&self) -> Thread<'_> {
+        self.0.caller()
+    }
+}
+
 fn engine(tick: Duration) -> Engine<u64> {
     let builder = Engine::builder().tick(tick);
     builder.start().expect("a tick is all that was set")

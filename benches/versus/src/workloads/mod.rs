@@ -11,6 +11,7 @@ mod leak;
 mod memory;
 mod pair;
 mod postpone;
+mod probe;
 mod purgatory;
 mod remote;
 mod server;
@@ -48,6 +49,7 @@ pub fn cases(workload: Workload, effort: Effort) -> Vec<Case> {
         Workload::CatchUp => catch_up::cases(effort),
         Workload::Uptime => uptime::cases(effort),
         Workload::Tail => tail::cases(effort),
+        Workload::Probe => probe::cases(effort),
     }
 }
 

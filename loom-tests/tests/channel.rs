@@ -1,0 +1,104 @@
+//! How receivers sleep who wait for a message: none is forgotten.
+
+#![cfg(loom)]
+
+use loom::sync::Arc;
+use loom::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+use tickwheel::model::Channel;
+use tickwheel::{Queue, Timer};
+use tickwheel_loom_tests::{Payload, assert_all_ended, builder, model, name_of, payload, tick};
+
+/// Time does not pass in a model: limits do when it says so.
+const LIMIT: Duration = Duration::from_secs(3_600);
+
+/// A message is sent while its receiver goes to sleep.
+#[test]
+fn one_receiver() {
+    model(|| {
+        let channel = Arc::new(Channel::new(1));
+        let receiver = receiver(&channel);
+        channel.send(7);
+        assert_eq!(receiver.join().unwrap(), 7);
+    });
+}
+
+/// Two messages are sent while two receivers go to sleep.
+#[test]
+fn two_receivers() {
+    model(|| {
+        let channel = Arc::new(Channel::new(2));
+        let receivers = [receiver(&channel), receiver(&channel)];
+        channel.send(1);
+        channel.send(2);
+        let received = receivers.map(|receiver| receiver.join().unwrap());
+        assert_eq!(received.iter().sum::<u32>(), 3);
+    });
+}
+
+fn receiver(channel: &Arc<Channel<u32>>) -> JoinHandle<u32> {
+    let channel = Arc::clone(channel);
+    thread::spawn(move || channel.recv().unwrap())
+}
+
+/// A message wakes a receiver whose time is up: it, or the other one, who has
+/// all the time in the world, gets it.
+#[test]
+fn a_receiver_whose_time_is_up() {
+    model(|| {
+        let channel = Arc::new(Channel::new(2));
+        let limited = {
+            let channel = Arc::clone(&channel);
+            thread::spawn(move || channel.recv_until(Instant::now() + LIMIT).is_ok())
+        };
+        let unlimited = {
+            let channel = Arc::clone(&channel);
+            thread::spawn(move || {
+                channel.recv().unwrap();
+                channel.pass_limits();
+                channel.wake_receivers();
+            })
+        };
+        channel.send(1);
+        channel.pass_limits();
+        if limited.join().unwrap() {
+            channel.send(2);
+        }
+        unlimited.join().unwrap();
+    });
+}
+
+/// The same with a timer that expires, and the bell that says so.
+#[test]
+fn a_worker_whose_time_is_up() {
+    model(|| {
+        let (engine, clock) = builder(1).start_virtual().unwrap();
+        let limited = {
+            let queue = engine.queue(0);
+            thread::spawn(move || queue.recv_timeout(LIMIT).is_ok())
+        };
+        let unlimited = {
+            let queue = engine.queue(0);
+            thread::spawn(move || {
+                let name = take(&queue);
+                queue.pass_limits();
+                queue.wake_receivers();
+                name
+            })
+        };
+        engine.schedule(Timer::at(tick(1), payload(1))).unwrap();
+        clock.advance_to(tick(1));
+        engine.queue(0).pass_limits();
+        let more = limited.join().unwrap();
+        if more {
+            engine.schedule(Timer::at(tick(2), payload(2))).unwrap();
+            clock.advance_to(tick(2));
+        }
+        assert_eq!(unlimited.join().unwrap(), 1 + u32::from(more));
+        assert_all_ended(engine.ledger());
+    });
+}
+
+fn take(queue: &Queue<Payload>) -> u32 {
+    name_of(&queue.recv().unwrap())
+}
