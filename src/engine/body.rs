@@ -13,9 +13,9 @@ use crate::wheel::Stamp;
 pub(crate) struct Tag(pub(crate) u16);
 
 impl Tag {
-    const EXTRA: u16 = 1 << 1;
-    const READY: u16 = 1 << 2;
-    const QUEUE_SHIFT: u32 = 3;
+    const EXTRA: u16 = 1 << 2;
+    const READY: u16 = 1 << 3;
+    const QUEUE_SHIFT: u32 = 4;
     /// Queues from this number on do not fit into a tag.
     pub(crate) const QUEUES: usize = 1 << (Stamp::TAG_BITS - Self::QUEUE_SHIFT);
 

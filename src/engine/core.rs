@@ -477,10 +477,10 @@ impl<T> Core<T> {
     pub(crate) fn look_at_shard<R>(
         &self,
         shard: usize,
-        look: impl FnOnce(&Shard<T>) -> R,
+        look: impl FnOnce(&mut Shard<T>) -> R,
     ) -> Option<R> {
         let slot = self.shards.get(shard)?;
-        Some(look(&slot.lock()))
+        Some(look(&mut slot.lock()))
     }
 
     #[inline]

@@ -96,7 +96,7 @@ impl<T> Core<T> {
         *budget == 0 || next > self.tick.tick_at(now)
     }
 
-    fn step_aside(&self, slot: &Slot<T>) {
+    pub(super) fn step_aside(&self, slot: &Slot<T>) {
         if !slot.has_waiters() {
             return;
         }

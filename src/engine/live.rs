@@ -49,7 +49,16 @@ impl<'a, T> LiveTimers<'a, T> {
     fn look(&mut self) -> bool {
         let found = &mut self.found;
         let from = self.from;
-        let look = |shard: &Shard<T>| shard.live_from(from, ENTRIES_PER_HOLD, found);
+        let look = |shard: &mut Shard<T>| {
+            if from == 0 {
+                shard.begin_walk();
+            }
+            let next = shard.live_from(from, ENTRIES_PER_HOLD, found);
+            if next.is_none() {
+                shard.end_walk();
+            }
+            next
+        };
         match self.core.look_at_shard(self.shard, look) {
             None => return false,
             Some(Some(next)) => self.from = next,
@@ -59,6 +68,15 @@ impl<'a, T> LiveTimers<'a, T> {
             }
         }
         true
+    }
+}
+
+/// A walk that ends before its end does not keep its shard from shrinking.
+impl<T> Drop for LiveTimers<'_, T> {
+    fn drop(&mut self) {
+        if self.from > 0 {
+            self.core.look_at_shard(self.shard, Shard::end_walk);
+        }
     }
 }
 
@@ -79,7 +97,7 @@ impl<T> Core<T> {
     /// The earliest deadline of what has not expired; none for what is never
     /// due.
     pub(crate) fn earliest_deadline(&self) -> Option<Time> {
-        let earliest = |shard: &Shard<T>| shard.wheel.earliest_deadline();
+        let earliest = |shard: &mut Shard<T>| shard.wheel.earliest_deadline();
         let shards = 0..self.shard_count();
         let deadlines = shards.filter_map(|shard| self.look_at_shard(shard, earliest)?);
         let earliest = deadlines.filter(|&deadline| deadline < NEVER).min()?;

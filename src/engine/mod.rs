@@ -19,6 +19,7 @@ mod publish;
 mod ready;
 mod shard;
 mod shared;
+mod shrink;
 mod snapshot;
 mod starting;
 mod timer;
@@ -392,6 +393,41 @@ impl<T> Engine<T> {
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         self.core.snapshot()
+    }
+
+    /// Gives back the memory that is not needed for live timers: after a peak,
+    /// say, or once in a while where peaks move from thread to thread. Nothing
+    /// does that by itself.
+    ///
+    /// A shard through which a [`LiveTimers`] walks at that moment, and one whose
+    /// engine is drained or shut down, gives back only what stands behind its
+    /// last timer; and where others schedule meanwhile, a part may stay. Then
+    /// another call gives back more. What repeating, named, reported and task
+    /// timers have beside their entries is given back when there are none of
+    /// them in a shard.
+    ///
+    /// # Cost
+    ///
+    /// Follows the largest number of timers that were live since the last call.
+    /// No hold of a shard's lock touches more than some hundred entries, or the
+    /// list heads of the levels if these have to move. A timer that was brought to
+    /// another place takes some thirty bytes more from then on and a look into a
+    /// sorted map when it ends; timers that fire together may have to be sorted
+    /// first.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use tickwheel::{Engine, Timer};
+    /// let engine = Engine::builder().start()?;
+    /// let schedule = |n| engine.schedule(Timer::after(Duration::from_secs(9), n));
+    /// let ids = (0..1_000).map(schedule).collect::<Result<Vec<_>, _>>()?;
+    /// ids[..999].iter().for_each(|&id| _ = engine.cancel(id));
+    /// engine.shrink();
+    /// assert_eq!(engine.cancel(ids[999]).payload(), Some(999));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn shrink(&self) {
+        self.core.shrink();
     }
 
     /// Stops at once, and returns every live timer exactly once, whether it

@@ -117,6 +117,13 @@ impl Ready {
         self.is_known = self.len == 0;
     }
 
+    /// Forgets what will be taken next, and gives the place for it away.
+    pub(super) fn take_ahead(&mut self) -> VecDeque<At> {
+        let ahead = std::mem::take(&mut self.ahead);
+        self.forget_ahead();
+        ahead
+    }
+
     /// Whether there are more after a worker has looked. Where a bell brought
     /// the worker, it stays rung exactly then, and the worker must put it back.
     #[inline]

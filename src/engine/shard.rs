@@ -30,6 +30,8 @@ pub(crate) struct Shard<T> {
     pub(super) tick: TickLength,
     pub(super) phase: Phase,
     pub(super) signals: Signals,
+    /// How many walk through the entries, a part at a time.
+    pub(super) walks: usize,
     /// Whether there are any: one look instead of several.
     pub(super) signalled: bool,
     /// The earliest tick for which something was filed since it was last
@@ -124,6 +126,7 @@ impl<T> Shard<T> {
             tick,
             phase: Phase::Open,
             signals: Signals::default(),
+            walks: 0,
             signalled: false,
             filed: Tick::MAX,
         }
@@ -191,8 +194,11 @@ impl<T> Shard<T> {
 
     pub(super) fn insert_extra(&mut self, extra: Extra<T>, deadline: Tick) -> At {
         let extra = self.extras.insert(extra);
-        self.wheel
-            .insert(deadline.0, Tag::extra().0, Body::extra(extra))
+        let body = Body::extra(extra);
+        let at = self.wheel.insert(deadline.0, Tag::extra().0, body);
+        // It may not be started for long.
+        self.wheel.set_aside(at);
+        at
     }
 
     /// Moves the wheel's clock up to `now` where nothing happens in between,
@@ -282,6 +288,7 @@ impl<T> Shard<T> {
             self.close_entry(at, key);
         } else if lent {
             extra.state = State::Lent { ending: None };
+            self.wheel.set_aside(at);
         } else {
             self.end_extra(at, CloseReason::Completed, tick);
         }
@@ -420,9 +427,14 @@ impl<T> Shard<T> {
 
     #[inline]
     pub(super) fn extra_of(&self, at: At) -> Option<usize> {
-        self.tag(at).is_extra().then(|| {
+        Self::extra_in(&self.wheel, at)
+    }
+
+    #[inline]
+    pub(super) fn extra_in(wheel: &Wheel<Body<T>>, at: At) -> Option<usize> {
+        Self::tag_in(wheel, at).is_extra().then(|| {
             // SAFETY: the tag says that the body is an extra's index.
-            unsafe { self.wheel.payload(at).as_extra() }
+            unsafe { wheel.payload(at).as_extra() }
         })
     }
 
@@ -456,6 +468,11 @@ impl<T> Shard<T> {
 
     #[inline]
     pub(super) fn tag(&self, at: At) -> Tag {
-        Tag(self.wheel.tag(at))
+        Self::tag_in(&self.wheel, at)
+    }
+
+    #[inline]
+    pub(super) fn tag_in(wheel: &Wheel<Body<T>>, at: At) -> Tag {
+        Tag(wheel.tag(at))
     }
 }

@@ -13,7 +13,8 @@ use crate::sync::{self, Arc};
 ///
 /// Every report is read once, by one reader. Until then it keeps its timer's
 /// entry, which counts against [`Builder::max_timers`](crate::Builder::max_timers):
-/// a forgotten reader costs bounded memory. Reports outlive shutdown.
+/// with that bound a forgotten reader costs bounded memory, and without it all
+/// that there is. Reports outlive shutdown.
 pub struct ClosedReports<T> {
     core: Arc<Shared<T>>,
 }

@@ -10,7 +10,9 @@
 //!
 //! The argument for all that is unsafe here is two sentences. An [`At`] is made
 //! only here, for an entry below `used`, and
-//! entries are never taken away again. A payload is initialised exactly while its entry's stamp is a timer's,
+//! [`Block::pop`] and [`Block::truncate`], which alone make `used` smaller, are
+//! called by `shrink.rs` only, which says there why nobody holds an `At` of what
+//! they take away. A payload is initialised exactly while its entry's stamp is a timer's,
 //! and only this file changes a stamp from one kind to another.
 
 use core::fmt;
@@ -104,6 +106,11 @@ const MOST_ALIGNED: usize = 2 * size_of::<usize>();
 /// makes it longer where it is (see docs/DESIGN.md, "Storage grows by `realloc`").
 const LARGE: usize = 32 << 20;
 
+/// How many bytes of a block are given back at a time: the system takes its time
+/// for each page, and the caller may hold a lock.
+const MOST_TRIMMED: usize = 4 << 20;
+const MOST_CELLS_TRIMMED: usize = 256;
+
 /// Why there is no room for as many timers as were asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -178,6 +185,13 @@ impl<T> Block<T> {
         self.capacity
     }
 
+    /// How many entries have a cell.
+    #[cfg(test)]
+    pub(super) fn cells(&self) -> usize {
+        let cells = (0..self.used).map(|n| self.place(At(n)));
+        cells.filter(|cell| !cell.is_null()).count()
+    }
+
     #[cfg(test)]
     pub(super) fn spare_cells(&self) -> usize {
         self.spare.len()
@@ -187,6 +201,11 @@ impl<T> Block<T> {
     #[inline]
     pub(super) fn at(&self, index: u32) -> Option<At> {
         (index < self.used).then_some(At(index))
+    }
+
+    #[inline]
+    pub(super) fn is_vacant(&self, at: At) -> bool {
+        self.entry(at).stamp == Stamp::VACANT
     }
 
     #[inline]
@@ -266,18 +285,19 @@ impl<T> Block<T> {
         unsafe { self.place(at).write(MaybeUninit::new(payload)) }
     }
 
-    /// Vacates a timer's entry.
+    /// Vacates a timer's entry. Returns who lived there.
     ///
     /// # Panics
     /// If the entry holds no timer.
     #[inline]
-    pub(super) fn vacate(&mut self, at: At) -> T {
+    pub(super) fn vacate(&mut self, at: At) -> (Stamp, T) {
         let entry = self.entry_mut(at);
-        assert!(entry.stamp.is_timer());
+        let stamp = entry.stamp;
+        assert!(stamp.is_timer());
         entry.stamp = Stamp::VACANT;
         // SAFETY: the entry held a timer, so its payload was initialised; the
         // stamp now says that it no longer is.
-        unsafe { self.place(at).read().assume_init() }
+        (stamp, unsafe { self.place(at).read().assume_init() })
     }
 
     /// Adds a timer behind all entries; it leads to itself.
@@ -448,6 +468,83 @@ impl<T> Block<T> {
         Layout::from_size_align(entries.checked_add(ALIGNMENT)?, align).ok()
     }
 
+    /// Brings a timer to a vacant entry; its old one is vacant then. Links are
+    /// the storage's care.
+    pub(super) fn move_timer(&mut self, from: At, to: At) {
+        assert!(self.entry(from).stamp.is_timer());
+        assert!(self.entry(to).stamp == Stamp::VACANT);
+        let (source, target) = (self.place(from), self.place(to));
+        match Self::INLINE {
+            // SAFETY: the places of two entries do not overlap: one is a
+            // timer's and the other is not.
+            true => unsafe { ptr::copy_nonoverlapping(source, target, 1) },
+            false => {
+                self.set_cell(from, target);
+                self.set_cell(to, source);
+            }
+        }
+        let Entry {
+            deadline, stamp, ..
+        } = *self.entry(from);
+        self.entry_mut(from).stamp = Stamp::VACANT;
+        let entry = self.entry_mut(to);
+        (entry.deadline, entry.stamp) = (deadline, stamp);
+    }
+
+    /// Brings a list's head to a vacant entry; its old one is vacant then. Links
+    /// are the storage's care.
+    pub(super) fn move_sentinel(&mut self, from: At, to: At) {
+        assert!(self.entry(from).stamp.is_sentinel());
+        assert!(self.entry(to).stamp == Stamp::VACANT);
+        self.free_cell(to);
+        let deadline = self.entry(from).deadline;
+        self.entry_mut(from).stamp = Stamp::VACANT;
+        let entry = self.entry_mut(to);
+        (entry.deadline, entry.stamp) = (deadline, Stamp::SENTINEL);
+    }
+
+    /// Takes away the last entry, which is vacant.
+    pub(super) fn pop(&mut self) {
+        let last = self.used.checked_sub(1).map(At);
+        let last = last.expect("a vacant entry");
+        assert!(self.entry(last).stamp == Stamp::VACANT);
+        self.free_cell(last);
+        self.used -= 1;
+    }
+
+    /// Takes away all entries from `used` on. They are vacant, or heads of lists
+    /// that nothing hangs on; and [`Block::free_cell`] was called for each.
+    pub(super) fn truncate(&mut self, used: u32) {
+        debug_assert!((used..self.used).all(|n| !self.entry(At(n)).stamp.is_timer()));
+        debug_assert!(Self::INLINE || (used..self.used).all(|n| self.place(At(n)).is_null()));
+        self.used = self.used.min(used);
+    }
+
+    /// Gives some of the memory back that is more than the entries need, and an
+    /// eighth more. Returns whether that was all.
+    pub(super) fn trim_some(&mut self) -> bool {
+        for _ in 0..MOST_CELLS_TRIMMED {
+            match self.spare.pop() {
+                // SAFETY: no entry has it.
+                Some(cell) => unsafe { free_cell(cell) },
+                None => return self.trim_block(),
+            }
+        }
+        false
+    }
+
+    fn trim_block(&mut self) -> bool {
+        self.spare = Vec::new();
+        let used = self.used as usize;
+        let least = (used + used / 8).max(FIRST_CAPACITY as usize);
+        let capacity = self.capacity as usize;
+        if capacity <= least {
+            return true;
+        }
+        let wanted = least.max(capacity.saturating_sub(MOST_TRIMMED / Self::STRIDE));
+        !self.reallocate(wanted) || wanted == least
+    }
+
     /// Asks the processor for an entry that will be read soon.
     #[inline]
     pub(super) fn prefetch(&self, at: At) {
@@ -466,6 +563,19 @@ impl<T> Block<T> {
         assert!(!Self::INLINE);
         // SAFETY: the entry is an `Outline<T>`, and `self` is borrowed mutably.
         unsafe { (*self.address(at).cast::<Outline<T>>()).cell = cell }
+    }
+
+    /// Gives an entry's cell back, if it has one. The entry holds no timer.
+    pub(super) fn free_cell(&mut self, at: At) {
+        assert!(!self.entry(at).stamp.is_timer());
+        if Self::INLINE {
+            return;
+        }
+        if let Some(cell) = NonNull::new(self.place(at)) {
+            self.set_cell(at, ptr::null_mut());
+            // SAFETY: the entry's cell was its own, and is no longer.
+            unsafe { free_cell(cell) }
+        }
     }
 }
 

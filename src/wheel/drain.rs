@@ -36,6 +36,17 @@ impl Fronts {
         }
     }
 
+    /// Which of a level's heads this begins at, of which `first` is the first.
+    pub(super) fn nth_of(&self, first: At) -> Option<u32> {
+        self.first.index().checked_sub(first.index())
+    }
+
+    /// Lets this begin at that head, to which the one that it began at was
+    /// brought.
+    pub(super) fn follow(&mut self, first: At) {
+        self.first = first;
+    }
+
     #[inline]
     fn note(&mut self, lane: usize, sequence: u64) {
         self.keys[lane] = sequence << LANE_BITS | lane as u64;
@@ -54,7 +65,8 @@ impl Fronts {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct InOrder {
     sequence: u64,
-    at: At,
+    /// Where the entry was when it was noted.
+    index: u32,
 }
 
 impl Ord for InOrder {
@@ -83,6 +95,7 @@ impl<T> Wheel<T> {
 
     fn note_fronts(&mut self, slot: usize) {
         let Some(first) = self.levels.head(&self.storage, 0, slot, 0) else {
+            self.fronts = Fronts::none(self.late);
             return;
         };
         self.fronts = Fronts::none(first);
@@ -159,8 +172,9 @@ impl<T> Wheel<T> {
                 self.gather(at);
             } else if let Some(oldest) = self.in_order.pop() {
                 *budget -= 1;
-                if self.take_sorted(oldest) {
-                    return Some(oldest.at);
+                let taken = self.take_sorted(oldest);
+                if taken.is_some() {
+                    return taken;
                 }
             } else {
                 let slot = self.levels.geometry.slot(0, self.now);
@@ -189,23 +203,24 @@ impl<T> Wheel<T> {
         let entry = self.storage.entry_mut(at);
         entry.mark(SORTING);
         let sequence = entry.stamp().sequence();
-        self.in_order.push(InOrder { sequence, at });
+        let index = at.index();
+        self.in_order.push(InOrder { sequence, index });
     }
 
     /// Takes a sorted entry off its list, unless it ended or moved meanwhile.
-    fn take_sorted(&mut self, next: InOrder) -> bool {
-        let entry = self.storage.entry_mut(next.at);
-        let here = entry.stamp().sequence() == next.sequence && entry.stamp().tag() & SORTING != 0;
-        if !here {
-            return false;
+    fn take_sorted(&mut self, next: InOrder) -> Option<At> {
+        let at = self.storage.find(next.index, next.sequence)?;
+        let entry = self.storage.entry_mut(at);
+        if entry.stamp().tag() & SORTING == 0 {
+            return None;
         }
         entry.unmark(SORTING);
-        self.unlink(next.at);
-        if !self.is_due(next.at) {
-            self.file_again(next.at);
-            return false;
+        self.unlink(at);
+        if !self.is_due(at) {
+            self.file_again(at);
+            return None;
         }
-        true
+        Some(at)
     }
 }
 

@@ -187,6 +187,13 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
         }
     }
 
+    /// Gives back the memory that the wheel does not need for the timers that
+    /// are in it: see [`Wheel::shrink`].
+    pub fn shrink(&mut self) {
+        self.ids.shrink();
+        self.wheel.shrink();
+    }
+
     /// The timer that goes by a key with this hash.
     fn find<Q>(&self, hash: u64, key: &Q) -> Option<TimerId>
     where

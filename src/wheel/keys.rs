@@ -58,6 +58,10 @@ impl Ids {
         same.remove();
     }
 
+    pub(super) fn shrink(&mut self) {
+        self.by_hash.shrink_to_fit();
+    }
+
     /// How many timers it knows of.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {

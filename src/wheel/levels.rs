@@ -90,13 +90,70 @@ impl Levels {
     #[cold]
     fn add_level<T>(&mut self, storage: &mut Storage<T>, level: usize) -> At {
         let lanes = self.lanes();
-        let count = (self.geometry.size() * lanes) as u32;
+        let count = self.heads_per_level();
         let first = storage.add_sentinels(count, |n| {
             let (slot, lane) = (n as usize / lanes, n as usize % lanes);
             ((self.word(level, slot, lane) * WORD) + slot % WORD) as u32
         });
         self.heads[level] = first;
         first
+    }
+
+    /// The first head of the level that this is a head of.
+    pub(super) fn first_of_level_with(&self, head: At) -> Option<At> {
+        let count = self.heads_per_level();
+        let is_in = |first: &At| *first <= head && head.index() - first.index() < count;
+        let levels = self.heads[..self.geometry.levels()].iter();
+        levels
+            .copied()
+            .find(|first| *first != At::FIRST && is_in(first))
+    }
+
+    /// The levels whose heads stand from `index` on, in the order in which they
+    /// stand.
+    pub(super) fn levels_from(&self, index: u32) -> Vec<usize> {
+        let is_behind = |&level: &usize| {
+            let first = self.heads[level];
+            first != At::FIRST && first.index() >= index
+        };
+        let levels = 0..self.geometry.levels();
+        let mut levels: Vec<usize> = levels.filter(is_behind).collect();
+        levels.sort_unstable_by_key(|&level| self.heads[level]);
+        levels
+    }
+
+    pub(super) fn heads_per_level(&self) -> u32 {
+        (self.geometry.size() * self.lanes()) as u32
+    }
+
+    /// Brings a level's heads to where there are only vacant entries before
+    /// them. Returns the first head as it was and as it is.
+    pub(super) fn move_heads<T>(
+        &mut self,
+        storage: &mut Storage<T>,
+        level: usize,
+        to: u32,
+    ) -> (At, At) {
+        let was = self.heads[level];
+        let is = storage.nth(At::FIRST, to);
+        if was != is {
+            for n in 0..self.heads_per_level() {
+                let (from, to) = (storage.nth(was, n), storage.nth(is, n));
+                storage.move_sentinel(from, to);
+            }
+        }
+        self.heads[level] = is;
+        (was, is)
+    }
+
+    /// Forgets a level's heads; nothing hangs on them.
+    pub(super) fn forget_heads(&mut self, level: usize) {
+        self.heads[level] = At::FIRST;
+    }
+
+    /// Forgets which slots are out of order; nothing hangs in any.
+    pub(super) fn clear_marks(&mut self) {
+        self.unsorted.fill(0);
     }
 
     /// Hangs an entry on the slot's list.

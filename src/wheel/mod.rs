@@ -13,6 +13,9 @@ mod iter;
 mod keyed;
 mod keys;
 mod levels;
+mod moved;
+mod pass;
+mod shrink;
 mod stamp;
 mod storage;
 mod vacant;
@@ -33,6 +36,7 @@ pub use view::{Slot, Slots};
 
 pub(crate) use block::At;
 pub(crate) use expire::Step;
+pub(crate) use shrink::Hangs;
 pub(crate) use stamp::Stamp;
 
 use crate::id::{TimerId, WheelNumber};
@@ -97,8 +101,8 @@ pub struct Wheel<T> {
     number: WheelNumber,
 }
 
-/// The tag bit of an entry that waits in `Wheel::in_order`. The other tag bits
-/// belong to whoever owns the wheel.
+/// The tag bit of an entry that waits in `Wheel::in_order`. The next one is
+/// [`moved::MOVED`]; the others belong to whoever owns the wheel.
 const SORTING: u16 = 1;
 
 impl<T> Wheel<T> {
@@ -282,11 +286,25 @@ impl<T> Wheel<T> {
     #[inline]
     #[must_use = "a timer that has fired or was cancelled cannot be moved"]
     pub fn reschedule(&mut self, id: TimerId, deadline: Tick) -> bool {
-        let Some(at) = self.find(id) else {
-            return false;
-        };
-        self.move_to(at, deadline.0);
-        true
+        match self.find_at_home(id) {
+            Some(at) => {
+                self.move_to(at, deadline.0);
+                true
+            }
+            None => self.reschedule_moved(id, deadline),
+        }
+    }
+
+    /// The same for a timer that was moved to another entry, or is gone. A call
+    /// at the end, so that the way of all others saves no registers for it.
+    #[cold]
+    #[inline(never)]
+    fn reschedule_moved(&mut self, id: TimerId, deadline: Tick) -> bool {
+        let found = self.find(id);
+        if let Some(at) = found {
+            self.move_to(at, deadline.0);
+        }
+        found.is_some()
     }
 
     /// Cancels a timer and returns its payload, or `None` if there is no such
@@ -302,6 +320,19 @@ impl<T> Wheel<T> {
     /// ```
     #[inline]
     pub fn cancel(&mut self, id: TimerId) -> Option<T> {
+        match self.find_at_home(id) {
+            Some(at) => {
+                self.unlink(at);
+                Some(self.storage.remove(at))
+            }
+            None => self.cancel_moved(id),
+        }
+    }
+
+    /// As [`Wheel::reschedule_moved`].
+    #[cold]
+    #[inline(never)]
+    fn cancel_moved(&mut self, id: TimerId) -> Option<T> {
         let at = self.find(id)?;
         self.unlink(at);
         Some(self.storage.remove(at))
@@ -421,7 +452,7 @@ impl<T> Wheel<T> {
     #[inline]
     pub(crate) fn id(&self, at: At) -> TimerId {
         let sequence = self.storage.entry(at).stamp().sequence();
-        TimerId::new(self.number, sequence, at.index())
+        TimerId::new(self.number, sequence, self.storage.index_of(at))
     }
 
     /// As [`Wheel::id`], for the timer that was inserted last.
@@ -436,6 +467,15 @@ impl<T> Wheel<T> {
             return None;
         }
         self.find_own(id)
+    }
+
+    /// As [`Wheel::find`], but finds no timer that was moved to another entry.
+    #[inline]
+    fn find_at_home(&self, id: TimerId) -> Option<At> {
+        if !id.is_of(self.number) {
+            return None;
+        }
+        self.storage.find_at_home(id.index(), id.sequence())
     }
 
     /// As [`Wheel::find`], for an id that is known to be this wheel's.
@@ -465,6 +505,17 @@ impl<T> Wheel<T> {
         self.youngest = following.expect("2^52 timers were scheduled");
         self.storage
             .insert(deadline, self.youngest.with(tag), payload)
+    }
+
+    /// How many entries the storage has, vacant ones included.
+    #[cfg(test)]
+    pub(crate) fn entries_in_use(&self) -> usize {
+        self.storage.used() as usize
+    }
+
+    /// Notes that a timer hangs on no list, and will not for a while.
+    pub(crate) fn set_aside(&mut self, at: At) {
+        self.storage.set_aside(at);
     }
 
     /// Takes a timer's payload and frees its entry; it must be unlinked.

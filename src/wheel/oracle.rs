@@ -9,6 +9,7 @@ mod pair;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use super::shrink::Hangs;
 use super::{Advance, Expired, Geometry, Wheel};
 use crate::id::TimerId;
 use crate::tick::Tick;
@@ -16,6 +17,15 @@ use pair::{Delay, Op, Pair};
 
 fn assert_consistent(wheel: &Wheel<u64>) {
     wheel.assert_consistent();
+}
+
+/// As an engine does it, a few cells at a time; by none is all the way.
+fn shrink(wheel: &mut Wheel<u64>, cells: u8) {
+    if cells == 0 {
+        return wheel.shrink();
+    }
+    wheel.begin_shrink();
+    let _ = wheel.shrink_some(&mut usize::from(cells), |_, _| Hangs::InWheel);
 }
 
 fn delay() -> impl Strategy<Value = Delay> {
@@ -60,6 +70,7 @@ fn op() -> impl Strategy<Value = Op> {
         6 => step().prop_map(Op::Pop),
         8 => (step(), 0..20usize).prop_map(|(to, budget)| Op::Advance(to, budget)),
         6 => (-1..=1i8).prop_map(Op::PopToNextWakeup),
+        6 => prop_oneof![Just(0u8), any::<u8>()].prop_map(Op::Shrink),
     ];
     let op = leaf.prop_recursive(1, 8, 6, |leaf| vec(leaf, 1..6).prop_map(Op::Nested));
     prop_oneof![100 => op, 1 => Just(Op::Clear)]

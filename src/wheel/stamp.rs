@@ -59,4 +59,9 @@ impl Stamp {
     pub(crate) fn is_timer(self) -> bool {
         self.0 > Self::TAG_MASK
     }
+
+    /// Whether it is a list head's.
+    pub(super) fn is_sentinel(self) -> bool {
+        self == Stamp::SENTINEL
+    }
 }

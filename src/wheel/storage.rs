@@ -5,6 +5,8 @@
 //! store to neighbours, and a store that misses the cache does not stall.
 
 use super::block::{At, Block, Entry, ReserveError};
+use super::moved::{MOVED, Moved};
+use super::pass::Pass;
 use super::stamp::Stamp;
 use super::vacant::Vacant;
 
@@ -19,9 +21,12 @@ pub(crate) enum End {
 }
 
 pub(crate) struct Storage<T> {
-    block: Block<T>,
+    pub(super) block: Block<T>,
     live: u32,
-    vacant: Vacant,
+    pub(super) vacant: Vacant,
+    pub(super) moved: Moved,
+    /// How far shrinking has come, if it has begun.
+    pub(super) pass: Option<Box<Pass>>,
 }
 
 impl<T> Storage<T> {
@@ -31,6 +36,8 @@ impl<T> Storage<T> {
             block: Block::new(),
             live: 0,
             vacant: Vacant::new(),
+            moved: Moved::default(),
+            pass: None,
         };
         let first = storage.add_sentinels(1, |_| NO_COORDINATE);
         (storage, first)
@@ -80,9 +87,9 @@ impl<T> Storage<T> {
     /// Takes an entry that was vacated before the last one, and asks for the one
     /// that will be taken some time after it.
     fn pop_vacant(&mut self) -> Option<At> {
-        let at = self.vacant.top(self.live)?;
+        let at = self.vacant.top()?;
         let below = self.next(at);
-        self.vacant.pop(below, self.live);
+        self.vacant.pop(below);
         self.prefetch(below);
         Some(at)
     }
@@ -99,20 +106,82 @@ impl<T> Storage<T> {
     /// If the entry holds no timer.
     #[inline]
     pub(crate) fn remove(&mut self, at: At) -> T {
-        let payload = self.block.vacate(at);
+        let (stamp, payload) = self.block.vacate(at);
+        if stamp.tag() & MOVED != 0 {
+            self.moved.forget(stamp.sequence());
+        }
         if let Some(before) = self.vacant.replace_last(at) {
-            self.entry_mut(before).next = self.vacant.push(before, self.live);
+            self.put_on_list(before);
         }
         self.live -= 1;
         payload
     }
 
-    /// The entry at `index`, if it holds the timer with this sequence number.
+    #[inline]
+    pub(super) fn put_on_list(&mut self, vacant: At) {
+        if self.pass.as_ref().is_none_or(|pass| pass.lists(vacant)) {
+            self.entry_mut(vacant).next = self.vacant.push(vacant);
+        }
+    }
+
+    /// Whether every moved timer is known by where it is, and every vacant entry
+    /// will be used again.
+    #[cfg(test)]
+    pub(crate) fn assert_consistent(&self) {
+        let moved = |&at: &At| self.entry(at).stamp().tag() & MOVED != 0;
+        let moved: Vec<At> = self.timers(0).filter(moved).collect();
+        assert_eq!(moved.len(), self.moved.len());
+        for at in moved {
+            let sequence = self.entry(at).stamp().sequence();
+            assert_eq!(self.find(self.index_of(at), sequence), Some(at));
+            assert!(self.index_of(at) > at.index());
+        }
+        assert_eq!(self.timers(0).count(), self.live());
+        if self.pass.is_none() {
+            let cells = (0..self.used()).filter_map(|index| self.at(index));
+            let vacant = cells.filter(|&at| self.is_vacant(at)).count();
+            assert_eq!(vacant, self.vacant.len());
+        }
+    }
+
+    /// Where the timer with this sequence number is, whose id says `index`.
     #[inline]
     pub(crate) fn find(&self, index: u32, sequence: u64) -> Option<At> {
+        match self.find_at_home(index, sequence) {
+            Some(at) => Some(at),
+            None => self.find_moved(sequence),
+        }
+    }
+
+    /// The entry at `index`, if it holds the timer with this sequence number.
+    #[inline]
+    pub(crate) fn find_at_home(&self, index: u32, sequence: u64) -> Option<At> {
         let at = self.at(index)?;
         let stamp = self.entry(at).stamp();
         (stamp.sequence() == sequence).then_some(at)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find_moved(&self, sequence: u64) -> Option<At> {
+        self.moved.find(sequence)
+    }
+
+    /// The index that a timer's id carries.
+    #[inline]
+    pub(crate) fn index_of(&self, at: At) -> u32 {
+        let stamp = self.entry(at).stamp();
+        match stamp.tag() & MOVED {
+            0 => at.index(),
+            _ => self.first_index_of(stamp),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn first_index_of(&self, stamp: Stamp) -> u32 {
+        let index = self.moved.first_index(stamp.sequence());
+        index.expect("a moved timer is known")
     }
 
     /// The entry at `index`, if there is one, whoever lives in it.
@@ -221,6 +290,13 @@ impl<T> Storage<T> {
         entries.get(next).prev = prev;
         // Only on a circle of two are both neighbours the same: the sentinel.
         (prev == next).then_some(prev)
+    }
+
+    /// Has an entry that hangs on no list, and will not for a while, lead to
+    /// itself: so it is seen that it has no neighbours.
+    pub(crate) fn set_aside(&mut self, at: At) {
+        let entry = self.entry_mut(at);
+        (entry.next, entry.prev) = (at, at);
     }
 
     /// Lets `list` begin at `first`, forgetting what hung before it; with the

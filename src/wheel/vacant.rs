@@ -4,8 +4,8 @@
 //! cache misses where many were vacated in random order, or by another thread:
 //! which one is next is known only when the one before has arrived. So these
 //! are several lists, used in turn: what will be needed next is known some
-//! entries ahead, and can be asked for (measured, a million timers after as
-//! many were cancelled in random order: 160 to 200 ns each became 27 to 40).
+//! entries ahead, and can be asked for (see docs/DESIGN.md, "Vacated entries
+//! hang on eight lists").
 
 use super::block::At;
 
@@ -13,15 +13,12 @@ const LISTS: usize = 8;
 
 /// A stack. What is below an entry in its list is kept in the entry, by the
 /// storage.
-///
-/// Whose turn it is follows from how many timers are stored, `live`: it is one
-/// less for each entry that is vacated, and one more for each that is used
-/// again. An entry that was never used before counts too, but only while all
-/// lists are empty, when none of them is ahead of the others.
 pub(super) struct Vacant {
     /// The last one that was vacated, or [`At::FIRST`]: where one is cancelled
     /// and the next scheduled, nothing else is touched.
     last: At,
+    /// How many are on the lists: it says whose turn it is.
+    listed: u32,
     /// The first of each list, or [`At::FIRST`].
     lists: [At; LISTS],
 }
@@ -30,6 +27,7 @@ impl Vacant {
     pub(super) fn new() -> Vacant {
         Vacant {
             last: At::FIRST,
+            listed: 0,
             lists: [At::FIRST; LISTS],
         }
     }
@@ -48,23 +46,31 @@ impl Vacant {
         self.replace_last(At::FIRST)
     }
 
-    /// Puts an entry on a list while there are `live` timers, and returns what
-    /// is below it.
+    /// Puts an entry on a list, and returns what is below it.
     #[inline]
-    pub(super) fn push(&mut self, at: At, live: u32) -> At {
-        core::mem::replace(&mut self.lists[live as usize % LISTS], at)
+    pub(super) fn push(&mut self, at: At) -> At {
+        let list = self.listed as usize % LISTS;
+        self.listed += 1;
+        core::mem::replace(&mut self.lists[list], at)
     }
 
-    /// What is to be taken from the lists while there are `live` timers.
+    /// What is to be taken from the lists.
     #[inline]
-    pub(super) fn top(&self, live: u32) -> Option<At> {
-        let top = self.lists[live as usize % LISTS];
+    pub(super) fn top(&self) -> Option<At> {
+        let top = self.lists[self.listed.wrapping_sub(1) as usize % LISTS];
         (top != At::FIRST).then_some(top)
     }
 
     /// Takes that one, below which is `below`.
     #[inline]
-    pub(super) fn pop(&mut self, below: At, live: u32) {
-        self.lists[live as usize % LISTS] = below;
+    pub(super) fn pop(&mut self, below: At) {
+        self.listed -= 1;
+        self.lists[self.listed as usize % LISTS] = below;
+    }
+
+    /// How many are here.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.listed as usize + usize::from(self.last != At::FIRST)
     }
 }

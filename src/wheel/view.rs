@@ -89,6 +89,7 @@ impl<T> Wheel<T> {
         }
         seen += self.on_list(self.late).count() + self.on_list(self.sorting).count();
         assert_eq!(seen, self.len());
+        self.storage.assert_consistent();
         for place in (0..self.geometry().levels())
             .flat_map(|level| self.levels.occupied_in_level(level, self.now))
         {

@@ -64,6 +64,8 @@ impl Pair {
             Op::Advance(step) => self.advance(step),
             Op::RunUntil(step) => self.run_until(step),
             Op::ReadReport => self.read_report(),
+            // Of which nobody can tell.
+            Op::Shrink => self.engine.shrink(),
         }
         self.check();
     }

@@ -46,6 +46,7 @@ pub enum Op {
     /// As `Advance`, from due tick to due tick.
     RunUntil(Step),
     ReadReport,
+    Shrink,
 }
 
 /// How a worker lets go of a firing.
@@ -182,6 +183,7 @@ fn op() -> impl Strategy<Value = Op> {
         9 => step().prop_map(Op::Advance),
         2 => step().prop_map(Op::RunUntil),
         2 => Just(Op::ReadReport),
+        3 => Just(Op::Shrink),
     ]
 }
 

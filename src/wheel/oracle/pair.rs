@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Advance, Expired, Geometry, Tick, TimerId, Wheel, assert_consistent};
+use super::{Advance, Expired, Geometry, Tick, TimerId, Wheel, assert_consistent, shrink};
 
 /// Where a timer stands among those of its tick: by first scheduling, or, if
 /// it was filed for a tick already reached, behind them by order of calls.
@@ -26,6 +26,8 @@ pub(crate) enum Op {
     /// Asks for everything that can be asked of one timer.
     Look(usize),
     Clear,
+    /// Shrinks by so many cells, or all the way.
+    Shrink(u8),
     Pop(Delay),
     Advance(Delay, usize),
     PopToNextWakeup(i8),
@@ -195,6 +197,7 @@ impl Oracle {
             }
             Op::Look(which) => self.look(wheel, which),
             Op::Clear => self.clear(wheel),
+            Op::Shrink(cells) => shrink(wheel, cells),
             Op::Pop(_) | Op::Advance(..) | Op::PopToNextWakeup(_) | Op::Nested(_) => {}
         }
     }

@@ -88,6 +88,7 @@ impl<'a> Script<'a> {
             2 => Op::Move(usize::from(self.pair()), self.delay()),
             3 => Op::Herd(usize::from(self.pair()), self.byte() % 40, self.delay()),
             4 => Op::Look(usize::from(self.pair())),
+            5 => Op::Shrink(0),
             _ => Op::Schedule(self.delay()),
         }
     }

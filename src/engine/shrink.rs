@@ -1,0 +1,162 @@
+//! Giving memory back while others go on using the engine.
+//!
+//! One shard after the other, and a bounded number of cells per hold of its
+//! lock: see `wheel/shrink.rs`. Timers come to other entries, so this waits for
+//! nobody who remembers an entry from one hold to the next: a shard through
+//! which somebody walks, and one that is drained or shut down, keeps its timers
+//! where they are, and gives back what is beyond them.
+
+use std::collections::VecDeque;
+
+use slab::Slab;
+
+use crate::engine::body::Body;
+use crate::engine::core::{Core, Slot};
+use crate::engine::extra::{Extra, State};
+use crate::engine::shard::{Phase, Shard};
+use crate::wheel::{At, Hangs, Wheel};
+
+/// How many cells are touched in one hold of a shard's lock: each may be a cache
+/// miss or several.
+const CELLS_PER_HOLD: usize = 256;
+
+/// What a shard does not need any more, to be dropped outside of its lock.
+type Unneeded<T> = (Slab<Extra<T>>, Vec<VecDeque<At>>);
+
+impl<T> Core<T> {
+    /// Gives back the memory that is not needed for live timers.
+    pub(crate) fn shrink(&self) {
+        for slot in &self.shards {
+            let unneeded = slot.lock().begin_shrink();
+            drop(unneeded);
+            while !self.shrink_some(slot) {
+                self.step_aside(slot);
+            }
+        }
+    }
+
+    fn shrink_some(&self, slot: &Slot<T>) -> bool {
+        slot.lock().shrink_some()
+    }
+}
+
+impl<T> Shard<T> {
+    fn begin_shrink(&mut self) -> Unneeded<T> {
+        self.wheel.begin_shrink();
+        let extras = match self.extras.is_empty() {
+            true => std::mem::take(&mut self.extras),
+            false => Slab::new(),
+        };
+        let ahead = self.ready.iter_mut().map(|ready| ready.take_ahead());
+        (extras, ahead.collect())
+    }
+
+    /// Goes on with shrinking for a bounded number of cells. Returns whether
+    /// nothing is left to do.
+    fn shrink_some(&mut self) -> bool {
+        if self.phase != Phase::Open || self.walks > 0 {
+            self.wheel.stop_gathering();
+        }
+        let extras = &self.extras;
+        let hangs = |wheel: &Wheel<Body<T>>, at| hangs(wheel, extras, at);
+        self.wheel.shrink_some(&mut { CELLS_PER_HOLD }, hangs)
+    }
+
+    /// Notes that somebody begins to walk through the entries and will remember
+    /// in between how far that is.
+    pub(super) fn begin_walk(&mut self) {
+        self.walks += 1;
+        self.wheel.stop_gathering();
+    }
+
+    /// Notes that a walk has ended.
+    pub(super) fn end_walk(&mut self) {
+        self.walks -= 1;
+    }
+}
+
+/// How a shard's timer hangs.
+fn hangs<T>(wheel: &Wheel<Body<T>>, extras: &Slab<Extra<T>>, at: At) -> Hangs {
+    if Shard::tag_in(wheel, at).is_ready() {
+        return Hangs::Elsewhere;
+    }
+    match Shard::extra_in(wheel, at) {
+        Some(key) if extras[key].state != State::Waiting => Hangs::Elsewhere,
+        _ => Hangs::InWheel,
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::collections::HashSet;
+
+    use crate::{Engine, Time, Timer, TimerId};
+
+    const COUNT: u64 = 4_000;
+
+    /// An engine of one shard, in which only the youngest timers are left.
+    fn with_the_youngest() -> (Engine<u64>, HashSet<TimerId>) {
+        let (engine, _clock) = Engine::builder().shards(1).start_virtual().unwrap();
+        let at = |n| Timer::at(Time::from_millis(1 + n * 7_919 % COUNT), n);
+        let ids: Vec<_> = (0..COUNT)
+            .map(|n| engine.schedule(at(n)).unwrap())
+            .collect();
+        let (gone, stay) = ids.split_at(COUNT as usize * 3 / 4);
+        gone.iter().for_each(|&id| _ = engine.cancel(id));
+        (engine, stay.iter().copied().collect())
+    }
+
+    fn entries(engine: &Engine<u64>) -> usize {
+        let entries = |shard: &mut super::Shard<u64>| shard.wheel.entries_in_use();
+        engine.core.look_at_shard(0, entries).unwrap()
+    }
+
+    #[test]
+    fn who_walks_meanwhile_sees_each_timer_once() {
+        let (engine, stay) = with_the_youngest();
+        let before = entries(&engine);
+        let mut walk = engine.live();
+        let mut seen: Vec<TimerId> = walk.by_ref().take(10).map(|timer| timer.id).collect();
+        engine.shrink();
+        seen.extend(walk.map(|timer| timer.id));
+        assert_eq!(seen.len(), stay.len());
+        assert_eq!(seen.into_iter().collect::<HashSet<_>>(), stay);
+        assert_eq!(entries(&engine), before);
+        engine.shrink();
+        assert!(entries(&engine) < before / 2);
+    }
+
+    #[test]
+    fn a_walk_that_is_given_up_keeps_nothing_from_shrinking() {
+        let (engine, _) = with_the_youngest();
+        let before = entries(&engine);
+        assert!(engine.live().next().is_some());
+        engine.shrink();
+        assert!(entries(&engine) < before / 2);
+    }
+
+    #[test]
+    fn a_shard_that_is_drained_keeps_its_timers_where_they_are() {
+        let (engine, _) = with_the_youngest();
+        let before = entries(&engine);
+        let drain = |shard: &mut super::Shard<u64>| shard.phase = super::Phase::Draining;
+        engine.core.look_at_shard(0, drain).unwrap();
+        engine.shrink();
+        assert_eq!(entries(&engine), before);
+    }
+
+    #[test]
+    fn a_hold_of_the_lock_touches_a_bounded_number_of_cells() {
+        let (engine, _) = with_the_youngest();
+        let mut holds = 0;
+        let shrink = |shard: &mut super::Shard<u64>| {
+            holds += 1;
+            shard.shrink_some()
+        };
+        let mut shrink = shrink;
+        let begin = |shard: &mut super::Shard<u64>| drop(shard.begin_shrink());
+        engine.core.look_at_shard(0, begin).unwrap();
+        while !engine.core.look_at_shard(0, &mut shrink).unwrap() {}
+        assert!(holds >= COUNT as usize / super::CELLS_PER_HOLD, "{holds}");
+    }
+}

@@ -1,0 +1,115 @@
+//! What is left when timers are brought together.
+
+use super::*;
+use crate::id::TimerId;
+use crate::tick::Tick;
+
+const COUNT: u64 = 8_000;
+
+/// A wheel with many timers, of which all were cancelled but those that `stays`
+/// says, and those.
+fn with_few(stays: impl Fn(u64) -> bool) -> (Wheel<u64>, Vec<(TimerId, u64)>) {
+    let mut wheel = Wheel::new(64);
+    let deadline = |n| 1 + n * 7_919 % 100_000;
+    let all: Vec<_> = (0..COUNT)
+        .map(|n| (wheel.schedule_at(Tick(deadline(n)), n), n))
+        .collect();
+    let (few, gone): (Vec<_>, Vec<_>) = all.into_iter().partition(|&(_, n)| stays(n));
+    for (id, n) in gone {
+        assert_eq!(wheel.cancel(id), Some(n));
+    }
+    (wheel, few)
+}
+
+/// Shrinks, and sees that nothing else has changed.
+fn shrinks_to(stays: impl Fn(u64) -> bool) -> usize {
+    let (mut wheel, few) = with_few(stays);
+    wheel.shrink();
+    wheel.assert_consistent();
+    let few_entries = few.len() + wheel.levels.geometry.size() * LANES * 3 + 2;
+    let used = wheel.storage.used() as usize;
+    assert!(
+        used <= few_entries + few_entries / 8 + 64,
+        "{used} for {few_entries}"
+    );
+    for &(id, n) in few.iter().step_by(2) {
+        assert_eq!(wheel.cancel(id), Some(n));
+        assert_eq!(wheel.cancel(id), None);
+    }
+    let mut fired = 0;
+    while let Some(expired) = wheel.pop_due(Tick(200_000)) {
+        assert!(few.contains(&(expired.id, expired.payload)));
+        fired += 1;
+    }
+    assert_eq!(fired, few.len() / 2);
+    used
+}
+
+#[test]
+fn whoever_stays_the_rest_of_the_block_is_cut_off() {
+    shrinks_to(|n| n < COUNT / 10);
+    shrinks_to(|n| n >= COUNT - COUNT / 10);
+    shrinks_to(|n| n % 10 == 3);
+    shrinks_to(|n| n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 60 == 0);
+}
+
+#[test]
+fn who_is_alone_in_a_lane_comes_to_others() {
+    shrinks_to(|n| n % 8 == 3);
+    shrinks_to(|n| n % 64 == 11);
+}
+
+#[test]
+fn an_empty_wheel_shrinks_to_what_a_new_one_is() {
+    let (mut wheel, _) = with_few(|_| false);
+    wheel.shrink();
+    wheel.assert_consistent();
+    let new = Wheel::<u64>::new(64);
+    assert_eq!(wheel.storage.used(), new.storage.used());
+    assert_eq!(wheel.storage.block.capacity(), 64);
+    wheel.schedule_at(Tick(70), 7);
+    assert_eq!(wheel.pop_due(Tick(70)).map(|e| e.payload), Some(7));
+}
+
+#[test]
+fn heads_that_were_made_late_come_down() {
+    let (mut wheel, few) = with_few(|n| n % 100 == 0);
+    let far = wheel.schedule_at(Tick(1 << 40), 1);
+    let before = wheel.storage.used();
+    wheel.shrink();
+    wheel.assert_consistent();
+    assert!(wheel.storage.used() < before / 3);
+    assert_eq!(wheel.cancel(far), Some(1));
+    while wheel.pop_due(Tick(100_000)).is_some() {}
+    assert!(wheel.is_empty() && !few.is_empty());
+}
+
+#[test]
+fn large_payloads_are_given_back() {
+    let mut wheel = Wheel::new(64);
+    let ids: Vec<_> = (0..1_000u64)
+        .map(|n| wheel.schedule_at(Tick(n + 1), [n; 99]))
+        .collect();
+    for &id in &ids[..900] {
+        wheel.cancel(id);
+    }
+    wheel.shrink();
+    wheel.assert_consistent();
+    assert_eq!(wheel.storage.block.cells(), 100);
+    for (id, n) in ids.into_iter().zip(0..).skip(900) {
+        assert_eq!(wheel.cancel(id), Some([n; 99]));
+    }
+}
+
+#[test]
+fn a_step_touches_as_many_cells_as_it_may() {
+    let (mut wheel, few) = with_few(|n| n % 10 == 0);
+    wheel.begin_shrink();
+    let mut steps = 0;
+    while !wheel.shrink_some(&mut 100, |_, _| Hangs::InWheel) {
+        wheel.assert_consistent();
+        steps += 1;
+    }
+    assert!(steps >= 80, "{steps}");
+    assert_eq!(wheel.len(), few.len());
+}
