@@ -75,19 +75,19 @@ fn every_link_within_the_repository_leads_somewhere() {
     }
 }
 
+/// All files in a directory and the directories in it.
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).unwrap().flatten();
+    let all = entries.flat_map(|entry| match entry.path() {
+        path if path.is_dir() => files(&path),
+        path => vec![path],
+    });
+    all.collect()
+}
+
 /// The sources, by their paths within `src`.
 fn sources() -> Vec<String> {
-    fn walk(directory: &Path, found: &mut Vec<PathBuf>) {
-        for entry in fs::read_dir(directory).unwrap().flatten() {
-            match entry.path() {
-                path if path.is_dir() => walk(&path, found),
-                path => found.push(path),
-            }
-        }
-    }
-    let mut found = Vec::new();
     let src = root().join("src");
-    walk(&src, &mut found);
     let within = |path: PathBuf| {
         path.strip_prefix(&src)
             .unwrap()
@@ -95,7 +95,7 @@ fn sources() -> Vec<String> {
             .unwrap()
             .to_owned()
     };
-    found.into_iter().map(within).collect()
+    files(&src).into_iter().map(within).collect()
 }
 
 /// Whether a path may be called that: the map leaves out a directory that it has
@@ -147,4 +147,50 @@ fn every_file_with_unsafe_code_is_listed() {
         let is_listed = names.iter().any(|name| is_called(&path, name));
         assert_eq!(is_unsafe, is_listed, "{path}");
     }
+}
+
+/// A test that a table names is in the file that it names.
+#[test]
+fn every_test_that_is_compared_by_exists() {
+    let page = fs::read_to_string(root().join("docs/COMPARE.md")).unwrap();
+    // [`file` test](link)
+    let named = page.split("[`").skip(1).filter_map(|rest| {
+        let (file, rest) = rest.split_once("` ")?;
+        Some((file, rest.split_once("](")?.0))
+    });
+    let mut count = 0;
+    for (file, test) in named {
+        let text = fs::read_to_string(root().join(file)).unwrap_or_default();
+        assert!(text.contains(&format!("fn {test}(")), "{file} {test}");
+        count += 1;
+    }
+    assert!(count > 50, "{count} tests named");
+}
+
+/// Whether an item has a test is for its table to say, and a test that it names
+/// is there.
+#[test]
+fn every_test_of_an_item_exists() {
+    let page = fs::read_to_string(root().join("docs/VERIFICATION.md")).unwrap();
+    let table = page.split("## Liveness, limits, costs").nth(1).unwrap();
+    let table = table.split("\n## ").next().unwrap();
+    let mut code = String::new();
+    for directory in ["src", "tests", "loom-tests/src", "loom-tests/tests"] {
+        for path in files(&root().join(directory)) {
+            code += &fs::read_to_string(path).unwrap_or_default();
+        }
+    }
+    let is_name = |word: &&str| {
+        word.matches('_').count() > 2 && !word.starts_with('_') && !word.ends_with('_')
+    };
+    let words = table.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let missing: Vec<&str> = words
+        .filter(is_name)
+        .filter(|name| {
+            ![format!("fn {name}("), format!("mod {name} {{")]
+                .iter()
+                .any(|item| code.contains(item))
+        })
+        .collect();
+    assert!(missing.is_empty(), "{missing:#?}");
 }
