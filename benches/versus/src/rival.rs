@@ -39,6 +39,9 @@ pub trait Timers {
     /// fired.
     fn advance(&mut self, now: u64, fired: &mut Vec<u64>);
 
+    /// Gives memory back, where there is a call for that.
+    fn shrink(&mut self) {}
+
     /// Takes back the id of a timer that has fired.
     fn ended(&mut self, id: Self::Id) {
         drop(id);
@@ -66,6 +69,9 @@ pub trait Shared: Sync + Sized + 'static {
     /// Waits until everything asked for so far was done, where calls only put
     /// it into a queue.
     fn settle(&self) {}
+
+    /// Gives memory back, where there is a call for that.
+    fn shrink(&self) {}
 
     /// Takes what fires, until told otherwise, where somebody has to.
     fn take_until(&self, is_over: &AtomicBool) {

@@ -51,6 +51,10 @@ impl Shared for Shards {
         }
     }
 
+    fn shrink(&self) {
+        self.0.shrink();
+    }
+
     fn take_until(&self, is_over: &AtomicBool) {
         let queue = self.0.queue(0);
         while !is_over.load(Ordering::Relaxed) {

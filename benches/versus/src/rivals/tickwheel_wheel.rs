@@ -36,4 +36,8 @@ impl Timers for BareWheel {
             fired.push(expired.payload);
         }
     }
+
+    fn shrink(&mut self) {
+        self.0.shrink();
+    }
 }

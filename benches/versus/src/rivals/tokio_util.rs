@@ -58,4 +58,8 @@ impl Timers for Queue {
             fired.push(expired.into_inner());
         }
     }
+
+    fn shrink(&mut self) {
+        self.queue.compact();
+    }
 }

@@ -1,5 +1,6 @@
-//! Heap bytes per live timer with an eight-byte payload, and what is left of
-//! them when nine in ten were cancelled. Ids that the caller keeps count only
+//! Heap bytes per live timer with an eight-byte payload, what is left of them
+//! when nine in ten were cancelled, and what when the engine was told to give
+//! memory back, if there is a call for that. Ids that the caller keeps count only
 //! where the id owns the timer.
 
 use std::thread;
@@ -37,7 +38,9 @@ fn owner<T: Timers>(size: usize) -> Case {
         ids.extend((0..size).map(|_| timers.schedule(rng.up_to(SPAN), 0)));
         let live = watch.bytes();
         most(&mut ids).for_each(|id| timers.cancel(id));
-        readings(size, live, watch.bytes())
+        let left = watch.bytes();
+        timers.shrink();
+        readings(size, live, left, watch.bytes())
     })
 }
 
@@ -54,7 +57,9 @@ fn threaded<E: Shared>(size: usize) -> Case {
         let live = watch.bytes();
         most(&mut ids).for_each(|id| caller.cancel(id));
         engine.settle();
-        readings(size, live, watch.bytes())
+        let left = watch.bytes();
+        engine.shrink();
+        readings(size, live, left, watch.bytes())
     })
 }
 
@@ -64,10 +69,12 @@ fn most<Id>(ids: &mut Vec<Id>) -> impl Iterator<Item = Id> + '_ {
     ids.drain(kept..)
 }
 
-fn readings(size: usize, live: i64, left: i64) -> Vec<Reading> {
-    let per_timer = |bytes: i64| bytes as f64 / size as f64;
+fn readings(size: usize, live: i64, left: i64, shrunk: i64) -> Vec<Reading> {
+    let per_timer = |bytes: i64, timers: usize| bytes as f64 / timers as f64;
+    let few = size / 10;
     vec![
-        Reading::new("live", "B", per_timer(live)),
-        Reading::new("after 90 % cancelled", "B", per_timer(left)),
+        Reading::new("live", "B", per_timer(live, size)),
+        Reading::new("after 90 % cancelled", "B", per_timer(left, few)),
+        Reading::new("the same, given back", "B", per_timer(shrunk, few)),
     ]
 }
