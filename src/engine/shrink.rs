@@ -89,8 +89,11 @@ fn hangs<T>(wheel: &Wheel<Body<T>>, extras: &Slab<Extra<T>>, at: At) -> Hangs {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use std::collections::HashSet;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+    use std::time::Duration;
 
-    use crate::{Engine, Time, Timer, TimerId};
+    use crate::{Cancel, Engine, Time, Timer, TimerId};
 
     const COUNT: u64 = 4_000;
 
@@ -143,6 +146,66 @@ mod tests {
         engine.core.look_at_shard(0, drain).unwrap();
         engine.shrink();
         assert_eq!(entries(&engine), before);
+    }
+
+    /// Schedules and cancels at random, and sees that each timer is the one that
+    /// it was. Returns how many it cancelled.
+    fn use_meanwhile(engine: &Engine<u64>, seed: u64) -> u64 {
+        let (mut random, mut live, mut cancelled) = (seed, Vec::new(), 0);
+        for step in 0..30_000u64 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005) + 1;
+            // A thousand steps that mostly schedule, a thousand that mostly cancel.
+            let schedules = (random >> 40) % 4 < 1 + 2 * (step / 1_000 % 2);
+            if schedules || live.is_empty() {
+                let due = engine.now() + Duration::from_millis(random >> 33 & 0xFFFF);
+                let id = engine.schedule(Timer::at(due, random)).unwrap();
+                live.push((id, random));
+            } else {
+                let (id, payload) = live.swap_remove(random as usize % live.len());
+                match engine.cancel(id) {
+                    Cancel::Cancelled(found) => assert_eq!(found, payload),
+                    other => assert_eq!(other, Cancel::Gone),
+                }
+                cancelled += u64::from(engine.deadline(id).is_none());
+            }
+        }
+        cancelled
+    }
+
+    #[test]
+    fn others_use_the_engine_meanwhile() {
+        let (engine, clock) = Engine::builder().shards(2).start_virtual().unwrap();
+        let over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let users: Vec<_> = (1..4)
+                .map(|seed| {
+                    let engine = &engine;
+                    scope.spawn(move || use_meanwhile(engine, seed))
+                })
+                .collect();
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    engine.shrink();
+                    clock.advance(Duration::from_millis(3));
+                    engine.queue(0).try_iter().for_each(drop);
+                }
+            });
+            let ended: Vec<_> = users.into_iter().map(|user| user.join()).collect();
+            over.store(true, Ordering::Relaxed);
+            assert!(
+                ended
+                    .into_iter()
+                    .all(|cancelled| cancelled.is_ok_and(|n| n > 0))
+            );
+        });
+        let ledger = engine.ledger();
+        let ended = ledger.completed + ledger.cancelled;
+        assert_eq!(ledger.accepted, ledger.live + ended);
+        let consistent = |shard: &mut super::Shard<u64>| shard.wheel.assert_consistent();
+        assert_eq!(engine.live().count() as u64, ledger.live);
+        // What is ready hangs on no list that the wheel knows of.
+        engine.queue(0).try_iter().for_each(drop);
+        (0..2).for_each(|shard| engine.core.look_at_shard(shard, consistent).unwrap());
     }
 
     #[test]

@@ -81,12 +81,6 @@ impl<T> Wheel<T> {
         if self.idle_to(to.0) {
             return None;
         }
-        self.pop_next(to)
-    }
-
-    /// Apart, so that a look at a quiet wheel saves no registers for it.
-    #[inline(never)]
-    fn pop_next(&mut self, to: Tick) -> Option<Expired<T>> {
         let mut unlimited = usize::MAX;
         match self.step(to.0, &mut unlimited) {
             Step::Due(at) => Some(self.take_expired(at)),
