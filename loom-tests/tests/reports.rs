@@ -2,6 +2,8 @@
 
 #![cfg(loom)]
 
+use std::time::Duration;
+
 use loom::thread;
 use tickwheel::{CloseReason, Timer};
 use tickwheel_loom_tests::{assert_all_ended, builder, model, payload, tick};
@@ -26,6 +28,36 @@ fn cancel_and_shutdown() {
             false => CloseReason::ShutDown,
         };
         assert_eq!(reader.join().unwrap(), [reason]);
+        assert_all_ended(engine.ledger());
+    });
+}
+
+/// A firing is in hand while the engine is shut down: the reader gets its
+/// report, and only then is told that there will be no more.
+#[test]
+fn return_and_shutdown() {
+    return_and_shutdown_of(1);
+}
+
+/// The same where another shard has nothing to report.
+#[test]
+fn return_and_shutdown_of_two_shards() {
+    return_and_shutdown_of(2);
+}
+
+fn return_and_shutdown_of(shards: usize) {
+    model(move || {
+        let (engine, clock) = builder(shards).start_virtual().unwrap();
+        let beat = Timer::every(Duration::from_millis(1), payload(0)).reported();
+        engine.schedule(beat).unwrap();
+        clock.advance_to(tick(1));
+        let firing = engine.queue(0).try_recv().unwrap();
+        let reports = engine.closed();
+        let reader = thread::spawn(move || reports.count());
+        let worker = thread::spawn(move || drop(firing));
+        assert_eq!(engine.shutdown().len(), 1);
+        worker.join().unwrap();
+        assert_eq!(reader.join().unwrap(), 1);
         assert_all_ended(engine.ledger());
     });
 }

@@ -9,6 +9,7 @@ use crate::engine::body::Tag;
 use crate::engine::closed::{Closed, Ledger};
 use crate::engine::idle::Idle;
 use crate::engine::names::{NameTag, Names};
+use crate::engine::reports::Unsettled;
 use crate::engine::shard::{Outcome, Phase, Shard, Signals};
 use crate::engine::snapshot::Snapshot;
 use crate::engine::timer::{NotLive, Plain, Refusal, Refused, Timer};
@@ -37,6 +38,7 @@ pub(crate) struct Core<T> {
     /// One per queue, and one for the reports.
     doorbells: Box<[Doorbell]>,
     pub(crate) idle: Idle,
+    pub(super) unsettled: Unsettled,
     pub(crate) panics: AtomicU64,
     pub(super) names: Names,
     /// How many queues, from the first on, a one-shot's entry can name.
@@ -129,7 +131,8 @@ impl<T> Core<T> {
         alarm: Alarm,
         doorbells: Vec<Doorbell>,
     ) -> Core<T> {
-        assert!(shards.len().is_power_of_two());
+        let shard_count = shards.len();
+        assert!(shard_count.is_power_of_two());
         let plain_queues = (doorbells.len() - 1).min(Tag::QUEUES);
         Core {
             shards: shards
@@ -146,6 +149,7 @@ impl<T> Core<T> {
             tick,
             alarm,
             idle: Idle::new(doorbells.len()),
+            unsettled: Unsettled::new(shard_count),
             doorbells: doorbells.into_boxed_slice(),
             panics: AtomicU64::new(0),
             names: Names::new(),
@@ -449,7 +453,8 @@ impl<T> Core<T> {
         // The doorbells' channels have room for one stop, and an engine is shut
         // down again when its last handle is dropped. The bells come first: a
         // caller's loop that the alarm calls looks for them once.
-        let close_queues = || self.doorbells.iter().for_each(Doorbell::stop);
+        let queues = &self.doorbells[..self.queues()];
+        let close_queues = || queues.iter().for_each(Doorbell::stop);
         if self.alarm.stop(close_queues) {
             observe::shut_down(self.first, closed.len());
         }
@@ -552,6 +557,9 @@ impl<T> Core<T> {
         let (slot, lowered) = (held.slot, held.slot.lower_next(filed));
         drop(held);
         self.ring(slot.index, &signals);
+        if signals.settled {
+            self.settled();
+        }
         if lowered {
             self.alarm.filed(filed);
         }

@@ -3,7 +3,7 @@
 
 use crate::engine::closed::{CloseReason, Closed};
 use crate::engine::extra::{Extra, State};
-use crate::engine::shard::{GivenBack, Outcome, Phase, Shard};
+use crate::engine::shard::{GivenBack, Outcome, Shard};
 use crate::engine::timer::Cancel;
 use crate::id::TimerId;
 use crate::tick::Tick;
@@ -134,7 +134,7 @@ impl<T> Shard<T> {
     /// whose last firing runs or that was cancelled while one does, is left to
     /// end by itself.
     pub(crate) fn close(&mut self, now: Tick, closed: &mut Vec<Closed<T>>) {
-        self.phase = Phase::Closed;
+        self.close_for_good();
         let all: Vec<At> = self.wheel.entries(0).collect();
         closed.reserve(all.len());
         for at in all {
@@ -233,6 +233,7 @@ impl<T> Shard<T> {
             let task = extra.payload.take_if(|_| extra.task);
             let reports = self.ready.len() - 1;
             self.put_on(reports, at);
+            self.has_reported();
             return task;
         }
         self.forget(at).payload

@@ -17,6 +17,7 @@ mod names;
 #[cfg(feature = "metrics")]
 mod publish;
 mod ready;
+mod reports;
 mod shard;
 mod shared;
 mod shrink;

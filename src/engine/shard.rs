@@ -29,6 +29,8 @@ pub(crate) struct Shard<T> {
     pub(super) credit: Credit,
     pub(super) tick: TickLength,
     pub(super) phase: Phase,
+    /// How many reports are still to come of timers that were accepted.
+    pub(super) to_report: usize,
     pub(super) signals: Signals,
     /// How many walk through the entries, a part at a time.
     pub(super) walks: usize,
@@ -51,6 +53,8 @@ pub(crate) struct Signals {
     /// Whether a task waits for which nothing came due: a loop that runs tasks
     /// itself has to be called to it.
     pub(crate) loop_called: bool,
+    /// Whether no report will come of this shard any more.
+    pub(crate) settled: bool,
 }
 
 impl Signals {
@@ -125,6 +129,7 @@ impl<T> Shard<T> {
             credit,
             tick,
             phase: Phase::Open,
+            to_report: 0,
             signals: Signals::default(),
             walks: 0,
             signalled: false,
@@ -165,10 +170,10 @@ impl<T> Shard<T> {
             return Err((reason, timer));
         }
         let extra = Extra::new(timer, due, name);
+        self.accept(extra.reported);
         let deadline = self.within_tolerance(&extra, deadline);
         let at = self.insert_extra(extra, deadline);
         let filed = self.wheel.file_new(at);
-        self.ledger.accepted += 1;
         self.filed = self.filed.min(filed);
         Ok(self.wheel.id(at))
     }

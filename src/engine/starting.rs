@@ -56,7 +56,7 @@ impl<T> Shard<T> {
         if self.phase != Phase::Open {
             return Err(self.dismiss(id).and_then(|extra| extra.into_timer(first)));
         }
-        self.ledger.accepted += 1;
+        self.accept(self.extras[key].reported);
         let extra = &mut self.extras[key];
         extra.due = due;
         extra.state = State::Waiting;

@@ -11,7 +11,14 @@ use crate::sync::{self, Arc};
 /// The reports on timers that asked for one, from
 /// [`Engine::closed`](crate::Engine::closed).
 ///
-/// Every report is read once, by one reader. Until then it keeps its timer's
+/// Every report is read once, by one reader. A report comes when its timer's
+/// last firing has been let go of, and its task has been told if it asked for
+/// that, be it after shutdown: until then readers wait, and
+/// [`try_recv`](ClosedReports::try_recv) finds nothing yet. A firing that is
+/// never let go of, or a task that nobody runs, keeps them waiting for ever; so
+/// does a firing in the hands of the reader itself.
+///
+/// A report that is not read keeps its timer's
 /// entry, which counts against [`Builder::max_timers`](crate::Builder::max_timers):
 /// with that bound a forgotten reader costs bounded memory, and without it all
 /// that there is. Reports outlive shutdown.
@@ -27,8 +34,8 @@ impl<T> ClosedReports<T> {
     /// Takes a report, waiting for one if there is none.
     ///
     /// # Errors
-    /// [`RecvError::Closed`] when the engine was shut down and every report
-    /// has been read.
+    /// [`RecvError::Closed`] when the engine was shut down, every report has been
+    /// read, and no other is to come.
     pub fn recv(&self) -> Result<Closed<T>, RecvError> {
         self.take(Wait::Forever)
     }
@@ -37,7 +44,8 @@ impl<T> ClosedReports<T> {
     ///
     /// # Errors
     /// [`RecvError::Empty`] if there is none, [`RecvError::Closed`] when the
-    /// engine was shut down and every report has been read.
+    /// engine was shut down, every report has been read, and no other is to
+    /// come.
     pub fn try_recv(&self) -> Result<Closed<T>, RecvError> {
         self.take(Wait::No)
     }
@@ -129,7 +137,8 @@ impl<T> fmt::Debug for ClosedReports<T> {
     }
 }
 
-/// Waits for reports until the engine is shut down and all have been read.
+/// Waits for reports until the engine is shut down, all have been read, and no
+/// other is to come.
 impl<T> Iterator for ClosedReports<T> {
     type Item = Closed<T>;
 

@@ -332,6 +332,85 @@ fn promise_08_what_was_shut_down_while_it_ran_is_reported_when_it_comes_back() {
 }
 
 #[test]
+fn promise_08_readers_wait_for_the_report_of_what_is_in_hand() {
+    let builder = Engine::builder().shards(4).queues(2);
+    let (engine, clock) = builder.start_virtual().unwrap();
+    let schedule = |timer: Timer<&'static str>| engine.schedule(timer.reported()).unwrap();
+    schedule(Timer::every(MS, "cancelled"));
+    schedule(Timer::every(MS, "abandoned"));
+    schedule(Timer::every(MS, "last").times(1));
+    thread::scope(|scope| {
+        // In another shard.
+        scope.spawn(|| schedule(Timer::every(MS, "elsewhere")));
+        scope.spawn(|| schedule(Timer::after(SECOND, "waits")));
+    });
+    clock.advance(MS);
+    let mut firings = take_all(&engine);
+    assert_eq!(firings.len(), 4);
+    for firing in &firings {
+        if *firing.payload() == "cancelled" {
+            assert_eq!(engine.cancel(firing.id()), Cancel::Running);
+        }
+    }
+    assert_eq!(engine.shutdown().len(), 3);
+    let closed = engine.closed();
+    assert_eq!(closed.recv().unwrap().reason, CloseReason::ShutDown);
+    let mut reported = Vec::new();
+    while let Some(firing) = firings.pop() {
+        assert_eq!(closed.try_recv(), Err(RecvError::Empty));
+        assert_eq!(closed.recv_timeout(MS), Err(RecvError::Empty));
+        drop(firing);
+        reported.extend(closed.recv().unwrap().payload);
+    }
+    reported.sort_unstable();
+    assert_eq!(reported, ["abandoned", "cancelled", "elsewhere", "last"]);
+    assert_eq!(closed.try_recv(), Err(RecvError::Closed));
+    assert_eq!(engine.closed().count(), 0);
+}
+
+#[test]
+fn promise_08_a_reader_sleeps_until_the_last_report_has_come() {
+    let engine = Engine::builder().start().unwrap();
+    engine
+        .schedule(Timer::every(MS, "beat").reported())
+        .unwrap();
+    let firing = engine.queue(0).recv().unwrap();
+    let reports = engine.closed();
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        tell.send(0).unwrap();
+        tell.send(reports.count()).unwrap();
+    });
+    told.recv().unwrap();
+    assert_eq!(engine.shutdown().len(), 1);
+    drop(engine);
+    assert!(told.recv_timeout(20 * MS).is_err(), "has not waited");
+    drop(firing);
+    assert_eq!(told.recv_timeout(20 * SECOND), Ok(1));
+}
+
+#[test]
+fn promise_08_readers_wait_for_the_report_of_a_task_that_is_to_be_told() {
+    let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
+    let far = Timer::after(SECOND, |_: &tickwheel::Firing| ());
+    let notified = || far.clone().notified().reported();
+    tasks.run(notified()).unwrap();
+    let cancelled = tasks.run(notified()).unwrap();
+    assert!(tasks.cancel(cancelled).is_cancelled());
+    // Of those that were not started there is nothing to say.
+    let unstarted = tasks.create(notified()).unwrap();
+    let dismissed = tasks.create(notified()).unwrap();
+    assert!(tasks.cancel(dismissed.id()).is_cancelled());
+    tasks.shutdown();
+    drop(dismissed);
+    let closed = tasks.engine().closed();
+    assert_eq!(closed.try_recv().unwrap_err(), RecvError::Empty);
+    assert!(unstarted.start().is_err());
+    while driver.run_due(1) == Advance::More {}
+    assert_eq!(closed.count(), 2);
+}
+
+#[test]
 fn promise_08_what_is_cancelled_while_its_slot_is_sorted_is_reported_and_does_not_fire() {
     let (engine, driver) = Engine::builder().shards(1).start_driven().unwrap();
     let now = engine.now();
