@@ -5,6 +5,7 @@ use super::*;
 use proptest::option::weighted;
 use proptest::prelude::*;
 use proptest::sample::select;
+use std::error::Error;
 use std::sync::mpsc;
 use std::thread;
 use tickwheel::{
@@ -214,6 +215,31 @@ fn as_many_workers_as_nobody_has_are_refused() {
     let driven = TaskEngine::builder().workers(usize::MAX).start_driven();
     assert!(driven.is_ok());
     others_still_start();
+}
+
+/// What is not a number out of range says what to do, too, and an error behind
+/// the error is to be had.
+#[test]
+fn every_refused_start_says_why() {
+    type Setter = fn(Builder<u32>) -> Builder<u32>;
+    let says: [(Setter, &str); 6] = [
+        (|builder| builder.tick(Duration::ZERO), "longer than zero"),
+        (|builder| builder.queues(0), "at least one queue"),
+        (|builder| builder.queue_bound(0), "hand out nothing"),
+        (|builder| builder.shards(0), "at least one shard"),
+        (|builder| builder.wheel_size(1), "2 to 65536"),
+        (|builder| builder.max_levels(0), "level"),
+    ];
+    for (setter, why) in says {
+        let error = setter(Engine::builder()).start().unwrap_err();
+        assert!(error.to_string().contains(why), "{error}");
+        let source = error.source().map(ToString::to_string);
+        let is_geometry = matches!(error, StartError::Geometry(_));
+        assert_eq!(source, is_geometry.then(|| error.to_string()));
+    }
+    let error = TaskEngine::builder().workers(0).start().unwrap_err();
+    assert!(error.to_string().contains("at least one worker"), "{error}");
+    assert!(error.source().is_none());
 }
 
 /// A bound that is granted in full can be used in full.
