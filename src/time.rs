@@ -29,7 +29,8 @@ impl Time {
     /// When the engine was started.
     pub const START: Time = Time(0);
 
-    /// A time that never comes: 584 years after the start.
+    /// A time that never comes: 584 years after the start. A deadline so short
+    /// before it that no tick begins in between never comes either.
     pub const MAX: Time = Time(u64::MAX);
 
     /// The time `nanos` nanoseconds after the start.
@@ -159,6 +160,8 @@ pub(crate) struct TickLength {
     /// For dividing by multiplication: a division costs more than everything
     /// else that scheduling does to a deadline.
     reciprocal: u64,
+    /// When the last tick begins that ever does.
+    last: u64,
 }
 
 /// The tick of a deadline that never comes. The clock stops one short of it.
@@ -171,6 +174,7 @@ impl TickLength {
         (nanos > 0).then(|| TickLength {
             nanos,
             reciprocal: u64::MAX / nanos,
+            last: (Time::MAX.0 - 1) / nanos * nanos,
         })
     }
 
@@ -184,10 +188,11 @@ impl TickLength {
         Tick(self.divide(time.0).0.min(NEVER.0 - 1))
     }
 
-    /// The first tick that begins no earlier than `time`.
+    /// The first tick that begins no earlier than `time`, and before time itself
+    /// ends; else the one that never comes.
     #[inline]
     pub(crate) fn tick_after(self, time: Time) -> Tick {
-        if time == Time::MAX {
+        if time.0 > self.last {
             return NEVER;
         }
         let (ticks, rest) = self.divide(time.0);
@@ -251,5 +256,21 @@ mod tests {
         let ns = TickLength::new(Duration::from_nanos(1)).unwrap();
         assert!(ns.tick_at(Time::MAX) < NEVER);
         assert_eq!(TickLength::new(Duration::ZERO), None);
+    }
+
+    #[test]
+    fn a_deadline_after_the_last_tick_has_begun_is_never() {
+        for nanos in [1, 2, 5, 7, 1_000_000, u64::MAX / 2, u64::MAX - 1, u64::MAX] {
+            let length = TickLength::new(Duration::from_nanos(nanos)).unwrap();
+            let last = length.tick_at(Time(u64::MAX - 1));
+            let begins = length.start_of(last);
+            assert_eq!(length.tick_after(begins), last, "tick of {nanos}");
+            assert_eq!(
+                length.tick_after(Time(begins.0 + 1)),
+                NEVER,
+                "tick of {nanos}"
+            );
+            assert_eq!(length.tick_after(Time::MAX), NEVER, "tick of {nanos}");
+        }
     }
 }

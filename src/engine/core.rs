@@ -16,7 +16,7 @@ use crate::engine::timer::{NotLive, Plain, Refusal, Refused, Timer};
 use crate::id::{TimerId, WheelNumber};
 use crate::observe;
 use crate::queue::Doorbell;
-use crate::sync::{AtomicU64, Lock, LockGuard, Ordering};
+use crate::sync::{AtomicU64, AtomicUsize, Lock, LockGuard, Ordering};
 use crate::tick::Tick;
 use crate::ticker::{Alarm, Clock};
 use crate::time::{TickLength, Time, When};
@@ -45,11 +45,13 @@ pub(crate) struct Core<T> {
     plain_queues: usize,
     /// Whether the caller's own loop drives this engine.
     is_driven: bool,
+    /// The shard that was visited last, for the sake of what is due there.
+    pub(super) visited: Padded<AtomicUsize>,
 }
 
 /// Two cache lines, because processors fetch them in pairs.
 #[repr(align(128))]
-struct Padded<V>(V);
+pub(super) struct Padded<V>(pub(super) V);
 
 pub(super) struct Slot<T> {
     pub(super) index: usize,
@@ -155,6 +157,7 @@ impl<T> Core<T> {
             names: Names::new(),
             plain_queues,
             is_driven: false,
+            visited: Padded(AtomicUsize::new(usize::MAX)),
         }
     }
 
@@ -553,6 +556,7 @@ impl<T> Core<T> {
         let (signals, mut filed) = (held.shard.take_signals(), held.shard.take_filed());
         if signals.loop_called && self.is_driven {
             filed = Tick(0);
+            held.shard.called = true;
         }
         let (slot, lowered) = (held.slot, held.slot.lower_next(filed));
         drop(held);

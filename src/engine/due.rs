@@ -3,7 +3,8 @@
 //! entries at a time.
 
 use crate::engine::core::{Core, Held, Slot};
-use crate::sync::{IS_MODEL, thread};
+use crate::engine::shard::Shard;
+use crate::sync::{IS_MODEL, Ordering, thread};
 use crate::tick::Tick;
 use crate::time::Time;
 
@@ -32,30 +33,99 @@ impl<T> Core<T> {
         next.unwrap_or(Tick::MAX)
     }
 
-    /// Has a shard looked at soon, for the sake of something that is due in none.
+    /// The same, exactly: a shard's `next` may be that of a timer that was
+    /// cancelled or postponed since, which costs them nothing. So shards are
+    /// asked, the earliest first, until one confirms it.
+    pub(crate) fn confirm_next_due(&self) -> Tick {
+        // Each shard once, unless others file meanwhile.
+        for _ in 0..=self.shards.len() {
+            let Some(slot) = self.shards.iter().min_by_key(|slot| slot.next()) else {
+                break;
+            };
+            let believed = slot.next();
+            if believed == Tick::MAX {
+                break;
+            }
+            let shard = slot.lock();
+            let next = shard.wants_a_look();
+            slot.set_next(next);
+            if next <= believed {
+                break;
+            }
+        }
+        self.next_due()
+    }
+
+    /// The earliest tick after `now` for which anything is filed, not counting
+    /// what is late.
+    pub(crate) fn next_due_after(&self, now: Tick) -> Tick {
+        let next = self.next_due();
+        if next > now {
+            return next;
+        }
+        let nexts = self.shards.iter().map(|slot| slot.lock().next_slot());
+        nexts.min().unwrap_or(Tick::MAX)
+    }
+
+    /// Has the caller's loop come by, for the sake of something that is due in no
+    /// wheel.
     pub(crate) fn ask_for_a_look(&self) {
         let slot = &self.shards[0];
-        let _shard = slot.lock();
+        let mut shard = slot.lock();
+        shard.called = true;
         slot.lower_next(Tick(0));
     }
 
-    /// Makes everything ready that is due by `now`.
-    pub(crate) fn run_due(&self, now: Time) {
+    /// One round of the ticker: a bounded visit to each shard in which anything is
+    /// due, beginning behind the one that was visited last. Then it is time to
+    /// look at the clock again: a thread that files into the past for ever costs
+    /// the other shards one visit in each round. Returns what the clock said.
+    pub(crate) fn serve_a_round(&self) -> Time {
+        let now = self.clock.now();
+        let tick = self.tick.tick_at(now);
         let mut unlimited = usize::MAX;
-        self.run_due_within(now, &mut unlimited);
+        for slot in self.slots_in_turn() {
+            if slot.next() <= tick {
+                self.visit(slot, now, &mut unlimited);
+                self.step_aside(slot);
+            }
+        }
+        now
     }
 
-    /// As [`Core::run_due`], touching at most `budget` entries. Returns whether
-    /// that was enough.
+    /// Makes everything ready that was due by `now` when this was called, touching
+    /// at most `budget` entries. Returns whether that was enough.
+    ///
+    /// What other threads file into the past meanwhile is served as far as it
+    /// comes in time, and the rest left to the next call; where the budget ends,
+    /// that one begins behind the shard at which this one did.
     pub(crate) fn run_due_within(&self, now: Time, budget: &mut usize) -> bool {
+        let served = |slot| self.serve(slot, now, budget);
+        self.slots_in_turn().all(served)
+    }
+
+    /// All shards, beginning behind the one that was visited last.
+    fn slots_in_turn(&self) -> impl Iterator<Item = &Slot<T>> {
+        let first = self.visited.0.load(Ordering::Relaxed).wrapping_add(1);
+        let mask = self.shards.len() - 1;
+        (0..=mask).map(move |n| &self.shards[first.wrapping_add(n) & mask])
+    }
+
+    /// Visits a shard until nothing is left that was due there before. Returns
+    /// whether the budget was enough.
+    fn serve(&self, slot: &Slot<T>, now: Time, budget: &mut usize) -> bool {
         let tick = self.tick.tick_at(now);
-        for slot in &self.shards {
-            while slot.next() <= tick {
-                if *budget == 0 {
-                    return false;
-                }
-                self.visit(slot, now, budget);
-                self.step_aside(slot);
+        let mut since = None;
+        while slot.next() <= tick {
+            if *budget == 0 {
+                return false;
+            }
+            let since = *since.get_or_insert_with(|| slot.lock().turns());
+            let shard_is_done = |shard: &Shard<T>| shard.has_settled(tick, since);
+            let done = self.visit_until(slot, now, budget, shard_is_done);
+            self.step_aside(slot);
+            if done {
+                break;
             }
         }
         true
@@ -65,12 +135,25 @@ impl<T> Core<T> {
     pub(crate) fn advance_to(&self, time: Time) {
         self.clock.set(time);
         self.alarm.clock_moved();
-        self.run_due(self.clock.now());
+        let mut unlimited = usize::MAX;
+        self.run_due_within(self.clock.now(), &mut unlimited);
     }
 
     /// Makes a bounded number of entries ready, and rings for them: in one hold of
     /// the lock, or in several, if somebody in a hurry waits.
     fn visit(&self, slot: &Slot<T>, now: Time, budget: &mut usize) {
+        self.visit_until(slot, now, budget, |_| false);
+    }
+
+    /// The same; returns whether `is_done` holds at the end.
+    fn visit_until(
+        &self,
+        slot: &Slot<T>,
+        now: Time,
+        budget: &mut usize,
+        is_done: impl FnOnce(&Shard<T>) -> bool,
+    ) -> bool {
+        self.visited.0.store(slot.index, Ordering::Relaxed);
         let mut held = self.hold(slot);
         for _ in 0..LOOKS_PER_RING {
             if self.visit_some(&mut held, now, budget) {
@@ -82,7 +165,9 @@ impl<T> Core<T> {
                 held = self.hold(slot);
             }
         }
+        let done = is_done(&held.shard);
         self.release(held);
+        done
     }
 
     /// A few entries. Returns whether those were the last for now.
@@ -92,6 +177,7 @@ impl<T> Core<T> {
         let next = held.shard.expire(now, &mut left);
         *budget -= nodes - left;
         held.shard.take_filed();
+        held.shard.called = false;
         held.slot.set_next(next);
         *budget == 0 || next > self.tick.tick_at(now)
     }

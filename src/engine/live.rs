@@ -97,7 +97,7 @@ impl<T> Core<T> {
     /// The earliest deadline of what has not expired; none for what is never
     /// due.
     pub(crate) fn earliest_deadline(&self) -> Option<Time> {
-        let earliest = |shard: &mut Shard<T>| shard.wheel.earliest_deadline();
+        let earliest = |shard: &mut Shard<T>| shard.wheel.earliest_asked();
         let shards = 0..self.shard_count();
         let deadlines = shards.filter_map(|shard| self.look_at_shard(shard, earliest)?);
         let earliest = deadlines.filter(|&deadline| deadline < NEVER).min()?;

@@ -39,6 +39,8 @@ pub(crate) struct Shard<T> {
     /// The earliest tick for which something was filed since it was last
     /// asked for.
     pub(super) filed: Tick,
+    /// Whether the caller's loop is called here, whatever is due.
+    pub(super) called: bool,
 }
 
 /// What is to be done when the lock has been released.
@@ -134,6 +136,7 @@ impl<T> Shard<T> {
             walks: 0,
             signalled: false,
             filed: Tick::MAX,
+            called: false,
         }
     }
 
@@ -228,6 +231,30 @@ impl<T> Shard<T> {
                 Step::Done => return self.wheel.next_wakeup().unwrap_or(Tick::MAX),
             }
         }
+    }
+
+    /// The tick at which the shard wants to be called, as it is now.
+    pub(super) fn wants_a_look(&self) -> Tick {
+        match self.called {
+            true => Tick(0),
+            false => self.wheel.next_wakeup().unwrap_or(Tick::MAX),
+        }
+    }
+
+    /// The same, not counting what is late.
+    pub(super) fn next_slot(&self) -> Tick {
+        self.wheel.next_slot().unwrap_or(Tick::MAX)
+    }
+
+    /// See [`Shard::has_settled`].
+    pub(super) fn turns(&self) -> u64 {
+        self.wheel.turns()
+    }
+
+    /// Whether everything is ready that was due by `to` when the wheel had had so
+    /// many turns.
+    pub(super) fn has_settled(&self, to: Tick, turns: u64) -> bool {
+        self.wheel.has_settled(to.0, turns)
     }
 
     /// The tick of the earliest filing since the last call.
@@ -355,7 +382,7 @@ impl<T> Shard<T> {
         } else {
             self.wheel.move_to(at, deadline.0);
         }
-        self.filed = self.filed.min(self.wheel.deadline_of(at));
+        self.filed = self.filed.min(self.wheel.due_at(at));
         Ok(())
     }
 

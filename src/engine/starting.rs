@@ -65,7 +65,7 @@ impl<T> Shard<T> {
         } else {
             let deadline = self.within_tolerance(&self.extras[key], deadline);
             self.wheel.file_for(at, deadline);
-            self.filed = self.filed.min(self.wheel.deadline_of(at));
+            self.filed = self.filed.min(self.wheel.due_at(at));
         }
         Ok(())
     }

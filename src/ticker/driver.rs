@@ -15,6 +15,10 @@ use crate::tick::Tick;
 use crate::time::Time;
 use crate::wheel::Advance;
 
+/// How many entries may be touched for each task that may run. A timer is filed
+/// again on its way inward, at most once in each level, and sorted at the end.
+const TOUCHES_PER_TASK: usize = 16;
+
 /// What drives an engine that was started with
 /// [`Builder::start_driven`](crate::Builder::start_driven).
 ///
@@ -38,7 +42,8 @@ use crate::wheel::Advance;
 /// let queue = engine.queue(0);
 /// let fired = loop {
 ///     // A frame of a game; or a wait for descriptors, for this long.
-///     std::thread::sleep(driver.timeout().unwrap_or_default());
+///     let frame = Duration::from_millis(16);
+///     std::thread::sleep(driver.timeout().unwrap_or(frame).min(frame));
 ///     while driver.process_due(1_000) == Advance::More {}
 ///     if let Ok(expired) = queue.try_recv() {
 ///         break expired.into_payload();
@@ -63,19 +68,30 @@ impl<T> Driver<T> {
     /// Moves what is due into its queue, touching at most `budget` entries, and
     /// arms the descriptor for what comes next. Never waits.
     ///
+    /// Ends whatever others file meanwhile: what is due when it is called is
+    /// served, the rest left to the next call. Where the budget ends, the next
+    /// call begins with the shards that this one did not get to.
+    ///
     /// With [`Advance::More`] the budget did not suffice; the descriptor then
     /// stays readable, and tells an edge-triggered loop anew. With
     /// [`Advance::Closed`] the engine was shut down, and its queues have nothing
     /// more to give: the loop may end.
     pub fn process_due(&self, budget: usize) -> Advance {
         let mut budget = budget;
-        self.core.alarm.acknowledge();
-        let done = self.core.run_due_within(self.core.clock.now(), &mut budget);
-        self.core.alarm.arm_for_caller(|| self.core.next_due());
-        match done {
+        match self.make_ready(&mut budget) {
             true => self.done(),
             false => Advance::More,
         }
+    }
+
+    /// Moves what is due into its queue, and arms the descriptor. Returns whether
+    /// the budget was enough.
+    fn make_ready(&self, budget: &mut usize) -> bool {
+        self.core.alarm.acknowledge();
+        let done = self.core.run_due_within(self.core.clock.now(), budget);
+        self.core.confirm_next_due();
+        self.core.alarm.arm_for_caller(|| self.core.next_due());
+        done
     }
 
     /// With nothing left to do for now.
@@ -94,10 +110,28 @@ impl<T> Driver<T> {
     }
 
     /// When the engine next has something to do: never later than the earliest
-    /// deadline, sometimes earlier. `None` if nothing is ever due.
+    /// deadline, sometimes earlier, when timers are to be filed anew on the way.
+    /// `None` if nothing is ever due, as after the last timer was cancelled, and
+    /// after the engine was shut down and its last task told.
+    ///
+    /// # Cost
+    /// A look at each shard, and at those under their lock whose earliest timer
+    /// was cancelled or postponed since the last call.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::{Engine, Timer};
+    ///
+    /// let (engine, driver) = Engine::builder().start_driven()?;
+    /// let lease = engine.schedule(Timer::after(Duration::from_secs(60), "lease"))?;
+    /// assert!(driver.next_wakeup().is_some());
+    /// engine.cancel(lease);
+    /// assert_eq!(driver.next_wakeup(), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn next_wakeup(&self) -> Option<Time> {
-        match self.core.next_due() {
+        match self.core.confirm_next_due() {
             Tick::MAX => None,
             next => Some(self.core.tick.start_of(next)),
         }
@@ -123,7 +157,12 @@ impl<T> Driver<T> {
     }
 
     /// How long a loop may sleep: until [`Driver::next_wakeup`], not at all if
-    /// that has passed, for ever if there is none.
+    /// that has passed.
+    ///
+    /// With `None` nothing will ever be due unless another thread schedules
+    /// something, or the engine is shut down: a loop that waits for the descriptor
+    /// sleeps until then, one that cannot be called ends, or looks in now and
+    /// then. It is not zero: a loop that takes it for that spins.
     #[must_use]
     pub fn timeout(&self) -> Option<Duration> {
         Some(self.next_wakeup()? - self.core.clock.now())
@@ -140,8 +179,13 @@ impl<T> Driver<T> {
 impl Driver<Task> {
     /// Runs what is due here, in the calling thread, in the order of deadlines:
     /// at most `budget` tasks. What a task adds that is due at once is served
-    /// in the same pass, as far as the budget goes. A panic is caught and
-    /// counted.
+    /// in the same pass, as far as the budget goes: a task that adds itself anew
+    /// with no delay comes to an end with it. A panic is caught and counted.
+    ///
+    /// The budget bounds the timers that are touched, too, at sixteen for each
+    /// task. With [`Advance::More`] there may be more to do, and the descriptor
+    /// stays readable; with [`Advance::Closed`] the engine was shut down, and
+    /// every task that was to be told has been.
     ///
     /// ```
     /// use std::time::Duration;
@@ -158,18 +202,21 @@ impl Driver<Task> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn run_due(&self, budget: usize) -> Advance {
-        let mut left = budget;
+        let mut tasks = budget;
+        let mut touches = budget.saturating_mul(TOUCHES_PER_TASK);
         loop {
-            let _ = self.process_due(usize::MAX);
-            let before = left;
-            while let Ok(expired) = self.queue.try_recv() {
+            let served = self.make_ready(&mut touches);
+            let before = tasks;
+            while tasks > 0
+                && let Ok(expired) = self.queue.try_recv()
+            {
                 run_counted(&self.queue, expired);
-                left = left.saturating_sub(1);
-                if left == 0 {
-                    return self.what_is_left();
-                }
+                tasks -= 1;
             }
-            if left == before {
+            if tasks == 0 || !served {
+                return self.what_is_left(served);
+            }
+            if tasks == before {
                 return self.done();
             }
         }
@@ -177,9 +224,9 @@ impl Driver<Task> {
 
     /// Whether anything waits, and if so, lets the descriptor and the next
     /// wake-up say it.
-    fn what_is_left(&self) -> Advance {
-        let _ = self.process_due(usize::MAX);
-        if self.queue.is_empty() {
+    fn what_is_left(&self, served: bool) -> Advance {
+        let is_due = || self.core.next_due() <= self.core.tick_now();
+        if self.queue.is_empty() && served && !is_due() {
             return self.done();
         }
         self.core.ask_for_a_look();

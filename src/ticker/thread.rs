@@ -15,9 +15,12 @@ pub(crate) fn spawn<T: Send + 'static>(core: Arc<Core<T>>) -> io::Result<()> {
 
 fn run<T>(core: &Core<T>) {
     loop {
-        let now = core.clock.now();
-        core.run_due(now);
-        match core.alarm.sleep(core.tick.tick_at(now), || core.next_due()) {
+        let now = core.tick.tick_at(core.serve_a_round());
+        // What it sleeps for is still live when it goes to sleep.
+        if core.next_due() > now {
+            core.confirm_next_due();
+        }
+        match core.alarm.sleep(now, || core.next_due()) {
             Wake::Look => {}
             Wake::Stop => break,
         }

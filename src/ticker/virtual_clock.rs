@@ -7,6 +7,10 @@ use crate::engine::Shared;
 use crate::sync::Arc;
 use crate::time::Time;
 
+/// How often [`VirtualClock::run_until`] serves what was added, before it goes on
+/// to the next tick.
+const PASSES_AT_A_TIME: usize = 1_000;
+
 /// The clock of an engine that was started with
 /// [`Builder::start_virtual`](crate::Builder::start_virtual).
 ///
@@ -62,6 +66,10 @@ impl<T> VirtualClock<T> {
     ///
     /// A repeating timer's later firings become due one after the other, as
     /// its earlier ones are done: see [`MissedTicks`](crate::MissedTicks).
+    ///
+    /// It returns, too, where other threads file into the past all the while:
+    /// everything is in its queue that was due when this was called, and of what
+    /// they filed since, perhaps a part.
     pub fn advance(&self, by: Duration) {
         self.advance_to(self.now() + by);
     }
@@ -96,20 +104,34 @@ impl<T> VirtualClock<T> {
     /// A worker is a [`Queue`](crate::Queue) handle that has waited in `recv`
     /// (or `recv_timeout`) before, and each thread of a
     /// [`TaskEngine`](crate::TaskEngine). What tasks schedule on the way is
-    /// served on the way. Do not call it from a task.
+    /// served on the way, what they schedule with no delay at the same tick. Do
+    /// not call it from a task.
+    ///
+    /// Time does not stand still for ever: where each task adds another one with
+    /// no delay, a thousand of them run one after the other at one tick, and the
+    /// next one at the next tick at which anything is due, or at the end.
     pub fn run_until(&self, time: Time) {
-        self.advance_to(self.now());
-        self.core.wait_until_idle();
+        self.serve(self.now());
         let last = self.core.tick.tick_at(time);
         loop {
-            let next = self.core.next_due();
+            let next = self.core.next_due_after(self.core.tick_now());
             if next > last {
                 break;
             }
-            self.advance_to(self.core.tick.start_of(next));
-            self.core.wait_until_idle();
+            self.serve(self.core.tick.start_of(next));
         }
-        self.advance_to(time);
-        self.core.wait_until_idle();
+        self.serve(time);
+    }
+
+    /// Moves the clock to `time`, and serves what is due there and what tasks add
+    /// to that.
+    fn serve(&self, time: Time) {
+        for _ in 0..PASSES_AT_A_TIME {
+            self.advance_to(time);
+            self.core.wait_until_idle();
+            if self.core.next_due() > self.core.tick_now() {
+                break;
+            }
+        }
     }
 }

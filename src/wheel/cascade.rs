@@ -145,10 +145,10 @@ impl<T> Wheel<T> {
 
     /// The place for an entry of a slot whose turn has come.
     #[inline]
-    fn place_from_now(&self, at: At) -> Place {
+    fn place_from_now(&mut self, at: At) -> Place {
         let deadline = self.storage.entry(at).deadline;
         if deadline > self.now {
-            return self.levels.geometry.place(self.now, deadline);
+            return self.levels.place(self.now, deadline);
         }
         Place {
             level: 0,

@@ -53,6 +53,11 @@ pub(crate) enum Step {
     Paused,
 }
 
+/// Where so many have fired that are late, those that have come meanwhile wait
+/// for the next tick's turn. What a callback adds with no delay, and that one's
+/// callback, and so on, fires at one tick as long as the chain is no longer.
+const LATE_IN_A_ROW: u32 = 16;
+
 impl<T> Wheel<T> {
     /// Takes the next timer with a deadline of at most `to` out of the wheel,
     /// moving the wheel's clock as far as that needs; with `None` the clock
@@ -158,14 +163,13 @@ impl<T> Wheel<T> {
                 Work::Drain => self.drain(budget),
                 Work::Sort => self.sort(budget),
                 Work::Nothing => match self.pop_late(budget) {
-                    Some(at) => Some(at),
-                    // There may be more of what is late.
-                    None if *budget == 0 => None,
-                    None if self.enter_next(to) => None,
-                    None => return Step::Done,
+                    Some(at) => return Step::Due(at),
+                    None if self.go_on(to) => None,
+                    None => return self.done(),
                 },
             };
             if let Some(at) = due {
+                self.late_here = 0;
                 return Step::Due(at);
             }
         }
@@ -182,7 +186,58 @@ impl<T> Wheel<T> {
         // Not a slot that has become empty: it would be entered.
         self.quiet_until = 0;
         self.enter_next(to);
+        self.done()
+    }
+
+    fn done(&mut self) -> Step {
+        debug_assert!(!self.has_late());
+        self.late_here = 0;
         Step::Done
+    }
+
+    /// Finds what to do next; returns whether there is anything.
+    ///
+    /// What is late and the slots take turns: a timer that adds itself anew with
+    /// no delay, for ever, is served each time and holds nothing else up.
+    fn go_on(&mut self, to: u64) -> bool {
+        let late_first = self.late_here < LATE_IN_A_ROW;
+        (late_first && self.begin_turn()) || self.enter_next(to) || self.begin_turn()
+    }
+
+    /// Lets everything fire that is late by now. What comes to that meanwhile
+    /// waits for the next turn.
+    fn begin_turn(&mut self) -> bool {
+        debug_assert!(self.storage.next(self.turn) == self.turn);
+        if self.storage.next(self.late) == self.late {
+            return false;
+        }
+        core::mem::swap(&mut self.late, &mut self.turn);
+        self.turns += 1;
+        // Whoever asks whether anything is to be done hears that there is.
+        self.quiet_until = 0;
+        true
+    }
+
+    /// When the next slot's turn comes.
+    pub(crate) fn next_slot(&self) -> Option<Tick> {
+        let next = self.levels.next_occupied(self.now)?;
+        Some(Tick(next.start.max(self.now)))
+    }
+
+    /// How many turns the late ones have had, to be handed to
+    /// [`Wheel::has_settled`].
+    pub(crate) fn turns(&self) -> u64 {
+        self.turns
+    }
+
+    /// Whether the clock stands at `to` and everything is done that was due
+    /// there when there had been so many `turns`. What was filed since, with a
+    /// deadline that has passed, may be left.
+    pub(crate) fn has_settled(&self, to: u64, turns: u64) -> bool {
+        let since = self.turns - turns;
+        let turn_is_over = self.storage.next(self.turn) == self.turn;
+        let over = since > 1 || since == 1 && turn_is_over;
+        over && self.work == Work::Nothing && self.now >= to
     }
 
     /// Moves the clock to the next occupied slot's turn, or to `to` if that
@@ -190,7 +245,8 @@ impl<T> Wheel<T> {
     fn enter_next(&mut self, to: u64) -> bool {
         debug_assert!(self.work == Work::Nothing && self.in_order.is_empty());
         if self.levels.is_turn_ahead(self.now, to) {
-            self.leap(to);
+            self.now = self.levels.leap(self.now, to);
+            self.quiet_until = 0;
         }
         match self.upcoming() {
             Some(next) if next.start <= to.max(self.now) => {
@@ -225,50 +281,23 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Crosses the empty turns of a capped top level, which would otherwise
-    /// re-file what is too far once in each of them.
-    #[cold]
-    fn leap(&mut self, to: u64) {
-        let earliest = self.earliest_deadline();
-        let quiet = earliest.map_or(to, |earliest| to.min(earliest.0 - 1));
-        if !self.levels.is_turn_ahead(self.now, quiet) {
-            return;
-        }
-        let top = self.levels.geometry.levels() - 1;
-        let slots: Vec<Place> = self.levels.occupied_in_level(top, self.now).collect();
-        let timers: Vec<At> = slots
-            .iter()
-            .flat_map(|place| self.in_slot(place.level, place.slot))
-            .collect();
-        for &at in &timers {
-            self.unlink(at);
-        }
-        self.now = quiet;
-        self.quiet_until = 0;
-        for &at in &timers {
-            self.file_again(at);
-        }
-    }
-
     fn take_expired(&mut self, at: At) -> Expired<T> {
+        debug_assert!(self.is_due(at));
         Expired {
             id: self.id(at),
-            deadline: self.deadline_of(at),
+            deadline: self.now(),
             payload: self.storage.remove(at),
         }
     }
 
+    /// Takes the first of those whose turn it is.
     fn pop_late(&mut self, budget: &mut usize) -> Option<At> {
-        while *budget > 0 && self.has_late() {
-            *budget -= 1;
-            let at = self.storage.next(self.late);
-            self.unlink(at);
-            if self.is_due(at) {
-                return Some(at);
-            }
-            self.file_again(at);
-        }
-        None
+        let at = self.first_of(self.turn)?;
+        debug_assert!(self.is_due(at), "what is postponed leaves the list");
+        *budget -= 1;
+        self.late_here = self.late_here.saturating_add(1);
+        self.unlink(at);
+        Some(at)
     }
 
     #[inline]
@@ -280,6 +309,7 @@ impl<T> Wheel<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wheel::Geometry;
 
     #[test]
     fn a_budget_that_ends_among_what_is_late_leaves_the_clock_alone() {
@@ -287,9 +317,80 @@ mod tests {
         let postponed = wheel.schedule_at(Tick(1), "postponed");
         wheel.schedule_at(Tick(2), "late");
         assert!(wheel.reschedule(postponed, Tick(20)));
-        let more = wheel.advance(Tick(30), 1, |_, _| unreachable!());
+        wheel.schedule_at(Tick(2), "late, too");
+        let mut fired = Vec::new();
+        let more = wheel.advance(Tick(30), 1, |_, expired| fired.push(expired.payload));
         assert_eq!((more, wheel.now()), (Advance::More, Tick(9)));
-        let fired = wheel.pop_due(Tick(30)).map(|expired| expired.payload);
-        assert_eq!(fired, Some("late"));
+        assert_eq!(fired, ["late"]);
+        let pop = || wheel.pop_due(Tick(30)).map(|expired| expired.payload);
+        let rest: Vec<_> = std::iter::from_fn(pop).collect();
+        assert_eq!(rest, ["late, too", "postponed"]);
+    }
+
+    /// What a wheel fires, and when, in which "again" adds itself anew with no
+    /// delay, with so many touches in each of a hundred calls.
+    fn beside_one_that_adds_itself(
+        budget: usize,
+    ) -> (Wheel<&'static str>, Vec<(u64, &'static str)>) {
+        let mut wheel = Wheel::new(64);
+        wheel.schedule_at(Tick(3), "three");
+        wheel.schedule_at(Tick(70), "seventy");
+        wheel.schedule_at(Tick(0), "again");
+        let mut fired = Vec::new();
+        for _ in 0..100 {
+            let more = wheel.advance(Tick(100), budget, |wheel, expired| {
+                fired.push((expired.deadline.0, expired.payload));
+                if expired.payload == "again" {
+                    wheel.schedule_after(0, "again");
+                }
+            });
+            assert_eq!(more, Advance::More);
+        }
+        (wheel, fired)
+    }
+
+    #[test]
+    fn a_budget_counts_what_is_filed_again_on_the_way_over_many_turns() {
+        let geometry = Geometry::new(8).unwrap().max_levels(1).unwrap();
+        let mut wheel = Wheel::with_geometry(Tick(0), geometry);
+        let far = 1_000_000;
+        (0..1_000).for_each(|n| _ = wheel.schedule_at(Tick(far + n), ()));
+        let mut calls = 1;
+        let mut early = |_: &mut Wheel<()>, _| panic!("fired early");
+        while wheel.advance(Tick(far - 1), 10, &mut early) == Advance::More {
+            calls += 1;
+        }
+        // In the turns before and after those that nothing is due in, and not in
+        // each of the hundred thousand between.
+        assert!(calls <= 300, "{calls} calls");
+        for n in 0..1_000 {
+            assert_eq!(
+                wheel.pop_due(Tick(u64::MAX)).unwrap().deadline,
+                Tick(far + n)
+            );
+        }
+    }
+
+    #[test]
+    fn what_adds_itself_with_no_delay_holds_up_neither_time_nor_others() {
+        for budget in [1, 2, 3, 50] {
+            let (wheel, fired) = beside_one_that_adds_itself(budget);
+            assert_eq!(wheel.now(), Tick(100));
+            let (again, others): (Vec<_>, Vec<_>) = fired
+                .into_iter()
+                .partition(|&(_, payload)| payload == "again");
+            assert_eq!(others, [(3, "three"), (70, "seventy")], "budget {budget}");
+            // So often at each tick at which something fires, whatever slots the
+            // wheel enters on the way, and then as often as there is budget for.
+            let ticks = again.iter().map(|&(tick, _)| tick);
+            let often = LATE_IN_A_ROW as usize;
+            let row = |tick| std::iter::repeat_n(tick, often);
+            let expected = row(0).chain(row(3)).chain(row(70));
+            assert!(
+                ticks.clone().take(3 * often).eq(expected),
+                "budget {budget}"
+            );
+            assert!(ticks.skip(3 * often).all(|tick| tick == 100));
+        }
     }
 }

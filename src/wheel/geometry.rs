@@ -87,8 +87,8 @@ impl Geometry {
     /// At most `levels` levels. A deadline beyond their reach waits in the
     /// farthest slot of the top level and is filed again, each time that slot
     /// comes up, until it is within reach; it never fires early. An advance
-    /// over more than a turn of the top level crosses all turns at once, for
-    /// one look at every timer, which the budget does not count.
+    /// over many turns of the top level crosses those at once in which nothing
+    /// can be due, and touches no timer for that.
     ///
     /// # Errors
     /// If `levels` is zero.
@@ -159,21 +159,26 @@ impl Geometry {
     }
 
     /// The slot for a deadline that is later than `now`.
-    #[inline]
     pub(crate) fn place(&self, now: u64, deadline: u64) -> Place {
+        let by_bits = self.place_by_bits(now, deadline);
+        by_bits.unwrap_or_else(|| self.place_by_division(now, deadline))
+    }
+
+    /// The same; none where the size is no power of two or the levels are
+    /// capped.
+    #[inline]
+    pub(crate) fn place_by_bits(&self, now: u64, deadline: u64) -> Option<Place> {
         debug_assert!(deadline > now);
-        let Some(by_highest_bit) = &self.by_highest_bit else {
-            return self.place_by_division(now, deadline);
-        };
+        let by_highest_bit = self.by_highest_bit.as_ref()?;
         // They differ: the one bit that is set for the compiler's sake changes nothing.
         let highest = ((deadline ^ now) | 1).ilog2();
         let (level, shift) = by_highest_bit[highest as usize];
         let unit = deadline >> shift;
-        Place {
+        Some(Place {
             level: usize::from(level),
             slot: unit as usize & (self.size as usize - 1),
             start: unit << shift,
-        }
+        })
     }
 
     /// The tick from `from` to `to` that is the start of the coarsest slot.
@@ -187,7 +192,7 @@ impl Geometry {
 
     /// For sizes that are no power of two, and for capped wheels.
     #[cold]
-    fn place_by_division(&self, now: u64, deadline: u64) -> Place {
+    pub(crate) fn place_by_division(&self, now: u64, deadline: u64) -> Place {
         let size = u64::from(self.size);
         let (mut now_unit, mut unit, mut level) = (now, deadline, 0);
         loop {

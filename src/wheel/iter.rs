@@ -16,7 +16,7 @@ impl<'a, T> Iterator for Iter<'a, T> {
     fn next(&mut self) -> Option<Self::Item> {
         let at = self.at.next()?;
         let payload = self.wheel.storage.payload(at);
-        Some((self.wheel.id(at), self.wheel.deadline_of(at), payload))
+        Some((self.wheel.id(at), self.wheel.due_at(at), payload))
     }
 }
 
@@ -54,7 +54,12 @@ impl<T> Wheel<T> {
     /// ```
     #[must_use]
     pub fn earliest_deadline(&self) -> Option<Tick> {
-        let waiting = [self.late, self.sorting];
+        Some(self.earliest_asked()?.max(self.now()))
+    }
+
+    /// The same, of a timer for the past the deadline that was asked for.
+    pub(crate) fn earliest_asked(&self) -> Option<Tick> {
+        let waiting = [self.late, self.turn, self.sorting];
         let unslotted = waiting.into_iter().flat_map(|list| self.on_list(list));
         let mut earliest = unslotted.map(|at| self.deadline_of(at)).min();
         let levels = 0..self.geometry().levels();
@@ -104,7 +109,7 @@ impl<T> Iterator for IntoIter<T> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let at = self.at.next()?;
-        let (id, deadline) = (self.wheel.id(at), self.wheel.deadline_of(at));
+        let (id, deadline) = (self.wheel.id(at), self.wheel.due_at(at));
         self.wheel.unlink(at);
         Some((id, deadline, self.wheel.remove(at)))
     }

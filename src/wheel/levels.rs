@@ -29,6 +29,7 @@ pub(crate) struct Levels {
     /// The first list head of each level, or for one that was not needed so far
     /// the storage's first entry, which is no level's.
     heads: [At; MAX_LEVELS],
+    far: Far,
 }
 
 impl Levels {
@@ -43,6 +44,7 @@ impl Levels {
             occupied: vec![0; words].into_boxed_slice(),
             unsorted: vec![0; geometry.levels() * size.div_ceil(WORD)].into_boxed_slice(),
             heads: [At::FIRST; MAX_LEVELS],
+            far: Far::default(),
             geometry,
         }
     }
@@ -154,6 +156,31 @@ impl Levels {
     /// Forgets which slots are out of order; nothing hangs in any.
     pub(super) fn clear_marks(&mut self) {
         self.unsorted.fill(0);
+    }
+
+    /// The slot for a deadline that is later than `now`.
+    #[inline]
+    pub(crate) fn place(&mut self, now: u64, deadline: u64) -> Place {
+        let by_bits = self.geometry.place_by_bits(now, deadline);
+        by_bits.unwrap_or_else(|| self.place_by_division(now, deadline))
+    }
+
+    #[cold]
+    fn place_by_division(&mut self, now: u64, deadline: u64) -> Place {
+        let place = self.geometry.place_by_division(now, deadline);
+        if self.geometry.capped_unit().is_some() && place.level + 1 == self.geometry.levels() {
+            self.note_at_top(place.start, deadline);
+        }
+        place
+    }
+
+    fn note_at_top(&mut self, start: u64, deadline: u64) {
+        let far = &mut self.far;
+        if deadline - start < self.geometry.unit(self.geometry.levels() - 1) {
+            far.none_within_reach_after = far.none_within_reach_after.max(start);
+        } else {
+            far.earliest = far.earliest.min(deadline);
+        }
     }
 
     /// Hangs an entry on the slot's list.
@@ -269,6 +296,27 @@ impl Levels {
         turns > 0 && next().is_some_and(|next| next.level + 1 == self.geometry.levels())
     }
 
+    /// The tick to go on from on the way from `now` to `to`, for a capped wheel
+    /// that would go round more than once: `now`, or so many turns later as
+    /// nothing can be due in.
+    ///
+    /// A slot that comes up whole turns later has the same timers and stands
+    /// where it stood between the others: nothing need be touched.
+    #[cold]
+    pub(crate) fn leap(&mut self, now: u64, to: u64) -> u64 {
+        let next = self.next_occupied(now);
+        if next.is_none_or(|next| next.start <= self.far.none_within_reach_after) {
+            return now;
+        }
+        let unit = self.geometry.unit(self.geometry.levels() - 1);
+        let turn = unit * self.geometry.size() as u64;
+        // The last slot of the turn that begins then may come to its end.
+        let free = self.far.no_earlier_than().saturating_sub(now) / turn;
+        let turns = free.saturating_sub(1).min((to - now) / turn);
+        self.far.pass(now, turns, turn);
+        now + turns * turn
+    }
+
     /// The occupied slots of `level`, in the order of their turns.
     pub(crate) fn occupied_in_level(
         &self,
@@ -321,6 +369,47 @@ impl Levels {
     #[inline]
     fn unsorted_word(&self, level: usize, slot: usize) -> usize {
         level * self.geometry.size().div_ceil(WORD) + slot / WORD
+    }
+}
+
+/// What is known of the timers in a capped top level, where those beyond its
+/// reach wait in slots that come up too soon.
+struct Far {
+    /// Since when its present turn lasts.
+    turn_began: u64,
+    /// The earliest deadline beyond reach that was filed since, and in the turn
+    /// before. Within a turn each slot comes up, and what is in it is filed
+    /// again: so no timer beyond reach is due before both.
+    earliest: u64,
+    earliest_before: u64,
+    /// The last slot that was given a timer of its own.
+    none_within_reach_after: u64,
+}
+
+impl Default for Far {
+    fn default() -> Far {
+        Far {
+            turn_began: 0,
+            earliest: u64::MAX,
+            earliest_before: u64::MAX,
+            none_within_reach_after: 0,
+        }
+    }
+}
+
+impl Far {
+    fn no_earlier_than(&self) -> u64 {
+        self.earliest.min(self.earliest_before)
+    }
+
+    /// Takes note that so many turns, of `turn` ticks each, are passed over at
+    /// `now`.
+    fn pass(&mut self, now: u64, turns: u64, turn: u64) {
+        if now.saturating_sub(self.turn_began) >= turn {
+            self.earliest_before = core::mem::replace(&mut self.earliest, u64::MAX);
+            self.turn_began = now;
+        }
+        self.turn_began += turns * turn;
     }
 }
 
@@ -396,7 +485,7 @@ mod tests {
         let mut levels = Levels::new(Geometry::new(4).unwrap().max_levels(cap).unwrap());
         let (mut storage, _) = Storage::new();
         for &deadline in deadlines {
-            let place = levels.geometry.place(0, deadline);
+            let place = levels.place(0, deadline);
             let at = store(&mut storage, deadline);
             levels.append(&mut storage, place, at);
         }

@@ -60,6 +60,12 @@ use work::Work;
 /// and fires behind everything else that is due, in the order of those calls.
 /// The same calls give the same order in every run.
 ///
+/// Those that are due at once fire in turns. A turn takes all of them that there
+/// are, and what is added during it comes with the next one. When sixteen have
+/// fired the wheel first goes on, to the next tick at which a timer is due or to
+/// the end of the advance, and then the next turn begins. So a timer that adds
+/// itself anew with no delay holds up neither the clock nor another timer.
+///
 /// # Example
 ///
 /// ```
@@ -93,6 +99,12 @@ pub struct Wheel<T> {
     fronts: Fronts,
     /// Due now, behind everything else that is.
     late: At,
+    /// Those among them whose turn it is.
+    turn: At,
+    /// How many turns they have had.
+    turns: u64,
+    /// How many of them have fired since one of a slot did.
+    late_here: u32,
     /// Entries of an unsorted slot on their way through `in_order`.
     sorting: At,
     in_order: BinaryHeap<InOrder>,
@@ -164,6 +176,7 @@ impl<T> Wheel<T> {
     pub(crate) fn numbered(now: Tick, geometry: Geometry, number: WheelNumber) -> Wheel<T> {
         let (mut storage, late) = Storage::new();
         let sorting = storage.add_sentinels(1, |_| NO_COORDINATE);
+        let turn = storage.add_sentinels(1, |_| NO_COORDINATE);
         Wheel {
             storage,
             levels: Levels::new(geometry),
@@ -172,6 +185,9 @@ impl<T> Wheel<T> {
             work: Work::Nothing,
             fronts: Fronts::none(late),
             late,
+            turn,
+            turns: 0,
+            late_here: 0,
             sorting,
             in_order: BinaryHeap::new(),
             youngest: Stamp::VACANT,
@@ -378,10 +394,10 @@ impl<T> Wheel<T> {
     }
 
     /// When the timer is due. A timer that was scheduled for the past is due
-    /// at the tick at which that was done.
+    /// now.
     #[must_use]
     pub fn deadline(&self, id: TimerId) -> Option<Tick> {
-        self.find(id).map(|at| self.deadline_of(at))
+        self.find(id).map(|at| self.due_at(at))
     }
 
     /// How many ticks from now the timer is due.
@@ -423,8 +439,7 @@ impl<T> Wheel<T> {
         if self.has_unfinished_work() {
             return Some(self.now());
         }
-        let next = self.levels.next_occupied(self.now)?;
-        Some(Tick(next.start.max(self.now)))
+        self.next_slot()
     }
 
     /// Removes every timer; the storage stays for new ones.
@@ -532,9 +547,16 @@ impl<T> Wheel<T> {
         }
     }
 
+    /// The deadline that was asked for, which may have passed long ago.
     #[inline]
     pub(crate) fn deadline_of(&self, at: At) -> Tick {
         Tick(self.storage.entry(at).deadline)
+    }
+
+    /// When it can fire: at its deadline, or now if that has passed.
+    #[inline]
+    pub(crate) fn due_at(&self, at: At) -> Tick {
+        self.deadline_of(at).max(self.now())
     }
 
     /// Files an entry that is younger than every other. Returns the tick at
@@ -546,7 +568,7 @@ impl<T> Wheel<T> {
             self.file_late(at);
             return self.now();
         }
-        let place = self.levels.geometry.place(self.now, deadline);
+        let place = self.levels.place(self.now, deadline);
         self.note_turn(place.start);
         self.levels.append(&mut self.storage, place, at);
         Tick(deadline)
@@ -560,7 +582,7 @@ impl<T> Wheel<T> {
         if deadline <= self.now {
             return self.file_late(at);
         }
-        let place = self.levels.geometry.place(self.now, deadline);
+        let place = self.levels.place(self.now, deadline);
         self.note_turn(place.start);
         self.levels.append_checked(&mut self.storage, place, at);
     }
@@ -573,7 +595,6 @@ impl<T> Wheel<T> {
 
     #[cold]
     fn file_late(&mut self, at: At) {
-        self.storage.entry_mut(at).deadline = self.now;
         self.storage.append(self.late, at);
         self.quiet_until = 0;
     }
@@ -582,8 +603,9 @@ impl<T> Wheel<T> {
     #[inline]
     pub(crate) fn move_to(&mut self, at: At, deadline: u64) {
         let entry = self.storage.entry_mut(at);
-        if deadline >= entry.deadline && deadline > self.now {
+        if deadline >= entry.deadline && entry.deadline > self.now {
             // Its slot comes up before the new deadline and files it again.
+            // What is due already may hang in none.
             entry.deadline = deadline;
             return;
         }
@@ -646,7 +668,8 @@ impl<T> Wheel<T> {
 
     #[inline]
     fn has_late(&self) -> bool {
-        self.storage.next(self.late) != self.late
+        let is_filled = |list: At| self.storage.next(list) != list;
+        is_filled(self.turn) || is_filled(self.late)
     }
 
     fn has_unfinished_work(&self) -> bool {

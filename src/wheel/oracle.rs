@@ -42,6 +42,7 @@ fn delay() -> impl Strategy<Value = Delay> {
 /// left to test.
 fn step() -> impl Strategy<Value = Delay> {
     prop_oneof![
+        2 => (1..300u16).prop_map(|by| Delay::Past(by.min(255) as u8)),
         12 => (0..300u16).prop_map(Delay::Near),
         6 => (0..5u8, -1..=1i8).prop_map(|(level, off)| Delay::Boundary(level, off)),
         1 => any::<u64>().prop_map(|far| Delay::Far(far >> (20 + far % 41))),

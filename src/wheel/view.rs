@@ -87,7 +87,14 @@ impl<T> Wheel<T> {
                 }
             }
         }
-        seen += self.on_list(self.late).count() + self.on_list(self.sorting).count();
+        for list in [self.late, self.turn] {
+            for at in self.on_list(list) {
+                seen += 1;
+                assert!(self.is_due(at), "what is late is due");
+                assert_eq!(self.quiet_until, 0);
+            }
+        }
+        seen += self.on_list(self.sorting).count();
         assert_eq!(seen, self.len());
         self.storage.assert_consistent();
         for place in (0..self.geometry().levels())

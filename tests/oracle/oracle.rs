@@ -2,8 +2,7 @@
 //! it is in.
 //!
 //! It knows nothing of slots, levels, lists and locks. Where the engine is free
-//! in what it does, the oracle is told what that was and checks that it is
-//! allowed: see [`Oracle::file`].
+//! in the order of what it does, the oracle allows each: see [`Filed`].
 
 mod closing;
 
@@ -22,6 +21,28 @@ pub const NEVER: u64 = u64::MAX;
 /// Deadline, and the place among those of the same tick: by creation, or, for
 /// what was due already as it was filed, behind them in the order of calls.
 type Key = (u64, u64);
+
+/// Where a timer was filed: for its tick, or, if that had begun, in any tick
+/// from that one to the one of the call, depending on how far its wheel had got.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Filed {
+    from: u64,
+    to: u64,
+    late: bool,
+    /// Younger than every other timer. An old one is filed by its age, or by
+    /// this call.
+    fresh: bool,
+}
+
+impl Filed {
+    /// Whether it may fire ahead of a timer that stands before it.
+    fn may_pass(&self, ahead: &Filed) -> bool {
+        let meet = ahead.from <= self.to && self.from <= ahead.to;
+        let in_turn = self.fresh && !ahead.late && ahead.to <= self.from;
+        let called_in_turn = self.fresh && ahead.fresh && ahead.from == self.from;
+        meet && (self.late || ahead.late) && !in_turn && !called_in_turn
+    }
+}
 
 /// Places behind those of all timers that were filed ahead of their deadline.
 const LATE: u64 = 1 << 32;
@@ -59,8 +80,7 @@ pub struct Timer {
     pub firings: u64,
     /// Firings still to be delivered, if they are counted.
     left: Option<u64>,
-    /// Whether its place among those of its tick is not known.
-    loose: bool,
+    filed: Filed,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,12 +102,12 @@ pub enum State {
     Gone,
 }
 
-/// A timer in a ready list. Those of one tick that were made ready by the same
-/// move of the clock are ties.
+/// A timer in a ready list.
 struct Ready {
     timer: usize,
-    tie: (u64, u64),
-    loose: bool,
+    /// Which move of the clock made it ready.
+    moves: u64,
+    filed: Filed,
 }
 
 impl Timer {
@@ -132,10 +152,10 @@ impl Oracle {
 
     /// The first tick that begins no earlier than `time`.
     fn tick_of(&self, time: u64) -> u64 {
-        match time {
-            NEVER => NEVER,
-            time => time.div_ceil(self.setup.tick),
-        }
+        // Time itself ends before the last one, if that is not a whole one.
+        let tick = time.div_ceil(self.setup.tick);
+        let start = tick.checked_mul(self.setup.tick);
+        start.filter(|&start| start < NEVER).map_or(NEVER, |_| tick)
     }
 
     /// When a tick begins, in nanoseconds.
@@ -160,16 +180,15 @@ impl Oracle {
         }
     }
 
-    /// Where a step of the clock leads.
+    /// Where a step of the clock leads; one that has passed changes nothing.
     pub fn target(&self, step: Step) -> u64 {
-        let to = match (step, self.armed.first_key_value()) {
+        match (step, self.armed.first_key_value()) {
             (Step::To(reach), _) => self.resolve(reach),
             (Step::ToNext(off), Some((&(tick, _), _))) => {
                 self.start_of(tick.saturating_add_signed(i64::from(off)))
             }
             (Step::ToNext(_), None) => self.now,
-        };
-        to.max(self.now)
+        }
     }
 
     /// What the engine is told, so that it means what the script says.
@@ -211,7 +230,7 @@ impl Oracle {
 
     /// Moves the clock, and what has come due onto the ready lists.
     pub fn advance(&mut self, to: u64) {
-        self.now = to;
+        self.now = self.now.max(to);
         self.moves += 1;
         let due = (self.now_tick(), u64::MAX);
         while let Some((&key, &timer)) = self.armed.first_key_value()
@@ -224,39 +243,38 @@ impl Oracle {
 
     fn make_ready(&mut self, timer: usize) {
         let Timer {
-            shard,
-            ask,
-            tick,
-            loose,
-            ..
+            shard, ask, filed, ..
         } = self.timers[timer];
         self.timers[timer].state = State::Ready;
         let list = self.ready.entry((shard, ask.queue)).or_default();
         list.push_back(Ready {
             timer,
-            tie: (self.moves, tick),
-            loose,
+            moves: self.moves,
+            filed,
         });
     }
 
-    /// Files a timer for a tick. A tick that lies ahead stays what it is; for
-    /// one that has begun the engine may count from where its wheel stands,
-    /// and says so: `seen` is the tick it answers with.
-    fn file(&mut self, timer: usize, asked: u64, fresh: bool, seen: impl Fn() -> u64) {
+    /// Files a timer for a tick, which stays what it is, whether it lies ahead
+    /// or has begun.
+    fn file(&mut self, timer: usize, tick: u64, fresh: bool) {
         let now = self.now_tick();
-        let (tick, place) = match asked > now {
-            true => (asked, timer as u64),
-            false => {
+        let late = tick <= now;
+        let place = match late {
+            false => timer as u64,
+            true => {
                 self.late += 1;
-                (seen(), LATE + self.late)
+                LATE + self.late
             }
         };
-        assert!(asked <= tick && tick <= now.max(asked), "filed for {tick}");
         self.armed.insert((tick, place), timer);
         self.timers[timer].state = State::Armed((tick, place));
         self.timers[timer].tick = tick;
-        // An old timer may have been filed by its age or by this call.
-        self.timers[timer].loose = !fresh && asked <= now && tick == asked;
+        self.timers[timer].filed = Filed {
+            from: tick,
+            to: now.max(tick),
+            late,
+            fresh,
+        };
     }
 
     /// Takes a waiting timer off whichever list it is on.
@@ -298,9 +316,9 @@ impl Oracle {
     }
 
     /// The timer was accepted, by this shard.
-    pub fn schedule(&mut self, shard: u64, ask: Ask, payload: u64, seen: impl Fn() -> u64) {
+    pub fn schedule(&mut self, shard: u64, ask: Ask, payload: u64) {
         let timer = self.create(shard, ask, payload);
-        self.begin(timer, true, seen);
+        self.begin(timer, true);
     }
 
     pub fn create(&mut self, shard: u64, ask: Ask, payload: u64) -> usize {
@@ -318,14 +336,19 @@ impl Oracle {
                 None => Some(1),
                 Some(_) => ask.times.filter(|&times| times > 0),
             },
-            loose: false,
+            filed: Filed {
+                from: NEVER,
+                to: NEVER,
+                late: false,
+                fresh: true,
+            },
         });
         self.timers.len() - 1
     }
 
-    pub fn start(&mut self, timer: usize, seen: impl Fn() -> u64) {
+    pub fn start(&mut self, timer: usize) {
         match self.timers[timer].state {
-            State::Unstarted { cancelled: false } => self.begin(timer, false, seen),
+            State::Unstarted { cancelled: false } => self.begin(timer, false),
             State::Unstarted { cancelled: true } => {
                 self.account.accepted += 1;
                 self.end(timer, CloseReason::Cancelled, self.now_tick(), None);
@@ -334,12 +357,12 @@ impl Oracle {
         }
     }
 
-    fn begin(&mut self, timer: usize, fresh: bool, seen: impl Fn() -> u64) {
+    fn begin(&mut self, timer: usize, fresh: bool) {
         self.account.accepted += 1;
         let Timer { first, ask, .. } = self.timers[timer];
         let (due, tick) = self.due(first, ask.tolerance);
         self.timers[timer].due = due;
-        self.file(timer, tick, fresh, seen);
+        self.file(timer, tick, fresh);
     }
 
     /// Returns the payload, if it is still there.
@@ -349,11 +372,11 @@ impl Oracle {
         (!cancelled).then_some(self.timers[timer].payload)
     }
 
-    pub fn reschedule(&mut self, timer: usize, first: When, seen: impl Fn() -> u64) {
+    pub fn reschedule(&mut self, timer: usize, first: When) {
         let (due, tick) = self.due(first, self.timers[timer].ask.tolerance);
         self.unlist(timer);
         self.timers[timer].due = due;
-        self.file(timer, tick, false, seen);
+        self.file(timer, tick, false);
     }
 }
 
@@ -371,8 +394,9 @@ impl Oracle {
         let place = list.iter().position(|ready| ready.timer == timer);
         let place = place.expect("fired, and was not due");
         let taken = list.remove(place).expect("it is there");
-        let is_tie = |ahead: &Ready| ahead.tie == taken.tie && (ahead.loose || taken.loose);
-        let first = list.iter().take(place).all(is_tie);
+        let may_wait =
+            |ahead: &Ready| ahead.moves == taken.moves && taken.filed.may_pass(&ahead.filed);
+        let first = list.iter().take(place).all(may_wait);
         assert!(first, "timer {timer} fired ahead of {}", list[0].timer);
 
         let taken = &mut self.timers[timer];
@@ -418,11 +442,16 @@ impl Oracle {
         again.due = due;
         again.number += steps;
         again.tick = tick;
-        again.loose = false;
+        again.filed = Filed {
+            from: tick,
+            to: tick,
+            late: false,
+            fresh: false,
+        };
         if tick <= self.now_tick() {
             self.make_ready(timer);
         } else {
-            self.file(timer, tick, false, || unreachable!("it lies ahead"));
+            self.file(timer, tick, false);
         }
     }
 

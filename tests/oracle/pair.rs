@@ -11,7 +11,7 @@ use tickwheel::{
     Unstarted, VirtualClock, When,
 };
 
-use crate::oracle::{Cancelled, Oracle, Report, State};
+use crate::oracle::{Cancelled, NEVER, Oracle, Report, State};
 use crate::script::{Ask, First, How, Name, Op, Step};
 use crate::setup::{QUEUES, Setup};
 
@@ -127,8 +127,7 @@ impl Pair {
             Ok(id) => {
                 assert_eq!(self.oracle.refusal(&ask), None);
                 self.enter(id);
-                let seen = || seen(&self.engine, &self.setup, id);
-                self.oracle.schedule(shard(id), ask, payload, seen);
+                self.oracle.schedule(shard(id), ask, payload);
             }
         }
     }
@@ -174,8 +173,7 @@ impl Pair {
         let (timer, unstarted) = self.unstarted.swap_remove(which);
         let id = unstarted.start().unwrap();
         assert_eq!(id, self.ids[timer]);
-        let seen = || seen(&self.engine, &self.setup, id);
-        self.oracle.start(timer, seen);
+        self.oracle.start(timer);
     }
 
     fn dismiss(&mut self, which: usize) {
@@ -193,8 +191,7 @@ impl Pair {
         let moved = self.engine.reschedule(id, first);
         assert_eq!(moved, self.not_waiting(timer));
         if moved.is_ok() {
-            let seen = || seen(&self.engine, &self.setup, id);
-            self.oracle.reschedule(timer, first, seen);
+            self.oracle.reschedule(timer, first);
         }
     }
 
@@ -314,7 +311,7 @@ impl Pair {
         let to = self.oracle.target(step);
         self.clock.advance_to(Time::from_nanos(to));
         self.oracle.advance(to);
-        assert_eq!(self.engine.now().as_nanos(), to);
+        assert_eq!(self.engine.now().as_nanos(), self.oracle.now);
     }
 
     /// A capped wheel takes its time to be stepped through a long way.
@@ -325,6 +322,7 @@ impl Pair {
         let to = self.oracle.target(step);
         self.clock.run_until(Time::from_nanos(to));
         self.oracle.advance(to);
+        assert_eq!(self.engine.now().as_nanos(), self.oracle.now);
     }
 }
 
@@ -389,6 +387,7 @@ impl Pair {
     pub fn check(&self) {
         self.check_ledger();
         self.check_deadlines();
+        self.check_earliest();
         self.check_live();
         self.check_lengths();
     }
@@ -426,6 +425,17 @@ impl Pair {
         }
     }
 
+    fn check_earliest(&self) {
+        let armed = |state| matches!(state, State::Armed(_));
+        let ticks = self.oracle.timers.iter().filter(|timer| armed(timer.state));
+        let earliest = ticks
+            .map(|timer| timer.tick)
+            .filter(|&tick| tick < NEVER)
+            .min();
+        let expected = earliest.map(|tick| Time::from_nanos(self.oracle.start_of(tick)));
+        assert_eq!(self.engine.earliest_deadline(), expected);
+    }
+
     fn check_live(&self) {
         let mut live: Vec<_> = self
             .engine
@@ -439,12 +449,6 @@ impl Pair {
             .map(|(number, timer)| (number, timer.tick, timer.ask.queue));
         assert!(live.iter().copied().eq(expected), "live: {live:?}");
     }
-}
-
-/// The tick that a timer was filed for, as far as the engine tells: for those
-/// in the past, which is where it may choose.
-fn seen(engine: &Engine<u64>, setup: &Setup, id: TimerId) -> u64 {
-    engine.deadline(id).expect("it was accepted").as_nanos() / setup.tick
 }
 
 /// The number of the wheel that an id belongs to.

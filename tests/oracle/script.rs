@@ -281,6 +281,7 @@ fn reach() -> impl Strategy<Value = Reach> {
 /// How far the clock is moved: seldom so far that nothing is left to test.
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
+        2 => (0..9u8).prop_map(|ticks| Step::To(Reach::Past(ticks))),
         2 => Just(Step::To(Reach::Near(0))),
         3 => Just(Step::To(Reach::Near(1))),
         6 => (0..300u16).prop_map(|by| Step::To(Reach::Near(by))),

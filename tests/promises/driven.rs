@@ -105,3 +105,38 @@ fn promise_12_an_engine_says_that_it_is_closed() {
     drop(engine);
     assert!(queue.is_closed());
 }
+
+#[test]
+fn promise_13_a_loop_sleeps_exactly_until_something_live_is_due() {
+    let (engine, driver) = Engine::<u32>::builder().shards(4).start_driven().unwrap();
+    let hour = Duration::from_secs(3_600);
+    let in_another_shard = |timer| {
+        std::thread::scope(|scope| scope.spawn(|| engine.schedule(timer).unwrap()).join()).unwrap()
+    };
+    assert_eq!((driver.timeout(), driver.next_wakeup()), (None, None));
+    let last = engine.schedule(Timer::after(hour, 1)).unwrap();
+    let first = engine.schedule(Timer::after(SECOND, 2)).unwrap();
+    let others: Vec<_> = (0..5)
+        .map(|n| in_another_shard(Timer::after(2 * SECOND, n)))
+        .collect();
+    assert!(driver.timeout().unwrap() <= SECOND);
+    // What was cancelled is slept over.
+    engine.cancel(first).payload().unwrap();
+    others.iter().for_each(|&id| _ = engine.cancel(id));
+    let next = driver.timeout().unwrap();
+    assert!(60 * SECOND < next && next <= hour, "{next:?}");
+    engine.cancel(last).payload().unwrap();
+    assert_eq!((driver.timeout(), driver.next_wakeup()), (None, None));
+    // What was postponed as well.
+    let moved = engine.schedule(Timer::after(SECOND, 3)).unwrap();
+    assert!(driver.timeout().unwrap() <= SECOND);
+    engine.cancel(moved).payload().unwrap();
+    // Also what is due already.
+    let due = engine.schedule(Timer::after(Duration::ZERO, 4)).unwrap();
+    assert_eq!(driver.timeout(), Some(Duration::ZERO));
+    engine.cancel(due).payload().unwrap();
+    assert_eq!(driver.timeout(), None);
+    engine.schedule(Timer::after(SECOND, 5)).unwrap();
+    engine.shutdown();
+    assert_eq!((driver.timeout(), driver.next_wakeup()), (None, None));
+}

@@ -15,6 +15,7 @@ mod isolation;
 mod refusals;
 mod repeats;
 mod settings;
+mod shares;
 mod times;
 
 use std::time::Duration;

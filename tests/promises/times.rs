@@ -449,3 +449,60 @@ fn promise_09_a_budget_that_ends_on_a_moved_timer_leaves_what_is_due_behind_it()
     }
     assert_eq!(fired, ["due"]);
 }
+
+#[test]
+fn promise_14_what_is_due_after_the_last_tick_has_begun_is_never_due() {
+    let (engine, clock) = virtual_engine();
+    let last = Time::from_nanos(u64::MAX - u64::MAX % 1_000_000);
+    engine.schedule(Timer::at(last, "last")).unwrap();
+    assert_eq!(engine.earliest_deadline(), Some(last));
+    for nanos in [last.as_nanos() + 1, u64::MAX - 1, u64::MAX] {
+        let never = Timer::at(Time::from_nanos(nanos), "never");
+        engine.schedule(never).unwrap();
+    }
+    clock.advance_to(last);
+    assert_eq!(payloads(&engine), ["last"]);
+    assert_eq!(engine.earliest_deadline(), None, "nothing is ever due");
+    clock.advance_to(Time::MAX);
+    assert!(engine.queue(0).is_empty());
+    assert_eq!(engine.shutdown().len(), 3);
+}
+
+/// What an engine says of a timer for 3 ms that was filed at 20 ms; `before`
+/// comes first.
+fn of_the_past(before: impl FnOnce(&Engine<u32>)) -> (Time, Tick, Duration, Time) {
+    let (engine, clock) = virtual_engine();
+    clock.advance(20 * MS);
+    before(&engine);
+    let asked = Time::from_millis(3);
+    let id = engine.schedule(Timer::at(asked, 1)).unwrap();
+    let deadline = engine.deadline(id).unwrap();
+    assert_eq!(engine.earliest_deadline(), Some(deadline));
+    clock.advance(2 * MS);
+    let mine = take_all(&engine)
+        .into_iter()
+        .find(|expired| expired.id() == id);
+    let expired = mine.unwrap();
+    assert!(engine.snapshot().lateness.quantile(1.0).unwrap() >= 19 * MS);
+    (
+        deadline,
+        expired.tick(),
+        expired.lateness(),
+        expired.deadline(),
+    )
+}
+
+#[test]
+fn promise_02_what_is_said_of_a_timer_for_the_past_does_not_depend_on_others() {
+    let asked = Time::from_millis(3);
+    let expected = (asked, Tick(3), 19 * MS, asked);
+    assert_eq!(of_the_past(|_| {}), expected);
+    // Its shard has just been told the time.
+    let busy = |engine: &Engine<u32>| _ = engine.schedule(Timer::after(SECOND, 2)).unwrap();
+    assert_eq!(of_the_past(busy), expected);
+    let moved = |engine: &Engine<u32>| {
+        let id = engine.schedule(Timer::after(Duration::ZERO, 3)).unwrap();
+        engine.reschedule(id, SECOND).unwrap();
+    };
+    assert_eq!(of_the_past(moved), expected);
+}

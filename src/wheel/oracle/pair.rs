@@ -5,13 +5,18 @@
 //! sees only the public face of the crate: so names come from whoever has this
 //! module.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Advance, Expired, Geometry, Tick, TimerId, Wheel, assert_consistent, shrink};
 
-/// Where a timer stands among those of its tick: by first scheduling, or, if
-/// it was filed for a tick already reached, behind them by order of calls.
-type Key = (u64, bool, u64);
+/// Where a timer stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    /// Due at that tick, and there by first scheduling.
+    Waiting(u64),
+    /// Filed for a tick already reached, as so many others before it.
+    Late(u64),
+}
 
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
@@ -102,54 +107,66 @@ impl Pair {
     /// Takes everything that is left out of the wheel, as nothing else does.
     pub(crate) fn take_the_rest(self) {
         let Pair { wheel, mut oracle } = self;
+        let now = wheel.now();
         let rest = wheel.into_iter();
-        assert_eq!(rest.len(), oracle.live.len());
+        assert_eq!(rest.len(), oracle.len());
         for (id, deadline, payload) in rest {
-            let key = oracle.end(payload as usize);
+            assert_eq!(oracle.deadline(payload as usize, now), Some(deadline));
+            oracle.end(payload as usize);
             assert_eq!(oracle.id(payload), id);
-            assert_eq!(key.map(|key| Tick(key.0)), Some(deadline));
         }
-        assert!(oracle.live.is_empty());
+        assert_eq!(oracle.len(), 0);
     }
 
+    /// A tick before now counts as now: time never goes back.
     fn pop(&mut self, to: u64) {
-        let to = to.max(self.wheel.now().0);
+        let reached = to.max(self.wheel.now().0);
+        self.oracle.now = self.wheel.now().0;
         while let Some(expired) = self.wheel.pop_due(Tick(to)) {
-            self.oracle.expect(to, &expired);
+            self.oracle.expect(reached, &expired);
+            assert_eq!(expired.deadline, self.wheel.now());
             self.oracle.run_nested(&mut self.wheel);
         }
-        self.assert_nothing_to_do(to);
+        self.assert_nothing_to_do(reached);
     }
 
+    /// The same, with a budget.
     fn advance(&mut self, to: u64, budget: usize) {
-        let to = to.max(self.wheel.now().0);
+        let before = self.wheel.now();
+        let reached = to.max(before.0);
         let oracle = &mut self.oracle;
+        oracle.now = before.0;
         let mut fired = 0;
         let outcome = self.wheel.advance(Tick(to), budget, |wheel, expired| {
             assert_eq!(expired.deadline, wheel.now());
             fired += 1;
-            oracle.expect(to, &expired);
+            oracle.expect(reached, &expired);
             oracle.run_nested(wheel);
         });
         assert!(fired <= budget);
         match outcome {
-            Advance::Done => self.assert_nothing_to_do(to),
-            Advance::More => assert!(self.wheel.next_wakeup().is_some_and(|next| next.0 <= to)),
+            Advance::Done => self.assert_nothing_to_do(reached),
+            Advance::More => {
+                let next = self.wheel.next_wakeup();
+                assert!(next.is_some_and(|next| next.0 <= reached));
+                let now = self.wheel.now();
+                assert!(before <= now && now.0 <= reached);
+            }
             Advance::Closed => unreachable!("a wheel is not shut down"),
         }
     }
 
-    fn assert_nothing_to_do(&self, to: u64) {
+    fn assert_nothing_to_do(&mut self, to: u64) {
         assert_eq!(self.wheel.now(), Tick(to));
         assert!(self.wheel.next_wakeup().is_none_or(|next| next.0 > to));
-        let earliest = self.oracle.earliest();
-        assert!(earliest.is_none_or(|earliest| earliest.0 > to));
+        let next = self.oracle.take_next(to);
+        assert_eq!(next, None, "something is left");
     }
 
     fn check(&self) {
         assert_consistent(&self.wheel);
-        assert_eq!(self.wheel.len(), self.oracle.live.len());
-        let earliest = self.oracle.earliest();
+        assert_eq!(self.wheel.len(), self.oracle.len());
+        let earliest = self.oracle.earliest(self.wheel.now());
         assert_eq!(self.wheel.earliest_deadline(), earliest);
         let next = self.wheel.next_wakeup();
         assert_eq!(next.is_some(), earliest.is_some());
@@ -157,7 +174,9 @@ impl Pair {
         assert!(next.is_none_or(|next| next >= self.wheel.now()));
         let mut live: Vec<u64> = self.wheel.iter().map(|(_, _, &payload)| payload).collect();
         live.sort_unstable();
-        let mut expected: Vec<u64> = self.oracle.live.values().copied().collect();
+        let late = self.oracle.late.values().copied();
+        let waiting = self.oracle.waiting.iter().map(|&(_, number)| number);
+        let mut expected: Vec<u64> = late.chain(waiting).collect();
         expected.sort_unstable();
         assert_eq!(live, expected);
     }
@@ -166,12 +185,24 @@ impl Pair {
 /// What the wheel should hold. A timer's payload is its number.
 #[derive(Default)]
 struct Oracle {
-    live: BTreeMap<Key, u64>,
-    /// Every timer there ever was, with its key while it is live.
-    timers: Vec<(TimerId, Option<Key>)>,
-    late: u64,
+    /// By tick and number: those to come, and the rest of the current tick's.
+    waiting: BTreeSet<(u64, u64)>,
+    /// Those that were filed for a tick already reached, by order of calls.
+    late: BTreeMap<u64, u64>,
+    /// Of these, so many have their turn now, or had it.
+    turn: u64,
+    /// How many have fired since one did that was waiting.
+    late_here: u32,
+    /// Every timer there ever was, with its place while it is live.
+    timers: Vec<(TimerId, Option<Place>)>,
+    filed_late: u64,
     nested: Vec<Op>,
+    /// How far the firings have got.
+    now: u64,
 }
+
+/// After so many late ones no further turn begins at the same tick.
+const LATE_IN_A_ROW: u32 = 16;
 
 /// No timer's number.
 const REPLACEMENT: u64 = u64::MAX;
@@ -208,21 +239,61 @@ impl Oracle {
         }
     }
 
-    fn key(&mut self, now: Tick, deadline: u64, number: u64) -> Key {
+    /// Files a timer for `deadline`, seen from the wheel's `now`.
+    fn file(&mut self, now: Tick, deadline: u64, number: u64) -> Place {
         if deadline > now.0 {
-            return (deadline, false, number);
+            self.waiting.insert((deadline, number));
+            return Place::Waiting(deadline);
         }
-        self.late += 1;
-        (now.0, true, self.late)
+        self.filed_late += 1;
+        self.late.insert(self.filed_late, number);
+        Place::Late(self.filed_late)
+    }
+
+    /// Takes out what fires next on the way to `to`. What waits for the current
+    /// tick comes first, and then those whose turn it is. After that the late
+    /// ones have another turn, unless so many of them have fired since one did
+    /// that had been waiting: then first comes the next tick for which anything
+    /// waits, or `to`.
+    fn take_next(&mut self, to: u64) -> Option<u64> {
+        let next = loop {
+            let waiting = self.waiting.first().copied();
+            match (waiting, self.late.first_key_value()) {
+                (Some((tick, number)), _) if tick <= self.now => {
+                    self.late_here = 0;
+                    break number;
+                }
+                (_, Some((&place, &number))) if place <= self.turn => {
+                    self.late_here += 1;
+                    break number;
+                }
+                (_, Some(_)) if self.late_here < LATE_IN_A_ROW => self.begin_turn(),
+                (Some((tick, _)), _) if tick <= to => self.now = tick,
+                (_, Some(_)) => {
+                    self.now = to;
+                    self.begin_turn();
+                }
+                (_, None) => {
+                    self.late_here = 0;
+                    return None;
+                }
+            }
+        };
+        self.end(next as usize);
+        Some(next)
+    }
+
+    fn begin_turn(&mut self) {
+        self.turn = self.filed_late;
     }
 
     fn schedule(&mut self, wheel: &mut Wheel<u64>, deadline: u64) {
         let number = self.timers.len() as u64;
-        let key = self.key(wheel.now(), deadline, number);
+        let place = self.file(wheel.now(), deadline, number);
         let id = wheel.schedule_at(Tick(deadline), number);
-        self.live.insert(key, number);
-        self.timers.push((id, Some(key)));
-        assert_eq!(wheel.deadline(id), Some(Tick(key.0)));
+        self.timers.push((id, Some(place)));
+        let due = self.deadline(number as usize, wheel.now());
+        assert_eq!(wheel.deadline(id), due);
     }
 
     fn cancel(&mut self, wheel: &mut Wheel<u64>, which: usize) {
@@ -241,9 +312,8 @@ impl Oracle {
         let id = self.timers[which].0;
         assert_eq!(wheel.reschedule(id, Tick(deadline)), was_live);
         if was_live {
-            let key = self.key(wheel.now(), deadline, which as u64);
-            self.live.insert(key, which as u64);
-            self.timers[which].1 = Some(key);
+            let place = self.file(wheel.now(), deadline, which as u64);
+            self.timers[which].1 = Some(place);
         }
     }
 
@@ -251,15 +321,16 @@ impl Oracle {
         let Some(which) = self.choose(which) else {
             return;
         };
-        let (id, key) = self.timers[which];
+        let id = self.timers[which].0;
+        let due = self.deadline(which, wheel.now());
         let number = which as u64;
-        assert_eq!(wheel.contains(id), key.is_some());
-        assert_eq!(wheel.get(id), key.map(|_| &number));
-        assert_eq!(wheel.deadline(id), key.map(|key| Tick(key.0)));
-        let remaining = key.map(|key| key.0.saturating_sub(wheel.now().0));
+        assert_eq!(wheel.contains(id), due.is_some());
+        assert_eq!(wheel.get(id), due.map(|_| &number));
+        assert_eq!(wheel.deadline(id), due);
+        let remaining = due.map(|due| due.since(wheel.now()));
         assert_eq!(wheel.remaining(id), remaining);
         let replaced = wheel.replace(id, REPLACEMENT);
-        assert_eq!(replaced, key.map(|_| number).ok_or(REPLACEMENT));
+        assert_eq!(replaced, due.map(|_| number).ok_or(REPLACEMENT));
         if let Some(payload) = wheel.get_mut(id) {
             assert_eq!(std::mem::replace(payload, number), REPLACEMENT);
         }
@@ -267,19 +338,17 @@ impl Oracle {
 
     fn clear(&mut self, wheel: &mut Wheel<u64>) {
         wheel.clear();
-        for number in std::mem::take(&mut self.live).into_values() {
-            self.timers[number as usize].1 = None;
-        }
+        self.waiting.clear();
+        self.late.clear();
+        self.timers.iter_mut().for_each(|timer| timer.1 = None);
     }
 
-    /// What leaves the wheel is what the map has first.
+    /// What leaves the wheel is what comes next here.
     fn expect(&mut self, to: u64, expired: &Expired<u64>) {
-        let (key, number) = self.live.pop_first().expect("nothing more is live");
-        self.timers[number as usize].1 = None;
-        assert_eq!(expired.payload, number);
-        assert_eq!(expired.id, self.id(number));
-        assert_eq!(expired.deadline, Tick(key.0));
-        assert!(key.0 <= to, "fired early");
+        assert_eq!(Some(expired.payload), self.take_next(to));
+        assert_eq!(expired.id, self.id(expired.payload));
+        assert_eq!(expired.deadline, Tick(self.now));
+        assert!(self.now <= to, "fired early");
     }
 
     fn choose(&self, which: usize) -> Option<usize> {
@@ -290,14 +359,32 @@ impl Oracle {
         self.timers[number as usize].0
     }
 
-    /// Forgets a timer, and says where it stood if it was live.
-    fn end(&mut self, which: usize) -> Option<Key> {
-        let key = self.timers[which].1.take()?;
-        self.live.remove(&key);
-        Some(key)
+    /// When a timer is due, if it is live.
+    fn deadline(&self, which: usize, now: Tick) -> Option<Tick> {
+        Some(match self.timers[which].1? {
+            Place::Waiting(tick) => Tick(tick),
+            Place::Late(_) => now,
+        })
     }
 
-    fn earliest(&self) -> Option<Tick> {
-        Some(Tick(self.live.first_key_value()?.0.0))
+    /// Forgets a timer, and says where it stood if it was live.
+    fn end(&mut self, which: usize) -> Option<Place> {
+        let place = self.timers[which].1.take()?;
+        match place {
+            Place::Waiting(tick) => _ = self.waiting.remove(&(tick, which as u64)),
+            Place::Late(place) => _ = self.late.remove(&place),
+        }
+        Some(place)
+    }
+
+    fn len(&self) -> usize {
+        self.waiting.len() + self.late.len()
+    }
+
+    fn earliest(&self, now: Tick) -> Option<Tick> {
+        match self.late.is_empty() {
+            true => Some(Tick(self.waiting.first()?.0)),
+            false => Some(now),
+        }
     }
 }

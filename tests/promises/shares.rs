@@ -1,0 +1,213 @@
+//! Promises 2 and 10 beside a thread that files into the past for ever, or a
+//! task that adds itself anew with no delay: both cost the others a share and no
+//! more.
+
+use super::*;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread;
+use std::time::Instant;
+use tickwheel::wheel::Advance;
+use tickwheel::{Builder, TaskEngine, Time, Timer};
+
+/// For so long at most somebody files: a test that needs all of it has failed.
+const LIMIT: Duration = Duration::from_secs(8);
+
+/// Runs `body` while another thread files into the past, for queue 1, and takes
+/// what comes of that. Returns whether `body` ended first.
+fn beside_a_hot_thread(engine: &Engine<u64>, body: impl FnOnce()) -> bool {
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let hot = scope.spawn(|| {
+            let (begun, queue) = (Instant::now(), engine.queue(1));
+            let mut pending = 0;
+            while !stop.load(Relaxed) && begun.elapsed() < LIMIT {
+                for _ in 0..50 {
+                    let past = Timer::at(Time::START, 0).queue(1);
+                    engine.schedule(past).unwrap();
+                }
+                // Always some that are due, and never more than a few.
+                pending = pending + 50 - queue.try_iter().take(100).count();
+                while pending > 1_000 && !stop.load(Relaxed) {
+                    pending -= queue.try_iter().take(100).count();
+                }
+            }
+            stop.load(Relaxed)
+        });
+        // It is at it.
+        while engine.ledger().accepted < 1_000 {
+            thread::yield_now();
+        }
+        body();
+        stop.store(true, Relaxed);
+        hot.join().unwrap()
+    })
+}
+
+fn small(shards: usize) -> Builder<u64> {
+    Engine::builder().shards(shards).queues(2)
+}
+
+/// Timers of 5 ms, one after the other, from as many threads as there are shards
+/// to be in. Each is delivered, to whichever of them.
+fn in_each_shard(engine: &Engine<u64>, shards: usize) {
+    let one = || {
+        engine.schedule(Timer::after(5 * MS, 1)).unwrap();
+        let taken = engine.queue(0).recv_timeout(LIMIT);
+        assert!(taken.is_ok(), "not delivered in {LIMIT:?}");
+    };
+    thread::scope(|scope| {
+        (0..shards).for_each(|_| _ = scope.spawn(|| (0..8).for_each(|_| one())));
+    });
+}
+
+#[test]
+fn promise_02_a_thread_that_files_into_the_past_keeps_no_timer_from_its_queue() {
+    for shards in [1, 4] {
+        for builder in [small(shards), small(shards).portable_ticker()] {
+            let engine = builder.start().unwrap();
+            assert!(beside_a_hot_thread(&engine, || {
+                in_each_shard(&engine, shards)
+            }));
+        }
+    }
+}
+
+#[test]
+fn promise_02_nor_in_a_loop_of_the_callers_own() {
+    for (shards, budget) in [(1, 64), (4, 64), (4, usize::MAX)] {
+        let (engine, driver) = small(shards).start_driven().unwrap();
+        let stop = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let stop = &stop;
+            scope.spawn(move || {
+                // Each call ends.
+                let begun = Instant::now();
+                while !stop.load(Relaxed) && begun.elapsed() < 3 * LIMIT {
+                    let _ = driver.process_due(budget);
+                }
+            });
+            assert!(beside_a_hot_thread(&engine, || {
+                in_each_shard(&engine, shards)
+            }));
+            stop.store(true, Relaxed);
+        });
+    }
+}
+
+#[test]
+fn promise_02_an_advance_ends_and_serves_what_was_due() {
+    for shards in [1, 4] {
+        let (engine, clock) = small(shards).start_virtual().unwrap();
+        assert!(beside_a_hot_thread(&engine, || {
+            for _ in 0..20 {
+                for ms in 1..=20 {
+                    engine.schedule(Timer::after(ms * MS, 1)).unwrap();
+                }
+                clock.advance(20 * MS);
+                assert_eq!(engine.queue(0).try_iter().count(), 20);
+            }
+        }));
+    }
+}
+
+#[test]
+fn promise_02_nobody_keeps_a_virtual_clock_from_getting_there() {
+    let (engine, clock) = small(2).start_virtual().unwrap();
+    assert!(beside_a_hot_thread(&engine, || {
+        for ms in 1..=5 {
+            engine.schedule(Timer::after(ms * MS, 1)).unwrap();
+        }
+        clock.run_until(Time::from_millis(9));
+    }));
+    assert_eq!(clock.now(), Time::from_millis(9));
+    assert_eq!(engine.queue(0).len(), 5);
+}
+
+/// How often a task adds itself anew before it gives up.
+const PATIENCE: u64 = 100_000;
+
+/// Runs `task` again and again with no delay, and counts.
+fn again(tasks: &TaskEngine, count: &Arc<AtomicU64>) {
+    let (inner, counted) = (tasks.clone(), Arc::clone(count));
+    let task = move || {
+        if counted.fetch_add(1, Relaxed) < PATIENCE {
+            again(&inner, &counted);
+        }
+    };
+    let _ = tasks.run_after(Duration::ZERO, task);
+}
+
+#[test]
+fn promise_02_a_task_that_adds_itself_with_no_delay_holds_up_no_virtual_clock() {
+    let (tasks, clock) = TaskEngine::builder().start_virtual().unwrap();
+    let count = Arc::new(AtomicU64::new(0));
+    let ran_at = Arc::new(AtomicU64::new(0));
+    again(&tasks, &count);
+    let (now, ran) = (tasks.clone(), Arc::clone(&ran_at));
+    tasks
+        .run_after(5 * MS, move || ran.store(now.now().as_nanos(), Relaxed))
+        .unwrap();
+    clock.run_until(Time::from_millis(9));
+    assert_eq!(ran_at.load(Relaxed), 5_000_000);
+    assert_eq!(clock.now(), Time::from_millis(9));
+    // A thousand each at 0, 5 and 9 ms, where the first pass may find the task
+    // there already.
+    let count = count.load(Relaxed);
+    assert!((3_000..=3_006).contains(&count), "ran {count} times");
+    tasks.shutdown();
+}
+
+#[test]
+fn promise_15_what_a_task_adds_at_the_last_tick_with_no_delay_is_served_there() {
+    let (tasks, clock) = TaskEngine::builder().start_virtual().unwrap();
+    let ran = Arc::new(AtomicU64::new(0));
+    let (inner, counted) = (tasks.clone(), Arc::clone(&ran));
+    let last = move || {
+        let counted = Arc::clone(&counted);
+        let task = move || _ = counted.fetch_add(1, Relaxed);
+        inner.run_after(Duration::ZERO, task).unwrap();
+    };
+    tasks.run_after(7 * MS, last).unwrap();
+    clock.run_until(Time::from_millis(7));
+    assert_eq!(ran.load(Relaxed), 1);
+    tasks.shutdown();
+}
+
+#[test]
+fn promise_02_a_loop_runs_as_many_tasks_as_it_said() {
+    let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
+    let count = Arc::new(AtomicU64::new(0));
+    let ran = || count.load(Relaxed);
+    again(&tasks, &count);
+    for _ in 0..3 {
+        assert_eq!((driver.run_due(0), ran()), (Advance::More, 0));
+    }
+    assert_eq!((driver.run_due(1), ran()), (Advance::More, 1));
+    assert_eq!((driver.run_due(50), ran()), (Advance::More, 51));
+    assert_eq!(driver.timeout(), Some(Duration::ZERO));
+    tasks.shutdown();
+    assert_eq!((driver.run_due(0), ran()), (Advance::Closed, 51));
+    assert_eq!(driver.timeout(), None);
+}
+
+#[test]
+fn promise_02_each_shard_is_looked_at_in_each_round() {
+    let shards = 8;
+    let (engine, clock) = small(shards).start_virtual().unwrap();
+    // Threads that live at the same time are in shards of their own.
+    let gate = std::sync::Barrier::new(shards);
+    let file = || {
+        let id = engine.schedule(Timer::after(MS, 1)).unwrap();
+        gate.wait();
+        format!("{id:?}").split('.').next().unwrap().to_string()
+    };
+    let filed_in: std::collections::HashSet<_> = thread::scope(|scope| {
+        let filing: Vec<_> = (0..shards).map(|_| scope.spawn(file)).collect();
+        let filed = filing.into_iter().map(|thread| thread.join().unwrap());
+        filed.collect()
+    });
+    assert!(filed_in.len() > 1);
+    clock.advance(MS);
+    assert_eq!(engine.queue(0).len(), shards);
+}
