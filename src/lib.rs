@@ -30,6 +30,9 @@
 //! 11. **Bounds, and nothing lost.** A refused timer comes back.
 //! 12. **Shutdown accounts for every timer**, at once.
 //! 13. **Idle is free.** No wake-up without a reason, never a periodic tick.
+//!     A timer that is cancelled or postponed after the ticker went to sleep for
+//!     it costs that one wake-up: to arm a delay and cancel it, again and again,
+//!     costs one for each such delay.
 //! 14. **Any deadline**, from the past to the end of u64.
 //! 15. **Time only moves forward**: never the wall clock.
 //!

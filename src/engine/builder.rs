@@ -141,7 +141,8 @@ impl<T> Builder<T> {
     }
 
     /// Lets the ticker sleep on a condition variable even where there is a
-    /// timerfd: less precise, and the same code everywhere.
+    /// timerfd: less precise, and the same code everywhere. What an engine's
+    /// ticker sleeps on is in its `Debug` output.
     pub fn portable_ticker(mut self) -> Builder<T> {
         self.portable_ticker = true;
         self

@@ -35,7 +35,9 @@ impl<T> Core<T> {
 
     /// The same, exactly: a shard's `next` may be that of a timer that was
     /// cancelled or postponed since, which costs them nothing. So shards are
-    /// asked, the earliest first, until one confirms it.
+    /// asked, the earliest first, until one confirms it. A `next` that is later
+    /// than the wheel's own, because a timer's slot need not be entered before its
+    /// deadline, is left as it is.
     pub(crate) fn confirm_next_due(&self) -> Tick {
         // Each shard once, unless others file meanwhile.
         for _ in 0..=self.shards.len() {
@@ -48,10 +50,10 @@ impl<T> Core<T> {
             }
             let shard = slot.lock();
             let next = shard.wants_a_look();
-            slot.set_next(next);
-            if next <= believed {
+            if next <= slot.next() {
                 break;
             }
+            slot.set_next(next);
         }
         self.next_due()
     }

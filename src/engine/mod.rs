@@ -496,6 +496,7 @@ impl<T> fmt::Debug for Engine<T> {
             .field("queues", &self.core.queues())
             .field("shards", &self.core.shard_count())
             .field("now", &self.now())
+            .field("sleeps_on", &self.core.alarm.device())
             .finish_non_exhaustive()
     }
 }

@@ -304,6 +304,16 @@ impl Alarm {
         lock(&self.arming).stopping
     }
 
+    /// What is slept on, for whoever looks at an engine.
+    pub(crate) fn device(&self) -> &'static str {
+        match self.device {
+            #[cfg(target_os = "linux")]
+            Device::TimerFd(_) => "timerfd",
+            Device::Condvar(_) => "condition variable",
+            Device::Nobody => "nothing",
+        }
+    }
+
     /// How often the ticker was woken.
     pub(crate) fn wakeups(&self) -> u64 {
         lock(&self.arming).wakeups

@@ -16,6 +16,7 @@ mod refusals;
 mod repeats;
 mod settings;
 mod shares;
+mod tickers;
 mod times;
 
 use std::time::Duration;
