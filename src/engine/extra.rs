@@ -208,13 +208,47 @@ mod tests {
             ],
         ) {
             let (period, tick, number) = (period.max(1), tick.max(1), number.max(1));
-            let timer = Timer::every(Duration::from_nanos(period), ()).missed(missed);
-            let mut extra = Extra::new(timer, Time::from_nanos(due), None);
-            extra.number = number;
-            let expected = rearmed(&extra, period, now, tick);
-            let length = TickLength::new(Duration::from_nanos(tick)).unwrap();
-            extra.rearm(Time::from_nanos(now), length);
-            prop_assert_eq!((extra.due.as_nanos(), extra.number), expected);
+            assert_rearmed(due, period, now, tick, number, missed);
         }
+    }
+
+    fn assert_rearmed(
+        due: u64,
+        period: u64,
+        now: u64,
+        tick: u64,
+        number: u64,
+        missed: MissedTicks,
+    ) {
+        let timer = Timer::every(Duration::from_nanos(period), ()).missed(missed);
+        let mut extra = Extra::new(timer, Time::from_nanos(due), None);
+        extra.number = number;
+        let expected = rearmed(&extra, period, now, tick);
+        let length = TickLength::new(Duration::from_nanos(tick)).unwrap();
+        extra.rearm(Time::from_nanos(now), length);
+        assert_eq!(
+            (extra.due.as_nanos(), extra.number),
+            expected,
+            "due {due}, period {period}, now {now}, tick {tick}, number {number}, {missed:?}"
+        );
+    }
+
+    /// Calls `f` with every pair of what is at one of the two ends.
+    fn at_the_ends(f: impl Fn(u64, u64)) {
+        const ENDS: [u64; 5] = [0, 1, 2, u64::MAX - 1, u64::MAX];
+        for one in ENDS {
+            ENDS.map(|other| f(one, other));
+        }
+    }
+
+    #[test]
+    fn rearming_is_right_where_everything_is_at_an_end_of_time() {
+        at_the_ends(|due, now| {
+            at_the_ends(|period, number| {
+                for missed in [MissedTicks::CatchUp, MissedTicks::Skip, MissedTicks::Delay] {
+                    assert_rearmed(due, period.max(1), now, 1, number.max(1), missed);
+                }
+            });
+        });
     }
 }
