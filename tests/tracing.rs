@@ -201,3 +201,46 @@ fn the_ticker_tells_that_it_ends_and_nothing_else() {
     };
     assert_eq!(lines, ["INFO ticker ended"]);
 }
+
+/// Panics at each event, with what panics in its drop.
+struct Panics;
+
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("on purpose, in a drop");
+    }
+}
+
+impl Subscriber for Panics {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn event(&self, _: &Event<'_>) {
+        std::panic::panic_any(Bomb)
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        panic!("the crate opens no spans")
+    }
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+}
+
+#[test]
+fn an_operator_that_panics_ends_no_worker() {
+    let (timers, driver) = TaskEngine::builder().start_driven().unwrap();
+    for _ in 0..2 {
+        let throw = || std::panic::panic_any(Bomb);
+        timers.run_after(Duration::ZERO, throw).unwrap();
+    }
+    with_default(Panics, || {
+        let _ = driver.run_due(2);
+    });
+    assert_eq!(timers.engine().snapshot().panics, 2);
+    assert_eq!(timers.ledger().failed, 2);
+}

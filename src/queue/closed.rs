@@ -18,10 +18,10 @@ use crate::sync::{self, Arc};
 /// never let go of, or a task that nobody runs, keeps them waiting for ever; so
 /// does a firing in the hands of the reader itself.
 ///
-/// A report that is not read keeps its timer's
-/// entry, which counts against [`Builder::max_timers`](crate::Builder::max_timers):
-/// with that bound a forgotten reader costs bounded memory, and without it all
-/// that there is. Reports outlive shutdown.
+/// A report that is not read keeps its timer's entry, which counts against
+/// [`Builder::max_timers`](crate::Builder::max_timers): with that bound a
+/// forgotten reader costs bounded memory, and without it all that there is.
+/// Reports outlive shutdown.
 pub struct ClosedReports<T> {
     core: Arc<Shared<T>>,
 }

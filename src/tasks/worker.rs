@@ -65,15 +65,14 @@ fn run(mut expired: Expired<Task>) -> bool {
     })
 }
 
-/// Tells of a panic, and drops what it was thrown with, which runs foreign code,
-/// too. What is thrown by that is leaked: dropping it could throw again, and so
-/// on.
+/// Tells of a panic, and drops what it was thrown with: both run foreign code.
+/// What is thrown by that is leaked: dropping it could throw again, and so on.
+/// And one after the other, because a drop that panics while another panic
+/// unwinds ends the process.
 fn tell_and_drop(id: TimerId, thrown: Box<dyn Any + Send>) {
-    let dropped = catch_unwind(AssertUnwindSafe(|| {
-        observe::panicked(id, &*thrown);
-        drop(thrown);
-    }));
-    if let Err(thrown) = dropped {
-        mem::forget(thrown);
+    let told = catch_unwind(AssertUnwindSafe(|| observe::panicked(id, &*thrown)));
+    let dropped = catch_unwind(AssertUnwindSafe(|| drop(thrown)));
+    for result in [told, dropped] {
+        result.unwrap_or_else(mem::forget);
     }
 }
