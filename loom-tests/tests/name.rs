@@ -91,3 +91,25 @@ fn cancel_and_return_and_shutdown() {
         assert_eq!(ledger.cancelled, cancelled as u64);
     });
 }
+
+/// Between two holds of a name's bucket one of its timers is cancelled by its id
+/// and another is scheduled: none that was there is left out, none counts twice.
+#[test]
+fn cancel_all_and_cancel_one_and_schedule() {
+    model(|| {
+        let (engine, _clock) = builder(1).start_virtual().unwrap();
+        let first = engine.schedule(named(0)).unwrap();
+        for name in 1..3 {
+            engine.schedule(named(name)).unwrap();
+        }
+        let canceller = cancel(&engine, ALL);
+        let by_id = usize::from(engine.cancel(first).payload().is_some());
+        engine.schedule(named(3)).unwrap();
+        let cancelled = canceller.join().unwrap();
+        assert!(cancelled + by_id >= 3, "one was left out");
+        let left = engine.cancel_by_name(NAME, ALL).count;
+        assert_eq!(cancelled + by_id + left, 4);
+        assert_all_ended(engine.ledger());
+        assert_eq!(engine.ledger().cancelled, 4);
+    });
+}

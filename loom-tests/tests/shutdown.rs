@@ -4,7 +4,7 @@
 
 use loom::thread;
 use tickwheel::{Engine, Refusal, Timer};
-use tickwheel_loom_tests::{Payload, assert_all_ended, builder, model, payload, tick};
+use tickwheel_loom_tests::{Payload, assert_all_ended, builder, model, payload, take_all, tick};
 
 /// Returns the payload if it was refused.
 fn submit(engine: &Engine<Payload>, name: u32) -> Option<Payload> {
@@ -83,5 +83,82 @@ fn another_shutdown() {
         assert_eq!(engine.shutdown().len() + other.join().unwrap(), 1);
         assert!(queue.recv().is_err());
         assert_all_ended(engine.ledger());
+    });
+}
+
+/// An engine with three timers that have expired, if they are to have; a model's
+/// shutdown lets go of the lock after each.
+fn with_three(expired: bool) -> (Engine<Payload>, Vec<tickwheel::TimerId>) {
+    let (engine, clock) = builder(1).start_virtual().unwrap();
+    let schedule = |name| engine.schedule(Timer::at(tick(1), payload(name))).unwrap();
+    let ids = (0..3).map(schedule).collect();
+    if expired {
+        clock.advance_to(tick(1));
+    }
+    (engine, ids)
+}
+
+/// Runs `other` beside a shutdown: each payload comes back once, from either.
+fn ends_once_each(
+    engine: &Engine<Payload>,
+    expected: u32,
+    other: impl FnOnce(Engine<Payload>) -> Vec<u32> + Send + 'static,
+) {
+    let beside = engine.clone();
+    let other = thread::spawn(move || other(beside));
+    let closed = engine.shutdown().into_iter();
+    let mut back: Vec<u32> = closed.map(|c| c.payload.unwrap().name()).collect();
+    back.extend(other.join().unwrap());
+    back.sort_unstable();
+    assert!(back.iter().copied().eq(0..expected), "{back:?}");
+    assert_all_ended(engine.ledger());
+}
+
+/// Between two holds of a shutdown's walk others cancel what it has not reached,
+/// and what it has.
+#[test]
+fn cancels_beside_a_walk() {
+    model(|| {
+        let (engine, ids) = with_three(false);
+        ends_once_each(&engine, 3, move |engine| {
+            let cancelled = ids.into_iter().rev().map(|id| engine.cancel(id).payload());
+            cancelled.flatten().map(|payload| payload.name()).collect()
+        });
+    });
+}
+
+/// They schedule nothing behind its back.
+#[test]
+fn schedules_beside_a_walk() {
+    model(|| {
+        let (engine, _ids) = with_three(false);
+        ends_once_each(&engine, 4, |engine| {
+            let refused = submit(&engine, 3);
+            refused.into_iter().map(|payload| payload.name()).collect()
+        });
+    });
+}
+
+/// A worker takes what the walk has not reached.
+#[test]
+fn takes_beside_a_walk() {
+    model(|| {
+        let (engine, _ids) = with_three(true);
+        ends_once_each(&engine, 3, |engine| {
+            let taken = take_all(&engine.queue(0));
+            taken.into_iter().map(|payload| payload.name()).collect()
+        });
+    });
+}
+
+/// Two walks meet.
+#[test]
+fn two_walks() {
+    model(|| {
+        let (engine, _ids) = with_three(true);
+        ends_once_each(&engine, 3, |engine| {
+            let closed = engine.shutdown().into_iter();
+            closed.map(|c| c.payload.unwrap().name()).collect()
+        });
     });
 }

@@ -69,6 +69,34 @@ fn drain_and_postpone() {
     });
 }
 
+/// A drain counts while two timers are taken, or one of them is cancelled; it ends
+/// with the second, and returns nothing.
+#[test]
+fn drain_and_cancel_and_worker() {
+    model(|| {
+        let (engine, _clock) = builder(1).start_virtual().unwrap();
+        let id = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
+        engine.schedule(Timer::at(tick(1), payload(1))).unwrap();
+        let queue = engine.queue(0);
+        let worker = thread::spawn(move || {
+            let mut taken = 0;
+            while let Ok(expired) = queue.recv() {
+                drop(expired);
+                taken += 1;
+            }
+            taken
+        });
+        let canceller = {
+            let engine = engine.clone();
+            thread::spawn(move || engine.cancel(id).payload().is_some())
+        };
+        assert!(engine.drain(Duration::from_millis(1)).is_empty());
+        let cancelled = u32::from(canceller.join().unwrap());
+        assert_eq!(worker.join().unwrap() + cancelled, 2);
+        assert_all_ended(engine.ledger());
+    });
+}
+
 /// The clock waits for a worker at each tick, and does not hang when the
 /// worker has what it wants.
 #[test]

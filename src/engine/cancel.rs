@@ -1,13 +1,17 @@
 //! How callers cancel: one timer, many, or all of a name.
 
 use crate::engine::core::{Core, Held};
-use crate::engine::shard::Phase;
+use crate::engine::names::{Bucket, Namesakes};
 use crate::engine::timer::{Cancel, CancelledByName};
 use crate::id::TimerId;
+use crate::sync::IS_MODEL;
 
 /// How many timers one hold of a shard's lock cancels: enough that taking it
 /// hardly counts, and few enough that who waits for it does not wait long.
 const CANCELS_PER_HOLD: usize = 32;
+
+/// How many timers of a name are tried in one hold of the name's bucket.
+const NAMESAKES_PER_HOLD: usize = if IS_MODEL { 1 } else { 32 };
 
 impl<T> Core<T> {
     #[inline]
@@ -19,17 +23,14 @@ impl<T> Core<T> {
         let Some(payload) = held.shard.cancel_plain(id) else {
             return self.cancel_any(held, id);
         };
-        // Nothing was filed, so there is nobody to tell but a drain.
-        if held.shard.phase == Phase::Draining {
-            self.release_to_drain(held);
-        }
+        // Nothing was filed, so there is nobody to tell.
         Cancel::Cancelled(payload)
     }
 
     #[cold]
     fn cancel_any(&self, mut held: Held<'_, T>, id: TimerId) -> Cancel<T> {
         let cancelled = held.shard.cancel(id, || self.tick_now());
-        self.release_to_drain(held);
+        self.release(held);
         cancelled
     }
 
@@ -57,33 +58,63 @@ impl<T> Core<T> {
         ids.iter().for_each(|&id| held.shard.prefetch(id));
         let cancel = |&id| held.shard.cancel(id, || self.tick_now());
         answers.extend(ids.iter().map(cancel));
-        self.release_to_drain(held);
+        self.release(held);
     }
 
-    /// Cancels the timers of a name, oldest first, until `max` end as
-    /// cancelled because of it.
+    /// Cancels the timers of a name, oldest first, until `max` end as cancelled
+    /// because of it. Those that are created meanwhile are left alone, so that
+    /// it ends.
     pub(crate) fn cancel_by_name(&self, name: &str, max: usize) -> CancelledByName<T> {
-        let mut bucket = self.names.bucket(name);
+        let mut namesakes = self.names.namesakes(name);
         let mut cancelled = CancelledByName {
             count: 0,
             payloads: Vec::new(),
         };
-        for id in bucket.timers(name) {
-            if cancelled.count == max {
-                break;
-            }
-            let Some(slot) = self.slot_of(id) else {
-                continue;
-            };
-            let mut held = self.hold(slot);
-            let answer = held.shard.cancel(id, || self.tick_now());
-            let signals = self.release_and_ring(held);
-            // A timer lets go of its name exactly once, at its ending.
-            cancelled.count += signals.unnamed.len();
-            signals.unnamed.iter().for_each(|tag| bucket.remove(tag));
-            cancelled.payloads.extend(answer.payload());
+        while self.cancel_some_by_name(&mut namesakes, max, &mut cancelled) {
+            self.names.step_aside(&namesakes);
         }
         cancelled
+    }
+
+    /// As many of them as one hold of the bucket allows. Returns whether there may
+    /// be more to cancel.
+    fn cancel_some_by_name(
+        &self,
+        namesakes: &mut Namesakes<'_>,
+        max: usize,
+        cancelled: &mut CancelledByName<T>,
+    ) -> bool {
+        // Not under the lock, where it might be a copy of all that there are.
+        cancelled.payloads.reserve(NAMESAKES_PER_HOLD);
+        let mut bucket = self.names.bucket_of(namesakes);
+        for _ in 0..NAMESAKES_PER_HOLD {
+            if cancelled.count == max {
+                return false;
+            }
+            let Some(id) = bucket.next(namesakes) else {
+                return false;
+            };
+            self.cancel_one_by_name(id, &mut bucket, cancelled);
+        }
+        true
+    }
+
+    fn cancel_one_by_name(
+        &self,
+        id: TimerId,
+        bucket: &mut Bucket,
+        cancelled: &mut CancelledByName<T>,
+    ) {
+        let Some(slot) = self.slot_of(id) else {
+            return;
+        };
+        let mut held = self.hold(slot);
+        let answer = held.shard.cancel(id, || self.tick_now());
+        let signals = self.release_and_ring(held);
+        // A timer lets go of its name exactly once, at its ending.
+        cancelled.count += signals.unnamed.len();
+        signals.unnamed.iter().for_each(|tag| bucket.remove(tag));
+        cancelled.payloads.extend(answer.payload());
     }
 
     /// Waits until no firing of the timer is in a worker's hands.

@@ -1,31 +1,24 @@
 //! What all threads of an engine meet in: the shards behind their locks, the
 //! alarm, the bells.
 
-use std::cell::Cell;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::engine::affinity::thread_number;
 use crate::engine::body::Tag;
-use crate::engine::closed::{Closed, Ledger};
+use crate::engine::closed::Ledger;
+use crate::engine::due::step_aside;
 use crate::engine::idle::Idle;
 use crate::engine::names::{NameTag, Names};
 use crate::engine::reports::Unsettled;
-use crate::engine::shard::{Outcome, Phase, Shard, Signals};
+use crate::engine::shard::{Outcome, Shard, Signals};
 use crate::engine::snapshot::Snapshot;
 use crate::engine::timer::{NotLive, Plain, Refusal, Refused, Timer};
 use crate::id::{TimerId, WheelNumber};
-use crate::observe;
 use crate::queue::Doorbell;
 use crate::sync::{AtomicU64, AtomicUsize, Lock, LockGuard, Ordering};
 use crate::tick::Tick;
 use crate::ticker::{Alarm, Clock};
 use crate::time::{TickLength, Time, When};
-
-/// How long a drain waits before it looks by itself. It is told when a ready
-/// list has been emptied, and not at every taking, because looking walks
-/// through everything; but a repeating timer that catches up keeps its list
-/// from ever being empty.
-const DRAIN_LOOKS_AGAIN: Duration = Duration::from_millis(10);
 
 pub(crate) struct Core<T> {
     /// A power of two of them, so that a thread finds its own with a mask.
@@ -36,7 +29,7 @@ pub(crate) struct Core<T> {
     pub(crate) tick: TickLength,
     pub(crate) alarm: Alarm,
     /// One per queue, and one for the reports.
-    doorbells: Box<[Doorbell]>,
+    pub(super) doorbells: Box<[Doorbell]>,
     pub(crate) idle: Idle,
     pub(super) unsettled: Unsettled,
     pub(crate) panics: AtomicU64,
@@ -44,7 +37,7 @@ pub(crate) struct Core<T> {
     /// How many queues, from the first on, a one-shot's entry can name.
     plain_queues: usize,
     /// Whether the caller's own loop drives this engine.
-    is_driven: bool,
+    pub(super) is_driven: bool,
     /// The shard that was visited last, for the sake of what is due there.
     pub(super) visited: Padded<AtomicUsize>,
 }
@@ -96,13 +89,9 @@ impl<T> Slot<T> {
         self.next.0.store(tick.0, Ordering::Relaxed);
     }
 
-    pub(super) fn has_waiters(&self) -> bool {
-        self.shard.0.has_waiters()
-    }
-
-    /// Has waiters look at once.
-    pub(super) fn invite(&self) {
-        self.shard.0.invite();
+    /// Lets those in who wait for the lock, between two holds of it.
+    pub(super) fn step_aside(&self) {
+        step_aside(&self.shard.0);
     }
 
     pub(super) fn has_urgent_waiters(&self) -> bool {
@@ -254,8 +243,7 @@ impl<T> Core<T> {
         let Some(name) = timer.name.clone() else {
             return make(timer, None);
         };
-        let mut bucket = self.names.bucket(&name);
-        let tag = self.names.tag(&name);
+        let (mut bucket, tag) = self.names.enter(&name);
         let id = make(timer, Some(tag.clone()))?;
         bucket.insert(tag, id);
         Ok(id)
@@ -315,7 +303,7 @@ impl<T> Core<T> {
         let due = self.resolve(when);
         let mut held = self.hold(slot);
         let moved = held.shard.reschedule(id, due.time, due.tick);
-        self.release_to_drain(held);
+        self.release(held);
         moved
     }
 
@@ -377,13 +365,9 @@ impl<T> Core<T> {
         let shard = slot.lock_patiently();
         let mut held = Held { slot, shard };
         let (taken, more) = take(&mut held.shard);
-        let drained = !more && held.shard.phase == Phase::Draining;
         self.release(held);
         if by_bell && more {
             self.doorbells[queue].ring(slot.index);
-        }
-        if drained {
-            self.idle.notify();
         }
         (taken, more)
     }
@@ -400,69 +384,6 @@ impl<T> Core<T> {
             self.idle.notify();
         }
         drop(given.payload);
-    }
-
-    /// Refuses new timers, and waits until the one-shots that are due by
-    /// `limit` from now have been taken; `grace` longer at most. Returns whether
-    /// they have.
-    pub(crate) fn drain(&self, limit: Duration, grace: Duration) -> bool {
-        for slot in &self.shards {
-            let mut shard = slot.lock();
-            if shard.phase == Phase::Open {
-                shard.phase = Phase::Draining;
-            }
-        }
-        let until = self.clock.now() + limit;
-        // What is due never is not waited for.
-        let last = self.tick.tick_after(until);
-        let last = last.min(self.tick.tick_at(Time::MAX));
-        let mut patience = grace;
-        match self.clock {
-            Clock::System(_) => patience = grace.saturating_add(limit),
-            Clock::Virtual(_) => self.advance_to(until.max(self.tick.start_of(last))),
-        }
-        let drained = || {
-            let mut shards = self.shards.iter();
-            shards.all(|slot| !slot.lock().has_one_shot_until(last))
-        };
-        let begun = Instant::now();
-        loop {
-            // From the end of the first look on: looking may take long itself.
-            let waiting_since = Cell::new(None);
-            let left = || {
-                let since = waiting_since.get().unwrap_or_else(Instant::now);
-                waiting_since.set(Some(since));
-                Some(DRAIN_LOOKS_AGAIN.saturating_sub(since.elapsed()))
-            };
-            if self.idle.wait_until(drained, left) {
-                return true;
-            }
-            if begun.elapsed() >= patience {
-                return false;
-            }
-        }
-    }
-
-    /// Ends every live timer and everybody who works for this engine.
-    pub(crate) fn shut_down(&self) -> Vec<Closed<T>> {
-        let now = self.tick_now();
-        let mut closed = Vec::new();
-        for slot in &self.shards {
-            let mut held = self.hold(slot);
-            held.shard.close(now, &mut closed);
-            slot.set_next(Tick::MAX);
-            self.release(held);
-        }
-        // The doorbells' channels have room for one stop, and an engine is shut
-        // down again when its last handle is dropped. The bells come first: a
-        // caller's loop that the alarm calls looks for them once.
-        let queues = &self.doorbells[..self.queues()];
-        let close_queues = || queues.iter().for_each(Doorbell::stop);
-        if self.alarm.stop(close_queues) {
-            observe::shut_down(self.first, closed.len());
-        }
-        self.idle.notify();
-        closed
     }
 
     /// Whether the engine was shut down.
@@ -531,16 +452,6 @@ impl<T> Core<T> {
         }
     }
 
-    /// As `release`, where a timer may be gone that a drain waits for.
-    #[inline]
-    pub(super) fn release_to_drain(&self, held: Held<'_, T>) {
-        let draining = held.shard.phase == Phase::Draining;
-        self.release(held);
-        if draining {
-            self.idle.notify();
-        }
-    }
-
     #[cold]
     fn release_and_signal(&self, held: Held<'_, T>) {
         let signals = self.release_and_ring(held);
@@ -563,6 +474,9 @@ impl<T> Core<T> {
         self.ring(slot.index, &signals);
         if signals.settled {
             self.settled();
+        }
+        if signals.drained {
+            self.idle.notify();
         }
         if lowered {
             self.alarm.filed(filed);

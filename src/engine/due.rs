@@ -4,7 +4,7 @@
 
 use crate::engine::core::{Core, Held, Slot};
 use crate::engine::shard::Shard;
-use crate::sync::{IS_MODEL, Ordering, thread};
+use crate::sync::{IS_MODEL, Lock, Ordering, thread};
 use crate::tick::Tick;
 use crate::time::Time;
 
@@ -89,7 +89,7 @@ impl<T> Core<T> {
         for slot in self.slots_in_turn() {
             if slot.next() <= tick {
                 self.visit(slot, now, &mut unlimited);
-                self.step_aside(slot);
+                slot.step_aside();
             }
         }
         now
@@ -125,7 +125,7 @@ impl<T> Core<T> {
             let since = *since.get_or_insert_with(|| slot.lock().turns());
             let shard_is_done = |shard: &Shard<T>| shard.has_settled(tick, since);
             let done = self.visit_until(slot, now, budget, shard_is_done);
-            self.step_aside(slot);
+            slot.step_aside();
             if done {
                 break;
             }
@@ -163,7 +163,7 @@ impl<T> Core<T> {
             }
             if slot.has_urgent_waiters() {
                 drop(held);
-                self.step_aside(slot);
+                slot.step_aside();
                 held = self.hold(slot);
             }
         }
@@ -183,16 +183,17 @@ impl<T> Core<T> {
         held.slot.set_next(next);
         *budget == 0 || next > self.tick.tick_at(now)
     }
+}
 
-    pub(super) fn step_aside(&self, slot: &Slot<T>) {
-        if !slot.has_waiters() {
-            return;
-        }
-        slot.invite();
-        let mut yields = 0;
-        while slot.has_waiters() && yields < YIELDS_PER_HOLD {
-            thread::yield_now();
-            yields += 1;
-        }
+/// Lets those in who wait for a lock, between two holds of it.
+pub(super) fn step_aside<V>(lock: &Lock<V>) {
+    if !lock.has_waiters() {
+        return;
+    }
+    lock.invite();
+    let mut yields = 0;
+    while lock.has_waiters() && yields < YIELDS_PER_HOLD {
+        thread::yield_now();
+        yields += 1;
     }
 }

@@ -1,8 +1,8 @@
-//! How a shard's timers end: cancelled, given back for the last time, shut
-//! down.
+//! How a shard's timers end: cancelled, or given back for the last time. Those
+//! that are shut down: `shutdown.rs`.
 
-use crate::engine::closed::{CloseReason, Closed};
-use crate::engine::extra::{Extra, State};
+use crate::engine::closed::CloseReason;
+use crate::engine::extra::State;
 use crate::engine::shard::{GivenBack, Outcome, Shard};
 use crate::engine::timer::Cancel;
 use crate::id::TimerId;
@@ -32,7 +32,7 @@ impl<T> Shard<T> {
             State::Lent { ending } => ending,
             State::Abandoned { tick } => {
                 let reason = CloseReason::ShutDown;
-                extra.state = State::Ended { reason, tick };
+                self.enter(key, State::Ended { reason, tick });
                 let payload = self.close_entry(at, key);
                 return GivenBack { payload, awaited };
             }
@@ -68,11 +68,11 @@ impl<T> Shard<T> {
     }
 
     /// Cancels a one-shot that waits for its deadline and has no extra; any
-    /// other timer is left alone.
+    /// other timer is left alone, and all are that a drain may wait for.
     #[inline]
     pub(crate) fn cancel_plain(&mut self, id: TimerId) -> Option<T> {
         let at = self.wheel.find_own(id)?;
-        if !self.tag(at).is_plain() {
+        if !self.tag(at).is_plain() || self.is_draining() {
             return None;
         }
         self.wheel.unlink(at);
@@ -91,6 +91,7 @@ impl<T> Shard<T> {
         let Some(at) = self.wheel.find_own(id) else {
             return Cancel::Gone;
         };
+        self.count_out(at);
         if let Some(key) = self.extra_of(at) {
             return self.cancel_extra(at, key, now);
         }
@@ -130,73 +131,6 @@ impl<T> Shard<T> {
         }
     }
 
-    /// Ends every live timer. What will not fire again in any case, a timer
-    /// whose last firing runs or that was cancelled while one does, is left to
-    /// end by itself.
-    pub(crate) fn close(&mut self, now: Tick, closed: &mut Vec<Closed<T>>) {
-        self.close_for_good();
-        let all: Vec<At> = self.wheel.entries(0).collect();
-        closed.reserve(all.len());
-        for at in all {
-            let id = self.wheel.id(at);
-            match self.extra_of(at) {
-                None => {
-                    let queue = self.tag(at).queue();
-                    self.unlink(at);
-                    closed.push(Closed {
-                        id,
-                        queue,
-                        tick: now,
-                        firings: 0,
-                        reason: CloseReason::ShutDown,
-                        payload: Some(self.end_plain(at, CloseReason::ShutDown)),
-                    });
-                }
-                Some(key) => closed.extend(self.close_extra(at, id, key, now)),
-            }
-        }
-    }
-
-    pub(super) fn close_extra(
-        &mut self,
-        at: At,
-        id: TimerId,
-        key: usize,
-        now: Tick,
-    ) -> Option<Closed<T>> {
-        let reason = CloseReason::ShutDown;
-        let extra = &mut self.extras[key];
-        let is_last = extra.is_last();
-        let mut closed = Closed {
-            id,
-            queue: extra.queue,
-            tick: now,
-            firings: extra.firings,
-            reason,
-            payload: None,
-        };
-        match &mut extra.state {
-            State::Waiting => {
-                closed.payload = extra.payload.take_if(|_| !extra.notified);
-                self.unlink(at);
-                self.end_extra(at, reason, now);
-            }
-            State::Lent { ending: Some(_) } => return None,
-            // Its task is told when the firing is done.
-            State::Lent { ending } if !is_last && extra.notified => {
-                *ending = Some((reason, now));
-                self.unname(key);
-            }
-            State::Lent { .. } if !is_last => {
-                extra.state = State::Abandoned { tick: now };
-                self.unname(key);
-                self.ledger.ended(reason);
-            }
-            _ => return None,
-        }
-        Some(closed)
-    }
-
     #[inline]
     pub(super) fn end_plain(&mut self, at: At, reason: CloseReason) -> T {
         debug_assert!(!self.tag(at).is_extra());
@@ -212,8 +146,8 @@ impl<T> Shard<T> {
         self.ledger.ended(reason);
         let key = self.extra_of(at)?;
         self.unname(key);
-        let extra = &mut self.extras[key];
-        extra.state = State::Ended { reason, tick };
+        self.enter(key, State::Ended { reason, tick });
+        let extra = &self.extras[key];
         let untold = matches!(reason, CloseReason::Cancelled | CloseReason::ShutDown);
         if untold && extra.notified && extra.payload.is_some() {
             self.make_ready(at);
@@ -245,13 +179,5 @@ impl<T> Shard<T> {
             self.signals.unnamed.push(name);
             self.signalled = true;
         }
-    }
-
-    /// Frees the entry of a timer that hangs on no list.
-    pub(super) fn forget(&mut self, at: At) -> Extra<T> {
-        self.credit.put();
-        let body = self.wheel.remove(at);
-        // SAFETY: only timers with an extra are forgotten.
-        self.extras.remove(unsafe { body.as_extra() })
     }
 }

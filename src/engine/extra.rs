@@ -55,6 +55,13 @@ pub(crate) enum State {
     Ended { reason: CloseReason, tick: Tick },
 }
 
+impl State {
+    /// Whether the timer was accepted and has not ended.
+    pub(crate) fn is_live(self) -> bool {
+        matches!(self, State::Waiting | State::Lent { .. })
+    }
+}
+
 impl<T> Extra<T> {
     pub(crate) fn new(timer: Timer<T>, due: Time, name: Option<NameTag>) -> Extra<T> {
         let left = match timer.repeat {

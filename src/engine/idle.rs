@@ -121,7 +121,7 @@ impl Idle {
     }
 
     /// Waits until `done` holds, looking whenever something has happened;
-    /// gives up when `left` says that no time is left.
+    /// gives up when `left` says that no time is left, however much happens.
     pub(crate) fn wait_until(
         &self,
         mut done: impl FnMut() -> bool,
@@ -134,14 +134,34 @@ impl Idle {
             if done() {
                 return true;
             }
-            presence = lock(&self.presence);
-            if presence.changes != seen {
-                continue;
+            let left = left();
+            if left == Some(Duration::ZERO) {
+                return false;
             }
-            presence = match left() {
-                Some(Duration::ZERO) => return false,
-                left => self.wait_for_change(presence, left),
-            };
+            presence = lock(&self.presence);
+            if presence.changes == seen {
+                presence = self.wait_for_change(presence, left);
+            }
         }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn what_goes_on_happening_does_not_prolong_a_wait() {
+        let (idle, looks) = (Idle::new(1), Cell::new(0));
+        let never = || {
+            looks.set(looks.get() + 1);
+            assert!(looks.get() < 100, "waits as long as anything happens");
+            idle.notify();
+            false
+        };
+        let left = || Some(Duration::from_secs(u64::from(looks.get() < 3)));
+        assert!(!idle.wait_until(never, left));
+        assert_eq!(looks.get(), 3);
     }
 }

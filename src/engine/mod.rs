@@ -7,6 +7,7 @@ mod builder;
 mod cancel;
 mod closed;
 mod core;
+mod drain;
 mod due;
 mod ending;
 mod extra;
@@ -21,6 +22,7 @@ mod reports;
 mod shard;
 mod shared;
 mod shrink;
+mod shutdown;
 mod snapshot;
 mod starting;
 mod timer;
@@ -47,10 +49,6 @@ use crate::queue::{ClosedReports, Queue};
 use crate::sync::Arc;
 use crate::tick::Tick;
 use crate::time::{Time, When};
-
-/// How much longer than its limit a drain waits for the last timers to be
-/// taken.
-const DRAIN_GRACE: Duration = Duration::from_secs(1);
 
 /// A timer engine for many threads.
 ///
@@ -401,8 +399,8 @@ impl<T> Engine<T> {
     /// does that by itself.
     ///
     /// A shard through which a [`LiveTimers`] walks at that moment, and one whose
-    /// engine is drained or shut down, gives back only what stands behind its
-    /// last timer; and where others schedule meanwhile, a part may stay. Then
+    /// engine is drained, gives back only what stands behind its last timer; that
+    /// of an engine that was shut down is given back with the engine; and where others schedule meanwhile, a part may stay. Then
     /// another call gives back more. What repeating, named, reported and task
     /// timers have beside their entries is given back when there are none of
     /// them in a shard.
@@ -475,7 +473,7 @@ impl<T> Engine<T> {
     /// to a tick as deadlines are.
     pub fn drain(&self, limit: Duration) -> Vec<Closed<T>> {
         observe::drain_begun(self.core.first, limit);
-        let complete = self.core.drain(limit, DRAIN_GRACE);
+        let complete = self.core.drain(limit);
         observe::drain_ended(self.core.first, complete);
         self.core.shut_down()
     }

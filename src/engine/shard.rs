@@ -8,6 +8,7 @@ use slab::Slab;
 
 use crate::engine::body::{Body, Tag};
 use crate::engine::closed::{CloseReason, Closed, Ledger};
+use crate::engine::drain::Awaited;
 use crate::engine::extra::{Extra, State};
 use crate::engine::limit::Credit;
 use crate::engine::names::NameTag;
@@ -15,13 +16,25 @@ use crate::engine::ready::Ready;
 use crate::engine::snapshot::Lateness;
 use crate::engine::timer::{NotLive, Refusal, Timer};
 use crate::id::{TimerId, WheelNumber};
+use crate::sync::IS_MODEL;
 use crate::tick::Tick;
 use crate::time::{TickLength, Time};
 use crate::wheel::{At, Geometry, Step, Wheel};
 
+/// How many cells one part of a walk through a shard passes in one hold of its
+/// lock: so few that a thread that waits for it hardly notices, whatever is in
+/// them.
+pub(super) const CELLS_PER_HOLD: usize = 16_384;
+
+/// What a timer in one of them counts for. A model's walk lets go after each.
+pub(super) const CELLS_PER_TIMER: usize = if IS_MODEL { CELLS_PER_HOLD } else { 4 };
+
 pub(crate) struct Shard<T> {
     pub(super) wheel: Wheel<Body<T>>,
     pub(super) extras: Slab<Extra<T>>,
+    /// How many of the entries are no live timers: not started, shut down while
+    /// a worker has a firing, or ended and not read.
+    not_live: usize,
     /// What has expired, by queue; after the last queue, the reports.
     pub(super) ready: Box<[Ready]>,
     pub(super) ledger: Ledger,
@@ -31,6 +44,8 @@ pub(crate) struct Shard<T> {
     pub(super) phase: Phase,
     /// How many reports are still to come of timers that were accepted.
     pub(super) to_report: usize,
+    /// What the drains that have begun wait for.
+    pub(super) drains: Vec<Awaited>,
     pub(super) signals: Signals,
     /// How many walk through the entries, a part at a time.
     pub(super) walks: usize,
@@ -57,6 +72,8 @@ pub(crate) struct Signals {
     pub(crate) loop_called: bool,
     /// Whether no report will come of this shard any more.
     pub(crate) settled: bool,
+    /// Whether the last timer has gone that a drain waited for.
+    pub(crate) drained: bool,
 }
 
 impl Signals {
@@ -125,6 +142,7 @@ impl<T> Shard<T> {
         Shard {
             wheel,
             extras: Slab::new(),
+            not_live: 0,
             ready,
             ledger: Ledger::default(),
             lateness: Lateness::default(),
@@ -132,6 +150,7 @@ impl<T> Shard<T> {
             tick,
             phase: Phase::Open,
             to_report: 0,
+            drains: Vec::new(),
             signals: Signals::default(),
             walks: 0,
             signalled: false,
@@ -201,6 +220,7 @@ impl<T> Shard<T> {
     }
 
     pub(super) fn insert_extra(&mut self, extra: Extra<T>, deadline: Tick) -> At {
+        self.not_live += usize::from(!extra.state.is_live());
         let extra = self.extras.insert(extra);
         let body = Body::extra(extra);
         let at = self.wheel.insert(deadline.0, Tag::extra().0, body);
@@ -219,6 +239,9 @@ impl<T> Shard<T> {
     /// Makes what is due by `now` ready, touching at most `budget` entries.
     /// Returns the tick at which the shard next wants to be called.
     pub(crate) fn expire(&mut self, now: Time, budget: &mut usize) -> Tick {
+        if self.phase == Phase::Closed {
+            return Tick::MAX;
+        }
         let to = self.tick.tick_at(now);
         loop {
             match self.wheel.step(to.0, budget) {
@@ -287,6 +310,7 @@ impl<T> Shard<T> {
     #[inline]
     pub(super) fn take_ready(&mut self, at: At, queue: usize) -> Claimed<T> {
         let (id, tick) = (self.wheel.id(at), self.wheel.deadline_of(at));
+        self.count_out(at);
         self.unlink(at);
         if let Some(key) = self.extra_of(at) {
             return self.take_extra(at, key);
@@ -319,7 +343,7 @@ impl<T> Shard<T> {
         if told.is_some() {
             self.close_entry(at, key);
         } else if lent {
-            extra.state = State::Lent { ending: None };
+            self.enter(key, State::Lent { ending: None });
             self.wheel.set_aside(at);
         } else {
             self.end_extra(at, CloseReason::Completed, tick);
@@ -371,6 +395,7 @@ impl<T> Shard<T> {
         deadline: Tick,
     ) -> Result<(), NotLive> {
         let at = self.find_waiting(id)?;
+        self.count_out(at);
         let mut deadline = deadline;
         if let Some(key) = self.extra_of(at) {
             self.extras[key].due = due;
@@ -383,6 +408,7 @@ impl<T> Shard<T> {
             self.wheel.move_to(at, deadline.0);
         }
         self.filed = self.filed.min(self.wheel.due_at(at));
+        self.count_in(at);
         Ok(())
     }
 
@@ -409,27 +435,25 @@ impl<T> Shard<T> {
         self.is_live(at).then(|| self.wheel.deadline_of(at))
     }
 
-    /// The ledger, with what is live counted by walking the storage.
+    /// The ledger. What is live is counted by entries and not by endings, so
+    /// that the balance says something.
     pub(crate) fn ledger(&self) -> Ledger {
-        let live = self.wheel.entries(0).filter(|&at| self.is_live(at)).count();
         Ledger {
-            live: live as u64,
+            live: self.live() as u64,
             ..self.ledger
         }
     }
 
-    /// Whether a one-shot that is due by `limit` has still to be taken. Walks
-    /// through the storage only if none waits at the head of a queue: workers
-    /// who are busy emptying queues need the lock.
-    pub(crate) fn has_one_shot_until(&self, limit: Tick) -> bool {
-        let is_one_shot = |at| {
-            let repeating = self.extra_of(at).is_some_and(|key| {
-                self.extras[key].is_repeating() || self.extras[key].state != State::Waiting
-            });
-            !repeating && self.wheel.deadline_of(at) <= limit
-        };
-        let heads = self.ready.iter().map(|ready| ready.first(&self.wheel));
-        heads.flatten().any(is_one_shot) || self.wheel.entries(0).any(is_one_shot)
+    /// How many timers are live.
+    pub(crate) fn live(&self) -> usize {
+        self.wheel.len() - self.not_live
+    }
+
+    /// Lets a timer enter another state.
+    pub(super) fn enter(&mut self, key: usize, state: State) {
+        let before = std::mem::replace(&mut self.extras[key].state, state);
+        self.not_live += usize::from(before.is_live());
+        self.not_live -= usize::from(state.is_live());
     }
 
     pub(super) fn make_ready(&mut self, at: At) {
@@ -478,10 +502,8 @@ impl<T> Shard<T> {
     }
 
     pub(super) fn is_live(&self, at: At) -> bool {
-        self.extra_of(at).is_none_or(|key| {
-            let state = self.extras[key].state;
-            matches!(state, State::Waiting | State::Lent { .. })
-        })
+        self.extra_of(at)
+            .is_none_or(|key| self.extras[key].state.is_live())
     }
 
     /// The entry of a timer that no worker has in hand.
@@ -496,6 +518,16 @@ impl<T> Shard<T> {
             State::Lent { .. } => Err(NotLive::Running),
             _ => Err(NotLive::Gone),
         }
+    }
+
+    /// Frees the entry of a timer that hangs on no list.
+    pub(super) fn forget(&mut self, at: At) -> Extra<T> {
+        self.credit.put();
+        let body = self.wheel.remove(at);
+        // SAFETY: only timers with an extra are forgotten.
+        let extra = self.extras.remove(unsafe { body.as_extra() });
+        self.not_live -= usize::from(!extra.state.is_live());
+        extra
     }
 
     #[inline]

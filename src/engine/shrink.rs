@@ -3,8 +3,9 @@
 //! One shard after the other, and a bounded number of cells per hold of its
 //! lock: see `wheel/shrink.rs`. Timers come to other entries, so this waits for
 //! nobody who remembers an entry from one hold to the next: a shard through
-//! which somebody walks, and one that is drained or shut down, keeps its timers
-//! where they are, and gives back what is beyond them.
+//! which somebody walks, and one that is drained, keeps its timers where they
+//! are, and gives back what is beyond them; one that is shut down gives nothing
+//! back (see `shutdown.rs`).
 
 use std::collections::VecDeque;
 
@@ -30,7 +31,7 @@ impl<T> Core<T> {
             let unneeded = slot.lock().begin_shrink();
             drop(unneeded);
             while !self.shrink_some(slot) {
-                self.step_aside(slot);
+                slot.step_aside();
             }
         }
     }
@@ -42,7 +43,9 @@ impl<T> Core<T> {
 
 impl<T> Shard<T> {
     fn begin_shrink(&mut self) -> Unneeded<T> {
-        self.wheel.begin_shrink();
+        if self.phase != Phase::Closed {
+            self.wheel.begin_shrink();
+        }
         let extras = match self.extras.is_empty() {
             true => std::mem::take(&mut self.extras),
             false => Slab::new(),
@@ -54,7 +57,11 @@ impl<T> Shard<T> {
     /// Goes on with shrinking for a bounded number of cells. Returns whether
     /// nothing is left to do.
     fn shrink_some(&mut self) -> bool {
-        if self.phase != Phase::Open || self.walks > 0 {
+        if self.phase == Phase::Closed {
+            // Its lists have entries in them that are vacant.
+            return true;
+        }
+        if self.phase == Phase::Draining || self.walks > 0 {
             self.wheel.stop_gathering();
         }
         let extras = &self.extras;

@@ -104,3 +104,32 @@ impl Default for Lateness {
         }
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_lateness_has_a_bucket_up_to_the_longest() {
+        for bits in 0..64 {
+            let mut lateness = Lateness::default();
+            lateness.record(1 << bits);
+            let below = Duration::from_nanos((1u64 << bits).saturating_mul(2));
+            assert_eq!(lateness.quantile(1.0).map(|late| late <= below), Some(true));
+            assert!(lateness.quantile(1.0) > Some(Duration::from_nanos(1 << bits)));
+        }
+    }
+
+    #[test]
+    fn histograms_add_up() {
+        let mut sum = Lateness::default();
+        for nanos in [0, 1, 1 << 40] {
+            let mut one = Lateness::default();
+            one.record(nanos);
+            sum.add(&one);
+        }
+        let buckets: Vec<_> = sum.buckets().collect();
+        let below = |nanos| Duration::from_nanos(nanos);
+        assert_eq!(buckets, [(below(1), 1), (below(2), 1), (below(1 << 41), 1)]);
+    }
+}

@@ -57,9 +57,8 @@ impl<T> Shard<T> {
             return Err(self.dismiss(id).and_then(|extra| extra.into_timer(first)));
         }
         self.accept(self.extras[key].reported);
-        let extra = &mut self.extras[key];
-        extra.due = due;
-        extra.state = State::Waiting;
+        self.extras[key].due = due;
+        self.enter(key, State::Waiting);
         if cancelled {
             self.end_extra(at, CloseReason::Cancelled, now());
         } else {

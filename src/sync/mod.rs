@@ -39,6 +39,13 @@ use std::io;
 use std::sync::PoisonError;
 use std::time::Duration;
 
+/// A key for hashing that nobody can foretell. A model must be the same in every
+/// run.
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) type RandomKey = std::hash::RandomState;
+#[cfg(any(loom, shuttle))]
+pub(crate) type RandomKey = std::hash::BuildHasherDefault<std::hash::DefaultHasher>;
+
 /// Whether the crate runs as a model.
 pub(crate) const IS_MODEL: bool = cfg!(any(loom, shuttle));
 

@@ -1,4 +1,4 @@
-//! Walking over what is live.
+//! Walking over what is live: at one go, or a bounded part at a time.
 
 use super::{At, Wheel};
 use crate::id::TimerId;
@@ -17,6 +17,68 @@ impl<'a, T> Iterator for Iter<'a, T> {
         let at = self.at.next()?;
         let payload = self.wheel.storage.payload(at);
         Some((self.wheel.id(at), self.wheel.due_at(at), payload))
+    }
+}
+
+/// Where a walk over a wheel's cells stands, in which others may come and go
+/// between two parts of it: what stays is seen exactly once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Cursor(u32);
+
+impl Cursor {
+    pub(crate) const START: Cursor = Cursor(0);
+    /// Behind all cells that there are and will be.
+    pub(crate) const END: Cursor = Cursor(u32::MAX);
+
+    /// Whether the walk has come past a cell.
+    pub(crate) fn is_past(self, at: At) -> bool {
+        at.index() < self.0
+    }
+}
+
+/// A search that would visit more entries than it may.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct OverBudget;
+
+/// A search for the earliest deadline.
+struct Search {
+    earliest: Option<u64>,
+    /// How many more entries it may visit.
+    budget: usize,
+}
+
+impl Search {
+    fn visit(&mut self, deadline: u64) -> Result<(), OverBudget> {
+        self.budget = self.budget.checked_sub(1).ok_or(OverBudget)?;
+        let earliest = self.earliest.unwrap_or(u64::MAX);
+        self.earliest = Some(deadline.min(earliest));
+        Ok(())
+    }
+
+    /// Whether nothing from `start` on can be earlier than what was found.
+    fn is_over_at(&self, start: u64) -> bool {
+        self.earliest.is_some_and(|earliest| earliest <= start)
+    }
+}
+
+/// Walks that can be interrupted.
+impl<T> Wheel<T> {
+    /// The next timer of a walk, within `budget` cells, of which those are
+    /// subtracted that were passed.
+    pub(crate) fn next_entry(&self, cursor: &mut Cursor, budget: &mut usize) -> Option<At> {
+        while let Some(at) = self.storage.at(cursor.0) {
+            *budget = budget.checked_sub(1)?;
+            cursor.0 += 1;
+            if self.storage.is_timer(at) {
+                return Some(at);
+            }
+        }
+        None
+    }
+
+    /// Whether a walk has come to its end.
+    pub(crate) fn is_at_end(&self, cursor: Cursor) -> bool {
+        self.storage.at(cursor.0).is_none()
     }
 }
 
@@ -54,30 +116,50 @@ impl<T> Wheel<T> {
     /// ```
     #[must_use]
     pub fn earliest_deadline(&self) -> Option<Tick> {
-        Some(self.earliest_asked()?.max(self.now()))
+        let earliest = self.earliest_within(usize::MAX);
+        let earliest = earliest.expect("no more entries than that");
+        Some(earliest?.max(self.now()))
     }
 
-    /// The same, of a timer for the past the deadline that was asked for.
-    pub(crate) fn earliest_asked(&self) -> Option<Tick> {
-        let waiting = [self.late, self.turn, self.sorting];
-        let unslotted = waiting.into_iter().flat_map(|list| self.on_list(list));
-        let mut earliest = unslotted.map(|at| self.deadline_of(at)).min();
+    /// The same, of a timer for the past the deadline that was asked for; unless
+    /// it would have to visit more than `budget` entries.
+    pub(crate) fn earliest_within(&self, budget: usize) -> Result<Option<Tick>, OverBudget> {
+        let mut search = Search {
+            earliest: None,
+            budget,
+        };
+        for list in [self.late, self.turn, self.sorting] {
+            self.search(list, 0, &mut search)?;
+        }
         let levels = 0..self.geometry().levels();
         for place in levels.flat_map(|level| self.levels.occupied_in_level(level, self.now)) {
             // Postponed timers may be due later than the slots after theirs,
             // and a paused cascade's slot comes before the levels below it.
-            if earliest.is_some_and(|earliest| earliest.0 < place.start) {
-                continue;
+            for list in self.lists_of(place.level, place.slot) {
+                self.search(list, place.start, &mut search)?;
             }
-            let slot = self.in_slot(place.level, place.slot);
-            earliest = slot.map(|at| self.deadline_of(at)).chain(earliest).min();
         }
-        earliest
+        Ok(search.earliest.map(Tick))
+    }
+
+    /// Visits the entries of a list, none of which is due before `start`.
+    fn search(&self, list: At, start: u64, search: &mut Search) -> Result<(), OverBudget> {
+        for at in self.on_list(list) {
+            if search.is_over_at(start) {
+                break;
+            }
+            search.visit(self.deadline_of(at).0)?;
+        }
+        Ok(())
+    }
+
+    fn lists_of(&self, level: usize, slot: usize) -> impl Iterator<Item = At> + '_ {
+        (0..self.levels.lanes())
+            .filter_map(move |lane| self.levels.head(&self.storage, level, slot, lane))
     }
 
     pub(super) fn in_slot(&self, level: usize, slot: usize) -> impl Iterator<Item = At> + '_ {
-        (0..self.levels.lanes())
-            .filter_map(move |lane| self.levels.head(&self.storage, level, slot, lane))
+        self.lists_of(level, slot)
             .flat_map(|head| self.on_list(head))
     }
 
@@ -132,5 +214,64 @@ impl<T> IntoIterator for Wheel<T> {
             wheel: self,
             at: all.into_iter(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    /// A wheel that once held `peak` timers and now holds every hundredth.
+    fn after_a_peak(peak: u64) -> (Wheel<u64>, HashSet<u64>) {
+        let mut wheel = Wheel::new(64);
+        let ids: Vec<_> = (0..peak)
+            .map(|n| wheel.schedule_at(Tick(n + 9), n))
+            .collect();
+        let stay = |n: &u64| n % 100 == 0;
+        for (n, id) in (0..).zip(ids).filter(|(n, _)| !stay(n)) {
+            assert_eq!(wheel.cancel(id), Some(n));
+        }
+        (wheel, (0..peak).filter(stay).collect())
+    }
+
+    #[test]
+    fn a_part_of_a_walk_passes_no_more_cells_than_it_may_vacant_ones_included() {
+        const BUDGET: usize = 100;
+        let (wheel, stay) = after_a_peak(5_000);
+        let (mut cursor, mut seen) = (Cursor::START, HashSet::new());
+        while !wheel.is_at_end(cursor) {
+            let (before, mut budget) = (cursor.0, BUDGET);
+            while let Some(at) = wheel.next_entry(&mut cursor, &mut budget) {
+                assert!(cursor.is_past(at));
+                assert!(seen.insert(*wheel.payload(at)), "seen twice");
+            }
+            let passed = (cursor.0 - before) as usize;
+            assert!(passed + budget == BUDGET && passed > 0, "{passed}");
+        }
+        assert_eq!(seen, stay);
+    }
+
+    #[test]
+    fn a_search_visits_no_more_entries_than_it_may() {
+        let mut wheel = Wheel::new(64);
+        for n in 0..1_000 {
+            wheel.schedule_at(Tick(100 - n % 2), n);
+        }
+        assert_eq!(wheel.earliest_within(999), Err(OverBudget));
+        assert_eq!(wheel.earliest_within(1_000), Ok(Some(Tick(99))));
+    }
+
+    #[test]
+    fn a_search_ends_where_nothing_can_be_earlier() {
+        let mut wheel = Wheel::new(64);
+        let postponed = wheel.schedule_at(Tick(20), 0);
+        for n in 0..1_000 {
+            wheel.schedule_at(Tick(9 + n % 3), n);
+        }
+        assert!(wheel.reschedule(postponed, Tick(9_000)));
+        assert_eq!(wheel.earliest_within(1), Ok(Some(Tick(9))));
+        assert!(wheel.pop_due(Tick(8)).is_none());
+        assert_eq!(wheel.earliest_deadline(), Some(Tick(9)));
     }
 }

@@ -36,6 +36,7 @@ pub use view::{Slot, Slots};
 
 pub(crate) use block::At;
 pub(crate) use expire::Step;
+pub(crate) use iter::{Cursor, OverBudget};
 pub(crate) use shrink::Hangs;
 pub(crate) use stamp::Stamp;
 
@@ -539,6 +540,13 @@ impl<T> Wheel<T> {
         self.storage.remove(at)
     }
 
+    /// As [`Wheel::remove`], without unlinking the entry first, in a wheel that
+    /// will not be advanced any more: see [`Storage::take_for_good`].
+    #[inline]
+    pub(crate) fn take_for_good(&mut self, at: At) -> T {
+        self.storage.take_for_good(at)
+    }
+
     #[inline]
     pub(crate) fn unlink(&mut self, at: At) {
         if let Some(list) = self.storage.unlink(at) {
@@ -659,11 +667,6 @@ impl<T> Wheel<T> {
     pub(crate) fn first_of(&self, list: At) -> Option<At> {
         let first = self.storage.next(list);
         (first != list).then_some(first)
-    }
-
-    /// Every entry that holds a timer and has an index of at least `from`.
-    pub(crate) fn entries(&self, from: u32) -> impl Iterator<Item = At> + '_ {
-        self.storage.timers(from)
     }
 
     #[inline]

@@ -117,6 +117,23 @@ impl<T> Storage<T> {
         payload
     }
 
+    /// Takes a timer out of its entry for good: what is left of it stays on its
+    /// list, and is not used again. For a storage that is being given up: it costs
+    /// a visit to the entry and none to its neighbours. Nobody walks along lists
+    /// any more, and no entry is taken away.
+    ///
+    /// # Panics
+    /// If the entry holds no timer.
+    #[inline]
+    pub(crate) fn take_for_good(&mut self, at: At) -> T {
+        let (stamp, payload) = self.block.vacate(at);
+        if stamp.tag() & MOVED != 0 {
+            self.moved.forget(stamp.sequence());
+        }
+        self.live -= 1;
+        payload
+    }
+
     #[inline]
     pub(super) fn put_on_list(&mut self, vacant: At) {
         if self.pass.as_ref().is_none_or(|pass| pass.lists(vacant)) {

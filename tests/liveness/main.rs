@@ -6,3 +6,4 @@
 
 mod limits;
 mod probe;
+mod walks;

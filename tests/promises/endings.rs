@@ -55,6 +55,66 @@ fn promise_03_exactly_one_ending() {
     assert_eq!(ledger.completed + ledger.cancelled, endings.len() as u64);
 }
 
+/// What is live is a count: in whichever states timers are, it is what a walk
+/// through the storage finds.
+#[test]
+fn promise_03_the_count_of_live_timers_is_what_a_walk_finds() {
+    let (engine, clock) = virtual_engine();
+    let mut random = Random(33);
+    let (mut ids, mut unstarted, mut lent) = (Vec::new(), Vec::new(), Vec::new());
+    let timer = |n: u64| match n % 6 {
+        0 => Timer::every(3 * MS, n),
+        1 => Timer::every(2 * MS, n).times(2).reported(),
+        2 => Timer::after(5 * MS, n).reported().named("lease"),
+        3 => Timer::every(4 * MS, n).reported().named("beat"),
+        _ => Timer::after(7 * MS, n),
+    };
+    let check = || {
+        let (ledger, found) = (engine.ledger(), engine.live().count() as u64);
+        assert_eq!((ledger.live, ledger.is_balanced()), (found, true));
+        assert_eq!(engine.snapshot().ledger, ledger);
+    };
+    for n in 0..4_000u64 {
+        match random.below(11) {
+            0..=3 => ids.push(engine.schedule(timer(n)).unwrap()),
+            4 => {
+                let created = engine.create(timer(n)).unwrap();
+                ids.push(created.id());
+                unstarted.push(created);
+            }
+            5 => match random.below(3) {
+                0 => drop(unstarted.pop()),
+                1 => drop(unstarted.pop().map(|it| it.dismiss())),
+                _ => drop(unstarted.pop().map(|it| it.start())),
+            },
+            6 if !ids.is_empty() => {
+                let _ = engine.cancel(ids[random.below(ids.len() as u64) as usize]);
+            }
+            7 => clock.advance((random.below(5) as u32) * MS),
+            8 => lent.extend(engine.queue(0).try_iter().take(3)),
+            9 if !lent.is_empty() => {
+                let firing = lent.swap_remove(random.below(lent.len() as u64) as usize);
+                match random.below(2) {
+                    0 => drop(firing),
+                    _ => drop(firing.into_payload()),
+                }
+            }
+            _ => drop(engine.closed().try_recv()),
+        }
+        check();
+    }
+    engine.shutdown();
+    check();
+    while let Some(firing) = lent.pop() {
+        drop(firing);
+        check();
+    }
+    engine.closed().try_iter().for_each(|_| check());
+    drop(unstarted);
+    check();
+    assert_eq!(engine.ledger().live, 0);
+}
+
 #[test]
 fn promise_03_a_task_is_completed_when_it_returns_and_failed_when_it_panics() {
     let (tasks, clock) = TaskEngine::builder().start_virtual().unwrap();

@@ -420,6 +420,34 @@ fn promise_02_what_a_budget_made_ready_does_not_wait_for_the_rest() {
 }
 
 #[test]
+fn promise_02_the_lateness_of_hours_and_of_every_shard_is_measured() {
+    const THREADS: u32 = 4;
+    let builder = Engine::builder().shards(4);
+    let (engine, clock) = builder.start_virtual().unwrap();
+    // Numbers of threads that live together differ, and so mostly do shards.
+    let all_here = std::sync::Barrier::new(THREADS as usize);
+    thread::scope(|scope| {
+        for n in 0..THREADS {
+            let (engine, all_here) = (&engine, &all_here);
+            scope.spawn(move || {
+                engine.schedule(Timer::after(MS, n)).unwrap();
+                all_here.wait();
+            });
+        }
+    });
+    clock.advance(7_200 * SECOND);
+    let lateness = engine.snapshot().lateness;
+    assert_eq!(lateness.count(), u64::from(THREADS));
+    for q in [0.0, 1.0] {
+        let late = lateness.quantile(q).unwrap();
+        assert!(
+            (7_199 * SECOND..14_400 * SECOND).contains(&late),
+            "{late:?}"
+        );
+    }
+}
+
+#[test]
 fn promise_02_lateness_is_measured() {
     let (engine, clock) = virtual_engine();
     for delay in 1..=100 {

@@ -91,9 +91,9 @@ fn only_the_ticker_of_the_system_has_a_descriptor() {
 }
 
 /// In each of the ways in which timers that have a name end.
-fn end_by_name(engine: &Engine<usize>, clock: &VirtualClock<usize>) {
-    // So many that all of the engine's shelves for names are in use.
-    let names = (0..200).map(|n| (n, format!("lease {n}")));
+fn end_by_name(engine: &Engine<usize>, clock: &VirtualClock<usize>, round: usize) {
+    // So many that all of the engine's buckets for names are in use.
+    let names = (0..200).map(|n| (n, format!("lease {n} of round {round:06}")));
     for (n, name) in names {
         let lease = Timer::after(MS, n).named(name.as_str());
         let id = engine.schedule(lease.clone()).unwrap();
@@ -115,7 +115,12 @@ fn nothing_is_left_of_timers_that_have_ended_nor_of_their_names() {
     let name = "nothing_is_left_of_timers_that_have_ended_nor_of_their_names";
     alone(name, || {
         let (engine, clock) = Engine::builder().start_virtual().unwrap();
-        leaves_nothing(50, || end_by_name(&engine, &clock));
+        // Names that never came before, as those of connections are.
+        let mut rounds = 0..;
+        leaves_nothing(50, || {
+            let round = rounds.next().expect("no end");
+            end_by_name(&engine, &clock, round);
+        });
     });
 }
 
