@@ -85,6 +85,20 @@ fn heads_that_were_made_late_come_down() {
 }
 
 #[test]
+fn what_a_timer_leaves_below_late_heads_is_used_again() {
+    // Those that stay are of one lane, so they come to others.
+    let (mut wheel, few) = with_few(|n| n % 8 == 3);
+    wheel.schedule_at(Tick(1 << 40), 1);
+    wheel.begin_shrink();
+    // Not as far as to the end of the block, which is cut off.
+    let _ = wheel.shrink_some(&mut 7_000, |_, _| Hangs::InWheel);
+    wheel.stop_gathering();
+    while !wheel.shrink_some(&mut 1_000, |_, _| Hangs::InWheel) {}
+    wheel.assert_consistent();
+    assert_eq!(wheel.len(), few.len() + 1);
+}
+
+#[test]
 fn large_payloads_are_given_back() {
     let mut wheel = Wheel::new(64);
     let ids: Vec<_> = (0..1_000u64)
