@@ -244,7 +244,7 @@ mod tests {
     fn at_the_ends(f: impl Fn(u64, u64)) {
         const ENDS: [u64; 5] = [0, 1, 2, u64::MAX - 1, u64::MAX];
         for one in ENDS {
-            ENDS.map(|other| f(one, other));
+            ENDS.iter().for_each(|&other| f(one, other));
         }
     }
 
