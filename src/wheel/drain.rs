@@ -283,6 +283,20 @@ mod tests {
         assert_eq!(wheel.next_wakeup(), Some(Tick(9)));
     }
 
+    #[test]
+    fn what_is_moved_while_its_slot_is_sorted_leaves_its_place() {
+        let mut wheel = with_an_unsorted_slot(Tick(9));
+        let all = wheel.len();
+        let paused = wheel.advance(Tick(9), all, |_, _| unreachable!("all are gathered first"));
+        assert_eq!(paused, Advance::More);
+        let moved = wheel.iter().find(|&(_, _, &n)| n == 1);
+        let moved = moved.map(|(id, ..)| id).unwrap();
+        assert!(wheel.reschedule(moved, Tick(3)));
+        let last = LANES as u64;
+        let expected = [0].into_iter().chain(2..=last).chain([1]);
+        assert!(pop_all(&mut wheel, Tick(9)).into_iter().eq(expected));
+    }
+
     fn schedule(wheel: &mut Wheel<u64>, tick: Tick, n: u64) {
         wheel.schedule_at(tick, n);
     }
