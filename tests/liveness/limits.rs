@@ -64,3 +64,21 @@ fn waiting_for_leave_counts_as_waiting() {
     // It was nearly twice the limit.
     assert!(waited < 8 * LIMIT, "{waited:?}");
 }
+
+/// No clock gets to the end of the longest wait: it has none.
+#[test]
+fn the_longest_limit_is_none() {
+    let (engine, clock) = Engine::builder().start_virtual().unwrap();
+    let (queue, reports) = (engine.queue(0), engine.closed());
+    thread::scope(|scope| {
+        let taken = scope.spawn(move || queue.recv_timeout(Duration::MAX).map(drop));
+        let read = scope.spawn(move || reports.recv_timeout(Duration::MAX).map(drop));
+        thread::sleep(LIMIT / 8);
+        engine
+            .schedule(Timer::every(LIMIT, ()).times(1).reported())
+            .unwrap();
+        clock.advance(LIMIT);
+        assert_eq!(taken.join().unwrap(), Ok(()));
+        assert_eq!(read.join().unwrap(), Ok(()));
+    });
+}

@@ -84,8 +84,11 @@ fn promise_12_a_loop_is_told_of_the_end_when_every_task_has_been() {
         (driver.run_due(9), closed()),
         (Advance::Done, (false, false))
     );
+    let queue = tasks.engine().queue(0);
+    assert!(!queue.is_closed());
     tasks.shutdown();
     assert_eq!(closed(), (true, true));
+    assert!(queue.is_closed(), "also while there are some to be told");
     assert_eq!(driver.process_due(9), Advance::Done, "three are to be told");
     assert_eq!(driver.run_due(1), Advance::More);
     assert_eq!(driver.run_due(1), Advance::More);

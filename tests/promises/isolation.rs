@@ -1,6 +1,7 @@
 //! Promises 10 and 13: nobody is harmed by a task, or woken without a reason.
 
 use super::*;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 use std::thread;
 use tickwheel::{CloseReason, Firing, TaskEngine, Timer};
@@ -137,6 +138,56 @@ fn promise_10_the_ticker_drops_no_payload_of_a_report_that_nobody_reads() {
         let portable = Engine::builder().portable_ticker();
         assert_eq!(drops_of_unread_reports(portable, 3), [here; 3]);
     }
+}
+
+/// More than anybody takes out of a shard at a time.
+#[test]
+fn promise_10_whoever_lets_go_last_drops_all_that_nobody_reads() {
+    let here = thread::current().id();
+    for _ in 0..30 {
+        let reports = drops_of_unread_reports(Engine::builder().shards(1), 100);
+        assert_eq!(reports, [here; 100]);
+    }
+}
+
+/// Panics when it is dropped, after it has said that it was.
+struct Loud(mpsc::Sender<thread::ThreadId>);
+
+impl Drop for Loud {
+    fn drop(&mut self) {
+        let _ = self.0.send(thread::current().id());
+        if !thread::panicking() {
+            panic!("as it is dropped");
+        }
+    }
+}
+
+#[test]
+fn promise_10_a_payload_that_panics_does_not_keep_the_others_that_nobody_reads() {
+    let here = thread::current().id();
+    for _ in 0..30 {
+        let (tell, told) = mpsc::channel();
+        let engine = Engine::builder().shards(1).start().unwrap();
+        for _ in 0..100 {
+            let last = Timer::every(MS, Loud(tell.clone())).times(1);
+            engine.schedule(last.reported()).unwrap();
+        }
+        drop(tell);
+        engine.queue(0).take(100).for_each(drop);
+        let dropped = catch_unwind(AssertUnwindSafe(|| drop(engine)));
+        assert!(dropped.is_err(), "the first panic is passed on");
+        assert_eq!(told.iter().collect::<Vec<_>>(), [here; 100]);
+    }
+}
+
+#[test]
+fn promise_10_what_a_panic_throws_is_dropped() {
+    let tasks = TaskEngine::builder().start().unwrap();
+    let (tell, told) = mpsc::channel();
+    let throw = move || std::panic::panic_any(Where(tell));
+    tasks.run_after(MS, throw).unwrap();
+    assert!(told.recv_timeout(20 * SECOND).is_ok(), "it was kept");
+    tasks.shutdown();
 }
 
 #[test]
