@@ -197,3 +197,68 @@ pub(super) fn step_aside<V>(lock: &Lock<V>) {
         yields += 1;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::engine::limit::Pool;
+    use crate::engine::shard::Outcome;
+    use crate::engine::timer::Timer;
+    use crate::id::WheelNumber;
+    use crate::time::TickLength;
+    use crate::wheel::Geometry;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn shard() -> Shard<u32> {
+        let number = WheelNumber::reserve(1);
+        let tick = TickLength::new(MS).unwrap();
+        let credit = Pool::share(None, 1)();
+        let geometry = Geometry::new(64).unwrap();
+        Shard::new(number, Tick(0), geometry, 1, credit, tick)
+    }
+
+    fn expire(shard: &mut Shard<u32>, now: Time) {
+        let mut unlimited = usize::MAX;
+        shard.expire(now, &mut unlimited);
+    }
+
+    #[test]
+    fn a_round_is_one_bounded_visit_to_a_shard() {
+        let (engine, _clock) = crate::Engine::builder().shards(1).start_virtual().unwrap();
+        for n in 0..5_000 {
+            engine.schedule(Timer::at(Time::START, n)).unwrap();
+        }
+        engine.core.serve_a_round();
+        let ready = engine.queue(0).len();
+        assert!(
+            0 < ready && ready <= NODES_PER_LOOK * LOOKS_PER_RING,
+            "{ready}"
+        );
+    }
+
+    #[test]
+    fn a_reading_older_than_a_submitters_sets_no_clock_back() {
+        let mut shard = shard();
+        shard.catch_up(Tick(10));
+        expire(&mut shard, Time::from_millis(5));
+        assert_eq!(shard.wheel.now(), Tick(10));
+    }
+
+    #[test]
+    fn a_firing_that_comes_back_with_an_old_reading_is_ready_if_its_wheel_has_been_there() {
+        let mut shard = shard();
+        let beat = Timer::every(3 * MS, 1);
+        let due = Time::from_millis(3);
+        let id = shard.schedule(beat, due, Tick(3), None).ok().unwrap();
+        expire(&mut shard, due);
+        assert!(shard.claim(0, false).0.is_some());
+        // The clock was read at 5, and then others were faster.
+        expire(&mut shard, Time::from_millis(10));
+        let read = Time::from_millis(5);
+        shard.give_back(id, Some(1), Outcome::Returned, read);
+        assert_eq!(shard.ready[0].len(), 1, "due at 6");
+    }
+}

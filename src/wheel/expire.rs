@@ -372,6 +372,26 @@ mod tests {
     }
 
     #[test]
+    fn a_wheel_settles_although_others_file_into_the_past_all_the_while() {
+        let mut wheel = Wheel::new(64);
+        wheel.schedule_at(Tick(70), "due");
+        wheel.schedule_at(Tick(0), "late");
+        let (turns, mut fired) = (wheel.turns(), Vec::new());
+        let mut steps = 0;
+        while !wheel.has_settled(100, turns) {
+            steps += 1;
+            assert!(steps < 1_000, "it never does");
+            if steps % 2 == 0 {
+                wheel.schedule_at(Tick(0), "filed since");
+            }
+            if let Step::Due(at) = wheel.step(100, &mut 1) {
+                fired.push(wheel.storage.remove(at));
+            }
+        }
+        assert!(fired.contains(&"due") && fired.contains(&"late"));
+    }
+
+    #[test]
     fn what_adds_itself_with_no_delay_holds_up_neither_time_nor_others() {
         for budget in [1, 2, 3, 50] {
             let (wheel, fired) = beside_one_that_adds_itself(budget);

@@ -3,32 +3,38 @@
 //! more.
 
 use super::*;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Instant;
 use tickwheel::wheel::Advance;
-use tickwheel::{Builder, TaskEngine, Time, Timer};
+use tickwheel::{Builder, TaskEngine, Time, Timer, TimerId};
 
 /// For so long at most somebody files: a test that needs all of it has failed.
 const LIMIT: Duration = Duration::from_secs(8);
 
-/// Runs `body` while another thread files into the past, for queue 1, and takes
-/// what comes of that. Returns whether `body` ended first.
-fn beside_a_hot_thread(engine: &Engine<u64>, body: impl FnOnce()) -> bool {
+/// Runs `body` while another thread files into the past, for queue 1. With one
+/// shard, which it shares with everybody, it takes what comes of that. Returns
+/// whether `body` ended first.
+fn beside_a_hot_thread(engine: &Engine<u64>, shards: usize, body: impl FnOnce(&str)) -> bool {
+    let place = std::sync::OnceLock::new();
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let hot = scope.spawn(|| {
             let (begun, queue) = (Instant::now(), engine.queue(1));
             let mut pending = 0;
-            while !stop.load(Relaxed) && begun.elapsed() < LIMIT {
+            for _ in 0..80_000 {
+                if stop.load(Relaxed) || begun.elapsed() > LIMIT {
+                    break;
+                }
                 for _ in 0..50 {
                     let past = Timer::at(Time::START, 0).queue(1);
-                    engine.schedule(past).unwrap();
+                    let id = engine.schedule(past).unwrap();
+                    place.get_or_init(|| shard_of(id));
                 }
-                // Always some that are due, and never more than a few.
-                pending = pending + 50 - queue.try_iter().take(100).count();
-                while pending > 1_000 && !stop.load(Relaxed) {
+                pending += 50;
+                while shards == 1 && pending > 1_000 && !stop.load(Relaxed) {
                     pending -= queue.try_iter().take(100).count();
                 }
             }
@@ -38,26 +44,37 @@ fn beside_a_hot_thread(engine: &Engine<u64>, body: impl FnOnce()) -> bool {
         while engine.ledger().accepted < 1_000 {
             thread::yield_now();
         }
-        body();
+        body(place.get().unwrap());
         stop.store(true, Relaxed);
         hot.join().unwrap()
     })
+}
+
+/// What stands for the shard that a timer is in.
+fn shard_of(id: TimerId) -> String {
+    let said = format!("{id:?}");
+    said.split('.').next().unwrap().to_string()
 }
 
 fn small(shards: usize) -> Builder<u64> {
     Engine::builder().shards(shards).queues(2)
 }
 
-/// Timers of 5 ms, one after the other, from as many threads as there are shards
-/// to be in. Each is delivered, to whichever of them.
-fn in_each_shard(engine: &Engine<u64>, shards: usize) {
+/// Timers of 5 ms, one after the other, from enough threads to be in each shard;
+/// where there are several, those in the hot one are not looked at. Each is
+/// delivered, to whichever of the threads.
+fn in_each_shard(engine: &Engine<u64>, shards: usize, hot: &str) {
     let one = || {
-        engine.schedule(Timer::after(5 * MS, 1)).unwrap();
+        let id = engine.schedule(Timer::after(5 * MS, 1)).unwrap();
+        if shards > 1 && shard_of(id) == hot {
+            let _ = engine.cancel(id);
+            return;
+        }
         let taken = engine.queue(0).recv_timeout(LIMIT);
         assert!(taken.is_ok(), "not delivered in {LIMIT:?}");
     };
     thread::scope(|scope| {
-        (0..shards).for_each(|_| _ = scope.spawn(|| (0..8).for_each(|_| one())));
+        (0..2 * shards).for_each(|_| _ = scope.spawn(|| (0..4).for_each(|_| one())));
     });
 }
 
@@ -66,8 +83,8 @@ fn promise_02_a_thread_that_files_into_the_past_keeps_no_timer_from_its_queue() 
     for shards in [1, 4] {
         for builder in [small(shards), small(shards).portable_ticker()] {
             let engine = builder.start().unwrap();
-            assert!(beside_a_hot_thread(&engine, || {
-                in_each_shard(&engine, shards)
+            assert!(beside_a_hot_thread(&engine, shards, |hot| {
+                in_each_shard(&engine, shards, hot)
             }));
         }
     }
@@ -87,8 +104,8 @@ fn promise_02_nor_in_a_loop_of_the_callers_own() {
                     let _ = driver.process_due(budget);
                 }
             });
-            assert!(beside_a_hot_thread(&engine, || {
-                in_each_shard(&engine, shards)
+            assert!(beside_a_hot_thread(&engine, shards, |hot| {
+                in_each_shard(&engine, shards, hot)
             }));
             stop.store(true, Relaxed);
         });
@@ -99,8 +116,8 @@ fn promise_02_nor_in_a_loop_of_the_callers_own() {
 fn promise_02_an_advance_ends_and_serves_what_was_due() {
     for shards in [1, 4] {
         let (engine, clock) = small(shards).start_virtual().unwrap();
-        assert!(beside_a_hot_thread(&engine, || {
-            for _ in 0..20 {
+        assert!(beside_a_hot_thread(&engine, shards, |_| {
+            for _ in 0..3 {
                 for ms in 1..=20 {
                     engine.schedule(Timer::after(ms * MS, 1)).unwrap();
                 }
@@ -114,7 +131,7 @@ fn promise_02_an_advance_ends_and_serves_what_was_due() {
 #[test]
 fn promise_02_nobody_keeps_a_virtual_clock_from_getting_there() {
     let (engine, clock) = small(2).start_virtual().unwrap();
-    assert!(beside_a_hot_thread(&engine, || {
+    assert!(beside_a_hot_thread(&engine, 2, |_| {
         for ms in 1..=5 {
             engine.schedule(Timer::after(ms * MS, 1)).unwrap();
         }
@@ -158,19 +175,28 @@ fn promise_02_a_task_that_adds_itself_with_no_delay_holds_up_no_virtual_clock() 
     tasks.shutdown();
 }
 
+/// Adds a task with no delay that adds another, so many of them.
+fn chain(tasks: &TaskEngine, ran: &Arc<AtomicU64>, more: u32) {
+    let (inner, counted) = (tasks.clone(), Arc::clone(ran));
+    let task = move || {
+        counted.fetch_add(1, Relaxed);
+        if more > 1 {
+            chain(&inner, &counted, more - 1);
+        }
+    };
+    tasks.run_after(Duration::ZERO, task).unwrap();
+}
+
 #[test]
 fn promise_15_what_a_task_adds_at_the_last_tick_with_no_delay_is_served_there() {
     let (tasks, clock) = TaskEngine::builder().start_virtual().unwrap();
     let ran = Arc::new(AtomicU64::new(0));
     let (inner, counted) = (tasks.clone(), Arc::clone(&ran));
-    let last = move || {
-        let counted = Arc::clone(&counted);
-        let task = move || _ = counted.fetch_add(1, Relaxed);
-        inner.run_after(Duration::ZERO, task).unwrap();
-    };
-    tasks.run_after(7 * MS, last).unwrap();
+    tasks
+        .run_after(7 * MS, move || chain(&inner, &counted, 3))
+        .unwrap();
     clock.run_until(Time::from_millis(7));
-    assert_eq!(ran.load(Relaxed), 1);
+    assert_eq!(ran.load(Relaxed), 3);
     tasks.shutdown();
 }
 
@@ -180,6 +206,9 @@ fn promise_02_a_loop_runs_as_many_tasks_as_it_said() {
     let count = Arc::new(AtomicU64::new(0));
     let ran = || count.load(Relaxed);
     again(&tasks, &count);
+    assert_eq!((driver.run_due(0), ran()), (Advance::More, 0));
+    // Nor when it waits in the queue already.
+    let _ = driver.process_due(9);
     for _ in 0..3 {
         assert_eq!((driver.run_due(0), ran()), (Advance::More, 0));
     }
@@ -192,6 +221,35 @@ fn promise_02_a_loop_runs_as_many_tasks_as_it_said() {
 }
 
 #[test]
+fn promise_02_a_budget_that_one_shard_uses_up_is_anothers_the_next_time() {
+    let shards = 4;
+    let (engine, driver) = small(shards).start_driven().unwrap();
+    let gate = std::sync::Barrier::new(2 * shards);
+    let file = || {
+        let past = || Timer::at(Time::START, 0);
+        let ids = (0..100).map(|_| engine.schedule(past()).unwrap());
+        let places: HashSet<String> = ids.map(shard_of).collect();
+        gate.wait();
+        places
+    };
+    let filed_in: HashSet<String> = thread::scope(|scope| {
+        let filing: Vec<_> = (0..2 * shards).map(|_| scope.spawn(file)).collect();
+        let filed = filing.into_iter().flat_map(|thread| thread.join().unwrap());
+        filed.collect()
+    });
+    for _ in 0..shards {
+        assert_eq!(driver.process_due(20), Advance::More);
+    }
+    let queue = engine.queue(0);
+    let ready: HashSet<String> = queue
+        .try_iter()
+        .map(|expired| shard_of(expired.id()))
+        .collect();
+    assert_eq!(ready, filed_in);
+    assert!(ready.len() > 1);
+}
+
+#[test]
 fn promise_02_each_shard_is_looked_at_in_each_round() {
     let shards = 8;
     let (engine, clock) = small(shards).start_virtual().unwrap();
@@ -200,9 +258,9 @@ fn promise_02_each_shard_is_looked_at_in_each_round() {
     let file = || {
         let id = engine.schedule(Timer::after(MS, 1)).unwrap();
         gate.wait();
-        format!("{id:?}").split('.').next().unwrap().to_string()
+        shard_of(id)
     };
-    let filed_in: std::collections::HashSet<_> = thread::scope(|scope| {
+    let filed_in: HashSet<_> = thread::scope(|scope| {
         let filing: Vec<_> = (0..shards).map(|_| scope.spawn(file)).collect();
         let filed = filing.into_iter().map(|thread| thread.join().unwrap());
         filed.collect()
