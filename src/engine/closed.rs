@@ -53,7 +53,8 @@ pub struct Closed<T> {
 pub struct Ledger {
     /// Timers accepted since the start.
     pub accepted: u64,
-    /// Timers that have not ended, counted by walking the storage.
+    /// Timers that have not ended, counted by the entries that they take up;
+    /// [`Engine::live`](crate::Engine::live) walks through them.
     pub live: u64,
     /// Timers that ended by firing for the last time.
     pub completed: u64,

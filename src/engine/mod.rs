@@ -209,7 +209,13 @@ impl<T> Engine<T> {
 
     /// Cancels the timers that go by a name: all of them, or at most `max`,
     /// the ones that were created first before the others. A name that no
-    /// timer goes by is none.
+    /// timer goes by is none. Timers that are created while it runs are left
+    /// alone.
+    ///
+    /// # Cost
+    ///
+    /// Follows what is cancelled, and not how many share the name. Others who use
+    /// the name get in between, every few timers.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -302,9 +308,15 @@ impl<T> Engine<T> {
     /// if nothing is ever due. A repeating timer has no deadline while a firing
     /// of it waits in its queue or is in a worker's hands.
     ///
-    /// May search a slot of each shard, under its lock. For a loop that wants
+    /// Exact while nothing is scheduled or moved meanwhile. For a loop that wants
     /// to know how long it may sleep,
     /// [`Driver::next_wakeup`](crate::Driver::next_wakeup) costs nothing.
+    ///
+    /// # Cost
+    ///
+    /// In each shard a search of some hundred entries at most; where that is not
+    /// enough, because very many are due in one slot, a walk through the shard, a
+    /// bounded part in one hold of its lock.
     ///
     /// ```
     /// use tickwheel::{Engine, Time, Timer};
@@ -377,18 +389,24 @@ impl<T> Engine<T> {
         LiveTimers::new(&self.core)
     }
 
-    /// The account of all timers. Walks every shard's storage, one after the
-    /// other: exact while no call is in progress. For a dashboard there is
-    /// [`snapshot`](Engine::snapshot), which has it among other counts.
+    /// Returns the account of all timers: exact while no call is in progress. For
+    /// a dashboard there is [`snapshot`](Engine::snapshot), which has it among
+    /// other counts.
+    ///
+    /// # Cost
+    ///
+    /// A look at each shard, however many timers there are.
     #[must_use]
     pub fn ledger(&self) -> Ledger {
         self.core.ledger()
     }
 
     /// Everything that can be counted, for a dashboard: ledger, queue depths,
-    /// lateness, wake-ups, panics. Costs those who use the engine nothing but
-    /// the time for which it holds each shard's lock, which is a walk over the
-    /// shard's storage.
+    /// lateness, wake-ups, panics.
+    ///
+    /// # Cost
+    ///
+    /// A look at each shard, however many timers there are.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         self.core.snapshot()
@@ -435,8 +453,10 @@ impl<T> Engine<T> {
     /// firing runs, or that was cancelled while a firing runs, is left to end
     /// by itself.
     ///
-    /// Waits for no thread. From here on timers are refused, and queues say
-    /// that they are closed; only then the descriptor of a
+    /// Waits for no thread. From its beginning timers are refused. It then collects
+    /// what is live, a bounded part in one hold of a shard's lock, in which others
+    /// may still cancel and take timers: each goes to one of them. At its end queues
+    /// say that they are closed; only then the descriptor of a
     /// [`Driver`](crate::Driver) becomes readable, and it stays so.
     pub fn shutdown(&self) -> Vec<Closed<T>> {
         self.core.shut_down()
@@ -469,8 +489,10 @@ impl<T> Engine<T> {
     /// [`shutdown`](Engine::shutdown) does.
     ///
     /// Returns as soon as there is no such one-shot left, and at the latest one
-    /// second after `limit`. A virtual clock is moved on by `limit`, rounded up
-    /// to a tick as deadlines are.
+    /// second after `limit`, the shutdown included, as long as that second is
+    /// enough to collect what is live; whatever others cancel and move meanwhile.
+    /// Reports that nobody has read are not waited for. A virtual clock is moved on
+    /// by `limit`, rounded up to a tick as deadlines are.
     pub fn drain(&self, limit: Duration) -> Vec<Closed<T>> {
         observe::drain_begun(self.core.first, limit);
         let complete = self.core.drain(limit);
