@@ -302,6 +302,20 @@ impl<T> Core<T> {
         let slot = self.slot_of(id).ok_or(NotLive::Gone)?;
         let due = self.resolve(when);
         let mut held = self.hold(slot);
+        // Nothing is filed by that, and nobody waits for it.
+        match held.shard.postpone_plain(id, due.tick) {
+            true => Ok(()),
+            false => self.reschedule_any(held, id, due),
+        }
+    }
+
+    #[inline(never)]
+    fn reschedule_any(
+        &self,
+        mut held: Held<'_, T>,
+        id: TimerId,
+        due: Due,
+    ) -> Result<(), NotLive> {
         let moved = held.shard.reschedule(id, due.time, due.tick);
         self.release(held);
         moved

@@ -386,8 +386,18 @@ impl<T> Shard<T> {
         extra.awaited
     }
 
-    /// Gives a timer another deadline, and a repeating one another phase.
+    /// Postpones a one-shot that waits for its deadline and has no extra. Returns
+    /// whether it did; any other timer, and any other deadline, is left alone.
     #[inline]
+    pub(crate) fn postpone_plain(&mut self, id: TimerId, deadline: Tick) -> bool {
+        let Some(at) = self.wheel.find_at_home(id) else {
+            return false;
+        };
+        let is_plain = self.phase == Phase::Open && self.tag(at).is_plain();
+        is_plain && self.wheel.postpone(at, deadline.0)
+    }
+
+    /// Gives a timer another deadline, and a repeating one another phase.
     pub(crate) fn reschedule(
         &mut self,
         id: TimerId,

@@ -487,7 +487,7 @@ impl<T> Wheel<T> {
 
     /// As [`Wheel::find`], but finds no timer that was moved to another entry.
     #[inline]
-    fn find_at_home(&self, id: TimerId) -> Option<At> {
+    pub(crate) fn find_at_home(&self, id: TimerId) -> Option<At> {
         if !id.is_of(self.number) {
             return None;
         }
@@ -607,17 +607,27 @@ impl<T> Wheel<T> {
         self.quiet_until = 0;
     }
 
+    /// Gives a linked entry a later deadline, if storing it is all that takes:
+    /// its slot comes up before, and files it again. What is due already may hang
+    /// in none.
+    #[inline]
+    pub(crate) fn postpone(&mut self, at: At, deadline: u64) -> bool {
+        let now = self.now;
+        let entry = self.storage.entry_mut(at);
+        let is_enough = deadline >= entry.deadline && entry.deadline > now;
+        if is_enough {
+            entry.deadline = deadline;
+        }
+        is_enough
+    }
+
     /// Gives a linked entry another deadline.
     #[inline]
     pub(crate) fn move_to(&mut self, at: At, deadline: u64) {
-        let entry = self.storage.entry_mut(at);
-        if deadline >= entry.deadline && entry.deadline > self.now {
-            // Its slot comes up before the new deadline and files it again.
-            // What is due already may hang in none.
-            entry.deadline = deadline;
+        if self.postpone(at, deadline) {
             return;
         }
-        entry.deadline = deadline;
+        self.set_deadline(at, Tick(deadline));
         self.unlink(at);
         self.file_again(at);
     }
