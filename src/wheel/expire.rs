@@ -281,6 +281,7 @@ impl<T> Wheel<T> {
         }
     }
 
+    #[inline]
     fn take_expired(&mut self, at: At) -> Expired<T> {
         debug_assert!(self.is_due(at));
         Expired {
