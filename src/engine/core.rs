@@ -310,12 +310,7 @@ impl<T> Core<T> {
     }
 
     #[inline(never)]
-    fn reschedule_any(
-        &self,
-        mut held: Held<'_, T>,
-        id: TimerId,
-        due: Due,
-    ) -> Result<(), NotLive> {
+    fn reschedule_any(&self, mut held: Held<'_, T>, id: TimerId, due: Due) -> Result<(), NotLive> {
         let moved = held.shard.reschedule(id, due.time, due.tick);
         self.release(held);
         moved
