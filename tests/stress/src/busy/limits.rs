@@ -1,9 +1,10 @@
 //! Waits that have a limit: by how much it is overrun.
 
+use std::hint::black_box;
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use tickwheel::{Engine, Timer};
+use tickwheel::{Engine, Tick, Timer, Wheel};
 
 use super::hostile::Turn;
 use super::stalls::Stalls;
@@ -92,7 +93,13 @@ pub fn drain(engine: &Engine<u64>, limit: Duration) -> Stalls {
     Stalls::of(begun.elapsed().saturating_sub(limit + DRAIN_GRACE))
 }
 
-/// Waits as long as a drain may.
-pub fn wait_as_long(limit: Duration) -> Stalls {
-    Stalls::of(Bell::new().wait(limit + DRAIN_GRACE))
+/// Waits as long as a drain may, and then takes as many timers out of a wheel
+/// of its own.
+pub fn wait_and_empty(limit: Duration, many: usize) -> Stalls {
+    let mut wheel = Wheel::new(64);
+    (0..many).for_each(|_| _ = wheel.schedule_at(Tick(3_600_000), 0_u64));
+    let waited = Bell::new().wait(limit + DRAIN_GRACE);
+    let begun = Instant::now();
+    black_box(wheel.into_iter().collect::<Vec<_>>());
+    Stalls::of(waited + begun.elapsed())
 }

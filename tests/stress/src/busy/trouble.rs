@@ -58,7 +58,7 @@ const CALLS: Allowance = Allowance {
 /// Of what waits for a processor more often than the control does: the caller's
 /// own thread, the ticker, the worker.
 const JOURNEYS: Allowance = Allowance {
-    ratio: 4,
+    ratio: 2,
     p99_floor: Duration::from_millis(40),
     longest_floor: Duration::from_millis(80),
 };
@@ -189,21 +189,25 @@ impl Trouble {
     }
 }
 
-/// One thread files into the past, the others work: are the timers of yet
-/// another late?
+/// Some threads file into the past: are another's timers later than beside
+/// threads that are as busy with the hour to come?
 fn past(plan: &Plan, tally: &Tally) -> (Stalls, Stalls) {
+    let late = |file| late_beside(file, plan, tally);
+    (late(hostile::into_the_past), late(hostile::pairs))
+}
+
+/// One turn of somebody whose timers come soon.
+fn late_beside(file: fn(&Engine<u64>, &Turn<'_>), plan: &Plan, tally: &Tally) -> Stalls {
     let engine = Engine::builder().queues(2).start().expect("in range");
     let turn = Turn::new(tally);
     thread::scope(|scope| {
-        scope.spawn(|| hostile::into_the_past(&engine, &turn));
-        for _ in 1..plan.hostile {
-            scope.spawn(|| hostile::pairs(&engine, &turn));
+        for _ in 0..Trouble::Past.threads(plan) {
+            scope.spawn(|| file(&engine, &turn));
         }
         let late = scope.spawn(|| limits::lateness(&engine, TIMER_DELAY, &turn));
-        let overslept = scope.spawn(|| Bell::new().wait_for_nothing(TIMER_DELAY, &turn));
         thread::sleep(2 * TURN);
         turn.end();
-        (joined(late), joined(overslept))
+        joined(late)
     })
 }
 
@@ -218,10 +222,10 @@ fn drain(plan: &Plan, tally: &Tally) -> (Stalls, Stalls) {
     let known: Vec<TimerId> = (0..MANY).map(schedule).collect();
     let turn = Turn::new(tally);
     thread::scope(|scope| {
-        for of_one in known.chunks(MANY.div_ceil(plan.hostile)) {
+        for of_one in known.chunks(MANY.div_ceil(Trouble::Drain.threads(plan))) {
             scope.spawn(|| hostile::moves(&engine, of_one, &turn));
         }
-        let overslept = scope.spawn(|| limits::wait_as_long(DRAIN_LIMIT));
+        let overslept = scope.spawn(|| limits::wait_and_empty(DRAIN_LIMIT, MANY));
         let overrun = limits::drain(&engine, DRAIN_LIMIT);
         turn.end();
         (overrun, joined(overslept))
