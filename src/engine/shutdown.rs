@@ -66,11 +66,12 @@ impl<T> Core<T> {
             let mut held = self.hold(slot);
             let done = held.shard.close_some(&mut cursor, now, closed);
             self.release(held);
-            // Who waits for the lock is let in as it is let go of. To step aside
-            // as well would leave the walk to the mercy of busy callers.
             if done {
                 break;
             }
+            // Who waits would not get in by itself: it is about to sleep each time
+            // that the walk lets go for a moment.
+            slot.step_aside();
         }
     }
 }
