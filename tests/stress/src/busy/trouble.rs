@@ -59,8 +59,8 @@ const CALLS: Allowance = Allowance {
 /// own thread, the ticker, the worker.
 const JOURNEYS: Allowance = Allowance {
     ratio: 2,
-    p99_floor: Duration::from_millis(40),
-    longest_floor: Duration::from_millis(80),
+    p99_floor: Duration::from_millis(80),
+    longest_floor: Duration::from_millis(120),
 };
 
 const PROBES: usize = 4;
