@@ -3,7 +3,6 @@
 //! entries at a time.
 
 use crate::engine::core::{Core, Held, Slot};
-use crate::engine::shard::Shard;
 use crate::sync::{IS_MODEL, Lock, Ordering, thread};
 use crate::tick::Tick;
 use crate::time::Time;
@@ -88,7 +87,7 @@ impl<T> Core<T> {
         let mut unlimited = usize::MAX;
         for slot in self.slots_in_turn() {
             if slot.next() <= tick {
-                self.visit(slot, now, &mut unlimited);
+                self.visit(slot, now, &mut unlimited, &mut None);
                 slot.step_aside();
             }
         }
@@ -122,9 +121,7 @@ impl<T> Core<T> {
             if *budget == 0 {
                 return false;
             }
-            let since = *since.get_or_insert_with(|| slot.lock().turns());
-            let shard_is_done = |shard: &Shard<T>| shard.has_settled(tick, since);
-            let done = self.visit_until(slot, now, budget, shard_is_done);
+            let done = self.visit(slot, now, budget, &mut since);
             slot.step_aside();
             if done {
                 break;
@@ -142,21 +139,19 @@ impl<T> Core<T> {
     }
 
     /// Makes a bounded number of entries ready, and rings for them: in one hold of
-    /// the lock, or in several, if somebody in a hurry waits.
-    fn visit(&self, slot: &Slot<T>, now: Time, budget: &mut usize) {
-        self.visit_until(slot, now, budget, |_| false);
-    }
-
-    /// The same; returns whether `is_done` holds at the end.
-    fn visit_until(
+    /// the lock, or in several, if somebody in a hurry waits. Returns whether
+    /// everything is done that was due at the first of several visits; `since`
+    /// says where the shard stood then, and is set by that one.
+    fn visit(
         &self,
         slot: &Slot<T>,
         now: Time,
         budget: &mut usize,
-        is_done: impl FnOnce(&Shard<T>) -> bool,
+        since: &mut Option<u64>,
     ) -> bool {
         self.visited.0.store(slot.index, Ordering::Relaxed);
         let mut held = self.hold(slot);
+        let since = *since.get_or_insert_with(|| held.shard.turns());
         for _ in 0..LOOKS_PER_RING {
             if self.visit_some(&mut held, now, budget) {
                 break;
@@ -167,7 +162,7 @@ impl<T> Core<T> {
                 held = self.hold(slot);
             }
         }
-        let done = is_done(&held.shard);
+        let done = held.shard.has_settled(self.tick.tick_at(now), since);
         self.release(held);
         done
     }
@@ -204,7 +199,7 @@ mod tests {
 
     use super::*;
     use crate::engine::limit::Pool;
-    use crate::engine::shard::Outcome;
+    use crate::engine::shard::{Outcome, Shard};
     use crate::engine::timer::Timer;
     use crate::id::WheelNumber;
     use crate::time::TickLength;
