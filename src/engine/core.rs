@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use crate::engine::affinity::thread_number;
+use crate::engine::aside::{Walk, step_aside};
 use crate::engine::body::Tag;
 use crate::engine::closed::Ledger;
-use crate::engine::due::step_aside;
 use crate::engine::idle::Idle;
 use crate::engine::names::{NameTag, Names};
 use crate::engine::reports::Unsettled;
@@ -92,6 +92,11 @@ impl<T> Slot<T> {
     /// Lets those in who wait for the lock, between two holds of it.
     pub(super) fn step_aside(&self) {
         step_aside(&self.shard.0);
+    }
+
+    /// The same for a walk, which gives others no more than their share of it.
+    pub(super) fn step_aside_in(&self, walk: &mut Walk) {
+        walk.step_aside(&self.shard.0);
     }
 
     pub(super) fn has_urgent_waiters(&self) -> bool {

@@ -10,6 +10,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::engine::aside::Walk;
 use crate::engine::core::{Core, Slot};
 use crate::engine::extra::State;
 use crate::engine::shard::{CELLS_PER_HOLD, CELLS_PER_TIMER, Phase, Shard};
@@ -22,7 +23,7 @@ use crate::wheel::{At, Cursor};
 const GRACE: Duration = Duration::from_secs(1);
 
 /// What the shutdown needs of that for each live timer.
-const SHUTDOWN_PER_TIMER_NANOS: u64 = 75;
+const SHUTDOWN_PER_TIMER_NANOS: u64 = 100;
 
 /// What one drain waits for in one shard.
 #[derive(Clone, Copy)]
@@ -85,12 +86,13 @@ impl<T> Core<T> {
 
     /// Counts what each shard has to fire, unless time is up before.
     fn count_awaited(&self, drains: &[DrainKey], left: impl Fn() -> Duration) -> bool {
+        let mut walk = Walk::begin();
         for (slot, &drain) in self.shards.iter().zip(drains) {
             while !slot.lock().count_some(drain) {
                 if left().is_zero() {
                     return false;
                 }
-                slot.step_aside();
+                slot.step_aside_in(&mut walk);
             }
         }
         true
@@ -222,7 +224,7 @@ mod tests {
     #[test]
     fn the_grace_has_room_for_the_shutdown() {
         assert_eq!(grace(0), GRACE);
-        assert_eq!(grace(1_000_000), GRACE - Duration::from_millis(75));
+        assert_eq!(grace(1_000_000), GRACE - Duration::from_millis(100));
         assert_eq!(grace(u64::MAX), Duration::ZERO);
         let (engine, _clock) = Engine::builder().start_virtual().unwrap();
         for n in 0..1_000 {

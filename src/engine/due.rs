@@ -3,7 +3,7 @@
 //! entries at a time.
 
 use crate::engine::core::{Core, Held, Slot};
-use crate::sync::{IS_MODEL, Lock, Ordering, thread};
+use crate::sync::{IS_MODEL, Ordering};
 use crate::tick::Tick;
 use crate::time::Time;
 
@@ -21,9 +21,6 @@ const NODES_PER_LOOK: usize = if IS_MODEL { 1 } else { 32 };
 /// unless somebody else wants it (measured, 100,000 timers on one tick: 164 to 216
 /// ns a timer became 90 to 108, ticker and worker together).
 const LOOKS_PER_RING: usize = if IS_MODEL { 2 } else { 16 };
-
-/// How often the ticker steps aside for threads that wait for one lock.
-const YIELDS_PER_HOLD: usize = 8;
 
 impl<T> Core<T> {
     /// The earliest tick at which a shard wants to be looked at.
@@ -157,9 +154,13 @@ impl<T> Core<T> {
                 break;
             }
             if slot.has_urgent_waiters() {
+                // The bells are not for those who get in between: they might be
+                // put aside before they ring.
+                let signals = held.shard.has_signals().then(|| held.shard.take_signals());
                 drop(held);
                 slot.step_aside();
                 held = self.hold(slot);
+                held.shard.put_back(signals);
             }
         }
         let done = held.shard.has_settled(self.tick.tick_at(now), since);
@@ -177,19 +178,6 @@ impl<T> Core<T> {
         held.shard.called = false;
         held.slot.set_next(next);
         *budget == 0 || next > self.tick.tick_at(now)
-    }
-}
-
-/// Lets those in who wait for a lock, between two holds of it.
-pub(super) fn step_aside<V>(lock: &Lock<V>) {
-    if !lock.has_waiters() {
-        return;
-    }
-    lock.invite();
-    let mut yields = 0;
-    while lock.has_waiters() && yields < YIELDS_PER_HOLD {
-        thread::yield_now();
-        yields += 1;
     }
 }
 

@@ -2,6 +2,7 @@
 //! queues fire.
 
 mod affinity;
+mod aside;
 mod body;
 mod builder;
 mod cancel;

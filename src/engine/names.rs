@@ -15,7 +15,7 @@ use std::hash::BuildHasher;
 // Not the one of `crate::sync`: no thread waits for another through a name.
 use std::sync::Arc;
 
-use crate::engine::due::step_aside;
+use crate::engine::aside::step_aside;
 use crate::id::TimerId;
 use crate::sync::{AtomicU64, Lock, LockGuard, Ordering, RandomKey};
 

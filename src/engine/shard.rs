@@ -297,6 +297,14 @@ impl<T> Shard<T> {
         std::mem::take(&mut self.signals)
     }
 
+    /// Puts back what was taken at the end of the caller's last hold. Whoever had
+    /// the lock since has taken what came of that.
+    pub(crate) fn put_back(&mut self, signals: Option<Signals>) {
+        debug_assert!(!self.signalled);
+        self.signalled = signals.is_some();
+        self.signals = signals.unwrap_or_default();
+    }
+
     /// Takes the first expired timer of a queue. The second answer is whether
     /// there are more; where a bell brought the worker here, it stays rung
     /// exactly then, and the worker must put it back.

@@ -8,6 +8,7 @@
 //! it once, or it has ended. A closed shard's wheel is not advanced any more, nor
 //! are its lists walked along: they may have entries in them that are vacant.
 
+use crate::engine::aside::Walk;
 use crate::engine::closed::{CloseReason, Closed};
 use crate::engine::core::{Core, Slot};
 use crate::engine::extra::State;
@@ -25,9 +26,10 @@ impl<T> Core<T> {
         let live: Vec<usize> = self.shards.iter().map(|slot| self.close(slot)).collect();
         // Here, because under a lock nothing should have to grow.
         let mut closed = Vec::with_capacity(live.iter().sum());
+        let mut walk = Walk::begin();
         for (slot, live) in self.shards.iter().zip(live) {
             if live > 0 {
-                self.end_all(slot, now, &mut closed);
+                self.end_all(slot, now, &mut walk, &mut closed);
             }
         }
         self.stop(closed.len());
@@ -60,7 +62,7 @@ impl<T> Core<T> {
     }
 
     /// Ends the live timers of a closed shard.
-    fn end_all(&self, slot: &Slot<T>, now: Tick, closed: &mut Vec<Closed<T>>) {
+    fn end_all(&self, slot: &Slot<T>, now: Tick, walk: &mut Walk, closed: &mut Vec<Closed<T>>) {
         let mut cursor = Cursor::START;
         loop {
             let mut held = self.hold(slot);
@@ -71,7 +73,7 @@ impl<T> Core<T> {
             }
             // Who waits would not get in by itself: it is about to sleep each time
             // that the walk lets go for a moment.
-            slot.step_aside();
+            slot.step_aside_in(walk);
         }
     }
 }

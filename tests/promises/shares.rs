@@ -14,27 +14,26 @@ use tickwheel::{Builder, TaskEngine, Time, Timer, TimerId};
 /// For so long at most somebody files: a test that needs all of it has failed.
 const LIMIT: Duration = Duration::from_secs(8);
 
-/// Runs `body` while another thread files into the past, for queue 1. With one
-/// shard, which it shares with everybody, it takes what comes of that. Returns
-/// whether `body` ended first.
+/// Runs `body` while another thread files into the past, for queue 1, and takes
+/// what comes of that when it is too much: soon with one shard, which it shares
+/// with everybody. Returns whether `body` ended first.
 fn beside_a_hot_thread(engine: &Engine<u64>, shards: usize, body: impl FnOnce(&str)) -> bool {
     let place = std::sync::OnceLock::new();
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let hot = scope.spawn(|| {
             let (begun, queue) = (Instant::now(), engine.queue(1));
+            let most = if shards == 1 { 1_000 } else { 100_000 };
             let mut pending = 0;
-            for _ in 0..80_000 {
-                if stop.load(Relaxed) || begun.elapsed() > LIMIT {
-                    break;
-                }
+            let goes_on = || !stop.load(Relaxed) && begun.elapsed() < LIMIT;
+            while goes_on() {
                 for _ in 0..50 {
                     let past = Timer::at(Time::START, 0).queue(1);
                     let id = engine.schedule(past).unwrap();
                     place.get_or_init(|| shard_of(id));
                 }
                 pending += 50;
-                while shards == 1 && pending > 1_000 && !stop.load(Relaxed) {
+                while pending > most && goes_on() {
                     pending -= queue.try_iter().take(100).count();
                 }
             }
