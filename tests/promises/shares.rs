@@ -18,7 +18,7 @@ const LIMIT: Duration = Duration::from_secs(8);
 /// what comes of that when it is too much: soon with one shard, which it shares
 /// with everybody. Returns whether `body` ended first.
 fn beside_a_hot_thread(engine: &Engine<u64>, shards: usize, body: impl FnOnce(&str)) -> bool {
-    let place = std::sync::OnceLock::new();
+    let place = std::sync::Mutex::new(None);
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let hot = scope.spawn(|| {
@@ -30,7 +30,9 @@ fn beside_a_hot_thread(engine: &Engine<u64>, shards: usize, body: impl FnOnce(&s
                 for _ in 0..50 {
                     let past = Timer::at(Time::START, 0).queue(1);
                     let id = engine.schedule(past).unwrap();
-                    place.get_or_init(|| shard_of(id));
+                    if pending == 0 {
+                        place.lock().unwrap().get_or_insert_with(|| shard_of(id));
+                    }
                 }
                 pending += 50;
                 while pending > most && goes_on() {
@@ -43,7 +45,8 @@ fn beside_a_hot_thread(engine: &Engine<u64>, shards: usize, body: impl FnOnce(&s
         while engine.ledger().accepted < 1_000 {
             thread::yield_now();
         }
-        body(place.get().unwrap());
+        let place = place.lock().unwrap().clone().unwrap();
+        body(&place);
         stop.store(true, Relaxed);
         hot.join().unwrap()
     })

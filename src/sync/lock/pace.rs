@@ -7,7 +7,7 @@
 //! measured once.
 
 use std::hint::spin_loop;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 use crate::sync::IS_MODEL;
@@ -28,10 +28,18 @@ pub(super) fn pauses(nanos: u32) -> u32 {
     (nanos * pauses_per_micro() / 1_000).max(1)
 }
 
-/// Measured when it is first asked for, in some microseconds.
+/// Measured when it is first asked for, in some microseconds; by several threads
+/// if they ask at once, which does no harm.
 pub(super) fn pauses_per_micro() -> u32 {
-    static MEASURED: OnceLock<u32> = OnceLock::new();
-    *MEASURED.get_or_init(measure)
+    static MEASURED: AtomicU32 = AtomicU32::new(0);
+    match MEASURED.load(Ordering::Relaxed) {
+        0 => {
+            let measured = measure();
+            MEASURED.store(measured, Ordering::Relaxed);
+            measured
+        }
+        measured => measured,
+    }
 }
 
 /// Counts by the fastest sample: in the others the thread was interrupted.
