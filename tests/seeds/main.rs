@@ -104,9 +104,10 @@ fn assert_cancels_in_constant_time(wheel: impl Fn() -> Wheel<u64>, deadline: u64
         rounds.min().unwrap()
     };
     let (few, many) = (fastest(1_000), fastest(200_000));
-    // Memory that is out of reach of the nearest cache costs a few times as
-    // much; a search, two hundred times.
-    assert!(many < 20 * few, "{few:?} became {many:?}");
+    // Memory that is out of reach of the nearest cache costs a few times as much,
+    // and under a sanitizer, which has as much again, eighty times; a search,
+    // more than six hundred times.
+    assert!(many < 200 * few, "{few:?} became {many:?}");
 }
 
 /// How long it takes to cancel some of `timers` in one slot, picked at random.
