@@ -290,7 +290,10 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
         let hash = self.hasher.hash_one(key);
         let id = self.find(hash, key)?;
         self.ids.remove(hash, id);
-        Some(self.wheel.cancel(id)?.payload)
+        let Keyed { key, payload, .. } = self.wheel.cancel(id)?;
+        // Here, and not behind the answer, which nobody would drop after a panic.
+        drop(key);
+        Some(payload)
     }
 
     /// Moves the timer with this key to another tick and returns whether there
