@@ -55,6 +55,15 @@ const CALLS: Allowance = Allowance {
     p99_floor: Duration::from_millis(5),
     longest_floor: Duration::from_millis(20),
 };
+/// Of calls among so many runnable threads that one who loses the processor has
+/// it back only after a turn of all the others, a few milliseconds each. Whether
+/// the control's callers sleep or run is decided anew in each turn: its own tail
+/// lies anywhere between that of few threads and that of all.
+const CROWD: Allowance = Allowance {
+    ratio: 2,
+    p99_floor: Duration::from_millis(40),
+    longest_floor: Duration::from_millis(80),
+};
 /// Of what waits for a processor more often than the control does: the caller's
 /// own thread, the ticker, the worker.
 const JOURNEYS: Allowance = Allowance {
@@ -101,6 +110,7 @@ impl Trouble {
     fn allowance(self) -> Allowance {
         match self {
             Trouble::Past | Trouble::Drain => JOURNEYS,
+            Trouble::HotShard => CROWD,
             _ => CALLS,
         }
     }
