@@ -1,23 +1,22 @@
 #!/bin/sh
-# Checks that the tests pass, and then plants bugs in a copy of the crate, one
-# after the other, and checks that whatever a bug's patch names finds it:
-# models of loom (`model: file::test`), tests under shuttle (`shuttle:
-# file::test`), or tests of the crate itself (`test: --lib module`, `test:
-# --test file name`). Patches are in tests/planted (the wheel's), in
-# tests/liveness/planted (those of limits and waits) and in loom-tests/planted
-# (those of threads).
+# Checks that the tests pass, then plants the bugs of tests/planted in a copy of
+# the crate, one after the other, and checks that each test that a bug's patch
+# names finds it: a model of loom (`model: file::test`), a test under shuttle
+# (`shuttle: file::test`), or a test of the crate itself (`test: --lib module`,
+# `test: --test file name`).
 #
-#   tests/plant.sh [--sample n] [name or directory...]
+#   tests/plant.sh [--sample n] [folder or name...]
 #
 #   tests/plant.sh                    all of them
-#   tests/plant.sh tests/planted      the wheel's
+#   tests/plant.sh wheel              those in tests/planted/wheel
 #   tests/plant.sh no-second-scan     one
 #
-# With a sample, so many of them are drawn at random. The copy and its builds are
-# thrown away, or kept in PLANT_DIR if that is set.
+# A sample is drawn at random. The copy and its builds are deleted at the end, or
+# kept in PLANT_DIR if that is set.
 set -u
 
 root=$(cd "$(dirname "$0")/.." && pwd)
+planted=$root/tests/planted
 work=${PLANT_DIR:-$(mktemp -d)}
 [ -n "${PLANT_DIR:-}" ] || trap 'rm -rf "$work"' EXIT
 copy=$work/crate
@@ -114,12 +113,12 @@ complaint() {
     sed -n '/panicked at/{n;p;q;}' "$log" | cut -c1-60
 }
 
-# The patches that an argument stands for: a directory's, or one by its name.
+# The patches that an argument stands for: a folder's, or one by its name.
 patches() {
-    if [ -d "$1" ]; then
-        ls "$1"/*.patch
+    if [ -d "$planted/$1" ]; then
+        find "$planted/$1" -name '*.patch' | sort
     else
-        ls "$root"/*tests/planted/"$1.patch" "$root"/tests/*/planted/"$1.patch" 2>/dev/null | grep .
+        ls "$planted"/*/"$1.patch"
     fi
 }
 
@@ -136,7 +135,7 @@ if [ "${1:-}" = --sample ]; then
     sample=$2
     shift 2
 fi
-[ $# -gt 0 ] || set -- "$root/tests/planted" "$root/tests/liveness/planted" "$root/loom-tests/planted"
+[ $# -gt 0 ] || set -- .
 chosen=$(for each in "$@"; do patches "$each" || exit 1; done) || exit 1
 [ -z "$sample" ] || chosen=$(echo "$chosen" | shuf -n "$sample")
 
