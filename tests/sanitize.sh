@@ -69,6 +69,7 @@ export PROPTEST_CASES="${PROPTEST_CASES:-20}"
 # A test asks for more memory than there is, and wants to be told.
 export TSAN_OPTIONS="allocator_may_return_null=1:suppressions=$PWD/tests/sanitize/thread.supp:${TSAN_OPTIONS:-halt_on_error=1}"
 export ASAN_OPTIONS="allocator_may_return_null=1:${ASAN_OPTIONS:-detect_leaks=1:detect_stack_use_after_return=1}"
+export LSAN_OPTIONS="suppressions=$PWD/tests/sanitize/address.supp:print_suppressions=0:${LSAN_OPTIONS:-}"
 [ "$sanitizer" = address ] || tell_order
 [ $# -gt 0 ] || set -- --seconds 30
 
