@@ -195,3 +195,37 @@ fn every_test_of_an_item_exists() {
         .collect();
     assert!(missing.is_empty(), "{missing:#?}");
 }
+
+/// The text of comments, without the marks at the beginning of their lines.
+fn prose(code: &str) -> String {
+    let words = code.lines().flat_map(|line| {
+        let marks = ["///", "//!", "//"];
+        let line = line.trim_start();
+        let text = marks.iter().find_map(|mark| line.strip_prefix(mark));
+        text.unwrap_or(line).split_whitespace()
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// A section of the design that a comment cites by its title is there.
+#[test]
+fn every_section_of_the_design_that_a_comment_cites_exists() {
+    let page = fs::read_to_string(root().join("docs/DESIGN.md")).unwrap();
+    let titles: Vec<&str> = page
+        .lines()
+        .filter(|line| line.starts_with('#'))
+        .map(|line| line.trim_start_matches('#').trim())
+        .collect();
+    let mut count = 0;
+    for directory in ["src", "tests", "loom-tests", "benches"] {
+        for path in files(&root().join(directory)) {
+            let text = prose(&fs::read_to_string(&path).unwrap_or_default());
+            let cited = text.split("DESIGN.md, \"").skip(1);
+            for title in cited.filter_map(|rest| rest.split('"').next()) {
+                assert!(titles.contains(&title), "{}: {title}", path.display());
+                count += 1;
+            }
+        }
+    }
+    assert!(count >= 3, "{count} sections cited");
+}
