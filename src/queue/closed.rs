@@ -5,8 +5,8 @@ use core::time::Duration;
 
 use crate::engine::{Closed, Shard, Shared};
 use crate::queue::RecvError;
-use crate::queue::doorbell::Wait;
-use crate::sync::{self, Arc};
+use crate::queue::doorbell::{Wait, WaitError};
+use crate::sync::Arc;
 
 /// The reports on timers that asked for one, from
 /// [`Engine::closed`](crate::Engine::closed).
@@ -105,8 +105,8 @@ impl<T> ClosedReports<T> {
                         return Err(RecvError::Empty);
                     }
                 }
-                Err(sync::RecvError::Empty) => return Err(RecvError::Empty),
-                Err(sync::RecvError::Disconnected) => {
+                Err(WaitError::Empty) => return Err(RecvError::Empty),
+                Err(WaitError::Stopped) => {
                     return self.last().ok_or(RecvError::Closed);
                 }
             }

@@ -8,7 +8,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::sync::{Channel, IS_MODEL, RecvError};
+use crate::sync::{Channel, IS_MODEL};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Bell {
@@ -40,6 +40,14 @@ impl Wait {
     pub(crate) fn is_over(self) -> bool {
         matches!(self, Wait::Until(end) if IS_MODEL || end <= Instant::now())
     }
+}
+
+/// Why a wait brought neither a bell nor a permit.
+pub(crate) enum WaitError {
+    /// None was there, or came in time.
+    Empty,
+    /// The engine was shut down: none will come.
+    Stopped,
 }
 
 /// The channel of one queue.
@@ -81,12 +89,12 @@ impl Doorbell {
     }
 
     /// Waits for a bell and returns the shard that it names.
-    pub(crate) fn answer(&self, wait: Wait) -> Result<usize, RecvError> {
+    pub(crate) fn answer(&self, wait: Wait) -> Result<usize, WaitError> {
         match receive(&self.bells, wait)? {
             Bell::Shard(shard) => Ok(shard as usize),
             Bell::Stop => {
                 self.bells.send(Bell::Stop);
-                Err(RecvError::Disconnected)
+                Err(WaitError::Stopped)
             }
         }
     }
@@ -96,7 +104,7 @@ impl Doorbell {
     }
 
     /// Waits until a worker may be handed one more firing.
-    pub(crate) fn take_permit(&self, wait: Wait) -> Result<(), RecvError> {
+    pub(crate) fn take_permit(&self, wait: Wait) -> Result<(), WaitError> {
         let Some(permits) = &self.permits else {
             return Ok(());
         };
@@ -104,7 +112,7 @@ impl Doorbell {
             Permit::Take => Ok(()),
             Permit::Stop => {
                 permits.send(Permit::Stop);
-                Err(RecvError::Disconnected)
+                Err(WaitError::Stopped)
             }
         }
     }
@@ -129,10 +137,11 @@ impl Doorbell {
     }
 }
 
-fn receive<M>(channel: &Channel<M>, wait: Wait) -> Result<M, RecvError> {
-    match wait {
+fn receive<M>(channel: &Channel<M>, wait: Wait) -> Result<M, WaitError> {
+    let received = match wait {
         Wait::No => channel.try_recv(),
         Wait::Until(end) => channel.recv_until(end),
-        Wait::Forever => channel.recv(),
-    }
+        Wait::Forever => Some(channel.recv()),
+    };
+    received.ok_or(WaitError::Empty)
 }

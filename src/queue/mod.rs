@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use crate::engine::{Claimed, Shared};
 use crate::sync::{self, Arc};
-use doorbell::Wait;
+use doorbell::{Wait, WaitError};
 use expired::Parts;
 
 /// How many timers a worker takes from one shard before it looks at others.
@@ -86,11 +86,11 @@ impl fmt::Display for RecvError {
 
 impl std::error::Error for RecvError {}
 
-impl From<sync::RecvError> for RecvError {
-    fn from(error: sync::RecvError) -> RecvError {
+impl From<WaitError> for RecvError {
+    fn from(error: WaitError) -> RecvError {
         match error {
-            sync::RecvError::Empty => RecvError::Empty,
-            sync::RecvError::Disconnected => RecvError::Closed,
+            WaitError::Empty => RecvError::Empty,
+            WaitError::Stopped => RecvError::Closed,
         }
     }
 }
@@ -307,7 +307,7 @@ impl<T> Queue<T> {
     fn wait_at<R>(
         &self,
         wait: Wait,
-        receive: impl Fn(Wait) -> Result<R, sync::RecvError>,
+        receive: impl Fn(Wait) -> Result<R, WaitError>,
     ) -> Result<R, RecvError> {
         if wait == Wait::No || !self.core.clock.is_virtual() {
             return Ok(receive(wait)?);

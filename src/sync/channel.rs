@@ -1,11 +1,21 @@
-//! A channel that is never full, and how its receivers sleep.
+//! A bounded channel that is never full, and the sleep of its receivers.
 //!
-//! The messages are in crossbeam's channel, or in a model in one that its
-//! scheduler can see into. Crossbeam's own receivers step aside several times
-//! before they sleep, and on a busy machine whoever steps aside is not back for
-//! milliseconds (measured, beside two busy threads: half of the timers were in
-//! their worker's hands 2.5 ms late and more, instead of 0.5). Here they sleep
-//! at once.
+//! Both ends are one value, so a channel is never disconnected. Its users send no
+//! more messages than it has room for, so a sender never waits. The messages lie
+//! in crossbeam's channel, or, in a model, in one that the model's scheduler can
+//! observe.
+//!
+//! Crossbeam's own receivers yield several times before they sleep. On a busy
+//! machine each yield costs the rest of a time slice, some milliseconds, and only a
+//! thread that slept is scheduled ahead of others. Receivers here sleep at once
+//! (DESIGN.md, "A worker that finds nothing sleeps at once").
+//!
+//! # Why no message is slept over
+//!
+//! A sender leaves its message, then checks for sleepers; a receiver registers as
+//! a sleeper, then checks for messages. Both put a SeqCst fence between the two.
+//! Either the sender's fence comes first: then the receiver sees the message. Or
+//! the receiver's does: then the sender sees the sleeper, and notifies it.
 
 #[cfg_attr(any(loom, shuttle), path = "channel/counted.rs")]
 #[cfg_attr(not(any(loom, shuttle)), path = "channel/crossbeam.rs")]
@@ -15,30 +25,21 @@ mod limits;
 
 use std::time::Instant;
 
-use crate::sync::{AtomicUsize, Condvar, Mutex, Ordering, fence, lock, wait, wait_for};
+use crate::sync::primitives::{AtomicUsize, Condvar, Mutex, Ordering, fence, lock, wait, wait_for};
 use limits::Limits;
 use messages::Messages;
 
-/// Why nothing was received.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum RecvError {
-    /// Nothing is there (within the time given).
-    Empty,
-    /// Nothing is there and nothing can come.
-    Disconnected,
-}
-
-/// Never holds more messages than its capacity, because its users see to that.
+/// Sends messages between threads. Its users keep it from being full.
 pub struct Channel<T> {
     messages: Messages<T>,
-    /// How many receivers sleep, or are about to: changed under `sleep`.
+    /// How many receivers sleep or are about to. Changed under `sleep`.
     sleepers: AtomicUsize,
     sleep: Mutex<Limits>,
     arrived: Condvar,
 }
 
 impl<T> Channel<T> {
-    /// Makes one, with nothing in it.
+    /// Creates an empty channel with room for `capacity` messages.
     pub fn new(capacity: usize) -> Channel<T> {
         Channel {
             messages: Messages::new(capacity),
@@ -48,46 +49,51 @@ impl<T> Channel<T> {
         }
     }
 
-    /// Leaves a message, and wakes a receiver if one sleeps. Never waits.
+    /// Sends a message and wakes one sleeping receiver. Never blocks for room.
     pub fn send(&self, message: T) {
         self.messages.push(message);
-        // Who sends leaves the message first and looks for sleepers second; who
-        // goes to sleep says so first and looks for messages second.
+        // Orders the message before the check for sleepers.
         fence(Ordering::SeqCst);
         if self.sleepers.load(Ordering::Relaxed) > 0 {
-            // Whoever is about to sleep holds the lock until it does.
+            // A receiver that is about to sleep holds the lock until it does.
             drop(lock(&self.sleep));
             self.arrived.notify_one();
         }
     }
 
-    /// Takes a message if there is one.
-    pub fn try_recv(&self) -> Result<T, RecvError> {
-        self.messages.pop().ok_or(RecvError::Empty)
+    /// Takes a message, or returns `None` if there is no message.
+    pub fn try_recv(&self) -> Option<T> {
+        self.messages.pop()
     }
 
-    /// Takes a message, and sleeps until there is one.
-    pub fn recv(&self) -> Result<T, RecvError> {
-        self.try_recv().or_else(|_| self.sleep(None))
+    /// Blocks until there is a message, and takes it.
+    pub fn recv(&self) -> T {
+        loop {
+            if let Some(message) = self.try_recv().or_else(|| self.sleep(None)) {
+                return message;
+            }
+        }
     }
 
-    /// As [`Channel::recv`], until `end` at most. Reads the clock only if it has
-    /// to wait.
-    pub fn recv_until(&self, end: Instant) -> Result<T, RecvError> {
-        self.try_recv().or_else(|_| self.sleep(Some(end)))
+    /// Blocks until there is a message or `end` has passed. Reads the clock only
+    /// if it has to wait.
+    pub fn recv_until(&self, end: Instant) -> Option<T> {
+        self.try_recv().or_else(|| self.sleep(Some(end)))
     }
 
-    /// Sleeps until a message comes, or the end. What wakes a receiver may be a
-    /// message though its time is up: so it looks before it ends.
+    /// Sleeps until there is a message, or until `end`. A receiver whose time is
+    /// up may be the one that a message woke, so it checks for messages before it
+    /// gives up.
     #[cold]
-    fn sleep(&self, end: Option<Instant>) -> Result<T, RecvError> {
+    fn sleep(&self, end: Option<Instant>) -> Option<T> {
         let mut guard = lock(&self.sleep);
         self.sleepers.fetch_add(1, Ordering::Relaxed);
+        // Orders the registration before the check for messages.
         fence(Ordering::SeqCst);
         let received = loop {
             let received = self.try_recv();
             let left = end.map(|end| guard.left(end));
-            if received.is_ok() || left.is_some_and(|left| left.is_zero()) {
+            if received.is_some() || left.is_some_and(|left| left.is_zero()) {
                 break received;
             }
             guard = match left {
@@ -100,14 +106,14 @@ impl<T> Channel<T> {
         received
     }
 
-    /// For models: from now on the limits of waits have passed. Wakes nobody: who
-    /// is woken by something else finds its time up.
+    /// For models: lets the limits of all waits pass, from now on. Wakes nobody: a
+    /// receiver finds its time up when something else wakes it.
     #[cfg(any(loom, shuttle))]
     pub fn pass_limits(&self) {
         lock(&self.sleep).pass();
     }
 
-    /// For models: has all receivers look at the time.
+    /// For models: wakes all receivers, so that they check their limits.
     #[cfg(any(loom, shuttle))]
     pub fn wake_receivers(&self) {
         let _sleep = lock(&self.sleep);

@@ -1,21 +1,21 @@
-//! Messages, in a model.
+//! The messages of a channel in a model.
 //!
-//! What orders threads here is one count, and no more than a channel has to: who
-//! receives a message sees what its sender did before. A message that was just
-//! sent may not be seen yet, as on a machine whose stores take their time, unless
-//! a fence says otherwise. With a scheduler's mutex around the queue each look
-//! would be ordered behind each message, and no fence of `Channel` be missed.
+//! One count orders threads, as weakly as a channel may: the receiver of a message
+//! sees everything that its sender did before. Without a fence, a receiver may not
+//! see a message that was just sent, as on a machine with slow stores. A
+//! scheduler's mutex around the queue would order every check behind every
+//! message, so a missing fence in `Channel` would go unnoticed.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-use crate::sync::{AtomicUsize, Ordering};
+use crate::sync::primitives::{AtomicUsize, Ordering};
 
 pub(super) struct Messages<T> {
-    /// A mutex that the scheduler does not see: nothing else happens while it is
-    /// locked.
+    /// The scheduler does not see this mutex, and runs no other thread while it
+    /// is locked.
     queue: Mutex<VecDeque<T>>,
-    /// How many messages may be taken.
+    /// How many messages receivers may take.
     count: AtomicUsize,
     capacity: usize,
 }

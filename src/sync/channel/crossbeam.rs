@@ -1,4 +1,4 @@
-//! Messages, for real.
+//! The messages of a channel, in crossbeam's.
 
 use crossbeam_channel as cc;
 
@@ -14,8 +14,8 @@ impl<T> Messages<T> {
     }
 
     pub(super) fn push(&self, message: T) {
-        // Never full by the contract of `Channel`, and with both its ends here
-        // never disconnected.
+        // Never full, by the contract of `Channel`; never disconnected, because
+        // both ends are here.
         let sent = self.sender.try_send(message);
         debug_assert!(sent.is_ok());
     }

@@ -1,9 +1,9 @@
-//! When the limit of a wait has passed: in time, or in a model when it says so,
-//! whether anybody is awake to see it or not.
+//! When the limit of a wait has passed: by the clock, or in a model when the
+//! model says so, even if nobody is awake to notice.
 
 use std::time::{Duration, Instant};
 
-/// Those of one channel's waits.
+/// The limits of one channel's waits.
 #[derive(Default)]
 pub(super) struct Limits {
     #[cfg(any(loom, shuttle))]
@@ -11,7 +11,7 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// How long it is until a wait ends.
+    /// Returns the time that is left until `end`.
     #[cfg(not(any(loom, shuttle)))]
     pub(super) fn left(&self, end: Instant) -> Duration {
         end.saturating_duration_since(Instant::now())
@@ -25,7 +25,7 @@ impl Limits {
         }
     }
 
-    /// From now on.
+    /// Ends all waits that have a limit, from now on.
     #[cfg(any(loom, shuttle))]
     pub(super) fn pass(&mut self) {
         self.have_passed = true;

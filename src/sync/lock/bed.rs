@@ -1,7 +1,7 @@
 //! A sleep on a condition variable: in models, and elsewhere than on Linux.
 
-use crate::sync::lock::parker::{LONGEST, Parker};
-use crate::sync::{AtomicU32, Condvar, Mutex, Ordering, lock, wait_for};
+use super::parker::{LONGEST, Parker};
+use crate::sync::primitives::{AtomicU32, Condvar, Mutex, Ordering, lock, wait_for};
 
 /// A condition variable, and what it takes.
 #[derive(Default)]

@@ -1,8 +1,8 @@
 //! A sleep on the word itself: Linux. Where a pointer has 32 bits a time has 32
 //! or 64 of them, depending on the C library, so there it is a condition variable.
 
-use crate::sync::AtomicU32;
-use crate::sync::lock::parker::{LONGEST, Parker};
+use super::parker::{LONGEST, Parker};
+use crate::sync::primitives::AtomicU32;
 
 #[derive(Default)]
 pub(crate) struct Futex;

@@ -5,14 +5,14 @@ use std::hint::spin_loop;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
-use crate::sync::lock::pace::{pauses, pauses_per_micro};
-use crate::sync::lock::raw::RawLock;
-use crate::sync::{AtomicU32, Ordering};
+use super::pace::{pauses, pauses_per_micro};
+use super::raw::RawLock;
+use crate::sync::primitives::{AtomicU32, Ordering};
 
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-type Sleep = crate::sync::lock::futex::Futex;
+type Sleep = super::futex::Futex;
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
-type Sleep = crate::sync::lock::bed::Bed;
+type Sleep = super::bed::Bed;
 
 pub(crate) struct Lock<T> {
     raw: RawLock<Sleep>,

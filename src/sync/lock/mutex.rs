@@ -1,6 +1,6 @@
 //! A shard's lock in a model.
 
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::primitives::{self, Mutex, MutexGuard};
 
 pub(crate) struct Lock<T>(Mutex<T>);
 
@@ -12,7 +12,7 @@ impl<T> Lock<T> {
     }
 
     pub(crate) fn lock(&self) -> LockGuard<'_, T> {
-        crate::sync::lock(&self.0)
+        primitives::lock(&self.0)
     }
 
     pub(crate) fn lock_patiently(&self) -> LockGuard<'_, T> {

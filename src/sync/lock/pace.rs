@@ -10,7 +10,7 @@ use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
-use crate::sync::IS_MODEL;
+use crate::sync::primitives::IS_MODEL;
 
 /// A clock may have steps of a hundred nanoseconds: a sample is longer.
 const SAMPLE: u32 = 128;

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::sync::AtomicU32;
+use crate::sync::primitives::AtomicU32;
 
 /// How long a sleep lasts that nobody ends.
 pub(super) const LONGEST: Duration = Duration::from_millis(1);

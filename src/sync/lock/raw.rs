@@ -27,9 +27,9 @@
 //! model has the real fence, and sleeps that never end by themselves: there a
 //! forgotten sleeper is stuck.
 
-use crate::sync::lock::pace::pauses;
-use crate::sync::lock::parker::Parker;
-use crate::sync::{AtomicBool, AtomicU32, IS_MODEL, Ordering, fence};
+use super::pace::pauses;
+use super::parker::Parker;
+use crate::sync::primitives::{AtomicBool, AtomicU32, IS_MODEL, Ordering, fence};
 
 /// Nanoseconds before a waiter looks for the first time, and before it looks
 /// again. Their sum is about how long a call waits beside a hot thread; shorter
