@@ -73,6 +73,6 @@ export LSAN_OPTIONS="suppressions=$PWD/tests/sanitize/address.supp:print_suppres
 [ "$sanitizer" = address ] || tell_order
 [ $# -gt 0 ] || set -- --seconds 30
 
-run cargo test "${build[@]}" --lib --test promises --test seeds
+run cargo test "${build[@]}" --lib --test promises --test compat
 run cargo run "${build[@]}" -p tickwheel-stress -- "$@"
 echo "=== $sanitizer: nothing found"
