@@ -1,8 +1,11 @@
 //! The command line.
 
+use std::fmt;
 use std::path::PathBuf;
 
+use clap::builder::PossibleValue;
 use clap::{Parser, ValueEnum};
+use serde::Serialize;
 
 /// Runs the same work on tickwheel and on its rivals, interleaved, and prints
 /// medians side by side.
@@ -42,7 +45,8 @@ impl Args {
 }
 
 /// In the order in which they run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Workload {
     Pair,
     PairClock,
@@ -63,27 +67,10 @@ pub enum Workload {
     Probe,
 }
 
-impl Workload {
-    /// The name on the command line and in every row.
-    pub fn name(self) -> &'static str {
-        match self {
-            Workload::Pair => "pair",
-            Workload::PairClock => "pair-clock",
-            Workload::Churn => "churn",
-            Workload::Remote => "remote",
-            Workload::FillCancel => "fill-cancel",
-            Workload::Expire => "expire",
-            Workload::Postpone => "postpone",
-            Workload::Purgatory => "purgatory",
-            Workload::Server => "server",
-            Workload::Leak => "leak",
-            Workload::Lateness => "lateness",
-            Workload::Memory => "memory",
-            Workload::Idle => "idle",
-            Workload::CatchUp => "catch-up",
-            Workload::Uptime => "uptime",
-            Workload::Tail => "tail",
-            Workload::Probe => "probe",
-        }
+/// Its name on the command line, and in every row.
+impl fmt::Display for Workload {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.to_possible_value();
+        out.pad(name.as_ref().map_or("", PossibleValue::get_name))
     }
 }

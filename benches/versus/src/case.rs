@@ -3,6 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
+use crate::args::Workload;
+
 /// One engine at one piece of work.
 pub struct Case {
     pub engine: &'static str,
@@ -65,7 +69,8 @@ impl fmt::Display for Case {
     }
 }
 
-/// One measured value. On its way from one process to another it is a line.
+/// One measured value. A line of JSON takes it from one process to another.
+#[derive(Serialize, Deserialize)]
 pub struct Reading {
     pub metric: String,
     pub unit: String,
@@ -86,32 +91,22 @@ impl Reading {
         let nanos = elapsed.as_nanos() as f64 / count as f64;
         Reading::new(metric, "ns", nanos)
     }
-
-    /// What [`Display`](fmt::Display) wrote.
-    pub fn parse(line: &str) -> Option<Reading> {
-        let mut parts = line.split('\t');
-        let (metric, unit) = parts.next().zip(parts.next())?;
-        let value = parts.next()?.parse().ok()?;
-        Some(Reading::new(metric, unit, value))
-    }
-}
-
-impl fmt::Display for Reading {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}\t{}\t{}", self.metric, self.unit, self.value)
-    }
 }
 
 /// What all rounds of one case say about one metric.
+#[derive(Serialize)]
 pub struct Row {
-    pub workload: &'static str,
+    pub workload: Workload,
     pub engine: &'static str,
     pub thread_safe: bool,
     pub threads: usize,
     pub size: usize,
+    /// Or why there is nothing to say.
+    #[serde(skip)]
     pub outcome: Result<Summary, &'static str>,
 }
 
+#[derive(Serialize)]
 pub struct Summary {
     pub metric: String,
     pub unit: String,
@@ -148,11 +143,14 @@ mod tests {
 
     #[test]
     fn a_reading_survives_its_way_through_a_line() {
-        let reading = Reading::new("p99.9, loaded", "µs", -0.1);
-        let read = Reading::parse(&reading.to_string()).unwrap();
+        let reading = Reading::new("p99.9, loaded", "µs", -0.5);
+        let line = serde_json::to_string(&reading).unwrap();
+        assert!(!line.contains('\n'));
+        let read: Reading = serde_json::from_str(&line).unwrap();
         assert_eq!((read.metric, read.unit), (reading.metric, reading.unit));
         assert_eq!(read.value, reading.value);
-        assert!(Reading::parse("something that a rival prints").is_none());
+        let rival = serde_json::from_str::<Reading>("something that a rival prints");
+        assert!(rival.is_err());
     }
 
     #[test]

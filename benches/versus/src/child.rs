@@ -29,7 +29,7 @@ pub fn measure(
     index: usize,
 ) -> io::Result<Result<Vec<Reading>, Failed>> {
     let mut command = Command::new(THIS_PROGRAM);
-    command.args(["--workload", workload.name()]);
+    command.args(["--workload", &workload.to_string()]);
     command.args(["--only", &index.to_string()]);
     if effort.quick {
         command.arg("--quick");
@@ -39,15 +39,18 @@ pub fn measure(
         return Ok(Err(Failed));
     }
     let printed = String::from_utf8_lossy(&ended.stdout);
-    let readings: Option<_> = printed.lines().map(Reading::parse).collect();
-    Ok(readings.ok_or(Failed))
+    let readings: Result<_, _> = printed.lines().map(serde_json::from_str).collect();
+    Ok(readings.map_err(|_| Failed))
 }
 
 /// The other end of [`measure`]: does it, and prints what it read.
-pub fn run(cases: &[Case], index: usize) {
+pub fn run(cases: &[Case], index: usize) -> serde_json::Result<()> {
     // SAFETY: the call takes no pointers.
     unsafe { libc::alarm(LONGEST_SECONDS) };
     if let Some(Work::Measure(measure)) = cases.get(index).map(|case| &case.work) {
-        measure().iter().for_each(|reading| println!("{reading}"));
+        for reading in measure() {
+            println!("{}", serde_json::to_string(&reading)?);
+        }
     }
+    Ok(())
 }

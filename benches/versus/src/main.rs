@@ -13,7 +13,6 @@ mod effort;
 mod report;
 mod rival;
 mod rivals;
-mod rng;
 mod run;
 mod stopwatch;
 mod workloads;
@@ -37,7 +36,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     if let Some(index) = args.only {
         let cases = args.chosen().into_iter();
         let cases = cases.flat_map(|workload| workloads::cases(workload, effort));
-        child::run(&cases.collect::<Vec<_>>(), index);
+        child::run(&cases.collect::<Vec<_>>(), index)?;
         return Ok(ExitCode::SUCCESS);
     }
     let rows = compare(&args, effort)?;
@@ -53,7 +52,7 @@ fn compare(args: &Args, effort: Effort) -> Result<Vec<Row>, Box<dyn Error>> {
     let mut rows = Vec::new();
     for workload in args.chosen() {
         let found = run::interleaved(workload, effort)?;
-        println!("{}", report::table(workload.name(), &found));
+        println!("{}", report::table(workload, &found));
         rows.extend(found);
     }
     if let Some(file) = &args.json {

@@ -30,7 +30,7 @@ struct Found {
 pub fn interleaved(workload: Workload, effort: Effort) -> io::Result<Vec<Row>> {
     let cases = workloads::cases(workload, effort);
     let rounds = effort.rounds(workload);
-    let progress = progress(workload.name(), &cases, rounds.least);
+    let progress = progress(workload, &cases, rounds.least);
     let mut found: Vec<Found> = cases.iter().map(|_| Found::default()).collect();
     for round in 0..rounds.most {
         for turn in 0..cases.len() {
@@ -48,7 +48,7 @@ pub fn interleaved(workload: Workload, effort: Effort) -> io::Result<Vec<Row>> {
     }
     progress.finish_and_clear();
     let per_case = cases.iter().zip(found);
-    let rows = per_case.flat_map(|(case, found)| rows(workload.name(), case, found));
+    let rows = per_case.flat_map(|(case, found)| rows(workload, case, found));
     Ok(rows.collect())
 }
 
@@ -70,15 +70,15 @@ pub fn has_failed(row: &Row) -> bool {
     row.outcome.as_ref().err() == Some(&FAILED)
 }
 
-fn progress(workload: &'static str, cases: &[Case], least: usize) -> ProgressBar {
+fn progress(workload: Workload, cases: &[Case], least: usize) -> ProgressBar {
     let measured = cases.iter().filter(|case| case.is_measured()).count();
     let style = ProgressStyle::with_template("{prefix:12} {bar:40} {pos}/{len} {msg}");
     ProgressBar::new((measured * least) as u64)
-        .with_prefix(workload)
+        .with_prefix(workload.to_string())
         .with_style(style.expect("the template is a literal"))
 }
 
-fn rows(workload: &'static str, case: &Case, found: Found) -> Vec<Row> {
+fn rows(workload: Workload, case: &Case, found: Found) -> Vec<Row> {
     let row = |outcome| Row {
         workload,
         engine: case.engine,

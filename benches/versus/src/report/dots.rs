@@ -2,7 +2,7 @@
 
 use plotters::prelude::*;
 
-use super::plot::{Drawn, Panel, color, scale, shown};
+use super::canvas::{Drawn, Panel, color, scale, shown};
 use super::views::View;
 
 pub fn draw(panel: &Panel<'_>, view: &View<'_>) -> Drawn {

@@ -1,102 +1,70 @@
 //! The rows as JSON.
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
-use crate::case::Row;
+use crate::case::{Row, Summary};
 
-/// A list of rows. One that has no answer has a `note` instead of figures.
-pub fn json(rows: &[Row]) -> serde_json::Result<String> {
-    let rows: Vec<Value> = rows.iter().map(row).collect();
-    serde_json::to_string_pretty(&rows)
+/// A row with its figures, or with a note that says why there are none.
+#[derive(Serialize)]
+struct Line<'a> {
+    #[serde(flatten)]
+    row: &'a Row,
+    #[serde(flatten)]
+    summary: Option<&'a Summary>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'static str>,
 }
 
-fn row(row: &Row) -> Value {
-    let figures = match &row.outcome {
-        Ok(summary) => json!({
-            "metric": summary.metric,
-            "unit": summary.unit,
-            "median": summary.median,
-            "min": summary.min,
-            "max": summary.max,
-            "rounds": summary.rounds,
-        }),
-        Err(reason) => json!({
-            "metric": null,
-            "unit": null,
-            "median": null,
-            "min": null,
-            "max": null,
-            "rounds": 0,
-            "note": reason,
-        }),
-    };
-    let mut value = json!({
-        "workload": row.workload,
-        "engine": row.engine,
-        "thread_safe": row.thread_safe,
-        "threads": row.threads,
-        "size": row.size,
-    });
-    if let (Value::Object(all), Value::Object(figures)) = (&mut value, figures) {
-        all.extend(figures);
+impl<'a> Line<'a> {
+    fn of(row: &'a Row) -> Line<'a> {
+        Line {
+            row,
+            summary: row.outcome.as_ref().ok(),
+            note: row.outcome.as_ref().err().copied(),
+        }
     }
-    value
+}
+
+/// A list of all rows.
+pub fn json(rows: &[Row]) -> serde_json::Result<String> {
+    let lines: Vec<Line<'_>> = rows.iter().map(Line::of).collect();
+    serde_json::to_string_pretty(&lines)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::Summary;
+    use crate::args::Workload;
 
-    #[test]
-    fn a_row_has_just_these_fields() {
-        let answered = Row {
-            workload: "pair",
+    fn line(outcome: Result<Summary, &'static str>) -> String {
+        let row = Row {
+            workload: Workload::PairClock,
             engine: "floor",
             thread_safe: false,
             threads: 1,
             size: 1_024,
-            outcome: Ok(Summary::of("in flight", "ns", vec![8.5])),
+            outcome,
         };
-        let value = super::row(&answered);
-        let fields: Vec<&str> = value
-            .as_object()
-            .unwrap()
-            .keys()
-            .map(|key| &**key)
-            .collect();
-        let mut wanted = [
-            "workload",
-            "engine",
-            "thread_safe",
-            "threads",
-            "size",
-            "metric",
-            "unit",
-            "median",
-            "min",
-            "max",
-            "rounds",
-        ];
-        // An object of this library is sorted.
-        wanted.sort_unstable();
-        assert_eq!(fields, wanted);
-        assert_eq!(value["median"], 8.5);
+        serde_json::to_string(&Line::of(&row)).unwrap()
+    }
+
+    #[test]
+    fn a_row_has_just_these_fields() {
+        let summary = Summary::of("in flight", "ns", vec![8.5]);
+        let expected = concat!(
+            r#"{"workload":"pair-clock","engine":"floor","thread_safe":false,"#,
+            r#""threads":1,"size":1024,"metric":"in flight","unit":"ns","#,
+            r#""median":8.5,"min":8.5,"max":8.5,"rounds":1}"#
+        );
+        assert_eq!(line(Ok(summary)), expected);
     }
 
     #[test]
     fn a_row_without_an_answer_says_why() {
-        let cannot = Row {
-            workload: "remote",
-            engine: "floor",
-            thread_safe: false,
-            threads: 2,
-            size: 256,
-            outcome: Err("one owner"),
-        };
-        let value = super::row(&cannot);
-        assert_eq!(value["note"], "one owner");
-        assert_eq!(value["threads"], 2);
-        assert!(value["median"].is_null());
+        let expected = concat!(
+            r#"{"workload":"pair-clock","engine":"floor","thread_safe":false,"#,
+            r#""threads":1,"size":1024,"note":"one owner"}"#
+        );
+        assert_eq!(line(Err("one owner")), expected);
     }
 }

@@ -3,9 +3,9 @@
 
 use plotters::prelude::*;
 
-use super::plot::{Drawn, Panel, color, scale, shown};
+use super::answer::{Answer, label};
+use super::canvas::{Drawn, Panel, color, scale, shown};
 use super::views::{View, in_order};
-use super::{Answer, label};
 
 pub fn draw(panel: &Panel<'_>, view: &View<'_>) -> Drawn {
     let View { kind, answers, .. } = view;

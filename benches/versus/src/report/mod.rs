@@ -1,5 +1,7 @@
-//! What came of it: a table for people, JSON for programs, plots for both.
+//! The results: a table for people, JSON for programs, plots for both.
 
+mod answer;
+mod canvas;
 mod dots;
 mod json;
 mod lines;
@@ -10,74 +12,3 @@ mod views;
 pub use json::json;
 pub use plot::plots;
 pub use table::table;
-
-use crate::case::{Row, Summary};
-
-/// Rows that answer the same question, and so can be compared.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Question<'a> {
-    metric: &'a str,
-    threads: usize,
-    size: usize,
-}
-
-/// A row that has an answer.
-pub struct Answer<'a> {
-    row: &'a Row,
-    summary: &'a Summary,
-}
-
-impl<'a> Answer<'a> {
-    fn of(row: &'a Row) -> Option<Answer<'a>> {
-        let summary = row.outcome.as_ref().ok()?;
-        Some(Answer { row, summary })
-    }
-
-    fn question(&self) -> Question<'a> {
-        Question {
-            metric: &self.summary.metric,
-            threads: self.row.threads,
-            size: self.row.size,
-        }
-    }
-
-    /// Neither tickwheel nor a floor, nor a heap that only pretends to cancel:
-    /// it does less than the others, and gives no memory back.
-    fn is_rival(&self) -> bool {
-        !["tickwheel", "floor", "BinaryHeap"]
-            .iter()
-            .any(|ours| self.row.engine.starts_with(ours))
-    }
-
-    /// Whether any of this engine's figures is below zero, as only the
-    /// lateness of who fires too early can be.
-    fn is_ever_early(&self, answers: &[Answer<'_>]) -> bool {
-        let same = |other: &&Answer<'_>| other.row.engine == self.row.engine;
-        let mut of_it = answers.iter().filter(same);
-        of_it.any(|other| other.summary.min < 0.0)
-    }
-
-    /// This engine's figure over that of the best rival: for an engine that
-    /// threads can share only those count that they can share too. Who fires
-    /// before the deadline is not the best, and a ratio to nothing says nothing.
-    fn ratio(&self, answers: &[Answer<'_>], figure: fn(&Summary) -> f64) -> Option<f64> {
-        let best = answers
-            .iter()
-            .filter(|other| other.is_rival() && other.question() == self.question())
-            .filter(|other| other.row.thread_safe || !self.row.thread_safe)
-            .filter(|other| !other.is_ever_early(answers))
-            .map(|other| figure(other.summary))
-            .filter(|&figure| figure > 0.0)
-            .min_by(f64::total_cmp);
-        best.map(|best| figure(self.summary) / best)
-    }
-}
-
-/// A size for people: `1M`, `64k`.
-fn label(size: usize) -> String {
-    match size {
-        0..1_000 => size.to_string(),
-        1_000..1_000_000 => format!("{}k", size / 1_000),
-        _ => format!("{}M", size / 1_000_000),
-    }
-}

@@ -2,8 +2,9 @@
 
 use comfy_table::{CellAlignment, Table, presets};
 
+use super::answer::{Answer, label};
 use super::views::in_order;
-use super::{Answer, label};
+use crate::args::Workload;
 use crate::case::Row;
 
 const HEADER: [&str; 9] = [
@@ -25,7 +26,7 @@ const RIGHT: [usize; 6] = [1, 2, 4, 5, 7, 8];
 /// fastest first. The last columns are the median over that of the best rival of
 /// its kind, and the same for the fastest rounds, which a machine that is slow
 /// now and then moves less: below one is faster.
-pub fn table(workload: &str, rows: &[Row]) -> String {
+pub fn table(workload: Workload, rows: &[Row]) -> String {
     let mut table = Table::new();
     table.load_style(presets::UTF8_FULL_CONDENSED);
     table.set_header(HEADER);

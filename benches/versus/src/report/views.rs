@@ -1,7 +1,8 @@
 //! Which pictures a workload's answers make: lines over the size and over the
 //! number of threads where these vary, dots where nothing does.
 
-use super::{Answer, label};
+use super::answer::{Answer, label};
+use crate::args::Workload;
 
 pub struct View<'a> {
     pub title: String,
@@ -28,7 +29,7 @@ impl Kind {
 }
 
 /// All that there are for one workload, metric by metric.
-pub fn views<'a>(workload: &str, answers: &[&'a Answer<'a>]) -> Vec<View<'a>> {
+pub fn views<'a>(workload: Workload, answers: &[&'a Answer<'a>]) -> Vec<View<'a>> {
     let metrics = in_order(answers.iter().map(|answer| &answer.summary.metric));
     let of = |metric| {
         let of_it = those(answers, |answer| &answer.summary.metric == metric);
@@ -93,7 +94,7 @@ mod tests {
 
     fn kinds(threads_and_sizes: &[(usize, usize)]) -> Vec<Kind> {
         let row = |&(threads, size): &(usize, usize)| Row {
-            workload: "pair",
+            workload: Workload::Pair,
             engine: "tickwheel engine",
             thread_safe: true,
             threads,
@@ -103,7 +104,7 @@ mod tests {
         let rows: Vec<Row> = threads_and_sizes.iter().map(row).collect();
         let answers: Vec<Answer<'_>> = rows.iter().filter_map(Answer::of).collect();
         let answers: Vec<&Answer<'_>> = answers.iter().collect();
-        let views = views("pair", &answers);
+        let views = views(Workload::Pair, &answers);
         views.iter().map(|view| view.kind).collect()
     }
 

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use super::{SPAN, advance, filled};
+use fastrand::Rng;
+
+use super::setup::{SPAN, advance, filled};
 use crate::case::{Case, Reading};
 use crate::effort::Effort;
 use crate::rival::Timers;
 use crate::rivals::owners;
-use crate::rng::Rng;
 use crate::stopwatch::Stopwatch;
 
 const PAIRS_PER_TICK: usize = 100;
@@ -26,18 +27,18 @@ fn case<T: Timers>(size: usize, effort: Effort) -> Case {
 }
 
 fn run<T: Timers>(size: usize, steps: usize) -> Duration {
-    let mut rng = Rng::new(2);
+    let mut rng = Rng::with_seed(2);
     let mut timers = T::new();
     let mut table = filled(&mut timers, size, &mut rng);
     let mut fired = Vec::new();
     let mut now = 0;
     let begun = Stopwatch::start();
     for step in 1..=steps {
-        let victim = rng.below(size);
+        let victim = rng.usize(..size);
         if let Some(id) = table[victim].take() {
             timers.cancel(id);
         }
-        let deadline = now + rng.up_to(SPAN);
+        let deadline = now + rng.u64(1..=SPAN);
         table[victim] = Some(timers.schedule(deadline, victim as u64));
         if step % PAIRS_PER_TICK == 0 {
             now += 1;

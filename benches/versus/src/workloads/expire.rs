@@ -3,13 +3,15 @@
 
 use std::time::Duration;
 
-use super::{SPAN, expire_live};
+use fastrand::Rng;
+
+use super::expire_live;
+use super::setup::SPAN;
 use crate::case::{Case, Reading};
 use crate::effort::Effort;
 use crate::rival::Timers;
 use crate::rivals::owners;
 use crate::rivals::tickwheel_engine::expire_through_worker;
-use crate::rng::Rng;
 use crate::stopwatch::Stopwatch;
 
 /// Engines round a deadline up, each in its own way.
@@ -30,8 +32,8 @@ pub fn cases(effort: Effort) -> Vec<Case> {
 }
 
 fn deadlines(size: usize, span: u64) -> impl Iterator<Item = u64> {
-    let mut rng = Rng::new(5);
-    (0..size).map(move |_| rng.up_to(span))
+    let mut rng = Rng::with_seed(5);
+    (0..size).map(move |_| rng.u64(1..=span))
 }
 
 fn case<T: Timers>(metric: &'static str, span: u64, size: usize) -> Case {

@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
+use fastrand::Rng;
+
 use crate::case::{Case, Reading};
 use crate::effort::Effort;
 use crate::rival::Sleepers;
 use crate::rivals::sleepers;
-use crate::rng::Rng;
 use crate::stopwatch::Stopwatch;
 
 /// The first deadline comes when the last timer was scheduled, with time to
@@ -55,10 +56,8 @@ fn case<S: Sleepers>(setting: Setting, size: usize) -> Case {
 }
 
 fn delays(setting: Setting, size: usize) -> Vec<Duration> {
-    let mut rng = Rng::new(16);
+    let mut rng = Rng::with_seed(16);
     let lead = LEAD_PER_TIMER * size as u32;
     let span = setting.span_per_timer * size as u32;
-    (0..size)
-        .map(|_| lead + span.mul_f64(rng.fraction()))
-        .collect()
+    (0..size).map(|_| lead + span.mul_f64(rng.f64())).collect()
 }

@@ -1,11 +1,12 @@
 //! Fill an empty collection, growth included, and cancel in random order.
 
-use super::{SPAN, filled};
+use fastrand::Rng;
+
+use super::setup::{SPAN, filled};
 use crate::case::{Case, Reading};
 use crate::effort::Effort;
 use crate::rival::{Caller, Shared, Timers};
 use crate::rivals::{owners, shared};
-use crate::rng::Rng;
 use crate::stopwatch::Stopwatch;
 
 pub fn cases(effort: Effort) -> Vec<Case> {
@@ -19,7 +20,7 @@ pub fn cases(effort: Effort) -> Vec<Case> {
 
 fn owner<T: Timers>(size: usize) -> Case {
     Case::new(T::NAME, T::THREAD_SAFE, size, move || {
-        let mut rng = Rng::new(4);
+        let mut rng = Rng::with_seed(4);
         let mut timers = T::new();
         let begun = Stopwatch::start();
         let mut table = filled(&mut timers, size, &mut rng);
@@ -39,12 +40,12 @@ fn owner<T: Timers>(size: usize) -> Case {
 /// On the real clock, where nothing expires meanwhile.
 fn threaded<E: Shared>(size: usize) -> Case {
     Case::new(E::NAME, E::THREAD_SAFE, size, move || {
-        let mut rng = Rng::new(4);
+        let mut rng = Rng::with_seed(4);
         let engine = E::start();
         let mut caller = engine.caller();
         let mut ids = Vec::with_capacity(size);
         let begun = Stopwatch::start_all();
-        ids.extend((0..size).map(|_| caller.schedule(SPAN + rng.up_to(SPAN), 0)));
+        ids.extend((0..size).map(|_| caller.schedule(SPAN + rng.u64(1..=SPAN), 0)));
         engine.settle();
         let filling = begun.elapsed();
         rng.shuffle(&mut ids);

@@ -4,11 +4,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use fastrand::Rng;
+
 use crate::case::{Case, Reading};
 use crate::effort::Effort;
 use crate::rival::Sleepers;
 use crate::rivals::sleepers;
-use crate::rng::Rng;
 
 const SLEEPERS: usize = 1_000;
 const COARSE: Duration = Duration::from_millis(1);
@@ -67,10 +68,10 @@ fn case<S: Sleepers>(setting: Setting, longest: Duration) -> Case {
 }
 
 fn run<S: Sleepers>(setting: Setting, longest: Duration) -> Vec<Reading> {
-    let mut rng = Rng::new(10);
+    let mut rng = Rng::with_seed(10);
     let longest = longest.as_nanos() as u64;
     let delays: Vec<Duration> = (0..SLEEPERS)
-        .map(|_| Duration::from_nanos(rng.up_to(longest)))
+        .map(|_| Duration::from_nanos(rng.u64(1..=longest)))
         .collect();
     let mut late = match setting.loaded {
         true => under_load(|| S::lateness(setting.tick, &delays)),

@@ -6,13 +6,14 @@
 use std::thread;
 use std::time::Duration;
 
-use super::{GROWTH, SPAN};
+use fastrand::Rng;
+
+use super::setup::{GROWTH, SPAN};
 use crate::allocator::Watch;
 use crate::case::{Case, Reading};
 use crate::effort::Effort;
 use crate::rival::{Caller, Shared, Timers};
 use crate::rivals::{owners, shared};
-use crate::rng::Rng;
 
 /// An engine that was dropped may end its thread, and free what that holds, a
 /// moment later: those bytes are not to be counted here.
@@ -31,11 +32,11 @@ pub fn cases(effort: Effort) -> Vec<Case> {
 fn owner<T: Timers>(size: usize) -> Case {
     Case::new(T::NAME, T::THREAD_SAFE, size, move || {
         let mut ids = Vec::with_capacity(size);
-        let mut rng = Rng::new(11);
+        let mut rng = Rng::with_seed(11);
         thread::sleep(LAST_ENGINE_ENDS);
         let watch = Watch::start();
         let mut timers = T::new();
-        ids.extend((0..size).map(|_| timers.schedule(rng.up_to(SPAN), 0)));
+        ids.extend((0..size).map(|_| timers.schedule(rng.u64(1..=SPAN), 0)));
         let live = watch.bytes();
         most(&mut ids).for_each(|id| timers.cancel(id));
         let left = watch.bytes();
@@ -47,12 +48,12 @@ fn owner<T: Timers>(size: usize) -> Case {
 fn threaded<E: Shared>(size: usize) -> Case {
     Case::new(E::NAME, E::THREAD_SAFE, size, move || {
         let mut ids = Vec::with_capacity(size);
-        let mut rng = Rng::new(11);
+        let mut rng = Rng::with_seed(11);
         thread::sleep(LAST_ENGINE_ENDS);
         let watch = Watch::start();
         let engine = E::start();
         let mut caller = engine.caller();
-        ids.extend((0..size).map(|_| caller.schedule(SPAN + rng.up_to(SPAN), 0)));
+        ids.extend((0..size).map(|_| caller.schedule(SPAN + rng.u64(1..=SPAN), 0)));
         engine.settle();
         let live = watch.bytes();
         most(&mut ids).for_each(|id| caller.cancel(id));

@@ -5,12 +5,13 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{GROWTH, SPAN};
+use fastrand::Rng;
+
+use super::setup::{GROWTH, SPAN};
 use crate::case::{Case, Reading};
 use crate::effort::Effort;
 use crate::rival::{Caller, Shared, Timers};
 use crate::rivals::{owners, shared};
-use crate::rng::Rng;
 use crate::stopwatch::Stopwatch;
 
 /// How many timers a thread has: in flight, and in the background for good.
@@ -99,20 +100,20 @@ fn owner<T: Timers>(load: Load, effort: Effort) -> Case {
 }
 
 fn run_owner<T: Timers>(load: Load, steps: usize) -> Duration {
-    let mut rng = Rng::new(1);
+    let mut rng = Rng::with_seed(1);
     let mut timers = T::new();
     let background: Vec<_> = (0..load.background)
-        .map(|_| timers.schedule(rng.up_to(SPAN), 0))
+        .map(|_| timers.schedule(rng.u64(1..=SPAN), 0))
         .collect();
     let mut in_flight: VecDeque<_> = (0..load.in_flight)
-        .map(|_| timers.schedule(rng.up_to(SPAN), 0))
+        .map(|_| timers.schedule(rng.u64(1..=SPAN), 0))
         .collect();
     let begun = Stopwatch::start();
     for _ in 0..steps {
         if let Some(oldest) = in_flight.pop_front() {
             timers.cancel(oldest);
         }
-        in_flight.push_back(timers.schedule(rng.up_to(SPAN), 0));
+        in_flight.push_back(timers.schedule(rng.u64(1..=SPAN), 0));
     }
     let elapsed = begun.elapsed();
     drop(background);
@@ -203,13 +204,13 @@ fn run_thread<E: Shared, K: Known>(
     seed: u64,
     start: &Barrier,
 ) -> Lap {
-    let mut rng = Rng::new(seed);
+    let mut rng = Rng::with_seed(seed);
     let mut caller = engine.caller();
     let background: Vec<_> = (0..load.background)
-        .map(|_| K::schedule(&mut caller, rng.up_to(SPAN)))
+        .map(|_| K::schedule(&mut caller, rng.u64(1..=SPAN)))
         .collect();
     let mut in_flight: VecDeque<_> = (0..load.in_flight)
-        .map(|_| K::schedule(&mut caller, rng.up_to(SPAN)))
+        .map(|_| K::schedule(&mut caller, rng.u64(1..=SPAN)))
         .collect();
     engine.settle();
     start.wait();
@@ -219,7 +220,7 @@ fn run_thread<E: Shared, K: Known>(
         if let Some(oldest) = in_flight.pop_front() {
             caller.cancel(oldest);
         }
-        in_flight.push_back(K::schedule(&mut caller, rng.up_to(SPAN)));
+        in_flight.push_back(K::schedule(&mut caller, rng.u64(1..=SPAN)));
     }
     engine.settle();
     let lap = Lap {

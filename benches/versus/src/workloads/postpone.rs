@@ -3,12 +3,13 @@
 
 use std::time::Duration;
 
-use super::{SPAN, Table, advance, filled};
+use fastrand::Rng;
+
+use super::setup::{SPAN, Table, advance, filled};
 use crate::case::{Case, Reading};
 use crate::effort::Effort;
 use crate::rival::{Caller, Shared, Timers};
 use crate::rivals::{owners, shared};
-use crate::rng::Rng;
 use crate::stopwatch::Stopwatch;
 
 const STEPS_PER_TICK: usize = 100;
@@ -25,7 +26,7 @@ pub fn cases(effort: Effort) -> Vec<Case> {
 fn owner<T: Timers>(size: usize, effort: Effort) -> Case {
     let steps = effort.steps();
     Case::new(T::NAME, T::THREAD_SAFE, size, move || {
-        let mut rng = Rng::new(6);
+        let mut rng = Rng::with_seed(6);
         let mut timers = T::new();
         let mut table = filled(&mut timers, size, &mut rng);
         let later = later(&mut timers, &mut table, steps, &mut rng);
@@ -55,7 +56,7 @@ fn later<T: Timers>(timers: &mut T, table: &mut Table<T>, steps: usize, rng: &mu
     let mut now = 0;
     let begun = Stopwatch::start();
     for step in 1..=steps {
-        move_to(timers, table, rng.below(table.len()), now + SPAN);
+        move_to(timers, table, rng.usize(..table.len()), now + SPAN);
         if step % STEPS_PER_TICK == 0 {
             now += 1;
             advance(timers, now, table, &mut fired);
@@ -73,7 +74,7 @@ fn earlier(
     mut move_to: impl FnMut(usize, u64),
     settle: impl Fn(),
 ) -> Duration {
-    let mut rng = Rng::new(12);
+    let mut rng = Rng::with_seed(12);
     let mut order: Vec<usize> = (0..size).collect();
     rng.shuffle(&mut order);
     let mut left = steps;
@@ -82,12 +83,12 @@ fn earlier(
         let round = &order[..left.min(size)];
         left -= round.len();
         for &which in round {
-            move_to(which, from + SPAN + rng.up_to(SPAN));
+            move_to(which, from + SPAN + rng.u64(1..=SPAN));
         }
         settle();
         let begun = Stopwatch::start_all();
         for &which in round {
-            move_to(which, from + rng.up_to(SPAN));
+            move_to(which, from + rng.u64(1..=SPAN));
         }
         settle();
         elapsed += begun.elapsed();
@@ -100,11 +101,11 @@ fn earlier(
 fn threaded<E: Shared>(size: usize, effort: Effort) -> Case {
     let steps = effort.steps();
     Case::new(E::NAME, E::THREAD_SAFE, size, move || {
-        let mut rng = Rng::new(7);
+        let mut rng = Rng::with_seed(7);
         let engine = E::start();
         let mut caller = engine.caller();
         let mut ids: Vec<Option<E::Id>> = (0..size)
-            .map(|_| Some(caller.schedule(SPAN + rng.up_to(SPAN), 0)))
+            .map(|_| Some(caller.schedule(SPAN + rng.u64(1..=SPAN), 0)))
             .collect();
         let mut move_to = |which: usize, delay| {
             let id = &mut ids[which];
@@ -112,7 +113,7 @@ fn threaded<E: Shared>(size: usize, effort: Effort) -> Case {
         };
         engine.settle();
         let begun = Stopwatch::start_all();
-        (0..steps).for_each(|_| move_to(rng.below(size), 2 * SPAN));
+        (0..steps).for_each(|_| move_to(rng.usize(..size), 2 * SPAN));
         engine.settle();
         let later = begun.elapsed();
         let earlier = earlier(SPAN, size, steps, move_to, || engine.settle());

@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::SPAN;
+use fastrand::Rng;
+
+use super::setup::SPAN;
 use crate::case::{Case, Reading};
 use crate::effort::Effort;
 use crate::rival::{Caller, Shared};
 use crate::rivals::locked_wheel::LockedWheel;
 use crate::rivals::tickwheel_engine::OneShard;
-use crate::rng::Rng;
 
 /// Between two calls of the thread that is watched.
 const BETWEEN: Duration = Duration::from_micros(200);
@@ -63,7 +64,7 @@ fn beside<E: Shared>(hot: usize, watched: Duration) -> (Vec<Duration>, u64) {
             let (engine, is_over, hot_pairs) = (&engine, &is_over, &hot_pairs);
             scope.spawn(move || {
                 let mut caller = engine.caller();
-                let mut rng = Rng::new(20 + n as u64);
+                let mut rng = Rng::with_seed(20 + n as u64);
                 let mut pairs = 0;
                 while !is_over.load(Ordering::Relaxed) {
                     pair(&mut caller, &mut rng);
@@ -81,7 +82,7 @@ fn beside<E: Shared>(hot: usize, watched: Duration) -> (Vec<Duration>, u64) {
 
 fn watch<E: Shared>(engine: &E, watched: Duration) -> Vec<Duration> {
     let mut caller = engine.caller();
-    let mut rng = Rng::new(19);
+    let mut rng = Rng::with_seed(19);
     let begun = Instant::now();
     let mut waits = Vec::new();
     while begun.elapsed() < watched {
@@ -94,6 +95,6 @@ fn watch<E: Shared>(engine: &E, watched: Duration) -> Vec<Duration> {
 }
 
 fn pair<C: Caller>(caller: &mut C, rng: &mut Rng) {
-    let id = caller.schedule(rng.up_to(SPAN), 0);
+    let id = caller.schedule(rng.u64(1..=SPAN), 0);
     caller.cancel(id);
 }

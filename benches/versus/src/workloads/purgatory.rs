@@ -3,12 +3,13 @@
 
 use std::time::Duration;
 
-use super::{Table, advance};
+use fastrand::Rng;
+
+use super::setup::{Table, advance};
 use crate::case::{Case, Reading};
 use crate::effort::Effort;
 use crate::rival::Timers;
 use crate::rivals::owners;
-use crate::rng::Rng;
 use crate::stopwatch::Stopwatch;
 
 const ARRIVALS_PER_TICK: f64 = 100.0;
@@ -39,15 +40,15 @@ fn case<T: Timers>(requests: usize) -> Case {
 
 /// What happens, and at which tick; one in thirteen does not complete in time.
 fn events(requests: usize) -> Vec<(u64, Event)> {
-    let mut rng = Rng::new(8);
+    let mut rng = Rng::with_seed(8);
     let mu = MEDIAN_TICKS.ln();
     let sigma = (UPPER_QUARTILE_TICKS.ln() - mu) / NORMAL_QUARTILE;
     let mut events = Vec::with_capacity(2 * requests);
     let mut now = 0.0;
     for request in 0..requests {
-        now -= rng.fraction().ln() / ARRIVALS_PER_TICK;
+        now -= fraction(&mut rng).ln() / ARRIVALS_PER_TICK;
         let arrival = now as u64;
-        let takes = (mu + sigma * rng.normal()).exp().ceil() as u64;
+        let takes = (mu + sigma * normal(&mut rng)).exp().ceil() as u64;
         events.push((arrival, Event::Arrives(request)));
         if takes < TIMEOUT_TICKS {
             events.push((arrival + takes, Event::Completes(request)));
@@ -55,6 +56,17 @@ fn events(requests: usize) -> Vec<(u64, Event)> {
     }
     events.sort_by_key(|&(tick, _)| tick);
     events
+}
+
+/// Above 0 and at most 1, so that it has a logarithm.
+fn fraction(rng: &mut Rng) -> f64 {
+    1.0 - rng.f64()
+}
+
+/// Normally distributed, mean 0 and deviation 1, by Box and Muller.
+fn normal(rng: &mut Rng) -> f64 {
+    let radius = (-2.0 * fraction(rng).ln()).sqrt();
+    radius * (std::f64::consts::TAU * fraction(rng)).cos()
 }
 
 fn replay<T: Timers>(requests: usize, events: &[(u64, Event)]) -> Duration {

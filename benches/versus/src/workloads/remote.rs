@@ -4,12 +4,13 @@ use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::SPAN;
+use fastrand::Rng;
+
+use super::setup::SPAN;
 use crate::case::{Case, Reading};
 use crate::effort::Effort;
 use crate::rival::{Caller, Shared};
 use crate::rivals::shared;
-use crate::rng::Rng;
 
 const HANDOVER: usize = 256;
 
@@ -49,12 +50,12 @@ fn run<E: Shared>(steps: usize, cancel_batch: Cancel<E>) -> Duration {
     (0..BATCHES).for_each(|_| empty.send(Vec::with_capacity(HANDOVER)).unwrap());
     thread::scope(|scope| {
         let canceller = scope.spawn(|| cancel(&engine, filled, empty, cancel_batch));
-        let mut rng = Rng::new(3);
+        let mut rng = Rng::with_seed(3);
         let mut caller = engine.caller();
         let begun = Instant::now();
         for _ in 0..steps / HANDOVER {
             let mut batch: Vec<E::Id> = emptied.recv().unwrap();
-            batch.extend((0..HANDOVER).map(|_| caller.schedule(rng.up_to(SPAN), 0)));
+            batch.extend((0..HANDOVER).map(|_| caller.schedule(rng.u64(1..=SPAN), 0)));
             full.send(batch).unwrap();
         }
         drop(full);

@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
+use fastrand::Rng;
+
 use crate::case::{Case, Reading};
 use crate::effort::Effort;
 use crate::rival::{Caller, Shared, Timers};
 use crate::rivals::{owners, shared};
-use crate::rng::Rng;
 use crate::stopwatch::Stopwatch;
 
 const CONNECTIONS: usize = 4_096;
@@ -55,7 +56,7 @@ fn threaded<E: Shared>() -> Case {
 }
 
 fn serve<Id>(mut rearm: impl FnMut(Option<Id>, u64) -> Id) -> Duration {
-    let mut rng = Rng::new(9);
+    let mut rng = Rng::with_seed(9);
     let mut ids: Vec<Option<Id>> = (0..CONNECTIONS as u64)
         .map(|connection| Some(rearm(None, connection)))
         .collect();

@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::SPAN;
+use fastrand::Rng;
+
+use super::setup::SPAN;
 use crate::case::{Case, Reading};
 use crate::effort::Effort;
 use crate::rival::{Caller, Shared};
 use crate::rivals::shared;
-use crate::rng::Rng;
 
 const IN_FLIGHT: usize = 1_024;
 
@@ -32,13 +33,13 @@ pub fn cases(effort: Effort) -> Vec<Case> {
 /// From nothing to all of them, and then cancelled in random order.
 fn growing<E: Shared>(size: usize) -> Case {
     Case::new(E::NAME, E::THREAD_SAFE, size, move || {
-        let mut rng = Rng::new(14);
+        let mut rng = Rng::with_seed(14);
         let engine = E::start();
         let mut caller = engine.caller();
         let mut calls = Calls::with_capacity(size);
         let mut ids = Vec::with_capacity(size);
         for _ in 0..size {
-            let delay = LATER_TICKS + rng.up_to(SPAN);
+            let delay = LATER_TICKS + rng.u64(1..=SPAN);
             ids.push(calls.schedule(|| caller.schedule(delay, 0)));
         }
         engine.settle();
@@ -68,19 +69,19 @@ fn expiring<E: Shared>(size: usize) -> Case {
 }
 
 fn meanwhile<E: Shared>(engine: &E, size: usize) -> Calls {
-    let mut rng = Rng::new(15);
+    let mut rng = Rng::with_seed(15);
     let mut caller = engine.caller();
     let ticks = (size / PER_TICK) as u64;
     // Scheduling them takes about as long as they will take to expire.
     let begun = Instant::now();
     let mut cold = Vec::with_capacity(size);
     for _ in 0..size {
-        let deadline = 2 * ticks + rng.up_to(ticks);
+        let deadline = 2 * ticks + rng.u64(1..=ticks);
         let past = begun.elapsed().as_millis() as u64;
         cold.push(caller.schedule(deadline.saturating_sub(past), 0));
     }
     let mut in_flight: VecDeque<_> = (0..IN_FLIGHT)
-        .map(|_| caller.schedule(LATER_TICKS + rng.up_to(SPAN), 0))
+        .map(|_| caller.schedule(LATER_TICKS + rng.u64(1..=SPAN), 0))
         .collect();
     engine.settle();
     let first = begun + Duration::from_millis(2 * ticks);
@@ -90,7 +91,7 @@ fn meanwhile<E: Shared>(engine: &E, size: usize) -> Calls {
         if let Some(oldest) = in_flight.pop_front() {
             calls.cancel(|| caller.cancel(oldest));
         }
-        let delay = LATER_TICKS + rng.up_to(SPAN);
+        let delay = LATER_TICKS + rng.u64(1..=SPAN);
         in_flight.push_back(calls.schedule(|| caller.schedule(delay, 0)));
     }
     drop(cold);

@@ -3,12 +3,13 @@
 
 use std::time::Duration;
 
+use fastrand::Rng;
+
 use super::expire::GRACE;
 use crate::case::{Case, Reading};
 use crate::effort::Effort;
 use crate::rival::Timers;
 use crate::rivals::owners;
-use crate::rng::Rng;
 use crate::stopwatch::Stopwatch;
 
 /// Where the levels of wheels with 64 and with 256 slots wrap.
@@ -55,12 +56,12 @@ fn end_of_time<T: Timers>() -> Case {
 /// Jumps to `first`, and then goes tick by tick: from scheduling the timers
 /// that are due on the way to the last of them.
 fn cross<T: Timers>(timers: &mut T, first: u64, last: u64) -> Duration {
-    let mut rng = Rng::new(13);
+    let mut rng = Rng::with_seed(13);
     let mut fired = Vec::with_capacity(TIMERS);
     timers.advance(first, &mut fired);
     let begun = Stopwatch::start();
     let ids: Vec<_> = (0..TIMERS)
-        .map(|_| timers.schedule(first + rng.up_to(last - first), 0))
+        .map(|_| timers.schedule(first + rng.u64(1..=last - first), 0))
         .collect();
     for now in first + 1..=last.saturating_add(GRACE) {
         timers.advance(now, &mut fired);
