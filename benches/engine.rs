@@ -1,10 +1,9 @@
 //! The engine: many threads, a running ticker, worker queues.
 //!
-//! Everything but `expire` runs on the real clock with its ticker thread.
+//! All benches but `expire` run on the real clock, with a ticker thread.
 
 #![allow(missing_docs, reason = "criterion's macro makes a public function")]
 
-#[allow(dead_code, reason = "not every bench shuffles")]
 mod common;
 
 use std::hint::black_box;
@@ -13,8 +12,9 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{IN_FLIGHT, Rng, SPAN, label, sized};
+use common::{IN_FLIGHT, SPAN, delay, sized};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use fastrand::Rng;
 use tickwheel::{Engine, Time, Timer, TimerId};
 
 const TICK: Duration = Duration::from_millis(1);
@@ -30,13 +30,13 @@ fn start() -> Engine<u64> {
         .expect("an engine with the default settings")
 }
 
-/// Makes timers in one of the two ways that a caller can say when.
+/// One of the two ways in which a caller states the time.
 trait Deadlines {
     fn timer(&mut self, engine: &Engine<u64>, delay: u64) -> Timer<u64>;
 }
 
-/// A deadline is given: scheduling reads no clock. The time that it counts
-/// from is read anew once in a thousand.
+/// The caller gives a deadline, so scheduling reads no clock. The caller reads
+/// the current time once per thousand timers.
 struct Given {
     now: Time,
     used: usize,
@@ -63,7 +63,7 @@ impl Deadlines for Given {
     }
 }
 
-/// A delay is given: the engine reads its clock.
+/// The caller gives a delay, so the engine reads its clock.
 struct Delay;
 
 impl Deadlines for Delay {
@@ -76,23 +76,23 @@ fn schedule(engine: &Engine<u64>, timer: Timer<u64>) -> TimerId {
     engine.schedule(timer).expect("the engine has no bound")
 }
 
-/// Cancels the oldest timer of this thread and schedules another.
+/// Cancels the oldest timer of this thread and schedules another, `pairs` times.
 fn run_pairs(
     engine: &Engine<u64>,
     when: &mut impl Deadlines,
     pairs: u64,
     start: &Barrier,
 ) -> Duration {
-    let mut rng = Rng::new(7);
+    let mut rng = Rng::with_seed(7);
     let mut oldest: Vec<TimerId> = (0..IN_FLIGHT)
-        .map(|_| schedule(engine, when.timer(engine, rng.delay())))
+        .map(|_| schedule(engine, when.timer(engine, delay(&mut rng))))
         .collect();
     start.wait();
     let begun = Instant::now();
     for pair in 0..pairs as usize {
         let oldest = &mut oldest[pair % IN_FLIGHT];
         black_box(engine.cancel(*oldest).payload());
-        *oldest = schedule(engine, when.timer(engine, rng.delay()));
+        *oldest = schedule(engine, when.timer(engine, delay(&mut rng)));
     }
     let elapsed = begun.elapsed();
     for id in oldest {
@@ -101,7 +101,7 @@ fn run_pairs(
     elapsed
 }
 
-/// The time per pair as the slowest thread sees it: with perfect scaling it is
+/// Measures the time per pair on the slowest thread. With perfect scaling it is
 /// the same for any number of threads.
 fn pair(c: &mut Criterion) {
     let mut group = c.benchmark_group("engine/pair");
@@ -135,7 +135,7 @@ fn on_threads(threads: usize, run: impl Fn(&Barrier) -> Duration + Sync) -> Dura
     })
 }
 
-/// One thread schedules, another one cancels.
+/// One thread schedules and another one cancels.
 fn remote(c: &mut Criterion) {
     let mut group = c.benchmark_group("engine/remote");
     group.bench_function("at", |b| {
@@ -151,7 +151,7 @@ fn run_remote(engine: &Engine<u64>, pairs: usize) -> Duration {
     (0..4).for_each(|_| empty.send(Vec::with_capacity(HANDOVER)).unwrap());
     thread::scope(|scope| {
         scope.spawn(move || cancel_batches(engine, &filled, &empty));
-        let mut rng = Rng::new(8);
+        let mut rng = Rng::with_seed(8);
         let mut when = Given::new(engine);
         let begun = Instant::now();
         let mut left = pairs;
@@ -159,11 +159,12 @@ fn run_remote(engine: &Engine<u64>, pairs: usize) -> Duration {
             let mut batch: Vec<TimerId> = emptied.recv().unwrap();
             let timers = left.min(HANDOVER);
             left -= timers;
-            batch.extend((0..timers).map(|_| schedule(engine, when.timer(engine, rng.delay()))));
+            batch
+                .extend((0..timers).map(|_| schedule(engine, when.timer(engine, delay(&mut rng)))));
             full.send(batch).unwrap();
         }
         drop(full);
-        // The canceller lets go of its end when it has cancelled the last.
+        // The canceller drops its end after the last cancel.
         while emptied.recv().is_ok() {}
         begun.elapsed()
     })
@@ -182,41 +183,39 @@ fn cancel_batches(
     }
 }
 
-/// Keep-alives, with the clock read once in a thousand steps. None expires,
-/// because each starts with more time than a measurement takes.
+/// Keep-alives. The clock is read once per thousand steps. No timer expires:
+/// each begins with a longer delay than a measurement takes.
 fn postpone(c: &mut Criterion) {
     let mut group = c.benchmark_group("engine/postpone-later");
-    for timers in [1_000, 1_000_000] {
-        let size = label(timers);
-        let timers = sized(timers);
-        group.bench_function(BenchmarkId::new("at", &size), |b| {
+    for size in [1_000, 1_000_000] {
+        let timers = sized(size);
+        group.bench_function(BenchmarkId::new("at", size), |b| {
             let engine = start();
-            let mut rng = Rng::new(9);
+            let mut rng = Rng::with_seed(9);
             let mut when = Given::new(&engine);
             let ids: Vec<TimerId> = (0..timers)
-                .map(|_| schedule(&engine, when.timer(&engine, SPAN + rng.delay())))
+                .map(|_| schedule(&engine, when.timer(&engine, SPAN + delay(&mut rng))))
                 .collect();
             b.iter(|| {
                 let time = when.after(&engine, 2 * SPAN);
-                black_box(engine.reschedule(ids[rng.below(timers)], time)).unwrap();
+                black_box(engine.reschedule(ids[rng.usize(..timers)], time)).unwrap();
             });
         });
     }
     group.finish();
 }
 
-/// From the ticker's work to a worker that counts, on the virtual clock: the
-/// engine does the same as on the real one, save for the kernel's wake-up, and
-/// nobody waits a minute for a minute's timers. The thread that moves the
-/// clock stands for the ticker.
+/// Expiry through the engine to a worker that counts, on the virtual clock. The
+/// thread that moves the clock stands for the ticker. The engine does the same
+/// work as on the real clock, except for the kernel's wake-up, and a minute of
+/// timers takes less than a minute.
 fn expire(c: &mut Criterion) {
     let mut group = c.benchmark_group("engine/expire");
     for (name, span) in [("one tick", 1), ("spread", SPAN)] {
-        for timers in [1_000, 100_000, 1_000_000] {
-            let size = label(timers);
-            let timers = sized(timers);
+        for size in [1_000, 100_000, 1_000_000] {
+            let timers = sized(size);
             group.throughput(Throughput::Elements(timers as u64));
-            group.bench_function(BenchmarkId::new(name, &size), |b| {
+            group.bench_function(BenchmarkId::new(name, size), |b| {
                 b.iter_custom(|rounds| (0..rounds).map(|_| run_expire(timers, span)).sum());
             });
         }
@@ -227,9 +226,9 @@ fn expire(c: &mut Criterion) {
 fn run_expire(timers: usize, span: u64) -> Duration {
     let builder = Engine::<u64>::builder().tick(TICK);
     let (engine, clock) = builder.start_virtual().expect("the default settings");
-    let mut rng = Rng::new(10);
+    let mut rng = Rng::with_seed(10);
     for _ in 0..timers {
-        let tick = 1 + rng.below(span as usize) as u64;
+        let tick = rng.u64(1..=span);
         schedule(
             &engine,
             Timer::at(Time::from_nanos(tick * TICK_NANOS), tick),

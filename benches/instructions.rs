@@ -1,30 +1,31 @@
-//! How many instructions the hot calls take, as a guard against getting slower
-//! by accident: unlike times, counts are the same on a busy machine.
+//! Counts the instructions of the hot calls, so that none gets slower by
+//! accident. Unlike times, counts are the same on a busy machine.
 //!
-//! Needs valgrind. Each call is run a number of times and then twice as often,
-//! both under callgrind, and the difference counts. Fails where a call takes
-//! more than a tenth more than is written down here.
+//! Needs valgrind. Each call runs a number of times and then twice as often,
+//! both under callgrind; the difference is counted. Fails if a call exceeds the
+//! recorded count by more than a tenth.
 
-// The other benches need all of it.
-#[allow(dead_code)]
+#[allow(dead_code, reason = "the other benches use all of it")]
 mod common;
 
 use std::hint::black_box;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
+use std::vec;
 
-use common::{IN_FLIGHT, Rng, SPAN};
+use common::{IN_FLIGHT, SPAN, delay};
+use fastrand::Rng;
 use tickwheel::{Engine, Queue, Tick, Time, Timer, TimerId, Wheel};
 
-/// A call, what it takes, and how to make it a number of times.
+/// A call, its recorded count, and a function that makes it a number of times.
 struct Call {
     name: &'static str,
     instructions: u64,
     run: fn(u64),
 }
 
-/// As counted with Rust 1.95 on x86-64. Who makes a call cheaper writes the new
-/// count down.
+/// Counted with Rust 1.95 on x86-64. A change that makes a call cheaper lowers
+/// its count here.
 const CALLS: [Call; 8] = [
     Call {
         name: "wheel: cancel and schedule",
@@ -48,7 +49,7 @@ const CALLS: [Call; 8] = [
     },
     Call {
         name: "wheel: advance over nothing",
-        // Six to know the answer; the rest copies it.
+        // Six find the answer; the rest copy it.
         instructions: 18,
         run: wheel_idle,
     },
@@ -64,21 +65,22 @@ const CALLS: [Call; 8] = [
     },
     Call {
         name: "engine: schedule, expire and take",
-        // Of four timers a tick: an advance asks each shard in turn.
+        // With four timers a tick: an advance visits every shard.
         instructions: 1608,
         run: engine_take,
     },
 ];
 
-/// A tenth, for other compilers and libraries.
+/// Leaves room for other compilers and libraries.
 const SLACK_PERCENT: u64 = 10;
 const TIMES: u64 = 20_000;
+const MOST_TIMES: u64 = 2 * TIMES;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["run", index, times] => run(index, times),
-        // Without valgrind there is only to be seen that the calls work.
+        // Without valgrind, checks only that the calls work.
         [.., "--test"] => CALLS.iter().for_each(|call| (call.run)(100)),
         _ => return check_all(),
     }
@@ -93,7 +95,7 @@ fn run(index: &str, times: &str) {
 fn check_all() -> ExitCode {
     let mut within = true;
     for (index, call) in CALLS.iter().enumerate() {
-        let Some((once, twice)) = count(index, TIMES).zip(count(index, 2 * TIMES)) else {
+        let Some((once, twice)) = count(index, TIMES).zip(count(index, MOST_TIMES)) else {
             eprintln!("valgrind cannot be run: install it, or leave this bench out");
             return ExitCode::FAILURE;
         };
@@ -116,7 +118,8 @@ fn check_all() -> ExitCode {
     }
 }
 
-/// All instructions of a process that makes a call a number of times.
+/// Returns all instructions of a process that makes a call a number of times, or
+/// `None` if valgrind does not run.
 fn count(index: usize, times: u64) -> Option<u64> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
@@ -131,28 +134,36 @@ fn count(index: usize, times: u64) -> Option<u64> {
     collected.trim().parse().ok()
 }
 
+/// Random numbers for every call. Two runs of a call make equally many, however
+/// often they call, so that the difference has none of their cost.
+fn numbers(number: impl Fn(&mut Rng) -> u64) -> Vec<u64> {
+    let mut rng = Rng::with_seed(1);
+    (0..MOST_TIMES).map(|_| number(&mut rng)).collect()
+}
+
 /// Timers in flight, and the delays of those to come.
 struct Flight {
     ids: Vec<TimerId>,
     oldest: usize,
-    rng: Rng,
+    delays: vec::IntoIter<u64>,
 }
 
 impl Flight {
-    fn new(mut schedule: impl FnMut(u64) -> TimerId) -> Flight {
-        let mut rng = Rng::new(1);
-        let ids = (0..IN_FLIGHT).map(|_| schedule(rng.delay())).collect();
+    fn new(schedule: impl FnMut(u64) -> TimerId) -> Flight {
+        let delays = numbers(delay);
+        let ids = delays[..IN_FLIGHT].iter().copied().map(schedule).collect();
         Flight {
             ids,
             oldest: 0,
-            rng,
+            delays: delays.into_iter(),
         }
     }
 
-    /// The place of the oldest timer, which makes way for the next.
+    /// Returns the place of the oldest timer, and the delay of the next one there.
     fn next(&mut self) -> (&mut TimerId, u64) {
         self.oldest = (self.oldest + 1) % IN_FLIGHT;
-        (&mut self.ids[self.oldest], self.rng.delay())
+        let delay = self.delays.next().expect("a delay for every call");
+        (&mut self.ids[self.oldest], delay)
     }
 }
 
@@ -185,16 +196,16 @@ fn wheel_bring_forward(times: u64) {
     }
 }
 
-/// A tick such that about four of `times` timers share one.
-fn tick_of_four(rng: &mut Rng, times: u64) -> u64 {
-    rng.below(times as usize / 4) as u64
+/// The ticks of `times` timers, about four of which share one.
+fn ticks(times: u64) -> impl Iterator<Item = u64> {
+    let ticks = numbers(|rng| rng.u64(..times / 4));
+    ticks.into_iter().take(times as usize)
 }
 
 fn wheel_expire(times: u64) {
     let mut wheel = Wheel::new(64);
-    let mut rng = Rng::new(2);
-    for n in 0..times {
-        wheel.schedule_at(Tick(tick_of_four(&mut rng, times)), n);
+    for tick in ticks(times) {
+        wheel.schedule_at(Tick(tick), tick);
     }
     for tick in 0..=times / 4 {
         while let Some(expired) = wheel.pop_due(Tick(tick)) {
@@ -248,10 +259,8 @@ fn engine_take(times: u64) {
     let (engine, clock) = Engine::builder()
         .start_virtual()
         .expect("the defaults start");
-    let mut rng = Rng::new(2);
-    let at = |tick| Time::START + Duration::from_millis(tick);
-    for _ in 0..times {
-        schedule(&engine, at(tick_of_four(&mut rng, times)));
+    for tick in ticks(times) {
+        schedule(&engine, Time::START + Duration::from_millis(tick));
     }
     let queue: Queue<u64> = engine.queue(0);
     for _ in 0..=times / 4 {

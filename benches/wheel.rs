@@ -1,7 +1,7 @@
-//! The bare wheel, and a sorted map beside it for comparison.
+//! The bare wheel, with a sorted map beside it for comparison.
 //!
-//! The clock of the wheel stands still where time is not the subject, so that
-//! no timer expires by accident.
+//! Where time is not the subject, the wheel's clock stands still, so no timer
+//! expires by accident.
 
 #![allow(missing_docs, reason = "criterion's macro makes a public function")]
 
@@ -11,8 +11,9 @@ use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use common::{IN_FLIGHT, Rng, SPAN, label, sized};
+use common::{IN_FLIGHT, SPAN, delay, sized};
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use fastrand::Rng;
 use tickwheel::{Tick, TimerId, Wheel};
 
 const WHEEL_SIZE: usize = 64;
@@ -21,50 +22,51 @@ const WHEEL_SIZE: usize = 64;
 const STEPS_PER_TICK: u64 = 100;
 
 fn filled(timers: usize) -> (Wheel<u64>, Vec<TimerId>) {
-    let mut rng = Rng::new(1);
+    let mut rng = Rng::with_seed(1);
     let mut wheel = Wheel::new(WHEEL_SIZE);
     let ids = (0..timers as u64)
-        .map(|n| wheel.schedule_after(rng.delay(), n))
+        .map(|n| wheel.schedule_after(delay(&mut rng), n))
         .collect();
     (wheel, ids)
 }
 
-/// A deadline alone is not unique, so a running number makes the key.
+/// A deadline and a running number: a deadline alone is not unique.
 type Key = (u64, u64);
 
 fn filled_map(timers: usize) -> BTreeMap<Key, u64> {
-    let mut rng = Rng::new(1);
-    (0..timers as u64).map(|n| ((rng.delay(), n), n)).collect()
+    let mut rng = Rng::with_seed(1);
+    (0..timers as u64)
+        .map(|n| ((delay(&mut rng), n), n))
+        .collect()
 }
 
 /// Cancels the oldest of [`IN_FLIGHT`] timers and schedules another, over a
-/// background of timers that stay.
+/// background of timers that stay in the wheel.
 fn pair(c: &mut Criterion) {
     let mut group = c.benchmark_group("wheel/pair");
-    for background in [0, 1_000_000] {
-        let size = label(background);
-        let background = sized(background);
-        let id = |name| BenchmarkId::new(name, &size);
+    for size in [0, 1_000_000] {
+        let background = sized(size);
+        let id = |name| BenchmarkId::new(name, size);
         group.bench_function(id("wheel"), |b| {
             let (mut wheel, _) = filled(background);
-            let mut rng = Rng::new(2);
+            let mut rng = Rng::with_seed(2);
             let mut oldest: Vec<TimerId> = (0..IN_FLIGHT)
-                .map(|_| wheel.schedule_after(rng.delay(), 0))
+                .map(|_| wheel.schedule_after(delay(&mut rng), 0))
                 .collect();
             let mut at = 0;
             b.iter(|| {
                 black_box(wheel.cancel(oldest[at]));
-                oldest[at] = wheel.schedule_after(rng.delay(), 0);
+                oldest[at] = wheel.schedule_after(delay(&mut rng), 0);
                 at = (at + 1) % IN_FLIGHT;
             });
         });
         group.bench_function(id("btreemap"), |b| {
             let mut map = filled_map(background);
-            let mut rng = Rng::new(2);
+            let mut rng = Rng::with_seed(2);
             let mut number = background as u64;
             let mut insert = |map: &mut BTreeMap<Key, u64>| {
                 number += 1;
-                let key = (rng.delay(), number);
+                let key = (delay(&mut rng), number);
                 map.insert(key, 0);
                 key
             };
@@ -80,20 +82,19 @@ fn pair(c: &mut Criterion) {
     group.finish();
 }
 
-/// Filling an empty wheel, growth included; then cancelling at random.
+/// Fills an empty wheel, growth included, and cancels in random order.
 fn fill_cancel(c: &mut Criterion) {
     let mut group = c.benchmark_group("wheel/fill-cancel");
-    for timers in [10_000, 1_000_000] {
-        let size = label(timers);
-        let timers = sized(timers);
+    for size in [10_000, 1_000_000] {
+        let timers = sized(size);
         group.throughput(Throughput::Elements(timers as u64));
-        group.bench_function(BenchmarkId::new("fill", &size), |b| {
+        group.bench_function(BenchmarkId::new("fill", size), |b| {
             b.iter_batched(|| timers, filled, BatchSize::PerIteration);
         });
-        group.bench_function(BenchmarkId::new("cancel", &size), |b| {
+        group.bench_function(BenchmarkId::new("cancel", size), |b| {
             let shuffled = || {
                 let (wheel, mut ids) = filled(timers);
-                Rng::new(3).shuffle(&mut ids);
+                Rng::with_seed(3).shuffle(&mut ids);
                 (wheel, ids)
             };
             let cancel_all = |(mut wheel, ids): (Wheel<u64>, Vec<TimerId>)| {
@@ -108,14 +109,13 @@ fn fill_cancel(c: &mut Criterion) {
     group.finish();
 }
 
-/// Timers spread over [`SPAN`] ticks, fired tick by tick.
+/// Fires timers that are spread over [`SPAN`] ticks, tick by tick.
 fn expire(c: &mut Criterion) {
     let mut group = c.benchmark_group("wheel/expire");
-    for timers in [1_000, 100_000, 1_000_000] {
-        let size = label(timers);
-        let timers = sized(timers);
+    for size in [1_000, 100_000, 1_000_000] {
+        let timers = sized(size);
         group.throughput(Throughput::Elements(timers as u64));
-        group.bench_function(BenchmarkId::new("wheel", &size), |b| {
+        group.bench_function(BenchmarkId::new("wheel", size), |b| {
             let run = |(mut wheel, ids): (Wheel<u64>, Vec<TimerId>)| {
                 for tick in 1..=SPAN {
                     while let Some(expired) = wheel.pop_due(Tick(tick)) {
@@ -127,7 +127,7 @@ fn expire(c: &mut Criterion) {
             };
             b.iter_batched(|| filled(timers), run, BatchSize::PerIteration);
         });
-        group.bench_function(BenchmarkId::new("btreemap", &size), |b| {
+        group.bench_function(BenchmarkId::new("btreemap", size), |b| {
             let run = |mut map: BTreeMap<Key, u64>| {
                 for tick in 1..=SPAN {
                     while let Some(first) = map.first_entry() {
@@ -146,16 +146,15 @@ fn expire(c: &mut Criterion) {
     group.finish();
 }
 
-/// Keep-alives: each step gives a random timer its full time again. Time goes
-/// on meanwhile, so that re-filing what was postponed is part of the figure.
+/// Keep-alives: each step gives a random timer its full delay again. Time moves
+/// on meanwhile, so the figure includes re-filing the postponed timers.
 fn postpone_later(c: &mut Criterion) {
     let mut group = c.benchmark_group("wheel/postpone-later");
-    for timers in [1_000, 1_000_000] {
-        let size = label(timers);
-        let timers = sized(timers);
-        group.bench_function(BenchmarkId::new("wheel", &size), |b| {
+    for size in [1_000, 1_000_000] {
+        let timers = sized(size);
+        group.bench_function(BenchmarkId::new("wheel", size), |b| {
             let (mut wheel, mut ids) = filled(timers);
-            let mut rng = Rng::new(4);
+            let mut rng = Rng::with_seed(4);
             let mut step = 0;
             b.iter(|| {
                 step += 1;
@@ -163,14 +162,15 @@ fn postpone_later(c: &mut Criterion) {
                     tick(&mut wheel, &mut ids);
                 }
                 let deadline = wheel.now().after(SPAN);
-                black_box(wheel.reschedule(ids[rng.below(timers)], deadline));
+                black_box(wheel.reschedule(ids[rng.usize(..timers)], deadline));
             });
         });
     }
     group.finish();
 }
 
-/// The few that were not kept alive start anew, so that their number stays.
+/// Advances by a tick, and schedules expired timers anew, so that their number
+/// stays the same.
 fn tick(wheel: &mut Wheel<u64>, ids: &mut [TimerId]) {
     let now = wheel.now().after(1);
     while let Some(expired) = wheel.pop_due(now) {
@@ -178,16 +178,15 @@ fn tick(wheel: &mut Wheel<u64>, ids: &mut [TimerId]) {
     }
 }
 
-/// Each timer once, in random order, from the second half of the span to the
-/// first. Moving them all back is not timed.
+/// Moves each timer once, in random order, from the second span to the first.
+/// Moving the timers back is not timed.
 fn postpone_earlier(c: &mut Criterion) {
     let mut group = c.benchmark_group("wheel/postpone-earlier");
-    for timers in [1_000, 1_000_000] {
-        let size = label(timers);
-        let timers = sized(timers);
-        group.bench_function(BenchmarkId::new("wheel", &size), |b| {
+    for size in [1_000, 1_000_000] {
+        let timers = sized(size);
+        group.bench_function(BenchmarkId::new("wheel", size), |b| {
             let (mut wheel, mut ids) = filled(timers);
-            let mut rng = Rng::new(5);
+            let mut rng = Rng::with_seed(5);
             rng.shuffle(&mut ids);
             b.iter_custom(|iterations| bring_forward(&mut wheel, &ids, &mut rng, iterations));
         });
@@ -207,12 +206,12 @@ fn bring_forward(
         let round = &ids[..left.min(ids.len())];
         left -= round.len();
         for &id in round {
-            let deadline = Tick(SPAN + rng.delay());
+            let deadline = Tick(SPAN + delay(rng));
             assert!(wheel.reschedule(id, deadline));
         }
         let begun = Instant::now();
         for &id in round {
-            black_box(wheel.reschedule(id, Tick(rng.delay())));
+            black_box(wheel.reschedule(id, Tick(delay(rng))));
         }
         elapsed += begun.elapsed();
     }
