@@ -62,8 +62,8 @@ impl<T> Slot<T> {
 
     /// For who takes what is ready: see `due.rs`.
     #[inline]
-    fn lock_patiently(&self) -> LockGuard<'_, Shard<T>> {
-        self.shard.0.lock_patiently()
+    fn lock_low_priority(&self) -> LockGuard<'_, Shard<T>> {
+        self.shard.0.lock_low_priority()
     }
 
     /// Notes, under the lock, that something was filed for `filed`. Returns
@@ -376,7 +376,7 @@ impl<T> Core<T> {
         take: impl FnOnce(&mut Shard<T>) -> (Option<C>, bool),
     ) -> (Option<C>, bool) {
         let slot = &self.shards[shard];
-        let shard = slot.lock_patiently();
+        let shard = slot.lock_low_priority();
         let mut held = Held { slot, shard };
         let (taken, more) = take(&mut held.shard);
         self.release(held);

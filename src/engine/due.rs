@@ -136,7 +136,7 @@ impl<T> Core<T> {
     }
 
     /// Makes a bounded number of entries ready, and rings for them: in one hold of
-    /// the lock, or in several, if somebody in a hurry waits. Returns whether
+    /// the lock, or in several, if an urgent waiter is there. Returns whether
     /// everything is done that was due at the first of several visits; `since`
     /// says where the shard stood then, and is set by that one.
     fn visit(

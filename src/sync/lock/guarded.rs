@@ -16,10 +16,10 @@ type Sleep = super::bed::Bed;
 
 pub(crate) struct Lock<T> {
     raw: RawLock<Sleep>,
-    /// How many wait who are in a hurry, and how many who are not, asleep or
-    /// awake.
+    /// How many threads wait, asleep or awake, for [`Lock::lock`] and for
+    /// [`Lock::lock_low_priority`].
     urgent: AtomicU32,
-    patient: AtomicU32,
+    low_priority: AtomicU32,
     /// Changes when waiters are to look at once.
     invitations: OwnLines<AtomicU32>,
     value: OwnLines<UnsafeCell<T>>,
@@ -47,7 +47,7 @@ impl<T> Lock<T> {
         Lock {
             raw: RawLock::default(),
             urgent: AtomicU32::new(0),
-            patient: AtomicU32::new(0),
+            low_priority: AtomicU32::new(0),
             invitations: OwnLines(AtomicU32::new(0)),
             value: OwnLines(UnsafeCell::new(value)),
         }
@@ -58,11 +58,11 @@ impl<T> Lock<T> {
         self.lock_as(&self.urgent)
     }
 
-    /// As [`Lock::lock`], for a caller before whom a holder with much to do
-    /// may finish.
+    /// Takes the lock as [`Lock::lock`] does. A holder with much to do may finish
+    /// before it lets this caller in.
     #[inline]
-    pub(crate) fn lock_patiently(&self) -> LockGuard<'_, T> {
-        self.lock_as(&self.patient)
+    pub(crate) fn lock_low_priority(&self) -> LockGuard<'_, T> {
+        self.lock_as(&self.low_priority)
     }
 
     #[inline]
@@ -76,12 +76,12 @@ impl<T> Lock<T> {
         }
     }
 
-    /// Whether somebody else is waiting for the lock.
+    /// Returns whether other threads wait for the lock.
     pub(crate) fn has_waiters(&self) -> bool {
-        self.has_urgent_waiters() || self.patient.load(Ordering::Relaxed) > 0
+        self.has_urgent_waiters() || self.low_priority.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether one of them is in a hurry.
+    /// Returns whether one of them has called [`Lock::lock`].
     pub(crate) fn has_urgent_waiters(&self) -> bool {
         self.urgent.load(Ordering::Relaxed) > 0
     }
@@ -175,7 +175,7 @@ mod tests {
         assert!(!lock.has_waiters());
     }
 
-    /// Has somebody wait for a lock, and asks whether that is urgent.
+    /// Returns whether a thread that waits for a lock by `wait` is urgent.
     fn is_urgent(wait: impl FnOnce(&Lock<()>) + Send) -> bool {
         let lock = Lock::new(());
         let held = lock.lock();
@@ -191,9 +191,9 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_patiently_is_not_urgent() {
+    fn a_low_priority_waiter_is_not_urgent() {
         assert!(is_urgent(|lock| drop(lock.lock())));
-        assert!(!is_urgent(|lock| drop(lock.lock_patiently())));
+        assert!(!is_urgent(|lock| drop(lock.lock_low_priority())));
     }
 
     #[test]

@@ -15,7 +15,7 @@ impl<T> Lock<T> {
         primitives::lock(&self.0)
     }
 
-    pub(crate) fn lock_patiently(&self) -> LockGuard<'_, T> {
+    pub(crate) fn lock_low_priority(&self) -> LockGuard<'_, T> {
         self.lock()
     }
 
