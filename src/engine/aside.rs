@@ -19,7 +19,7 @@ pub(super) fn step_aside<V>(lock: &Lock<V>) {
     if !lock.has_waiters() {
         return;
     }
-    lock.invite();
+    lock.wake_spinners();
     let mut yields = 0;
     while lock.has_waiters() && yields < YIELDS {
         thread::yield_now();
@@ -55,7 +55,7 @@ impl Walk {
         if self.has_given_enough(now - self.begun) {
             return;
         }
-        lock.invite();
+        lock.wake_spinners();
         while lock.has_waiters() && now.elapsed() < WAKE_UP {
             thread::yield_now();
         }

@@ -20,8 +20,8 @@ pub(crate) struct Lock<T> {
     /// [`Lock::lock_low_priority`].
     urgent: AtomicU32,
     low_priority: AtomicU32,
-    /// Changes when waiters are to look at once.
-    invitations: OwnLines<AtomicU32>,
+    /// Changes to make spinning waiters retry at once.
+    wake_ups: OwnLines<AtomicU32>,
     value: OwnLines<UnsafeCell<T>>,
 }
 
@@ -48,7 +48,7 @@ impl<T> Lock<T> {
             raw: RawLock::default(),
             urgent: AtomicU32::new(0),
             low_priority: AtomicU32::new(0),
-            invitations: OwnLines(AtomicU32::new(0)),
+            wake_ups: OwnLines(AtomicU32::new(0)),
             value: OwnLines(UnsafeCell::new(value)),
         }
     }
@@ -86,19 +86,19 @@ impl<T> Lock<T> {
         self.urgent.load(Ordering::Relaxed) > 0
     }
 
-    /// Has waiters look at once. For who has just let go of the lock, and
-    /// steps aside.
-    pub(crate) fn invite(&self) {
-        self.invitations.0.fetch_add(1, Ordering::Relaxed);
+    /// Makes spinning waiters retry at once. Called by a thread that has just
+    /// released the lock and steps aside.
+    pub(crate) fn wake_spinners(&self) {
+        self.wake_ups.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Pauses so often, or until somebody invites.
+    /// Pauses `pauses` times, or until [`Lock::wake_spinners`] is called.
     fn pause(&self, pauses: u32) {
-        let invitations = || self.invitations.0.load(Ordering::Relaxed);
-        let seen = invitations();
+        let wake_ups = || self.wake_ups.0.load(Ordering::Relaxed);
+        let seen = wake_ups();
         for _ in 0..pauses {
             spin_loop();
-            if invitations() != seen {
+            if wake_ups() != seen {
                 break;
             }
         }
@@ -197,13 +197,13 @@ mod tests {
     }
 
     #[test]
-    fn an_invitation_ends_a_pause() {
+    fn a_wake_up_ends_a_pause() {
         let lock = Lock::new(());
         let begun = std::time::Instant::now();
         thread::scope(|scope| {
             let pausing = scope.spawn(|| lock.pause(u32::MAX));
             while !pausing.is_finished() {
-                lock.invite();
+                lock.wake_spinners();
                 thread::yield_now();
             }
         });

@@ -23,7 +23,7 @@ impl<T> Lock<T> {
         false
     }
 
-    pub(crate) fn invite(&self) {}
+    pub(crate) fn wake_spinners(&self) {}
 
     /// There may be: so whoever asks lets go, and others get in between.
     pub(crate) fn has_urgent_waiters(&self) -> bool {
