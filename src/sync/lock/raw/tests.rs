@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::{Condvar, Mutex};
 use std::thread;
 
-/// Sleeps that nothing but a wake-up ends, and how many have begun.
+/// Sleeps that only a wake-up ends, and how many have begun.
 #[derive(Default)]
 struct Untimed {
     mutex: Mutex<()>,
@@ -27,7 +27,7 @@ impl Parker for Untimed {
     }
 }
 
-/// Counts, and does nothing: whoever waits looks on.
+/// Counts sleeps and wake-ups, and does neither.
 #[derive(Default)]
 struct Counted {
     sleeps: AtomicU32,
@@ -68,11 +68,11 @@ impl<P: Parker> RawLock<P> {
     }
 }
 
-/// A waiter for a lock that this thread holds; `at` lets go of it in one of the
-/// pauses. Returns how long they were.
+/// Waits for a lock that this thread holds and releases it in the first pause for
+/// which `is_last` returns true. Returns the lengths of the pauses.
 fn pauses_until(
     lock: &RawLock<Counted>,
-    at: impl Fn(&RawLock<Counted>, usize) -> bool,
+    is_last: impl Fn(&RawLock<Counted>, usize) -> bool,
 ) -> Vec<u32> {
     assert!(lock.try_lock());
     let pauses = RefCell::new(Vec::new());
@@ -80,7 +80,7 @@ fn pauses_until(
     lock.wait(|nanos| {
         pauses.borrow_mut().push(nanos);
         assert!(pauses.borrow().len() < 1_000, "polls for ever");
-        if !is_free.get() && at(lock, pauses.borrow().len()) {
+        if !is_free.get() && is_last(lock, pauses.borrow().len()) {
             is_free.set(true);
             lock.unlock();
         }
@@ -90,36 +90,36 @@ fn pauses_until(
 }
 
 #[test]
-fn a_waiter_polls_twice_before_it_asks() {
+fn a_waiter_polls_twice_before_it_requests_the_lock() {
     let lock = RawLock::default();
     let pauses = pauses_until(&lock, |lock, pause| {
-        assert_eq!(lock.wanted(), if pause > 2 { ASK } else { 0 });
+        assert_eq!(lock.wanted(), if pause > 2 { REQUESTED } else { 0 });
         pause == 3
     });
-    assert_eq!(pauses, [POLLS[0], POLLS[1], BETWEEN_LOOKS]);
-    // Whoever let go saw it.
+    assert_eq!(pauses, [POLLS[0], POLLS[1], BETWEEN_ATTEMPTS]);
+    // The unlock saw the request.
     assert_eq!((lock.wanted(), lock.sleeps(), lock.wakes()), (0, 0, 0));
 }
 
 #[test]
-fn a_waiter_that_asked_in_vain_sleeps_and_then_asks_again() {
+fn a_waiter_that_requested_in_vain_sleeps_and_then_requests_again() {
     let lock = RawLock::default();
-    let asked = LOOKS as usize + POLLS.len();
+    let requested = ATTEMPTS as usize + POLLS.len();
     let pauses = pauses_until(&lock, |lock, pause| {
-        assert_eq!(lock.sleeps(), u32::from(pause > asked));
-        pause == asked + 2
+        assert_eq!(lock.sleeps(), u32::from(pause > requested));
+        pause == requested + 2
     });
     assert!(
         pauses[POLLS.len()..]
             .iter()
-            .all(|&nanos| nanos == BETWEEN_LOOKS)
+            .all(|&nanos| nanos == BETWEEN_ATTEMPTS)
     );
     assert_eq!(lock.active.load(Ordering::Relaxed), 0);
     assert_eq!(lock.sleepers.load(Ordering::Relaxed), 0);
 }
 
 #[test]
-fn an_unlock_wakes_a_sleeper_only_if_all_who_wait_sleep() {
+fn an_unlock_wakes_a_sleeper_only_if_all_waiters_sleep() {
     let lock = RawLock::<Counted>::default();
     lock.wanted.store(PARKED, Ordering::Relaxed);
     lock.active.store(1, Ordering::Relaxed);
@@ -133,32 +133,32 @@ fn an_unlock_wakes_a_sleeper_only_if_all_who_wait_sleep() {
 }
 
 #[test]
-fn who_asked_and_has_gone_costs_no_sleeper_its_wake_up() {
+fn an_old_request_costs_no_sleeper_its_wake_up() {
     let lock = RawLock::<Counted>::default();
-    lock.wanted.store(ASK | PARKED, Ordering::Relaxed);
+    lock.wanted.store(REQUESTED | PARKED, Ordering::Relaxed);
     lock.hold(|| {});
     assert_eq!((lock.wanted(), lock.wakes()), (0, 1));
 }
 
-/// Nobody comes, and then somebody is there already.
+/// First no waiter comes, then one has come already.
 #[test]
-fn an_unlock_stands_off_until_somebody_comes() {
+fn an_unlock_stands_off_until_a_waiter_comes() {
     let lock = RawLock::<Counted>::default();
     let begun = std::time::Instant::now();
     assert!(!lock.stand_off());
-    // As long as it says, by a factor: the processor may change its pace.
+    // Within a factor, because the processor may change its pace.
     assert!(begun.elapsed().as_nanos() > u128::from(STAND_OFF / 8));
     assert!(lock.try_lock());
     assert!(lock.stand_off());
-    // The new holder's unlock has the rest to do.
-    lock.wanted.store(ASK | PARKED, Ordering::Relaxed);
-    lock.let_in();
+    // The unlock of the new holder does the rest.
+    lock.wanted.store(REQUESTED | PARKED, Ordering::Relaxed);
+    lock.serve_waiters();
     assert_eq!((lock.wanted(), lock.wakes()), (PARKED, 0));
 }
 
-/// Lets go only when all of them sleep: each wakes the next one.
+/// The holder unlocks only when all waiters sleep; each wakes the next one.
 #[test]
-fn waiters_sleep_and_are_woken() {
+fn each_sleeper_wakes_the_next() {
     const WAITERS: u32 = 4;
     let lock = RawLock::<Untimed>::default();
     thread::scope(|scope| {
@@ -176,11 +176,11 @@ fn waiters_sleep_and_are_woken() {
     assert_eq!(lock.active.load(Ordering::Relaxed), 0);
 }
 
-/// Where there is no futex.
+/// As on systems without a futex.
 #[test]
 fn one_at_a_time_on_condition_variables() {
     let lock = RawLock::<Bed>::default();
-    // Read and written in two steps.
+    // Reads and writes in two steps.
     let count = AtomicU32::new(0);
     let increment = || {
         let seen = count.load(Ordering::Relaxed);
