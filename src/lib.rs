@@ -79,7 +79,7 @@ pub mod wheel;
 #[cfg(any(loom, shuttle))]
 #[doc(hidden)]
 pub mod model {
-    pub use crate::sync::{Bed, Channel, RawLock};
+    pub use crate::sync::{Channel, CondvarParker, RawLock};
 }
 
 pub use engine::{

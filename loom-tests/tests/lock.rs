@@ -8,12 +8,12 @@
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
-use tickwheel::model::{Bed, RawLock};
+use tickwheel::model::{CondvarParker, RawLock};
 use tickwheel_loom_tests::model;
 
 #[derive(Default)]
 struct Counter {
-    lock: RawLock<Bed>,
+    lock: RawLock<CondvarParker>,
     /// Relaxed: what orders it is the lock.
     count: AtomicU32,
 }

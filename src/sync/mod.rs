@@ -15,6 +15,6 @@ pub(crate) use channel::Channel;
 #[cfg(any(loom, shuttle))]
 pub use channel::Channel;
 #[cfg(any(loom, shuttle))]
-pub use lock::{Bed, RawLock};
+pub use lock::{CondvarParker, RawLock};
 pub(crate) use lock::{Lock, LockGuard};
 pub(crate) use primitives::*;

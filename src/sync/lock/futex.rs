@@ -1,13 +1,13 @@
-//! A sleep on the word itself: Linux. Where a pointer has 32 bits a time has 32
-//! or 64 of them, depending on the C library, so there it is a condition variable.
+//! A sleep on the word itself, on 64-bit Linux. With 32-bit pointers a time has 32
+//! or 64 bits, depending on the C library, so a condition variable serves there.
 
 use super::parker::{LONGEST, Parker};
 use crate::sync::primitives::AtomicU32;
 
 #[derive(Default)]
-pub(crate) struct Futex;
+pub(crate) struct FutexParker;
 
-impl Parker for Futex {
+impl Parker for FutexParker {
     fn park(&self, word: &AtomicU32, seen: u32) {
         let limit = libc::timespec {
             tv_sec: 0,
@@ -15,13 +15,13 @@ impl Parker for Futex {
         };
         let wait = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
         // SAFETY: the word and the limit are valid for as long as the call lasts.
-        // Whatever it returns, the caller looks for itself.
+        // The caller checks the lock whatever the call returns.
         unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), wait, seen, &raw const limit) };
     }
 
     fn wake_one(&self, word: &AtomicU32) {
         let wake = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
-        // SAFETY: the kernel takes nothing of the word but its address.
+        // SAFETY: the kernel uses only the address of the word.
         unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), wake, 1) };
     }
 }

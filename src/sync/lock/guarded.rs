@@ -1,4 +1,4 @@
-//! The lock with its value, and with who waits for it.
+//! The lock with its value and the counts of its waiters.
 
 use std::cell::UnsafeCell;
 use std::hint::spin_loop;
@@ -10,12 +10,12 @@ use super::raw::RawLock;
 use crate::sync::primitives::{AtomicU32, Ordering};
 
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-type Sleep = super::futex::Futex;
+type SystemParker = super::futex::FutexParker;
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
-type Sleep = super::bed::Bed;
+type SystemParker = super::condvar::CondvarParker;
 
 pub(crate) struct Lock<T> {
-    raw: RawLock<Sleep>,
+    raw: RawLock<SystemParker>,
     /// How many threads wait, asleep or awake, for [`Lock::lock`] and for
     /// [`Lock::lock_low_priority`].
     urgent: AtomicU32,
@@ -29,20 +29,19 @@ pub(crate) struct Lock<T> {
 #[repr(align(128))]
 struct OwnLines<V>(V);
 
-// SAFETY: the value is reached only through a guard, of which there is at
-// most one at a time; so threads pass the value to each other, never share.
+// SAFETY: the value is reached only through a guard, and there is at most one
+// guard at a time; so threads pass the value to each other and never share it.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
 pub(crate) struct LockGuard<'a, T> {
     lock: &'a Lock<T>,
-    /// What it hands out: so threads share a guard only where they may
-    /// share the value.
+    /// Lets threads share a guard only if they may share the value.
     borrows: PhantomData<&'a mut T>,
 }
 
 impl<T> Lock<T> {
     pub(crate) fn new(value: T) -> Lock<T> {
-        // Here, because a waiter has no time for it.
+        // Measures now, because a waiter has no time for it.
         pauses_per_micro();
         Lock {
             raw: RawLock::default(),
@@ -144,8 +143,8 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    /// Has one `answer` for what threads must not share, and two, of which
-    /// the compiler takes neither, for the rest.
+    /// Has one `answer` for types that threads must not share. For other types it
+    /// has two, so that the compiler can choose neither.
     trait NotSync<Witness> {
         fn answer() {}
     }
@@ -153,12 +152,12 @@ mod tests {
     impl<V: Sync> NotSync<u8> for V {}
 
     #[test]
-    fn a_guard_is_shared_only_where_its_value_may_be() {
+    fn threads_share_a_guard_only_if_they_may_share_the_value() {
         <LockGuard<'_, Cell<u32>> as NotSync<_>>::answer();
     }
 
     #[test]
-    fn one_at_a_time() {
+    fn one_holder_at_a_time() {
         let lock = Lock::new(0u64);
         thread::scope(|scope| {
             for _ in 0..4 {
@@ -207,7 +206,7 @@ mod tests {
                 thread::yield_now();
             }
         });
-        // By itself it ends after a minute or more.
+        // Without a wake-up, it lasts for a minute or more.
         assert!(begun.elapsed() < Duration::from_secs(20));
     }
 }

@@ -1,20 +1,20 @@
 //! The lock around a shard: held for nanoseconds, taken millions of times a
 //! second, nearly always by the same thread.
 //!
-//! Taking it is one atomic swap; releasing it a plain store, and a look at a
-//! word that is nearly always zero. What happens where two threads meet in it
-//! is in `raw.rs`: a waiter polls, asks to be let in, and then sleeps. Waiters
-//! are counted, so that the ticker can step aside for them; patient ones apart.
+//! Taking it is one atomic swap. Releasing it is a plain store and the check of a
+//! word that is nearly always zero. `raw.rs` says what happens where two threads
+//! meet: a waiter polls, requests the lock, and then sleeps. Waiters are counted by
+//! priority, so that the ticker can step aside for them.
 //!
-//! Two threads that meet in a lock pay for every cache line that goes from one
-//! to the other. So the value has lines of its own, which those who look at the
-//! lock leave with its holder; and a waiter polls early, in case that this was
-//! all, and then seldom, so that the holder gets many turns before the lines go
-//! over (DESIGN.md, "The engine"). A holder who wants others to come invites
-//! them, through a line that is written for nothing else.
+//! Where two threads meet, both pay for every cache line that moves from one to
+//! the other. So the value has lines of its own, which stay with the holder while
+//! waiters poll the lock. And a waiter polls once early, then seldom, so that the
+//! holder completes many critical sections before the lines move (DESIGN.md, "A
+//! lock of our own"). A holder that wants waiters to come wakes the spinning ones
+//! through a line that is written for nothing else.
 //!
-//! In a model a mutex stands in a shard's lock's place, because the protocol has
-//! more interleavings than the rest of the engine could be explored with; the
+//! In a model a mutex stands in for the lock of a shard, because the protocol has
+//! more interleavings than the rest of the engine could be explored with. The
 //! protocol has models of its own.
 
 mod pace;
@@ -27,7 +27,7 @@ mod raw;
     shuttle,
     not(all(target_os = "linux", target_pointer_width = "64"))
 ))]
-mod bed;
+mod condvar;
 #[cfg(all(
     target_os = "linux",
     target_pointer_width = "64",
@@ -44,4 +44,4 @@ mod mutex;
 #[cfg(any(loom, shuttle))]
 pub(crate) use mutex::{Lock, LockGuard};
 #[cfg(any(loom, shuttle))]
-pub use {bed::Bed, raw::RawLock};
+pub use {condvar::CondvarParker, raw::RawLock};

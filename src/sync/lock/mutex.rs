@@ -1,4 +1,4 @@
-//! A shard's lock in a model.
+//! The lock of a shard in a model: a mutex of the scheduler's.
 
 use crate::sync::primitives::{self, Mutex, MutexGuard};
 
@@ -25,7 +25,7 @@ impl<T> Lock<T> {
 
     pub(crate) fn wake_spinners(&self) {}
 
-    /// There may be: so whoever asks lets go, and others get in between.
+    /// Returns true, so that the holder releases the lock and other threads get in.
     pub(crate) fn has_urgent_waiters(&self) -> bool {
         true
     }

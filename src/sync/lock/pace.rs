@@ -1,10 +1,10 @@
-//! How many pauses of this processor a time is.
+//! Converts nanoseconds into pause instructions of this processor.
 //!
-//! A pause takes from one to sixty nanoseconds, depending on the processor. How
-//! long a waiter polls decides how long a call waits beside a busy thread, so it
-//! is a time and not a number of pauses. The clock is not asked while waiting,
-//! because that costs as much as the shorter waits; how long a pause takes is
-//! measured once.
+//! A pause takes between one nanosecond and some dozens, depending on the
+//! processor. How long a waiter polls decides how long a call waits beside a busy
+//! thread, so waits are given as times and not as numbers of pauses. Waiters do not
+//! read the clock, because a reading costs as much as the shorter waits; the length
+//! of a pause is measured once.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,15 +12,15 @@ use std::time::Instant;
 
 use crate::sync::primitives::IS_MODEL;
 
-/// A clock may have steps of a hundred nanoseconds: a sample is longer.
+/// Pauses in a sample. It is longer than the steps of coarse clocks.
 const SAMPLE: u32 = 128;
 const SAMPLES: u32 = 8;
-/// Beyond what processors do, so that a clock that stands still, or a thread
-/// that was put aside in every sample, cannot make a wait endless, or nothing.
+/// Beyond the range of real processors, so that neither a clock that stands still
+/// nor a thread that is preempted in every sample makes a wait endless or empty.
 const LEAST_PER_MICRO: u32 = 8;
 const MOST_PER_MICRO: u32 = 1_000;
 
-/// How many pauses so many nanoseconds are, at least one. In a model: one.
+/// Returns how many pauses take `nanos`, at least one. In a model, returns one.
 pub(super) fn pauses(nanos: u32) -> u32 {
     if IS_MODEL {
         return 1;
@@ -28,8 +28,8 @@ pub(super) fn pauses(nanos: u32) -> u32 {
     (nanos * pauses_per_micro() / 1_000).max(1)
 }
 
-/// Measured when it is first asked for, in some microseconds; by several threads
-/// if they ask at once, which does no harm.
+/// Returns how many pauses take a microsecond. The first call measures that, in
+/// some microseconds; several first calls at once all do, without harm.
 pub(super) fn pauses_per_micro() -> u32 {
     static MEASURED: AtomicU32 = AtomicU32::new(0);
     match MEASURED.load(Ordering::Relaxed) {
@@ -42,7 +42,7 @@ pub(super) fn pauses_per_micro() -> u32 {
     }
 }
 
-/// Counts by the fastest sample: in the others the thread was interrupted.
+/// Takes the fastest sample, because the thread may be interrupted in others.
 fn measure() -> u32 {
     let sample = |_| {
         let begun = Instant::now();

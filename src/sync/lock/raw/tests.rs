@@ -1,5 +1,5 @@
 use super::*;
-use crate::sync::lock::bed::Bed;
+use crate::sync::lock::condvar::CondvarParker;
 use std::cell::{Cell, RefCell};
 use std::sync::{Condvar, Mutex};
 use std::thread;
@@ -178,8 +178,8 @@ fn each_sleeper_wakes_the_next() {
 
 /// As on systems without a futex.
 #[test]
-fn one_at_a_time_on_condition_variables() {
-    let lock = RawLock::<Bed>::default();
+fn one_holder_at_a_time_on_condition_variables() {
+    let lock = RawLock::<CondvarParker>::default();
     // Reads and writes in two steps.
     let count = AtomicU32::new(0);
     let increment = || {

@@ -1,16 +1,16 @@
-//! A sleep on a condition variable: in models, and elsewhere than on Linux.
+//! A sleep on a condition variable, in models and where `futex.rs` does not serve.
 
 use super::parker::{LONGEST, Parker};
 use crate::sync::primitives::{AtomicU32, Condvar, Mutex, Ordering, lock, wait_for};
 
-/// A condition variable, and what it takes.
+/// A condition variable with its mutex.
 #[derive(Default)]
-pub struct Bed {
+pub struct CondvarParker {
     mutex: Mutex<()>,
     woken: Condvar,
 }
 
-impl Parker for Bed {
+impl Parker for CondvarParker {
     fn park(&self, word: &AtomicU32, seen: u32) {
         let guard = lock(&self.mutex);
         if word.load(Ordering::Relaxed) == seen {
@@ -19,7 +19,7 @@ impl Parker for Bed {
     }
 
     fn wake_one(&self, _word: &AtomicU32) {
-        // Whoever has looked at the word is asleep when this is free.
+        // A waiter that has checked the word is asleep once the mutex is free.
         drop(lock(&self.mutex));
         self.woken.notify_one();
     }
