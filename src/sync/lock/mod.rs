@@ -9,9 +9,9 @@
 //! Where two threads meet, both pay for every cache line that moves from one to
 //! the other. So the value has lines of its own, which stay with the holder while
 //! waiters poll the lock. And a waiter polls once early, then seldom, so that the
-//! holder completes many critical sections before the lines move (DESIGN.md, "A
-//! lock of our own"). A holder that wants waiters to come wakes the spinning ones
-//! through a line that is written for nothing else.
+//! holder completes many critical sections before the lines move (DESIGN.md,
+//! "How long a waiter polls"). A holder that wants waiters to come wakes those that
+//! spin, through a line that is written for nothing else.
 //!
 //! In a model a mutex stands in for the lock of a shard, because the protocol has
 //! more interleavings than the rest of the engine could be explored with. The

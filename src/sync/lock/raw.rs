@@ -8,7 +8,7 @@
 //! vain **parks**: it marks that it sleeps, tries once more, and sleeps. An unlock
 //! wakes one sleeper, and only if no waiter is awake. One is enough: where threads
 //! outnumber processors, each further one would only keep the others from running
-//! (DESIGN.md, "A lock of our own").
+//! (DESIGN.md, "One sleeper is woken at a time").
 //!
 //! # Why no sleeper is forgotten
 //!
@@ -26,9 +26,9 @@
 //! The fence of an unlock stops only the compiler, because a real one costs as much
 //! as the swap. So the processor may check for a mark before other threads see the
 //! lock free, and miss a mark that is some nanoseconds old. Each sleep ends by
-//! itself after a moment (`parker.rs`), which bounds the cost of that. A model has
-//! the real fence and sleeps that never end by themselves: there a forgotten
-//! sleeper is a deadlock.
+//! itself after a moment, which bounds the cost of that (DESIGN.md, "A sleep lasts a
+//! millisecond at most"). A model has the real fence and sleeps that never end by
+//! themselves: there a forgotten sleeper is a deadlock.
 
 use super::pace::pauses;
 use super::parker::Parker;
