@@ -173,10 +173,10 @@ impl<T> Shard<T> {
             return Err((reason, payload));
         }
         let tag = Tag::one_shot(queue);
-        let at = self.wheel.insert(deadline.0, tag.0, Body::payload(payload));
-        let filed = self.wheel.file_new(at);
+        let body = Body::payload(payload);
+        let scheduled = self.wheel.schedule_tagged(deadline, tag.0, body);
         self.ledger.accepted += 1;
-        Ok((self.wheel.id_of_youngest(at), filed))
+        Ok((scheduled.id, scheduled.due))
     }
 
     /// Accepts any other timer; it is due at `due`, which is in `deadline`'s

@@ -8,10 +8,9 @@
 //! front.
 
 use super::Wheel;
-use super::block::At;
+use super::entries::list::End;
+use super::entries::{At, LANES};
 use super::geometry::Place;
-use super::levels::LANES;
-use super::storage::End;
 use super::work::{Cascade, Work};
 
 /// Where a cascade stands in each lane of its slot.
@@ -65,13 +64,13 @@ impl<T> Wheel<T> {
                 }
                 *budget -= 1;
                 let at = lanes.front[lane];
-                let next = self.storage.next(at);
+                let next = self.entries.next(at);
                 lanes.front[lane] = next;
                 if next == lanes.head[lane] {
                     lanes.open &= !(1 << lane);
                     self.empty_list(next);
                 } else {
-                    self.storage.prefetch(next);
+                    self.entries.prefetch(next);
                 }
                 self.refile(at, level, check);
             }
@@ -84,8 +83,8 @@ impl<T> Wheel<T> {
         let mut lanes = self.lanes_of(level, slot);
         for lane in 0..self.levels.lanes() {
             if lanes.open >> lane & 1 == 1 {
-                lanes.back[lane] = self.storage.prev(lanes.head[lane]);
-                self.storage.prefetch(lanes.back[lane]);
+                lanes.back[lane] = self.entries.prev(lanes.head[lane]);
+                self.entries.prefetch(lanes.back[lane]);
                 self.empty_list(lanes.head[lane]);
             }
         }
@@ -97,13 +96,13 @@ impl<T> Wheel<T> {
                     continue;
                 }
                 let (first, last) = (lanes.front[lane], lanes.back[lane]);
-                let (next, before) = (self.storage.next(first), self.storage.prev(last));
+                let (next, before) = (self.entries.next(first), self.entries.prev(last));
                 if first == last || next == last {
                     lanes.open &= !(1 << lane);
                 } else {
                     (lanes.front[lane], lanes.back[lane]) = (next, before);
-                    self.storage.prefetch(next);
-                    self.storage.prefetch(before);
+                    self.entries.prefetch(next);
+                    self.entries.prefetch(before);
                 }
                 if !self.refile_inward(first, level, End::Front) {
                     self.refile(first, level, true);
@@ -124,9 +123,9 @@ impl<T> Wheel<T> {
         let place = self.place_from_now(at);
         // An entry that was moved beyond its slot may meet younger ones.
         if check || place.level >= from_level {
-            self.levels.append_checked(&mut self.storage, place, at);
+            self.levels.append_checked(&mut self.entries, place, at);
         } else {
-            self.levels.append(&mut self.storage, place, at);
+            self.levels.append(&mut self.entries, place, at);
         }
     }
 
@@ -139,14 +138,14 @@ impl<T> Wheel<T> {
             return false;
         }
         self.levels
-            .insert_at_middle(&mut self.storage, place, at, from);
+            .insert_at_middle(&mut self.entries, place, at, from);
         true
     }
 
     /// The place for an entry of a slot whose turn has come.
     #[inline]
     fn place_from_now(&mut self, at: At) -> Place {
-        let deadline = self.storage.entry(at).deadline;
+        let deadline = self.entries.entry(at).deadline;
         if deadline > self.now {
             return self.levels.place(self.now, deadline);
         }
@@ -165,10 +164,10 @@ impl<T> Wheel<T> {
             back: [self.late; LANES],
         };
         for lane in 0..self.levels.lanes() {
-            if let Some(head) = self.levels.head(&self.storage, level, slot, lane) {
+            if let Some(head) = self.levels.head(&self.entries, level, slot, lane) {
                 lanes.head[lane] = head;
-                lanes.front[lane] = self.storage.next(head);
-                self.storage.prefetch(lanes.front[lane]);
+                lanes.front[lane] = self.entries.next(head);
+                self.entries.prefetch(lanes.front[lane]);
             }
         }
         lanes
@@ -178,14 +177,14 @@ impl<T> Wheel<T> {
     fn reattach(&mut self, lanes: &Lanes) {
         for lane in 0..self.levels.lanes() {
             if lanes.open >> lane & 1 == 1 {
-                self.storage.cut_before(lanes.head[lane], lanes.front[lane]);
+                self.entries.cut_before(lanes.head[lane], lanes.front[lane]);
             }
         }
     }
 
     fn empty_list(&mut self, list: At) {
-        self.storage.cut_before(list, list);
-        let coordinate = self.storage.coordinate(list);
+        self.entries.cut_before(list, list);
+        let coordinate = self.entries.coordinate(list);
         self.levels.list_is_empty(coordinate);
     }
 }

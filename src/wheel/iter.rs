@@ -1,6 +1,7 @@
 //! Walking over what is live: at one go, or a bounded part at a time.
 
-use super::{At, Wheel};
+use super::Wheel;
+use super::entries::At;
 use crate::id::TimerId;
 use crate::tick::Tick;
 
@@ -15,7 +16,7 @@ impl<'a, T> Iterator for Iter<'a, T> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let at = self.at.next()?;
-        let payload = self.wheel.storage.payload(at);
+        let payload = self.wheel.entries.payload(at);
         Some((self.wheel.id(at), self.wheel.due_at(at), payload))
     }
 }
@@ -66,10 +67,10 @@ impl<T> Wheel<T> {
     /// The next timer of a walk, within `budget` cells, of which those are
     /// subtracted that were passed.
     pub(crate) fn next_entry(&self, cursor: &mut Cursor, budget: &mut usize) -> Option<At> {
-        while let Some(at) = self.storage.at(cursor.0) {
+        while let Some(at) = self.entries.at(cursor.0) {
             *budget = budget.checked_sub(1)?;
             cursor.0 += 1;
-            if self.storage.is_timer(at) {
+            if self.entries.is_timer(at) {
                 return Some(at);
             }
         }
@@ -78,7 +79,7 @@ impl<T> Wheel<T> {
 
     /// Whether a walk has come to its end.
     pub(crate) fn is_at_end(&self, cursor: Cursor) -> bool {
-        self.storage.at(cursor.0).is_none()
+        self.entries.at(cursor.0).is_none()
     }
 }
 
@@ -100,7 +101,7 @@ impl<T> Wheel<T> {
     pub fn iter(&self) -> Iter<'_, T> {
         Iter {
             wheel: self,
-            at: Box::new(self.storage.timers(0)),
+            at: Box::new(self.entries.timers(0)),
         }
     }
 
@@ -155,7 +156,7 @@ impl<T> Wheel<T> {
 
     fn lists_of(&self, level: usize, slot: usize) -> impl Iterator<Item = At> + '_ {
         (0..self.levels.lanes())
-            .filter_map(move |lane| self.levels.head(&self.storage, level, slot, lane))
+            .filter_map(move |lane| self.levels.head(&self.entries, level, slot, lane))
     }
 
     pub(super) fn in_slot(&self, level: usize, slot: usize) -> impl Iterator<Item = At> + '_ {
@@ -164,8 +165,8 @@ impl<T> Wheel<T> {
     }
 
     pub(super) fn on_list(&self, list: At) -> impl Iterator<Item = At> + '_ {
-        let first = self.storage.next(list);
-        core::iter::successors(Some(first), |&at| Some(self.storage.next(at)))
+        let first = self.entries.next(list);
+        core::iter::successors(Some(first), |&at| Some(self.entries.next(at)))
             .take_while(move |&at| at != list)
     }
 }
@@ -209,7 +210,7 @@ impl<T> IntoIterator for Wheel<T> {
     type IntoIter = IntoIter<T>;
 
     fn into_iter(self) -> IntoIter<T> {
-        let all: Vec<At> = self.storage.timers(0).collect();
+        let all: Vec<At> = self.entries.timers(0).collect();
         IntoIter {
             wheel: self,
             at: all.into_iter(),

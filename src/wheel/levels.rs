@@ -6,13 +6,10 @@
 //! their misses overlap (measured: 121 ns per timer become 42). An entry's
 //! lane is the low bits of its index.
 
-use super::block::At;
+use super::entries::list::End;
+use super::entries::{At, Entries, LANES};
 use super::geometry::{Geometry, MAX_LEVELS, Place};
-use super::storage::{End, Storage};
 
-/// Lanes of each slot where a level's slots fit one word of a bitmap; larger
-/// levels hold few entries per slot and make do with one.
-pub(super) const LANES: usize = 8;
 const WORD: usize = u64::BITS as usize;
 
 pub(crate) struct Levels {
@@ -65,13 +62,13 @@ impl Levels {
     #[inline]
     pub(crate) fn head<T>(
         &self,
-        storage: &Storage<T>,
+        entries: &Entries<T>,
         level: usize,
         slot: usize,
         lane: usize,
     ) -> Option<At> {
         let first = self.first_head(level)?;
-        Some(storage.nth(first, self.nth_head(slot, lane)))
+        Some(entries.nth(first, self.nth_head(slot, lane)))
     }
 
     #[inline]
@@ -90,10 +87,10 @@ impl Levels {
     /// Makes the list heads of a level that is needed for the first time. Each
     /// knows the place of its bit in `occupied`.
     #[cold]
-    fn add_level<T>(&mut self, storage: &mut Storage<T>, level: usize) -> At {
+    fn add_level<T>(&mut self, entries: &mut Entries<T>, level: usize) -> At {
         let lanes = self.lanes();
         let count = self.heads_per_level();
-        let first = storage.add_sentinels(count, |n| {
+        let first = entries.add_sentinels(count, |n| {
             let (slot, lane) = (n as usize / lanes, n as usize % lanes);
             ((self.word(level, slot, lane) * WORD) + slot % WORD) as u32
         });
@@ -132,16 +129,16 @@ impl Levels {
     /// them. Returns the first head as it was and as it is.
     pub(super) fn move_heads<T>(
         &mut self,
-        storage: &mut Storage<T>,
+        entries: &mut Entries<T>,
         level: usize,
         to: u32,
     ) -> (At, At) {
         let was = self.heads[level];
-        let is = storage.nth(At::FIRST, to);
+        let is = entries.nth(At::FIRST, to);
         if was != is {
             for n in 0..self.heads_per_level() {
-                let (from, to) = (storage.nth(was, n), storage.nth(is, n));
-                storage.move_sentinel(from, to);
+                let (from, to) = (entries.nth(was, n), entries.nth(is, n));
+                entries.move_sentinel(from, to);
             }
         }
         self.heads[level] = is;
@@ -185,34 +182,34 @@ impl Levels {
 
     /// Hangs an entry on the slot's list.
     #[inline]
-    pub(crate) fn append<T>(&mut self, storage: &mut Storage<T>, place: Place, at: At) {
-        let list = self.list_for(storage, place, at);
-        storage.append(list, at);
-        self.note_occupied(storage.coordinate(list));
+    pub(crate) fn append<T>(&mut self, entries: &mut Entries<T>, place: Place, at: At) {
+        let list = self.list_for(entries, place, at);
+        entries.append(list, at);
+        self.note_occupied(entries.coordinate(list));
     }
 
     /// As [`Self::append`], for an entry that comes from either end of another
-    /// slot's list: see [`Storage::insert_at_middle`].
+    /// slot's list: see [`Entries::insert_at_middle`].
     #[inline]
     pub(crate) fn insert_at_middle<T>(
         &mut self,
-        storage: &mut Storage<T>,
+        entries: &mut Entries<T>,
         place: Place,
         at: At,
         from: End,
     ) {
-        let list = self.list_for(storage, place, at);
-        storage.insert_at_middle(list, at, from);
-        self.note_occupied(storage.coordinate(list));
+        let list = self.list_for(entries, place, at);
+        entries.insert_at_middle(list, at, from);
+        self.note_occupied(entries.coordinate(list));
     }
 
     #[inline]
-    fn list_for<T>(&mut self, storage: &mut Storage<T>, place: Place, at: At) -> At {
+    fn list_for<T>(&mut self, entries: &mut Entries<T>, place: Place, at: At) -> At {
         let first = match self.first_head(place.level) {
             Some(first) => first,
-            None => self.add_level(storage, place.level),
+            None => self.add_level(entries, place.level),
         };
-        storage.nth(first, self.nth_head(place.slot, lane_of(at)))
+        entries.nth(first, self.nth_head(place.slot, at.lane()))
     }
 
     #[inline]
@@ -224,11 +221,11 @@ impl Levels {
     /// As [`Self::append`], for an entry that may be older than the list's
     /// last: then the slot is marked, to be sorted when it fires.
     #[inline]
-    pub(crate) fn append_checked<T>(&mut self, storage: &mut Storage<T>, place: Place, at: At) {
-        self.append(storage, place, at);
-        let before = storage.prev(at);
+    pub(crate) fn append_checked<T>(&mut self, entries: &mut Entries<T>, place: Place, at: At) {
+        self.append(entries, place, at);
+        let before = entries.prev(at);
         // The list's head, if there was nothing else, is older than any timer.
-        let younger = storage.entry(before).stamp() > storage.entry(at).stamp();
+        let younger = entries.entry(before).stamp() > entries.entry(at).stamp();
         // Without a branch: which of the two is younger cannot be foretold.
         let word = self.unsorted_word(place.level, place.slot);
         self.unsorted[word] |= u64::from(younger) << (place.slot % WORD);
@@ -413,12 +410,6 @@ impl Far {
     }
 }
 
-/// The lane of an entry, where a slot has several.
-#[inline]
-pub(super) fn lane_of(at: At) -> usize {
-    at.index() as usize % LANES
-}
-
 /// The first set bit from `from` on, going round.
 fn next_bit(word: u64, from: usize) -> Option<usize> {
     (word != 0).then(|| (from + word.rotate_right(from as u32).trailing_zeros() as usize) % WORD)
@@ -438,7 +429,7 @@ fn next_bit_in(words: &[u64], from: usize) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Stamp;
+    use super::super::entries::Stamp;
     use super::*;
     use std::collections::HashSet;
 
@@ -469,25 +460,25 @@ mod tests {
         }
     }
 
-    fn store(storage: &mut Storage<()>, deadline: u64) -> At {
-        storage.insert(deadline, Stamp::new(1, 0), ())
+    fn store(entries: &mut Entries<()>, deadline: u64) -> At {
+        entries.insert(deadline, Stamp::new(1, 0), ())
     }
 
     #[test]
     fn neighbouring_entries_hang_in_different_lanes() {
-        let (mut storage, _) = Storage::new();
-        let lanes = (0..LANES).map(|_| lane_of(store(&mut storage, 1)));
+        let (mut entries, _) = Entries::new();
+        let lanes = (0..LANES).map(|_| store(&mut entries, 1).lane());
         assert_eq!(lanes.collect::<HashSet<_>>().len(), LANES);
     }
 
     /// Levels of four slots, with something in the slot of each deadline.
     fn levels_with(cap: usize, deadlines: &[u64]) -> Levels {
         let mut levels = Levels::new(Geometry::new(4).unwrap().max_levels(cap).unwrap());
-        let (mut storage, _) = Storage::new();
+        let (mut entries, _) = Entries::new();
         for &deadline in deadlines {
             let place = levels.place(0, deadline);
-            let at = store(&mut storage, deadline);
-            levels.append(&mut storage, place, at);
+            let at = store(&mut entries, deadline);
+            levels.append(&mut entries, place, at);
         }
         levels
     }

@@ -4,22 +4,18 @@
 //! [`Wheel`] is what game loops, simulations, event loops and caches use by
 //! themselves, and what an [`Engine`](crate::Engine) has one of per shard.
 
-mod block;
+mod advance;
 mod cascade;
-mod drain;
-mod expire;
+mod entries;
+mod fire;
 mod geometry;
+mod hosted;
+mod inspect;
 mod iter;
 mod keyed;
-mod keys;
 mod levels;
-mod moved;
-mod pass;
+mod link;
 mod shrink;
-mod stamp;
-mod storage;
-mod vacant;
-mod view;
 mod work;
 
 #[cfg(test)]
@@ -27,25 +23,23 @@ mod oracle;
 
 use std::collections::BinaryHeap;
 
-pub use block::ReserveError;
-pub use expire::{Advance, Expired};
+pub use advance::{Advance, Expired};
+pub use entries::ReserveError;
 pub use geometry::{Geometry, InvalidGeometry};
+pub use inspect::{Slot, Slots};
 pub use iter::{IntoIter, Iter};
 pub use keyed::{DuplicateKey, KeyedExpired, KeyedWheel};
-pub use view::{Slot, Slots};
 
-pub(crate) use block::At;
-pub(crate) use expire::Step;
+pub(crate) use advance::Step;
+pub(crate) use entries::{At, Stamp};
 pub(crate) use iter::{Cursor, OverBudget};
 pub(crate) use shrink::Hangs;
-pub(crate) use stamp::Stamp;
 
 use crate::id::{TimerId, WheelNumber};
 use crate::tick::Tick;
-use drain::{Fronts, InOrder};
+use entries::Entries;
 use levels::Levels;
-use storage::{NO_COORDINATE, Storage};
-use work::Work;
+use work::{Fronts, InOrder, Work};
 
 /// A hierarchical timing wheel with one owner.
 ///
@@ -87,7 +81,7 @@ use work::Work;
 /// assert_eq!(wheel.cancel(a), None); // fired already
 /// ```
 pub struct Wheel<T> {
-    storage: Storage<T>,
+    entries: Entries<T>,
     levels: Levels,
     now: u64,
     /// Nothing can come due, and no slot's turn can come, before this tick. If
@@ -113,10 +107,6 @@ pub struct Wheel<T> {
     youngest: Stamp,
     number: WheelNumber,
 }
-
-/// The tag bit of an entry that waits in `Wheel::in_order`. The next one is
-/// [`moved::MOVED`]; the others belong to whoever owns the wheel.
-const SORTING: u16 = 1;
 
 impl<T> Wheel<T> {
     /// A wheel that starts at tick 0, with `size` slots per level and as many
@@ -175,11 +165,11 @@ impl<T> Wheel<T> {
     }
 
     pub(crate) fn numbered(now: Tick, geometry: Geometry, number: WheelNumber) -> Wheel<T> {
-        let (mut storage, late) = Storage::new();
-        let sorting = storage.add_sentinels(1, |_| NO_COORDINATE);
-        let turn = storage.add_sentinels(1, |_| NO_COORDINATE);
+        let (mut entries, late) = Entries::new();
+        let sorting = entries.add_list();
+        let turn = entries.add_list();
         Wheel {
-            storage,
+            entries,
             levels: Levels::new(geometry),
             now: now.0,
             quiet_until: u64::MAX,
@@ -205,7 +195,7 @@ impl<T> Wheel<T> {
     /// How many timers are in the wheel.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.storage.live()
+        self.entries.live()
     }
 
     /// Whether the wheel holds no timer.
@@ -249,7 +239,7 @@ impl<T> Wheel<T> {
     pub fn try_reserve(&mut self, timers: usize) -> Result<(), ReserveError> {
         // They may need every level.
         let heads = self.levels.heads_to_come();
-        self.storage.try_reserve(timers, heads)
+        self.entries.try_reserve(timers, heads)
     }
 
     /// Schedules a timer for an absolute tick. A deadline that has been
@@ -267,9 +257,7 @@ impl<T> Wheel<T> {
     /// ```
     #[inline]
     pub fn schedule_at(&mut self, deadline: Tick, payload: T) -> TimerId {
-        let at = self.insert(deadline.0, 0, payload);
-        self.file_new(at);
-        self.id_of_youngest(at)
+        self.schedule_tagged(deadline, 0, payload).id
     }
 
     /// Schedules a timer `delay` ticks from [`Wheel::now`]; a delay of zero is
@@ -340,7 +328,7 @@ impl<T> Wheel<T> {
         match self.find_at_home(id) {
             Some(at) => {
                 self.unlink(at);
-                Some(self.storage.remove(at))
+                Some(self.entries.remove(at))
             }
             None => self.cancel_moved(id),
         }
@@ -352,7 +340,7 @@ impl<T> Wheel<T> {
     fn cancel_moved(&mut self, id: TimerId) -> Option<T> {
         let at = self.find(id)?;
         self.unlink(at);
-        Some(self.storage.remove(at))
+        Some(self.entries.remove(at))
     }
 
     /// Puts another payload in a timer's place and returns the old one.
@@ -371,7 +359,7 @@ impl<T> Wheel<T> {
     /// ```
     pub fn replace(&mut self, id: TimerId, payload: T) -> Result<T, T> {
         match self.find(id) {
-            Some(at) => Ok(core::mem::replace(self.storage.payload_mut(at), payload)),
+            Some(at) => Ok(core::mem::replace(self.entries.payload_mut(at), payload)),
             None => Err(payload),
         }
     }
@@ -385,13 +373,13 @@ impl<T> Wheel<T> {
     /// A timer's payload.
     #[must_use]
     pub fn get(&self, id: TimerId) -> Option<&T> {
-        self.find(id).map(|at| self.storage.payload(at))
+        self.find(id).map(|at| self.entries.payload(at))
     }
 
     /// A timer's payload, to be changed in place.
     #[must_use]
     pub fn get_mut(&mut self, id: TimerId) -> Option<&mut T> {
-        self.find(id).map(|at| self.storage.payload_mut(at))
+        self.find(id).map(|at| self.entries.payload_mut(at))
     }
 
     /// When the timer is due. A timer that was scheduled for the past is due
@@ -454,241 +442,11 @@ impl<T> Wheel<T> {
     /// assert!(wheel.is_empty());
     /// ```
     pub fn clear(&mut self) {
-        let all: Vec<At> = self.storage.timers(0).collect();
+        let all: Vec<At> = self.entries.timers(0).collect();
         for at in all {
             self.unlink(at);
-            drop(self.storage.remove(at));
+            drop(self.entries.remove(at));
         }
-    }
-}
-
-/// What an engine needs beside the public calls: entries by their place, tags,
-/// lists of its own.
-impl<T> Wheel<T> {
-    #[inline]
-    pub(crate) fn id(&self, at: At) -> TimerId {
-        let sequence = self.storage.entry(at).stamp().sequence();
-        TimerId::new(self.number, sequence, self.storage.index_of(at))
-    }
-
-    /// As [`Wheel::id`], for the timer that was inserted last.
-    #[inline]
-    pub(crate) fn id_of_youngest(&self, at: At) -> TimerId {
-        TimerId::new(self.number, self.youngest.sequence(), at.index())
-    }
-
-    #[inline]
-    pub(crate) fn find(&self, id: TimerId) -> Option<At> {
-        if !id.is_of(self.number) {
-            return None;
-        }
-        self.find_own(id)
-    }
-
-    /// As [`Wheel::find`], but finds no timer that was moved to another entry.
-    #[inline]
-    pub(crate) fn find_at_home(&self, id: TimerId) -> Option<At> {
-        if !id.is_of(self.number) {
-            return None;
-        }
-        self.storage.find_at_home(id.index(), id.sequence())
-    }
-
-    /// As [`Wheel::find`], for an id that is known to be this wheel's.
-    #[inline]
-    pub(crate) fn find_own(&self, id: TimerId) -> Option<At> {
-        debug_assert!(id.is_of(self.number));
-        self.storage.find(id.index(), id.sequence())
-    }
-
-    /// Asks the processor for the timer's entry.
-    #[inline]
-    pub(crate) fn prefetch(&self, id: TimerId) {
-        if let Some(at) = self.storage.at(id.index()) {
-            self.storage.prefetch(at);
-        }
-    }
-
-    #[inline]
-    pub(crate) fn prefetch_entry(&self, at: At) {
-        self.storage.prefetch(at);
-    }
-
-    /// Stores a timer that hangs on no list yet.
-    #[inline]
-    pub(crate) fn insert(&mut self, deadline: u64, tag: u16, payload: T) -> At {
-        let following = self.youngest.following();
-        self.youngest = following.expect("2^52 timers were scheduled");
-        self.storage
-            .insert(deadline, self.youngest.with(tag), payload)
-    }
-
-    /// How many entries the storage has, vacant ones included.
-    #[cfg(test)]
-    pub(crate) fn entries_in_use(&self) -> usize {
-        self.storage.used() as usize
-    }
-
-    /// Notes that a timer hangs on no list, and will not for a while.
-    pub(crate) fn set_aside(&mut self, at: At) {
-        self.storage.set_aside(at);
-    }
-
-    /// Takes a timer's payload and frees its entry; it must be unlinked.
-    #[inline]
-    pub(crate) fn remove(&mut self, at: At) -> T {
-        self.storage.remove(at)
-    }
-
-    /// As [`Wheel::remove`], without unlinking the entry first, in a wheel that
-    /// will not be advanced any more: see [`Storage::take_for_good`].
-    #[inline]
-    pub(crate) fn take_for_good(&mut self, at: At) -> T {
-        self.storage.take_for_good(at)
-    }
-
-    #[inline]
-    pub(crate) fn unlink(&mut self, at: At) {
-        if let Some(list) = self.storage.unlink(at) {
-            let coordinate = self.storage.coordinate(list);
-            self.levels.list_is_empty(coordinate);
-        }
-    }
-
-    /// The deadline that was asked for, which may have passed long ago.
-    #[inline]
-    pub(crate) fn deadline_of(&self, at: At) -> Tick {
-        Tick(self.storage.entry(at).deadline)
-    }
-
-    /// When it can fire: at its deadline, or now if that has passed.
-    #[inline]
-    pub(crate) fn due_at(&self, at: At) -> Tick {
-        self.deadline_of(at).max(self.now())
-    }
-
-    /// Files an entry that is younger than every other. Returns the tick at
-    /// which it is due.
-    #[inline]
-    pub(crate) fn file_new(&mut self, at: At) -> Tick {
-        let deadline = self.storage.entry(at).deadline;
-        if deadline <= self.now {
-            self.file_late(at);
-            return self.now();
-        }
-        let place = self.levels.place(self.now, deadline);
-        self.note_turn(place.start);
-        self.levels.append(&mut self.storage, place, at);
-        Tick(deadline)
-    }
-
-    /// Files an entry that may be older than others of its slot.
-    pub(crate) fn file_again(&mut self, at: At) {
-        let entry = self.storage.entry_mut(at);
-        entry.unmark(SORTING);
-        let deadline = entry.deadline;
-        if deadline <= self.now {
-            return self.file_late(at);
-        }
-        let place = self.levels.place(self.now, deadline);
-        self.note_turn(place.start);
-        self.levels.append_checked(&mut self.storage, place, at);
-    }
-
-    /// Something hangs in the slot that begins at `start` now.
-    #[inline]
-    fn note_turn(&mut self, start: u64) {
-        self.quiet_until = self.quiet_until.min(start);
-    }
-
-    #[cold]
-    fn file_late(&mut self, at: At) {
-        self.storage.append(self.late, at);
-        self.quiet_until = 0;
-    }
-
-    /// Gives a linked entry a later deadline, if storing it is all that takes:
-    /// its slot comes up before, and files it again. What is due already may hang
-    /// in none.
-    #[inline]
-    pub(crate) fn postpone(&mut self, at: At, deadline: u64) -> bool {
-        let now = self.now;
-        let entry = self.storage.entry_mut(at);
-        let is_enough = deadline >= entry.deadline && entry.deadline > now;
-        if is_enough {
-            entry.deadline = deadline;
-        }
-        is_enough
-    }
-
-    /// Gives a linked entry another deadline.
-    #[inline]
-    pub(crate) fn move_to(&mut self, at: At, deadline: u64) {
-        if self.postpone(at, deadline) {
-            return;
-        }
-        self.set_deadline(at, Tick(deadline));
-        self.unlink(at);
-        self.file_again(at);
-    }
-
-    /// Files an entry that hangs on no list for a later deadline.
-    pub(crate) fn file_for(&mut self, at: At, deadline: Tick) {
-        self.set_deadline(at, deadline);
-        self.file_again(at);
-    }
-
-    pub(crate) fn set_deadline(&mut self, at: At, deadline: Tick) {
-        self.storage.entry_mut(at).deadline = deadline.0;
-    }
-
-    #[inline]
-    pub(crate) fn tag(&self, at: At) -> u16 {
-        self.storage.entry(at).stamp().tag()
-    }
-
-    pub(crate) fn set_tag(&mut self, at: At, tag: u16) {
-        self.storage.entry_mut(at).set_tag(tag);
-    }
-
-    #[inline]
-    pub(crate) fn payload(&self, at: At) -> &T {
-        self.storage.payload(at)
-    }
-
-    pub(crate) fn payload_mut(&mut self, at: At) -> &mut T {
-        self.storage.payload_mut(at)
-    }
-
-    /// A list for entries that are not in the wheel's care; [`Wheel::unlink`]
-    /// takes them off it again.
-    pub(crate) fn add_list(&mut self) -> At {
-        self.storage.add_sentinels(1, |_| NO_COORDINATE)
-    }
-
-    pub(crate) fn append_to(&mut self, list: At, at: At) {
-        // It may have been taken off a slot that is being sorted, which still
-        // counts on it.
-        let entry = self.storage.entry_mut(at);
-        entry.unmark(SORTING);
-        self.storage.append(list, at);
-    }
-
-    pub(crate) fn first_of(&self, list: At) -> Option<At> {
-        let first = self.storage.next(list);
-        (first != list).then_some(first)
-    }
-
-    #[inline]
-    fn has_late(&self) -> bool {
-        let is_filled = |list: At| self.storage.next(list) != list;
-        is_filled(self.turn) || is_filled(self.late)
-    }
-
-    fn has_unfinished_work(&self) -> bool {
-        self.has_late()
-            || self.storage.next(self.sorting) != self.sorting
-            || matches!(self.work, Work::Cascade(_))
     }
 }
 

@@ -2,8 +2,8 @@
 //! block, and what is then vacant at its end is cut off.
 //!
 //! That is done in steps which touch a bounded number of entries, so that an
-//! engine can let go of a shard's lock in between: `pass.rs` has what is kept
-//! from one step to the next. A timer keeps its id (see `moved.rs`) and its
+//! engine can let go of a shard's lock in between: `entries/pass.rs` has what is kept
+//! from one step to the next. A timer keeps its id (see `entries/moved.rs`) and its
 //! place among others: it goes to an entry of its lane, where its neighbours
 //! are linked to it, or, if its lane is full, it is filed again like one that
 //! is moved to its own deadline. The heads of levels that were made late stand
@@ -13,21 +13,18 @@
 //! of the wheel these do: lists, whose neighbours are linked anew when a timer
 //! or a head is moved; `Levels`, told where its heads went; `Wheel::fronts`,
 //! likewise; the lists of vacant entries, which have none of those that can be
-//! taken away (see `pass.rs`); `Moved`, which has live timers only. Whatever else
-//! remembers an index asks [`Storage::at`] or [`Storage::find`]: ids, what is
+//! taken away (see `entries/pass.rs`); `Moved`, which has live timers only. Whatever else
+//! remembers an index asks [`Entries::at`] or [`Entries::find`]: ids, what is
 //! being sorted, the middle of a list, walks. Hints for the processor may be
 //! wrong. A paused cascade and a slot that is being fired look their lists up
 //! again.
 //!
-//! [`Storage::at`]: super::storage::Storage::at
-//! [`Storage::find`]: super::storage::Storage::find
+//! [`Entries::at`]: super::entries::Entries::at
+//! [`Entries::find`]: super::entries::Entries::find
 
-use super::block::At;
-use super::drain::Fronts;
-use super::levels::{LANES, lane_of};
-use super::pass::{Below, Gather, Stage};
-use super::work::Work;
-use super::{SORTING, Wheel};
+use super::Wheel;
+use super::entries::{At, Below, Gather, LANES, Stage};
+use super::work::{Fronts, SORTING, Work};
 
 /// How a timer hangs, which says where it can be brought.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,12 +68,12 @@ impl<T> Wheel<T> {
 
     /// Begins to shrink, unless that has begun.
     pub(crate) fn begin_shrink(&mut self) {
-        self.storage.begin_pass();
+        self.entries.begin_pass();
     }
 
     /// Has what was begun bring no more timers to other places.
     pub(crate) fn stop_gathering(&mut self) {
-        if let Some(Stage::Gather(_)) = self.storage.stage() {
+        if let Some(Stage::Gather(_)) = self.entries.stage() {
             self.list_the_rest();
         }
     }
@@ -89,17 +86,17 @@ impl<T> Wheel<T> {
         budget: &mut usize,
         hangs: impl Fn(&Wheel<T>, At) -> Hangs,
     ) -> bool {
-        self.storage.settle_last();
-        while let Some(stage) = self.storage.stage() {
+        self.entries.settle_last();
+        while let Some(stage) = self.entries.stage() {
             if *budget == 0 {
                 return false;
             }
             match stage {
                 Stage::Gather(gather) => self.gather_some(gather, budget, &hangs),
-                Stage::List { until } => self.storage.list_vacant(until, budget),
+                Stage::List { until } => self.entries.list_vacant(until, budget),
             }
         }
-        self.storage.trim_some()
+        self.entries.trim_some()
     }
 
     /// Brings timers from the end of the block to vacant entries.
@@ -116,8 +113,8 @@ impl<T> Wheel<T> {
                 return self.end_gathering(gather);
             }
         }
-        match self.storage.spend(before - *budget) {
-            true => self.storage.set_stage(Stage::Gather(gather)),
+        match self.entries.spend(before - *budget) {
+            true => self.entries.set_stage(Stage::Gather(gather)),
             false => self.list_the_rest(),
         }
     }
@@ -131,20 +128,20 @@ impl<T> Wheel<T> {
         hangs: &impl Fn(&Wheel<T>, At) -> Hangs,
     ) -> bool {
         // What came since stands behind everything.
-        let is_new = self.storage.used() > gather.top;
+        let is_new = self.entries.used() > gather.top;
         let end = if is_new {
-            self.storage.used()
+            self.entries.used()
         } else {
             gather.high
         };
-        let Some(at) = end.checked_sub(1).and_then(|last| self.storage.at(last)) else {
+        let Some(at) = end.checked_sub(1).and_then(|last| self.entries.at(last)) else {
             return false;
         };
-        if self.storage.is_timer(at) {
+        if self.entries.is_timer(at) {
             return match self.bring_down(at, budget, hangs) {
                 Below::Found(to) => {
                     gather.high = gather.high.max(to.index() + 1);
-                    self.storage.pass_over(at, gather);
+                    self.entries.pass_over(at, gather);
                     true
                 }
                 // It is looked at again.
@@ -152,10 +149,10 @@ impl<T> Wheel<T> {
                 Below::Nothing => false,
             };
         }
-        if self.storage.is_vacant(at) {
-            let is_listed = self.storage.is_below(at);
+        if self.entries.is_vacant(at) {
+            let is_listed = self.entries.is_below(at);
             if !is_listed {
-                self.storage.pass_over(at, gather);
+                self.entries.pass_over(at, gather);
             }
             return !is_listed;
         }
@@ -178,23 +175,23 @@ impl<T> Wheel<T> {
         budget: &mut usize,
         hangs: &impl Fn(&Wheel<T>, At) -> Hangs,
     ) -> Below {
-        let own = lane_of(at);
-        let is_sorting = self.storage.entry(at).stamp().tag() & SORTING != 0;
+        let own = at.lane();
+        let is_sorting = self.entries.entry(at).stamp().tag() & SORTING != 0;
         let is_bound = !is_sorting && hangs(self, at) == Hangs::InWheel;
         // What is due has a place in its order that filing would not give it.
         let is_fixed = is_bound && self.is_due(at);
         let others = (0..LANES).filter(|&lane| lane != own && !is_fixed);
         for lane in core::iter::once(own).chain(others) {
-            match self.storage.vacant_below(at, lane, budget) {
+            match self.entries.vacant_below(at, lane, budget) {
                 Below::Found(to) if is_bound && lane != own => {
                     self.unlink(at);
-                    self.storage.set_aside(at);
-                    self.storage.move_timer(at, to);
+                    self.entries.set_aside(at);
+                    self.entries.move_timer(at, to);
                     self.file_again(to);
                     return Below::Found(to);
                 }
                 Below::Found(to) => {
-                    self.storage.move_timer(at, to);
+                    self.entries.move_timer(at, to);
                     return Below::Found(to);
                 }
                 Below::Paused => return Below::Paused,
@@ -209,17 +206,17 @@ impl<T> Wheel<T> {
         if self.is_empty() {
             self.forget_work();
         }
-        if self.storage.used() == gather.top {
+        if self.entries.used() == gather.top {
             let used = self.slide_heads(gather.high);
-            self.storage.truncate(used);
+            self.entries.truncate(used);
         }
         self.list_the_rest();
     }
 
     /// Goes on to put on lists what is still vacant.
     fn list_the_rest(&mut self) {
-        let until = self.storage.used();
-        self.storage.set_stage(Stage::List { until });
+        let until = self.entries.used();
+        self.entries.set_stage(Stage::List { until });
     }
 
     /// Brings the heads of levels that stand behind `end` down to there, or
@@ -232,9 +229,9 @@ impl<T> Wheel<T> {
                 continue;
             }
             let count = self.levels.heads_per_level();
-            let (was, is) = self.levels.move_heads(&mut self.storage, level, end);
+            let (was, is) = self.levels.move_heads(&mut self.entries, level, end);
             if let Some(nth) = self.fronts.nth_of(was).filter(|&nth| nth < count) {
-                self.fronts.follow(self.storage.nth(is, nth));
+                self.fronts.follow(self.entries.nth(is, nth));
             }
             end += count;
         }

@@ -27,7 +27,7 @@ fn shrinks_to(stays: impl Fn(u64) -> bool) -> usize {
     wheel.shrink();
     wheel.assert_consistent();
     let few_entries = few.len() + wheel.levels.geometry.size() * LANES * 3 + 2;
-    let used = wheel.storage.used() as usize;
+    let used = wheel.entries.used() as usize;
     assert!(
         used <= few_entries + few_entries / 8 + 64,
         "{used} for {few_entries}"
@@ -65,8 +65,8 @@ fn an_empty_wheel_shrinks_to_what_a_new_one_is() {
     wheel.shrink();
     wheel.assert_consistent();
     let new = Wheel::<u64>::new(64);
-    assert_eq!(wheel.storage.used(), new.storage.used());
-    assert_eq!(wheel.storage.block.capacity(), 64);
+    assert_eq!(wheel.entries.used(), new.entries.used());
+    assert_eq!(wheel.entries.capacity(), 64);
     wheel.schedule_at(Tick(70), 7);
     assert_eq!(wheel.pop_due(Tick(70)).map(|e| e.payload), Some(7));
 }
@@ -75,10 +75,10 @@ fn an_empty_wheel_shrinks_to_what_a_new_one_is() {
 fn heads_that_were_made_late_come_down() {
     let (mut wheel, few) = with_few(|n| n % 100 == 0);
     let far = wheel.schedule_at(Tick(1 << 40), 1);
-    let before = wheel.storage.used();
+    let before = wheel.entries.used();
     wheel.shrink();
     wheel.assert_consistent();
-    assert!(wheel.storage.used() < before / 3);
+    assert!(wheel.entries.used() < before / 3);
     assert_eq!(wheel.cancel(far), Some(1));
     while wheel.pop_due(Tick(100_000)).is_some() {}
     assert!(wheel.is_empty() && !few.is_empty());
@@ -109,7 +109,7 @@ fn large_payloads_are_given_back() {
     }
     wheel.shrink();
     wheel.assert_consistent();
-    assert_eq!(wheel.storage.block.cells(), 100);
+    assert_eq!(wheel.entries.cells(), 100);
     for (id, n) in ids.into_iter().zip(0..).skip(900) {
         assert_eq!(wheel.cancel(id), Some([n; 99]));
     }

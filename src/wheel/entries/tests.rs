@@ -5,18 +5,18 @@ use crate::tick::Tick;
 use crate::wheel::Wheel;
 
 fn grows_and_keeps_its_entries<T: Copy + PartialEq + std::fmt::Debug>(count: u64, value: T) {
-    let (mut storage, list) = Storage::new();
+    let (mut entries, list) = Entries::new();
     for n in 1..=count {
-        let at = storage.insert(n, Stamp::new(n, 0), value);
-        storage.append(list, at);
-        let place = core::ptr::from_ref(storage.payload(at));
+        let at = entries.insert(n, Stamp::new(n, 0), value);
+        entries.append(list, at);
+        let place = core::ptr::from_ref(entries.payload(at));
         assert_eq!(place.addr() % align_of::<T>(), 0);
     }
-    let mut at = storage.next(list);
+    let mut at = entries.next(list);
     for n in 1..=count {
-        assert_eq!(storage.entry(at).deadline, n);
-        assert_eq!(*storage.payload(at), value);
-        at = storage.next(at);
+        assert_eq!(entries.entry(at).deadline, n);
+        assert_eq!(*entries.payload(at), value);
+        at = entries.next(at);
     }
     assert_eq!(at, list);
 }
@@ -35,33 +35,33 @@ fn payloads_of_every_shape_are_kept_and_aligned() {
 
 #[test]
 fn vacated_entries_are_reused_before_the_block_grows() {
-    let (mut storage, list) = Storage::new();
+    let (mut entries, list) = Entries::new();
     let mut taken = Vec::new();
     for n in 0..1_000u64 {
-        let at = storage.insert(0, Stamp::new(n + 1, 0), n);
-        storage.append(list, at);
+        let at = entries.insert(0, Stamp::new(n + 1, 0), n);
+        entries.append(list, at);
         taken.push(at);
     }
-    let used = storage.block.used();
+    let used = entries.block.used();
     for &at in &taken {
-        storage.unlink(at);
-        storage.remove(at);
+        entries.unlink(at);
+        entries.remove(at);
     }
     for n in 0..1_000u64 {
-        storage.insert(0, Stamp::new(n + 2_000, 0), n);
+        entries.insert(0, Stamp::new(n + 2_000, 0), n);
     }
-    assert_eq!(storage.block.used(), used);
-    assert_eq!(storage.live(), 1_000);
+    assert_eq!(entries.block.used(), used);
+    assert_eq!(entries.live(), 1_000);
 }
 
 #[test]
 fn what_is_still_stored_is_dropped_with_the_storage() {
     let token = std::rc::Rc::new(());
-    let (mut storage, _) = Storage::new();
+    let (mut entries, _) = Entries::new();
     for n in 1..=100 {
-        storage.insert(0, Stamp::new(n, 0), token.clone());
+        entries.insert(0, Stamp::new(n, 0), token.clone());
     }
-    drop(storage);
+    drop(entries);
     assert_eq!(std::rc::Rc::strong_count(&token), 1);
 }
 
@@ -83,21 +83,21 @@ fn a_payload_that_panics_when_it_is_dropped_leaves_none_behind() {
     assert_eq!(std::rc::Rc::strong_count(&token), 1);
 }
 
-fn fill<T: Copy>(storage: &mut Storage<T>, count: usize, value: T) {
+fn fill<T: Copy>(entries: &mut Entries<T>, count: usize, value: T) {
     for n in 1..=count as u64 {
-        storage.insert(n, Stamp::new(n, 0), value);
+        entries.insert(n, Stamp::new(n, 0), value);
     }
 }
 
 #[test]
 fn what_was_reserved_is_room_enough_and_is_not_reserved_again() {
     for timers in [64, 1_000] {
-        let (mut storage, _) = Storage::new();
-        storage.try_reserve(timers, 0).unwrap();
-        let capacity = storage.block.capacity();
-        fill(&mut storage, timers, 7u8);
-        storage.try_reserve(timers, 0).unwrap();
-        assert_eq!(storage.block.capacity(), capacity);
+        let (mut entries, _) = Entries::new();
+        entries.try_reserve(timers, 0).unwrap();
+        let capacity = entries.block.capacity();
+        fill(&mut entries, timers, 7u8);
+        entries.try_reserve(timers, 0).unwrap();
+        assert_eq!(entries.block.capacity(), capacity);
     }
 }
 
@@ -107,11 +107,11 @@ fn a_wheel_reserves_for_the_levels_that_its_timers_may_need() {
         let mut wheel = Wheel::new(size);
         wheel.schedule_at(Tick(1), 0);
         wheel.reserve(1_000);
-        let capacity = wheel.storage.block.capacity();
+        let capacity = wheel.entries.block.capacity();
         for n in 1..1_000 {
             wheel.schedule_at(Tick(1 << (n % 64)), n);
         }
-        assert_eq!(wheel.storage.block.capacity(), capacity, "size {size}");
+        assert_eq!(wheel.entries.block.capacity(), capacity, "size {size}");
     }
 }
 
@@ -119,11 +119,11 @@ fn a_wheel_reserves_for_the_levels_that_its_timers_may_need() {
 fn what_was_reserved_for_large_payloads_is_room_for_them_too() {
     let mut wheel = Wheel::new(64);
     wheel.reserve(1_000);
-    assert_eq!(wheel.storage.block.spare_cells(), 1_000);
+    assert_eq!(wheel.entries.block.spare_cells(), 1_000);
     for n in 0..1_000 {
         wheel.schedule_at(Tick(1 << (n % 64)), [n; 99]);
     }
-    assert_eq!(wheel.storage.block.spare_cells(), 0);
+    assert_eq!(wheel.entries.block.spare_cells(), 0);
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn too_much_is_refused_and_nothing_has_changed() {
         for timers in [usize::MAX, usize::MAX - 70, 1 << 32, 1 << 57] {
             assert_eq!(wheel.try_reserve(timers), Err(ReserveError::TooMany));
         }
-        assert!(wheel.storage.block.capacity() < 10_000);
+        assert!(wheel.entries.block.capacity() < 10_000);
         assert_eq!(wheel.get(id), Some(&payload));
         wheel.assert_consistent();
     }
@@ -155,15 +155,15 @@ fn reserving_too_much_panics() {
 
 #[test]
 fn an_index_behind_the_last_entry_is_of_none() {
-    let (mut storage, _) = Storage::new();
-    let last = storage.insert(0, Stamp::new(1, 0), ());
-    assert_eq!(storage.at(last.index()), Some(last));
-    assert_eq!(storage.at(last.index() + 1), None);
+    let (mut entries, _) = Entries::new();
+    let last = entries.insert(0, Stamp::new(1, 0), ());
+    assert_eq!(entries.at(last.index()), Some(last));
+    assert_eq!(entries.at(last.index() + 1), None);
 }
 
 #[test]
 fn vacated_entries_are_used_again_the_last_one_first() {
-    let (mut storage, _) = Storage::new();
+    let (mut entries, _) = Entries::new();
     let (mut stored, mut vacated) = (Vec::new(), Vec::<At>::new());
     let (mut random, mut most) = (1u64, 0);
     for step in 0..20_000u64 {
@@ -171,13 +171,13 @@ fn vacated_entries_are_used_again_the_last_one_first() {
         // A thousand steps that mostly fill, a thousand that mostly vacate.
         let fills = (random >> 40) % 4 < 1 + 2 * (step / 1_000 % 2);
         if fills || stored.is_empty() {
-            let expected = vacated.pop().map_or(storage.block.used(), At::index);
-            let at = storage.insert(step, Stamp::new(step + 1, 0), ());
+            let expected = vacated.pop().map_or(entries.block.used(), At::index);
+            let at = entries.insert(step, Stamp::new(step + 1, 0), ());
             assert_eq!(at.index(), expected);
             stored.push(at);
         } else {
             let at = stored.swap_remove(random as usize % stored.len());
-            storage.remove(at);
+            entries.remove(at);
             vacated.push(at);
             most = most.max(vacated.len());
         }

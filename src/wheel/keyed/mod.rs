@@ -1,14 +1,20 @@
 //! A wheel whose timers go by keys of the caller's choice.
 
+mod answers;
+mod ids;
+
 use core::borrow::Borrow;
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
 use std::collections::hash_map::RandomState;
 
-use super::keys::Ids;
-use super::{Geometry, Wheel};
+pub use answers::{DuplicateKey, KeyedExpired};
+
+use super::Wheel;
+use super::geometry::Geometry;
 use crate::id::TimerId;
 use crate::tick::Tick;
+use ids::Ids;
 
 /// A [`Wheel`] in which every timer has a key that the caller chose: a session
 /// number, a name, an address.
@@ -60,71 +66,6 @@ struct Keyed<K, T> {
     key: K,
     payload: T,
 }
-
-/// A timer that left a [`KeyedWheel`] because its deadline was reached.
-///
-/// ```
-/// use tickwheel::Tick;
-/// use tickwheel::wheel::KeyedWheel;
-///
-/// let mut wheel = KeyedWheel::new(64);
-/// wheel.schedule_after("lease", 20, 1_000)?;
-/// let expired = wheel.pop_due(Tick(25)).unwrap();
-/// assert_eq!((expired.key, expired.payload), ("lease", 1_000));
-/// assert_eq!(expired.deadline, Tick(20));
-/// # Ok::<(), tickwheel::wheel::DuplicateKey<&str, i32>>(())
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct KeyedExpired<K, T> {
-    /// The timer's key, free for another timer from now on.
-    pub key: K,
-    /// When it was due.
-    pub deadline: Tick,
-    /// What was scheduled.
-    pub payload: T,
-}
-
-/// A timer that was refused because its key is in use; nothing has changed.
-///
-/// ```
-/// use tickwheel::Tick;
-/// use tickwheel::wheel::KeyedWheel;
-///
-/// let mut wheel = KeyedWheel::new(64);
-/// wheel.schedule_at(11, Tick(3), "first")?;
-/// let refused = wheel.schedule_at(11, Tick(5), "second").unwrap_err();
-/// assert_eq!((refused.key, refused.payload), (11, "second"));
-/// # Ok::<(), tickwheel::wheel::DuplicateKey<i32, &str>>(())
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct DuplicateKey<K, T> {
-    /// The key that is in use, as it was offered.
-    pub key: K,
-    /// What was to be scheduled.
-    pub payload: T,
-}
-
-impl<K: fmt::Debug, T> fmt::Debug for DuplicateKey<K, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DuplicateKey")
-            .field("key", &self.key)
-            .finish_non_exhaustive()
-    }
-}
-
-impl<K: fmt::Debug, T> fmt::Display for DuplicateKey<K, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "a timer with the key {:?} has not ended: cancel or reschedule it, or choose another key",
-            self.key
-        )
-    }
-}
-
-impl<K: fmt::Debug, T> std::error::Error for DuplicateKey<K, T> {}
 
 impl<K: Eq + Hash, T> KeyedWheel<K, T> {
     /// A wheel that starts at tick 0, with `size` slots per level.
@@ -486,167 +427,4 @@ impl<K, T> fmt::Debug for KeyedWheel<K, T> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use core::cell::Cell;
-    use core::hash::Hasher;
-    use std::panic::{AssertUnwindSafe, catch_unwind};
-    use std::rc::Rc;
-
-    /// What a key's foreign code does next.
-    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-    enum Panics {
-        Never,
-        InHash,
-        InEq,
-        InClone,
-        InDrop,
-    }
-
-    struct Key(u32, Rc<Cell<Panics>>);
-
-    impl Key {
-        fn panics(&self, when: Panics) {
-            if self.1.get() == when {
-                self.1.set(Panics::Never);
-                panic!("on purpose: {when:?}");
-            }
-        }
-    }
-
-    impl Hash for Key {
-        fn hash<H: Hasher>(&self, state: &mut H) {
-            self.panics(Panics::InHash);
-            // Two keys to a hash.
-            (self.0 / 2).hash(state);
-        }
-    }
-
-    impl PartialEq for Key {
-        fn eq(&self, other: &Key) -> bool {
-            self.panics(Panics::InEq);
-            self.0 == other.0
-        }
-    }
-
-    impl Eq for Key {}
-
-    impl Clone for Key {
-        fn clone(&self) -> Key {
-            self.panics(Panics::InClone);
-            Key(self.0, Rc::clone(&self.1))
-        }
-    }
-
-    impl Drop for Key {
-        fn drop(&mut self) {
-            self.panics(Panics::InDrop);
-        }
-    }
-
-    /// Six timers, of keys 0 to 5, due at ticks 10 to 15; four of them are due.
-    fn wheel(panics: &Rc<Cell<Panics>>) -> KeyedWheel<Key, Rc<()>> {
-        let mut wheel = KeyedWheel::new(64);
-        for n in 0..6 {
-            let key = Key(n, Rc::clone(panics));
-            assert!(
-                wheel
-                    .schedule_at(key, Tick(10 + u64::from(n)), Rc::new(()))
-                    .is_ok()
-            );
-        }
-        wheel
-    }
-
-    type Call = fn(&mut KeyedWheel<Key, Rc<()>>, Key);
-
-    const CALLS: [(&str, Call); 6] = [
-        ("schedule", |wheel, key| {
-            let _ = wheel.schedule_at(key, Tick(12), Rc::new(()));
-        }),
-        ("cancel", |wheel, key| drop(wheel.cancel(&key))),
-        ("reschedule", |wheel, key| {
-            let _ = wheel.reschedule(&key, Tick(13));
-        }),
-        ("deadline", |wheel, key| _ = wheel.deadline(&key)),
-        ("contains", |wheel, key| _ = wheel.contains(&key)),
-        ("pop_due", |wheel, _| drop(wheel.pop_due(Tick(13)))),
-    ];
-
-    /// Whatever happened, each key in use has its timer, each timer its key,
-    /// and each fires once.
-    fn assert_whole(mut wheel: KeyedWheel<Key, Rc<()>>, what: &str) {
-        let keys = || (0..8).map(|n| Key(n, Rc::new(Cell::new(Panics::Never))));
-        let in_use = keys().filter(|key| wheel.contains(key)).count();
-        assert_eq!((in_use, wheel.ids.len()), (wheel.len(), wheel.len()));
-        let mut popped = Vec::new();
-        while let Some(expired) = wheel.pop_due(Tick(100)) {
-            assert!(!wheel.contains(&expired.key), "{what}");
-            assert_eq!(Rc::strong_count(&expired.payload), 1, "{what}");
-            popped.push(expired.key.0);
-        }
-        assert_eq!(wheel.ids.len(), 0, "{what}");
-        popped.sort_unstable();
-        popped.dedup();
-        assert_eq!(popped.len(), in_use, "{what}");
-        for key in keys() {
-            assert!(wheel.schedule_after(key, 1, Rc::new(())).is_ok(), "{what}");
-        }
-    }
-
-    #[test]
-    fn a_key_that_panics_takes_no_timer_and_no_key_with_it() {
-        for (call, make) in CALLS {
-            for panics in [Panics::InHash, Panics::InEq, Panics::InClone] {
-                for n in [0, 3, 6, 7] {
-                    let what = format!("{call} of {n}, {panics:?}");
-                    let next = Rc::new(Cell::new(Panics::Never));
-                    let mut wheel = wheel(&next);
-                    let key = Key(n, Rc::clone(&next));
-                    next.set(panics);
-                    let called = catch_unwind(AssertUnwindSafe(|| make(&mut wheel, key)));
-                    next.set(Panics::Never);
-                    if called.is_err() {
-                        assert_eq!(wheel.len(), 6, "{what}");
-                        assert_eq!(wheel.pop_due(Tick(10)).map(|due| due.key.0), Some(0));
-                    }
-                    assert_whole(wheel, &what);
-                }
-            }
-        }
-    }
-
-    /// Those that fire need no foreign code, however their keys panic.
-    #[test]
-    fn popping_neither_hashes_nor_compares_nor_clones_nor_drops_a_key() {
-        for panics in [
-            Panics::InHash,
-            Panics::InEq,
-            Panics::InClone,
-            Panics::InDrop,
-        ] {
-            let next = Rc::new(Cell::new(Panics::Never));
-            let mut wheel = wheel(&next);
-            next.set(panics);
-            let popped: Vec<_> = (0..6).map_while(|_| wheel.pop_due(Tick(20))).collect();
-            assert_eq!((next.get(), popped.len()), (panics, 6));
-            next.set(Panics::Never);
-            drop(popped);
-            assert_whole(wheel, "popped");
-        }
-    }
-
-    /// The key is dropped last: the timer has been cancelled, and is not left
-    /// without its key.
-    #[test]
-    fn a_key_that_panics_as_it_is_dropped_leaves_nothing_half_done() {
-        let next = Rc::new(Cell::new(Panics::Never));
-        let mut wheel = wheel(&next);
-        let key = Key(3, Rc::new(Cell::new(Panics::Never)));
-        next.set(Panics::InDrop);
-        let called = catch_unwind(AssertUnwindSafe(|| wheel.cancel(&key)));
-        assert!(called.is_err());
-        assert_eq!((wheel.len(), wheel.contains(&key)), (5, false));
-        assert_whole(wheel, "cancelled");
-    }
-}
+mod tests;

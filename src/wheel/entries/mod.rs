@@ -1,46 +1,44 @@
-//! Where entries live: one block of memory, links by index.
+//! Where timers are stored: entries by index, with lists to hang them on.
 //!
-//! Timers and the heads of the lists they hang on (sentinels) are entries of
-//! the same block, so linking and unlinking have no special cases: they only
-//! store to neighbours, and a store that misses the cache does not stall.
+//! Everything here is safe code on top of `block`.
 
-use super::block::{At, Block, Entry, ReserveError};
-use super::moved::{MOVED, Moved};
-use super::pass::Pass;
-use super::stamp::Stamp;
-use super::vacant::Vacant;
+mod block;
+mod compact;
+pub(super) mod list;
+mod moved;
+mod pass;
+mod vacant;
 
-/// The coordinate of a list that no bit stands for.
-pub(crate) const NO_COORDINATE: u32 = u32::MAX;
+pub use block::ReserveError;
+pub(crate) use block::{At, LANES, Stamp};
+pub(crate) use pass::{Below, Gather, Stage};
 
-/// From which end of its list an entry comes to be filed again.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum End {
-    Front,
-    Back,
-}
+use block::{Block, Entry};
+use moved::{MOVED, Moved};
+use pass::Pass;
+use vacant::Vacant;
 
-pub(crate) struct Storage<T> {
-    pub(super) block: Block<T>,
+pub(crate) struct Entries<T> {
+    block: Block<T>,
     live: u32,
-    pub(super) vacant: Vacant,
-    pub(super) moved: Moved,
+    vacant: Vacant,
+    moved: Moved,
     /// How far shrinking has come, if it has begun.
-    pub(super) pass: Option<Box<Pass>>,
+    pass: Option<Box<Pass>>,
 }
 
-impl<T> Storage<T> {
-    /// A storage whose entry 0 is a sentinel: the head of the first list.
-    pub(crate) fn new() -> (Storage<T>, At) {
-        let mut storage = Storage {
+impl<T> Entries<T> {
+    /// Entry 0 is a sentinel: the head of the first list.
+    pub(crate) fn new() -> (Entries<T>, At) {
+        let mut entries = Entries {
             block: Block::new(),
             live: 0,
             vacant: Vacant::new(),
             moved: Moved::default(),
             pass: None,
         };
-        let first = storage.add_sentinels(1, |_| NO_COORDINATE);
-        (storage, first)
+        let first = entries.add_list();
+        (entries, first)
     }
 
     /// How many timers are stored.
@@ -54,23 +52,6 @@ impl<T> Storage<T> {
     pub(crate) fn try_reserve(&mut self, timers: usize, heads: usize) -> Result<(), ReserveError> {
         let more = timers.saturating_sub(self.live());
         self.block.try_reserve(more, heads)
-    }
-
-    /// Adds `count` list heads, each an empty list of its own, and returns
-    /// the first. `coordinate(n)` is that of the n-th.
-    pub(crate) fn add_sentinels(&mut self, count: u32, coordinate: impl Fn(u32) -> u32) -> At {
-        let first = self.block.push_sentinel(coordinate(0));
-        for n in 1..count {
-            self.block.push_sentinel(coordinate(n));
-        }
-        first
-    }
-
-    /// The n-th sentinel of a block that [`Self::add_sentinels`] returned.
-    #[inline]
-    pub(crate) fn nth(&self, first: At, n: u32) -> At {
-        let at = self.block.at(first.index() + n);
-        at.expect("as many list heads as were added")
     }
 
     /// Stores a timer. It hangs on no list yet: link it.
@@ -135,10 +116,21 @@ impl<T> Storage<T> {
     }
 
     #[inline]
-    pub(super) fn put_on_list(&mut self, vacant: At) {
+    fn put_on_list(&mut self, vacant: At) {
         if self.pass.as_ref().is_none_or(|pass| pass.lists(vacant)) {
             self.entry_mut(vacant).next = self.vacant.push(vacant);
         }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn capacity(&self) -> u32 {
+        self.block.capacity()
+    }
+
+    /// How many entries have a cell.
+    #[cfg(test)]
+    pub(crate) fn cells(&self) -> usize {
+        self.block.cells()
     }
 
     /// Whether every moved timer is known by where it is, and every vacant entry
@@ -240,90 +232,6 @@ impl<T> Storage<T> {
         self.block.entry_mut(at)
     }
 
-    #[inline]
-    pub(crate) fn next(&self, at: At) -> At {
-        self.entry(at).next
-    }
-
-    #[inline]
-    pub(crate) fn prev(&self, at: At) -> At {
-        self.entry(at).prev
-    }
-
-    /// Hangs an entry behind the last one of `list`.
-    #[inline]
-    pub(crate) fn append(&mut self, list: At, at: At) {
-        let mut entries = self.block.entries();
-        let head = entries.get(list);
-        let last = head.prev;
-        head.prev = at;
-        let entry = entries.get(at);
-        entry.prev = last;
-        entry.next = list;
-        entries.get(last).next = at;
-    }
-
-    /// Hangs an entry on a list that is filled from both ends of another one:
-    /// what comes from the front stands, in the order of the calls, before all
-    /// that comes from the back, which stands the other way round. The list
-    /// was empty when that began.
-    #[inline]
-    pub(crate) fn insert_at_middle(&mut self, list: At, at: At, from: End) {
-        let head = self.entry(list);
-        let middle = match head.next == list {
-            true => list,
-            false => self.nth(At::FIRST, (head.deadline >> u32::BITS) as u32),
-        };
-        let new_middle = match from {
-            End::Front => at,
-            End::Back => middle,
-        };
-        let mut entries = self.block.entries();
-        let head = entries.get(list);
-        head.deadline =
-            u64::from(head.deadline as u32) | u64::from(new_middle.index()) << u32::BITS;
-        let before = entries.get(middle);
-        let next = before.next;
-        before.next = at;
-        let entry = entries.get(at);
-        entry.prev = middle;
-        entry.next = next;
-        entries.get(next).prev = at;
-    }
-
-    /// The coordinate of a sentinel.
-    #[inline]
-    pub(crate) fn coordinate(&self, list: At) -> u32 {
-        self.entry(list).deadline as u32
-    }
-
-    /// Takes an entry off its list. Returns the list if that is empty now.
-    #[inline]
-    pub(crate) fn unlink(&mut self, at: At) -> Option<At> {
-        let mut entries = self.block.entries();
-        let entry = entries.get(at);
-        let (prev, next) = (entry.prev, entry.next);
-        entries.get(prev).next = next;
-        entries.get(next).prev = prev;
-        // Only on a circle of two are both neighbours the same: the sentinel.
-        (prev == next).then_some(prev)
-    }
-
-    /// Has an entry that hangs on no list, and will not for a while, lead to
-    /// itself: so it is seen that it has no neighbours.
-    pub(crate) fn set_aside(&mut self, at: At) {
-        let entry = self.entry_mut(at);
-        (entry.next, entry.prev) = (at, at);
-    }
-
-    /// Lets `list` begin at `first`, forgetting what hung before it; with the
-    /// list itself as `first` it becomes empty.
-    #[inline]
-    pub(crate) fn cut_before(&mut self, list: At, first: At) {
-        self.entry_mut(list).next = first;
-        self.entry_mut(first).prev = list;
-    }
-
     /// Asks the processor for an entry that will be read soon.
     #[inline]
     pub(crate) fn prefetch(&self, at: At) {
@@ -332,7 +240,7 @@ impl<T> Storage<T> {
 }
 
 /// Every payload is dropped, even if one of them panics.
-impl<T> Drop for Storage<T> {
+impl<T> Drop for Entries<T> {
     fn drop(&mut self) {
         if core::mem::needs_drop::<T>() {
             let mut rest = Rest {
@@ -346,7 +254,7 @@ impl<T> Drop for Storage<T> {
 
 /// What is still to be dropped of a storage.
 struct Rest<'a, T> {
-    storage: &'a mut Storage<T>,
+    storage: &'a mut Entries<T>,
     next: u32,
 }
 

@@ -1,89 +1,16 @@
-//! How far shrinking has come, between two steps of it; and what is different
-//! meanwhile.
-//!
-//! Vacant entries are found by walking, and not by their lists, which begin
-//! empty: an entry that is on a list could not be taken off it without a walk
-//! along it. In each lane of the block (entries that are eight apart) the walk
-//! stands at a *low* cell. Below it, vacant cells are on the lists or in use
-//! again; from there on none is on a list, so that the end of the block can be
-//! taken away. What is vacated there meanwhile is left for the walk to find.
+//! Bringing entries together, so that the end of the block can be cut off: what
+//! `shrink.rs` asks of the entries.
 
-use super::block::At;
-use super::levels::{LANES, lane_of};
-use super::storage::Storage;
+use super::Entries;
+use super::block::{At, LANES};
+use super::moved::MOVED;
+use super::pass::{Below, Gather, Pass, Stage};
 use super::vacant::Vacant;
 
-pub(super) struct Pass {
-    /// By lane, the first cell that has not been looked at for its vacancy.
-    low: [u32; LANES],
-    pub(super) stage: Stage,
-    /// How many more cells it may take to bring timers together: where others
-    /// schedule faster than that, it ends before it is through.
-    pub(super) left: usize,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Stage {
-    /// Bringing timers from the end of the block to vacant entries below.
-    Gather(Gather),
-    /// Putting on lists what is still vacant below this index.
-    List { until: u32 },
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Gather {
-    /// From here up to `top` there is no timer: only vacant entries, and levels'
-    /// heads, which are brought down at the end.
-    pub(super) high: u32,
-    /// What is behind this was added since the last step.
-    pub(super) top: u32,
-}
-
-/// What a search for a vacant entry came to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Below {
-    Found(At),
-    Nothing,
-    /// The budget is used up.
-    Paused,
-}
-
-impl Pass {
-    /// Whether an entry that is vacated goes on a list.
-    #[cold]
-    pub(super) fn lists(&self, vacant: At) -> bool {
-        let index = vacant.index();
-        let is_behind = matches!(self.stage, Stage::List { until } if index >= until);
-        is_behind || self.is_below(vacant)
-    }
-
-    /// Whether the walk has come past a cell.
-    pub(super) fn is_below(&self, at: At) -> bool {
-        at.index() < self.low[lane_of(at)]
-    }
-
-    /// Leaves a cell that has been vacated to be found, even if the walk has come
-    /// past it. Behind it there is no timer.
-    fn step_back(&mut self, at: At) {
-        let low = &mut self.low[lane_of(at)];
-        *low = at.index().min(*low);
-    }
-
-    /// The next cell of a lane, if it comes before `end`.
-    fn next_of(&mut self, lane: usize, end: u32) -> Option<u32> {
-        let low = self.low[lane];
-        if low >= end {
-            return None;
-        }
-        self.low[lane] = low.saturating_add(LANES as u32);
-        Some(low)
-    }
-}
-
-impl<T> Storage<T> {
+impl<T> Entries<T> {
     /// Begins to shrink, unless that has begun. All that is vacant is forgotten,
     /// to be found again.
-    pub(super) fn begin_pass(&mut self) {
+    pub(crate) fn begin_pass(&mut self) {
         if self.pass.is_some() {
             return;
         }
@@ -99,40 +26,40 @@ impl<T> Storage<T> {
         }));
     }
 
-    pub(super) fn stage(&self) -> Option<Stage> {
+    pub(crate) fn stage(&self) -> Option<Stage> {
         self.pass.as_ref().map(|pass| pass.stage)
     }
 
-    pub(super) fn set_stage(&mut self, stage: Stage) {
+    pub(crate) fn set_stage(&mut self, stage: Stage) {
         if let Some(pass) = &mut self.pass {
             pass.stage = stage;
         }
     }
 
     /// Counts cells that were touched. Returns whether there may be more.
-    pub(super) fn spend(&mut self, cells: usize) -> bool {
+    pub(crate) fn spend(&mut self, cells: usize) -> bool {
         self.pass.as_mut().is_some_and(|pass| {
             pass.left = pass.left.saturating_sub(cells);
             pass.left > 0
         })
     }
 
-    pub(super) fn used(&self) -> u32 {
+    pub(crate) fn used(&self) -> u32 {
         self.block.used()
     }
 
-    pub(super) fn is_vacant(&self, at: At) -> bool {
+    pub(crate) fn is_vacant(&self, at: At) -> bool {
         self.block.is_vacant(at)
     }
 
     /// Whether the walk for vacant entries has come past a cell.
-    pub(super) fn is_below(&self, at: At) -> bool {
+    pub(crate) fn is_below(&self, at: At) -> bool {
         self.pass.as_ref().is_none_or(|pass| pass.is_below(at))
     }
 
     /// Takes a vacant entry away, or what memory it has if something stands
     /// behind it.
-    pub(super) fn pass_over(&mut self, at: At, gather: &mut Gather) {
+    pub(crate) fn pass_over(&mut self, at: At, gather: &mut Gather) {
         if at.index() + 1 == self.used() {
             self.block.pop();
         } else {
@@ -147,23 +74,23 @@ impl<T> Storage<T> {
     }
 
     /// Takes away every entry from `used` on; there is no timer.
-    pub(super) fn truncate(&mut self, used: u32) {
+    pub(crate) fn truncate(&mut self, used: u32) {
         self.block.truncate(used);
     }
 
-    pub(super) fn trim_some(&mut self) -> bool {
+    pub(crate) fn trim_some(&mut self) -> bool {
         self.block.trim_some()
     }
 
     /// Puts the entry that was vacated last where the others are.
-    pub(super) fn settle_last(&mut self) {
+    pub(crate) fn settle_last(&mut self) {
         if let Some(last) = self.vacant.take_last() {
             self.put_on_list(last);
         }
     }
 
     /// Looks for a vacant entry of a lane that comes before `at`.
-    pub(super) fn vacant_below(&mut self, at: At, lane: usize, budget: &mut usize) -> Below {
+    pub(crate) fn vacant_below(&mut self, at: At, lane: usize, budget: &mut usize) -> Below {
         let Some(pass) = &mut self.pass else {
             return Below::Nothing;
         };
@@ -180,7 +107,7 @@ impl<T> Storage<T> {
     }
 
     /// Puts vacant entries on their lists, up to `until`, and ends the pass.
-    pub(super) fn list_vacant(&mut self, until: u32, budget: &mut usize) {
+    pub(crate) fn list_vacant(&mut self, until: u32, budget: &mut usize) {
         for lane in 0..LANES {
             while let Some(pass) = &mut self.pass {
                 if *budget == 0 {
@@ -200,16 +127,16 @@ impl<T> Storage<T> {
 
     /// Brings a timer to a vacant entry of its lane, or of any if it hangs on no
     /// slot's list; it stands where it stood on its list.
-    pub(super) fn move_timer(&mut self, from: At, to: At) {
+    pub(crate) fn move_timer(&mut self, from: At, to: At) {
         let sequence = self.entry(from).stamp().sequence();
         self.block.move_timer(from, to);
-        self.block.entry_mut(to).mark(super::moved::MOVED);
+        self.block.entry_mut(to).mark(MOVED);
         self.moved.note(sequence, from, to);
         self.relink(from, to);
     }
 
     /// Brings a list's head to a vacant entry. Its middle is forgotten.
-    pub(super) fn move_sentinel(&mut self, from: At, to: At) {
+    pub(crate) fn move_sentinel(&mut self, from: At, to: At) {
         self.block.move_sentinel(from, to);
         let coordinate = self.coordinate(to);
         self.entry_mut(to).deadline = u64::from(coordinate);
@@ -222,7 +149,7 @@ impl<T> Storage<T> {
         if next == from {
             return self.set_aside(to);
         }
-        let mut entries = self.block.entries();
+        let mut entries = self.block.entries_mut();
         let entry = entries.get(to);
         (entry.next, entry.prev) = (next, prev);
         entries.get(next).prev = to;

@@ -1,5 +1,6 @@
 //! Layout, and how a block grows.
 
+use super::memory::{ALIGNMENT, FIRST_CAPACITY};
 use super::*;
 
 #[test]
@@ -8,7 +9,7 @@ fn an_entry_costs_24_bytes_beside_its_payload() {
     assert_eq!(Block::<u64>::STRIDE, 32);
     assert_eq!(Block::<[u64; 3]>::STRIDE, 48);
     assert_eq!(Block::<[u64; 13]>::STRIDE, 128);
-    let layout = Block::<u64>::layout(100).unwrap();
+    let layout = Memory::new(Block::<u64>::LAYOUT).layout(100).unwrap();
     assert_eq!(layout.size(), 100 * 32 + ALIGNMENT);
 }
 
@@ -19,7 +20,7 @@ fn an_entry_of_a_large_payload_or_an_aligned_one_is_small() {
     assert_eq!(Block::<[u64; 14]>::STRIDE, 32);
     assert_eq!(Block::<[u64; 512]>::STRIDE, 32);
     assert_eq!(Block::<Wide>::STRIDE, 32);
-    assert!(Block::<Wide>::layout(100).unwrap().align() <= MOST_ALIGNED);
+    assert!(Block::<Wide>::LAYOUT.align() <= MOST_ALIGNED);
 }
 
 #[test]
@@ -27,7 +28,7 @@ fn entries_stand_on_a_cache_line() {
     let mut block = Block::new();
     for n in 1..10_000u64 {
         block.push_timer(n, Stamp::new(n, 0), n);
-        assert_eq!(block.base.as_ptr().addr() % ALIGNMENT, 0);
+        assert_eq!(block.memory.base().as_ptr().addr() % ALIGNMENT, 0);
     }
 }
 
@@ -40,7 +41,8 @@ fn small_blocks_double_and_large_ones_grow_by_an_eighth() {
     assert_eq!(block.capacity(), 2 * FIRST_CAPACITY);
 
     assert_eq!(Block::<u64>::STRIDE, 32);
-    let after = Block::<u64>::capacity_after;
+    let memory = Memory::new(Block::<u64>::LAYOUT);
+    let after = |capacity| memory.capacity_after(capacity);
     assert_eq!((after(0), after(64)), (64, 128));
     assert_eq!(after((1 << 20) - 1), (1 << 21) - 2);
     assert_eq!(after(1 << 20), (1 << 20) + (1 << 17));

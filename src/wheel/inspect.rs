@@ -64,25 +64,24 @@ impl<T> Wheel<T> {
     /// Whether every list, bitmap and bound agrees with every other.
     #[cfg(test)]
     pub(crate) fn assert_consistent(&self) {
-        use super::levels::lane_of;
         let mut seen = 0;
         let size = self.geometry().size();
         for level in 0..self.geometry().levels() {
             for slot in 0..size {
                 let occupied = self.levels.occupied_lanes(level, slot);
                 for lane in 0..self.levels.lanes() {
-                    let Some(head) = self.levels.head(&self.storage, level, slot, lane) else {
+                    let Some(head) = self.levels.head(&self.entries, level, slot, lane) else {
                         assert_eq!(occupied, 0);
                         continue;
                     };
                     let timers: Vec<_> = self.on_list(head).collect();
                     assert_eq!(occupied >> lane & 1 == 1, !timers.is_empty());
-                    let stamps = timers.iter().map(|&at| self.storage.entry(at).stamp());
+                    let stamps = timers.iter().map(|&at| self.entries.entry(at).stamp());
                     assert!(self.levels.is_unsorted(level, slot) || stamps.is_sorted());
                     for at in timers {
                         seen += 1;
-                        assert_eq!(lane_of(at) % self.levels.lanes(), lane);
-                        assert_eq!(self.storage.next(self.storage.prev(at)), at);
+                        assert_eq!(at.lane() % self.levels.lanes(), lane);
+                        assert_eq!(self.entries.next(self.entries.prev(at)), at);
                     }
                 }
             }
@@ -96,7 +95,7 @@ impl<T> Wheel<T> {
         }
         seen += self.on_list(self.sorting).count();
         assert_eq!(seen, self.len());
-        self.storage.assert_consistent();
+        self.entries.assert_consistent();
         for place in (0..self.geometry().levels())
             .flat_map(|level| self.levels.occupied_in_level(level, self.now))
         {

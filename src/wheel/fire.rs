@@ -3,83 +3,9 @@
 //! Each lane is in order, unless the slot is marked: so the lanes are merged, and
 //! a marked slot is sorted first.
 
-use core::cmp::Ordering;
-
-use super::block::At;
-use super::levels::LANES;
-use super::work::Work;
-use super::{SORTING, Wheel};
-
-/// The front entry of each lane of the slot that is being fired, so that the
-/// oldest of them is found without a look at any entry.
-///
-/// A key is an entry's sequence number, and below it the lane. It says what was
-/// at the front when that was noted: meanwhile entries may have been cancelled
-/// or moved, and nothing was added, so a lane's front is at least as young as
-/// its key.
-#[derive(Clone, Copy)]
-pub(super) struct Fronts {
-    keys: [u64; LANES],
-    /// The head of the slot's first lane.
-    first: At,
-}
-
-const LANE_BITS: u32 = LANES.trailing_zeros();
-const NO_FRONT: u64 = u64::MAX;
-
-impl Fronts {
-    /// Of no slot; `first` is any list.
-    pub(super) fn none(first: At) -> Fronts {
-        Fronts {
-            keys: [NO_FRONT; LANES],
-            first,
-        }
-    }
-
-    /// Which of a level's heads this begins at, of which `first` is the first.
-    pub(super) fn nth_of(&self, first: At) -> Option<u32> {
-        self.first.index().checked_sub(first.index())
-    }
-
-    /// Lets this begin at that head, to which the one that it began at was
-    /// brought.
-    pub(super) fn follow(&mut self, first: At) {
-        self.first = first;
-    }
-
-    #[inline]
-    fn note(&mut self, lane: usize, sequence: u64) {
-        self.keys[lane] = sequence << LANE_BITS | lane as u64;
-    }
-
-    /// The lane with the oldest front, and that one's sequence number.
-    #[inline]
-    fn oldest(&self) -> Option<(usize, u64)> {
-        let key = self.keys.iter().copied().fold(NO_FRONT, u64::min);
-        let lane = key as usize & (LANES - 1);
-        (key != NO_FRONT).then_some((lane, key >> LANE_BITS))
-    }
-}
-
-/// An entry of an unsorted slot. The greatest is the one to fire first.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct InOrder {
-    sequence: u64,
-    /// Where the entry was when it was noted.
-    index: u32,
-}
-
-impl Ord for InOrder {
-    fn cmp(&self, other: &Self) -> Ordering {
-        other.sequence.cmp(&self.sequence)
-    }
-}
-
-impl PartialOrd for InOrder {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
+use super::Wheel;
+use super::entries::At;
+use super::work::{Fronts, InOrder, SORTING, Work};
 
 impl<T> Wheel<T> {
     /// Begins to fire the slot of the current tick.
@@ -94,7 +20,7 @@ impl<T> Wheel<T> {
     }
 
     fn note_fronts(&mut self, slot: usize) {
-        let Some(first) = self.levels.head(&self.storage, 0, slot, 0) else {
+        let Some(first) = self.levels.head(&self.entries, 0, slot, 0) else {
             self.fronts = Fronts::none(self.late);
             return;
         };
@@ -103,17 +29,17 @@ impl<T> Wheel<T> {
         while open != 0 {
             let lane = open.trailing_zeros() as usize;
             open &= open - 1;
-            let head = self.storage.nth(first, lane as u32);
-            let front = self.storage.next(head);
+            let head = self.entries.nth(first, lane as u32);
+            let front = self.entries.next(head);
             self.note_front(lane, front);
         }
     }
 
     #[inline]
     fn note_front(&mut self, lane: usize, front: At) {
-        let entry = self.storage.entry(front);
+        let entry = self.entries.entry(front);
         self.fronts.note(lane, entry.stamp().sequence());
-        self.storage.prefetch(self.storage.next(front));
+        self.entries.prefetch(self.entries.next(front));
     }
 
     /// Takes the oldest timer out of the current slot.
@@ -135,11 +61,11 @@ impl<T> Wheel<T> {
     #[inline]
     fn take_oldest(&mut self) -> Option<At> {
         while let Some((lane, sequence)) = self.fronts.oldest() {
-            let head = self.storage.nth(self.fronts.first, lane as u32);
-            let front = self.storage.next(head);
+            let head = self.entries.nth(self.fronts.first(), lane as u32);
+            let front = self.entries.next(head);
             if front == head {
-                self.fronts.keys[lane] = NO_FRONT;
-            } else if self.storage.entry(front).stamp().sequence() != sequence {
+                self.fronts.close(lane);
+            } else if self.entries.entry(front).stamp().sequence() != sequence {
                 self.note_front(lane, front);
             } else {
                 self.take_front(lane, head, front);
@@ -151,11 +77,11 @@ impl<T> Wheel<T> {
 
     #[inline]
     fn take_front(&mut self, lane: usize, head: At, front: At) {
-        let next = self.storage.next(front);
-        self.storage.cut_before(head, next);
+        let next = self.entries.next(front);
+        self.entries.cut_before(head, next);
         if next == head {
-            self.fronts.keys[lane] = NO_FRONT;
-            let coordinate = self.storage.coordinate(head);
+            self.fronts.close(lane);
+            let coordinate = self.entries.coordinate(head);
             self.levels.list_is_empty(coordinate);
         } else {
             self.note_front(lane, next);
@@ -190,8 +116,8 @@ impl<T> Wheel<T> {
         let slot = self.levels.geometry.slot(0, self.now);
         let open = self.levels.occupied_lanes(0, slot);
         let lane = (open != 0).then(|| open.trailing_zeros() as usize)?;
-        let head = self.levels.head(&self.storage, 0, slot, lane)?;
-        Some(self.storage.next(head))
+        let head = self.levels.head(&self.entries, 0, slot, lane)?;
+        Some(self.entries.next(head))
     }
 
     fn gather(&mut self, at: At) {
@@ -199,8 +125,8 @@ impl<T> Wheel<T> {
         if !self.is_due(at) {
             return self.file_again(at);
         }
-        self.storage.append(self.sorting, at);
-        let entry = self.storage.entry_mut(at);
+        self.entries.append(self.sorting, at);
+        let entry = self.entries.entry_mut(at);
         entry.mark(SORTING);
         let sequence = entry.stamp().sequence();
         let index = at.index();
@@ -209,8 +135,8 @@ impl<T> Wheel<T> {
 
     /// Takes a sorted entry off its list, unless it ended or moved meanwhile.
     fn take_sorted(&mut self, next: InOrder) -> Option<At> {
-        let at = self.storage.find(next.index, next.sequence)?;
-        let entry = self.storage.entry_mut(at);
+        let at = self.entries.find(next.index, next.sequence)?;
+        let entry = self.entries.entry_mut(at);
         if entry.stamp().tag() & SORTING == 0 {
             return None;
         }
@@ -229,6 +155,7 @@ mod tests {
     use super::*;
     use crate::tick::Tick;
     use crate::wheel::Advance;
+    use crate::wheel::entries::LANES;
 
     /// A wheel in which timer 0 was postponed to `tick`, behind a younger one of
     /// its lane.

@@ -8,7 +8,7 @@
 //! moves on.
 
 use super::Wheel;
-use super::block::At;
+use super::entries::At;
 use super::geometry::Place;
 use super::work::{Cascade, Work};
 use crate::id::TimerId;
@@ -189,6 +189,18 @@ impl<T> Wheel<T> {
         self.done()
     }
 
+    #[inline]
+    fn has_late(&self) -> bool {
+        let is_filled = |list: At| self.entries.next(list) != list;
+        is_filled(self.turn) || is_filled(self.late)
+    }
+
+    pub(super) fn has_unfinished_work(&self) -> bool {
+        self.has_late()
+            || self.entries.next(self.sorting) != self.sorting
+            || matches!(self.work, Work::Cascade(_))
+    }
+
     fn done(&mut self) -> Step {
         debug_assert!(!self.has_late());
         self.late_here = 0;
@@ -207,8 +219,8 @@ impl<T> Wheel<T> {
     /// Lets everything fire that is late by now. What comes to that meanwhile
     /// waits for the next turn.
     fn begin_turn(&mut self) -> bool {
-        debug_assert!(self.storage.next(self.turn) == self.turn);
-        if self.storage.next(self.late) == self.late {
+        debug_assert!(self.entries.next(self.turn) == self.turn);
+        if self.entries.next(self.late) == self.late {
             return false;
         }
         core::mem::swap(&mut self.late, &mut self.turn);
@@ -235,7 +247,7 @@ impl<T> Wheel<T> {
     /// deadline that has passed, may be left.
     pub(crate) fn has_settled(&self, to: u64, turns: u64) -> bool {
         let since = self.turns - turns;
-        let turn_is_over = self.storage.next(self.turn) == self.turn;
+        let turn_is_over = self.entries.next(self.turn) == self.turn;
         let over = since > 1 || since == 1 && turn_is_over;
         over && self.work == Work::Nothing && self.now >= to
     }
@@ -287,7 +299,7 @@ impl<T> Wheel<T> {
         Expired {
             id: self.id(at),
             deadline: self.now(),
-            payload: self.storage.remove(at),
+            payload: self.entries.remove(at),
         }
     }
 
@@ -303,7 +315,7 @@ impl<T> Wheel<T> {
 
     #[inline]
     pub(super) fn is_due(&self, at: At) -> bool {
-        self.storage.entry(at).deadline <= self.now
+        self.entries.entry(at).deadline <= self.now
     }
 }
 
@@ -386,7 +398,7 @@ mod tests {
                 wheel.schedule_at(Tick(0), "filed since");
             }
             if let Step::Due(at) = wheel.step(100, &mut 1) {
-                fired.push(wheel.storage.remove(at));
+                fired.push(wheel.entries.remove(at));
             }
         }
         assert!(fired.contains(&"due") && fired.contains(&"late"));

@@ -1,0 +1,43 @@
+//! One entry: a timer, the head of a list, or vacant.
+
+use super::index::At;
+use super::stamp::Stamp;
+
+/// One cell of a block. The payload stands behind it.
+#[repr(C)]
+pub(crate) struct Entry {
+    /// A timer's deadline. In a sentinel, the lower half is its coordinate: the
+    /// bit that says whether its list holds anything (see `wheel/levels.rs`). The
+    /// upper half is its middle (see `insert_at_middle` in `entries/list.rs`).
+    pub(crate) deadline: u64,
+    /// Only the block changes a stamp from one kind to another.
+    pub(super) stamp: Stamp,
+    pub(crate) next: At,
+    pub(crate) prev: At,
+}
+
+impl Entry {
+    #[inline]
+    pub(crate) fn stamp(&self) -> Stamp {
+        self.stamp
+    }
+
+    /// Gives a timer another tag.
+    #[inline]
+    pub(crate) fn set_tag(&mut self, tag: u16) {
+        debug_assert!(self.stamp.is_timer());
+        self.stamp = self.stamp.tagged(tag);
+    }
+
+    /// Sets bits of a timer's tag.
+    #[inline]
+    pub(crate) fn mark(&mut self, bits: u16) {
+        self.stamp = self.stamp.with(bits);
+    }
+
+    /// Clears bits of a timer's tag.
+    #[inline]
+    pub(crate) fn unmark(&mut self, bits: u16) {
+        self.stamp = self.stamp.without(bits);
+    }
+}

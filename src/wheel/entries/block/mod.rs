@@ -1,0 +1,419 @@
+//! Entries and their payloads, reached by index without a check: the wheel's
+//! `unsafe`, with the files in this folder.
+//!
+//! Entries stand side by side in one block, which is what lets a link be an
+//! index. Small payloads stand in their entries. Large ones, and those that
+//! want to be aligned more than the allocator does by itself, have a *cell*
+//! each, which never moves: an entry then holds the cell's address, and keeps
+//! the cell while it is vacant. So a list head, which is an entry too, is small
+//! whatever the payload, and the block is never one that `realloc` has to copy
+//! for its alignment.
+//!
+//! Two sentences argue for all that is unsafe in this file. An [`At`] is made
+//! only here, for an entry below `used`; [`Block::pop`] and [`Block::truncate`],
+//! which alone make `used` smaller, are called only to shrink, and
+//! `wheel/shrink.rs` says why nothing then holds an `At` of what they take away.
+//! A payload is initialised exactly while its entry's stamp is a timer's, and
+//! only this file changes a stamp from one kind to another.
+
+mod cells;
+mod entry;
+mod index;
+mod memory;
+mod stamp;
+
+use core::marker::PhantomData;
+use core::mem::{MaybeUninit, offset_of};
+use core::ptr::{self, NonNull};
+use std::alloc::{Layout, handle_alloc_error};
+
+pub(crate) use entry::Entry;
+pub(crate) use index::{At, LANES};
+pub use memory::ReserveError;
+pub(crate) use stamp::Stamp;
+
+use cells::{Cell, SpareCells};
+use memory::Memory;
+
+/// An entry and a payload that stands in it.
+#[repr(C)]
+struct Inline<T> {
+    entry: Entry,
+    payload: MaybeUninit<T>,
+}
+
+/// An entry and the address of its payload's cell: null where it has none.
+#[repr(C)]
+struct Outline<T> {
+    entry: Entry,
+    cell: *mut MaybeUninit<T>,
+}
+
+/// An entry with its payload in it takes two cache lines at most.
+const MOST_INLINE: usize = 128;
+/// Up to this alignment a `realloc` is the allocator's own, and no copy.
+const MOST_ALIGNED: usize = 2 * size_of::<usize>();
+
+pub(super) struct Block<T> {
+    memory: Memory,
+    /// Entries `0..used` are initialised.
+    used: u32,
+    /// Cells that no entry has so far.
+    spare: SpareCells<T>,
+    owns: PhantomData<T>,
+}
+
+// SAFETY: a block owns its entries and payloads and hands out access only
+// through its own borrows, as a `Vec<T>` would.
+unsafe impl<T: Send> Send for Block<T> {}
+// SAFETY: as above; a shared borrow only reads.
+unsafe impl<T: Sync> Sync for Block<T> {}
+
+impl<T> Block<T> {
+    const INLINE: bool =
+        size_of::<Inline<T>>() <= MOST_INLINE && align_of::<Inline<T>>() <= MOST_ALIGNED;
+
+    const LAYOUT: Layout = match Self::INLINE {
+        true => Layout::new::<Inline<T>>(),
+        false => Layout::new::<Outline<T>>(),
+    };
+
+    /// How far apart entries stand.
+    const STRIDE: usize = Self::LAYOUT.size();
+
+    pub(super) fn new() -> Block<T> {
+        Block {
+            memory: Memory::new(Self::LAYOUT),
+            used: 0,
+            spare: SpareCells::new(),
+            owns: PhantomData,
+        }
+    }
+
+    #[inline]
+    pub(super) fn used(&self) -> u32 {
+        self.used
+    }
+
+    #[cfg(test)]
+    pub(super) fn capacity(&self) -> u32 {
+        self.memory.capacity()
+    }
+
+    /// How many entries have a cell.
+    #[cfg(test)]
+    pub(super) fn cells(&self) -> usize {
+        let cells = (0..self.used).map(|n| self.place(At(n)));
+        cells.filter(|cell| !cell.is_null()).count()
+    }
+
+    #[cfg(test)]
+    pub(super) fn spare_cells(&self) -> usize {
+        self.spare.len()
+    }
+
+    /// The entry at `index`, if there is one, whoever lives in it.
+    #[inline]
+    pub(super) fn at(&self, index: u32) -> Option<At> {
+        (index < self.used).then_some(At(index))
+    }
+
+    #[inline]
+    pub(super) fn is_vacant(&self, at: At) -> bool {
+        self.entry(at).stamp == Stamp::VACANT
+    }
+
+    #[inline]
+    fn address(&self, at: At) -> *mut u8 {
+        debug_assert!(at.0 < self.used);
+        // SAFETY: an `At` is in bounds (see the top of this file).
+        unsafe {
+            self.memory
+                .base()
+                .as_ptr()
+                .add(at.0 as usize * Self::STRIDE)
+        }
+    }
+
+    #[inline]
+    pub(super) fn entry(&self, at: At) -> &Entry {
+        // SAFETY: the entries below `used` are initialised.
+        unsafe { &*self.address(at).cast() }
+    }
+
+    #[inline]
+    pub(super) fn entry_mut(&mut self, at: At) -> &mut Entry {
+        // SAFETY: as in `entry`, and `self` is borrowed mutably.
+        unsafe { &mut *self.address(at).cast() }
+    }
+
+    /// The entries, with the block's address at hand: the compiler would load
+    /// it again after every store to an entry.
+    #[inline]
+    pub(super) fn entries_mut(&mut self) -> EntriesMut<'_, T> {
+        EntriesMut {
+            base: self.memory.base(),
+            used: self.used,
+            borrows: PhantomData,
+        }
+    }
+
+    /// Where an entry's payload stands; null for one that has no cell.
+    #[inline]
+    fn place(&self, at: At) -> *mut MaybeUninit<T> {
+        let entry = self.address(at);
+        match Self::INLINE {
+            // SAFETY: inside the entry, which is an `Inline<T>`.
+            true => unsafe { entry.add(offset_of!(Inline<T>, payload)).cast() },
+            // SAFETY: the entry is an `Outline<T>`, and initialised.
+            false => unsafe { (*entry.cast::<Outline<T>>()).cell },
+        }
+    }
+
+    #[inline]
+    pub(super) fn payload(&self, at: At) -> &T {
+        assert!(self.entry(at).stamp.is_timer());
+        // SAFETY: the entry holds a timer, so its payload is initialised.
+        unsafe { (*self.place(at)).assume_init_ref() }
+    }
+
+    #[inline]
+    pub(super) fn payload_mut(&mut self, at: At) -> &mut T {
+        assert!(self.entry(at).stamp.is_timer());
+        // SAFETY: the entry holds a timer, so its payload is initialised.
+        unsafe { (*self.place(at)).assume_init_mut() }
+    }
+
+    /// Stores a timer in a vacant entry.
+    #[inline]
+    pub(super) fn fill(&mut self, at: At, deadline: u64, stamp: Stamp, payload: T) {
+        debug_assert!(stamp.is_timer() && self.entry(at).stamp == Stamp::VACANT);
+        self.put_payload(at, payload);
+        let entry = self.entry_mut(at);
+        entry.deadline = deadline;
+        entry.stamp = stamp;
+    }
+
+    #[inline]
+    fn put_payload(&mut self, at: At, payload: T) {
+        if !Self::INLINE && self.place(at).is_null() {
+            let cell = self.spare.take();
+            self.set_cell(at, Box::into_raw(cell));
+        }
+        // SAFETY: the place is the entry's own, and valid for writes; writing
+        // does not drop what was there.
+        unsafe { self.place(at).write(MaybeUninit::new(payload)) }
+    }
+
+    /// Vacates a timer's entry. Returns who lived there.
+    ///
+    /// # Panics
+    /// If the entry holds no timer.
+    #[inline]
+    pub(super) fn vacate(&mut self, at: At) -> (Stamp, T) {
+        let entry = self.entry_mut(at);
+        let stamp = entry.stamp;
+        assert!(stamp.is_timer());
+        entry.stamp = Stamp::VACANT;
+        // SAFETY: the entry held a timer, so its payload was initialised; the
+        // stamp now says that it no longer is.
+        (stamp, unsafe { self.place(at).read().assume_init() })
+    }
+
+    /// Adds a timer behind all entries; it leads to itself.
+    pub(super) fn push_timer(&mut self, deadline: u64, stamp: Stamp, payload: T) -> At {
+        debug_assert!(stamp.is_timer());
+        let at = self.push(deadline, Stamp::VACANT);
+        self.fill(at, deadline, stamp, payload);
+        at
+    }
+
+    /// Adds a list's head behind all entries.
+    pub(super) fn push_sentinel(&mut self, coordinate: u32) -> At {
+        self.push(u64::from(coordinate), Stamp::SENTINEL)
+    }
+
+    #[inline]
+    fn push(&mut self, deadline: u64, stamp: Stamp) -> At {
+        if self.used == self.memory.capacity() {
+            self.grow_or_fail();
+        }
+        let at = At(self.used);
+        let entry = Entry {
+            deadline,
+            stamp,
+            next: at,
+            prev: at,
+        };
+        self.used += 1;
+        let place = self.address(at);
+        match Self::INLINE {
+            // SAFETY: there is room for one more, and what is behind an entry
+            // without a timer need not be initialised.
+            true => unsafe { place.cast::<Entry>().write(entry) },
+            // SAFETY: there is room for one more.
+            false => unsafe {
+                let cell = ptr::null_mut();
+                place.cast::<Outline<T>>().write(Outline { entry, cell });
+            },
+        }
+        at
+    }
+
+    /// Makes room for so many timers and list heads beyond the entries that are
+    /// used. On failure no entry and no payload has changed.
+    pub(super) fn try_reserve(&mut self, timers: usize, heads: usize) -> Result<(), ReserveError> {
+        let more = timers.checked_add(heads).ok_or(ReserveError::TooMany)?;
+        let wanted = (self.used as usize).checked_add(more);
+        let wanted = wanted.filter(|&wanted| wanted <= u32::MAX as usize);
+        let wanted = wanted.ok_or(ReserveError::TooMany)?;
+        if !Self::INLINE {
+            self.spare.try_reserve(timers)?;
+        }
+        match wanted > self.memory.capacity() as usize {
+            true => self.memory.grow(self.used, wanted),
+            false => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn grow_or_fail(&mut self) {
+        match self.memory.grow(self.used, self.used as usize + 1) {
+            Ok(()) => {}
+            Err(ReserveError::TooMany) => panic!("{}", ReserveError::TooMany),
+            Err(ReserveError::NoMemory) => handle_alloc_error(Layout::new::<Inline<T>>()),
+        }
+    }
+
+    /// Brings a timer to a vacant entry; its old one is vacant then. Links are
+    /// the storage's care.
+    pub(super) fn move_timer(&mut self, from: At, to: At) {
+        assert!(self.entry(from).stamp.is_timer());
+        assert!(self.entry(to).stamp == Stamp::VACANT);
+        let (source, target) = (self.place(from), self.place(to));
+        match Self::INLINE {
+            // SAFETY: the places of two entries do not overlap: one is a
+            // timer's and the other is not.
+            true => unsafe { ptr::copy_nonoverlapping(source, target, 1) },
+            false => {
+                self.set_cell(from, target);
+                self.set_cell(to, source);
+            }
+        }
+        let Entry {
+            deadline, stamp, ..
+        } = *self.entry(from);
+        self.entry_mut(from).stamp = Stamp::VACANT;
+        let entry = self.entry_mut(to);
+        (entry.deadline, entry.stamp) = (deadline, stamp);
+    }
+
+    /// Brings a list's head to a vacant entry; its old one is vacant then. Links
+    /// are the storage's care.
+    pub(super) fn move_sentinel(&mut self, from: At, to: At) {
+        assert!(self.entry(from).stamp.is_sentinel());
+        assert!(self.entry(to).stamp == Stamp::VACANT);
+        self.free_cell(to);
+        let deadline = self.entry(from).deadline;
+        self.entry_mut(from).stamp = Stamp::VACANT;
+        let entry = self.entry_mut(to);
+        (entry.deadline, entry.stamp) = (deadline, Stamp::SENTINEL);
+    }
+
+    /// Takes away the last entry, which is vacant.
+    pub(super) fn pop(&mut self) {
+        let last = self.used.checked_sub(1).map(At);
+        let last = last.expect("a vacant entry");
+        assert!(self.entry(last).stamp == Stamp::VACANT);
+        self.free_cell(last);
+        self.used -= 1;
+    }
+
+    /// Takes away all entries from `used` on. They are vacant, or heads of lists
+    /// that nothing hangs on; and [`Block::free_cell`] was called for each.
+    pub(super) fn truncate(&mut self, used: u32) {
+        debug_assert!((used..self.used).all(|n| !self.entry(At(n)).stamp.is_timer()));
+        debug_assert!(Self::INLINE || (used..self.used).all(|n| self.place(At(n)).is_null()));
+        self.used = self.used.min(used);
+    }
+
+    /// Gives some of the memory back that the entries do not need. Returns
+    /// whether that was all.
+    pub(super) fn trim_some(&mut self) -> bool {
+        self.spare.trim_some() && self.memory.trim_some(self.used)
+    }
+
+    /// Asks the processor for an entry that will be read soon.
+    #[inline]
+    pub(super) fn prefetch(&self, at: At) {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            let entry = at.0 as usize * Self::STRIDE;
+            // SAFETY: a prefetch has no effect but on the cache, wherever it is.
+            unsafe {
+                _mm_prefetch(
+                    self.memory.base().as_ptr().wrapping_add(entry).cast(),
+                    _MM_HINT_T0,
+                )
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = at;
+    }
+
+    fn set_cell(&mut self, at: At, cell: *mut MaybeUninit<T>) {
+        assert!(!Self::INLINE);
+        // SAFETY: the entry is an `Outline<T>`, and `self` is borrowed mutably.
+        unsafe { (*self.address(at).cast::<Outline<T>>()).cell = cell }
+    }
+
+    /// Gives an entry's cell back, if it has one. The entry holds no timer.
+    pub(super) fn free_cell(&mut self, at: At) {
+        assert!(!self.entry(at).stamp.is_timer());
+        drop(self.take_cell(at));
+    }
+
+    /// Takes an entry's cell away, if it has one. The entry's payload is lost.
+    fn take_cell(&mut self, at: At) -> Option<Cell<T>> {
+        let cell = match Self::INLINE {
+            true => ptr::null_mut(),
+            false => self.place(at),
+        };
+        if cell.is_null() {
+            return None;
+        }
+        self.set_cell(at, ptr::null_mut());
+        // SAFETY: the entry's cell came from a box, and is the entry's no longer.
+        Some(unsafe { Box::from_raw(cell) })
+    }
+}
+
+/// Frees the cells. Payloads are dropped by the storage.
+impl<T> Drop for Block<T> {
+    fn drop(&mut self) {
+        for index in 0..self.used {
+            drop(self.take_cell(At(index)));
+        }
+    }
+}
+
+/// A block's entries, borrowed together.
+pub(super) struct EntriesMut<'a, T> {
+    base: NonNull<u8>,
+    used: u32,
+    borrows: PhantomData<&'a mut Block<T>>,
+}
+
+impl<T> EntriesMut<'_, T> {
+    #[inline]
+    pub(super) fn get(&mut self, at: At) -> &mut Entry {
+        debug_assert!(at.0 < self.used);
+        let offset = at.0 as usize * Block::<T>::STRIDE;
+        // SAFETY: as in `Block::entry_mut`.
+        unsafe { &mut *self.base.as_ptr().add(offset).cast() }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,126 @@
+//! The lists that entries hang on: circular, with a sentinel for a head.
+//!
+//! Timers and list heads are entries of the same block, so linking and unlinking
+//! have no special cases: they only store to neighbours, and a store that misses
+//! the cache does not stall.
+
+use super::Entries;
+use super::block::At;
+
+/// The coordinate of a list that no bit stands for.
+const NO_COORDINATE: u32 = u32::MAX;
+
+/// From which end of its list an entry comes to be filed again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum End {
+    Front,
+    Back,
+}
+
+impl<T> Entries<T> {
+    /// Adds an empty list that no bit stands for, and returns its head.
+    pub(crate) fn add_list(&mut self) -> At {
+        self.add_sentinels(1, |_| NO_COORDINATE)
+    }
+
+    /// Adds `count` list heads, each an empty list of its own, and returns
+    /// the first. `coordinate(n)` is that of the n-th.
+    pub(crate) fn add_sentinels(&mut self, count: u32, coordinate: impl Fn(u32) -> u32) -> At {
+        let first = self.block.push_sentinel(coordinate(0));
+        for n in 1..count {
+            self.block.push_sentinel(coordinate(n));
+        }
+        first
+    }
+
+    /// The n-th sentinel of a block that [`Self::add_sentinels`] returned.
+    #[inline]
+    pub(crate) fn nth(&self, first: At, n: u32) -> At {
+        let at = self.block.at(first.index() + n);
+        at.expect("as many list heads as were added")
+    }
+
+    #[inline]
+    pub(crate) fn next(&self, at: At) -> At {
+        self.entry(at).next
+    }
+
+    #[inline]
+    pub(crate) fn prev(&self, at: At) -> At {
+        self.entry(at).prev
+    }
+
+    /// Hangs an entry behind the last one of `list`.
+    #[inline]
+    pub(crate) fn append(&mut self, list: At, at: At) {
+        let mut entries = self.block.entries_mut();
+        let head = entries.get(list);
+        let last = head.prev;
+        head.prev = at;
+        let entry = entries.get(at);
+        entry.prev = last;
+        entry.next = list;
+        entries.get(last).next = at;
+    }
+
+    /// Hangs an entry on a list that is filled from both ends of another one:
+    /// what comes from the front stands, in the order of the calls, before all
+    /// that comes from the back, which stands the other way round. The list
+    /// was empty when that began.
+    #[inline]
+    pub(crate) fn insert_at_middle(&mut self, list: At, at: At, from: End) {
+        let head = self.entry(list);
+        let middle = match head.next == list {
+            true => list,
+            false => self.nth(At::FIRST, (head.deadline >> u32::BITS) as u32),
+        };
+        let new_middle = match from {
+            End::Front => at,
+            End::Back => middle,
+        };
+        let mut entries = self.block.entries_mut();
+        let head = entries.get(list);
+        head.deadline =
+            u64::from(head.deadline as u32) | u64::from(new_middle.index()) << u32::BITS;
+        let before = entries.get(middle);
+        let next = before.next;
+        before.next = at;
+        let entry = entries.get(at);
+        entry.prev = middle;
+        entry.next = next;
+        entries.get(next).prev = at;
+    }
+
+    /// The coordinate of a sentinel.
+    #[inline]
+    pub(crate) fn coordinate(&self, list: At) -> u32 {
+        self.entry(list).deadline as u32
+    }
+
+    /// Takes an entry off its list. Returns the list if that is empty now.
+    #[inline]
+    pub(crate) fn unlink(&mut self, at: At) -> Option<At> {
+        let mut entries = self.block.entries_mut();
+        let entry = entries.get(at);
+        let (prev, next) = (entry.prev, entry.next);
+        entries.get(prev).next = next;
+        entries.get(next).prev = prev;
+        // Only on a circle of two are both neighbours the same: the sentinel.
+        (prev == next).then_some(prev)
+    }
+
+    /// Has an entry that hangs on no list, and will not for a while, lead to
+    /// itself: so it is seen that it has no neighbours.
+    pub(crate) fn set_aside(&mut self, at: At) {
+        let entry = self.entry_mut(at);
+        (entry.next, entry.prev) = (at, at);
+    }
+
+    /// Lets `list` begin at `first`, forgetting what hung before it; with the
+    /// list itself as `first` it becomes empty.
+    #[inline]
+    pub(crate) fn cut_before(&mut self, list: At, first: At) {
+        self.entry_mut(list).next = first;
+        self.entry_mut(first).prev = list;
+    }
+}
