@@ -69,7 +69,7 @@ impl<T> Wheel<T> {
     }
 
     /// As [`Wheel::remove`], without unlinking the entry first, in a wheel that
-    /// will not be advanced any more: see [`Entries::take_for_good`].
+    /// will not be advanced any more: see [`Entries::take_for_good`](super::entries::Entries::take_for_good).
     #[inline]
     pub(crate) fn take_for_good(&mut self, at: At) -> T {
         self.entries.take_for_good(at)
