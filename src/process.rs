@@ -1,27 +1,26 @@
-//! Which process this is: the one that made something, or a child that got a
-//! copy of it by `fork`.
+//! Tells the process that created a value from a forked child that has a copy.
 //!
-//! A process id alone does not say: in a PID namespace of its own a child may
-//! have its parent's. So forks are counted as well, by a handler that the system
-//! calls in each child. A child made without the system's `fork` (by the bare
-//! system call) is not counted, and is told by its id.
+//! The process id alone does not suffice: in a PID namespace of its own a child may
+//! have its parent's. So forks are counted too, by a handler that the system calls
+//! in each child. A child that the bare system call made, without the C library's
+//! `fork`, is not counted; its id distinguishes it.
 
-/// A process, as told from its parents and children.
+/// A process, distinguished from its parents and children.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Process {
     id: u32,
-    /// How many forks lie between it and the first one that looked.
+    /// How many forks lie between it and the process that began to count.
     forks: u64,
 }
 
 impl Process {
-    /// The calling one.
+    /// Returns the calling process.
     pub(crate) fn this() -> Process {
-        forks::count();
+        forks::start_counting();
         Process::now()
     }
 
-    /// Whether it is the calling one.
+    /// Returns whether this is the calling process.
     pub(crate) fn is_this(self) -> bool {
         self == Process::now()
     }
@@ -29,7 +28,7 @@ impl Process {
     fn now() -> Process {
         Process {
             id: std::process::id(),
-            forks: forks::counted(),
+            forks: forks::count(),
         }
     }
 }
@@ -52,27 +51,27 @@ mod forks {
         FORKS.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Has forks counted from here on.
-    pub(super) fn count() {
+    /// Counts forks from now on.
+    pub(super) fn start_counting() {
         static COUNTING: Once = Once::new();
         COUNTING.call_once(|| {
             // SAFETY: the handler only adds to an atomic, which is allowed in a
-            // child of a process with threads. Where there is no memory for the
-            // handler, processes are told by their ids alone.
+            // child of a process with threads. Without memory for the handler, ids
+            // alone distinguish processes.
             let _ = unsafe { pthread_atfork(None, None, Some(in_child)) };
         });
     }
 
-    pub(super) fn counted() -> u64 {
+    pub(super) fn count() -> u64 {
         FORKS.load(Ordering::Relaxed)
     }
 }
 
 #[cfg(not(target_os = "linux"))]
 mod forks {
-    pub(super) fn count() {}
+    pub(super) fn start_counting() {}
 
-    pub(super) fn counted() -> u64 {
+    pub(super) fn count() -> u64 {
         0
     }
 }
@@ -81,14 +80,14 @@ mod forks {
 mod tests {
     use super::*;
 
-    /// What `look` says in a child of this process.
-    fn in_a_child(look: impl FnOnce() -> bool) -> bool {
-        // SAFETY: the child does nothing but compare numbers, and ends.
+    /// Returns the result of `check` in a child of this process.
+    fn in_a_child(check: impl FnOnce() -> bool) -> bool {
+        // SAFETY: the child only compares numbers, and ends.
         let pid = unsafe { libc::fork() };
-        assert!(pid >= 0, "no process to be had");
+        assert!(pid >= 0, "cannot fork");
         if pid == 0 {
-            let status = i32::from(!look());
-            // SAFETY: ends the process; nothing comes after it.
+            let status = i32::from(!check());
+            // SAFETY: ends the process, so no code runs after it.
             unsafe { libc::_exit(status) }
         }
         let mut status = 0;

@@ -1,4 +1,4 @@
-//! An engine's own time line, and how it is cut into ticks.
+//! The time line of an engine, and its division into ticks.
 
 use core::fmt;
 use core::ops::{Add, Sub};
@@ -9,9 +9,10 @@ use crate::tick::Tick;
 /// A point on an engine's own time line, in nanoseconds since the engine was
 /// started.
 ///
-/// Every clock can express it: [`Engine::now`](crate::Engine::now) reads it,
-/// [`Engine::time_of`](crate::Engine::time_of) makes one of an `Instant`.
-/// Arithmetic saturates: [`Time::MAX`] is "never".
+/// The time line does not depend on the kind of clock.
+/// [`Engine::now`](crate::Engine::now) returns the current time, and
+/// [`Engine::time_of`](crate::Engine::time_of) converts an `Instant`. Arithmetic
+/// saturates at [`Time::MAX`], which never comes.
 ///
 /// ```
 /// use std::time::Duration;
@@ -26,28 +27,28 @@ use crate::tick::Tick;
 pub struct Time(u64);
 
 impl Time {
-    /// When the engine was started.
+    /// The time at which the engine was started.
     pub const START: Time = Time(0);
 
-    /// A time that never comes: 584 years after the start. A deadline so short
-    /// before it that no tick begins in between never comes either.
+    /// A time that never comes, 584 years after the start. A deadline never comes
+    /// either if no tick begins between it and this time.
     pub const MAX: Time = Time(u64::MAX);
 
-    /// The time `nanos` nanoseconds after the start.
+    /// Returns the time `nanos` nanoseconds after the start.
     #[must_use]
     pub const fn from_nanos(nanos: u64) -> Time {
         Time(nanos)
     }
 
-    /// The time `micros` microseconds after the start, or [`Time::MAX`] if that
-    /// is too far.
+    /// Returns the time `micros` microseconds after the start. Saturates at
+    /// [`Time::MAX`].
     #[must_use]
     pub const fn from_micros(micros: u64) -> Time {
         Time(micros.saturating_mul(1_000))
     }
 
-    /// The time `millis` milliseconds after the start, or [`Time::MAX`] if that
-    /// is too far.
+    /// Returns the time `millis` milliseconds after the start. Saturates at
+    /// [`Time::MAX`].
     ///
     /// ```
     /// use tickwheel::{Time, Timer};
@@ -62,14 +63,13 @@ impl Time {
         Time(millis.saturating_mul(1_000_000))
     }
 
-    /// The time `secs` seconds after the start, or [`Time::MAX`] if that is too
-    /// far.
+    /// Returns the time `secs` seconds after the start. Saturates at [`Time::MAX`].
     #[must_use]
     pub const fn from_secs(secs: u64) -> Time {
         Time(secs.saturating_mul(1_000_000_000))
     }
 
-    /// Nanoseconds since the start.
+    /// Returns the nanoseconds since the start.
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.0
@@ -80,7 +80,8 @@ impl Time {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// How much later this is than `earlier`; zero where it is not.
+    /// Returns the duration from `earlier` to this time, or zero if `earlier` is
+    /// later.
     #[must_use]
     pub const fn since(self, earlier: Time) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
@@ -90,7 +91,7 @@ impl Time {
 impl Add<Duration> for Time {
     type Output = Time;
 
-    /// The time `delay` later, or [`Time::MAX`] if that is too far.
+    /// Returns the time `delay` later. Saturates at [`Time::MAX`].
     fn add(self, delay: Duration) -> Time {
         Time(self.0.saturating_add(nanos(delay)))
     }
@@ -99,7 +100,7 @@ impl Add<Duration> for Time {
 impl Sub for Time {
     type Output = Duration;
 
-    /// As [`Time::since`].
+    /// Returns the same as [`Time::since`].
     fn sub(self, earlier: Time) -> Duration {
         self.since(earlier)
     }
@@ -121,9 +122,9 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// When a timer is due: after a delay, or at a time.
+/// The requested time of a timer: a delay from now, or a [`Time`].
 ///
-/// Made by `into` from a [`Duration`] or a [`Time`].
+/// [`Duration`] and [`Time`] convert into it.
 ///
 /// ```
 /// use std::time::Duration;
@@ -134,9 +135,9 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum When {
-    /// This long from now; needs a reading of the clock.
+    /// A delay from now. Resolving it reads the clock.
     After(Duration),
-    /// At this time; a time that has passed means now.
+    /// A time. A time in the past means now.
     At(Time),
 }
 
@@ -152,23 +153,22 @@ impl From<Time> for When {
     }
 }
 
-/// The duration of one tick, and with it the translation between a [`Time`]
-/// and a [`Tick`].
+/// The duration of one tick. Converts between [`Time`] and [`Tick`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TickLength {
     nanos: u64,
-    /// For dividing by multiplication: a division costs more than everything
-    /// else that scheduling does to a deadline.
+    /// Turns division into multiplication. A division costs more than the rest of
+    /// the arithmetic that scheduling does on a deadline.
     reciprocal: u64,
-    /// When the last tick begins that ever does.
+    /// When the last tick begins.
     last: u64,
 }
 
-/// The tick of a deadline that never comes. The clock stops one short of it.
+/// The tick of a deadline that never comes. The clock stops one tick before it.
 pub(crate) const NEVER: Tick = Tick::MAX;
 
 impl TickLength {
-    /// `None` for zero.
+    /// Returns `None` if `tick` is zero.
     pub(crate) fn new(tick: Duration) -> Option<TickLength> {
         let nanos = nanos(tick);
         (nanos > 0).then(|| TickLength {
@@ -182,14 +182,14 @@ impl TickLength {
         self.nanos
     }
 
-    /// The last tick that has begun at `time`.
+    /// Returns the last tick that has begun at `time`.
     #[inline]
     pub(crate) fn tick_at(self, time: Time) -> Tick {
         Tick(self.divide(time.0).0.min(NEVER.0 - 1))
     }
 
-    /// The first tick that begins no earlier than `time`, and before time itself
-    /// ends; else the one that never comes.
+    /// Returns the first tick that begins at or after `time`, or [`NEVER`] if none
+    /// begins before [`Time::MAX`].
     #[inline]
     pub(crate) fn tick_after(self, time: Time) -> Tick {
         if time.0 > self.last {
@@ -199,13 +199,14 @@ impl TickLength {
         Tick(ticks + u64::from(rest > 0))
     }
 
-    /// When a tick begins.
+    /// Returns the time at which `tick` begins.
     #[inline]
     pub(crate) fn start_of(self, tick: Tick) -> Time {
         Time(tick.0.saturating_mul(self.nanos))
     }
 
-    /// Quotient and remainder. The estimate is at most a little too small.
+    /// Returns the quotient and the remainder. The estimate is never too large, and
+    /// at most a little too small.
     #[inline]
     fn divide(self, nanos: u64) -> (u64, u64) {
         let estimate = (u128::from(nanos) * u128::from(self.reciprocal)) >> 64;
