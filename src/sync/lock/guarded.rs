@@ -5,6 +5,8 @@ use std::hint::spin_loop;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
+use crossbeam_utils::CachePadded;
+
 use super::pace::{pauses, pauses_per_micro};
 use super::raw::RawLock;
 use crate::sync::primitives::{AtomicU32, Ordering};
@@ -21,13 +23,9 @@ pub(crate) struct Lock<T> {
     urgent: AtomicU32,
     low_priority: AtomicU32,
     /// Changes to make spinning waiters retry at once.
-    wake_ups: OwnLines<AtomicU32>,
-    value: OwnLines<UnsafeCell<T>>,
+    wake_ups: CachePadded<AtomicU32>,
+    value: CachePadded<UnsafeCell<T>>,
 }
-
-/// Two cache lines, because processors fetch them in pairs.
-#[repr(align(128))]
-struct OwnLines<V>(V);
 
 // SAFETY: the value is reached only through a guard, and there is at most one
 // guard at a time; so threads pass the value to each other and never share it.
@@ -47,8 +45,8 @@ impl<T> Lock<T> {
             raw: RawLock::default(),
             urgent: AtomicU32::new(0),
             low_priority: AtomicU32::new(0),
-            wake_ups: OwnLines(AtomicU32::new(0)),
-            value: OwnLines(UnsafeCell::new(value)),
+            wake_ups: CachePadded::new(AtomicU32::new(0)),
+            value: CachePadded::new(UnsafeCell::new(value)),
         }
     }
 
@@ -88,12 +86,12 @@ impl<T> Lock<T> {
     /// Makes spinning waiters retry at once. Called by a thread that has just
     /// released the lock and steps aside.
     pub(crate) fn wake_spinners(&self) {
-        self.wake_ups.0.fetch_add(1, Ordering::Relaxed);
+        self.wake_ups.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Pauses `pauses` times, or until [`Lock::wake_spinners`] is called.
     fn pause(&self, pauses: u32) {
-        let wake_ups = || self.wake_ups.0.load(Ordering::Relaxed);
+        let wake_ups = || self.wake_ups.load(Ordering::Relaxed);
         let seen = wake_ups();
         for _ in 0..pauses {
             spin_loop();
@@ -117,7 +115,7 @@ impl<T> Deref for LockGuard<'_, T> {
     #[inline]
     fn deref(&self) -> &T {
         // SAFETY: the guard exists, so this thread holds the lock.
-        unsafe { &*self.lock.value.0.get() }
+        unsafe { &*self.lock.value.get() }
     }
 }
 
@@ -125,7 +123,7 @@ impl<T> DerefMut for LockGuard<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: as above, and the guard is borrowed mutably.
-        unsafe { &mut *self.lock.value.0.get() }
+        unsafe { &mut *self.lock.value.get() }
     }
 }
 
