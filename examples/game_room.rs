@@ -1,7 +1,7 @@
-//! A room of a game, one frame after the other: poison and regeneration that
-//! tick so many times, and spells that cool down. One thread owns the room and
-//! its wheels, a tick is a frame, and nothing reads a clock: the same seed
-//! gives the same game, which is played twice to show it.
+//! A wheel in a game loop: buffs that tick a number of times, and cooldowns of
+//! spells. One thread owns the room and its wheels, a tick is a frame, and
+//! nothing reads a clock. The same seed gives the same game; the program plays
+//! it twice to show that.
 //!
 //! ```text
 //! cargo run --release --example game_room
@@ -9,6 +9,7 @@
 
 use std::error::Error;
 
+use fastrand::Rng;
 use tickwheel::wheel::KeyedWheel;
 use tickwheel::{Tick, TimerId, Wheel};
 
@@ -35,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Plays a whole game and returns its log.
 fn play(seed: u64) -> Result<Vec<String>, Box<dyn Error>> {
     let mut room = Room::new(seed);
-    // Here a server would sleep until the frame begins.
+    // A server would sleep here until the frame begins.
     for frame in 1..=FRAMES {
         room.frame(Tick(frame))?;
     }
@@ -63,7 +64,7 @@ impl Spell {
     }
 }
 
-/// Something that changes a player's health so many times more.
+/// A change of a player's health, `left` times more.
 struct Buff {
     player: usize,
     spell: Spell,
@@ -81,14 +82,14 @@ struct Player {
 struct Room {
     players: Vec<Player>,
     buffs: Wheel<Buff>,
-    /// A spell that is in here is not ready: it goes by player and spell.
+    /// The spells that are not ready, by player and spell.
     cooldowns: KeyedWheel<(usize, Spell), ()>,
-    random: Random,
+    random: Rng,
     log: Vec<String>,
     counts: Counts,
 }
 
-/// How often buffs were to tick, and what became of it.
+/// The ticks that buffs promised, made and lost to a cancel.
 #[derive(Default)]
 struct Counts {
     promised: u64,
@@ -107,22 +108,22 @@ impl Room {
             players: ["Ada", "Bob", "Cleo", "Dan"].map(player).into(),
             buffs: Wheel::new(64),
             cooldowns: KeyedWheel::new(64),
-            random: Random(seed),
+            random: Rng::with_seed(seed),
             log: Vec::new(),
             counts: Counts::default(),
         }
     }
 
-    /// First what is due, in the order of its ticks, then what players do.
+    /// Fires due timers in the order of their ticks, then lets players act.
     fn frame(&mut self, now: Tick) -> Result<(), Box<dyn Error>> {
         while self.cooldowns.pop_due(now).is_some() {}
         while let Some(expired) = self.buffs.pop_due(now) {
             self.tick_buff(expired.id, expired.deadline, expired.payload);
         }
         for player in 0..self.players.len() {
-            // Now and then somebody presses a key.
-            if self.players[player].health > 0 && self.random.below(FRAMES_PER_SECOND) == 0 {
-                let spell = Spell::ALL[self.random.below(3) as usize];
+            // Each player presses a key about once a second.
+            if self.players[player].health > 0 && self.random.u64(..FRAMES_PER_SECOND) == 0 {
+                let spell = Spell::ALL[self.random.usize(..Spell::ALL.len())];
                 self.cast(player, spell)?;
             }
         }
@@ -140,8 +141,7 @@ impl Room {
         self.say(player, &format!("casts {spell:?}"));
         match spell {
             Spell::Poison => {
-                let others = self.players.len() as u64 - 1;
-                let by = 1 + self.random.below(others) as usize;
+                let by = self.random.usize(1..self.players.len());
                 let victim = (player + by) % self.players.len();
                 self.add_buff(victim, spell, -4, FRAMES_PER_SECOND, 4);
             }
@@ -179,8 +179,8 @@ impl Room {
         self.counts.ticked += 1;
         buff.left -= 1;
         if buff.left > 0 {
-            // A period after it was due, not after it was served: a frame that
-            // comes late shifts no later one.
+            // A period after the deadline, not after the service: a late frame
+            // shifts no later tick.
             let next = deadline.after(buff.period);
             let id = self.buffs.schedule_at(next, buff);
             self.players[who].buffs.push(id);
@@ -191,7 +191,7 @@ impl Room {
         }
     }
 
-    /// Cancels those of a player's buffs that `which` says.
+    /// Cancels the buffs of a player for which `which` holds.
     fn end_buffs(&mut self, player: usize, what: &str, which: impl Fn(&Buff) -> bool) {
         let ids = std::mem::take(&mut self.players[player].buffs);
         let (ended, kept): (Vec<_>, Vec<_>) = ids
@@ -208,7 +208,7 @@ impl Room {
         }
     }
 
-    /// Ends every buff and checks that each has ticked as often as it should.
+    /// Ends every buff and checks that each has ticked as often as promised.
     fn close(&mut self) -> Result<(), String> {
         for player in 0..self.players.len() {
             self.end_buffs(player, "leaves, and with it", |_| true);
@@ -227,17 +227,5 @@ impl Room {
     fn say(&mut self, player: usize, what: &str) {
         let (frame, name) = (self.buffs.now(), self.players[player].name);
         self.log.push(format!("frame {frame:>3}: {name} {what}"));
-    }
-}
-
-/// Xorshift64*: the same numbers from the same seed, everywhere.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32) % bound
     }
 }

@@ -1,8 +1,10 @@
-//! A gateway with 100,000 sessions, each with a keep-alive timer that every
-//! message postpones. Some sessions fall silent, and exactly those are
-//! reported, thirty seconds after their last message. The two minutes pass on
-//! a virtual clock, so that there is an exact answer to check; what a message
-//! costs is real, except that no clock of the system is read.
+//! Keep-alive timers: a gateway with 100,000 sessions, each with a timer that
+//! every message postpones. A session that falls silent is reported thirty
+//! seconds after its last message.
+//!
+//! The two minutes pass on a virtual clock, so the program can check its answer
+//! exactly. The cost of a message is real, except that it includes no read of
+//! the system's clock.
 //!
 //! ```text
 //! cargo run --release --example heartbeats
@@ -11,21 +13,23 @@
 use std::error::Error;
 use std::time::{Duration, Instant};
 
+use fastrand::Rng;
 use tickwheel::{Engine, Queue, Time, Timer, TimerId};
 
 const SESSIONS: usize = 100_000;
 const SECONDS: u64 = 120;
 
-/// How long a session may be silent.
+/// The longest silence of a live session.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
-/// How often a session that is well says something, in seconds.
+/// The seconds between two messages of a live session.
 const EVERY: u64 = 10;
 
-/// One session in so many falls silent.
+/// One session in this many falls silent.
 const ONE_IN: u64 = 50;
 
-/// From when on, at the latest: early enough to be noticed before the end.
+/// The latest second of a last message: early enough for a report before the
+/// end.
 const SILENT_BEFORE: u64 = SECONDS - 30 - EVERY;
 
 struct Session {
@@ -38,14 +42,14 @@ struct Session {
 fn main() -> Result<(), Box<dyn Error>> {
     let (engine, clock) = Engine::builder().start_virtual()?;
     let queue = engine.queue(0);
-    let mut random = Random(7);
+    let mut random = Rng::with_seed(7);
     let mut sessions = Vec::with_capacity(SESSIONS);
     for number in 0..SESSIONS {
         let keep_alive = engine.schedule(Timer::after(KEEP_ALIVE, number))?;
-        let silent = random.below(ONE_IN) == 0;
+        let silent = random.u64(..ONE_IN) == 0;
         sessions.push(Session {
             keep_alive,
-            silent_from: silent.then(|| random.below(SILENT_BEFORE)),
+            silent_from: silent.then(|| random.u64(..SILENT_BEFORE)),
             last_message: engine.now(),
             reported: false,
         });
@@ -65,8 +69,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     check(&engine, &sessions)
 }
 
-/// The messages of one second. Each postpones the keep-alive of its session,
-/// whose timer is not moved for it until its old deadline comes by.
+/// Receives the messages of one second. Each postpones the keep-alive of its
+/// session. The engine only stores the new deadline, and moves the timer when
+/// the old one passes.
 fn receive(
     engine: &Engine<usize>,
     sessions: &mut [Session],
@@ -86,7 +91,7 @@ fn receive(
     Ok(messages)
 }
 
-/// Takes the keep-alives that have expired.
+/// Takes the expired keep-alives.
 fn report(queue: &Queue<usize>, sessions: &mut [Session]) -> Result<(), Box<dyn Error>> {
     while let Ok(expired) = queue.try_recv() {
         let (deadline, number) = (expired.deadline(), expired.into_payload());
@@ -108,27 +113,15 @@ fn check(engine: &Engine<usize>, sessions: &[Session]) -> Result<(), Box<dyn Err
     let reported = sessions.iter().filter(|session| session.reported).count();
     println!("{silent} fell silent, {reported} were reported");
 
-    // Those that are well are the ones that shutdown gives back.
-    let well = engine.shutdown();
+    // Shutdown returns the timers of the live sessions.
+    let live = engine.shutdown();
     let ledger = engine.ledger();
     println!(
         "ledger: {} accepted = {} completed + {} shut down + {} live",
         ledger.accepted, ledger.completed, ledger.shut_down, ledger.live
     );
-    if reported != silent || well.len() != SESSIONS - silent || !ledger.is_balanced() {
-        return Err("not exactly the silent ones were reported".into());
+    if reported != silent || live.len() != SESSIONS - silent || !ledger.is_balanced() {
+        return Err("the reported sessions are not the silent ones".into());
     }
     Ok(())
-}
-
-/// Xorshift64*.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32) % bound
-    }
 }

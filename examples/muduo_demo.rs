@@ -1,6 +1,6 @@
-//! Run after, run every, cancel: the demonstration program of muduo's timer
-//! queue, on a virtual clock, so that 24 seconds take none and every time that
-//! is printed is exact.
+//! Closures that run after a delay, closures that repeat, and cancels from
+//! within: the demonstration program of muduo's timer queue. It runs on a virtual
+//! clock, so its 24 seconds take no time and every printed time is exact.
 //!
 //! ```text
 //! cargo run --release --example muduo_demo
@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use tickwheel::{Refusal, TaskEngine, Time, TimerId};
 
-/// What the original prints, and when. At 6 two are due together: the one that
-/// was scheduled first is first.
+/// The lines of the original and their seconds. At 6, two timers are due; the one
+/// that was scheduled first runs first.
 const EXPECTED: &str = "\
 main 0
 once1 1
@@ -37,7 +37,7 @@ every2 22
 every2 24
 ";
 
-/// The print that ends the program.
+/// The number of lines after which the program ends.
 const LAST: usize = 20;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -54,13 +54,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     demo.once(3.5, "once3.5")?;
     let once4_5 = demo.once(4.5, "once4.5")?;
     demo.cancel_after(4.2, once4_5)?;
-    // By now it is gone, which does no harm.
+    // The timer is gone by then, which does no harm.
     demo.cancel_after(4.8, once4_5)?;
     demo.every(2.0, "every2")?;
     let every3 = demo.every(3.0, "every3")?;
     demo.cancel_after(9.001, every3)?;
 
-    // From one due tick to the next, waiting for the worker at each.
+    // Steps from one due tick to the next, and waits for the worker at each.
     clock.run_until(Time::from_secs(100));
 
     if demo.lines() != EXPECTED {
@@ -72,7 +72,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// A handle to the engine and to what has been printed; every task has one.
+/// A handle to the engine and the printed lines. Every task has one.
 #[derive(Clone)]
 struct Demo {
     tasks: TaskEngine,
@@ -96,13 +96,13 @@ impl Demo {
         let tasks = self.tasks.clone();
         let delay = Duration::from_secs_f64(seconds);
         let cancel = move || {
-            // What has ended already is none of our business.
+            // The timer may have ended already.
             let _ = tasks.cancel(id);
         };
         Ok(self.tasks.run_after(delay, cancel)?)
     }
 
-    /// Prints a line. The last one shuts the engine down, from within a task.
+    /// Prints a line. The last line shuts the engine down, from within a task.
     fn print(&self, what: &str) {
         let now = self.tasks.now().since(Time::START).as_secs_f64();
         let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,11 +1,11 @@
-//! Requests that are answered in time or time out, and never both: the use for
-//! which Kafka has its timing wheel.
+//! Timeouts of requests: each request is answered in time or expires, and never
+//! both. Kafka has its timing wheel for this.
 //!
-//! Requests arrive at random (a Poisson process). Half of the answers take
-//! less than 20 ms and three quarters less than 60 ms, log-normally, and after
-//! 200 ms a request is given up: about 7.9 % of them. First on a virtual
-//! clock, where the numbers are the same each time, then for two seconds in
-//! real time, where answers race with a worker.
+//! Requests arrive at random (a Poisson process). The time of an answer is
+//! log-normal: half take less than 20 ms and three quarters less than 60 ms. After
+//! 200 ms a request expires, which about 7.9 % do. The program runs on a virtual
+//! clock first, where the numbers are the same each time, and then for two
+//! seconds in real time, where answers race with a worker.
 //!
 //! ```text
 //! cargo run --release --example purgatory
@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use fastrand::Rng;
 use tickwheel::{Engine, Time, Timer, TimerId};
 
 const MEDIAN_MS: f64 = 20.0;
@@ -29,7 +30,7 @@ const NORMAL_P75: f64 = 0.674_490;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let (engine, clock) = Engine::builder().start_virtual()?;
-    // Waits until the worker has taken what came due on the way.
+    // Waits until the worker has taken the timers that came due on the way.
     let wait_until = |time| clock.run_until(time);
     let share = run("virtual clock", &engine, 100_000, 10_000.0, wait_until)?;
     // Four standard deviations of so many requests are 0.34 %.
@@ -43,8 +44,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Lets so many requests arrive at such a rate, checks how they ended, and
-/// returns the share that expired.
+/// Lets `requests` requests arrive, `per_second` of them a second, and checks
+/// how they ended. Returns the share that expired.
 fn run(
     what: &str,
     engine: &Engine<usize>,
@@ -59,8 +60,8 @@ fn run(
     };
     let left = thread::scope(|scope| {
         let queue = engine.queue(0);
-        // A virtual clock waits for the workers that it has seen: let it see
-        // this one before time moves. Nothing is due yet.
+        // A virtual clock waits only for workers that it has seen. This call, while
+        // nothing is due, makes the worker known to it.
         let _ = queue.recv_timeout(Duration::ZERO);
         let expired = &purgatory.expired;
         scope.spawn(move || {
@@ -69,8 +70,7 @@ fn run(
             }
         });
         let generated = purgatory.generate(per_second, wait_until);
-        // Requests that still wait for their time-out get it; then the worker
-        // ends.
+        // The remaining requests expire; then the worker ends.
         let left = engine.drain(TIMEOUT).len();
         generated.map(|()| left)
     })?;
@@ -79,20 +79,21 @@ fn run(
 
 struct Purgatory<'a> {
     engine: &'a Engine<usize>,
-    /// How often each request was answered in time, and how often it expired.
+    /// The number of times that each request was answered in time, and that it
+    /// expired.
     answered: Vec<AtomicU32>,
     expired: Vec<AtomicU32>,
 }
 
 impl Purgatory<'_> {
-    /// Makes the requests, and answers those that still want it.
+    /// Makes the requests and their answers.
     fn generate(&self, per_second: f64, wait_until: impl Fn(Time)) -> Result<(), Box<dyn Error>> {
-        let mut random = Random(0x9E37_79B9_7F4A_7C15);
+        let mut random = Rng::with_seed(1);
         let mut answers: BinaryHeap<Reverse<(u64, usize, TimerId)>> = BinaryHeap::new();
         let mut arrival = self.engine.now();
         for request in 0..self.answered.len() {
-            arrival = arrival + random.exponential(per_second);
-            // First the answers that come before this request does.
+            arrival = arrival + time_to_next(&mut random, per_second);
+            // The answers that come before this request.
             while let Some(&Reverse((at, answered, id))) = answers.peek() {
                 if at > arrival.as_nanos() {
                     break;
@@ -104,7 +105,7 @@ impl Purgatory<'_> {
             wait_until(arrival);
             let deadline = arrival + TIMEOUT;
             let id = self.engine.schedule(Timer::at(deadline, request))?;
-            let answer = arrival + random.answer_time();
+            let answer = arrival + answer_time(&mut random);
             answers.push(Reverse((answer.as_nanos(), request, id)));
         }
         let end = (arrival + TIMEOUT).as_nanos();
@@ -118,7 +119,7 @@ impl Purgatory<'_> {
         Ok(())
     }
 
-    /// An answer counts if it cancels the time-out; else it came too late.
+    /// Counts an answer if it cancels the timeout. Otherwise it came too late.
     fn answer(&self, request: usize, id: TimerId) {
         if self.engine.cancel(id).payload().is_some() {
             self.answered[request].fetch_add(1, Ordering::Relaxed);
@@ -146,7 +147,7 @@ impl Purgatory<'_> {
             return Err("a request did not end exactly once".into());
         }
         if !ledger.is_balanced() || (ledger.cancelled, ledger.completed) != (answered, expired) {
-            return Err("the ledger says something else".into());
+            return Err("the ledger does not agree".into());
         }
         Ok(share)
     }
@@ -156,30 +157,22 @@ fn counters(len: usize) -> Vec<AtomicU32> {
     (0..len).map(|_| AtomicU32::new(0)).collect()
 }
 
-/// Xorshift64*, and the distributions made of it.
-struct Random(u64);
+/// Returns the time between two arrivals.
+fn time_to_next(random: &mut Rng, per_second: f64) -> Duration {
+    Duration::from_secs_f64(-above_zero(random).ln() / per_second)
+}
 
-impl Random {
-    /// Above 0 and at most 1.
-    fn uniform(&mut self) -> f64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        let bits = self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11;
-        (bits + 1) as f64 / (1u64 << 53) as f64
-    }
+/// Returns the time that an answer takes: the exponential of a normal variable,
+/// by Box and Muller.
+fn answer_time(random: &mut Rng) -> Duration {
+    let mu = MEDIAN_MS.ln();
+    let sigma = (THREE_QUARTERS_MS.ln() - mu) / NORMAL_P75;
+    let radius = (-2.0 * above_zero(random).ln()).sqrt();
+    let normal = radius * (std::f64::consts::TAU * random.f64()).cos();
+    Duration::from_secs_f64((mu + sigma * normal).exp() / 1_000.0)
+}
 
-    /// The time between two arrivals.
-    fn exponential(&mut self, per_second: f64) -> Duration {
-        Duration::from_secs_f64(-self.uniform().ln() / per_second)
-    }
-
-    /// Normal, by Box and Muller, and then its exponential.
-    fn answer_time(&mut self) -> Duration {
-        let mu = MEDIAN_MS.ln();
-        let sigma = (THREE_QUARTERS_MS.ln() - mu) / NORMAL_P75;
-        let radius = (-2.0 * self.uniform().ln()).sqrt();
-        let normal = radius * (std::f64::consts::TAU * self.uniform()).cos();
-        Duration::from_secs_f64((mu + sigma * normal).exp() / 1_000.0)
-    }
+/// At most 1, and never 0, which has no logarithm.
+fn above_zero(random: &mut Rng) -> f64 {
+    1.0 - random.f64()
 }

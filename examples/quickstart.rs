@@ -1,6 +1,6 @@
 //! A first look, in about two seconds: closures that run later, timers that
-//! carry a payload, a cancel that gives the payload back, a counted repeat with
-//! its closed report, and a shutdown that accounts for everything.
+//! carry a payload, a cancel that returns the payload, a counted repeat with the
+//! report of its end, and a shutdown that returns all remaining timers.
 //!
 //! ```text
 //! cargo run --release --example quickstart
@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     payloads()
 }
 
-/// "Run this later": closures, on workers that the engine starts by itself.
+/// Closures, on workers that the engine starts.
 fn closures() -> Result<(), Box<dyn Error>> {
     println!("closures:");
     let tasks = TaskEngine::builder().workers(2).start()?;
@@ -42,7 +42,7 @@ fn closures() -> Result<(), Box<dyn Error>> {
     // Each of the three sends once.
     drop(done);
     all_done.iter().for_each(drop);
-    // All have spoken; a task has ended when it has returned as well.
+    // All tasks have sent. Each has ended when it has returned, too.
     for id in ids {
         let _ = tasks.cancel_and_wait(id);
     }
@@ -52,8 +52,7 @@ fn closures() -> Result<(), Box<dyn Error>> {
     check(tasks.ledger())
 }
 
-/// "Hand me what is due": a payload of any type, taken from a queue by workers
-/// of your own.
+/// Payloads of any type, which the caller's own workers take from a queue.
 fn payloads() -> Result<(), Box<dyn Error>> {
     println!("payloads:");
     let engine = Engine::builder().tick(Duration::from_millis(1)).start()?;
@@ -77,16 +76,16 @@ fn payloads() -> Result<(), Box<dyn Error>> {
     engine.schedule(Timer::after(ms(60_000), "session of Ada"))?;
     let request = engine.schedule(Timer::after(ms(400), "request 17"))?;
 
-    // What is waited for came in time, as it does for most timers: the
-    // payload comes back, and no worker will see it.
+    // The answer came in time, as it does for most timers: the cancel returns the
+    // payload, and no worker sees it.
     println!("  cancelled: {:?}", engine.cancel(request));
     println!("  cancelled again: {:?}", engine.cancel(request));
 
-    // Only the lease asked for a report. It carries the payload, which went to
-    // nobody else: firings of a repeating timer only borrow it.
+    // Only the lease is `reported`. The report carries the payload, because the
+    // firings of a repeating timer only borrow it.
     let closed = engine.closed().recv_timeout(ms(10_000))?;
     if closed.id != lease {
-        return Err("a report on a timer that asked for none".into());
+        return Err("a report on another timer".into());
     }
     println!(
         "  closed: {:?} after {} firings, at tick {}: {:?}",
@@ -108,7 +107,7 @@ fn millis(time: Time) -> String {
     format!("{} ms", time.since(Time::START).as_millis())
 }
 
-/// Every timer that was accepted has ended once, for one reason.
+/// Checks that every accepted timer has ended once, for one reason.
 fn check(ledger: Ledger) -> Result<(), Box<dyn Error>> {
     println!(
         "  ledger: {} accepted = {} live + {} completed + {} cancelled + {} shut down + {} failed",

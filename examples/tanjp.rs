@@ -1,10 +1,10 @@
-//! Repeat counts and closed reports: the worked example of tanjp's timing
-//! wheel, tick by tick, on a virtual clock.
+//! Repeat counts, several queues and reports of ended timers: the worked example
+//! of tanjp's timing wheel, tick by tick, on a virtual clock.
 //!
-//! A tick is one second and the clock starts at a date, so that every tick is
-//! a Unix time. Three timers with ids of the caller's own: 11 fires every 3
-//! ticks, 4 times; 12 every tick, 5 times; 20, into another queue, every 3
-//! ticks for ever.
+//! A tick is one second and the clock starts at a date, so every tick is a Unix
+//! time. There are three timers with ids of the caller's own: 11 fires every 3
+//! ticks, 4 times; 12 fires every tick, 5 times; 20 fires every 3 ticks for ever,
+//! into another queue.
 //!
 //! ```text
 //! cargo run --release --example tanjp
@@ -18,9 +18,9 @@ use tickwheel::{Engine, Tick, Time, Timer};
 const START: u64 = 1_587_848_614;
 const END: u64 = 1_587_848_629;
 
-/// What the article's run prints. It takes the timers of one tick in the order
-/// last in, first out; here it is queue 1 before queue 2, and within a queue
-/// the order in which the timers were scheduled.
+/// The lines of the article. Its order within a tick is last in, first out; here
+/// queue 1 comes before queue 2, and within a queue timers come in the order in
+/// which they were scheduled.
 const EXPECTED: &str = "\
 1587848615 expired: 12
 1587848616 expired: 12
@@ -45,8 +45,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         .queues(3)
         .start_virtual()?;
 
-    // The payload is the caller's own id. As in the original, 0 times means
-    // for ever.
+    // The payload is the caller's own id. As in the original, 0 times means for
+    // ever.
     for (queue, tid, period, times) in [(1, 11, 3, 4), (1, 12, 1, 5), (2, 20, 3, 0)] {
         let timer = Timer::every(period * second, tid).times(times);
         engine.schedule(timer.queue(queue).reported())?;
@@ -58,7 +58,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
         let mut expired = Vec::new();
         for queue in [engine.queue(1), engine.queue(2)] {
-            // Each firing is dropped at once, which sets up the next one.
+            // Dropping a firing schedules the next one.
             while let Ok(firing) = queue.try_recv() {
                 expired.push((firing.tick(), *firing.payload()));
             }
@@ -67,7 +67,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
         let mut closed = Vec::new();
         while let Ok(report) = engine.closed().try_recv() {
-            // The payload of a timer that completed by itself is in its report.
+            // The report of a completed timer carries its payload.
             closed.extend(report.payload.map(|tid| (report.tick, tid)));
         }
         add_lines(&mut lines, "closed", &closed);
@@ -80,8 +80,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Adds a line for each tick that occurs, with that tick's ids. The tick is
-/// the one that the engine says, not the one at which it was asked.
+/// Adds a line for each tick, with its ids. The tick is the timer's own, not the
+/// current one.
 fn add_lines(lines: &mut String, what: &str, ids: &[(Tick, u32)]) {
     for of_one_tick in ids.chunk_by(|a, b| a.0 == b.0) {
         *lines += &format!("{} {what}:", of_one_tick[0].0);

@@ -1,6 +1,6 @@
-//! An HTTP server that answers each request one second later, unless somebody
-//! cancels it by name before. Four threads accept and read; no thread waits
-//! for the second to pass, and the engine's worker answers.
+//! Named timers in an HTTP server: it answers each request one second later,
+//! unless another request cancels it by name. Four threads accept and read, and
+//! the engine's worker answers. No thread waits for the second to pass.
 //!
 //! ```text
 //! cargo run --release --example workflow_server                             # tries itself out
@@ -20,13 +20,13 @@ use tickwheel::{CloseReason, Firing, TaskEngine, Timer};
 
 const DELAY: Duration = Duration::from_secs(1);
 
-/// The threads that accept connections and read requests.
+/// The number of threads that accept connections and read requests.
 const THREADS: usize = 4;
 
-/// The most requests that wait at a time.
+/// The most requests that wait at any time.
 const MOST_WAITING: usize = 10_000;
 
-/// How long a client may take to send its request, and how much it may send.
+/// The most time and the most bytes for a client's request.
 const PATIENCE: Duration = Duration::from_secs(5);
 const LONGEST_REQUEST: usize = 8 * 1_024;
 
@@ -54,7 +54,7 @@ fn start_engine() -> Result<TaskEngine, Box<dyn Error>> {
     Ok(TaskEngine::builder().max_timers(MOST_WAITING).start()?)
 }
 
-/// Starts the threads that serve, and says where.
+/// Starts the serving threads, and returns their address.
 fn serve(
     address: &str,
     tasks: &TaskEngine,
@@ -72,7 +72,7 @@ fn serve(
 fn accept(listener: &TcpListener, tasks: &TaskEngine) {
     loop {
         match listener.accept() {
-            // A client that misbehaves, or has left, is its own loss.
+            // An error concerns this client alone.
             Ok((client, _)) => drop(handle(client, tasks)),
             // Most likely there are too many open descriptors.
             Err(error) => {
@@ -83,7 +83,7 @@ fn accept(listener: &TcpListener, tasks: &TaskEngine) {
     }
 }
 
-/// Reads a request, and answers it or leaves that to a timer.
+/// Reads a request, and answers it now or by a timer.
 fn handle(mut client: TcpStream, tasks: &TaskEngine) -> io::Result<()> {
     client.set_write_timeout(Some(PATIENCE))?;
     let request = read_request(&mut client)?;
@@ -100,8 +100,8 @@ fn handle(mut client: TcpStream, tasks: &TaskEngine) -> io::Result<()> {
     }
 }
 
-/// Answers one second later, or as soon as the timer is cancelled: because it
-/// asked to be notified, the task runs once either way.
+/// Answers one second later, or as soon as the timer is cancelled. The timer is
+/// `notified`, so the task runs once either way.
 fn delay(client: TcpStream, name: &str, tasks: &TaskEngine) -> io::Result<()> {
     let client = Arc::new(client);
     let waiting = Arc::clone(&client);
@@ -111,7 +111,7 @@ fn delay(client: TcpStream, name: &str, tasks: &TaskEngine) -> io::Result<()> {
             CloseReason::Cancelled => ("409 Conflict", "cancelled\n"),
             _ => ("503 Service Unavailable", "shut down\n"),
         };
-        // The client may have left meanwhile.
+        // The client may have closed its connection.
         let _ = answer(&waiting, status, text);
     };
     match tasks.run(Timer::after(DELAY, task).named(name).notified()) {
@@ -169,7 +169,7 @@ fn answer(mut client: &TcpStream, status: &str, text: &str) -> io::Result<()> {
     client.write_all(answer.as_bytes())
 }
 
-/// Twenty requests, half of which are cancelled by name.
+/// Sends twenty requests and cancels half of them by name.
 fn try_out() -> Result<(), Box<dyn Error>> {
     const REQUESTS: usize = 20;
     let tasks = start_engine()?;
@@ -181,7 +181,7 @@ fn try_out() -> Result<(), Box<dyn Error>> {
         let name = ["keep", "drop"][number % 2];
         clients.push((name, request(address, &format!("/delay?name={name}"))?));
     }
-    // Until all of them are cancelled: some may not have been read yet.
+    // Repeats until all are cancelled: the server may not have read some yet.
     let mut cancelled = 0;
     while cancelled < REQUESTS / 2 && begun.elapsed() < DELAY {
         let (_, text) = receive(request(address, "/cancel?name=drop")?)?;
@@ -189,9 +189,9 @@ fn try_out() -> Result<(), Box<dyn Error>> {
         cancelled += count.parse::<usize>()?;
     }
 
-    // Those that were cancelled are answered already.
+    // The cancelled requests are answered already.
     clients.sort_by_key(|&(name, _)| name);
-    let (mut done, mut told, mut soonest) = (0, 0, Duration::MAX);
+    let (mut done, mut conflicts, mut soonest) = (0, 0, Duration::MAX);
     for (name, client) in clients {
         let (status, text) = receive(client)?;
         match (name, status.as_str(), text.as_str()) {
@@ -200,9 +200,12 @@ fn try_out() -> Result<(), Box<dyn Error>> {
                 soonest = soonest.min(begun.elapsed());
             }
             ("drop", "409", "cancelled\n") => {
-                told += 1;
-                if told == cancelled {
-                    println!("{told} cancelled after {} ms", begun.elapsed().as_millis());
+                conflicts += 1;
+                if conflicts == cancelled {
+                    println!(
+                        "{conflicts} cancelled after {} ms",
+                        begun.elapsed().as_millis()
+                    );
                 }
             }
             _ => return Err(format!("{name} was answered {status} {text:?}").into()),
@@ -211,7 +214,7 @@ fn try_out() -> Result<(), Box<dyn Error>> {
     let (first, last) = (soonest.as_millis(), begun.elapsed().as_millis());
     println!("{done} done after {first} to {last} ms");
 
-    if told != cancelled || told + done != REQUESTS || told == 0 || soonest < DELAY {
+    if conflicts != cancelled || conflicts + done != REQUESTS || conflicts == 0 || soonest < DELAY {
         return Err(format!("{cancelled} of {REQUESTS} were cancelled").into());
     }
     match receive(request(address, "/else")?)? {
@@ -233,7 +236,7 @@ fn request(address: SocketAddr, target: &str) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// The status and the text of an answer, to the end of the connection.
+/// Returns the status and the text of an answer.
 fn receive(mut stream: TcpStream) -> Result<(String, String), Box<dyn Error>> {
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;

@@ -2,58 +2,64 @@
 
 use std::error::Error;
 use std::fmt;
-use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{self, SocketAddr};
 use std::time::{Duration, Instant};
 
-use crate::DELAY;
-use crate::epoll::{Epoll, READABLE};
+use mio::net::TcpStream;
+use mio::{Events, Interest, Poll, Token};
 
-/// How long there may be no reply at all.
+use crate::DELAY;
+use crate::server::wait;
+
+/// The longest wait for a reply.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How many lines are sent before replies are looked for: with very many
-/// connections the first ones arrive while lines are still being sent.
+/// The number of lines that are sent before the client looks for replies. With
+/// very many connections the first replies arrive during the sending.
 const BURST: usize = 64;
 
-/// Sends a line on each of so many connections and waits for all replies.
+/// Sends a line on each of `connections` connections and waits for all replies.
 pub fn load(address: SocketAddr, connections: usize) -> Result<Delays, Box<dyn Error>> {
-    let epoll = Epoll::new()?;
-    let mut clients = Vec::with_capacity(connections);
-    for key in 0..connections {
-        let stream = TcpStream::connect(address)?;
-        epoll.add(&stream, key as u64, READABLE)?;
-        clients.push(Client::new(stream, key));
+    let poll = Poll::new()?;
+    let clients = (0..connections).map(|number| Client::connect(address, number, &poll));
+    let mut load = Load {
+        clients: clients.collect::<io::Result<_>>()?,
+        delays: Vec::with_capacity(connections),
+        events: Events::with_capacity(256),
+        poll,
+    };
+    for first in (0..connections).step_by(BURST) {
+        let mut burst = load.clients.iter_mut().skip(first).take(BURST);
+        burst.try_for_each(Client::send)?;
+        load.take_replies(Duration::ZERO)?;
     }
-
-    let mut delays = Vec::with_capacity(connections);
-    for burst in 0..connections.div_ceil(BURST) {
-        for client in clients.iter_mut().skip(burst * BURST).take(BURST) {
-            client.send()?;
+    while load.delays.len() < connections {
+        if !load.take_replies(PATIENCE)? {
+            let missing = connections - load.delays.len();
+            return Err(format!("{missing} replies are missing").into());
         }
-        take_replies(&epoll, &mut clients, &mut delays, Duration::ZERO)?;
     }
-    while delays.len() < connections {
-        if !take_replies(&epoll, &mut clients, &mut delays, PATIENCE)? {
-            return Err(format!("{} replies are missing", connections - delays.len()).into());
-        }
-    }
-    delays.sort_unstable();
-    Ok(Delays(delays))
+    load.delays.sort_unstable();
+    Ok(Delays(load.delays))
 }
 
-/// Whether there was anything within `limit`.
-fn take_replies(
-    epoll: &Epoll,
-    clients: &mut [Client],
-    delays: &mut Vec<Duration>,
-    limit: Duration,
-) -> Result<bool, Box<dyn Error>> {
-    let ready = epoll.wait(Some(limit))?;
-    for &key in &ready {
-        delays.extend(clients[key as usize].receive()?);
+struct Load {
+    poll: Poll,
+    events: Events,
+    clients: Vec<Client>,
+    delays: Vec<Duration>,
+}
+
+impl Load {
+    /// Whether there was an event within `limit`.
+    fn take_replies(&mut self, limit: Duration) -> Result<bool, Box<dyn Error>> {
+        wait(&mut self.poll, &mut self.events, Some(limit))?;
+        for event in &self.events {
+            self.delays.extend(self.clients[event.token().0].receive()?);
+        }
+        Ok(!self.events.is_empty())
     }
-    Ok(!ready.is_empty())
 }
 
 struct Client {
@@ -64,41 +70,50 @@ struct Client {
 }
 
 impl Client {
-    fn new(stream: TcpStream, key: usize) -> Client {
-        Client {
+    fn connect(address: SocketAddr, number: usize, poll: &Poll) -> io::Result<Client> {
+        // Blocks until the connection stands, unlike mio's own `connect`.
+        let stream = net::TcpStream::connect(address)?;
+        stream.set_nonblocking(true)?;
+        let mut stream = TcpStream::from_std(stream);
+        let registry = poll.registry();
+        registry.register(&mut stream, Token(number), Interest::READABLE)?;
+        Ok(Client {
             stream,
-            line: format!("hello from {key}\n"),
+            line: format!("hello from {number}\n"),
             reply: Vec::new(),
             sent: Instant::now(),
-        }
+        })
     }
 
-    fn send(&mut self) -> Result<(), Box<dyn Error>> {
+    fn send(&mut self) -> io::Result<()> {
         self.sent = Instant::now();
-        self.stream.write_all(self.line.as_bytes())?;
-        self.stream.set_nonblocking(true)?;
-        Ok(())
+        // A new connection has room for a line.
+        self.stream.write_all(self.line.as_bytes())
     }
 
-    /// Reads what is there; the delay, if it completes the reply.
+    /// Reads all available input. Returns the delay if it completes the reply.
     fn receive(&mut self) -> Result<Option<Duration>, Box<dyn Error>> {
+        let was_complete = self.reply.len() == self.line.len();
         let mut chunk = [0; 256];
-        match self.stream.read(&mut chunk) {
-            Ok(0) => return Err("the server has closed a connection".into()),
-            Ok(length) => self.reply.extend_from_slice(&chunk[..length]),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error.into()),
+        loop {
+            match self.stream.read(&mut chunk) {
+                Ok(0) => return Err("the server has closed a connection".into()),
+                Ok(length) => self.reply.extend_from_slice(&chunk[..length]),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error.into()),
+            }
         }
         let delay = self.sent.elapsed();
         match self.line.as_bytes().strip_prefix(&self.reply[..]) {
-            Some([]) => Ok(Some(delay)),
+            Some([]) => Ok((!was_complete).then_some(delay)),
             Some(_) => Ok(None),
             None => Err("a reply to another line".into()),
         }
     }
 }
 
-/// From before a line was sent until after its reply was read, in order.
+/// The times from before a line was sent until after its reply was read, in
+/// ascending order.
 pub struct Delays(Vec<Duration>);
 
 impl Delays {

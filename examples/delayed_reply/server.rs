@@ -1,33 +1,35 @@
-//! The server: one thread accepts and reads, one worker writes what is due.
-//! The second in between costs a timer, not a thread.
+//! The server: one thread accepts and reads, one worker writes due replies. The
+//! second in between costs a timer, not a thread.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{self, Shutdown};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Duration;
 
+use mio::net::{TcpListener, TcpStream};
+use mio::{Events, Interest, Poll, Token};
 use tickwheel::{Engine, Timer};
 
 use crate::DELAY;
-use crate::epoll::{EDGES, Epoll, READABLE};
 
-/// A line, and whom to send it to.
+/// A line, and the connection to send it to.
 pub type Reply = (Arc<Connection>, Box<[u8]>);
 
-/// The most that a connection may have in flight: a client that sends without
-/// reading is cut off.
+/// The most bytes that a connection may have in flight. A client that sends
+/// without reading is cut off.
 const MOST_OWED: usize = 1 << 20;
 
 /// The longest line that is answered.
 const LONGEST_LINE: usize = 1 << 16;
 
-/// What epoll calls the listener. Connections count on from here, so that news
-/// of a closed one never reaches another.
-const LISTENER: u64 = 0;
+/// The listener's token. The tokens of connections count on from here and are
+/// used once, so that a late event never reaches another connection.
+const LISTENER: Token = Token(0);
 
 /// Answers every line `DELAY` later. Returns only if something fails.
-pub fn serve(listener: &TcpListener, engine: &Engine<Reply>) -> io::Result<()> {
+pub fn serve(listener: net::TcpListener, engine: &Engine<Reply>) -> io::Result<()> {
     let queue = engine.queue(0);
     thread::spawn(move || {
         for due in queue {
@@ -36,46 +38,92 @@ pub fn serve(listener: &TcpListener, engine: &Engine<Reply>) -> io::Result<()> {
         }
     });
 
-    listener.set_nonblocking(true)?;
-    let epoll = Epoll::new()?;
-    epoll.add(listener, LISTENER, READABLE)?;
-    let mut accepting = true;
-    let mut readers = HashMap::new();
-    let mut last_key = LISTENER;
+    let mut server = Server::new(listener)?;
+    let mut events = Events::with_capacity(256);
     loop {
-        for key in epoll.wait(None)? {
-            if key == LISTENER {
-                match listener.accept() {
-                    Ok((stream, _)) => {
-                        last_key += 1;
-                        stream.set_nonblocking(true)?;
-                        // A reply is not held back for more to send with it.
-                        stream.set_nodelay(true)?;
-                        epoll.add(&stream, last_key, EDGES)?;
-                        readers.insert(last_key, Reader::new(stream));
-                    }
-                    Err(error) if is_passing(&error) => {}
-                    // Most likely there are too many open descriptors. Asking
-                    // again at once would spin until a connection has ended.
-                    Err(error) if !readers.is_empty() => {
-                        eprintln!("not accepting for now: {error}");
-                        epoll.change(listener, LISTENER, 0)?;
-                        accepting = false;
-                    }
-                    Err(error) => return Err(error),
-                }
-            } else if let Some(reader) = readers.get_mut(&key) {
-                if reader.is_done_after_reading(engine) {
-                    // The socket closes when the last timer that refers to it
-                    // has fired as well.
-                    readers.remove(&key);
-                    if !accepting {
-                        epoll.change(listener, LISTENER, READABLE)?;
-                        accepting = true;
-                    }
-                }
+        wait(&mut server.poll, &mut events, None)?;
+        for event in &events {
+            match event.token() {
+                LISTENER => server.accept()?,
+                connection => server.serve(connection, engine)?,
             }
         }
+    }
+}
+
+/// Waits for events, for at most `limit`. A signal ends the wait early.
+pub fn wait(poll: &mut Poll, events: &mut Events, limit: Option<Duration>) -> io::Result<()> {
+    match poll.poll(events, limit) {
+        Err(error) if error.kind() == ErrorKind::Interrupted => Ok(()),
+        waited => waited,
+    }
+}
+
+struct Server {
+    poll: Poll,
+    listener: TcpListener,
+    readers: HashMap<Token, Reader>,
+    last_token: Token,
+}
+
+impl Server {
+    fn new(listener: net::TcpListener) -> io::Result<Server> {
+        listener.set_nonblocking(true)?;
+        let mut listener = TcpListener::from_std(listener);
+        let poll = Poll::new()?;
+        let registry = poll.registry();
+        registry.register(&mut listener, LISTENER, Interest::READABLE)?;
+        Ok(Server {
+            poll,
+            listener,
+            readers: HashMap::new(),
+            last_token: LISTENER,
+        })
+    }
+
+    /// Accepts every waiting connection: mio reports the listener again only when
+    /// another client arrives.
+    fn accept(&mut self) -> io::Result<()> {
+        loop {
+            match self.listener.accept() {
+                Ok((stream, _)) => self.add(stream)?,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if is_passing(&error) => {}
+                // Most likely there are too many open descriptors. The end of a
+                // connection is the time to try again.
+                Err(error) if !self.readers.is_empty() => {
+                    eprintln!("not accepting for now: {error}");
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn add(&mut self, mut stream: TcpStream) -> io::Result<()> {
+        self.last_token.0 += 1;
+        // Send each reply at once, without waiting for more data.
+        stream.set_nodelay(true)?;
+        // mio reports each edge to this thread, so that the worker that writes
+        // need not ask for events.
+        let edges = Interest::READABLE | Interest::WRITABLE;
+        let registry = self.poll.registry();
+        registry.register(&mut stream, self.last_token, edges)?;
+        self.readers.insert(self.last_token, Reader::new(stream));
+        Ok(())
+    }
+
+    /// Reads from a connection and writes to it, as far as it goes.
+    fn serve(&mut self, token: Token, engine: &Engine<Reply>) -> io::Result<()> {
+        let Some(reader) = self.readers.get_mut(&token) else {
+            return Ok(());
+        };
+        if !reader.is_done_after_reading(engine) {
+            return Ok(());
+        }
+        // The socket closes when the last timer that refers to it has fired.
+        self.readers.remove(&token);
+        self.accept()
     }
 }
 
@@ -99,13 +147,13 @@ impl Reader {
         if self.read(engine).is_err() {
             self.connection.close(&mut self.connection.output());
         }
-        // Perhaps it was news that writing has become possible.
+        // The event may say that the socket has room for more output.
         let mut output = self.connection.output();
         self.connection.flush(&mut output);
         output.closed
     }
 
-    /// Reads all that has arrived and schedules the replies.
+    /// Reads all available input and schedules the replies.
     fn read(&mut self, engine: &Engine<Reply>) -> io::Result<()> {
         let mut chunk = [0; 4096];
         loop {
@@ -151,12 +199,12 @@ pub struct Connection {
 
 #[derive(Default)]
 struct Output {
-    /// Replies that are due and that the socket had no room for.
+    /// Due replies that the socket had no room for.
     waiting: Vec<u8>,
-    /// How many bytes are still to be written: what waits here, and what waits
-    /// for its timer.
+    /// The number of bytes still to be written: those in `waiting` and those in
+    /// timers.
     owed: usize,
-    /// The client sends nothing more. It still gets what it is owed.
+    /// The client sends nothing more. It still receives its replies.
     ended: bool,
     closed: bool,
 }
@@ -183,8 +231,8 @@ impl Connection {
         }
     }
 
-    /// Writes as much as the socket takes. It never blocks, so that a client
-    /// that does not read delays nobody else; epoll says when to go on.
+    /// Writes as much as the socket takes. Never blocks, so a client that does
+    /// not read delays no other. An event continues the rest.
     fn flush(&self, output: &mut Output) {
         while !output.waiting.is_empty() {
             match (&self.stream).write(&output.waiting) {
@@ -202,17 +250,17 @@ impl Connection {
         }
     }
 
-    /// Ends both directions, which epoll reports, so that the reader goes too.
+    /// Ends both directions. The resulting event removes the reader.
     fn close(&self, output: &mut Output) {
         output.closed = true;
         output.waiting.clear();
-        // It fails if the client was faster, which is as good.
+        // Fails if the client has closed the connection already.
         let _ = self.stream.shutdown(Shutdown::Both);
     }
 }
 
-/// Whether accepting may work the next time.
+/// Whether the next attempt to accept may succeed.
 fn is_passing(error: &io::Error) -> bool {
-    use ErrorKind::{ConnectionAborted, Interrupted, WouldBlock};
-    matches!(error.kind(), WouldBlock | Interrupted | ConnectionAborted)
+    use ErrorKind::{ConnectionAborted, Interrupted};
+    matches!(error.kind(), Interrupted | ConnectionAborted)
 }

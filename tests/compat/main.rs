@@ -21,11 +21,6 @@ mod workflow;
 #[path = "../../examples/delayed_reply/server.rs"]
 mod server;
 
-#[cfg(target_os = "linux")]
-#[allow(dead_code)]
-#[path = "../../examples/delayed_reply/epoll.rs"]
-mod epoll;
-
 use std::time::{Duration, Instant};
 
 use random::Random;

@@ -450,7 +450,7 @@ mod a11 {
         let engine = engine.clone();
         thread::Builder::new()
             .name(SERVER.into())
-            .spawn(move || server::serve(&listener, &engine))
+            .spawn(move || server::serve(listener, &engine))
             .unwrap();
         address
     }
