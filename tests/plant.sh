@@ -6,10 +6,15 @@
 # `test: --test file name`).
 #
 #   tests/plant.sh [--sample n] [folder or name...]
+#   tests/plant.sh --table | --check
 #
 #   tests/plant.sh                    all of them
 #   tests/plant.sh wheel              those in tests/planted/wheel
 #   tests/plant.sh no-second-scan     one
+#   tests/plant.sh --table            writes tests/planted/TABLE.md
+#   tests/plant.sh --check            checks that each patch applies and names
+#                                     tests that exist, and that the table is
+#                                     current; builds nothing
 #
 # A sample is drawn at random. The copy and its builds are deleted at the end, or
 # kept in PLANT_DIR if that is set.
@@ -45,9 +50,10 @@ build() {
     tests "$@" --no-run
 }
 
-# Runs them.
+# Runs them. A bug whose test never ends says so by a limit of its own, in
+# seconds.
 run() {
-    limit=900
+    limit=${endless:-900}
     tests "$@"
 }
 
@@ -78,8 +84,9 @@ finders() {
 # should. Afterwards its files are those of before, with a new time, by which
 # cargo builds them anew. (`git apply -R` may take another place for the bug's.)
 plant() {
-    git -C "$copy" apply "$1" || return 1
+    git -C "$copy" apply --recount -C1 "$1" || return 1
     unfound=0
+    endless=$(sed -n 's/^limit: //p' "$1")
     while IFS='|' read -r way target test <&3; do
         find_it "$way" "$target" "$test" || unfound=1
     done 3<<EOF
@@ -103,7 +110,7 @@ find_it() {
     )
     case $? in
     0) echo "NOT FOUND by $finder"; return 1 ;;
-    124) echo "no answer from $finder"; return 1 ;;
+    124) [ -n "$endless" ] && echo "found by $finder: never ends" || { echo "no answer from $finder"; return 1; } ;;
     *) echo "found by $finder: $(complaint)" ;;
     esac
 }
@@ -111,6 +118,58 @@ find_it() {
 complaint() {
     ! grep -q SIGXCPU "$log" || echo "never ends"
     sed -n '/panicked at/{n;p;q;}' "$log" | cut -c1-60
+}
+
+# A table of the tests, each with the bugs that it must find.
+table() {
+    echo "<!-- Written by tests/plant.sh --table. -->"
+    echo "# Planted bugs, by the test that must find them"
+    (cd "$planted" && awk '
+        FNR == 1 { delete finders; count = 0; fault = fails = "" }
+        /^model: / { finders[++count] = "threads loom `" $2 "`" }
+        /^shuttle: / { finders[++count] = "threads shuttle `" $2 "`" }
+        /^test: --lib / {
+            folder = $3 ~ /^wheel/ ? "wheel" : "units"
+            finders[++count] = folder " `" $3 "`"
+        }
+        /^test: --test / { finders[++count] = $3 " `" $4 "`" }
+        /^fault: / { fault = substr($0, 8) }
+        /^fails: / { fails = " (" substr($0, 8) ")" }
+        /^--- / {
+            for (i = 1; i <= count; i++)
+                if (!seen[FILENAME, i]++)
+                    print finders[i] "|[" fault "](" FILENAME ")" fails
+        }' */*.patch) | LC_ALL=C sort | awk -F'|' '
+        {
+            folder = test = $1
+            sub(/ .*/, "", folder)
+            sub(/^[^ ]* /, "", test)
+        }
+        folder != last_folder { print "\n## " folder "\n\n| test | bugs |\n|---|---|" }
+        test != last_test || folder != last_folder { printf "| %s | %s |\n", test, $2 }
+        test == last_test && folder == last_folder { printf "| | %s |\n", $2 }
+        { last_folder = folder; last_test = test }'
+}
+
+# Whether the headers of each patch are whole, and lead to tests that exist.
+check() {
+    (
+        cd "$root" || exit
+        table | cmp -s - "$planted/TABLE.md" || echo "the table is old: tests/plant.sh --table"
+        functions=$(grep -rhoE '\b(fn|mod) \w+' src tests loom-tests --include='*.rs')
+        for patch in "$planted"/*/*.patch; do
+            name=$(basename "$patch")
+            git apply --check --recount -C1 "$patch" 2>/dev/null || echo "$name: does not apply"
+            grep -q '^fault: ' "$patch" || echo "$name: no fault"
+            [ -n "$(finders "$patch")" ] || echo "$name: no test"
+            finders "$patch" | sed 's/.*[ |:]//' | while read -r test; do
+                case $functions in
+                *"fn $test"* | *"mod $test"*) ;;
+                *) echo "$name: no test $test" ;;
+                esac
+            done
+        done
+    ) | { ! grep .; }
 }
 
 # The patches that an argument stands for: a folder's, or one by its name.
@@ -131,10 +190,15 @@ sound() {
 }
 
 sample=
-if [ "${1:-}" = --sample ]; then
+endless=
+case ${1:-} in
+--table) table >"$planted/TABLE.md"; exit ;;
+--check) check; exit ;;
+--sample)
     sample=$2
     shift 2
-fi
+    ;;
+esac
 [ $# -gt 0 ] || set -- .
 chosen=$(for each in "$@"; do patches "$each" || exit 1; done) || exit 1
 [ -z "$sample" ] || chosen=$(echo "$chosen" | shuf -n "$sample")
