@@ -43,7 +43,7 @@ impl<T> Wheel<T> {
 
     /// Files an entry that is younger than every other. Returns the tick at
     /// which it is due.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn file_new(&mut self, at: At) -> Tick {
         let deadline = self.entries.entry(at).deadline;
         if deadline <= self.now {
