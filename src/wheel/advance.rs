@@ -160,7 +160,7 @@ impl<T> Wheel<T> {
                     self.cascade(cascade, budget);
                     None
                 }
-                Work::Drain => self.drain(budget),
+                Work::Fire => self.fire_slot(budget),
                 Work::Sort => self.sort(budget),
                 Work::Nothing => match self.pop_late(budget) {
                     Some(at) => return Step::Due(at),

@@ -15,7 +15,7 @@ impl<T> Wheel<T> {
             self.work = Work::Sort;
             return;
         }
-        self.work = Work::Drain;
+        self.work = Work::Fire;
         self.note_fronts(slot);
     }
 
@@ -43,7 +43,7 @@ impl<T> Wheel<T> {
     }
 
     /// Takes the oldest timer out of the current slot.
-    pub(super) fn drain(&mut self, budget: &mut usize) -> Option<At> {
+    pub(super) fn fire_slot(&mut self, budget: &mut usize) -> Option<At> {
         while *budget > 0 {
             let Some(at) = self.take_oldest() else {
                 self.work = Work::Nothing;

@@ -12,7 +12,7 @@ pub(super) enum Work {
     /// Re-filing an outer slot; what is left of it is still on its lists.
     Cascade(Cascade),
     /// Firing the current slot of level 0.
-    Drain,
+    Fire,
     /// Putting an unsorted slot in order, then firing it.
     Sort,
 }
