@@ -62,7 +62,7 @@ impl<T> Shard<T> {
             self.wheel.set_deadline(at, deadline);
             self.make_ready(at);
         } else {
-            self.wheel.file_for(at, deadline);
+            self.wheel.relink_at(at, deadline);
             self.filed = self.filed.min(deadline);
         }
     }

@@ -51,7 +51,7 @@ pub(crate) struct Shard<T> {
     pub(super) walks: usize,
     /// Whether there are any: one look instead of several.
     pub(super) signalled: bool,
-    /// The earliest tick for which something was filed since it was last
+    /// The earliest tick for which something was linked since it was last
     /// asked for.
     pub(super) filed: Tick,
     /// Whether the caller's loop is called here, whatever is due.
@@ -195,7 +195,7 @@ impl<T> Shard<T> {
         self.accept(extra.reported);
         let deadline = self.within_tolerance(&extra, deadline);
         let at = self.insert_extra(extra, deadline);
-        let filed = self.wheel.file_new(at);
+        let filed = self.wheel.link_new(at);
         self.filed = self.filed.min(filed);
         Ok(self.wheel.id(at))
     }
@@ -421,7 +421,7 @@ impl<T> Shard<T> {
         }
         if self.tag(at).is_ready() {
             self.unlink(at);
-            self.wheel.file_for(at, deadline);
+            self.wheel.relink_at(at, deadline);
         } else {
             self.wheel.move_to(at, deadline.0);
         }

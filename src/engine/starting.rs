@@ -63,7 +63,7 @@ impl<T> Shard<T> {
             self.end_extra(at, CloseReason::Cancelled, now());
         } else {
             let deadline = self.within_tolerance(&self.extras[key], deadline);
-            self.wheel.file_for(at, deadline);
+            self.wheel.relink_at(at, deadline);
             self.filed = self.filed.min(self.wheel.due_at(at));
         }
         Ok(())

@@ -243,7 +243,7 @@ impl<T> Wheel<T> {
     }
 
     /// Whether the clock stands at `to` and everything is done that was due
-    /// there when there had been so many `turns`. What was filed since, with a
+    /// there when there had been so many `turns`. What was linked since, with a
     /// deadline that has passed, may be left.
     pub(crate) fn has_settled(&self, to: u64, turns: u64) -> bool {
         let since = self.turns - turns;

@@ -53,7 +53,7 @@ impl<T> Wheel<T> {
             if self.is_due(at) {
                 return Some(at);
             }
-            self.file_again(at);
+            self.relink(at);
         }
         None
     }
@@ -123,7 +123,7 @@ impl<T> Wheel<T> {
     fn gather(&mut self, at: At) {
         self.unlink(at);
         if !self.is_due(at) {
-            return self.file_again(at);
+            return self.relink(at);
         }
         self.entries.append(self.sorting, at);
         let entry = self.entries.entry_mut(at);
@@ -143,7 +143,7 @@ impl<T> Wheel<T> {
         entry.unmark(SORTING);
         self.unlink(at);
         if !self.is_due(at) {
-            self.file_again(at);
+            self.relink(at);
             return None;
         }
         Some(at)

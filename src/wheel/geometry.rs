@@ -85,7 +85,7 @@ impl Geometry {
     }
 
     /// At most `levels` levels. A deadline beyond their reach waits in the
-    /// farthest slot of the top level and is filed again, each time that slot
+    /// farthest slot of the top level and is linked again, each time that slot
     /// comes up, until it is within reach; it never fires early. An advance
     /// over many turns of the top level crosses those at once in which nothing
     /// can be due, and touches no timer for that.

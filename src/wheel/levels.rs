@@ -374,7 +374,7 @@ impl Levels {
 struct Far {
     /// Since when its present turn lasts.
     turn_began: u64,
-    /// The earliest deadline beyond reach that was filed since, and in the turn
+    /// The earliest deadline beyond reach that was linked since, and in the turn
     /// before. Within a turn each slot comes up, and what is in it is filed
     /// again: so no timer beyond reach is due before both.
     earliest: u64,

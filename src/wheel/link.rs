@@ -19,7 +19,7 @@ impl<T> Wheel<T> {
     #[inline(always)]
     pub(crate) fn schedule_tagged(&mut self, deadline: Tick, tag: u16, payload: T) -> Scheduled {
         let at = self.insert(deadline.0, tag, payload);
-        let due = self.file_new(at);
+        let due = self.link_new(at);
         Scheduled {
             id: self.id_of_youngest(at),
             due,
@@ -41,13 +41,13 @@ impl<T> Wheel<T> {
         TimerId::new(self.number, self.youngest.sequence(), at.index())
     }
 
-    /// Files an entry that is younger than every other. Returns the tick at
+    /// Links an entry that is younger than every other. Returns the tick at
     /// which it is due.
     #[inline(always)]
-    pub(crate) fn file_new(&mut self, at: At) -> Tick {
+    pub(crate) fn link_new(&mut self, at: At) -> Tick {
         let deadline = self.entries.entry(at).deadline;
         if deadline <= self.now {
-            self.file_late(at);
+            self.link_overdue(at);
             return self.now();
         }
         let place = self.levels.place(self.now, deadline);
@@ -56,13 +56,13 @@ impl<T> Wheel<T> {
         Tick(deadline)
     }
 
-    /// Files an entry that may be older than others of its slot.
-    pub(crate) fn file_again(&mut self, at: At) {
+    /// Links an entry that may be older than others of its slot.
+    pub(crate) fn relink(&mut self, at: At) {
         let entry = self.entries.entry_mut(at);
         entry.unmark(SORTING);
         let deadline = entry.deadline;
         if deadline <= self.now {
-            return self.file_late(at);
+            return self.link_overdue(at);
         }
         let place = self.levels.place(self.now, deadline);
         self.note_turn(place.start);
@@ -76,13 +76,13 @@ impl<T> Wheel<T> {
     }
 
     #[cold]
-    fn file_late(&mut self, at: At) {
+    fn link_overdue(&mut self, at: At) {
         self.entries.append(self.late, at);
         self.quiet_until = 0;
     }
 
     /// Gives a linked entry a later deadline, if storing it is all that takes:
-    /// its slot comes up before, and files it again. What is due already may hang
+    /// its slot comes up before, and links it again. What is due already may hang
     /// in none.
     #[inline]
     pub(crate) fn postpone(&mut self, at: At, deadline: u64) -> bool {
@@ -103,13 +103,13 @@ impl<T> Wheel<T> {
         }
         self.set_deadline(at, Tick(deadline));
         self.unlink(at);
-        self.file_again(at);
+        self.relink(at);
     }
 
-    /// Files an entry that hangs on no list for a later deadline.
-    pub(crate) fn file_for(&mut self, at: At, deadline: Tick) {
+    /// Gives an entry that hangs on no list a deadline, and links it.
+    pub(crate) fn relink_at(&mut self, at: At, deadline: Tick) {
         self.set_deadline(at, deadline);
-        self.file_again(at);
+        self.relink(at);
     }
 
     #[inline]

@@ -5,7 +5,7 @@
 //! engine can let go of a shard's lock in between: `entries/pass.rs` has what is kept
 //! from one step to the next. A timer keeps its id (see `entries/moved.rs`) and its
 //! place among others: it goes to an entry of its lane, where its neighbours
-//! are linked to it, or, if its lane is full, it is filed again like one that
+//! are linked to it, or, if its lane is full, it is linked again like one that
 //! is moved to its own deadline. The heads of levels that were made late stand
 //! among the timers; at the end they slide down to the last of these.
 //!
@@ -187,7 +187,7 @@ impl<T> Wheel<T> {
                     self.unlink(at);
                     self.entries.set_aside(at);
                     self.entries.move_timer(at, to);
-                    self.file_again(to);
+                    self.relink(to);
                     return Below::Found(to);
                 }
                 Below::Found(to) => {

@@ -132,7 +132,7 @@ impl<T> Entries<T> {
         self.block.move_timer(from, to);
         self.block.entry_mut(to).mark(MOVED);
         self.moved.note(sequence, from, to);
-        self.relink(from, to);
+        self.redirect_links(from, to);
     }
 
     /// Brings a list's head to a vacant entry. Its middle is forgotten.
@@ -140,11 +140,11 @@ impl<T> Entries<T> {
         self.block.move_sentinel(from, to);
         let coordinate = self.coordinate(to);
         self.entry_mut(to).deadline = u64::from(coordinate);
-        self.relink(from, to);
+        self.redirect_links(from, to);
     }
 
     /// Has the neighbours of the entry that was at `from` lead to `to`.
-    fn relink(&mut self, from: At, to: At) {
+    fn redirect_links(&mut self, from: At, to: At) {
         let (next, prev) = (self.next(from), self.prev(from));
         if next == from {
             return self.set_aside(to);

@@ -10,7 +10,7 @@ use super::block::At;
 /// The coordinate of a list that no bit stands for.
 const NO_COORDINATE: u32 = u32::MAX;
 
-/// From which end of its list an entry comes to be filed again.
+/// From which end of its list an entry comes to be linked again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum End {
     Front,
