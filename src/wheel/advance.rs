@@ -141,7 +141,7 @@ impl<T> Wheel<T> {
     /// Moves the clock to `to` if nothing needs doing until then.
     #[inline]
     pub(crate) fn idle_to(&mut self, to: u64) -> bool {
-        let quiet = to < self.quiet_until;
+        let quiet = to < self.next_turn;
         if quiet {
             self.now = self.now.max(to);
         }
@@ -184,7 +184,7 @@ impl<T> Wheel<T> {
         self.work = Work::Nothing;
         self.in_order.clear();
         // Not a slot that has become empty: it would be entered.
-        self.quiet_until = 0;
+        self.next_turn = 0;
         self.enter_next(to);
         self.done()
     }
@@ -226,7 +226,7 @@ impl<T> Wheel<T> {
         core::mem::swap(&mut self.late, &mut self.turn);
         self.turns += 1;
         // Whoever asks whether anything is to be done hears that there is.
-        self.quiet_until = 0;
+        self.next_turn = 0;
         true
     }
 
@@ -258,12 +258,12 @@ impl<T> Wheel<T> {
         debug_assert!(self.work == Work::Nothing && self.in_order.is_empty());
         if self.levels.is_turn_ahead(self.now, to) {
             self.now = self.levels.leap(self.now, to);
-            self.quiet_until = 0;
+            self.next_turn = 0;
         }
         match self.upcoming() {
             Some(next) if next.start <= to.max(self.now) => {
                 self.now = next.start.max(self.now);
-                self.quiet_until = 0;
+                self.next_turn = 0;
                 match next.level {
                     0 => self.begin_slot(),
                     _ => {
@@ -277,7 +277,7 @@ impl<T> Wheel<T> {
             }
             next => {
                 self.now = self.now.max(to);
-                self.quiet_until = next.map_or(u64::MAX, |next| next.start);
+                self.next_turn = next.map_or(u64::MAX, |next| next.start);
                 false
             }
         }
@@ -286,7 +286,7 @@ impl<T> Wheel<T> {
     /// The slot whose turn comes next: mostly it is known, and it may have
     /// become empty since.
     fn upcoming(&self) -> Option<Place> {
-        let turn = self.quiet_until;
+        let turn = self.next_turn;
         match self.now < turn && turn < u64::MAX {
             true => Some(self.levels.geometry.place(self.now, turn)),
             false => self.levels.next_occupied(self.now),

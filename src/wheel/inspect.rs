@@ -90,7 +90,7 @@ impl<T> Wheel<T> {
             for at in self.on_list(list) {
                 seen += 1;
                 assert!(self.is_due(at), "what is late is due");
-                assert_eq!(self.quiet_until, 0);
+                assert_eq!(self.next_turn, 0);
             }
         }
         seen += self.on_list(self.sorting).count();
@@ -99,7 +99,7 @@ impl<T> Wheel<T> {
         for place in (0..self.geometry().levels())
             .flat_map(|level| self.levels.occupied_in_level(level, self.now))
         {
-            assert!(self.quiet_until <= place.start);
+            assert!(self.next_turn <= place.start);
             for at in self.in_slot(place.level, place.slot) {
                 assert!(self.deadline_of(at).0 >= place.start);
             }

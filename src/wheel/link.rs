@@ -51,7 +51,7 @@ impl<T> Wheel<T> {
             return self.now();
         }
         let place = self.levels.place(self.now, deadline);
-        self.note_turn(place.start);
+        self.lower_next_turn(place.start);
         self.levels.append(&mut self.entries, place, at);
         Tick(deadline)
     }
@@ -65,20 +65,20 @@ impl<T> Wheel<T> {
             return self.link_overdue(at);
         }
         let place = self.levels.place(self.now, deadline);
-        self.note_turn(place.start);
+        self.lower_next_turn(place.start);
         self.levels.append_checked(&mut self.entries, place, at);
     }
 
     /// Something hangs in the slot that begins at `start` now.
     #[inline]
-    fn note_turn(&mut self, start: u64) {
-        self.quiet_until = self.quiet_until.min(start);
+    fn lower_next_turn(&mut self, start: u64) {
+        self.next_turn = self.next_turn.min(start);
     }
 
     #[cold]
     fn link_overdue(&mut self, at: At) {
         self.entries.append(self.late, at);
-        self.quiet_until = 0;
+        self.next_turn = 0;
     }
 
     /// Gives a linked entry a later deadline, if storing it is all that takes:

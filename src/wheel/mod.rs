@@ -87,7 +87,7 @@ pub struct Wheel<T> {
     /// Nothing can come due, and no slot's turn can come, before this tick. If
     /// it lies ahead, it is the beginning of the slot whose turn is next (which
     /// may have become empty since), or the end of time.
-    quiet_until: u64,
+    next_turn: u64,
     /// What [`Wheel::step`] was in the middle of.
     work: Work,
     /// Of the slot that is being fired.
@@ -172,7 +172,7 @@ impl<T> Wheel<T> {
             entries,
             levels: Levels::new(geometry),
             now: now.0,
-            quiet_until: u64::MAX,
+            next_turn: u64::MAX,
             work: Work::Nothing,
             fronts: Fronts::none(late),
             late,

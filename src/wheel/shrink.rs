@@ -244,7 +244,7 @@ impl<T> Wheel<T> {
         self.fronts = Fronts::none(self.late);
         self.in_order.clear();
         self.levels.clear_marks();
-        self.quiet_until = 0;
+        self.next_turn = 0;
     }
 }
 
