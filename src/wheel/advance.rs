@@ -182,7 +182,7 @@ impl<T> Wheel<T> {
             return Step::Paused;
         }
         self.work = Work::Nothing;
-        self.in_order.clear();
+        self.heap.clear();
         // Not a slot that has become empty: it would be entered.
         self.next_turn = 0;
         self.enter_next(to);
@@ -197,7 +197,7 @@ impl<T> Wheel<T> {
 
     pub(super) fn has_unfinished_work(&self) -> bool {
         self.has_late()
-            || self.entries.next(self.sorting) != self.sorting
+            || self.entries.next(self.sort_list) != self.sort_list
             || matches!(self.work, Work::Cascade(_))
     }
 
@@ -255,7 +255,7 @@ impl<T> Wheel<T> {
     /// Moves the clock to the next occupied slot's turn, or to `to` if that
     /// comes first. Returns whether there is work at the new tick.
     fn enter_next(&mut self, to: u64) -> bool {
-        debug_assert!(self.work == Work::Nothing && self.in_order.is_empty());
+        debug_assert!(self.work == Work::Nothing && self.heap.is_empty());
         if self.levels.is_turn_ahead(self.now, to) {
             self.now = self.levels.leap(self.now, to);
             self.next_turn = 0;

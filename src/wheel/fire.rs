@@ -5,7 +5,7 @@
 
 use super::Wheel;
 use super::entries::At;
-use super::work::{Fronts, InOrder, SORTING, Work};
+use super::work::{Fronts, HeapEntry, SORTING, Work};
 
 impl<T> Wheel<T> {
     /// Begins to fire the slot of the current tick.
@@ -96,7 +96,7 @@ impl<T> Wheel<T> {
             if let Some(at) = self.first_in_current_slot() {
                 *budget -= 1;
                 self.gather(at);
-            } else if let Some(oldest) = self.in_order.pop() {
+            } else if let Some(oldest) = self.heap.pop() {
                 *budget -= 1;
                 let taken = self.take_sorted(oldest);
                 if taken.is_some() {
@@ -125,16 +125,16 @@ impl<T> Wheel<T> {
         if !self.is_due(at) {
             return self.relink(at);
         }
-        self.entries.append(self.sorting, at);
+        self.entries.append(self.sort_list, at);
         let entry = self.entries.entry_mut(at);
         entry.mark(SORTING);
         let sequence = entry.stamp().sequence();
         let index = at.index();
-        self.in_order.push(InOrder { sequence, index });
+        self.heap.push(HeapEntry { sequence, index });
     }
 
     /// Takes a sorted entry off its list, unless it ended or moved meanwhile.
-    fn take_sorted(&mut self, next: InOrder) -> Option<At> {
+    fn take_sorted(&mut self, next: HeapEntry) -> Option<At> {
         let at = self.entries.find(next.index, next.sequence)?;
         let entry = self.entries.entry_mut(at);
         if entry.stamp().tag() & SORTING == 0 {

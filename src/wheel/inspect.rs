@@ -93,7 +93,7 @@ impl<T> Wheel<T> {
                 assert_eq!(self.next_turn, 0);
             }
         }
-        seen += self.on_list(self.sorting).count();
+        seen += self.on_list(self.sort_list).count();
         assert_eq!(seen, self.len());
         self.entries.assert_consistent();
         for place in (0..self.geometry().levels())

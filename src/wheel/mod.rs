@@ -39,7 +39,7 @@ use crate::id::{TimerId, WheelNumber};
 use crate::tick::Tick;
 use entries::Entries;
 use levels::Levels;
-use work::{Fronts, InOrder, Work};
+use work::{Fronts, HeapEntry, Work};
 
 /// A hierarchical timing wheel with one owner.
 ///
@@ -100,9 +100,9 @@ pub struct Wheel<T> {
     turns: u64,
     /// How many of them have fired since one of a slot did.
     late_here: u32,
-    /// Entries of an unsorted slot on their way through `in_order`.
-    sorting: At,
-    in_order: BinaryHeap<InOrder>,
+    /// Entries of an unsorted slot on their way through `heap`.
+    sort_list: At,
+    heap: BinaryHeap<HeapEntry>,
     /// Of the youngest timer, without a tag.
     youngest: Stamp,
     number: WheelNumber,
@@ -166,7 +166,7 @@ impl<T> Wheel<T> {
 
     pub(crate) fn numbered(now: Tick, geometry: Geometry, number: WheelNumber) -> Wheel<T> {
         let (mut entries, late) = Entries::new();
-        let sorting = entries.add_list();
+        let sort_list = entries.add_list();
         let turn = entries.add_list();
         Wheel {
             entries,
@@ -179,8 +179,8 @@ impl<T> Wheel<T> {
             turn,
             turns: 0,
             late_here: 0,
-            sorting,
-            in_order: BinaryHeap::new(),
+            sort_list,
+            heap: BinaryHeap::new(),
             youngest: Stamp::VACANT,
             number,
         }

@@ -61,8 +61,8 @@ impl<T> Wheel<T> {
         self.begin_shrink();
         let mut unlimited = usize::MAX;
         while !self.shrink_some(&mut unlimited, |_, _| Hangs::InWheel) {}
-        if self.in_order.is_empty() {
-            self.in_order.shrink_to_fit();
+        if self.heap.is_empty() {
+            self.heap.shrink_to_fit();
         }
     }
 
@@ -242,7 +242,7 @@ impl<T> Wheel<T> {
     fn forget_work(&mut self) {
         self.work = Work::Nothing;
         self.fronts = Fronts::none(self.late);
-        self.in_order.clear();
+        self.heap.clear();
         self.levels.clear_marks();
         self.next_turn = 0;
     }

@@ -90,24 +90,24 @@ impl Fronts {
 
 /// An entry of an unsorted slot. The greatest is the one to fire first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct InOrder {
+pub(super) struct HeapEntry {
     pub(super) sequence: u64,
     /// Where the entry was when it was noted.
     pub(super) index: u32,
 }
 
-impl Ord for InOrder {
+impl Ord for HeapEntry {
     fn cmp(&self, other: &Self) -> Ordering {
         other.sequence.cmp(&self.sequence)
     }
 }
 
-impl PartialOrd for InOrder {
+impl PartialOrd for HeapEntry {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-/// The tag bit of an entry that waits in `Wheel::in_order`. The next one is
+/// The tag bit of an entry that waits in `Wheel::heap`. The next one is
 /// `MOVED`; the others belong to the owner of the wheel.
 pub(super) const SORTING: u16 = 1;
