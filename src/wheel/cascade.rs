@@ -184,8 +184,8 @@ impl<T> Wheel<T> {
 
     fn empty_list(&mut self, list: At) {
         self.entries.cut_before(list, list);
-        let coordinate = self.entries.coordinate(list);
-        self.levels.list_is_empty(coordinate);
+        let bitmap_index = self.entries.bitmap_index(list);
+        self.levels.list_is_empty(bitmap_index);
     }
 }
 

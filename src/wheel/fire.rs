@@ -81,8 +81,8 @@ impl<T> Wheel<T> {
         self.entries.cut_before(head, next);
         if next == head {
             self.fronts.close(lane);
-            let coordinate = self.entries.coordinate(head);
-            self.levels.list_is_empty(coordinate);
+            let bitmap_index = self.entries.bitmap_index(head);
+            self.levels.list_is_empty(bitmap_index);
         } else {
             self.note_front(lane, next);
         }

@@ -185,7 +185,7 @@ impl Levels {
     pub(crate) fn append<T>(&mut self, entries: &mut Entries<T>, place: Place, at: At) {
         let list = self.list_for(entries, place, at);
         entries.append(list, at);
-        self.note_occupied(entries.coordinate(list));
+        self.note_occupied(entries.bitmap_index(list));
     }
 
     /// As [`Self::append`], for an entry that comes from either end of another
@@ -200,7 +200,7 @@ impl Levels {
     ) {
         let list = self.list_for(entries, place, at);
         entries.insert_at_middle(list, at, from);
-        self.note_occupied(entries.coordinate(list));
+        self.note_occupied(entries.bitmap_index(list));
     }
 
     #[inline]
@@ -213,9 +213,9 @@ impl Levels {
     }
 
     #[inline]
-    fn note_occupied(&mut self, coordinate: u32) {
-        let coordinate = coordinate as usize;
-        self.occupied[coordinate / WORD] |= 1 << (coordinate % WORD);
+    fn note_occupied(&mut self, bitmap_index: u32) {
+        let bitmap_index = bitmap_index as usize;
+        self.occupied[bitmap_index / WORD] |= 1 << (bitmap_index % WORD);
     }
 
     /// As [`Self::append`], for an entry that may be older than the list's
@@ -231,13 +231,13 @@ impl Levels {
         self.unsorted[word] |= u64::from(younger) << (place.slot % WORD);
     }
 
-    /// Notes that a list, given by its head's coordinate, became empty.
+    /// Notes that a list, given by its head's bitmap_index, became empty.
     #[inline]
-    pub(crate) fn list_is_empty(&mut self, coordinate: u32) {
-        let coordinate = coordinate as usize;
-        // Lists that are no slot's have a coordinate beyond every word.
-        if let Some(word) = self.occupied.get_mut(coordinate / WORD) {
-            *word &= !(1 << (coordinate % WORD));
+    pub(crate) fn list_is_empty(&mut self, bitmap_index: u32) {
+        let bitmap_index = bitmap_index as usize;
+        // Lists that are no slot's have a bitmap_index beyond every word.
+        if let Some(word) = self.occupied.get_mut(bitmap_index / WORD) {
+            *word &= !(1 << (bitmap_index % WORD));
         }
     }
 

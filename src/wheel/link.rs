@@ -115,8 +115,8 @@ impl<T> Wheel<T> {
     #[inline]
     pub(crate) fn unlink(&mut self, at: At) {
         if let Some(list) = self.entries.unlink(at) {
-            let coordinate = self.entries.coordinate(list);
-            self.levels.list_is_empty(coordinate);
+            let bitmap_index = self.entries.bitmap_index(list);
+            self.levels.list_is_empty(bitmap_index);
         }
     }
 }

@@ -138,8 +138,8 @@ impl<T> Entries<T> {
     /// Brings a list's head to a vacant entry. Its middle is forgotten.
     pub(crate) fn move_sentinel(&mut self, from: At, to: At) {
         self.block.move_sentinel(from, to);
-        let coordinate = self.coordinate(to);
-        self.entry_mut(to).deadline = u64::from(coordinate);
+        let bitmap_index = self.bitmap_index(to);
+        self.entry_mut(to).deadline = u64::from(bitmap_index);
         self.redirect_links(from, to);
     }
 

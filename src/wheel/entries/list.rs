@@ -7,8 +7,8 @@
 use super::Entries;
 use super::block::At;
 
-/// The coordinate of a list that no bit stands for.
-const NO_COORDINATE: u32 = u32::MAX;
+/// The bitmap_index of a list that no bit stands for.
+const NO_BITMAP_INDEX: u32 = u32::MAX;
 
 /// From which end of its list an entry comes to be linked again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,15 +20,15 @@ pub(crate) enum End {
 impl<T> Entries<T> {
     /// Adds an empty list that no bit stands for, and returns its head.
     pub(crate) fn add_list(&mut self) -> At {
-        self.add_sentinels(1, |_| NO_COORDINATE)
+        self.add_sentinels(1, |_| NO_BITMAP_INDEX)
     }
 
     /// Adds `count` list heads, each an empty list of its own, and returns
-    /// the first. `coordinate(n)` is that of the n-th.
-    pub(crate) fn add_sentinels(&mut self, count: u32, coordinate: impl Fn(u32) -> u32) -> At {
-        let first = self.block.push_sentinel(coordinate(0));
+    /// the first. `bitmap_index(n)` is that of the n-th.
+    pub(crate) fn add_sentinels(&mut self, count: u32, bitmap_index: impl Fn(u32) -> u32) -> At {
+        let first = self.block.push_sentinel(bitmap_index(0));
         for n in 1..count {
-            self.block.push_sentinel(coordinate(n));
+            self.block.push_sentinel(bitmap_index(n));
         }
         first
     }
@@ -91,9 +91,9 @@ impl<T> Entries<T> {
         entries.get(next).prev = at;
     }
 
-    /// The coordinate of a sentinel.
+    /// The bitmap_index of a sentinel.
     #[inline]
-    pub(crate) fn coordinate(&self, list: At) -> u32 {
+    pub(crate) fn bitmap_index(&self, list: At) -> u32 {
         self.entry(list).deadline as u32
     }
 

@@ -229,8 +229,8 @@ impl<T> Block<T> {
     }
 
     /// Adds a list's head behind all entries.
-    pub(super) fn push_sentinel(&mut self, coordinate: u32) -> At {
-        self.push(u64::from(coordinate), Stamp::SENTINEL)
+    pub(super) fn push_sentinel(&mut self, bitmap_index: u32) -> At {
+        self.push(u64::from(bitmap_index), Stamp::SENTINEL)
     }
 
     #[inline]
