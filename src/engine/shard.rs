@@ -271,7 +271,7 @@ impl<T> Shard<T> {
 
     /// See [`Shard::has_settled`].
     pub(super) fn turns(&self) -> u64 {
-        self.wheel.turns()
+        self.wheel.rounds()
     }
 
     /// Whether everything is ready that was due by `to` when the wheel had had so

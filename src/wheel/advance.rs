@@ -56,7 +56,7 @@ pub(crate) enum Step {
 /// Where so many have fired that are late, those that have come meanwhile wait
 /// for the next tick's turn. What a callback adds with no delay, and that one's
 /// callback, and so on, fires at one tick as long as the chain is no longer.
-const LATE_IN_A_ROW: u32 = 16;
+const OVERDUE_IN_A_ROW: u32 = 16;
 
 impl<T> Wheel<T> {
     /// Takes the next timer with a deadline of at most `to` out of the wheel,
@@ -162,14 +162,14 @@ impl<T> Wheel<T> {
                 }
                 Work::Fire => self.fire_slot(budget),
                 Work::Sort => self.sort(budget),
-                Work::Nothing => match self.pop_late(budget) {
+                Work::Nothing => match self.pop_overdue(budget) {
                     Some(at) => return Step::Due(at),
                     None if self.go_on(to) => None,
                     None => return self.done(),
                 },
             };
             if let Some(at) = due {
-                self.late_here = 0;
+                self.overdue_in_a_row = 0;
                 return Step::Due(at);
             }
         }
@@ -190,20 +190,20 @@ impl<T> Wheel<T> {
     }
 
     #[inline]
-    fn has_late(&self) -> bool {
+    fn has_overdue(&self) -> bool {
         let is_filled = |list: At| self.entries.next(list) != list;
-        is_filled(self.turn) || is_filled(self.late)
+        is_filled(self.round) || is_filled(self.overdue)
     }
 
     pub(super) fn has_unfinished_work(&self) -> bool {
-        self.has_late()
+        self.has_overdue()
             || self.entries.next(self.sort_list) != self.sort_list
             || matches!(self.work, Work::Cascade(_))
     }
 
     fn done(&mut self) -> Step {
-        debug_assert!(!self.has_late());
-        self.late_here = 0;
+        debug_assert!(!self.has_overdue());
+        self.overdue_in_a_row = 0;
         Step::Done
     }
 
@@ -212,19 +212,19 @@ impl<T> Wheel<T> {
     /// What is late and the slots take turns: a timer that adds itself anew with
     /// no delay, for ever, is served each time and holds nothing else up.
     fn go_on(&mut self, to: u64) -> bool {
-        let late_first = self.late_here < LATE_IN_A_ROW;
-        (late_first && self.begin_turn()) || self.enter_next(to) || self.begin_turn()
+        let overdue_first = self.overdue_in_a_row < OVERDUE_IN_A_ROW;
+        (overdue_first && self.begin_round()) || self.enter_next(to) || self.begin_round()
     }
 
     /// Lets everything fire that is late by now. What comes to that meanwhile
     /// waits for the next turn.
-    fn begin_turn(&mut self) -> bool {
-        debug_assert!(self.entries.next(self.turn) == self.turn);
-        if self.entries.next(self.late) == self.late {
+    fn begin_round(&mut self) -> bool {
+        debug_assert!(self.entries.next(self.round) == self.round);
+        if self.entries.next(self.overdue) == self.overdue {
             return false;
         }
-        core::mem::swap(&mut self.late, &mut self.turn);
-        self.turns += 1;
+        core::mem::swap(&mut self.overdue, &mut self.round);
+        self.rounds += 1;
         // Whoever asks whether anything is to be done hears that there is.
         self.next_turn = 0;
         true
@@ -238,17 +238,17 @@ impl<T> Wheel<T> {
 
     /// How many turns the late ones have had, to be handed to
     /// [`Wheel::has_settled`].
-    pub(crate) fn turns(&self) -> u64 {
-        self.turns
+    pub(crate) fn rounds(&self) -> u64 {
+        self.rounds
     }
 
     /// Whether the clock stands at `to` and everything is done that was due
     /// there when there had been so many `turns`. What was linked since, with a
     /// deadline that has passed, may be left.
-    pub(crate) fn has_settled(&self, to: u64, turns: u64) -> bool {
-        let since = self.turns - turns;
-        let turn_is_over = self.entries.next(self.turn) == self.turn;
-        let over = since > 1 || since == 1 && turn_is_over;
+    pub(crate) fn has_settled(&self, to: u64, rounds: u64) -> bool {
+        let since = self.rounds - rounds;
+        let round_is_over = self.entries.next(self.round) == self.round;
+        let over = since > 1 || since == 1 && round_is_over;
         over && self.work == Work::Nothing && self.now >= to
     }
 
@@ -304,11 +304,11 @@ impl<T> Wheel<T> {
     }
 
     /// Takes the first of those whose turn it is.
-    fn pop_late(&mut self, budget: &mut usize) -> Option<At> {
-        let at = self.first_of(self.turn)?;
+    fn pop_overdue(&mut self, budget: &mut usize) -> Option<At> {
+        let at = self.first_of(self.round)?;
         debug_assert!(self.is_due(at), "what is postponed leaves the list");
         *budget -= 1;
-        self.late_here = self.late_here.saturating_add(1);
+        self.overdue_in_a_row = self.overdue_in_a_row.saturating_add(1);
         self.unlink(at);
         Some(at)
     }
@@ -389,9 +389,9 @@ mod tests {
         let mut wheel = Wheel::new(64);
         wheel.schedule_at(Tick(70), "due");
         wheel.schedule_at(Tick(0), "late");
-        let (turns, mut fired) = (wheel.turns(), Vec::new());
+        let (rounds, mut fired) = (wheel.rounds(), Vec::new());
         let mut steps = 0;
-        while !wheel.has_settled(100, turns) {
+        while !wheel.has_settled(100, rounds) {
             steps += 1;
             assert!(steps < 1_000, "it never does");
             if steps % 2 == 0 {
@@ -416,7 +416,7 @@ mod tests {
             // So often at each tick at which something fires, whatever slots the
             // wheel enters on the way, and then as often as there is budget for.
             let ticks = again.iter().map(|&(tick, _)| tick);
-            let often = LATE_IN_A_ROW as usize;
+            let often = OVERDUE_IN_A_ROW as usize;
             let row = |tick| std::iter::repeat_n(tick, often);
             let expected = row(0).chain(row(3)).chain(row(70));
             assert!(

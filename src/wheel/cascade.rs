@@ -159,9 +159,9 @@ impl<T> Wheel<T> {
     fn lanes_of(&self, level: usize, slot: usize) -> Lanes {
         let mut lanes = Lanes {
             open: self.levels.occupied_lanes(level, slot),
-            head: [self.late; LANES],
-            front: [self.late; LANES],
-            back: [self.late; LANES],
+            head: [self.overdue; LANES],
+            front: [self.overdue; LANES],
+            back: [self.overdue; LANES],
         };
         for lane in 0..self.levels.lanes() {
             if let Some(head) = self.levels.head(&self.entries, level, slot, lane) {

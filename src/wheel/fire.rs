@@ -21,7 +21,7 @@ impl<T> Wheel<T> {
 
     fn note_fronts(&mut self, slot: usize) {
         let Some(first) = self.levels.head(&self.entries, 0, slot, 0) else {
-            self.fronts = Fronts::none(self.late);
+            self.fronts = Fronts::none(self.overdue);
             return;
         };
         self.fronts = Fronts::none(first);

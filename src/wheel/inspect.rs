@@ -86,7 +86,7 @@ impl<T> Wheel<T> {
                 }
             }
         }
-        for list in [self.late, self.turn] {
+        for list in [self.overdue, self.round] {
             for at in self.on_list(list) {
                 seen += 1;
                 assert!(self.is_due(at), "what is late is due");

@@ -129,7 +129,7 @@ impl<T> Wheel<T> {
             earliest: None,
             budget,
         };
-        for list in [self.late, self.turn, self.sort_list] {
+        for list in [self.overdue, self.round, self.sort_list] {
             self.search(list, 0, &mut search)?;
         }
         let levels = 0..self.geometry().levels();

@@ -231,11 +231,11 @@ impl Levels {
         self.unsorted[word] |= u64::from(younger) << (place.slot % WORD);
     }
 
-    /// Notes that a list, given by its head's bitmap_index, became empty.
+    /// Notes that a list, given by its head's bitmap index, became empty.
     #[inline]
     pub(crate) fn list_is_empty(&mut self, bitmap_index: u32) {
         let bitmap_index = bitmap_index as usize;
-        // Lists that are no slot's have a bitmap_index beyond every word.
+        // Lists that are no slot's have a bitmap index beyond every word.
         if let Some(word) = self.occupied.get_mut(bitmap_index / WORD) {
             *word &= !(1 << (bitmap_index % WORD));
         }

@@ -77,7 +77,7 @@ impl<T> Wheel<T> {
 
     #[cold]
     fn link_overdue(&mut self, at: At) {
-        self.entries.append(self.late, at);
+        self.entries.append(self.overdue, at);
         self.next_turn = 0;
     }
 

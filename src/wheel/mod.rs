@@ -93,13 +93,13 @@ pub struct Wheel<T> {
     /// Of the slot that is being fired.
     fronts: Fronts,
     /// Due now, behind everything else that is.
-    late: At,
+    overdue: At,
     /// Those among them whose turn it is.
-    turn: At,
+    round: At,
     /// How many turns they have had.
-    turns: u64,
+    rounds: u64,
     /// How many of them have fired since one of a slot did.
-    late_here: u32,
+    overdue_in_a_row: u32,
     /// Entries of an unsorted slot on their way through `heap`.
     sort_list: At,
     heap: BinaryHeap<HeapEntry>,
@@ -165,20 +165,20 @@ impl<T> Wheel<T> {
     }
 
     pub(crate) fn numbered(now: Tick, geometry: Geometry, number: WheelNumber) -> Wheel<T> {
-        let (mut entries, late) = Entries::new();
+        let (mut entries, overdue) = Entries::new();
         let sort_list = entries.add_list();
-        let turn = entries.add_list();
+        let round = entries.add_list();
         Wheel {
             entries,
             levels: Levels::new(geometry),
             now: now.0,
             next_turn: u64::MAX,
             work: Work::Nothing,
-            fronts: Fronts::none(late),
-            late,
-            turn,
-            turns: 0,
-            late_here: 0,
+            fronts: Fronts::none(overdue),
+            overdue,
+            round,
+            rounds: 0,
+            overdue_in_a_row: 0,
             sort_list,
             heap: BinaryHeap::new(),
             youngest: Stamp::VACANT,

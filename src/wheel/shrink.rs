@@ -241,7 +241,7 @@ impl<T> Wheel<T> {
     /// There is nothing to do, and nothing to remember of what was being done.
     fn forget_work(&mut self) {
         self.work = Work::Nothing;
-        self.fronts = Fronts::none(self.late);
+        self.fronts = Fronts::none(self.overdue);
         self.heap.clear();
         self.levels.clear_marks();
         self.next_turn = 0;

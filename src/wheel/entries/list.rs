@@ -7,7 +7,7 @@
 use super::Entries;
 use super::block::At;
 
-/// The bitmap_index of a list that no bit stands for.
+/// The bitmap index of a list that no bit stands for.
 const NO_BITMAP_INDEX: u32 = u32::MAX;
 
 /// From which end of its list an entry comes to be linked again.
@@ -91,7 +91,7 @@ impl<T> Entries<T> {
         entries.get(next).prev = at;
     }
 
-    /// The bitmap_index of a sentinel.
+    /// The bitmap index of a sentinel.
     #[inline]
     pub(crate) fn bitmap_index(&self, list: At) -> u32 {
         self.entry(list).deadline as u32

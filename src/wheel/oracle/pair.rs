@@ -14,8 +14,8 @@ use super::{Advance, Expired, Geometry, Tick, TimerId, Wheel, assert_consistent,
 enum Place {
     /// Due at that tick, and there by first scheduling.
     Waiting(u64),
-    /// Filed for a tick already reached, as so many others before it.
-    Late(u64),
+    /// Linked for a tick already reached, with so many others before it.
+    Overdue(u64),
 }
 
 #[derive(Clone, Debug)]
@@ -174,9 +174,9 @@ impl Pair {
         assert!(next.is_none_or(|next| next >= self.wheel.now()));
         let mut live: Vec<u64> = self.wheel.iter().map(|(_, _, &payload)| payload).collect();
         live.sort_unstable();
-        let late = self.oracle.late.values().copied();
+        let overdue = self.oracle.overdue.values().copied();
         let waiting = self.oracle.waiting.iter().map(|&(_, number)| number);
-        let mut expected: Vec<u64> = late.chain(waiting).collect();
+        let mut expected: Vec<u64> = overdue.chain(waiting).collect();
         expected.sort_unstable();
         assert_eq!(live, expected);
     }
@@ -187,22 +187,22 @@ impl Pair {
 struct Oracle {
     /// By tick and number: those to come, and the rest of the current tick's.
     waiting: BTreeSet<(u64, u64)>,
-    /// Those that were filed for a tick already reached, by order of calls.
-    late: BTreeMap<u64, u64>,
-    /// Of these, so many have their turn now, or had it.
-    turn: u64,
+    /// Those that were linked for a tick already reached, by order of calls.
+    overdue: BTreeMap<u64, u64>,
+    /// How many of these are in the current round, or were in one before.
+    round: u64,
     /// How many have fired since one did that was waiting.
-    late_here: u32,
+    overdue_in_a_row: u32,
     /// Every timer there ever was, with its place while it is live.
     timers: Vec<(TimerId, Option<Place>)>,
-    filed_late: u64,
+    linked_overdue: u64,
     nested: Vec<Op>,
     /// How far the firings have got.
     now: u64,
 }
 
-/// After so many late ones no further turn begins at the same tick.
-const LATE_IN_A_ROW: u32 = 16;
+/// After so many overdue timers no further round begins at the same tick.
+const OVERDUE_IN_A_ROW: u32 = 16;
 
 /// No timer's number.
 const REPLACEMENT: u64 = u64::MAX;
@@ -239,42 +239,42 @@ impl Oracle {
         }
     }
 
-    /// Files a timer for `deadline`, seen from the wheel's `now`.
-    fn file(&mut self, now: Tick, deadline: u64, number: u64) -> Place {
+    /// Links a timer for `deadline`, seen from the wheel's `now`.
+    fn link(&mut self, now: Tick, deadline: u64, number: u64) -> Place {
         if deadline > now.0 {
             self.waiting.insert((deadline, number));
             return Place::Waiting(deadline);
         }
-        self.filed_late += 1;
-        self.late.insert(self.filed_late, number);
-        Place::Late(self.filed_late)
+        self.linked_overdue += 1;
+        self.overdue.insert(self.linked_overdue, number);
+        Place::Overdue(self.linked_overdue)
     }
 
-    /// Takes out what fires next on the way to `to`. What waits for the current
-    /// tick comes first, and then those whose turn it is. After that the late
-    /// ones have another turn, unless so many of them have fired since one did
-    /// that had been waiting: then first comes the next tick for which anything
-    /// waits, or `to`.
+    /// Takes out the timer that fires next on the way to `to`. Timers of the
+    /// current tick come first, and then the current round. After that the
+    /// overdue timers have another round, unless so many of them have fired since
+    /// a waiting timer did: then the next tick with a waiting timer comes first,
+    /// or `to`.
     fn take_next(&mut self, to: u64) -> Option<u64> {
         let next = loop {
             let waiting = self.waiting.first().copied();
-            match (waiting, self.late.first_key_value()) {
+            match (waiting, self.overdue.first_key_value()) {
                 (Some((tick, number)), _) if tick <= self.now => {
-                    self.late_here = 0;
+                    self.overdue_in_a_row = 0;
                     break number;
                 }
-                (_, Some((&place, &number))) if place <= self.turn => {
-                    self.late_here += 1;
+                (_, Some((&place, &number))) if place <= self.round => {
+                    self.overdue_in_a_row += 1;
                     break number;
                 }
-                (_, Some(_)) if self.late_here < LATE_IN_A_ROW => self.begin_turn(),
+                (_, Some(_)) if self.overdue_in_a_row < OVERDUE_IN_A_ROW => self.begin_round(),
                 (Some((tick, _)), _) if tick <= to => self.now = tick,
                 (_, Some(_)) => {
                     self.now = to;
-                    self.begin_turn();
+                    self.begin_round();
                 }
                 (_, None) => {
-                    self.late_here = 0;
+                    self.overdue_in_a_row = 0;
                     return None;
                 }
             }
@@ -283,13 +283,13 @@ impl Oracle {
         Some(next)
     }
 
-    fn begin_turn(&mut self) {
-        self.turn = self.filed_late;
+    fn begin_round(&mut self) {
+        self.round = self.linked_overdue;
     }
 
     fn schedule(&mut self, wheel: &mut Wheel<u64>, deadline: u64) {
         let number = self.timers.len() as u64;
-        let place = self.file(wheel.now(), deadline, number);
+        let place = self.link(wheel.now(), deadline, number);
         let id = wheel.schedule_at(Tick(deadline), number);
         self.timers.push((id, Some(place)));
         let due = self.deadline(number as usize, wheel.now());
@@ -312,7 +312,7 @@ impl Oracle {
         let id = self.timers[which].0;
         assert_eq!(wheel.reschedule(id, Tick(deadline)), was_live);
         if was_live {
-            let place = self.file(wheel.now(), deadline, which as u64);
+            let place = self.link(wheel.now(), deadline, which as u64);
             self.timers[which].1 = Some(place);
         }
     }
@@ -339,7 +339,7 @@ impl Oracle {
     fn clear(&mut self, wheel: &mut Wheel<u64>) {
         wheel.clear();
         self.waiting.clear();
-        self.late.clear();
+        self.overdue.clear();
         self.timers.iter_mut().for_each(|timer| timer.1 = None);
     }
 
@@ -363,7 +363,7 @@ impl Oracle {
     fn deadline(&self, which: usize, now: Tick) -> Option<Tick> {
         Some(match self.timers[which].1? {
             Place::Waiting(tick) => Tick(tick),
-            Place::Late(_) => now,
+            Place::Overdue(_) => now,
         })
     }
 
@@ -372,17 +372,17 @@ impl Oracle {
         let place = self.timers[which].1.take()?;
         match place {
             Place::Waiting(tick) => _ = self.waiting.remove(&(tick, which as u64)),
-            Place::Late(place) => _ = self.late.remove(&place),
+            Place::Overdue(place) => _ = self.overdue.remove(&place),
         }
         Some(place)
     }
 
     fn len(&self) -> usize {
-        self.waiting.len() + self.late.len()
+        self.waiting.len() + self.overdue.len()
     }
 
     fn earliest(&self, now: Tick) -> Option<Tick> {
-        match self.late.is_empty() {
+        match self.overdue.is_empty() {
             true => Some(Tick(self.waiting.first()?.0)),
             false => Some(now),
         }

@@ -6,7 +6,7 @@ use super::stamp::Stamp;
 /// One cell of a block. The payload stands behind it.
 #[repr(C)]
 pub(crate) struct Entry {
-    /// A timer's deadline. In a sentinel, the lower half is its bitmap_index: the
+    /// A timer's deadline. In a sentinel, the lower half is its bitmap index: the
     /// bit that says whether its list holds anything (see `wheel/levels.rs`). The
     /// upper half is its middle (see `insert_at_middle` in `entries/list.rs`).
     pub(crate) deadline: u64,
