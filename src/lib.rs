@@ -63,16 +63,21 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod clock;
+mod drive;
 mod engine;
 mod id;
 mod observe;
 mod process;
 mod queue;
+mod shard;
+mod shared;
+mod stats;
 mod sync;
 mod tasks;
 mod tick;
-mod ticker;
 mod time;
+mod timer;
 pub mod wheel;
 
 /// For models: what threads meet in, by itself.
@@ -82,16 +87,19 @@ pub mod model {
     pub use crate::sync::{Channel, CondvarParker, RawLock};
 }
 
-pub use engine::{
-    Builder, Cancel, CancelledByName, CloseReason, Closed, Engine, Lateness, Ledger, LiveTimer,
-    LiveTimers, MissedTicks, NotLive, Refusal, Refused, Snapshot, StartError, Timer, Unstarted,
-};
+pub use clock::ClockSource;
+pub use drive::{Driver, VirtualClock};
+pub use engine::{Builder, Engine, LiveTimers, StartError, Unstarted};
 pub use id::TimerId;
 pub use queue::{Batch, ClosedReports, Expired, Queue, RecvError};
+pub use stats::{Lateness, Ledger, Snapshot};
 pub use tasks::{Firing, Task, TaskBuilder, TaskEngine};
 pub use tick::Tick;
-pub use ticker::{ClockSource, Driver, VirtualClock};
 pub use time::{Time, When};
+pub use timer::{
+    Cancel, CancelledByName, CloseReason, Closed, LiveTimer, MissedTicks, NotLive, Refusal,
+    Refused, Timer,
+};
 pub use wheel::Wheel;
 
 #[cfg(doctest)]

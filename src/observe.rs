@@ -9,45 +9,52 @@
 //! `engine` is a number within the process; the ids of an engine's timers begin
 //! with it, or with one of the numbers that follow, one for each shard.
 
+use std::time::Duration;
+
+use crate::id::WheelNumber;
+
 pub(crate) use imp::{
     drain_begun, drain_ended, lent_to_a_panic, panicked, shut_down, start_refused, started,
     ticker_ended,
 };
 
+/// An engine that has started.
+#[cfg_attr(not(feature = "tracing"), allow(dead_code))]
+pub(crate) struct Started {
+    pub(crate) number: WheelNumber,
+    pub(crate) tick: Duration,
+    pub(crate) wheel_size: usize,
+    pub(crate) shards: usize,
+    pub(crate) queues: usize,
+    pub(crate) clock: &'static str,
+}
+
 #[cfg(feature = "tracing")]
 mod imp {
     use std::any::Any;
+    use std::fmt::Display;
     use std::time::Duration;
 
-    use crate::engine::{Core, StartError};
     use crate::id::{TimerId, WheelNumber};
-    use crate::ticker::ClockSource;
+    use crate::observe::Started;
     use tracing::{error, info, warn};
 
     const TARGET: &str = "tickwheel";
 
-    pub(crate) fn started<T>(core: &Core<T>, tick: Duration, wheel_size: usize, of: ClockSource) {
+    pub(crate) fn started(engine: &Started) {
         info!(
             target: TARGET,
-            engine = %core.first,
-            ?tick,
-            wheel_size,
-            shards = core.shard_count(),
-            queues = core.queues(),
-            clock = clock_name(of, core.clock.is_virtual()),
+            engine = %engine.number,
+            tick = ?engine.tick,
+            wheel_size = engine.wheel_size,
+            shards = engine.shards,
+            queues = engine.queues,
+            clock = engine.clock,
             "engine started",
         );
     }
 
-    fn clock_name(source: ClockSource, is_virtual: bool) -> &'static str {
-        match source {
-            _ if is_virtual => "virtual",
-            ClockSource::Monotonic => "monotonic",
-            ClockSource::BootTime => "boot time",
-        }
-    }
-
-    pub(crate) fn start_refused(error: &StartError) {
+    pub(crate) fn start_refused(error: &impl Display) {
         warn!(target: TARGET, %error, "engine not started");
     }
 
@@ -91,14 +98,14 @@ mod imp {
 #[cfg(not(feature = "tracing"))]
 mod imp {
     use std::any::Any;
+    use std::fmt::Display;
     use std::time::Duration;
 
-    use crate::engine::{Core, StartError};
     use crate::id::{TimerId, WheelNumber};
-    use crate::ticker::ClockSource;
+    use crate::observe::Started;
 
-    pub(crate) fn started<T>(_: &Core<T>, _: Duration, _: usize, _: ClockSource) {}
-    pub(crate) fn start_refused(_: &StartError) {}
+    pub(crate) fn started(_: &Started) {}
+    pub(crate) fn start_refused(_: &impl Display) {}
     pub(crate) fn drain_begun(_: WheelNumber, _: Duration) {}
     pub(crate) fn drain_ended(_: WheelNumber, _: bool) {}
     pub(crate) fn shut_down(_: WheelNumber, _: usize) {}

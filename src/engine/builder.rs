@@ -5,14 +5,16 @@ use core::marker::PhantomData;
 use core::time::Duration;
 use std::io;
 
-use crate::engine::limit::Pool;
-use crate::engine::shard::Shard;
-use crate::engine::{Core, Engine, Shared};
+use crate::clock::{Alarm, Clock, ClockSource, Device};
+use crate::drive::{self, Driver, VirtualClock};
+use crate::engine::Engine;
 use crate::id::WheelNumber;
 use crate::observe;
-use crate::queue::Doorbell;
+use crate::shard::Shard;
+use crate::shard::credit::Pool;
+use crate::shared::Doorbell;
+use crate::shared::{Core, SharedCore};
 use crate::sync::Arc;
-use crate::ticker::{self, Alarm, Clock, ClockSource, Device, Driver, VirtualClock};
 use crate::time::{TickLength, Time};
 use crate::wheel::{Geometry, InvalidGeometry};
 
@@ -57,6 +59,13 @@ pub struct Builder<T> {
     portable_ticker: bool,
     start: Time,
     payload: PhantomData<fn(T)>,
+}
+
+impl<T> Engine<T> {
+    /// Begins to set up an engine.
+    pub fn builder() -> Builder<T> {
+        Builder::new()
+    }
 }
 
 impl<T> Builder<T> {
@@ -207,7 +216,7 @@ impl<T> Builder<T> {
         T: Send + 'static,
     {
         let (engine, clock) = self.start_driven_model()?;
-        ticker::spawn(Arc::clone(&engine.core)).map_err(StartError::Thread)?;
+        drive::spawn(Arc::clone(&engine.core)).map_err(StartError::Thread)?;
         Ok((engine, clock))
     }
 
@@ -220,7 +229,7 @@ impl<T> Builder<T> {
         let clock = Clock::virtual_at(self.start);
         let device = Device::system(&clock, true).map_err(StartError::Alarm)?;
         let core = Arc::new(self.build(shape, clock, device).driven());
-        let shared = Shared::new(core);
+        let shared = SharedCore::new(core);
         let clock = VirtualClock::new(Arc::clone(&shared));
         Ok((Engine::new(shared), clock))
     }
@@ -233,7 +242,7 @@ impl<T> Builder<T> {
         let clock = Clock::system(self.clock);
         let device = Device::system(&clock, self.portable_ticker).map_err(StartError::Alarm)?;
         let core = Arc::new(self.build(shape, clock, device));
-        ticker::spawn(Arc::clone(&core)).map_err(StartError::Thread)?;
+        drive::spawn(Arc::clone(&core)).map_err(StartError::Thread)?;
         Ok(core)
     }
 
@@ -254,12 +263,23 @@ impl<T> Builder<T> {
     fn told(
         &self,
         started: Result<Arc<Core<T>>, StartError>,
-    ) -> Result<Arc<Shared<T>>, StartError> {
+    ) -> Result<Arc<SharedCore<T>>, StartError> {
         match &started {
-            Ok(core) => observe::started(core, self.tick, self.wheel_size, self.clock),
+            Ok(core) => observe::started(&self.observed(core)),
             Err(error) => observe::start_refused(error),
         }
-        started.map(Shared::new)
+        started.map(SharedCore::new)
+    }
+
+    fn observed(&self, core: &Core<T>) -> observe::Started {
+        observe::Started {
+            number: core.first,
+            tick: self.tick,
+            wheel_size: self.wheel_size,
+            shards: core.shard_count(),
+            queues: core.queues(),
+            clock: core.clock.name(),
+        }
     }
 
     /// What the engine is to be made of. Nothing has been allocated, and no

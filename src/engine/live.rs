@@ -2,33 +2,11 @@
 
 use std::collections::VecDeque;
 
-use crate::engine::core::{Core, Slot};
-use crate::engine::extra::State;
-use crate::engine::shard::{CELLS_PER_HOLD, CELLS_PER_TIMER, Phase, Shard};
-use crate::id::TimerId;
-use crate::tick::Tick;
-use crate::time::{NEVER, Time};
-use crate::wheel::{At, Cursor, OverBudget};
-
-/// What a timer that is found counts for among the cells of a hold: few are
-/// found at a time that nobody may ask for.
-const CELLS_PER_FOUND: usize = CELLS_PER_HOLD / 256;
-
-/// How many entries the search for the earliest deadline visits in one hold of a
-/// shard's lock, each a cache miss, before it passes through the cells instead.
-const VISITS_PER_HOLD: usize = 512;
-
-/// A live timer, as it was when it was looked at.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct LiveTimer {
-    /// The timer.
-    pub id: TimerId,
-    /// When it is due next (or was, if it waits to be taken or runs).
-    pub deadline: Tick,
-    /// The queue that it fires into.
-    pub queue: usize,
-}
+use crate::engine::Engine;
+use crate::shard::Shard;
+use crate::shared::Core;
+use crate::timer::LiveTimer;
+use crate::wheel::Cursor;
 
 /// Iterator over live timers, from [`Engine::live`](crate::Engine::live).
 ///
@@ -40,6 +18,13 @@ pub struct LiveTimers<'a, T> {
     shard: usize,
     cursor: Cursor,
     found: VecDeque<LiveTimer>,
+}
+
+impl<T> Engine<T> {
+    /// The live timers, in no particular order; see [`LiveTimers`].
+    pub fn live(&self) -> LiveTimers<'_, T> {
+        LiveTimers::new(&self.core)
+    }
 }
 
 impl<'a, T> LiveTimers<'a, T> {
@@ -99,83 +84,13 @@ impl<T> Iterator for LiveTimers<'_, T> {
     }
 }
 
-impl<T> Core<T> {
-    /// The earliest deadline of what has not expired; none for what is never
-    /// due.
-    pub(crate) fn earliest_deadline(&self) -> Option<Time> {
-        let deadlines = self.shards.iter().filter_map(|slot| self.earliest_in(slot));
-        let earliest = deadlines.filter(|&deadline| deadline < NEVER).min()?;
-        Some(self.tick.start_of(earliest))
-    }
-
-    fn earliest_in(&self, slot: &Slot<T>) -> Option<Tick> {
-        let searched = slot.lock().earliest_by_slots();
-        searched.unwrap_or_else(|OverBudget| self.earliest_by_cells(slot))
-    }
-
-    /// The same for a shard that has too many timers in the slot that matters, or
-    /// no slots any more.
-    fn earliest_by_cells(&self, slot: &Slot<T>) -> Option<Tick> {
-        let (mut cursor, mut earliest) = (Cursor::START, None);
-        slot.lock().begin_walk();
-        while !slot.lock().find_earliest(&mut cursor, &mut earliest) {
-            slot.step_aside();
-        }
-        slot.lock().end_walk();
-        earliest
-    }
-}
-
-impl<T> Shard<T> {
-    /// Looks for live timers in a bounded number of cells. Returns whether those
-    /// were the last.
-    fn find_live(&self, cursor: &mut Cursor, found: &mut VecDeque<LiveTimer>) -> bool {
-        let mut budget = CELLS_PER_HOLD;
-        while let Some(at) = self.wheel.next_entry(cursor, &mut budget) {
-            if self.is_live(at) {
-                budget = budget.saturating_sub(CELLS_PER_FOUND);
-                found.push_back(LiveTimer {
-                    id: self.wheel.id(at),
-                    deadline: self.wheel.deadline_of(at),
-                    queue: self.queue_of(at),
-                });
-            }
-        }
-        self.wheel.is_at_end(*cursor)
-    }
-
-    fn earliest_by_slots(&self) -> Result<Option<Tick>, OverBudget> {
-        match self.phase {
-            Phase::Closed => Err(OverBudget),
-            _ => self.wheel.earliest_within(VISITS_PER_HOLD),
-        }
-    }
-
-    /// Looks for an earlier deadline in a bounded number of cells. Returns
-    /// whether those were the last.
-    fn find_earliest(&self, cursor: &mut Cursor, earliest: &mut Option<Tick>) -> bool {
-        let mut budget = CELLS_PER_HOLD;
-        while let Some(at) = self.wheel.next_entry(cursor, &mut budget) {
-            budget = budget.saturating_sub(CELLS_PER_TIMER);
-            if self.is_in_wheel(at) {
-                let deadline = self.wheel.deadline_of(at);
-                *earliest = earliest.iter().copied().chain([deadline]).min();
-            }
-        }
-        self.wheel.is_at_end(*cursor)
-    }
-
-    /// Whether a timer waits for its deadline.
-    fn is_in_wheel(&self, at: At) -> bool {
-        let waits = |key: usize| self.extras[key].state == State::Waiting;
-        !self.tag(at).is_ready() && self.extra_of(at).is_none_or(waits)
-    }
-}
-
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::*;
-    use crate::engine::{Engine, Timer};
+    use crate::engine::Engine;
+    use crate::shard::CELLS_PER_HOLD;
+    use crate::shard::walk::VISITS_PER_HOLD;
+    use crate::timer::Timer;
+    use crate::wheel::OverBudget;
     use std::time::Duration;
 
     #[test]

@@ -1,55 +1,30 @@
 //! The engine: many threads schedule, one ticker moves time along, worker
 //! queues fire.
 
-mod affinity;
-mod aside;
-mod body;
 mod builder;
-mod cancel;
-mod closed;
-mod core;
-mod drain;
-mod due;
-mod ending;
-mod extra;
-mod idle;
-mod limit;
 mod live;
-mod names;
-#[cfg(feature = "metrics")]
-mod publish;
-mod ready;
-mod reports;
-mod shard;
-mod shared;
-mod shrink;
-mod shutdown;
-mod snapshot;
-mod starting;
-mod timer;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
 mod unstarted;
 
 pub use builder::{Builder, StartError};
-pub use closed::{CloseReason, Closed, Ledger};
-pub use live::{LiveTimer, LiveTimers};
-pub use snapshot::{Lateness, Snapshot};
-pub use timer::{Cancel, CancelledByName, MissedTicks, NotLive, Refusal, Refused, Timer};
+pub use live::LiveTimers;
 pub use unstarted::Unstarted;
 
-pub(crate) use self::core::Core;
 pub(crate) use builder::MOST_WORKERS;
-pub(crate) use shard::{Claimed, Outcome, Shard};
-pub(crate) use shared::Shared;
 
-use std::fmt;
+use core::fmt;
 use std::time::{Duration, Instant};
 
 use crate::id::TimerId;
 use crate::observe;
 use crate::queue::{ClosedReports, Queue};
+use crate::shared::{Core, SharedCore, running};
+use crate::stats::{Ledger, Snapshot};
 use crate::sync::Arc;
 use crate::tick::Tick;
 use crate::time::{Time, When};
+use crate::timer::{Cancel, CancelledByName, Closed, NotLive, Refused, Timer};
 
 /// A timer engine for many threads.
 ///
@@ -114,7 +89,7 @@ pub struct Engine<T> {
 
 /// Shuts the engine down when nobody can use it any more.
 struct Handle<T> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<SharedCore<T>>,
 }
 
 impl<T> Drop for Handle<T> {
@@ -126,19 +101,14 @@ impl<T> Drop for Handle<T> {
 }
 
 impl<T> Engine<T> {
-    /// Begins to set up an engine.
-    pub fn builder() -> Builder<T> {
-        Builder::new()
-    }
-
-    fn new(shared: Arc<Shared<T>>) -> Engine<T> {
+    fn new(shared: Arc<SharedCore<T>>) -> Engine<T> {
         Engine {
             core: Arc::clone(shared.core()),
             handle: Arc::new(Handle { shared }),
         }
     }
 
-    fn shared(&self) -> Arc<Shared<T>> {
+    fn shared(&self) -> Arc<SharedCore<T>> {
         Arc::clone(&self.handle.shared)
     }
 
@@ -261,7 +231,7 @@ impl<T> Engine<T> {
 
     /// Waits for a firing that is running, unless it is the caller's own.
     pub(crate) fn wait_unless_here<P>(&self, id: TimerId, cancelled: &Cancel<P>) {
-        if matches!(cancelled, Cancel::Running) && !crate::tasks::is_running_here(id) {
+        if matches!(cancelled, Cancel::Running) && !running::is_running_here(id) {
             self.core.wait_for_return(id);
         }
     }
@@ -383,11 +353,6 @@ impl<T> Engine<T> {
     #[must_use]
     pub fn closed(&self) -> ClosedReports<T> {
         ClosedReports::new(self.shared())
-    }
-
-    /// The live timers, in no particular order; see [`LiveTimers`].
-    pub fn live(&self) -> LiveTimers<'_, T> {
-        LiveTimers::new(&self.core)
     }
 
     /// Returns the account of all timers: exact while no call is in progress. For

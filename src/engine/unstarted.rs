@@ -2,9 +2,10 @@
 
 use core::fmt;
 
-use crate::engine::{Refused, Shared};
 use crate::id::TimerId;
+use crate::shared::SharedCore;
 use crate::sync::Arc;
+use crate::timer::Refused;
 
 /// A timer that was created and not started yet, from
 /// [`Engine::create`](crate::Engine::create).
@@ -26,14 +27,14 @@ use crate::sync::Arc;
 /// ```
 #[must_use = "dropping an unstarted timer dismisses it"]
 pub struct Unstarted<T> {
-    core: Arc<Shared<T>>,
+    core: Arc<SharedCore<T>>,
     id: TimerId,
     /// Neither started nor dismissed.
     owned: bool,
 }
 
 impl<T> Unstarted<T> {
-    pub(crate) fn new(core: Arc<Shared<T>>, id: TimerId) -> Unstarted<T> {
+    pub(crate) fn new(core: Arc<SharedCore<T>>, id: TimerId) -> Unstarted<T> {
         Unstarted {
             core,
             id,

@@ -1,6 +1,6 @@
 //! Several expired timers for one worker.
 
-use crate::queue::{Expired, Queue};
+use crate::queue::{Expired, Queue, RecvError};
 
 /// Expired timers, taken one at a time as they are asked for; from
 /// [`Queue::recv_batch`].
@@ -12,8 +12,37 @@ pub struct Batch<'a, T> {
     more: usize,
 }
 
-impl<'a, T> Batch<'a, T> {
-    pub(super) fn new(queue: &'a Queue<T>, first: Option<Expired<T>>, more: usize) -> Self {
+impl<T> Queue<T> {
+    /// Waits for an expired timer, and then takes up to `max` that are there,
+    /// one at a time, each when the batch is asked for it: what the batch has
+    /// not reached yet can still be cancelled.
+    ///
+    /// # Errors
+    /// [`RecvError::Closed`] when the engine was shut down.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::{Engine, Timer};
+    ///
+    /// let (engine, clock) = Engine::builder().start_virtual()?;
+    /// for n in 0..3 {
+    ///     engine.schedule(Timer::after(Duration::from_secs(1), n))?;
+    /// }
+    /// clock.advance(Duration::from_secs(1));
+    /// let queue = engine.queue(0);
+    /// let batch = queue.recv_batch(2)?.map(|expired| expired.into_payload());
+    /// assert_eq!(batch.collect::<Vec<_>>(), [0, 1]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn recv_batch(&self, max: usize) -> Result<Batch<'_, T>, RecvError> {
+        match max {
+            0 => Ok(self.batch(None, 0)),
+            max => Ok(self.batch(Some(self.recv()?), max - 1)),
+        }
+    }
+
+    fn batch(&self, first: Option<Expired<T>>, more: usize) -> Batch<'_, T> {
+        let queue = self;
         Batch { queue, first, more }
     }
 }

@@ -4,14 +4,16 @@ use core::fmt;
 use core::time::Duration;
 use std::thread::{self, ThreadId};
 
-use crate::engine::{CloseReason, Outcome, Shared};
+use crate::clock::Clock;
 use crate::id::TimerId;
 use crate::observe;
-use crate::queue::Doorbell;
+use crate::shard::Outcome;
+use crate::shared::Doorbell;
+use crate::shared::SharedCore;
 use crate::sync::Arc;
 use crate::tick::Tick;
-use crate::ticker::Clock;
 use crate::time::Time;
+use crate::timer::CloseReason;
 
 /// An expired timer in a worker's hands.
 ///
@@ -35,7 +37,7 @@ pub struct Expired<T> {
 
 /// What is to be done when the worker lets go.
 struct Owed<T> {
-    core: Arc<Shared<T>>,
+    core: Arc<SharedCore<T>>,
     payload: bool,
     permit: bool,
     /// The thread that took it, if a panic was unwinding that already: it is no
@@ -75,7 +77,7 @@ pub(crate) struct Parts<T> {
 
 impl<T> Expired<T> {
     #[inline]
-    pub(crate) fn new(parts: Parts<T>, core: &Arc<Shared<T>>) -> Expired<T> {
+    pub(crate) fn new(parts: Parts<T>, core: &Arc<SharedCore<T>>) -> Expired<T> {
         let owed = (parts.lent || parts.permit).then(|| Owed {
             core: Arc::clone(core),
             payload: parts.lent,

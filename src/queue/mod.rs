@@ -1,25 +1,20 @@
 //! Queues: where workers take expired timers from.
 
 mod batch;
-mod closed;
-mod doorbell;
 mod expired;
-#[cfg(all(test, not(any(loom, shuttle))))]
-mod tests;
+mod reports;
 
 pub use batch::Batch;
-pub use closed::ClosedReports;
 pub use expired::Expired;
-
-pub(crate) use doorbell::Doorbell;
+pub use reports::ClosedReports;
 
 use core::fmt;
 use std::cell::Cell;
 use std::time::Duration;
 
-use crate::engine::{Claimed, Shared};
+use crate::shard::{Claimed, Shard};
+use crate::shared::{SharedCore, Wait, WaitError};
 use crate::sync::{self, Arc};
-use doorbell::{Wait, WaitError};
 use expired::Parts;
 
 /// How many timers a worker takes from one shard before it looks at others.
@@ -50,7 +45,7 @@ const TURNS: u32 = 64;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Queue<T> {
-    core: Arc<Shared<T>>,
+    core: Arc<SharedCore<T>>,
     index: usize,
     /// A shard that had more when it was last looked at, and for how many
     /// turns to stay with it.
@@ -96,7 +91,7 @@ impl From<WaitError> for RecvError {
 }
 
 impl<T> Queue<T> {
-    pub(crate) fn new(core: Arc<Shared<T>>, index: usize) -> Queue<T> {
+    pub(crate) fn new(core: Arc<SharedCore<T>>, index: usize) -> Queue<T> {
         Queue {
             core,
             index,
@@ -136,34 +131,6 @@ impl<T> Queue<T> {
             RecvError::Empty => self.take(Wait::at_most(limit)),
             RecvError::Closed => Err(error),
         })
-    }
-
-    /// Waits for an expired timer, and then takes up to `max` that are there,
-    /// one at a time, each when the batch is asked for it: what the batch has
-    /// not reached yet can still be cancelled.
-    ///
-    /// # Errors
-    /// [`RecvError::Closed`] when the engine was shut down.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tickwheel::{Engine, Timer};
-    ///
-    /// let (engine, clock) = Engine::builder().start_virtual()?;
-    /// for n in 0..3 {
-    ///     engine.schedule(Timer::after(Duration::from_secs(1), n))?;
-    /// }
-    /// clock.advance(Duration::from_secs(1));
-    /// let queue = engine.queue(0);
-    /// let batch = queue.recv_batch(2)?.map(|expired| expired.into_payload());
-    /// assert_eq!(batch.collect::<Vec<_>>(), [0, 1]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn recv_batch(&self, max: usize) -> Result<Batch<'_, T>, RecvError> {
-        match max {
-            0 => Ok(Batch::new(self, None, 0)),
-            max => Ok(Batch::new(self, Some(self.recv()?), max - 1)),
-        }
     }
 
     /// Takes what is there, one at a time, each when the iterator is asked for
@@ -230,7 +197,7 @@ impl<T> Queue<T> {
     }
 
     #[inline]
-    fn take(&self, wait: Wait) -> Result<Expired<T>, RecvError> {
+    pub(crate) fn take(&self, wait: Wait) -> Result<Expired<T>, RecvError> {
         let doorbell = self.core.doorbell(self.index);
         if doorbell.is_bounded() {
             self.wait_at(wait, |wait| doorbell.take_permit(wait))?;
@@ -275,7 +242,7 @@ impl<T> Queue<T> {
     #[inline]
     fn claim(&self, shard: usize, turns: u32, by_bell: bool) -> Option<Expired<T>> {
         let queue = self.index;
-        let claim = |shard: &mut crate::engine::Shard<T>| shard.claim(queue, by_bell);
+        let claim = |shard: &mut Shard<T>| shard.claim(queue, by_bell);
         let (claimed, more) = self.core.take_from(shard, queue, by_bell, claim);
         if more && turns > 1 {
             self.hint.set(Some((shard, turns - 1)));

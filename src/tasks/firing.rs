@@ -3,13 +3,12 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::engine::{CloseReason, Timer};
+use crate::clock::Clock;
 use crate::id::TimerId;
 use crate::queue::Expired;
-use crate::tasks::Task;
 use crate::tick::Tick;
-use crate::ticker::Clock;
 use crate::time::Time;
+use crate::timer::{CloseReason, Timer};
 
 /// What a task is told about the firing that it is run for.
 #[derive(Clone)]
@@ -24,7 +23,7 @@ pub struct Firing {
 }
 
 impl Firing {
-    pub(super) fn of(expired: &Expired<Task>) -> Firing {
+    pub(super) fn of<T>(expired: &Expired<T>) -> Firing {
         Firing {
             id: expired.id(),
             number: expired.number(),

@@ -1,8 +1,8 @@
 //! "Run this later": closures on the engine's own workers.
 
 mod crew;
+mod driven;
 mod firing;
-mod running;
 mod task;
 mod worker;
 
@@ -10,21 +10,19 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::{
-    Builder, Cancel, Closed, Engine, Ledger, MOST_WORKERS, Refused, StartError, Timer, Unstarted,
-};
+use crate::clock::ClockSource;
+use crate::drive::{Driver, VirtualClock};
+use crate::engine::{Builder, Engine, MOST_WORKERS, StartError, Unstarted};
 use crate::id::TimerId;
 use crate::observe;
-use crate::ticker::{ClockSource, Driver, VirtualClock};
+use crate::stats::Ledger;
 use crate::time::Time;
+use crate::timer::{Cancel, Closed, Refused, Timer};
 
 use crew::Crew;
 
 pub use firing::Firing;
 pub use task::Task;
-
-pub(crate) use running::is_running_here;
-pub(crate) use worker::run_counted;
 
 /// Runs closures later, on worker threads of its own.
 ///

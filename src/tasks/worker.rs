@@ -9,9 +9,10 @@ use crate::engine::{Engine, StartError};
 use crate::id::TimerId;
 use crate::observe;
 use crate::queue::{Expired, Queue};
+use crate::shared::running;
 use crate::sync;
 use crate::tasks::crew::{AtWork, Crew};
-use crate::tasks::{Firing, Task, running};
+use crate::tasks::{Firing, Task};
 
 /// Starts the workers. They end when the engine is shut down.
 pub(super) fn spawn(engine: &Engine<Task>, workers: usize) -> Result<Arc<Crew>, StartError> {

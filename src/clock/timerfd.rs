@@ -1,0 +1,105 @@
+//! Sleeping on a timerfd: Linux.
+//!
+//! Absolute, so that nothing drifts; the kernel wakes its reader with the
+//! precision of a high-resolution timer, which a thread that sleeps on a
+//! condition variable does not get.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use crate::clock::SystemClock;
+use crate::process::Process;
+use crate::time::Time;
+
+pub(crate) struct TimerFd {
+    fd: OwnedFd,
+    clock: SystemClock,
+    /// The process that made it. A forked child shares the timer, but not what
+    /// the parent has armed it for since.
+    owner: Process,
+}
+
+/// What reading does before the time that was set has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reading {
+    Waits,
+    Returns,
+}
+
+impl TimerFd {
+    pub(crate) fn new(clock: SystemClock, reading: Reading) -> io::Result<TimerFd> {
+        let flags = match reading {
+            Reading::Waits => libc::TFD_CLOEXEC,
+            Reading::Returns => libc::TFD_CLOEXEC | libc::TFD_NONBLOCK,
+        };
+        // SAFETY: the call takes no pointers.
+        let fd = unsafe { libc::timerfd_create(clock.id(), flags) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor was just made and belongs to nobody else.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let owner = Process::this();
+        Ok(TimerFd { fd, clock, owner })
+    }
+
+    /// Wakes the reader at `time`, or never if there is none; a time that has
+    /// passed wakes it at once. Does nothing in a process that was forked.
+    pub(crate) fn set(&self, time: Option<Time>) {
+        if !self.owner.is_this() {
+            return;
+        }
+        let raw = match time {
+            // All zero would disarm; so would nothing else.
+            Some(time) => self.clock.raw(time).max(1),
+            None => 0,
+        };
+        let mut spec = disarmed();
+        // Ten billion seconds are three centuries: never, for the kernel too.
+        spec.it_value.tv_sec = (raw / 1_000_000_000).min(10_000_000_000) as libc::time_t;
+        spec.it_value.tv_nsec = (raw % 1_000_000_000) as _;
+        // SAFETY: the descriptor is a timerfd, the new value is valid, and the
+        // old one is not asked for.
+        let result = unsafe {
+            libc::timerfd_settime(
+                self.fd.as_raw_fd(),
+                libc::TFD_TIMER_ABSTIME,
+                &spec,
+                core::ptr::null_mut(),
+            )
+        };
+        debug_assert_eq!(result, 0, "{}", io::Error::last_os_error());
+    }
+
+    /// Waits until the time that was set has come, unless reading returns at
+    /// once. May return early, when a signal arrives.
+    pub(crate) fn wait(&self) {
+        let mut expirations = 0u64;
+        // SAFETY: the buffer is valid for eight bytes, which is what a timerfd
+        // writes. Whatever the result, the caller looks at the clock.
+        let _ = unsafe {
+            libc::read(
+                self.fd.as_raw_fd(),
+                (&raw mut expirations).cast(),
+                size_of::<u64>(),
+            )
+        };
+    }
+}
+
+impl AsFd for TimerFd {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+fn disarmed() -> libc::itimerspec {
+    let zero = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    libc::itimerspec {
+        it_interval: zero,
+        it_value: zero,
+    }
+}

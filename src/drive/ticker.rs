@@ -1,0 +1,29 @@
+//! The ticker thread: look, move what is due, sleep.
+
+use std::io;
+
+use crate::clock::Wake;
+use crate::observe;
+use crate::shared::Core;
+use crate::sync::{self, Arc};
+
+/// Starts the ticker. It ends when the core's alarm is stopped, and nobody
+/// waits for that.
+pub(crate) fn spawn<T: Send + 'static>(core: Arc<Core<T>>) -> io::Result<()> {
+    sync::spawn("tickwheel-ticker".into(), move || run(&core)).map(drop)
+}
+
+fn run<T>(core: &Core<T>) {
+    loop {
+        let now = core.tick.tick_at(core.serve_a_round());
+        // What it sleeps for is still live when it goes to sleep.
+        if core.next_due() > now {
+            core.confirm_next_due();
+        }
+        match core.alarm.sleep(now, || core.next_due()) {
+            Wake::Look => {}
+            Wake::Stop => break,
+        }
+    }
+    observe::ticker_ended(core.first);
+}

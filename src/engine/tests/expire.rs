@@ -1,0 +1,20 @@
+//! A visit of the ticker.
+
+use crate::engine::Engine;
+use crate::shared::expire::{LOOKS_PER_RING, NODES_PER_LOOK};
+use crate::time::Time;
+use crate::timer::Timer;
+
+#[test]
+fn a_round_is_one_bounded_visit_to_a_shard() {
+    let (engine, _clock) = Engine::builder().shards(1).start_virtual().unwrap();
+    for n in 0..5_000 {
+        engine.schedule(Timer::at(Time::START, n)).unwrap();
+    }
+    engine.core.serve_a_round();
+    let ready = engine.queue(0).len();
+    assert!(
+        0 < ready && ready <= NODES_PER_LOOK * LOOKS_PER_RING,
+        "{ready}"
+    );
+}

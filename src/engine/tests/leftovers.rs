@@ -1,0 +1,70 @@
+//! What the last handle of an engine drops.
+
+use crate::engine::Engine;
+use crate::shared::shared_core::LEFTOVERS_PER_HOLD;
+use crate::sync::Arc;
+use crate::timer::Timer;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+const TICK: Duration = Duration::from_millis(1);
+
+/// Counts its drops, of which one panics.
+struct Counted<'a> {
+    drops: &'a AtomicUsize,
+    panics: bool,
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.drops.fetch_add(1, Ordering::Relaxed);
+        assert!(!self.panics, "on purpose");
+    }
+}
+
+/// Leaves so many reports unread, in two shards, and drops all handles while
+/// somebody still has the core, as a ticker may. Returns how many payloads
+/// were dropped by then.
+fn drops_of_unread(count: usize, panics: Option<usize>) -> usize {
+    let drops = AtomicUsize::new(0);
+    let builder = Engine::builder().shards(2);
+    let (engine, clock) = builder.start_virtual().unwrap();
+    let core = Arc::clone(engine.shared().core());
+    let schedule = |n| {
+        let panics = panics == Some(n);
+        let drops = &drops;
+        let last = Timer::every(TICK, Counted { drops, panics }).times(1);
+        engine.schedule(last.reported()).unwrap();
+    };
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| (0..count / 2).for_each(schedule));
+        // A sanitizer sees what a joined thread did, and nothing of a scope's end.
+        other.join().unwrap();
+    });
+    (count / 2..count).for_each(schedule);
+    clock.advance(TICK);
+    engine.queue(0).try_iter().for_each(drop);
+    assert_eq!(engine.closed().len(), count);
+    drop(clock);
+    let dropped = catch_unwind(AssertUnwindSafe(|| drop(engine)));
+    assert_eq!(dropped.is_err(), panics.is_some());
+    let before_the_core = drops.load(Ordering::Relaxed);
+    drop(core);
+    before_the_core
+}
+
+#[test]
+fn the_last_handle_drops_what_nobody_read_in_any_number() {
+    for count in [0, 1, LEFTOVERS_PER_HOLD, 5 * LEFTOVERS_PER_HOLD + 3] {
+        assert_eq!(drops_of_unread(count, None), count);
+    }
+}
+
+#[test]
+fn what_stands_behind_a_drop_that_panics_is_dropped_as_well() {
+    for panics in [0, 7, 60, 99] {
+        assert_eq!(drops_of_unread(100, Some(panics)), 100);
+    }
+}

@@ -1,0 +1,32 @@
+//! Timers that go by one name.
+
+use std::time::Duration;
+
+use crate::engine::Engine;
+use crate::id::TimerId;
+use crate::shared::names::{Names, Namesakes};
+use crate::timer::Timer;
+
+fn all(names: &Names, namesakes: &mut Namesakes<'_>) -> Vec<TimerId> {
+    let bucket = names.bucket_of(namesakes);
+    std::iter::from_fn(|| bucket.next(namesakes)).collect()
+}
+
+#[test]
+fn those_that_come_later_are_not_among_them() {
+    let (engine, _clock) = Engine::builder().start_virtual().unwrap();
+    let named = |n: u32| {
+        let timer = Timer::after(Duration::from_secs(1), n).named("crew");
+        engine.schedule(timer).unwrap()
+    };
+    let first = [named(0), named(1)];
+    let mut namesakes = engine.core.names.namesakes("crew");
+    let mut later = engine.core.names.namesakes("crew");
+    let third = named(2);
+    assert_eq!(all(&engine.core.names, &mut namesakes), first);
+    // Between two holds the first was cancelled.
+    assert!(engine.cancel(first[0]).payload().is_some());
+    assert_eq!(all(&engine.core.names, &mut later), [first[1]]);
+    let mut now = engine.core.names.namesakes("crew");
+    assert_eq!(all(&engine.core.names, &mut now), [first[1], third]);
+}

@@ -1,0 +1,66 @@
+//! Bells that were answered too late: their timer has gone, and who answers
+//! goes on waiting, but for no longer than it was willing to.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use crate::engine::Engine;
+use crate::queue::{Queue, RecvError};
+use crate::shared::{Core, Wait};
+
+const LIMIT: Duration = Duration::from_millis(400);
+/// Four bells fit into the limit, and so many that any machine is in time.
+const BETWEEN_BELLS: Duration = Duration::from_millis(100);
+const BELLS: u32 = 24;
+
+/// Rings the bell of a queue, or of the reports, again and again for nothing
+/// until `wait` returns. Returns how often.
+fn rung_for_nothing(core: &Core<()>, queue: usize, wait: impl FnOnce() + Send) -> u32 {
+    let rung = AtomicU32::new(0);
+    thread::scope(|scope| {
+        let waiting = scope.spawn(wait);
+        while !waiting.is_finished() && rung.load(Ordering::Relaxed) < BELLS {
+            thread::sleep(BETWEEN_BELLS);
+            core.doorbell(queue).ring(0);
+            rung.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    rung.load(Ordering::Relaxed)
+}
+
+#[test]
+fn bells_for_nothing_do_not_prolong_a_wait() {
+    let (engine, _clock) = Engine::<()>::builder().shards(1).start_virtual().unwrap();
+    let core = Arc::clone(&engine.core);
+    let wait = || {
+        let received = engine.queue(0).recv_timeout(LIMIT);
+        assert_eq!(received.err(), Some(RecvError::Empty));
+    };
+    assert!(rung_for_nothing(&core, 0, wait) < BELLS);
+}
+
+#[test]
+fn nor_that_of_a_reader_of_reports() {
+    let (engine, _clock) = Engine::<()>::builder().shards(1).start_virtual().unwrap();
+    let core = Arc::clone(&engine.core);
+    let wait = || {
+        let received = engine.closed().recv_timeout(LIMIT);
+        assert_eq!(received.err(), Some(RecvError::Empty));
+    };
+    assert!(rung_for_nothing(&core, core.queues(), wait) < BELLS);
+}
+
+#[test]
+fn a_bell_for_nothing_ends_a_wait_that_is_over() {
+    let (engine, _clock) = Engine::<()>::builder().shards(2).start_virtual().unwrap();
+    let queue = engine.queue(0);
+    let doorbell = engine.core.doorbell(0);
+    doorbell.ring(0);
+    doorbell.ring(1);
+    let taken = Queue::take(&queue, Wait::at_most(Duration::ZERO));
+    assert_eq!(taken.err(), Some(RecvError::Empty));
+    // The other bell is still there for the next call.
+    assert_eq!(doorbell.answer(Wait::No).ok(), Some(1));
+}

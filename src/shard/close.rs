@@ -1,0 +1,101 @@
+//! Ending every live timer of a shard that is shut down, a bounded number of
+//! cells at a time.
+
+use crate::id::TimerId;
+use crate::shard::record::State;
+use crate::shard::{CELLS_PER_HOLD, CELLS_PER_TIMER, Phase, Shard};
+use crate::tick::Tick;
+use crate::timer::{CloseReason, Closed};
+use crate::wheel::{At, Cursor};
+
+impl<T> Shard<T> {
+    /// Refuses everything from now on. Returns how many live timers there are.
+    pub(crate) fn close(&mut self) -> usize {
+        self.close_for_good();
+        self.drains.clear();
+        self.live()
+    }
+
+    /// Goes on with the walk that ends every live timer of a closed shard, for a
+    /// bounded number of cells. Returns whether that was all.
+    ///
+    /// A timer that will not fire again in any case, whose last firing runs or
+    /// that was cancelled while one does, is left to end by itself.
+    pub(crate) fn close_some(
+        &mut self,
+        cursor: &mut Cursor,
+        now: Tick,
+        closed: &mut Vec<Closed<T>>,
+    ) -> bool {
+        debug_assert!(self.phase == Phase::Closed);
+        let mut budget = CELLS_PER_HOLD;
+        while let Some(at) = self.wheel.next_entry(cursor, &mut budget) {
+            budget = budget.saturating_sub(CELLS_PER_TIMER);
+            closed.extend(self.close_one(at, now));
+        }
+        self.live() == 0 || self.wheel.is_at_end(*cursor)
+    }
+
+    pub(crate) fn close_one(&mut self, at: At, now: Tick) -> Option<Closed<T>> {
+        let id = self.wheel.id(at);
+        if let Some(key) = self.extra_of(at) {
+            return self.close_extra(at, id, key, now);
+        }
+        Some(Closed {
+            id,
+            queue: self.tag(at).queue(),
+            tick: now,
+            firings: 0,
+            reason: CloseReason::ShutDown,
+            payload: Some(self.close_plain(at)),
+        })
+    }
+
+    /// One that waits for its deadline is not unlinked: its neighbours would be
+    /// cache misses, and no wheel of a closed shard is advanced.
+    fn close_plain(&mut self, at: At) -> T {
+        let reason = CloseReason::ShutDown;
+        if self.tag(at).is_ready() {
+            self.unlink(at);
+            return self.end_plain(at, reason);
+        }
+        self.ledger.ended(reason);
+        self.credit.put();
+        // SAFETY: the tag says that the body is a payload.
+        unsafe { self.wheel.take_for_good(at).into_payload() }
+    }
+
+    fn close_extra(&mut self, at: At, id: TimerId, key: usize, now: Tick) -> Option<Closed<T>> {
+        let reason = CloseReason::ShutDown;
+        let extra = &mut self.extras[key];
+        let is_last = extra.is_last();
+        let mut closed = Closed {
+            id,
+            queue: extra.queue,
+            tick: now,
+            firings: extra.firings,
+            reason,
+            payload: None,
+        };
+        match &mut extra.state {
+            State::Waiting => {
+                closed.payload = extra.payload.take_if(|_| !extra.notified);
+                self.unlink(at);
+                self.end_extra(at, reason, now);
+            }
+            State::Lent { ending: Some(_) } => return None,
+            // Its task is told when the firing is done.
+            State::Lent { ending } if !is_last && extra.notified => {
+                *ending = Some((reason, now));
+                self.unname(key);
+            }
+            State::Lent { .. } if !is_last => {
+                self.enter(key, State::Abandoned { tick: now });
+                self.unname(key);
+                self.ledger.ended(reason);
+            }
+            _ => return None,
+        }
+        Some(closed)
+    }
+}

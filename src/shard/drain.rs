@@ -1,0 +1,101 @@
+//! What a drain still waits for in one shard: a number that follows whatever
+//! its timers do.
+
+use crate::shard::awaited::{Awaited, DrainKey};
+use crate::shard::record::State;
+use crate::shard::{CELLS_PER_HOLD, CELLS_PER_TIMER, Phase, Shard};
+use crate::tick::Tick;
+use crate::wheel::{At, Cursor};
+
+impl<T> Shard<T> {
+    /// Refuses new timers. The drain waits for one-shots that are due by `last`.
+    pub(crate) fn begin_drain(&mut self, last: Tick) -> DrainKey {
+        if self.phase == Phase::Open {
+            self.phase = Phase::Draining;
+        }
+        self.drains.push(Awaited {
+            last,
+            left: 0,
+            counted: Cursor::START,
+        });
+        DrainKey(self.drains.len() - 1)
+    }
+
+    /// Goes on with counting, for a bounded number of cells. Returns whether that
+    /// is done, or vain because the shard was closed.
+    pub(crate) fn count_some(&mut self, drain: DrainKey) -> bool {
+        if !self.is_draining() {
+            return true;
+        }
+        let mut awaited = self.drains[drain.0];
+        let mut budget = CELLS_PER_HOLD;
+        while let Some(at) = self.wheel.next_entry(&mut awaited.counted, &mut budget) {
+            budget = budget.saturating_sub(CELLS_PER_TIMER);
+            awaited.left += usize::from(self.is_awaited(at, awaited.last));
+        }
+        if self.wheel.is_at_end(awaited.counted) {
+            // List heads may still come behind it, and no timers.
+            awaited.counted = Cursor::END;
+        }
+        self.drains[drain.0] = awaited;
+        awaited.is_counted()
+    }
+
+    /// Whether nothing is left that a drain waits for.
+    pub(crate) fn is_drained(&self, drain: DrainKey) -> bool {
+        !self.is_draining() || self.drains[drain.0].is_nothing_left()
+    }
+
+    #[inline]
+    pub(crate) fn is_draining(&self) -> bool {
+        self.phase == Phase::Draining
+    }
+
+    /// Notes that a timer is about to end, to be taken, or to be moved.
+    #[inline]
+    pub(crate) fn count_out(&mut self, at: At) {
+        if self.is_draining() {
+            self.count_out_of_drains(at);
+        }
+    }
+
+    #[cold]
+    fn count_out_of_drains(&mut self, at: At) {
+        for drain in 0..self.drains.len() {
+            let mut awaited = self.drains[drain];
+            if awaited.counted.is_past(at) && self.is_awaited(at, awaited.last) {
+                awaited.left -= 1;
+                self.drains[drain] = awaited;
+                let drained = awaited.is_nothing_left();
+                self.signals.drained |= drained;
+                self.signalled |= drained;
+            }
+        }
+    }
+
+    /// Notes that a timer has been moved.
+    #[inline]
+    pub(crate) fn count_in(&mut self, at: At) {
+        if self.is_draining() {
+            self.count_into_drains(at);
+        }
+    }
+
+    #[cold]
+    fn count_into_drains(&mut self, at: At) {
+        for drain in 0..self.drains.len() {
+            let awaited = self.drains[drain];
+            let joins = awaited.counted.is_past(at) && self.is_awaited(at, awaited.last);
+            self.drains[drain].left += usize::from(joins);
+        }
+    }
+
+    /// Whether a drain that waits for what is due by `last` waits for this timer.
+    pub(crate) fn is_awaited(&self, at: At, last: Tick) -> bool {
+        let waits = self.extra_of(at).is_none_or(|key| {
+            let extra = &self.extras[key];
+            !extra.is_repeating() && extra.state == State::Waiting
+        });
+        waits && self.wheel.deadline_of(at) <= last
+    }
+}

@@ -1,0 +1,183 @@
+//! How a shard's timers end: cancelled, or given back for the last time. Those
+//! that are shut down: `close.rs`.
+
+use crate::id::TimerId;
+use crate::shard::record::State;
+use crate::shard::{GivenBack, Outcome, Shard};
+use crate::tick::Tick;
+use crate::time::Time;
+use crate::timer::Cancel;
+use crate::timer::CloseReason;
+use crate::wheel::At;
+
+impl<T> Shard<T> {
+    /// Takes back a firing that was lent, at `now`.
+    pub(crate) fn give_back(
+        &mut self,
+        id: TimerId,
+        payload: Option<T>,
+        outcome: Outcome,
+        now: Time,
+    ) -> GivenBack<T> {
+        let found = self.wheel.find_own(id);
+        let Some((at, key)) = found.and_then(|at| Some((at, self.extra_of(at)?))) else {
+            let awaited = false;
+            return GivenBack { payload, awaited };
+        };
+        let due = self.wheel.deadline_of(at);
+        let extra = &mut self.extras[key];
+        let awaited = std::mem::take(&mut extra.awaited);
+        extra.payload = payload;
+        let ending = match extra.state {
+            State::Lent { ending } => ending,
+            State::Abandoned { tick } => {
+                let reason = CloseReason::ShutDown;
+                self.enter(key, State::Ended { reason, tick });
+                let payload = self.close_entry(at, key);
+                return GivenBack { payload, awaited };
+            }
+            _ => unreachable!("only what was lent is given back"),
+        };
+        let (reason, tick) = match (extra.is_last(), outcome, ending) {
+            (true, Outcome::Panicked, _) => (CloseReason::Failed, due),
+            (true, _, _) => (CloseReason::Completed, due),
+            (false, _, Some(ending)) => ending,
+            (false, Outcome::Kept, None) => (CloseReason::Cancelled, self.tick.tick_at(now)),
+            (false, _, None) => {
+                self.rearm(at, key, now);
+                let payload = None;
+                return GivenBack { payload, awaited };
+            }
+        };
+        let payload = self.end_extra(at, reason, tick);
+        GivenBack { payload, awaited }
+    }
+
+    pub(crate) fn rearm(&mut self, at: At, key: usize, now: Time) {
+        let extra = &mut self.extras[key];
+        extra.rearm(now, self.tick);
+        let deadline = self.tick.tick_after(extra.due);
+        let deadline = self.within_tolerance(&self.extras[key], deadline);
+        if deadline <= self.tick.tick_at(now).max(self.wheel.now()) {
+            self.wheel.set_deadline(at, deadline);
+            self.make_ready(at);
+        } else {
+            self.wheel.relink_at(at, deadline);
+            self.filed = self.filed.min(deadline);
+        }
+    }
+
+    /// Cancels a one-shot that waits for its deadline and has no extra; any
+    /// other timer is left alone, and all are that a drain may wait for.
+    #[inline]
+    pub(crate) fn cancel_plain(&mut self, id: TimerId) -> Option<T> {
+        let at = self.wheel.find_own(id)?;
+        if !self.tag(at).is_plain() || self.is_draining() {
+            return None;
+        }
+        self.wheel.unlink(at);
+        Some(self.end_plain(at, CloseReason::Cancelled))
+    }
+
+    /// Asks the processor for a timer that will be cancelled soon.
+    #[inline]
+    pub(crate) fn prefetch(&self, id: TimerId) {
+        self.wheel.prefetch(id);
+    }
+
+    /// Cancels a timer; `now` is asked only where a report will carry it.
+    #[inline]
+    pub(crate) fn cancel(&mut self, id: TimerId, now: impl FnOnce() -> Tick) -> Cancel<T> {
+        let Some(at) = self.wheel.find_own(id) else {
+            return Cancel::Gone;
+        };
+        self.count_out(at);
+        if let Some(key) = self.extra_of(at) {
+            return self.cancel_extra(at, key, now);
+        }
+        self.unlink(at);
+        Cancel::Cancelled(self.end_plain(at, CloseReason::Cancelled))
+    }
+
+    pub(crate) fn cancel_extra(
+        &mut self,
+        at: At,
+        key: usize,
+        now: impl FnOnce() -> Tick,
+    ) -> Cancel<T> {
+        let extra = &mut self.extras[key];
+        let is_last = extra.is_last();
+        match &mut extra.state {
+            State::Waiting => {
+                let payload = extra.payload.take_if(|_| !extra.notified);
+                self.unlink(at);
+                self.end_extra(at, CloseReason::Cancelled, now());
+                payload.map_or(Cancel::Notified, Cancel::Cancelled)
+            }
+            State::Unstarted { cancelled, .. } if !*cancelled => {
+                *cancelled = true;
+                let payload = extra.payload.take_if(|_| !extra.notified);
+                self.unname(key);
+                payload.map_or(Cancel::Notified, Cancel::Cancelled)
+            }
+            State::Lent { ending } => {
+                if ending.is_none() && !is_last {
+                    *ending = Some((CloseReason::Cancelled, now()));
+                    self.unname(key);
+                }
+                Cancel::Running
+            }
+            State::Unstarted { .. } | State::Abandoned { .. } | State::Ended { .. } => Cancel::Gone,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn end_plain(&mut self, at: At, reason: CloseReason) -> T {
+        debug_assert!(!self.tag(at).is_extra());
+        self.ledger.ended(reason);
+        self.credit.put();
+        // SAFETY: the tag says that the body is a payload.
+        unsafe { self.wheel.remove(at).into_payload() }
+    }
+
+    /// Ends a timer that hangs on no list. If its task is to be told, it goes
+    /// to the workers once more. Returns the payload if nobody else gets it.
+    pub(crate) fn end_extra(&mut self, at: At, reason: CloseReason, tick: Tick) -> Option<T> {
+        self.ledger.ended(reason);
+        let key = self.extra_of(at)?;
+        self.unname(key);
+        self.enter(key, State::Ended { reason, tick });
+        let extra = &self.extras[key];
+        let untold = matches!(reason, CloseReason::Cancelled | CloseReason::ShutDown);
+        if untold && extra.notified && extra.payload.is_some() {
+            self.make_ready(at);
+            self.signals.loop_called = true;
+            return None;
+        }
+        self.close_entry(at, key)
+    }
+
+    /// Lets go of the entry of a timer that has ended; one that is reported
+    /// keeps it, and the payload if that is still there, until the report is
+    /// read. A task is dropped all the same: whoever waits for the workers
+    /// waits for what tasks hold, too.
+    pub(crate) fn close_entry(&mut self, at: At, key: usize) -> Option<T> {
+        let extra = &mut self.extras[key];
+        if extra.reported {
+            let task = extra.payload.take_if(|_| extra.task);
+            let reports = self.ready.len() - 1;
+            self.put_on(reports, at);
+            self.has_reported();
+            return task;
+        }
+        self.forget(at).payload
+    }
+
+    /// Lets go of a timer's name.
+    pub(crate) fn unname(&mut self, key: usize) {
+        if let Some(name) = self.extras[key].name.take() {
+            self.signals.unnamed.push(name);
+            self.signalled = true;
+        }
+    }
+}

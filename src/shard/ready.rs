@@ -1,0 +1,200 @@
+//! Expired timers, or unread reports, on their way to one queue's workers.
+//!
+//! They stay in their entries, linked to a list, so that they can be cancelled
+//! until a worker takes them.
+
+use std::collections::VecDeque;
+
+use crate::wheel::{At, Wheel};
+
+/// How many entries are asked for before their turn. Along the list alone each
+/// entry is a cache miss that waits for the one before it (measured, a worker
+/// and a backlog of a million timers spread in memory: 200 ns each became 48).
+const ASKED_AHEAD: usize = 12;
+
+/// Of those that left the list out of turn, and will be passed over, at most
+/// this many, or as many as are on it.
+const MOST_STRAYS: usize = 1_024;
+
+pub(crate) struct Ready {
+    list: At,
+    len: usize,
+    /// What will be taken next, in order; in between may be entries that have
+    /// left the list. Only to know what to ask the processor for.
+    ahead: VecDeque<At>,
+    /// How many of them it was asked for.
+    asked: usize,
+    /// Whether `ahead` has the whole list.
+    is_known: bool,
+    /// Whether a bell for this list is in the queue's channel, or in the hand
+    /// of a worker who will look at the list and put it back if need be. True
+    /// whenever the list holds anything.
+    rung: bool,
+}
+
+impl Ready {
+    pub(crate) fn new<B>(wheel: &mut Wheel<B>) -> Ready {
+        Ready {
+            list: wheel.add_list(),
+            len: 0,
+            ahead: VecDeque::new(),
+            asked: 0,
+            is_known: true,
+            rung: false,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline]
+    pub(crate) fn first<B>(&self, wheel: &Wheel<B>) -> Option<At> {
+        wheel.first_of(self.list)
+    }
+
+    /// As [`Ready::first`], for a worker who will take it, and then the next.
+    #[inline]
+    pub(crate) fn first_to_take<B>(&mut self, wheel: &Wheel<B>) -> Option<At> {
+        let first = self.first(wheel)?;
+        if self.is_known {
+            self.pass_over(first);
+            self.ask_ahead(wheel);
+        }
+        Some(first)
+    }
+
+    /// Forgets what stood before the list's first entry, and that one.
+    #[inline]
+    fn pass_over(&mut self, first: At) {
+        while let Some(passed) = self.ahead.pop_front() {
+            self.asked = self.asked.saturating_sub(1);
+            if passed == first {
+                break;
+            }
+        }
+    }
+
+    #[inline]
+    fn ask_ahead<B>(&mut self, wheel: &Wheel<B>) {
+        while self.asked < ASKED_AHEAD {
+            let Some(&next) = self.ahead.get(self.asked) else {
+                break;
+            };
+            wheel.prefetch_entry(next);
+            self.asked += 1;
+        }
+    }
+
+    /// Hangs an entry behind the others. Returns whether to ring for it.
+    #[inline]
+    pub(crate) fn append<B>(&mut self, wheel: &mut Wheel<B>, at: At) -> bool {
+        wheel.append_to(self.list, at);
+        self.len += 1;
+        if self.is_known {
+            self.ahead.push_back(at);
+        }
+        !std::mem::replace(&mut self.rung, true)
+    }
+
+    /// Takes an entry off, from wherever it stands.
+    #[inline]
+    pub(crate) fn unlink<B>(&mut self, wheel: &mut Wheel<B>, at: At) {
+        wheel.unlink(at);
+        self.len -= 1;
+        let strays = self.ahead.len().saturating_sub(self.len);
+        if self.len == 0 || strays > self.len.max(MOST_STRAYS) {
+            self.forget_ahead();
+        }
+    }
+
+    /// Lets strays go, and with them what is on the list, which then is not asked
+    /// for until all of it is gone.
+    #[inline]
+    fn forget_ahead(&mut self) {
+        self.ahead.clear();
+        self.asked = 0;
+        self.is_known = self.len == 0;
+    }
+
+    /// Forgets what will be taken next, and gives the place for it away.
+    pub(crate) fn take_ahead(&mut self) -> VecDeque<At> {
+        let ahead = std::mem::take(&mut self.ahead);
+        self.forget_ahead();
+        ahead
+    }
+
+    /// Whether there are more after a worker has looked. Where a bell brought
+    /// the worker, it stays rung exactly then, and the worker must put it back.
+    #[inline]
+    pub(crate) fn has_more(&mut self, by_bell: bool) -> bool {
+        let more = self.len > 0;
+        if by_bell {
+            self.rung = more;
+        }
+        more
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tick::Tick;
+
+    /// A wheel, a list, and so many entries on it.
+    fn with_ready(count: usize) -> (Wheel<usize>, Ready, Vec<At>) {
+        let mut wheel = Wheel::new(64);
+        let mut ready = Ready::new(&mut wheel);
+        let mut entries = Vec::new();
+        for n in 0..count {
+            let at = wheel.insert(Tick(5).0, 0, n);
+            ready.append(&mut wheel, at);
+            entries.push(at);
+        }
+        (wheel, ready, entries)
+    }
+
+    fn take(wheel: &mut Wheel<usize>, ready: &mut Ready) -> Option<At> {
+        let first = ready.first_to_take(wheel)?;
+        ready.unlink(wheel, first);
+        Some(first)
+    }
+
+    #[test]
+    fn the_next_ones_are_asked_for_once_each() {
+        let (mut wheel, mut ready, entries) = with_ready(100);
+        for n in 1..100 {
+            assert_eq!(take(&mut wheel, &mut ready), Some(entries[n - 1]));
+            assert_eq!(ready.asked, ASKED_AHEAD.min(100 - n));
+            assert_eq!(ready.ahead.front(), Some(&entries[n]));
+        }
+    }
+
+    #[test]
+    fn who_left_out_of_turn_is_passed_over() {
+        let (mut wheel, mut ready, entries) = with_ready(100);
+        take(&mut wheel, &mut ready);
+        for &at in &entries[1..50] {
+            ready.unlink(&mut wheel, at);
+        }
+        assert_eq!(take(&mut wheel, &mut ready), Some(entries[50]));
+        assert!(ready.ahead.iter().eq(&entries[51..]));
+        assert_eq!(ready.asked, ASKED_AHEAD);
+    }
+
+    #[test]
+    fn strays_take_a_bounded_place_and_an_empty_list_begins_anew() {
+        let (mut wheel, mut ready, entries) = with_ready(1);
+        for n in 0..5 * MOST_STRAYS {
+            let at = wheel.insert(5, 0, n);
+            ready.append(&mut wheel, at);
+            ready.unlink(&mut wheel, at);
+            wheel.remove(at);
+            assert!(ready.ahead.len() <= MOST_STRAYS + 2);
+        }
+        assert_eq!(take(&mut wheel, &mut ready), Some(entries[0]));
+        let at = wheel.insert(5, 0, 0);
+        ready.append(&mut wheel, at);
+        assert!(ready.ahead.iter().eq([&at]));
+    }
+}

@@ -1,0 +1,261 @@
+//! What only some timers have: periods, counts, reports, tasks.
+
+use core::time::Duration;
+
+use crate::shard::NameTag;
+use crate::tick::Tick;
+use crate::time::{TickLength, Time, When};
+use crate::timer::{CloseReason, Closed};
+use crate::timer::{MissedTicks, Repeat, Timer};
+
+pub(crate) struct Extra<T> {
+    /// `None` while a firing is in a worker's hands, or when it went to
+    /// whoever ended the timer.
+    pub(crate) payload: Option<T>,
+    pub(crate) state: State,
+    pub(crate) queue: usize,
+    pub(crate) reported: bool,
+    pub(crate) task: bool,
+    /// When the next firing is due, exactly; the tick is rounded up from it.
+    pub(crate) due: Time,
+    /// How much later it may fire.
+    pub(crate) tolerance: Duration,
+    period: Option<u64>,
+    missed: MissedTicks,
+    /// How many firings are still to be delivered; `None` for ever.
+    left: Option<u64>,
+    /// Due ticks so far, the current or coming one included.
+    pub(crate) number: u64,
+    /// Firings delivered.
+    pub(crate) firings: u64,
+    /// Somebody waits for the firing that is in a worker's hands.
+    pub(crate) awaited: bool,
+    /// The task is run once more when the timer is cancelled or shut down.
+    pub(crate) notified: bool,
+    pub(crate) name: Option<NameTag>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum State {
+    /// Created, and on no list until it is started.
+    Unstarted { first: When, cancelled: bool },
+    /// In the wheel, or expired and waiting in a ready list.
+    Waiting,
+    /// A firing is in a worker's hands.
+    Lent {
+        /// The timer was cancelled or shut down meanwhile, at that tick: it
+        /// ends with this when the firing comes back.
+        ending: Option<(CloseReason, Tick)>,
+    },
+    /// Shut down at that tick with a firing in a worker's hands: in the ledger
+    /// already, and reported when the firing comes back.
+    Abandoned { tick: Tick },
+    /// Ended; the entry waits for its task to be told, or its report to be
+    /// read.
+    Ended { reason: CloseReason, tick: Tick },
+}
+
+impl State {
+    /// Whether the timer was accepted and has not ended.
+    pub(crate) fn is_live(self) -> bool {
+        matches!(self, State::Waiting | State::Lent { .. })
+    }
+}
+
+impl<T> Extra<T> {
+    pub(crate) fn new(timer: Timer<T>, due: Time, name: Option<NameTag>) -> Extra<T> {
+        let left = match timer.repeat {
+            None => Some(1),
+            Some(_) => Some(timer.times).filter(|&times| times > 0),
+        };
+        Extra {
+            payload: Some(timer.payload),
+            state: State::Waiting,
+            queue: timer.queue,
+            reported: timer.reported,
+            task: timer.task,
+            due,
+            tolerance: timer.tolerance,
+            period: timer.repeat.map(|repeat| repeat.period),
+            missed: timer.missed,
+            left,
+            number: 1,
+            firings: 0,
+            awaited: false,
+            notified: timer.notified && timer.task,
+            name,
+        }
+    }
+
+    /// The timer that a new extra was made from.
+    pub(crate) fn into_timer(self, first: When) -> Option<Timer<T>> {
+        Some(Timer {
+            payload: self.payload?,
+            first,
+            repeat: self.period.map(|period| Repeat { period }),
+            times: self.period.and(self.left).unwrap_or(0),
+            queue: self.queue,
+            missed: self.missed,
+            tolerance: self.tolerance,
+            reported: self.reported,
+            notified: self.notified,
+            name: self.name.map(NameTag::into_name),
+            meant_to_repeat: self.period.is_some(),
+            task: self.task,
+        })
+    }
+
+    pub(crate) fn is_repeating(&self) -> bool {
+        self.period.is_some()
+    }
+
+    /// Whether the firing that is in a worker's hands is the last one: it has
+    /// been counted already.
+    pub(crate) fn is_last(&self) -> bool {
+        self.left == Some(0)
+    }
+
+    /// Whether a worker borrows the payload instead of getting it for good.
+    pub(crate) fn is_lent_out(&self) -> bool {
+        self.is_repeating() || self.task
+    }
+
+    /// Counts a delivery.
+    pub(crate) fn deliver(&mut self) {
+        self.firings += 1;
+        self.left = self.left.map(|left| left - 1);
+    }
+
+    /// Sets up the firing after the one that was just done.
+    pub(crate) fn rearm(&mut self, now: Time, tick: TickLength) {
+        let Some(period) = self.period else { return };
+        let next = self.due.as_nanos().saturating_add(period);
+        let is_missed = tick.tick_after(Time::from_nanos(next)) <= tick.tick_at(now);
+        let (due, steps) = match self.missed {
+            MissedTicks::Skip if is_missed => {
+                let behind = now.as_nanos().saturating_sub(self.due.as_nanos());
+                let steps = (behind / period).saturating_add(1);
+                let ahead = steps.saturating_mul(period);
+                (self.due.as_nanos().saturating_add(ahead), steps)
+            }
+            MissedTicks::Delay if is_missed => (now.as_nanos().saturating_add(period), 1),
+            _ => (next, 1),
+        };
+        self.due = Time::from_nanos(due);
+        self.number = self.number.saturating_add(steps);
+        self.state = State::Waiting;
+    }
+}
+
+impl<T> Extra<T> {
+    /// The report on a timer that has ended.
+    pub(crate) fn into_closed(
+        self,
+        id: crate::TimerId,
+        reason: CloseReason,
+        tick: Tick,
+    ) -> Closed<T> {
+        Closed {
+            id,
+            queue: self.queue,
+            tick,
+            firings: self.firings,
+            reason,
+            payload: self.payload,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// What [`Extra::rearm`] does, by sums that cannot overflow: when the timer
+    /// is due next, and the number of that.
+    fn rearmed(extra: &Extra<()>, period: u64, now: u64, tick: u64) -> (u64, u64) {
+        let [due, period, now, tick] = [extra.due.as_nanos(), period, now, tick].map(u128::from);
+        let never = u128::from(u64::MAX);
+        let next = due + period;
+        let is_missed = next < never && next.div_ceil(tick) <= (now / tick).min(never - 1);
+        let (next, steps) = match extra.missed {
+            MissedTicks::Skip if is_missed => {
+                let steps = (now - due) / period + 1;
+                (due + steps * period, steps)
+            }
+            MissedTicks::Delay if is_missed => (now + period, 1),
+            _ => (next, 1),
+        };
+        let number = u128::from(extra.number) + steps;
+        (next.min(never) as u64, number.min(never) as u64)
+    }
+
+    /// Anything, but mostly near one of the two ends.
+    fn anywhere() -> impl Strategy<Value = u64> {
+        prop_oneof![
+            any::<u64>(),
+            0..40u64,
+            (0..40u64).prop_map(|less| u64::MAX - less),
+            (any::<u64>(), 0..64u32).prop_map(|(bits, shift)| bits >> shift),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn rearming_is_right_to_the_end_of_time(
+            due in anywhere(),
+            period in anywhere(),
+            now in anywhere(),
+            tick in anywhere(),
+            number in anywhere(),
+            missed in prop_oneof![
+                Just(MissedTicks::CatchUp),
+                Just(MissedTicks::Skip),
+                Just(MissedTicks::Delay)
+            ],
+        ) {
+            let (period, tick, number) = (period.max(1), tick.max(1), number.max(1));
+            assert_rearmed(due, period, now, tick, number, missed);
+        }
+    }
+
+    fn assert_rearmed(
+        due: u64,
+        period: u64,
+        now: u64,
+        tick: u64,
+        number: u64,
+        missed: MissedTicks,
+    ) {
+        let timer = Timer::every(Duration::from_nanos(period), ()).missed(missed);
+        let mut extra = Extra::new(timer, Time::from_nanos(due), None);
+        extra.number = number;
+        let expected = rearmed(&extra, period, now, tick);
+        let length = TickLength::new(Duration::from_nanos(tick)).unwrap();
+        extra.rearm(Time::from_nanos(now), length);
+        assert_eq!(
+            (extra.due.as_nanos(), extra.number),
+            expected,
+            "due {due}, period {period}, now {now}, tick {tick}, number {number}, {missed:?}"
+        );
+    }
+
+    /// Calls `f` with every pair of what is at one of the two ends.
+    fn at_the_ends(f: impl Fn(u64, u64)) {
+        const ENDS: [u64; 5] = [0, 1, 2, u64::MAX - 1, u64::MAX];
+        for one in ENDS {
+            ENDS.iter().for_each(|&other| f(one, other));
+        }
+    }
+
+    #[test]
+    fn rearming_is_right_where_everything_is_at_an_end_of_time() {
+        at_the_ends(|due, now| {
+            at_the_ends(|period, number| {
+                for missed in [MissedTicks::CatchUp, MissedTicks::Skip, MissedTicks::Delay] {
+                    assert_rearmed(due, period.max(1), now, 1, number.max(1), missed);
+                }
+            });
+        });
+    }
+}

@@ -1,0 +1,74 @@
+//! Giving back a shard's memory, a bounded number of cells at a time.
+//!
+//! Timers come to other entries, so this waits for nobody who remembers an entry
+//! from one hold to the next: a shard through which somebody walks, and one that
+//! is drained, keeps its timers where they are, and gives back what is beyond
+//! them; one that is shut down gives nothing back (see `close.rs`).
+
+use std::collections::VecDeque;
+
+use slab::Slab;
+
+use crate::shard::entry::Body;
+use crate::shard::record::{Extra, State};
+use crate::shard::{Phase, Shard};
+use crate::wheel::{At, Hangs, Wheel};
+
+/// How many cells are touched in one hold of a shard's lock: each may be a cache
+/// miss or several.
+pub(crate) const CELLS_PER_HOLD: usize = 256;
+
+/// What a shard does not need any more, to be dropped outside of its lock.
+type Unneeded<T> = (Slab<Extra<T>>, Vec<VecDeque<At>>);
+
+impl<T> Shard<T> {
+    pub(crate) fn begin_shrink(&mut self) -> Unneeded<T> {
+        if self.phase != Phase::Closed {
+            self.wheel.begin_shrink();
+        }
+        let extras = match self.extras.is_empty() {
+            true => std::mem::take(&mut self.extras),
+            false => Slab::new(),
+        };
+        let ahead = self.ready.iter_mut().map(|ready| ready.take_ahead());
+        (extras, ahead.collect())
+    }
+
+    /// Goes on with shrinking for a bounded number of cells. Returns whether
+    /// nothing is left to do.
+    pub(crate) fn shrink_some(&mut self) -> bool {
+        if self.phase == Phase::Closed {
+            // Its lists have entries in them that are vacant.
+            return true;
+        }
+        if self.phase == Phase::Draining || self.walks > 0 {
+            self.wheel.stop_gathering();
+        }
+        let extras = &self.extras;
+        let hangs = |wheel: &Wheel<Body<T>>, at| hangs(wheel, extras, at);
+        self.wheel.shrink_some(&mut { CELLS_PER_HOLD }, hangs)
+    }
+
+    /// Notes that somebody begins to walk through the entries and will remember
+    /// in between how far that is.
+    pub(crate) fn begin_walk(&mut self) {
+        self.walks += 1;
+        self.wheel.stop_gathering();
+    }
+
+    /// Notes that a walk has ended.
+    pub(crate) fn end_walk(&mut self) {
+        self.walks -= 1;
+    }
+}
+
+/// How a shard's timer hangs.
+fn hangs<T>(wheel: &Wheel<Body<T>>, extras: &Slab<Extra<T>>, at: At) -> Hangs {
+    if Shard::tag_in(wheel, at).is_ready() {
+        return Hangs::Elsewhere;
+    }
+    match Shard::extra_in(wheel, at) {
+        Some(key) if extras[key].state != State::Waiting => Hangs::Elsewhere,
+        _ => Hangs::InWheel,
+    }
+}

@@ -1,0 +1,63 @@
+//! Walking through a shard's timers, a bounded number of cells at a time.
+
+use std::collections::VecDeque;
+
+use crate::shard::record::State;
+use crate::shard::{CELLS_PER_HOLD, CELLS_PER_TIMER, Phase, Shard};
+use crate::tick::Tick;
+use crate::timer::LiveTimer;
+use crate::wheel::{At, Cursor, OverBudget};
+
+/// What a timer that is found counts for among the cells of a hold: few are
+/// found at a time that nobody may ask for.
+const CELLS_PER_FOUND: usize = CELLS_PER_HOLD / 256;
+
+/// How many entries the search for the earliest deadline visits in one hold of a
+/// shard's lock, each a cache miss, before it passes through the cells instead.
+pub(crate) const VISITS_PER_HOLD: usize = 512;
+
+impl<T> Shard<T> {
+    /// Looks for live timers in a bounded number of cells. Returns whether those
+    /// were the last.
+    pub(crate) fn find_live(&self, cursor: &mut Cursor, found: &mut VecDeque<LiveTimer>) -> bool {
+        let mut budget = CELLS_PER_HOLD;
+        while let Some(at) = self.wheel.next_entry(cursor, &mut budget) {
+            if self.is_live(at) {
+                budget = budget.saturating_sub(CELLS_PER_FOUND);
+                found.push_back(LiveTimer {
+                    id: self.wheel.id(at),
+                    deadline: self.wheel.deadline_of(at),
+                    queue: self.queue_of(at),
+                });
+            }
+        }
+        self.wheel.is_at_end(*cursor)
+    }
+
+    pub(crate) fn earliest_by_slots(&self) -> Result<Option<Tick>, OverBudget> {
+        match self.phase {
+            Phase::Closed => Err(OverBudget),
+            _ => self.wheel.earliest_within(VISITS_PER_HOLD),
+        }
+    }
+
+    /// Looks for an earlier deadline in a bounded number of cells. Returns
+    /// whether those were the last.
+    pub(crate) fn find_earliest(&self, cursor: &mut Cursor, earliest: &mut Option<Tick>) -> bool {
+        let mut budget = CELLS_PER_HOLD;
+        while let Some(at) = self.wheel.next_entry(cursor, &mut budget) {
+            budget = budget.saturating_sub(CELLS_PER_TIMER);
+            if self.is_in_wheel(at) {
+                let deadline = self.wheel.deadline_of(at);
+                *earliest = earliest.iter().copied().chain([deadline]).min();
+            }
+        }
+        self.wheel.is_at_end(*cursor)
+    }
+
+    /// Whether a timer waits for its deadline.
+    fn is_in_wheel(&self, at: At) -> bool {
+        let waits = |key: usize| self.extras[key].state == State::Waiting;
+        !self.tag(at).is_ready() && self.extra_of(at).is_none_or(waits)
+    }
+}

@@ -1,0 +1,84 @@
+//! Draining: firing what is due soon before an engine is shut down.
+//!
+//! What a shard still has to fire is a number, because whoever waits for it asks
+//! often, and because others cancel and move timers meanwhile. When a drain
+//! begins, it walks through each shard once, a bounded number of cells at a
+//! time. Cells that the walk has passed are counted: whatever a timer in there
+//! does to leave or to join those that are waited for changes the count, and
+//! the shard says when the last one leaves. Nothing new is accepted, so the walk
+//! comes to its end.
+
+use std::time::{Duration, Instant};
+
+use crate::clock::Clock;
+use crate::shard::DrainKey;
+use crate::shared::aside::Walk;
+use crate::shared::{Core, Slot};
+use crate::time::Time;
+
+/// How much longer than its limit a drain takes at most, its shutdown included.
+pub(crate) const GRACE: Duration = Duration::from_secs(1);
+
+/// What the shutdown needs of that for each live timer.
+const SHUTDOWN_PER_TIMER_NANOS: u64 = 100;
+
+impl<T> Core<T> {
+    /// Refuses new timers, and waits until the one-shots that are due by `limit`
+    /// from now have been taken. Gives up when only as much of the grace is left
+    /// as the shutdown needs. Returns whether they have.
+    pub(crate) fn drain(&self, limit: Duration) -> bool {
+        let until = self.clock.now() + limit;
+        // What is due never is not waited for.
+        let last = self.tick.tick_after(until);
+        let last = last.min(self.tick.tick_at(Time::MAX));
+        let begin = |slot: &Slot<T>| slot.lock().begin_drain(last);
+        let drains: Vec<DrainKey> = self.shards.iter().map(begin).collect();
+        if let Clock::Virtual(_) = self.clock {
+            self.advance_to(until.max(self.tick.start_of(last)));
+        }
+        let begun = Instant::now();
+        let patience = self.patience(limit);
+        let left = || patience.saturating_sub(begun.elapsed());
+        if !self.count_awaited(&drains, left) {
+            return false;
+        }
+        let drained = || self.is_drained(&drains);
+        self.idle.wait_until(drained, || Some(left()))
+    }
+
+    /// For how long a drain that begins now may wait.
+    pub(crate) fn patience(&self, limit: Duration) -> Duration {
+        let grace = grace(self.ledger().live);
+        match self.clock {
+            Clock::System(_) => grace.saturating_add(limit),
+            // It has been moved by the limit.
+            Clock::Virtual(_) => grace,
+        }
+    }
+
+    /// Counts what each shard has to fire, unless time is up before.
+    fn count_awaited(&self, drains: &[DrainKey], left: impl Fn() -> Duration) -> bool {
+        let mut walk = Walk::begin();
+        for (slot, &drain) in self.shards.iter().zip(drains) {
+            while !slot.lock().count_some(drain) {
+                if left().is_zero() {
+                    return false;
+                }
+                slot.step_aside_in(&mut walk);
+            }
+        }
+        true
+    }
+
+    fn is_drained(&self, drains: &[DrainKey]) -> bool {
+        let mut shards = self.shards.iter().zip(drains);
+        shards.all(|(slot, &drain)| slot.lock().is_drained(drain))
+    }
+}
+
+/// How long a drain may wait beyond its limit, if it then has to shut down so
+/// many timers.
+pub(crate) fn grace(live: u64) -> Duration {
+    let shutdown = live.saturating_mul(SHUTDOWN_PER_TIMER_NANOS);
+    GRACE.saturating_sub(Duration::from_nanos(shutdown))
+}

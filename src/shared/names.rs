@@ -1,0 +1,154 @@
+//! Which timers go by which name.
+//!
+//! Only timers that have a name come here: the others touch none of it. A
+//! bucket's lock is taken before a shard's and never while one is held, except
+//! that scheduling and cancelling by name hold it across the shard's, so that a
+//! timer cannot end before it is entered.
+//!
+//! Under a bucket's lock nothing costs more than a search in a sorted map:
+//! there is no table that grows at one go, and no list of all that go by one
+//! name. Names are hashed with a key of the engine's own, so nobody can choose
+//! names that all come into one bucket.
+
+use std::collections::BTreeMap;
+use std::hash::BuildHasher;
+// Not the one of `crate::sync`: no thread waits for another through a name.
+use std::sync::Arc;
+
+use crate::id::TimerId;
+use crate::shard::{NameTag, Place};
+use crate::shared::aside::step_aside;
+use crate::sync::{AtomicU64, Lock, LockGuard, Ordering, RandomKey};
+
+const BUCKETS: usize = 16;
+
+pub(crate) struct Names {
+    buckets: [Lock<Bucket>; BUCKETS],
+    key: RandomKey,
+    /// How many timers that have a name were created.
+    created: AtomicU64,
+}
+
+/// Timers by the hash of their name, and then by age. Beside each the name,
+/// because two may have one hash.
+#[derive(Default)]
+pub(crate) struct Bucket(BTreeMap<Place, (Arc<str>, TimerId)>);
+
+/// The timers of a name that were created before some moment, oldest first.
+pub(crate) struct Namesakes<'a> {
+    name: &'a str,
+    /// The first that was not seen.
+    next: Place,
+    /// Younger than those that are wanted.
+    end: Place,
+}
+
+impl Names {
+    pub(crate) fn new() -> Names {
+        Names {
+            buckets: std::array::from_fn(|_| Lock::new(Bucket::default())),
+            key: RandomKey::default(),
+            created: AtomicU64::new(0),
+        }
+    }
+
+    /// The bucket for a timer that is being created, and a tag for the timer.
+    pub(crate) fn enter(&self, name: &Arc<str>) -> (LockGuard<'_, Bucket>, NameTag) {
+        let hash = self.key.hash_one(&**name);
+        let bucket = self.lock_of(hash).lock();
+        let age = self.created.fetch_add(1, Ordering::Relaxed);
+        let tag = NameTag {
+            name: Arc::clone(name),
+            place: Place { hash, age },
+        };
+        (bucket, tag)
+    }
+
+    /// Those that go by a name now.
+    pub(crate) fn namesakes<'a>(&self, name: &'a str) -> Namesakes<'a> {
+        let hash = self.key.hash_one(name);
+        let place = |age| Place { hash, age };
+        Namesakes {
+            name,
+            next: place(0),
+            end: place(self.created.load(Ordering::Relaxed)),
+        }
+    }
+
+    pub(crate) fn bucket_of(&self, namesakes: &Namesakes<'_>) -> LockGuard<'_, Bucket> {
+        self.lock_of(namesakes.next.hash).lock()
+    }
+
+    /// Lets those in who wait for a bucket, between two holds of it.
+    pub(crate) fn step_aside(&self, namesakes: &Namesakes<'_>) {
+        step_aside(self.lock_of(namesakes.next.hash));
+    }
+
+    /// Forgets a timer that has ended.
+    pub(crate) fn remove(&self, tag: &NameTag) {
+        self.lock_of(tag.place.hash).lock().remove(tag);
+    }
+
+    fn lock_of(&self, hash: u64) -> &Lock<Bucket> {
+        &self.buckets[hash as usize % BUCKETS]
+    }
+}
+
+impl Bucket {
+    pub(crate) fn insert(&mut self, tag: NameTag, id: TimerId) {
+        self.0.insert(tag.place, (tag.name, id));
+    }
+
+    pub(crate) fn remove(&mut self, tag: &NameTag) {
+        self.0.remove(&tag.place);
+    }
+
+    /// The next of some timers, if there are any left.
+    pub(crate) fn next(&self, of: &mut Namesakes<'_>) -> Option<TimerId> {
+        for (place, (name, id)) in self.0.range(of.next..of.end) {
+            of.next.age = place.age + 1;
+            if **name == *of.name {
+                return Some(*id);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::tick::Tick;
+    use crate::wheel::Wheel;
+
+    #[test]
+    fn two_names_of_one_hash_are_two_names() {
+        let mut wheel = Wheel::new(64);
+        let ids = [(); 3].map(|()| wheel.schedule_at(Tick(1_000), ()));
+        let names = ["one", "other", "one"];
+        let mut bucket = Bucket::default();
+        for ((age, name), id) in (0..).zip(names).zip(ids) {
+            let place = Place { hash: 7, age };
+            let name = Arc::from(name);
+            bucket.insert(NameTag { name, place }, id);
+        }
+        let mut one = Namesakes {
+            name: "one",
+            next: Place { hash: 7, age: 0 },
+            end: Place { hash: 7, age: 3 },
+        };
+        let found = std::iter::from_fn(|| bucket.next(&mut one));
+        assert_eq!(found.collect::<Vec<_>>(), [ids[0], ids[2]]);
+    }
+
+    #[test]
+    fn which_bucket_a_name_comes_into_cannot_be_foretold() {
+        let buckets = |names: &Names| -> Vec<u64> {
+            let name = |n: u32| format!("name {n}");
+            (0..64)
+                .map(|n| names.namesakes(&name(n)).next.hash)
+                .collect()
+        };
+        assert_ne!(buckets(&Names::new()), buckets(&Names::new()));
+    }
+}

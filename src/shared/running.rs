@@ -1,0 +1,45 @@
+//! Which tasks the calling thread is inside of.
+//!
+//! A task may drive another engine, whose tasks then run inside of it, and so
+//! on: a thread is inside of any number of tasks at a time, and can wait for
+//! none of them.
+
+use std::cell::RefCell;
+
+use crate::id::TimerId;
+use crate::sync::thread_local;
+
+thread_local! {
+    /// The timers whose tasks this thread is running, the outermost first.
+    // Loom's macro does not know `const`.
+    #[allow(clippy::missing_const_for_thread_local)]
+    static RUNNING: RefCell<Vec<TimerId>> = RefCell::new(Vec::new());
+}
+
+/// Whether the calling thread is inside a task of this timer.
+pub(crate) fn is_running_here(id: TimerId) -> bool {
+    with(|running| running.contains(&id)).unwrap_or(false)
+}
+
+/// Notes that the calling thread is inside a task of this timer, until the
+/// guard is dropped.
+pub(crate) fn enter(id: TimerId) -> Running {
+    with(|running| running.push(id));
+    Running(())
+}
+
+#[must_use = "the task counts as running until this is dropped"]
+pub(crate) struct Running(());
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        with(Vec::pop);
+    }
+}
+
+/// `None` where the thread has ended so far that its variables are gone.
+fn with<R>(f: impl FnOnce(&mut Vec<TimerId>) -> R) -> Option<R> {
+    RUNNING
+        .try_with(|running| f(&mut running.borrow_mut()))
+        .ok()
+}

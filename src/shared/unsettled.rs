@@ -1,0 +1,23 @@
+//! Which closed reports are still to come, and when it is certain that none is.
+//!
+//! Each shard knows when it is *settled* (see `shard/settle.rs`). Whoever settles
+//! the last shard of an engine tells the readers to stop.
+
+use crate::sync::{AtomicUsize, Ordering};
+
+/// How many shards of an engine are not settled.
+pub(crate) struct Unsettled(AtomicUsize);
+
+impl Unsettled {
+    pub(crate) fn new(shards: usize) -> Unsettled {
+        Unsettled(AtomicUsize::new(shards))
+    }
+
+    /// Counts a shard out. Returns whether it was the last one.
+    ///
+    /// The readers find every report: each shard's last one was entered under
+    /// its lock before this, and the releases lead up to whoever is last.
+    pub(crate) fn settle_one(&self) -> bool {
+        self.0.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+}

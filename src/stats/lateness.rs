@@ -1,0 +1,109 @@
+//! How late timers become ready.
+
+use core::time::Duration;
+
+/// A histogram of lateness, each bucket twice as wide as the one before.
+///
+/// It counts from a timer's deadline, rounded up to its tick, to the moment at
+/// which the ticker found it due. Kept by the ticker, so that it costs
+/// submitters and workers nothing.
+///
+/// ```
+/// use std::time::Duration;
+/// use tickwheel::{Engine, Timer};
+///
+/// let (engine, clock) = Engine::builder().start_virtual()?;
+/// engine.schedule(Timer::after(Duration::from_millis(1), ()))?;
+/// clock.advance(Duration::from_millis(4)); // three too far
+/// let lateness = engine.snapshot().lateness;
+/// assert_eq!(lateness.count(), 1);
+/// let median = lateness.quantile(0.5).unwrap();
+/// assert!((Duration::from_millis(3)..Duration::from_millis(6)).contains(&median));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Lateness {
+    /// Bucket b counts what is below 2^b nanoseconds, and not below half that.
+    buckets: [u64; BUCKETS],
+}
+
+const BUCKETS: usize = 65;
+
+impl Lateness {
+    /// How many timers were counted.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.buckets.iter().sum()
+    }
+
+    /// A lateness that a share of `q` of the timers (0.5 for the median)
+    /// stayed below, at most twice too high. `None` if there were no timers.
+    #[must_use]
+    pub fn quantile(&self, q: f64) -> Option<Duration> {
+        let count = self.count();
+        let wanted = (q.clamp(0.0, 1.0) * count as f64).ceil().max(1.0) as u64;
+        let mut seen = 0;
+        self.buckets().find_map(|(below, timers)| {
+            seen += timers;
+            (count > 0 && seen >= wanted).then_some(below)
+        })
+    }
+
+    /// The buckets that are not empty: a lateness, and how many timers stayed
+    /// below it and not below half of it.
+    pub fn buckets(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
+        let bound = |bucket: usize| 1u64.checked_shl(bucket as u32).unwrap_or(u64::MAX);
+        let buckets = self.buckets.iter().enumerate();
+        buckets
+            .filter(|&(_, &timers)| timers > 0)
+            .map(move |(bucket, &timers)| (Duration::from_nanos(bound(bucket)), timers))
+    }
+
+    #[inline]
+    pub(crate) fn record(&mut self, nanos: u64) {
+        self.buckets[(u64::BITS - nanos.leading_zeros()) as usize] += 1;
+    }
+
+    pub(crate) fn add(&mut self, other: &Lateness) {
+        for (sum, more) in self.buckets.iter_mut().zip(other.buckets) {
+            *sum += more;
+        }
+    }
+}
+
+impl Default for Lateness {
+    fn default() -> Lateness {
+        Lateness {
+            buckets: [0; BUCKETS],
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_lateness_has_a_bucket_up_to_the_longest() {
+        for bits in 0..64 {
+            let mut lateness = Lateness::default();
+            lateness.record(1 << bits);
+            let below = Duration::from_nanos((1u64 << bits).saturating_mul(2));
+            assert_eq!(lateness.quantile(1.0).map(|late| late <= below), Some(true));
+            assert!(lateness.quantile(1.0) > Some(Duration::from_nanos(1 << bits)));
+        }
+    }
+
+    #[test]
+    fn histograms_add_up() {
+        let mut sum = Lateness::default();
+        for nanos in [0, 1, 1 << 40] {
+            let mut one = Lateness::default();
+            one.record(nanos);
+            sum.add(&one);
+        }
+        let buckets: Vec<_> = sum.buckets().collect();
+        let below = |nanos| Duration::from_nanos(nanos);
+        assert_eq!(buckets, [(below(1), 1), (below(2), 1), (below(1 << 41), 1)]);
+    }
+}

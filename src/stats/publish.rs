@@ -1,0 +1,135 @@
+//! A snapshot for the recorder of the crate `metrics`.
+//!
+//! Counts are published as they stand, not as what was added since the last
+//! time: so it needs no memory, two threads that publish do no harm, and it
+//! costs the engine nothing but the snapshot. The lateness is therefore no
+//! histogram of that crate's, which would have to be handed every firing again
+//! (some recorders keep each one), but a counter for each of its buckets.
+
+use std::time::Duration;
+
+use metrics::{Label, Unit, counter, describe_counter, describe_gauge, gauge};
+
+use crate::stats::{Ledger, Snapshot};
+
+const ACCEPTED: &str = "tickwheel_timers_accepted_total";
+const ENDED: &str = "tickwheel_timers_ended_total";
+const LIVE: &str = "tickwheel_timers_live";
+const QUEUED: &str = "tickwheel_queued";
+const REPORTS: &str = "tickwheel_reports_unread";
+const LATENESS_BUCKET: &str = "tickwheel_lateness_seconds_bucket";
+const LATENESS_COUNT: &str = "tickwheel_lateness_seconds_count";
+const WAKEUPS: &str = "tickwheel_wakeups_total";
+const PANICS: &str = "tickwheel_panics_total";
+
+/// The bounds of the published lateness buckets, as powers of two nanoseconds:
+/// from a microsecond to 17 seconds. Always the same, because a bucket that is
+/// first seen when it has counted something has no rate.
+const LATENESS_BITS: std::ops::RangeInclusive<u32> = 10..=34;
+
+#[cfg_attr(docsrs, doc(cfg(feature = "metrics")))]
+impl Snapshot {
+    /// Hands the counts to the recorder of the crate
+    /// [`metrics`](https://docs.rs/metrics/0.24), version 0.24. Call it as often
+    /// as they are to be fresh, for instance before each scrape; the engine
+    /// does nothing for it in between. Without a recorder nothing happens.
+    ///
+    /// All carry the label `engine`, with the name that is given here:
+    ///
+    /// | name | kind, unit | further labels |
+    /// |---|---|---|
+    /// | `tickwheel_timers_accepted_total` | counter, timers | |
+    /// | `tickwheel_timers_ended_total` | counter, timers | `reason`: `completed`, `cancelled`, `shut_down`, `failed` |
+    /// | `tickwheel_timers_live` | gauge, timers | |
+    /// | `tickwheel_queued` | gauge, expired timers that wait for a worker | `queue`: its number |
+    /// | `tickwheel_reports_unread` | gauge, closed reports | |
+    /// | `tickwheel_lateness_seconds_bucket` | counter, firings no later than `le` | `le`: seconds, or `+Inf` |
+    /// | `tickwheel_lateness_seconds_count` | counter, firings | |
+    /// | `tickwheel_wakeups_total` | counter, wake-ups of the ticker thread | |
+    /// | `tickwheel_panics_total` | counter, runs of tasks | |
+    ///
+    /// The buckets are those of a Prometheus histogram, so that
+    /// `histogram_quantile(0.99, rate(tickwheel_lateness_seconds_bucket[5m]))`
+    /// is the lateness that 99 of 100 firings stayed below.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::{Engine, Timer};
+    ///
+    /// // metrics_exporter_prometheus, or any other recorder, is installed here.
+    /// let engine = Engine::builder().start()?;
+    /// engine.schedule(Timer::after(Duration::from_secs(30), "session 7"))?;
+    /// engine.snapshot().publish("sessions");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn publish(&self, engine: &str) {
+        describe();
+        let labels = vec![Label::new("engine", engine.to_owned())];
+        self.publish_timers(&labels);
+        self.publish_lateness(&labels);
+        counter!(WAKEUPS, labels.clone()).absolute(self.wakeups);
+        counter!(PANICS, labels).absolute(self.panics);
+    }
+
+    fn publish_timers(&self, labels: &[Label]) {
+        counter!(ACCEPTED, labels.to_vec()).absolute(self.ledger.accepted);
+        gauge!(LIVE, labels.to_vec()).set(self.ledger.live as f64);
+        for (reason, timers) in endings(&self.ledger) {
+            counter!(ENDED, with(labels, "reason", reason)).absolute(timers);
+        }
+        for (queue, &timers) in self.queued.iter().enumerate() {
+            gauge!(QUEUED, with(labels, "queue", queue.to_string())).set(timers as f64);
+        }
+        gauge!(REPORTS, labels.to_vec()).set(self.reports as f64);
+    }
+
+    fn publish_lateness(&self, labels: &[Label]) {
+        for bound in LATENESS_BITS.map(|bits| Duration::from_nanos(1 << bits)) {
+            let up_to = |&(below, _): &(Duration, u64)| below <= bound;
+            let buckets = self.lateness.buckets().take_while(up_to);
+            let firings = buckets.map(|(_, firings)| firings).sum();
+            let bucket = with(labels, "le", bound.as_secs_f64().to_string());
+            counter!(LATENESS_BUCKET, bucket).absolute(firings);
+        }
+        let all = self.lateness.count();
+        counter!(LATENESS_BUCKET, with(labels, "le", "+Inf")).absolute(all);
+        counter!(LATENESS_COUNT, labels.to_vec()).absolute(all);
+    }
+}
+
+fn endings(ledger: &Ledger) -> [(&'static str, u64); 4] {
+    [
+        ("completed", ledger.completed),
+        ("cancelled", ledger.cancelled),
+        ("shut_down", ledger.shut_down),
+        ("failed", ledger.failed),
+    ]
+}
+
+fn with(labels: &[Label], key: &'static str, value: impl Into<String>) -> Vec<Label> {
+    let mut labels = labels.to_vec();
+    labels.push(Label::new(key, value.into()));
+    labels
+}
+
+/// What each is, for recorders that show it. Told anew each time, because the
+/// recorder may be another one by then.
+fn describe() {
+    describe_counter!(ACCEPTED, Unit::Count, "Timers accepted since the start");
+    describe_counter!(ENDED, Unit::Count, "Timers that ended, by reason");
+    describe_gauge!(LIVE, Unit::Count, "Timers that have not ended");
+    describe_gauge!(QUEUED, Unit::Count, "Expired timers that wait for a worker");
+    describe_gauge!(
+        REPORTS,
+        Unit::Count,
+        "Closed reports that nobody has read yet"
+    );
+    describe_counter!(
+        LATENESS_BUCKET,
+        Unit::Count,
+        "Firings that were found due no later than `le` seconds after their deadline"
+    );
+    describe_counter!(LATENESS_COUNT, Unit::Count, "Firings found due");
+    describe_counter!(WAKEUPS, Unit::Count, "Wake-ups of the ticker thread");
+    describe_counter!(PANICS, Unit::Count, "Runs of tasks that panicked");
+}

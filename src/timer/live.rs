@@ -1,0 +1,16 @@
+//! What a walk finds out about a timer.
+
+use crate::id::TimerId;
+use crate::tick::Tick;
+
+/// A live timer, as it was when it was looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct LiveTimer {
+    /// The timer.
+    pub id: TimerId,
+    /// When it is due next (or was, if it waits to be taken or runs).
+    pub deadline: Tick,
+    /// The queue that it fires into.
+    pub queue: usize,
+}
