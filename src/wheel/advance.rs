@@ -8,7 +8,7 @@
 //! moves on.
 
 use super::Wheel;
-use super::entries::At;
+use super::entries::EntryIndex;
 use super::geometry::Place;
 use super::work::{Cascade, Work};
 use crate::id::TimerId;
@@ -46,7 +46,7 @@ pub enum Advance {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
     /// This timer is due, and was taken off its list.
-    Due(At),
+    Due(EntryIndex),
     /// Nothing more is due.
     Done,
     /// The budget is used up.
@@ -88,7 +88,7 @@ impl<T> Wheel<T> {
         }
         let mut unlimited = usize::MAX;
         match self.step(to.0, &mut unlimited) {
-            Step::Due(at) => Some(self.take_expired(at)),
+            Step::Due(entry) => Some(self.take_expired(entry)),
             Step::Done | Step::Paused => None,
         }
     }
@@ -128,8 +128,8 @@ impl<T> Wheel<T> {
         let mut budget = budget;
         loop {
             match self.step(to.0, &mut budget) {
-                Step::Due(at) => {
-                    let expired = self.take_expired(at);
+                Step::Due(entry) => {
+                    let expired = self.take_expired(entry);
                     fire(self, expired);
                 }
                 Step::Done => return Advance::Done,
@@ -163,14 +163,14 @@ impl<T> Wheel<T> {
                 Work::Fire => self.fire_slot(budget),
                 Work::Sort => self.sort(budget),
                 Work::Nothing => match self.pop_overdue(budget) {
-                    Some(at) => return Step::Due(at),
+                    Some(entry) => return Step::Due(entry),
                     None if self.go_on(to) => None,
                     None => return self.done(),
                 },
             };
-            if let Some(at) = due {
+            if let Some(entry) = due {
                 self.overdue_in_a_row = 0;
-                return Step::Due(at);
+                return Step::Due(entry);
             }
         }
     }
@@ -191,7 +191,7 @@ impl<T> Wheel<T> {
 
     #[inline]
     fn has_overdue(&self) -> bool {
-        let is_filled = |list: At| self.entries.next(list) != list;
+        let is_filled = |list: EntryIndex| self.entries.next(list) != list;
         is_filled(self.round) || is_filled(self.overdue)
     }
 
@@ -294,28 +294,28 @@ impl<T> Wheel<T> {
     }
 
     #[inline]
-    fn take_expired(&mut self, at: At) -> Expired<T> {
-        debug_assert!(self.is_due(at));
+    fn take_expired(&mut self, entry: EntryIndex) -> Expired<T> {
+        debug_assert!(self.is_due(entry));
         Expired {
-            id: self.id(at),
+            id: self.id(entry),
             deadline: self.now(),
-            payload: self.entries.remove(at),
+            payload: self.entries.remove(entry),
         }
     }
 
     /// Takes the first of those whose turn it is.
-    fn pop_overdue(&mut self, budget: &mut usize) -> Option<At> {
-        let at = self.first_of(self.round)?;
-        debug_assert!(self.is_due(at), "what is postponed leaves the list");
+    fn pop_overdue(&mut self, budget: &mut usize) -> Option<EntryIndex> {
+        let entry = self.first_of(self.round)?;
+        debug_assert!(self.is_due(entry), "what is postponed leaves the list");
         *budget -= 1;
         self.overdue_in_a_row = self.overdue_in_a_row.saturating_add(1);
-        self.unlink(at);
-        Some(at)
+        self.unlink(entry);
+        Some(entry)
     }
 
     #[inline]
-    pub(super) fn is_due(&self, at: At) -> bool {
-        self.entries.entry(at).deadline <= self.now
+    pub(super) fn is_due(&self, entry: EntryIndex) -> bool {
+        self.entries.deadline(entry) <= self.now
     }
 }
 
@@ -397,8 +397,8 @@ mod tests {
             if steps % 2 == 0 {
                 wheel.schedule_at(Tick(0), "filed since");
             }
-            if let Step::Due(at) = wheel.step(100, &mut 1) {
-                fired.push(wheel.entries.remove(at));
+            if let Step::Due(entry) = wheel.step(100, &mut 1) {
+                fired.push(wheel.entries.remove(entry));
             }
         }
         assert!(fired.contains(&"due") && fired.contains(&"late"));

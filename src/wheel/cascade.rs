@@ -9,7 +9,7 @@
 
 use super::Wheel;
 use super::entries::list::End;
-use super::entries::{At, LANES};
+use super::entries::{EntryIndex, LANES};
 use super::geometry::Place;
 use super::work::{Cascade, Work};
 
@@ -17,10 +17,10 @@ use super::work::{Cascade, Work};
 struct Lanes {
     /// A bit for each lane that is not finished.
     open: u32,
-    head: [At; LANES],
-    front: [At; LANES],
+    head: [EntryIndex; LANES],
+    front: [EntryIndex; LANES],
     /// Where it stands at the other end, if it walks from there too.
-    back: [At; LANES],
+    back: [EntryIndex; LANES],
 }
 
 /// More entries than a wheel can hold.
@@ -63,8 +63,8 @@ impl<T> Wheel<T> {
                     return false;
                 }
                 *budget -= 1;
-                let at = lanes.front[lane];
-                let next = self.entries.next(at);
+                let entry = lanes.front[lane];
+                let next = self.entries.next(entry);
                 lanes.front[lane] = next;
                 if next == lanes.head[lane] {
                     lanes.open &= !(1 << lane);
@@ -72,7 +72,7 @@ impl<T> Wheel<T> {
                 } else {
                     self.entries.prefetch(next);
                 }
-                self.refile(at, level, check);
+                self.refile(entry, level, check);
             }
         }
         true
@@ -112,40 +112,40 @@ impl<T> Wheel<T> {
                 }
             }
         }
-        for at in outward.into_iter().rev() {
-            self.refile(at, level, true);
+        for entry in outward.into_iter().rev() {
+            self.refile(entry, level, true);
         }
     }
 
     /// Files an entry of a slot whose turn has come, relative to now.
     #[inline]
-    fn refile(&mut self, at: At, from_level: usize, check: bool) {
-        let place = self.place_from_now(at);
+    fn refile(&mut self, entry: EntryIndex, from_level: usize, check: bool) {
+        let place = self.place_from_now(entry);
         // An entry that was moved beyond its slot may meet younger ones.
         if check || place.level >= from_level {
-            self.levels.append_checked(&mut self.entries, place, at);
+            self.levels.append_checked(&mut self.entries, place, entry);
         } else {
-            self.levels.append(&mut self.entries, place, at);
+            self.levels.append(&mut self.entries, place, entry);
         }
     }
 
     /// The same from either end of the slot's list; leaves an entry alone that
     /// was moved beyond its slot.
     #[inline]
-    fn refile_inward(&mut self, at: At, from_level: usize, from: End) -> bool {
-        let place = self.place_from_now(at);
+    fn refile_inward(&mut self, entry: EntryIndex, from_level: usize, from: End) -> bool {
+        let place = self.place_from_now(entry);
         if place.level >= from_level {
             return false;
         }
         self.levels
-            .insert_at_middle(&mut self.entries, place, at, from);
+            .insert_at_middle(&mut self.entries, place, entry, from);
         true
     }
 
     /// The place for an entry of a slot whose turn has come.
     #[inline]
-    fn place_from_now(&mut self, at: At) -> Place {
-        let deadline = self.entries.entry(at).deadline;
+    fn place_from_now(&mut self, entry: EntryIndex) -> Place {
+        let deadline = self.entries.deadline(entry);
         if deadline > self.now {
             return self.levels.place(self.now, deadline);
         }
@@ -182,7 +182,7 @@ impl<T> Wheel<T> {
         }
     }
 
-    fn empty_list(&mut self, list: At) {
+    fn empty_list(&mut self, list: EntryIndex) {
         self.entries.cut_before(list, list);
         let bitmap_index = self.entries.bitmap_index(list);
         self.levels.list_is_empty(bitmap_index);

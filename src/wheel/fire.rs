@@ -4,7 +4,7 @@
 //! a marked slot is sorted first.
 
 use super::Wheel;
-use super::entries::At;
+use super::entries::EntryIndex;
 use super::work::{Fronts, HeapEntry, SORTING, Work};
 
 impl<T> Wheel<T> {
@@ -36,36 +36,36 @@ impl<T> Wheel<T> {
     }
 
     #[inline]
-    fn note_front(&mut self, lane: usize, front: At) {
-        let entry = self.entries.entry(front);
-        self.fronts.note(lane, entry.stamp().sequence());
+    fn note_front(&mut self, lane: usize, front: EntryIndex) {
+        let sequence = self.entries.stamp(front).sequence();
+        self.fronts.note(lane, sequence);
         self.entries.prefetch(self.entries.next(front));
     }
 
     /// Takes the oldest timer out of the current slot.
-    pub(super) fn fire_slot(&mut self, budget: &mut usize) -> Option<At> {
+    pub(super) fn fire_slot(&mut self, budget: &mut usize) -> Option<EntryIndex> {
         while *budget > 0 {
-            let Some(at) = self.take_oldest() else {
+            let Some(entry) = self.take_oldest() else {
                 self.work = Work::Nothing;
                 return None;
             };
             *budget -= 1;
-            if self.is_due(at) {
-                return Some(at);
+            if self.is_due(entry) {
+                return Some(entry);
             }
-            self.relink(at);
+            self.relink(entry);
         }
         None
     }
 
     #[inline]
-    fn take_oldest(&mut self) -> Option<At> {
+    fn take_oldest(&mut self) -> Option<EntryIndex> {
         while let Some((lane, sequence)) = self.fronts.oldest() {
             let head = self.entries.nth(self.fronts.first(), lane as u32);
             let front = self.entries.next(head);
             if front == head {
                 self.fronts.close(lane);
-            } else if self.entries.entry(front).stamp().sequence() != sequence {
+            } else if self.entries.stamp(front).sequence() != sequence {
                 self.note_front(lane, front);
             } else {
                 self.take_front(lane, head, front);
@@ -76,7 +76,7 @@ impl<T> Wheel<T> {
     }
 
     #[inline]
-    fn take_front(&mut self, lane: usize, head: At, front: At) {
+    fn take_front(&mut self, lane: usize, head: EntryIndex, front: EntryIndex) {
         let next = self.entries.next(front);
         self.entries.cut_before(head, next);
         if next == head {
@@ -91,11 +91,11 @@ impl<T> Wheel<T> {
     /// First moves the whole slot into a heap, a bounded part at a time, then
     /// takes the oldest out of that. The entries stay on a list meanwhile, so
     /// that they can be cancelled and moved like any other.
-    pub(super) fn sort(&mut self, budget: &mut usize) -> Option<At> {
+    pub(super) fn sort(&mut self, budget: &mut usize) -> Option<EntryIndex> {
         while *budget > 0 {
-            if let Some(at) = self.first_in_current_slot() {
+            if let Some(entry) = self.first_in_current_slot() {
                 *budget -= 1;
-                self.gather(at);
+                self.gather(entry);
             } else if let Some(oldest) = self.heap.pop() {
                 *budget -= 1;
                 let taken = self.take_sorted(oldest);
@@ -112,7 +112,7 @@ impl<T> Wheel<T> {
         None
     }
 
-    fn first_in_current_slot(&self) -> Option<At> {
+    fn first_in_current_slot(&self) -> Option<EntryIndex> {
         let slot = self.levels.geometry.slot(0, self.now);
         let open = self.levels.occupied_lanes(0, slot);
         let lane = (open != 0).then(|| open.trailing_zeros() as usize)?;
@@ -120,33 +120,33 @@ impl<T> Wheel<T> {
         Some(self.entries.next(head))
     }
 
-    fn gather(&mut self, at: At) {
-        self.unlink(at);
-        if !self.is_due(at) {
-            return self.relink(at);
+    fn gather(&mut self, entry: EntryIndex) {
+        self.unlink(entry);
+        if !self.is_due(entry) {
+            return self.relink(entry);
         }
-        self.entries.append(self.sort_list, at);
-        let entry = self.entries.entry_mut(at);
-        entry.mark(SORTING);
-        let sequence = entry.stamp().sequence();
-        let index = at.index();
+        self.entries.append(self.sort_list, entry);
+        let stored = self.entries.get_mut(entry);
+        stored.mark(SORTING);
+        let sequence = stored.stamp().sequence();
+        let index = entry.index();
         self.heap.push(HeapEntry { sequence, index });
     }
 
     /// Takes a sorted entry off its list, unless it ended or moved meanwhile.
-    fn take_sorted(&mut self, next: HeapEntry) -> Option<At> {
-        let at = self.entries.find(next.index, next.sequence)?;
-        let entry = self.entries.entry_mut(at);
-        if entry.stamp().tag() & SORTING == 0 {
+    fn take_sorted(&mut self, next: HeapEntry) -> Option<EntryIndex> {
+        let entry = self.entries.find(next.index, next.sequence)?;
+        let stored = self.entries.get_mut(entry);
+        if stored.stamp().tag() & SORTING == 0 {
             return None;
         }
-        entry.unmark(SORTING);
-        self.unlink(at);
-        if !self.is_due(at) {
-            self.relink(at);
+        stored.unmark(SORTING);
+        self.unlink(entry);
+        if !self.is_due(entry) {
+            self.relink(entry);
             return None;
         }
-        Some(at)
+        Some(entry)
     }
 }
 

@@ -55,7 +55,7 @@ impl<T> Wheel<T> {
                 start: Tick(place.start),
                 timers: self
                     .in_slot(place.level, place.slot)
-                    .map(|at| self.id(at))
+                    .map(|entry| self.id(entry))
                     .collect(),
             }
         })))
@@ -76,20 +76,20 @@ impl<T> Wheel<T> {
                     };
                     let timers: Vec<_> = self.on_list(head).collect();
                     assert_eq!(occupied >> lane & 1 == 1, !timers.is_empty());
-                    let stamps = timers.iter().map(|&at| self.entries.entry(at).stamp());
+                    let stamps = timers.iter().map(|&entry| self.entries.stamp(entry));
                     assert!(self.levels.is_unsorted(level, slot) || stamps.is_sorted());
-                    for at in timers {
+                    for entry in timers {
                         seen += 1;
-                        assert_eq!(at.lane() % self.levels.lanes(), lane);
-                        assert_eq!(self.entries.next(self.entries.prev(at)), at);
+                        assert_eq!(entry.lane() % self.levels.lanes(), lane);
+                        assert_eq!(self.entries.next(self.entries.prev(entry)), entry);
                     }
                 }
             }
         }
         for list in [self.overdue, self.round] {
-            for at in self.on_list(list) {
+            for entry in self.on_list(list) {
                 seen += 1;
-                assert!(self.is_due(at), "what is late is due");
+                assert!(self.is_due(entry), "what is late is due");
                 assert_eq!(self.next_turn, 0);
             }
         }
@@ -100,8 +100,8 @@ impl<T> Wheel<T> {
             .flat_map(|level| self.levels.occupied_in_level(level, self.now))
         {
             assert!(self.next_turn <= place.start);
-            for at in self.in_slot(place.level, place.slot) {
-                assert!(self.deadline_of(at).0 >= place.start);
+            for entry in self.in_slot(place.level, place.slot) {
+                assert!(self.deadline_of(entry).0 >= place.start);
             }
         }
     }

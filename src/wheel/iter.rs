@@ -1,23 +1,23 @@
 //! Walking over what is live: at one go, or a bounded part at a time.
 
 use super::Wheel;
-use super::entries::At;
+use super::entries::EntryIndex;
 use crate::id::TimerId;
 use crate::tick::Tick;
 
 /// Iterator over a wheel's timers, from [`Wheel::iter`].
 pub struct Iter<'a, T> {
     wheel: &'a Wheel<T>,
-    at: Box<dyn Iterator<Item = At> + 'a>,
+    entries: Box<dyn Iterator<Item = EntryIndex> + 'a>,
 }
 
 impl<'a, T> Iterator for Iter<'a, T> {
     type Item = (TimerId, Tick, &'a T);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let at = self.at.next()?;
-        let payload = self.wheel.entries.payload(at);
-        Some((self.wheel.id(at), self.wheel.due_at(at), payload))
+        let entry = self.entries.next()?;
+        let payload = self.wheel.entries.payload(entry);
+        Some((self.wheel.id(entry), self.wheel.due_at(entry), payload))
     }
 }
 
@@ -32,8 +32,8 @@ impl Cursor {
     pub(crate) const END: Cursor = Cursor(u32::MAX);
 
     /// Whether the walk has come past a cell.
-    pub(crate) fn is_past(self, at: At) -> bool {
-        at.index() < self.0
+    pub(crate) fn is_past(self, entry: EntryIndex) -> bool {
+        entry.index() < self.0
     }
 }
 
@@ -66,12 +66,12 @@ impl Search {
 impl<T> Wheel<T> {
     /// The next timer of a walk, within `budget` cells, of which those are
     /// subtracted that were passed.
-    pub(crate) fn next_entry(&self, cursor: &mut Cursor, budget: &mut usize) -> Option<At> {
-        while let Some(at) = self.entries.at(cursor.0) {
+    pub(crate) fn next_entry(&self, cursor: &mut Cursor, budget: &mut usize) -> Option<EntryIndex> {
+        while let Some(entry) = self.entries.entry_at(cursor.0) {
             *budget = budget.checked_sub(1)?;
             cursor.0 += 1;
-            if self.entries.is_timer(at) {
-                return Some(at);
+            if self.entries.is_timer(entry) {
+                return Some(entry);
             }
         }
         None
@@ -79,7 +79,7 @@ impl<T> Wheel<T> {
 
     /// Whether a walk has come to its end.
     pub(crate) fn is_at_end(&self, cursor: Cursor) -> bool {
-        self.entries.at(cursor.0).is_none()
+        self.entries.entry_at(cursor.0).is_none()
     }
 }
 
@@ -101,7 +101,7 @@ impl<T> Wheel<T> {
     pub fn iter(&self) -> Iter<'_, T> {
         Iter {
             wheel: self,
-            at: Box::new(self.entries.timers(0)),
+            entries: Box::new(self.entries.timers(0)),
         }
     }
 
@@ -144,30 +144,34 @@ impl<T> Wheel<T> {
     }
 
     /// Visits the entries of a list, none of which is due before `start`.
-    fn search(&self, list: At, start: u64, search: &mut Search) -> Result<(), OverBudget> {
-        for at in self.on_list(list) {
+    fn search(&self, list: EntryIndex, start: u64, search: &mut Search) -> Result<(), OverBudget> {
+        for entry in self.on_list(list) {
             if search.is_over_at(start) {
                 break;
             }
-            search.visit(self.deadline_of(at).0)?;
+            search.visit(self.deadline_of(entry).0)?;
         }
         Ok(())
     }
 
-    fn lists_of(&self, level: usize, slot: usize) -> impl Iterator<Item = At> + '_ {
+    fn lists_of(&self, level: usize, slot: usize) -> impl Iterator<Item = EntryIndex> + '_ {
         (0..self.levels.lanes())
             .filter_map(move |lane| self.levels.head(&self.entries, level, slot, lane))
     }
 
-    pub(super) fn in_slot(&self, level: usize, slot: usize) -> impl Iterator<Item = At> + '_ {
+    pub(super) fn in_slot(
+        &self,
+        level: usize,
+        slot: usize,
+    ) -> impl Iterator<Item = EntryIndex> + '_ {
         self.lists_of(level, slot)
             .flat_map(|head| self.on_list(head))
     }
 
-    pub(super) fn on_list(&self, list: At) -> impl Iterator<Item = At> + '_ {
+    pub(super) fn on_list(&self, list: EntryIndex) -> impl Iterator<Item = EntryIndex> + '_ {
         let first = self.entries.next(list);
-        core::iter::successors(Some(first), |&at| Some(self.entries.next(at)))
-            .take_while(move |&at| at != list)
+        core::iter::successors(Some(first), |&entry| Some(self.entries.next(entry)))
+            .take_while(move |&entry| entry != list)
     }
 }
 
@@ -184,21 +188,21 @@ impl<'a, T> IntoIterator for &'a Wheel<T> {
 /// [`Wheel::into_iter`](IntoIterator::into_iter).
 pub struct IntoIter<T> {
     wheel: Wheel<T>,
-    at: std::vec::IntoIter<At>,
+    entries: std::vec::IntoIter<EntryIndex>,
 }
 
 impl<T> Iterator for IntoIter<T> {
     type Item = (TimerId, Tick, T);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let at = self.at.next()?;
-        let (id, deadline) = (self.wheel.id(at), self.wheel.due_at(at));
-        self.wheel.unlink(at);
-        Some((id, deadline, self.wheel.remove(at)))
+        let entry = self.entries.next()?;
+        let (id, deadline) = (self.wheel.id(entry), self.wheel.due_at(entry));
+        self.wheel.unlink(entry);
+        Some((id, deadline, self.wheel.remove(entry)))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        self.at.size_hint()
+        self.entries.size_hint()
     }
 }
 
@@ -210,10 +214,10 @@ impl<T> IntoIterator for Wheel<T> {
     type IntoIter = IntoIter<T>;
 
     fn into_iter(self) -> IntoIter<T> {
-        let all: Vec<At> = self.entries.timers(0).collect();
+        let all: Vec<EntryIndex> = self.entries.timers(0).collect();
         IntoIter {
             wheel: self,
-            at: all.into_iter(),
+            entries: all.into_iter(),
         }
     }
 }
@@ -243,9 +247,9 @@ mod tests {
         let (mut cursor, mut seen) = (Cursor::START, HashSet::new());
         while !wheel.is_at_end(cursor) {
             let (before, mut budget) = (cursor.0, BUDGET);
-            while let Some(at) = wheel.next_entry(&mut cursor, &mut budget) {
-                assert!(cursor.is_past(at));
-                assert!(seen.insert(*wheel.payload(at)), "seen twice");
+            while let Some(entry) = wheel.next_entry(&mut cursor, &mut budget) {
+                assert!(cursor.is_past(entry));
+                assert!(seen.insert(*wheel.payload(entry)), "seen twice");
             }
             let passed = (cursor.0 - before) as usize;
             assert!(passed + budget == BUDGET && passed > 0, "{passed}");

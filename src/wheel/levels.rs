@@ -7,7 +7,7 @@
 //! lane is the low bits of its index.
 
 use super::entries::list::End;
-use super::entries::{At, Entries, LANES};
+use super::entries::{Entries, EntryIndex, LANES};
 use super::geometry::{Geometry, MAX_LEVELS, Place};
 
 const WORD: usize = u64::BITS as usize;
@@ -25,7 +25,7 @@ pub(crate) struct Levels {
     unsorted: Box<[u64]>,
     /// The first list head of each level, or for one that was not needed so far
     /// the storage's first entry, which is no level's.
-    heads: [At; MAX_LEVELS],
+    heads: [EntryIndex; MAX_LEVELS],
     far: Far,
 }
 
@@ -40,7 +40,7 @@ impl Levels {
             stride,
             occupied: vec![0; words].into_boxed_slice(),
             unsorted: vec![0; geometry.levels() * size.div_ceil(WORD)].into_boxed_slice(),
-            heads: [At::FIRST; MAX_LEVELS],
+            heads: [EntryIndex::FIRST; MAX_LEVELS],
             far: Far::default(),
             geometry,
         }
@@ -54,7 +54,10 @@ impl Levels {
     /// List heads of the levels that were not needed so far.
     pub(crate) fn heads_to_come(&self) -> usize {
         let levels = &self.heads[..self.geometry.levels()];
-        let missing = levels.iter().filter(|&&first| first == At::FIRST).count();
+        let missing = levels
+            .iter()
+            .filter(|&&first| first == EntryIndex::FIRST)
+            .count();
         missing * self.geometry.size() * self.lanes()
     }
 
@@ -66,15 +69,15 @@ impl Levels {
         level: usize,
         slot: usize,
         lane: usize,
-    ) -> Option<At> {
+    ) -> Option<EntryIndex> {
         let first = self.first_head(level)?;
         Some(entries.nth(first, self.nth_head(slot, lane)))
     }
 
     #[inline]
-    fn first_head(&self, level: usize) -> Option<At> {
+    fn first_head(&self, level: usize) -> Option<EntryIndex> {
         let first = self.heads[level & (MAX_LEVELS - 1)];
-        (first != At::FIRST).then_some(first)
+        (first != EntryIndex::FIRST).then_some(first)
     }
 
     /// Which of its level's heads is that of this list. Of a lane that the slot
@@ -87,7 +90,7 @@ impl Levels {
     /// Makes the list heads of a level that is needed for the first time. Each
     /// knows the place of its bit in `occupied`.
     #[cold]
-    fn add_level<T>(&mut self, entries: &mut Entries<T>, level: usize) -> At {
+    fn add_level<T>(&mut self, entries: &mut Entries<T>, level: usize) -> EntryIndex {
         let lanes = self.lanes();
         let count = self.heads_per_level();
         let first = entries.add_sentinels(count, |n| {
@@ -99,13 +102,13 @@ impl Levels {
     }
 
     /// The first head of the level that this is a head of.
-    pub(super) fn first_of_level_with(&self, head: At) -> Option<At> {
+    pub(super) fn first_of_level_with(&self, head: EntryIndex) -> Option<EntryIndex> {
         let count = self.heads_per_level();
-        let is_in = |first: &At| *first <= head && head.index() - first.index() < count;
+        let is_in = |first: &EntryIndex| *first <= head && head.index() - first.index() < count;
         let levels = self.heads[..self.geometry.levels()].iter();
         levels
             .copied()
-            .find(|first| *first != At::FIRST && is_in(first))
+            .find(|first| *first != EntryIndex::FIRST && is_in(first))
     }
 
     /// The levels whose heads stand from `index` on, in the order in which they
@@ -113,7 +116,7 @@ impl Levels {
     pub(super) fn levels_from(&self, index: u32) -> Vec<usize> {
         let is_behind = |&level: &usize| {
             let first = self.heads[level];
-            first != At::FIRST && first.index() >= index
+            first != EntryIndex::FIRST && first.index() >= index
         };
         let levels = 0..self.geometry.levels();
         let mut levels: Vec<usize> = levels.filter(is_behind).collect();
@@ -132,9 +135,9 @@ impl Levels {
         entries: &mut Entries<T>,
         level: usize,
         to: u32,
-    ) -> (At, At) {
+    ) -> (EntryIndex, EntryIndex) {
         let was = self.heads[level];
-        let is = entries.nth(At::FIRST, to);
+        let is = entries.nth(EntryIndex::FIRST, to);
         if was != is {
             for n in 0..self.heads_per_level() {
                 let (from, to) = (entries.nth(was, n), entries.nth(is, n));
@@ -147,7 +150,7 @@ impl Levels {
 
     /// Forgets a level's heads; nothing hangs on them.
     pub(super) fn forget_heads(&mut self, level: usize) {
-        self.heads[level] = At::FIRST;
+        self.heads[level] = EntryIndex::FIRST;
     }
 
     /// Forgets which slots are out of order; nothing hangs in any.
@@ -182,9 +185,9 @@ impl Levels {
 
     /// Hangs an entry on the slot's list.
     #[inline]
-    pub(crate) fn append<T>(&mut self, entries: &mut Entries<T>, place: Place, at: At) {
-        let list = self.list_for(entries, place, at);
-        entries.append(list, at);
+    pub(crate) fn append<T>(&mut self, entries: &mut Entries<T>, place: Place, entry: EntryIndex) {
+        let list = self.list_for(entries, place, entry);
+        entries.append(list, entry);
         self.note_occupied(entries.bitmap_index(list));
     }
 
@@ -195,21 +198,26 @@ impl Levels {
         &mut self,
         entries: &mut Entries<T>,
         place: Place,
-        at: At,
+        entry: EntryIndex,
         from: End,
     ) {
-        let list = self.list_for(entries, place, at);
-        entries.insert_at_middle(list, at, from);
+        let list = self.list_for(entries, place, entry);
+        entries.insert_at_middle(list, entry, from);
         self.note_occupied(entries.bitmap_index(list));
     }
 
     #[inline]
-    fn list_for<T>(&mut self, entries: &mut Entries<T>, place: Place, at: At) -> At {
+    fn list_for<T>(
+        &mut self,
+        entries: &mut Entries<T>,
+        place: Place,
+        entry: EntryIndex,
+    ) -> EntryIndex {
         let first = match self.first_head(place.level) {
             Some(first) => first,
             None => self.add_level(entries, place.level),
         };
-        entries.nth(first, self.nth_head(place.slot, at.lane()))
+        entries.nth(first, self.nth_head(place.slot, entry.lane()))
     }
 
     #[inline]
@@ -221,11 +229,16 @@ impl Levels {
     /// As [`Self::append`], for an entry that may be older than the list's
     /// last: then the slot is marked, to be sorted when it fires.
     #[inline]
-    pub(crate) fn append_checked<T>(&mut self, entries: &mut Entries<T>, place: Place, at: At) {
-        self.append(entries, place, at);
-        let before = entries.prev(at);
+    pub(crate) fn append_checked<T>(
+        &mut self,
+        entries: &mut Entries<T>,
+        place: Place,
+        entry: EntryIndex,
+    ) {
+        self.append(entries, place, entry);
+        let before = entries.prev(entry);
         // The list's head, if there was nothing else, is older than any timer.
-        let younger = entries.entry(before).stamp() > entries.entry(at).stamp();
+        let younger = entries.stamp(before) > entries.stamp(entry);
         // Without a branch: which of the two is younger cannot be foretold.
         let word = self.unsorted_word(place.level, place.slot);
         self.unsorted[word] |= u64::from(younger) << (place.slot % WORD);
@@ -460,7 +473,7 @@ mod tests {
         }
     }
 
-    fn store(entries: &mut Entries<()>, deadline: u64) -> At {
+    fn store(entries: &mut Entries<()>, deadline: u64) -> EntryIndex {
         entries.insert(deadline, Stamp::new(1, 0), ())
     }
 
@@ -477,8 +490,8 @@ mod tests {
         let (mut entries, _) = Entries::new();
         for &deadline in deadlines {
             let place = levels.place(0, deadline);
-            let at = store(&mut entries, deadline);
-            levels.append(&mut entries, place, at);
+            let entry = store(&mut entries, deadline);
+            levels.append(&mut entries, place, entry);
         }
         levels
     }

@@ -2,7 +2,7 @@
 //! that is overdue.
 
 use super::Wheel;
-use super::entries::At;
+use super::entries::EntryIndex;
 use super::work::SORTING;
 use crate::id::TimerId;
 use crate::tick::Tick;
@@ -18,17 +18,17 @@ impl<T> Wheel<T> {
     /// Schedules a timer whose entry has a tag.
     #[inline(always)]
     pub(crate) fn schedule_tagged(&mut self, deadline: Tick, tag: u16, payload: T) -> Scheduled {
-        let at = self.insert(deadline.0, tag, payload);
-        let due = self.link_new(at);
+        let entry = self.insert(deadline.0, tag, payload);
+        let due = self.link_new(entry);
         Scheduled {
-            id: self.id_of_youngest(at),
+            id: self.id_of_youngest(entry),
             due,
         }
     }
 
     /// Stores a timer that hangs on no list yet.
     #[inline]
-    pub(crate) fn insert(&mut self, deadline: u64, tag: u16, payload: T) -> At {
+    pub(crate) fn insert(&mut self, deadline: u64, tag: u16, payload: T) -> EntryIndex {
         let following = self.youngest.following();
         self.youngest = following.expect("2^52 timers were scheduled");
         self.entries
@@ -37,36 +37,36 @@ impl<T> Wheel<T> {
 
     /// As [`Wheel::id`], for the timer that was inserted last.
     #[inline]
-    fn id_of_youngest(&self, at: At) -> TimerId {
-        TimerId::new(self.number, self.youngest.sequence(), at.index())
+    fn id_of_youngest(&self, entry: EntryIndex) -> TimerId {
+        TimerId::new(self.number, self.youngest.sequence(), entry.index())
     }
 
     /// Links an entry that is younger than every other. Returns the tick at
     /// which it is due.
     #[inline(always)]
-    pub(crate) fn link_new(&mut self, at: At) -> Tick {
-        let deadline = self.entries.entry(at).deadline;
+    pub(crate) fn link_new(&mut self, entry: EntryIndex) -> Tick {
+        let deadline = self.entries.deadline(entry);
         if deadline <= self.now {
-            self.link_overdue(at);
+            self.link_overdue(entry);
             return self.now();
         }
         let place = self.levels.place(self.now, deadline);
         self.lower_next_turn(place.start);
-        self.levels.append(&mut self.entries, place, at);
+        self.levels.append(&mut self.entries, place, entry);
         Tick(deadline)
     }
 
     /// Links an entry that may be older than others of its slot.
-    pub(crate) fn relink(&mut self, at: At) {
-        let entry = self.entries.entry_mut(at);
-        entry.unmark(SORTING);
-        let deadline = entry.deadline;
+    pub(crate) fn relink(&mut self, entry: EntryIndex) {
+        let stored = self.entries.get_mut(entry);
+        stored.unmark(SORTING);
+        let deadline = stored.deadline;
         if deadline <= self.now {
-            return self.link_overdue(at);
+            return self.link_overdue(entry);
         }
         let place = self.levels.place(self.now, deadline);
         self.lower_next_turn(place.start);
-        self.levels.append_checked(&mut self.entries, place, at);
+        self.levels.append_checked(&mut self.entries, place, entry);
     }
 
     /// Something hangs in the slot that begins at `start` now.
@@ -76,8 +76,8 @@ impl<T> Wheel<T> {
     }
 
     #[cold]
-    fn link_overdue(&mut self, at: At) {
-        self.entries.append(self.overdue, at);
+    fn link_overdue(&mut self, entry: EntryIndex) {
+        self.entries.append(self.overdue, entry);
         self.next_turn = 0;
     }
 
@@ -85,36 +85,36 @@ impl<T> Wheel<T> {
     /// its slot comes up before, and links it again. What is due already may hang
     /// in none.
     #[inline]
-    pub(crate) fn postpone(&mut self, at: At, deadline: u64) -> bool {
+    pub(crate) fn postpone(&mut self, entry: EntryIndex, deadline: u64) -> bool {
         let now = self.now;
-        let entry = self.entries.entry_mut(at);
-        let is_enough = deadline >= entry.deadline && entry.deadline > now;
+        let stored = self.entries.get_mut(entry);
+        let is_enough = deadline >= stored.deadline && stored.deadline > now;
         if is_enough {
-            entry.deadline = deadline;
+            stored.deadline = deadline;
         }
         is_enough
     }
 
     /// Gives a linked entry another deadline.
     #[inline]
-    pub(crate) fn move_to(&mut self, at: At, deadline: u64) {
-        if self.postpone(at, deadline) {
+    pub(crate) fn move_to(&mut self, entry: EntryIndex, deadline: u64) {
+        if self.postpone(entry, deadline) {
             return;
         }
-        self.set_deadline(at, Tick(deadline));
-        self.unlink(at);
-        self.relink(at);
+        self.set_deadline(entry, Tick(deadline));
+        self.unlink(entry);
+        self.relink(entry);
     }
 
     /// Gives an entry that hangs on no list a deadline, and links it.
-    pub(crate) fn relink_at(&mut self, at: At, deadline: Tick) {
-        self.set_deadline(at, deadline);
-        self.relink(at);
+    pub(crate) fn relink_at(&mut self, entry: EntryIndex, deadline: Tick) {
+        self.set_deadline(entry, deadline);
+        self.relink(entry);
     }
 
     #[inline]
-    pub(crate) fn unlink(&mut self, at: At) {
-        if let Some(list) = self.entries.unlink(at) {
+    pub(crate) fn unlink(&mut self, entry: EntryIndex) {
+        if let Some(list) = self.entries.unlink(entry) {
             let bitmap_index = self.entries.bitmap_index(list);
             self.levels.list_is_empty(bitmap_index);
         }

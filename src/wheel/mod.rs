@@ -31,13 +31,13 @@ pub use iter::{IntoIter, Iter};
 pub use keyed::{DuplicateKey, KeyedExpired, KeyedWheel};
 
 pub(crate) use advance::Step;
-pub(crate) use entries::{At, Stamp};
+pub(crate) use entries::{EntryIndex as At, Stamp};
 pub(crate) use iter::{Cursor, OverBudget};
 pub(crate) use shrink::Hangs;
 
 use crate::id::{TimerId, WheelNumber};
 use crate::tick::Tick;
-use entries::Entries;
+use entries::{Entries, EntryIndex};
 use levels::Levels;
 use work::{Fronts, HeapEntry, Work};
 
@@ -93,15 +93,15 @@ pub struct Wheel<T> {
     /// Of the slot that is being fired.
     fronts: Fronts,
     /// Due now, behind everything else that is.
-    overdue: At,
+    overdue: EntryIndex,
     /// Those among them whose turn it is.
-    round: At,
+    round: EntryIndex,
     /// How many turns they have had.
     rounds: u64,
     /// How many of them have fired since one of a slot did.
     overdue_in_a_row: u32,
     /// Entries of an unsorted slot on their way through `heap`.
-    sort_list: At,
+    sort_list: EntryIndex,
     heap: BinaryHeap<HeapEntry>,
     /// Of the youngest timer, without a tag.
     youngest: Stamp,
@@ -292,8 +292,8 @@ impl<T> Wheel<T> {
     #[must_use = "a timer that has fired or was cancelled cannot be moved"]
     pub fn reschedule(&mut self, id: TimerId, deadline: Tick) -> bool {
         match self.find_at_home(id) {
-            Some(at) => {
-                self.move_to(at, deadline.0);
+            Some(entry) => {
+                self.move_to(entry, deadline.0);
                 true
             }
             None => self.reschedule_moved(id, deadline),
@@ -306,8 +306,8 @@ impl<T> Wheel<T> {
     #[inline(never)]
     fn reschedule_moved(&mut self, id: TimerId, deadline: Tick) -> bool {
         let found = self.find(id);
-        if let Some(at) = found {
-            self.move_to(at, deadline.0);
+        if let Some(entry) = found {
+            self.move_to(entry, deadline.0);
         }
         found.is_some()
     }
@@ -326,9 +326,9 @@ impl<T> Wheel<T> {
     #[inline]
     pub fn cancel(&mut self, id: TimerId) -> Option<T> {
         match self.find_at_home(id) {
-            Some(at) => {
-                self.unlink(at);
-                Some(self.entries.remove(at))
+            Some(entry) => {
+                self.unlink(entry);
+                Some(self.entries.remove(entry))
             }
             None => self.cancel_moved(id),
         }
@@ -338,9 +338,9 @@ impl<T> Wheel<T> {
     #[cold]
     #[inline(never)]
     fn cancel_moved(&mut self, id: TimerId) -> Option<T> {
-        let at = self.find(id)?;
-        self.unlink(at);
-        Some(self.entries.remove(at))
+        let entry = self.find(id)?;
+        self.unlink(entry);
+        Some(self.entries.remove(entry))
     }
 
     /// Puts another payload in a timer's place and returns the old one.
@@ -359,7 +359,7 @@ impl<T> Wheel<T> {
     /// ```
     pub fn replace(&mut self, id: TimerId, payload: T) -> Result<T, T> {
         match self.find(id) {
-            Some(at) => Ok(core::mem::replace(self.entries.payload_mut(at), payload)),
+            Some(entry) => Ok(core::mem::replace(self.entries.payload_mut(entry), payload)),
             None => Err(payload),
         }
     }
@@ -373,20 +373,20 @@ impl<T> Wheel<T> {
     /// A timer's payload.
     #[must_use]
     pub fn get(&self, id: TimerId) -> Option<&T> {
-        self.find(id).map(|at| self.entries.payload(at))
+        self.find(id).map(|entry| self.entries.payload(entry))
     }
 
     /// A timer's payload, to be changed in place.
     #[must_use]
     pub fn get_mut(&mut self, id: TimerId) -> Option<&mut T> {
-        self.find(id).map(|at| self.entries.payload_mut(at))
+        self.find(id).map(|entry| self.entries.payload_mut(entry))
     }
 
     /// When the timer is due. A timer that was scheduled for the past is due
     /// now.
     #[must_use]
     pub fn deadline(&self, id: TimerId) -> Option<Tick> {
-        self.find(id).map(|at| self.due_at(at))
+        self.find(id).map(|entry| self.due_at(entry))
     }
 
     /// How many ticks from now the timer is due.
@@ -442,10 +442,10 @@ impl<T> Wheel<T> {
     /// assert!(wheel.is_empty());
     /// ```
     pub fn clear(&mut self) {
-        let all: Vec<At> = self.entries.timers(0).collect();
-        for at in all {
-            self.unlink(at);
-            drop(self.entries.remove(at));
+        let all: Vec<EntryIndex> = self.entries.timers(0).collect();
+        for entry in all {
+            self.unlink(entry);
+            drop(self.entries.remove(entry));
         }
     }
 }

@@ -9,21 +9,21 @@
 //! is moved to its own deadline. The heads of levels that were made late stand
 //! among the timers; at the end they slide down to the last of these.
 //!
-//! When entries are taken away, nobody may hold an `At` of one. Between two calls
+//! When entries are taken away, nobody may hold an `EntryIndex` of one. Between two calls
 //! of the wheel these do: lists, whose neighbours are linked anew when a timer
 //! or a head is moved; `Levels`, told where its heads went; `Wheel::fronts`,
 //! likewise; the lists of vacant entries, which have none of those that can be
 //! taken away (see `entries/pass.rs`); `Moved`, which has live timers only. Whatever else
-//! remembers an index asks [`Entries::at`] or [`Entries::find`]: ids, what is
+//! remembers an index asks [`Entries::entry_at`] or [`Entries::find`]: ids, what is
 //! being sorted, the middle of a list, walks. Hints for the processor may be
 //! wrong. A paused cascade and a slot that is being fired look their lists up
 //! again.
 //!
-//! [`Entries::at`]: super::entries::Entries::at
+//! [`Entries::entry_at`]: super::entries::Entries::entry_at
 //! [`Entries::find`]: super::entries::Entries::find
 
 use super::Wheel;
-use super::entries::{At, Below, Gather, LANES, Stage};
+use super::entries::{Below, EntryIndex, Gather, LANES, Stage};
 use super::work::{Fronts, SORTING, Work};
 
 /// How a timer hangs, which says where it can be brought.
@@ -84,7 +84,7 @@ impl<T> Wheel<T> {
     pub(crate) fn shrink_some(
         &mut self,
         budget: &mut usize,
-        hangs: impl Fn(&Wheel<T>, At) -> Hangs,
+        hangs: impl Fn(&Wheel<T>, EntryIndex) -> Hangs,
     ) -> bool {
         self.entries.settle_last();
         while let Some(stage) = self.entries.stage() {
@@ -104,7 +104,7 @@ impl<T> Wheel<T> {
         &mut self,
         mut gather: Gather,
         budget: &mut usize,
-        hangs: &impl Fn(&Wheel<T>, At) -> Hangs,
+        hangs: &impl Fn(&Wheel<T>, EntryIndex) -> Hangs,
     ) {
         let before = *budget;
         while *budget > 0 {
@@ -125,7 +125,7 @@ impl<T> Wheel<T> {
         &mut self,
         gather: &mut Gather,
         budget: &mut usize,
-        hangs: &impl Fn(&Wheel<T>, At) -> Hangs,
+        hangs: &impl Fn(&Wheel<T>, EntryIndex) -> Hangs,
     ) -> bool {
         // What came since stands behind everything.
         let is_new = self.entries.used() > gather.top;
@@ -134,14 +134,17 @@ impl<T> Wheel<T> {
         } else {
             gather.high
         };
-        let Some(at) = end.checked_sub(1).and_then(|last| self.entries.at(last)) else {
+        let Some(entry) = end
+            .checked_sub(1)
+            .and_then(|last| self.entries.entry_at(last))
+        else {
             return false;
         };
-        if self.entries.is_timer(at) {
-            return match self.bring_down(at, budget, hangs) {
+        if self.entries.is_timer(entry) {
+            return match self.bring_down(entry, budget, hangs) {
                 Below::Found(to) => {
                     gather.high = gather.high.max(to.index() + 1);
-                    self.entries.pass_over(at, gather);
+                    self.entries.pass_over(entry, gather);
                     true
                 }
                 // It is looked at again.
@@ -149,14 +152,14 @@ impl<T> Wheel<T> {
                 Below::Nothing => false,
             };
         }
-        if self.entries.is_vacant(at) {
-            let is_listed = self.entries.is_below(at);
+        if self.entries.is_vacant(entry) {
+            let is_listed = self.entries.is_below(entry);
             if !is_listed {
-                self.entries.pass_over(at, gather);
+                self.entries.pass_over(entry, gather);
             }
             return !is_listed;
         }
-        let Some(first) = self.levels.first_of_level_with(at) else {
+        let Some(first) = self.levels.first_of_level_with(entry) else {
             // A list's that is no level's stays where it is.
             return false;
         };
@@ -171,27 +174,27 @@ impl<T> Wheel<T> {
     /// Brings a timer to a vacant entry that comes before its own.
     fn bring_down(
         &mut self,
-        at: At,
+        entry: EntryIndex,
         budget: &mut usize,
-        hangs: &impl Fn(&Wheel<T>, At) -> Hangs,
+        hangs: &impl Fn(&Wheel<T>, EntryIndex) -> Hangs,
     ) -> Below {
-        let own = at.lane();
-        let is_sorting = self.entries.entry(at).stamp().tag() & SORTING != 0;
-        let is_bound = !is_sorting && hangs(self, at) == Hangs::InWheel;
+        let own = entry.lane();
+        let is_sorting = self.entries.stamp(entry).tag() & SORTING != 0;
+        let is_bound = !is_sorting && hangs(self, entry) == Hangs::InWheel;
         // What is due has a place in its order that filing would not give it.
-        let is_fixed = is_bound && self.is_due(at);
+        let is_fixed = is_bound && self.is_due(entry);
         let others = (0..LANES).filter(|&lane| lane != own && !is_fixed);
         for lane in core::iter::once(own).chain(others) {
-            match self.entries.vacant_below(at, lane, budget) {
+            match self.entries.vacant_below(entry, lane, budget) {
                 Below::Found(to) if is_bound && lane != own => {
-                    self.unlink(at);
-                    self.entries.set_aside(at);
-                    self.entries.move_timer(at, to);
+                    self.unlink(entry);
+                    self.entries.set_aside(entry);
+                    self.entries.move_timer(entry, to);
                     self.relink(to);
                     return Below::Found(to);
                 }
                 Below::Found(to) => {
-                    self.entries.move_timer(at, to);
+                    self.entries.move_timer(entry, to);
                     return Below::Found(to);
                 }
                 Below::Paused => return Below::Paused,

@@ -2,7 +2,7 @@
 
 use core::cmp::Ordering;
 
-use super::entries::{At, LANES};
+use super::entries::{EntryIndex, LANES};
 use super::geometry::Place;
 
 /// What the wheel is in the middle of at its current tick.
@@ -36,7 +36,7 @@ pub(super) struct Cascade {
 pub(super) struct Fronts {
     keys: [u64; LANES],
     /// The head of the slot's first lane.
-    first: At,
+    first: EntryIndex,
 }
 
 const LANE_BITS: u32 = LANES.trailing_zeros();
@@ -44,7 +44,7 @@ const NO_FRONT: u64 = u64::MAX;
 
 impl Fronts {
     /// Of no slot; `first` is any list.
-    pub(super) fn none(first: At) -> Fronts {
+    pub(super) fn none(first: EntryIndex) -> Fronts {
         Fronts {
             keys: [NO_FRONT; LANES],
             first,
@@ -52,19 +52,19 @@ impl Fronts {
     }
 
     /// Which of a level's heads this begins at, of which `first` is the first.
-    pub(super) fn nth_of(&self, first: At) -> Option<u32> {
+    pub(super) fn nth_of(&self, first: EntryIndex) -> Option<u32> {
         self.first.index().checked_sub(first.index())
     }
 
     /// Lets this begin at that head, to which the one that it began at was
     /// brought.
-    pub(super) fn follow(&mut self, first: At) {
+    pub(super) fn follow(&mut self, first: EntryIndex) {
         self.first = first;
     }
 
     /// The head of the slot's first lane.
     #[inline]
-    pub(super) fn first(&self) -> At {
+    pub(super) fn first(&self) -> EntryIndex {
         self.first
     }
 

@@ -2,7 +2,7 @@
 //! `shrink.rs` asks of the entries.
 
 use super::Entries;
-use super::block::{At, LANES};
+use super::block::{EntryIndex, LANES};
 use super::moved::MOVED;
 use super::pass::{Below, Gather, Pass, Stage};
 use super::vacant::Vacant;
@@ -48,25 +48,25 @@ impl<T> Entries<T> {
         self.block.used()
     }
 
-    pub(crate) fn is_vacant(&self, at: At) -> bool {
-        self.block.is_vacant(at)
+    pub(crate) fn is_vacant(&self, entry: EntryIndex) -> bool {
+        self.block.is_vacant(entry)
     }
 
     /// Whether the walk for vacant entries has come past a cell.
-    pub(crate) fn is_below(&self, at: At) -> bool {
-        self.pass.as_ref().is_none_or(|pass| pass.is_below(at))
+    pub(crate) fn is_below(&self, entry: EntryIndex) -> bool {
+        self.pass.as_ref().is_none_or(|pass| pass.is_below(entry))
     }
 
     /// Takes a vacant entry away, or what memory it has if something stands
     /// behind it.
-    pub(crate) fn pass_over(&mut self, at: At, gather: &mut Gather) {
-        if at.index() + 1 == self.used() {
+    pub(crate) fn pass_over(&mut self, entry: EntryIndex, gather: &mut Gather) {
+        if entry.index() + 1 == self.used() {
             self.block.pop();
         } else {
-            self.block.free_cell(at);
-            gather.high = at.index();
+            self.block.free_cell(entry);
+            gather.high = entry.index();
             if let Some(pass) = &mut self.pass {
-                pass.step_back(at);
+                pass.step_back(entry);
             }
         }
         gather.top = gather.top.min(self.used());
@@ -90,16 +90,25 @@ impl<T> Entries<T> {
     }
 
     /// Looks for a vacant entry of a lane that comes before `at`.
-    pub(crate) fn vacant_below(&mut self, at: At, lane: usize, budget: &mut usize) -> Below {
+    pub(crate) fn vacant_below(
+        &mut self,
+        entry: EntryIndex,
+        lane: usize,
+        budget: &mut usize,
+    ) -> Below {
         let Some(pass) = &mut self.pass else {
             return Below::Nothing;
         };
         while *budget > 0 {
             *budget -= 1;
-            let Some(low) = pass.next_of(lane, at.index()) else {
+            let Some(low) = pass.next_of(lane, entry.index()) else {
                 return Below::Nothing;
             };
-            if let Some(found) = self.block.at(low).filter(|&low| self.block.is_vacant(low)) {
+            if let Some(found) = self
+                .block
+                .entry_at(low)
+                .filter(|&low| self.block.is_vacant(low))
+            {
                 return Below::Found(found);
             }
         }
@@ -117,8 +126,12 @@ impl<T> Entries<T> {
                 let Some(low) = pass.next_of(lane, until) else {
                     break;
                 };
-                if let Some(at) = self.block.at(low).filter(|&low| self.block.is_vacant(low)) {
-                    self.entry_mut(at).next = self.vacant.push(at);
+                if let Some(entry) = self
+                    .block
+                    .entry_at(low)
+                    .filter(|&low| self.block.is_vacant(low))
+                {
+                    self.get_mut(entry).next = self.vacant.push(entry);
                 }
             }
         }
@@ -127,31 +140,31 @@ impl<T> Entries<T> {
 
     /// Brings a timer to a vacant entry of its lane, or of any if it hangs on no
     /// slot's list; it stands where it stood on its list.
-    pub(crate) fn move_timer(&mut self, from: At, to: At) {
-        let sequence = self.entry(from).stamp().sequence();
+    pub(crate) fn move_timer(&mut self, from: EntryIndex, to: EntryIndex) {
+        let sequence = self.stamp(from).sequence();
         self.block.move_timer(from, to);
-        self.block.entry_mut(to).mark(MOVED);
+        self.block.get_mut(to).mark(MOVED);
         self.moved.note(sequence, from, to);
         self.redirect_links(from, to);
     }
 
     /// Brings a list's head to a vacant entry. Its middle is forgotten.
-    pub(crate) fn move_sentinel(&mut self, from: At, to: At) {
+    pub(crate) fn move_sentinel(&mut self, from: EntryIndex, to: EntryIndex) {
         self.block.move_sentinel(from, to);
         let bitmap_index = self.bitmap_index(to);
-        self.entry_mut(to).deadline = u64::from(bitmap_index);
+        self.get_mut(to).deadline = u64::from(bitmap_index);
         self.redirect_links(from, to);
     }
 
     /// Has the neighbours of the entry that was at `from` lead to `to`.
-    fn redirect_links(&mut self, from: At, to: At) {
+    fn redirect_links(&mut self, from: EntryIndex, to: EntryIndex) {
         let (next, prev) = (self.next(from), self.prev(from));
         if next == from {
             return self.set_aside(to);
         }
         let mut entries = self.block.entries_mut();
-        let entry = entries.get(to);
-        (entry.next, entry.prev) = (next, prev);
+        let stored = entries.get(to);
+        (stored.next, stored.prev) = (next, prev);
         entries.get(next).prev = to;
         entries.get(prev).next = to;
     }

@@ -10,7 +10,7 @@ mod pass;
 mod vacant;
 
 pub use block::ReserveError;
-pub(crate) use block::{At, LANES, Stamp};
+pub(crate) use block::{EntryIndex, LANES, Stamp};
 pub(crate) use pass::{Below, Gather, Stage};
 
 use block::{Block, Entry};
@@ -29,7 +29,7 @@ pub(crate) struct Entries<T> {
 
 impl<T> Entries<T> {
     /// Entry 0 is a sentinel: the head of the first list.
-    pub(crate) fn new() -> (Entries<T>, At) {
+    pub(crate) fn new() -> (Entries<T>, EntryIndex) {
         let mut entries = Entries {
             block: Block::new(),
             live: 0,
@@ -56,29 +56,29 @@ impl<T> Entries<T> {
 
     /// Stores a timer. It hangs on no list yet: link it.
     #[inline]
-    pub(crate) fn insert(&mut self, deadline: u64, stamp: Stamp, payload: T) -> At {
-        let Some(at) = self.vacant.take_last().or_else(|| self.pop_vacant()) else {
+    pub(crate) fn insert(&mut self, deadline: u64, stamp: Stamp, payload: T) -> EntryIndex {
+        let Some(entry) = self.vacant.take_last().or_else(|| self.pop_vacant()) else {
             return self.insert_at_end(deadline, stamp, payload);
         };
-        self.block.fill(at, deadline, stamp, payload);
+        self.block.fill(entry, deadline, stamp, payload);
         self.live += 1;
-        at
+        entry
     }
 
     /// Takes an entry that was vacated before the last one, and asks for the one
     /// that will be taken some time after it.
-    fn pop_vacant(&mut self) -> Option<At> {
-        let at = self.vacant.top()?;
-        let below = self.next(at);
+    fn pop_vacant(&mut self) -> Option<EntryIndex> {
+        let entry = self.vacant.top()?;
+        let below = self.next(entry);
         self.vacant.pop(below);
         self.prefetch(below);
-        Some(at)
+        Some(entry)
     }
 
-    fn insert_at_end(&mut self, deadline: u64, stamp: Stamp, payload: T) -> At {
-        let at = self.block.push_timer(deadline, stamp, payload);
+    fn insert_at_end(&mut self, deadline: u64, stamp: Stamp, payload: T) -> EntryIndex {
+        let entry = self.block.push_timer(deadline, stamp, payload);
         self.live += 1;
-        at
+        entry
     }
 
     /// Takes a timer out of its entry, which becomes vacant. Unlink it first.
@@ -86,12 +86,12 @@ impl<T> Entries<T> {
     /// # Panics
     /// If the entry holds no timer.
     #[inline]
-    pub(crate) fn remove(&mut self, at: At) -> T {
-        let (stamp, payload) = self.block.vacate(at);
+    pub(crate) fn remove(&mut self, entry: EntryIndex) -> T {
+        let (stamp, payload) = self.block.vacate(entry);
         if stamp.tag() & MOVED != 0 {
             self.moved.forget(stamp.sequence());
         }
-        if let Some(before) = self.vacant.replace_last(at) {
+        if let Some(before) = self.vacant.replace_last(entry) {
             self.put_on_list(before);
         }
         self.live -= 1;
@@ -106,8 +106,8 @@ impl<T> Entries<T> {
     /// # Panics
     /// If the entry holds no timer.
     #[inline]
-    pub(crate) fn take_for_good(&mut self, at: At) -> T {
-        let (stamp, payload) = self.block.vacate(at);
+    pub(crate) fn take_for_good(&mut self, entry: EntryIndex) -> T {
+        let (stamp, payload) = self.block.vacate(entry);
         if stamp.tag() & MOVED != 0 {
             self.moved.forget(stamp.sequence());
         }
@@ -116,9 +116,9 @@ impl<T> Entries<T> {
     }
 
     #[inline]
-    fn put_on_list(&mut self, vacant: At) {
+    fn put_on_list(&mut self, vacant: EntryIndex) {
         if self.pass.as_ref().is_none_or(|pass| pass.lists(vacant)) {
-            self.entry_mut(vacant).next = self.vacant.push(vacant);
+            self.get_mut(vacant).next = self.vacant.push(vacant);
         }
     }
 
@@ -137,51 +137,51 @@ impl<T> Entries<T> {
     /// will be used again.
     #[cfg(test)]
     pub(crate) fn assert_consistent(&self) {
-        let moved = |&at: &At| self.entry(at).stamp().tag() & MOVED != 0;
-        let moved: Vec<At> = self.timers(0).filter(moved).collect();
+        let moved = |&entry: &EntryIndex| self.stamp(entry).tag() & MOVED != 0;
+        let moved: Vec<EntryIndex> = self.timers(0).filter(moved).collect();
         assert_eq!(moved.len(), self.moved.len());
-        for at in moved {
-            let sequence = self.entry(at).stamp().sequence();
-            assert_eq!(self.find(self.index_of(at), sequence), Some(at));
-            assert!(self.index_of(at) > at.index());
+        for entry in moved {
+            let sequence = self.stamp(entry).sequence();
+            assert_eq!(self.find(self.index_of(entry), sequence), Some(entry));
+            assert!(self.index_of(entry) > entry.index());
         }
         assert_eq!(self.timers(0).count(), self.live());
         if self.pass.is_none() {
-            let cells = (0..self.used()).filter_map(|index| self.at(index));
-            let vacant = cells.filter(|&at| self.is_vacant(at)).count();
+            let cells = (0..self.used()).filter_map(|index| self.entry_at(index));
+            let vacant = cells.filter(|&entry| self.is_vacant(entry)).count();
             assert_eq!(vacant, self.vacant.len());
         }
     }
 
     /// Where the timer with this sequence number is, whose id says `index`.
     #[inline]
-    pub(crate) fn find(&self, index: u32, sequence: u64) -> Option<At> {
+    pub(crate) fn find(&self, index: u32, sequence: u64) -> Option<EntryIndex> {
         match self.find_at_home(index, sequence) {
-            Some(at) => Some(at),
+            Some(entry) => Some(entry),
             None => self.find_moved(sequence),
         }
     }
 
     /// The entry at `index`, if it holds the timer with this sequence number.
     #[inline]
-    pub(crate) fn find_at_home(&self, index: u32, sequence: u64) -> Option<At> {
-        let at = self.at(index)?;
-        let stamp = self.entry(at).stamp();
-        (stamp.sequence() == sequence).then_some(at)
+    pub(crate) fn find_at_home(&self, index: u32, sequence: u64) -> Option<EntryIndex> {
+        let entry = self.entry_at(index)?;
+        let stamp = self.stamp(entry);
+        (stamp.sequence() == sequence).then_some(entry)
     }
 
     #[cold]
     #[inline(never)]
-    fn find_moved(&self, sequence: u64) -> Option<At> {
+    fn find_moved(&self, sequence: u64) -> Option<EntryIndex> {
         self.moved.find(sequence)
     }
 
     /// The index that a timer's id carries.
     #[inline]
-    pub(crate) fn index_of(&self, at: At) -> u32 {
-        let stamp = self.entry(at).stamp();
+    pub(crate) fn index_of(&self, entry: EntryIndex) -> u32 {
+        let stamp = self.stamp(entry);
         match stamp.tag() & MOVED {
-            0 => at.index(),
+            0 => entry.index(),
             _ => self.first_index_of(stamp),
         }
     }
@@ -195,47 +195,57 @@ impl<T> Entries<T> {
 
     /// The entry at `index`, if there is one, whoever lives in it.
     #[inline]
-    pub(crate) fn at(&self, index: u32) -> Option<At> {
-        self.block.at(index)
+    pub(crate) fn entry_at(&self, index: u32) -> Option<EntryIndex> {
+        self.block.entry_at(index)
     }
 
     /// Whether an entry holds a timer.
     #[inline]
-    pub(crate) fn is_timer(&self, at: At) -> bool {
-        self.entry(at).stamp().is_timer()
+    pub(crate) fn is_timer(&self, entry: EntryIndex) -> bool {
+        self.stamp(entry).is_timer()
     }
 
     /// Every entry that holds a timer and has an index of at least `from`.
-    pub(crate) fn timers(&self, from: u32) -> impl Iterator<Item = At> + '_ {
+    pub(crate) fn timers(&self, from: u32) -> impl Iterator<Item = EntryIndex> + '_ {
         (from..self.block.used())
-            .filter_map(|index| self.at(index))
-            .filter(|&at| self.is_timer(at))
+            .filter_map(|index| self.entry_at(index))
+            .filter(|&entry| self.is_timer(entry))
     }
 
     #[inline]
-    pub(crate) fn payload(&self, at: At) -> &T {
-        self.block.payload(at)
+    pub(crate) fn payload(&self, entry: EntryIndex) -> &T {
+        self.block.payload(entry)
     }
 
     #[inline]
-    pub(crate) fn payload_mut(&mut self, at: At) -> &mut T {
-        self.block.payload_mut(at)
+    pub(crate) fn payload_mut(&mut self, entry: EntryIndex) -> &mut T {
+        self.block.payload_mut(entry)
     }
 
     #[inline]
-    pub(crate) fn entry(&self, at: At) -> &Entry {
-        self.block.entry(at)
+    pub(crate) fn stamp(&self, entry: EntryIndex) -> Stamp {
+        self.get(entry).stamp()
     }
 
     #[inline]
-    pub(crate) fn entry_mut(&mut self, at: At) -> &mut Entry {
-        self.block.entry_mut(at)
+    pub(crate) fn deadline(&self, entry: EntryIndex) -> u64 {
+        self.get(entry).deadline
+    }
+
+    #[inline]
+    fn get(&self, entry: EntryIndex) -> &Entry {
+        self.block.get(entry)
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, entry: EntryIndex) -> &mut Entry {
+        self.block.get_mut(entry)
     }
 
     /// Asks the processor for an entry that will be read soon.
     #[inline]
-    pub(crate) fn prefetch(&self, at: At) {
-        self.block.prefetch(at);
+    pub(crate) fn prefetch(&self, entry: EntryIndex) {
+        self.block.prefetch(entry);
     }
 }
 
@@ -260,10 +270,10 @@ struct Rest<'a, T> {
 
 impl<T> Rest<'_, T> {
     fn drop_all(&mut self) {
-        while let Some(at) = self.storage.at(self.next) {
+        while let Some(entry) = self.storage.entry_at(self.next) {
             self.next += 1;
-            if self.storage.is_timer(at) {
-                drop(self.storage.remove(at));
+            if self.storage.is_timer(entry) {
+                drop(self.storage.remove(entry));
             }
         }
     }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::block::At;
+use super::block::EntryIndex;
 
 /// The tag bit of a timer that was moved.
 pub(super) const MOVED: u16 = 1 << 1;
@@ -19,12 +19,12 @@ pub(super) struct Moved(BTreeMap<u64, Way>);
 struct Way {
     /// The index in the timer's id.
     from: u32,
-    to: At,
+    to: EntryIndex,
 }
 
 impl Moved {
     /// Notes that a timer was moved from one entry to another.
-    pub(super) fn note(&mut self, sequence: u64, from: At, to: At) {
+    pub(super) fn note(&mut self, sequence: u64, from: EntryIndex, to: EntryIndex) {
         let first = Way {
             from: from.index(),
             to,
@@ -41,7 +41,7 @@ impl Moved {
     }
 
     /// Where the timer is now.
-    pub(super) fn find(&self, sequence: u64) -> Option<At> {
+    pub(super) fn find(&self, sequence: u64) -> Option<EntryIndex> {
         self.0.get(&sequence).map(|way| way.to)
     }
 

@@ -8,7 +8,7 @@
 //! again; from there on none is on a list, so that the end of the block can be
 //! taken away. What is vacated there meanwhile is left for the walk to find.
 
-use super::block::{At, LANES};
+use super::block::{EntryIndex, LANES};
 
 pub(super) struct Pass {
     /// By lane, the first cell that has not been looked at for its vacancy.
@@ -39,7 +39,7 @@ pub(crate) struct Gather {
 /// What a search for a vacant entry came to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Below {
-    Found(At),
+    Found(EntryIndex),
     Nothing,
     /// The budget is used up.
     Paused,
@@ -48,22 +48,22 @@ pub(crate) enum Below {
 impl Pass {
     /// Whether an entry that is vacated goes on a list.
     #[cold]
-    pub(super) fn lists(&self, vacant: At) -> bool {
+    pub(super) fn lists(&self, vacant: EntryIndex) -> bool {
         let index = vacant.index();
         let is_behind = matches!(self.stage, Stage::List { until } if index >= until);
         is_behind || self.is_below(vacant)
     }
 
     /// Whether the walk has come past a cell.
-    pub(super) fn is_below(&self, at: At) -> bool {
-        at.index() < self.low[at.lane()]
+    pub(super) fn is_below(&self, entry: EntryIndex) -> bool {
+        entry.index() < self.low[entry.lane()]
     }
 
     /// Leaves a cell that has been vacated to be found, even if the walk has come
     /// past it. Behind it there is no timer.
-    pub(super) fn step_back(&mut self, at: At) {
-        let low = &mut self.low[at.lane()];
-        *low = at.index().min(*low);
+    pub(super) fn step_back(&mut self, entry: EntryIndex) {
+        let low = &mut self.low[entry.lane()];
+        *low = entry.index().min(*low);
     }
 
     /// The next cell of a lane, if it comes before `end`.

@@ -7,18 +7,18 @@ use crate::wheel::Wheel;
 fn grows_and_keeps_its_entries<T: Copy + PartialEq + std::fmt::Debug>(count: u64, value: T) {
     let (mut entries, list) = Entries::new();
     for n in 1..=count {
-        let at = entries.insert(n, Stamp::new(n, 0), value);
-        entries.append(list, at);
-        let place = core::ptr::from_ref(entries.payload(at));
+        let entry = entries.insert(n, Stamp::new(n, 0), value);
+        entries.append(list, entry);
+        let place = core::ptr::from_ref(entries.payload(entry));
         assert_eq!(place.addr() % align_of::<T>(), 0);
     }
-    let mut at = entries.next(list);
+    let mut entry = entries.next(list);
     for n in 1..=count {
-        assert_eq!(entries.entry(at).deadline, n);
-        assert_eq!(*entries.payload(at), value);
-        at = entries.next(at);
+        assert_eq!(entries.deadline(entry), n);
+        assert_eq!(*entries.payload(entry), value);
+        entry = entries.next(entry);
     }
-    assert_eq!(at, list);
+    assert_eq!(entry, list);
 }
 
 #[test]
@@ -38,14 +38,14 @@ fn vacated_entries_are_reused_before_the_block_grows() {
     let (mut entries, list) = Entries::new();
     let mut taken = Vec::new();
     for n in 0..1_000u64 {
-        let at = entries.insert(0, Stamp::new(n + 1, 0), n);
-        entries.append(list, at);
-        taken.push(at);
+        let entry = entries.insert(0, Stamp::new(n + 1, 0), n);
+        entries.append(list, entry);
+        taken.push(entry);
     }
     let used = entries.block.used();
-    for &at in &taken {
-        entries.unlink(at);
-        entries.remove(at);
+    for &entry in &taken {
+        entries.unlink(entry);
+        entries.remove(entry);
     }
     for n in 0..1_000u64 {
         entries.insert(0, Stamp::new(n + 2_000, 0), n);
@@ -157,28 +157,30 @@ fn reserving_too_much_panics() {
 fn an_index_behind_the_last_entry_is_of_none() {
     let (mut entries, _) = Entries::new();
     let last = entries.insert(0, Stamp::new(1, 0), ());
-    assert_eq!(entries.at(last.index()), Some(last));
-    assert_eq!(entries.at(last.index() + 1), None);
+    assert_eq!(entries.entry_at(last.index()), Some(last));
+    assert_eq!(entries.entry_at(last.index() + 1), None);
 }
 
 #[test]
 fn vacated_entries_are_used_again_the_last_one_first() {
     let (mut entries, _) = Entries::new();
-    let (mut stored, mut vacated) = (Vec::new(), Vec::<At>::new());
+    let (mut stored, mut vacated) = (Vec::new(), Vec::<EntryIndex>::new());
     let (mut random, mut most) = (1u64, 0);
     for step in 0..20_000u64 {
         random = random.wrapping_mul(6_364_136_223_846_793_005) + 1;
         // A thousand steps that mostly fill, a thousand that mostly vacate.
         let fills = (random >> 40) % 4 < 1 + 2 * (step / 1_000 % 2);
         if fills || stored.is_empty() {
-            let expected = vacated.pop().map_or(entries.block.used(), At::index);
-            let at = entries.insert(step, Stamp::new(step + 1, 0), ());
-            assert_eq!(at.index(), expected);
-            stored.push(at);
+            let expected = vacated
+                .pop()
+                .map_or(entries.block.used(), EntryIndex::index);
+            let entry = entries.insert(step, Stamp::new(step + 1, 0), ());
+            assert_eq!(entry.index(), expected);
+            stored.push(entry);
         } else {
-            let at = stored.swap_remove(random as usize % stored.len());
-            entries.remove(at);
-            vacated.push(at);
+            let entry = stored.swap_remove(random as usize % stored.len());
+            entries.remove(entry);
+            vacated.push(entry);
             most = most.max(vacated.len());
         }
     }

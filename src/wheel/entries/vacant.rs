@@ -7,7 +7,7 @@
 //! entries ahead, and can be asked for (see docs/DESIGN.md, "Vacated entries
 //! hang on eight lists").
 
-use super::block::At;
+use super::block::EntryIndex;
 
 const LISTS: usize = 8;
 
@@ -16,54 +16,54 @@ const LISTS: usize = 8;
 pub(super) struct Vacant {
     /// The last one that was vacated, or [`At::FIRST`]: where one is cancelled
     /// and the next scheduled, nothing else is touched.
-    last: At,
+    last: EntryIndex,
     /// How many are on the lists: it says whose turn it is.
     listed: u32,
     /// The first of each list, or [`At::FIRST`].
-    lists: [At; LISTS],
+    lists: [EntryIndex; LISTS],
 }
 
 impl Vacant {
     pub(super) fn new() -> Vacant {
         Vacant {
-            last: At::FIRST,
+            last: EntryIndex::FIRST,
             listed: 0,
-            lists: [At::FIRST; LISTS],
+            lists: [EntryIndex::FIRST; LISTS],
         }
     }
 
     /// Puts an entry here. The one that was put here last, if it still is here,
     /// is to go on a list.
     #[inline]
-    pub(super) fn replace_last(&mut self, at: At) -> Option<At> {
-        let before = core::mem::replace(&mut self.last, at);
-        (before != At::FIRST).then_some(before)
+    pub(super) fn replace_last(&mut self, entry: EntryIndex) -> Option<EntryIndex> {
+        let before = core::mem::replace(&mut self.last, entry);
+        (before != EntryIndex::FIRST).then_some(before)
     }
 
     /// Takes the one that was put here last, unless it is gone.
     #[inline]
-    pub(super) fn take_last(&mut self) -> Option<At> {
-        self.replace_last(At::FIRST)
+    pub(super) fn take_last(&mut self) -> Option<EntryIndex> {
+        self.replace_last(EntryIndex::FIRST)
     }
 
     /// Puts an entry on a list, and returns what is below it.
     #[inline]
-    pub(super) fn push(&mut self, at: At) -> At {
+    pub(super) fn push(&mut self, entry: EntryIndex) -> EntryIndex {
         let list = self.listed as usize % LISTS;
         self.listed += 1;
-        core::mem::replace(&mut self.lists[list], at)
+        core::mem::replace(&mut self.lists[list], entry)
     }
 
     /// What is to be taken from the lists.
     #[inline]
-    pub(super) fn top(&self) -> Option<At> {
+    pub(super) fn top(&self) -> Option<EntryIndex> {
         let top = self.lists[self.listed.wrapping_sub(1) as usize % LISTS];
-        (top != At::FIRST).then_some(top)
+        (top != EntryIndex::FIRST).then_some(top)
     }
 
     /// Takes that one, below which is `below`.
     #[inline]
-    pub(super) fn pop(&mut self, below: At) {
+    pub(super) fn pop(&mut self, below: EntryIndex) {
         self.listed -= 1;
         self.lists[self.listed as usize % LISTS] = below;
     }
@@ -71,6 +71,6 @@ impl Vacant {
     /// How many are here.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        self.listed as usize + usize::from(self.last != At::FIRST)
+        self.listed as usize + usize::from(self.last != EntryIndex::FIRST)
     }
 }

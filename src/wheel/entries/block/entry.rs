@@ -1,6 +1,6 @@
 //! One entry: a timer, the head of a list, or vacant.
 
-use super::index::At;
+use super::index::EntryIndex;
 use super::stamp::Stamp;
 
 /// One cell of a block. The payload stands behind it.
@@ -12,8 +12,8 @@ pub(crate) struct Entry {
     pub(crate) deadline: u64,
     /// Only the block changes a stamp from one kind to another.
     pub(super) stamp: Stamp,
-    pub(crate) next: At,
-    pub(crate) prev: At,
+    pub(crate) next: EntryIndex,
+    pub(crate) prev: EntryIndex,
 }
 
 impl Entry {

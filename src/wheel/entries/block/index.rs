@@ -6,11 +6,11 @@ pub(crate) const LANES: usize = 8;
 
 /// The index of an entry that exists in the block it was obtained from.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct At(pub(super) u32);
+pub(crate) struct EntryIndex(pub(super) u32);
 
-impl At {
+impl EntryIndex {
     /// The entry that always exists: a sentinel, never vacant.
-    pub(crate) const FIRST: At = At(0);
+    pub(crate) const FIRST: EntryIndex = EntryIndex(0);
 
     #[inline]
     pub(crate) fn index(self) -> u32 {

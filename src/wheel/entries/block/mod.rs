@@ -9,10 +9,10 @@
 //! whatever the payload, and the block is never one that `realloc` has to copy
 //! for its alignment.
 //!
-//! Two sentences argue for all that is unsafe in this file. An [`At`] is made
+//! Two sentences argue for all that is unsafe in this file. An [`EntryIndex`] is made
 //! only here, for an entry below `used`; [`Block::pop`] and [`Block::truncate`],
 //! which alone make `used` smaller, are called only to shrink, and
-//! `wheel/shrink.rs` says why nothing then holds an `At` of what they take away.
+//! `wheel/shrink.rs` says why nothing then holds an `EntryIndex` of what they take away.
 //! A payload is initialised exactly while its entry's stamp is a timer's, and
 //! only this file changes a stamp from one kind to another.
 
@@ -28,7 +28,7 @@ use core::ptr::{self, NonNull};
 use std::alloc::{Layout, handle_alloc_error};
 
 pub(crate) use entry::Entry;
-pub(crate) use index::{At, LANES};
+pub(crate) use index::{EntryIndex, LANES};
 pub use memory::ReserveError;
 pub(crate) use stamp::Stamp;
 
@@ -103,7 +103,7 @@ impl<T> Block<T> {
     /// How many entries have a cell.
     #[cfg(test)]
     pub(super) fn cells(&self) -> usize {
-        let cells = (0..self.used).map(|n| self.place(At(n)));
+        let cells = (0..self.used).map(|n| self.place(EntryIndex(n)));
         cells.filter(|cell| !cell.is_null()).count()
     }
 
@@ -114,37 +114,37 @@ impl<T> Block<T> {
 
     /// The entry at `index`, if there is one, whoever lives in it.
     #[inline]
-    pub(super) fn at(&self, index: u32) -> Option<At> {
-        (index < self.used).then_some(At(index))
+    pub(super) fn entry_at(&self, index: u32) -> Option<EntryIndex> {
+        (index < self.used).then_some(EntryIndex(index))
     }
 
     #[inline]
-    pub(super) fn is_vacant(&self, at: At) -> bool {
-        self.entry(at).stamp == Stamp::VACANT
+    pub(super) fn is_vacant(&self, entry: EntryIndex) -> bool {
+        self.get(entry).stamp == Stamp::VACANT
     }
 
     #[inline]
-    fn address(&self, at: At) -> *mut u8 {
-        debug_assert!(at.0 < self.used);
-        // SAFETY: an `At` is in bounds (see the top of this file).
-        unsafe {
-            self.memory
-                .base()
-                .as_ptr()
-                .add(at.0 as usize * Self::STRIDE)
-        }
+    fn offset(entry: EntryIndex) -> usize {
+        entry.0 as usize * Self::STRIDE
     }
 
     #[inline]
-    pub(super) fn entry(&self, at: At) -> &Entry {
+    fn address(&self, entry: EntryIndex) -> *mut u8 {
+        debug_assert!(entry.0 < self.used);
+        // SAFETY: an `EntryIndex` is in bounds (see the top of this file).
+        unsafe { self.memory.base().as_ptr().add(Self::offset(entry)) }
+    }
+
+    #[inline]
+    pub(super) fn get(&self, entry: EntryIndex) -> &Entry {
         // SAFETY: the entries below `used` are initialised.
-        unsafe { &*self.address(at).cast() }
+        unsafe { &*self.address(entry).cast() }
     }
 
     #[inline]
-    pub(super) fn entry_mut(&mut self, at: At) -> &mut Entry {
-        // SAFETY: as in `entry`, and `self` is borrowed mutably.
-        unsafe { &mut *self.address(at).cast() }
+    pub(super) fn get_mut(&mut self, entry: EntryIndex) -> &mut Entry {
+        // SAFETY: as in `get`, and `self` is borrowed mutably.
+        unsafe { &mut *self.address(entry).cast() }
     }
 
     /// The entries, with the block's address at hand: the compiler would load
@@ -160,49 +160,49 @@ impl<T> Block<T> {
 
     /// Where an entry's payload stands; null for one that has no cell.
     #[inline]
-    fn place(&self, at: At) -> *mut MaybeUninit<T> {
-        let entry = self.address(at);
+    fn place(&self, entry: EntryIndex) -> *mut MaybeUninit<T> {
+        let start = self.address(entry);
         match Self::INLINE {
             // SAFETY: inside the entry, which is an `Inline<T>`.
-            true => unsafe { entry.add(offset_of!(Inline<T>, payload)).cast() },
+            true => unsafe { start.add(offset_of!(Inline<T>, payload)).cast() },
             // SAFETY: the entry is an `Outline<T>`, and initialised.
-            false => unsafe { (*entry.cast::<Outline<T>>()).cell },
+            false => unsafe { (*start.cast::<Outline<T>>()).cell },
         }
     }
 
     #[inline]
-    pub(super) fn payload(&self, at: At) -> &T {
-        assert!(self.entry(at).stamp.is_timer());
+    pub(super) fn payload(&self, entry: EntryIndex) -> &T {
+        assert!(self.get(entry).stamp.is_timer());
         // SAFETY: the entry holds a timer, so its payload is initialised.
-        unsafe { (*self.place(at)).assume_init_ref() }
+        unsafe { (*self.place(entry)).assume_init_ref() }
     }
 
     #[inline]
-    pub(super) fn payload_mut(&mut self, at: At) -> &mut T {
-        assert!(self.entry(at).stamp.is_timer());
+    pub(super) fn payload_mut(&mut self, entry: EntryIndex) -> &mut T {
+        assert!(self.get(entry).stamp.is_timer());
         // SAFETY: the entry holds a timer, so its payload is initialised.
-        unsafe { (*self.place(at)).assume_init_mut() }
+        unsafe { (*self.place(entry)).assume_init_mut() }
     }
 
     /// Stores a timer in a vacant entry.
     #[inline]
-    pub(super) fn fill(&mut self, at: At, deadline: u64, stamp: Stamp, payload: T) {
-        debug_assert!(stamp.is_timer() && self.entry(at).stamp == Stamp::VACANT);
-        self.put_payload(at, payload);
-        let entry = self.entry_mut(at);
-        entry.deadline = deadline;
-        entry.stamp = stamp;
+    pub(super) fn fill(&mut self, entry: EntryIndex, deadline: u64, stamp: Stamp, payload: T) {
+        debug_assert!(stamp.is_timer() && self.get(entry).stamp == Stamp::VACANT);
+        self.put_payload(entry, payload);
+        let stored = self.get_mut(entry);
+        stored.deadline = deadline;
+        stored.stamp = stamp;
     }
 
     #[inline]
-    fn put_payload(&mut self, at: At, payload: T) {
-        if !Self::INLINE && self.place(at).is_null() {
+    fn put_payload(&mut self, entry: EntryIndex, payload: T) {
+        if !Self::INLINE && self.place(entry).is_null() {
             let cell = self.spare.take();
-            self.set_cell(at, Box::into_raw(cell));
+            self.set_cell(entry, Box::into_raw(cell));
         }
         // SAFETY: the place is the entry's own, and valid for writes; writing
         // does not drop what was there.
-        unsafe { self.place(at).write(MaybeUninit::new(payload)) }
+        unsafe { self.place(entry).write(MaybeUninit::new(payload)) }
     }
 
     /// Vacates a timer's entry. Returns who lived there.
@@ -210,54 +210,57 @@ impl<T> Block<T> {
     /// # Panics
     /// If the entry holds no timer.
     #[inline]
-    pub(super) fn vacate(&mut self, at: At) -> (Stamp, T) {
-        let entry = self.entry_mut(at);
-        let stamp = entry.stamp;
+    pub(super) fn vacate(&mut self, entry: EntryIndex) -> (Stamp, T) {
+        let stored = self.get_mut(entry);
+        let stamp = stored.stamp;
         assert!(stamp.is_timer());
-        entry.stamp = Stamp::VACANT;
+        stored.stamp = Stamp::VACANT;
         // SAFETY: the entry held a timer, so its payload was initialised; the
         // stamp now says that it no longer is.
-        (stamp, unsafe { self.place(at).read().assume_init() })
+        (stamp, unsafe { self.place(entry).read().assume_init() })
     }
 
     /// Adds a timer behind all entries; it leads to itself.
-    pub(super) fn push_timer(&mut self, deadline: u64, stamp: Stamp, payload: T) -> At {
+    pub(super) fn push_timer(&mut self, deadline: u64, stamp: Stamp, payload: T) -> EntryIndex {
         debug_assert!(stamp.is_timer());
-        let at = self.push(deadline, Stamp::VACANT);
-        self.fill(at, deadline, stamp, payload);
-        at
+        let entry = self.push(deadline, Stamp::VACANT);
+        self.fill(entry, deadline, stamp, payload);
+        entry
     }
 
     /// Adds a list's head behind all entries.
-    pub(super) fn push_sentinel(&mut self, bitmap_index: u32) -> At {
+    pub(super) fn push_sentinel(&mut self, bitmap_index: u32) -> EntryIndex {
         self.push(u64::from(bitmap_index), Stamp::SENTINEL)
     }
 
     #[inline]
-    fn push(&mut self, deadline: u64, stamp: Stamp) -> At {
+    fn push(&mut self, deadline: u64, stamp: Stamp) -> EntryIndex {
         if self.used == self.memory.capacity() {
             self.grow_or_fail();
         }
-        let at = At(self.used);
-        let entry = Entry {
+        let entry = EntryIndex(self.used);
+        let stored = Entry {
             deadline,
             stamp,
-            next: at,
-            prev: at,
+            next: entry,
+            prev: entry,
         };
         self.used += 1;
-        let place = self.address(at);
+        let place = self.address(entry);
         match Self::INLINE {
             // SAFETY: there is room for one more, and what is behind an entry
             // without a timer need not be initialised.
-            true => unsafe { place.cast::<Entry>().write(entry) },
+            true => unsafe { place.cast::<Entry>().write(stored) },
             // SAFETY: there is room for one more.
             false => unsafe {
                 let cell = ptr::null_mut();
-                place.cast::<Outline<T>>().write(Outline { entry, cell });
+                place.cast::<Outline<T>>().write(Outline {
+                    entry: stored,
+                    cell,
+                });
             },
         }
-        at
+        entry
     }
 
     /// Makes room for so many timers and list heads beyond the entries that are
@@ -287,9 +290,9 @@ impl<T> Block<T> {
 
     /// Brings a timer to a vacant entry; its old one is vacant then. Links are
     /// the storage's care.
-    pub(super) fn move_timer(&mut self, from: At, to: At) {
-        assert!(self.entry(from).stamp.is_timer());
-        assert!(self.entry(to).stamp == Stamp::VACANT);
+    pub(super) fn move_timer(&mut self, from: EntryIndex, to: EntryIndex) {
+        assert!(self.get(from).stamp.is_timer());
+        assert!(self.get(to).stamp == Stamp::VACANT);
         let (source, target) = (self.place(from), self.place(to));
         match Self::INLINE {
             // SAFETY: the places of two entries do not overlap: one is a
@@ -302,29 +305,29 @@ impl<T> Block<T> {
         }
         let Entry {
             deadline, stamp, ..
-        } = *self.entry(from);
-        self.entry_mut(from).stamp = Stamp::VACANT;
-        let entry = self.entry_mut(to);
-        (entry.deadline, entry.stamp) = (deadline, stamp);
+        } = *self.get(from);
+        self.get_mut(from).stamp = Stamp::VACANT;
+        let stored = self.get_mut(to);
+        (stored.deadline, stored.stamp) = (deadline, stamp);
     }
 
     /// Brings a list's head to a vacant entry; its old one is vacant then. Links
     /// are the storage's care.
-    pub(super) fn move_sentinel(&mut self, from: At, to: At) {
-        assert!(self.entry(from).stamp.is_sentinel());
-        assert!(self.entry(to).stamp == Stamp::VACANT);
+    pub(super) fn move_sentinel(&mut self, from: EntryIndex, to: EntryIndex) {
+        assert!(self.get(from).stamp.is_sentinel());
+        assert!(self.get(to).stamp == Stamp::VACANT);
         self.free_cell(to);
-        let deadline = self.entry(from).deadline;
-        self.entry_mut(from).stamp = Stamp::VACANT;
-        let entry = self.entry_mut(to);
-        (entry.deadline, entry.stamp) = (deadline, Stamp::SENTINEL);
+        let deadline = self.get(from).deadline;
+        self.get_mut(from).stamp = Stamp::VACANT;
+        let stored = self.get_mut(to);
+        (stored.deadline, stored.stamp) = (deadline, Stamp::SENTINEL);
     }
 
     /// Takes away the last entry, which is vacant.
     pub(super) fn pop(&mut self) {
-        let last = self.used.checked_sub(1).map(At);
+        let last = self.used.checked_sub(1).map(EntryIndex);
         let last = last.expect("a vacant entry");
-        assert!(self.entry(last).stamp == Stamp::VACANT);
+        assert!(self.get(last).stamp == Stamp::VACANT);
         self.free_cell(last);
         self.used -= 1;
     }
@@ -332,8 +335,10 @@ impl<T> Block<T> {
     /// Takes away all entries from `used` on. They are vacant, or heads of lists
     /// that nothing hangs on; and [`Block::free_cell`] was called for each.
     pub(super) fn truncate(&mut self, used: u32) {
-        debug_assert!((used..self.used).all(|n| !self.entry(At(n)).stamp.is_timer()));
-        debug_assert!(Self::INLINE || (used..self.used).all(|n| self.place(At(n)).is_null()));
+        debug_assert!((used..self.used).all(|n| !self.get(EntryIndex(n)).stamp.is_timer()));
+        debug_assert!(
+            Self::INLINE || (used..self.used).all(|n| self.place(EntryIndex(n)).is_null())
+        );
         self.used = self.used.min(used);
     }
 
@@ -345,45 +350,41 @@ impl<T> Block<T> {
 
     /// Asks the processor for an entry that will be read soon.
     #[inline]
-    pub(super) fn prefetch(&self, at: At) {
+    pub(super) fn prefetch(&self, entry: EntryIndex) {
         #[cfg(target_arch = "x86_64")]
         {
             use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            let entry = at.0 as usize * Self::STRIDE;
+            let base = self.memory.base().as_ptr();
+            let address = base.wrapping_add(Self::offset(entry));
             // SAFETY: a prefetch has no effect but on the cache, wherever it is.
-            unsafe {
-                _mm_prefetch(
-                    self.memory.base().as_ptr().wrapping_add(entry).cast(),
-                    _MM_HINT_T0,
-                )
-            }
+            unsafe { _mm_prefetch(address.cast(), _MM_HINT_T0) }
         }
         #[cfg(not(target_arch = "x86_64"))]
-        let _ = at;
+        let _ = entry;
     }
 
-    fn set_cell(&mut self, at: At, cell: *mut MaybeUninit<T>) {
+    fn set_cell(&mut self, entry: EntryIndex, cell: *mut MaybeUninit<T>) {
         assert!(!Self::INLINE);
         // SAFETY: the entry is an `Outline<T>`, and `self` is borrowed mutably.
-        unsafe { (*self.address(at).cast::<Outline<T>>()).cell = cell }
+        unsafe { (*self.address(entry).cast::<Outline<T>>()).cell = cell }
     }
 
     /// Gives an entry's cell back, if it has one. The entry holds no timer.
-    pub(super) fn free_cell(&mut self, at: At) {
-        assert!(!self.entry(at).stamp.is_timer());
-        drop(self.take_cell(at));
+    pub(super) fn free_cell(&mut self, entry: EntryIndex) {
+        assert!(!self.get(entry).stamp.is_timer());
+        drop(self.take_cell(entry));
     }
 
     /// Takes an entry's cell away, if it has one. The entry's payload is lost.
-    fn take_cell(&mut self, at: At) -> Option<Cell<T>> {
+    fn take_cell(&mut self, entry: EntryIndex) -> Option<Cell<T>> {
         let cell = match Self::INLINE {
             true => ptr::null_mut(),
-            false => self.place(at),
+            false => self.place(entry),
         };
         if cell.is_null() {
             return None;
         }
-        self.set_cell(at, ptr::null_mut());
+        self.set_cell(entry, ptr::null_mut());
         // SAFETY: the entry's cell came from a box, and is the entry's no longer.
         Some(unsafe { Box::from_raw(cell) })
     }
@@ -393,7 +394,7 @@ impl<T> Block<T> {
 impl<T> Drop for Block<T> {
     fn drop(&mut self) {
         for index in 0..self.used {
-            drop(self.take_cell(At(index)));
+            drop(self.take_cell(EntryIndex(index)));
         }
     }
 }
@@ -407,11 +408,10 @@ pub(super) struct EntriesMut<'a, T> {
 
 impl<T> EntriesMut<'_, T> {
     #[inline]
-    pub(super) fn get(&mut self, at: At) -> &mut Entry {
-        debug_assert!(at.0 < self.used);
-        let offset = at.0 as usize * Block::<T>::STRIDE;
-        // SAFETY: as in `Block::entry_mut`.
-        unsafe { &mut *self.base.as_ptr().add(offset).cast() }
+    pub(super) fn get(&mut self, entry: EntryIndex) -> &mut Entry {
+        debug_assert!(entry.0 < self.used);
+        // SAFETY: as in `Block::get_mut`.
+        unsafe { &mut *self.base.as_ptr().add(Block::<T>::offset(entry)).cast() }
     }
 }
 

@@ -52,9 +52,9 @@ fn small_blocks_double_and_large_ones_grow_by_an_eighth() {
 fn a_tag_makes_no_timer_of_a_list_head_and_none_of_a_timer() {
     let mut block = Block::<u64>::new();
     let head = block.push_sentinel(0);
-    block.entry_mut(head).mark(u16::MAX);
-    assert!(!block.entry(head).stamp().is_timer());
+    block.get_mut(head).mark(u16::MAX);
+    assert!(!block.get(head).stamp().is_timer());
     let timer = block.push_timer(1, Stamp::new(1, 0), 7);
-    block.entry_mut(timer).unmark(u16::MAX);
+    block.get_mut(timer).unmark(u16::MAX);
     assert_eq!(*block.payload(timer), 7);
 }
