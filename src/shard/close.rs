@@ -6,7 +6,7 @@ use crate::shard::record::State;
 use crate::shard::{CELLS_PER_HOLD, CELLS_PER_TIMER, Phase, Shard};
 use crate::tick::Tick;
 use crate::timer::{CloseReason, Closed};
-use crate::wheel::{At, Cursor};
+use crate::wheel::{Cursor, EntryIndex};
 
 impl<T> Shard<T> {
     /// Refuses everything from now on. Returns how many live timers there are.
@@ -36,7 +36,7 @@ impl<T> Shard<T> {
         self.live() == 0 || self.wheel.is_at_end(*cursor)
     }
 
-    pub(crate) fn close_one(&mut self, at: At, now: Tick) -> Option<Closed<T>> {
+    pub(crate) fn close_one(&mut self, at: EntryIndex, now: Tick) -> Option<Closed<T>> {
         let id = self.wheel.id(at);
         if let Some(key) = self.extra_of(at) {
             return self.close_extra(at, id, key, now);
@@ -53,7 +53,7 @@ impl<T> Shard<T> {
 
     /// One that waits for its deadline is not unlinked: its neighbours would be
     /// cache misses, and no wheel of a closed shard is advanced.
-    fn close_plain(&mut self, at: At) -> T {
+    fn close_plain(&mut self, at: EntryIndex) -> T {
         let reason = CloseReason::ShutDown;
         if self.tag(at).is_ready() {
             self.unlink(at);
@@ -65,7 +65,13 @@ impl<T> Shard<T> {
         unsafe { self.wheel.take_for_good(at).into_payload() }
     }
 
-    fn close_extra(&mut self, at: At, id: TimerId, key: usize, now: Tick) -> Option<Closed<T>> {
+    fn close_extra(
+        &mut self,
+        at: EntryIndex,
+        id: TimerId,
+        key: usize,
+        now: Tick,
+    ) -> Option<Closed<T>> {
         let reason = CloseReason::ShutDown;
         let extra = &mut self.extras[key];
         let is_last = extra.is_last();

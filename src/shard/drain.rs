@@ -5,7 +5,7 @@ use crate::shard::awaited::{Awaited, DrainKey};
 use crate::shard::record::State;
 use crate::shard::{CELLS_PER_HOLD, CELLS_PER_TIMER, Phase, Shard};
 use crate::tick::Tick;
-use crate::wheel::{At, Cursor};
+use crate::wheel::{Cursor, EntryIndex};
 
 impl<T> Shard<T> {
     /// Refuses new timers. The drain waits for one-shots that are due by `last`.
@@ -53,14 +53,14 @@ impl<T> Shard<T> {
 
     /// Notes that a timer is about to end, to be taken, or to be moved.
     #[inline]
-    pub(crate) fn count_out(&mut self, at: At) {
+    pub(crate) fn count_out(&mut self, at: EntryIndex) {
         if self.is_draining() {
             self.count_out_of_drains(at);
         }
     }
 
     #[cold]
-    fn count_out_of_drains(&mut self, at: At) {
+    fn count_out_of_drains(&mut self, at: EntryIndex) {
         for drain in 0..self.drains.len() {
             let mut awaited = self.drains[drain];
             if awaited.counted.is_past(at) && self.is_awaited(at, awaited.last) {
@@ -75,14 +75,14 @@ impl<T> Shard<T> {
 
     /// Notes that a timer has been moved.
     #[inline]
-    pub(crate) fn count_in(&mut self, at: At) {
+    pub(crate) fn count_in(&mut self, at: EntryIndex) {
         if self.is_draining() {
             self.count_into_drains(at);
         }
     }
 
     #[cold]
-    fn count_into_drains(&mut self, at: At) {
+    fn count_into_drains(&mut self, at: EntryIndex) {
         for drain in 0..self.drains.len() {
             let awaited = self.drains[drain];
             let joins = awaited.counted.is_past(at) && self.is_awaited(at, awaited.last);
@@ -91,7 +91,7 @@ impl<T> Shard<T> {
     }
 
     /// Whether a drain that waits for what is due by `last` waits for this timer.
-    pub(crate) fn is_awaited(&self, at: At, last: Tick) -> bool {
+    pub(crate) fn is_awaited(&self, at: EntryIndex, last: Tick) -> bool {
         let waits = self.extra_of(at).is_none_or(|key| {
             let extra = &self.extras[key];
             !extra.is_repeating() && extra.state == State::Waiting

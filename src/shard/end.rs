@@ -8,7 +8,7 @@ use crate::tick::Tick;
 use crate::time::Time;
 use crate::timer::Cancel;
 use crate::timer::CloseReason;
-use crate::wheel::At;
+use crate::wheel::EntryIndex;
 
 impl<T> Shard<T> {
     /// Takes back a firing that was lent, at `now`.
@@ -53,7 +53,7 @@ impl<T> Shard<T> {
         GivenBack { payload, awaited }
     }
 
-    pub(crate) fn rearm(&mut self, at: At, key: usize, now: Time) {
+    pub(crate) fn rearm(&mut self, at: EntryIndex, key: usize, now: Time) {
         let extra = &mut self.extras[key];
         extra.rearm(now, self.tick);
         let deadline = self.tick.tick_after(extra.due);
@@ -101,7 +101,7 @@ impl<T> Shard<T> {
 
     pub(crate) fn cancel_extra(
         &mut self,
-        at: At,
+        at: EntryIndex,
         key: usize,
         now: impl FnOnce() -> Tick,
     ) -> Cancel<T> {
@@ -132,7 +132,7 @@ impl<T> Shard<T> {
     }
 
     #[inline]
-    pub(crate) fn end_plain(&mut self, at: At, reason: CloseReason) -> T {
+    pub(crate) fn end_plain(&mut self, at: EntryIndex, reason: CloseReason) -> T {
         debug_assert!(!self.tag(at).is_extra());
         self.ledger.ended(reason);
         self.credit.put();
@@ -142,7 +142,12 @@ impl<T> Shard<T> {
 
     /// Ends a timer that hangs on no list. If its task is to be told, it goes
     /// to the workers once more. Returns the payload if nobody else gets it.
-    pub(crate) fn end_extra(&mut self, at: At, reason: CloseReason, tick: Tick) -> Option<T> {
+    pub(crate) fn end_extra(
+        &mut self,
+        at: EntryIndex,
+        reason: CloseReason,
+        tick: Tick,
+    ) -> Option<T> {
         self.ledger.ended(reason);
         let key = self.extra_of(at)?;
         self.unname(key);
@@ -161,7 +166,7 @@ impl<T> Shard<T> {
     /// keeps it, and the payload if that is still there, until the report is
     /// read. A task is dropped all the same: whoever waits for the workers
     /// waits for what tasks hold, too.
-    pub(crate) fn close_entry(&mut self, at: At, key: usize) -> Option<T> {
+    pub(crate) fn close_entry(&mut self, at: EntryIndex, key: usize) -> Option<T> {
         let extra = &mut self.extras[key];
         if extra.reported {
             let task = extra.payload.take_if(|_| extra.task);

@@ -37,7 +37,7 @@ use crate::tick::Tick;
 use crate::time::{TickLength, Time};
 use crate::timer::{CloseReason, Closed};
 use crate::timer::{NotLive, Refusal, Timer};
-use crate::wheel::{At, Geometry, Step, Wheel};
+use crate::wheel::{EntryIndex, Geometry, Step, Wheel};
 
 /// How many cells one part of a walk through a shard passes in one hold of its
 /// lock: so few that a thread that waits for it hardly notices, whatever is in
@@ -237,7 +237,7 @@ impl<T> Shard<T> {
         (!self.credit.take()).then_some(Refusal::Full)
     }
 
-    pub(crate) fn insert_extra(&mut self, extra: Extra<T>, deadline: Tick) -> At {
+    pub(crate) fn insert_extra(&mut self, extra: Extra<T>, deadline: Tick) -> EntryIndex {
         self.not_live += usize::from(!extra.state.is_live());
         let extra = self.extras.insert(extra);
         let body = Body::extra(extra);
@@ -334,7 +334,7 @@ impl<T> Shard<T> {
     }
 
     #[inline]
-    pub(crate) fn take_ready(&mut self, at: At, queue: usize) -> Claimed<T> {
+    pub(crate) fn take_ready(&mut self, at: EntryIndex, queue: usize) -> Claimed<T> {
         let (id, tick) = (self.wheel.id(at), self.wheel.deadline_of(at));
         self.count_out(at);
         self.unlink(at);
@@ -353,7 +353,7 @@ impl<T> Shard<T> {
         }
     }
 
-    pub(crate) fn take_extra(&mut self, at: At, key: usize) -> Claimed<T> {
+    pub(crate) fn take_extra(&mut self, at: EntryIndex, key: usize) -> Claimed<T> {
         let (id, tick) = (self.wheel.id(at), self.wheel.deadline_of(at));
         let extra = &mut self.extras[key];
         let told = match extra.state {
@@ -492,13 +492,13 @@ impl<T> Shard<T> {
         self.not_live -= usize::from(state.is_live());
     }
 
-    pub(crate) fn make_ready(&mut self, at: At) {
+    pub(crate) fn make_ready(&mut self, at: EntryIndex) {
         let queue = self.queue_of(at);
         self.wheel.set_tag(at, self.tag(at).ready(true).0);
         self.put_on(queue, at);
     }
 
-    pub(crate) fn put_on(&mut self, queue: usize, at: At) {
+    pub(crate) fn put_on(&mut self, queue: usize, at: EntryIndex) {
         if self.ready[queue].append(&mut self.wheel, at) {
             self.signals.ring(queue);
             self.signalled = true;
@@ -507,7 +507,7 @@ impl<T> Shard<T> {
 
     /// Takes a waiting timer off whichever list it hangs on.
     #[inline]
-    pub(crate) fn unlink(&mut self, at: At) {
+    pub(crate) fn unlink(&mut self, at: EntryIndex) {
         let tag = self.tag(at);
         if !tag.is_ready() {
             return self.wheel.unlink(at);
@@ -518,33 +518,33 @@ impl<T> Shard<T> {
     }
 
     #[inline]
-    pub(crate) fn extra_of(&self, at: At) -> Option<usize> {
+    pub(crate) fn extra_of(&self, at: EntryIndex) -> Option<usize> {
         Self::extra_in(&self.wheel, at)
     }
 
     #[inline]
-    pub(crate) fn extra_in(wheel: &Wheel<Body<T>>, at: At) -> Option<usize> {
+    pub(crate) fn extra_in(wheel: &Wheel<Body<T>>, at: EntryIndex) -> Option<usize> {
         Self::tag_in(wheel, at).is_extra().then(|| {
             // SAFETY: the tag says that the body is an extra's index.
             unsafe { wheel.payload(at).as_extra() }
         })
     }
 
-    pub(crate) fn queue_of(&self, at: At) -> usize {
+    pub(crate) fn queue_of(&self, at: EntryIndex) -> usize {
         match self.extra_of(at) {
             Some(key) => self.extras[key].queue,
             None => self.tag(at).queue(),
         }
     }
 
-    pub(crate) fn is_live(&self, at: At) -> bool {
+    pub(crate) fn is_live(&self, at: EntryIndex) -> bool {
         self.extra_of(at)
             .is_none_or(|key| self.extras[key].state.is_live())
     }
 
     /// The entry of a timer that no worker has in hand.
     #[inline]
-    pub(crate) fn find_waiting(&self, id: TimerId) -> Result<At, NotLive> {
+    pub(crate) fn find_waiting(&self, id: TimerId) -> Result<EntryIndex, NotLive> {
         let at = self.wheel.find_own(id).ok_or(NotLive::Gone)?;
         let Some(key) = self.extra_of(at) else {
             return Ok(at);
@@ -557,7 +557,7 @@ impl<T> Shard<T> {
     }
 
     /// Frees the entry of a timer that hangs on no list.
-    pub(crate) fn forget(&mut self, at: At) -> Extra<T> {
+    pub(crate) fn forget(&mut self, at: EntryIndex) -> Extra<T> {
         self.credit.put();
         let body = self.wheel.remove(at);
         // SAFETY: only timers with an extra are forgotten.
@@ -567,12 +567,12 @@ impl<T> Shard<T> {
     }
 
     #[inline]
-    pub(crate) fn tag(&self, at: At) -> Tag {
+    pub(crate) fn tag(&self, at: EntryIndex) -> Tag {
         Self::tag_in(&self.wheel, at)
     }
 
     #[inline]
-    pub(crate) fn tag_in(wheel: &Wheel<Body<T>>, at: At) -> Tag {
+    pub(crate) fn tag_in(wheel: &Wheel<Body<T>>, at: EntryIndex) -> Tag {
         Tag(wheel.tag(at))
     }
 }

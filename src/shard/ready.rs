@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use crate::wheel::{At, Wheel};
+use crate::wheel::{EntryIndex, Wheel};
 
 /// How many entries are asked for before their turn. Along the list alone each
 /// entry is a cache miss that waits for the one before it (measured, a worker
@@ -17,11 +17,11 @@ const ASKED_AHEAD: usize = 12;
 const MOST_STRAYS: usize = 1_024;
 
 pub(crate) struct Ready {
-    list: At,
+    list: EntryIndex,
     len: usize,
     /// What will be taken next, in order; in between may be entries that have
     /// left the list. Only to know what to ask the processor for.
-    ahead: VecDeque<At>,
+    ahead: VecDeque<EntryIndex>,
     /// How many of them it was asked for.
     asked: usize,
     /// Whether `ahead` has the whole list.
@@ -49,13 +49,13 @@ impl Ready {
     }
 
     #[inline]
-    pub(crate) fn first<B>(&self, wheel: &Wheel<B>) -> Option<At> {
+    pub(crate) fn first<B>(&self, wheel: &Wheel<B>) -> Option<EntryIndex> {
         wheel.first_of(self.list)
     }
 
     /// As [`Ready::first`], for a worker who will take it, and then the next.
     #[inline]
-    pub(crate) fn first_to_take<B>(&mut self, wheel: &Wheel<B>) -> Option<At> {
+    pub(crate) fn first_to_take<B>(&mut self, wheel: &Wheel<B>) -> Option<EntryIndex> {
         let first = self.first(wheel)?;
         if self.is_known {
             self.pass_over(first);
@@ -66,7 +66,7 @@ impl Ready {
 
     /// Forgets what stood before the list's first entry, and that one.
     #[inline]
-    fn pass_over(&mut self, first: At) {
+    fn pass_over(&mut self, first: EntryIndex) {
         while let Some(passed) = self.ahead.pop_front() {
             self.asked = self.asked.saturating_sub(1);
             if passed == first {
@@ -88,7 +88,7 @@ impl Ready {
 
     /// Hangs an entry behind the others. Returns whether to ring for it.
     #[inline]
-    pub(crate) fn append<B>(&mut self, wheel: &mut Wheel<B>, at: At) -> bool {
+    pub(crate) fn append<B>(&mut self, wheel: &mut Wheel<B>, at: EntryIndex) -> bool {
         wheel.append_to(self.list, at);
         self.len += 1;
         if self.is_known {
@@ -99,7 +99,7 @@ impl Ready {
 
     /// Takes an entry off, from wherever it stands.
     #[inline]
-    pub(crate) fn unlink<B>(&mut self, wheel: &mut Wheel<B>, at: At) {
+    pub(crate) fn unlink<B>(&mut self, wheel: &mut Wheel<B>, at: EntryIndex) {
         wheel.unlink(at);
         self.len -= 1;
         let strays = self.ahead.len().saturating_sub(self.len);
@@ -118,7 +118,7 @@ impl Ready {
     }
 
     /// Forgets what will be taken next, and gives the place for it away.
-    pub(crate) fn take_ahead(&mut self) -> VecDeque<At> {
+    pub(crate) fn take_ahead(&mut self) -> VecDeque<EntryIndex> {
         let ahead = std::mem::take(&mut self.ahead);
         self.forget_ahead();
         ahead
@@ -142,7 +142,7 @@ mod tests {
     use crate::tick::Tick;
 
     /// A wheel, a list, and so many entries on it.
-    fn with_ready(count: usize) -> (Wheel<usize>, Ready, Vec<At>) {
+    fn with_ready(count: usize) -> (Wheel<usize>, Ready, Vec<EntryIndex>) {
         let mut wheel = Wheel::new(64);
         let mut ready = Ready::new(&mut wheel);
         let mut entries = Vec::new();
@@ -154,7 +154,7 @@ mod tests {
         (wheel, ready, entries)
     }
 
-    fn take(wheel: &mut Wheel<usize>, ready: &mut Ready) -> Option<At> {
+    fn take(wheel: &mut Wheel<usize>, ready: &mut Ready) -> Option<EntryIndex> {
         let first = ready.first_to_take(wheel)?;
         ready.unlink(wheel, first);
         Some(first)

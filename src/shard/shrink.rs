@@ -12,14 +12,14 @@ use slab::Slab;
 use crate::shard::entry::Body;
 use crate::shard::record::{Extra, State};
 use crate::shard::{Phase, Shard};
-use crate::wheel::{At, Hangs, Wheel};
+use crate::wheel::{EntryIndex, Hangs, Wheel};
 
 /// How many cells are touched in one hold of a shard's lock: each may be a cache
 /// miss or several.
 pub(crate) const CELLS_PER_HOLD: usize = 256;
 
 /// What a shard does not need any more, to be dropped outside of its lock.
-type Unneeded<T> = (Slab<Extra<T>>, Vec<VecDeque<At>>);
+type Unneeded<T> = (Slab<Extra<T>>, Vec<VecDeque<EntryIndex>>);
 
 impl<T> Shard<T> {
     pub(crate) fn begin_shrink(&mut self) -> Unneeded<T> {
@@ -63,7 +63,7 @@ impl<T> Shard<T> {
 }
 
 /// How a shard's timer hangs.
-fn hangs<T>(wheel: &Wheel<Body<T>>, extras: &Slab<Extra<T>>, at: At) -> Hangs {
+fn hangs<T>(wheel: &Wheel<Body<T>>, extras: &Slab<Extra<T>>, at: EntryIndex) -> Hangs {
     if Shard::tag_in(wheel, at).is_ready() {
         return Hangs::Elsewhere;
     }

@@ -6,7 +6,7 @@ use crate::shard::record::State;
 use crate::shard::{CELLS_PER_HOLD, CELLS_PER_TIMER, Phase, Shard};
 use crate::tick::Tick;
 use crate::timer::LiveTimer;
-use crate::wheel::{At, Cursor, OverBudget};
+use crate::wheel::{Cursor, EntryIndex, OverBudget};
 
 /// What a timer that is found counts for among the cells of a hold: few are
 /// found at a time that nobody may ask for.
@@ -56,7 +56,7 @@ impl<T> Shard<T> {
     }
 
     /// Whether a timer waits for its deadline.
-    fn is_in_wheel(&self, at: At) -> bool {
+    fn is_in_wheel(&self, at: EntryIndex) -> bool {
         let waits = |key: usize| self.extras[key].state == State::Waiting;
         !self.tag(at).is_ready() && self.extra_of(at).is_none_or(waits)
     }

@@ -31,13 +31,13 @@ pub use iter::{IntoIter, Iter};
 pub use keyed::{DuplicateKey, KeyedExpired, KeyedWheel};
 
 pub(crate) use advance::Step;
-pub(crate) use entries::{EntryIndex as At, Stamp};
+pub(crate) use entries::{EntryIndex, Stamp};
 pub(crate) use iter::{Cursor, OverBudget};
 pub(crate) use shrink::Hangs;
 
 use crate::id::{TimerId, WheelNumber};
 use crate::tick::Tick;
-use entries::{Entries, EntryIndex};
+use entries::Entries;
 use levels::Levels;
 use work::{Fronts, HeapEntry, Work};
 

@@ -6,7 +6,7 @@ use crate::engine::Engine;
 use crate::shard::{CELLS_PER_HOLD, CELLS_PER_TIMER};
 use crate::shared::drain::{GRACE, grace};
 use crate::timer::Timer;
-use crate::wheel::At;
+use crate::wheel::EntryIndex;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -67,7 +67,7 @@ fn the_count_follows_whatever_comes_and_goes() {
         let shard = slot.lock();
         let crate::shard::awaited::Awaited { last, counted, .. } = shard.drains[drain];
         let here = ids.iter().filter_map(|&id| shard.wheel.find(id));
-        let waits = |at: &At| counted.is_past(*at) && shard.is_awaited(*at, last);
+        let waits = |at: &EntryIndex| counted.is_past(*at) && shard.is_awaited(*at, last);
         assert_eq!(shard.drains[drain].left, here.filter(waits).count());
     };
     let mut changes = 0;
