@@ -106,6 +106,10 @@ pub use wheel::Wheel;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+#[cfg(doctest)]
+#[doc = include_str!("../docs/COMPARE.md")]
+struct Compare;
+
 // Its programs wait for sockets and for a timerfd.
 #[cfg(all(doctest, target_os = "linux"))]
 #[doc = include_str!("../docs/MIGRATING.md")]
