@@ -1,17 +1,23 @@
-//! What the models in `tests/` share. Without `--cfg loom` there is nothing
-//! here: see the README.
+//! Helpers that the models in `tests/` share.
+//!
+//! A model is a test of two or three threads that loom runs under every
+//! interleaving. Each file of `tests/` holds the models of one subject. A lost
+//! wake-up leaves a thread blocked, which loom reports as a deadlock. The package is
+//! empty without `--cfg loom`; the README says how to run it.
 
 #![cfg(loom)]
 
 use loom::sync::Arc;
+use loom::thread::{self, JoinHandle};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use tickwheel::{Builder, Engine, Expired, Ledger, Queue, Time};
+use std::time::Duration;
+use tickwheel::{Builder, Engine, Expired, Ledger, Queue, Time, Timer, TimerId};
 
 const PREEMPTIONS: usize = 2;
 const MAX_BRANCHES: usize = 10_000;
 
 /// Runs `body` under every interleaving with at most `LOOM_MAX_PREEMPTIONS`
-/// preemptions, two unless told otherwise.
+/// preemptions. Defaults to two.
 pub fn model(body: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound.get_or_insert(PREEMPTIONS);
@@ -25,14 +31,14 @@ pub fn model(body: impl Fn() + Sync + Send + 'static) {
     println!("{} interleavings", count.load(Ordering::Relaxed));
 }
 
-/// A payload: loom complains when one is lost without having been dropped.
+/// A payload. Loom fails the model if one is leaked.
 #[derive(Debug)]
 pub struct Payload {
     name: u32,
     _tracked: Arc<()>,
 }
 
-/// A payload to be recognised by `name`.
+/// Returns a payload that is recognised by `name`.
 #[must_use]
 pub fn payload(name: u32) -> Payload {
     Payload {
@@ -42,26 +48,47 @@ pub fn payload(name: u32) -> Payload {
 }
 
 impl Payload {
-    /// What it was named.
+    /// Returns the name of the payload.
     #[must_use]
     pub fn name(&self) -> u32 {
         self.name
     }
 }
 
-/// When tick `n` begins.
+/// Returns the time at which tick `n` begins.
 #[must_use]
 pub fn tick(n: u64) -> Time {
     Time::from_millis(n)
 }
 
-/// An engine as small as can be: what loom has to track is what it costs.
+/// Returns a timer with a period of one tick.
+#[must_use]
+pub fn beat(name: u32) -> Timer<Payload> {
+    Timer::every(Duration::from_millis(1), payload(name))
+}
+
+/// Returns a builder of the smallest engine, because a model costs as much as the
+/// state that loom has to track.
 pub fn builder(shards: usize) -> Builder<Payload> {
     let small = Engine::builder().wheel_size(4);
     small.shards(shards).queues(1)
 }
 
-/// Takes the payloads that are there.
+/// Calls the engine from another thread.
+pub fn beside<R: 'static>(
+    engine: &Engine<Payload>,
+    call: impl FnOnce(&Engine<Payload>) -> R + 'static,
+) -> JoinHandle<R> {
+    let engine = engine.clone();
+    thread::spawn(move || call(&engine))
+}
+
+/// Cancels a timer from another thread, which returns whether it got the payload.
+pub fn cancel_beside(engine: &Engine<Payload>, id: TimerId) -> JoinHandle<bool> {
+    beside(engine, move |engine| engine.cancel(id).payload().is_some())
+}
+
+/// Takes all payloads that are ready.
 pub fn take_all(queue: &Queue<Payload>) -> Vec<Payload> {
     let mut taken = Vec::new();
     while let Ok(expired) = queue.try_recv() {
@@ -70,13 +97,13 @@ pub fn take_all(queue: &Queue<Payload>) -> Vec<Payload> {
     taken
 }
 
-/// The name of the payload that an expired timer carries.
+/// Returns the name of an expired timer's payload.
 #[must_use]
 pub fn name_of(expired: &Expired<Payload>) -> u32 {
     expired.payload().name()
 }
 
-/// Checks that every accepted timer has ended, each for one reason.
+/// Checks that every accepted timer has ended, and for one reason.
 pub fn assert_all_ended(ledger: Ledger) {
     assert!(ledger.is_balanced(), "{ledger:?}");
     assert_eq!(ledger.live, 0, "{ledger:?}");

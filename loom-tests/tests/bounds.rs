@@ -1,4 +1,4 @@
-//! Bounds: on what is live, and on what a queue hands out.
+//! The bounds on live timers, and on the firings that a queue hands out.
 
 #![cfg(loom)]
 
@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use loom::thread;
 use tickwheel::{Engine, Timer};
-use tickwheel_loom_tests::{Payload, assert_all_ended, builder, model, payload, tick};
+use tickwheel_loom_tests::{Payload, assert_all_ended, beside, builder, model, payload, tick};
 
-/// Schedules a timer and cancels it again, if there is room for one.
+/// Schedules a timer if there is room for it, and cancels it again.
 fn come_and_go(engine: &Engine<Payload>, live: &AtomicUsize) {
     let Ok(id) = engine.schedule(Timer::at(tick(1), payload(0))) else {
         return;
@@ -19,16 +19,15 @@ fn come_and_go(engine: &Engine<Payload>, live: &AtomicUsize) {
     assert!(engine.cancel(id).payload().is_some());
 }
 
-/// The bound is never exceeded by threads with a shard each, and nothing of it
-/// is lost.
+/// Two threads with a shard each never exceed the bound, and lose no room.
 #[test]
 fn two_shards_and_room_for_one() {
     model(|| {
         let (engine, _clock) = builder(2).max_timers(1).start_virtual().unwrap();
         let live = Arc::new(AtomicUsize::new(0));
         let other = {
-            let (engine, live) = (engine.clone(), Arc::clone(&live));
-            thread::spawn(move || come_and_go(&engine, &live))
+            let live = Arc::clone(&live);
+            beside(&engine, move |engine| come_and_go(engine, &live))
         };
         come_and_go(&engine, &live);
         other.join().unwrap();
@@ -38,8 +37,8 @@ fn two_shards_and_room_for_one() {
     });
 }
 
-/// A queue that hands out one firing at a time is full: the first of two
-/// workers goes on when it is let go, and both end with the engine.
+/// A queue that hands out one firing at a time is full. When the firing is dropped,
+/// one of two workers goes on; both end with the engine.
 #[test]
 fn a_full_queue_and_two_workers_and_shutdown() {
     model(|| {
@@ -53,7 +52,7 @@ fn a_full_queue_and_two_workers_and_shutdown() {
             let (queue, engine) = (engine.queue(0), engine.clone());
             thread::spawn(move || {
                 let taken = queue.recv().is_ok();
-                // The other one would wait for ever.
+                // Otherwise the other worker would wait for ever.
                 assert!(engine.shutdown().is_empty() || !taken);
                 usize::from(taken)
             })

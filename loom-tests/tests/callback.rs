@@ -1,4 +1,4 @@
-//! Workers and tasks that call the engine which runs them.
+//! Workers and tasks that call the engine that runs them.
 
 #![cfg(loom)]
 
@@ -6,16 +6,15 @@ use std::time::Duration;
 
 use loom::thread;
 use tickwheel::{Cancel, TaskEngine, Timer};
-use tickwheel_loom_tests::{assert_all_ended, builder, model, payload, tick};
+use tickwheel_loom_tests::{assert_all_ended, beat, builder, model, tick};
 
-/// A worker shuts the engine down with a firing in its hand, while somebody
-/// cancels the timer: it ends once, and the worker hears of the end.
+/// A worker shuts the engine down while it holds a firing, and another thread
+/// cancels the timer: the timer ends once, and the worker learns of the end.
 #[test]
-fn shutdown_with_a_firing_in_hand() {
+fn shutdown_by_a_worker_that_holds_a_firing() {
     model(|| {
         let (engine, clock) = builder(1).start_virtual().unwrap();
-        let beat = Timer::every(Duration::from_millis(1), payload(0));
-        let id = engine.schedule(beat).unwrap();
+        let id = engine.schedule(beat(0)).unwrap();
         clock.advance_to(tick(1));
         let worker = {
             let (engine, queue) = (engine.clone(), engine.queue(0));
@@ -24,7 +23,7 @@ fn shutdown_with_a_firing_in_hand() {
         };
         let cancelled = match engine.cancel(id) {
             Cancel::Cancelled(_) => {
-                // Nothing fires any more that could end the worker.
+                // No firing is left that could end the worker.
                 engine.shutdown();
                 1
             }
@@ -36,8 +35,8 @@ fn shutdown_with_a_firing_in_hand() {
     });
 }
 
-/// A task shuts down the engine on whose worker it runs, and waits for nobody,
-/// while somebody waits for the task.
+/// A task shuts down its engine without waiting, while another thread waits for the
+/// task.
 #[test]
 fn shutdown_from_a_task() {
     model(|| {
@@ -54,9 +53,9 @@ fn shutdown_from_a_task() {
     });
 }
 
-/// Two wait for the workers' end, and both are told of it.
+/// Two threads wait for the workers to end, and both return.
 #[test]
-fn two_who_join() {
+fn two_threads_join() {
     model(|| {
         let (timers, _clock) = TaskEngine::builder().start_virtual().unwrap();
         let other = {
@@ -69,8 +68,7 @@ fn two_who_join() {
     });
 }
 
-/// A task that waits for its own end does not wait, and who else does waits for
-/// the task.
+/// A task does not wait for its own end; another thread does.
 #[test]
 fn cancel_and_wait_from_a_task() {
     model(|| {

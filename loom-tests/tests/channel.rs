@@ -1,4 +1,4 @@
-//! How receivers sleep who wait for a message: none is forgotten.
+//! Receivers sleep until a message arrives or their limit passes.
 
 #![cfg(loom)]
 
@@ -9,10 +9,10 @@ use tickwheel::model::Channel;
 use tickwheel::{Queue, Timer};
 use tickwheel_loom_tests::{Payload, assert_all_ended, builder, model, name_of, payload, tick};
 
-/// Time does not pass in a model: limits do when it says so.
+/// No time passes in a model; limits pass when the model says so.
 const LIMIT: Duration = Duration::from_secs(3_600);
 
-/// A message is sent while its receiver goes to sleep.
+/// A message arrives while its receiver goes to sleep.
 #[test]
 fn one_receiver() {
     model(|| {
@@ -23,7 +23,7 @@ fn one_receiver() {
     });
 }
 
-/// Two messages are sent while two receivers go to sleep.
+/// Two messages arrive while two receivers go to sleep.
 #[test]
 fn two_receivers() {
     model(|| {
@@ -41,10 +41,10 @@ fn receiver(channel: &Arc<Channel<u32>>) -> JoinHandle<u32> {
     thread::spawn(move || channel.recv())
 }
 
-/// A message wakes a receiver whose time is up: it, or the other one, who has
-/// all the time in the world, gets it.
+/// A message wakes a receiver whose limit has passed: that receiver takes it, or the
+/// other one, which has no limit.
 #[test]
-fn a_receiver_whose_time_is_up() {
+fn receiver_whose_limit_has_passed() {
     model(|| {
         let channel = Arc::new(Channel::new(2));
         let limited = {
@@ -68,9 +68,9 @@ fn a_receiver_whose_time_is_up() {
     });
 }
 
-/// The same with a timer that expires, and the bell that says so.
+/// The same with an expired timer and its bell.
 #[test]
-fn a_worker_whose_time_is_up() {
+fn worker_whose_limit_has_passed() {
     model(|| {
         let (engine, clock) = builder(1).start_virtual().unwrap();
         let limited = {

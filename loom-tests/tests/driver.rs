@@ -1,5 +1,5 @@
-//! An engine that is driven by its caller's own loop, which sleeps on a
-//! descriptor while others file timers.
+//! The caller's own loop drives an engine. It sleeps on a descriptor while other
+//! threads schedule.
 
 #![cfg(loom)]
 
@@ -11,8 +11,8 @@ use tickwheel::wheel::Advance;
 use tickwheel::{Driver, Firing, Queue, RecvError, TaskEngine, Timer};
 use tickwheel_loom_tests::{Payload, assert_all_ended, builder, model, payload, take_all, tick};
 
-/// Goes round until that many timers have fired.
-fn go_round(driver: &Driver<Payload>, queue: &Queue<Payload>, budget: usize, timers: usize) {
+/// Waits and processes due timers until `timers` of them have fired.
+fn run_loop(driver: &Driver<Payload>, queue: &Queue<Payload>, budget: usize, timers: usize) {
     let mut fired = 0;
     while fired < timers {
         driver.wait();
@@ -21,14 +21,13 @@ fn go_round(driver: &Driver<Payload>, queue: &Queue<Payload>, budget: usize, tim
     }
 }
 
-/// A deadline that is earlier than what the loop sleeps for re-arms the
-/// descriptor.
+/// A deadline before the one that the loop sleeps for re-arms the descriptor.
 #[test]
 fn an_earlier_deadline() {
     model(|| {
         let (engine, clock) = builder(1).start_driven_model().unwrap();
         let (driver, queue) = (clock.driver(), engine.queue(0));
-        let caller = thread::spawn(move || go_round(&driver, &queue, usize::MAX, 2));
+        let caller = thread::spawn(move || run_loop(&driver, &queue, usize::MAX, 2));
         engine.schedule(Timer::at(tick(2), payload(2))).unwrap();
         engine.schedule(Timer::at(tick(1), payload(1))).unwrap();
         clock.pass_to(tick(1));
@@ -38,8 +37,8 @@ fn an_earlier_deadline() {
     });
 }
 
-/// With a budget that does not suffice the descriptor stays readable, whatever
-/// another thread files meanwhile.
+/// If the budget does not suffice, the descriptor stays readable, whatever another
+/// thread schedules meanwhile.
 #[test]
 fn a_budget_of_one() {
     model(|| {
@@ -48,7 +47,7 @@ fn a_budget_of_one() {
             engine.schedule(Timer::at(tick(1), payload(name))).unwrap();
         }
         let (driver, queue) = (clock.driver(), engine.queue(0));
-        let caller = thread::spawn(move || go_round(&driver, &queue, 1, 3));
+        let caller = thread::spawn(move || run_loop(&driver, &queue, 1, 3));
         clock.pass_to(tick(1));
         engine.schedule(Timer::at(tick(1), payload(2))).unwrap();
         caller.join().unwrap();
@@ -56,20 +55,20 @@ fn a_budget_of_one() {
     });
 }
 
-/// A task that is to be told of its cancelling is in the queue when the loop is
-/// called for it: the loop looks once.
+/// A cancelled task that runs at its end is in the queue before the loop is woken:
+/// the loop checks only once.
 #[test]
-fn a_task_is_told_of_its_cancelling() {
+fn notified_task_is_cancelled() {
     model(|| {
         let (tasks, clock) = TaskEngine::builder().start_driven_model().unwrap();
         let driver = clock.driver();
-        let told = Arc::new(AtomicBool::new(false));
-        let tell = Arc::clone(&told);
-        let task = move |_: &Firing| tell.store(true, Ordering::Relaxed);
+        let ran = Arc::new(AtomicBool::new(false));
+        let runs = Arc::clone(&ran);
+        let task = move |_: &Firing| runs.store(true, Ordering::Relaxed);
         let far = Timer::at(tick(9), task).notified();
         let id = tasks.run(far).unwrap();
         let caller = thread::spawn(move || {
-            while !told.load(Ordering::Relaxed) {
+            while !ran.load(Ordering::Relaxed) {
                 driver.wait();
                 let _ = driver.run_due(9);
             }
@@ -80,9 +79,9 @@ fn a_task_is_told_of_its_cancelling() {
     });
 }
 
-/// The last handle goes while a loop goes round: sleep, look, and once more. It
-/// ends, whatever it looks at.
-fn the_last_handle_goes(is_end: fn(&Driver<Payload>, &Queue<Payload>) -> bool) {
+/// The last handle is dropped while a loop sleeps and checks in turn. The loop ends,
+/// whichever answer it checks.
+fn last_handle_dropped(is_end: fn(&Driver<Payload>, &Queue<Payload>) -> bool) {
     model(move || {
         let (engine, clock) = builder(1).start_driven_model().unwrap();
         let (driver, queue) = (clock.driver(), engine.queue(0));
@@ -97,13 +96,13 @@ fn the_last_handle_goes(is_end: fn(&Driver<Payload>, &Queue<Payload>) -> bool) {
 }
 
 #[test]
-fn the_last_handle_goes_and_the_engine_says_so() {
-    the_last_handle_goes(|driver, _| driver.process_due(9) == Advance::Closed);
+fn last_handle_dropped_seen_by_the_driver() {
+    last_handle_dropped(|driver, _| driver.process_due(9) == Advance::Closed);
 }
 
 #[test]
-fn the_last_handle_goes_and_the_queue_says_so() {
-    the_last_handle_goes(|driver, queue| {
+fn last_handle_dropped_seen_by_the_queue() {
+    last_handle_dropped(|driver, queue| {
         let _ = driver.process_due(9);
         matches!(queue.try_recv(), Err(RecvError::Closed))
     });

@@ -1,12 +1,14 @@
-//! A timer expires while somebody else wants something else of it.
+//! A timer expires while other threads cancel it, postpone it or shut down.
 
 #![cfg(loom)]
 
 use loom::thread;
 use tickwheel::{Cancel, NotLive, Timer, TimerId};
-use tickwheel_loom_tests::{Payload, assert_all_ended, builder, model, payload, take_all, tick};
+use tickwheel_loom_tests::{
+    Payload, assert_all_ended, beside, builder, cancel_beside, model, payload, take_all, tick,
+};
 
-/// One outcome, and cancel's answer is the truth.
+/// The timer has one outcome, and it is the one that `cancel` returns.
 #[test]
 fn cancel() {
     model(|| {
@@ -20,7 +22,7 @@ fn cancel() {
         let cancelled = match engine.cancel(id) {
             Cancel::Cancelled(_) => 1,
             Cancel::Gone => 0,
-            answer => panic!("{answer:?}: a one-shot is taken, and has no task"),
+            answer => panic!("{answer:?}: a one-shot is taken whole and has no task"),
         };
         let taken = time.join().unwrap();
         assert_eq!(taken + cancelled, 1);
@@ -43,10 +45,7 @@ fn cancel_and_shutdown() {
             clock.advance_to(tick(1));
             take_all(&queue)
         });
-        let canceller = {
-            let engine = engine.clone();
-            thread::spawn(move || engine.cancel(id).payload())
-        };
+        let canceller = beside(&engine, move |engine| engine.cancel(id).payload());
         let returned = engine.shutdown();
         let mut ends: Vec<u32> = time.join().unwrap().iter().map(|p| p.name()).collect();
         let taken = ends.len() as u64;
@@ -64,17 +63,14 @@ fn cancel_and_shutdown() {
     });
 }
 
-/// The same with the real ticker: the worker gets what was not cancelled.
+/// The same with a ticker: the worker takes the timers that were not cancelled.
 #[test]
 fn cancel_and_ticker() {
     model(|| {
         let (engine, clock) = builder(1).start_model().unwrap();
         let id = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
         engine.schedule(Timer::at(tick(1), payload(1))).unwrap();
-        let canceller = {
-            let engine = engine.clone();
-            thread::spawn(move || engine.cancel(id).payload().is_some())
-        };
+        let canceller = cancel_beside(&engine, id);
         let queue = engine.queue(0);
         clock.pass_to(tick(1));
         let first = queue.recv().unwrap().into_payload().name();
@@ -87,13 +83,13 @@ fn cancel_and_ticker() {
     });
 }
 
-/// A slot is cascaded and drained entry by entry, while one of its timers is
-/// cancelled and another one joins it: nothing is skipped, nothing fires twice,
-/// and the order is kept.
+/// A slot is cascaded and fired entry by entry, while one of its timers is cancelled
+/// and another one joins it: no timer is skipped or fires twice, and the order is
+/// kept.
 #[test]
-fn half_drained_slot() {
-    // One timer more than a slot has lanes shares its lane with another one;
-    // and the one that joins takes over the entry, and so the lane, of that.
+fn half_fired_slot() {
+    // There is one timer more than a slot has lanes, so two share a lane. The
+    // timer that joins takes over the entry, and so the lane, of one of them.
     const LAST: u32 = 9;
     model(|| {
         let (engine, clock) = builder(1).start_virtual().unwrap();
@@ -114,18 +110,14 @@ fn half_drained_slot() {
     });
 }
 
-/// The id of a timer that was taken does not reach the one that took over its
-/// storage.
+/// The id of a taken timer does not reach the timer that took over its entry.
 #[test]
 fn stale_id() {
     model(|| {
         let (engine, clock) = builder(1).start_virtual().unwrap();
         let id = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
         clock.advance_to(tick(1));
-        let others = [0, 1].map(|_| {
-            let engine = engine.clone();
-            thread::spawn(move || engine.cancel(id).payload().is_some())
-        });
+        let others = [0, 1].map(|_| cancel_beside(&engine, id));
         let taken = take_all(&engine.queue(0)).len();
         engine.schedule(Timer::at(tick(2), payload(1))).unwrap();
         let cancelled = others.map(|other| usize::from(other.join().unwrap()));
@@ -136,7 +128,7 @@ fn stale_id() {
     });
 }
 
-/// A postponed timer fires once: when it was due before, or when it is now.
+/// A postponed timer fires once, at its old deadline or at its new one.
 #[test]
 fn postpone() {
     model(|| {
@@ -162,8 +154,8 @@ fn postpone() {
     });
 }
 
-/// The last handle goes while a timer expires: no payload and no thread is
-/// left behind, and the worker is told.
+/// The last handle is dropped while a timer expires: no payload and no thread is
+/// left, and the worker learns of the end.
 #[test]
 fn last_handle_dropped() {
     model(|| {

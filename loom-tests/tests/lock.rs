@@ -1,7 +1,7 @@
-//! The lock around a shard: one thread at a time, and no sleeper forgotten.
+//! The lock around a shard admits one thread at a time and forgets no sleeper.
 //!
-//! Sleeps never end by themselves here, so that a sleeper whom nobody wakes is
-//! a deadlock, and not a moment's delay.
+//! Sleeps never end by themselves here, so a sleeper without a wake-up is a
+//! deadlock.
 
 #![cfg(loom)]
 
@@ -14,7 +14,7 @@ use tickwheel_loom_tests::model;
 #[derive(Default)]
 struct Counter {
     lock: RawLock<CondvarParker>,
-    /// Relaxed: what orders it is the lock.
+    /// Relaxed, because the lock orders it.
     count: AtomicU32,
 }
 
@@ -29,8 +29,8 @@ impl Counter {
     }
 }
 
-/// Threads that increment a counter so often: none comes between another's
-/// reading and writing, and all of them get in.
+/// Starts a thread for each number, which increments a counter that often. No thread
+/// comes between another's read and write, and all of them get in.
 fn increments<const THREADS: usize>(each: [u32; THREADS]) {
     model(move || {
         let counter = Arc::new(Counter::default());
@@ -56,7 +56,7 @@ fn two_threads() {
 }
 
 #[test]
-fn one_comes_back() {
+fn one_thread_comes_back() {
     increments([1, 2]);
 }
 

@@ -1,12 +1,12 @@
-//! Timers are cancelled by name while others of that name come and go.
+//! Timers are cancelled by name while other timers of that name come and go.
 
 #![cfg(loom)]
 
-use std::time::Duration;
-
 use loom::thread;
 use tickwheel::{Engine, Timer};
-use tickwheel_loom_tests::{Payload, assert_all_ended, builder, model, payload, take_all, tick};
+use tickwheel_loom_tests::{
+    Payload, assert_all_ended, beat, beside, builder, model, payload, take_all, tick,
+};
 
 const NAME: &str = "batch";
 const ALL: usize = usize::MAX;
@@ -15,10 +15,9 @@ fn named(name: u32) -> Timer<Payload> {
     Timer::at(tick(1), payload(name)).named(NAME)
 }
 
-/// Cancels timers by name in another thread; returns how many.
+/// Cancels timers by name from another thread, which returns how many.
 fn cancel(engine: &Engine<Payload>, max: usize) -> thread::JoinHandle<usize> {
-    let engine = engine.clone();
-    thread::spawn(move || {
+    beside(engine, move |engine| {
         let cancelled = engine.cancel_by_name(NAME, max);
         assert_eq!(cancelled.count, cancelled.payloads.len());
         cancelled.count
@@ -46,8 +45,8 @@ fn cancel_and_fire_and_schedule() {
     });
 }
 
-/// Two callers want one timer each, and a worker takes one: there are enough
-/// for all, and nobody gets more.
+/// Two callers cancel one timer each, and a worker takes one. There are enough
+/// timers, and each gets exactly one.
 #[test]
 fn two_cancels_of_one_each() {
     model(|| {
@@ -67,21 +66,17 @@ fn two_cancels_of_one_each() {
     });
 }
 
-/// What is cancelled by name while its firing comes back and the engine is shut
-/// down ends as cancelled if it was counted as that.
+/// A timer is cancelled by name while its firing comes back and the engine is shut
+/// down: if the answer counts it, it ends as cancelled.
 #[test]
 fn cancel_and_return_and_shutdown() {
     model(|| {
         let (engine, clock) = builder(1).start_virtual().unwrap();
-        let beat = Timer::every(Duration::from_millis(1), payload(0));
-        engine.schedule(beat.named(NAME)).unwrap();
+        engine.schedule(beat(0).named(NAME)).unwrap();
         clock.advance_to(tick(1));
         let firing = engine.queue(0).try_recv().unwrap();
         let worker = thread::spawn(move || drop(firing));
-        let canceller = {
-            let engine = engine.clone();
-            thread::spawn(move || engine.cancel_by_name(NAME, 1).count)
-        };
+        let canceller = cancel(&engine, 1);
         let returned = engine.shutdown().len();
         worker.join().unwrap();
         let cancelled = canceller.join().unwrap();
@@ -92,8 +87,8 @@ fn cancel_and_return_and_shutdown() {
     });
 }
 
-/// Between two holds of a name's bucket one of its timers is cancelled by its id
-/// and another is scheduled: none that was there is left out, none counts twice.
+/// Between two holds of a name's bucket, one of its timers is cancelled by id and
+/// another is scheduled: no earlier timer is left out, and none counts twice.
 #[test]
 fn cancel_all_and_cancel_one_and_schedule() {
     model(|| {

@@ -18,10 +18,10 @@ impl Drop for Canceller {
     }
 }
 
-/// A firing gives back its payload for the last time, which cancels a timer of
-/// the same shard, while somebody else cancels that too.
+/// A last firing drops its payload, which cancels another timer of the same shard,
+/// while another thread cancels that timer too.
 #[test]
-fn cancels_when_it_is_dropped() {
+fn destructor_cancels_a_timer() {
     model(|| {
         let small = Engine::builder().wheel_size(4).shards(1).queues(1);
         let (engine, clock) = small.start_virtual().unwrap();

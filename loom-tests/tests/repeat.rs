@@ -1,12 +1,12 @@
-//! A repeating timer's firing comes back while the timer is cancelled.
+//! A firing of a repeating timer comes back while the timer is cancelled.
 
 #![cfg(loom)]
 
-use std::time::Duration;
-
 use loom::thread;
-use tickwheel::{Cancel, Engine, Expired, Timer, TimerId, VirtualClock};
-use tickwheel_loom_tests::{Payload, assert_all_ended, builder, model, payload, take_all, tick};
+use tickwheel::{Cancel, Engine, Expired, TimerId, VirtualClock};
+use tickwheel_loom_tests::{
+    Payload, assert_all_ended, beat, beside, builder, model, take_all, tick,
+};
 
 struct Lent {
     engine: Engine<Payload>,
@@ -15,12 +15,11 @@ struct Lent {
     firing: Expired<Payload>,
 }
 
-/// A timer with a period of one tick, whose first firing is in a worker's
-/// hands while the clock says `now`.
+/// Returns a timer with a period of one tick and its first firing, which was taken
+/// at `now`.
 fn lent(now: u64) -> Lent {
     let (engine, clock) = builder(1).start_virtual().unwrap();
-    let beat = Timer::every(Duration::from_millis(1), payload(0));
-    let id = engine.schedule(beat).unwrap();
+    let id = engine.schedule(beat(0)).unwrap();
     clock.advance_to(tick(now));
     let firing = engine.queue(0).try_recv().unwrap();
     Lent {
@@ -31,7 +30,7 @@ fn lent(now: u64) -> Lent {
     }
 }
 
-/// Nothing is armed after cancel said so, and nothing fires any more.
+/// After `cancel` has returned, no firing is scheduled, and none happens.
 fn cancel_is_final(lent: Lent) {
     let Lent {
         engine,
@@ -55,13 +54,13 @@ fn cancel() {
     model(|| cancel_is_final(lent(1)));
 }
 
-/// The next firing is due already and would go straight to the queue.
+/// The next firing is due already and would go to the queue at once.
 #[test]
 fn cancel_when_behind() {
     model(|| cancel_is_final(lent(2)));
 }
 
-/// When `cancel_and_wait` returns, no firing is in anybody's hands.
+/// When `cancel_and_wait` returns, no worker holds a firing.
 #[test]
 fn cancel_and_wait() {
     model(|| {
@@ -75,22 +74,17 @@ fn cancel_and_wait() {
     });
 }
 
-/// Nor in anybody else's, where two wait for different ones.
+/// The same when two threads wait for different firings.
 #[test]
 fn cancel_and_wait_for_two() {
     model(|| {
         let (engine, clock) = builder(1).start_virtual().unwrap();
-        let lend = |name| {
-            let beat = Timer::every(Duration::from_millis(1), payload(name));
-            engine.schedule(beat).unwrap()
-        };
-        let ids = [lend(0), lend(1)];
+        let ids = [0, 1].map(|name| engine.schedule(beat(name)).unwrap());
         clock.advance_to(tick(1));
         let firings = ids.map(|_| engine.queue(0).try_recv().unwrap());
-        let other = {
-            let engine = engine.clone();
-            thread::spawn(move || engine.cancel_and_wait(ids[0]).is_cancelled())
-        };
+        let other = beside(&engine, move |engine| {
+            engine.cancel_and_wait(ids[0]).is_cancelled()
+        });
         let worker = thread::spawn(move || drop(firings));
         let _ = engine.cancel_and_wait(ids[1]);
         other.join().unwrap();
@@ -99,8 +93,8 @@ fn cancel_and_wait_for_two() {
     });
 }
 
-/// Shut down with a firing in a worker's hands: the timer is returned once,
-/// the payload with it or dropped with the firing.
+/// The engine is shut down while a worker holds a firing: the timer is returned
+/// once; its payload is returned with it, or dropped with the firing.
 #[test]
 fn shutdown() {
     model(|| {
@@ -113,14 +107,12 @@ fn shutdown() {
     });
 }
 
-/// Shut down with a firing in a worker's hands, and asked for: there is one
-/// report, once the firing came back.
+/// The same with a report: there is one, after the firing has come back.
 #[test]
 fn shutdown_and_report() {
     model(|| {
         let (engine, clock) = builder(1).start_virtual().unwrap();
-        let beat = Timer::every(Duration::from_millis(1), payload(0)).reported();
-        engine.schedule(beat).unwrap();
+        engine.schedule(beat(0).reported()).unwrap();
         clock.advance_to(tick(1));
         let firing = engine.queue(0).try_recv().unwrap();
         let worker = thread::spawn(move || drop(firing));

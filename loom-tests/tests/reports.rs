@@ -1,15 +1,13 @@
-//! Closed reports are read while timers end.
+//! Reports are read while timers end.
 
 #![cfg(loom)]
 
-use std::time::Duration;
-
 use loom::thread;
 use tickwheel::{CloseReason, Timer};
-use tickwheel_loom_tests::{assert_all_ended, builder, model, payload, tick};
+use tickwheel_loom_tests::{assert_all_ended, beat, builder, cancel_beside, model, payload, tick};
 
-/// Cancelled or shut down: there is one report, and the reader gets it before
-/// it is told that there will be no more.
+/// A timer is cancelled or shut down: the reader gets one report, and learns
+/// afterwards that there will be no more.
 #[test]
 fn cancel_and_shutdown() {
     model(|| {
@@ -18,10 +16,7 @@ fn cancel_and_shutdown() {
         let id = engine.schedule(timer).unwrap();
         let reports = engine.closed();
         let reader = thread::spawn(move || reports.map(|closed| closed.reason).collect::<Vec<_>>());
-        let canceller = {
-            let engine = engine.clone();
-            thread::spawn(move || engine.cancel(id).payload().is_some())
-        };
+        let canceller = cancel_beside(&engine, id);
         engine.shutdown();
         let reason = match canceller.join().unwrap() {
             true => CloseReason::Cancelled,
@@ -32,14 +27,14 @@ fn cancel_and_shutdown() {
     });
 }
 
-/// A firing is in hand while the engine is shut down: the reader gets its
-/// report, and only then is told that there will be no more.
+/// A worker holds a firing while the engine is shut down: the reader gets its
+/// report, and learns only then that there will be no more.
 #[test]
 fn return_and_shutdown() {
     return_and_shutdown_of(1);
 }
 
-/// The same where another shard has nothing to report.
+/// The same with another shard that has nothing to report.
 #[test]
 fn return_and_shutdown_of_two_shards() {
     return_and_shutdown_of(2);
@@ -48,8 +43,7 @@ fn return_and_shutdown_of_two_shards() {
 fn return_and_shutdown_of(shards: usize) {
     model(move || {
         let (engine, clock) = builder(shards).start_virtual().unwrap();
-        let beat = Timer::every(Duration::from_millis(1), payload(0)).reported();
-        engine.schedule(beat).unwrap();
+        engine.schedule(beat(0).reported()).unwrap();
         clock.advance_to(tick(1));
         let firing = engine.queue(0).try_recv().unwrap();
         let reports = engine.closed();

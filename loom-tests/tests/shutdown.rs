@@ -2,25 +2,23 @@
 
 #![cfg(loom)]
 
-use loom::thread;
 use tickwheel::{Engine, Refusal, Timer};
-use tickwheel_loom_tests::{Payload, assert_all_ended, builder, model, payload, take_all, tick};
+use tickwheel_loom_tests::{
+    Payload, assert_all_ended, beside, builder, model, payload, take_all, tick,
+};
 
-/// Returns the payload if it was refused.
+/// Schedules a timer. Returns its payload if it is refused.
 fn submit(engine: &Engine<Payload>, name: u32) -> Option<Payload> {
     let refused = engine.schedule(Timer::at(tick(1), payload(name))).err()?;
     assert_eq!(refused.reason(), Refusal::Closed);
     Some(refused.into_timer().into_payload())
 }
 
-/// Accepted means returned by shutdown, refused means returned by `schedule`:
-/// each payload comes back once, one way or the other.
+/// Shutdown returns the accepted timers, and `schedule` the refused ones: each
+/// payload comes back once.
 fn every_payload_comes_back(engine: &Engine<Payload>, submitters: u32) {
     let threads: Vec<_> = (0..submitters)
-        .map(|name| {
-            let engine = engine.clone();
-            thread::spawn(move || submit(&engine, name))
-        })
+        .map(|name| beside(engine, move |engine| submit(engine, name)))
         .collect();
     let closed = engine.shutdown().into_iter();
     let mut back: Vec<u32> = closed.map(|c| c.payload.unwrap().name()).collect();
@@ -43,7 +41,7 @@ fn one_submitter() {
     });
 }
 
-/// The ticker is there too, and ends.
+/// The same with a ticker, which ends.
 #[test]
 fn one_submitter_and_the_ticker() {
     model(|| {
@@ -68,26 +66,23 @@ fn three_submitters() {
     });
 }
 
-/// Two shutdowns at once: each timer is returned by one of them, and the
-/// worker ends.
+/// Two threads shut down at once: one of them returns the timer, and the worker
+/// ends.
 #[test]
-fn another_shutdown() {
+fn two_shutdowns() {
     model(|| {
         let (engine, _clock) = builder(1).start_virtual().unwrap();
         engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
         let queue = engine.queue(0);
-        let other = {
-            let engine = engine.clone();
-            thread::spawn(move || engine.shutdown().len())
-        };
+        let other = beside(&engine, |engine| engine.shutdown().len());
         assert_eq!(engine.shutdown().len() + other.join().unwrap(), 1);
         assert!(queue.recv().is_err());
         assert_all_ended(engine.ledger());
     });
 }
 
-/// An engine with three timers that have expired, if they are to have; a model's
-/// shutdown lets go of the lock after each.
+/// Returns an engine with three timers, which have expired if `expired` says so. In a
+/// model, a shutdown releases the lock after each timer.
 fn with_three(expired: bool) -> (Engine<Payload>, Vec<tickwheel::TimerId>) {
     let (engine, clock) = builder(1).start_virtual().unwrap();
     let schedule = |name| engine.schedule(Timer::at(tick(1), payload(name))).unwrap();
@@ -98,14 +93,13 @@ fn with_three(expired: bool) -> (Engine<Payload>, Vec<tickwheel::TimerId>) {
     (engine, ids)
 }
 
-/// Runs `other` beside a shutdown: each payload comes back once, from either.
+/// Runs `other` beside a shutdown: each payload comes back once, from one of them.
 fn ends_once_each(
     engine: &Engine<Payload>,
     expected: u32,
-    other: impl FnOnce(Engine<Payload>) -> Vec<u32> + Send + 'static,
+    other: impl FnOnce(&Engine<Payload>) -> Vec<u32> + 'static,
 ) {
-    let beside = engine.clone();
-    let other = thread::spawn(move || other(beside));
+    let other = beside(engine, other);
     let closed = engine.shutdown().into_iter();
     let mut back: Vec<u32> = closed.map(|c| c.payload.unwrap().name()).collect();
     back.extend(other.join().unwrap());
@@ -114,10 +108,10 @@ fn ends_once_each(
     assert_all_ended(engine.ledger());
 }
 
-/// Between two holds of a shutdown's walk others cancel what it has not reached,
-/// and what it has.
+/// Between two holds of a shutdown, another thread cancels timers that the shutdown
+/// has reached, and timers that it has not.
 #[test]
-fn cancels_beside_a_walk() {
+fn cancel_between_holds() {
     model(|| {
         let (engine, ids) = with_three(false);
         ends_once_each(&engine, 3, move |engine| {
@@ -127,23 +121,24 @@ fn cancels_beside_a_walk() {
     });
 }
 
-/// They schedule nothing behind its back.
+/// Between two holds, no timer is accepted into an entry that the shutdown has
+/// passed.
 #[test]
-fn schedules_beside_a_walk() {
+fn schedule_between_holds() {
     model(|| {
         let (engine, ids) = with_three(false);
-        // Its entry, which the walk passes first, is free for the new one.
+        // The shutdown passes the entry of this timer first; now it is free.
         let cancelled = engine.cancel(ids[0]).payload().unwrap();
         ends_once_each(&engine, 4, move |engine| {
-            let refused = submit(&engine, 3).into_iter().chain([cancelled]);
+            let refused = submit(engine, 3).into_iter().chain([cancelled]);
             refused.map(|payload| payload.name()).collect()
         });
     });
 }
 
-/// A worker takes what the walk has not reached.
+/// Between two holds, a worker takes timers that the shutdown has not reached.
 #[test]
-fn takes_beside_a_walk() {
+fn take_between_holds() {
     model(|| {
         let (engine, _ids) = with_three(true);
         ends_once_each(&engine, 3, |engine| {
@@ -153,9 +148,9 @@ fn takes_beside_a_walk() {
     });
 }
 
-/// Two walks meet.
+/// Two shutdowns meet between their holds.
 #[test]
-fn two_walks() {
+fn two_shutdowns_between_holds() {
     model(|| {
         let (engine, _ids) = with_three(true);
         ends_once_each(&engine, 3, |engine| {

@@ -1,16 +1,16 @@
-//! The ticker goes to sleep while somebody files an earlier deadline.
+//! The ticker goes to sleep while another thread schedules an earlier deadline.
 //!
-//! Nobody but the ticker makes anything ready in these models: `pass_to` only
-//! lets time pass. A wake-up that is lost leaves a worker in `recv` for ever,
-//! which loom reports as a deadlock.
+//! In these models only the ticker makes timers ready: `pass_to` only lets time
+//! pass. A lost wake-up leaves a worker in `recv` for ever, which loom reports as a
+//! deadlock.
 
 #![cfg(loom)]
 
 use loom::thread;
 use tickwheel::{Engine, Timer, VirtualClock};
-use tickwheel_loom_tests::{Payload, builder, model, name_of, payload, tick};
+use tickwheel_loom_tests::{Payload, beat, beside, builder, model, name_of, payload, tick};
 
-/// An earlier deadline is never slept over.
+/// The ticker does not sleep past an earlier deadline.
 #[test]
 fn one_submitter() {
     model(|| {
@@ -23,7 +23,7 @@ fn one_submitter() {
     });
 }
 
-/// A first deadline is not slept over either, nor one after a firing.
+/// Nor past the first deadline, or the first one after a firing.
 #[test]
 fn one_submitter_twice() {
     model(|| {
@@ -37,13 +37,13 @@ fn one_submitter_twice() {
     });
 }
 
-/// Two threads file into one shard: the earlier of their deadlines counts.
+/// Two threads schedule into one shard: the earlier of their deadlines counts.
 #[test]
 fn two_submitters() {
     two_submitters_into(1);
 }
 
-/// Two threads file into two shards, which have one alarm.
+/// Two threads schedule into two shards, which share one alarm.
 #[test]
 fn two_shards() {
     two_submitters_into(2);
@@ -58,19 +58,18 @@ fn two_submitters_into(shards: usize) {
     });
 }
 
-/// While another thread files timer 2 for tick 2, `file` files timer 1 for tick
-/// 1: both fire when they are due.
+/// Another thread schedules timer 2 for tick 2 while `schedule` does the same with
+/// timer 1 for tick 1: both fire at their deadlines.
 fn beside_a_submitter(
     engine: &Engine<Payload>,
     clock: &VirtualClock<Payload>,
-    file: impl FnOnce(),
+    schedule: impl FnOnce(),
 ) {
     let queue = engine.queue(0);
-    let other = {
-        let engine = engine.clone();
-        thread::spawn(move || engine.schedule(Timer::at(tick(2), payload(2))).unwrap())
-    };
-    file();
+    let other = beside(engine, |engine| {
+        engine.schedule(Timer::at(tick(2), payload(2))).unwrap()
+    });
+    schedule();
     clock.pass_to(tick(1));
     assert_eq!(name_of(&queue.recv().unwrap()), 1);
     other.join().unwrap();
@@ -91,8 +90,8 @@ fn bring_forward() {
     });
 }
 
-/// A timer that is postponed while the ticker wakes for its old deadline fires
-/// once, at one of the two.
+/// A timer that is postponed while the ticker wakes up for its old deadline fires
+/// once, at its new one.
 #[test]
 fn postpone() {
     model(|| {
@@ -106,15 +105,13 @@ fn postpone() {
     });
 }
 
-/// A firing that comes back sets up the next one while the ticker goes to
-/// sleep.
+/// A firing that comes back schedules the next one while the ticker goes to sleep.
 #[test]
 fn rearm() {
     model(|| {
         let (engine, clock) = builder(1).start_model().unwrap();
         let queue = engine.queue(0);
-        let beat = Timer::every(std::time::Duration::from_millis(1), payload(0));
-        engine.schedule(beat.times(2)).unwrap();
+        engine.schedule(beat(0).times(2)).unwrap();
         clock.pass_to(tick(1));
         drop(queue.recv().unwrap());
         clock.pass_to(tick(2));
@@ -122,8 +119,8 @@ fn rearm() {
     });
 }
 
-/// A timer is brought forward while another thread files one: the earlier of
-/// them is not slept over.
+/// A timer is brought forward while another thread schedules one: the ticker does
+/// not sleep past the earlier of them.
 #[test]
 fn bring_forward_and_submitter() {
     model(|| {
@@ -133,8 +130,8 @@ fn bring_forward_and_submitter() {
     });
 }
 
-/// A timer is postponed while the ticker wakes for its old deadline and a
-/// worker comes for it: it fires once, and the answer says at which of the two.
+/// A timer is postponed while the ticker wakes up for its old deadline and a worker
+/// waits for it: it fires once, at the deadline that the answer implies.
 #[test]
 fn postpone_and_worker() {
     model(|| {

@@ -1,4 +1,4 @@
-//! Workers take what has expired, while others cancel or shut down.
+//! Workers take expired timers while other threads cancel or shut down.
 
 #![cfg(loom)]
 
@@ -6,7 +6,7 @@ use loom::thread::{self, JoinHandle};
 use tickwheel::{Builder, Engine, Expired, Timer, TimerId, VirtualClock};
 use tickwheel_loom_tests::{Payload, assert_all_ended, builder, model, payload, take_all, tick};
 
-/// An engine in which the timers 0 and 1 have expired.
+/// Returns an engine in which timers 0 and 1 have expired, and the id of the first.
 fn two_expired(small: Builder<Payload>) -> (Engine<Payload>, VirtualClock<Payload>, TimerId) {
     let (engine, clock) = small.start_virtual().unwrap();
     let first = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
@@ -21,7 +21,7 @@ fn names<'a>(payloads: impl IntoIterator<Item = &'a Payload>) -> Vec<u32> {
     names
 }
 
-/// The payload ends up in exactly one hand.
+/// Either the worker or `cancel` gets the payload.
 #[test]
 fn cancel_and_one_worker() {
     model(|| {
@@ -37,8 +37,8 @@ fn cancel_and_one_worker() {
     });
 }
 
-/// Each payload ends up in exactly one hand, and a worker whose timer was
-/// cancelled gets the next one.
+/// Each payload is returned once, and a worker whose timer was cancelled takes the
+/// next one.
 #[test]
 fn cancel_and_two_workers() {
     model(|| {
@@ -61,20 +61,20 @@ fn take_one(engine: &Engine<Payload>) -> JoinHandle<Payload> {
     thread::spawn(move || queue.recv().unwrap().into_payload())
 }
 
-/// Two workers and a shutdown: nothing is lost, and nobody stays in `recv`.
+/// No payload is lost, and no worker stays in `recv`.
 #[test]
 fn two_workers_and_shutdown() {
     model(|| workers_and_shutdown(builder(1)));
 }
 
-/// The same where the queue hands out one firing at a time.
+/// The same with a queue that hands out one firing at a time.
 #[test]
 fn two_workers_of_a_bounded_queue_and_shutdown() {
     model(|| workers_and_shutdown(builder(1).queue_bound(1)));
 }
 
-/// Two workers of a bounded queue wait for somebody else to let go: both hear
-/// of the shutdown, though nobody does.
+/// Two workers of a full queue wait for a firing to be dropped. Both learn of the
+/// shutdown, although it is not dropped.
 #[test]
 fn two_workers_without_a_permit_and_shutdown() {
     model(|| {

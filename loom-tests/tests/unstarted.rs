@@ -1,14 +1,14 @@
-//! A timer is started, or given up, while others cancel it.
+//! A timer is started or dismissed while other threads cancel it.
 
 #![cfg(loom)]
 
-use loom::thread::{self, JoinHandle};
+use loom::thread::JoinHandle;
 use tickwheel::{Engine, Timer, TimerId, Unstarted};
-use tickwheel_loom_tests::{Payload, assert_all_ended, builder, model, payload, tick};
+use tickwheel_loom_tests::{Payload, assert_all_ended, beside, builder, model, payload, tick};
 
 const NAME: &str = "lease";
 
-/// An engine that has room for one timer, and that timer.
+/// Returns an engine with room for one timer, and that timer.
 fn created() -> (Engine<Payload>, Unstarted<Payload>) {
     let (engine, _clock) = builder(1).max_timers(1).start_virtual().unwrap();
     let timer = Timer::at(tick(1), payload(0)).named(NAME);
@@ -16,45 +16,41 @@ fn created() -> (Engine<Payload>, Unstarted<Payload>) {
     (engine, unstarted)
 }
 
-/// A thread that cancels by id, and says how many payloads it got.
+/// Cancels by id from another thread, which returns how many payloads it got.
 fn cancelling(engine: &Engine<Payload>, id: TimerId) -> JoinHandle<usize> {
-    let engine = engine.clone();
-    thread::spawn(move || usize::from(engine.cancel(id).payload().is_some()))
+    beside(engine, move |engine| {
+        usize::from(engine.cancel(id).payload().is_some())
+    })
 }
 
 /// The same by name.
 fn cancelling_by_name(engine: &Engine<Payload>) -> JoinHandle<usize> {
-    let engine = engine.clone();
-    thread::spawn(move || engine.cancel_by_name(NAME, 1).payloads.len())
+    beside(engine, |engine| {
+        engine.cancel_by_name(NAME, 1).payloads.len()
+    })
 }
 
-/// Started before the shutdown, which returns it then, or refused after it.
+/// The timer is started before the shutdown, which returns it, or refused after it.
 #[test]
 fn start_and_shutdown() {
     model(|| {
         let (engine, unstarted) = created();
-        let other = {
-            let engine = engine.clone();
-            thread::spawn(move || engine.shutdown().len())
-        };
+        let other = beside(&engine, |engine| engine.shutdown().len());
         let refused = usize::from(unstarted.start().is_err());
         assert_eq!(refused + other.join().unwrap(), 1);
         assert_all_ended(engine.ledger());
     });
 }
 
-/// Started, cancelled, shut down: the payload comes back once, and the ledger
-/// has heard of the timer if it was started.
+/// A timer is started, cancelled and shut down at once: the payload comes back once,
+/// and the ledger counts the timer if it was started.
 #[test]
 fn start_and_cancel_and_shutdown() {
     model(|| {
         let (engine, unstarted) = created();
         let id = unstarted.id();
         let canceller = cancelling(&engine, id);
-        let other = {
-            let engine = engine.clone();
-            thread::spawn(move || engine.shutdown().len())
-        };
+        let other = beside(&engine, |engine| engine.shutdown().len());
         let refused = usize::from(unstarted.start().is_err());
         let (cancelled, returned) = (canceller.join().unwrap(), other.join().unwrap());
         assert_eq!(refused + cancelled + returned, 1);
@@ -65,7 +61,7 @@ fn start_and_cancel_and_shutdown() {
     });
 }
 
-/// Given up, and cancelled by its id and by its name: the payload comes back
+/// A timer is dismissed, and cancelled by id and by name: the payload comes back
 /// once, and there is room for another timer.
 #[test]
 fn dismiss_and_cancel_and_cancel_by_name() {
@@ -83,8 +79,8 @@ fn dismiss_and_cancel_and_cancel_by_name() {
     });
 }
 
-/// Started and cancelled in both ways: it never fires if anybody was told that
-/// it was cancelled.
+/// A timer is started, and cancelled in both ways: one call cancels it, and it never
+/// fires.
 #[test]
 fn start_and_cancel_and_cancel_by_name() {
     model(|| {

@@ -1,5 +1,5 @@
-//! Those who wait until others are done: drains, and a virtual clock that
-//! waits for its workers.
+//! Calls that wait for other threads: drains, and a virtual clock that waits for its
+//! workers.
 
 #![cfg(loom)]
 
@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use loom::thread;
 use tickwheel::{Cancel, Engine, Timer, TimerId};
-use tickwheel_loom_tests::{Payload, assert_all_ended, builder, model, payload, take_all, tick};
+use tickwheel_loom_tests::{
+    Payload, assert_all_ended, beside, builder, cancel_beside, model, payload, take_all, tick,
+};
 
 /// A drain ends when the timer that it waits for is taken.
 #[test]
@@ -16,7 +18,7 @@ fn drain_and_worker() {
         let (engine, _clock) = builder(1).start_virtual().unwrap();
         engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
         let queue = engine.queue(0);
-        // The handle lives on: dropping it would wake the drain too.
+        // Keeps the handle, because dropping it would wake the drain too.
         let worker = thread::spawn(move || {
             drop(queue.recv());
             queue
@@ -33,7 +35,7 @@ fn drain_and_cancel() {
     drain_beside(|engine, id| engine.cancel(id));
 }
 
-/// The same where it is cancelled with others.
+/// The same when it is cancelled with others.
 #[test]
 fn drain_and_cancel_many() {
     drain_beside(|engine, id| engine.cancel_many(&[id, id]).remove(0));
@@ -43,10 +45,9 @@ fn drain_beside(cancel: fn(&Engine<Payload>, TimerId) -> Cancel<Payload>) {
     model(move || {
         let (engine, _clock) = builder(1).start_virtual().unwrap();
         let id = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
-        let canceller = {
-            let engine = engine.clone();
-            thread::spawn(move || cancel(&engine, id).payload().is_some())
-        };
+        let canceller = beside(&engine, move |engine| {
+            cancel(engine, id).payload().is_some()
+        });
         assert!(engine.drain(Duration::from_millis(1)).is_empty());
         assert!(canceller.join().unwrap());
         assert_all_ended(engine.ledger());
@@ -59,18 +60,17 @@ fn drain_and_postpone() {
     model(|| {
         let (engine, _clock) = builder(1).start_virtual().unwrap();
         let id = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
-        let other = {
-            let engine = engine.clone();
-            thread::spawn(move || engine.reschedule(id, tick(3)).unwrap())
-        };
+        let other = beside(&engine, move |engine| {
+            engine.reschedule(id, tick(3)).unwrap()
+        });
         assert_eq!(engine.drain(Duration::from_millis(1)).len(), 1);
         other.join().unwrap();
         assert_all_ended(engine.ledger());
     });
 }
 
-/// A drain counts while two timers are taken, or one of them is cancelled; it ends
-/// with the second, and returns nothing.
+/// A drain counts while two timers are taken, or one of them is cancelled. It ends
+/// with the second and returns no timer.
 #[test]
 fn drain_and_cancel_and_worker() {
     model(|| {
@@ -86,10 +86,7 @@ fn drain_and_cancel_and_worker() {
             }
             taken
         });
-        let canceller = {
-            let engine = engine.clone();
-            thread::spawn(move || engine.cancel(id).payload().is_some())
-        };
+        let canceller = cancel_beside(&engine, id);
         assert!(engine.drain(Duration::from_millis(1)).is_empty());
         let cancelled = u32::from(canceller.join().unwrap());
         assert_eq!(worker.join().unwrap() + cancelled, 2);
@@ -97,8 +94,8 @@ fn drain_and_cancel_and_worker() {
     });
 }
 
-/// The clock waits for a worker at each tick, and does not hang when the
-/// worker has what it wants.
+/// The clock waits for a worker at each tick, and does not hang when the worker has
+/// ended.
 #[test]
 fn run_until_and_worker() {
     model(|| {
@@ -118,20 +115,20 @@ fn run_until_and_worker() {
     });
 }
 
-/// Nor does it when somebody who is no worker was faster than the worker.
+/// Nor does it hang when a handle that is no worker was faster than the worker.
 #[test]
-fn run_until_and_passer_by() {
+fn run_until_and_a_handle_that_is_no_worker() {
     model(|| {
         let (engine, clock) = builder(1).start_virtual().unwrap();
         engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
         let queue = engine.queue(0);
         let worker = thread::spawn(move || while queue.recv().is_ok() {});
         let queue = engine.queue(0);
-        let passer_by = thread::spawn(move || drop(take_all(&queue)));
+        let other = thread::spawn(move || drop(take_all(&queue)));
         clock.run_until(tick(1));
         engine.shutdown();
         worker.join().unwrap();
-        passer_by.join().unwrap();
+        other.join().unwrap();
         assert_all_ended(engine.ledger());
     });
 }
