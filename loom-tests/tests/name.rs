@@ -76,7 +76,8 @@ fn cancel_and_return_and_shutdown() {
         clock.advance_to(tick(1));
         let firing = engine.queue(0).try_recv().unwrap();
         let worker = thread::spawn(move || drop(firing));
-        let canceller = cancel(&engine, 1);
+        // A firing that a worker holds counts, and keeps its payload.
+        let canceller = beside(&engine, |engine| engine.cancel_by_name(NAME, 1).count);
         let returned = engine.shutdown().len();
         worker.join().unwrap();
         let cancelled = canceller.join().unwrap();

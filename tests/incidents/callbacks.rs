@@ -49,7 +49,7 @@ fn f06_a_callback_may_cancel_or_rearm_itself_or_a_sibling_of_its_batch() {
 /// Callbacks ran under the lock that scheduling takes. Here a task may call
 /// everything, shutdown included.
 ///
-/// Models: `payload::cancels_when_it_is_dropped`, `expiry::last_handle_dropped`.
+/// Models: `payload::destructor_cancels_a_timer`, `expiry::last_handle_dropped`.
 #[test]
 fn f17_submitting_from_inside_a_callback_does_not_deadlock() {
     let builder = TaskEngine::builder().workers(1).max_timers(10_000);

@@ -1,5 +1,8 @@
-//! What the tests in `tests/` share. Without `--cfg shuttle` there is nothing
-//! here: see the README.
+//! Helpers that the tests in `tests/` share.
+//!
+//! A test runs a dozen threads under thousands of random schedules. Its payloads
+//! count how each of them left the engine (`tally.rs`). The package is empty without
+//! `--cfg shuttle`; the README says how to run it and how to replay a failure.
 
 #![cfg(shuttle)]
 
@@ -17,17 +20,17 @@ use shuttle::thread::JoinHandle;
 use shuttle::{Config, MaxSteps, Runner};
 use tickwheel::{Builder, Engine, Expired, Queue, Time, VirtualClock};
 
-/// Of each scheduler, for each test.
+/// How many schedules of each kind a test runs under.
 const ITERATIONS: usize = 10_000;
-/// How many points of preemption PCT puts into a run.
+/// How many preemptions a PCT schedule has.
 const PREEMPTIONS: usize = 3;
-/// A run takes some hundreds of steps, and one that never ends takes this many.
+/// A run that takes this many steps never ends. Others take some hundreds.
 const MAX_STEPS: usize = 100_000;
 const STACK_BYTES: usize = 256 * 1024;
 
-/// Runs `body` under `SHUTTLE_ITERATIONS` schedules that are drawn at random,
-/// and as many that PCT draws; or under the one in `SHUTTLE_SCHEDULE`, which a
-/// failure has printed.
+/// Runs `body` under `SHUTTLE_ITERATIONS` random schedules and as many of PCT. If
+/// `SHUTTLE_SCHEDULE` is set to the schedule that a failure has printed, runs it
+/// under that one.
 pub fn check(body: impl Fn() + Send + Sync + 'static) {
     if let Some(schedule) = setting::<String>("SHUTTLE_SCHEDULE") {
         return shuttle::replay(body, &schedule);
@@ -49,23 +52,23 @@ fn run(scheduler: impl Scheduler + 'static, body: Arc<impl Fn() + Send + Sync + 
     let mut config = Config::new();
     config.max_steps = MaxSteps::FailAfter(MAX_STEPS);
     config.stack_size = STACK_BYTES;
-    // It knows no ordering but SeqCst; weaker ones are loom's subject.
+    // Shuttle knows only SeqCst; loom checks the weaker orderings.
     config.silence_warnings = true;
     Runner::new(scheduler, config).run(move || body());
 }
 
-/// When tick `n` begins.
+/// Returns the time at which tick `n` begins.
 #[must_use]
 pub fn tick(n: u64) -> Time {
     Time::START + Duration::from_millis(n)
 }
 
-/// An engine of four shards with short wheels.
+/// Returns a builder of an engine with four shards and short wheels.
 pub fn builder() -> Builder<Payload> {
     Engine::builder().wheel_size(4).shards(4)
 }
 
-/// Runs `body` for each number below `count`, each in a thread of its own.
+/// Starts a thread with `body(n)` for each `n` below `count`.
 pub fn threads<F: FnOnce() + Send + 'static>(
     count: u32,
     body: impl Fn(u32) -> F,
@@ -75,29 +78,27 @@ pub fn threads<F: FnOnce() + Send + 'static>(
         .collect()
 }
 
-/// Waits for threads to end.
+/// Blocks until all of the threads have ended.
 pub fn join(threads: impl IntoIterator<Item = JoinHandle<()>>) {
     for thread in threads {
         thread.join().unwrap();
     }
 }
 
-/// Time passes up to tick `last`, and the ticker does what there is to do.
+/// Lets time pass up to tick `last`, for the ticker.
 pub fn pass_time(clock: VirtualClock<Payload>, last: u64) -> JoinHandle<()> {
     shuttle::thread::spawn(move || (1..=last).for_each(|n| clock.pass_to(tick(n))))
 }
 
-/// Workers who take one-shots until the engine is shut down.
+/// Starts workers that take one-shots until the engine is shut down.
 pub fn workers(engine: &Engine<Payload>, count: u32) -> Vec<JoinHandle<()>> {
-    threads(count, |_| {
-        let queue = engine.queue(0);
-        move || queue.for_each(|expired| expired.into_payload().end(End::Taken))
+    workers_that(engine, count, |expired| {
+        expired.into_payload().end(End::Taken)
     })
 }
 
-/// Workers who do with each firing what `work` says, until the engine is shut
-/// down.
-pub fn workers_who(
+/// Starts workers that call `work` with each firing until the engine is shut down.
+pub fn workers_that(
     engine: &Engine<Payload>,
     count: u32,
     work: impl Fn(Expired<Payload>) + Clone + Send + 'static,
@@ -108,12 +109,12 @@ pub fn workers_who(
     })
 }
 
-/// Shuts the engine down; what is returned has ended by that.
+/// Shuts the engine down, and notes how the returned payloads ended.
 pub fn shut_down(engine: &Engine<Payload>) {
     end_all(engine.shutdown());
 }
 
-/// Notes that what a shutdown or a drain returned has ended by that.
+/// Notes that a shutdown or a drain returned these payloads.
 pub fn end_all(returned: Vec<tickwheel::Closed<Payload>>) {
     for payload in returned.into_iter().filter_map(|closed| closed.payload) {
         payload.end(End::ShutDown);

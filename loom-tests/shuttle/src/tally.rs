@@ -1,33 +1,31 @@
-//! Payloads that are counted: each comes out of the engine once, one way or
-//! another, and the ledger says the same.
+//! Counted payloads: each leaves the engine once, and the ledger agrees.
 
-// Nothing that the schedulers are to see: counting is no part of the scenario.
+// The schedulers do not see the count, because it is no part of the scenario.
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use tickwheel::Ledger;
 
-/// How a payload came out of the engine.
+/// How a payload left the engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
-    /// A worker took it, or ran it.
+    /// A worker took it or ran it.
     Taken,
-    /// It came back to who cancelled it.
+    /// A cancel returned it.
     Cancelled,
-    /// It came back from the shutdown.
+    /// The shutdown returned it.
     ShutDown,
-    /// It came back to who scheduled it.
+    /// It came back with a refused timer.
     Refused,
-    /// It was dropped: the last firing was given back, or its timer had ended
-    /// meanwhile.
+    /// It was dropped with its last firing, or with a firing whose timer had ended.
     Dropped,
 }
 
-/// All payloads of a run, and how each has ended.
+/// All payloads of a run, and the end of each.
 #[derive(Clone, Default)]
 pub struct Tally(Arc<Mutex<Vec<Option<End>>>>);
 
-/// A payload that is counted.
+/// A counted payload.
 pub struct Payload {
     index: usize,
     end: End,
@@ -35,7 +33,7 @@ pub struct Payload {
 }
 
 impl Tally {
-    /// A new payload.
+    /// Returns a new payload.
     #[must_use]
     pub fn payload(&self) -> Payload {
         let mut ends = self.ends();
@@ -47,21 +45,21 @@ impl Tally {
         }
     }
 
-    /// How many payloads have ended that way.
+    /// Returns how many payloads have ended in this way.
     #[must_use]
     pub fn count(&self, end: End) -> u64 {
         let ends = self.ends();
         ends.iter().filter(|&&other| other == Some(end)).count() as u64
     }
 
-    /// Whether no payload is left.
+    /// Returns whether all payloads have ended.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.ends().iter().all(Option::is_some)
     }
 
-    /// Checks that every payload has ended and every accepted timer too, and
-    /// that the ledger knows how.
+    /// Checks that every payload and every accepted timer has ended, and that the
+    /// ledger agrees on how.
     pub fn assert_agrees(&self, ledger: Ledger) {
         assert_eq!(self.count(End::Dropped), 0, "lost: {:?}", self.ends());
         self.assert_ended(ledger);
@@ -70,8 +68,8 @@ impl Tally {
         assert_eq!(ledger.shut_down, self.count(End::ShutDown), "{ledger:?}");
     }
 
-    /// As [`Tally::assert_agrees`], where the engine may drop payloads, for
-    /// whatever reason.
+    /// Checks as [`Tally::assert_agrees`] does, and allows the engine to drop
+    /// payloads for any reason.
     pub fn assert_ended(&self, ledger: Ledger) {
         assert!(self.is_settled(), "left: {:?}", self.ends());
         assert!(ledger.is_balanced(), "{ledger:?}");
@@ -90,13 +88,13 @@ impl Tally {
 }
 
 impl Payload {
-    /// Its number among the payloads of the run.
+    /// Returns the number of the payload in its run.
     #[must_use]
     pub fn index(&self) -> usize {
         self.index
     }
 
-    /// It is out, that way.
+    /// Notes that the payload has left the engine in this way.
     pub fn end(mut self, end: End) {
         self.end = end;
     }

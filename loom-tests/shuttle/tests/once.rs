@@ -1,4 +1,4 @@
-//! One-shots, from many threads, to many workers.
+//! One-shots from many threads to many workers.
 
 #![cfg(shuttle)]
 
@@ -11,13 +11,13 @@ use shuttle::thread;
 use tickwheel::{Engine, Timer, TimerId};
 use tickwheel_shuttle_tests::{
     End, Payload, Tally, builder, check, end_all, join, pass_time, shut_down, threads, tick,
-    workers, workers_who,
+    workers, workers_that,
 };
 
 const SUBMITTERS: u32 = 4;
 const WORKERS: u32 = 3;
 
-/// Schedules a one-shot, unless that is refused.
+/// Schedules a one-shot. Returns `None` if it is refused.
 fn submit(engine: &Engine<Payload>, tally: &Tally, at: u64) -> Option<TimerId> {
     match engine.schedule(Timer::at(tick(at), tally.payload())) {
         Ok(id) => Some(id),
@@ -34,8 +34,8 @@ fn cancel(engine: &Engine<Payload>, id: TimerId) {
     }
 }
 
-/// Schedule, move, cancel, take, and a shutdown in the middle of it: each timer
-/// has one ending.
+/// Threads schedule, reschedule, cancel and take while another shuts down: each timer
+/// ends once.
 #[test]
 fn everything_at_once() {
     check(|| {
@@ -69,15 +69,15 @@ fn everything_at_once() {
     });
 }
 
-/// Time does not pass before what is due is taken: a wake-up that is lost, of
-/// the ticker or of a worker, leaves everybody waiting.
+/// Time does not pass before all due timers are taken, so a lost wake-up, of the
+/// ticker or of a worker, leaves all threads blocked.
 #[test]
-fn nothing_is_slept_over() {
+fn no_wakeup_is_lost() {
     check(|| {
         let tally = Tally::default();
         let (engine, clock) = builder().start_model().unwrap();
         let (sender, taken) = mpsc::channel();
-        let workers = workers_who(&engine, WORKERS, move |expired| {
+        let workers = workers_that(&engine, WORKERS, move |expired| {
             sender.send(expired.tick().0).unwrap();
             expired.into_payload().end(End::Taken);
         });
@@ -101,8 +101,8 @@ fn nothing_is_slept_over() {
     });
 }
 
-/// However many workers there are, no more than the bound are at work; and a
-/// firing that is let go lets the next one in.
+/// Whatever the number of workers, no more than the bound are at work, and a dropped
+/// firing admits the next one.
 #[test]
 fn bounded_queue() {
     const BOUND: u64 = 2;
@@ -111,7 +111,7 @@ fn bounded_queue() {
         let small = builder().queue_bound(BOUND as usize).max_timers(6);
         let (engine, clock) = small.start_model().unwrap();
         let at_work = Arc::new(AtomicU64::new(0));
-        let workers = workers_who(&engine, 2 * WORKERS, move |expired| {
+        let workers = workers_that(&engine, 2 * WORKERS, move |expired| {
             assert!(at_work.fetch_add(1, Ordering::Relaxed) < BOUND);
             thread::yield_now();
             at_work.fetch_sub(1, Ordering::Relaxed);
@@ -137,8 +137,7 @@ fn bounded_queue() {
     });
 }
 
-/// A drain leaves nothing that was due by its limit, and waits for nothing
-/// else.
+/// A drain waits for all timers that are due by its limit, and for no others.
 #[test]
 fn drain() {
     check(|| {

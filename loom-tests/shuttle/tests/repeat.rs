@@ -1,4 +1,4 @@
-//! Repeating, named and unstarted timers, and the reports on them.
+//! Repeating, named and unstarted timers, and their reports.
 
 #![cfg(shuttle)]
 
@@ -10,50 +10,46 @@ use shuttle::thread;
 use tickwheel::{Engine, Refused, Timer, TimerId};
 use tickwheel_shuttle_tests::{
     End, Payload, Tally, builder, check, join, pass_time, shut_down, threads, tick, workers,
-    workers_who,
+    workers_that,
 };
 
 const TIMERS: u32 = 4;
 const WORKERS: u32 = 3;
 
-fn refuse<V>(scheduled: Result<V, Refused<Payload>>) -> Option<V> {
-    let refused = match scheduled {
-        Ok(value) => return Some(value),
-        Err(refused) => refused,
-    };
-    refused.into_timer().into_payload().end(End::Refused);
-    None
+/// Notes a refusal, if there is one.
+fn accepted<V>(scheduled: Result<V, Refused<Payload>>) -> Option<V> {
+    let note = |refused: Refused<Payload>| refused.into_timer().into_payload().end(End::Refused);
+    scheduled.map_err(note).ok()
 }
 
-/// A timer with a period of one tick, which wants a report.
+/// Returns a reported timer with a period of one tick.
 fn beat(tally: &Tally) -> Timer<Payload> {
     Timer::every(Duration::from_millis(1), tally.payload()).reported()
 }
 
-/// Which payloads are in a worker's hands, and with which firing they were
-/// last.
+/// For each payload, whether a worker holds it, and the number of its last firing.
 #[derive(Default)]
-struct Hands([(AtomicBool, AtomicU64); TIMERS as usize]);
+struct Held([(AtomicBool, AtomicU64); TIMERS as usize]);
 
-impl Hands {
+impl Held {
     fn take(&self, index: usize, number: u64) {
-        let (held, last) = &self.0[index];
-        assert!(!held.swap(true, Ordering::Relaxed), "firings overlap");
+        let (is_held, last) = &self.0[index];
+        assert!(!is_held.swap(true, Ordering::Relaxed), "firings overlap");
         let before = last.swap(number, Ordering::Relaxed);
         assert!(before < number, "firing {number} after {before}");
     }
 
-    fn give(&self, index: usize) {
+    fn release(&self, index: usize) {
         self.0[index].0.store(false, Ordering::Relaxed);
     }
 
-    fn hold(&self, index: usize) -> bool {
+    fn is_held(&self, index: usize) -> bool {
         self.0[index].0.load(Ordering::Relaxed)
     }
 }
 
-/// Firings of one timer never overlap, none is in anybody's hands when
-/// `cancel_and_wait` returns, and each timer is reported once.
+/// Firings of one timer never overlap, no worker holds one when `cancel_and_wait`
+/// returns, and each timer is reported once.
 #[test]
 fn cancel_and_wait_and_shutdown() {
     check(|| {
@@ -62,14 +58,14 @@ fn cancel_and_wait_and_shutdown() {
         let ids: Vec<TimerId> = (0..TIMERS)
             .map(|n| engine.schedule(beat(&tally).times(u64::from(n))).unwrap())
             .collect();
-        let hands = Arc::new(Hands::default());
+        let held = Arc::new(Held::default());
         let workers = {
-            let hands = Arc::clone(&hands);
-            workers_who(&engine, WORKERS, move |expired| {
+            let held = Arc::clone(&held);
+            workers_that(&engine, WORKERS, move |expired| {
                 let index = expired.payload().index();
-                hands.take(index, expired.number());
+                held.take(index, expired.number());
                 thread::yield_now();
-                hands.give(index);
+                held.release(index);
             })
         };
         let reported = Arc::new(AtomicUsize::new(0));
@@ -82,11 +78,11 @@ fn cancel_and_wait_and_shutdown() {
             }
         });
         let cancellers = threads(2, |n| {
-            let (engine, hands, ids) = (engine.clone(), Arc::clone(&hands), ids.clone());
+            let (engine, held, ids) = (engine.clone(), Arc::clone(&held), ids.clone());
             move || {
                 for index in [2 * n as usize, 0] {
                     drop(engine.cancel_and_wait(ids[index]));
-                    assert!(!hands.hold(index));
+                    assert!(!held.is_held(index));
                 }
             }
         });
@@ -96,17 +92,17 @@ fn cancel_and_wait_and_shutdown() {
         join(workers);
         join(readers);
         join([time]);
-        // A last firing that was running may have ended after the readers did.
+        // A firing that was still running may have ended after the readers.
         let late = engine.closed().count();
         assert_eq!(reported.load(Ordering::Relaxed) + late, ids.len());
         tally.assert_ended(engine.ledger());
     });
 }
 
-/// Each of four callers waits for a firing of its own, which somebody else gives
-/// back: each is told.
+/// Each of four callers waits for a firing that another thread returns. All four
+/// waits end.
 #[test]
-fn four_who_wait() {
+fn four_waiters() {
     check(|| {
         let tally = Tally::default();
         let (engine, clock) = builder().start_virtual().unwrap();
@@ -115,7 +111,7 @@ fn four_who_wait() {
             engine.schedule(beat).unwrap();
         }
         clock.advance_to(tick(1));
-        // Nobody is in `recv`: a worker that goes back there wakes who waits.
+        // No worker is in `recv`, because entering it wakes all waiters.
         let queue = engine.queue(0);
         let firings: Vec<_> = (0..TIMERS).map(|_| queue.try_recv().unwrap()).collect();
         let waiters: Vec<_> = firings
@@ -136,10 +132,10 @@ fn four_who_wait() {
     });
 }
 
-/// Timers of one name come and go, some of them unstarted, while others cancel
-/// by it: the answers add up to what was cancelled.
+/// Timers of one name come and go, some of them unstarted, while other threads cancel
+/// by that name: the answers add up to the timers that were cancelled.
 #[test]
-fn names() {
+fn cancel_by_name() {
     check(|| {
         let tally = Tally::default();
         let (engine, clock) = builder().start_model().unwrap();
@@ -176,8 +172,8 @@ fn names() {
 
 fn create_two(engine: &Engine<Payload>, tally: &Tally, n: u64) {
     let named = |at| Timer::at(tick(at), tally.payload()).named("batch");
-    refuse(engine.schedule(named(1 + n % 2)));
-    if let Some(unstarted) = refuse(engine.create(named(1))) {
-        refuse(unstarted.start());
+    accepted(engine.schedule(named(1 + n % 2)));
+    if let Some(unstarted) = accepted(engine.create(named(1))) {
+        accepted(unstarted.start());
     }
 }

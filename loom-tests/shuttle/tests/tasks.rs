@@ -1,4 +1,4 @@
-//! Tasks on the engine's own workers, which call the engine themselves.
+//! Tasks that call the engine on whose workers they run.
 
 #![cfg(shuttle)]
 
@@ -8,9 +8,8 @@ use tickwheel_shuttle_tests::{End, Payload, Tally, check, join, threads, tick};
 
 const WORKERS: usize = 3;
 
-/// A task that is told of every ending, and runs once: `then` is what it does
-/// besides.
-fn told(payload: Payload, then: impl FnOnce(&Firing) + Send + 'static) -> impl FnMut(&Firing) {
+/// Returns a task that runs once, however its timer ends, and calls `then`.
+fn runs_once(payload: Payload, then: impl FnOnce(&Firing) + Send + 'static) -> impl FnMut(&Firing) {
     let mut once = Some((payload, then));
     move |firing| {
         let (payload, then) = once.take().expect("a one-shot runs once");
@@ -23,19 +22,19 @@ fn told(payload: Payload, then: impl FnOnce(&Firing) + Send + 'static) -> impl F
     }
 }
 
-/// The engine drops the closures of tasks that it refuses.
+/// Submits a task. The engine drops the closure if it refuses the task.
 fn submit(
     timers: &TaskEngine,
     tally: &Tally,
     at: u64,
     then: impl FnOnce(&Firing) + Send + 'static,
 ) {
-    let task = told(tally.payload(), then);
+    let task = runs_once(tally.payload(), then);
     let _ = timers.run(Timer::at(tick(at), task).notified());
 }
 
-/// Whatever becomes of a task that wants to be told, it runs exactly once:
-/// while others submit and cancel, and one task shuts the engine down.
+/// A task that runs at its end runs exactly once, however it ends, while other threads
+/// submit and cancel and one task shuts the engine down.
 #[test]
 fn a_task_shuts_down() {
     check(|| {
@@ -55,29 +54,29 @@ fn a_task_shuts_down() {
         while !tally.is_settled() {
             thread::yield_now();
         }
-        // Firings are given back a moment after their tasks have run.
+        // Firings are returned a moment after their tasks have run.
         while timers.ledger().live > 0 {
             thread::yield_now();
         }
         let ledger = timers.ledger();
         assert!(ledger.is_balanced(), "{ledger:?}");
-        let told = ledger.completed + ledger.cancelled + ledger.shut_down;
+        let ended = ledger.completed + ledger.cancelled + ledger.shut_down;
         let ran = [End::Taken, End::Cancelled, End::ShutDown].map(|end| tally.count(end));
-        assert_eq!(told, ran.iter().sum());
+        assert_eq!(ended, ran.iter().sum());
         assert_eq!(ledger.completed, ran[0]);
     });
 }
 
 fn submit_and_cancel(timers: &TaskEngine, tally: &Tally, n: u64) {
     let (inner, inner_tally) = (timers.clone(), tally.clone());
-    // What a task adds that is due already is served on the way.
+    // A task that is added with a past deadline runs in the same step.
     submit(timers, tally, 1 + n % 2, move |_| {
         submit(&inner, &inner_tally, 1, |_| {});
     });
     let inner = timers.clone();
     let payload = tally.payload();
-    // One that waits for itself does not wait.
-    let task = told(payload, move |firing| {
+    // A task that waits for itself does not wait.
+    let task = runs_once(payload, move |firing| {
         _ = inner.cancel_and_wait(firing.id())
     });
     if let Ok(id) = timers.run(Timer::at(tick(2), task).notified()) {
