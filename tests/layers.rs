@@ -20,6 +20,8 @@ type Module = String;
 struct Source {
     /// Each path that a `use` line names, and whether it is re-exported.
     imports: Vec<(String, bool)>,
+    /// Lines of code that name another module beside the `use` lines.
+    beside: Vec<String>,
     /// The names among them that the code uses, and does not only pass on.
     used: BTreeSet<String>,
 }
@@ -94,7 +96,16 @@ impl Source {
             .iter()
             .filter_map(|(path, _)| path.rsplit("::").next());
         let used = names.filter(|name| uses(name)).map(str::to_owned).collect();
-        Source { imports, used }
+        let is_beside = |line: &&str| {
+            let line = line.trim();
+            line.contains("crate::") && !line.starts_with("//") && !line.contains("use crate::")
+        };
+        let beside = code.lines().filter(is_beside).map(str::to_owned).collect();
+        Source {
+            imports,
+            beside,
+            used,
+        }
     }
 }
 
@@ -257,6 +268,16 @@ fn no_files_import_each_other_in_a_circle() {
         .filter(|&&file| reaches(file, file))
         .collect();
     assert!(circle.is_empty(), "{circle:#?}");
+}
+
+/// So that the `use` lines tell the whole story.
+#[test]
+fn code_names_other_modules_in_use_lines_alone() {
+    for (module, source) in sources() {
+        if module != "crate" {
+            assert_eq!(source.beside, [""; 0], "in {module}");
+        }
+    }
 }
 
 /// The reader of `use` lines sees what it is to see.

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+#[cfg(any(loom, shuttle))]
+use crate::drive::driver::Driver;
 use crate::shared::SharedCore;
 use crate::sync::Arc;
 use crate::time::Time;
@@ -93,8 +95,8 @@ impl<T> VirtualClock<T> {
     #[cfg(any(loom, shuttle))]
     #[doc(hidden)]
     #[must_use]
-    pub fn driver(&self) -> crate::Driver<T> {
-        crate::Driver::new(Arc::clone(&self.core))
+    pub fn driver(&self) -> Driver<T> {
+        Driver::new(Arc::clone(&self.core))
     }
 
     /// Moves the clock to `time` from one due tick to the next, waiting each

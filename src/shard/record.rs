@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use crate::id::TimerId;
 use crate::shard::NameTag;
 use crate::tick::Tick;
 use crate::time::{TickLength, Time, When};
@@ -149,12 +150,7 @@ impl<T> Extra<T> {
 
 impl<T> Extra<T> {
     /// The report on a timer that has ended.
-    pub(crate) fn into_closed(
-        self,
-        id: crate::TimerId,
-        reason: CloseReason,
-        tick: Tick,
-    ) -> Closed<T> {
+    pub(crate) fn into_closed(self, id: TimerId, reason: CloseReason, tick: Tick) -> Closed<T> {
         Closed {
             id,
             queue: self.queue,

@@ -15,7 +15,7 @@ impl Stamp {
 
     #[cfg(test)]
     pub(crate) fn new(sequence: u64, tag: u16) -> Stamp {
-        debug_assert!(0 < sequence && sequence <= crate::id::MAX_SEQUENCE);
+        debug_assert!(0 < sequence && sequence <= u64::MAX >> Self::TAG_BITS);
         debug_assert!(u64::from(tag) <= Self::TAG_MASK);
         Stamp(sequence << Self::TAG_BITS | u64::from(tag))
     }
