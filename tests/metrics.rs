@@ -3,18 +3,18 @@
 
 #![cfg(not(loom))]
 
+mod support;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use metrics::{
     Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit,
     with_local_recorder,
 };
+use support::MS;
 use tickwheel::{Engine, TaskEngine, Timer};
-
-const MS: Duration = Duration::from_millis(1);
 
 /// Keeps what it is given, by name and labels.
 #[derive(Default)]

@@ -2,19 +2,20 @@
 
 #![cfg(not(loom))]
 
+mod support;
+
 use std::fmt::{Debug, Write};
 use std::hint::black_box;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use support::MS;
 use tickwheel::{Engine, StartError, TaskEngine, Timer};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::with_default;
 use tracing::{Event, Metadata, Subscriber};
-
-const MS: Duration = Duration::from_millis(1);
 
 /// What was told: `LEVEL message field=value …`, with `engine` left out because
 /// its number differs from run to run.

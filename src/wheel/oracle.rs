@@ -6,6 +6,9 @@
 
 mod pair;
 
+#[path = "../../tests/support/scripts.rs"]
+mod scripts;
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -14,6 +17,7 @@ use super::{Advance, Expired, Geometry, Wheel};
 use crate::id::TimerId;
 use crate::tick::Tick;
 use pair::{Delay, Op, Pair};
+use scripts::{cases, start_offsets};
 
 fn assert_consistent(wheel: &Wheel<u64>) {
     wheel.assert_consistent();
@@ -82,42 +86,11 @@ fn script(longest: usize) -> impl Strategy<Value = Vec<Op>> {
     (vec(fill(), 0..3), vec(op(), 1..longest)).prop_map(|(first, then)| [first, then].concat())
 }
 
-/// Offsets at which levels begin, end and wrap.
-fn start_offsets(size: u64) -> Vec<u64> {
-    let two_to = |n: u32| 1u64 << n;
-    vec![
-        0,
-        1,
-        size - 1,
-        size,
-        size + 1,
-        size.pow(2) - 1,
-        size.pow(2),
-        size.pow(2) + 1,
-        size.saturating_pow(3),
-        two_to(32) - 3,
-        two_to(36) - 3,
-        u64::MAX - size.pow(2),
-        u64::MAX - 2,
-    ]
-}
-
 fn geometry(size: usize, cap: usize) -> Geometry {
     let geometry = Geometry::new(size).unwrap();
     match cap {
         0 => geometry,
         cap => geometry.max_levels(cap).unwrap(),
-    }
-}
-
-fn cases(default: u32) -> ProptestConfig {
-    let cases = std::env::var("PROPTEST_CASES").ok();
-    ProptestConfig {
-        cases: cases
-            .and_then(|cases| cases.parse().ok())
-            .unwrap_or(default),
-        failure_persistence: None,
-        ..ProptestConfig::default()
     }
 }
 

@@ -132,7 +132,7 @@ fn f5_a_delay_of_zero_or_less_fires_at_once() {
     schedule_at(&mut wheel, 13);
     assert_eq!(fire(&mut wheel, 50), [(50, 0), (50, 13)]);
 
-    let (engine, clock) = virtual_engine(1);
+    let (engine, clock) = virtual_engine();
     clock.advance(Duration::from_micros(50_300));
     engine.schedule(Timer::after(Duration::ZERO, 0)).unwrap();
     engine
@@ -209,7 +209,7 @@ fn f6_empty_stretches_cost_nothing() {
 
 #[test]
 fn f7_closing_never_runs_what_is_pending() {
-    let (engine, clock) = virtual_engine(1);
+    let (engine, clock) = virtual_engine();
     engine.schedule(Timer::after(MS, "due")).unwrap();
     engine.schedule(Timer::after(SECOND, "pending")).unwrap();
     clock.advance(MS);
@@ -262,12 +262,12 @@ fn f8_a_purgatory_completes_or_expires_each_request_and_never_both() {
             .map(|thread| {
                 let engine = &engine;
                 scope.spawn(move || {
-                    let mut random = Random(thread as u64 + 1);
+                    let mut random = Rng::with_seed(thread as u64 + 1);
                     let mut pending = VecDeque::new();
                     for request in (thread..REQUESTS).step_by(THREADS) {
                         let timeout = match request % 100 < THREADS {
                             true => 3_600 * SECOND,
-                            false => Duration::from_micros(random.below(8_000)),
+                            false => Duration::from_micros(random.u64(..8_000)),
                         };
                         let timer = Timer::after(timeout, request);
                         pending.push_back((request, engine.schedule(timer).unwrap()));

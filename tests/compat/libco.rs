@@ -89,10 +89,10 @@ fn e2_a_jump_of_more_than_a_turn_visits_each_slot_once() {
 #[test]
 fn e2_a_jump_fires_everything_that_is_due_also_from_beyond_the_range() {
     let mut wheel = flat();
-    let mut random = Random(2);
+    let mut random = Rng::with_seed(2);
     let mut expected = Vec::new();
     for _ in 0..1_000 {
-        let deadline = 1 + random.below(5 * TURN);
+        let deadline = 1 + random.u64(..5 * TURN);
         wheel.schedule_at(Tick(deadline), deadline);
         expected.push((deadline, deadline));
     }

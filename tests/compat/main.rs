@@ -5,8 +5,8 @@
 
 #![cfg(not(any(loom, shuttle)))]
 
-#[path = "../common/random.rs"]
-mod random;
+#[path = "../support/mod.rs"]
+mod support;
 
 mod kafka;
 mod libco;
@@ -23,48 +23,14 @@ mod server;
 
 use std::time::{Duration, Instant};
 
-use random::Random;
+use fastrand::Rng;
+use support::{MS, PATIENCE, SECOND, take, virtual_engine, wait_until};
 use tickwheel::wheel::{Advance, Expired};
 use tickwheel::{Engine, Tick, Time, TimerId, VirtualClock, Wheel};
-
-const MS: Duration = Duration::from_millis(1);
-const SECOND: Duration = Duration::from_secs(1);
 
 /// After which the example's server answers.
 #[cfg(target_os = "linux")]
 const DELAY: Duration = SECOND;
-
-/// Long enough for a busy machine; a test that passes never waits so long.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// An engine on a virtual clock with a tick of one millisecond. Its one shard
-/// makes the order of all timers total.
-fn virtual_engine<T: Send + 'static>(queues: usize) -> (Engine<T>, VirtualClock<T>) {
-    Engine::builder()
-        .shards(1)
-        .queues(queues)
-        .start_virtual()
-        .unwrap()
-}
-
-/// Waits in real time until `happened` holds.
-fn wait_until(happened: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !happened() {
-        assert!(begun.elapsed() < PATIENCE, "it never happened");
-        std::thread::sleep(MS);
-    }
-}
-
-/// (due tick, payload) of everything that waits in a queue, taken and let go
-/// one after the other, so that repeating timers go on.
-fn take<T: Clone>(engine: &Engine<T>, queue: usize) -> Vec<(u64, T)> {
-    let queue = engine.queue(queue);
-    queue
-        .try_iter()
-        .map(|expired| (expired.tick().0, expired.payload().clone()))
-        .collect()
-}
 
 /// (deadline, payload) of everything in the wheel that is due by `to`.
 fn fire<T>(wheel: &mut Wheel<T>, to: u64) -> Vec<(u64, T)> {
@@ -95,7 +61,7 @@ fn entries_touched<T>(
 /// fastest of several rounds counts, so that a busy machine shows in none.
 fn assert_cancels_in_constant_time(wheel: impl Fn() -> Wheel<u64>, deadline: u64) {
     let fastest = |timers: u64| {
-        let rounds = (1..=9).map(|seed| cancels(wheel(), deadline, timers, Random(seed)));
+        let rounds = (1..=9).map(|seed| cancels(wheel(), deadline, timers, Rng::with_seed(seed)));
         rounds.min().unwrap()
     };
     let (few, many) = (fastest(1_000), fastest(200_000));
@@ -106,13 +72,13 @@ fn assert_cancels_in_constant_time(wheel: impl Fn() -> Wheel<u64>, deadline: u64
 }
 
 /// How long it takes to cancel some of `timers` in one slot, picked at random.
-fn cancels(mut wheel: Wheel<u64>, deadline: u64, timers: u64, mut random: Random) -> Duration {
+fn cancels(mut wheel: Wheel<u64>, deadline: u64, timers: u64, mut random: Rng) -> Duration {
     let mut ids: Vec<TimerId> = (0..timers)
         .map(|n| wheel.schedule_at(Tick(deadline), n))
         .collect();
     let begun = Instant::now();
     for _ in 0..500 {
-        let id = ids.swap_remove(random.below(ids.len() as u64) as usize);
+        let id = ids.swap_remove(random.usize(..ids.len()));
         assert!(wheel.cancel(id).is_some());
     }
     let taken = begun.elapsed();

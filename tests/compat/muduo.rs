@@ -38,7 +38,7 @@ fn b1_all_four_calls_are_safe_from_any_thread() {
         for seed in 1..=THREADS as u64 {
             let (tasks, runs, cancelled, shared) = (&tasks, &runs, &cancelled, &shared);
             scope.spawn(move || {
-                let mut random = Random(seed);
+                let mut random = Rng::with_seed(seed);
                 let one_shot = || {
                     let runs = Arc::clone(runs);
                     move || {
@@ -46,15 +46,15 @@ fn b1_all_four_calls_are_safe_from_any_thread() {
                     }
                 };
                 for _ in 0..ROUNDS {
-                    let delay = (random.below(50) as u32) * MS;
+                    let delay = random.u32(..50) * MS;
                     let at = tasks.run_at(tasks.now() + delay, one_shot()).unwrap();
                     let after = tasks.run_after(delay, one_shot()).unwrap();
                     let every = tasks.run_every(3 * MS, |_| ()).unwrap();
-                    let mine = [(at, 1), (after, 1), (every, 0)][random.below(3) as usize];
+                    let mine = [(at, 1), (after, 1), (every, 0)][random.usize(..3)];
                     let (theirs, one_shots) = {
                         let mut shared = shared.lock().unwrap();
                         shared.push(mine);
-                        shared[random.below(shared.len() as u64) as usize]
+                        shared[random.usize(..shared.len())]
                     };
                     if let Cancel::Cancelled(_) = tasks.cancel(theirs) {
                         cancelled.fetch_add(one_shots, Ordering::Relaxed);
@@ -322,7 +322,7 @@ fn b7_the_demonstration_prints_what_the_original_prints() {
 #[test]
 fn b_better_repeats_keep_their_phase() {
     // Whoever takes the firings comes only every 7 ms, for a period of 5.
-    let (engine, clock) = virtual_engine(1);
+    let (engine, clock) = virtual_engine();
     engine.schedule(Timer::every(5 * MS, "beat")).unwrap();
     let mut due = Vec::new();
     for _ in 0..100 {
@@ -356,7 +356,7 @@ fn b_better_a_timer_cancelled_in_the_same_batch_does_not_run() {
     tasks.shutdown();
 
     // Where payloads are taken by hand, the same.
-    let (engine, clock) = virtual_engine(1);
+    let (engine, clock) = virtual_engine();
     engine.schedule(Timer::after(5 * MS, "canceller")).unwrap();
     let victim = engine.schedule(Timer::after(5 * MS, "victim")).unwrap();
     clock.advance(5 * MS);
@@ -382,13 +382,13 @@ fn b_better_deadlines_are_monotonic() {
 fn b_better_equal_deadlines_are_first_in_first_out() {
     let (tasks, clock) = virtual_tasks();
     let printed = Printed::default();
-    let mut random = Random(11);
+    let mut random = Rng::with_seed(11);
     let mut expected: HashMap<u64, Vec<String>> = HashMap::new();
     let mut payloads = Vec::new();
     for n in 0..500 {
         // Allocations of many sizes, so that addresses say nothing of order.
-        payloads.push(vec![0u8; random.below(300) as usize]);
-        let due = 100 * (1 + random.below(3));
+        payloads.push(vec![0u8; random.usize(..300)]);
+        let due = 100 * (1 + random.u64(..3));
         let out = printed.clone();
         tasks
             .run_at(Time::from_millis(due), move || {

@@ -3,10 +3,9 @@
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use super::MS;
 use tickwheel::wheel::Advance;
 use tickwheel::{Cancel, Driver, Engine, Task, TaskEngine, Tick, Timer, Wheel};
-
-const MS: Duration = Duration::from_millis(1);
 
 #[test]
 fn c1_order_by_deadline_and_equal_deadlines_first_in_first_out() {

@@ -76,7 +76,7 @@ fn d1_many_threads_submit_and_the_wheel_posts_to_the_service_that_asked() {
 
 #[test]
 fn d2_a_zero_or_negative_delay_posts_at_once_behind_what_is_due() {
-    let (engine, clock) = virtual_engine(1);
+    let (engine, clock) = virtual_engine();
     clock.advance(10 * MS);
     engine.schedule(Timer::after(5 * MS, "due")).unwrap();
     clock.advance(5 * MS);
@@ -133,11 +133,11 @@ fn d2_at_once_does_not_mean_at_the_next_tick() {
 
 #[test]
 fn d3_time_that_passed_unseen_is_caught_up_tick_by_tick_in_order() {
-    let (engine, clock) = virtual_engine(1);
+    let (engine, clock) = virtual_engine();
     let mut expected = Vec::new();
-    let mut random = Random(3);
+    let mut random = Rng::with_seed(3);
     for n in 0..300 {
-        let tick = 1 + random.below(5_000);
+        let tick = 1 + random.u64(..5_000);
         engine
             .schedule(Timer::at(Time::from_millis(tick), n))
             .unwrap();

@@ -29,7 +29,7 @@ fn reports<T>(engine: &Engine<T>) -> Vec<Closed<T>> {
 #[test]
 fn g1_nothing_can_be_added_before_start_or_after_close() {
     // Before the start there is only a builder, which has no call for it.
-    let (engine, clock) = virtual_engine(1);
+    let (engine, clock) = virtual_engine();
     engine.schedule(Timer::after(MS, "in time")).unwrap();
     assert_eq!(engine.shutdown().len(), 1);
     for timer in [
@@ -155,9 +155,9 @@ fn g2_no_drift_when_many_ticks_are_calculated_at_once() {
     let counted = Timer::every(7 * SECOND, 'b').times(10);
     engine.schedule(counted).unwrap();
     let mut seen = Vec::new();
-    let mut random = Random(6);
+    let mut random = Rng::with_seed(6);
     while clock.now() < Time::from_secs(START + 1_000) {
-        clock.advance((random.below(100) as u32) * SECOND);
+        clock.advance(random.u32(..100) * SECOND);
         seen.extend(take(&engine, 0));
     }
     let end = engine.tick().0;
@@ -382,15 +382,15 @@ fn g_better_the_top_wheel_wraps() {
     // delays of every length fire as exactly as at the start.
     let geometry = || Geometry::new(8).unwrap().max_levels(3).unwrap();
     let mut wheel = Wheel::with_geometry(Tick(0), geometry());
-    let mut random = Random(7);
+    let mut random = Rng::with_seed(7);
     let mut expected = Vec::new();
     let mut seen = Vec::new();
     for _ in 0..20_000 {
         let now = wheel.now().0;
-        let deadline = now + 1 + random.below(600);
+        let deadline = now + 1 + random.u64(..600);
         wheel.schedule_at(Tick(deadline), deadline);
         expected.push((deadline, deadline));
-        seen.extend(fire(&mut wheel, now + random.below(52)));
+        seen.extend(fire(&mut wheel, now + random.u64(..52)));
     }
     let end = wheel.now().0 + 600;
     assert!(end > 900 * 512);

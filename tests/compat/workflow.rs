@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
+use super::SECOND;
 use tickwheel::{Cancel, CloseReason, Engine, Firing, Task, TaskEngine, Time, Timer, VirtualClock};
 
-const SECOND: Duration = Duration::from_secs(1);
 const FOR_EVER: Duration = Duration::MAX;
 
 /// What a callback said, by label, and on which thread.

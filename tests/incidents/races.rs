@@ -93,7 +93,7 @@ fn f12_no_timer_is_counted_out_twice() {
         let (taken, cancelled) = thread::scope(|scope| {
             let worker = scope.spawn(|| {
                 both.wait();
-                take_all(&engine)
+                payloads(&engine)
             });
             both.wait();
             // They meet about the middle; every other one is the worker's.
@@ -102,7 +102,7 @@ fn f12_no_timer_is_counted_out_twice() {
             let cancelled: Vec<usize> = cancelled.collect();
             (worker.join().unwrap(), cancelled)
         });
-        let taken = taken.iter().map(|(n, _)| *n);
+        let taken = taken.iter().copied();
         let mut all: Vec<usize> = taken.chain(cancelled).collect();
         all.sort_unstable();
         assert!(all.into_iter().eq(0..MAX), "lost, or in two hands");

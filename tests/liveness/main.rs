@@ -4,6 +4,9 @@
 
 #![cfg(not(any(loom, shuttle)))]
 
+#[path = "../support/mod.rs"]
+mod support;
+
 mod limits;
 mod probe;
 mod walks;

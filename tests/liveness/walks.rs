@@ -6,10 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::support::{HOUR as FAR, MS};
 use tickwheel::{Engine, Timer, TimerId};
 
-const MS: Duration = Duration::from_millis(1);
-const FAR: Duration = Duration::from_secs(3_600);
 /// So many that a walk through them takes far longer than the system lets another
 /// program run.
 const MANY: u32 = if cfg!(debug_assertions) {

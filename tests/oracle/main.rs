@@ -13,24 +13,16 @@ mod pair;
 mod script;
 mod setup;
 
+#[path = "../support/scripts.rs"]
+mod scripts;
+
 use proptest::prelude::*;
 
 use ending::{Ending, ending};
 use pair::Pair;
 use script::{Script, script};
+use scripts::cases;
 use setup::{Setup, setup};
-
-fn cases(default: u32) -> ProptestConfig {
-    let cases = std::env::var("PROPTEST_CASES").ok();
-    ProptestConfig {
-        cases: cases
-            .and_then(|cases| cases.parse().ok())
-            .unwrap_or(default),
-        failure_persistence: None,
-        max_shrink_iters: 20_000,
-        ..ProptestConfig::default()
-    }
-}
 
 fn run(setup: &Setup, script: &Script, ending: Ending) {
     let mut pair = Pair::new(setup);

@@ -7,6 +7,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use tickwheel::{Engine, Time, VirtualClock};
 
+use crate::scripts::start_offsets;
+
 pub const QUEUES: usize = 2;
 
 /// What an engine is made of.
@@ -61,23 +63,4 @@ pub fn setup(sizes: &'static [u64], shards: usize) -> impl Strategy<Value = Setu
         queue_bound: bounds.0,
         max_timers: bounds.1,
     })
-}
-
-/// Ticks at which levels begin, end and wrap.
-fn start_offsets(size: u64) -> [u64; 13] {
-    [
-        0,
-        1,
-        size - 1,
-        size,
-        size + 1,
-        size.pow(2) - 1,
-        size.pow(2),
-        size.pow(2) + 1,
-        size.saturating_pow(3),
-        (1 << 32) - 3,
-        (1 << 36) - 3,
-        u64::MAX - size.pow(2),
-        u64::MAX - 2,
-    ]
 }

@@ -11,26 +11,26 @@ use tickwheel::{Cancel, CloseReason, NotLive, RecvError, Refusal, TaskEngine, Ti
 #[test]
 fn promise_03_exactly_one_ending() {
     let (engine, clock) = virtual_engine();
-    let mut random = Random(3);
+    let mut random = Rng::with_seed(3);
     let mut ids = Vec::new();
     let mut endings = HashSet::new();
     for n in 0..20_000u64 {
-        match random.below(10) {
+        match random.u64(..10) {
             0..=4 => {
-                let delay = (random.below(400) as u32) * MS;
+                let delay = random.u32(..400) * MS;
                 ids.push(engine.schedule(Timer::after(delay, n)).unwrap());
             }
             5..=6 if !ids.is_empty() => {
-                let id = ids[random.below(ids.len() as u64) as usize];
+                let id = ids[random.usize(..ids.len())];
                 if let Cancel::Cancelled(payload) = engine.cancel(id) {
                     assert!(endings.insert(payload), "{payload} ended twice");
                 }
             }
             7 if !ids.is_empty() => {
-                let id = ids[random.below(ids.len() as u64) as usize];
-                let _ = engine.reschedule(id, (random.below(900) as u32) * MS);
+                let id = ids[random.usize(..ids.len())];
+                let _ = engine.reschedule(id, random.u32(..900) * MS);
             }
-            8 => clock.advance((random.below(20) as u32) * MS),
+            8 => clock.advance(random.u32(..20) * MS),
             _ => {
                 if let Ok(expired) = engine.queue(0).try_recv() {
                     let payload = expired.into_payload();
@@ -60,7 +60,7 @@ fn promise_03_exactly_one_ending() {
 #[test]
 fn promise_03_the_count_of_live_timers_is_what_a_walk_finds() {
     let (engine, clock) = virtual_engine();
-    let mut random = Random(33);
+    let mut random = Rng::with_seed(33);
     let (mut ids, mut unstarted, mut lent) = (Vec::new(), Vec::new(), Vec::new());
     let timer = |n: u64| match n % 6 {
         0 => Timer::every(3 * MS, n),
@@ -75,26 +75,26 @@ fn promise_03_the_count_of_live_timers_is_what_a_walk_finds() {
         assert_eq!(engine.snapshot().ledger, ledger);
     };
     for n in 0..4_000u64 {
-        match random.below(11) {
+        match random.u64(..11) {
             0..=3 => ids.push(engine.schedule(timer(n)).unwrap()),
             4 => {
                 let created = engine.create(timer(n)).unwrap();
                 ids.push(created.id());
                 unstarted.push(created);
             }
-            5 => match random.below(3) {
+            5 => match random.u64(..3) {
                 0 => drop(unstarted.pop()),
                 1 => drop(unstarted.pop().map(|it| it.dismiss())),
                 _ => drop(unstarted.pop().map(|it| it.start())),
             },
             6 if !ids.is_empty() => {
-                let _ = engine.cancel(ids[random.below(ids.len() as u64) as usize]);
+                let _ = engine.cancel(ids[random.usize(..ids.len())]);
             }
-            7 => clock.advance((random.below(5) as u32) * MS),
+            7 => clock.advance(random.u32(..5) * MS),
             8 => lent.extend(engine.queue(0).try_iter().take(3)),
             9 if !lent.is_empty() => {
-                let firing = lent.swap_remove(random.below(lent.len() as u64) as usize);
-                match random.below(2) {
+                let firing = lent.swap_remove(random.usize(..lent.len()));
+                match random.u64(..2) {
                     0 => drop(firing),
                     _ => drop(firing.into_payload()),
                 }

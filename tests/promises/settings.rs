@@ -12,10 +12,6 @@ use tickwheel::{
     Builder, ClockSource, Refusal, StartError, TaskBuilder, TaskEngine, Tick, Time, Timer, Wheel,
 };
 
-/// Longer than any machine takes to start an engine, and shorter than what is
-/// asked for in vain.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 /// Numbers that somebody might set something to.
 const EXTREMES: [usize; 12] = [
     0,

@@ -85,9 +85,9 @@ fn promise_01_never_early_on_any_ticker() {
         ] {
             let engine = start(Engine::builder().tick(tick).clock(clock), ticker);
             let queue = engine.queue(0);
-            let mut random = Random(7);
+            let mut random = Rng::with_seed(7);
             for _ in 0..100 {
-                let delay = Duration::from_micros(random.below(30_000));
+                let delay = Duration::from_micros(random.u64(..30_000));
                 let timer = Timer::after(delay, (Instant::now(), delay));
                 engine.schedule(timer).unwrap();
             }

@@ -27,14 +27,14 @@ fn promise_01_never_early() {
             for seed in 1..=2 {
                 let engine = &engine;
                 scope.spawn(move || {
-                    let mut random = Random(seed);
+                    let mut random = Rng::with_seed(seed);
                     for _ in 0..2_000 {
                         // Now and then the ticker sleeps, and a stale reading
                         // of the clock would show.
-                        if random.below(100) == 0 {
-                            thread::sleep(Duration::from_micros(random.below(3_000)));
+                        if random.u64(..100) == 0 {
+                            thread::sleep(Duration::from_micros(random.u64(..3_000)));
                         }
-                        let delay = Duration::from_micros(random.below(30_000));
+                        let delay = Duration::from_micros(random.u64(..30_000));
                         let timer = Timer::after(delay, (Instant::now(), delay));
                         engine.schedule(timer).unwrap();
                     }
@@ -208,10 +208,10 @@ fn a_driver_spends_its_budget_on_what_is_due_and_on_nothing_else() {
 #[test]
 fn promise_09_order() {
     let (engine, clock) = virtual_engine();
-    let mut random = Random(9);
+    let mut random = Rng::with_seed(9);
     let mut expected = Vec::new();
     for n in 0..5_000u64 {
-        let tick = 1 + random.below(700);
+        let tick = 1 + random.u64(..700);
         engine
             .schedule(Timer::at(Time::START + (tick as u32) * MS, n))
             .unwrap();

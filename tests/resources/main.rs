@@ -6,6 +6,9 @@
 
 #![cfg(all(target_os = "linux", not(loom)))]
 
+#[path = "../support/mod.rs"]
+mod support;
+
 mod alone;
 mod counting;
 mod limits;
@@ -21,9 +24,8 @@ use tickwheel::{Cancel, Engine, StartError, TaskEngine, Timer, VirtualClock};
 use alone::alone;
 use limits::{Limit, become_nobody, with_limit};
 use possessions::{leaves_nothing, threads, wait_for_threads};
+use support::{HOUR as FAR, MS};
 
-const MS: Duration = Duration::from_millis(1);
-const FAR: Duration = Duration::from_secs(3_600);
 const ENGINES: usize = 1_000;
 
 /// Timers of every kind: due and far, repeating, named, reported, not started.
