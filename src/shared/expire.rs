@@ -104,7 +104,7 @@ impl<T> Core<T> {
 
     /// All shards, beginning behind the one that was visited last.
     fn slots_in_turn(&self) -> impl Iterator<Item = &Slot<T>> {
-        let first = self.visited.0.load(Ordering::Relaxed).wrapping_add(1);
+        let first = self.visited.load(Ordering::Relaxed).wrapping_add(1);
         let mask = self.shards.len() - 1;
         (0..=mask).map(move |n| &self.shards[first.wrapping_add(n) & mask])
     }
@@ -146,7 +146,7 @@ impl<T> Core<T> {
         budget: &mut usize,
         since: &mut Option<u64>,
     ) -> bool {
-        self.visited.0.store(slot.index, Ordering::Relaxed);
+        self.visited.store(slot.index, Ordering::Relaxed);
         let mut held = self.hold(slot);
         let since = *since.get_or_insert_with(|| held.shard.turns());
         for _ in 0..LOOKS_PER_RING {

@@ -21,6 +21,8 @@ pub(crate) use shared_core::SharedCore;
 
 use std::time::Duration;
 
+use crossbeam_utils::CachePadded;
+
 use crate::clock::{Alarm, Clock};
 use crate::id::{TimerId, WheelNumber};
 use crate::shard::NameTag;
@@ -57,31 +59,27 @@ pub(crate) struct Core<T> {
     /// Whether the caller's own loop drives this engine.
     pub(crate) is_driven: bool,
     /// The shard that was visited last, for the sake of what is due there.
-    pub(crate) visited: Padded<AtomicUsize>,
+    pub(crate) visited: CachePadded<AtomicUsize>,
 }
-
-/// Two cache lines, because processors fetch them in pairs.
-#[repr(align(128))]
-pub(crate) struct Padded<V>(pub(crate) V);
 
 pub(crate) struct Slot<T> {
     pub(crate) index: usize,
     /// The tick at which the shard wants to be looked at: read by the ticker
     /// without the lock, written only under it.
-    next: Padded<AtomicU64>,
-    shard: Padded<Lock<Shard<T>>>,
+    next: CachePadded<AtomicU64>,
+    shard: Lock<Shard<T>>,
 }
 
 impl<T> Slot<T> {
     #[inline]
     pub(crate) fn lock(&self) -> LockGuard<'_, Shard<T>> {
-        self.shard.0.lock()
+        self.shard.lock()
     }
 
     /// For who takes what is ready: see `expire.rs`.
     #[inline]
     fn lock_low_priority(&self) -> LockGuard<'_, Shard<T>> {
-        self.shard.0.lock_low_priority()
+        self.shard.lock_low_priority()
     }
 
     /// Notes, under the lock, that something was filed for `filed`. Returns
@@ -98,27 +96,27 @@ impl<T> Slot<T> {
     /// The tick at which the shard wants to be looked at.
     #[inline]
     pub(crate) fn next(&self) -> Tick {
-        Tick(self.next.0.load(Ordering::Relaxed))
+        Tick(self.next.load(Ordering::Relaxed))
     }
 
     /// The caller holds the lock.
     #[inline]
     pub(crate) fn set_next(&self, tick: Tick) {
-        self.next.0.store(tick.0, Ordering::Relaxed);
+        self.next.store(tick.0, Ordering::Relaxed);
     }
 
     /// Lets those in who wait for the lock, between two holds of it.
     pub(crate) fn step_aside(&self) {
-        step_aside(&self.shard.0);
+        step_aside(&self.shard);
     }
 
     /// The same for a walk, which gives others no more than their share of it.
     pub(crate) fn step_aside_in(&self, walk: &mut Walk) {
-        walk.step_aside(&self.shard.0);
+        walk.step_aside(&self.shard);
     }
 
     pub(crate) fn has_urgent_waiters(&self) -> bool {
-        self.shard.0.has_urgent_waiters()
+        self.shard.has_urgent_waiters()
     }
 }
 
@@ -154,8 +152,8 @@ impl<T> Core<T> {
                 .enumerate()
                 .map(|(index, shard)| Slot {
                     index,
-                    next: Padded(AtomicU64::new(Tick::MAX.0)),
-                    shard: Padded(Lock::new(shard)),
+                    next: CachePadded::new(AtomicU64::new(Tick::MAX.0)),
+                    shard: Lock::new(shard),
                 })
                 .collect(),
             first,
@@ -169,7 +167,7 @@ impl<T> Core<T> {
             names: Names::new(),
             plain_queues,
             is_driven: false,
-            visited: Padded(AtomicUsize::new(usize::MAX)),
+            visited: CachePadded::new(AtomicUsize::new(usize::MAX)),
         }
     }
 
