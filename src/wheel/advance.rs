@@ -1,11 +1,10 @@
-//! How time passes: from one occupied slot's turn to the next, never through
+//! How time passes: from one occupied slot's turn to the next, without visiting
 //! the empty ticks between them.
 //!
-//! Everything is a loop around [`Wheel::step`], which touches a bounded number
-//! of entries and remembers where it stopped, so that whoever drives a wheel
-//! can pause anywhere: a batch can end, a lock can be released, a callback can
-//! schedule and cancel. What was begun at a tick is finished before the wheel
-//! moves on.
+//! All calls loop around [`Wheel::step`], which touches a bounded number of
+//! entries and remembers where it stopped. So the owner of a wheel can pause
+//! anywhere: a batch can end, a lock can be released, a callback can schedule and
+//! cancel. Work that was begun at a tick is finished before the clock moves on.
 
 use super::Wheel;
 use super::entries::EntryIndex;
@@ -20,51 +19,50 @@ use crate::tick::Tick;
 pub struct Expired<T> {
     /// The timer's id, stale from now on.
     pub id: TimerId,
-    /// When it was due.
+    /// The tick at which the timer was due.
     pub deadline: Tick,
-    /// What was scheduled.
+    /// The timer's payload.
     pub payload: T,
 }
 
-/// Whether [`Wheel::advance`], or a [`Driver`](crate::Driver), got where it was
-/// asked to.
+/// Whether [`Wheel::advance`], or a [`Driver`](crate::Driver), reached the tick
+/// that was requested.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use = "when more is due, `advance` wants to be called again"]
 pub enum Advance {
-    /// Everything that is due has fired; the wheel's clock stands at the tick
-    /// that was asked for.
+    /// All due timers have fired. The wheel's clock stands at the tick that was
+    /// requested.
     Done,
-    /// The budget was used up: call again.
+    /// The budget is used up: call again.
     More,
-    /// The engine was shut down and has nothing more to hand out: the loop that
-    /// drives it may end. Only a [`Driver`](crate::Driver) answers this, never a
-    /// [`Wheel`].
+    /// The engine is shut down and hands out nothing more: the loop that drives it
+    /// may end. Only a [`Driver`](crate::Driver) returns this, never a [`Wheel`].
     Closed,
 }
 
-/// One bounded step of the wheel.
+/// The result of a bounded step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
-    /// This timer is due, and was taken off its list.
+    /// This timer is due, and hangs on no list any more.
     Due(EntryIndex),
-    /// Nothing more is due.
+    /// No timer is due any more.
     Done,
     /// The budget is used up.
     Paused,
 }
 
-/// Where so many have fired that are late, those that have come meanwhile wait
-/// for the next tick's turn. What a callback adds with no delay, and that one's
-/// callback, and so on, fires at one tick as long as the chain is no longer.
+/// After so many overdue timers in a row no further round begins before the next
+/// occupied slot's turn. A chain of callbacks, each of which schedules the next
+/// with no delay, fires at one tick if it is no longer than that.
 const OVERDUE_IN_A_ROW: u32 = 16;
 
 impl<T> Wheel<T> {
-    /// Takes the next timer with a deadline of at most `to` out of the wheel,
-    /// moving the wheel's clock as far as that needs; with `None` the clock
-    /// stands at `to`, and nothing that is due is left.
+    /// Takes the next timer with a deadline of at most `to` out of the wheel, and
+    /// moves the clock up to that timer's tick. Returns `None` if no such timer is
+    /// left; the clock then stands at `to`.
     ///
-    /// Between two calls anything may be scheduled, moved or cancelled. A `to`
-    /// earlier than [`Wheel::now`] counts as now: time never goes back.
+    /// Between two calls timers may be scheduled, rescheduled and cancelled. A
+    /// `to` earlier than [`Wheel::now`] counts as now: time never goes back.
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};
@@ -93,14 +91,14 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Moves the wheel's clock to `to` and hands everything that is due by
-    /// then to `fire`, in order; `fire` may schedule, move and cancel on the
-    /// wheel that it is given. What it adds with a deadline of at most `to` is
-    /// served in the same pass.
+    /// Moves the clock to `to` and calls `fire` with every timer that is due by
+    /// then, in order. `fire` may schedule, reschedule and cancel on the wheel that
+    /// it is given; a timer that it adds with a deadline of at most `to` fires in
+    /// the same pass.
     ///
-    /// `budget` bounds the entries touched by one call, counting those that
-    /// are only re-filed: when it is used up the answer is
-    /// [`Advance::More`], and the next call goes on where this one stopped.
+    /// `budget` bounds the number of entries that one call touches, including
+    /// those that are only re-filed. When it is used up, the call returns
+    /// [`Advance::More`], and the next call continues where this one stopped.
     ///
     /// ```
     /// use tickwheel::wheel::Advance;
@@ -138,7 +136,8 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Moves the clock to `to` if nothing needs doing until then.
+    /// Moves the clock to `to` if there is no work until then. Returns whether it
+    /// did.
     #[inline]
     pub(crate) fn idle_to(&mut self, to: u64) -> bool {
         let quiet = to < self.next_turn;
@@ -148,8 +147,8 @@ impl<T> Wheel<T> {
         quiet
     }
 
-    /// Goes on towards `to` until a timer is due, `budget` entries have been
-    /// touched, or `to` is reached with nothing left to do.
+    /// Continues towards `to` until a timer is due, `budget` entries have been
+    /// touched, or `to` is reached with no work left.
     pub(crate) fn step(&mut self, to: u64, budget: &mut usize) -> Step {
         loop {
             if *budget == 0 {
@@ -175,7 +174,7 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// With no budget left: is there anything to come back for?
+    /// Without a budget, finds out whether there is work left.
     fn pause(&mut self, to: u64) -> Step {
         let next = self.next_wakeup();
         if next.is_some_and(|next| next.0 <= to.max(self.now)) {
@@ -183,7 +182,7 @@ impl<T> Wheel<T> {
         }
         self.work = Work::Nothing;
         self.heap.clear();
-        // Not a slot that has become empty: it would be entered.
+        // A slot that has become empty must not be entered.
         self.next_turn = 0;
         self.enter_next(to);
         self.done()
@@ -207,17 +206,16 @@ impl<T> Wheel<T> {
         Step::Done
     }
 
-    /// Finds what to do next; returns whether there is anything.
+    /// Begins the next piece of work. Returns whether there is any.
     ///
-    /// What is late and the slots take turns: a timer that adds itself anew with
-    /// no delay, for ever, is served each time and holds nothing else up.
+    /// Overdue timers and slots alternate: a timer that reschedules itself with no
+    /// delay, for ever, fires each time and holds up no other timer.
     fn go_on(&mut self, to: u64) -> bool {
         let overdue_first = self.overdue_in_a_row < OVERDUE_IN_A_ROW;
         (overdue_first && self.begin_round()) || self.enter_next(to) || self.begin_round()
     }
 
-    /// Lets everything fire that is late by now. What comes to that meanwhile
-    /// waits for the next turn.
+    /// Begins a round for the timers that are overdue now.
     fn begin_round(&mut self) -> bool {
         debug_assert!(self.entries.next(self.round) == self.round);
         if self.entries.next(self.overdue) == self.overdue {
@@ -225,26 +223,25 @@ impl<T> Wheel<T> {
         }
         core::mem::swap(&mut self.overdue, &mut self.round);
         self.rounds += 1;
-        // Whoever asks whether anything is to be done hears that there is.
+        // There is work at the current tick.
         self.next_turn = 0;
         true
     }
 
-    /// When the next slot's turn comes.
+    /// Returns the tick of the next slot's turn.
     pub(crate) fn next_slot(&self) -> Option<Tick> {
         let next = self.levels.next_occupied(self.now)?;
         Some(Tick(next.start.max(self.now)))
     }
 
-    /// How many turns the late ones have had, to be handed to
-    /// [`Wheel::has_settled`].
+    /// Returns the number of rounds that have begun, for [`Wheel::has_settled`].
     pub(crate) fn rounds(&self) -> u64 {
         self.rounds
     }
 
-    /// Whether the clock stands at `to` and everything is done that was due
-    /// there when there had been so many `turns`. What was linked since, with a
-    /// deadline that has passed, may be left.
+    /// Returns whether the clock stands at `to`, and all timers have fired that
+    /// were due there when `rounds` was read. Timers that became overdue since may
+    /// be left.
     pub(crate) fn has_settled(&self, to: u64, rounds: u64) -> bool {
         let since = self.rounds - rounds;
         let round_is_over = self.entries.next(self.round) == self.round;
@@ -256,7 +253,7 @@ impl<T> Wheel<T> {
     /// comes first. Returns whether there is work at the new tick.
     fn enter_next(&mut self, to: u64) -> bool {
         debug_assert!(self.work == Work::Nothing && self.heap.is_empty());
-        if self.levels.is_turn_ahead(self.now, to) {
+        if self.levels.is_rotation_ahead(self.now, to) {
             self.now = self.levels.leap(self.now, to);
             self.next_turn = 0;
         }
@@ -283,8 +280,8 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// The slot whose turn comes next: mostly it is known, and it may have
-    /// become empty since.
+    /// Returns the slot whose turn comes next. Mostly it is known from
+    /// `next_turn`, and it may have become empty since.
     fn upcoming(&self) -> Option<Place> {
         let turn = self.next_turn;
         match self.now < turn && turn < u64::MAX {
@@ -303,10 +300,10 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Takes the first of those whose turn it is.
+    /// Takes the first timer of the current round.
     fn pop_overdue(&mut self, budget: &mut usize) -> Option<EntryIndex> {
         let entry = self.first_of(self.round)?;
-        debug_assert!(self.is_due(entry), "what is postponed leaves the list");
+        debug_assert!(self.is_due(entry), "a postponed timer leaves the list");
         *budget -= 1;
         self.overdue_in_a_row = self.overdue_in_a_row.saturating_add(1);
         self.unlink(entry);
@@ -325,7 +322,7 @@ mod tests {
     use crate::wheel::Geometry;
 
     #[test]
-    fn a_budget_that_ends_among_what_is_late_leaves_the_clock_alone() {
+    fn a_budget_that_ends_among_overdue_timers_leaves_the_clock_alone() {
         let mut wheel = Wheel::starting_at(Tick(9), 64);
         let postponed = wheel.schedule_at(Tick(1), "postponed");
         wheel.schedule_at(Tick(2), "late");
@@ -340,9 +337,9 @@ mod tests {
         assert_eq!(rest, ["late, too", "postponed"]);
     }
 
-    /// What a wheel fires, and when, in which "again" adds itself anew with no
-    /// delay, with so many touches in each of a hundred calls.
-    fn beside_one_that_adds_itself(
+    /// Advances a wheel a hundred times in which "again" reschedules itself with
+    /// no delay. Returns the wheel, and its firings by tick.
+    fn beside_a_timer_that_reschedules_itself(
         budget: usize,
     ) -> (Wheel<&'static str>, Vec<(u64, &'static str)>) {
         let mut wheel = Wheel::new(64);
@@ -363,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_counts_what_is_filed_again_on_the_way_over_many_turns() {
+    fn a_budget_counts_entries_that_are_linked_again_on_the_way_over_many_rotations() {
         let geometry = Geometry::new(8).unwrap().max_levels(1).unwrap();
         let mut wheel = Wheel::with_geometry(Tick(0), geometry);
         let far = 1_000_000;
@@ -373,8 +370,8 @@ mod tests {
         while wheel.advance(Tick(far - 1), 10, &mut early) == Advance::More {
             calls += 1;
         }
-        // In the turns before and after those that nothing is due in, and not in
-        // each of the hundred thousand between.
+        // Entries are linked again in the rotations before and after those in
+        // which no timer is due, and not in the hundred thousand between.
         assert!(calls <= 300, "{calls} calls");
         for n in 0..1_000 {
             assert_eq!(
@@ -385,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wheel_settles_although_others_file_into_the_past_all_the_while() {
+    fn a_wheel_settles_while_overdue_timers_are_scheduled_all_the_time() {
         let mut wheel = Wheel::new(64);
         wheel.schedule_at(Tick(70), "due");
         wheel.schedule_at(Tick(0), "late");
@@ -395,7 +392,7 @@ mod tests {
             steps += 1;
             assert!(steps < 1_000, "it never does");
             if steps % 2 == 0 {
-                wheel.schedule_at(Tick(0), "filed since");
+                wheel.schedule_at(Tick(0), "scheduled since");
             }
             if let Step::Due(entry) = wheel.step(100, &mut 1) {
                 fired.push(wheel.entries.remove(entry));
@@ -405,16 +402,17 @@ mod tests {
     }
 
     #[test]
-    fn what_adds_itself_with_no_delay_holds_up_neither_time_nor_others() {
+    fn a_timer_that_reschedules_itself_with_no_delay_holds_up_neither_time_nor_others() {
         for budget in [1, 2, 3, 50] {
-            let (wheel, fired) = beside_one_that_adds_itself(budget);
+            let (wheel, fired) = beside_a_timer_that_reschedules_itself(budget);
             assert_eq!(wheel.now(), Tick(100));
             let (again, others): (Vec<_>, Vec<_>) = fired
                 .into_iter()
                 .partition(|&(_, payload)| payload == "again");
             assert_eq!(others, [(3, "three"), (70, "seventy")], "budget {budget}");
-            // So often at each tick at which something fires, whatever slots the
-            // wheel enters on the way, and then as often as there is budget for.
+            // It fires so often at each tick at which another timer fires, whatever
+            // slots the wheel enters on the way, and at the last tick as often as
+            // there is budget for.
             let ticks = again.iter().map(|&(tick, _)| tick);
             let often = OVERDUE_IN_A_ROW as usize;
             let row = |tick| std::iter::repeat_n(tick, often);

@@ -1,11 +1,10 @@
 //! Re-filing an outer slot inward when its turn has come.
 //!
-//! Most of the time goes into waiting for entries that are in no cache, and it
-//! is the number of lists walked side by side that shortens it. So where
-//! nothing can interrupt it a cascade walks each lane from both ends (measured,
-//! a million timers over 60,000 ticks: 73 ns a timer became 53). A cascade on a
-//! budget may be paused and its entries cancelled and moved: it walks from the
-//! front.
+//! A cascade mostly waits for entries that are in no cache; the more lists it
+//! walks side by side, the shorter it waits. So a cascade without a budget walks
+//! each lane from both ends, which saves a quarter of the time (see
+//! docs/DESIGN.md, "Eight lanes per slot"). A cascade on a budget may be paused,
+//! and its entries cancelled and rescheduled meanwhile: it walks from the front.
 
 use super::Wheel;
 use super::entries::list::End;
@@ -13,13 +12,13 @@ use super::entries::{EntryIndex, LANES};
 use super::geometry::Place;
 use super::work::{Cascade, Work};
 
-/// Where a cascade stands in each lane of its slot.
+/// The position of a cascade in each lane of its slot.
 struct Lanes {
     /// A bit for each lane that is not finished.
     open: u32,
     head: [EntryIndex; LANES],
     front: [EntryIndex; LANES],
-    /// Where it stands at the other end, if it walks from there too.
+    /// The position at the other end, if the cascade walks from both.
     back: [EntryIndex; LANES],
 }
 
@@ -27,7 +26,7 @@ struct Lanes {
 const UNLIMITED: usize = u32::MAX as usize;
 
 impl<T> Wheel<T> {
-    /// Re-files an outer slot inward, all its lanes side by side.
+    /// Re-files an outer slot inward, along all its lanes side by side.
     pub(super) fn cascade(&mut self, cascade: Cascade, budget: &mut usize) {
         let Place { level, slot, .. } = cascade.place;
         let check_all = cascade.resumed || self.levels.is_unsorted(level, slot);
@@ -44,7 +43,7 @@ impl<T> Wheel<T> {
         self.begin_slot();
     }
 
-    /// Returns whether the budget was enough.
+    /// Re-files an outer slot on a budget. Returns whether the budget was enough.
     fn cascade_from_the_front(
         &mut self,
         level: usize,
@@ -88,7 +87,7 @@ impl<T> Wheel<T> {
                 self.empty_list(lanes.head[lane]);
             }
         }
-        // From the back, and so in the wrong order.
+        // Found from the back, and so in reverse order.
         let mut outward = Vec::new();
         while lanes.open != 0 {
             for lane in 0..self.levels.lanes() {
@@ -117,11 +116,11 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Files an entry of a slot whose turn has come, relative to now.
+    /// Links an entry of a slot whose turn has come, relative to now.
     #[inline]
     fn refile(&mut self, entry: EntryIndex, from_level: usize, check: bool) {
         let place = self.place_from_now(entry);
-        // An entry that was moved beyond its slot may meet younger ones.
+        // An entry that was postponed beyond its slot may meet younger ones.
         if check || place.level >= from_level {
             self.levels.append_checked(&mut self.entries, place, entry);
         } else {
@@ -129,8 +128,9 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// The same from either end of the slot's list; leaves an entry alone that
-    /// was moved beyond its slot.
+    /// Links an entry as [`Wheel::refile`] does, from either end of the slot's
+    /// list, if it goes to a lower level. Returns whether it did: an entry that was
+    /// postponed beyond its slot does not.
     #[inline]
     fn refile_inward(&mut self, entry: EntryIndex, from_level: usize, from: End) -> bool {
         let place = self.place_from_now(entry);
@@ -142,7 +142,7 @@ impl<T> Wheel<T> {
         true
     }
 
-    /// The place for an entry of a slot whose turn has come.
+    /// Returns the place for an entry of a slot whose turn has come.
     #[inline]
     fn place_from_now(&mut self, entry: EntryIndex) -> Place {
         let deadline = self.entries.deadline(entry);
@@ -228,9 +228,9 @@ mod tests {
         }
     }
 
-    /// Two of one lane are moved out of slots 1 and 2 of level 1 to slot 3, where the
-    /// younger one comes first.
-    fn moves_beyond_their_slots(budget: usize) {
+    /// Postpones two timers of one lane from slots 1 and 2 of level 1 to slot 3,
+    /// where the younger one arrives first.
+    fn postpones_beyond_their_slots(budget: usize) {
         let mut wheel = Wheel::new(64);
         let older = wheel.schedule_at(Tick(130), 0);
         for n in 1..LANES {
@@ -246,8 +246,8 @@ mod tests {
     }
 
     #[test]
-    fn what_was_moved_beyond_its_slot_marks_the_one_that_it_comes_to() {
-        moves_beyond_their_slots(usize::MAX);
-        moves_beyond_their_slots(10);
+    fn a_timer_that_was_postponed_beyond_its_slot_marks_the_slot_that_it_comes_to() {
+        postpones_beyond_their_slots(usize::MAX);
+        postpones_beyond_their_slots(10);
     }
 }

@@ -1,7 +1,7 @@
 //! Firing the slot whose turn has come, oldest timer first.
 //!
-//! Each lane is in order, unless the slot is marked: so the lanes are merged, and
-//! a marked slot is sorted first.
+//! Unless a slot is marked as unsorted, each of its lanes is in order, and the
+//! lanes are merged. A marked slot is sorted first.
 
 use super::Wheel;
 use super::entries::EntryIndex;
@@ -88,9 +88,9 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// First moves the whole slot into a heap, a bounded part at a time, then
-    /// takes the oldest out of that. The entries stay on a list meanwhile, so
-    /// that they can be cancelled and moved like any other.
+    /// Moves the whole slot into a heap, a bounded part at a time, and then takes
+    /// the oldest timer out of the heap. Meanwhile the entries stay on a list, so
+    /// that they can be cancelled and rescheduled like any other.
     pub(super) fn sort(&mut self, budget: &mut usize) -> Option<EntryIndex> {
         while *budget > 0 {
             if let Some(entry) = self.first_in_current_slot() {
@@ -133,7 +133,8 @@ impl<T> Wheel<T> {
         self.heap.push(HeapEntry { sequence, index });
     }
 
-    /// Takes a sorted entry off its list, unless it ended or moved meanwhile.
+    /// Takes a sorted entry off its list, unless its timer ended or was
+    /// rescheduled meanwhile.
     fn take_sorted(&mut self, next: HeapEntry) -> Option<EntryIndex> {
         let entry = self.entries.find(next.index, next.sequence)?;
         let stored = self.entries.get_mut(entry);
@@ -157,7 +158,7 @@ mod tests {
     use crate::wheel::Advance;
     use crate::wheel::entries::LANES;
 
-    /// A wheel in which timer 0 was postponed to `tick`, behind a younger one of
+    /// A wheel in which timer 0 was postponed to `tick`, behind a younger timer of
     /// its lane.
     fn with_an_unsorted_slot(tick: Tick) -> Wheel<u64> {
         let mut wheel = Wheel::new(64);
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_is_marked_until_it_was_sorted() {
+    fn a_slot_is_marked_as_unsorted_until_it_is_sorted() {
         let mut wheel = with_an_unsorted_slot(Tick(9));
         assert!(wheel.levels.is_unsorted(0, 9));
         assert!(
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cascade_takes_the_mark_inward() {
+    fn a_cascade_of_a_marked_slot_marks_the_inner_slot() {
         let mut wheel = with_an_unsorted_slot(Tick(70));
         assert!(wheel.levels.is_unsorted(1, 1));
         assert!(wheel.pop_due(Tick(64)).is_none());
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_being_sorted_counts_for_the_earliest_deadline() {
+    fn timers_that_are_being_sorted_count_for_the_earliest_deadline() {
         let mut wheel = with_an_unsorted_slot(Tick(9));
         let all = wheel.len();
         let paused = wheel.advance(Tick(9), all, |_, _| unreachable!("all are gathered first"));
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_moved_while_its_slot_is_sorted_leaves_its_place() {
+    fn a_timer_that_is_rescheduled_while_its_slot_is_sorted_fires_in_its_new_place() {
         let mut wheel = with_an_unsorted_slot(Tick(9));
         let all = wheel.len();
         let paused = wheel.advance(Tick(9), all, |_, _| unreachable!("all are gathered first"));
@@ -228,8 +229,8 @@ mod tests {
         wheel.schedule_at(tick, n);
     }
 
-    /// How many calls of `advance`, each with a budget of ten, fire everything
-    /// by `to`.
+    /// Returns how many calls of `advance`, each with a budget of ten, fire all
+    /// timers by `to`.
     fn calls_to_fire(wheel: &mut Wheel<u64>, to: Tick) -> usize {
         let mut calls = 1;
         while wheel.advance(to, 10, |_, _| {}) == Advance::More {
@@ -249,7 +250,7 @@ mod tests {
         (0..100).for_each(|n| schedule(&mut cascaded, Tick(70), n));
         assert_eq!(calls_to_fire(&mut cascaded, Tick(70)), 20);
 
-        // Into a heap, and out of it.
+        // Each entry goes into a heap, and out of it.
         let mut sorted = with_an_unsorted_slot(Tick(9));
         (0..91).for_each(|n| schedule(&mut sorted, Tick(9), n));
         assert_eq!(calls_to_fire(&mut sorted, Tick(9)), 20);

@@ -2,9 +2,9 @@
 //!
 //! Level k has slots of `size^k` ticks. Placement is aligned: a deadline goes
 //! to the level of the highest digit, in base `size`, in which it differs
-//! from now. So whatever a level holds lies within the current slot of the
-//! level above it, and when a slot's turn comes every lower level is empty:
-//! cascading disturbs no order.
+//! from now. So all deadlines of a level lie within the current slot of the level
+//! above it. When a slot's turn comes, every lower level is empty, and cascading
+//! disturbs no order.
 
 use core::fmt;
 
@@ -24,14 +24,14 @@ use core::fmt;
 pub struct Geometry {
     size: u32,
     levels: u32,
-    /// Whether the levels together reach every u64; if not, the top one goes
-    /// round, and what is beyond its reach waits in its farthest slot.
+    /// Whether the levels together reach every u64. If not, the top level wraps
+    /// around, and timers beyond its reach wait in its farthest slot.
     complete: bool,
-    /// log2 of the size where that is whole.
+    /// log2 of the size, if the size is a power of two.
     bits: Option<u32>,
-    /// Where that is so and the levels are complete: the level of a deadline,
-    /// and how far its slot stands from the right, by the highest bit in which
-    /// it differs from now.
+    /// The level of a deadline, and the shift to its slot, by the highest bit in
+    /// which it differs from now. Only for a size that is a power of two, with
+    /// complete levels.
     by_highest_bit: Option<[(u8, u8); 64]>,
     /// Ticks per slot, by level.
     units: [u64; MAX_LEVELS],
@@ -41,7 +41,7 @@ pub struct Geometry {
 pub(crate) const MAX_LEVELS: usize = 64;
 const SIZES: core::ops::RangeInclusive<usize> = 2..=65_536;
 
-/// A slot for a deadline: where, and the first tick it covers.
+/// A slot for a deadline, and the first tick that it covers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
     pub(crate) level: usize,
@@ -50,13 +50,13 @@ pub(crate) struct Place {
 }
 
 impl Geometry {
-    /// Levels of `size` slots each, as many as deadlines need.
+    /// Creates a shape with levels of `size` slots each, as many as deadlines need.
     ///
-    /// A size of 64, the default elsewhere, is the fastest; powers of two are
+    /// A size of 64, the default of an engine, is the fastest. Powers of two are
     /// faster than other sizes.
     ///
     /// # Errors
-    /// If `size` is not between 2 and 65,536.
+    /// Returns an error if `size` is not between 2 and 65,536.
     pub fn new(size: usize) -> Result<Geometry, InvalidGeometry> {
         if !SIZES.contains(&size) {
             return Err(InvalidGeometry::Size(size));
@@ -84,14 +84,16 @@ impl Geometry {
         })
     }
 
-    /// At most `levels` levels. A deadline beyond their reach waits in the
-    /// farthest slot of the top level and is linked again, each time that slot
-    /// comes up, until it is within reach; it never fires early. An advance
-    /// over many turns of the top level crosses those at once in which nothing
-    /// can be due, and touches no timer for that.
+    /// Limits the number of levels.
+    ///
+    /// A timer beyond their reach waits in the farthest slot of the top level. Each
+    /// time that slot's turn comes, the timer is re-filed, until it is within
+    /// reach. It never fires early. An advance over many rotations of the top
+    /// level skips the rotations in which no timer can be due, and touches no timer
+    /// for them.
     ///
     /// # Errors
-    /// If `levels` is zero.
+    /// Returns an error if `levels` is zero.
     pub fn max_levels(mut self, levels: usize) -> Result<Geometry, InvalidGeometry> {
         if levels == 0 {
             return Err(InvalidGeometry::NoLevels);
@@ -104,30 +106,31 @@ impl Geometry {
         Ok(self)
     }
 
-    /// Slots per level.
+    /// Returns the number of slots per level.
     #[must_use]
     pub fn size(&self) -> usize {
         self.size as usize
     }
 
-    /// How many levels there are at most.
+    /// Returns the largest number of levels.
     #[must_use]
     pub fn levels(&self) -> usize {
         self.levels as usize
     }
 
-    /// Ticks that one slot of `level` covers.
+    /// Returns the number of ticks that a slot of `level` covers.
     #[inline]
     pub(crate) fn unit(&self, level: usize) -> u64 {
         self.units[level & (MAX_LEVELS - 1)]
     }
 
-    /// Ticks that a slot of the top level covers, if that level goes round.
+    /// Returns the number of ticks that a slot of the top level covers, if that
+    /// level wraps around.
     pub(crate) fn capped_unit(&self) -> Option<u64> {
         (!self.complete).then(|| self.units[self.levels as usize - 1])
     }
 
-    /// The slot of `level` that `tick` falls into.
+    /// Returns the slot of `level` that covers `tick`.
     #[inline]
     pub(crate) fn slot(&self, level: usize, tick: u64) -> usize {
         match self.bits {
@@ -136,7 +139,7 @@ impl Geometry {
         }
     }
 
-    /// How many slots after `from` the slot `to` comes, going round.
+    /// Returns how many slots after `from` the slot `to` comes, wrapping around.
     #[inline]
     pub(crate) fn distance(&self, from: usize, to: usize) -> usize {
         match self.bits {
@@ -145,8 +148,8 @@ impl Geometry {
         }
     }
 
-    /// The first tick of the slot of `level` that lies `ahead` slots after the
-    /// one that `now` falls into.
+    /// Returns the first tick of the slot of `level` that lies `ahead` slots after
+    /// the one that covers `now`.
     #[inline]
     pub(crate) fn start_ahead(&self, level: usize, now: u64, ahead: usize) -> u64 {
         match self.bits {
@@ -158,19 +161,20 @@ impl Geometry {
         }
     }
 
-    /// The slot for a deadline that is later than `now`.
+    /// Returns the slot for a deadline that is later than `now`.
     pub(crate) fn place(&self, now: u64, deadline: u64) -> Place {
         let by_bits = self.place_by_bits(now, deadline);
         by_bits.unwrap_or_else(|| self.place_by_division(now, deadline))
     }
 
-    /// The same; none where the size is no power of two or the levels are
-    /// capped.
+    /// Returns the slot as [`Geometry::place`] does, or `None` if the size is no
+    /// power of two or the levels are capped.
     #[inline]
     pub(crate) fn place_by_bits(&self, now: u64, deadline: u64) -> Option<Place> {
         debug_assert!(deadline > now);
         let by_highest_bit = self.by_highest_bit.as_ref()?;
-        // They differ: the one bit that is set for the compiler's sake changes nothing.
+        // The two differ. The bit that is set shows the compiler that the result
+        // is not zero, and changes nothing.
         let highest = ((deadline ^ now) | 1).ilog2();
         let (level, shift) = by_highest_bit[highest as usize];
         let unit = deadline >> shift;
@@ -181,7 +185,7 @@ impl Geometry {
         })
     }
 
-    /// The tick from `from` to `to` that is the start of the coarsest slot.
+    /// Returns the tick between `from` and `to` at which the coarsest slot starts.
     pub(crate) fn coarsest(&self, from: u64, to: u64) -> u64 {
         let mut starts = (0..self.levels()).rev().filter_map(|level| {
             let unit = self.unit(level);
@@ -190,7 +194,7 @@ impl Geometry {
         starts.find(|&start| start <= to).unwrap_or(from)
     }
 
-    /// For sizes that are no power of two, and for capped wheels.
+    /// Returns the slot for any size, and for capped levels.
     #[cold]
     pub(crate) fn place_by_division(&self, now: u64, deadline: u64) -> Place {
         let size = u64::from(self.size);
@@ -212,7 +216,7 @@ impl Geometry {
         }
     }
 
-    /// The top level of a capped wheel goes round.
+    /// Returns the slot in the top level of a capped wheel, which wraps around.
     #[cold]
     fn place_at_top(&self, now: u64, deadline: u64) -> Place {
         let level = self.levels as usize - 1;
@@ -220,7 +224,10 @@ impl Geometry {
         let size = u64::from(self.size);
         let now_unit = now / unit;
         let ahead = (deadline / unit - now_unit).min(size - 1);
-        debug_assert!(ahead > 0, "a lower level holds what is in the current slot");
+        debug_assert!(
+            ahead > 0,
+            "deadlines of the current slot belong to a lower level"
+        );
         Place {
             level,
             slot: ((now_unit + ahead) % size) as usize,
@@ -297,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_capped_top_level_goes_round_and_keeps_what_is_too_far_at_its_end() {
+    fn a_capped_top_level_wraps_around_and_keeps_far_timers_in_its_last_slot() {
         let flat = Geometry::new(100).unwrap().max_levels(1).unwrap();
         assert_eq!(place(&flat, 50, 149), (0, 49, 149));
         assert_eq!(place(&flat, 50, 150), (0, 49, 149));
@@ -309,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cap_that_no_deadline_reaches_changes_nothing() {
+    fn a_cap_beyond_the_last_level_changes_nothing() {
         let whole = Geometry::new(64).unwrap();
         let capped = |levels| whole.clone().max_levels(levels).unwrap();
         assert_eq!(whole.capped_unit(), None);

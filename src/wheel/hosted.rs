@@ -22,7 +22,8 @@ impl<T> Wheel<T> {
         self.find_own(id)
     }
 
-    /// As [`Wheel::find`], but finds no timer that was moved to another entry.
+    /// Finds a timer as [`Wheel::find`] does, unless shrinking moved it to another
+    /// entry.
     #[inline]
     pub(crate) fn find_at_home(&self, id: TimerId) -> Option<EntryIndex> {
         if !id.is_of(self.number) {
@@ -31,7 +32,8 @@ impl<T> Wheel<T> {
         self.entries.find_at_home(id.index(), id.sequence())
     }
 
-    /// As [`Wheel::find`], for an id that is known to be this wheel's.
+    /// Finds a timer as [`Wheel::find`] does, by an id that is known to be this
+    /// wheel's.
     #[inline]
     pub(crate) fn find_own(&self, id: TimerId) -> Option<EntryIndex> {
         debug_assert!(id.is_of(self.number));
@@ -51,37 +53,38 @@ impl<T> Wheel<T> {
         self.entries.prefetch(entry);
     }
 
-    /// How many entries the storage has, vacant ones included.
+    /// Returns the number of entries, including vacant ones.
     #[cfg(test)]
     pub(crate) fn entries_in_use(&self) -> usize {
         self.entries.used() as usize
     }
 
-    /// Notes that a timer hangs on no list, and will not for a while.
+    /// Notes that a timer hangs on no list for now.
     pub(crate) fn set_aside(&mut self, entry: EntryIndex) {
         self.entries.set_aside(entry);
     }
 
-    /// Takes a timer's payload and frees its entry; it must be unlinked.
+    /// Takes a timer's payload and frees its entry, which hangs on no list.
     #[inline]
     pub(crate) fn remove(&mut self, entry: EntryIndex) -> T {
         self.entries.remove(entry)
     }
 
-    /// As [`Wheel::remove`], without unlinking the entry first, in a wheel that
-    /// will not be advanced any more: see [`Entries::take_for_good`](super::entries::Entries::take_for_good).
+    /// Takes a timer's payload without unlinking its entry, in a wheel that is
+    /// given up: see `Entries::take_for_good`.
     #[inline]
     pub(crate) fn take_for_good(&mut self, entry: EntryIndex) -> T {
         self.entries.take_for_good(entry)
     }
 
-    /// The deadline that was asked for, which may have passed long ago.
+    /// Returns the deadline that was requested, even if it has passed.
     #[inline]
     pub(crate) fn deadline_of(&self, entry: EntryIndex) -> Tick {
         Tick(self.entries.deadline(entry))
     }
 
-    /// When it can fire: at its deadline, or now if that has passed.
+    /// Returns the tick at which the timer can fire: its deadline, or now if that
+    /// has passed.
     #[inline]
     pub(crate) fn due_at(&self, entry: EntryIndex) -> Tick {
         self.deadline_of(entry).max(self.now())
@@ -109,15 +112,15 @@ impl<T> Wheel<T> {
         self.entries.payload_mut(entry)
     }
 
-    /// A list for entries that are not in the wheel's care; [`Wheel::unlink`]
-    /// takes them off it again.
+    /// Adds a list for entries that the wheel does not fire by itself.
+    /// [`Wheel::unlink`] takes them off the list.
     pub(crate) fn add_list(&mut self) -> EntryIndex {
         self.entries.add_list()
     }
 
     pub(crate) fn append_to(&mut self, list: EntryIndex, entry: EntryIndex) {
-        // It may have been taken off a slot that is being sorted, which still
-        // counts on it.
+        // The entry may come from a slot that is being sorted: without the mark
+        // the heap passes over it.
         let stored = self.entries.get_mut(entry);
         stored.unmark(SORTING);
         self.entries.append(list, entry);

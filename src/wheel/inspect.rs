@@ -1,4 +1,5 @@
-//! Looking into the wheel: which timers hang in which slot.
+//! Inspecting the wheel: which timers are in which slot, and whether its
+//! invariants hold.
 
 use super::Wheel;
 use crate::id::TimerId;
@@ -12,15 +13,15 @@ pub struct Slot {
     pub level: usize,
     /// The slot within its level, from 0 to the wheel's size less one.
     pub index: usize,
-    /// The first tick that the slot covers; when the wheel gets there the slot
-    /// fires (level 0) or is re-filed inward.
+    /// The first tick that the slot covers. At that tick the slot fires (level 0)
+    /// or is re-filed inward.
     pub start: Tick,
-    /// What hangs in it. A postponed timer hangs in its old slot until that
+    /// The timers in the slot. A postponed timer stays in its old slot until that
     /// slot's turn comes.
     pub timers: Vec<TimerId>,
 }
 
-/// Iterator over a wheel's occupied slots, from [`Wheel::slots`].
+/// An iterator over a wheel's occupied slots, from [`Wheel::slots`].
 pub struct Slots<'a>(Box<dyn Iterator<Item = Slot> + 'a>);
 
 impl Iterator for Slots<'_> {
@@ -32,9 +33,8 @@ impl Iterator for Slots<'_> {
 }
 
 impl<T> Wheel<T> {
-    /// The occupied slots, in the order of their turns, read from the lists
-    /// themselves: for debugging and for tests. Timers that are due already
-    /// and wait to be taken are in no slot.
+    /// Returns the occupied slots, in the order of their turns, for debugging and
+    /// for tests. Due timers that wait to be taken are in no slot.
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};
@@ -61,7 +61,7 @@ impl<T> Wheel<T> {
         })))
     }
 
-    /// Whether every list, bitmap and bound agrees with every other.
+    /// Asserts that all lists, bitmaps and bounds agree.
     #[cfg(test)]
     pub(crate) fn assert_consistent(&self) {
         let mut seen = 0;
@@ -89,7 +89,7 @@ impl<T> Wheel<T> {
         for list in [self.overdue, self.round] {
             for entry in self.on_list(list) {
                 seen += 1;
-                assert!(self.is_due(entry), "what is late is due");
+                assert!(self.is_due(entry), "an overdue timer is due");
                 assert_eq!(self.next_turn, 0);
             }
         }
@@ -113,7 +113,7 @@ mod tests {
     use crate::wheel::KeyedWheel;
 
     #[test]
-    fn what_is_printed_of_a_wheel_says_where_it_stands() {
+    fn debug_output_of_a_wheel_shows_its_state() {
         let mut wheel = Wheel::starting_at(Tick(40), 20);
         wheel.schedule_after(1, ());
         let said = format!("{wheel:?}");

@@ -1,11 +1,11 @@
-//! Walking over what is live: at one go, or a bounded part at a time.
+//! Walking over live timers: all at once, or a bounded part at a time.
 
 use super::Wheel;
 use super::entries::EntryIndex;
 use crate::id::TimerId;
 use crate::tick::Tick;
 
-/// Iterator over a wheel's timers, from [`Wheel::iter`].
+/// An iterator over a wheel's timers, from [`Wheel::iter`].
 pub struct Iter<'a, T> {
     wheel: &'a Wheel<T>,
     entries: Box<dyn Iterator<Item = EntryIndex> + 'a>,
@@ -21,23 +21,23 @@ impl<'a, T> Iterator for Iter<'a, T> {
     }
 }
 
-/// Where a walk over a wheel's cells stands, in which others may come and go
-/// between two parts of it: what stays is seen exactly once.
+/// The position of a walk over a wheel's entries. Timers may be added and end
+/// between two parts of the walk; a timer that stays is seen exactly once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Cursor(u32);
 
 impl Cursor {
     pub(crate) const START: Cursor = Cursor(0);
-    /// Behind all cells that there are and will be.
+    /// Behind all entries, now and later.
     pub(crate) const END: Cursor = Cursor(u32::MAX);
 
-    /// Whether the walk has come past a cell.
+    /// Returns whether the walk has passed an entry.
     pub(crate) fn is_past(self, entry: EntryIndex) -> bool {
         entry.index() < self.0
     }
 }
 
-/// A search that would visit more entries than it may.
+/// A search gave up: it would have visited more entries than its budget allows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct OverBudget;
 
@@ -56,7 +56,7 @@ impl Search {
         Ok(())
     }
 
-    /// Whether nothing from `start` on can be earlier than what was found.
+    /// Returns whether no deadline from `start` on is earlier than the one found.
     fn is_over_at(&self, start: u64) -> bool {
         self.earliest.is_some_and(|earliest| earliest <= start)
     }
@@ -64,8 +64,8 @@ impl Search {
 
 /// Walks that can be interrupted.
 impl<T> Wheel<T> {
-    /// The next timer of a walk, within `budget` cells, of which those are
-    /// subtracted that were passed.
+    /// Returns the next timer of a walk that may pass `budget` entries, and
+    /// subtracts those that it passed.
     pub(crate) fn next_entry(&self, cursor: &mut Cursor, budget: &mut usize) -> Option<EntryIndex> {
         while let Some(entry) = self.entries.entry_at(cursor.0) {
             *budget = budget.checked_sub(1)?;
@@ -77,17 +77,18 @@ impl<T> Wheel<T> {
         None
     }
 
-    /// Whether a walk has come to its end.
+    /// Returns whether a walk has come to its end.
     pub(crate) fn is_at_end(&self, cursor: Cursor) -> bool {
         self.entries.entry_at(cursor.0).is_none()
     }
 }
 
 impl<T> Wheel<T> {
-    /// Every timer in the wheel, with its deadline, in no particular order.
+    /// Returns an iterator over every timer in the wheel, with its deadline, in no
+    /// particular order.
     ///
-    /// Walks the storage: the cost follows the largest number of timers that
-    /// the wheel ever held at once.
+    /// Visits every entry of the storage: the cost follows the largest number of
+    /// timers that the wheel ever held at once.
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};
@@ -105,8 +106,9 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// The exact earliest deadline. Unlike [`Wheel::next_wakeup`], which is
-    /// only a lower bound, it may have to search a whole slot.
+    /// Returns the earliest deadline of all timers. Unlike
+    /// [`Wheel::next_wakeup`], which returns a lower bound, this may search a whole
+    /// slot.
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};
@@ -122,8 +124,8 @@ impl<T> Wheel<T> {
         Some(earliest?.max(self.now()))
     }
 
-    /// The same, of a timer for the past the deadline that was asked for; unless
-    /// it would have to visit more than `budget` entries.
+    /// Returns the earliest deadline as it was requested, even if it has passed.
+    /// Gives up instead of visiting more than `budget` entries.
     pub(crate) fn earliest_within(&self, budget: usize) -> Result<Option<Tick>, OverBudget> {
         let mut search = Search {
             earliest: None,
@@ -134,8 +136,8 @@ impl<T> Wheel<T> {
         }
         let levels = 0..self.geometry().levels();
         for place in levels.flat_map(|level| self.levels.occupied_in_level(level, self.now)) {
-            // Postponed timers may be due later than the slots after theirs,
-            // and a paused cascade's slot comes before the levels below it.
+            // A postponed timer may be due later than the slots after its own, and
+            // the slot of a paused cascade comes before the levels below it.
             for list in self.lists_of(place.level, place.slot) {
                 self.search(list, place.start, &mut search)?;
             }
@@ -143,7 +145,7 @@ impl<T> Wheel<T> {
         Ok(search.earliest.map(Tick))
     }
 
-    /// Visits the entries of a list, none of which is due before `start`.
+    /// Visits the entries of a list whose deadlines are no earlier than `start`.
     fn search(&self, list: EntryIndex, start: u64, search: &mut Search) -> Result<(), OverBudget> {
         for entry in self.on_list(list) {
             if search.is_over_at(start) {
@@ -184,7 +186,7 @@ impl<'a, T> IntoIterator for &'a Wheel<T> {
     }
 }
 
-/// Iterator that takes a wheel's timers out of it, from
+/// An iterator that takes a wheel's timers out of it, from
 /// [`Wheel::into_iter`](IntoIterator::into_iter).
 pub struct IntoIter<T> {
     wheel: Wheel<T>,
@@ -208,7 +210,7 @@ impl<T> Iterator for IntoIter<T> {
 
 impl<T> ExactSizeIterator for IntoIter<T> {}
 
-/// Every timer, exactly once, in no particular order.
+/// Returns every timer exactly once, in no particular order.
 impl<T> IntoIterator for Wheel<T> {
     type Item = (TimerId, Tick, T);
     type IntoIter = IntoIter<T>;
@@ -241,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_walk_passes_no_more_cells_than_it_may_vacant_ones_included() {
+    fn a_part_of_a_walk_passes_no_more_entries_than_its_budget_vacant_ones_included() {
         const BUDGET: usize = 100;
         let (wheel, stay) = after_a_peak(5_000);
         let (mut cursor, mut seen) = (Cursor::START, HashSet::new());
@@ -258,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_visits_no_more_entries_than_it_may() {
+    fn a_search_visits_no_more_entries_than_its_budget() {
         let mut wheel = Wheel::new(64);
         for n in 0..1_000 {
             wheel.schedule_at(Tick(100 - n % 2), n);
@@ -268,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_ends_where_nothing_can_be_earlier() {
+    fn a_search_ends_once_no_deadline_can_be_earlier() {
         let mut wheel = Wheel::new(64);
         let postponed = wheel.schedule_at(Tick(20), 0);
         for n in 0..1_000 {

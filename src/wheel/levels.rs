@@ -1,9 +1,9 @@
-//! The levels: which slots hold anything, and where their lists begin.
+//! The levels: which slots are occupied, and where their lists begin.
 //!
-//! A slot is not one list but several, its *lanes*: walking a slot of a
-//! million cold entries along one list is a chain of cache misses, each
-//! waiting for the one before; along eight lists there are eight chains, and
-//! their misses overlap (measured: 121 ns per timer become 42). An entry's
+//! A slot has several lists, its *lanes*. Along one list, a slot of a million
+//! cold entries is a chain of cache misses, each waiting for the one before.
+//! Along eight lists there are eight chains, whose misses overlap: a cascade takes
+//! a third of the time (see docs/DESIGN.md, "Eight lanes per slot"). An entry's
 //! lane is the low bits of its index.
 
 use super::entries::list::End;
@@ -14,17 +14,17 @@ const WORD: usize = u64::BITS as usize;
 
 pub(crate) struct Levels {
     pub(crate) geometry: Geometry,
-    /// Slots have as many lanes as they could have, shifted right by this.
+    /// A slot has `LANES >> lane_shift` lanes.
     lane_shift: u32,
     /// Words of `occupied` per level.
     stride: usize,
-    /// One bit for each list that holds something: by level, then by lane (or,
-    /// in a level of more than 64 slots, by slot / 64), bit = slot % 64.
+    /// One bit for each list that is not empty: by level, then by lane (or, in a
+    /// level of more than 64 slots, by slot / 64), bit = slot % 64.
     occupied: Box<[u64]>,
     /// One bit for each slot whose lists may be out of order.
     unsorted: Box<[u64]>,
-    /// The first list head of each level, or for one that was not needed so far
-    /// the storage's first entry, which is no level's.
+    /// The first list head of each level. Until a level is needed, the first of
+    /// all entries, which belongs to no level.
     heads: [EntryIndex; MAX_LEVELS],
     far: Far,
 }
@@ -51,7 +51,7 @@ impl Levels {
         LANES >> self.lane_shift
     }
 
-    /// List heads of the levels that were not needed so far.
+    /// Returns the number of list heads of all levels that were not needed yet.
     pub(crate) fn heads_to_come(&self) -> usize {
         let levels = &self.heads[..self.geometry.levels()];
         let missing = levels
@@ -61,7 +61,7 @@ impl Levels {
         missing * self.geometry.size() * self.lanes()
     }
 
-    /// The head of one of a slot's lists, if its level was needed before.
+    /// Returns the head of one of a slot's lists, if its level was needed before.
     #[inline]
     pub(crate) fn head<T>(
         &self,
@@ -80,15 +80,15 @@ impl Levels {
         (first != EntryIndex::FIRST).then_some(first)
     }
 
-    /// Which of its level's heads is that of this list. Of a lane that the slot
-    /// does not have, the only one's.
+    /// Returns the number of a list's head among those of its level. A slot with
+    /// one lane has the same head for every `lane`.
     #[inline]
     fn nth_head(&self, slot: usize, lane: usize) -> u32 {
         ((slot * LANES + lane) >> self.lane_shift) as u32
     }
 
-    /// Makes the list heads of a level that is needed for the first time. Each
-    /// knows the place of its bit in `occupied`.
+    /// Adds the list heads of a level that is needed for the first time. Each head
+    /// has the index of its bit in `occupied`.
     #[cold]
     fn add_level<T>(&mut self, entries: &mut Entries<T>, level: usize) -> EntryIndex {
         let lanes = self.lanes();
@@ -101,7 +101,7 @@ impl Levels {
         first
     }
 
-    /// The first head of the level that this is a head of.
+    /// Returns the first head of the level that `head` belongs to.
     pub(super) fn first_of_level_with(&self, head: EntryIndex) -> Option<EntryIndex> {
         let count = self.heads_per_level();
         let is_in = |first: &EntryIndex| *first <= head && head.index() - first.index() < count;
@@ -111,8 +111,8 @@ impl Levels {
             .find(|first| *first != EntryIndex::FIRST && is_in(first))
     }
 
-    /// The levels whose heads stand from `index` on, in the order in which they
-    /// stand.
+    /// Returns the levels whose heads stand at `index` or behind it, in the order
+    /// of their heads.
     pub(super) fn levels_from(&self, index: u32) -> Vec<usize> {
         let is_behind = |&level: &usize| {
             let first = self.heads[level];
@@ -128,8 +128,8 @@ impl Levels {
         (self.geometry.size() * self.lanes()) as u32
     }
 
-    /// Brings a level's heads to where there are only vacant entries before
-    /// them. Returns the first head as it was and as it is.
+    /// Moves a level's heads to `to`; between there and the heads all entries are
+    /// vacant. Returns the old and the new first head.
     pub(super) fn move_heads<T>(
         &mut self,
         entries: &mut Entries<T>,
@@ -148,17 +148,17 @@ impl Levels {
         (was, is)
     }
 
-    /// Forgets a level's heads; nothing hangs on them.
+    /// Forgets a level's heads, whose lists are empty.
     pub(super) fn forget_heads(&mut self, level: usize) {
         self.heads[level] = EntryIndex::FIRST;
     }
 
-    /// Forgets which slots are out of order; nothing hangs in any.
+    /// Forgets which slots are out of order. All slots are empty.
     pub(super) fn clear_marks(&mut self) {
         self.unsorted.fill(0);
     }
 
-    /// The slot for a deadline that is later than `now`.
+    /// Returns the slot for a deadline that is later than `now`.
     #[inline]
     pub(crate) fn place(&mut self, now: u64, deadline: u64) -> Place {
         let by_bits = self.geometry.place_by_bits(now, deadline);
@@ -183,7 +183,7 @@ impl Levels {
         }
     }
 
-    /// Hangs an entry on the slot's list.
+    /// Appends an entry to its lane's list in the slot.
     #[inline]
     pub(crate) fn append<T>(&mut self, entries: &mut Entries<T>, place: Place, entry: EntryIndex) {
         let list = self.list_for(entries, place, entry);
@@ -191,8 +191,8 @@ impl Levels {
         self.note_occupied(entries.bitmap_index(list));
     }
 
-    /// As [`Self::append`], for an entry that comes from either end of another
-    /// slot's list: see [`Entries::insert_at_middle`].
+    /// Links an entry that comes from either end of another slot's list: see
+    /// [`Entries::insert_at_middle`].
     #[inline]
     pub(crate) fn insert_at_middle<T>(
         &mut self,
@@ -226,8 +226,8 @@ impl Levels {
         self.occupied[bitmap_index / WORD] |= 1 << (bitmap_index % WORD);
     }
 
-    /// As [`Self::append`], for an entry that may be older than the list's
-    /// last: then the slot is marked, to be sorted when it fires.
+    /// Appends an entry that may be older than the last one on the list. If it is,
+    /// marks the slot, to be sorted when it fires.
     #[inline]
     pub(crate) fn append_checked<T>(
         &mut self,
@@ -237,31 +237,31 @@ impl Levels {
     ) {
         self.append(entries, place, entry);
         let before = entries.prev(entry);
-        // The list's head, if there was nothing else, is older than any timer.
+        // If the list was empty, `before` is its head, older than any timer.
         let younger = entries.stamp(before) > entries.stamp(entry);
-        // Without a branch: which of the two is younger cannot be foretold.
+        // Without a branch, because none could be predicted.
         let word = self.unsorted_word(place.level, place.slot);
         self.unsorted[word] |= u64::from(younger) << (place.slot % WORD);
     }
 
-    /// Notes that a list, given by its head's bitmap index, became empty.
+    /// Notes that the list with this bitmap index became empty.
     #[inline]
     pub(crate) fn list_is_empty(&mut self, bitmap_index: u32) {
         let bitmap_index = bitmap_index as usize;
-        // Lists that are no slot's have a bitmap index beyond every word.
+        // A list outside of all slots has a bitmap index beyond every word.
         if let Some(word) = self.occupied.get_mut(bitmap_index / WORD) {
             *word &= !(1 << (bitmap_index % WORD));
         }
     }
 
-    /// Whether no level before this one holds anything.
+    /// Returns whether all levels before this one are empty.
     pub(crate) fn is_empty_before(&self, level: usize) -> bool {
         self.occupied[..level * self.stride]
             .iter()
             .all(|&word| word == 0)
     }
 
-    /// A bit for each lane of this slot that holds something.
+    /// Returns a bit for each lane of this slot that is not empty.
     #[inline]
     pub(crate) fn occupied_lanes(&self, level: usize, slot: usize) -> u32 {
         let bit = slot % WORD;
@@ -283,35 +283,35 @@ impl Levels {
         *word = *word & !(1 << (slot % WORD)) | u64::from(unsorted) << (slot % WORD);
     }
 
-    /// The slot whose turn comes next. Slots of a lower level come before all
-    /// of the next one's, so the first level that holds anything has it.
+    /// Returns the slot whose turn comes next. It is in the first level that is not
+    /// empty: all slots of a level come before those of the next level.
     pub(crate) fn next_occupied(&self, now: u64) -> Option<Place> {
         (0..self.geometry.levels())
             .filter(|&level| self.first_head(level).is_some())
             .find_map(|level| self.next_in_level(level, now))
     }
 
-    /// Whether a capped wheel has nothing before its top level and would go
-    /// round more than once on its way to `to`.
+    /// Returns whether a capped wheel is empty below its top level, and `to` lies
+    /// a whole rotation of that level ahead.
     #[inline]
-    pub(crate) fn is_turn_ahead(&self, now: u64, to: u64) -> bool {
+    pub(crate) fn is_rotation_ahead(&self, now: u64, to: u64) -> bool {
         let unit = self.geometry.capped_unit();
-        unit.is_some_and(|unit| self.is_turn_of_ahead(unit, now, to))
+        unit.is_some_and(|unit| self.is_rotation_of_ahead(unit, now, to))
     }
 
-    /// The same; a slot of the top level covers `unit` ticks.
-    fn is_turn_of_ahead(&self, unit: u64, now: u64, to: u64) -> bool {
-        let turns = (to / unit).saturating_sub(now / unit) / self.geometry.size() as u64;
+    /// The same, where a slot of the top level covers `unit` ticks.
+    fn is_rotation_of_ahead(&self, unit: u64, now: u64, to: u64) -> bool {
+        let rotations = (to / unit).saturating_sub(now / unit) / self.geometry.size() as u64;
         let next = || self.next_occupied(now);
-        turns > 0 && next().is_some_and(|next| next.level + 1 == self.geometry.levels())
+        rotations > 0 && next().is_some_and(|next| next.level + 1 == self.geometry.levels())
     }
 
-    /// The tick to go on from on the way from `now` to `to`, for a capped wheel
-    /// that would go round more than once: `now`, or so many turns later as
-    /// nothing can be due in.
+    /// Returns the tick from which a capped wheel continues on its way from `now`
+    /// to `to`, a rotation or more ahead: `now`, or later by as many rotations as
+    /// no timer can be due in.
     ///
-    /// A slot that comes up whole turns later has the same timers and stands
-    /// where it stood between the others: nothing need be touched.
+    /// After whole rotations a slot has the same timers and the same place among
+    /// the others: no entry needs to be touched.
     #[cold]
     pub(crate) fn leap(&mut self, now: u64, to: u64) -> u64 {
         let next = self.next_occupied(now);
@@ -319,15 +319,15 @@ impl Levels {
             return now;
         }
         let unit = self.geometry.unit(self.geometry.levels() - 1);
-        let turn = unit * self.geometry.size() as u64;
-        // The last slot of the turn that begins then may come to its end.
-        let free = self.far.no_earlier_than().saturating_sub(now) / turn;
-        let turns = free.saturating_sub(1).min((to - now) / turn);
-        self.far.pass(now, turns, turn);
-        now + turns * turn
+        let rotation = unit * self.geometry.size() as u64;
+        // A timer may be due in the last slot of the rotation that begins then.
+        let free = self.far.no_earlier_than().saturating_sub(now) / rotation;
+        let rotations = free.saturating_sub(1).min((to - now) / rotation);
+        self.far.pass(now, rotations, rotation);
+        now + rotations * rotation
     }
 
-    /// The occupied slots of `level`, in the order of their turns.
+    /// Returns the occupied slots of `level`, in the order of their turns.
     pub(crate) fn occupied_in_level(
         &self,
         level: usize,
@@ -354,8 +354,8 @@ impl Levels {
         Some(self.place_ahead(level, slot, ahead, now))
     }
 
-    /// A level's words where each is a lane's: a fixed number, so that loops over
-    /// them are unrolled.
+    /// Returns a level's words, one for each lane: a fixed number, so that loops
+    /// over them are unrolled.
     #[inline]
     fn lane_words(&self, level: usize) -> &[u64; LANES] {
         let words = self.occupied[level * LANES..].first_chunk();
@@ -372,7 +372,7 @@ impl Levels {
 
     #[inline]
     fn word(&self, level: usize, slot: usize, lane: usize) -> usize {
-        // Either there are lanes or there is more than one word of slots.
+        // There are several lanes, or several words of slots, but never both.
         level * self.stride + slot / WORD + lane
     }
 
@@ -382,24 +382,24 @@ impl Levels {
     }
 }
 
-/// What is known of the timers in a capped top level, where those beyond its
-/// reach wait in slots that come up too soon.
+/// What is known of the timers in a capped top level. A timer beyond its reach
+/// waits in a slot whose turn comes before its deadline.
 struct Far {
-    /// Since when its present turn lasts.
-    turn_began: u64,
-    /// The earliest deadline beyond reach that was linked since, and in the turn
-    /// before. Within a turn each slot comes up, and what is in it is filed
-    /// again: so no timer beyond reach is due before both.
+    /// The tick at which the current rotation began.
+    rotation_began: u64,
+    /// The earliest deadline beyond reach that was linked in the current rotation,
+    /// and in the one before. In a rotation each slot has its turn, and its
+    /// entries are linked again: so no timer beyond reach is due before both.
     earliest: u64,
     earliest_before: u64,
-    /// The last slot that was given a timer of its own.
+    /// The start of the last slot to which a timer within reach was linked.
     none_within_reach_after: u64,
 }
 
 impl Default for Far {
     fn default() -> Far {
         Far {
-            turn_began: 0,
+            rotation_began: 0,
             earliest: u64::MAX,
             earliest_before: u64::MAX,
             none_within_reach_after: 0,
@@ -412,23 +412,23 @@ impl Far {
         self.earliest.min(self.earliest_before)
     }
 
-    /// Takes note that so many turns, of `turn` ticks each, are passed over at
+    /// Notes that so many rotations, of `rotation` ticks each, are skipped at
     /// `now`.
-    fn pass(&mut self, now: u64, turns: u64, turn: u64) {
-        if now.saturating_sub(self.turn_began) >= turn {
+    fn pass(&mut self, now: u64, rotations: u64, rotation: u64) {
+        if now.saturating_sub(self.rotation_began) >= rotation {
             self.earliest_before = core::mem::replace(&mut self.earliest, u64::MAX);
-            self.turn_began = now;
+            self.rotation_began = now;
         }
-        self.turn_began += turns * turn;
+        self.rotation_began += rotations * rotation;
     }
 }
 
-/// The first set bit from `from` on, going round.
+/// Returns the first set bit from `from` on, wrapping around.
 fn next_bit(word: u64, from: usize) -> Option<usize> {
     (word != 0).then(|| (from + word.rotate_right(from as u32).trailing_zeros() as usize) % WORD)
 }
 
-/// The same over several words.
+/// Returns the first set bit of several words, as [`next_bit`] does of one.
 fn next_bit_in(words: &[u64], from: usize) -> Option<usize> {
     let first = from / WORD;
     let ahead = words[first] & u64::MAX << (from % WORD);
@@ -447,7 +447,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn the_next_bit_goes_round() {
+    fn the_search_for_the_next_bit_wraps_around() {
         assert_eq!(next_bit(0, 5), None);
         assert_eq!(next_bit(1 << 5, 5), Some(5));
         assert_eq!(next_bit(1 << 4, 5), Some(4));
@@ -484,7 +484,7 @@ mod tests {
         assert_eq!(lanes.collect::<HashSet<_>>().len(), LANES);
     }
 
-    /// Levels of four slots, with something in the slot of each deadline.
+    /// Levels of four slots, with an entry in the slot of each deadline.
     fn levels_with(cap: usize, deadlines: &[u64]) -> Levels {
         let mut levels = Levels::new(Geometry::new(4).unwrap().max_levels(cap).unwrap());
         let (mut entries, _) = Entries::new();
@@ -497,13 +497,13 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_is_ahead_where_only_a_capped_top_level_holds_something() {
+    fn a_rotation_is_ahead_if_only_a_capped_top_level_is_occupied() {
         let top = levels_with(2, &[99]);
-        assert!(!top.is_turn_ahead(0, 15));
-        assert!(top.is_turn_ahead(0, 16) && top.is_turn_ahead(0, 32));
-        assert!(!top.is_turn_ahead(160, 175) && top.is_turn_ahead(160, 176));
-        assert!(!levels_with(2, &[3, 99]).is_turn_ahead(0, 16));
-        assert!(!levels_with(2, &[]).is_turn_ahead(0, 16));
-        assert!(!levels_with(32, &[u64::MAX]).is_turn_ahead(0, u64::MAX));
+        assert!(!top.is_rotation_ahead(0, 15));
+        assert!(top.is_rotation_ahead(0, 16) && top.is_rotation_ahead(0, 32));
+        assert!(!top.is_rotation_ahead(160, 175) && top.is_rotation_ahead(160, 176));
+        assert!(!levels_with(2, &[3, 99]).is_rotation_ahead(0, 16));
+        assert!(!levels_with(2, &[]).is_rotation_ahead(0, 16));
+        assert!(!levels_with(32, &[u64::MAX]).is_rotation_ahead(0, u64::MAX));
     }
 }

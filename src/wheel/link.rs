@@ -1,5 +1,5 @@
-//! An entry into its slot, and out of it: a new one, one that comes again, one
-//! that is overdue.
+//! Linking entries into their slots: new entries, entries that were linked
+//! before, overdue entries; and unlinking them.
 
 use super::Wheel;
 use super::entries::EntryIndex;
@@ -7,7 +7,7 @@ use super::work::SORTING;
 use crate::id::TimerId;
 use crate::tick::Tick;
 
-/// What a call that schedules a timer returns.
+/// A timer that was scheduled.
 pub(crate) struct Scheduled {
     pub(crate) id: TimerId,
     /// The tick at which the timer is due.
@@ -15,7 +15,7 @@ pub(crate) struct Scheduled {
 }
 
 impl<T> Wheel<T> {
-    /// Schedules a timer whose entry has a tag.
+    /// Schedules a timer whose entry has this tag.
     #[inline(always)]
     pub(crate) fn schedule_tagged(&mut self, deadline: Tick, tag: u16, payload: T) -> Scheduled {
         let entry = self.insert(deadline.0, tag, payload);
@@ -26,7 +26,7 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Stores a timer that hangs on no list yet.
+    /// Stores a timer, which hangs on no list yet.
     #[inline]
     pub(crate) fn insert(&mut self, deadline: u64, tag: u16, payload: T) -> EntryIndex {
         let following = self.youngest.following();
@@ -35,14 +35,14 @@ impl<T> Wheel<T> {
             .insert(deadline, self.youngest.with(tag), payload)
     }
 
-    /// As [`Wheel::id`], for the timer that was inserted last.
+    /// Returns the id of the timer that was inserted last.
     #[inline]
     fn id_of_youngest(&self, entry: EntryIndex) -> TimerId {
         TimerId::new(self.number, self.youngest.sequence(), entry.index())
     }
 
-    /// Links an entry that is younger than every other. Returns the tick at
-    /// which it is due.
+    /// Links an entry that is younger than all others. Returns the tick at which
+    /// its timer is due.
     #[inline(always)]
     pub(crate) fn link_new(&mut self, entry: EntryIndex) -> Tick {
         let deadline = self.entries.deadline(entry);
@@ -69,7 +69,7 @@ impl<T> Wheel<T> {
         self.levels.append_checked(&mut self.entries, place, entry);
     }
 
-    /// Something hangs in the slot that begins at `start` now.
+    /// Notes that the slot that starts at `start` is occupied.
     #[inline]
     fn lower_next_turn(&mut self, start: u64) {
         self.next_turn = self.next_turn.min(start);
@@ -81,9 +81,9 @@ impl<T> Wheel<T> {
         self.next_turn = 0;
     }
 
-    /// Gives a linked entry a later deadline, if storing it is all that takes:
-    /// its slot comes up before, and links it again. What is due already may hang
-    /// in none.
+    /// Gives a linked entry a later deadline by storing it, if that is enough: the
+    /// entry is linked again when the turn of its old slot comes. Returns whether
+    /// storing was enough. A due entry may hang in no slot.
     #[inline]
     pub(crate) fn postpone(&mut self, entry: EntryIndex, deadline: u64) -> bool {
         let now = self.now;
@@ -95,7 +95,7 @@ impl<T> Wheel<T> {
         is_enough
     }
 
-    /// Gives a linked entry another deadline.
+    /// Gives a linked entry another deadline, and links it accordingly.
     #[inline]
     pub(crate) fn move_to(&mut self, entry: EntryIndex, deadline: u64) {
         if self.postpone(entry, deadline) {

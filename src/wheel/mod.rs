@@ -1,8 +1,8 @@
 //! The data structure alone: one owner, ticks from the caller, no clock, no
 //! thread, no system calls.
 //!
-//! [`Wheel`] is what game loops, simulations, event loops and caches use by
-//! themselves, and what an [`Engine`](crate::Engine) has one of per shard.
+//! Game loops, simulations, event loops and caches use a [`Wheel`] by itself. An
+//! [`Engine`](crate::Engine) has one per shard.
 
 mod advance;
 mod cascade;
@@ -44,22 +44,23 @@ use work::{Fronts, HeapEntry, Work};
 /// A hierarchical timing wheel with one owner.
 ///
 /// Scheduling, cancelling and rescheduling cost a few nanoseconds each,
-/// whatever the number of timers; a cancelled timer's storage is free for the
-/// next one at once. An entry takes 24 bytes beside its payload.
+/// whatever the number of timers. A cancelled timer's storage is free for the
+/// next timer at once. An entry takes 24 bytes beside its payload.
 ///
 /// # Order
 ///
 /// Timers fire by deadline. Within a tick they fire in the order in which they
-/// were first scheduled, whether they were rescheduled since or not. What is
-/// scheduled, or moved, to a tick that has already been reached is due at once
-/// and fires behind everything else that is due, in the order of those calls.
+/// were first scheduled, even if they were rescheduled since. A timer that is
+/// scheduled or rescheduled for a tick already reached is *overdue*: it is due
+/// at once, and fires after every other due timer, in the order of those calls.
 /// The same calls give the same order in every run.
 ///
-/// Those that are due at once fire in turns. A turn takes all of them that there
-/// are, and what is added during it comes with the next one. When sixteen have
-/// fired the wheel first goes on, to the next tick at which a timer is due or to
-/// the end of the advance, and then the next turn begins. So a timer that adds
-/// itself anew with no delay holds up neither the clock nor another timer.
+/// Overdue timers fire in rounds. A round fires all timers that are overdue when
+/// it begins; timers that become overdue meanwhile wait for the next round.
+/// After sixteen overdue timers the clock first moves on, to the next tick with a
+/// due timer or to the end of the advance, and then the next round begins. So a
+/// timer that reschedules itself with no delay holds up neither the clock nor
+/// another timer.
 ///
 /// # Example
 ///
@@ -84,37 +85,37 @@ pub struct Wheel<T> {
     entries: Entries<T>,
     levels: Levels,
     now: u64,
-    /// Nothing can come due, and no slot's turn can come, before this tick. If
-    /// it lies ahead, it is the beginning of the slot whose turn is next (which
-    /// may have become empty since), or the end of time.
+    /// No timer is due, and no slot has its turn, before this tick. If it lies
+    /// ahead, it is the start of the slot whose turn is next (which may have
+    /// become empty since), or the end of time.
     next_turn: u64,
     /// What [`Wheel::step`] was in the middle of.
     work: Work,
-    /// Of the slot that is being fired.
+    /// The fronts of the slot that is being fired.
     fronts: Fronts,
-    /// Due now, behind everything else that is.
+    /// The list of timers that are due after all others.
     overdue: EntryIndex,
-    /// Those among them whose turn it is.
+    /// The list of overdue timers that fire in the current round.
     round: EntryIndex,
-    /// How many turns they have had.
+    /// How many rounds have begun.
     rounds: u64,
-    /// How many of them have fired since one of a slot did.
+    /// How many overdue timers have fired since a timer of a slot did.
     overdue_in_a_row: u32,
-    /// Entries of an unsorted slot on their way through `heap`.
+    /// The list of an unsorted slot's entries while they are in `heap`.
     sort_list: EntryIndex,
     heap: BinaryHeap<HeapEntry>,
-    /// Of the youngest timer, without a tag.
+    /// The stamp of the youngest timer, without a tag.
     youngest: Stamp,
     number: WheelNumber,
 }
 
 impl<T> Wheel<T> {
-    /// A wheel that starts at tick 0, with `size` slots per level and as many
-    /// levels as its deadlines need.
+    /// Creates a wheel that starts at tick 0, with `size` slots per level and as
+    /// many levels as its deadlines need.
     ///
     /// # Panics
-    /// If `size` is not between 2 and 65,536; [`Geometry::new`] with
-    /// [`Wheel::with_geometry`] says so with an error instead.
+    /// If `size` is not between 2 and 65,536. [`Geometry::new`], for use with
+    /// [`Wheel::with_geometry`], returns an error instead.
     ///
     /// ```
     /// let wheel = tickwheel::Wheel::<u32>::new(64);
@@ -125,7 +126,7 @@ impl<T> Wheel<T> {
         Wheel::starting_at(Tick(0), size)
     }
 
-    /// As [`Wheel::new`], starting at a tick of your choice.
+    /// Creates a wheel as [`Wheel::new`] does, starting at tick `now`.
     ///
     /// # Panics
     /// If `size` is not between 2 and 65,536.
@@ -145,7 +146,7 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// A wheel of the given [`Geometry`].
+    /// Creates a wheel of the given [`Geometry`], starting at tick `now`.
     ///
     /// ```
     /// use tickwheel::wheel::Geometry;
@@ -154,7 +155,7 @@ impl<T> Wheel<T> {
     /// // One flat level of 60,000 slots.
     /// let geometry = Geometry::new(60_000)?.max_levels(1)?;
     /// let mut wheel = Wheel::with_geometry(Tick(0), geometry);
-    /// wheel.schedule_at(Tick(1_000_000), "far beyond one turn");
+    /// wheel.schedule_at(Tick(1_000_000), "far beyond one rotation");
     /// assert!(wheel.pop_due(Tick(999_999)).is_none());
     /// assert!(wheel.pop_due(Tick(1_000_000)).is_some());
     /// # Ok::<(), tickwheel::wheel::InvalidGeometry>(())
@@ -186,25 +187,25 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// The tick that the wheel has reached.
+    /// Returns the tick that the wheel has reached.
     #[must_use]
     pub fn now(&self) -> Tick {
         Tick(self.now)
     }
 
-    /// How many timers are in the wheel.
+    /// Returns the number of timers in the wheel.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.live()
     }
 
-    /// Whether the wheel holds no timer.
+    /// Returns whether the wheel holds no timer.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The wheel's shape.
+    /// Returns the wheel's shape.
     #[must_use]
     pub fn geometry(&self) -> &Geometry {
         &self.levels.geometry
@@ -214,8 +215,8 @@ impl<T> Wheel<T> {
     /// does not allocate.
     ///
     /// # Panics
-    /// If there is no room for so many; the wheel's timers are as they were.
-    /// [`Wheel::try_reserve`] says so with an error instead.
+    /// If there is no room for so many; the wheel's timers are unchanged.
+    /// [`Wheel::try_reserve`] returns an error instead.
     pub fn reserve(&mut self, timers: usize) {
         if let Err(error) = self.try_reserve(timers) {
             panic!("{error}");
@@ -226,7 +227,7 @@ impl<T> Wheel<T> {
     ///
     /// # Errors
     /// Returns the reason if there is no room for so many; the wheel's timers
-    /// are as they were.
+    /// are unchanged.
     ///
     /// ```
     /// use tickwheel::Wheel;
@@ -237,15 +238,15 @@ impl<T> Wheel<T> {
     /// assert_eq!(wheel.try_reserve(usize::MAX), Err(ReserveError::TooMany));
     /// ```
     pub fn try_reserve(&mut self, timers: usize) -> Result<(), ReserveError> {
-        // They may need every level.
+        // Those timers may need every level.
         let heads = self.levels.heads_to_come();
         self.entries.try_reserve(timers, heads)
     }
 
-    /// Schedules a timer for an absolute tick. A deadline that has been
-    /// reached already makes it due at once, behind whatever is due.
+    /// Schedules a timer for an absolute tick. If that tick has been reached, the
+    /// timer is due at once, after all other due timers.
     ///
-    /// Constant time; allocates only when the wheel holds more timers than
+    /// Takes constant time. Allocates only if the wheel holds more timers than
     /// ever before, or needs a level for the first time.
     ///
     /// ```
@@ -260,8 +261,8 @@ impl<T> Wheel<T> {
         self.schedule_tagged(deadline, 0, payload).id
     }
 
-    /// Schedules a timer `delay` ticks from [`Wheel::now`]; a delay of zero is
-    /// due at once.
+    /// Schedules a timer for `delay` ticks after [`Wheel::now`]. A timer with a
+    /// delay of zero is due at once.
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};
@@ -275,8 +276,10 @@ impl<T> Wheel<T> {
         self.schedule_at(self.now().after(delay), payload)
     }
 
-    /// Moves a timer to another deadline and returns whether there was one to
-    /// move. Later costs one store; earlier moves the timer to another slot.
+    /// Gives a timer another deadline. Returns whether there is such a timer.
+    ///
+    /// A later deadline costs one store; an earlier one moves the timer to
+    /// another slot.
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};
@@ -300,8 +303,9 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// The same for a timer that was moved to another entry, or is gone. A call
-    /// at the end, so that the way of all others saves no registers for it.
+    /// Reschedules a timer that shrinking moved to another entry, or that is gone.
+    /// [`Wheel::reschedule`] ends in this call, so that it saves no registers for
+    /// it.
     #[cold]
     #[inline(never)]
     fn reschedule_moved(&mut self, id: TimerId, deadline: Tick) -> bool {
@@ -313,7 +317,9 @@ impl<T> Wheel<T> {
     }
 
     /// Cancels a timer and returns its payload, or `None` if there is no such
-    /// timer (any more). Constant time; the storage is free at once.
+    /// timer, for example because it has fired.
+    ///
+    /// Takes constant time. The timer's storage is free at once.
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};
@@ -334,7 +340,8 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// As [`Wheel::reschedule_moved`].
+    /// Cancels a timer that shrinking moved to another entry, or that is gone: see
+    /// [`Wheel::reschedule_moved`].
     #[cold]
     #[inline(never)]
     fn cancel_moved(&mut self, id: TimerId) -> Option<T> {
@@ -343,7 +350,7 @@ impl<T> Wheel<T> {
         Some(self.entries.remove(entry))
     }
 
-    /// Puts another payload in a timer's place and returns the old one.
+    /// Replaces a timer's payload and returns the old one.
     ///
     /// # Errors
     /// Returns `payload` if there is no such timer.
@@ -364,32 +371,31 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Whether the timer is in the wheel.
+    /// Returns whether the timer is in the wheel.
     #[must_use]
     pub fn contains(&self, id: TimerId) -> bool {
         self.find(id).is_some()
     }
 
-    /// A timer's payload.
+    /// Returns a timer's payload.
     #[must_use]
     pub fn get(&self, id: TimerId) -> Option<&T> {
         self.find(id).map(|entry| self.entries.payload(entry))
     }
 
-    /// A timer's payload, to be changed in place.
+    /// Returns a timer's payload, to be changed in place.
     #[must_use]
     pub fn get_mut(&mut self, id: TimerId) -> Option<&mut T> {
         self.find(id).map(|entry| self.entries.payload_mut(entry))
     }
 
-    /// When the timer is due. A timer that was scheduled for the past is due
-    /// now.
+    /// Returns the tick at which the timer is due. An overdue timer is due now.
     #[must_use]
     pub fn deadline(&self, id: TimerId) -> Option<Tick> {
         self.find(id).map(|entry| self.due_at(entry))
     }
 
-    /// How many ticks from now the timer is due.
+    /// Returns how many ticks from now the timer is due.
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};
@@ -404,12 +410,12 @@ impl<T> Wheel<T> {
         Some(self.deadline(id)?.since(self.now()))
     }
 
-    /// The tick at which the wheel next has something to do: never later than
-    /// the earliest deadline, sometimes earlier (when a slot of an outer level
-    /// must be re-filed). `None` means that nothing is due, ever.
+    /// Returns the tick at which the wheel next has work to do, or `None` if it
+    /// is empty. The tick is never later than the earliest deadline; it is earlier
+    /// if a slot of an outer level must be re-filed before.
     ///
-    /// Costs a look at one bitmap per level. See [`Wheel::earliest_deadline`]
-    /// for the exact answer.
+    /// Reads at most one bitmap per level. [`Wheel::earliest_deadline`] returns
+    /// the exact answer.
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};
@@ -431,7 +437,7 @@ impl<T> Wheel<T> {
         self.next_slot()
     }
 
-    /// Removes every timer; the storage stays for new ones.
+    /// Removes every timer. The storage is kept for new timers.
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};

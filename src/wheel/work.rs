@@ -1,15 +1,16 @@
-//! What a wheel can be in the middle of, between two steps.
+//! Unfinished work between two steps of a wheel: a slot that cascades, is sorted
+//! or fires.
 
 use core::cmp::Ordering;
 
 use super::entries::{EntryIndex, LANES};
 use super::geometry::Place;
 
-/// What the wheel is in the middle of at its current tick.
+/// The unfinished work at the wheel's current tick.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Work {
     Nothing,
-    /// Re-filing an outer slot; what is left of it is still on its lists.
+    /// Re-filing an outer slot. The entries that are left are still on its lists.
     Cascade(Cascade),
     /// Firing the current slot of level 0.
     Fire,
@@ -20,18 +21,18 @@ pub(super) enum Work {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Cascade {
     pub(super) place: Place,
-    /// Whether it was paused: then younger timers may have been filed inward
-    /// before the older ones that are still to come.
+    /// Whether the cascade was paused: if so, younger timers may have been linked
+    /// inward before older ones that are still to come.
     pub(super) resumed: bool,
 }
 
-/// The front entry of each lane of the slot that is being fired, so that the
-/// oldest of them is found without a look at any entry.
+/// The front entry of each lane of the slot that is being fired. The oldest of
+/// them is found without reading an entry.
 ///
-/// A key is an entry's sequence number, and below it the lane. It says what was
-/// at the front when that was noted: meanwhile entries may have been cancelled
-/// or moved, and nothing was added, so a lane's front is at least as young as
-/// its key.
+/// A key is an entry's sequence number, with the lane in its low bits. It names
+/// the front at the time of the note. Since then entries may have been cancelled
+/// or rescheduled, and none was added: a lane's front is at least as young as its
+/// key.
 #[derive(Clone, Copy)]
 pub(super) struct Fronts {
     keys: [u64; LANES],
@@ -43,7 +44,7 @@ const LANE_BITS: u32 = LANES.trailing_zeros();
 const NO_FRONT: u64 = u64::MAX;
 
 impl Fronts {
-    /// Of no slot; `first` is any list.
+    /// The fronts of no slot. `first` is any list.
     pub(super) fn none(first: EntryIndex) -> Fronts {
         Fronts {
             keys: [NO_FRONT; LANES],
@@ -51,18 +52,18 @@ impl Fronts {
         }
     }
 
-    /// Which of a level's heads this begins at, of which `first` is the first.
+    /// Returns the slot's first head as a number among the heads of a level,
+    /// where `first` is the first.
     pub(super) fn nth_of(&self, first: EntryIndex) -> Option<u32> {
         self.first.index().checked_sub(first.index())
     }
 
-    /// Lets this begin at that head, to which the one that it began at was
-    /// brought.
+    /// Follows the slot's first head to another entry.
     pub(super) fn follow(&mut self, first: EntryIndex) {
         self.first = first;
     }
 
-    /// The head of the slot's first lane.
+    /// Returns the head of the slot's first lane.
     #[inline]
     pub(super) fn first(&self) -> EntryIndex {
         self.first
@@ -79,7 +80,7 @@ impl Fronts {
         self.keys[lane] = NO_FRONT;
     }
 
-    /// The lane with the oldest front, and that one's sequence number.
+    /// Returns the lane with the oldest front, and the front's sequence number.
     #[inline]
     pub(super) fn oldest(&self) -> Option<(usize, u64)> {
         let key = self.keys.iter().copied().fold(NO_FRONT, u64::min);
@@ -88,11 +89,11 @@ impl Fronts {
     }
 }
 
-/// An entry of an unsorted slot. The greatest is the one to fire first.
+/// An entry of an unsorted slot. The greatest one fires first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct HeapEntry {
     pub(super) sequence: u64,
-    /// Where the entry was when it was noted.
+    /// The entry's index at the time of the note.
     pub(super) index: u32,
 }
 
@@ -108,6 +109,6 @@ impl PartialOrd for HeapEntry {
     }
 }
 
-/// The tag bit of an entry that waits in `Wheel::heap`. The next one is
-/// `MOVED`; the others belong to the owner of the wheel.
+/// The tag bit of an entry that waits in `Wheel::heap`. The next bit is `MOVED`;
+/// all others belong to the owner of the wheel.
 pub(super) const SORTING: u16 = 1;
