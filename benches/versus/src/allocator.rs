@@ -1,7 +1,7 @@
-//! The system's allocator, which counts bytes when it is asked to.
+//! The system's allocator, with a count of bytes that can be switched on.
 //!
-//! Counting is off where time is measured: then it costs one load that is
-//! always in the cache.
+//! Where time is measured the count is off. It then costs one load that is always
+//! in the cache.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
 pub struct Counting;
 
 static IS_ON: AtomicBool = AtomicBool::new(false);
-/// Signed: what was allocated before may be freed meanwhile.
+/// Signed, because bytes from before the count may be freed during it.
 static BYTES: AtomicI64 = AtomicI64::new(0);
 
 fn count(bytes: i64) {
@@ -18,11 +18,11 @@ fn count(bytes: i64) {
     }
 }
 
-// SAFETY: every call goes to the system's allocator as it is.
+// SAFETY: every call goes to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as i64);
-        // SAFETY: the caller's promises are the system allocator's demands.
+        // SAFETY: the caller upholds the contract, which is the system allocator's.
         unsafe { System.alloc(layout) }
     }
 
@@ -45,7 +45,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Counts the bytes that are allocated and not freed from now on.
+/// Counts the bytes that are allocated and not freed while it lives.
 pub struct Watch(());
 
 impl Watch {

@@ -12,11 +12,11 @@ use serde::Serialize;
 #[derive(Parser)]
 #[command(name = "versus")]
 pub struct Args {
-    /// Only this workload; may be given several times.
+    /// Runs only this workload. May be given several times.
     #[arg(long = "workload", value_name = "NAME")]
     pub workloads: Vec<Workload>,
 
-    /// Fewer rounds and smaller sizes: everything in about three minutes.
+    /// Runs fewer rounds and smaller sizes: all workloads in about five minutes.
     #[arg(long)]
     pub quick: bool,
 
@@ -28,14 +28,14 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     pub plot: Option<PathBuf>,
 
-    /// Measures one case of one workload, once and in this very process: what
-    /// every round is, and what a profiler wants.
+    /// Measures one case of one workload, once and in this process. Every round is
+    /// such a run; a profiler needs it as well.
     #[arg(long, value_name = "INDEX", requires = "workloads", hide = true)]
     pub only: Option<usize>,
 }
 
 impl Args {
-    /// The workloads to run: those asked for, or all.
+    /// Returns the workloads to run. Defaults to all.
     pub fn chosen(&self) -> Vec<Workload> {
         match self.workloads.is_empty() {
             true => Workload::value_variants().to_vec(),

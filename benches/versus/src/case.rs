@@ -1,4 +1,4 @@
-//! One engine at one piece of work, and what came of it.
+//! One engine at one piece of work, and its results.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,21 +12,21 @@ pub struct Case {
     pub engine: &'static str,
     pub thread_safe: bool,
     pub threads: usize,
-    /// How many timers there are, whatever that means for the workload.
+    /// The number of timers, as the workload counts them.
     pub size: usize,
     pub work: Work,
 }
 
 pub enum Work {
-    /// Does it once, set-up included, and returns what it measured: the same
-    /// metrics in the same order every time.
+    /// Runs once, set-up included, and returns its readings: the same metrics in
+    /// the same order every time.
     Measure(Box<dyn Fn() -> Vec<Reading>>),
-    /// Why this engine cannot.
+    /// The reason why this engine cannot.
     Cannot(&'static str),
 }
 
 impl Case {
-    /// A case with one thread.
+    /// Returns a case with one thread.
     pub fn new(
         engine: &'static str,
         thread_safe: bool,
@@ -42,7 +42,7 @@ impl Case {
         }
     }
 
-    /// False for who cannot do it.
+    /// Whether the engine can do the work.
     pub fn is_measured(&self) -> bool {
         matches!(self.work, Work::Measure(_))
     }
@@ -51,7 +51,7 @@ impl Case {
         Case { threads, ..self }
     }
 
-    /// The same case, which its engine cannot do if there is a reason.
+    /// Marks the case as one that its engine cannot do, if there is a reason.
     pub fn unless(self, reason: Option<&'static str>) -> Case {
         match reason {
             Some(reason) => Case {
@@ -93,7 +93,7 @@ impl Reading {
     }
 }
 
-/// What all rounds of one case say about one metric.
+/// One metric of one case, over all rounds.
 #[derive(Serialize)]
 pub struct Row {
     pub workload: Workload,
@@ -101,7 +101,7 @@ pub struct Row {
     pub thread_safe: bool,
     pub threads: usize,
     pub size: usize,
-    /// Or why there is nothing to say.
+    /// The figures, or the reason why there are none.
     #[serde(skip)]
     pub outcome: Result<Summary, &'static str>,
 }
@@ -117,7 +117,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of one metric's values, one per round; at least one.
+    /// Summarizes the values of one metric, one per round. There is at least one.
     pub fn of(metric: &str, unit: &str, mut values: Vec<f64>) -> Summary {
         values.sort_unstable_by(f64::total_cmp);
         let rounds = values.len();

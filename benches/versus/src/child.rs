@@ -1,9 +1,9 @@
 //! A process of its own for every round of every engine.
 //!
-//! What ran before leaves something behind: an allocator whose free pieces are
-//! put together at some later growth, for hundreds of milliseconds (a round of
-//! lateness once had a median of 0.2 s because of it), a runtime's clock that
-//! was paused once and is slow ever after, threads that are still ending.
+//! A round leaves state behind that would disturb the next one: free pieces of
+//! memory, which the allocator joins at a later growth and for hundreds of
+//! milliseconds; a runtime's clock, which stays slow after it was paused once;
+//! threads that are still ending.
 
 use std::io;
 use std::process::{Command, Stdio};
@@ -12,17 +12,17 @@ use crate::args::Workload;
 use crate::case::{Case, Reading, Work};
 use crate::effort::Effort;
 
-/// The very program that runs, even if it was built anew meanwhile.
+/// The running program, even if it was built anew meanwhile.
 const THIS_PROGRAM: &str = "/proc/self/exe";
 
-/// A round that takes longer hangs, and is given up.
+/// The longest time of a round. A round that takes longer hangs, and fails.
 const LONGEST_SECONDS: u32 = 900;
 
-/// Why a round has no readings. What its process had to say is on the terminal.
+/// A round without readings. The output of its process is on the terminal.
 pub struct Failed;
 
-/// Measures a case once, in a new process. `index` counts the workload's
-/// cases, which are the same in every process.
+/// Measures a case once, in a new process. `index` is the place among the
+/// workload's cases, which is the same in every process.
 pub fn measure(
     workload: Workload,
     effort: Effort,
@@ -43,7 +43,7 @@ pub fn measure(
     Ok(readings.map_err(|_| Failed))
 }
 
-/// The other end of [`measure`]: does it, and prints what it read.
+/// The other end of [`measure`]: measures, and prints the readings.
 pub fn run(cases: &[Case], index: usize) -> serde_json::Result<()> {
     // SAFETY: the call takes no pointers.
     unsafe { libc::alarm(LONGEST_SECONDS) };

@@ -1,4 +1,4 @@
-//! Waiting until something has happened a number of times.
+//! A wait until a number of events have happened.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, Thread};
@@ -10,7 +10,7 @@ pub struct Countdown {
 }
 
 impl Countdown {
-    /// For the calling thread, which will wait.
+    /// Returns a countdown on which the calling thread will wait.
     pub fn new(count: usize) -> Countdown {
         Countdown {
             left: AtomicUsize::new(count),
@@ -24,7 +24,7 @@ impl Countdown {
         }
     }
 
-    /// Without using the processor meanwhile.
+    /// Sleeps until the count is zero.
     pub fn wait(&self) {
         while self.left.load(Ordering::Acquire) > 0 {
             thread::park();

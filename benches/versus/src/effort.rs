@@ -1,5 +1,5 @@
-//! How much is done: all of it, which takes more than an hour, or what fits into
-//! five minutes.
+//! The amount of work: all of it, in more than an hour, or a selection that
+//! takes five minutes.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// How often a case runs, all others in between.
+    /// Returns how often a case of a workload runs.
     pub fn rounds(self, workload: Workload) -> Rounds {
         let exactly = |rounds| Rounds {
             least: rounds,
@@ -19,14 +19,14 @@ impl Effort {
             patience: Duration::ZERO,
         };
         match workload {
-            // Bytes vary little, and minutes are long enough.
+            // Bytes vary little, and a round of minutes needs no other.
             Workload::Memory => exactly(self.either(1, 3)),
             Workload::Leak => exactly(1),
             Workload::Lateness | Workload::Idle | Workload::Tail | Workload::Probe => {
                 exactly(self.either(3, 5))
             }
-            // A round of milliseconds says little about a machine that is slow
-            // for seconds.
+            // A round of milliseconds says little on a machine that is slow for
+            // seconds at a time.
             _ => Rounds {
                 least: self.either(3, 5),
                 most: 15,
@@ -35,26 +35,26 @@ impl Effort {
         }
     }
 
-    /// How many steps are timed in one round.
+    /// Returns the number of steps that are timed in one round.
     pub fn steps(self) -> usize {
         if self.quick { 200_000 } else { 1_000_000 }
     }
 
-    /// Those of the sizes that there is time for.
+    /// Returns the sizes for which there is time.
     pub fn sizes(self, sizes: &[usize]) -> Vec<usize> {
         let largest = if self.quick { 1_000_000 } else { usize::MAX };
         let fits = |size: &usize| *size <= largest;
         sizes.iter().copied().filter(fits).collect()
     }
 
-    /// One thing for a quick look, another for the whole.
+    /// Returns `quick` for a quick run and `whole` otherwise.
     pub fn either<T>(self, quick: T, whole: T) -> T {
         if self.quick { quick } else { whole }
     }
 }
 
-/// How often a case runs: more often than it must while that took no longer than
-/// `patience` in all.
+/// How often a case runs: `least` times, and on up to `most` times while all its
+/// rounds have taken less than `patience`.
 #[derive(Clone, Copy)]
 pub struct Rounds {
     pub least: usize,
@@ -63,7 +63,7 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// Whether a case is to run again after so many rounds that took it so long.
+    /// Whether a case runs again after `done` rounds that took `elapsed`.
     pub fn go_on(self, done: usize, elapsed: Duration) -> bool {
         done < self.least || done < self.most && elapsed < self.patience
     }

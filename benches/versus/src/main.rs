@@ -1,8 +1,7 @@
-//! The same work on tickwheel, on other timer crates and on the floors, side
-//! by side: interleaved rounds, medians and their spread.
+//! Runs the same work on tickwheel, on other timer crates and on the floors:
+//! interleaved rounds, medians and their spread.
 //!
-//! Absolute times say little on a machine that is not quiet; ratios within one
-//! run are what to quote.
+//! Quote ratios within one run: absolute times say little on a busy machine.
 
 mod allocator;
 mod args;
@@ -46,8 +45,8 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     })
 }
 
-/// Runs everything, prints each workload's table when it is done, and writes
-/// what was asked for.
+/// Runs the chosen workloads, prints a table after each, and writes the files
+/// that the command line names.
 fn compare(args: &Args, effort: Effort) -> Result<Vec<Row>, Box<dyn Error>> {
     let mut rows = Vec::new();
     for workload in args.chosen() {

@@ -1,4 +1,4 @@
-//! Runs cases round by round, so that a noisy minute hits all of them alike.
+//! Runs cases round by round, so that a noisy minute affects all of them alike.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -11,22 +11,22 @@ use crate::child::{self, Failed};
 use crate::effort::Effort;
 use crate::workloads;
 
-/// What stands in the row of an engine whose process failed.
-const FAILED: &str = "its process failed: the terminal has its last words";
+/// The note in the row of an engine whose process failed.
+const FAILED: &str = "its process failed: the terminal has its output";
 
-/// What came of a case so far.
+/// The results of a case so far.
 #[derive(Default)]
 struct Found {
     /// The readings of each round.
     rounds: Vec<Vec<Reading>>,
-    /// Who failed once is not asked again.
+    /// A case that has failed once does not run again.
     has_failed: bool,
     elapsed: Duration,
 }
 
-/// Every case once per round, beginning with another one each time, so that
-/// nobody always runs after the same neighbour. The later rounds are for those
-/// that take little time.
+/// Runs every case once per round. Each round begins with another case, so that
+/// no case always runs after the same one. Only short cases take part in the later
+/// rounds.
 pub fn interleaved(workload: Workload, effort: Effort) -> io::Result<Vec<Row>> {
     let cases = workloads::cases(workload, effort);
     let rounds = effort.rounds(workload);
@@ -65,7 +65,7 @@ fn another_round(
     Ok(())
 }
 
-/// Whether an engine's process failed, which should never be.
+/// Whether an engine's process failed, which is a defect.
 pub fn has_failed(row: &Row) -> bool {
     row.outcome.as_ref().err() == Some(&FAILED)
 }
@@ -97,7 +97,7 @@ fn rows(workload: Workload, case: &Case, found: Found) -> Vec<Row> {
     }
 }
 
-/// One summary per metric, from the readings of all rounds.
+/// Returns one summary per metric, from the readings of all rounds.
 fn summaries(rounds: &[Vec<Reading>]) -> Vec<Summary> {
     let Some(first) = rounds.first() else {
         return Vec::new();

@@ -1,8 +1,7 @@
-//! Processor time.
+//! A stopwatch for processor time.
 //!
-//! Where one thread calls, this is what the work costs, whoever else uses the
-//! machine meanwhile; where threads wait for each other the wall clock is the
-//! measure.
+//! Processor time is the cost of one thread's work, even on a busy machine. Where
+//! threads wait for each other, the wall clock is the measure.
 
 use std::time::Duration;
 
@@ -12,12 +11,12 @@ pub struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// Of the calling thread.
+    /// Measures the calling thread.
     pub fn start() -> Stopwatch {
         Stopwatch::on(libc::CLOCK_THREAD_CPUTIME_ID)
     }
 
-    /// Of all threads together: an engine may work in one of its own.
+    /// Measures all threads together: an engine may have threads of its own.
     pub fn start_all() -> Stopwatch {
         Stopwatch::on(libc::CLOCK_PROCESS_CPUTIME_ID)
     }

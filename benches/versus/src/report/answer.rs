@@ -2,7 +2,7 @@
 
 use crate::case::{Row, Summary};
 
-/// Rows that answer the same question, and so can be compared.
+/// The question that a row answers. Rows with the same question can be compared.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Question<'a> {
     metric: &'a str,
@@ -30,25 +30,25 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// Neither tickwheel nor a floor, nor a heap that only pretends to cancel:
-    /// it does less than the others, and gives no memory back.
+    /// Whether this is neither tickwheel nor a floor, nor the lazy heap. A cancel of
+    /// that heap only sets a flag and frees no memory.
     fn is_rival(&self) -> bool {
         !["tickwheel", "floor", "BinaryHeap"]
             .iter()
             .any(|ours| self.row.engine.starts_with(ours))
     }
 
-    /// Whether any of this engine's figures is below zero, as only the
-    /// lateness of who fires too early can be.
+    /// Whether any of this engine's figures is below zero, as only the lateness of
+    /// an engine that fires too early is.
     fn is_ever_early(&self, answers: &[Answer<'_>]) -> bool {
         let same = |other: &&Answer<'_>| other.row.engine == self.row.engine;
         let mut of_it = answers.iter().filter(same);
         of_it.any(|other| other.summary.min < 0.0)
     }
 
-    /// This engine's figure over that of the best rival: for an engine that
-    /// threads can share only those count that they can share too. Who fires
-    /// before the deadline is not the best, and a ratio to nothing says nothing.
+    /// Returns this engine's figure over that of the best rival. The rivals of an
+    /// engine that threads can share are those that they can share, too. Excludes
+    /// rivals that fire before the deadline, and figures of zero.
     pub fn ratio(&self, answers: &[Answer<'_>], figure: fn(&Summary) -> f64) -> Option<f64> {
         let best = answers
             .iter()

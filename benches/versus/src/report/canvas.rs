@@ -14,12 +14,12 @@ pub type Panel<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 /// The smallest value on a logarithmic scale, which has no zero.
 const LEAST: f64 = 0.1;
 
-/// A value as a logarithmic scale can show it.
+/// Returns a value as a logarithmic scale can show it.
 pub fn shown(value: f64) -> f64 {
     value.max(LEAST)
 }
 
-/// From half the least to twice the greatest of all values.
+/// Returns the scale, from half the least to twice the greatest of all values.
 pub fn scale(answers: &[&Answer<'_>]) -> Range<f64> {
     let mins = answers.iter().map(|answer| shown(answer.summary.min));
     let maxs = answers.iter().map(|answer| shown(answer.summary.max));
@@ -28,7 +28,7 @@ pub fn scale(answers: &[&Answer<'_>]) -> Range<f64> {
     least / 2.0..greatest * 2.0
 }
 
-/// No reds and no greys, and none too pale for a thin line on white.
+/// Neither red nor grey, nor too pale for a thin line on white.
 const RIVALS: [RGBColor; 12] = [
     RGBColor(31, 119, 180),
     RGBColor(44, 140, 44),

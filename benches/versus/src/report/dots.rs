@@ -1,4 +1,4 @@
-//! A dot per engine, with its spread, on a logarithmic scale.
+//! Draws a dot per engine, with its spread, on a logarithmic scale.
 
 use plotters::prelude::*;
 
@@ -34,7 +34,7 @@ pub fn draw(panel: &Panel<'_>, view: &View<'_>) -> Drawn {
     Ok(())
 }
 
-/// An engine's name beside its dot. `y` counts from the top of the picture.
+/// Draws an engine's name beside its dot. `y` counts from the top of the picture.
 fn name(panel: &Panel<'_>, y: i32, engine: &str) -> Drawn {
     let (_, top) = panel.get_base_pixel();
     let place = (15, y - top - 7);

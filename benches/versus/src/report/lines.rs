@@ -1,5 +1,5 @@
-//! A line per engine over the size or the number of threads, both scales
-//! logarithmic.
+//! Draws a line per engine, over the size or the number of threads, on
+//! logarithmic scales.
 
 use plotters::prelude::*;
 
@@ -43,7 +43,7 @@ pub fn draw(panel: &Panel<'_>, view: &View<'_>) -> Drawn {
     Ok(())
 }
 
-/// An entry of the legend, in the margin.
+/// Draws an entry of the legend, in the margin.
 fn name(panel: &Panel<'_>, index: usize, engine: &str) -> Drawn {
     let (width, _) = panel.dim_in_pixel();
     let left = width as i32 - 210;

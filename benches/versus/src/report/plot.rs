@@ -1,4 +1,4 @@
-//! One picture per workload, with a panel for each view.
+//! Draws one picture per workload, with a panel for each view.
 
 use std::path::Path;
 

@@ -22,10 +22,10 @@ const HEADER: [&str; 9] = [
 /// Columns of numbers.
 const RIGHT: [usize; 6] = [1, 2, 4, 5, 7, 8];
 
-/// One workload's rows, those that answer the same question together, the
-/// fastest first. The last columns are the median over that of the best rival of
-/// its kind, and the same for the fastest rounds, which a machine that is slow
-/// now and then moves less: below one is faster.
+/// Returns the table of one workload. Rows that answer the same question stand
+/// together, the fastest first. The last columns are ratios to the best rival of
+/// the same kind, below one if faster: of the medians, and of the fastest rounds,
+/// which vary less on a machine that is slow now and then.
 pub fn table(workload: Workload, rows: &[Row]) -> String {
     let mut table = Table::new();
     table.load_style(presets::UTF8_FULL_CONDENSED);
@@ -49,7 +49,7 @@ pub fn table(workload: Workload, rows: &[Row]) -> String {
     format!("\n{workload}\n{table}\n{}", notes(rows))
 }
 
-/// What a row shares with the one above it is left blank.
+/// Returns the cells of a row. Cells that repeat the row above are blank.
 fn cells(answer: &Answer<'_>, answers: &[Answer<'_>], is_new: bool) -> Vec<String> {
     let shared = |text: String| if is_new { text } else { String::new() };
     let summary = answer.summary;
@@ -70,7 +70,7 @@ fn cells(answer: &Answer<'_>, answers: &[Answer<'_>], is_new: bool) -> Vec<Strin
     ]
 }
 
-/// Three digits, more or less.
+/// Formats a value with about three digits.
 fn number(value: f64) -> String {
     match value.abs() {
         0.0..100.0 => format!("{value:.1}"),
@@ -78,7 +78,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// Who could not take part, and why.
+/// Returns the engines that could not take part, with their reasons.
 fn notes(rows: &[Row]) -> String {
     let note = |row: &Row| {
         let reason = row.outcome.as_ref().err()?;

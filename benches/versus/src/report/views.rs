@@ -1,5 +1,5 @@
-//! Which pictures a workload's answers make: lines over the size and over the
-//! number of threads where these vary, dots where nothing does.
+//! Chooses the panels of a workload: lines over the size and over the number of
+//! threads where these vary, and dots otherwise.
 
 use super::answer::{Answer, label};
 use crate::args::Workload;
@@ -18,7 +18,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Where an answer stands on the axis.
+    /// Returns the place of an answer on the axis.
     pub fn place(self, answer: &Answer<'_>) -> usize {
         match self {
             Kind::Dots => 0,
@@ -28,7 +28,7 @@ impl Kind {
     }
 }
 
-/// All that there are for one workload, metric by metric.
+/// Returns all views of one workload, metric by metric.
 pub fn views<'a>(workload: Workload, answers: &[&'a Answer<'a>]) -> Vec<View<'a>> {
     let metrics = in_order(answers.iter().map(|answer| &answer.summary.metric));
     let of = |metric| {
@@ -76,7 +76,7 @@ fn varies(answers: &[&Answer<'_>], kind: Kind) -> bool {
     in_order(answers.iter().map(|answer| kind.place(answer))).len() > 1
 }
 
-/// Each value once, in the order in which they come.
+/// Returns each value once, in the order of its first occurrence.
 pub fn in_order<V: PartialEq>(values: impl Iterator<Item = V>) -> Vec<V> {
     let mut once = Vec::new();
     for value in values {

@@ -1,12 +1,12 @@
-//! A binary heap. It cannot remove from its middle, so what is cancelled is
-//! only marked, and stays until its deadline.
+//! A binary heap. It cannot remove from its middle, so a cancelled timer is only
+//! marked, and stays until its deadline.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::rival::Timers;
 
-/// Whose turn it is, which cell it has, and whether it is still the tenant.
+/// A deadline, the number of the timer, and its cell.
 type Entry = Reverse<(u64, u64, usize)>;
 
 pub struct Heap {

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::rival::{Caller, Shared, TICK, Timers};
 
-/// A deadline alone is not unique, so a running number completes the key.
+/// A deadline and a running number: a deadline alone is not unique.
 type Key = (u64, u64);
 
 pub struct Map {
@@ -47,8 +47,8 @@ impl Timers for Map {
     }
 }
 
-/// The engine of those who need no library: a lock around a map. Nobody
-/// sleeps on it, which costs it nothing here.
+/// An engine without a library: a lock around a map. No thread sleeps until its
+/// next deadline, so it pays nothing for that here.
 pub struct LockedMap {
     map: Mutex<Map>,
     start: Instant,

@@ -1,4 +1,4 @@
-//! Floors: what there is to gain at most. Not rivals, so no ratio counts them.
+//! Floors: the least cost that an engine could reach. No ratio counts them.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -123,7 +123,7 @@ impl Sleepers for TimerFd {
             let deadline = monotonic() + delay.as_nanos() as u64;
             arm(&fd, deadline).expect("the descriptor is ours");
         }
-        // Nobody reads it: whoever sleeps on it costs nothing meanwhile.
+        // A thread that sleeps on the descriptor would cost nothing meanwhile.
         watch();
     }
 }
@@ -141,7 +141,7 @@ fn timerfd() -> io::Result<OwnedFd> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor was just made, and nobody else knows it.
+    // SAFETY: the descriptor is new, so nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
@@ -151,7 +151,7 @@ fn arm(fd: &OwnedFd, deadline: u64) -> io::Result<()> {
         it_value: timespec(deadline),
     };
     let fd = fd.as_raw_fd();
-    // SAFETY: `at` is valid for reads, and no old value is asked for.
+    // SAFETY: `at` is valid for reads, and the old value is not requested.
     let result =
         unsafe { libc::timerfd_settime(fd, libc::TFD_TIMER_ABSTIME, &at, std::ptr::null_mut()) };
     match result {

@@ -1,6 +1,6 @@
 //! hierarchical_hash_wheel_timer: its cancellable wheel, and its timer thread.
 //!
-//! Neither can move a timer: postponing is cancelling and scheduling anew.
+//! Neither can move a timer: to postpone is to cancel and schedule anew.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -95,9 +95,9 @@ struct Shot {
 #[derive(Debug)]
 enum Then {
     Nothing,
-    /// Says that everything before it was dealt with.
+    /// Reports that all calls before it have taken effect.
     Settled(Sender<()>),
-    /// Says how late it is.
+    /// Reports its lateness.
     Late(Instant, Sender<i64>),
     Count(Arc<Countdown>),
 }
@@ -117,11 +117,11 @@ impl OneshotState for Shot {
             }
             Then::Count(countdown) => countdown.count(),
             Then::Late(deadline, sender) => {
-                // It may fire early, which an unsigned difference would hide.
+                // The timer may be early, which an unsigned difference would hide.
                 let now = Instant::now();
                 let late = now.saturating_duration_since(deadline).as_nanos() as i64;
                 let early = deadline.saturating_duration_since(now).as_nanos() as i64;
-                // Nobody listens when a run was given up.
+                // The receiver is gone if a run was aborted.
                 let _ = sender.send(late - early);
             }
         }
@@ -131,7 +131,7 @@ impl OneshotState for Shot {
 type Reference = TimerRef<u64, Shot, PeriodicClosureState<u64>>;
 
 pub struct TimerThread {
-    /// Present until it is dropped.
+    /// Present until the drop.
     timer: Option<TimerWithThread<u64, Shot, PeriodicClosureState<u64>>>,
     callers: AtomicU64,
 }
@@ -151,7 +151,7 @@ impl Drop for TimerThread {
     }
 }
 
-/// Ids are the caller's business there: each thread numbers its own.
+/// Callers choose the ids, so each thread numbers its own.
 pub struct Thread {
     timer: Reference,
     next: u64,
@@ -213,7 +213,7 @@ impl Sleepers for TimerThread {
     const NAME: &'static str = "hash-wheel thread";
     const FINEST_TICK: Duration = TICK;
 
-    /// The tick is always a millisecond; another one is not on offer.
+    /// Ignores the tick, which is always a millisecond.
     fn lateness(_: Duration, delays: &[Duration]) -> Vec<i64> {
         let timer = TimerThread::start();
         let mut caller = timer.caller();

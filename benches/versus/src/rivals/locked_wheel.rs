@@ -1,5 +1,5 @@
-//! tickwheel's wheel behind the standard library's mutex: what an engine's
-//! shard would be with that lock, and without all that an engine does besides.
+//! tickwheel's wheel behind the standard library's mutex: an engine's shard with
+//! another lock, and without the engine's other work.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -1,4 +1,4 @@
-//! Everyone who takes part, each in a file of its own.
+//! The engines that take part, each in a file of its own.
 
 pub mod binary_heap;
 pub mod btreemap;

@@ -22,8 +22,8 @@ impl Nexus {
 
 impl Timers for Nexus {
     const NAME: &'static str = "nexus-timer";
-    /// Dropping a handle is an error there; a collection that goes away with
-    /// its timers may do it.
+    /// Dropping a handle is an error in nexus-timer. Here a collection may be dropped
+    /// with its timers.
     type Id = ManuallyDrop<TimerHandle<u64>>;
 
     fn new() -> Nexus {

@@ -10,11 +10,11 @@ use crate::rival::{Caller, Shared, Sleepers, TICK};
 
 pub struct Shards(Engine<u64>);
 
-/// The time that deadlines count from is read anew once in this many calls: a
-/// caller who knows the deadline has read a clock at some time.
+/// The number of calls between two readings of the clock: a caller that knows a
+/// deadline has read a clock at some time.
 const CALLS_PER_READING: u32 = 1_000;
 
-/// How long a worker waits before it asks whether it is still wanted.
+/// The longest wait of a worker before it checks whether the run is over.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 pub struct Thread<'a> {
@@ -63,7 +63,7 @@ impl Shared for Shards {
     }
 }
 
-/// All threads in one shard.
+/// An engine in which all threads share one shard.
 pub struct OneShard(Shards);
 
 impl Shared for OneShard {
@@ -124,7 +124,7 @@ impl Sleepers for Shards {
         let queue = engine.queue(0);
         let count = delays.len();
         thread::scope(|scope| {
-            // The payload is the deadline that was asked for, before rounding.
+            // The payload is the requested deadline, before rounding.
             let late = move || {
                 let one = |expired: tickwheel::Expired<u64>| {
                     let fired = (expired.deadline() + expired.lateness()).as_nanos();
@@ -183,10 +183,9 @@ impl Sleepers for Shards {
     }
 }
 
-/// Through a worker that counts, on the virtual clock: what the engine does on
-/// the real one, save for the kernel's wake-up, without waiting a minute for a
-/// minute's timers. Returns how long it took from the first tick to the last
-/// timer.
+/// Expires timers through a worker that counts, on the virtual clock: the work of
+/// the real clock except for the kernel's wake-up, and a minute of timers takes
+/// less than a minute. Returns the time from the first tick to the last timer.
 pub fn expire_through_worker(deadlines: impl Iterator<Item = u64>, ticks: u64) -> Duration {
     let builder = Engine::<u64>::builder().tick(TICK);
     let (engine, clock) = builder.start_virtual().expect("a tick is all that was set");

@@ -1,5 +1,5 @@
-//! timer-queue: one owner. A stale handle there removes somebody else's timer,
-//! so the workloads never use one.
+//! timer-queue: one owner. A stale handle removes another timer, so the workloads
+//! use none.
 
 use timer_queue::{Timer, TimerQueue};
 

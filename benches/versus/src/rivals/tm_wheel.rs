@@ -1,10 +1,10 @@
-//! tm-wheel: one owner, keeps no order, has no bitmap of what is occupied.
+//! tm-wheel: one owner. Keeps no order and has no bitmap of occupied slots.
 
 use tm_wheel::{TimerDriver, TimerHandle};
 
 use crate::rival::Timers;
 
-/// 64 slots to the power of six: enough for two years of milliseconds.
+/// Six levels of 64 slots: enough for two years of milliseconds.
 const LEVELS: usize = 6;
 const SLOTS: usize = 64;
 

@@ -25,7 +25,7 @@ fn register(sleep: Sleep, waker: &Waker) -> Id {
     sleep
 }
 
-/// The runtime of everything that moves the clock itself.
+/// Returns the runtime whose clock moves on command.
 pub fn paused() -> &'static Runtime {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     RUNTIME.get_or_init(|| {
@@ -35,7 +35,7 @@ pub fn paused() -> &'static Runtime {
     })
 }
 
-/// Moves that runtime's clock to a tick, and what is due by it.
+/// Moves that runtime's clock to a tick, and fires due sleeps.
 pub fn advance_to(start: tokio::time::Instant, tick: u64) {
     let now = start + Duration::from_millis(tick);
     let step = now.saturating_duration_since(tokio::time::Instant::now());
@@ -52,8 +52,8 @@ impl Wake for Count {
     }
 }
 
-/// Sleeps on the clock that stands still. Which one has fired only their
-/// owners can tell; here they are counted.
+/// Sleeps on the clock that stands still. Only a sleep's owner can tell that it
+/// has fired, so fired sleeps are counted.
 pub struct PausedSleeps {
     start: tokio::time::Instant,
     count: Arc<Count>,
@@ -111,8 +111,7 @@ pub struct Thread<'a> {
     _guard: EnterGuard<'a>,
 }
 
-/// As for tickwheel: a caller who knows the deadline has read a clock at some
-/// time.
+/// The number of calls between two readings of the clock, as for tickwheel.
 const CALLS_PER_READING: u32 = 1_000;
 
 impl Thread<'_> {
@@ -168,7 +167,7 @@ impl Caller for Thread<'_> {
     }
 }
 
-/// A task's waker of which somebody waits for the last.
+/// A task's waker that counts down.
 struct CountDown(Arc<Countdown>);
 
 impl Wake for CountDown {
@@ -181,7 +180,7 @@ impl Sleepers for Sleeps {
     const NAME: &'static str = "tokio Sleep";
     const FINEST_TICK: Duration = TICK;
 
-    /// The tick is always a millisecond; another one is not on offer.
+    /// Ignores the tick, which is always a millisecond.
     fn lateness(_: Duration, delays: &[Duration]) -> Vec<i64> {
         let Sleeps(runtime) = Sleeps::start();
         let one = |deadline: Instant| async move {
@@ -201,7 +200,7 @@ impl Sleepers for Sleeps {
         })
     }
 
-    /// A task each would add its own cost; a waker that counts is the least.
+    /// Uses a waker that counts, because a task per sleep would add its own cost.
     fn count(delays: &[Duration]) {
         let Sleeps(runtime) = Sleeps::start();
         let _guard = runtime.enter();

@@ -1,4 +1,4 @@
-//! The clock jumps ahead by an hour or a year and nothing is due: with no
+//! Jumps of the clock by an hour or a year while no timer is due: without a
 //! timer, and with one that is far away.
 
 use std::time::Duration;
@@ -12,13 +12,13 @@ use crate::stopwatch::Stopwatch;
 const HOUR_TICKS: u64 = 3_600_000;
 const YEAR_TICKS: u64 = 8_766 * HOUR_TICKS;
 
-/// Ninety weeks, which everybody can express.
+/// Ninety weeks, within the range of every engine.
 const FAR: u64 = 90 * 168 * HOUR_TICKS;
 
 const JUMPS: usize = 10_000;
 
-/// Enough that reading the processor time does not show, and few enough to
-/// stay in the cache.
+/// Enough to hide the cost of reading the processor time, and few enough to stay
+/// in the cache.
 const COLLECTIONS: usize = 32;
 
 pub fn cases(_: Effort) -> Vec<Case> {
@@ -29,7 +29,7 @@ pub fn cases(_: Effort) -> Vec<Case> {
     cases
 }
 
-/// One collection, which jumps over and over.
+/// Measures one collection that jumps repeatedly.
 fn empty<T: Timers>(metric: &'static str, ticks: u64) -> Case {
     Case::new(T::NAME, T::THREAD_SAFE, 0, move || {
         let mut timers = T::new();
@@ -41,8 +41,8 @@ fn empty<T: Timers>(metric: &'static str, ticks: u64) -> Case {
     })
 }
 
-/// As often as the far timer allows; more than one collection, because a
-/// single jump of a year takes less time than looking at it.
+/// Measures as many jumps as the far timer allows. Has several collections,
+/// because a single jump of a year is shorter than a reading of the clock.
 fn one_far_timer<T: Timers>(metric: &'static str, ticks: u64) -> Case {
     Case::new(T::NAME, T::THREAD_SAFE, 1, move || {
         let mut all: Vec<T> = (0..COLLECTIONS).map(|_| T::new()).collect();
@@ -53,7 +53,7 @@ fn one_far_timer<T: Timers>(metric: &'static str, ticks: u64) -> Case {
             all.iter_mut().for_each(|one| one.advance(now, fired));
         });
         drop(ids);
-        // The last one first, as a runtime's guards want it.
+        // In reverse order, as the guards of a runtime require.
         while all.pop().is_some() {}
         vec![Reading::per_step(metric, elapsed, count)]
     })

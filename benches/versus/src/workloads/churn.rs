@@ -1,4 +1,4 @@
-//! As pair, but the victim is random among all live timers, and time goes on.
+//! As `pair`, with a random victim among all live timers, and with time moving on.
 
 use std::time::Duration;
 

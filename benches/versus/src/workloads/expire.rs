@@ -1,5 +1,5 @@
-//! Timers that fire, tick by tick: spread over a minute of ticks, or all on
-//! one.
+//! Expiry, tick by tick, of timers that are spread over a minute of ticks or share
+//! one tick.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::rivals::owners;
 use crate::rivals::tickwheel_engine::expire_through_worker;
 use crate::stopwatch::Stopwatch;
 
-/// Engines round a deadline up, each in its own way.
+/// Extra ticks, because engines round a deadline up in different ways.
 pub const GRACE: u64 = 2;
 
 const STORM: usize = 1_000_000;

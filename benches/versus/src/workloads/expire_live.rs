@@ -1,5 +1,5 @@
-//! Timers that expire by themselves, on the real clock, and reach a worker
-//! that counts: the processor time of everybody but who scheduled them.
+//! Expiry on the real clock, to a worker that counts: the processor time of all
+//! threads but the one that schedules.
 
 use std::time::Duration;
 
@@ -11,11 +11,10 @@ use crate::rival::Sleepers;
 use crate::rivals::sleepers;
 use crate::stopwatch::Stopwatch;
 
-/// The first deadline comes when the last timer was scheduled, with time to
-/// spare.
+/// Puts the first deadline after the last schedule, with time to spare.
 const LEAD_PER_TIMER: Duration = Duration::from_micros(2);
 
-/// A million is spread over two seconds.
+/// Spreads a million timers over two seconds.
 const SPREAD_PER_TIMER: Duration = Duration::from_micros(2);
 
 #[derive(Clone, Copy)]

@@ -1,4 +1,4 @@
-//! Fill an empty collection, growth included, and cancel in random order.
+//! Filling an empty collection, growth included, and cancels in random order.
 
 use fastrand::Rng;
 
@@ -37,7 +37,7 @@ fn owner<T: Timers>(size: usize) -> Case {
     })
 }
 
-/// On the real clock, where nothing expires meanwhile.
+/// Measures on the real clock. No timer expires meanwhile.
 fn threaded<E: Shared>(size: usize) -> Case {
     Case::new(E::NAME, E::THREAD_SAFE, size, move || {
         let mut rng = Rng::with_seed(4);

@@ -1,6 +1,6 @@
-//! What an engine costs that has nothing to do: wake-ups and processor time of
-//! the whole process, with no timer, with one an hour away, with one that is
-//! due soon after, and with one that fires over and over.
+//! The cost of an idle engine: wake-ups and processor time of the whole process,
+//! with no timer, with one an hour away, with one that is due soon after, and with
+//! one that fires repeatedly.
 
 use std::thread;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use crate::effort::Effort;
 use crate::rival::Sleepers;
 use crate::rivals::sleepers;
 
-/// Threads that have just been started settle down in this time.
+/// The time for new threads to settle down.
 const SETTLING: Duration = Duration::from_millis(50);
 
-/// How many firings there are to watch where something fires.
+/// The number of firings to watch.
 const BEATS: u32 = 5;
 
-/// A timer, and what the metrics are called.
+/// A timer, and the names of its metrics.
 #[derive(Clone, Copy)]
 struct Setting {
     timer: Option<Duration>,
@@ -48,8 +48,8 @@ pub fn cases(effort: Effort) -> Vec<Case> {
     cases
 }
 
-/// Something is due again and again; what that costs each time is the same
-/// for all periods that are long.
+/// Measures a repeating timer. The cost of a firing is the same for all long
+/// periods.
 fn beating<S: Sleepers>(period: Duration) -> Case {
     Case::new(S::NAME, true, 1, move || {
         let mut used = Usage::default();
@@ -76,10 +76,10 @@ fn case<S: Sleepers>(setting: Setting, watch: Duration) -> Case {
     })
 }
 
-/// What the process has used of the machine.
+/// The resources that the process has used.
 #[derive(Clone, Copy, Default)]
 struct Usage {
-    /// How often a thread went to sleep, and so was or will be woken.
+    /// The number of times that a thread went to sleep.
     switches: u64,
     micros: u64,
 }
@@ -92,7 +92,7 @@ impl Usage {
         Usage::now().since(before)
     }
 
-    /// One of the wake-ups is that of the thread that watches.
+    /// Returns the wake-ups, without that of the watching thread.
     fn wakeups(self) -> u64 {
         self.switches.saturating_sub(1)
     }

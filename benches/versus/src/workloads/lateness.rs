@@ -1,4 +1,4 @@
-//! A thousand sleepers of random delays: how late is each?
+//! The lateness of a thousand sleepers with random delays.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -15,7 +15,7 @@ const SLEEPERS: usize = 1_000;
 const COARSE: Duration = Duration::from_millis(1);
 const FINE: Duration = Duration::from_micros(50);
 
-/// A setting, and what its metrics are called.
+/// A setting, and the names of its metrics.
 #[derive(Clone, Copy)]
 struct Setting {
     tick: Duration,
@@ -86,7 +86,7 @@ fn run<S: Sleepers>(setting: Setting, longest: Duration) -> Vec<Reading> {
         .collect()
 }
 
-/// With a busy thread for each processor.
+/// Runs `work` beside a busy thread per processor.
 fn under_load<R>(work: impl FnOnce() -> R) -> R {
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let is_over = AtomicBool::new(false);

@@ -1,5 +1,5 @@
-//! A million timers a second, each an hour away and cancelled at once: what
-//! is cancelled must not wait in memory for its deadline.
+//! A million timers a second, each an hour away and cancelled at once. A cancelled
+//! timer must not wait in memory for its deadline.
 
 use std::fs;
 use std::thread;
@@ -12,7 +12,7 @@ use crate::rivals::shared;
 
 const HOUR_TICKS: u64 = 3_600_000;
 
-/// A burst each millisecond.
+/// The timers of a burst, of which there is one per millisecond.
 const BURST: usize = 1_000;
 const BURSTS_PER_SECOND: usize = 1_000;
 
@@ -26,7 +26,7 @@ pub fn cases(effort: Effort) -> Vec<Case> {
 fn case<E: Shared>(bursts: usize) -> Case {
     Case::new(E::NAME, E::THREAD_SAFE, bursts * BURST, move || {
         let engine = E::start();
-        // What the first ones take is there for all others.
+        // The later bursts reuse the memory of the first.
         run(&engine, bursts / 10);
         let before = resident_kib();
         run(&engine, bursts - bursts / 10);
@@ -49,7 +49,7 @@ fn run<E: Shared>(engine: &E, bursts: usize) {
     engine.settle();
 }
 
-/// How much of this process is in memory.
+/// Returns the resident memory of this process.
 fn resident_kib() -> f64 {
     let status = fs::read_to_string("/proc/self/status").expect("Linux has it");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -1,7 +1,6 @@
-//! Heap bytes per live timer with an eight-byte payload, what is left of them
-//! when nine in ten were cancelled, and what when the engine was told to give
-//! memory back, if there is a call for that. Ids that the caller keeps count only
-//! where the id owns the timer.
+//! Heap bytes per live timer with an eight-byte payload: with all timers live,
+//! after nine in ten were cancelled, and after the call that returns memory, if the
+//! engine has one. The caller's ids count only where an id owns its timer.
 
 use std::thread;
 use std::time::Duration;
@@ -15,8 +14,8 @@ use crate::effort::Effort;
 use crate::rival::{Caller, Shared, Timers};
 use crate::rivals::{owners, shared};
 
-/// An engine that was dropped may end its thread, and free what that holds, a
-/// moment later: those bytes are not to be counted here.
+/// The time in which a dropped engine ends its thread and frees its memory, so
+/// that those bytes are not counted.
 const LAST_ENGINE_ENDS: Duration = Duration::from_millis(20);
 
 pub fn cases(effort: Effort) -> Vec<Case> {
@@ -64,7 +63,7 @@ fn threaded<E: Shared>(size: usize) -> Case {
     })
 }
 
-/// Nine in ten of them.
+/// Removes nine in ten of the ids.
 fn most<Id>(ids: &mut Vec<Id>) -> impl Iterator<Item = Id> + '_ {
     let kept = ids.len() / 10;
     ids.drain(kept..)

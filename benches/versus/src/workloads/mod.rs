@@ -1,4 +1,4 @@
-//! What is measured, each workload in a file of its own.
+//! The workloads, each in a file of its own.
 
 mod catch_up;
 mod churn;
@@ -23,7 +23,7 @@ use crate::args::Workload;
 use crate::case::Case;
 use crate::effort::Effort;
 
-/// Everybody's turn at a workload.
+/// Returns the cases of a workload, one for each engine and setting.
 pub fn cases(workload: Workload, effort: Effort) -> Vec<Case> {
     match workload {
         Workload::PairClock => pair::with_clock(effort),

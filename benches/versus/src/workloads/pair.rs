@@ -1,4 +1,4 @@
-//! Cancel the oldest timer in flight, schedule another.
+//! A pair: cancels the oldest timer in flight and schedules another.
 
 use std::collections::VecDeque;
 use std::sync::Barrier;
@@ -14,7 +14,7 @@ use crate::rival::{Caller, Shared, Timers};
 use crate::rivals::{owners, shared};
 use crate::stopwatch::Stopwatch;
 
-/// How many timers a thread has: in flight, and in the background for good.
+/// The timers of a thread: in flight, and in the background for good.
 #[derive(Clone, Copy)]
 struct Load {
     metric: &'static str,
@@ -23,7 +23,7 @@ struct Load {
 }
 
 impl Load {
-    /// What is named after its size is all in flight.
+    /// All timers are in flight.
     fn in_flight(size: usize) -> Load {
         Load {
             metric: "in flight",
@@ -32,8 +32,8 @@ impl Load {
         }
     }
 
-    /// A few in flight, and all others stay: how the cost grows with what
-    /// nobody touches.
+    /// A few timers are in flight, and all others stay. Shows how the cost grows
+    /// with untouched timers.
     fn background(size: usize) -> Load {
         Load {
             metric: "background",
@@ -42,7 +42,7 @@ impl Load {
         }
     }
 
-    /// What is varied.
+    /// Returns the number that varies.
     fn size(self) -> usize {
         match self.background {
             0 => self.in_flight,
@@ -72,15 +72,15 @@ pub fn cases(effort: Effort) -> Vec<Case> {
     cases
 }
 
-/// What each of several threads has.
+/// Returns the loads of each of several threads.
 fn on_threads(effort: Effort) -> Vec<Load> {
     let few = Load::in_flight(FEW);
     let all = vec![few, Load::in_flight(MANY), Load::background(1_000_000)];
     effort.either(vec![few], all)
 }
 
-/// The same where the caller has just a delay, so that the engine must find
-/// out what time it is.
+/// Returns the cases in which the caller knows only a delay, so that the engine
+/// must read its clock.
 pub fn with_clock(effort: Effort) -> Vec<Case> {
     let load = Load::in_flight(FEW);
     let mut cases = shared!(by_delay(load, 1, effort));
@@ -120,8 +120,8 @@ fn run_owner<T: Timers>(load: Load, steps: usize) -> Duration {
     elapsed
 }
 
-/// What a caller knows of a deadline. Types, and not functions to be called, so
-/// that the call is compiled into the loop as it is for the wheels.
+/// The caller's knowledge of a deadline. Types, not function pointers, so that the
+/// call is inlined into the loop as it is for the wheels.
 trait Known {
     fn schedule<C: Caller>(caller: &mut C, delay: u64) -> C::Id;
 }
@@ -167,12 +167,12 @@ struct Lap {
     processor: Duration,
 }
 
-/// Every thread does all the steps.
+/// Runs all steps on every thread.
 ///
-/// One thread's work is counted in processor time, that of the engine's own
-/// threads included. Several are timed from the first one's start to the last
-/// one's end: with perfect scaling, and a core for each, that takes as long as
-/// one thread does.
+/// The work of a single thread is measured in processor time, including the
+/// engine's own threads. Several threads are timed from the first start to the last
+/// end. With perfect scaling, and a core for each, that takes as long as one
+/// thread does.
 fn run_threads<E: Shared, K: Known>(load: Load, threads: usize, steps: usize) -> Duration {
     let engine = E::start();
     let start = Barrier::new(threads);

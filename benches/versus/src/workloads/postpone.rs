@@ -1,5 +1,5 @@
-//! Keep-alives: each step gives a random timer its full time again. And the
-//! other way round: bringing timers forward.
+//! Keep-alives, each of which gives a random timer its full delay again; and the
+//! opposite, bringing timers forward.
 
 use std::time::Duration;
 
@@ -45,12 +45,13 @@ fn move_to<T: Timers>(timers: &mut T, table: &mut Table<T>, which: usize, deadli
     let payload = which as u64;
     table[which] = Some(match table[which].take() {
         Some(id) => timers.postpone(id, deadline, payload),
-        // It fired before anybody kept it alive.
+        // The timer fired before its keep-alive.
         None => timers.schedule(deadline, payload),
     });
 }
 
-/// With time going on, so that re-filing what was postponed is part of it.
+/// Postpones timers while time moves on, so that the figure includes linking
+/// postponed timers again.
 fn later<T: Timers>(timers: &mut T, table: &mut Table<T>, steps: usize, rng: &mut Rng) -> Duration {
     let mut fired = Vec::new();
     let mut now = 0;
@@ -65,8 +66,8 @@ fn later<T: Timers>(timers: &mut T, table: &mut Table<T>, steps: usize, rng: &mu
     begun.elapsed()
 }
 
-/// Each timer once, in random order, from the second span after `from` to the
-/// first. Moving them there is not timed.
+/// Moves each timer once, in random order, from the second span after `from` to
+/// the first. Moving the timers to the second span is not timed.
 fn earlier(
     from: u64,
     size: usize,
@@ -96,8 +97,8 @@ fn earlier(
     elapsed
 }
 
-/// On the real clock, where nothing expires: every timer always has more time
-/// than this takes.
+/// Measures on the real clock. No timer expires: every delay is longer than the
+/// measurement.
 fn threaded<E: Shared>(size: usize, effort: Effort) -> Case {
     let steps = effort.steps();
     Case::new(E::NAME, E::THREAD_SAFE, size, move || {

@@ -1,6 +1,6 @@
-//! A thread that calls now and then, in a shard that others call without pause:
-//! how long does it wait? With one such thread there is a processor for each, with
-//! sixteen there are not.
+//! The wait of a thread that calls now and then in a shard that others call
+//! without pause. With one such thread each has a processor; with sixteen they do
+//! not.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -15,10 +15,10 @@ use crate::rival::{Caller, Shared};
 use crate::rivals::locked_wheel::LockedWheel;
 use crate::rivals::tickwheel_engine::OneShard;
 
-/// Between two calls of the thread that is watched.
+/// The pause between two calls of the watched thread.
 const BETWEEN: Duration = Duration::from_micros(200);
 
-/// A setting: how many threads call without pause, and what it is called.
+/// The numbers of threads that call without pause, and the names of the settings.
 const SETTINGS: [(usize, &str); 2] = [(1, "free"), (16, "oversubscribed")];
 
 const SHARES: [(&str, f64); 4] = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0)];
@@ -53,8 +53,8 @@ fn case<E: Shared>(hot: usize, setting: &'static str, watched: Duration) -> Case
     case.on_threads(hot + 1)
 }
 
-/// How long each call of the watched thread took, and how many pairs the others
-/// made meanwhile.
+/// Returns the time of each call of the watched thread, and the number of pairs
+/// that the others made meanwhile.
 fn beside<E: Shared>(hot: usize, watched: Duration) -> (Vec<Duration>, u64) {
     let engine = E::start();
     let is_over = AtomicBool::new(false);

@@ -1,5 +1,5 @@
-//! Requests that wait for their answer with a timeout, as a message broker
-//! has them: Poisson arrivals, one timeout for all, log-normal completion.
+//! Requests that wait for an answer with a timeout, as in a message broker: Poisson
+//! arrivals, one timeout for all, log-normal completion.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ const MEDIAN_TICKS: f64 = 20.0;
 const UPPER_QUARTILE_TICKS: f64 = 60.0;
 const TIMEOUT_TICKS: u64 = 200;
 
-/// What a standard normal variable stays below three times out of four.
+/// The upper quartile of the standard normal distribution.
 const NORMAL_QUARTILE: f64 = 0.674_490;
 
 pub fn cases(effort: Effort) -> Vec<Case> {
@@ -38,7 +38,8 @@ fn case<T: Timers>(requests: usize) -> Case {
     })
 }
 
-/// What happens, and at which tick; one in thirteen does not complete in time.
+/// Returns the events with their ticks. One request in thirteen does not complete
+/// in time.
 fn events(requests: usize) -> Vec<(u64, Event)> {
     let mut rng = Rng::with_seed(8);
     let mu = MEDIAN_TICKS.ln();

@@ -1,4 +1,4 @@
-//! One thread schedules, another one cancels; ids change hands in batches.
+//! One thread schedules and another cancels. Ids change hands in batches.
 
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::thread;
@@ -14,7 +14,7 @@ use crate::rivals::shared;
 
 const HANDOVER: usize = 256;
 
-/// Batches on their way; enough that neither side waits for every one.
+/// The number of batches between the threads, so that neither waits for each.
 const BATCHES: usize = 4;
 
 pub fn cases(effort: Effort) -> Vec<Case> {
@@ -74,7 +74,7 @@ fn cancel<E: Shared>(
     let mut caller = engine.caller();
     for mut batch in filled {
         cancel_batch(&mut caller, &mut batch);
-        // Nobody wants it back when the last timer was scheduled.
+        // The receiver is gone after the last schedule.
         let _ = empty.send(batch);
     }
 }

@@ -1,5 +1,5 @@
-//! Read timeouts: 4,096 connections, each arms one and cancels it sixteen
-//! times, whoever has data next. None fires.
+//! Read timeouts of 4,096 connections. Each connection arms and cancels a timeout
+//! sixteen times, in random order. No timeout fires.
 
 use std::time::Duration;
 

@@ -8,10 +8,10 @@ use crate::rival::Timers;
 /// Delays are uniform between one tick and this many.
 pub const SPAN: u64 = 60_000;
 
-/// How many timers there are where the question is how cost grows with them.
+/// The numbers of timers over which workloads measure growth.
 pub const GROWTH: [usize; 5] = [1_000, 10_000, 100_000, 1_000_000, 10_000_000];
 
-/// The ids of timers whose payload is their place in here.
+/// The ids of timers. A timer's payload is its place in the table.
 pub type Table<T> = Vec<Option<<T as Timers>::Id>>;
 
 /// Fills a collection with timers that are due within [`SPAN`] ticks.
@@ -21,11 +21,11 @@ pub fn filled<T: Timers>(timers: &mut T, count: usize, rng: &mut Rng) -> Table<T
         .collect()
 }
 
-/// Moves the clock, and strikes the timers that fired off the table.
+/// Moves the clock, and removes the timers that fired from the table.
 pub fn advance<T: Timers>(timers: &mut T, now: u64, table: &mut Table<T>, fired: &mut Vec<u64>) {
     timers.advance(now, fired);
     for payload in fired.drain(..) {
-        // Who cannot tell which one fired has no stale ids either.
+        // An engine that cannot identify fired timers has no stale ids.
         let cell = table.get_mut(payload as usize);
         if let Some(id) = cell.and_then(Option::take) {
             timers.ended(id);

@@ -1,6 +1,6 @@
-//! The slowest calls: while storage grows, and while a cold million expires on
-//! the thread's own shard. The two readings of the clock around each call are
-//! part of it.
+//! The slowest calls, while storage grows and while a cold million expires on the
+//! thread's own shard. The figures include the two readings of the clock around
+//! each call.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,8 +17,7 @@ use crate::rivals::shared;
 
 const IN_FLIGHT: usize = 1_024;
 
-/// How long after this the timers of the calls that are timed come, so that
-/// none of them expires: all others do.
+/// The least delay of timers in timed calls, so that none of these expires.
 const LATER_TICKS: u64 = 60_000;
 
 /// Timers that expire per tick.
@@ -30,7 +29,7 @@ pub fn cases(effort: Effort) -> Vec<Case> {
     cases
 }
 
-/// From nothing to all of them, and then cancelled in random order.
+/// Schedules all timers from nothing, and cancels them in random order.
 fn growing<E: Shared>(size: usize) -> Case {
     Case::new(E::NAME, E::THREAD_SAFE, size, move || {
         let mut rng = Rng::with_seed(14);
@@ -51,8 +50,7 @@ fn growing<E: Shared>(size: usize) -> Case {
     })
 }
 
-/// One thread schedules the timers that expire, and then cancels and schedules
-/// others while they do.
+/// Cancels and schedules timers on a thread while its earlier timers expire.
 fn expiring<E: Shared>(size: usize) -> Case {
     let case = Case::new(E::NAME, E::THREAD_SAFE, size, move || {
         let engine = E::start();
@@ -72,7 +70,7 @@ fn meanwhile<E: Shared>(engine: &E, size: usize) -> Calls {
     let mut rng = Rng::with_seed(15);
     let mut caller = engine.caller();
     let ticks = (size / PER_TICK) as u64;
-    // Scheduling them takes about as long as they will take to expire.
+    // Scheduling takes about as long as the expiry.
     let begun = Instant::now();
     let mut cold = Vec::with_capacity(size);
     for _ in 0..size {
@@ -98,7 +96,7 @@ fn meanwhile<E: Shared>(engine: &E, size: usize) -> Calls {
     calls
 }
 
-/// How long each call took, in nanoseconds.
+/// The time of each call, in nanoseconds.
 struct Calls {
     schedules: Vec<u32>,
     cancels: Vec<u32>,

@@ -1,5 +1,5 @@
-//! Years of uptime: the clock crosses the places where a level of a wheel
-//! wraps, and ends at the last tick there is, with a far timer present.
+//! Years of uptime: with a far timer present, the clock crosses the ticks where the
+//! level of a wheel wraps, and ends at the last tick.
 
 use std::time::Duration;
 
@@ -12,14 +12,13 @@ use crate::rival::Timers;
 use crate::rivals::owners;
 use crate::stopwatch::Stopwatch;
 
-/// Where the levels of wheels with 64 and with 256 slots wrap.
+/// The ticks at which the levels of wheels with 64 and 256 slots wrap.
 const WRAPS_LOG2: [u32; 8] = [6, 8, 12, 16, 18, 24, 30, 32];
 
-/// Beyond all of them, and near enough for everybody to express it.
+/// Beyond all wraps, and within the range of every engine.
 const FAR: u64 = 1 << 35;
 
-/// How many timers are due around each of those places, and within how many
-/// ticks.
+/// The number of timers around each wrap, and the ticks on either side.
 const TIMERS: usize = 1_000;
 const AROUND: u64 = 32;
 
@@ -53,8 +52,8 @@ fn end_of_time<T: Timers>() -> Case {
     case.unless((!T::ENDLESS).then_some("its time ends before that of u64 does"))
 }
 
-/// Jumps to `first`, and then goes tick by tick: from scheduling the timers
-/// that are due on the way to the last of them.
+/// Jumps to `first` and advances tick by tick to `last`. Times everything from the
+/// schedule of the timers between to the expiry of the last.
 fn cross<T: Timers>(timers: &mut T, first: u64, last: u64) -> Duration {
     let mut rng = Rng::with_seed(13);
     let mut fired = Vec::with_capacity(TIMERS);
