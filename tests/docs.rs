@@ -229,3 +229,15 @@ fn every_section_of_the_design_that_a_comment_cites_exists() {
     }
     assert!(count >= 3, "{count} sections cited");
 }
+
+/// The unit tests that a page names by their module are there.
+#[test]
+fn every_module_of_unit_tests_exists() {
+    let page = fs::read_to_string(root().join("docs/VERIFICATION.md")).unwrap();
+    let named = page.split("`--lib ").skip(1);
+    for module in named.filter_map(|rest| rest.split('`').next()) {
+        let path = root().join("src").join(module.replace("::", "/"));
+        let is_here = path.with_extension("rs").exists() || path.is_dir();
+        assert!(is_here, "{module}");
+    }
+}
