@@ -10,9 +10,6 @@ mod channel;
 mod lock;
 mod primitives;
 
-#[cfg(not(any(loom, shuttle)))]
-pub(crate) use channel::Channel;
-#[cfg(any(loom, shuttle))]
 pub use channel::Channel;
 #[cfg(any(loom, shuttle))]
 pub use lock::{CondvarParker, RawLock};

@@ -1,4 +1,4 @@
-//! The lock with its value and the counts of its waiters.
+//! The lock with its value, in two priorities.
 
 use std::cell::UnsafeCell;
 use std::hint::spin_loop;
@@ -16,6 +16,7 @@ type SystemParker = super::futex::FutexParker;
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
 type SystemParker = super::condvar::CondvarParker;
 
+/// A lock, the value behind it, and the counts of those that wait for it.
 pub(crate) struct Lock<T> {
     raw: RawLock<SystemParker>,
     /// How many threads wait, asleep or awake, for [`Lock::lock`] and for
@@ -31,6 +32,7 @@ pub(crate) struct Lock<T> {
 // guard at a time; so threads pass the value to each other and never share it.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
+/// The right to the value. Dropping it releases the lock.
 pub(crate) struct LockGuard<'a, T> {
     lock: &'a Lock<T>,
     /// Lets threads share a guard only if they may share the value.
@@ -50,6 +52,7 @@ impl<T> Lock<T> {
         }
     }
 
+    /// Blocks until the lock is free, and takes it.
     #[inline]
     pub(crate) fn lock(&self) -> LockGuard<'_, T> {
         self.lock_as(&self.urgent)

@@ -69,15 +69,12 @@ impl<P: Parker> RawLock<P> {
     pub fn try_lock(&self) -> bool {
         // A failed swap writes the value that is there. In a model the holder
         // could read that back after it has freed the lock.
-        #[cfg(any(loom, shuttle))]
-        let free = {
-            let order = (Ordering::Acquire, Ordering::Relaxed);
-            let taken = self.taken.compare_exchange(false, true, order.0, order.1);
-            taken.is_ok()
-        };
-        #[cfg(not(any(loom, shuttle)))]
-        let free = !self.taken.swap(true, Ordering::Acquire);
-        free
+        if IS_MODEL {
+            let (order, failed) = (Ordering::Acquire, Ordering::Relaxed);
+            let taken = self.taken.compare_exchange(false, true, order, failed);
+            return taken.is_ok();
+        }
+        !self.taken.swap(true, Ordering::Acquire)
     }
 
     /// Releases the lock. The caller holds it.
