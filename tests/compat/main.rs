@@ -8,6 +8,10 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+#[cfg(target_os = "linux")]
+#[path = "../support/epoll.rs"]
+mod epoll;
+
 mod kafka;
 mod libco;
 mod muduo;

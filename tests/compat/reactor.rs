@@ -129,52 +129,18 @@ const PROGRAM: [&str; 3] = ["1000 a", "1000 b", "3000"];
 mod linux {
     use super::*;
     use std::io::{Read, Write};
-    use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+    use std::os::fd::AsRawFd;
     use std::os::unix::net::UnixStream;
 
+    use crate::epoll::{Epoll, Trigger};
     use tickwheel::{CloseReason, Firing, TimerId};
-
-    /// epoll, as little of it as the programs need.
-    struct Epoll(OwnedFd);
-
-    impl Epoll {
-        fn new() -> Epoll {
-            // SAFETY: no pointers; the descriptor belongs to nobody else.
-            Epoll(unsafe { OwnedFd::from_raw_fd(libc::epoll_create1(libc::EPOLL_CLOEXEC)) })
-        }
-
-        fn add(&self, fd: BorrowedFd<'_>, token: u64, edge: bool) {
-            let edge = if edge { libc::EPOLLET } else { 0 };
-            let mut event = libc::epoll_event {
-                events: (libc::EPOLLIN | edge) as u32,
-                u64: token,
-            };
-            let (epoll, fd) = (self.0.as_raw_fd(), fd.as_raw_fd());
-            // SAFETY: both descriptors are open and the event is valid.
-            let result = unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, fd, &mut event) };
-            assert_eq!(result, 0);
-        }
-
-        /// The tokens that are ready within the timeout.
-        fn wait(&self, timeout: Option<Duration>) -> Vec<u64> {
-            // Rounded up: a wait that ends early would be repeated at once.
-            let ms = timeout.map_or(-1, |timeout| timeout.as_micros().div_ceil(1_000) as i32);
-            let mut events = [libc::epoll_event { events: 0, u64: 0 }; 8];
-            // SAFETY: the buffer holds as many events as is said.
-            let n = unsafe { libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr(), 8, ms) };
-            events[..n.max(0) as usize]
-                .iter()
-                .map(|event| event.u64)
-                .collect()
-        }
-    }
 
     const TIMERS: u64 = 0;
     const SOCKET: u64 = 1;
 
     fn socket(epoll: &Epoll) -> (UnixStream, UnixStream) {
         let (near, far) = UnixStream::pair().unwrap();
-        epoll.add(near.as_fd(), SOCKET, false);
+        epoll.add(&near, SOCKET, Trigger::Level);
         (near, far)
     }
 
@@ -196,10 +162,10 @@ mod linux {
         assert_eq!((fired, read), (PROGRAM.to_vec(), 1));
     }
 
-    fn over_the_descriptor(edge: bool) {
+    fn over_the_descriptor(trigger: Trigger) {
         let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
         let epoll = Epoll::new();
-        epoll.add(driver.as_fd(), TIMERS, edge);
+        epoll.add(&driver, TIMERS, trigger);
         let (mut near, mut far) = socket(&epoll);
         let told = program(&tasks);
         far.write_all(b"x").unwrap();
@@ -224,12 +190,12 @@ mod linux {
 
     #[test]
     fn c5_both_programs_over_the_timerfd_level_triggered() {
-        over_the_descriptor(false);
+        over_the_descriptor(Trigger::Level);
     }
 
     #[test]
     fn c5_both_programs_over_the_timerfd_edge_triggered() {
-        over_the_descriptor(true);
+        over_the_descriptor(Trigger::Edge);
     }
 
     #[test]
@@ -259,7 +225,7 @@ mod linux {
     fn c4_another_thread_with_an_earlier_timer_brings_the_descriptor_forward() {
         let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
         let epoll = Epoll::new();
-        epoll.add(driver.as_fd(), TIMERS, false);
+        epoll.add(&driver, TIMERS, Trigger::Level);
         tasks.run_after(3_600_000 * MS, || ()).unwrap();
         let _ = driver.run_due(1);
         let (tell, told) = mpsc::channel();
@@ -289,7 +255,7 @@ mod linux {
     fn is_called_after(cancel: impl Fn(&TaskEngine, TimerId)) {
         let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
         let epoll = Epoll::new();
-        epoll.add(driver.as_fd(), TIMERS, true);
+        epoll.add(&driver, TIMERS, Trigger::Edge);
         let (tell, told) = mpsc::channel();
         let id = far(&tasks, &tell);
         assert_eq!(driver.run_due(9), Advance::Done);
@@ -314,7 +280,7 @@ mod linux {
     fn c_better_after_a_shutdown_the_loop_is_called_until_every_task_is_told() {
         let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
         let epoll = Epoll::new();
-        epoll.add(driver.as_fd(), TIMERS, true);
+        epoll.add(&driver, TIMERS, Trigger::Edge);
         let (tell, told) = mpsc::channel();
         for _ in 0..3 {
             far(&tasks, &tell);

@@ -18,6 +18,8 @@ pub enum Waits {
     Frames,
 }
 
+/// How long a wait may go on before the loop looks whether it is over.
+const LIMIT: Duration = Duration::from_millis(50);
 const FRAME: Duration = Duration::from_millis(2);
 /// From an entry at a time to more than there are.
 const BUDGETS: [usize; 5] = [1, 3, 20, 1_000, usize::MAX];
@@ -52,9 +54,10 @@ impl<T> EventLoop<T> {
     /// is for the descriptor to say, and a call that got lost is made up for by
     /// nothing.
     fn run_by_descriptor(&self, trigger: Trigger, mut random: Random, over: &AtomicBool) {
-        let epoll = Epoll::of(&self.driver, trigger);
+        let epoll = Epoll::new();
+        epoll.add(&self.driver, 0, trigger);
         while !over.load(Ordering::Relaxed) {
-            if epoll.has_called() {
+            if !epoll.wait(Some(LIMIT)).is_empty() {
                 let _ = (self.serve)(&self.driver, random.one_of(&BUDGETS));
             }
         }

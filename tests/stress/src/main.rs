@@ -16,6 +16,7 @@ mod book;
 mod busy;
 mod disturb;
 mod engine_round;
+#[path = "../../support/epoll.rs"]
 mod epoll;
 mod event_loop;
 mod fault;

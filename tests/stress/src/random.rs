@@ -3,35 +3,25 @@
 
 use std::time::Duration;
 
-/// A splitmix generator.
+use fastrand::Rng;
+
 #[derive(Clone, Debug)]
-pub struct Random(u64);
+pub struct Random(Rng);
 
 impl Random {
     /// The generator that belongs to these numbers, and to no others.
     pub fn of(numbers: &[u64]) -> Random {
-        let mix = |random: Random, number: &u64| {
-            let mut random = Random(random.0 ^ *number);
-            Random(random.number())
-        };
-        numbers.iter().fold(Random(0x5EED), mix)
-    }
-
-    pub fn number(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
+        let mix = |mut rng: Rng, number: &u64| Rng::with_seed(rng.u64(..) ^ number);
+        Random(numbers.iter().fold(Rng::with_seed(0), mix))
     }
 
     /// A number below `end`.
     pub fn below(&mut self, end: u64) -> u64 {
-        ((u128::from(self.number()) * u128::from(end)) >> 64) as u64
+        self.0.u64(..end)
     }
 
     pub fn index(&mut self, len: usize) -> usize {
-        self.below(len as u64) as usize
+        self.0.usize(..len)
     }
 
     /// True once in `times`.
@@ -56,7 +46,7 @@ mod tests {
     fn the_same_numbers_give_the_same_plan_and_others_another() {
         let draw = |numbers: &[u64]| {
             let mut random = Random::of(numbers);
-            [random.number(), random.number()]
+            [random.below(u64::MAX), random.below(u64::MAX)]
         };
         assert_eq!(draw(&[7, 1]), draw(&[7, 1]));
         assert_ne!(draw(&[7, 1]), draw(&[1, 7]));
