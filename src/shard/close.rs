@@ -1,5 +1,10 @@
-//! Ending every live timer of a shard that is shut down, a bounded number of
-//! cells at a time.
+//! Shutting a shard down: ending every live timer, a bounded number of cells at a
+//! time, and noticing when the last report is there.
+//!
+//! A shard counts the reported timers that it has accepted and whose report is
+//! not there yet: live timers, those with a firing that is lent, and those with a
+//! task that is still to run once more. After the closing none is added; at a
+//! count of zero the shard is *settled*.
 
 use crate::id::TimerId;
 use crate::shard::record::State;
@@ -11,7 +16,10 @@ use crate::wheel::{Cursor, EntryIndex};
 impl<T> Shard<T> {
     /// Refuses everything from now on. Returns how many live timers there are.
     pub(crate) fn close(&mut self) -> usize {
-        self.close_for_good();
+        if self.phase != Phase::Closed {
+            self.phase = Phase::Closed;
+            self.signal_if_settled();
+        }
         self.drains.clear();
         self.live()
     }
@@ -103,5 +111,20 @@ impl<T> Shard<T> {
             _ => return None,
         }
         Some(closed)
+    }
+
+    /// Notes that a report is there.
+    pub(super) fn has_reported(&mut self) {
+        self.to_report -= 1;
+        self.signal_if_settled();
+    }
+
+    /// Signals once: a closed shard accepts nothing, so that its count reaches
+    /// zero, or is zero at the closing, only once.
+    fn signal_if_settled(&mut self) {
+        if self.phase == Phase::Closed && self.to_report == 0 {
+            self.signals.settled = true;
+            self.signalled = true;
+        }
     }
 }

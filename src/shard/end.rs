@@ -1,72 +1,14 @@
-//! How a shard's timers end: cancelled, or given back for the last time. Those
-//! that are shut down: `close.rs`.
+//! How a timer ends, and how it is cancelled. Shutting down: `close.rs`; a firing
+//! that comes back: `lent.rs`.
 
 use crate::id::TimerId;
+use crate::shard::Shard;
 use crate::shard::record::State;
-use crate::shard::{GivenBack, Outcome, Shard};
 use crate::tick::Tick;
-use crate::time::Time;
-use crate::timer::Cancel;
-use crate::timer::CloseReason;
+use crate::timer::{Cancel, CloseReason};
 use crate::wheel::EntryIndex;
 
 impl<T> Shard<T> {
-    /// Takes back a firing that was lent, at `now`.
-    pub(crate) fn give_back(
-        &mut self,
-        id: TimerId,
-        payload: Option<T>,
-        outcome: Outcome,
-        now: Time,
-    ) -> GivenBack<T> {
-        let found = self.wheel.find_own(id);
-        let Some((at, key)) = found.and_then(|at| Some((at, self.extra_of(at)?))) else {
-            let awaited = false;
-            return GivenBack { payload, awaited };
-        };
-        let due = self.wheel.deadline_of(at);
-        let extra = &mut self.extras[key];
-        let awaited = std::mem::take(&mut extra.awaited);
-        extra.payload = payload;
-        let ending = match extra.state {
-            State::Lent { ending } => ending,
-            State::Abandoned { tick } => {
-                let reason = CloseReason::ShutDown;
-                self.enter(key, State::Ended { reason, tick });
-                let payload = self.close_entry(at, key);
-                return GivenBack { payload, awaited };
-            }
-            _ => unreachable!("only what was lent is given back"),
-        };
-        let (reason, tick) = match (extra.is_last(), outcome, ending) {
-            (true, Outcome::Panicked, _) => (CloseReason::Failed, due),
-            (true, _, _) => (CloseReason::Completed, due),
-            (false, _, Some(ending)) => ending,
-            (false, Outcome::Kept, None) => (CloseReason::Cancelled, self.tick.tick_at(now)),
-            (false, _, None) => {
-                self.rearm(at, key, now);
-                let payload = None;
-                return GivenBack { payload, awaited };
-            }
-        };
-        let payload = self.end_extra(at, reason, tick);
-        GivenBack { payload, awaited }
-    }
-
-    pub(crate) fn rearm(&mut self, at: EntryIndex, key: usize, now: Time) {
-        let extra = &mut self.extras[key];
-        extra.rearm(now, self.tick);
-        let deadline = self.tick.tick_after(extra.due);
-        let deadline = self.within_tolerance(&self.extras[key], deadline);
-        if deadline <= self.tick.tick_at(now).max(self.wheel.now()) {
-            self.wheel.set_deadline(at, deadline);
-            self.make_ready(at);
-        } else {
-            self.wheel.relink_at(at, deadline);
-            self.filed = self.filed.min(deadline);
-        }
-    }
-
     /// Cancels a one-shot that waits for its deadline and has no extra; any
     /// other timer is left alone, and all are that a drain may wait for.
     #[inline]

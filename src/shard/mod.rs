@@ -1,8 +1,37 @@
-//! One shard: a wheel, what is ready, and the states that a timer goes through.
+//! One shard's state machine: a wheel, and the states that its timers go
+//! through.
 //!
-//! Plain single-threaded code; `shared` puts it behind a lock. Nothing in here
-//! drops a payload or runs foreign code: payloads go out to the caller, who
-//! drops them after the lock has been released.
+//! A plain timer is a one-shot without a record: its entry's [`Tag`] says
+//! whether it is linked into the wheel or ready. Any other timer has a
+//! [`TimerRecord`] with its [`State`]. Letters name the actors: a caller (c), the
+//! ticker (t), a worker (w).
+//!
+//! ```text
+//! plain     schedule c ─▶ linked ──expire t──▶ ready ──claim w──▶ freed
+//!                           └───────┬────────────┘
+//!                        cancel c, shut down c ─▶ freed
+//!
+//! recorded     schedule c ──────┐
+//!                               ▼
+//! create c ─▶ Unstarted ─start c─▶ Waiting ─claim w─▶ Lent ─return w─▶ Waiting (again)
+//!                 │                  │                 ├──return w─▶ Ended (last, cancelled)
+//!             dismiss c     cancel c, shut down c,     │
+//!                 │           claim w (one-shot)  shut down c
+//!                 ▼                  ▼                 ▼
+//!               freed              Ended           Abandoned ─return w─▶ Ended
+//!
+//! Ended ─(its task runs once more w, if asked for)─(its report is read c)─▶ freed
+//! ```
+//!
+//! A `Waiting` timer is linked into the wheel until the ticker expires it, and
+//! then ready until a worker claims it. `Lent` covers repeating timers and tasks
+//! while a worker has the payload. Cancelling an `Unstarted` or a `Lent` timer
+//! marks it; it ends when it is started, or when its firing returns. The step
+//! from `Ended` to freed has no wait if neither a task nor a report is due.
+//!
+//! Single-threaded: `shared` puts a shard behind a lock. A shard never drops a
+//! payload and never runs foreign code: payloads go to the caller, who drops them
+//! after releasing the lock.
 
 pub(crate) mod awaited;
 mod close;
@@ -10,17 +39,21 @@ pub(crate) mod credit;
 mod drain;
 mod end;
 pub(crate) mod entry;
-mod leftovers;
-mod name;
+mod expire;
+mod firing;
+mod lent;
 mod ready;
 pub(crate) mod record;
-mod settle;
 pub(crate) mod shrink;
+mod signals;
 mod start;
+mod take;
 pub(crate) mod walk;
 
 pub(crate) use awaited::DrainKey;
-pub(crate) use name::{NameTag, Place};
+pub(crate) use firing::{Claimed, Outcome};
+pub(crate) use record::{NameTag, Place};
+pub(crate) use signals::Signals;
 
 use slab::Slab;
 
@@ -30,14 +63,12 @@ use crate::shard::credit::Credit;
 use crate::shard::entry::{Body, Tag};
 use crate::shard::ready::Ready;
 use crate::shard::record::{Extra, State};
-use crate::stats::Lateness;
-use crate::stats::Ledger;
+use crate::stats::{Lateness, Ledger};
 use crate::sync::IS_MODEL;
 use crate::tick::Tick;
 use crate::time::{TickLength, Time};
-use crate::timer::{CloseReason, Closed};
 use crate::timer::{NotLive, Refusal, Timer};
-use crate::wheel::{EntryIndex, Geometry, Step, Wheel};
+use crate::wheel::{EntryIndex, Geometry, Wheel};
 
 /// How many cells one part of a walk through a shard passes in one hold of its
 /// lock: so few that a thread that waits for it hardly notices, whatever is in
@@ -76,74 +107,12 @@ pub(crate) struct Shard<T> {
     pub(crate) called: bool,
 }
 
-/// What is to be done when the lock has been released.
-#[derive(Default)]
-pub(crate) struct Signals {
-    /// Queues whose bell is to be rung: mostly one, so that the ticker need not
-    /// allocate, which another thread may hold up.
-    bell: Option<usize>,
-    more_bells: Vec<usize>,
-    /// Names of timers that have ended.
-    pub(crate) unnamed: Vec<NameTag>,
-    /// Whether a task waits for which nothing came due: a loop that runs tasks
-    /// itself has to be called to it.
-    pub(crate) loop_called: bool,
-    /// Whether no report will come of this shard any more.
-    pub(crate) settled: bool,
-    /// Whether the last timer has gone that a drain waited for.
-    pub(crate) drained: bool,
-}
-
-impl Signals {
-    fn ring(&mut self, queue: usize) {
-        match self.bell {
-            None => self.bell = Some(queue),
-            Some(_) => self.more_bells.push(queue),
-        }
-    }
-
-    pub(crate) fn bells(&self) -> impl Iterator<Item = usize> + '_ {
-        self.bell.iter().chain(&self.more_bells).copied()
-    }
-}
-
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Phase {
     Open,
     /// Accepts nothing; fires what is there.
     Draining,
     Closed,
-}
-
-/// An expired timer that a worker has taken.
-pub(crate) struct Claimed<T> {
-    pub(crate) id: TimerId,
-    pub(crate) tick: Tick,
-    /// When it was asked for, which its tick is rounded up from.
-    pub(crate) asked: Time,
-    pub(crate) number: u64,
-    pub(crate) payload: T,
-    /// The timer lives on: the payload wants to be given back.
-    pub(crate) lent: bool,
-    /// Completed, unless the timer's task is told of another ending.
-    pub(crate) outcome: CloseReason,
-}
-
-/// How a firing that was lent came back.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Outcome {
-    Returned,
-    Panicked,
-    /// The worker kept the payload, which ends the timer.
-    Kept,
-}
-
-/// What giving back leaves to do outside the lock.
-pub(crate) struct GivenBack<T> {
-    /// The payload, if the timer has ended and nobody else gets it.
-    pub(crate) payload: Option<T>,
-    /// Somebody waits for this.
-    pub(crate) awaited: bool,
 }
 
 impl<T> Shard<T> {
@@ -237,6 +206,12 @@ impl<T> Shard<T> {
         (!self.credit.take()).then_some(Refusal::Full)
     }
 
+    /// Counts a timer as accepted.
+    pub(crate) fn accept(&mut self, reported: bool) {
+        self.ledger.accepted += 1;
+        self.to_report += usize::from(reported);
+    }
+
     pub(crate) fn insert_extra(&mut self, extra: Extra<T>, deadline: Tick) -> EntryIndex {
         self.not_live += usize::from(!extra.state.is_live());
         let extra = self.extras.insert(extra);
@@ -245,57 +220,6 @@ impl<T> Shard<T> {
         // It may not be started for long.
         self.wheel.set_aside(at);
         at
-    }
-
-    /// Moves the wheel's clock up to `now` where nothing happens in between,
-    /// so that new timers are filed where they will not be re-filed for long.
-    #[inline]
-    pub(crate) fn catch_up(&mut self, now: Tick) {
-        self.wheel.idle_to(now.0);
-    }
-
-    /// Makes what is due by `now` ready, touching at most `budget` entries.
-    /// Returns the tick at which the shard next wants to be called.
-    pub(crate) fn expire(&mut self, now: Time, budget: &mut usize) -> Tick {
-        if self.phase == Phase::Closed {
-            return Tick::MAX;
-        }
-        let to = self.tick.tick_at(now);
-        loop {
-            match self.wheel.step(to.0, budget) {
-                Step::Due(at) => {
-                    let due = self.tick.start_of(self.wheel.deadline_of(at));
-                    self.lateness.record(now.since_nanos(due));
-                    self.make_ready(at);
-                }
-                Step::Paused => return to,
-                Step::Done => return self.wheel.next_wakeup().unwrap_or(Tick::MAX),
-            }
-        }
-    }
-
-    /// The tick at which the shard wants to be called, as it is now.
-    pub(crate) fn wants_a_look(&self) -> Tick {
-        match self.called {
-            true => Tick(0),
-            false => self.wheel.next_wakeup().unwrap_or(Tick::MAX),
-        }
-    }
-
-    /// The same, not counting what is late.
-    pub(crate) fn next_slot(&self) -> Tick {
-        self.wheel.next_slot().unwrap_or(Tick::MAX)
-    }
-
-    /// See [`Shard::has_settled`].
-    pub(crate) fn turns(&self) -> u64 {
-        self.wheel.rounds()
-    }
-
-    /// Whether everything is ready that was due by `to` when the wheel had had so
-    /// many turns.
-    pub(crate) fn has_settled(&self, to: Tick, turns: u64) -> bool {
-        self.wheel.has_settled(to.0, turns)
     }
 
     /// The tick of the earliest filing since the last call.
@@ -321,95 +245,6 @@ impl<T> Shard<T> {
         debug_assert!(!self.signalled);
         self.signalled = signals.is_some();
         self.signals = signals.unwrap_or_default();
-    }
-
-    /// Takes the first expired timer of a queue. The second answer is whether
-    /// there are more; where a bell brought the worker here, it stays rung
-    /// exactly then, and the worker must put it back.
-    #[inline]
-    pub(crate) fn claim(&mut self, queue: usize, by_bell: bool) -> (Option<Claimed<T>>, bool) {
-        let first = self.ready[queue].first_to_take(&self.wheel);
-        let claimed = first.map(|at| self.take_ready(at, queue));
-        (claimed, self.ready[queue].has_more(by_bell))
-    }
-
-    #[inline]
-    pub(crate) fn take_ready(&mut self, at: EntryIndex, queue: usize) -> Claimed<T> {
-        let (id, tick) = (self.wheel.id(at), self.wheel.deadline_of(at));
-        self.count_out(at);
-        self.unlink(at);
-        if let Some(key) = self.extra_of(at) {
-            return self.take_extra(at, key);
-        }
-        debug_assert_eq!(self.tag(at).queue(), queue);
-        Claimed {
-            id,
-            tick,
-            asked: self.tick.start_of(tick),
-            number: 1,
-            payload: self.end_plain(at, CloseReason::Completed),
-            lent: false,
-            outcome: CloseReason::Completed,
-        }
-    }
-
-    pub(crate) fn take_extra(&mut self, at: EntryIndex, key: usize) -> Claimed<T> {
-        let (id, tick) = (self.wheel.id(at), self.wheel.deadline_of(at));
-        let extra = &mut self.extras[key];
-        let told = match extra.state {
-            State::Ended { reason, .. } => Some(reason),
-            _ => None,
-        };
-        if told.is_none() {
-            extra.deliver();
-        }
-        let payload = extra.payload.take();
-        let (number, asked) = (extra.number, extra.due);
-        let lent = told.is_none() && extra.is_lent_out();
-        if told.is_some() {
-            self.close_entry(at, key);
-        } else if lent {
-            self.enter(key, State::Lent { ending: None });
-            self.wheel.set_aside(at);
-        } else {
-            self.end_extra(at, CloseReason::Completed, tick);
-        }
-        Claimed {
-            id,
-            tick,
-            asked,
-            number,
-            payload: payload.expect("a waiting timer has its payload"),
-            lent,
-            outcome: told.unwrap_or(CloseReason::Completed),
-        }
-    }
-
-    /// Takes the first unread report. Answers as [`Shard::claim`] does.
-    pub(crate) fn claim_report(&mut self, by_bell: bool) -> (Option<Closed<T>>, bool) {
-        let reports = self.ready.len() - 1;
-        let first = self.ready[reports].first_to_take(&self.wheel);
-        let closed = first.map(|at| {
-            let id = self.wheel.id(at);
-            self.ready[reports].unlink(&mut self.wheel, at);
-            let extra = self.forget(at);
-            let State::Ended { reason, tick } = extra.state else {
-                unreachable!("only what has ended is reported");
-            };
-            extra.into_closed(id, reason, tick)
-        });
-        (closed, self.ready[reports].has_more(by_bell))
-    }
-
-    /// Whether a firing of the timer is in a worker's hands; if so, giving it
-    /// back will say that somebody waits.
-    pub(crate) fn await_return(&mut self, id: TimerId) -> bool {
-        let key = self.wheel.find_own(id).and_then(|at| self.extra_of(at));
-        let Some(extra) = key.map(|key| &mut self.extras[key]) else {
-            return false;
-        };
-        extra.awaited = matches!(extra.state, State::Lent { .. } | State::Abandoned { .. });
-        extra.awaited
     }
 
     /// Postpones a one-shot that waits for its deadline and has no extra. Returns
@@ -490,19 +325,6 @@ impl<T> Shard<T> {
         let before = std::mem::replace(&mut self.extras[key].state, state);
         self.not_live += usize::from(before.is_live());
         self.not_live -= usize::from(state.is_live());
-    }
-
-    pub(crate) fn make_ready(&mut self, at: EntryIndex) {
-        let queue = self.queue_of(at);
-        self.wheel.set_tag(at, self.tag(at).ready(true).0);
-        self.put_on(queue, at);
-    }
-
-    pub(crate) fn put_on(&mut self, queue: usize, at: EntryIndex) {
-        if self.ready[queue].append(&mut self.wheel, at) {
-            self.signals.ring(queue);
-            self.signalled = true;
-        }
     }
 
     /// Takes a waiting timer off whichever list it hangs on.

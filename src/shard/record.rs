@@ -1,9 +1,10 @@
 //! What only some timers have: periods, counts, reports, tasks.
 
 use core::time::Duration;
+// Not the one of `crate::sync`: no thread waits for another through a name.
+use std::sync::Arc;
 
 use crate::id::TimerId;
-use crate::shard::NameTag;
 use crate::tick::Tick;
 use crate::time::{TickLength, Time, When};
 use crate::timer::{CloseReason, Closed};
@@ -159,6 +160,27 @@ impl<T> Extra<T> {
             reason,
             payload: self.payload,
         }
+    }
+}
+
+/// Where a timer stands in its bucket.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub(crate) hash: u64,
+    /// The number of timers that were created before this one.
+    pub(crate) age: u64,
+}
+
+/// A timer's own knowledge of its name.
+#[derive(Clone)]
+pub(crate) struct NameTag {
+    pub(crate) name: Arc<str>,
+    pub(crate) place: Place,
+}
+
+impl NameTag {
+    pub(crate) fn into_name(self) -> Arc<str> {
+        self.name
     }
 }
 

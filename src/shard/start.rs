@@ -1,8 +1,7 @@
 //! A shard's timers before they are started.
 
 use crate::id::TimerId;
-use crate::shard::NameTag;
-use crate::shard::record::{Extra, State};
+use crate::shard::record::{Extra, NameTag, State};
 use crate::shard::{Phase, Shard};
 use crate::tick::Tick;
 use crate::time::{Time, When};

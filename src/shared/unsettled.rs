@@ -1,6 +1,6 @@
 //! Which closed reports are still to come, and when it is certain that none is.
 //!
-//! Each shard knows when it is *settled* (see `shard/settle.rs`). Whoever settles
+//! Each shard knows when it is *settled* (see `shard/close.rs`). Whoever settles
 //! the last shard of an engine tells the readers to stop.
 
 use crate::sync::{AtomicUsize, Ordering};

@@ -1,0 +1,72 @@
+//! How time passes in a shard: expired timers become ready.
+
+use crate::shard::{Phase, Shard};
+use crate::tick::Tick;
+use crate::time::Time;
+use crate::wheel::{EntryIndex, Step};
+
+impl<T> Shard<T> {
+    /// Moves the wheel's clock up to `now` where nothing happens in between,
+    /// so that new timers are filed where they will not be re-filed for long.
+    #[inline]
+    pub(crate) fn catch_up(&mut self, now: Tick) {
+        self.wheel.idle_to(now.0);
+    }
+
+    /// Makes what is due by `now` ready, touching at most `budget` entries.
+    /// Returns the tick at which the shard next wants to be called.
+    pub(crate) fn expire(&mut self, now: Time, budget: &mut usize) -> Tick {
+        if self.phase == Phase::Closed {
+            return Tick::MAX;
+        }
+        let to = self.tick.tick_at(now);
+        loop {
+            match self.wheel.step(to.0, budget) {
+                Step::Due(at) => {
+                    let due = self.tick.start_of(self.wheel.deadline_of(at));
+                    self.lateness.record(now.since_nanos(due));
+                    self.make_ready(at);
+                }
+                Step::Paused => return to,
+                Step::Done => return self.wheel.next_wakeup().unwrap_or(Tick::MAX),
+            }
+        }
+    }
+
+    /// The tick at which the shard wants to be called, as it is now.
+    pub(crate) fn wants_a_look(&self) -> Tick {
+        match self.called {
+            true => Tick(0),
+            false => self.wheel.next_wakeup().unwrap_or(Tick::MAX),
+        }
+    }
+
+    /// The same, not counting what is late.
+    pub(crate) fn next_slot(&self) -> Tick {
+        self.wheel.next_slot().unwrap_or(Tick::MAX)
+    }
+
+    /// See [`Shard::has_settled`].
+    pub(crate) fn turns(&self) -> u64 {
+        self.wheel.rounds()
+    }
+
+    /// Whether everything is ready that was due by `to` when the wheel had had so
+    /// many turns.
+    pub(crate) fn has_settled(&self, to: Tick, turns: u64) -> bool {
+        self.wheel.has_settled(to.0, turns)
+    }
+
+    pub(crate) fn make_ready(&mut self, at: EntryIndex) {
+        let queue = self.queue_of(at);
+        self.wheel.set_tag(at, self.tag(at).ready(true).0);
+        self.put_on(queue, at);
+    }
+
+    pub(crate) fn put_on(&mut self, queue: usize, at: EntryIndex) {
+        if self.ready[queue].append(&mut self.wheel, at) {
+            self.signals.ring(queue);
+            self.signalled = true;
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Answers: why a timer is refused, what cancelling it did, why it is not live.
+
+use core::fmt;
+
+/// Why a timer was refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// As many timers are live as [`Builder::max_timers`](crate::Builder::max_timers)
+    /// allows.
+    Full,
+    /// The engine was shut down, or is being drained.
+    Closed,
+    /// The engine has no queue of that number.
+    NoSuchQueue,
+    /// A repeating timer with a period of zero would fire without end.
+    ZeroPeriod,
+    /// [`Timer::starting`](crate::Timer::starting),
+    /// [`Timer::times`](crate::Timer::times) or
+    /// [`Timer::missed`](crate::Timer::missed) on a timer without a period.
+    NotRepeating,
+    /// A repeating timer with [`MissedTicks::CatchUp`](crate::MissedTicks::CatchUp) that is due more than a
+    /// hundred times a tick: a worker may never catch up with it.
+    PeriodTooShort,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Refusal::Full => {
+                "the engine holds as many timers as `max_timers` allows: cancel some or raise it"
+            }
+            Refusal::Closed => "the engine was shut down and accepts no more timers",
+            Refusal::NoSuchQueue => {
+                "no such queue: number it below what the builder's `queues` was given"
+            }
+            Refusal::ZeroPeriod => "a period must be longer than zero",
+            Refusal::NotRepeating => {
+                "`starting`, `times` and `missed` need a period: make the timer with `Timer::every`"
+            }
+            Refusal::PeriodTooShort => {
+                "a timer that catches up may be due a hundred times a tick at most: lengthen its \
+                 period, shorten the tick, or choose `MissedTicks::Skip`"
+            }
+        })
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// What [`Engine::cancel`](crate::Engine::cancel) found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use = "a running timer was not stopped, and a cancelled one's payload is in here"]
+pub enum Cancel<T> {
+    /// The timer was live and will not fire; this is its payload.
+    Cancelled(T),
+    /// The timer was live and will not fire. Its payload went to its task, which
+    /// is run once more and told: only of timers that asked to be
+    /// [`notified`](crate::Timer::notified).
+    Notified,
+    /// A firing of it is in a worker's hands at this moment. A repeating timer
+    /// will not fire again.
+    Running,
+    /// There is no such timer, any more or at all.
+    Gone,
+}
+
+impl<T> Cancel<T> {
+    /// Returns the payload, if the caller of `cancel` gets it.
+    #[must_use]
+    #[inline]
+    pub fn payload(self) -> Option<T> {
+        match self {
+            Cancel::Cancelled(payload) => Some(payload),
+            Cancel::Notified | Cancel::Running | Cancel::Gone => None,
+        }
+    }
+
+    /// Returns whether the call ended a timer that was not running, wherever
+    /// the payload went.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::{Cancel, Firing, TaskEngine, Timer};
+    ///
+    /// let (timers, _clock) = TaskEngine::builder().start_virtual()?;
+    /// let task = |firing: &Firing| println!("{:?}", firing.outcome());
+    /// let id = timers.run(Timer::after(Duration::from_secs(9), task).notified())?;
+    /// let answer = timers.engine().cancel(id);
+    /// assert!(matches!(answer, Cancel::Notified) && answer.is_cancelled());
+    /// assert!(!timers.engine().cancel(id).is_cancelled());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    #[inline]
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self, Cancel::Cancelled(_) | Cancel::Notified)
+    }
+
+    /// The answer for who has no use for the payload, wherever it went.
+    pub(crate) fn without_payload(self) -> Cancel<()> {
+        match self {
+            Cancel::Cancelled(_) | Cancel::Notified => Cancel::Cancelled(()),
+            Cancel::Running => Cancel::Running,
+            Cancel::Gone => Cancel::Gone,
+        }
+    }
+}
+
+/// What [`Engine::cancel_by_name`](crate::Engine::cancel_by_name) did.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct CancelledByName<T> {
+    /// How many timers end as cancelled because of this call. Those of which a
+    /// firing is running, and which would have fired again, are among them.
+    pub count: usize,
+    /// The payloads of those that were not running.
+    pub payloads: Vec<T>,
+}
+
+/// Why a timer was not rescheduled, or its payload not replaced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum NotLive {
+    /// A firing of it is in a worker's hands at this moment.
+    Running,
+    /// There is no such timer, any more or at all.
+    Gone,
+}
+
+impl fmt::Display for NotLive {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NotLive::Running => "a firing of this timer is running",
+            NotLive::Gone => "this timer has ended, or is not one of this engine's",
+        })
+    }
+}
+
+impl std::error::Error for NotLive {}
