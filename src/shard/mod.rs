@@ -251,7 +251,7 @@ impl<T> Shard<T> {
     /// whether it did; any other timer, and any other deadline, is left alone.
     #[inline]
     pub(crate) fn postpone_plain(&mut self, id: TimerId, deadline: Tick) -> bool {
-        let Some(at) = self.wheel.find_at_home(id) else {
+        let Some(at) = self.wheel.find_unmoved(id) else {
             return false;
         };
         let is_plain = self.phase == Phase::Open && self.tag(at).is_plain();

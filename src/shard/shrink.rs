@@ -12,7 +12,7 @@ use slab::Slab;
 use crate::shard::entry::Body;
 use crate::shard::record::{Extra, State};
 use crate::shard::{Phase, Shard};
-use crate::wheel::{EntryIndex, Hangs, Wheel};
+use crate::wheel::{EntryIndex, Linkage, Wheel};
 
 /// How many cells are touched in one hold of a shard's lock: each may be a cache
 /// miss or several.
@@ -45,8 +45,8 @@ impl<T> Shard<T> {
             self.wheel.stop_gathering();
         }
         let extras = &self.extras;
-        let hangs = |wheel: &Wheel<Body<T>>, at| hangs(wheel, extras, at);
-        self.wheel.shrink_some(&mut { CELLS_PER_HOLD }, hangs)
+        let linkage = |wheel: &Wheel<Body<T>>, at| linkage_of(wheel, extras, at);
+        self.wheel.shrink_some(&mut { CELLS_PER_HOLD }, linkage)
     }
 
     /// Notes that somebody begins to walk through the entries and will remember
@@ -62,13 +62,13 @@ impl<T> Shard<T> {
     }
 }
 
-/// How a shard's timer hangs.
-fn hangs<T>(wheel: &Wheel<Body<T>>, extras: &Slab<Extra<T>>, at: EntryIndex) -> Hangs {
+/// Returns which list a timer hangs on.
+fn linkage_of<T>(wheel: &Wheel<Body<T>>, extras: &Slab<Extra<T>>, at: EntryIndex) -> Linkage {
     if Shard::tag_in(wheel, at).is_ready() {
-        return Hangs::Elsewhere;
+        return Linkage::Elsewhere;
     }
     match Shard::extra_in(wheel, at) {
-        Some(key) if extras[key].state != State::Waiting => Hangs::Elsewhere,
-        _ => Hangs::InWheel,
+        Some(key) if extras[key].state != State::Waiting => Linkage::Elsewhere,
+        _ => Linkage::InWheel,
     }
 }

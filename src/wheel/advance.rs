@@ -190,13 +190,12 @@ impl<T> Wheel<T> {
 
     #[inline]
     fn has_overdue(&self) -> bool {
-        let is_filled = |list: EntryIndex| self.entries.next(list) != list;
-        is_filled(self.round) || is_filled(self.overdue)
+        !self.entries.is_empty_list(self.round) || !self.entries.is_empty_list(self.overdue)
     }
 
     pub(super) fn has_unfinished_work(&self) -> bool {
         self.has_overdue()
-            || self.entries.next(self.sort_list) != self.sort_list
+            || !self.entries.is_empty_list(self.sort_list)
             || matches!(self.work, Work::Cascade(_))
     }
 
@@ -217,8 +216,8 @@ impl<T> Wheel<T> {
 
     /// Begins a round for the timers that are overdue now.
     fn begin_round(&mut self) -> bool {
-        debug_assert!(self.entries.next(self.round) == self.round);
-        if self.entries.next(self.overdue) == self.overdue {
+        debug_assert!(self.entries.is_empty_list(self.round));
+        if self.entries.is_empty_list(self.overdue) {
             return false;
         }
         core::mem::swap(&mut self.overdue, &mut self.round);
@@ -244,7 +243,7 @@ impl<T> Wheel<T> {
     /// be left.
     pub(crate) fn has_settled(&self, to: u64, rounds: u64) -> bool {
         let since = self.rounds - rounds;
-        let round_is_over = self.entries.next(self.round) == self.round;
+        let round_is_over = self.entries.is_empty_list(self.round);
         let over = since > 1 || since == 1 && round_is_over;
         over && self.work == Work::Nothing && self.now >= to
     }

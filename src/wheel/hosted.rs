@@ -25,11 +25,11 @@ impl<T> Wheel<T> {
     /// Finds a timer as [`Wheel::find`] does, unless shrinking moved it to another
     /// entry.
     #[inline]
-    pub(crate) fn find_at_home(&self, id: TimerId) -> Option<EntryIndex> {
+    pub(crate) fn find_unmoved(&self, id: TimerId) -> Option<EntryIndex> {
         if !id.is_of(self.number) {
             return None;
         }
-        self.entries.find_at_home(id.index(), id.sequence())
+        self.entries.find_unmoved(id.index(), id.sequence())
     }
 
     /// Finds a timer as [`Wheel::find`] does, by an id that is known to be this
@@ -40,7 +40,7 @@ impl<T> Wheel<T> {
         self.entries.find(id.index(), id.sequence())
     }
 
-    /// Asks the processor for the timer's entry.
+    /// Prefetches the timer's entry.
     #[inline]
     pub(crate) fn prefetch(&self, id: TimerId) {
         if let Some(entry) = self.entries.entry_at(id.index()) {

@@ -33,7 +33,7 @@ pub use keyed::{DuplicateKey, KeyedExpired, KeyedWheel};
 pub(crate) use advance::Step;
 pub(crate) use entries::{EntryIndex, Stamp};
 pub(crate) use iter::{Cursor, OverBudget};
-pub(crate) use shrink::Hangs;
+pub(crate) use shrink::Linkage;
 
 use crate::id::{TimerId, WheelNumber};
 use crate::tick::Tick;
@@ -294,7 +294,7 @@ impl<T> Wheel<T> {
     #[inline]
     #[must_use = "a timer that has fired or was cancelled cannot be moved"]
     pub fn reschedule(&mut self, id: TimerId, deadline: Tick) -> bool {
-        match self.find_at_home(id) {
+        match self.find_unmoved(id) {
             Some(entry) => {
                 self.move_to(entry, deadline.0);
                 true
@@ -331,7 +331,7 @@ impl<T> Wheel<T> {
     /// ```
     #[inline]
     pub fn cancel(&mut self, id: TimerId) -> Option<T> {
-        match self.find_at_home(id) {
+        match self.find_unmoved(id) {
             Some(entry) => {
                 self.unlink(entry);
                 Some(self.entries.remove(entry))

@@ -12,7 +12,7 @@ mod scripts;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::shrink::Hangs;
+use super::shrink::Linkage;
 use super::{Advance, Expired, Geometry, Wheel};
 use crate::id::TimerId;
 use crate::tick::Tick;
@@ -29,7 +29,7 @@ fn shrink(wheel: &mut Wheel<u64>, cells: u8) {
         return wheel.shrink();
     }
     wheel.begin_shrink();
-    let _ = wheel.shrink_some(&mut usize::from(cells), |_, _| Hangs::InWheel);
+    let _ = wheel.shrink_some(&mut usize::from(cells), |_, _| Linkage::InWheel);
 }
 
 fn delay() -> impl Strategy<Value = Delay> {

@@ -1,50 +1,56 @@
-//! Giving memory back: timers are brought together at the beginning of the
-//! block, and what is then vacant at its end is cut off.
+//! Giving memory back: timers are moved to the front of the block, and the vacant
+//! entries at its end are cut off.
 //!
-//! That is done in steps which touch a bounded number of entries, so that an
-//! engine can let go of a shard's lock in between: `entries/pass.rs` has what is kept
-//! from one step to the next. A timer keeps its id (see `entries/moved.rs`) and its
-//! place among others: it goes to an entry of its lane, where its neighbours
-//! are linked to it, or, if its lane is full, it is linked again like one that
-//! is moved to its own deadline. The heads of levels that were made late stand
-//! among the timers; at the end they slide down to the last of these.
+//! This is done in steps that touch a bounded number of entries, so that an
+//! engine can release a shard's lock in between; `entries/pass.rs` has the state
+//! that is kept between two steps. A timer keeps its id (see `entries/moved.rs`)
+//! and its place in the order: it moves to an entry of its lane, and the entries
+//! before and after it on its list are linked to that. If its lane is full, it is
+//! linked again, as if it were rescheduled for its own deadline. List heads of
+//! levels that were added late stand among the timers; at the end they slide down
+//! to the last timer.
 //!
-//! When entries are taken away, nobody may hold an `EntryIndex` of one. Between two calls
-//! of the wheel these do: lists, whose neighbours are linked anew when a timer
-//! or a head is moved; `Levels`, told where its heads went; `Wheel::fronts`,
-//! likewise; the lists of vacant entries, which have none of those that can be
-//! taken away (see `entries/pass.rs`); `Moved`, which has live timers only. Whatever else
-//! remembers an index asks [`Entries::entry_at`] or [`Entries::find`]: ids, what is
-//! being sorted, the middle of a list, walks. Hints for the processor may be
-//! wrong. A paused cascade and a slot that is being fired look their lists up
-//! again.
+//! When entries are taken away, no `EntryIndex` of one may be left. Between two
+//! calls of the wheel, indices are kept in five places:
+//!
+//! - lists, whose links change when a timer or a head is moved;
+//! - `Levels`, which move their own heads;
+//! - `Wheel::fronts`, which follow their slot's heads;
+//! - the lists of vacant entries, which hold no entry that can be taken away (see
+//!   `entries/pass.rs`);
+//! - `Moved`, which has live timers only.
+//!
+//! All others keep a number and ask [`Entries::entry_at`] or [`Entries::find`]:
+//! ids, entries that are being sorted, the middle of a list, walks. A wrong hint
+//! to the processor does no harm. A paused cascade and a slot that is being fired
+//! look their lists up again.
 //!
 //! [`Entries::entry_at`]: super::entries::Entries::entry_at
 //! [`Entries::find`]: super::entries::Entries::find
 
 use super::Wheel;
-use super::entries::{Below, EntryIndex, Gather, LANES, Stage};
+use super::entries::{EntryIndex, Gather, LANES, Stage, Vacancy};
 use super::work::{Fronts, SORTING, Work};
 
-/// How a timer hangs, which says where it can be brought.
+/// Which list a timer hangs on: it says where the timer can be moved to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Hangs {
-    /// On a slot's list, or on that of what is late.
+pub(crate) enum Linkage {
+    /// A slot's list, or that of overdue timers.
     InWheel,
-    /// On another list, or, having been set aside, on none.
+    /// Another list, or none, as the timer was set aside.
     Elsewhere,
 }
 
 impl<T> Wheel<T> {
-    /// Gives back the memory that the wheel does not need for the timers that
-    /// are in it. Ids stay what they are, and so does the order.
+    /// Gives back the memory that the wheel does not need for its timers. Ids
+    /// and the order of the timers stay the same.
     ///
     /// # Cost
     ///
-    /// Follows the largest number of timers that the wheel held since it last
-    /// shrank. Afterwards a timer that was brought to another place takes some
-    /// thirty bytes more and a look into a sorted map when it ends; what fires
-    /// together may have to be sorted.
+    /// Grows with the largest number of timers that the wheel has held since it
+    /// last shrank. Afterwards each timer that was moved in memory takes some
+    /// thirty bytes more, and a look-up in a sorted map when it ends. Timers that
+    /// fire together may have to be sorted.
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};
@@ -60,31 +66,31 @@ impl<T> Wheel<T> {
     pub fn shrink(&mut self) {
         self.begin_shrink();
         let mut unlimited = usize::MAX;
-        while !self.shrink_some(&mut unlimited, |_, _| Hangs::InWheel) {}
+        while !self.shrink_some(&mut unlimited, |_, _| Linkage::InWheel) {}
         if self.heap.is_empty() {
             self.heap.shrink_to_fit();
         }
     }
 
-    /// Begins to shrink, unless that has begun.
+    /// Begins to shrink, unless a pass has begun.
     pub(crate) fn begin_shrink(&mut self) {
         self.entries.begin_pass();
     }
 
-    /// Has what was begun bring no more timers to other places.
+    /// Makes the current pass move no more timers.
     pub(crate) fn stop_gathering(&mut self) {
         if let Some(Stage::Gather(_)) = self.entries.stage() {
             self.list_the_rest();
         }
     }
 
-    /// Goes on with shrinking until `budget` cells were touched, or some memory
-    /// was given back. Returns whether nothing is left to do. `hangs` tells how a
-    /// timer hangs.
+    /// Continues to shrink until `budget` entries have been touched or some memory
+    /// has been given back. Returns whether the pass is complete. `linkage` tells
+    /// which list a timer hangs on.
     pub(crate) fn shrink_some(
         &mut self,
         budget: &mut usize,
-        hangs: impl Fn(&Wheel<T>, EntryIndex) -> Hangs,
+        linkage: impl Fn(&Wheel<T>, EntryIndex) -> Linkage,
     ) -> bool {
         self.entries.settle_last();
         while let Some(stage) = self.entries.stage() {
@@ -92,24 +98,24 @@ impl<T> Wheel<T> {
                 return false;
             }
             match stage {
-                Stage::Gather(gather) => self.gather_some(gather, budget, &hangs),
+                Stage::Gather(gather) => self.gather_some(gather, budget, &linkage),
                 Stage::List { until } => self.entries.list_vacant(until, budget),
             }
         }
         self.entries.trim_some()
     }
 
-    /// Brings timers from the end of the block to vacant entries.
+    /// Moves timers from the end of the block to vacant entries.
     fn gather_some(
         &mut self,
         mut gather: Gather,
         budget: &mut usize,
-        hangs: &impl Fn(&Wheel<T>, EntryIndex) -> Hangs,
+        linkage: &impl Fn(&Wheel<T>, EntryIndex) -> Linkage,
     ) {
         let before = *budget;
         while *budget > 0 {
             *budget -= 1;
-            if !self.gather_one(&mut gather, budget, hangs) {
+            if !self.gather_one(&mut gather, budget, linkage) {
                 return self.end_gathering(gather);
             }
         }
@@ -119,15 +125,15 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Looks at the last cell that has not been dealt with. Returns whether to go
-    /// on.
+    /// Handles the last entry that has not been handled. Returns whether to
+    /// continue.
     fn gather_one(
         &mut self,
         gather: &mut Gather,
         budget: &mut usize,
-        hangs: &impl Fn(&Wheel<T>, EntryIndex) -> Hangs,
+        linkage: &impl Fn(&Wheel<T>, EntryIndex) -> Linkage,
     ) -> bool {
-        // What came since stands behind everything.
+        // New entries stand behind all others.
         let is_new = self.entries.used() > gather.top;
         let end = if is_new {
             self.entries.used()
@@ -141,15 +147,15 @@ impl<T> Wheel<T> {
             return false;
         };
         if self.entries.is_timer(entry) {
-            return match self.bring_down(entry, budget, hangs) {
-                Below::Found(to) => {
+            return match self.bring_down(entry, budget, linkage) {
+                Vacancy::Found(to) => {
                     gather.high = gather.high.max(to.index() + 1);
                     self.entries.pass_over(entry, gather);
                     true
                 }
-                // It is looked at again.
-                Below::Paused => true,
-                Below::Nothing => false,
+                // The next step handles it again.
+                Vacancy::Paused => true,
+                Vacancy::None => false,
             };
         }
         if self.entries.is_vacant(entry) {
@@ -160,51 +166,51 @@ impl<T> Wheel<T> {
             return !is_listed;
         }
         let Some(first) = self.levels.first_of_level_with(entry) else {
-            // A list's that is no level's stays where it is.
+            // The head of a list outside of all levels stays where it is.
             return false;
         };
         if is_new {
-            // The heads of a level that was needed since, and timers before them.
+            // A level was added meanwhile: its heads, with timers before them.
             (gather.top, gather.high) = (end, end);
         }
         gather.high = first.index();
         true
     }
 
-    /// Brings a timer to a vacant entry that comes before its own.
+    /// Moves a timer to a vacant entry before its own.
     fn bring_down(
         &mut self,
         entry: EntryIndex,
         budget: &mut usize,
-        hangs: &impl Fn(&Wheel<T>, EntryIndex) -> Hangs,
-    ) -> Below {
+        linkage: &impl Fn(&Wheel<T>, EntryIndex) -> Linkage,
+    ) -> Vacancy {
         let own = entry.lane();
         let is_sorting = self.entries.stamp(entry).tag() & SORTING != 0;
-        let is_bound = !is_sorting && hangs(self, entry) == Hangs::InWheel;
-        // What is due has a place in its order that filing would not give it.
+        let is_bound = !is_sorting && linkage(self, entry) == Linkage::InWheel;
+        // Linking a due timer again would change its place in the order.
         let is_fixed = is_bound && self.is_due(entry);
         let others = (0..LANES).filter(|&lane| lane != own && !is_fixed);
         for lane in core::iter::once(own).chain(others) {
             match self.entries.vacant_below(entry, lane, budget) {
-                Below::Found(to) if is_bound && lane != own => {
+                Vacancy::Found(to) if is_bound && lane != own => {
                     self.unlink(entry);
                     self.entries.set_aside(entry);
                     self.entries.move_timer(entry, to);
                     self.relink(to);
-                    return Below::Found(to);
+                    return Vacancy::Found(to);
                 }
-                Below::Found(to) => {
+                Vacancy::Found(to) => {
                     self.entries.move_timer(entry, to);
-                    return Below::Found(to);
+                    return Vacancy::Found(to);
                 }
-                Below::Paused => return Below::Paused,
-                Below::Nothing => {}
+                Vacancy::Paused => return Vacancy::Paused,
+                Vacancy::None => {}
             }
         }
-        Below::Nothing
+        Vacancy::None
     }
 
-    /// Cuts off what is vacant at the end of the block.
+    /// Cuts off the vacant entries at the end of the block.
     fn end_gathering(&mut self, gather: Gather) {
         if self.is_empty() {
             self.forget_work();
@@ -216,14 +222,14 @@ impl<T> Wheel<T> {
         self.list_the_rest();
     }
 
-    /// Goes on to put on lists what is still vacant.
+    /// Goes on to put the remaining vacant entries on their lists.
     fn list_the_rest(&mut self) {
         let until = self.entries.used();
         self.entries.set_stage(Stage::List { until });
     }
 
-    /// Brings the heads of levels that stand behind `end` down to there, or
-    /// forgets them if there is no timer. Returns where they end.
+    /// Moves the list heads of levels behind `end` down to there, or forgets them
+    /// if there is no timer. Returns the end of the last heads.
     fn slide_heads(&mut self, end: u32) -> u32 {
         let mut end = end;
         for level in self.levels.levels_from(end) {
@@ -241,7 +247,7 @@ impl<T> Wheel<T> {
         end
     }
 
-    /// There is nothing to do, and nothing to remember of what was being done.
+    /// Forgets unfinished work. There is no timer.
     fn forget_work(&mut self) {
         self.work = Work::Nothing;
         self.fronts = Fronts::none(self.overdue);

@@ -1,15 +1,15 @@
-//! Bringing entries together, so that the end of the block can be cut off: what
-//! `shrink.rs` asks of the entries.
+//! Moving entries to the front of the block, so that its end can be cut off: what
+//! `wheel/shrink.rs` needs of the entries.
 
 use super::Entries;
 use super::block::{EntryIndex, LANES};
 use super::moved::MOVED;
-use super::pass::{Below, Gather, Pass, Stage};
+use super::pass::{Gather, Pass, Stage, Vacancy};
 use super::vacant::Vacant;
 
 impl<T> Entries<T> {
-    /// Begins to shrink, unless that has begun. All that is vacant is forgotten,
-    /// to be found again.
+    /// Begins a pass, unless one has begun. Forgets all vacant entries, to be found
+    /// again.
     pub(crate) fn begin_pass(&mut self) {
         if self.pass.is_some() {
             return;
@@ -36,10 +36,10 @@ impl<T> Entries<T> {
         }
     }
 
-    /// Counts cells that were touched. Returns whether there may be more.
-    pub(crate) fn spend(&mut self, cells: usize) -> bool {
+    /// Counts entries that were touched. Returns whether the pass may touch more.
+    pub(crate) fn spend(&mut self, entries: usize) -> bool {
         self.pass.as_mut().is_some_and(|pass| {
-            pass.left = pass.left.saturating_sub(cells);
+            pass.left = pass.left.saturating_sub(entries);
             pass.left > 0
         })
     }
@@ -52,13 +52,12 @@ impl<T> Entries<T> {
         self.block.is_vacant(entry)
     }
 
-    /// Whether the walk for vacant entries has come past a cell.
+    /// Returns whether the walk for vacant entries has passed an entry.
     pub(crate) fn is_below(&self, entry: EntryIndex) -> bool {
         self.pass.as_ref().is_none_or(|pass| pass.is_below(entry))
     }
 
-    /// Takes a vacant entry away, or what memory it has if something stands
-    /// behind it.
+    /// Takes a vacant entry away if it is the last one; otherwise frees its cell.
     pub(crate) fn pass_over(&mut self, entry: EntryIndex, gather: &mut Gather) {
         if entry.index() + 1 == self.used() {
             self.block.pop();
@@ -73,7 +72,7 @@ impl<T> Entries<T> {
         gather.high = gather.high.min(self.used());
     }
 
-    /// Takes away every entry from `used` on; there is no timer.
+    /// Takes away every entry from `used` on. None of them is a timer.
     pub(crate) fn truncate(&mut self, used: u32) {
         self.block.truncate(used);
     }
@@ -82,40 +81,36 @@ impl<T> Entries<T> {
         self.block.trim_some()
     }
 
-    /// Puts the entry that was vacated last where the others are.
+    /// Puts the entry that was vacated last on a list.
     pub(crate) fn settle_last(&mut self) {
         if let Some(last) = self.vacant.take_last() {
             self.put_on_list(last);
         }
     }
 
-    /// Looks for a vacant entry of a lane that comes before `at`.
+    /// Searches a lane for a vacant entry before `entry`.
     pub(crate) fn vacant_below(
         &mut self,
         entry: EntryIndex,
         lane: usize,
         budget: &mut usize,
-    ) -> Below {
+    ) -> Vacancy {
         let Some(pass) = &mut self.pass else {
-            return Below::Nothing;
+            return Vacancy::None;
         };
         while *budget > 0 {
             *budget -= 1;
             let Some(low) = pass.next_of(lane, entry.index()) else {
-                return Below::Nothing;
+                return Vacancy::None;
             };
-            if let Some(found) = self
-                .block
-                .entry_at(low)
-                .filter(|&low| self.block.is_vacant(low))
-            {
-                return Below::Found(found);
+            if let Some(found) = self.block.vacant_at(low) {
+                return Vacancy::Found(found);
             }
         }
-        Below::Paused
+        Vacancy::Paused
     }
 
-    /// Puts vacant entries on their lists, up to `until`, and ends the pass.
+    /// Puts vacant entries below `until` on their lists, and then ends the pass.
     pub(crate) fn list_vacant(&mut self, until: u32, budget: &mut usize) {
         for lane in 0..LANES {
             while let Some(pass) = &mut self.pass {
@@ -126,11 +121,7 @@ impl<T> Entries<T> {
                 let Some(low) = pass.next_of(lane, until) else {
                     break;
                 };
-                if let Some(entry) = self
-                    .block
-                    .entry_at(low)
-                    .filter(|&low| self.block.is_vacant(low))
-                {
+                if let Some(entry) = self.block.vacant_at(low) {
                     self.get_mut(entry).next = self.vacant.push(entry);
                 }
             }
@@ -138,8 +129,8 @@ impl<T> Entries<T> {
         self.pass = None;
     }
 
-    /// Brings a timer to a vacant entry of its lane, or of any if it hangs on no
-    /// slot's list; it stands where it stood on its list.
+    /// Moves a timer to a vacant entry, and keeps its place on its list. If the
+    /// list is a slot's, the entry is of the same lane.
     pub(crate) fn move_timer(&mut self, from: EntryIndex, to: EntryIndex) {
         let sequence = self.stamp(from).sequence();
         self.block.move_timer(from, to);
@@ -148,7 +139,7 @@ impl<T> Entries<T> {
         self.redirect_links(from, to);
     }
 
-    /// Brings a list's head to a vacant entry. Its middle is forgotten.
+    /// Moves a list's head to a vacant entry, and forgets its middle.
     pub(crate) fn move_sentinel(&mut self, from: EntryIndex, to: EntryIndex) {
         self.block.move_sentinel(from, to);
         let bitmap_index = self.bitmap_index(to);
@@ -156,7 +147,7 @@ impl<T> Entries<T> {
         self.redirect_links(from, to);
     }
 
-    /// Has the neighbours of the entry that was at `from` lead to `to`.
+    /// Links the entries before and after `from` to `to`.
     fn redirect_links(&mut self, from: EntryIndex, to: EntryIndex) {
         let (next, prev) = (self.next(from), self.prev(from));
         if next == from {

@@ -1,13 +1,13 @@
 //! The lists that entries hang on: circular, with a sentinel for a head.
 //!
 //! Timers and list heads are entries of the same block, so linking and unlinking
-//! have no special cases: they only store to neighbours, and a store that misses
-//! the cache does not stall.
+//! have no special cases: they only store to the entries before and after, and a
+//! store that misses the cache does not stall.
 
 use super::Entries;
 use super::block::EntryIndex;
 
-/// The bitmap index of a list that no bit stands for.
+/// The bitmap index of a list that has no bit.
 const NO_BITMAP_INDEX: u32 = u32::MAX;
 
 /// From which end of its list an entry comes to be linked again.
@@ -18,13 +18,13 @@ pub(crate) enum End {
 }
 
 impl<T> Entries<T> {
-    /// Adds an empty list that no bit stands for, and returns its head.
+    /// Adds an empty list that has no bit, and returns its head.
     pub(crate) fn add_list(&mut self) -> EntryIndex {
         self.add_sentinels(1, |_| NO_BITMAP_INDEX)
     }
 
-    /// Adds `count` list heads, each an empty list of its own, and returns
-    /// the first. `bitmap_index(n)` is that of the n-th.
+    /// Adds `count` list heads of empty lists, and returns the first. The n-th has
+    /// the bitmap index `bitmap_index(n)`.
     pub(crate) fn add_sentinels(
         &mut self,
         count: u32,
@@ -37,7 +37,7 @@ impl<T> Entries<T> {
         first
     }
 
-    /// The n-th sentinel of a block that [`Self::add_sentinels`] returned.
+    /// Returns the n-th list head of those that [`Self::add_sentinels`] added.
     #[inline]
     pub(crate) fn nth(&self, first: EntryIndex, n: u32) -> EntryIndex {
         let entry = self.block.entry_at(first.index() + n);
@@ -54,7 +54,13 @@ impl<T> Entries<T> {
         self.get(entry).prev
     }
 
-    /// Hangs an entry behind the last one of `list`.
+    /// Returns whether a list is empty.
+    #[inline]
+    pub(crate) fn is_empty_list(&self, list: EntryIndex) -> bool {
+        self.next(list) == list
+    }
+
+    /// Appends an entry to `list`.
     #[inline]
     pub(crate) fn append(&mut self, list: EntryIndex, entry: EntryIndex) {
         let mut entries = self.block.entries_mut();
@@ -67,10 +73,9 @@ impl<T> Entries<T> {
         entries.get(last).next = entry;
     }
 
-    /// Hangs an entry on a list that is filled from both ends of another one:
-    /// what comes from the front stands, in the order of the calls, before all
-    /// that comes from the back, which stands the other way round. The list
-    /// was empty when that began.
+    /// Links an entry that comes from either end of another list. Entries from the
+    /// front stand in the order of the calls, before all entries from the back,
+    /// which stand in reverse order. Before the first such call the list is empty.
     #[inline]
     pub(crate) fn insert_at_middle(&mut self, list: EntryIndex, entry: EntryIndex, from: End) {
         let head = self.get(list);
@@ -95,13 +100,13 @@ impl<T> Entries<T> {
         entries.get(next).prev = entry;
     }
 
-    /// The bitmap index of a sentinel.
+    /// Returns the bitmap index of a list.
     #[inline]
     pub(crate) fn bitmap_index(&self, list: EntryIndex) -> u32 {
         self.get(list).deadline as u32
     }
 
-    /// Takes an entry off its list. Returns the list if that is empty now.
+    /// Takes an entry off its list. Returns the list if it became empty.
     #[inline]
     pub(crate) fn unlink(&mut self, entry: EntryIndex) -> Option<EntryIndex> {
         let mut entries = self.block.entries_mut();
@@ -109,19 +114,18 @@ impl<T> Entries<T> {
         let (prev, next) = (stored.prev, stored.next);
         entries.get(prev).next = next;
         entries.get(next).prev = prev;
-        // Only on a circle of two are both neighbours the same: the sentinel.
+        // If both are the same, only the list's head is left.
         (prev == next).then_some(prev)
     }
 
-    /// Has an entry that hangs on no list, and will not for a while, lead to
-    /// itself: so it is seen that it has no neighbours.
+    /// Links an entry that hangs on no list to itself, to show that it is on none.
     pub(crate) fn set_aside(&mut self, entry: EntryIndex) {
         let stored = self.get_mut(entry);
         (stored.next, stored.prev) = (entry, entry);
     }
 
-    /// Lets `list` begin at `first`, forgetting what hung before it; with the
-    /// list itself as `first` it becomes empty.
+    /// Makes `first` the first entry of `list`, and forgets those before it. With
+    /// the list itself as `first`, the list becomes empty.
     #[inline]
     pub(crate) fn cut_before(&mut self, list: EntryIndex, first: EntryIndex) {
         self.get_mut(list).next = first;

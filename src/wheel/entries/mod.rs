@@ -1,6 +1,6 @@
-//! Where timers are stored: entries by index, with lists to hang them on.
+//! Storing timers: entries by index, and the lists that they hang on.
 //!
-//! Everything here is safe code on top of `block`.
+//! All of it is safe code on top of `block`.
 
 mod block;
 mod compact;
@@ -11,7 +11,7 @@ mod vacant;
 
 pub use block::ReserveError;
 pub(crate) use block::{EntryIndex, LANES, Stamp};
-pub(crate) use pass::{Below, Gather, Stage};
+pub(crate) use pass::{Gather, Stage, Vacancy};
 
 use block::{Block, Entry};
 use moved::{MOVED, Moved};
@@ -23,12 +23,13 @@ pub(crate) struct Entries<T> {
     live: u32,
     vacant: Vacant,
     moved: Moved,
-    /// How far shrinking has come, if it has begun.
+    /// The pass of shrinking that has begun, if any.
     pass: Option<Box<Pass>>,
 }
 
 impl<T> Entries<T> {
-    /// Entry 0 is a sentinel: the head of the first list.
+    /// Creates a storage whose entry 0 is a sentinel, the head of the first list.
+    /// Returns that list.
     pub(crate) fn new() -> (Entries<T>, EntryIndex) {
         let mut entries = Entries {
             block: Block::new(),
@@ -41,20 +42,19 @@ impl<T> Entries<T> {
         (entries, first)
     }
 
-    /// How many timers are stored.
+    /// Returns the number of timers.
     #[inline]
     pub(crate) fn live(&self) -> usize {
         self.live as usize
     }
 
-    /// Makes room for `timers` timers in all, and `heads` more list heads,
-    /// without growing again.
+    /// Makes room for `timers` timers in all and `heads` more list heads.
     pub(crate) fn try_reserve(&mut self, timers: usize, heads: usize) -> Result<(), ReserveError> {
         let more = timers.saturating_sub(self.live());
         self.block.try_reserve(more, heads)
     }
 
-    /// Stores a timer. It hangs on no list yet: link it.
+    /// Stores a timer, which hangs on no list yet.
     #[inline]
     pub(crate) fn insert(&mut self, deadline: u64, stamp: Stamp, payload: T) -> EntryIndex {
         let Some(entry) = self.vacant.take_last().or_else(|| self.pop_vacant()) else {
@@ -65,8 +65,8 @@ impl<T> Entries<T> {
         entry
     }
 
-    /// Takes an entry that was vacated before the last one, and asks for the one
-    /// that will be taken some time after it.
+    /// Takes an entry that was vacated before the last one, and prefetches an entry
+    /// that will be taken later.
     fn pop_vacant(&mut self) -> Option<EntryIndex> {
         let entry = self.vacant.top()?;
         let below = self.next(entry);
@@ -81,7 +81,7 @@ impl<T> Entries<T> {
         entry
     }
 
-    /// Takes a timer out of its entry, which becomes vacant. Unlink it first.
+    /// Takes a timer out of its entry, which hangs on no list and becomes vacant.
     ///
     /// # Panics
     /// If the entry holds no timer.
@@ -98,10 +98,11 @@ impl<T> Entries<T> {
         payload
     }
 
-    /// Takes a timer out of its entry for good: what is left of it stays on its
-    /// list, and is not used again. For a storage that is being given up: it costs
-    /// a visit to the entry and none to its neighbours. Nobody walks along lists
-    /// any more, and no entry is taken away.
+    /// Takes a timer out of its entry, which stays on its list and is not used
+    /// again.
+    ///
+    /// This is for a storage that is given up, whose lists are not walked any more:
+    /// it touches this entry, and not the ones before and after it on the list.
     ///
     /// # Panics
     /// If the entry holds no timer.
@@ -127,13 +128,13 @@ impl<T> Entries<T> {
         self.block.capacity()
     }
 
-    /// How many entries have a cell.
+    /// Returns the number of entries that have a cell.
     #[cfg(test)]
     pub(crate) fn cells(&self) -> usize {
         self.block.cells()
     }
 
-    /// Whether every moved timer is known by where it is, and every vacant entry
+    /// Asserts that every moved timer can be found, and that every vacant entry
     /// will be used again.
     #[cfg(test)]
     pub(crate) fn assert_consistent(&self) {
@@ -153,18 +154,19 @@ impl<T> Entries<T> {
         }
     }
 
-    /// Where the timer with this sequence number is, whose id says `index`.
+    /// Finds the timer with this sequence number, whose id has this index.
     #[inline]
     pub(crate) fn find(&self, index: u32, sequence: u64) -> Option<EntryIndex> {
-        match self.find_at_home(index, sequence) {
+        match self.find_unmoved(index, sequence) {
             Some(entry) => Some(entry),
             None => self.find_moved(sequence),
         }
     }
 
-    /// The entry at `index`, if it holds the timer with this sequence number.
+    /// Returns the entry at `index`, if it holds the timer with this sequence
+    /// number.
     #[inline]
-    pub(crate) fn find_at_home(&self, index: u32, sequence: u64) -> Option<EntryIndex> {
+    pub(crate) fn find_unmoved(&self, index: u32, sequence: u64) -> Option<EntryIndex> {
         let entry = self.entry_at(index)?;
         let stamp = self.stamp(entry);
         (stamp.sequence() == sequence).then_some(entry)
@@ -176,7 +178,7 @@ impl<T> Entries<T> {
         self.moved.find(sequence)
     }
 
-    /// The index that a timer's id carries.
+    /// Returns the index that a timer's id has.
     #[inline]
     pub(crate) fn index_of(&self, entry: EntryIndex) -> u32 {
         let stamp = self.stamp(entry);
@@ -193,19 +195,19 @@ impl<T> Entries<T> {
         index.expect("a moved timer is known")
     }
 
-    /// The entry at `index`, if there is one, whoever lives in it.
+    /// Returns the entry at `index`, if there is one, vacant or not.
     #[inline]
     pub(crate) fn entry_at(&self, index: u32) -> Option<EntryIndex> {
         self.block.entry_at(index)
     }
 
-    /// Whether an entry holds a timer.
+    /// Returns whether an entry holds a timer.
     #[inline]
     pub(crate) fn is_timer(&self, entry: EntryIndex) -> bool {
         self.stamp(entry).is_timer()
     }
 
-    /// Every entry that holds a timer and has an index of at least `from`.
+    /// Returns every entry that holds a timer, from index `from` on.
     pub(crate) fn timers(&self, from: u32) -> impl Iterator<Item = EntryIndex> + '_ {
         (from..self.block.used())
             .filter_map(|index| self.entry_at(index))
@@ -242,14 +244,14 @@ impl<T> Entries<T> {
         self.block.get_mut(entry)
     }
 
-    /// Asks the processor for an entry that will be read soon.
+    /// Prefetches an entry that will be read soon.
     #[inline]
     pub(crate) fn prefetch(&self, entry: EntryIndex) {
         self.block.prefetch(entry);
     }
 }
 
-/// Every payload is dropped, even if one of them panics.
+/// Drops every payload, even if dropping one of them panics.
 impl<T> Drop for Entries<T> {
     fn drop(&mut self) {
         if core::mem::needs_drop::<T>() {
@@ -262,7 +264,7 @@ impl<T> Drop for Entries<T> {
     }
 }
 
-/// What is still to be dropped of a storage.
+/// The payloads of a storage that are still to be dropped.
 struct Rest<'a, T> {
     storage: &'a mut Entries<T>,
     next: u32,
@@ -279,7 +281,7 @@ impl<T> Rest<'_, T> {
     }
 }
 
-/// Goes on behind a payload that panicked, as a `Vec` does.
+/// Continues after a payload that panicked, as a `Vec` does.
 impl<T> Drop for Rest<'_, T> {
     fn drop(&mut self) {
         self.drop_all();

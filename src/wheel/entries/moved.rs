@@ -1,8 +1,8 @@
-//! Where those timers are that no longer live where their ids say.
+//! Where timers are that shrinking has moved.
 //!
-//! An id carries the index of the entry that its timer was first stored in.
-//! Shrinking brings timers to other entries; they keep their ids, and a bit in
-//! their stamps says that they have to be looked up here.
+//! An id has the index of the entry in which its timer was first stored. A timer
+//! that shrinking moves to another entry keeps its id, and is found here. A bit in
+//! its stamp says so.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use super::block::EntryIndex;
 /// The tag bit of a timer that was moved.
 pub(super) const MOVED: u16 = 1 << 1;
 
-/// By sequence number. A sorted map, because one that is hashed grows all at
-/// once, which under a lock takes too long.
+/// The moved timers by sequence number. The map is sorted because a hashed one
+/// grows all at once, which takes too long under a lock.
 #[derive(Default)]
 pub(super) struct Moved(BTreeMap<u64, Way>);
 
@@ -40,12 +40,12 @@ impl Moved {
         self.0.remove(&sequence);
     }
 
-    /// Where the timer is now.
+    /// Returns the timer's entry.
     pub(super) fn find(&self, sequence: u64) -> Option<EntryIndex> {
         self.0.get(&sequence).map(|way| way.to)
     }
 
-    /// The index that a moved timer's id carries.
+    /// Returns the index that a moved timer's id has.
     pub(super) fn first_index(&self, sequence: u64) -> Option<u32> {
         self.0.get(&sequence).map(|way| way.from)
     }

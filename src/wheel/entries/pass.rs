@@ -1,52 +1,52 @@
-//! How far shrinking has come, between two steps of it; and what is different
-//! meanwhile.
+//! The state of a pass of shrinking between two steps.
 //!
-//! Vacant entries are found by walking, and not by their lists, which begin
-//! empty: an entry that is on a list could not be taken off it without a walk
-//! along it. In each lane of the block (entries that are eight apart) the walk
-//! stands at a *low* cell. Below it, vacant cells are on the lists or in use
-//! again; from there on none is on a list, so that the end of the block can be
-//! taken away. What is vacated there meanwhile is left for the walk to find.
+//! A pass finds vacant entries by walking over the block, and begins with empty
+//! lists of vacant entries: an entry in the middle of such a list could not be
+//! taken off it without a walk along the list. In each lane of the block (entries
+//! that are eight apart) the walk stands at a *low* entry. Below it, vacant entries
+//! are on the lists or in use again. From there on no vacant entry is on a list, so
+//! that the end of the block can be taken away; entries that are vacated there
+//! meanwhile are left for the walk.
 
 use super::block::{EntryIndex, LANES};
 
 pub(super) struct Pass {
-    /// By lane, the first cell that has not been looked at for its vacancy.
+    /// For each lane, the first entry that the walk has not passed.
     pub(super) low: [u32; LANES],
     pub(super) stage: Stage,
-    /// How many more cells it may take to bring timers together: where others
-    /// schedule faster than that, it ends before it is through.
+    /// How many more entries the pass may touch to move timers. It ends early if
+    /// other threads schedule faster than it moves.
     pub(super) left: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stage {
-    /// Bringing timers from the end of the block to vacant entries below.
+    /// Moving timers from the end of the block to vacant entries below.
     Gather(Gather),
-    /// Putting on lists what is still vacant below this index.
+    /// Putting the remaining vacant entries below this index on their lists.
     List { until: u32 },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Gather {
-    /// From here up to `top` there is no timer: only vacant entries, and levels'
-    /// heads, which are brought down at the end.
+    /// From here up to `top` there is no timer, only vacant entries and the list
+    /// heads of levels, which are moved down at the end.
     pub(crate) high: u32,
-    /// What is behind this was added since the last step.
+    /// Entries from here on were added since the last step.
     pub(crate) top: u32,
 }
 
-/// What a search for a vacant entry came to.
+/// The result of a search for a vacant entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Below {
+pub(crate) enum Vacancy {
     Found(EntryIndex),
-    Nothing,
+    None,
     /// The budget is used up.
     Paused,
 }
 
 impl Pass {
-    /// Whether an entry that is vacated goes on a list.
+    /// Returns whether an entry that is vacated goes on a list.
     #[cold]
     pub(super) fn lists(&self, vacant: EntryIndex) -> bool {
         let index = vacant.index();
@@ -54,19 +54,19 @@ impl Pass {
         is_behind || self.is_below(vacant)
     }
 
-    /// Whether the walk has come past a cell.
+    /// Returns whether the walk has passed an entry.
     pub(super) fn is_below(&self, entry: EntryIndex) -> bool {
         entry.index() < self.low[entry.lane()]
     }
 
-    /// Leaves a cell that has been vacated to be found, even if the walk has come
-    /// past it. Behind it there is no timer.
+    /// Moves the walk back to a vacated entry, if it has passed it. There is no
+    /// timer behind that.
     pub(super) fn step_back(&mut self, entry: EntryIndex) {
         let low = &mut self.low[entry.lane()];
         *low = entry.index().min(*low);
     }
 
-    /// The next cell of a lane, if it comes before `end`.
+    /// Returns the next entry of a lane, if it comes before `end`.
     pub(super) fn next_of(&mut self, lane: usize, end: u32) -> Option<u32> {
         let low = self.low[lane];
         if low >= end {

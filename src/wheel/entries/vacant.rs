@@ -1,25 +1,23 @@
 //! Vacated entries, the last one first.
 //!
-//! They lead to each other themselves. As one list they would be a chain of
-//! cache misses where many were vacated in random order, or by another thread:
-//! which one is next is known only when the one before has arrived. So these
-//! are several lists, used in turn: what will be needed next is known some
-//! entries ahead, and can be asked for (see docs/DESIGN.md, "Vacated entries
-//! hang on eight lists").
+//! The entries are linked to each other. One list would be a chain of cache misses
+//! if many entries were vacated in random order, or by another thread: the next
+//! entry is known only once the one before has been loaded. So there are several
+//! lists, used in turn: entries are known some time before they are needed, and
+//! are prefetched (see docs/DESIGN.md, "Vacated entries hang on eight lists").
 
 use super::block::EntryIndex;
 
 const LISTS: usize = 8;
 
-/// A stack. What is below an entry in its list is kept in the entry, by the
-/// storage.
+/// A stack. Each entry is linked to the one below it in its list, by the caller.
 pub(super) struct Vacant {
-    /// The last one that was vacated, or [`At::FIRST`]: where one is cancelled
-    /// and the next scheduled, nothing else is touched.
+    /// The entry that was vacated last, or [`EntryIndex::FIRST`]. A cancel and a
+    /// schedule in turn touch nothing else.
     last: EntryIndex,
-    /// How many are on the lists: it says whose turn it is.
+    /// How many entries are on the lists, which says which list is next.
     listed: u32,
-    /// The first of each list, or [`At::FIRST`].
+    /// The first entry of each list, or [`EntryIndex::FIRST`].
     lists: [EntryIndex; LISTS],
 }
 
@@ -32,21 +30,21 @@ impl Vacant {
         }
     }
 
-    /// Puts an entry here. The one that was put here last, if it still is here,
-    /// is to go on a list.
+    /// Notes the entry that was vacated last. Returns the one before it, if it is
+    /// still vacant; the caller puts that on a list.
     #[inline]
     pub(super) fn replace_last(&mut self, entry: EntryIndex) -> Option<EntryIndex> {
         let before = core::mem::replace(&mut self.last, entry);
         (before != EntryIndex::FIRST).then_some(before)
     }
 
-    /// Takes the one that was put here last, unless it is gone.
+    /// Takes the entry that was vacated last, if it is still vacant.
     #[inline]
     pub(super) fn take_last(&mut self) -> Option<EntryIndex> {
         self.replace_last(EntryIndex::FIRST)
     }
 
-    /// Puts an entry on a list, and returns what is below it.
+    /// Puts an entry on a list, and returns the entry below it.
     #[inline]
     pub(super) fn push(&mut self, entry: EntryIndex) -> EntryIndex {
         let list = self.listed as usize % LISTS;
@@ -54,21 +52,21 @@ impl Vacant {
         core::mem::replace(&mut self.lists[list], entry)
     }
 
-    /// What is to be taken from the lists.
+    /// Returns the next entry to take from the lists.
     #[inline]
     pub(super) fn top(&self) -> Option<EntryIndex> {
         let top = self.lists[self.listed.wrapping_sub(1) as usize % LISTS];
         (top != EntryIndex::FIRST).then_some(top)
     }
 
-    /// Takes that one, below which is `below`.
+    /// Takes that entry, which stands above `below`.
     #[inline]
     pub(super) fn pop(&mut self, below: EntryIndex) {
         self.listed -= 1;
         self.lists[self.listed as usize % LISTS] = below;
     }
 
-    /// How many are here.
+    /// Returns the number of vacant entries.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.listed as usize + usize::from(self.last != EntryIndex::FIRST)

@@ -91,9 +91,9 @@ fn what_a_timer_leaves_below_late_heads_is_used_again() {
     wheel.schedule_at(Tick(1 << 40), 1);
     wheel.begin_shrink();
     // Not as far as to the end of the block, which is cut off.
-    let _ = wheel.shrink_some(&mut 7_000, |_, _| Hangs::InWheel);
+    let _ = wheel.shrink_some(&mut 7_000, |_, _| Linkage::InWheel);
     wheel.stop_gathering();
-    while !wheel.shrink_some(&mut 1_000, |_, _| Hangs::InWheel) {}
+    while !wheel.shrink_some(&mut 1_000, |_, _| Linkage::InWheel) {}
     wheel.assert_consistent();
     assert_eq!(wheel.len(), few.len() + 1);
 }
@@ -120,7 +120,7 @@ fn a_step_touches_as_many_cells_as_it_may() {
     let (mut wheel, few) = with_few(|n| n % 10 == 0);
     wheel.begin_shrink();
     let mut steps = 0;
-    while !wheel.shrink_some(&mut 100, |_, _| Hangs::InWheel) {
+    while !wheel.shrink_some(&mut 100, |_, _| Linkage::InWheel) {
         wheel.assert_consistent();
         steps += 1;
     }

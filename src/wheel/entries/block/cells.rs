@@ -1,5 +1,5 @@
-//! Cells for payloads that do not stand in their entries, before an entry has
-//! them.
+//! Cells for payloads that stand outside of their entries: spare ones, which no
+//! entry has yet.
 
 use core::hint::black_box;
 use core::mem::MaybeUninit;
@@ -21,15 +21,15 @@ impl<T> SpareCells<T> {
         SpareCells(Vec::new())
     }
 
-    /// A spare cell, or a new one if there is none.
+    /// Takes a spare cell, or a new one if there is none.
     pub(super) fn take(&mut self) -> Cell<T> {
         self.0.pop().unwrap_or_else(Box::new_uninit)
     }
 
-    /// Has at least `count` cells ready.
+    /// Makes sure that there are `count` spare cells.
     ///
-    /// Asks for the memory of all cells at once before it asks for the first: a
-    /// system that promises more than it has would end the process later.
+    /// Requests the memory of all cells at once before that of the first: a system
+    /// that promises more memory than it has would end the process later.
     pub(super) fn try_reserve(&mut self, count: usize) -> Result<(), ReserveError> {
         let missing = count.saturating_sub(self.0.len());
         Layout::array::<T>(missing).map_err(|_| ReserveError::TooMany)?;

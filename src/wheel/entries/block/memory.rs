@@ -1,5 +1,4 @@
-//! The memory of a block: allocated, grown and given back, with no regard to
-//! what stands in it.
+//! The memory of a block: allocated, grown and given back, whatever stands in it.
 
 use core::fmt;
 use core::ptr::{self, NonNull};
@@ -18,14 +17,14 @@ const LARGE: usize = 32 << 20;
 /// for each page, and the caller may hold a lock.
 const MOST_TRIMMED: usize = 4 << 20;
 
-/// Why there is no room for as many timers as were asked for.
+/// Why there is no room for the requested number of timers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ReserveError {
-    /// A wheel never holds so many: list heads included it has fewer than 2^32
-    /// entries. Spread the timers over several wheels.
+    /// No wheel holds so many timers: it has fewer than 2^32 entries, including
+    /// list heads. Spread the timers over several wheels.
     TooMany,
-    /// The allocator has no memory for so many. Reserve fewer.
+    /// The allocator has no memory for so many timers. Reserve fewer.
     NoMemory,
 }
 

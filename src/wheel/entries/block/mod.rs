@@ -1,13 +1,12 @@
 //! Entries and their payloads, reached by index without a check: the wheel's
 //! `unsafe`, with the files in this folder.
 //!
-//! Entries stand side by side in one block, which is what lets a link be an
-//! index. Small payloads stand in their entries. Large ones, and those that
-//! want to be aligned more than the allocator does by itself, have a *cell*
-//! each, which never moves: an entry then holds the cell's address, and keeps
-//! the cell while it is vacant. So a list head, which is an entry too, is small
-//! whatever the payload, and the block is never one that `realloc` has to copy
-//! for its alignment.
+//! Entries stand side by side in one block, so that a link is an index. Small
+//! payloads stand in their entries. A payload that is large, or aligned more than
+//! the allocator aligns by itself, has a *cell* of its own, which never moves: its
+//! entry holds the cell's address, and keeps the cell while it is vacant. So a
+//! list head, which is an entry too, is small whatever the payload, and `realloc`
+//! never has to copy a block for its alignment.
 //!
 //! Two sentences argue for all that is unsafe in this file. An [`EntryIndex`] is made
 //! only here, for an entry below `used`; [`Block::pop`] and [`Block::truncate`],
@@ -42,7 +41,7 @@ struct Inline<T> {
     payload: MaybeUninit<T>,
 }
 
-/// An entry and the address of its payload's cell: null where it has none.
+/// An entry and the address of its payload's cell, or null if it has none.
 #[repr(C)]
 struct Outline<T> {
     entry: Entry,
@@ -58,7 +57,7 @@ pub(super) struct Block<T> {
     memory: Memory,
     /// Entries `0..used` are initialised.
     used: u32,
-    /// Cells that no entry has so far.
+    /// Cells that no entry has yet.
     spare: SpareCells<T>,
     owns: PhantomData<T>,
 }
@@ -100,7 +99,7 @@ impl<T> Block<T> {
         self.memory.capacity()
     }
 
-    /// How many entries have a cell.
+    /// Returns the number of entries that have a cell.
     #[cfg(test)]
     pub(super) fn cells(&self) -> usize {
         let cells = (0..self.used).map(|n| self.place(EntryIndex(n)));
@@ -112,10 +111,16 @@ impl<T> Block<T> {
         self.spare.len()
     }
 
-    /// The entry at `index`, if there is one, whoever lives in it.
+    /// Returns the entry at `index`, if there is one, vacant or not.
     #[inline]
     pub(super) fn entry_at(&self, index: u32) -> Option<EntryIndex> {
         (index < self.used).then_some(EntryIndex(index))
+    }
+
+    /// Returns the entry at `index` if it is vacant.
+    pub(super) fn vacant_at(&self, index: u32) -> Option<EntryIndex> {
+        let entry = self.entry_at(index)?;
+        self.is_vacant(entry).then_some(entry)
     }
 
     #[inline]
@@ -147,8 +152,8 @@ impl<T> Block<T> {
         unsafe { &mut *self.address(entry).cast() }
     }
 
-    /// The entries, with the block's address at hand: the compiler would load
-    /// it again after every store to an entry.
+    /// Borrows all entries, with the block's address in a register: the compiler
+    /// would load it again after every store to an entry.
     #[inline]
     pub(super) fn entries_mut(&mut self) -> EntriesMut<'_, T> {
         EntriesMut {
@@ -158,7 +163,7 @@ impl<T> Block<T> {
         }
     }
 
-    /// Where an entry's payload stands; null for one that has no cell.
+    /// Returns the address of an entry's payload, or null if the entry has no cell.
     #[inline]
     fn place(&self, entry: EntryIndex) -> *mut MaybeUninit<T> {
         let start = self.address(entry);
@@ -205,7 +210,7 @@ impl<T> Block<T> {
         unsafe { self.place(entry).write(MaybeUninit::new(payload)) }
     }
 
-    /// Vacates a timer's entry. Returns who lived there.
+    /// Vacates a timer's entry. Returns the timer's stamp and payload.
     ///
     /// # Panics
     /// If the entry holds no timer.
@@ -220,7 +225,7 @@ impl<T> Block<T> {
         (stamp, unsafe { self.place(entry).read().assume_init() })
     }
 
-    /// Adds a timer behind all entries; it leads to itself.
+    /// Adds a timer behind all entries, linked to itself.
     pub(super) fn push_timer(&mut self, deadline: u64, stamp: Stamp, payload: T) -> EntryIndex {
         debug_assert!(stamp.is_timer());
         let entry = self.push(deadline, Stamp::VACANT);
@@ -288,8 +293,8 @@ impl<T> Block<T> {
         }
     }
 
-    /// Brings a timer to a vacant entry; its old one is vacant then. Links are
-    /// the storage's care.
+    /// Moves a timer to a vacant entry, and vacates its old one. Leaves the links
+    /// to the caller.
     pub(super) fn move_timer(&mut self, from: EntryIndex, to: EntryIndex) {
         assert!(self.get(from).stamp.is_timer());
         assert!(self.get(to).stamp == Stamp::VACANT);
@@ -311,8 +316,8 @@ impl<T> Block<T> {
         (stored.deadline, stored.stamp) = (deadline, stamp);
     }
 
-    /// Brings a list's head to a vacant entry; its old one is vacant then. Links
-    /// are the storage's care.
+    /// Moves a list's head to a vacant entry, and vacates its old one. Leaves the
+    /// links to the caller.
     pub(super) fn move_sentinel(&mut self, from: EntryIndex, to: EntryIndex) {
         assert!(self.get(from).stamp.is_sentinel());
         assert!(self.get(to).stamp == Stamp::VACANT);
@@ -332,8 +337,8 @@ impl<T> Block<T> {
         self.used -= 1;
     }
 
-    /// Takes away all entries from `used` on. They are vacant, or heads of lists
-    /// that nothing hangs on; and [`Block::free_cell`] was called for each.
+    /// Takes away all entries from `used` on. They are vacant or heads of empty
+    /// lists, and [`Block::free_cell`] was called for each.
     pub(super) fn truncate(&mut self, used: u32) {
         debug_assert!((used..self.used).all(|n| !self.get(EntryIndex(n)).stamp.is_timer()));
         debug_assert!(
@@ -342,13 +347,13 @@ impl<T> Block<T> {
         self.used = self.used.min(used);
     }
 
-    /// Gives some of the memory back that the entries do not need. Returns
-    /// whether that was all.
+    /// Gives back some of the memory that the entries do not need. Returns whether
+    /// that was all.
     pub(super) fn trim_some(&mut self) -> bool {
         self.spare.trim_some() && self.memory.trim_some(self.used)
     }
 
-    /// Asks the processor for an entry that will be read soon.
+    /// Prefetches an entry that will be read soon.
     #[inline]
     pub(super) fn prefetch(&self, entry: EntryIndex) {
         #[cfg(target_arch = "x86_64")]
@@ -369,7 +374,7 @@ impl<T> Block<T> {
         unsafe { (*self.address(entry).cast::<Outline<T>>()).cell = cell }
     }
 
-    /// Gives an entry's cell back, if it has one. The entry holds no timer.
+    /// Frees an entry's cell, if it has one. The entry holds no timer.
     pub(super) fn free_cell(&mut self, entry: EntryIndex) {
         assert!(!self.get(entry).stamp.is_timer());
         drop(self.take_cell(entry));

@@ -1,16 +1,16 @@
-//! Who lives in an entry.
+//! The stamp of an entry: which timer it holds, if any.
 
-/// Who lives in an entry: a sequence number that is never given out twice,
-/// and beside it some bits of state for whoever owns the wheel.
+/// Which timer an entry holds: a sequence number that is never given out twice,
+/// and beside it a tag, some bits of state for the owner of the wheel.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Stamp(u64);
 
 impl Stamp {
     pub(crate) const TAG_BITS: u32 = 12;
     const TAG_MASK: u64 = (1 << Self::TAG_BITS) - 1;
-    /// Before every timer's.
+    /// Less than every timer's stamp.
     pub(crate) const VACANT: Stamp = Stamp(0);
-    /// Less than every timer's, and no timer's sequence number.
+    /// Less than every timer's stamp.
     pub(super) const SENTINEL: Stamp = Stamp(1);
 
     #[cfg(test)]
@@ -20,7 +20,8 @@ impl Stamp {
         Stamp(sequence << Self::TAG_BITS | u64::from(tag))
     }
 
-    /// The next sequence number's, with the same tag; `None` if there is none.
+    /// Returns the stamp of the next sequence number, with the same tag, or `None`
+    /// if there is none.
     #[inline]
     pub(crate) fn following(self) -> Option<Stamp> {
         self.0.checked_add(1 << Self::TAG_BITS).map(Stamp)
@@ -36,31 +37,31 @@ impl Stamp {
         (self.0 & Self::TAG_MASK) as u16
     }
 
-    /// The same with another tag.
+    /// Returns the stamp with another tag.
     #[inline]
     pub(crate) fn tagged(self, tag: u16) -> Stamp {
         Stamp(self.0 & !Self::TAG_MASK | u64::from(tag) & Self::TAG_MASK)
     }
 
-    /// The same with these bits of the tag set.
+    /// Returns the stamp with these bits of the tag set.
     #[inline]
     pub(crate) fn with(self, bits: u16) -> Stamp {
         Stamp(self.0 | u64::from(bits) & Self::TAG_MASK)
     }
 
-    /// The same with these bits of the tag clear.
+    /// Returns the stamp with these bits of the tag clear.
     #[inline]
     pub(crate) fn without(self, bits: u16) -> Stamp {
         Stamp(self.0 & !(u64::from(bits) & Self::TAG_MASK))
     }
 
-    /// Whether it is a timer's. No tag makes it one, or none.
+    /// Returns whether the stamp is a timer's, whatever its tag.
     #[inline]
     pub(crate) fn is_timer(self) -> bool {
         self.0 > Self::TAG_MASK
     }
 
-    /// Whether it is a list head's.
+    /// Returns whether the stamp is a list head's.
     pub(super) fn is_sentinel(self) -> bool {
         self == Stamp::SENTINEL
     }
