@@ -16,10 +16,10 @@ const NAMESAKES_PER_HOLD: usize = if IS_MODEL { 1 } else { 32 };
 impl<T> Core<T> {
     #[inline]
     pub(crate) fn cancel(&self, id: TimerId) -> Cancel<T> {
-        let Some(slot) = self.slot_of(id) else {
+        let Some(cell) = self.cell_of(id) else {
             return Cancel::Gone;
         };
-        let mut held = self.hold(slot);
+        let mut held = self.hold(cell);
         let Some(payload) = held.shard.cancel_plain(id) else {
             return self.cancel_any(held, id);
         };
@@ -50,11 +50,11 @@ impl<T> Core<T> {
     }
 
     fn cancel_in_one_hold(&self, ids: &[TimerId], answers: &mut Vec<Cancel<T>>) {
-        let Some(slot) = ids.first().and_then(|&id| self.slot_of(id)) else {
+        let Some(cell) = ids.first().and_then(|&id| self.cell_of(id)) else {
             answers.extend(ids.iter().map(|_| Cancel::Gone));
             return;
         };
-        let mut held = self.hold(slot);
+        let mut held = self.hold(cell);
         ids.iter().for_each(|&id| held.shard.prefetch(id));
         let cancel = |&id| held.shard.cancel(id, || self.tick_now());
         answers.extend(ids.iter().map(cancel));
@@ -105,10 +105,10 @@ impl<T> Core<T> {
         bucket: &mut Bucket,
         cancelled: &mut CancelledByName<T>,
     ) {
-        let Some(slot) = self.slot_of(id) else {
+        let Some(cell) = self.cell_of(id) else {
             return;
         };
-        let mut held = self.hold(slot);
+        let mut held = self.hold(cell);
         let answer = held.shard.cancel(id, || self.tick_now());
         let signals = self.release_and_ring(held);
         // A timer lets go of its name exactly once, at its ending.
@@ -119,8 +119,8 @@ impl<T> Core<T> {
 
     /// Waits until no firing of the timer is in a worker's hands.
     pub(crate) fn wait_for_return(&self, id: TimerId) {
-        let Some(slot) = self.slot_of(id) else { return };
-        let returned = || !slot.lock().await_return(id);
+        let Some(cell) = self.cell_of(id) else { return };
+        let returned = || !cell.lock().await_return(id);
         self.idle.wait_until(returned, || None);
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! What a shard still has to fire is a number, because whoever waits for it asks
 //! often, and because others cancel and move timers meanwhile. When a drain
-//! begins, it walks through each shard once, a bounded number of cells at a
-//! time. Cells that the walk has passed are counted: whatever a timer in there
+//! begins, it walks through each shard once, a bounded number of entries at a
+//! time. Entries that the walk has passed are counted: whatever a timer in there
 //! does to leave or to join those that are waited for changes the count, and
 //! the shard says when the last one leaves. Nothing new is accepted, so the walk
 //! comes to its end.
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use crate::clock::Clock;
 use crate::shard::DrainKey;
 use crate::shared::aside::Walk;
-use crate::shared::{Core, Slot};
+use crate::shared::{Core, ShardCell};
 use crate::time::Time;
 
 /// How much longer than its limit a drain takes at most, its shutdown included.
@@ -31,7 +31,7 @@ impl<T> Core<T> {
         // What is due never is not waited for.
         let last = self.tick.tick_after(until);
         let last = last.min(self.tick.tick_at(Time::MAX));
-        let begin = |slot: &Slot<T>| slot.lock().begin_drain(last);
+        let begin = |cell: &ShardCell<T>| cell.lock().begin_drain(last);
         let drains: Vec<DrainKey> = self.shards.iter().map(begin).collect();
         if let Clock::Virtual(_) = self.clock {
             self.advance_to(until.max(self.tick.start_of(last)));
@@ -59,12 +59,12 @@ impl<T> Core<T> {
     /// Counts what each shard has to fire, unless time is up before.
     fn count_awaited(&self, drains: &[DrainKey], left: impl Fn() -> Duration) -> bool {
         let mut walk = Walk::begin();
-        for (slot, &drain) in self.shards.iter().zip(drains) {
-            while !slot.lock().count_some(drain) {
+        for (cell, &drain) in self.shards.iter().zip(drains) {
+            while !cell.lock().count_some(drain) {
                 if left().is_zero() {
                     return false;
                 }
-                slot.step_aside_in(&mut walk);
+                cell.step_aside_in(&mut walk);
             }
         }
         true
@@ -72,7 +72,7 @@ impl<T> Core<T> {
 
     fn is_drained(&self, drains: &[DrainKey]) -> bool {
         let mut shards = self.shards.iter().zip(drains);
-        shards.all(|(slot, &drain)| slot.lock().is_drained(drain))
+        shards.all(|(cell, &drain)| cell.lock().is_drained(drain))
     }
 }
 

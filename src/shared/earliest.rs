@@ -1,6 +1,6 @@
 //! The earliest deadline of all shards.
 
-use crate::shared::{Core, Slot};
+use crate::shared::{Core, ShardCell};
 use crate::tick::Tick;
 use crate::time::{NEVER, Time};
 use crate::wheel::{Cursor, OverBudget};
@@ -9,25 +9,25 @@ impl<T> Core<T> {
     /// The earliest deadline of what has not expired; none for what is never
     /// due.
     pub(crate) fn earliest_deadline(&self) -> Option<Time> {
-        let deadlines = self.shards.iter().filter_map(|slot| self.earliest_in(slot));
+        let deadlines = self.shards.iter().filter_map(|cell| self.earliest_in(cell));
         let earliest = deadlines.filter(|&deadline| deadline < NEVER).min()?;
         Some(self.tick.start_of(earliest))
     }
 
-    fn earliest_in(&self, slot: &Slot<T>) -> Option<Tick> {
-        let searched = slot.lock().earliest_by_slots();
-        searched.unwrap_or_else(|OverBudget| self.earliest_by_cells(slot))
+    fn earliest_in(&self, cell: &ShardCell<T>) -> Option<Tick> {
+        let searched = cell.lock().earliest_by_slots();
+        searched.unwrap_or_else(|OverBudget| self.earliest_by_entries(cell))
     }
 
     /// The same for a shard that has too many timers in the slot that matters, or
     /// no slots any more.
-    fn earliest_by_cells(&self, slot: &Slot<T>) -> Option<Tick> {
+    fn earliest_by_entries(&self, cell: &ShardCell<T>) -> Option<Tick> {
         let (mut cursor, mut earliest) = (Cursor::START, None);
-        slot.lock().begin_walk();
-        while !slot.lock().find_earliest(&mut cursor, &mut earliest) {
-            slot.step_aside();
+        cell.lock().begin_walk();
+        while !cell.lock().find_earliest(&mut cursor, &mut earliest) {
+            cell.step_aside();
         }
-        slot.lock().end_walk();
+        cell.lock().end_walk();
         earliest
     }
 }

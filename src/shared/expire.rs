@@ -2,7 +2,7 @@
 //! engine in its place. The lock of a shard is held for a bounded number of
 //! entries at a time.
 
-use crate::shared::{Core, Held, Slot};
+use crate::shared::{Core, Held, ShardCell};
 use crate::sync::{IS_MODEL, Ordering};
 use crate::tick::Tick;
 use crate::time::Time;
@@ -25,7 +25,7 @@ pub(crate) const LOOKS_PER_RING: usize = if IS_MODEL { 2 } else { 16 };
 impl<T> Core<T> {
     /// The earliest tick at which a shard wants to be looked at.
     pub(crate) fn next_due(&self) -> Tick {
-        let next = self.shards.iter().map(Slot::next).min();
+        let next = self.shards.iter().map(ShardCell::next).min();
         next.unwrap_or(Tick::MAX)
     }
 
@@ -37,19 +37,19 @@ impl<T> Core<T> {
     pub(crate) fn confirm_next_due(&self) -> Tick {
         // Each shard once, unless others file meanwhile.
         for _ in 0..=self.shards.len() {
-            let Some(slot) = self.shards.iter().min_by_key(|slot| slot.next()) else {
+            let Some(cell) = self.shards.iter().min_by_key(|cell| cell.next()) else {
                 break;
             };
-            let believed = slot.next();
+            let believed = cell.next();
             if believed == Tick::MAX {
                 break;
             }
-            let shard = slot.lock();
+            let shard = cell.lock();
             let next = shard.wants_a_look();
-            if next <= slot.next() {
+            if next <= cell.next() {
                 break;
             }
-            slot.set_next(next);
+            cell.set_next(next);
         }
         self.next_due()
     }
@@ -61,17 +61,17 @@ impl<T> Core<T> {
         if next > now {
             return next;
         }
-        let nexts = self.shards.iter().map(|slot| slot.lock().next_slot());
+        let nexts = self.shards.iter().map(|cell| cell.lock().next_slot());
         nexts.min().unwrap_or(Tick::MAX)
     }
 
     /// Has the caller's loop come by, for the sake of something that is due in no
     /// wheel.
     pub(crate) fn ask_for_a_look(&self) {
-        let slot = &self.shards[0];
-        let mut shard = slot.lock();
+        let cell = &self.shards[0];
+        let mut shard = cell.lock();
         shard.called = true;
-        slot.lower_next(Tick(0));
+        cell.lower_next(Tick(0));
     }
 
     /// One round of the ticker: a bounded visit to each shard in which anything is
@@ -82,10 +82,10 @@ impl<T> Core<T> {
         let now = self.clock.now();
         let tick = self.tick.tick_at(now);
         let mut unlimited = usize::MAX;
-        for slot in self.slots_in_turn() {
-            if slot.next() <= tick {
-                self.visit(slot, now, &mut unlimited, &mut None);
-                slot.step_aside();
+        for cell in self.cells_in_turn() {
+            if cell.next() <= tick {
+                self.visit(cell, now, &mut unlimited, &mut None);
+                cell.step_aside();
             }
         }
         now
@@ -98,12 +98,12 @@ impl<T> Core<T> {
     /// comes in time, and the rest left to the next call; where the budget ends,
     /// that one begins behind the shard at which this one did.
     pub(crate) fn run_due_within(&self, now: Time, budget: &mut usize) -> bool {
-        let served = |slot| self.serve(slot, now, budget);
-        self.slots_in_turn().all(served)
+        let served = |cell| self.serve(cell, now, budget);
+        self.cells_in_turn().all(served)
     }
 
     /// All shards, beginning behind the one that was visited last.
-    fn slots_in_turn(&self) -> impl Iterator<Item = &Slot<T>> {
+    fn cells_in_turn(&self) -> impl Iterator<Item = &ShardCell<T>> {
         let first = self.visited.load(Ordering::Relaxed).wrapping_add(1);
         let mask = self.shards.len() - 1;
         (0..=mask).map(move |n| &self.shards[first.wrapping_add(n) & mask])
@@ -111,15 +111,15 @@ impl<T> Core<T> {
 
     /// Visits a shard until nothing is left that was due there before. Returns
     /// whether the budget was enough.
-    fn serve(&self, slot: &Slot<T>, now: Time, budget: &mut usize) -> bool {
+    fn serve(&self, cell: &ShardCell<T>, now: Time, budget: &mut usize) -> bool {
         let tick = self.tick.tick_at(now);
         let mut since = None;
-        while slot.next() <= tick {
+        while cell.next() <= tick {
             if *budget == 0 {
                 return false;
             }
-            let done = self.visit(slot, now, budget, &mut since);
-            slot.step_aside();
+            let done = self.visit(cell, now, budget, &mut since);
+            cell.step_aside();
             if done {
                 break;
             }
@@ -141,25 +141,25 @@ impl<T> Core<T> {
     /// says where the shard stood then, and is set by that one.
     fn visit(
         &self,
-        slot: &Slot<T>,
+        cell: &ShardCell<T>,
         now: Time,
         budget: &mut usize,
         since: &mut Option<u64>,
     ) -> bool {
-        self.visited.store(slot.index, Ordering::Relaxed);
-        let mut held = self.hold(slot);
+        self.visited.store(cell.index, Ordering::Relaxed);
+        let mut held = self.hold(cell);
         let since = *since.get_or_insert_with(|| held.shard.turns());
         for _ in 0..LOOKS_PER_RING {
             if self.visit_some(&mut held, now, budget) {
                 break;
             }
-            if slot.has_urgent_waiters() {
+            if cell.has_urgent_waiters() {
                 // The bells are not for those who get in between: they might be
                 // put aside before they ring.
                 let signals = held.shard.has_signals().then(|| held.shard.take_signals());
                 drop(held);
-                slot.step_aside();
-                held = self.hold(slot);
+                cell.step_aside();
+                held = self.hold(cell);
                 held.shard.put_back(signals);
             }
         }
@@ -176,7 +176,7 @@ impl<T> Core<T> {
         *budget -= nodes - left;
         held.shard.take_filed();
         held.shard.called = false;
-        held.slot.set_next(next);
+        held.cell.set_next(next);
         *budget == 0 || next > self.tick.tick_at(now)
     }
 }

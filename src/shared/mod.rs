@@ -4,6 +4,7 @@
 mod affinity;
 mod aside;
 mod cancel;
+mod cell;
 mod doorbell;
 pub(crate) mod drain;
 mod earliest;
@@ -16,6 +17,7 @@ mod shrink;
 mod shutdown;
 mod unsettled;
 
+pub(crate) use cell::ShardCell;
 pub(crate) use doorbell::{Doorbell, Wait, WaitError};
 pub(crate) use shared_core::SharedCore;
 
@@ -29,20 +31,19 @@ use crate::shard::NameTag;
 use crate::shard::entry::Tag;
 use crate::shard::{Outcome, Shard, Signals};
 use crate::shared::affinity::thread_number;
-use crate::shared::aside::{Walk, step_aside};
 use crate::shared::idle::Idle;
 use crate::shared::names::Names;
 use crate::shared::unsettled::Unsettled;
 use crate::stats::Ledger;
 use crate::stats::Snapshot;
-use crate::sync::{AtomicU64, AtomicUsize, Lock, LockGuard, Ordering};
+use crate::sync::{AtomicU64, AtomicUsize, LockGuard, Ordering};
 use crate::tick::Tick;
 use crate::time::{TickLength, Time, When};
 use crate::timer::{NotLive, Plain, Refusal, Refused, Timer};
 
 pub(crate) struct Core<T> {
     /// A power of two of them, so that a thread finds its own with a mask.
-    pub(crate) shards: Box<[Slot<T>]>,
+    pub(crate) shards: Box<[ShardCell<T>]>,
     /// Shard n's wheel has the n-th number from this one on.
     pub(crate) first: WheelNumber,
     pub(crate) clock: Clock,
@@ -62,64 +63,6 @@ pub(crate) struct Core<T> {
     pub(crate) visited: CachePadded<AtomicUsize>,
 }
 
-pub(crate) struct Slot<T> {
-    pub(crate) index: usize,
-    /// The tick at which the shard wants to be looked at: read by the ticker
-    /// without the lock, written only under it.
-    next: CachePadded<AtomicU64>,
-    shard: Lock<Shard<T>>,
-}
-
-impl<T> Slot<T> {
-    #[inline]
-    pub(crate) fn lock(&self) -> LockGuard<'_, Shard<T>> {
-        self.shard.lock()
-    }
-
-    /// For who takes what is ready: see `expire.rs`.
-    #[inline]
-    fn lock_low_priority(&self) -> LockGuard<'_, Shard<T>> {
-        self.shard.lock_low_priority()
-    }
-
-    /// Notes, under the lock, that something was filed for `filed`. Returns
-    /// whether that is earlier than what the ticker knows of.
-    #[inline]
-    pub(crate) fn lower_next(&self, filed: Tick) -> bool {
-        let lowered = filed < self.next();
-        if lowered {
-            self.set_next(filed);
-        }
-        lowered
-    }
-
-    /// The tick at which the shard wants to be looked at.
-    #[inline]
-    pub(crate) fn next(&self) -> Tick {
-        Tick(self.next.load(Ordering::Relaxed))
-    }
-
-    /// The caller holds the lock.
-    #[inline]
-    pub(crate) fn set_next(&self, tick: Tick) {
-        self.next.store(tick.0, Ordering::Relaxed);
-    }
-
-    /// Lets those in who wait for the lock, between two holds of it.
-    pub(crate) fn step_aside(&self) {
-        step_aside(&self.shard);
-    }
-
-    /// The same for a walk, which gives others no more than their share of it.
-    pub(crate) fn step_aside_in(&self, walk: &mut Walk) {
-        walk.step_aside(&self.shard);
-    }
-
-    pub(crate) fn has_urgent_waiters(&self) -> bool {
-        self.shard.has_urgent_waiters()
-    }
-}
-
 /// A deadline, exactly and in ticks.
 struct Due {
     /// The tick that has begun, if the clock was read.
@@ -130,7 +73,7 @@ struct Due {
 
 /// A shard that is locked by a caller who may file or end timers.
 pub(crate) struct Held<'a, T> {
-    pub(crate) slot: &'a Slot<T>,
+    pub(crate) cell: &'a ShardCell<T>,
     pub(crate) shard: LockGuard<'a, Shard<T>>,
 }
 
@@ -150,11 +93,7 @@ impl<T> Core<T> {
             shards: shards
                 .into_iter()
                 .enumerate()
-                .map(|(index, shard)| Slot {
-                    index,
-                    next: CachePadded::new(AtomicU64::new(Tick::MAX.0)),
-                    shard: Lock::new(shard),
-                })
+                .map(|(index, shard)| ShardCell::new(index, shard))
                 .collect(),
             first,
             clock,
@@ -271,12 +210,12 @@ impl<T> Core<T> {
     }
 
     pub(crate) fn start(&self, id: TimerId) -> Result<TimerId, Refused<T>> {
-        let slot = self
-            .slot_of(id)
+        let cell = self
+            .cell_of(id)
             .expect("an unstarted timer knows its engine");
-        let first = slot.lock().first_of(id).unwrap_or(When::At(Time::MAX));
+        let first = cell.lock().first_of(id).unwrap_or(When::At(Time::MAX));
         let due = self.resolve(first);
-        let mut held = self.hold(slot);
+        let mut held = self.hold(cell);
         let now = || self.tick_now();
         let started = held.shard.start(id, due.time, due.tick, now);
         self.release(held);
@@ -288,7 +227,7 @@ impl<T> Core<T> {
     }
 
     pub(crate) fn dismiss(&self, id: TimerId) -> Option<T> {
-        let mut held = self.hold(self.slot_of(id)?);
+        let mut held = self.hold(self.cell_of(id)?);
         let dismissed = held.shard.dismiss(id);
         self.release(held);
         dismissed?.payload
@@ -320,9 +259,9 @@ impl<T> Core<T> {
     }
 
     pub(crate) fn reschedule(&self, id: TimerId, when: When) -> Result<(), NotLive> {
-        let slot = self.slot_of(id).ok_or(NotLive::Gone)?;
+        let cell = self.cell_of(id).ok_or(NotLive::Gone)?;
         let due = self.resolve(when);
-        let mut held = self.hold(slot);
+        let mut held = self.hold(cell);
         // Nothing is filed by that, and nobody waits for it.
         match held.shard.postpone_plain(id, due.tick) {
             true => Ok(()),
@@ -338,20 +277,20 @@ impl<T> Core<T> {
     }
 
     pub(crate) fn replace(&self, id: TimerId, payload: T) -> Result<T, (NotLive, T)> {
-        match self.slot_of(id) {
-            Some(slot) => slot.lock().replace(id, payload),
+        match self.cell_of(id) {
+            Some(cell) => cell.lock().replace(id, payload),
             None => Err((NotLive::Gone, payload)),
         }
     }
 
     pub(crate) fn deadline(&self, id: TimerId) -> Option<Tick> {
-        self.slot_of(id)?.lock().deadline(id)
+        self.cell_of(id)?.lock().deadline(id)
     }
 
     pub(crate) fn ledger(&self) -> Ledger {
         let mut ledger = Ledger::default();
-        for slot in &self.shards {
-            ledger.add(&slot.lock().ledger());
+        for cell in &self.shards {
+            ledger.add(&cell.lock().ledger());
         }
         ledger
     }
@@ -366,8 +305,8 @@ impl<T> Core<T> {
             panics: self.panics.load(Ordering::Relaxed),
             ..Snapshot::default()
         };
-        for slot in &self.shards {
-            let shard = slot.lock();
+        for cell in &self.shards {
+            let shard = cell.lock();
             snapshot.ledger.add(&shard.ledger());
             snapshot.lateness.add(&shard.lateness);
         }
@@ -376,7 +315,7 @@ impl<T> Core<T> {
 
     /// How many expired timers of a queue wait to be taken.
     pub(crate) fn ready_len(&self, queue: usize) -> usize {
-        let len = |slot: &Slot<T>| slot.lock().ready[queue].len();
+        let len = |cell: &ShardCell<T>| cell.lock().ready[queue].len();
         self.shards.iter().map(len).sum()
     }
 
@@ -391,13 +330,13 @@ impl<T> Core<T> {
         by_bell: bool,
         take: impl FnOnce(&mut Shard<T>) -> (Option<C>, bool),
     ) -> (Option<C>, bool) {
-        let slot = &self.shards[shard];
-        let shard = slot.lock_low_priority();
-        let mut held = Held { slot, shard };
+        let cell = &self.shards[shard];
+        let shard = cell.lock_low_priority();
+        let mut held = Held { cell, shard };
         let (taken, more) = take(&mut held.shard);
         self.release(held);
         if by_bell && more {
-            self.doorbells[queue].ring(slot.index);
+            self.doorbells[queue].ring(cell.index);
         }
         (taken, more)
     }
@@ -405,9 +344,9 @@ impl<T> Core<T> {
     /// Takes back a firing that was lent. Drops the payload here, outside the
     /// lock, if the timer has ended.
     pub(crate) fn give_back(&self, id: TimerId, payload: Option<T>, outcome: Outcome) {
-        let Some(slot) = self.slot_of(id) else { return };
+        let Some(cell) = self.cell_of(id) else { return };
         let now = self.clock.now();
-        let mut held = self.hold(slot);
+        let mut held = self.hold(cell);
         let given = held.shard.give_back(id, payload, outcome, now);
         self.release(held);
         if given.awaited {
@@ -438,12 +377,12 @@ impl<T> Core<T> {
         shard: usize,
         look: impl FnOnce(&mut Shard<T>) -> R,
     ) -> Option<R> {
-        let slot = self.shards.get(shard)?;
-        Some(look(&mut slot.lock()))
+        let cell = self.shards.get(shard)?;
+        Some(look(&mut cell.lock()))
     }
 
     #[inline]
-    pub(crate) fn slot_of(&self, id: TimerId) -> Option<&Slot<T>> {
+    pub(crate) fn cell_of(&self, id: TimerId) -> Option<&ShardCell<T>> {
         self.shards.get(id.wheel().offset_from(self.first))
     }
 
@@ -454,9 +393,9 @@ impl<T> Core<T> {
     }
 
     #[inline]
-    pub(crate) fn hold<'a>(&self, slot: &'a Slot<T>) -> Held<'a, T> {
-        let shard = slot.lock();
-        Held { slot, shard }
+    pub(crate) fn hold<'a>(&self, cell: &'a ShardCell<T>) -> Held<'a, T> {
+        let shard = cell.lock();
+        Held { cell, shard }
     }
 
     /// Publishes what the caller has filed, lets go of the lock, and then
@@ -475,7 +414,7 @@ impl<T> Core<T> {
     /// happened.
     #[inline]
     fn release_filed(&self, held: Held<'_, T>, filed: Tick) {
-        let lowered = held.slot.lower_next(filed);
+        let lowered = held.cell.lower_next(filed);
         drop(held);
         if lowered {
             self.alarm.filed(filed);
@@ -499,9 +438,9 @@ impl<T> Core<T> {
             filed = Tick(0);
             held.shard.called = true;
         }
-        let (slot, lowered) = (held.slot, held.slot.lower_next(filed));
+        let (cell, lowered) = (held.cell, held.cell.lower_next(filed));
         drop(held);
-        self.ring(slot.index, &signals);
+        self.ring(cell.index, &signals);
         if signals.settled {
             self.settled();
         }

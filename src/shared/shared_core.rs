@@ -10,7 +10,7 @@
 use std::ops::Deref;
 
 use crate::process::Process;
-use crate::shared::{Core, Held, Slot};
+use crate::shared::{Core, Held, ShardCell};
 use crate::sync::Arc;
 
 /// How many payloads one hold of a shard's lock takes out.
@@ -65,19 +65,19 @@ impl<T> Drop for SharedCore<T> {
 /// outside of every lock. Where a drop panics the rest is dropped all the same.
 struct Leftovers<'a, T> {
     core: &'a Core<T>,
-    slots: std::slice::Iter<'a, Slot<T>>,
+    cells: std::slice::Iter<'a, ShardCell<T>>,
 }
 
 impl<'a, T> Leftovers<'a, T> {
     fn of(core: &'a Core<T>) -> Leftovers<'a, T> {
-        let slots = core.shards.iter();
-        Leftovers { core, slots }
+        let cells = core.shards.iter();
+        Leftovers { core, cells }
     }
 
-    fn take_some(&self, slot: &Slot<T>) -> Vec<Option<T>> {
-        let Held { slot, mut shard } = self.core.hold(slot);
+    fn take_some(&self, cell: &ShardCell<T>) -> Vec<Option<T>> {
+        let Held { cell, mut shard } = self.core.hold(cell);
         let leftovers = shard.take_leftovers(LEFTOVERS_PER_HOLD);
-        self.core.release(Held { slot, shard });
+        self.core.release(Held { cell, shard });
         leftovers
     }
 }
@@ -86,12 +86,12 @@ impl<T> Iterator for Leftovers<'_, T> {
     type Item = Vec<Option<T>>;
 
     fn next(&mut self) -> Option<Vec<Option<T>>> {
-        while let Some(slot) = self.slots.as_slice().first() {
-            let leftovers = self.take_some(slot);
+        while let Some(cell) = self.cells.as_slice().first() {
+            let leftovers = self.take_some(cell);
             if !leftovers.is_empty() {
                 return Some(leftovers);
             }
-            self.slots.next();
+            self.cells.next();
         }
         None
     }

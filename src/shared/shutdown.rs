@@ -1,17 +1,17 @@
 //! Shutting down: refusing first, which is done at once, and then ending every
 //! live timer.
 //!
-//! The second part is a walk through each shard, a bounded number of cells at a
+//! The second part is a walk through each shard, a bounded number of entries at a
 //! time. Between two holds of the lock others find a closed shard: they
 //! schedule nothing any more, but may still cancel, move and take what the walk
-//! has not reached. A timer keeps its cell, so whatever they do the walk meets
+//! has not reached. A timer keeps its entry, so whatever they do the walk meets
 //! it once, or it has ended. A closed shard's wheel is not advanced any more, nor
 //! are its lists walked along: they may have entries in them that are vacant.
 
 use crate::observe;
-use crate::shared::Doorbell;
 use crate::shared::aside::Walk;
-use crate::shared::{Core, Slot};
+use crate::shared::doorbell::Doorbell;
+use crate::shared::{Core, ShardCell};
 use crate::tick::Tick;
 use crate::timer::Closed;
 use crate::wheel::Cursor;
@@ -20,13 +20,13 @@ impl<T> Core<T> {
     /// Ends every live timer, and then everybody who works for this engine.
     pub(crate) fn shut_down(&self) -> Vec<Closed<T>> {
         let now = self.tick_now();
-        let live: Vec<usize> = self.shards.iter().map(|slot| self.close(slot)).collect();
+        let live: Vec<usize> = self.shards.iter().map(|cell| self.close(cell)).collect();
         // Here, because under a lock nothing should have to grow.
         let mut closed = Vec::with_capacity(live.iter().sum());
         let mut walk = Walk::begin();
-        for (slot, live) in self.shards.iter().zip(live) {
+        for (cell, live) in self.shards.iter().zip(live) {
             if live > 0 {
-                self.end_all(slot, now, &mut walk, &mut closed);
+                self.end_all(cell, now, &mut walk, &mut closed);
             }
         }
         self.stop(closed.len());
@@ -50,19 +50,25 @@ impl<T> Core<T> {
     }
 
     /// Has a shard refuse everything. Returns how many live timers it has.
-    pub(crate) fn close(&self, slot: &Slot<T>) -> usize {
-        let mut held = self.hold(slot);
+    pub(crate) fn close(&self, cell: &ShardCell<T>) -> usize {
+        let mut held = self.hold(cell);
         let live = held.shard.close();
-        slot.set_next(Tick::MAX);
+        cell.set_next(Tick::MAX);
         self.release(held);
         live
     }
 
     /// Ends the live timers of a closed shard.
-    fn end_all(&self, slot: &Slot<T>, now: Tick, walk: &mut Walk, closed: &mut Vec<Closed<T>>) {
+    fn end_all(
+        &self,
+        cell: &ShardCell<T>,
+        now: Tick,
+        walk: &mut Walk,
+        closed: &mut Vec<Closed<T>>,
+    ) {
         let mut cursor = Cursor::START;
         loop {
-            let mut held = self.hold(slot);
+            let mut held = self.hold(cell);
             let done = held.shard.close_some(&mut cursor, now, closed);
             self.release(held);
             if done {
@@ -70,7 +76,7 @@ impl<T> Core<T> {
             }
             // Who waits would not get in by itself: it is about to sleep each time
             // that the walk lets go for a moment.
-            slot.step_aside_in(walk);
+            cell.step_aside_in(walk);
         }
     }
 }

@@ -40,14 +40,14 @@ fn a_level_that_comes_later_changes_nothing() {
         let timer = Timer::after(Duration::from_millis(ms), ());
         engine.schedule(timer).unwrap()
     });
-    let slot = &engine.core.shards[0];
-    let drain = slot.lock().begin_drain(engine.tick().after(50));
-    assert!(slot.lock().count_some(drain));
+    let cell = &engine.core.shards[0];
+    let drain = cell.lock().begin_drain(engine.tick().after(50));
+    assert!(cell.lock().count_some(drain));
     // To a level between those that there are.
     engine.reschedule(far, 5 * SECOND).unwrap();
-    assert!(!slot.lock().is_drained(drain));
+    assert!(!cell.lock().is_drained(drain));
     assert!(engine.cancel(due).is_cancelled());
-    assert!(slot.lock().is_drained(drain));
+    assert!(cell.lock().is_drained(drain));
 }
 
 /// Counts in holds, with changes in between, and compares with what there is.
@@ -61,17 +61,17 @@ fn the_count_follows_whatever_comes_and_goes() {
         .map(|n| engine.schedule(Timer::after(due(n), n)).unwrap())
         .collect();
     let last = engine.tick().after(50);
-    let slot = &engine.core.shards[0];
-    let drains = [last, last.after(100)].map(|last| slot.lock().begin_drain(last));
+    let cell = &engine.core.shards[0];
+    let drains = [last, last.after(100)].map(|last| cell.lock().begin_drain(last));
     let counted = |drain: usize| {
-        let shard = slot.lock();
+        let shard = cell.lock();
         let crate::shard::awaited::Awaited { last, counted, .. } = shard.drains[drain];
         let here = ids.iter().filter_map(|&id| shard.wheel.find(id));
         let waits = |at: &EntryIndex| counted.is_past(*at) && shard.is_awaited(*at, last);
         assert_eq!(shard.drains[drain].left, here.filter(waits).count());
     };
     let mut changes = 0;
-    while !drains.iter().all(|&drain| slot.lock().count_some(drain)) {
+    while !drains.iter().all(|&drain| cell.lock().count_some(drain)) {
         changes += 1;
         for (n, &id) in ids.iter().enumerate().skip(changes).step_by(7) {
             match (n + changes) % 4 {
@@ -89,5 +89,5 @@ fn the_count_follows_whatever_comes_and_goes() {
     clock.advance(SECOND);
     engine.queue(0).try_iter().for_each(drop);
     (0..2).for_each(counted);
-    assert!(drains.iter().all(|&drain| slot.lock().is_drained(drain)));
+    assert!(drains.iter().all(|&drain| cell.lock().is_drained(drain)));
 }

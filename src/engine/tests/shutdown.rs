@@ -19,10 +19,10 @@ fn a_timer_that_a_walk_has_ended_is_not_the_earliest() {
         let id = engine.schedule(Timer::after(delay, ())).unwrap();
         (id, engine.deadline(id))
     });
-    let slot = &engine.core.shards[0];
-    assert_eq!(engine.core.close(slot), 2);
+    let cell = &engine.core.shards[0];
+    assert_eq!(engine.core.close(cell), 2);
     assert_eq!(engine.earliest_deadline(), first.1);
-    let mut shard = slot.lock();
+    let mut shard = cell.lock();
     let at = shard.wheel.find(first.0).unwrap();
     assert!(shard.close_one(at, Tick(0)).is_some());
     drop(shard);
@@ -43,13 +43,13 @@ fn between_two_holds_timers_are_cancelled_taken_and_moved_and_end_once() {
         .collect();
     clock.advance(MS);
     let (core, now) = (&engine.core, engine.tick());
-    let slot = &core.shards[0];
-    assert_eq!(core.close(slot), TIMERS);
+    let cell = &core.shards[0];
+    assert_eq!(core.close(cell), TIMERS);
 
     let (mut cursor, mut closed, mut others) = (Cursor::START, Vec::new(), Vec::new());
     let mut holds = 1;
     while !core
-        .hold(slot)
+        .hold(cell)
         .shard
         .close_some(&mut cursor, now, &mut closed)
     {
