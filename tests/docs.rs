@@ -241,3 +241,19 @@ fn every_module_of_unit_tests_exists() {
         assert!(is_here, "{module}");
     }
 }
+
+/// The functions that a timer's journey goes through are there.
+#[test]
+fn every_function_of_the_journey_exists() {
+    let page = fs::read_to_string(root().join("docs/ARCHITECTURE.md")).unwrap();
+    let journey = page.split("\n## One timer's journey").nth(1).unwrap();
+    let journey = journey.split("\n## ").next().unwrap();
+    let read = |path: &String| fs::read_to_string(root().join("src").join(path)).unwrap();
+    let code: String = sources().iter().map(read).collect();
+    let words = journey.split('`').filter(|word| !word.contains(' '));
+    let functions = words.filter_map(|word| word.split_once("::"));
+    for (owner, function) in functions {
+        let is_here = code.contains(&format!("fn {function}("));
+        assert!(is_here, "{owner}::{function}");
+    }
+}
