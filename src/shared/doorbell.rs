@@ -44,9 +44,9 @@ impl Wait {
 
 /// Why a wait brought neither a bell nor a permit.
 pub(crate) enum WaitError {
-    /// None was there, or came in time.
+    /// There is none, or none came in time.
     Empty,
-    /// The engine was shut down: none will come.
+    /// The engine was shut down, so none will come.
     Stopped,
 }
 
