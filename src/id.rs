@@ -1,25 +1,26 @@
-//! Timer ids: which wheel, which entry, which of the entry's many tenants.
+//! Timer ids: which wheel, which entry, and which of the timers that the entry
+//! has held.
 
 use core::fmt;
 use core::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bits of [`TimerId::high`] that the sequence number occupies; the rest hold
+/// How far the sequence number is shifted in [`TimerId::high`]; the lower bits hold
 /// the upper part of the wheel's number.
 const SEQUENCE_SHIFT: u32 = 12;
 const WHEEL_HIGH_MASK: u64 = (1 << SEQUENCE_SHIFT) - 1;
 
-/// The largest sequence number an id can carry: 52 bits, which a wheel that
-/// schedules ten million timers a second uses up in fourteen years.
+/// The largest sequence number of an id: 52 bits, which a wheel that schedules ten
+/// million timers a second uses up in fourteen years.
 pub(crate) const MAX_SEQUENCE: u64 = (1 << 52) - 1;
 
-/// Names one timer of one [`Wheel`](crate::Wheel) or
+/// Identifies one timer of one [`Wheel`](crate::Wheel) or
 /// [`Engine`](crate::Engine), for ever.
 ///
-/// An id is a plain value: copy it, store it, send it to other threads. Once
-/// its timer has ended the id is stale, and a stale id is harmless: it never
-/// reaches a later timer, however often the storage behind it was reused, nor
-/// a timer of another wheel or engine of the same process.
+/// An id is a plain value: copy it, store it, send it to other threads. When its
+/// timer has ended, the id is stale. A stale id is harmless: it never refers to a
+/// later timer, even if that reuses the same storage, nor to a timer of another
+/// wheel or engine of the same process.
 ///
 /// ```
 /// use tickwheel::{Tick, Wheel};
@@ -47,13 +48,13 @@ impl TimerId {
         debug_assert!(0 < sequence && sequence <= MAX_SEQUENCE);
         let high = (sequence << SEQUENCE_SHIFT) | wheel.high;
         TimerId {
-            // A sequence number is never zero: `MIN` is never what comes out.
+            // A sequence number is never zero, so `MIN` is never used.
             high: NonZeroU64::new(high).unwrap_or(NonZeroU64::MIN),
             low: wheel.low | u64::from(index),
         }
     }
 
-    /// Whether the timer is one of this wheel's.
+    /// Returns whether the timer is one of this wheel's.
     #[inline]
     pub(crate) fn is_of(self, wheel: WheelNumber) -> bool {
         let other_high = (self.high.get() ^ wheel.high) & WHEEL_HIGH_MASK;
@@ -97,7 +98,7 @@ impl fmt::Debug for TimerId {
 pub(crate) struct WheelNumber {
     /// The upper 12 bits.
     high: u64,
-    /// The lower 32, where an id has them.
+    /// The lower 32 bits, in the upper half of the word, as in an id.
     low: u64,
 }
 
@@ -115,12 +116,13 @@ impl WheelNumber {
         self.high << 32 | self.low >> 32
     }
 
-    /// The number `offset` places after this one.
+    /// Returns the number `offset` places after this one.
     pub(crate) fn nth(self, offset: usize) -> WheelNumber {
         WheelNumber::from(self.number() + offset as u64)
     }
 
-    /// How far this number lies behind `first`; huge where it lies before it.
+    /// Returns how far this number comes after `first`: a huge number if it comes
+    /// before.
     #[inline]
     pub(crate) fn offset_from(self, first: WheelNumber) -> usize {
         self.number().wrapping_sub(first.number()) as usize
@@ -148,7 +150,7 @@ mod tests {
     use crate::{Tick, Wheel};
 
     #[test]
-    fn an_id_gives_back_what_it_was_made_of() {
+    fn an_id_returns_the_parts_that_it_was_made_of() {
         for wheel in [1, 0xFFFF_FFFF, 0x1_0000_0000, (1 << 44) - 1] {
             for sequence in [1, 4_096, MAX_SEQUENCE] {
                 for index in [0, 1, u32::MAX] {
@@ -162,13 +164,13 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_as_small_as_two_words_even_when_optional() {
+    fn an_id_takes_two_words_even_if_it_is_optional() {
         assert_eq!(size_of::<TimerId>(), 16);
         assert_eq!(size_of::<Option<TimerId>>(), 16);
     }
 
     #[test]
-    fn an_id_is_of_its_own_wheel_alone() {
+    fn an_id_belongs_to_its_own_wheel_alone() {
         // The last two differ from the first by the same bits in either half.
         let wheels = [1 << 32 | 1, 1, 1 << 32, (1 << 44) - 1, 2 << 32 | 2, 0];
         for made in wheels.map(WheelNumber::from) {
@@ -189,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wheel_knows_the_ids_of_another_from_its_own() {
+    fn a_wheel_tells_its_own_ids_from_those_of_another() {
         let mut wheels = [Wheel::new(64), Wheel::new(64)];
         let ids = wheels
             .each_mut()

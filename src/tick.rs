@@ -4,9 +4,8 @@ use core::fmt;
 
 /// An absolute point on a wheel's own time line, counted in ticks.
 ///
-/// How long one tick lasts is the business of whoever drives the wheel: an
-/// [`Engine`](crate::Engine) has a tick of one millisecond unless told
-/// otherwise, a game loop may count frames.
+/// The owner of a wheel decides how long a tick lasts. The tick of an
+/// [`Engine`](crate::Engine) defaults to 1 ms; a game loop may count frames.
 ///
 /// ```
 /// use tickwheel::Tick;
@@ -20,17 +19,18 @@ use core::fmt;
 pub struct Tick(pub u64);
 
 impl Tick {
-    /// The furthest representable tick.
+    /// The last tick.
     pub const MAX: Tick = Tick(u64::MAX);
 
-    /// The tick `ticks` later than this one, or [`Tick::MAX`] where that
-    /// cannot be represented.
+    /// Returns the tick `ticks` later than this one, or [`Tick::MAX`] if that is
+    /// out of range.
     #[must_use]
     pub const fn after(self, ticks: u64) -> Tick {
         Tick(self.0.saturating_add(ticks))
     }
 
-    /// How many ticks this one lies after `earlier`; zero where it does not.
+    /// Returns how many ticks this one comes after `earlier`, or zero if it comes
+    /// before.
     #[must_use]
     pub const fn since(self, earlier: Tick) -> u64 {
         self.0.saturating_sub(earlier.0)

@@ -1,8 +1,8 @@
-//! The wheel beside a slow oracle: a sorted map that nobody can doubt.
+//! The wheel beside a slow oracle: a sorted map, too simple to be wrong.
 //!
-//! Both are given the same random operations, at every start offset and wheel
-//! size where such structures are known to go wrong, and after every step the
-//! wheel's own invariants are checked.
+//! Both get the same random operations, at start offsets and wheel sizes where
+//! such structures are known to fail. After every step the wheel's own invariants
+//! are checked.
 
 mod pair;
 
@@ -23,7 +23,8 @@ fn assert_consistent(wheel: &Wheel<u64>) {
     wheel.assert_consistent();
 }
 
-/// As an engine does it, a few cells at a time; by none is all the way.
+/// Shrinks as an engine does, a few entries at a time, or completely if `cells` is
+/// zero.
 fn shrink(wheel: &mut Wheel<u64>, cells: u8) {
     if cells == 0 {
         return wheel.shrink();
@@ -42,8 +43,8 @@ fn delay() -> impl Strategy<Value = Delay> {
     ]
 }
 
-/// How far the clock is moved: seldom to the end of time, where nothing is
-/// left to test.
+/// How far the clock moves: rarely to the end of time, after which nothing is left
+/// to test.
 fn step() -> impl Strategy<Value = Delay> {
     prop_oneof![
         2 => (1..300u16).prop_map(|by| Delay::Past(by.min(255) as u8)),
@@ -81,7 +82,7 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![100 => op, 1 => Just(Op::Clear)]
 }
 
-/// Operations that begin with a wheel in which something is going on.
+/// Operations on a wheel, most of which begin by filling it.
 fn script(longest: usize) -> impl Strategy<Value = Vec<Op>> {
     (vec(fill(), 0..3), vec(op(), 1..longest)).prop_map(|(first, then)| [first, then].concat())
 }

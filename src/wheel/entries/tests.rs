@@ -1,4 +1,4 @@
-//! Growing, reserving, and giving back.
+//! Storing, growing, reserving, and dropping what is left.
 
 use super::*;
 use crate::tick::Tick;
@@ -55,7 +55,7 @@ fn vacated_entries_are_reused_before_the_block_grows() {
 }
 
 #[test]
-fn what_is_still_stored_is_dropped_with_the_storage() {
+fn payloads_that_are_still_stored_are_dropped_with_the_storage() {
     let token = std::rc::Rc::new(());
     let (mut entries, _) = Entries::new();
     for n in 1..=100 {
@@ -66,7 +66,7 @@ fn what_is_still_stored_is_dropped_with_the_storage() {
 }
 
 #[test]
-fn a_payload_that_panics_when_it_is_dropped_leaves_none_behind() {
+fn all_payloads_are_dropped_even_if_dropping_one_panics() {
     struct Fuse(#[allow(dead_code)] std::rc::Rc<()>, bool);
     impl Drop for Fuse {
         fn drop(&mut self) {
@@ -90,7 +90,7 @@ fn fill<T: Copy>(entries: &mut Entries<T>, count: usize, value: T) {
 }
 
 #[test]
-fn what_was_reserved_is_room_enough_and_is_not_reserved_again() {
+fn reserved_room_is_enough_and_is_not_reserved_twice() {
     for timers in [64, 1_000] {
         let (mut entries, _) = Entries::new();
         entries.try_reserve(timers, 0).unwrap();
@@ -116,7 +116,7 @@ fn a_wheel_reserves_for_the_levels_that_its_timers_may_need() {
 }
 
 #[test]
-fn what_was_reserved_for_large_payloads_is_room_for_them_too() {
+fn room_is_reserved_for_large_payloads_too() {
     let mut wheel = Wheel::new(64);
     wheel.reserve(1_000);
     assert_eq!(wheel.entries.block.spare_cells(), 1_000);
@@ -127,7 +127,7 @@ fn what_was_reserved_for_large_payloads_is_room_for_them_too() {
 }
 
 #[test]
-fn too_much_is_refused_and_nothing_has_changed() {
+fn reserving_too_much_is_refused_and_changes_nothing() {
     fn refuses<T: Copy + PartialEq + std::fmt::Debug>(payload: T) {
         let mut wheel = Wheel::new(64);
         let id = wheel.schedule_at(Tick(5), payload);
@@ -141,7 +141,7 @@ fn too_much_is_refused_and_nothing_has_changed() {
     refuses(());
     refuses(7u64);
     refuses([7u64; 512]);
-    // So much that no machine has it.
+    // No machine has so much memory.
     let mut wheel = Wheel::<[u64; 1 << 20]>::new(64);
     let refused = wheel.try_reserve(u32::MAX as usize - 100_000);
     assert_eq!(refused, Err(ReserveError::NoMemory));
@@ -154,7 +154,7 @@ fn reserving_too_much_panics() {
 }
 
 #[test]
-fn an_index_behind_the_last_entry_is_of_none() {
+fn an_index_behind_the_last_entry_has_no_entry() {
     let (mut entries, _) = Entries::new();
     let last = entries.insert(0, Stamp::new(1, 0), ());
     assert_eq!(entries.entry_at(last.index()), Some(last));
@@ -162,7 +162,7 @@ fn an_index_behind_the_last_entry_is_of_none() {
 }
 
 #[test]
-fn vacated_entries_are_used_again_the_last_one_first() {
+fn vacated_entries_are_reused_last_one_first() {
     let (mut entries, _) = Entries::new();
     let (mut stored, mut vacated) = (Vec::new(), Vec::<EntryIndex>::new());
     let (mut random, mut most) = (1u64, 0);

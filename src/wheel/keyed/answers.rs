@@ -1,4 +1,4 @@
-//! What a keyed wheel hands out: an expired timer, and one that it refused.
+//! The values that a keyed wheel returns: an expired timer, and a refused one.
 
 use core::fmt;
 
@@ -22,13 +22,13 @@ use crate::tick::Tick;
 pub struct KeyedExpired<K, T> {
     /// The timer's key, free for another timer from now on.
     pub key: K,
-    /// When it was due.
+    /// The tick at which the timer was due.
     pub deadline: Tick,
-    /// What was scheduled.
+    /// The timer's payload.
     pub payload: T,
 }
 
-/// A timer that was refused because its key is in use; nothing has changed.
+/// A timer that was refused because its key is in use. The wheel is unchanged.
 ///
 /// ```
 /// use tickwheel::Tick;
@@ -43,9 +43,9 @@ pub struct KeyedExpired<K, T> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DuplicateKey<K, T> {
-    /// The key that is in use, as it was offered.
+    /// The key of the refused timer.
     pub key: K,
-    /// What was to be scheduled.
+    /// The payload of the refused timer.
     pub payload: T,
 }
 

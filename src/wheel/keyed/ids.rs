@@ -1,8 +1,9 @@
-//! Which timers may go by a key, found by the key's hash.
+//! Which timers may have a key, by the key's hash.
 //!
-//! A key stands once, beside its timer's payload, with the hash that it had.
-//! Nothing in here hashes, compares, clones or drops one, which runs foreign
-//! code: that is done before anything changes, or when everything has.
+//! A key is stored once, beside its timer's payload, with its hash. Hashing,
+//! comparing, cloning or dropping a key runs the caller's code, which may panic.
+//! Nothing in this file does so: it happens before anything changes, or after
+//! everything has changed.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -10,20 +11,20 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::id::TimerId;
 
-/// The timers of all keys that are in use, by the hashes of the keys.
+/// The timers of all keys in use, by the hashes of the keys.
 #[derive(Default)]
 pub(super) struct Ids {
     by_hash: HashMap<u64, SameHash, BuildHasherDefault<HashedAlready>>,
 }
 
-/// The timers of all keys that have one hash: nearly always a single one.
+/// The timers of all keys with the same hash: nearly always a single one.
 enum SameHash {
     One(TimerId),
     Many(Vec<TimerId>),
 }
 
 impl Ids {
-    /// The timers whose keys have this hash.
+    /// Returns the timers whose keys have this hash.
     pub(super) fn of(&self, hash: u64) -> &[TimerId] {
         match self.by_hash.get(&hash) {
             None => &[],
@@ -62,14 +63,14 @@ impl Ids {
         self.by_hash.shrink_to_fit();
     }
 
-    /// How many timers it knows of.
+    /// Returns the number of timers.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.by_hash.keys().map(|&hash| self.of(hash).len()).sum()
     }
 }
 
-/// Takes a hash for what it is.
+/// A hasher for keys that are hashes: returns them unchanged.
 #[derive(Default)]
 struct HashedAlready(u64);
 
@@ -93,7 +94,7 @@ mod tests {
     use crate::{Tick, Wheel};
 
     #[test]
-    fn keys_of_one_hash_are_told_apart_and_all_can_go() {
+    fn timers_of_one_hash_are_removed_one_by_one() {
         let mut wheel = Wheel::new(64);
         let timers = [0, 1, 2].map(|n| wheel.schedule_at(Tick(n), ()));
         let mut ids = Ids::default();

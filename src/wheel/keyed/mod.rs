@@ -1,4 +1,4 @@
-//! A wheel whose timers go by keys of the caller's choice.
+//! A wheel whose timers have keys that the caller chooses.
 
 mod answers;
 mod ids;
@@ -19,21 +19,21 @@ use ids::Ids;
 /// A [`Wheel`] in which every timer has a key that the caller chose: a session
 /// number, a name, an address.
 ///
-/// A key is in use from the call that schedules its timer until that timer has
-/// fired or was cancelled; meanwhile it is refused for another timer, and
-/// afterwards it is free again. Order and time are the [`Wheel`]'s.
+/// A key is in use from the call that schedules its timer until that timer fires
+/// or is cancelled. Meanwhile another timer with the same key is refused;
+/// afterwards the key is free again. Order and time are the [`Wheel`]'s.
 ///
 /// # Cost
 ///
-/// Every call that takes a key hashes it once and looks it up in a hash map; the
-/// rest is what [`Wheel`] costs. A timer that fires is found without hashing.
-/// The key is stored once, with its hash.
+/// Every call that takes a key hashes it once and looks it up in a hash map. The
+/// rest costs what it costs in a [`Wheel`]. Firing a timer hashes nothing. A key
+/// is stored once, with its hash.
 ///
 /// # Panics
 ///
-/// A call panics where `Hash` or `Eq` of its key does, and has then changed
-/// nothing. [`KeyedWheel::pop_due`] asks neither. Where a key panics while it is
-/// dropped, its timer has been cancelled.
+/// A call panics if `Hash` or `Eq` of a key panics, and then has changed nothing.
+/// [`KeyedWheel::pop_due`] calls neither. If dropping the key panics in
+/// [`KeyedWheel::cancel`], the timer has been cancelled.
 ///
 /// # Example
 ///
@@ -54,25 +54,25 @@ use ids::Ids;
 /// ```
 pub struct KeyedWheel<K, T> {
     hasher: RandomState,
-    /// The timer of every key that is in use: exactly those in the wheel.
+    /// The timers of all keys in use: exactly the timers in the wheel.
     ids: Ids,
     wheel: Wheel<Keyed<K, T>>,
 }
 
-/// What a timer of a [`KeyedWheel`] has for a payload.
+/// The payload that a [`KeyedWheel`] stores in its wheel.
 struct Keyed<K, T> {
-    /// What the key hashed to when the timer was scheduled.
+    /// The key's hash when the timer was scheduled.
     hash: u64,
     key: K,
     payload: T,
 }
 
 impl<K: Eq + Hash, T> KeyedWheel<K, T> {
-    /// A wheel that starts at tick 0, with `size` slots per level.
+    /// Creates a wheel that starts at tick 0, with `size` slots per level.
     ///
     /// # Panics
-    /// If `size` is not between 2 and 65,536; [`Geometry::new`] with
-    /// [`KeyedWheel::with_geometry`] says so with an error instead.
+    /// If `size` is not between 2 and 65,536. [`Geometry::new`], for use with
+    /// [`KeyedWheel::with_geometry`], returns an error instead.
     ///
     /// ```
     /// use tickwheel::wheel::KeyedWheel;
@@ -85,7 +85,7 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
         KeyedWheel::around(Wheel::new(size))
     }
 
-    /// As [`KeyedWheel::new`], starting at a tick of your choice.
+    /// Creates a wheel as [`KeyedWheel::new`] does, starting at tick `now`.
     ///
     /// # Panics
     /// If `size` is not between 2 and 65,536.
@@ -104,7 +104,7 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
         KeyedWheel::around(Wheel::starting_at(now, size))
     }
 
-    /// A wheel of the given [`Geometry`].
+    /// Creates a wheel of the given [`Geometry`], starting at tick `now`.
     ///
     /// ```
     /// use tickwheel::Tick;
@@ -128,14 +128,14 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
         }
     }
 
-    /// Gives back the memory that the wheel does not need for the timers that
-    /// are in it: see [`Wheel::shrink`].
+    /// Gives back the memory that the wheel does not need for its timers: see
+    /// [`Wheel::shrink`].
     pub fn shrink(&mut self) {
         self.ids.shrink();
         self.wheel.shrink();
     }
 
-    /// The timer that goes by a key with this hash.
+    /// Returns the timer with this key, whose hash is `hash`.
     fn find<Q>(&self, hash: u64, key: &Q) -> Option<TimerId>
     where
         K: Borrow<Q>,
@@ -148,15 +148,15 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
         self.ids.of(hash).iter().copied().find(has_key)
     }
 
-    /// Schedules a timer for an absolute tick. A deadline that has been
-    /// reached already makes it due at once, behind whatever is due.
+    /// Schedules a timer for an absolute tick. If that tick has been reached, the
+    /// timer is due at once, after all other due timers.
     ///
-    /// Constant time; allocates only when the wheel holds more timers than
-    /// ever before.
+    /// Takes constant time. Allocates only if the wheel holds more timers than
+    /// ever before, or needs a level for the first time.
     ///
     /// # Errors
-    /// If a timer with this key has not ended: key and payload come back in
-    /// the error, and the timer that is there stays as it is.
+    /// Returns key and payload in the error if the key is in use. The timer that
+    /// has it is unchanged.
     ///
     /// ```
     /// use tickwheel::Tick;
@@ -185,11 +185,11 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
         Ok(())
     }
 
-    /// Schedules a timer `delay` ticks from [`KeyedWheel::now`]; a delay of
-    /// zero is due at once. Costs what [`KeyedWheel::schedule_at`] costs.
+    /// Schedules a timer for `delay` ticks after [`KeyedWheel::now`]. A timer with
+    /// a delay of zero is due at once.
     ///
     /// # Errors
-    /// As [`KeyedWheel::schedule_at`].
+    /// Returns key and payload in the error if the key is in use.
     ///
     /// ```
     /// use tickwheel::Tick;
@@ -210,8 +210,9 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
     }
 
     /// Cancels the timer with this key and returns its payload, or `None` if
-    /// there is no such timer (any more). Constant time; key and storage are
-    /// free at once.
+    /// there is no such timer, for example because it has fired.
+    ///
+    /// Takes constant time. Key and storage are free at once.
     ///
     /// ```
     /// use tickwheel::Tick;
@@ -232,13 +233,16 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
         let id = self.find(hash, key)?;
         self.ids.remove(hash, id);
         let Keyed { key, payload, .. } = self.wheel.cancel(id)?;
-        // Here, and not behind the answer, which nobody would drop after a panic.
+        // Dropped before the answer is built: if the key panicked afterwards,
+        // nothing would drop the payload.
         drop(key);
         Some(payload)
     }
 
-    /// Moves the timer with this key to another tick and returns whether there
-    /// was one to move. Later costs one store beside the look-up; earlier moves
+    /// Gives the timer with this key another deadline. Returns whether there is
+    /// such a timer.
+    ///
+    /// A later deadline costs one store beside the look-up; an earlier one moves
     /// the timer to another slot.
     ///
     /// ```
@@ -265,8 +269,8 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
         }
     }
 
-    /// When the timer with this key is due. One that was scheduled for the
-    /// past is due at the tick at which that was done.
+    /// Returns the tick at which the timer with this key is due. An overdue timer
+    /// is due now.
     ///
     /// ```
     /// use tickwheel::Tick;
@@ -288,8 +292,8 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
         self.wheel.deadline(id)
     }
 
-    /// Whether a timer with this key is in the wheel: whether the key is in
-    /// use.
+    /// Returns whether a timer with this key is in the wheel, and thus whether the
+    /// key is in use.
     ///
     /// ```
     /// use tickwheel::Tick;
@@ -311,14 +315,14 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
         self.find(self.hasher.hash_one(key), key).is_some()
     }
 
-    /// Takes the next timer with a deadline of at most `to` out of the wheel,
-    /// moving the wheel's clock as far as that needs; with `None` the clock
-    /// stands at `to`, and nothing that is due is left. The timer's key is free
-    /// when the call returns.
+    /// Takes the next timer with a deadline of at most `to` out of the wheel, and
+    /// moves the clock up to that timer's tick. Returns `None` if no such timer is
+    /// left; the clock then stands at `to`. The timer's key is free when the call
+    /// returns.
     ///
-    /// Between two calls anything may be scheduled, moved or cancelled. A `to`
-    /// earlier than [`KeyedWheel::now`] counts as now: time never goes back.
-    /// Empty stretches cost nothing.
+    /// Between two calls timers may be scheduled, rescheduled and cancelled. A
+    /// `to` earlier than [`KeyedWheel::now`] counts as now: time never goes back.
+    /// Ticks without timers cost nothing.
     ///
     /// ```
     /// use tickwheel::Tick;
@@ -348,7 +352,7 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
 }
 
 impl<K, T> KeyedWheel<K, T> {
-    /// The tick that the wheel has reached.
+    /// Returns the tick that the wheel has reached.
     ///
     /// ```
     /// use tickwheel::Tick;
@@ -363,7 +367,8 @@ impl<K, T> KeyedWheel<K, T> {
         self.wheel.now()
     }
 
-    /// How many timers are in the wheel, which is how many keys are in use.
+    /// Returns the number of timers in the wheel, which is the number of keys in
+    /// use.
     ///
     /// ```
     /// use tickwheel::wheel::KeyedWheel;
@@ -379,7 +384,7 @@ impl<K, T> KeyedWheel<K, T> {
         self.wheel.len()
     }
 
-    /// Whether the wheel holds no timer.
+    /// Returns whether the wheel holds no timer.
     ///
     /// ```
     /// use tickwheel::wheel::KeyedWheel;
@@ -396,10 +401,9 @@ impl<K, T> KeyedWheel<K, T> {
         self.wheel.is_empty()
     }
 
-    /// The tick at which the wheel next has something to do: never later than
-    /// the earliest deadline, sometimes earlier. `None` means that nothing is
-    /// due, ever. Costs a look at one bitmap per level; see
-    /// [`Wheel::next_wakeup`].
+    /// Returns the tick at which the wheel next has work to do, or `None` if it is
+    /// empty. The tick is never later than the earliest deadline, and sometimes
+    /// earlier: see [`Wheel::next_wakeup`].
     ///
     /// ```
     /// use tickwheel::Tick;

@@ -6,7 +6,7 @@ use core::hash::Hasher;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
-/// What a key's foreign code does next.
+/// Which call of a key panics next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Panics {
     Never,
@@ -30,7 +30,7 @@ impl Key {
 impl Hash for Key {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.panics(Panics::InHash);
-        // Two keys to a hash.
+        // Two keys have the same hash.
         (self.0 / 2).hash(state);
     }
 }
@@ -57,7 +57,7 @@ impl Drop for Key {
     }
 }
 
-/// Six timers, of keys 0 to 5, due at ticks 10 to 15; four of them are due.
+/// Six timers with the keys 0 to 5, due at ticks 10 to 15.
 fn wheel(panics: &Rc<Cell<Panics>>) -> KeyedWheel<Key, Rc<()>> {
     let mut wheel = KeyedWheel::new(64);
     for n in 0..6 {
@@ -86,8 +86,8 @@ const CALLS: [(&str, Call); 6] = [
     ("pop_due", |wheel, _| drop(wheel.pop_due(Tick(13)))),
 ];
 
-/// Whatever happened, each key in use has its timer, each timer its key,
-/// and each fires once.
+/// Asserts that each key in use has its timer and each timer its key, and that
+/// each timer fires once.
 fn assert_whole(mut wheel: KeyedWheel<Key, Rc<()>>, what: &str) {
     let keys = || (0..8).map(|n| Key(n, Rc::new(Cell::new(Panics::Never))));
     let in_use = keys().filter(|key| wheel.contains(key)).count();
@@ -108,7 +108,7 @@ fn assert_whole(mut wheel: KeyedWheel<Key, Rc<()>>, what: &str) {
 }
 
 #[test]
-fn a_key_that_panics_takes_no_timer_and_no_key_with_it() {
+fn a_panicking_key_costs_no_timer_and_no_other_key() {
     for (call, make) in CALLS {
         for panics in [Panics::InHash, Panics::InEq, Panics::InClone] {
             for n in [0, 3, 6, 7] {
@@ -129,7 +129,7 @@ fn a_key_that_panics_takes_no_timer_and_no_key_with_it() {
     }
 }
 
-/// Those that fire need no foreign code, however their keys panic.
+/// A timer fires without a call of its key.
 #[test]
 fn popping_neither_hashes_nor_compares_nor_clones_nor_drops_a_key() {
     for panics in [
@@ -149,10 +149,9 @@ fn popping_neither_hashes_nor_compares_nor_clones_nor_drops_a_key() {
     }
 }
 
-/// The key is dropped last: the timer has been cancelled, and is not left
-/// without its key.
+/// The key is dropped last: its timer has been cancelled by then.
 #[test]
-fn a_key_that_panics_as_it_is_dropped_leaves_nothing_half_done() {
+fn a_key_that_panics_when_it_is_dropped_leaves_no_timer_behind() {
     let next = Rc::new(Cell::new(Panics::Never));
     let mut wheel = wheel(&next);
     let key = Key(3, Rc::new(Cell::new(Panics::Never)));

@@ -1,18 +1,18 @@
-//! A wheel and a sorted map that nobody can doubt, given the same operations
-//! and compared after each of them.
+//! A wheel and a sorted map that get the same operations, and are compared after
+//! each of them.
 //!
-//! The property tests use it, and so does the fuzz target (`tests/fuzz`), which
-//! sees only the public face of the crate: so names come from whoever has this
-//! module.
+//! Both the property tests and the fuzz target (`tests/fuzz`) include this file.
+//! The fuzz target sees only the public items of the crate, so all names come from
+//! the module that includes this one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Advance, Expired, Geometry, Tick, TimerId, Wheel, assert_consistent, shrink};
 
-/// Where a timer stands.
+/// The place of a timer in the order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Place {
-    /// Due at that tick, and there by first scheduling.
+    /// Due at this tick, in the order of first scheduling.
     Waiting(u64),
     /// Linked for a tick already reached, with so many others before it.
     Overdue(u64),
@@ -21,22 +21,22 @@ enum Place {
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
     Schedule(Delay),
-    /// So many timers, each some ticks after the one before: several in each
-    /// lane.
+    /// Schedules so many timers, each some ticks after the one before, for several
+    /// in each lane.
     Fill(Delay, u8, u8),
     Cancel(usize),
     Move(usize, Delay),
     /// Moves so many timers to one tick, where they arrive out of order.
     Herd(usize, u8, Delay),
-    /// Asks for everything that can be asked of one timer.
+    /// Makes every call that reads or replaces one timer.
     Look(usize),
     Clear,
-    /// Shrinks by so many cells, or all the way.
+    /// Shrinks by so many entries, or completely.
     Shrink(u8),
     Pop(Delay),
     Advance(Delay, usize),
     PopToNextWakeup(i8),
-    /// What the next callback does while it runs.
+    /// Makes the next callback run these operations.
     Nested(Vec<Op>),
 }
 
@@ -97,14 +97,14 @@ impl Pair {
         self.check();
     }
 
-    /// Pops everything that is left.
+    /// Pops all timers that are left.
     pub(crate) fn pop_the_rest(&mut self) {
         self.pop(u64::MAX);
         self.check();
         assert!(self.wheel.is_empty());
     }
 
-    /// Takes everything that is left out of the wheel, as nothing else does.
+    /// Takes all timers that are left out of the wheel, by iterating over it.
     pub(crate) fn take_the_rest(self) {
         let Pair { wheel, mut oracle } = self;
         let now = wheel.now();
@@ -118,7 +118,7 @@ impl Pair {
         assert_eq!(oracle.len(), 0);
     }
 
-    /// A tick before now counts as now: time never goes back.
+    /// Pops all timers that are due by `to`. A tick before now counts as now.
     fn pop(&mut self, to: u64) {
         let reached = to.max(self.wheel.now().0);
         self.oracle.now = self.wheel.now().0;
@@ -130,7 +130,7 @@ impl Pair {
         self.assert_nothing_to_do(reached);
     }
 
-    /// The same, with a budget.
+    /// Advances to `to`, with a budget.
     fn advance(&mut self, to: u64, budget: usize) {
         let before = self.wheel.now();
         let reached = to.max(before.0);
@@ -160,7 +160,7 @@ impl Pair {
         assert_eq!(self.wheel.now(), Tick(to));
         assert!(self.wheel.next_wakeup().is_none_or(|next| next.0 > to));
         let next = self.oracle.take_next(to);
-        assert_eq!(next, None, "something is left");
+        assert_eq!(next, None, "a due timer is left");
     }
 
     fn check(&self) {
@@ -182,22 +182,22 @@ impl Pair {
     }
 }
 
-/// What the wheel should hold. A timer's payload is its number.
+/// The expected contents of the wheel. A timer's payload is its number.
 #[derive(Default)]
 struct Oracle {
-    /// By tick and number: those to come, and the rest of the current tick's.
+    /// Timers to come, and the rest of the current tick's, by tick and number.
     waiting: BTreeSet<(u64, u64)>,
     /// Those that were linked for a tick already reached, by order of calls.
     overdue: BTreeMap<u64, u64>,
     /// How many of these are in the current round, or were in one before.
     round: u64,
-    /// How many have fired since one did that was waiting.
+    /// How many overdue timers have fired since a waiting timer did.
     overdue_in_a_row: u32,
-    /// Every timer there ever was, with its place while it is live.
+    /// Every timer ever scheduled, with its place while it is live.
     timers: Vec<(TimerId, Option<Place>)>,
     linked_overdue: u64,
     nested: Vec<Op>,
-    /// How far the firings have got.
+    /// The tick of the last firing.
     now: u64,
 }
 
@@ -208,7 +208,7 @@ const OVERDUE_IN_A_ROW: u32 = 16;
 const REPLACEMENT: u64 = u64::MAX;
 
 impl Oracle {
-    /// Does to both what moves no clock.
+    /// Applies an operation to both that moves no clock.
     fn edit(&mut self, wheel: &mut Wheel<u64>, op: &Op) {
         match *op {
             Op::Schedule(delay) => self.schedule(wheel, delay.resolve(wheel)),
@@ -343,7 +343,7 @@ impl Oracle {
         self.timers.iter_mut().for_each(|timer| timer.1 = None);
     }
 
-    /// What leaves the wheel is what comes next here.
+    /// Asserts that the timer that left the wheel is the next one here.
     fn expect(&mut self, to: u64, expired: &Expired<u64>) {
         assert_eq!(Some(expired.payload), self.take_next(to));
         assert_eq!(expired.id, self.id(expired.payload));
@@ -359,7 +359,7 @@ impl Oracle {
         self.timers[number as usize].0
     }
 
-    /// When a timer is due, if it is live.
+    /// Returns the tick at which a timer is due, if it is live.
     fn deadline(&self, which: usize, now: Tick) -> Option<Tick> {
         Some(match self.timers[which].1? {
             Place::Waiting(tick) => Tick(tick),
@@ -367,7 +367,7 @@ impl Oracle {
         })
     }
 
-    /// Forgets a timer, and says where it stood if it was live.
+    /// Forgets a timer. Returns its place if it was live.
     fn end(&mut self, which: usize) -> Option<Place> {
         let place = self.timers[which].1.take()?;
         match place {

@@ -1,4 +1,4 @@
-//! What is left when timers are brought together.
+//! What is left after shrinking, and that nothing else has changed.
 
 use super::*;
 use crate::id::TimerId;
@@ -6,8 +6,8 @@ use crate::tick::Tick;
 
 const COUNT: u64 = 8_000;
 
-/// A wheel with many timers, of which all were cancelled but those that `stays`
-/// says, and those.
+/// A wheel in which all of many timers were cancelled except those that `stays`
+/// selects, and the timers that stay.
 fn with_few(stays: impl Fn(u64) -> bool) -> (Wheel<u64>, Vec<(TimerId, u64)>) {
     let mut wheel = Wheel::new(64);
     let deadline = |n| 1 + n * 7_919 % 100_000;
@@ -21,7 +21,8 @@ fn with_few(stays: impl Fn(u64) -> bool) -> (Wheel<u64>, Vec<(TimerId, u64)>) {
     (wheel, few)
 }
 
-/// Shrinks, and sees that nothing else has changed.
+/// Shrinks a wheel, checks that nothing else has changed, and returns how many
+/// entries are left.
 fn shrinks_to(stays: impl Fn(u64) -> bool) -> usize {
     let (mut wheel, few) = with_few(stays);
     wheel.shrink();
@@ -46,7 +47,7 @@ fn shrinks_to(stays: impl Fn(u64) -> bool) -> usize {
 }
 
 #[test]
-fn whoever_stays_the_rest_of_the_block_is_cut_off() {
+fn the_rest_of_the_block_is_cut_off_whichever_timers_stay() {
     shrinks_to(|n| n < COUNT / 10);
     shrinks_to(|n| n >= COUNT - COUNT / 10);
     shrinks_to(|n| n % 10 == 3);
@@ -54,13 +55,13 @@ fn whoever_stays_the_rest_of_the_block_is_cut_off() {
 }
 
 #[test]
-fn who_is_alone_in_a_lane_comes_to_others() {
+fn timers_of_a_single_lane_move_to_other_lanes() {
     shrinks_to(|n| n % 8 == 3);
     shrinks_to(|n| n % 64 == 11);
 }
 
 #[test]
-fn an_empty_wheel_shrinks_to_what_a_new_one_is() {
+fn an_empty_wheel_shrinks_to_the_size_of_a_new_one() {
     let (mut wheel, _) = with_few(|_| false);
     wheel.shrink();
     wheel.assert_consistent();
@@ -72,7 +73,7 @@ fn an_empty_wheel_shrinks_to_what_a_new_one_is() {
 }
 
 #[test]
-fn heads_that_were_made_late_come_down() {
+fn list_heads_that_were_added_late_move_down() {
     let (mut wheel, few) = with_few(|n| n % 100 == 0);
     let far = wheel.schedule_at(Tick(1 << 40), 1);
     let before = wheel.entries.used();
@@ -85,12 +86,12 @@ fn heads_that_were_made_late_come_down() {
 }
 
 #[test]
-fn what_a_timer_leaves_below_late_heads_is_used_again() {
-    // Those that stay are of one lane, so they come to others.
+fn an_entry_that_a_timer_leaves_below_late_heads_is_reused() {
+    // The timers that stay are of one lane, so they move to other lanes.
     let (mut wheel, few) = with_few(|n| n % 8 == 3);
     wheel.schedule_at(Tick(1 << 40), 1);
     wheel.begin_shrink();
-    // Not as far as to the end of the block, which is cut off.
+    // Stops before the end of the block is cut off.
     let _ = wheel.shrink_some(&mut 7_000, |_, _| Linkage::InWheel);
     wheel.stop_gathering();
     while !wheel.shrink_some(&mut 1_000, |_, _| Linkage::InWheel) {}
@@ -99,7 +100,7 @@ fn what_a_timer_leaves_below_late_heads_is_used_again() {
 }
 
 #[test]
-fn large_payloads_are_given_back() {
+fn the_memory_of_large_payloads_is_given_back() {
     let mut wheel = Wheel::new(64);
     let ids: Vec<_> = (0..1_000u64)
         .map(|n| wheel.schedule_at(Tick(n + 1), [n; 99]))
@@ -116,7 +117,7 @@ fn large_payloads_are_given_back() {
 }
 
 #[test]
-fn a_step_touches_as_many_cells_as_it_may() {
+fn a_step_touches_no_more_entries_than_its_budget() {
     let (mut wheel, few) = with_few(|n| n % 10 == 0);
     wheel.begin_shrink();
     let mut steps = 0;

@@ -1,4 +1,4 @@
-//! Layout, and how a block grows.
+//! The layout of entries, and how a block grows.
 
 use super::memory::{ALIGNMENT, FIRST_CAPACITY};
 use super::*;
@@ -14,7 +14,7 @@ fn an_entry_costs_24_bytes_beside_its_payload() {
 }
 
 #[test]
-fn an_entry_of_a_large_payload_or_an_aligned_one_is_small() {
+fn an_entry_is_small_if_its_payload_is_large_or_aligned() {
     #[repr(align(64))]
     struct Wide(#[allow(dead_code)] u8);
     assert_eq!(Block::<[u64; 14]>::STRIDE, 32);
@@ -24,7 +24,7 @@ fn an_entry_of_a_large_payload_or_an_aligned_one_is_small() {
 }
 
 #[test]
-fn entries_stand_on_a_cache_line() {
+fn entries_start_on_a_cache_line() {
     let mut block = Block::new();
     for n in 1..10_000u64 {
         block.push_timer(n, Stamp::new(n, 0), n);
@@ -49,7 +49,7 @@ fn small_blocks_double_and_large_ones_grow_by_an_eighth() {
 }
 
 #[test]
-fn a_tag_makes_no_timer_of_a_list_head_and_none_of_a_timer() {
+fn no_tag_makes_a_list_head_a_timer_or_a_timer_vacant() {
     let mut block = Block::<u64>::new();
     let head = block.push_sentinel(0);
     block.get_mut(head).mark(u16::MAX);
