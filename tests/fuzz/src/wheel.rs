@@ -6,7 +6,7 @@
 
 #![no_main]
 
-#[path = "../../../src/wheel/oracle/pair.rs"]
+#[path = "../../oracle/wheel/pair.rs"]
 mod pair;
 mod script;
 

@@ -6,7 +6,7 @@
 
 mod pair;
 
-#[path = "../../tests/support/scripts.rs"]
+#[path = "../../support/scripts.rs"]
 mod scripts;
 
 use proptest::collection::vec;
