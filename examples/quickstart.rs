@@ -83,7 +83,7 @@ fn payloads() -> Result<(), Box<dyn Error>> {
 
     // Only the lease is `reported`. The report carries the payload, because the
     // firings of a repeating timer only borrow it.
-    let closed = engine.closed().recv_timeout(ms(10_000))?;
+    let closed = engine.reports().recv_timeout(ms(10_000))?;
     if closed.id != lease {
         return Err("a report on another timer".into());
     }

@@ -66,7 +66,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         add_lines(&mut lines, "expired", &expired);
 
         let mut closed = Vec::new();
-        while let Ok(report) = engine.closed().try_recv() {
+        while let Ok(report) = engine.reports().try_recv() {
             // The report of a completed timer carries its payload.
             closed.extend(report.payload.map(|tid| (report.tick, tid)));
         }

@@ -118,7 +118,7 @@ fn shutdown_and_report() {
         let worker = thread::spawn(move || drop(firing));
         assert_eq!(engine.shutdown().len(), 1);
         worker.join().unwrap();
-        assert_eq!(engine.closed().count(), 1);
+        assert_eq!(engine.reports().count(), 1);
         assert_all_ended(engine.ledger());
     });
 }

@@ -14,7 +14,7 @@ fn cancel_and_shutdown() {
         let (engine, _clock) = builder(1).start_virtual().unwrap();
         let timer = Timer::at(tick(1), payload(0)).reported();
         let id = engine.schedule(timer).unwrap();
-        let reports = engine.closed();
+        let reports = engine.reports();
         let reader = thread::spawn(move || reports.map(|closed| closed.reason).collect::<Vec<_>>());
         let canceller = cancel_beside(&engine, id);
         engine.shutdown();
@@ -46,7 +46,7 @@ fn return_and_shutdown_of(shards: usize) {
         engine.schedule(beat(0).reported()).unwrap();
         clock.advance_to(tick(1));
         let firing = engine.queue(0).try_recv().unwrap();
-        let reports = engine.closed();
+        let reports = engine.reports();
         let reader = thread::spawn(move || reports.count());
         let worker = thread::spawn(move || drop(firing));
         assert_eq!(engine.shutdown().len(), 1);
@@ -66,7 +66,7 @@ fn two_readers() {
             engine.schedule(timer).unwrap()
         });
         let readers = [0, 1].map(|_| {
-            let reports = engine.closed();
+            let reports = engine.reports();
             thread::spawn(move || reports.recv().unwrap().id)
         });
         for id in ids {

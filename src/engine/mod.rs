@@ -351,7 +351,7 @@ impl<T> Engine<T> {
     /// Where the reports on ended timers are read, of those that asked for one
     /// with [`Timer::reported`].
     #[must_use]
-    pub fn closed(&self) -> ClosedReports<T> {
+    pub fn reports(&self) -> ClosedReports<T> {
         ClosedReports::new(self.shared())
     }
 

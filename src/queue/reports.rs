@@ -10,7 +10,7 @@ use crate::sync::Arc;
 use crate::timer::Closed;
 
 /// The reports on timers that asked for one, from
-/// [`Engine::closed`](crate::Engine::closed).
+/// [`Engine::reports`](crate::Engine::reports).
 ///
 /// Every report is read once, by one reader. A report comes when its timer's
 /// last firing has been let go of, and its task has been told if it asked for
@@ -73,10 +73,10 @@ impl<T> ClosedReports<T> {
     ///     let id = engine.schedule(Timer::after(Duration::from_secs(9), n).reported())?;
     ///     assert_eq!(engine.cancel(id).payload(), Some(n));
     /// }
-    /// let closed = engine.closed();
-    /// let mut reasons = closed.try_iter().map(|closed| closed.reason);
+    /// let reports = engine.reports();
+    /// let mut reasons = reports.try_iter().map(|closed| closed.reason);
     /// assert!(reasons.all(|reason| reason == CloseReason::Cancelled));
-    /// assert!(closed.is_empty());
+    /// assert!(reports.is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn try_iter(&self) -> impl Iterator<Item = Closed<T>> + '_ {

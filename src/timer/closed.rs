@@ -19,7 +19,7 @@ pub enum CloseReason {
 
 /// The report on a timer that has ended.
 ///
-/// Read from [`Engine::closed`](crate::Engine::closed) for timers that asked
+/// Read from [`Engine::reports`](crate::Engine::reports) for timers that asked
 /// for it, and returned by [`Engine::shutdown`](crate::Engine::shutdown) for
 /// every timer that was live.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -185,7 +185,7 @@ impl<T> Timer<T> {
     }
 
     /// Asks for a [`Closed`](crate::Closed) report when the timer has ended,
-    /// to be read from [`Engine::closed`](crate::Engine::closed).
+    /// to be read from [`Engine::reports`](crate::Engine::reports).
     pub fn reported(mut self) -> Timer<T> {
         self.reported = true;
         self

@@ -23,7 +23,7 @@ fn engine_at_start<T: Send + 'static>() -> (Engine<T>, VirtualClock<T>) {
 }
 
 fn reports<T>(engine: &Engine<T>) -> Vec<Closed<T>> {
-    engine.closed().try_iter().collect()
+    engine.reports().try_iter().collect()
 }
 
 #[test]

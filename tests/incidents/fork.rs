@@ -100,7 +100,7 @@ fn f18_a_forked_child_that_drops_an_engine_without_a_thread_leaves_the_payloads_
     thread::sleep(2 * MS);
     let _ = driver.process_due(usize::MAX);
     drop(engine.queue(0).try_recv().unwrap());
-    assert_eq!(engine.closed().len(), 1);
+    assert_eq!(engine.reports().len(), 1);
     let both = std::mem::ManuallyDrop::new((engine, driver));
     let drops = Child::fork(|| {
         IN_CHILD.store(true, Ordering::Relaxed);

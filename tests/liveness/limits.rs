@@ -69,7 +69,7 @@ fn waiting_for_leave_counts_as_waiting() {
 #[test]
 fn the_longest_limit_is_none() {
     let (engine, clock) = Engine::builder().start_virtual().unwrap();
-    let (queue, reports) = (engine.queue(0), engine.closed());
+    let (queue, reports) = (engine.queue(0), engine.reports());
     thread::scope(|scope| {
         let taken = scope.spawn(move || queue.recv_timeout(Duration::MAX).map(drop));
         let read = scope.spawn(move || reports.recv_timeout(Duration::MAX).map(drop));

@@ -86,7 +86,7 @@ impl Pair {
 
     fn read_all_reports(&mut self) {
         loop {
-            match self.engine.closed().try_recv() {
+            match self.engine.reports().try_recv() {
                 Ok(closed) => self.note_report(closed),
                 Err(why) => break assert_eq!(why, RecvError::Closed),
             }

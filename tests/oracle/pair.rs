@@ -358,7 +358,7 @@ impl Pair {
     }
 
     fn read_report(&mut self) {
-        match self.engine.closed().try_recv() {
+        match self.engine.reports().try_recv() {
             Ok(closed) => self.note_report(closed),
             Err(why) => assert_eq!((why, self.oracle.unread()), (RecvError::Empty, 0)),
         }
@@ -399,7 +399,7 @@ impl Pair {
             assert_eq!((queue.len(), queue.is_empty()), (ready, ready == 0));
             assert_eq!(snapshot.queued[queue.index()], ready);
         }
-        let (closed, unread) = (self.engine.closed(), self.oracle.unread());
+        let (closed, unread) = (self.engine.reports(), self.oracle.unread());
         assert_eq!((closed.len(), closed.is_empty()), (unread, unread == 0));
         assert_eq!(snapshot.reports, unread);
         assert_eq!(snapshot.ledger, self.engine.ledger());

@@ -99,7 +99,7 @@ fn promise_03_the_count_of_live_timers_is_what_a_walk_finds() {
                     _ => drop(firing.into_payload()),
                 }
             }
-            _ => drop(engine.closed().try_recv()),
+            _ => drop(engine.reports().try_recv()),
         }
         check();
     }
@@ -109,7 +109,7 @@ fn promise_03_the_count_of_live_timers_is_what_a_walk_finds() {
         drop(firing);
         check();
     }
-    engine.closed().try_iter().for_each(|_| check());
+    engine.reports().try_iter().for_each(|_| check());
     drop(unstarted);
     check();
     assert_eq!(engine.ledger().live, 0);
@@ -277,7 +277,7 @@ fn promise_08_closed_timers_are_reported() {
         .schedule(Timer::after(SECOND, "left").reported())
         .unwrap();
     engine.schedule(Timer::after(MS, "unreported")).unwrap();
-    let closed = engine.closed();
+    let closed = engine.reports();
     assert_eq!(closed.try_recv(), Err(RecvError::Empty));
 
     clock.advance(MS);
@@ -325,7 +325,7 @@ fn promise_08_closed_timers_are_reported() {
         (list.len(), list[0].id, list[0].payload),
         (1, left, Some("left"))
     );
-    let mut rest = engine.closed();
+    let mut rest = engine.reports();
     let report = rest.next().unwrap();
     assert_eq!(
         (report.id, report.reason, report.payload),
@@ -341,7 +341,7 @@ fn promise_08_a_timer_that_was_cancelled_before_it_is_started_ends_as_it_is_star
     assert_eq!(engine.cancel(unstarted.id()), Cancel::Cancelled("never"));
     clock.advance(7 * MS);
     unstarted.start().unwrap();
-    let report = engine.closed().recv().unwrap();
+    let report = engine.reports().recv().unwrap();
     assert_eq!((report.reason, report.tick.0), (CloseReason::Cancelled, 7));
 }
 
@@ -354,7 +354,7 @@ fn promise_08_a_timer_that_is_cancelled_while_it_runs_ends_at_that_tick() {
         (id, engine.queue(0).recv().unwrap())
     };
     let end_of = |name| {
-        let report = engine.closed().recv().unwrap();
+        let report = engine.reports().recv().unwrap();
         assert_eq!(report.reason, CloseReason::Cancelled, "{name}");
         report.tick.0
     };
@@ -382,7 +382,7 @@ fn promise_08_what_was_shut_down_while_it_ran_is_reported_when_it_comes_back() {
     assert_eq!(engine.shutdown()[0].payload, None);
     clock.advance(MS);
     drop(running);
-    let report = engine.closed().recv().unwrap();
+    let report = engine.reports().recv().unwrap();
     assert_eq!((report.id, report.firings, report.tick.0), (id, 1, 2));
     assert_eq!(
         (report.reason, report.payload),
@@ -413,7 +413,7 @@ fn promise_08_readers_wait_for_the_report_of_what_is_in_hand() {
         }
     }
     assert_eq!(engine.shutdown().len(), 3);
-    let closed = engine.closed();
+    let closed = engine.reports();
     assert_eq!(closed.recv().unwrap().reason, CloseReason::ShutDown);
     let mut reported = Vec::new();
     while let Some(firing) = firings.pop() {
@@ -425,7 +425,7 @@ fn promise_08_readers_wait_for_the_report_of_what_is_in_hand() {
     reported.sort_unstable();
     assert_eq!(reported, ["abandoned", "cancelled", "elsewhere", "last"]);
     assert_eq!(closed.try_recv(), Err(RecvError::Closed));
-    assert_eq!(engine.closed().count(), 0);
+    assert_eq!(engine.reports().count(), 0);
 }
 
 #[test]
@@ -435,7 +435,7 @@ fn promise_08_a_reader_sleeps_until_the_last_report_has_come() {
         .schedule(Timer::every(MS, "beat").reported())
         .unwrap();
     let firing = engine.queue(0).recv().unwrap();
-    let reports = engine.closed();
+    let reports = engine.reports();
     let (tell, told) = mpsc::channel();
     thread::spawn(move || {
         tell.send(0).unwrap();
@@ -463,7 +463,7 @@ fn promise_08_readers_wait_for_the_report_of_a_task_that_is_to_be_told() {
     assert!(tasks.cancel(dismissed.id()).is_cancelled());
     tasks.shutdown();
     drop(dismissed);
-    let closed = tasks.engine().closed();
+    let closed = tasks.engine().reports();
     assert_eq!(closed.try_recv().unwrap_err(), RecvError::Empty);
     assert!(unstarted.start().is_err());
     while driver.run_due(1) == Advance::More {}
@@ -496,7 +496,7 @@ fn promise_08_what_is_cancelled_while_its_slot_is_sorted_is_reported_and_does_no
 
     assert_eq!(driver.process_due(usize::MAX), Advance::Done);
     assert_eq!(engine.queue(0).try_recv().err(), Some(RecvError::Empty));
-    assert_eq!(engine.closed().len(), 128);
+    assert_eq!(engine.reports().len(), 128);
 }
 
 #[test]
@@ -511,7 +511,7 @@ fn promise_08_an_unread_report_counts_against_the_bound() {
     assert_eq!(engine.ledger().live, 0);
     let refused = engine.schedule(Timer::after(MS, 2)).unwrap_err();
     assert_eq!(refused.reason(), Refusal::Full);
-    engine.closed().recv().unwrap();
+    engine.reports().recv().unwrap();
     engine.schedule(refused.into_timer()).unwrap();
 }
 
@@ -670,7 +670,7 @@ fn promise_12_what_a_reported_task_holds_is_dropped_when_it_has_run() {
     tasks.join();
     assert_eq!(Arc::strong_count(&held), 1, "in an unread report");
 
-    let reasons = tasks.engine().closed().map(|closed| {
+    let reasons = tasks.engine().reports().map(|closed| {
         assert!(closed.payload.is_none());
         closed.reason
     });
@@ -717,7 +717,7 @@ fn promise_12_a_drain_does_not_wait_for_reports_that_nobody_reads() {
         }
         clock.advance(MS);
         assert_eq!(payloads(&engine), [0, 1, 2]);
-        assert_eq!(engine.closed().len(), 3);
+        assert_eq!(engine.reports().len(), 3);
         let begun = std::time::Instant::now();
         assert_eq!(engine.drain(MS), []);
         begun.elapsed()

@@ -123,7 +123,7 @@ fn drops_of_unread_reports(
     drop(tell);
     let queue = engine.queue(0);
     (0..count).for_each(|_| drop(queue.recv().unwrap()));
-    assert_eq!(engine.closed().len(), count);
+    assert_eq!(engine.reports().len(), count);
     drop(queue);
     drop(engine);
     told.iter().collect()

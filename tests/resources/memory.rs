@@ -161,7 +161,7 @@ fn what_was_reported_and_repeats_comes_back_when_it_has_ended() {
             }
             clock.advance(Duration::from_millis(9));
             while engine.queue(0).try_recv().is_ok() {}
-            while engine.closed().try_recv().is_ok() {}
+            while engine.reports().try_recv().is_ok() {}
             assert_eq!(engine.ledger().live, 0);
             engine.shrink();
             (fresh, counting::bytes() - before)

@@ -70,7 +70,7 @@ fn cancel_and_wait_and_shutdown() {
         };
         let reported = Arc::new(AtomicUsize::new(0));
         let readers = threads(2, |_| {
-            let (reports, reported) = (engine.closed(), Arc::clone(&reported));
+            let (reports, reported) = (engine.reports(), Arc::clone(&reported));
             move || {
                 reports.for_each(|_| {
                     reported.fetch_add(1, Ordering::Relaxed);
@@ -93,7 +93,7 @@ fn cancel_and_wait_and_shutdown() {
         join(readers);
         join([time]);
         // A firing that was still running may have ended after the readers.
-        let late = engine.closed().count();
+        let late = engine.reports().count();
         assert_eq!(reported.load(Ordering::Relaxed) + late, ids.len());
         tally.assert_ended(engine.ledger());
     });

@@ -46,7 +46,7 @@ fn drops_of_unread(count: usize, panics: Option<usize>) -> usize {
     (count / 2..count).for_each(schedule);
     clock.advance(TICK);
     engine.queue(0).try_iter().for_each(drop);
-    assert_eq!(engine.closed().len(), count);
+    assert_eq!(engine.reports().len(), count);
     drop(clock);
     let dropped = catch_unwind(AssertUnwindSafe(|| drop(engine)));
     assert_eq!(dropped.is_err(), panics.is_some());

@@ -46,7 +46,7 @@ fn nor_that_of_a_reader_of_reports() {
     let (engine, _clock) = Engine::<()>::builder().shards(1).start_virtual().unwrap();
     let core = Arc::clone(&engine.core);
     let wait = || {
-        let received = engine.closed().recv_timeout(LIMIT);
+        let received = engine.reports().recv_timeout(LIMIT);
         assert_eq!(received.err(), Some(RecvError::Empty));
     };
     assert!(rung_for_nothing(&core, core.queues(), wait) < BELLS);

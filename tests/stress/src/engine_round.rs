@@ -44,7 +44,7 @@ pub fn run(plan: &Plan, book: &Book, tally: &Arc<Tally>, watchdog: &Watchdog) {
         tally,
         time_line: &time_line,
     };
-    let reports = engine.closed();
+    let reports = engine.reports();
     let over = AtomicBool::new(false);
     let mut remains = thread::scope(|scope| {
         disturb::start(plan, &over, scope);
@@ -92,7 +92,7 @@ fn live<'scope, 'env>(
             scope.spawn(|| worker.work())
         })
         .collect();
-    let closed = engine.closed();
+    let closed = engine.reports();
     let reader = scope.spawn(|| reports::read_all(closed));
     let submitters = submit(scene, &engine, scope);
     let closed = end(scene, engine, submitters);
