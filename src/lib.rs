@@ -91,7 +91,7 @@ pub use clock::ClockSource;
 pub use drive::{Driver, VirtualClock};
 pub use engine::{Builder, Engine, LiveTimers, StartError, Unstarted};
 pub use id::TimerId;
-pub use queue::{Batch, ClosedReports, Expired, Queue, RecvError};
+pub use queue::{Batch, Expired, Queue, RecvError, Reports};
 pub use stats::{Lateness, Ledger, Snapshot};
 pub use tasks::{Firing, Task, TaskBuilder, TaskEngine};
 pub use tick::Tick;

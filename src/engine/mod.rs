@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use crate::id::TimerId;
 use crate::observe;
-use crate::queue::{ClosedReports, Queue};
+use crate::queue::{Queue, Reports};
 use crate::shared::{Core, SharedCore, running};
 use crate::stats::{Ledger, Snapshot};
 use crate::sync::Arc;
@@ -351,8 +351,8 @@ impl<T> Engine<T> {
     /// Where the reports on ended timers are read, of those that asked for one
     /// with [`Timer::reported`].
     #[must_use]
-    pub fn reports(&self) -> ClosedReports<T> {
-        ClosedReports::new(self.shared())
+    pub fn reports(&self) -> Reports<T> {
+        Reports::new(self.shared())
     }
 
     /// Returns the account of all timers: exact while no call is in progress. For

@@ -6,7 +6,7 @@ mod reports;
 
 pub use batch::Batch;
 pub use expired::Expired;
-pub use reports::ClosedReports;
+pub use reports::Reports;
 
 use core::fmt;
 use std::cell::Cell;

@@ -15,7 +15,7 @@ use crate::timer::Closed;
 /// Every report is read once, by one reader. A report comes when its timer's
 /// last firing has been let go of, and its task has been told if it asked for
 /// that, be it after shutdown: until then readers wait, and
-/// [`try_recv`](ClosedReports::try_recv) finds nothing yet. A firing that is
+/// [`try_recv`](Reports::try_recv) finds nothing yet. A firing that is
 /// never let go of, or a task that nobody runs, keeps them waiting for ever; so
 /// does a firing in the hands of the reader itself.
 ///
@@ -23,13 +23,13 @@ use crate::timer::Closed;
 /// [`Builder::max_timers`](crate::Builder::max_timers): with that bound a
 /// forgotten reader costs bounded memory, and without it all that there is.
 /// Reports outlive shutdown.
-pub struct ClosedReports<T> {
+pub struct Reports<T> {
     core: Arc<SharedCore<T>>,
 }
 
-impl<T> ClosedReports<T> {
-    pub(crate) fn new(core: Arc<SharedCore<T>>) -> ClosedReports<T> {
-        ClosedReports { core }
+impl<T> Reports<T> {
+    pub(crate) fn new(core: Arc<SharedCore<T>>) -> Reports<T> {
+        Reports { core }
     }
 
     /// Takes a report, waiting for one if there is none.
@@ -54,7 +54,7 @@ impl<T> ClosedReports<T> {
     /// Takes a report, waiting for one for at most `limit`.
     ///
     /// # Errors
-    /// As [`try_recv`](ClosedReports::try_recv).
+    /// As [`try_recv`](Reports::try_recv).
     pub fn recv_timeout(&self, limit: Duration) -> Result<Closed<T>, RecvError> {
         self.try_recv().or_else(|error| match error {
             RecvError::Empty => self.take(Wait::at_most(limit)),
@@ -126,21 +126,21 @@ impl<T> ClosedReports<T> {
     }
 }
 
-impl<T> Clone for ClosedReports<T> {
-    fn clone(&self) -> ClosedReports<T> {
-        ClosedReports::new(Arc::clone(&self.core))
+impl<T> Clone for Reports<T> {
+    fn clone(&self) -> Reports<T> {
+        Reports::new(Arc::clone(&self.core))
     }
 }
 
-impl<T> fmt::Debug for ClosedReports<T> {
+impl<T> fmt::Debug for Reports<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClosedReports").finish_non_exhaustive()
+        f.debug_struct("Reports").finish_non_exhaustive()
     }
 }
 
 /// Waits for reports until the engine is shut down, all have been read, and no
 /// other is to come.
-impl<T> Iterator for ClosedReports<T> {
+impl<T> Iterator for Reports<T> {
     type Item = Closed<T>;
 
     fn next(&mut self) -> Option<Closed<T>> {

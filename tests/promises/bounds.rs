@@ -296,7 +296,7 @@ fn what_is_printed_says_what_it_is() {
     let expired = engine.queue(0).try_recv().unwrap();
     let says = |printed: String, what: &str| assert!(printed.starts_with(what), "{printed}");
     says(format!("{:?}", engine.queue(1)), "Queue { index: 1");
-    says(format!("{:?}", engine.reports()), "ClosedReports");
+    says(format!("{:?}", engine.reports()), "Reports");
     says(format!("{expired:?}"), "Expired { id: TimerId(");
     says(format!("{:?}", engine.now()), "Time(1ms)");
     says(format!("{}", engine.now()), "1ms");

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use tickwheel::{CloseReason, Closed, ClosedReports, TimerId};
+use tickwheel::{CloseReason, Closed, Reports, TimerId};
 
 use crate::board::Known;
 use crate::book::Book;
@@ -19,12 +19,12 @@ pub struct Report {
 }
 
 /// Reads reports until the engine is shut down.
-pub fn read_all<T>(closed: ClosedReports<T>) -> Vec<Report> {
+pub fn read_all<T>(closed: Reports<T>) -> Vec<Report> {
     closed.map(without_payload).collect()
 }
 
 /// Reads what came after the word of the shutdown.
-pub fn read_rest<T>(closed: &ClosedReports<T>, into: &mut Vec<Report>) {
+pub fn read_rest<T>(closed: &Reports<T>, into: &mut Vec<Report>) {
     while let Ok(report) = closed.try_recv() {
         into.push(without_payload(report));
     }
