@@ -10,7 +10,7 @@ use tickwheel_loom_tests::{
 /// Schedules a timer. Returns its payload if it is refused.
 fn submit(engine: &Engine<Payload>, name: u32) -> Option<Payload> {
     let refused = engine.schedule(Timer::at(tick(1), payload(name))).err()?;
-    assert_eq!(refused.reason(), Refusal::Closed);
+    assert_eq!(refused.reason(), Refusal::ShutDown);
     Some(refused.into_timer().into_payload())
 }
 

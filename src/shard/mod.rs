@@ -201,7 +201,7 @@ impl<T> Shard<T> {
     #[inline]
     pub(crate) fn refuses(&mut self) -> Option<Refusal> {
         if self.phase != Phase::Open {
-            return Some(Refusal::Closed);
+            return Some(Refusal::ShutDown);
         }
         (!self.credit.take()).then_some(Refusal::Full)
     }

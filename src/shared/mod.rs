@@ -220,7 +220,7 @@ impl<T> Core<T> {
         let started = held.shard.start(id, due.time, due.tick, now);
         self.release(held);
         match started {
-            Err(Some(timer)) => Err(Refused::new(Refusal::Closed, timer)),
+            Err(Some(timer)) => Err(Refused::new(Refusal::ShutDown, timer)),
             // Without a payload there is nothing to refuse: it was cancelled.
             Ok(()) | Err(None) => Ok(id),
         }

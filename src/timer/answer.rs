@@ -10,7 +10,7 @@ pub enum Refusal {
     /// allows.
     Full,
     /// The engine was shut down, or is being drained.
-    Closed,
+    ShutDown,
     /// The engine has no queue of that number.
     NoSuchQueue,
     /// A repeating timer with a period of zero would fire without end.
@@ -30,7 +30,7 @@ impl fmt::Display for Refusal {
             Refusal::Full => {
                 "the engine holds as many timers as `max_timers` allows: cancel some or raise it"
             }
-            Refusal::Closed => "the engine was shut down and accepts no more timers",
+            Refusal::ShutDown => "the engine was shut down and accepts no more timers",
             Refusal::NoSuchQueue => {
                 "no such queue: number it below what the builder's `queues` was given"
             }

@@ -38,7 +38,7 @@ fn g1_nothing_can_be_added_before_start_or_after_close() {
         Timer::every(MS, "every").times(3),
     ] {
         let refused = engine.schedule(timer.clone()).unwrap_err();
-        assert_eq!(refused.reason(), Refusal::Closed);
+        assert_eq!(refused.reason(), Refusal::ShutDown);
         assert!(refused.to_string().contains("shut down"));
         assert_eq!(refused.into_timer(), timer, "it comes back as it was");
     }

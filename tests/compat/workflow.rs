@@ -361,7 +361,7 @@ fn a8_starting_after_stop_gives_the_timer_back() {
     let unstarted = engine.create(timer.clone()).unwrap();
     assert!(engine.shutdown().is_empty());
     let refused = unstarted.start().unwrap_err();
-    assert_eq!(refused.reason(), tickwheel::Refusal::Closed);
+    assert_eq!(refused.reason(), tickwheel::Refusal::ShutDown);
     assert_eq!(refused.into_timer(), timer);
 }
 

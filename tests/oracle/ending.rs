@@ -62,7 +62,7 @@ impl Pair {
             assert_eq!(taken.unwrap_err(), RecvError::Closed);
         }
         let refused = self.engine.schedule(Timer::at(Time::START, 0)).unwrap_err();
-        assert_eq!(refused.reason(), Refusal::Closed);
+        assert_eq!(refused.reason(), Refusal::ShutDown);
     }
 
     /// They come back to their owners, unless they were cancelled.

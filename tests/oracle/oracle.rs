@@ -308,7 +308,7 @@ impl Oracle {
             _ => {}
         }
         if self.closed {
-            return Some(Refusal::Closed);
+            return Some(Refusal::ShutDown);
         }
         let ended = |timer: &&Timer| timer.state == State::Gone;
         let entries = self.timers.len() - self.timers.iter().filter(ended).count();

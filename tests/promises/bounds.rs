@@ -63,11 +63,11 @@ fn promise_11_a_refused_task_comes_back() {
     let refused = tasks.run(run()).unwrap_err().into_timer();
     tasks.shutdown();
     let created = tasks.create(refused).unwrap_err();
-    assert_eq!(created.reason(), Refusal::Closed);
+    assert_eq!(created.reason(), Refusal::ShutDown);
     assert_eq!(created.into_timer(), run());
     // Who only wants the reason need not name the closure's type.
     let reason = || -> Result<_, Refusal> { Ok(tasks.run_after(hour, say("late"))?) };
-    assert_eq!(reason(), Err(Refusal::Closed));
+    assert_eq!(reason(), Err(Refusal::ShutDown));
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn bad_input_is_refused_with_a_reason_and_changes_nothing() {
     assert!(engine.get_queue(2).is_none());
     assert_eq!(engine.ledger().accepted, 0);
     engine.shutdown();
-    refused(Timer::at(Time::START, 4), Refusal::Closed);
+    refused(Timer::at(Time::START, 4), Refusal::ShutDown);
     assert_eq!(engine.ledger().accepted, 0);
 }
 

@@ -123,10 +123,10 @@ proptest! {
         refused_by(&full, Refusal::Full);
         let (closed, _clock) = engine();
         closed.shutdown();
-        refused_by(&closed, Refusal::Closed);
+        refused_by(&closed, Refusal::ShutDown);
         let (drained, _clock) = engine();
         drained.drain(Duration::ZERO);
-        refused_by(&drained, Refusal::Closed);
+        refused_by(&drained, Refusal::ShutDown);
     }
 
     /// It was accepted, and stored; then the engine was shut down.
@@ -138,7 +138,7 @@ proptest! {
             assert_eq!(ask.fault(), None);
             engine.shutdown();
             let refused = unstarted.start().unwrap_err();
-            assert_eq!(refused.reason(), Refusal::Closed);
+            assert_eq!(refused.reason(), Refusal::ShutDown);
             assert_eq!(refused.into_timer(), given);
         } else {
             assert!(ask.fault().is_some());

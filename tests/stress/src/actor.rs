@@ -168,7 +168,7 @@ impl<'a> Actor<'a> {
     fn refused(&self, refused: Refused<Token>, record: &Record) {
         let expected = match refused.reason() {
             Refusal::Full => self.scene.plan.max_timers.is_some(),
-            Refusal::Closed => self.scene.plan.ending != Ending::Settled,
+            Refusal::ShutDown => self.scene.plan.ending != Ending::Settled,
             _ => false,
         };
         if !expected {

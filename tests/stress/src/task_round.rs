@@ -236,7 +236,7 @@ impl Submitter<'_> {
                 self.scene.book.enter(known.clone());
                 self.scene.board.leave(known, random.index(1 << 20));
             }
-            Err(Refusal::Closed) if self.scene.plan.ending == Ending::InTheMiddle => {}
+            Err(Refusal::ShutDown) if self.scene.plan.ending == Ending::InTheMiddle => {}
             Err(refusal) => self.scene.book.broke(format!("refused: {refusal}")),
         }
     }
