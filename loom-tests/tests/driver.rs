@@ -104,6 +104,6 @@ fn last_handle_dropped_seen_by_the_driver() {
 fn last_handle_dropped_seen_by_the_queue() {
     last_handle_dropped(|driver, queue| {
         let _ = driver.process_due(9);
-        matches!(queue.try_recv(), Err(RecvError::Closed))
+        matches!(queue.try_recv(), Err(RecvError::ShutDown))
     });
 }

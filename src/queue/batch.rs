@@ -18,7 +18,7 @@ impl<T> Queue<T> {
     /// not reached yet can still be cancelled.
     ///
     /// # Errors
-    /// [`RecvError::Closed`] when the engine was shut down.
+    /// [`RecvError::ShutDown`] when the engine was shut down.
     ///
     /// ```
     /// use std::time::Duration;

@@ -67,14 +67,14 @@ pub enum RecvError {
     /// Nothing has expired (within the time given).
     Empty,
     /// The engine was shut down: nothing will come.
-    Closed,
+    ShutDown,
 }
 
 impl fmt::Display for RecvError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             RecvError::Empty => "nothing has expired",
-            RecvError::Closed => "the engine was shut down",
+            RecvError::ShutDown => "the engine was shut down",
         })
     }
 }
@@ -85,7 +85,7 @@ impl From<WaitError> for RecvError {
     fn from(error: WaitError) -> RecvError {
         match error {
             WaitError::Empty => RecvError::Empty,
-            WaitError::Stopped => RecvError::Closed,
+            WaitError::Stopped => RecvError::ShutDown,
         }
     }
 }
@@ -103,7 +103,7 @@ impl<T> Queue<T> {
     /// Takes an expired timer, waiting for one if there is none.
     ///
     /// # Errors
-    /// [`RecvError::Closed`] when the engine was shut down.
+    /// [`RecvError::ShutDown`] when the engine was shut down.
     #[inline]
     pub fn recv(&self) -> Result<Expired<T>, RecvError> {
         self.take(Wait::Forever)
@@ -112,7 +112,7 @@ impl<T> Queue<T> {
     /// Takes an expired timer if there is one.
     ///
     /// # Errors
-    /// [`RecvError::Empty`] if there is none, [`RecvError::Closed`] when the
+    /// [`RecvError::Empty`] if there is none, [`RecvError::ShutDown`] when the
     /// engine was shut down.
     #[inline]
     pub fn try_recv(&self) -> Result<Expired<T>, RecvError> {
@@ -122,14 +122,14 @@ impl<T> Queue<T> {
     /// Takes an expired timer, waiting for one for at most `limit`.
     ///
     /// # Errors
-    /// [`RecvError::Empty`] if none came in time, [`RecvError::Closed`] when
+    /// [`RecvError::Empty`] if none came in time, [`RecvError::ShutDown`] when
     /// the engine was shut down.
     pub fn recv_timeout(&self, limit: Duration) -> Result<Expired<T>, RecvError> {
         // Without a look at the clock, if something is there.
         self.join();
         self.try_recv().or_else(|error| match error {
             RecvError::Empty => self.take(Wait::at_most(limit)),
-            RecvError::Closed => Err(error),
+            RecvError::ShutDown => Err(error),
         })
     }
 
@@ -217,7 +217,7 @@ impl<T> Queue<T> {
             let (shard, turns, by_bell) = match self.hint.take() {
                 Some((shard, turns)) => (shard, turns, false),
                 None => match self.wait_at(wait, |wait| doorbell.answer(wait)) {
-                    Err(RecvError::Closed) => return self.last().ok_or(RecvError::Closed),
+                    Err(RecvError::ShutDown) => return self.last().ok_or(RecvError::ShutDown),
                     shard => (shard?, TURNS, true),
                 },
             };

@@ -35,7 +35,7 @@ impl<T> Reports<T> {
     /// Takes a report, waiting for one if there is none.
     ///
     /// # Errors
-    /// [`RecvError::Closed`] when the engine was shut down, every report has been
+    /// [`RecvError::ShutDown`] when the engine was shut down, every report has been
     /// read, and no other is to come.
     pub fn recv(&self) -> Result<Closed<T>, RecvError> {
         self.take(Wait::Forever)
@@ -44,7 +44,7 @@ impl<T> Reports<T> {
     /// Takes a report if there is one.
     ///
     /// # Errors
-    /// [`RecvError::Empty`] if there is none, [`RecvError::Closed`] when the
+    /// [`RecvError::Empty`] if there is none, [`RecvError::ShutDown`] when the
     /// engine was shut down, every report has been read, and no other is to
     /// come.
     pub fn try_recv(&self) -> Result<Closed<T>, RecvError> {
@@ -58,7 +58,7 @@ impl<T> Reports<T> {
     pub fn recv_timeout(&self, limit: Duration) -> Result<Closed<T>, RecvError> {
         self.try_recv().or_else(|error| match error {
             RecvError::Empty => self.take(Wait::at_most(limit)),
-            RecvError::Closed => Err(error),
+            RecvError::ShutDown => Err(error),
         })
     }
 
@@ -108,7 +108,7 @@ impl<T> Reports<T> {
                 }
                 Err(WaitError::Empty) => return Err(RecvError::Empty),
                 Err(WaitError::Stopped) => {
-                    return self.last().ok_or(RecvError::Closed);
+                    return self.last().ok_or(RecvError::ShutDown);
                 }
             }
         }

@@ -219,7 +219,7 @@ fn f7_closing_never_runs_what_is_pending() {
     assert!(reasons.contains(&(Some("due"), CloseReason::ShutDown)));
     assert!(reasons.contains(&(Some("pending"), CloseReason::ShutDown)));
     clock.advance(10 * SECOND);
-    assert_eq!(engine.queue(0).try_recv().unwrap_err(), RecvError::Closed);
+    assert_eq!(engine.queue(0).try_recv().unwrap_err(), RecvError::ShutDown);
 
     // Closures are dropped unrun, however the engine is closed.
     for by_dropping in [true, false] {

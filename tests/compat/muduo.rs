@@ -263,7 +263,7 @@ fn b6_destroying_the_queue_runs_nothing() {
     assert_eq!(told.recv_timeout(PATIENCE), Ok("running"));
     let next = told.recv_timeout(PATIENCE);
     assert_eq!(next, Err(mpsc::RecvTimeoutError::Disconnected));
-    assert_eq!(queue.recv().unwrap_err(), RecvError::Closed);
+    assert_eq!(queue.recv().unwrap_err(), RecvError::ShutDown);
 }
 
 #[test]

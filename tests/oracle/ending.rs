@@ -59,7 +59,7 @@ impl Pair {
     fn check_closed(&self) {
         for queue in 0..QUEUES {
             let taken = self.engine.queue(queue).try_recv();
-            assert_eq!(taken.unwrap_err(), RecvError::Closed);
+            assert_eq!(taken.unwrap_err(), RecvError::ShutDown);
         }
         let refused = self.engine.schedule(Timer::at(Time::START, 0)).unwrap_err();
         assert_eq!(refused.reason(), Refusal::ShutDown);
@@ -88,7 +88,7 @@ impl Pair {
         loop {
             match self.engine.reports().try_recv() {
                 Ok(closed) => self.note_report(closed),
-                Err(why) => break assert_eq!(why, RecvError::Closed),
+                Err(why) => break assert_eq!(why, RecvError::ShutDown),
             }
         }
         self.check();

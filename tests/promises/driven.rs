@@ -53,7 +53,7 @@ mod descriptor {
     fn promise_12_a_loop_that_polls_never_misses_the_end() {
         for _ in 0..600 {
             assert!(finds_the_end(|looked, _| looked == Advance::Closed));
-            assert!(finds_the_end(|_, taken| taken == RecvError::Closed));
+            assert!(finds_the_end(|_, taken| taken == RecvError::ShutDown));
         }
     }
 

@@ -331,7 +331,7 @@ fn promise_08_closed_timers_are_reported() {
         (report.id, report.reason, report.payload),
         (left, CloseReason::ShutDown, None)
     );
-    assert_eq!((rest.next(), closed.recv()), (None, Err(RecvError::Closed)));
+    assert_eq!((rest.next(), closed.recv()), (None, Err(RecvError::ShutDown)));
 }
 
 #[test]
@@ -424,7 +424,7 @@ fn promise_08_readers_wait_for_the_report_of_what_is_in_hand() {
     }
     reported.sort_unstable();
     assert_eq!(reported, ["abandoned", "cancelled", "elsewhere", "last"]);
-    assert_eq!(closed.try_recv(), Err(RecvError::Closed));
+    assert_eq!(closed.try_recv(), Err(RecvError::ShutDown));
     assert_eq!(engine.reports().count(), 0);
 }
 
@@ -553,7 +553,7 @@ fn promise_12_shutdown_accounts_for_every_timer() {
     assert_eq!((ledger.shut_down, ledger.completed, ledger.live), (3, 1, 0));
     assert!(ledger.is_balanced());
     assert!(engine.shutdown().is_empty());
-    assert_eq!(engine.queue(0).try_recv().unwrap_err(), RecvError::Closed);
+    assert_eq!(engine.queue(0).try_recv().unwrap_err(), RecvError::ShutDown);
 }
 
 #[test]

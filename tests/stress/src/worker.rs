@@ -38,7 +38,7 @@ impl<'a> Worker<'a> {
 
     /// Works until the engine is shut down.
     pub fn work(mut self) {
-        while self.take() != Err(RecvError::Closed) {}
+        while self.take() != Err(RecvError::ShutDown) {}
         self.let_go_of(self.held.len());
     }
 
@@ -70,7 +70,7 @@ impl<'a> Worker<'a> {
     ) -> Result<(), RecvError> {
         match expired {
             Ok(expired) => self.hold(expired),
-            Err(RecvError::Closed) => return Err(RecvError::Closed),
+            Err(RecvError::ShutDown) => return Err(RecvError::ShutDown),
             Err(RecvError::Empty) => {
                 self.let_go_of(self.held.len());
                 thread::sleep(Duration::from_micros(200));
