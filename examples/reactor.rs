@@ -79,7 +79,7 @@ mod linux {
                     // After `More`, the descriptor is readable anew.
                     TIMERS => match driver.run_due(BUDGET) {
                         Advance::Done | Advance::More => order.extend(has_fired.try_iter()),
-                        Advance::Closed => return Err("the engine was shut down".into()),
+                        Advance::ShutDown => return Err("the engine was shut down".into()),
                     },
                     _ => {
                         let new = read_available(&mut socket)?;

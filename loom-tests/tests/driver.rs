@@ -97,7 +97,7 @@ fn last_handle_dropped(is_end: fn(&Driver<Payload>, &Queue<Payload>) -> bool) {
 
 #[test]
 fn last_handle_dropped_seen_by_the_driver() {
-    last_handle_dropped(|driver, _| driver.process_due(9) == Advance::Closed);
+    last_handle_dropped(|driver, _| driver.process_due(9) == Advance::ShutDown);
 }
 
 #[test]

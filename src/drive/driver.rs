@@ -25,7 +25,7 @@ use crate::wheel::Advance;
 /// The descriptor becomes readable, too, when the engine has been shut down or
 /// its last handle dropped, and stays readable from then on: its queues say
 /// that they are closed, and [`Driver::process_due`] answers
-/// [`Advance::Closed`].
+/// [`Advance::ShutDown`].
 ///
 /// ```
 /// use std::time::Duration;
@@ -69,7 +69,7 @@ impl<T> Driver<T> {
     ///
     /// With [`Advance::More`] the budget did not suffice; the descriptor then
     /// stays readable, and tells an edge-triggered loop anew. With
-    /// [`Advance::Closed`] the engine was shut down, and its queues have nothing
+    /// [`Advance::ShutDown`] the engine was shut down, and its queues have nothing
     /// more to give: the loop may end.
     pub fn process_due(&self, budget: usize) -> Advance {
         let mut budget = budget;
@@ -92,7 +92,7 @@ impl<T> Driver<T> {
     /// With nothing left to do for now.
     pub(crate) fn done(&self) -> Advance {
         match self.core.is_finished() {
-            true => Advance::Closed,
+            true => Advance::ShutDown,
             false => Advance::Done,
         }
     }

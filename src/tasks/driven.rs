@@ -17,7 +17,7 @@ impl Driver<Task> {
     ///
     /// The budget bounds the timers that are touched, too, at sixteen for each
     /// task. With [`Advance::More`] there may be more to do, and the descriptor
-    /// stays readable; with [`Advance::Closed`] the engine was shut down, and
+    /// stays readable; with [`Advance::ShutDown`] the engine was shut down, and
     /// every task that was to be told has been.
     ///
     /// ```

@@ -52,7 +52,7 @@ mod descriptor {
     #[test]
     fn promise_12_a_loop_that_polls_never_misses_the_end() {
         for _ in 0..600 {
-            assert!(finds_the_end(|looked, _| looked == Advance::Closed));
+            assert!(finds_the_end(|looked, _| looked == Advance::ShutDown));
             assert!(finds_the_end(|_, taken| taken == RecvError::ShutDown));
         }
     }
@@ -64,7 +64,7 @@ mod descriptor {
         engine.shutdown();
         for _ in 0..3 {
             assert!(is_readable(&driver, Duration::ZERO));
-            assert_eq!(driver.process_due(1), Advance::Closed);
+            assert_eq!(driver.process_due(1), Advance::ShutDown);
         }
         drop(engine);
         assert!(is_readable(&driver, Duration::ZERO));
@@ -92,9 +92,9 @@ fn promise_12_a_loop_is_told_of_the_end_when_every_task_has_been() {
     assert_eq!(driver.process_due(9), Advance::Done, "three are to be told");
     assert_eq!(driver.run_due(1), Advance::More);
     assert_eq!(driver.run_due(1), Advance::More);
-    assert_eq!(driver.run_due(1), Advance::Closed);
-    assert_eq!(driver.run_due(9), Advance::Closed);
-    assert_eq!(driver.process_due(0), Advance::Closed);
+    assert_eq!(driver.run_due(1), Advance::ShutDown);
+    assert_eq!(driver.run_due(9), Advance::ShutDown);
+    assert_eq!(driver.process_due(0), Advance::ShutDown);
 }
 
 #[test]

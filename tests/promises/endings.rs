@@ -331,7 +331,10 @@ fn promise_08_closed_timers_are_reported() {
         (report.id, report.reason, report.payload),
         (left, CloseReason::ShutDown, None)
     );
-    assert_eq!((rest.next(), closed.recv()), (None, Err(RecvError::ShutDown)));
+    assert_eq!(
+        (rest.next(), closed.recv()),
+        (None, Err(RecvError::ShutDown))
+    );
 }
 
 #[test]

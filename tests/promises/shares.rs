@@ -218,7 +218,7 @@ fn promise_02_a_loop_runs_as_many_tasks_as_it_said() {
     assert_eq!((driver.run_due(50), ran()), (Advance::More, 51));
     assert_eq!(driver.timeout(), Some(Duration::ZERO));
     tasks.shutdown();
-    assert_eq!((driver.run_due(0), ran()), (Advance::Closed, 51));
+    assert_eq!((driver.run_due(0), ran()), (Advance::ShutDown, 51));
     assert_eq!(driver.timeout(), None);
 }
 

@@ -32,7 +32,7 @@ fn start<T: Send + 'static>(builder: Builder<T>, ticker: Ticker) -> Engine<T> {
         Ticker::Loop => {
             let (engine, driver) = builder.start_driven().unwrap();
             thread::spawn(move || {
-                while driver.process_due(1_000) != Advance::Closed {
+                while driver.process_due(1_000) != Advance::ShutDown {
                     sleep(&driver);
                 }
             });

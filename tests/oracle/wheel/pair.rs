@@ -152,7 +152,7 @@ impl Pair {
                 let now = self.wheel.now();
                 assert!(before <= now && now.0 <= reached);
             }
-            Advance::Closed => unreachable!("a wheel is not shut down"),
+            Advance::ShutDown => unreachable!("a wheel is not shut down"),
         }
     }
 
