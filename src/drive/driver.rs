@@ -114,10 +114,10 @@ impl<T> Driver<T> {
     }
 
     /// Returns whether the engine was shut down; see
-    /// [`Engine::is_closed`](crate::Engine::is_closed).
+    /// [`Engine::is_shut_down`](crate::Engine::is_shut_down).
     #[must_use]
-    pub fn is_closed(&self) -> bool {
-        self.core.is_closed()
+    pub fn is_shut_down(&self) -> bool {
+        self.core.is_shut_down()
     }
 
     /// When the engine next has something to do: never later than the earliest

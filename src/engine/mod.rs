@@ -440,14 +440,14 @@ impl<T> Engine<T> {
     /// use tickwheel::Engine;
     ///
     /// let engine = Engine::<()>::builder().start()?;
-    /// assert!(!engine.is_closed());
+    /// assert!(!engine.is_shut_down());
     /// engine.shutdown();
-    /// assert!(engine.is_closed() && engine.queue(0).is_closed());
+    /// assert!(engine.is_shut_down() && engine.queue(0).is_shut_down());
     /// # Ok::<(), tickwheel::StartError>(())
     /// ```
     #[must_use]
-    pub fn is_closed(&self) -> bool {
-        self.core.is_closed()
+    pub fn is_shut_down(&self) -> bool {
+        self.core.is_shut_down()
     }
 
     /// Refuses new timers, waits until the one-shots that are due within

@@ -169,10 +169,10 @@ impl<T> Queue<T> {
 
     /// Returns whether the engine was shut down, so that nothing more comes but
     /// tasks that are to be told of it; see
-    /// [`Engine::is_closed`](crate::Engine::is_closed).
+    /// [`Engine::is_shut_down`](crate::Engine::is_shut_down).
     #[must_use]
-    pub fn is_closed(&self) -> bool {
-        self.core.is_closed()
+    pub fn is_shut_down(&self) -> bool {
+        self.core.is_shut_down()
     }
 
     /// The queue's number.

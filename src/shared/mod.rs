@@ -356,13 +356,13 @@ impl<T> Core<T> {
     }
 
     /// Whether the engine was shut down.
-    pub(crate) fn is_closed(&self) -> bool {
+    pub(crate) fn is_shut_down(&self) -> bool {
         self.alarm.is_stopped()
     }
 
     /// Whether an engine that was shut down has nothing more to hand out.
     pub(crate) fn is_finished(&self) -> bool {
-        self.is_closed() && (0..self.queues()).all(|queue| self.ready_len(queue) == 0)
+        self.is_shut_down() && (0..self.queues()).all(|queue| self.ready_len(queue) == 0)
     }
 
     pub(crate) fn wait_until_idle(&self) {

@@ -223,12 +223,12 @@ impl TaskEngine {
         self.engine.drain(limit)
     }
 
-    /// Returns whether the engine was shut down; see [`Engine::is_closed`].
+    /// Returns whether the engine was shut down; see [`Engine::is_shut_down`].
     /// Tasks that run, and those that are told of the shutdown, may still be at
     /// it: [`join`](TaskEngine::join) waits for them.
     #[must_use]
-    pub fn is_closed(&self) -> bool {
-        self.engine.is_closed()
+    pub fn is_shut_down(&self) -> bool {
+        self.engine.is_shut_down()
     }
 
     /// Waits until every worker has ended: no task runs any more, and

@@ -79,16 +79,16 @@ fn promise_12_a_loop_is_told_of_the_end_when_every_task_has_been() {
         let task = Timer::every(hour, |_: &Firing| {}).notified();
         tasks.run(task).unwrap();
     }
-    let closed = || (tasks.is_closed(), driver.is_closed());
+    let shut_down = || (tasks.is_shut_down(), driver.is_shut_down());
     assert_eq!(
-        (driver.run_due(9), closed()),
+        (driver.run_due(9), shut_down()),
         (Advance::Done, (false, false))
     );
     let queue = tasks.engine().queue(0);
-    assert!(!queue.is_closed());
+    assert!(!queue.is_shut_down());
     tasks.shutdown();
-    assert_eq!(closed(), (true, true));
-    assert!(queue.is_closed(), "also while there are some to be told");
+    assert_eq!(shut_down(), (true, true));
+    assert!(queue.is_shut_down(), "also while there are some to be told");
     assert_eq!(driver.process_due(9), Advance::Done, "three are to be told");
     assert_eq!(driver.run_due(1), Advance::More);
     assert_eq!(driver.run_due(1), Advance::More);
@@ -98,15 +98,15 @@ fn promise_12_a_loop_is_told_of_the_end_when_every_task_has_been() {
 }
 
 #[test]
-fn promise_12_an_engine_says_that_it_is_closed() {
+fn promise_12_an_engine_says_that_it_is_shut_down() {
     let engine = Engine::<u32>::builder().start().unwrap();
     let queue = engine.queue(0);
-    assert!(!engine.is_closed() && !queue.is_closed());
+    assert!(!engine.is_shut_down() && !queue.is_shut_down());
     engine.schedule(Timer::after(SECOND, 1)).unwrap();
     drop(engine.clone());
-    assert!(!engine.is_closed() && !queue.is_closed());
+    assert!(!engine.is_shut_down() && !queue.is_shut_down());
     drop(engine);
-    assert!(queue.is_closed());
+    assert!(queue.is_shut_down());
 }
 
 #[test]
