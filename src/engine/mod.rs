@@ -319,7 +319,7 @@ impl<T> Engine<T> {
 
     /// The tick that has begun last.
     #[must_use]
-    pub fn tick(&self) -> Tick {
+    pub fn current_tick(&self) -> Tick {
         self.core.tick_now()
     }
 

@@ -37,7 +37,7 @@ pub enum Advance {
     More,
     /// The engine is shut down and hands out nothing more: the loop that drives it
     /// may end. Only a [`Driver`](crate::Driver) returns this, never a [`Wheel`].
-    Closed,
+    ShutDown,
 }
 
 /// The result of a bounded step.

@@ -23,7 +23,7 @@ fn f03_a_far_timer_does_not_hang_short_ones_at_the_top_levels_wrap() {
             clock.advance(SECOND - MS);
             assert_eq!(take(&engine, 0), []);
             clock.advance(MS);
-            let now = engine.tick().0;
+            let now = engine.current_tick().0;
             assert_eq!(take(&engine, 0), [(now, second)], "{levels} levels");
         }
         assert!(engine.deadline(far).is_some());
@@ -93,7 +93,7 @@ fn f09_a_postponed_timer_reaches_the_next_wake_up() {
     // It has expired and nobody took it: it can still be postponed.
     engine.reschedule(id, 5_000 * MS).unwrap();
     assert_eq!(engine.queue(0).len(), 0);
-    let due = engine.tick().0 + 5_000;
+    let due = engine.current_tick().0 + 5_000;
     clock.run_until(engine.now() + HOUR);
     assert_eq!(take(&engine, 0), [(due, "session")]);
     let lateness = engine.snapshot().lateness;

@@ -111,7 +111,7 @@ impl Pair {
                 .flat_map(|worker| worker.join().unwrap());
             (taken.collect::<Vec<_>>(), list)
         });
-        let now = self.engine.tick().0;
+        let now = self.engine.current_tick().0;
         let due = |timer: &&usize| self.oracle.timers[**timer].tick <= now;
         let (due, rest): (BTreeSet<_>, BTreeSet<_>) = one_shots.iter().partition(due);
         let one_shot = |timer: &usize| self.oracle.timers[*timer].ask.period.is_none();

@@ -268,7 +268,7 @@ mod setters_of_the_builder {
         let (engine, clock) = virtual_of(Engine::builder());
         assert_eq!(engine.now(), Time::START);
         clock.advance(7 * MS);
-        assert_eq!(engine.tick(), Tick(7));
+        assert_eq!(engine.current_tick(), Tick(7));
         assert!(engine.get_queue(0).is_some() && engine.get_queue(1).is_none());
         let window = Timer::at(Time::from_millis(101), 1).tolerance(50 * MS);
         let deadline = engine.deadline(engine.schedule(window).unwrap());
@@ -283,7 +283,7 @@ mod setters_of_the_builder {
     fn tick() {
         let (engine, clock) = virtual_of(Engine::builder().tick(7 * MS));
         clock.advance(20 * MS);
-        assert_eq!(engine.tick(), Tick(2));
+        assert_eq!(engine.current_tick(), Tick(2));
         let id = engine.schedule(Timer::after(MS, 1)).unwrap();
         assert_eq!(engine.deadline(id), Some(Time::from_millis(21)));
     }

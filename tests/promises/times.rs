@@ -305,7 +305,7 @@ fn promise_15_time_only_moves_forward() {
     engine.schedule(Timer::after(SECOND, ())).unwrap();
     clock.advance_to(Time::from_secs(3));
     assert_eq!(
-        (clock.now(), engine.tick()),
+        (clock.now(), engine.current_tick()),
         (Time::from_secs(5), Tick(5_000))
     );
     clock.advance_to(Time::from_secs(6));

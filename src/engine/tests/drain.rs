@@ -41,7 +41,7 @@ fn a_level_that_comes_later_changes_nothing() {
         engine.schedule(timer).unwrap()
     });
     let cell = &engine.core.shards[0];
-    let drain = cell.lock().begin_drain(engine.tick().after(50));
+    let drain = cell.lock().begin_drain(engine.current_tick().after(50));
     assert!(cell.lock().count_some(drain));
     // To a level between those that there are.
     engine.reschedule(far, 5 * SECOND).unwrap();
@@ -60,7 +60,7 @@ fn the_count_follows_whatever_comes_and_goes() {
     let ids: Vec<_> = (0..TIMERS)
         .map(|n| engine.schedule(Timer::after(due(n), n)).unwrap())
         .collect();
-    let last = engine.tick().after(50);
+    let last = engine.current_tick().after(50);
     let cell = &engine.core.shards[0];
     let drains = [last, last.after(100)].map(|last| cell.lock().begin_drain(last));
     let counted = |drain: usize| {

@@ -42,7 +42,7 @@ fn between_two_holds_timers_are_cancelled_taken_and_moved_and_end_once() {
         .map(|n| engine.schedule(timer(n)).unwrap())
         .collect();
     clock.advance(MS);
-    let (core, now) = (&engine.core, engine.tick());
+    let (core, now) = (&engine.core, engine.current_tick());
     let cell = &core.shards[0];
     assert_eq!(core.close(cell), TIMERS);
 
