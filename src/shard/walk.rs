@@ -26,7 +26,7 @@ impl<T> Shard<T> {
                 budget = budget.saturating_sub(CELLS_PER_FOUND);
                 found.push_back(LiveTimer {
                     id: self.wheel.id(at),
-                    deadline: self.wheel.deadline_of(at),
+                    tick: self.wheel.deadline_of(at),
                     queue: self.queue_of(at),
                 });
             }

@@ -10,7 +10,7 @@ pub struct LiveTimer {
     /// The timer.
     pub id: TimerId,
     /// When it is due next (or was, if it waits to be taken or runs).
-    pub deadline: Tick,
+    pub tick: Tick,
     /// The queue that it fires into.
     pub queue: usize,
 }

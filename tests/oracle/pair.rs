@@ -440,7 +440,7 @@ impl Pair {
         let mut live: Vec<_> = self
             .engine
             .live()
-            .map(|live| (self.numbers[&live.id], live.deadline.0, live.queue))
+            .map(|live| (self.numbers[&live.id], live.tick.0, live.queue))
             .collect();
         live.sort_unstable();
         let all = self.oracle.timers.iter().enumerate();

@@ -65,7 +65,7 @@ fn promise_02_on_time() {
     for delay in [1, 63, 64, 65, 4_095, 4_096, 4_097, 300_000] {
         engine.schedule(Timer::after(delay * MS, delay)).unwrap();
     }
-    while let Some(next) = engine.live().map(|timer| timer.deadline).min() {
+    while let Some(next) = engine.live().map(|timer| timer.tick).min() {
         clock.advance_to(Time::START + (next.0 as u32 - 1) * MS);
         assert!(engine.queue(0).is_empty());
         clock.advance(MS);
@@ -373,7 +373,7 @@ fn promise_02_a_tolerance_lets_neighbours_share_a_wakeup() {
     engine
         .schedule(Timer::after(90 * MS, 90).tolerance(5 * MS))
         .unwrap();
-    let mut ticks: Vec<u64> = engine.live().map(|timer| timer.deadline.0).collect();
+    let mut ticks: Vec<u64> = engine.live().map(|timer| timer.tick.0).collect();
     ticks.sort_unstable();
     // 128 is the start of a slot of level 1; from 90 to 95 there is none.
     assert_eq!(ticks, [90, 128, 128, 128, 128, 128]);
