@@ -7,13 +7,12 @@ use std::thread::{self, ThreadId};
 use crate::clock::Clock;
 use crate::id::TimerId;
 use crate::observe;
-use crate::shard::Outcome;
+use crate::shard::{Claimed, Firing, Outcome};
 use crate::shared::Doorbell;
 use crate::shared::SharedCore;
 use crate::sync::Arc;
 use crate::tick::Tick;
 use crate::time::Time;
-use crate::timer::CloseReason;
 
 /// An expired timer in a worker's hands.
 ///
@@ -22,13 +21,8 @@ use crate::timer::CloseReason;
 /// back and the next firing is set up, so that firings of one timer never
 /// overlap.
 pub struct Expired<T> {
-    id: TimerId,
-    tick: Tick,
-    deadline: Time,
-    asked: Time,
-    number: u64,
+    firing: Firing,
     queue: usize,
-    outcome: CloseReason,
     clock: Clock,
     /// Present until the payload is taken or given back.
     payload: Option<T>,
@@ -62,38 +56,21 @@ impl Drop for Permit<'_> {
     }
 }
 
-/// The parts of an [`Expired`], by name.
-pub(crate) struct Parts<T> {
-    pub(crate) id: TimerId,
-    pub(crate) tick: Tick,
-    pub(crate) asked: Time,
-    pub(crate) number: u64,
-    pub(crate) queue: usize,
-    pub(crate) payload: T,
-    pub(crate) lent: bool,
-    pub(crate) permit: bool,
-    pub(crate) outcome: CloseReason,
-}
-
 impl<T> Expired<T> {
     #[inline]
-    pub(crate) fn new(parts: Parts<T>, core: &Arc<SharedCore<T>>) -> Expired<T> {
-        let owed = (parts.lent || parts.permit).then(|| Owed {
+    pub(crate) fn new(claimed: Claimed<T>, queue: usize, core: &Arc<SharedCore<T>>) -> Expired<T> {
+        let (payload, permit) = (claimed.lent, core.doorbell(queue).is_bounded());
+        let owed = (payload || permit).then(|| Owed {
             core: Arc::clone(core),
-            payload: parts.lent,
-            permit: parts.permit,
+            payload,
+            permit,
             unwinding: thread::panicking().then(|| thread::current().id()),
         });
         Expired {
-            id: parts.id,
-            tick: parts.tick,
-            deadline: core.tick.start_of(parts.tick),
-            asked: parts.asked,
-            number: parts.number,
-            queue: parts.queue,
-            outcome: parts.outcome,
+            firing: claimed.firing,
+            queue,
             clock: core.clock.clone(),
-            payload: Some(parts.payload),
+            payload: Some(claimed.payload),
             owed,
         }
     }
@@ -101,26 +78,26 @@ impl<T> Expired<T> {
     /// The timer.
     #[must_use]
     pub fn id(&self) -> TimerId {
-        self.id
+        self.firing.id
     }
 
     /// When this firing was due: the beginning of its [`tick`](Expired::tick).
     #[must_use]
     pub fn deadline(&self) -> Time {
-        self.deadline
+        self.firing.deadline
     }
 
     /// The tick at which this firing was due. A firing that is caught up late
     /// has its own due tick, not the one of its delivery.
     #[must_use]
     pub fn tick(&self) -> Tick {
-        self.tick
+        self.firing.tick
     }
 
     /// Which due tick of the timer this is, counted from 1.
     #[must_use]
     pub fn number(&self) -> u64 {
-        self.number
+        self.firing.number
     }
 
     /// The queue that it was taken from.
@@ -129,15 +106,8 @@ impl<T> Expired<T> {
         self.queue
     }
 
-    /// Why a worker gets this: the timer expired, or its task is to be told
-    /// that it was cancelled or shut down.
-    pub(crate) fn outcome(&self) -> CloseReason {
-        self.outcome
-    }
-
-    /// When it was asked for, which its tick is rounded up from.
-    pub(crate) fn asked(&self) -> Time {
-        self.asked
+    pub(crate) fn firing(&self) -> &Firing {
+        &self.firing
     }
 
     pub(crate) fn clock(&self) -> &Clock {
@@ -149,7 +119,7 @@ impl<T> Expired<T> {
     /// repeating timers, it counts from the exact time that was asked for.
     #[must_use]
     pub fn lateness(&self) -> Duration {
-        self.clock.now() - self.asked
+        self.clock.now() - self.firing.requested
     }
 
     /// The payload.
@@ -187,7 +157,7 @@ impl<T> Expired<T> {
         let doorbell = owed.core.doorbell(self.queue);
         let _permit = owed.permit.then(|| Permit(doorbell));
         if owed.payload {
-            owed.core.give_back(self.id, payload, outcome);
+            owed.core.give_back(self.firing.id, payload, outcome);
         }
     }
 }
@@ -201,7 +171,7 @@ impl<T> Drop for Expired<T> {
             false => Outcome::Returned,
         };
         if outcome == Outcome::Panicked {
-            observe::lent_to_a_panic(self.id);
+            observe::lent_to_a_panic(self.firing.id);
         }
         let payload = self.payload.take();
         self.let_go(payload, outcome);
@@ -211,9 +181,9 @@ impl<T> Drop for Expired<T> {
 impl<T> fmt::Debug for Expired<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Expired")
-            .field("id", &self.id)
-            .field("tick", &self.tick)
-            .field("number", &self.number)
+            .field("id", &self.firing.id)
+            .field("tick", &self.firing.tick)
+            .field("number", &self.firing.number)
             .field("queue", &self.queue)
             .finish_non_exhaustive()
     }

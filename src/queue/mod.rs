@@ -12,10 +12,9 @@ use core::fmt;
 use std::cell::Cell;
 use std::time::Duration;
 
-use crate::shard::{Claimed, Shard};
+use crate::shard::Shard;
 use crate::shared::{SharedCore, Wait, WaitError};
 use crate::sync::{self, Arc};
-use expired::Parts;
 
 /// How many timers a worker takes from one shard before it looks at others.
 const TURNS: u32 = 64;
@@ -242,32 +241,12 @@ impl<T> Queue<T> {
     #[inline]
     fn claim(&self, shard: usize, turns: u32, by_bell: bool) -> Option<Expired<T>> {
         let queue = self.index;
-        let claim = |shard: &mut Shard<T>| shard.claim(queue, by_bell);
+        let claim = |shard: &mut Shard<T>| shard.claim(queue);
         let (claimed, more) = self.core.take_from(shard, queue, by_bell, claim);
         if more && turns > 1 {
             self.hint.set(Some((shard, turns - 1)));
         }
-        let Claimed {
-            id,
-            tick,
-            asked,
-            number,
-            payload,
-            lent,
-            outcome,
-        } = claimed?;
-        let parts = Parts {
-            id,
-            tick,
-            asked,
-            number,
-            queue,
-            payload,
-            lent,
-            outcome,
-            permit: self.core.doorbell(queue).is_bounded(),
-        };
-        Some(Expired::new(parts, &self.core))
+        Some(Expired::new(claimed?, queue, &self.core))
     }
 
     /// Waits, and lets a virtual clock know.

@@ -120,9 +120,10 @@ impl<T> Reports<T> {
     }
 
     fn claim(&self, shard: usize, by_bell: bool) -> Option<Closed<T>> {
-        let claim = |shard: &mut Shard<T>| shard.claim_report(by_bell);
         let reports = self.core.queues();
-        self.core.take_from(shard, reports, by_bell, claim).0
+        self.core
+            .take_from(shard, reports, by_bell, Shard::claim_report)
+            .0
     }
 }
 

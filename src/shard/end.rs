@@ -33,7 +33,6 @@ impl<T> Shard<T> {
         let Some(at) = self.wheel.find_own(id) else {
             return Cancel::Gone;
         };
-        self.count_out(at);
         if let Some(key) = self.extra_of(at) {
             return self.cancel_extra(at, key, now);
         }

@@ -5,18 +5,29 @@ use crate::tick::Tick;
 use crate::time::Time;
 use crate::timer::CloseReason;
 
-/// An expired timer that a worker has taken.
-pub(crate) struct Claimed<T> {
+/// One firing of a timer: built when a worker takes it, and the same until the
+/// worker is done with it.
+#[derive(Clone)]
+pub(crate) struct Firing {
     pub(crate) id: TimerId,
+    /// The tick at which the timer was due.
     pub(crate) tick: Tick,
-    /// When it was asked for, which its tick is rounded up from.
-    pub(crate) asked: Time,
+    /// The beginning of that tick.
+    pub(crate) deadline: Time,
+    /// The exact time that the tick was rounded up from.
+    pub(crate) requested: Time,
+    /// Which due tick of the timer this is, counted from 1.
     pub(crate) number: u64,
-    pub(crate) payload: T,
-    /// The timer lives on: the payload wants to be given back.
-    pub(crate) lent: bool,
-    /// Completed, unless the timer's task is told of another ending.
+    /// Completed, unless a task runs because its timer ended otherwise.
     pub(crate) outcome: CloseReason,
+}
+
+/// A firing that a worker has taken.
+pub(crate) struct Claimed<T> {
+    pub(crate) firing: Firing,
+    pub(crate) payload: T,
+    /// The timer lives on: the payload must be returned.
+    pub(crate) lent: bool,
 }
 
 /// How a firing that was lent came back.

@@ -51,7 +51,7 @@ mod take;
 pub(crate) mod walk;
 
 pub(crate) use awaited::DrainKey;
-pub(crate) use firing::{Claimed, Outcome};
+pub(crate) use firing::{Claimed, Firing, Outcome};
 pub(crate) use record::{NameTag, Place};
 pub(crate) use signals::Signals;
 
@@ -266,7 +266,6 @@ impl<T> Shard<T> {
         deadline: Tick,
     ) -> Result<(), NotLive> {
         let at = self.find_waiting(id)?;
-        self.count_out(at);
         let mut deadline = deadline;
         if let Some(key) = self.extra_of(at) {
             self.extras[key].due = due;
@@ -276,6 +275,7 @@ impl<T> Shard<T> {
             self.unlink(at);
             self.wheel.relink_at(at, deadline);
         } else {
+            self.count_out(at);
             self.wheel.move_to(at, deadline.0);
         }
         self.filed = self.filed.min(self.wheel.due_at(at));
@@ -327,9 +327,11 @@ impl<T> Shard<T> {
         self.not_live -= usize::from(state.is_live());
     }
 
-    /// Takes a waiting timer off whichever list it hangs on.
+    /// Takes a waiting timer off the list that it hangs on, and out of the counts
+    /// of drains.
     #[inline]
     pub(crate) fn unlink(&mut self, at: EntryIndex) {
+        self.count_out(at);
         let tag = self.tag(at);
         if !tag.is_ready() {
             return self.wheel.unlink(at);

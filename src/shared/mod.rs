@@ -319,21 +319,22 @@ impl<T> Core<T> {
         self.shards.iter().map(len).sum()
     }
 
-    /// Takes an expired timer, or a report, of one shard with `take`, which
-    /// also says whether there are more; if so, and if it was a bell that
-    /// brought the caller here, the bell goes back.
+    /// Takes an expired timer, or a report, of one shard with `take`. Returns also
+    /// whether there are more; if so, and if a bell brought the caller here, the
+    /// bell goes back.
     #[inline]
     pub(crate) fn take_from<C>(
         &self,
         shard: usize,
         queue: usize,
         by_bell: bool,
-        take: impl FnOnce(&mut Shard<T>) -> (Option<C>, bool),
+        take: impl FnOnce(&mut Shard<T>) -> Option<C>,
     ) -> (Option<C>, bool) {
         let cell = &self.shards[shard];
         let shard = cell.lock_low_priority();
         let mut held = Held { cell, shard };
-        let (taken, more) = take(&mut held.shard);
+        let taken = take(&mut held.shard);
+        let more = held.shard.has_more(queue, by_bell);
         self.release(held);
         if by_bell && more {
             self.doorbells[queue].ring(cell.index);

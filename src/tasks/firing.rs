@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::clock::Clock;
 use crate::id::TimerId;
 use crate::queue::Expired;
+use crate::shard;
 use crate::tick::Tick;
 use crate::time::Time;
 use crate::timer::{CloseReason, Timer};
@@ -13,24 +14,14 @@ use crate::timer::{CloseReason, Timer};
 /// What a task is told about the firing that it is run for.
 #[derive(Clone)]
 pub struct Firing {
-    id: TimerId,
-    number: u64,
-    tick: Tick,
-    deadline: Time,
-    asked: Time,
-    outcome: CloseReason,
+    firing: shard::Firing,
     clock: Clock,
 }
 
 impl Firing {
     pub(super) fn of<T>(expired: &Expired<T>) -> Firing {
         Firing {
-            id: expired.id(),
-            number: expired.number(),
-            tick: expired.tick(),
-            deadline: expired.deadline(),
-            asked: expired.asked(),
-            outcome: expired.outcome(),
+            firing: expired.firing().clone(),
             clock: expired.clock().clone(),
         }
     }
@@ -38,25 +29,25 @@ impl Firing {
     /// The timer, for instance to cancel it from inside.
     #[must_use]
     pub fn id(&self) -> TimerId {
-        self.id
+        self.firing.id
     }
 
     /// Which due tick of the timer this is, counted from 1.
     #[must_use]
     pub fn number(&self) -> u64 {
-        self.number
+        self.firing.number
     }
 
     /// The tick at which this firing was due.
     #[must_use]
     pub fn tick(&self) -> Tick {
-        self.tick
+        self.firing.tick
     }
 
     /// When this firing was due.
     #[must_use]
     pub fn deadline(&self) -> Time {
-        self.deadline
+        self.firing.deadline
     }
 
     /// How long after its deadline this is, at the moment of the call; see
@@ -81,7 +72,7 @@ impl Firing {
     /// ```
     #[must_use]
     pub fn lateness(&self) -> Duration {
-        self.clock.now() - self.asked
+        self.clock.now() - self.firing.requested
     }
 
     /// Why the task is run: [`CloseReason::Completed`] because its time has
@@ -89,17 +80,17 @@ impl Firing {
     /// because it was cancelled or shut down.
     #[must_use]
     pub fn outcome(&self) -> CloseReason {
-        self.outcome
+        self.firing.outcome
     }
 }
 
 impl fmt::Debug for Firing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Firing")
-            .field("id", &self.id)
-            .field("number", &self.number)
-            .field("tick", &self.tick)
-            .field("outcome", &self.outcome)
+            .field("id", &self.firing.id)
+            .field("number", &self.firing.number)
+            .field("tick", &self.firing.tick)
+            .field("outcome", &self.firing.outcome)
             .finish_non_exhaustive()
     }
 }
