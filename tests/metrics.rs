@@ -127,7 +127,7 @@ fn publishing_again_adds_nothing_twice() {
 }
 
 #[test]
-fn lateness_is_published_in_buckets_that_include_the_smaller_ones() {
+fn lateness_is_published_in_cumulative_buckets() {
     let (engine, clock) = Engine::builder().start_virtual().unwrap();
     engine.schedule(Timer::after(1_000 * MS, ())).unwrap();
     engine.schedule(Timer::after(1_001 * MS, ())).unwrap();

@@ -238,7 +238,7 @@ fn f7_closing_never_runs_what_is_pending() {
 }
 
 #[test]
-fn f8_a_purgatory_completes_or_expires_each_request_and_never_both() {
+fn f8_a_request_completes_or_expires_and_never_both() {
     const THREADS: usize = 2;
     const REQUESTS: usize = 10_000;
     let engine = Engine::builder().start().unwrap();
@@ -342,7 +342,7 @@ fn f_better_submitters_share_no_lock() {
 }
 
 #[test]
-fn f_better_no_wake_up_for_slots_whose_timers_were_all_cancelled() {
+fn f_better_no_wake_up_for_slots_of_cancelled_timers() {
     let mut wheel = kafka();
     let ids = [5, 350, 450].map(|deadline| schedule_at(&mut wheel, deadline));
     schedule_at(&mut wheel, 9_000);

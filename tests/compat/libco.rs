@@ -87,7 +87,7 @@ fn e2_a_jump_of_more_than_a_turn_visits_each_slot_once() {
 }
 
 #[test]
-fn e2_a_jump_fires_everything_that_is_due_also_from_beyond_the_range() {
+fn e2_a_jump_fires_all_due_timers_even_beyond_the_range() {
     let mut wheel = flat();
     let mut random = Rng::with_seed(2);
     let mut expected = Vec::new();
@@ -206,7 +206,7 @@ mod event_loop {
     }
 
     #[test]
-    fn e4_readiness_unlinks_the_timeout_and_the_timeout_the_descriptor() {
+    fn e4_readiness_and_timeout_unlink_each_other() {
         let mut events = EventLoop {
             wheel: Wheel::new(64),
             waiting: Vec::new(),

@@ -107,7 +107,7 @@ fn b1_callbacks_may_make_all_four_calls_too() {
 }
 
 #[test]
-fn b2_one_shots_fire_once_and_a_repeat_fires_first_after_one_period() {
+fn b2_one_shots_fire_once_and_repeats_after_a_period() {
     let (tasks, clock) = virtual_tasks();
     let (tell, told) = mpsc::channel();
     let (at, after) = (tell.clone(), tell.clone());
@@ -154,7 +154,7 @@ fn b3_a_cancelled_pending_timer_never_fires() {
 }
 
 #[test]
-fn b3_cancelling_what_has_fired_or_is_unknown_or_stale_has_no_effect() {
+fn b3_cancelling_fired_unknown_or_stale_ids_has_no_effect() {
     let (tasks, clock) = virtual_tasks();
     let (others, _) = virtual_tasks();
     let unknown = others.run_after(MS, || ()).unwrap();

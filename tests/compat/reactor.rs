@@ -39,7 +39,7 @@ fn c2_delete_says_whether_it_removed_something() {
 }
 
 #[test]
-fn c3_handling_runs_what_is_due_and_what_callbacks_add_as_far_as_the_budget_goes() {
+fn c3_handling_runs_due_tasks_within_its_budget() {
     let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
     let (tell, told) = mpsc::channel();
     /// Adds another one that is due at once, `more` times over.
@@ -222,7 +222,7 @@ mod linux {
     }
 
     #[test]
-    fn c4_another_thread_with_an_earlier_timer_brings_the_descriptor_forward() {
+    fn c4_an_earlier_timer_of_another_thread_wakes_the_loop() {
         let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
         let epoll = Epoll::new();
         epoll.add(&driver, TIMERS, Trigger::Level);
@@ -267,17 +267,17 @@ mod linux {
     }
 
     #[test]
-    fn c_better_a_cancel_calls_the_loop_to_tell_the_task() {
+    fn c_better_a_cancel_wakes_the_loop_to_notify_the_task() {
         is_called_after(|tasks, id| assert_eq!(tasks.cancel(id), Cancel::Cancelled(())));
     }
 
     #[test]
-    fn c_better_a_cancel_by_name_calls_the_loop_to_tell_the_task() {
+    fn c_better_a_cancel_by_name_wakes_the_loop_too() {
         is_called_after(|tasks, _| assert_eq!(tasks.cancel_by_name("far", 1), 1));
     }
 
     #[test]
-    fn c_better_after_a_shutdown_the_loop_is_called_until_every_task_is_told() {
+    fn c_better_a_shutdown_wakes_the_loop_until_all_are_notified() {
         let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
         let epoll = Epoll::new();
         epoll.add(&driver, TIMERS, Trigger::Edge);
@@ -294,7 +294,7 @@ mod linux {
     }
 
     #[test]
-    fn b1_in_event_loop_driving_callbacks_run_in_the_loops_own_thread() {
+    fn b1_a_driven_engine_runs_callbacks_in_the_loops_thread() {
         let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
         let (tell, told) = mpsc::channel();
         let submitter = tasks.clone();
@@ -338,7 +338,7 @@ fn c6_driven_by_sleeping() {
 }
 
 #[test]
-fn c_better_deleting_a_timer_inside_its_own_callback_is_defined() {
+fn c_better_a_timer_may_delete_itself_in_its_callback() {
     let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
     let (tell, told) = mpsc::channel();
     let inner = tasks.clone();

@@ -23,7 +23,7 @@ impl Drop for Message {
 }
 
 #[test]
-fn d1_many_threads_submit_and_the_wheel_posts_to_the_service_that_asked() {
+fn d1_many_threads_submit_and_each_service_gets_its_own() {
     const SENDERS: usize = 4;
     const EACH: u32 = 200;
     let engine = Engine::builder().queues(SERVICES).start().unwrap();
@@ -75,7 +75,7 @@ fn d1_many_threads_submit_and_the_wheel_posts_to_the_service_that_asked() {
 }
 
 #[test]
-fn d2_a_zero_or_negative_delay_posts_at_once_behind_what_is_due() {
+fn d2_a_zero_or_negative_delay_posts_behind_due_timers() {
     let (engine, clock) = virtual_engine();
     clock.advance(10 * MS);
     engine.schedule(Timer::after(5 * MS, "due")).unwrap();
@@ -132,7 +132,7 @@ fn d2_at_once_does_not_mean_at_the_next_tick() {
 }
 
 #[test]
-fn d3_time_that_passed_unseen_is_caught_up_tick_by_tick_in_order() {
+fn d3_unseen_time_is_caught_up_tick_by_tick() {
     let (engine, clock) = virtual_engine();
     let mut expected = Vec::new();
     let mut random = Rng::with_seed(3);

@@ -203,7 +203,7 @@ fn g3_calculating_k_ticks_advances_exactly_k() {
 }
 
 #[test]
-fn g4_the_last_repetition_is_expired_and_then_closed_with_the_same_tick() {
+fn g4_the_last_repetition_closes_with_its_own_tick() {
     let (engine, clock) = engine_at_start();
     let timer = Timer::every(3 * SECOND, 11).times(4).queue(1);
     let id = engine.schedule(timer.reported()).unwrap();
@@ -224,7 +224,7 @@ fn g4_the_last_repetition_is_expired_and_then_closed_with_the_same_tick() {
 }
 
 #[test]
-fn g4_the_tick_is_the_same_when_many_ticks_are_calculated_at_once() {
+fn g4_ticks_are_the_same_when_many_are_calculated_at_once() {
     for (timer, last) in [
         (Timer::every(3 * SECOND, 11).times(4), START + 12),
         (Timer::after(5 * SECOND, 12), START + 5),

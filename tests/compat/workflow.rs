@@ -95,7 +95,7 @@ fn a2_a_busy_worker_shows_that_nothing_runs_inline() {
 }
 
 #[test]
-fn a3_stop_tells_every_armed_timer_at_once() {
+fn a3_stop_notifies_every_armed_timer_at_once() {
     let tasks = TaskEngine::builder().workers(2).start().unwrap();
     let log = Log::default();
     let far = Timer::after(10_000 * SECOND, log.entry("far")).notified();
@@ -122,7 +122,7 @@ fn a3_stop_tells_every_armed_timer_at_once() {
 }
 
 #[test]
-fn a3_a_task_that_runs_while_the_engine_stops_is_told_afterwards() {
+fn a3_a_task_running_at_the_stop_is_notified_afterwards() {
     let tasks = TaskEngine::builder().start().unwrap();
     let (tell, told) = mpsc::channel();
     let (go_on, may_go_on) = mpsc::channel::<()>();
@@ -483,7 +483,7 @@ mod a11 {
     }
 
     #[test]
-    fn a11_a_server_answers_each_request_a_second_later_without_a_thread_for_each() {
+    fn a11_a_server_delays_its_replies_on_one_thread() {
         let engine = Engine::builder().start().unwrap();
         let address = serve(&engine);
         // Who goes away disturbs nobody.

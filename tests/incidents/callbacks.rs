@@ -8,7 +8,7 @@ use tickwheel::{Cancel, Firing, TaskEngine, Time, Timer, TimerId};
 /// who was cancelled or moved by an earlier one of the list was called all the
 /// same, and who ended itself was freed twice.
 #[test]
-fn f06_a_callback_may_cancel_or_rearm_itself_or_a_sibling_of_its_batch() {
+fn f06_a_callback_may_cancel_or_rearm_itself_or_a_sibling() {
     let (tasks, clock) = TaskEngine::builder().workers(1).start_virtual().unwrap();
     let ids: Arc<OnceLock<Vec<TimerId>>> = Arc::default();
     let ran = Arc::new(Mutex::new(Vec::new()));

@@ -8,7 +8,7 @@ use tickwheel::{MissedTicks, Time, Timer};
 /// beyond it existed, got a distance that was a whole turn too long, and slept:
 /// after 12.4 days, 2³⁰ ms, short timers hung until the far one came.
 #[test]
-fn f03_a_far_timer_does_not_hang_short_ones_at_the_top_levels_wrap() {
+fn f03_a_far_timer_does_not_hold_up_short_ones_at_a_wrap() {
     const WRAP: Duration = Duration::from_millis(1 << 30);
     for levels in [1, 2, 5, 11] {
         let (engine, clock) = Engine::builder()
@@ -56,7 +56,7 @@ fn f04_a_later_fine_timer_does_not_hide_an_earlier_coarse_one() {
 /// scheduled before it caught up counted its delay from there, and fired
 /// before its time.
 #[test]
-fn f05_an_overslept_ticker_does_not_fire_brand_new_timers_early() {
+fn f05_an_overslept_ticker_fires_no_new_timer_early() {
     let (engine, driver) = Engine::builder().start_driven().unwrap();
     engine.schedule(Timer::after(MS, Instant::now())).unwrap();
     let queue = engine.queue(0);

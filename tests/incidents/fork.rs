@@ -53,7 +53,7 @@ impl Child {
 /// the parent. Here the child may drop its engine, and the parent is none the
 /// wiser.
 #[test]
-fn f18_a_forked_child_that_drops_its_engine_or_exits_disturbs_nobody() {
+fn f18_a_forked_child_that_drops_its_engine_disturbs_nobody() {
     let engine = Engine::builder().start().unwrap();
     engine
         .schedule(Timer::after(HOUR, NotInChild::new()))
@@ -87,7 +87,7 @@ fn f18_a_forked_child_that_drops_its_engine_or_exits_disturbs_nobody() {
 /// As above, where no thread of the engine's keeps the child from dropping all
 /// of it.
 #[test]
-fn f18_a_forked_child_that_drops_an_engine_without_a_thread_leaves_the_payloads_alone() {
+fn f18_a_forked_child_drops_no_payload_of_its_parent() {
     let (engine, driver) = Engine::builder().start_driven().unwrap();
     let beat = Timer::every(HOUR, NotInChild::new());
     engine.schedule(beat).unwrap();
@@ -117,7 +117,7 @@ fn f18_a_forked_child_that_drops_an_engine_without_a_thread_leaves_the_payloads_
 /// PID namespace of its own. Needs the right to make one; without it there is
 /// nothing to be seen here.
 #[test]
-fn f18_a_forked_child_with_its_parents_process_id_is_not_taken_for_it() {
+fn f18_a_forked_child_with_its_parents_id_is_no_owner() {
     let outer = Child::fork(|| {
         if !enter_pid_namespace() {
             return;
@@ -160,7 +160,7 @@ fn exit_unless(well: bool) {
 /// The child shared the parent's timer, and armed it for a deadline of its own,
 /// which was later than what the parent had armed it for meanwhile.
 #[test]
-fn f18_a_forked_child_that_schedules_does_not_postpone_the_parents_wake_up() {
+fn f18_a_forked_child_postpones_no_wakeup_of_its_parent() {
     let engine = Engine::builder().start().unwrap();
     engine.schedule(Timer::after(2 * HOUR, "far")).unwrap();
     thread::sleep(50 * MS); // the ticker sleeps, and holds no lock

@@ -60,7 +60,7 @@ fn an_account_costs_no_more_after_a_peak() {
 }
 
 #[test]
-fn the_earliest_deadline_costs_no_walk_where_one_is_due_before_the_others() {
+fn the_earliest_deadline_costs_no_walk_if_it_stands_alone() {
     let soon = |engine: &Engine<u32>| engine.schedule(Timer::after(MS, 0)).unwrap();
     let (small, _) = engine_with(1, None);
     let (large, _) = engine_with(MANY, None);
@@ -78,7 +78,7 @@ fn the_earliest_deadline_costs_no_walk_where_one_is_due_before_the_others() {
 }
 
 #[test]
-fn cancelling_one_by_name_costs_one_however_many_share_the_name() {
+fn cancelling_one_by_name_costs_no_more_among_namesakes() {
     let (few, _) = engine_with(1_000, Some("crew"));
     let (many, _) = engine_with(NAMED, Some("crew"));
     let cancel_one = |engine: &Engine<u32>| {
@@ -164,7 +164,7 @@ fn others_go_on_while_the_earliest_deadline_is_searched() {
 }
 
 #[test]
-fn others_go_on_while_live_timers_are_looked_for_among_vacated_entries() {
+fn others_go_on_while_vacated_entries_are_searched() {
     let vacated = || {
         let (engine, ids) = engine_with(2 * MANY, None);
         drop(engine.cancel_many(&ids));

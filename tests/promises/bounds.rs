@@ -9,7 +9,7 @@ use tickwheel::{
 };
 
 #[test]
-fn promise_11_live_timers_are_bounded_and_a_refused_one_comes_back() {
+fn promise_11_live_timers_are_bounded() {
     let engine = Engine::builder().max_timers(1_000).start().unwrap();
     let accepted: u64 = thread::scope(|scope| {
         let threads: Vec<_> = (0..4)
@@ -71,7 +71,7 @@ fn promise_11_a_refused_task_comes_back() {
 }
 
 #[test]
-fn promise_11_a_bounded_queue_hands_out_no_more_and_loses_nothing() {
+fn promise_11_a_bounded_queue_loses_nothing() {
     let (engine, clock) = Engine::builder().queue_bound(3).start_virtual().unwrap();
     let ids: Vec<_> = (0..10)
         .map(|n| engine.schedule(Timer::after(MS, n)).unwrap())
@@ -103,7 +103,7 @@ impl Drop for Bomb {
 }
 
 #[test]
-fn promise_11_a_payload_that_panics_in_its_drop_takes_up_no_room_in_its_queue() {
+fn promise_11_a_payload_that_panics_frees_its_permit() {
     let builder = Engine::builder().shards(1).queue_bound(2);
     let (engine, clock) = builder.start_virtual().unwrap();
     let queue = engine.queue(0);
@@ -339,7 +339,7 @@ fn queues_beyond_what_an_entry_can_name_work_like_the_others() {
 }
 
 #[test]
-fn payloads_may_be_dropped_anywhere_and_use_the_engine_while_they_are() {
+fn a_payload_may_use_the_engine_while_it_is_dropped() {
     /// Cancels another timer when it is dropped.
     struct Canceller(
         Option<(Engine<Canceller>, tickwheel::TimerId)>,

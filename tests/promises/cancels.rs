@@ -28,7 +28,7 @@ fn promise_04_cancel_wins_until_the_task_is_taken() {
 }
 
 #[test]
-fn promise_04_a_running_timer_does_not_fire_again_and_can_be_waited_for() {
+fn promise_04_a_running_timer_is_cancelled_and_waited_for() {
     let (engine, clock) = virtual_engine();
     let id = engine.schedule(Timer::every(MS, "beat")).unwrap();
     clock.advance(MS);
@@ -59,7 +59,7 @@ fn promise_04_a_running_timer_does_not_fire_again_and_can_be_waited_for() {
 }
 
 #[test]
-fn promise_04_all_who_wait_for_a_firing_are_let_go() {
+fn promise_04_every_wait_for_a_firing_returns() {
     let (engine, clock) = virtual_engine();
     for _ in 0..3 {
         let ids = [0, 1].map(|n| engine.schedule(Timer::every(MS, n)).unwrap());
@@ -85,7 +85,7 @@ fn promise_04_all_who_wait_for_a_firing_are_let_go() {
 }
 
 #[test]
-fn promise_04_a_task_can_cancel_itself_without_waiting_for_itself() {
+fn promise_04_a_task_can_cancel_itself() {
     let (tasks, clock) = TaskEngine::builder().start_virtual().unwrap();
     let inner = tasks.clone();
     let task = move |firing: &tickwheel::Firing| {
@@ -118,7 +118,7 @@ fn answer_of_a_task(
 }
 
 #[test]
-fn promise_04_a_task_that_drove_another_engine_does_not_wait_for_itself() {
+fn promise_04_a_task_that_drove_others_can_cancel_itself() {
     let (others, driver) = TaskEngine::builder().start_driven().unwrap();
     let answer = answer_of_a_task(move |tasks, firing| {
         others.run_after(Duration::ZERO, || ()).unwrap();
@@ -149,7 +149,7 @@ fn promise_04_a_task_inside_of_another_does_not_wait_for_that() {
 }
 
 #[test]
-fn promise_04_a_task_that_is_told_of_its_cancelling_is_not_gone() {
+fn promise_04_a_task_yet_to_be_notified_is_not_gone() {
     let (tasks, clock) = TaskEngine::builder().start_virtual().unwrap();
     let (tell, told) = mpsc::channel();
     let notified = |delay| {
@@ -204,7 +204,7 @@ fn promise_04_a_task_that_was_not_started_is_cancelled_once() {
 }
 
 #[test]
-fn promise_04_cancelling_many_answers_for_each_as_cancelling_one_does() {
+fn promise_04_cancelling_many_answers_like_cancelling_each() {
     let (engine, clock) = Engine::builder().shards(2).start_virtual().unwrap();
     let (other, _) = virtual_engine();
     let schedule = |delay, name| engine.schedule(Timer::after(delay, name)).unwrap();

@@ -72,7 +72,7 @@ mod descriptor {
 }
 
 #[test]
-fn promise_12_a_loop_is_told_of_the_end_when_every_task_has_been() {
+fn promise_12_a_loop_ends_when_every_task_was_notified() {
     let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
     let hour = 3_600 * SECOND;
     for _ in 0..3 {
@@ -110,7 +110,7 @@ fn promise_12_an_engine_says_that_it_is_shut_down() {
 }
 
 #[test]
-fn promise_13_a_loop_sleeps_exactly_until_something_live_is_due() {
+fn promise_13_a_loop_sleeps_until_a_live_timer_is_due() {
     let (engine, driver) = Engine::<u32>::builder().shards(4).start_driven().unwrap();
     let hour = Duration::from_secs(3_600);
     let in_another_shard = |timer| {

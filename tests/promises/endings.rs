@@ -116,7 +116,7 @@ fn promise_03_the_count_of_live_timers_is_what_a_walk_finds() {
 }
 
 #[test]
-fn promise_03_a_task_is_completed_when_it_returns_and_failed_when_it_panics() {
+fn promise_03_a_return_completes_a_task_and_a_panic_fails_it() {
     let (tasks, clock) = TaskEngine::builder().start_virtual().unwrap();
     let (running, is_running) = mpsc::channel();
     let (go_on, may_go_on) = mpsc::channel();
@@ -152,7 +152,7 @@ impl<F: FnMut()> Drop for OnDrop<F> {
 }
 
 #[test]
-fn promise_03_only_a_panic_that_begins_while_it_is_in_hand_fails_a_firing() {
+fn promise_03_only_a_panic_while_it_is_held_fails_a_firing() {
     let (engine, clock) = virtual_engine();
     let count = || (engine.ledger().completed, engine.ledger().failed);
     let take = || {
@@ -338,7 +338,7 @@ fn promise_08_closed_timers_are_reported() {
 }
 
 #[test]
-fn promise_08_a_timer_that_was_cancelled_before_it_is_started_ends_as_it_is_started() {
+fn promise_08_cancelled_before_its_start_ends_at_its_start() {
     let (engine, clock) = virtual_engine();
     let unstarted = engine.create(Timer::after(MS, "never").reported()).unwrap();
     assert_eq!(engine.cancel(unstarted.id()), Cancel::Cancelled("never"));
@@ -349,7 +349,7 @@ fn promise_08_a_timer_that_was_cancelled_before_it_is_started_ends_as_it_is_star
 }
 
 #[test]
-fn promise_08_a_timer_that_is_cancelled_while_it_runs_ends_at_that_tick() {
+fn promise_08_cancelled_while_running_ends_at_that_tick() {
     let (engine, clock) = virtual_engine();
     let run = |name| {
         let id = engine.schedule(Timer::every(MS, name).reported()).unwrap();
@@ -375,7 +375,7 @@ fn promise_08_a_timer_that_is_cancelled_while_it_runs_ends_at_that_tick() {
 }
 
 #[test]
-fn promise_08_what_was_shut_down_while_it_ran_is_reported_when_it_comes_back() {
+fn promise_08_shut_down_while_running_is_reported_on_return() {
     let (engine, clock) = virtual_engine();
     let beat = Timer::every(MS, "beat").reported();
     let id = engine.schedule(beat).unwrap();
@@ -395,7 +395,7 @@ fn promise_08_what_was_shut_down_while_it_ran_is_reported_when_it_comes_back() {
 }
 
 #[test]
-fn promise_08_readers_wait_for_the_report_of_what_is_in_hand() {
+fn promise_08_readers_wait_for_the_report_of_a_held_firing() {
     let builder = Engine::builder().shards(4).queues(2);
     let (engine, clock) = builder.start_virtual().unwrap();
     let schedule = |timer: Timer<&'static str>| engine.schedule(timer.reported()).unwrap();
@@ -453,7 +453,7 @@ fn promise_08_a_reader_sleeps_until_the_last_report_has_come() {
 }
 
 #[test]
-fn promise_08_readers_wait_for_the_report_of_a_task_that_is_to_be_told() {
+fn promise_08_readers_wait_for_tasks_to_be_notified() {
     let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
     let far = Timer::after(SECOND, |_: &tickwheel::Firing| ());
     let notified = || far.clone().notified().reported();
@@ -474,7 +474,7 @@ fn promise_08_readers_wait_for_the_report_of_a_task_that_is_to_be_told() {
 }
 
 #[test]
-fn promise_08_what_is_cancelled_while_its_slot_is_sorted_is_reported_and_does_not_fire() {
+fn promise_08_cancelling_inside_a_sorted_slot_is_reported() {
     let (engine, driver) = Engine::builder().shards(1).start_driven().unwrap();
     let now = engine.now();
     let schedule = |delay| {
@@ -560,7 +560,7 @@ fn promise_12_shutdown_accounts_for_every_timer() {
 }
 
 #[test]
-fn promise_12_what_was_cancelled_while_it_ran_is_not_shut_down() {
+fn promise_12_cancelled_while_running_is_not_shut_down() {
     let (engine, clock) = virtual_engine();
     let id = engine.schedule(Timer::every(MS, "beat")).unwrap();
     clock.advance(MS);
@@ -574,7 +574,7 @@ fn promise_12_what_was_cancelled_while_it_ran_is_not_shut_down() {
 }
 
 #[test]
-fn promise_12_drain_first_fires_the_one_shots_that_are_due_by_the_limit() {
+fn promise_12_a_drain_fires_the_one_shots_due_by_its_limit() {
     let engine = Engine::builder().start().unwrap();
     engine.schedule(Timer::every(5 * MS, 0)).unwrap();
     for n in 1..=20 {
@@ -612,7 +612,7 @@ fn promise_12_drain_first_fires_the_one_shots_that_are_due_by_the_limit() {
 }
 
 #[test]
-fn promise_12_a_task_engine_drains_and_its_workers_can_be_waited_for() {
+fn promise_12_a_task_engine_drains_and_joins_its_workers() {
     let builder = TaskEngine::builder().workers(3);
     let (tasks, _clock) = builder.start_virtual().unwrap();
     let held = Arc::new(AtomicBool::new(false));
@@ -633,7 +633,7 @@ fn promise_12_a_task_engine_drains_and_its_workers_can_be_waited_for() {
 }
 
 #[test]
-fn promise_12_what_a_reported_task_holds_is_dropped_when_it_has_run() {
+fn promise_12_a_reported_task_is_dropped_when_it_has_run() {
     let (tasks, clock) = TaskEngine::builder().workers(2).start_virtual().unwrap();
     let held = Arc::new(());
     let task = || {
@@ -684,7 +684,7 @@ fn promise_12_what_a_reported_task_holds_is_dropped_when_it_has_run() {
 }
 
 #[test]
-fn promise_12_all_who_join_a_task_engine_are_let_go() {
+fn promise_12_every_join_returns() {
     for _ in 0..3 {
         let tasks = TaskEngine::builder().workers(2).start().unwrap();
         let (end, ended) = mpsc::channel::<()>();
@@ -711,7 +711,7 @@ fn promise_12_all_who_join_a_task_engine_are_let_go() {
 }
 
 #[test]
-fn promise_12_a_drain_does_not_wait_for_reports_that_nobody_reads() {
+fn promise_12_a_drain_waits_for_no_unread_report() {
     // The fastest of a few: a busy machine may hold one up.
     let fastest = (0..5).map(|_| {
         let (engine, clock) = virtual_engine();
@@ -769,7 +769,7 @@ fn promise_12_a_drain_waits_for_nothing_that_never_comes() {
 }
 
 #[test]
-fn promise_12_dropping_the_last_handle_waits_for_no_thread_and_leaks_none() {
+fn promise_12_dropping_the_last_handle_neither_waits_nor_leaks() {
     let (release, released) = mpsc::channel::<()>();
     let tasks = TaskEngine::builder().start().unwrap();
     let (running, is_running) = mpsc::channel();

@@ -79,7 +79,7 @@ impl Drop for Bomb {
 }
 
 #[test]
-fn promise_10_a_panic_whose_payload_panics_and_so_on_does_not_end_the_worker() {
+fn promise_10_a_panic_whose_payload_panics_ends_no_worker() {
     let tasks = TaskEngine::builder().start().unwrap();
     let (tell, told) = mpsc::channel();
     for bombs in 1..5 {
@@ -130,7 +130,7 @@ fn drops_of_unread_reports(
 }
 
 #[test]
-fn promise_10_the_ticker_drops_no_payload_of_a_report_that_nobody_reads() {
+fn promise_10_the_ticker_drops_no_unread_report() {
     let here = thread::current().id();
     for _ in 0..30 {
         let timerfd = drops_of_unread_reports(Engine::builder(), 3);
@@ -142,7 +142,7 @@ fn promise_10_the_ticker_drops_no_payload_of_a_report_that_nobody_reads() {
 
 /// More than anybody takes out of a shard at a time.
 #[test]
-fn promise_10_whoever_lets_go_last_drops_all_that_nobody_reads() {
+fn promise_10_the_last_owner_drops_every_unread_report() {
     let here = thread::current().id();
     for _ in 0..30 {
         let reports = drops_of_unread_reports(Engine::builder().shards(1), 100);
@@ -163,7 +163,7 @@ impl Drop for Loud {
 }
 
 #[test]
-fn promise_10_a_payload_that_panics_does_not_keep_the_others_that_nobody_reads() {
+fn promise_10_a_payload_that_panics_keeps_no_other_unread() {
     let here = thread::current().id();
     for _ in 0..30 {
         let (tell, told) = mpsc::channel();
@@ -191,7 +191,7 @@ fn promise_10_what_a_panic_throws_is_dropped() {
 }
 
 #[test]
-fn promise_10_who_lets_go_last_drops_what_nobody_reads() {
+fn promise_10_the_last_owner_drops_unread_reports() {
     let (tell, told) = mpsc::channel();
     let engine = Engine::builder().start().unwrap();
     let beat = Timer::every(MS, Where(tell)).reported();
@@ -269,7 +269,7 @@ fn promise_13_idle_is_free() {
 }
 
 #[test]
-fn promise_13_telling_a_task_that_it_was_cancelled_wakes_no_ticker() {
+fn promise_13_notifying_a_cancelled_task_wakes_no_ticker() {
     let timers = TaskEngine::builder().start().unwrap();
     let (tell, told) = mpsc::channel();
     let task = move |firing: &Firing| tell.send(firing.outcome()).unwrap();

@@ -23,4 +23,10 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use support::{MS, PATIENCE, SECOND, payloads, take_all, virtual_engine};
-use tickwheel::{Engine, Expired, VirtualClock};
+use tickwheel::{Engine, Expired, TimerId, VirtualClock};
+
+/// The shard that a timer is in, as its id shows it: only for telling shards apart.
+fn shard_of(id: TimerId) -> String {
+    let shown = format!("{id:?}");
+    shown.split('.').next().unwrap().to_string()
+}

@@ -131,7 +131,7 @@ proptest! {
 
     /// It was accepted, and stored; then the engine was shut down.
     #[test]
-    fn promise_11_a_timer_that_cannot_be_started_comes_back_as_it_was(ask in ask()) {
+    fn promise_11_a_timer_refused_at_its_start_comes_back(ask in ask()) {
         let given = ask.timer(7);
         let (engine, _clock) = engine();
         if let Ok(unstarted) = engine.create(given.clone()) {

@@ -34,7 +34,7 @@ fn promise_07_repeats_keep_their_phase() {
 }
 
 #[test]
-fn promise_07_a_period_that_is_no_multiple_of_the_tick_does_not_drift() {
+fn promise_07_a_period_between_ticks_does_not_drift() {
     let (engine, clock) = virtual_engine();
     engine
         .schedule(Timer::every(Duration::from_micros(1_500), "beat").times(1_000))
@@ -94,7 +94,7 @@ fn promise_07_missed_firings() {
 }
 
 #[test]
-fn promise_07_who_skips_at_the_end_of_time_is_never_due_again() {
+fn promise_07_skipping_past_the_end_of_time_is_never_due() {
     let builder = Engine::builder().shards(1).tick(Duration::from_nanos(1));
     let (engine, clock) = builder.start_virtual().unwrap();
     let beat = Timer::every(Duration::from_nanos(1), "beat").starting(Time::START);

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Instant;
 use tickwheel::wheel::Advance;
-use tickwheel::{Builder, TaskEngine, Time, Timer, TimerId};
+use tickwheel::{Builder, TaskEngine, Time, Timer};
 
 /// For so long at most somebody files: a test that needs all of it has failed.
 const LIMIT: Duration = Duration::from_secs(8);
@@ -52,12 +52,6 @@ fn beside_a_hot_thread(engine: &Engine<u64>, shards: usize, body: impl FnOnce(&s
     })
 }
 
-/// What stands for the shard that a timer is in.
-fn shard_of(id: TimerId) -> String {
-    let said = format!("{id:?}");
-    said.split('.').next().unwrap().to_string()
-}
-
 fn small(shards: usize) -> Builder<u64> {
     Engine::builder().shards(shards).queues(2)
 }
@@ -81,7 +75,7 @@ fn in_each_shard(engine: &Engine<u64>, shards: usize, hot: &str) {
 }
 
 #[test]
-fn promise_02_a_thread_that_files_into_the_past_keeps_no_timer_from_its_queue() {
+fn promise_02_scheduling_into_the_past_delays_no_other() {
     for shards in [1, 4] {
         for builder in [small(shards), small(shards).portable_ticker()] {
             let engine = builder.start().unwrap();
@@ -93,7 +87,7 @@ fn promise_02_a_thread_that_files_into_the_past_keeps_no_timer_from_its_queue() 
 }
 
 #[test]
-fn promise_02_nor_in_a_loop_of_the_callers_own() {
+fn promise_02_nor_in_a_loop_that_drives_the_engine() {
     for (shards, budget) in [(1, 64), (4, 64), (4, usize::MAX)] {
         let (engine, driver) = small(shards).start_driven().unwrap();
         let stop = AtomicBool::new(false);
@@ -158,7 +152,7 @@ fn again(tasks: &TaskEngine, count: &Arc<AtomicU64>) {
 }
 
 #[test]
-fn promise_02_a_task_that_adds_itself_with_no_delay_holds_up_no_virtual_clock() {
+fn promise_02_a_task_that_adds_itself_stops_no_virtual_clock() {
     let (tasks, clock) = TaskEngine::builder().start_virtual().unwrap();
     let count = Arc::new(AtomicU64::new(0));
     let ran_at = Arc::new(AtomicU64::new(0));
@@ -190,7 +184,7 @@ fn chain(tasks: &TaskEngine, ran: &Arc<AtomicU64>, more: u32) {
 }
 
 #[test]
-fn promise_15_what_a_task_adds_at_the_last_tick_with_no_delay_is_served_there() {
+fn promise_15_run_until_serves_tasks_added_at_its_last_tick() {
     let (tasks, clock) = TaskEngine::builder().start_virtual().unwrap();
     let ran = Arc::new(AtomicU64::new(0));
     let (inner, counted) = (tasks.clone(), Arc::clone(&ran));
@@ -203,7 +197,7 @@ fn promise_15_what_a_task_adds_at_the_last_tick_with_no_delay_is_served_there() 
 }
 
 #[test]
-fn promise_02_a_loop_runs_as_many_tasks_as_it_said() {
+fn promise_02_a_loop_runs_as_many_tasks_as_its_budget() {
     let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
     let count = Arc::new(AtomicU64::new(0));
     let ran = || count.load(Relaxed);
@@ -223,7 +217,7 @@ fn promise_02_a_loop_runs_as_many_tasks_as_it_said() {
 }
 
 #[test]
-fn promise_02_a_budget_that_one_shard_uses_up_is_anothers_the_next_time() {
+fn promise_02_budgets_begin_with_each_shard_in_turn() {
     let shards = 4;
     let (engine, driver) = small(shards).start_driven().unwrap();
     let gate = std::sync::Barrier::new(2 * shards);
@@ -252,7 +246,7 @@ fn promise_02_a_budget_that_one_shard_uses_up_is_anothers_the_next_time() {
 }
 
 #[test]
-fn promise_02_each_shard_is_looked_at_in_each_round() {
+fn promise_02_each_round_serves_every_shard() {
     let shards = 8;
     let (engine, clock) = small(shards).start_virtual().unwrap();
     // Threads that live at the same time are in shards of their own.

@@ -174,7 +174,7 @@ fn wakeups_of_what_is_cancelled(ticker: Ticker, delay: Duration, arm: bool) -> (
 }
 
 #[test]
-fn promise_13_what_is_armed_and_cancelled_costs_at_most_one_wakeup_for_each_such_delay() {
+fn promise_13_a_cancelled_alarm_costs_at_most_one_wakeup() {
     for ticker in THREADS {
         let delay = 5 * MS;
         let (idle, _) = wakeups_of_what_is_cancelled(ticker, delay, false);

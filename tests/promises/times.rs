@@ -114,7 +114,7 @@ fn promise_02_a_task_can_tell_how_late_it_is() {
 }
 
 #[test]
-fn promise_02_a_task_that_is_told_before_its_time_is_not_late() {
+fn promise_02_a_task_notified_early_is_not_late() {
     let (tasks, clock) = TaskEngine::builder().start_virtual().unwrap();
     let (tell, told) = mpsc::channel();
     let task = move |firing: &Firing| tell.send((firing.lateness(), firing.deadline())).unwrap();
@@ -127,16 +127,15 @@ fn promise_02_a_task_that_is_told_before_its_time_is_not_late() {
 /// Files timer 1 into another shard than that of `id`: threads that live at the
 /// same time have numbers of their own, so that one of them gets there.
 fn schedule_elsewhere(engine: &Engine<u32>, id: TimerId) {
-    let shard = |id: TimerId| format!("{id:?}").split('.').next().map(str::to_string);
     let other = engine.schedule(Timer::after(2 * MS, 1)).unwrap();
-    if shard(other) == shard(id) {
+    if shard_of(other) == shard_of(id) {
         engine.cancel(other).payload().unwrap();
         thread::scope(|scope| _ = scope.spawn(|| schedule_elsewhere(engine, id)));
     }
 }
 
 #[test]
-fn promise_02_a_shard_with_much_to_take_does_not_keep_another_waiting() {
+fn promise_02_a_crowded_shard_keeps_no_other_waiting() {
     let (engine, clock) = Engine::builder().shards(2).start_virtual().unwrap();
     let crowd: Vec<_> = (0..1_000)
         .map(|_| engine.schedule(Timer::after(MS, 0)).unwrap())
@@ -190,7 +189,7 @@ fn a_driver_knows_a_bound_and_the_earliest_deadline() {
 }
 
 #[test]
-fn a_driver_spends_its_budget_on_what_is_due_and_on_nothing_else() {
+fn a_driver_spends_its_budget_on_due_timers_only() {
     let (engine, driver) = Engine::builder().shards(1).start_driven().unwrap();
     let schedule = |n| engine.schedule(Timer::at(Time::START, n)).unwrap();
     (0..100).for_each(|n| _ = schedule(n));
@@ -230,7 +229,7 @@ fn promise_09_order() {
 }
 
 #[test]
-fn promise_09_a_rescheduled_timer_stands_where_it_was_first_scheduled() {
+fn promise_09_a_rescheduled_timer_keeps_its_age() {
     // So many on one tick that they share the lists of a slot: what one hold
     // of the lock moves, and more than that.
     for count in [24, 60] {
@@ -286,7 +285,7 @@ fn promise_14_any_deadline() {
 }
 
 #[test]
-fn promise_14_what_is_due_at_once_stands_behind_what_is_due_already() {
+fn promise_14_a_new_overdue_timer_fires_after_older_ones() {
     let (engine, clock) = virtual_engine();
     engine.schedule(Timer::after(5 * MS, "due")).unwrap();
     clock.advance_to(Time::START + 5 * MS);
@@ -320,7 +319,7 @@ fn promise_15_time_only_moves_forward() {
 }
 
 #[test]
-fn promise_15_run_until_steps_from_due_tick_to_due_tick_and_waits_for_the_workers() {
+fn promise_15_run_until_steps_and_waits_for_the_workers() {
     let (engine, clock) = Engine::builder().queues(2).start_virtual().unwrap();
     let (tell, told) = std::sync::mpsc::channel();
     let workers: Vec<_> = (0..2)
@@ -399,7 +398,7 @@ fn promise_02_a_tolerance_lets_neighbours_share_a_wakeup() {
 }
 
 #[test]
-fn promise_02_what_a_budget_made_ready_does_not_wait_for_the_rest() {
+fn promise_02_each_budget_hands_out_what_it_made_ready() {
     let (engine, driver) = Engine::builder().start_driven().unwrap();
     let due = engine.now() + MS;
     for n in 0..3 {
@@ -420,7 +419,7 @@ fn promise_02_what_a_budget_made_ready_does_not_wait_for_the_rest() {
 }
 
 #[test]
-fn promise_02_the_lateness_of_hours_and_of_every_shard_is_measured() {
+fn promise_02_lateness_of_hours_and_each_shard_is_measured() {
     const THREADS: u32 = 4;
     let builder = Engine::builder().shards(4);
     let (engine, clock) = builder.start_virtual().unwrap();
@@ -466,7 +465,7 @@ fn promise_02_lateness_is_measured() {
 }
 
 #[test]
-fn promise_09_a_budget_that_ends_on_a_moved_timer_leaves_what_is_due_behind_it() {
+fn promise_09_a_budget_may_end_on_a_moved_timer() {
     let mut wheel = Wheel::new(64);
     let moved = wheel.schedule_at(Tick(0), "moved");
     wheel.schedule_at(Tick(0), "due");
@@ -479,7 +478,7 @@ fn promise_09_a_budget_that_ends_on_a_moved_timer_leaves_what_is_due_behind_it()
 }
 
 #[test]
-fn promise_14_what_is_due_after_the_last_tick_has_begun_is_never_due() {
+fn promise_14_a_deadline_within_the_last_tick_is_never_due() {
     let (engine, clock) = virtual_engine();
     let last = Time::from_nanos(u64::MAX - u64::MAX % 1_000_000);
     engine.schedule(Timer::at(last, "last")).unwrap();
@@ -521,7 +520,7 @@ fn of_the_past(before: impl FnOnce(&Engine<u32>)) -> (Time, Tick, Duration, Time
 }
 
 #[test]
-fn promise_02_what_is_said_of_a_timer_for_the_past_does_not_depend_on_others() {
+fn promise_02_a_timer_for_the_past_is_reported_as_requested() {
     let asked = Time::from_millis(3);
     let expected = (asked, Tick(3), 19 * MS, asked);
     assert_eq!(of_the_past(|_| {}), expected);

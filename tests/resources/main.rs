@@ -117,8 +117,8 @@ fn end_by_name(engine: &Engine<usize>, clock: &VirtualClock<usize>, round: usize
 }
 
 #[test]
-fn nothing_is_left_of_timers_that_have_ended_nor_of_their_names() {
-    let name = "nothing_is_left_of_timers_that_have_ended_nor_of_their_names";
+fn nothing_is_left_of_ended_timers_and_their_names() {
+    let name = "nothing_is_left_of_ended_timers_and_their_names";
     alone(name, || {
         let (engine, clock) = Engine::builder().start_virtual().unwrap();
         // Names that never came before, as those of connections are.
@@ -262,8 +262,8 @@ fn without_threads_starting_fails_and_leaves_nothing() {
 }
 
 #[test]
-fn with_threads_for_some_workers_only_starting_fails_and_leaves_nothing() {
-    let name = "with_threads_for_some_workers_only_starting_fails_and_leaves_nothing";
+fn too_few_threads_for_the_workers_leave_nothing() {
+    let name = "too_few_threads_for_the_workers_leave_nothing";
     alone(name, || {
         if !become_nobody() {
             return; // other threads of this user count, too
