@@ -14,8 +14,10 @@ mod endings;
 mod isolation;
 mod refusals;
 mod repeats;
+mod reports;
 mod settings;
 mod shares;
+mod shutdowns;
 mod tickers;
 mod times;
 
