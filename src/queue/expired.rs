@@ -157,7 +157,7 @@ impl<T> Expired<T> {
         let doorbell = owed.core.doorbell(self.queue);
         let _permit = owed.permit.then(|| Permit(doorbell));
         if owed.payload {
-            owed.core.give_back(self.firing.id, payload, outcome);
+            owed.core.return_firing(self.firing.id, payload, outcome);
         }
     }
 }

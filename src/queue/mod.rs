@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use crate::shard::Shard;
 use crate::shared::{SharedCore, Wait, WaitError};
-use crate::sync::{self, Arc};
+use crate::sync::Arc;
 
 /// How many timers a worker takes from one shard before it looks at others.
 const TURNS: u32 = 64;
@@ -268,27 +268,27 @@ impl<T> Queue<T> {
     /// a worker to come for: then no worker comes, and the clock has to look.
     fn pass_by(&self) {
         if self.core.clock.is_virtual() && self.presence.get() == Presence::Unknown {
-            self.core.idle.notify();
+            self.core.census.notify();
         }
     }
 
     /// Counts this handle as a worker, busy until it waits.
     pub(crate) fn join(&self) {
         if self.core.clock.is_virtual() && self.presence.get() == Presence::Unknown {
-            self.core.idle.join(self.index);
+            self.core.census.join(self.index);
             self.presence.set(Presence::Busy);
         }
     }
 
     /// Notes that a task of this queue panicked.
     pub(crate) fn count_panic(&self) {
-        self.core.panics.fetch_add(1, sync::Ordering::Relaxed);
+        self.core.count_panic();
     }
 
     fn enter(&self, presence: Presence) {
         self.join();
         if self.presence.replace(presence) != presence {
-            self.core.idle.set_busy(presence == Presence::Busy);
+            self.core.census.set_busy(presence == Presence::Busy);
         }
     }
 }
@@ -303,7 +303,10 @@ impl<T> Drop for Queue<T> {
     fn drop(&mut self) {
         match self.presence.get() {
             Presence::Unknown => {}
-            presence => self.core.idle.leave(self.index, presence == Presence::Busy),
+            presence => self
+                .core
+                .census
+                .leave(self.index, presence == Presence::Busy),
         }
     }
 }

@@ -153,9 +153,13 @@ impl<T> Shard<T> {
     pub(crate) fn schedule_plain(
         &mut self,
         payload: T,
+        now: Option<Tick>,
         deadline: Tick,
         queue: usize,
     ) -> Result<(TimerId, Tick), (Refusal, T)> {
+        if let Some(now) = now {
+            self.catch_up(now);
+        }
         if let Some(reason) = self.refuses() {
             return Err((reason, payload));
         }

@@ -110,17 +110,12 @@ impl<T> Core<T> {
         };
         let mut held = self.hold(cell);
         let answer = held.shard.cancel(id, || self.tick_now());
-        let signals = self.release_and_ring(held);
-        // A timer lets go of its name exactly once, at its ending.
-        cancelled.count += signals.unnamed.len();
-        signals.unnamed.iter().for_each(|tag| bucket.remove(tag));
+        // `release` would wait for the bucket's lock, which this thread holds.
+        let unnamed = std::mem::take(&mut held.shard.signals.unnamed);
+        self.release(held);
+        // A timer gives up its name exactly once, when it ends.
+        cancelled.count += unnamed.len();
+        unnamed.iter().for_each(|tag| bucket.remove(tag));
         cancelled.payloads.extend(answer.payload());
-    }
-
-    /// Waits until no firing of the timer is in a worker's hands.
-    pub(crate) fn wait_for_return(&self, id: TimerId) {
-        let Some(cell) = self.cell_of(id) else { return };
-        let returned = || !cell.lock().await_return(id);
-        self.idle.wait_until(returned, || None);
     }
 }

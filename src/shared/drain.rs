@@ -43,7 +43,7 @@ impl<T> Core<T> {
             return false;
         }
         let drained = || self.is_drained(&drains);
-        self.idle.wait_until(drained, || Some(left()))
+        self.waiters.wait_until(drained, || Some(left()))
     }
 
     /// For how long a drain that begins now may wait.

@@ -30,8 +30,19 @@ impl<T> Core<T> {
             }
         }
         self.stop(closed.len());
-        self.idle.notify();
+        self.waiters.notify();
+        self.census.notify();
         closed
+    }
+
+    /// Whether the engine was shut down.
+    pub(crate) fn is_shut_down(&self) -> bool {
+        self.alarm.is_stopped()
+    }
+
+    /// Whether an engine that was shut down has nothing more to hand out.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.is_shut_down() && (0..self.queues()).all(|queue| self.ready_len(queue) == 0)
     }
 
     /// Lets workers, ticker and loop end; for readers of reports see `reports.rs`.

@@ -228,11 +228,11 @@ impl<T> Timer<T> {
     }
 
     /// Itself in short, if there is no more to it than a payload, a deadline
-    /// and a queue. Inlined, with the calls that built the timer, it is decided
+    /// and one of the first `queues`. Inlined, with the calls that built the timer, it is decided
     /// when the caller is compiled. The setters that only a repeating timer has
     /// leave one mark, which is looked at instead of what they set.
     #[inline(always)]
-    pub(crate) fn into_plain(self) -> Result<Plain<T>, Timer<T>> {
+    pub(crate) fn into_plain(self, queues: usize) -> Result<Plain<T>, Timer<T>> {
         match self {
             Timer {
                 repeat: None,
@@ -247,7 +247,7 @@ impl<T> Timer<T> {
                 payload,
                 first,
                 queue,
-            } => Ok(Plain {
+            } if queue < queues => Ok(Plain {
                 payload,
                 first,
                 queue,

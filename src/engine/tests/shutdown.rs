@@ -48,11 +48,7 @@ fn between_two_holds_timers_are_cancelled_taken_and_moved_and_end_once() {
 
     let (mut cursor, mut closed, mut others) = (Cursor::START, Vec::new(), Vec::new());
     let mut holds = 1;
-    while !core
-        .hold(cell)
-        .shard
-        .close_some(&mut cursor, now, &mut closed)
-    {
+    while !cell.lock().close_some(&mut cursor, now, &mut closed) {
         holds += 1;
         let refused = engine.schedule(Timer::after(MS, 0)).unwrap_err();
         assert_eq!(refused.reason(), Refusal::ShutDown);

@@ -1,0 +1,174 @@
+//! Timers before they expire: scheduled, created and started later, moved,
+//! replaced.
+
+use std::time::Duration;
+
+use crate::id::TimerId;
+use crate::shard::NameTag;
+use crate::shared::{Core, Held};
+use crate::tick::Tick;
+use crate::time::{Time, When};
+use crate::timer::{NotLive, Plain, Refusal, Refused, Timer};
+
+/// When a timer is due, exactly and in ticks.
+struct Due {
+    /// The tick that has begun, if the clock was read.
+    now: Option<Tick>,
+    time: Time,
+    tick: Tick,
+}
+
+impl<T> Core<T> {
+    #[inline(always)]
+    pub(crate) fn schedule(&self, timer: Timer<T>) -> Result<TimerId, Refused<T>> {
+        match timer.into_plain(self.plain_queues) {
+            Ok(plain) => self.schedule_plain(plain),
+            Err(timer) => self.schedule_recorded(timer),
+        }
+    }
+
+    #[inline(always)]
+    fn schedule_plain(&self, plain: Plain<T>) -> Result<TimerId, Refused<T>> {
+        let due = self.resolve(plain.first);
+        let mut held = self.hold_own();
+        let scheduled = held
+            .shard
+            .schedule_plain(plain.payload, due.now, due.tick, plain.queue);
+        match scheduled {
+            Ok((id, earliest_new)) => {
+                self.release_quiet(held, earliest_new);
+                Ok(id)
+            }
+            Err((reason, payload)) => {
+                drop(held);
+                let timer = Plain { payload, ..plain }.into_timer();
+                Err(Refused::new(reason, timer))
+            }
+        }
+    }
+
+    #[cold]
+    fn schedule_recorded(&self, timer: Timer<T>) -> Result<TimerId, Refused<T>> {
+        self.enter_name(timer, |timer, name| self.schedule_named(timer, name))
+    }
+
+    fn schedule_named(
+        &self,
+        timer: Timer<T>,
+        name: Option<NameTag>,
+    ) -> Result<TimerId, Refused<T>> {
+        if let Some(reason) = timer.fault(self.queues(), self.tick) {
+            return Err(Refused::new(reason, timer));
+        }
+        let due = self.resolve(timer.first);
+        let mut held = self.hold_own();
+        let scheduled = held.shard.schedule(timer, due.time, due.tick, name);
+        self.release(held);
+        scheduled.map_err(|(reason, timer)| Refused::new(reason, timer))
+    }
+
+    /// Creates a timer that is started later.
+    pub(crate) fn create(&self, timer: Timer<T>) -> Result<TimerId, Refused<T>> {
+        if let Some(reason) = timer.fault(self.queues(), self.tick) {
+            return Err(Refused::new(reason, timer));
+        }
+        self.enter_name(timer, |timer, name| {
+            let created = self.hold_own().shard.create(timer, name);
+            created.map_err(|(reason, timer)| Refused::new(reason, timer))
+        })
+    }
+
+    /// Makes a timer and, if it has a name, enters it under that name before it
+    /// can end.
+    fn enter_name(
+        &self,
+        timer: Timer<T>,
+        make: impl FnOnce(Timer<T>, Option<NameTag>) -> Result<TimerId, Refused<T>>,
+    ) -> Result<TimerId, Refused<T>> {
+        let Some(name) = timer.name.clone() else {
+            return make(timer, None);
+        };
+        let (mut bucket, tag) = self.names.enter(&name);
+        let id = make(timer, Some(tag.clone()))?;
+        bucket.insert(tag, id);
+        Ok(id)
+    }
+
+    pub(crate) fn start(&self, id: TimerId) -> Result<TimerId, Refused<T>> {
+        let cell = self
+            .cell_of(id)
+            .expect("an unstarted timer knows its engine");
+        let first = cell.lock().first_of(id).unwrap_or(When::At(Time::MAX));
+        let due = self.resolve(first);
+        let mut held = self.hold(cell);
+        let now = || self.tick_now();
+        let started = held.shard.start(id, due.time, due.tick, now);
+        self.release(held);
+        match started {
+            Err(Some(timer)) => Err(Refused::new(Refusal::ShutDown, timer)),
+            // Without a payload there is nothing to refuse: it was cancelled.
+            Ok(()) | Err(None) => Ok(id),
+        }
+    }
+
+    pub(crate) fn dismiss(&self, id: TimerId) -> Option<T> {
+        let mut held = self.hold(self.cell_of(id)?);
+        let dismissed = held.shard.dismiss(id);
+        self.release(held);
+        dismissed?.payload
+    }
+
+    pub(crate) fn reschedule(&self, id: TimerId, when: When) -> Result<(), NotLive> {
+        let cell = self.cell_of(id).ok_or(NotLive::Gone)?;
+        let due = self.resolve(when);
+        let mut held = self.hold(cell);
+        // A postponement links no timer and concerns no waiter.
+        match held.shard.postpone_plain(id, due.tick) {
+            true => Ok(()),
+            false => self.reschedule_any(held, id, due),
+        }
+    }
+
+    #[inline(never)]
+    fn reschedule_any(&self, mut held: Held<'_, T>, id: TimerId, due: Due) -> Result<(), NotLive> {
+        let moved = held.shard.reschedule(id, due.time, due.tick);
+        self.release(held);
+        moved
+    }
+
+    pub(crate) fn replace(&self, id: TimerId, payload: T) -> Result<T, (NotLive, T)> {
+        match self.cell_of(id) {
+            Some(cell) => cell.lock().replace(id, payload),
+            None => Err((NotLive::Gone, payload)),
+        }
+    }
+
+    pub(crate) fn deadline(&self, id: TimerId) -> Option<Tick> {
+        self.cell_of(id)?.lock().deadline(id)
+    }
+
+    /// Reads the clock only for a delay, which counts from now.
+    #[inline]
+    fn resolve(&self, when: When) -> Due {
+        match when {
+            When::At(time) => Due {
+                now: None,
+                time,
+                tick: self.tick.tick_after(time),
+            },
+            When::After(delay) => {
+                let now = self.clock.now();
+                let (time, begun) = (now + delay, self.tick.tick_at(now));
+                Due {
+                    now: Some(begun),
+                    time,
+                    tick: match delay {
+                        // Due at once: in the tick that has begun already.
+                        Duration::ZERO => begun,
+                        _ => self.tick.tick_after(time),
+                    },
+                }
+            }
+        }
+    }
+}
