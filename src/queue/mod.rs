@@ -13,7 +13,7 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use crate::shard::Shard;
-use crate::shared::{SharedCore, Wait, WaitError};
+use crate::shared::{Bell, SharedCore, Wait, WaitError};
 use crate::sync::Arc;
 
 /// How many timers a worker takes from one shard before it looks at others.
@@ -213,14 +213,17 @@ impl<T> Queue<T> {
     fn take_permitted(&self, wait: Wait) -> Result<Expired<T>, RecvError> {
         let doorbell = self.core.doorbell(self.index);
         loop {
-            let (shard, turns, by_bell) = match self.hint.take() {
-                Some((shard, turns)) => (shard, turns, false),
+            let (shard, turns, bell) = match self.hint.take() {
+                Some((shard, turns)) => (shard, turns, None),
                 None => match self.wait_at(wait, |wait| doorbell.answer(wait)) {
                     Err(RecvError::ShutDown) => return self.last().ok_or(RecvError::ShutDown),
-                    shard => (shard?, TURNS, true),
+                    bell => {
+                        let bell = bell?;
+                        (bell.shard(), TURNS, Some(bell))
+                    }
                 },
             };
-            if let Some(expired) = self.claim(shard, turns, by_bell) {
+            if let Some(expired) = self.claim(shard, turns, bell) {
                 return Ok(expired);
             }
             if wait.is_over() {
@@ -232,17 +235,17 @@ impl<T> Queue<T> {
     /// What is left after the engine was shut down: tasks that are to be told.
     #[cold]
     fn last(&self) -> Option<Expired<T>> {
-        (0..self.core.shard_count()).find_map(|shard| self.claim(shard, TURNS, false))
+        (0..self.core.shard_count()).find_map(|shard| self.claim(shard, TURNS, None))
     }
 
     /// Takes one timer of a shard. As long as there are more and it is this
     /// shard's turn, the next call goes there directly; the bell is in the
     /// channel meanwhile, for other workers.
     #[inline]
-    fn claim(&self, shard: usize, turns: u32, by_bell: bool) -> Option<Expired<T>> {
+    fn claim(&self, shard: usize, turns: u32, bell: Option<Bell>) -> Option<Expired<T>> {
         let queue = self.index;
         let claim = |shard: &mut Shard<T>| shard.claim(queue);
-        let (claimed, more) = self.core.take_from(shard, queue, by_bell, claim);
+        let (claimed, more) = self.core.take_from(shard, queue, bell, claim);
         if more && turns > 1 {
             self.hint.set(Some((shard, turns - 1)));
         }

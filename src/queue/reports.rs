@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use crate::queue::RecvError;
 use crate::shard::Shard;
-use crate::shared::{SharedCore, Wait, WaitError};
+use crate::shared::{Bell, SharedCore, Wait, WaitError};
 use crate::sync::Arc;
 use crate::timer::Closed;
 
@@ -98,8 +98,8 @@ impl<T> Reports<T> {
     fn take(&self, wait: Wait) -> Result<Closed<T>, RecvError> {
         loop {
             match self.core.doorbell(self.core.queues()).answer(wait) {
-                Ok(shard) => {
-                    if let Some(closed) = self.claim(shard, true) {
+                Ok(bell) => {
+                    if let Some(closed) = self.claim(bell.shard(), Some(bell)) {
                         return Ok(closed);
                     }
                     if wait.is_over() {
@@ -116,14 +116,15 @@ impl<T> Reports<T> {
 
     /// The word that the engine was shut down may have overtaken a bell.
     fn last(&self) -> Option<Closed<T>> {
-        (0..self.core.shard_count()).find_map(|shard| self.claim(shard, false))
+        (0..self.core.shard_count()).find_map(|shard| self.claim(shard, None))
     }
 
-    fn claim(&self, shard: usize, by_bell: bool) -> Option<Closed<T>> {
+    fn claim(&self, shard: usize, bell: Option<Bell>) -> Option<Closed<T>> {
         let reports = self.core.queues();
-        self.core
-            .take_from(shard, reports, by_bell, Shard::claim_report)
-            .0
+        let (closed, _) = self
+            .core
+            .take_from(shard, reports, bell, Shard::claim_report);
+        closed
     }
 }
 

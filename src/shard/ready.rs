@@ -26,10 +26,10 @@ pub(crate) struct Ready {
     asked: usize,
     /// Whether `ahead` has the whole list.
     is_known: bool,
-    /// Whether a bell for this list is in the queue's channel, or in the hand
-    /// of a worker who will look at the list and put it back if need be. True
-    /// whenever the list holds anything.
-    rung: bool,
+    /// Whether a bell for this list is in the queue's channel or with a worker. True
+    /// whenever the list holds anything; a worker that brings a bell and leaves the
+    /// list empty sets it to false.
+    pub(crate) rung: bool,
 }
 
 impl Ready {
@@ -122,17 +122,6 @@ impl Ready {
         let ahead = std::mem::take(&mut self.ahead);
         self.forget_ahead();
         ahead
-    }
-
-    /// Whether there are more after a worker has looked. Where a bell brought
-    /// the worker, it stays rung exactly then, and the worker must put it back.
-    #[inline]
-    pub(crate) fn has_more(&mut self, by_bell: bool) -> bool {
-        let more = self.len > 0;
-        if by_bell {
-            self.rung = more;
-        }
-        more
     }
 }
 

@@ -85,13 +85,6 @@ impl<T> Shard<T> {
         Some(extra.into_closed(id, reason, tick))
     }
 
-    /// Returns whether a queue has more for the worker that looked. If a bell
-    /// brought the worker, it stays rung exactly then: the worker puts it back.
-    #[inline]
-    pub(crate) fn has_more(&mut self, queue: usize, by_bell: bool) -> bool {
-        self.ready[queue].has_more(by_bell)
-    }
-
     /// Takes up to `count` of the tasks that wait to be told and of the reports
     /// that wait to be read.
     pub(crate) fn take_leftovers(&mut self, count: usize) -> Vec<Option<T>> {

@@ -10,11 +10,24 @@ use std::time::{Duration, Instant};
 
 use crate::sync::{Channel, IS_MODEL};
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Bell {
-    /// Something waits in this shard.
-    Shard(u32),
-    /// The engine was shut down. Whoever takes it puts it back for the others.
+/// The token that a worker gets when it answers: something waits in this shard.
+///
+/// The worker hands it to [`Core::take_from`](super::Core::take_from), which
+/// rings it again if the shard has more and uses it up otherwise. So no shard
+/// that has something is ever without a bell.
+#[derive(PartialEq, Eq, Debug)]
+#[must_use = "a bell that is lost is never rung again"]
+pub(crate) struct Bell(u32);
+
+impl Bell {
+    pub(crate) fn shard(&self) -> usize {
+        self.0 as usize
+    }
+}
+
+enum Message {
+    Ring(Bell),
+    /// The engine was shut down. The receiver sends it again, for the others.
     Stop,
 }
 
@@ -52,7 +65,7 @@ pub(crate) enum WaitError {
 
 /// The channel of one queue.
 pub(crate) struct Doorbell {
-    bells: Channel<Bell>,
+    bells: Channel<Message>,
     /// For a bounded queue: a permit for each firing that its workers may
     /// still be handed.
     permits: Option<Channel<Permit>>,
@@ -75,25 +88,29 @@ impl Doorbell {
         Doorbell { bells, permits }
     }
 
-    /// Says that something waits in a shard.
+    /// Announces that something waits in a shard.
     pub(crate) fn ring(&self, shard: usize) {
-        self.bells.send(Bell::Shard(shard as u32));
+        self.ring_again(Bell(shard as u32));
     }
 
-    /// Says that nothing will ever wait again.
+    pub(crate) fn ring_again(&self, bell: Bell) {
+        self.bells.send(Message::Ring(bell));
+    }
+
+    /// Announces that nothing will ever wait again.
     pub(crate) fn stop(&self) {
-        self.bells.send(Bell::Stop);
+        self.bells.send(Message::Stop);
         if let Some(permits) = &self.permits {
             permits.send(Permit::Stop);
         }
     }
 
-    /// Waits for a bell and returns the shard that it names.
-    pub(crate) fn answer(&self, wait: Wait) -> Result<usize, WaitError> {
+    /// Waits for a bell.
+    pub(crate) fn answer(&self, wait: Wait) -> Result<Bell, WaitError> {
         match receive(&self.bells, wait)? {
-            Bell::Shard(shard) => Ok(shard as usize),
-            Bell::Stop => {
-                self.bells.send(Bell::Stop);
+            Message::Ring(bell) => Ok(bell),
+            Message::Stop => {
+                self.bells.send(Message::Stop);
                 Err(WaitError::Stopped)
             }
         }

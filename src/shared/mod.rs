@@ -22,7 +22,7 @@ mod unsettled;
 mod waiters;
 
 pub(crate) use cell::ShardCell;
-pub(crate) use doorbell::{Doorbell, Wait, WaitError};
+pub(crate) use doorbell::{Bell, Doorbell, Wait, WaitError};
 pub(crate) use shared_core::SharedCore;
 
 use crossbeam_utils::CachePadded;

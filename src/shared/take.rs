@@ -2,28 +2,33 @@
 
 use crate::id::TimerId;
 use crate::shard::{Outcome, Shard};
+use crate::shared::doorbell::Bell;
 use crate::shared::{Core, Held, ShardCell};
 
 impl<T> Core<T> {
-    /// Takes an expired timer, or a report, of one shard with `take`, which
-    /// also says whether there are more; if so, and if it was a bell that
-    /// brought the caller here, the bell goes back.
+    /// Takes an expired timer, or a report, of one shard with `take`. Returns
+    /// also whether there are more. Then the bell that led the caller there is
+    /// rung again, and else used up.
     #[inline]
     pub(crate) fn take_from<C>(
         &self,
         shard: usize,
         queue: usize,
-        by_bell: bool,
+        bell: Option<Bell>,
         take: impl FnOnce(&mut Shard<T>) -> Option<C>,
     ) -> (Option<C>, bool) {
         let cell = &self.shards[shard];
         let shard = cell.lock_low_priority();
         let mut held = Held { cell, shard };
         let taken = take(&mut held.shard);
-        let more = held.shard.has_more(queue, by_bell);
+        let ready = &mut held.shard.ready[queue];
+        let more = ready.len() > 0;
+        if bell.is_some() {
+            ready.rung = more;
+        }
         self.release(held);
-        if by_bell && more {
-            self.doorbells[queue].ring(cell.index);
+        if let (Some(bell), true) = (bell, more) {
+            self.doorbells[queue].ring_again(bell);
         }
         (taken, more)
     }

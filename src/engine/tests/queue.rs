@@ -62,5 +62,8 @@ fn a_bell_for_nothing_ends_a_wait_that_is_over() {
     let taken = Queue::take(&queue, Wait::at_most(Duration::ZERO));
     assert_eq!(taken.err(), Some(RecvError::Empty));
     // The other bell is still there for the next call.
-    assert_eq!(doorbell.answer(Wait::No).ok(), Some(1));
+    assert_eq!(
+        doorbell.answer(Wait::No).ok().map(|bell| bell.shard()),
+        Some(1)
+    );
 }
