@@ -1,52 +1,52 @@
 //! A hierarchical timing-wheel engine for programs with very many timers, most
 //! of which are cancelled before they fire.
 //!
-//! | for | there is |
+//! | for | use |
 //! |---|---|
 //! | "run this later" | [`TaskEngine`] |
-//! | "hand me what is due", from many threads | [`Engine`] |
-//! | an event loop or a frame loop of one's own | [`Builder::start_driven`], [`Driver`] |
+//! | "hand me due timers", from many threads | [`Engine`] |
+//! | your own event or frame loop | [`Builder::start_driven`], [`Driver`] |
 //! | the data structure alone | [`Wheel`], [`wheel::KeyedWheel`] |
 //! | tests and simulations | [`Builder::start_virtual`], [`VirtualClock`] |
 //!
-//! # What is promised
+//! # Promises
 //!
 //! 1. **Never early.** A delay is rounded up to a tick, from a fresh reading of
 //!    the clock.
 //! 2. **On time.** A timer is in its queue within a tick of its deadline, plus
-//!    one wake-up, plus the time to move what is due before it.
+//!    one wake-up, plus the time to move the timers due before it.
 //! 3. **Exactly one ending.** Every timer ends once: completed, cancelled, shut
 //!    down, or failed. The [`Ledger`] balances.
 //! 4. **Cancel wins until the task is taken**, and returns the payload.
 //! 5. **A stale id is harmless**, however often its storage was reused.
-//! 6. **Cancel gives the memory back at once.**
-//! 7. **Repeats keep their phase**, counts are exact, and firings of one timer
+//! 6. **Cancel frees the memory at once.**
+//! 7. **Repeats keep their phase.** Counts are exact, and firings of one timer
 //!    never overlap.
-//! 8. **Closed timers are reported** to who asks.
+//! 8. **A timer's ending is reported on request.**
 //! 9. **Order.** Timers of one shard fire by tick, and within a tick in the
 //!    order in which they were first scheduled. Across shards, and for a
 //!    repeating timer that catches up, no order is promised.
-//! 10. **A slow or panicking task harms nobody else.**
-//! 11. **Bounds, and nothing lost.** A refused timer comes back.
+//! 10. **A slow or panicking task harms no other.**
+//! 11. **Bounds, and nothing lost.** A refused timer is returned to its caller.
 //! 12. **Shutdown accounts for every timer**, at once.
-//! 13. **Idle is free.** No wake-up without a reason, never a periodic tick.
-//!     A timer that is cancelled or postponed after the ticker went to sleep for
-//!     it costs that one wake-up: to arm a delay and cancel it, again and again,
-//!     costs one for each such delay.
+//! 13. **Idle is free.** The ticker wakes up for a deadline and never
+//!     periodically. A timer that is cancelled or postponed while the ticker
+//!     sleeps for it costs that one wake-up. Arming a delay and cancelling it,
+//!     over and over, costs one wake-up per delay.
 //! 14. **Any deadline**, from the past to the end of u64.
-//! 15. **Time only moves forward**: never the wall clock.
+//! 15. **Time only moves forward.** The engine never reads the wall clock.
 //!
 //! # Features
 //!
-//! Both are off unless asked for, and neither adds anything to scheduling,
-//! cancelling, rescheduling or expiring.
+//! Both default to off. Neither adds cost to scheduling, cancelling,
+//! rescheduling or expiring.
 //!
-//! * `tracing`: events with the target `tickwheel` for what is rare and what an
-//!   operator wants to know: engines that start, do not start, drain and shut
-//!   down, tickers that end (info; a refused start is a warning), and panics of
-//!   tasks and of workers, with the timer's id (error).
+//! * `tracing`: rare events for operators, with the target `tickwheel`. Starts,
+//!   drains and shutdowns of engines and ends of tickers are at level info, a
+//!   refused start is a warning, and a panic of a task or worker is an error
+//!   with the timer's id.
 //! * `metrics`: `Snapshot::publish`, which hands an engine's counts to a metrics
-//!   recorder whenever it is called.
+//!   recorder at each call.
 //!
 //! # Example
 //!
@@ -80,7 +80,7 @@ mod time;
 mod timer;
 pub mod wheel;
 
-/// For models: what threads meet in, by itself.
+/// For models: locks, sleepers and channels by themselves.
 #[cfg(any(loom, shuttle))]
 #[doc(hidden)]
 pub mod model {

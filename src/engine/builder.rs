@@ -1,13 +1,13 @@
-//! Starting an engine.
+//! The settings of an engine, their checks, and its start.
 
 use core::fmt;
 use core::marker::PhantomData;
 use core::time::Duration;
-use std::io;
 
 use crate::clock::{Alarm, Clock, ClockSource, Device};
 use crate::drive::{self, Driver, VirtualClock};
 use crate::engine::Engine;
+use crate::engine::start_error::{MOST_LISTS, MOST_PERMITS, MOST_SHARDS, StartError};
 use crate::id::WheelNumber;
 use crate::observe;
 use crate::shard::Shard;
@@ -16,20 +16,7 @@ use crate::shared::Doorbell;
 use crate::shared::{Core, SharedCore};
 use crate::sync::Arc;
 use crate::time::{TickLength, Time};
-use crate::wheel::{Geometry, InvalidGeometry};
-
-/// Shards, each of which may be a whole wheel of many levels.
-const MOST_SHARDS: usize = 1_024;
-
-/// Ready lists: one for each queue, and one for the reports, in each shard.
-const MOST_LISTS: usize = 1 << 20;
-
-/// Firings that all queues together may hand out at a time: there is a permit
-/// for each.
-const MOST_PERMITS: usize = 1 << 22;
-
-/// Worker threads of a task engine.
-pub(crate) const MOST_WORKERS: usize = 4_096;
+use crate::wheel::Geometry;
 
 /// Sets up an [`Engine`]; from [`Engine::builder`].
 ///
@@ -62,7 +49,7 @@ pub struct Builder<T> {
 }
 
 impl<T> Engine<T> {
-    /// Begins to set up an engine.
+    /// Returns a builder with the default settings.
     pub fn builder() -> Builder<T> {
         Builder::new()
     }
@@ -85,80 +72,82 @@ impl<T> Builder<T> {
         }
     }
 
-    /// The duration of a tick: one millisecond unless told otherwise. Delays
-    /// are rounded up to it.
+    /// Sets the duration of a tick, to which delays are rounded up. Defaults to
+    /// one millisecond.
     pub fn tick(mut self, tick: Duration) -> Builder<T> {
         self.tick = tick;
         self
     }
 
-    /// Slots per level, 2 to 65,536: 64 unless told otherwise, which is the
-    /// fastest.
+    /// Sets the number of slots per level, 2 to 65,536. Defaults to 64, which is
+    /// the fastest.
     pub fn wheel_size(mut self, size: usize) -> Builder<T> {
         self.wheel_size = size;
         self
     }
 
-    /// At most so many levels; see [`Geometry::max_levels`].
+    /// Limits the number of levels; see [`Geometry::max_levels`]. Defaults to no
+    /// limit.
     pub fn max_levels(mut self, levels: usize) -> Builder<T> {
         self.max_levels = Some(levels);
         self
     }
 
-    /// Sets how many worker queues there are. Defaults to one. Queues times
-    /// shards may come to a million.
+    /// Sets the number of worker queues. Defaults to one. Queues times shards may
+    /// come to a million.
     pub fn queues(mut self, queues: usize) -> Builder<T> {
         self.queues = queues;
         self
     }
 
-    /// Hands at most `bound` firings of a queue to its workers at a time: the
-    /// next one is handed out when an [`Expired`](crate::Expired) has been
-    /// dropped, or its payload taken out of it. The rest waits in the engine,
-    /// live and cancellable. A worker that collects more than `bound` of them
-    /// without dropping any waits for ever.
+    /// Limits the firings of a queue that its workers hold at a time. Defaults to
+    /// no limit. The bounds of all queues together may come to four million.
     ///
-    /// The bound of all queues together may come to four million. Without one,
-    /// any number of firings is handed out.
+    /// At the limit the next firing is handed out after an
+    /// [`Expired`](crate::Expired) is dropped or its payload taken out of it.
+    /// Other timers wait in the engine, live and cancellable. A worker that
+    /// collects more than `bound` firings without dropping one blocks for ever.
     pub fn queue_bound(mut self, bound: usize) -> Builder<T> {
         self.queue_bound = Some(bound);
         self
     }
 
-    /// At most so many timers are live at a time, counting those whose closed
-    /// report has not been read. The bound is never exceeded; because shards
-    /// borrow their share of it in batches, a timer may be refused a little
-    /// before it is reached. Zero is refused at the start, because such an
-    /// engine would refuse every timer.
+    /// Limits the timers that are live at a time, including those whose report
+    /// is unread. Defaults to no limit. Starting an engine with a limit of zero
+    /// is refused.
+    ///
+    /// The limit is never exceeded. A timer may be refused a little below it,
+    /// because shards borrow their shares in batches.
     pub fn max_timers(mut self, max: usize) -> Builder<T> {
         self.max_timers = Some(max);
         self
     }
 
-    /// Sets how many shards the engine has, up to 1,024, rounded up to a power
-    /// of two. Defaults to twice the processors. Each thread files into one of
-    /// them; with one shard the order of all timers is total.
+    /// Sets the number of shards, up to 1,024, rounded up to a power of two.
+    /// Defaults to twice the processors. Each thread schedules into one of them;
+    /// with a single shard the order of all timers is total.
     pub fn shards(mut self, shards: usize) -> Builder<T> {
         self.shards = Some(shards);
         self
     }
 
-    /// Which of the system's clocks the engine follows.
+    /// Sets the system clock that the engine follows. Defaults to
+    /// [`ClockSource::Monotonic`].
     pub fn clock(mut self, clock: ClockSource) -> Builder<T> {
         self.clock = clock;
         self
     }
 
-    /// Lets the ticker sleep on a condition variable even where there is a
-    /// timerfd: less precise, and the same code everywhere. What an engine's
-    /// ticker sleeps on is in its `Debug` output.
+    /// Makes the ticker sleep on a condition variable even where the system has
+    /// timerfd: less precise, but the same code everywhere. An engine's `Debug`
+    /// output names the device that its ticker sleeps on.
     pub fn portable_ticker(mut self) -> Builder<T> {
         self.portable_ticker = true;
         self
     }
 
-    /// What a virtual clock says at the start; [`Time::START`] unless told
-    /// otherwise. Other clocks ignore it.
+    /// Sets the time at which a virtual clock starts. Defaults to
+    /// [`Time::START`]. Other clocks ignore it.
     pub fn start_at(mut self, start: Time) -> Builder<T> {
         self.start = start;
         self
@@ -167,9 +156,9 @@ impl<T> Builder<T> {
     /// Starts the engine and its ticker thread.
     ///
     /// # Errors
-    /// If a setting is out of range, or the system has no descriptor or no
-    /// thread to give. Settings are looked at before anything is allocated: a
-    /// refused start leaves nothing behind.
+    /// Returns [`StartError`] if a setting is out of range, or if the system has
+    /// no descriptor or no thread left. Settings are checked before anything is
+    /// allocated, so a refused start leaves nothing behind.
     ///
     /// ```
     /// use tickwheel::{Engine, StartError};
@@ -183,27 +172,28 @@ impl<T> Builder<T> {
     where
         T: Send + 'static,
     {
-        Ok(Engine::new(self.told(self.with_ticker())?))
+        Ok(Engine::new(self.observe(self.with_ticker())?))
     }
 
-    /// Starts the engine without a ticker thread: the caller's own event loop,
-    /// or frame loop, drives it through the [`Driver`].
+    /// Starts the engine without a ticker thread. The caller's own event or frame
+    /// loop drives it through the [`Driver`].
     ///
     /// # Errors
-    /// If a setting is out of range, or the system has no descriptor to give.
+    /// Returns [`StartError`] if a setting is out of range, or if the system has
+    /// no descriptor left.
     pub fn start_driven(self) -> Result<(Engine<T>, Driver<T>), StartError> {
-        let shared = self.told(self.without_thread())?;
+        let shared = self.observe(self.without_thread())?;
         let driver = Driver::new(Arc::clone(&shared));
         Ok((Engine::new(shared), driver))
     }
 
-    /// Starts the engine on a clock that stands still until it is told to
-    /// move, without a ticker thread.
+    /// Starts the engine on a clock that only the caller moves, without a ticker
+    /// thread.
     ///
     /// # Errors
-    /// If a setting is out of range.
+    /// Returns [`StartError`] if a setting is out of range.
     pub fn start_virtual(self) -> Result<(Engine<T>, VirtualClock<T>), StartError> {
-        let shared = self.told(self.on_virtual_clock())?;
+        let shared = self.observe(self.on_virtual_clock())?;
         let clock = VirtualClock::new(Arc::clone(&shared));
         Ok((Engine::new(shared), clock))
     }
@@ -259,8 +249,8 @@ impl<T> Builder<T> {
         Ok(Arc::new(self.build(shape, clock, Device::Nobody)))
     }
 
-    /// Tells the operator how a start went, and hands it on.
-    fn told(
+    /// Reports the result of a start to the operator, and returns it.
+    fn observe(
         &self,
         started: Result<Arc<Core<T>>, StartError>,
     ) -> Result<Arc<SharedCore<T>>, StartError> {
@@ -282,8 +272,8 @@ impl<T> Builder<T> {
         }
     }
 
-    /// What the engine is to be made of. Nothing has been allocated, and no
-    /// number of the process's has been used up, when a setting is refused.
+    /// Checks the settings, before anything is allocated and before the process's
+    /// next number is used up.
     fn shape(&self) -> Result<Shape, StartError> {
         let tick = TickLength::new(self.tick).ok_or(StartError::ZeroTick)?;
         let mut geometry = Geometry::new(self.wheel_size)?;
@@ -312,7 +302,7 @@ impl<T> Builder<T> {
     }
 
     fn check_queues(&self, shards: usize) -> Result<(), StartError> {
-        // What overflows is too much.
+        // An overflow is too much.
         let lists = self.queues.saturating_add(1).saturating_mul(shards);
         let permits = self.queues.saturating_mul(self.queue_bound.unwrap_or(0));
         if self.queues == 0 {
@@ -347,7 +337,7 @@ impl<T> Builder<T> {
     }
 }
 
-/// Settings that were found to be in range.
+/// Settings that are in range.
 struct Shape {
     tick: TickLength,
     geometry: Geometry,
@@ -366,94 +356,8 @@ impl<T> fmt::Debug for Builder<T> {
     }
 }
 
-/// Enough that threads seldom share one, few enough to be looked over fast.
+/// Enough that threads seldom share one, few enough to visit them all fast.
 fn default_shards() -> usize {
     let processors = std::thread::available_parallelism().map_or(2, usize::from);
     (2 * processors).next_power_of_two().clamp(4, 64)
-}
-
-/// Why an engine was not started.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum StartError {
-    /// A tick of zero.
-    ZeroTick,
-    /// A wheel size or number of levels that is out of range.
-    Geometry(InvalidGeometry),
-    /// An engine without a queue.
-    NoQueues,
-    /// More queues than [`Builder::queues`] allows.
-    TooManyQueues,
-    /// A queue that hands out nothing.
-    ZeroQueueBound,
-    /// A queue bound above what [`Builder::queue_bound`] allows.
-    QueueBoundTooHigh,
-    /// An engine that accepts no timer.
-    ZeroMaxTimers,
-    /// An engine without a shard.
-    NoShards,
-    /// More shards than [`Builder::shards`] allows.
-    TooManyShards,
-    /// A task engine without a worker.
-    NoWorkers,
-    /// More workers than [`TaskBuilder::workers`](crate::TaskBuilder::workers)
-    /// allows.
-    TooManyWorkers,
-    /// The system gave no timer descriptor.
-    Alarm(io::Error),
-    /// The system gave no thread.
-    Thread(io::Error),
-}
-
-impl From<InvalidGeometry> for StartError {
-    fn from(error: InvalidGeometry) -> StartError {
-        StartError::Geometry(error)
-    }
-}
-
-impl fmt::Display for StartError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            StartError::ZeroTick => f.write_str("a tick must be longer than zero"),
-            StartError::Geometry(error) => fmt::Display::fmt(error, f),
-            StartError::NoQueues => f.write_str("an engine needs at least one queue"),
-            StartError::TooManyQueues => write!(
-                f,
-                "queues and reports times shards may come to {MOST_LISTS}: ask for fewer of either"
-            ),
-            StartError::ZeroQueueBound => f.write_str(
-                "a queue bound of zero would hand out nothing: raise it or leave it out",
-            ),
-            StartError::QueueBoundTooHigh => write!(
-                f,
-                "queues times their bound may come to {MOST_PERMITS}: lower it, or leave it out \
-                 to hand out any number"
-            ),
-            StartError::ZeroMaxTimers => f.write_str(
-                "an engine bounded to zero timers would refuse all: raise `max_timers` or leave it out",
-            ),
-            StartError::NoShards => f.write_str("an engine needs at least one shard"),
-            StartError::TooManyShards => write!(
-                f,
-                "an engine has {MOST_SHARDS} shards at most: ask for as many as threads schedule at a time"
-            ),
-            StartError::NoWorkers => f.write_str("a task engine needs at least one worker"),
-            StartError::TooManyWorkers => write!(
-                f,
-                "a task engine has {MOST_WORKERS} workers at most: ask for as many as tasks run at a time"
-            ),
-            StartError::Alarm(error) => write!(f, "no timer descriptor for the ticker: {error}"),
-            StartError::Thread(error) => write!(f, "no thread for the engine: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for StartError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            StartError::Geometry(error) => Some(error),
-            StartError::Alarm(error) | StartError::Thread(error) => Some(error),
-            _ => None,
-        }
-    }
 }

@@ -1,4 +1,4 @@
-//! Looking for live timers while others go on using the engine.
+//! Walking through live timers while other threads use the engine.
 
 use std::collections::VecDeque;
 
@@ -10,9 +10,9 @@ use crate::wheel::Cursor;
 
 /// Iterator over live timers, from [`Engine::live`](crate::Engine::live).
 ///
-/// It holds a shard's lock only for some hundred entries at a time. A timer
-/// that lives through the whole walk is seen exactly once; one that is
-/// scheduled or ends meanwhile may be seen or not.
+/// Holds a shard's lock for some hundred entries at a time. Returns a timer that
+/// lives through the whole walk exactly once. May miss a timer that is scheduled
+/// or ends meanwhile.
 pub struct LiveTimers<'a, T> {
     core: &'a Core<T>,
     shard: usize,
@@ -21,7 +21,8 @@ pub struct LiveTimers<'a, T> {
 }
 
 impl<T> Engine<T> {
-    /// The live timers, in no particular order; see [`LiveTimers`].
+    /// Returns an iterator over the live timers, in no particular order; see
+    /// [`LiveTimers`].
     pub fn live(&self) -> LiveTimers<'_, T> {
         LiveTimers::new(&self.core)
     }
@@ -38,9 +39,9 @@ impl<'a, T> LiveTimers<'a, T> {
     }
 
     /// Passes through the next few cells; `false` when there are none.
-    fn look(&mut self) -> bool {
+    fn refill(&mut self) -> bool {
         let (cursor, found) = (&mut self.cursor, &mut self.found);
-        let look = |shard: &mut Shard<T>| {
+        let find = |shard: &mut Shard<T>| {
             if *cursor == Cursor::START {
                 shard.begin_walk();
             }
@@ -50,7 +51,7 @@ impl<'a, T> LiveTimers<'a, T> {
             }
             done
         };
-        match self.core.look_at_shard(self.shard, look) {
+        match self.core.look_at_shard(self.shard, find) {
             None => return false,
             Some(false) => self.core.shards[self.shard].step_aside(),
             Some(true) => {
@@ -62,7 +63,7 @@ impl<'a, T> LiveTimers<'a, T> {
     }
 }
 
-/// A walk that ends before its end does not keep its shard from shrinking.
+/// A walk that is dropped halfway does not keep its shard from shrinking.
 impl<T> Drop for LiveTimers<'_, T> {
     fn drop(&mut self) {
         if self.cursor != Cursor::START {
@@ -76,7 +77,7 @@ impl<T> Iterator for LiveTimers<'_, T> {
 
     fn next(&mut self) -> Option<LiveTimer> {
         while self.found.is_empty() {
-            if !self.look() {
+            if !self.refill() {
                 return None;
             }
         }
@@ -109,8 +110,8 @@ mod tests {
         );
 
         let mut live = engine.live();
-        let looks = std::iter::from_fn(|| live.look().then_some(())).count();
-        assert!((10..20).contains(&looks), "{looks}");
+        let holds = std::iter::from_fn(|| live.refill().then_some(())).count();
+        assert!((10..20).contains(&holds), "{holds}");
         assert!(live.found.is_empty());
     }
 
@@ -124,7 +125,7 @@ mod tests {
                 .unwrap();
         }
         let mut live = engine.live();
-        assert!(live.look());
+        assert!(live.refill());
         assert!((1..=256).contains(&live.found.len()));
         assert_eq!(live.count(), 2_000);
     }

@@ -1,17 +1,19 @@
-//! The engine: many threads schedule, one ticker moves time along, worker
-//! queues fire.
+//! The handle that users hold: many threads schedule, a ticker moves time
+//! along, worker queues fire.
 
 mod builder;
 mod live;
+mod start_error;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 mod unstarted;
 
-pub use builder::{Builder, StartError};
+pub use builder::Builder;
 pub use live::LiveTimers;
+pub use start_error::StartError;
 pub use unstarted::Unstarted;
 
-pub(crate) use builder::MOST_WORKERS;
+pub(crate) use start_error::MOST_WORKERS;
 
 use core::fmt;
 use std::time::{Duration, Instant};
@@ -28,41 +30,39 @@ use crate::timer::{Cancel, CancelledByName, Closed, NotLive, Refused, Timer};
 
 /// A timer engine for many threads.
 ///
-/// A handle: clones share one engine. When the last one is dropped the engine
-/// is shut down, without waiting for any thread; queue handles see that it was
-/// closed. Use [`shutdown`](Engine::shutdown) or [`drain`](Engine::drain) to
-/// learn what was still live.
+/// A handle: clones share one engine. Dropping the last one shuts the engine
+/// down without waiting for any thread; its queues then return
+/// [`RecvError::ShutDown`](crate::RecvError::ShutDown). To get the live timers
+/// back, call [`shutdown`](Engine::shutdown) or [`drain`](Engine::drain).
 ///
 /// # Cost
 ///
-/// Scheduling, cancelling and rescheduling each take one short lock, which
-/// belongs to the calling thread's own shard (or, for another thread's timer,
-/// to that one's) and not to the engine as a whole. None of them allocates
-/// unless more timers are live than ever before, or the timer has a name:
-/// scheduling a [named](Timer::named) timer allocates, and takes a lock that it
-/// shares with other names. Only a delay, as opposed to a [`Time`], needs the
-/// clock to be read.
+/// Scheduling, cancelling and rescheduling each take one short lock, that of
+/// the timer's shard; a new timer goes to the calling thread's own shard. They
+/// allocate only when more timers are live than ever before. Scheduling a
+/// [named](Timer::named) timer also allocates, and takes a lock that several
+/// names share. Only a delay, as opposed to a [`Time`], reads the clock.
 ///
 /// # The end of the process
 ///
-/// A process that ends, because `main` returns or by `exit`, waits for no engine:
-/// its timers do not fire any more, and what a worker is doing is cut off. If the
-/// last handle is dropped before, the payloads are dropped as well, unfired; a
-/// handle in a `static` is never dropped. Call [`drain`](Engine::drain) to fire
-/// first what is due soon, or [`shutdown`](Engine::shutdown) to get back what is
-/// live, and [`TaskEngine::join`](crate::TaskEngine::join) to wait for tasks.
+/// A process that ends, because `main` returns or calls `exit`, waits for no
+/// engine: timers no longer fire, and running tasks are cut off. If the last
+/// handle is dropped before, the payloads are dropped unfired; a handle in a
+/// `static` is never dropped. To fire timers that are due soon, call
+/// [`drain`](Engine::drain) first. To get live timers back, call
+/// [`shutdown`](Engine::shutdown). To wait for tasks, call
+/// [`TaskEngine::join`](crate::TaskEngine::join).
 ///
 /// # Fork
 ///
-/// An engine belongs to the process that started it. In a child made by `fork`
-/// there is no ticker thread, and a lock that some other thread held at that
-/// moment is held for ever: nothing fires there, and any call may wait for
-/// ever. All that a child may do with its copy is to drop it, which does
-/// nothing: it stops nothing, waits for nothing, and leaves the payloads alone.
-/// Who needs timers in a child starts an engine there.
+/// An engine belongs to the process that started it. A child made by `fork` has
+/// no ticker thread, and a lock that another thread held at that moment is never
+/// released: no timer fires, and any call may block for ever. A child may only
+/// drop its copy, which stops nothing, waits for nothing, and leaves the payloads
+/// alone. To use timers in a child process, start a new engine in it.
 ///
-/// Whatever the child does, the parent's timers fire on time: the timerfd that
-/// both would share listens to the parent only, and is closed by `exec`.
+/// The child cannot disturb the parent: the shared timerfd obeys the parent only,
+/// and `exec` closes it.
 ///
 /// # Example
 ///
@@ -82,12 +82,12 @@ use crate::timer::{Cancel, CancelledByName, Closed, NotLive, Refused, Timer};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Engine<T> {
-    /// The same as the handle has, a step nearer.
+    /// The handle's core, without its indirection.
     core: Arc<Core<T>>,
     handle: Arc<Handle<T>>,
 }
 
-/// Shuts the engine down when nobody can use it any more.
+/// Shuts the engine down when the last clone is dropped.
 struct Handle<T> {
     shared: Arc<SharedCore<T>>,
 }
@@ -114,12 +114,12 @@ impl<T> Engine<T> {
 
     /// Schedules a timer.
     ///
-    /// From any thread, also from within a task. It never fires early: the
-    /// clock is read in this call, and the deadline rounded up to a tick.
+    /// Any thread may call this, also from within a task. The timer never fires
+    /// early: this call reads the clock and rounds the deadline up to a tick.
     ///
     /// # Errors
-    /// The timer comes back in the error, unchanged, with the reason: see
-    /// [`Refusal`].
+    /// Returns the timer unchanged, with the reason: see
+    /// [`Refusal`](crate::Refusal).
     ///
     /// ```
     /// # use std::time::Duration;
@@ -136,11 +136,11 @@ impl<T> Engine<T> {
 
     /// Cancels a timer.
     ///
-    /// Wins until a worker takes the timer, even when it has expired and waits
-    /// in a queue: the answer [`Cancel::Cancelled`] carries the payload, and no
-    /// worker will see it. The storage is free when the call returns. A task
-    /// that asked to be [`notified`](Timer::notified) keeps its payload, and the
-    /// answer is [`Cancel::Notified`].
+    /// Wins until a worker takes the timer, even if it has expired and waits in
+    /// a queue: returns the payload in [`Cancel::Cancelled`], and no worker
+    /// receives it. The storage is free when the call returns. A
+    /// [`notified`](Timer::notified) task keeps its payload; the answer is then
+    /// [`Cancel::Notified`].
     ///
     /// ```
     /// # use std::time::Duration;
@@ -156,12 +156,12 @@ impl<T> Engine<T> {
         self.core.cancel(id)
     }
 
-    /// Cancels many timers, and answers for each, in the order of `ids`, as
-    /// [`cancel`](Engine::cancel) does.
+    /// Cancels many timers, and returns the answer of [`cancel`](Engine::cancel)
+    /// for each, in the order of `ids`.
     ///
-    /// For whoever ends many timers at a time, and above all those of another
-    /// thread: ids that stand together and were scheduled by one thread share
-    /// the lock, and the memory that they need is fetched side by side.
+    /// Faster than repeated `cancel` calls, especially for timers that another
+    /// thread scheduled. Consecutive ids from one thread are cancelled under a
+    /// single lock acquisition, and their entries are prefetched together.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -178,15 +178,14 @@ impl<T> Engine<T> {
         self.core.cancel_many(ids)
     }
 
-    /// Cancels the timers that go by a name: all of them, or at most `max`,
-    /// the ones that were created first before the others. A name that no
-    /// timer goes by is none. Timers that are created while it runs are left
-    /// alone.
+    /// Cancels at most `max` timers that have this name, oldest first. Returns
+    /// a count of zero if no timer has the name. Leaves timers alone that are
+    /// created during the call.
     ///
     /// # Cost
     ///
-    /// Follows what is cancelled, and not how many share the name. Others who use
-    /// the name get in between, every few timers.
+    /// Grows with the number of timers cancelled, not with the number that share
+    /// the name. Other users of the name get in between, every few timers.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -204,10 +203,9 @@ impl<T> Engine<T> {
         self.core.cancel_by_name(name, max)
     }
 
-    /// Creates a timer that is started later, or never: it has an id and may
-    /// have a name, and can be cancelled by both. It counts against
-    /// [`Builder::max_timers`] from now on, and is in the ledger once it is
-    /// started.
+    /// Creates a timer that is started later, or never. It can be cancelled by
+    /// its id and by its name. It counts against [`Builder::max_timers`] from
+    /// now on, and enters the ledger when it is started.
     ///
     /// # Errors
     /// As [`schedule`](Engine::schedule).
@@ -216,35 +214,36 @@ impl<T> Engine<T> {
         Ok(Unstarted::new(self.shared(), id))
     }
 
-    /// Cancels a timer, and waits until no firing of it is in a worker's hands
-    /// any more. The answer is that of [`cancel`](Engine::cancel).
+    /// Cancels a timer, and blocks until no worker holds a firing of it. Returns
+    /// the answer of [`cancel`](Engine::cancel).
     ///
-    /// Called from within the timer's own task it does not wait, not even where
-    /// that task drives another engine and is called back from there. A worker
-    /// that calls it for an [`Expired`](crate::Expired) that it holds itself
-    /// waits for ever; so do two tasks that wait for each other.
+    /// Does not block when called from within the timer's own task, even if that
+    /// task drives another engine whose task makes the call. A worker that calls
+    /// this for an [`Expired`](crate::Expired) that it holds itself blocks for
+    /// ever; so do two tasks that wait for each other.
     pub fn cancel_and_wait(&self, id: TimerId) -> Cancel<T> {
         let cancelled = self.cancel(id);
         self.wait_unless_here(id, &cancelled);
         cancelled
     }
 
-    /// Waits for a firing that is running, unless it is the caller's own.
+    /// Blocks while a firing is running, unless it is the caller's own.
     pub(crate) fn wait_unless_here<P>(&self, id: TimerId, cancelled: &Cancel<P>) {
         if matches!(cancelled, Cancel::Running) && !running::is_running_here(id) {
             self.core.wait_for_return(id);
         }
     }
 
-    /// Gives a live timer another deadline: a [`Duration`] from now, or a
-    /// [`Time`]. A repeating timer goes on from there. Postponing touches no
-    /// list; a timer that has expired and was not taken yet waits again.
+    /// Moves a live timer to another deadline: a [`Duration`] from now, or a
+    /// [`Time`]. A repeating timer continues from there. An expired timer that
+    /// no worker has taken waits again. Postponing touches no list.
     ///
-    /// A rescheduled timer keeps its place, among those of its new tick, by
-    /// when it was first scheduled.
+    /// Among the timers of its new tick, a rescheduled timer keeps the place of
+    /// its first scheduling.
     ///
     /// # Errors
-    /// If the timer is not live, or a firing of it is in a worker's hands.
+    /// Returns [`NotLive`] if the timer is not live, or a worker holds a firing
+    /// of it.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -259,35 +258,36 @@ impl<T> Engine<T> {
         self.core.reschedule(id, when.into())
     }
 
-    /// Puts another payload in a timer's place and returns the old one.
+    /// Replaces a timer's payload and returns the old one.
     ///
     /// # Errors
-    /// Returns `payload`, with the reason, if the timer is not live or a firing
-    /// of it is in a worker's hands.
+    /// Returns `payload`, with the reason, if the timer is not live or a worker
+    /// holds a firing of it.
     pub fn replace(&self, id: TimerId, payload: T) -> Result<T, (NotLive, T)> {
         self.core.replace(id, payload)
     }
 
-    /// When a live timer is due next, or was, if it waits to be taken or runs.
+    /// Returns a live timer's next deadline, or the last one if the timer waits
+    /// to be taken or runs. Returns `None` if it is not live.
     #[must_use]
     pub fn deadline(&self, id: TimerId) -> Option<Time> {
         let tick = self.core.deadline(id)?;
         Some(self.core.tick.start_of(tick))
     }
 
-    /// The exact earliest deadline of the timers that have not expired. `None`
-    /// if nothing is ever due. A repeating timer has no deadline while a firing
-    /// of it waits in its queue or is in a worker's hands.
+    /// Returns the exact earliest deadline of all unexpired timers, or `None` if
+    /// no timer can ever expire. A repeating timer has no deadline while a firing
+    /// of it waits in its queue or is held by a worker.
     ///
-    /// Exact while nothing is scheduled or moved meanwhile. For a loop that wants
-    /// to know how long it may sleep,
-    /// [`Driver::next_wakeup`](crate::Driver::next_wakeup) costs nothing.
+    /// Exact as long as no other call schedules or moves timers meanwhile. A loop
+    /// that computes how long to sleep uses the cheaper
+    /// [`Driver::next_wakeup`](crate::Driver::next_wakeup).
     ///
     /// # Cost
     ///
-    /// In each shard a search of some hundred entries at most; where that is not
-    /// enough, because very many are due in one slot, a walk through the shard, a
-    /// bounded part in one hold of its lock.
+    /// Searches at most some hundred entries of each shard. If very many timers
+    /// share a slot, walks through that shard, a bounded part per hold of its
+    /// lock.
     ///
     /// ```
     /// use tickwheel::{Engine, Time, Timer};
@@ -311,29 +311,31 @@ impl<T> Engine<T> {
         self.core.earliest_deadline()
     }
 
-    /// What the engine's clock says.
+    /// Returns the current time of the engine's clock.
     #[must_use]
     pub fn now(&self) -> Time {
         self.core.clock.now()
     }
 
-    /// The tick that has begun last.
+    /// Returns the current tick: the last one that has begun.
     #[must_use]
     pub fn current_tick(&self) -> Tick {
         self.core.tick_now()
     }
 
-    /// An `Instant` as the engine's own time, never earlier than it; the start
-    /// for those before it. `None` on a clock that is not the monotonic one.
+    /// Converts an `Instant` to the engine's own time, rounded up; an instant
+    /// before the start becomes the start. Returns `None` unless the engine runs
+    /// on the monotonic clock.
     #[must_use]
     pub fn time_of(&self, instant: Instant) -> Option<Time> {
         self.core.clock.time_of(instant)
     }
 
-    /// A handle to a worker queue.
+    /// Returns a handle to a worker queue.
     ///
     /// # Panics
-    /// If there is no queue of that number; see [`get_queue`](Engine::get_queue).
+    /// Panics if there is no queue of that number; see
+    /// [`get_queue`](Engine::get_queue).
     #[must_use]
     pub fn queue(&self, index: usize) -> Queue<T> {
         match self.get_queue(index) {
@@ -342,61 +344,60 @@ impl<T> Engine<T> {
         }
     }
 
-    /// A handle to a worker queue, if there is one of that number.
+    /// Returns a handle to a worker queue, or `None` if there is no queue of that
+    /// number.
     #[must_use]
     pub fn get_queue(&self, index: usize) -> Option<Queue<T>> {
         (index < self.core.queues()).then(|| Queue::new(self.shared(), index))
     }
 
-    /// Where the reports on ended timers are read, of those that asked for one
-    /// with [`Timer::reported`].
+    /// Returns a reader for the reports on ended timers that were scheduled with
+    /// [`Timer::reported`].
     #[must_use]
     pub fn reports(&self) -> Reports<T> {
         Reports::new(self.shared())
     }
 
-    /// Returns the account of all timers: exact while no call is in progress. For
-    /// a dashboard there is [`snapshot`](Engine::snapshot), which has it among
-    /// other counts.
+    /// Returns the account of all timers. It is exact only while no other call is
+    /// running. Prefer [`snapshot`](Engine::snapshot) for monitoring.
     ///
     /// # Cost
     ///
-    /// A look at each shard, however many timers there are.
+    /// Locks each shard once, whatever the number of timers.
     #[must_use]
     pub fn ledger(&self) -> Ledger {
         self.core.ledger()
     }
 
-    /// Everything that can be counted, for a dashboard: ledger, queue depths,
-    /// lateness, wake-ups, panics.
+    /// Returns all counts, for monitoring: ledger, queue depths, lateness,
+    /// wake-ups, panics.
     ///
     /// # Cost
     ///
-    /// A look at each shard, however many timers there are.
+    /// Locks each shard once, whatever the number of timers.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         self.core.snapshot()
     }
 
-    /// Gives back the memory that is not needed for live timers: after a peak,
-    /// say, or once in a while where peaks move from thread to thread. Nothing
-    /// does that by itself.
+    /// Gives back memory that live timers do not need. The engine never does so by
+    /// itself: call this after a peak, or now and then if peaks move from thread to
+    /// thread.
     ///
-    /// A shard through which a [`LiveTimers`] walks at that moment, and one whose
-    /// engine is drained, gives back only what stands behind its last timer; that
-    /// of an engine that was shut down is given back with the engine; and where others schedule meanwhile, a part may stay. Then
-    /// another call gives back more. What repeating, named, reported and task
-    /// timers have beside their entries is given back when there are none of
-    /// them in a shard.
+    /// A shard that a [`LiveTimers`] is walking through, or whose engine is being
+    /// drained, gives back only the memory behind its last timer. If other threads
+    /// schedule meanwhile, a part may stay. In both cases another call gives back
+    /// more. Records of repeating, named, reported and task timers are given back
+    /// when a shard has none of them left. An engine that was shut down keeps its
+    /// memory until it is dropped.
     ///
     /// # Cost
     ///
-    /// Follows the largest number of timers that were live since the last call.
-    /// No hold of a shard's lock touches more than some hundred entries, or the
-    /// list heads of the levels if these have to move. A timer that was brought to
-    /// another place takes some thirty bytes more from then on and a look into a
-    /// sorted map when it ends; timers that fire together may have to be sorted
-    /// first.
+    /// Grows with the largest number of timers live since the last call. No hold of
+    /// a shard's lock touches more than some hundred entries, or the list heads of
+    /// the levels if these have to move. A timer that was moved takes some thirty
+    /// bytes more from then on, and a lookup in a sorted map when it ends. Timers
+    /// that fire together may have to be sorted first.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -414,27 +415,27 @@ impl<T> Engine<T> {
     }
 
     /// Stops at once, and returns every live timer exactly once, whether it
-    /// waited for its deadline or for a worker. Of a repeating timer whose
-    /// payload is in a worker's hands it returns the rest; one whose last
-    /// firing runs, or that was cancelled while a firing runs, is left to end
-    /// by itself.
+    /// waited for its deadline or for a worker. A repeating timer whose payload a
+    /// worker holds is returned without it. A timer whose last firing runs, or
+    /// that was cancelled while a firing runs, ends by itself and is not returned.
     ///
-    /// Waits for no thread. From its beginning timers are refused. It then collects
-    /// what is live, a bounded part in one hold of a shard's lock, in which others
-    /// may still cancel and take timers: each goes to one of them. At its end queues
-    /// say that they are closed; only then the descriptor of a
-    /// [`Driver`](crate::Driver) becomes readable, and it stays so.
+    /// Waits for no thread. New timers are refused from the beginning of the call.
+    /// The call then collects the live timers, a bounded part per hold of a shard's
+    /// lock. Other threads may cancel and take timers meanwhile; each timer goes to
+    /// one of them. At the end the queues return
+    /// [`RecvError::ShutDown`](crate::RecvError::ShutDown). After that the
+    /// descriptor of a [`Driver`](crate::Driver) becomes readable, and stays so.
     pub fn shutdown(&self) -> Vec<Closed<T>> {
         self.core.shut_down()
     }
 
     /// Returns whether the engine was shut down: by
     /// [`shutdown`](Engine::shutdown), at the end of a [`drain`](Engine::drain),
-    /// or because its last handle was dropped. From then on it accepts nothing
-    /// and nothing more falls due.
+    /// or because its last handle was dropped. Such an engine accepts no timer,
+    /// and none expires.
     ///
-    /// While a shutdown is under way, and during a drain, the engine refuses
-    /// timers and is not closed yet.
+    /// Returns `false` during a shutdown and during a drain, although the engine
+    /// then refuses timers.
     ///
     /// ```
     /// use tickwheel::Engine;
@@ -450,15 +451,14 @@ impl<T> Engine<T> {
         self.core.is_shut_down()
     }
 
-    /// Refuses new timers, waits until the one-shots that are due within
-    /// `limit` have been taken by workers, and then shuts down as
-    /// [`shutdown`](Engine::shutdown) does.
+    /// Refuses new timers, blocks until workers have taken the one-shots due
+    /// within `limit`, and then shuts down as [`shutdown`](Engine::shutdown) does.
     ///
-    /// Returns as soon as there is no such one-shot left, and at the latest one
-    /// second after `limit`, the shutdown included, as long as that second is
-    /// enough to collect what is live; whatever others cancel and move meanwhile.
-    /// Reports that nobody has read are not waited for. A virtual clock is moved on
-    /// by `limit`, rounded up to a tick as deadlines are.
+    /// Returns as soon as no such one-shot is left, and at the latest one second
+    /// after `limit`, the shutdown included, provided that a second suffices to
+    /// collect the live timers. Other threads may cancel and move timers meanwhile.
+    /// Does not wait for reports to be read. Moves a virtual clock on by `limit`,
+    /// rounded up to a tick.
     pub fn drain(&self, limit: Duration) -> Vec<Closed<T>> {
         observe::drain_begun(self.core.first, limit);
         let complete = self.core.drain(limit);

@@ -7,11 +7,11 @@ use crate::shared::SharedCore;
 use crate::sync::Arc;
 use crate::timer::Refused;
 
-/// A timer that was created and not started yet, from
+/// A timer that was created and is not started yet, from
 /// [`Engine::create`](crate::Engine::create).
 ///
-/// It has its id and its name already, and can be cancelled by either; if that
-/// happens it ends as soon as it is started. Dropping it dismisses it.
+/// It has its id and its name already, and can be cancelled by either. A
+/// cancelled one ends as soon as it is started. Dropping it dismisses it.
 ///
 /// ```
 /// use std::time::Duration;
@@ -42,24 +42,24 @@ impl<T> Unstarted<T> {
         }
     }
 
-    /// The id that the timer has already.
+    /// Returns the timer's id.
     #[must_use]
     pub fn id(&self) -> TimerId {
         self.id
     }
 
-    /// Starts the timer: its delay counts from here. If it was cancelled
-    /// before, it ends at once.
+    /// Starts the timer; its delay counts from this call. A cancelled timer ends
+    /// at once.
     ///
     /// # Errors
-    /// The timer comes back if the engine was shut down meanwhile.
+    /// Returns the timer if the engine was shut down meanwhile.
     pub fn start(mut self) -> Result<TimerId, Refused<T>> {
         self.owned = false;
         self.core.start(self.id)
     }
 
-    /// Gives the timer up. Returns its payload, unless it was cancelled and
-    /// the payload went to whoever did that.
+    /// Gives the timer up. Returns its payload, or `None` if the timer was
+    /// cancelled; the canceller then received it.
     pub fn dismiss(mut self) -> Option<T> {
         self.owned = false;
         self.core.dismiss(self.id)

@@ -1,0 +1,107 @@
+//! Why an engine does not start, and the limits of its settings.
+
+use core::fmt;
+use std::io;
+
+use crate::wheel::InvalidGeometry;
+
+/// The number of shards, each of which may be a whole wheel of many levels.
+pub(super) const MOST_SHARDS: usize = 1_024;
+
+/// The number of ready lists: each shard has one for each queue, and one for
+/// the reports.
+pub(super) const MOST_LISTS: usize = 1 << 20;
+
+/// The number of firings that all queues together may hand out at a time. Each
+/// of them has a permit.
+pub(super) const MOST_PERMITS: usize = 1 << 22;
+
+/// The number of worker threads of a task engine.
+pub(crate) const MOST_WORKERS: usize = 4_096;
+
+/// The reason why an engine was not started.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum StartError {
+    /// A tick of zero.
+    ZeroTick,
+    /// A wheel size or number of levels that is out of range.
+    Geometry(InvalidGeometry),
+    /// An engine without a queue.
+    NoQueues,
+    /// More queues than [`Builder::queues`](crate::Builder::queues) allows.
+    TooManyQueues,
+    /// A queue bound of zero.
+    ZeroQueueBound,
+    /// A queue bound above the limit of
+    /// [`Builder::queue_bound`](crate::Builder::queue_bound).
+    QueueBoundTooHigh,
+    /// A bound of zero timers.
+    ZeroMaxTimers,
+    /// An engine without a shard.
+    NoShards,
+    /// More shards than [`Builder::shards`](crate::Builder::shards) allows.
+    TooManyShards,
+    /// A task engine without a worker.
+    NoWorkers,
+    /// More workers than [`TaskBuilder::workers`](crate::TaskBuilder::workers)
+    /// allows.
+    TooManyWorkers,
+    /// The system has no timer descriptor left.
+    Alarm(io::Error),
+    /// The system has no thread left.
+    Thread(io::Error),
+}
+
+impl From<InvalidGeometry> for StartError {
+    fn from(error: InvalidGeometry) -> StartError {
+        StartError::Geometry(error)
+    }
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StartError::ZeroTick => f.write_str("a tick must be longer than zero"),
+            StartError::Geometry(error) => fmt::Display::fmt(error, f),
+            StartError::NoQueues => f.write_str("an engine needs at least one queue"),
+            StartError::TooManyQueues => write!(
+                f,
+                "queues and reports times shards may come to {MOST_LISTS}: ask for fewer of either"
+            ),
+            StartError::ZeroQueueBound => f.write_str(
+                "a queue bound of zero would hand out nothing: raise it or leave it out",
+            ),
+            StartError::QueueBoundTooHigh => write!(
+                f,
+                "queues times their bound may come to {MOST_PERMITS}: lower it, or leave it out \
+                 to hand out any number"
+            ),
+            StartError::ZeroMaxTimers => f.write_str(
+                "an engine bounded to zero timers would refuse all: raise `max_timers` or leave it out",
+            ),
+            StartError::NoShards => f.write_str("an engine needs at least one shard"),
+            StartError::TooManyShards => write!(
+                f,
+                "an engine has {MOST_SHARDS} shards at most: ask for as many as threads schedule at a time"
+            ),
+            StartError::NoWorkers => f.write_str("a task engine needs at least one worker"),
+            StartError::TooManyWorkers => write!(
+                f,
+                "a task engine has {MOST_WORKERS} workers at most: ask for as many as tasks run at a time"
+            ),
+            StartError::Alarm(error) => write!(f, "the system gave no timer descriptor: close others or raise their limit ({error})"),
+            StartError::Thread(error) => write!(f, "the system gave no thread: end others or raise their limit ({error})"),
+        }
+    }
+}
+
+impl std::error::Error for StartError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            StartError::Geometry(error) => Some(error),
+            StartError::Alarm(error) | StartError::Thread(error) => Some(error),
+            _ => None,
+        }
+    }
+}
