@@ -3,6 +3,8 @@
 //! Unless a slot is marked as unsorted, each of its lanes is in order, and the
 //! lanes are merged. A marked slot is sorted first.
 
+use core::cmp::Reverse;
+
 use super::Wheel;
 use super::entries::EntryIndex;
 use super::work::{Fronts, HeapEntry, SORTING, Work};
@@ -96,7 +98,7 @@ impl<T> Wheel<T> {
             if let Some(entry) = self.first_in_current_slot() {
                 *budget -= 1;
                 self.gather(entry);
-            } else if let Some(oldest) = self.heap.pop() {
+            } else if let Some(Reverse(oldest)) = self.heap.pop() {
                 *budget -= 1;
                 let taken = self.take_sorted(oldest);
                 if taken.is_some() {
@@ -130,7 +132,7 @@ impl<T> Wheel<T> {
         stored.mark(SORTING);
         let sequence = stored.stamp().sequence();
         let index = entry.index();
-        self.heap.push(HeapEntry { sequence, index });
+        self.heap.push(Reverse(HeapEntry { sequence, index }));
     }
 
     /// Takes a sorted entry off its list, unless its timer ended or was

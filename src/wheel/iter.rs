@@ -102,7 +102,7 @@ impl<T> Wheel<T> {
     pub fn iter(&self) -> Iter<'_, T> {
         Iter {
             wheel: self,
-            entries: Box::new(self.entries.timers(0)),
+            entries: Box::new(self.entries.timers()),
         }
     }
 
@@ -216,7 +216,7 @@ impl<T> IntoIterator for Wheel<T> {
     type IntoIter = IntoIter<T>;
 
     fn into_iter(self) -> IntoIter<T> {
-        let all: Vec<EntryIndex> = self.entries.timers(0).collect();
+        let all: Vec<EntryIndex> = self.entries.timers().collect();
         IntoIter {
             wheel: self,
             entries: all.into_iter(),

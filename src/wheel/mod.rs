@@ -23,6 +23,7 @@ mod work;
 #[path = "../../tests/oracle/wheel/mod.rs"]
 mod oracle;
 
+use core::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 pub use advance::{Advance, Expired};
@@ -105,7 +106,7 @@ pub struct Wheel<T> {
     overdue_in_a_row: u32,
     /// The list of an unsorted slot's entries while they are in `heap`.
     sort_list: EntryIndex,
-    heap: BinaryHeap<HeapEntry>,
+    heap: BinaryHeap<Reverse<HeapEntry>>,
     /// The stamp of the youngest timer, without a tag.
     youngest: Stamp,
     number: WheelNumber,
@@ -450,7 +451,7 @@ impl<T> Wheel<T> {
     /// assert!(wheel.is_empty());
     /// ```
     pub fn clear(&mut self) {
-        let all: Vec<EntryIndex> = self.entries.timers(0).collect();
+        let all: Vec<EntryIndex> = self.entries.timers().collect();
         for entry in all {
             self.unlink(entry);
             drop(self.entries.remove(entry));

@@ -135,10 +135,9 @@ impl<T> Wheel<T> {
     ) -> bool {
         // New entries stand behind all others.
         let is_new = self.entries.used() > gather.top;
-        let end = if is_new {
-            self.entries.used()
-        } else {
-            gather.high
+        let end = match is_new {
+            true => self.entries.used(),
+            false => gather.high,
         };
         let Some(entry) = end
             .checked_sub(1)

@@ -1,8 +1,6 @@
 //! Unfinished work between two steps of a wheel: a slot that cascades, is sorted
 //! or fires.
 
-use core::cmp::Ordering;
-
 use super::entries::{EntryIndex, LANES};
 use super::geometry::Place;
 
@@ -89,24 +87,12 @@ impl Fronts {
     }
 }
 
-/// An entry of an unsorted slot. The greatest one fires first.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// An entry of an unsorted slot. The least one fires first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct HeapEntry {
     pub(super) sequence: u64,
     /// The entry's index at the time of the note.
     pub(super) index: u32,
-}
-
-impl Ord for HeapEntry {
-    fn cmp(&self, other: &Self) -> Ordering {
-        other.sequence.cmp(&self.sequence)
-    }
-}
-
-impl PartialOrd for HeapEntry {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
 }
 
 /// The tag bit of an entry that waits in `Wheel::heap`. The next bit is `MOVED`;

@@ -87,14 +87,10 @@ impl<T> Entries<T> {
     /// If the entry holds no timer.
     #[inline]
     pub(crate) fn remove(&mut self, entry: EntryIndex) -> T {
-        let (stamp, payload) = self.block.vacate(entry);
-        if stamp.tag() & MOVED != 0 {
-            self.moved.forget(stamp.sequence());
-        }
+        let payload = self.take_for_good(entry);
         if let Some(before) = self.vacant.replace_last(entry) {
             self.put_on_list(before);
         }
-        self.live -= 1;
         payload
     }
 
@@ -139,14 +135,14 @@ impl<T> Entries<T> {
     #[cfg(test)]
     pub(crate) fn assert_consistent(&self) {
         let moved = |&entry: &EntryIndex| self.stamp(entry).tag() & MOVED != 0;
-        let moved: Vec<EntryIndex> = self.timers(0).filter(moved).collect();
+        let moved: Vec<EntryIndex> = self.timers().filter(moved).collect();
         assert_eq!(moved.len(), self.moved.len());
         for entry in moved {
             let sequence = self.stamp(entry).sequence();
             assert_eq!(self.find(self.index_of(entry), sequence), Some(entry));
             assert!(self.index_of(entry) > entry.index());
         }
-        assert_eq!(self.timers(0).count(), self.live());
+        assert_eq!(self.timers().count(), self.live());
         if self.pass.is_none() {
             let cells = (0..self.used()).filter_map(|index| self.entry_at(index));
             let vacant = cells.filter(|&entry| self.is_vacant(entry)).count();
@@ -207,9 +203,9 @@ impl<T> Entries<T> {
         self.stamp(entry).is_timer()
     }
 
-    /// Returns every entry that holds a timer, from index `from` on.
-    pub(crate) fn timers(&self, from: u32) -> impl Iterator<Item = EntryIndex> + '_ {
-        (from..self.block.used())
+    /// Returns every entry that holds a timer.
+    pub(crate) fn timers(&self) -> impl Iterator<Item = EntryIndex> + '_ {
+        (0..self.block.used())
             .filter_map(|index| self.entry_at(index))
             .filter(|&entry| self.is_timer(entry))
     }

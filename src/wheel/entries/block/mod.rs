@@ -308,12 +308,7 @@ impl<T> Block<T> {
                 self.set_cell(to, source);
             }
         }
-        let Entry {
-            deadline, stamp, ..
-        } = *self.get(from);
-        self.get_mut(from).stamp = Stamp::VACANT;
-        let stored = self.get_mut(to);
-        (stored.deadline, stored.stamp) = (deadline, stamp);
+        self.move_entry(from, to);
     }
 
     /// Moves a list's head to a vacant entry, and vacates its old one. Leaves the
@@ -322,10 +317,15 @@ impl<T> Block<T> {
         assert!(self.get(from).stamp.is_sentinel());
         assert!(self.get(to).stamp == Stamp::VACANT);
         self.free_cell(to);
-        let deadline = self.get(from).deadline;
-        self.get_mut(from).stamp = Stamp::VACANT;
+        self.move_entry(from, to);
+    }
+
+    fn move_entry(&mut self, from: EntryIndex, to: EntryIndex) {
+        let stored = self.get_mut(from);
+        let deadline = stored.deadline;
+        let stamp = core::mem::replace(&mut stored.stamp, Stamp::VACANT);
         let stored = self.get_mut(to);
-        (stored.deadline, stored.stamp) = (deadline, Stamp::SENTINEL);
+        (stored.deadline, stored.stamp) = (deadline, stamp);
     }
 
     /// Takes away the last entry, which is vacant.
