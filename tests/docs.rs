@@ -1,5 +1,5 @@
-//! What the documentation says of itself: that its programs are compiled and run,
-//! and that what it points at is there.
+//! Checks the documentation: its programs are compiled and run, and the files
+//! and tests that it names exist.
 
 #![cfg(not(any(loom, shuttle)))]
 
@@ -168,8 +168,7 @@ fn every_test_that_is_compared_by_exists() {
     assert!(count > 25, "{count} tests named");
 }
 
-/// Whether an item has a test is for its table to say, and a test that it names
-/// is there.
+/// Each test that the table of items names exists.
 #[test]
 fn every_test_of_an_item_exists() {
     let page = fs::read_to_string(root().join("docs/VERIFICATION.md")).unwrap();

@@ -27,12 +27,11 @@ work=${PLANT_DIR:-$(mktemp -d)}
 copy=$work/crate
 sound=$work/sound
 log=$work/log
-# A planted line is built in a second where the rest of the crate is kept.
+# With incremental builds a planted line takes a second.
 export CARGO_INCREMENTAL=1 RUST_BACKTRACE=0
-# That a bug is found is enough: nobody reads the smallest script that shows it.
+# Finding a bug is enough: the smallest script that shows it is not needed.
 export PROPTEST_MAX_SHRINK_ITERS=0
-# The copy is no repository, even where it lies inside of one: `git apply`
-# would skip its files.
+# The copy is no repository. Inside of one, `git apply` would skip its files.
 export GIT_CEILING_DIRECTORIES="$work"
 
 make_copy() {
@@ -44,7 +43,7 @@ make_copy() {
     cp -R "$root/src" "$sound"
 }
 
-# Builds tests, in the way $1: however long a busy machine takes, it ends.
+# Builds tests in the way $1, with a limit that no busy machine needs.
 build() {
     limit=7200
     tests "$@" --no-run
@@ -57,7 +56,7 @@ run() {
     tests "$@"
 }
 
-# Has cargo do it for the models (loom or shuttle), or plainly.
+# Runs cargo for the models (loom or shuttle), or plainly.
 tests() {
     way=$1
     shift
@@ -80,9 +79,9 @@ finders() {
         s/^test: \(.*\) \(.*\)/plain|\1|\2/p' "$1"
 }
 
-# Says what became of the bug in patch $1; fails unless it was found by all that
-# should. Afterwards its files are those of before, with a new time, by which
-# cargo builds them anew. (`git apply -R` may take another place for the bug's.)
+# Plants the bug in patch $1 and prints who finds it; fails unless all named tests
+# do. Afterwards the files are restored with a new time, so that cargo builds them
+# again. (`git apply -R` may take another place for the bug's.)
 plant() {
     git -C "$copy" apply --recount -C1 "$1" || return 1
     unfound=0
@@ -181,7 +180,7 @@ patches() {
     fi
 }
 
-# Whether the tests that are asked in one way pass as long as nothing is planted.
+# Whether the tests of one way pass while nothing is planted.
 sound() {
     case $1 in
     plain) build plain --lib && run plain --lib ;;

@@ -4,13 +4,13 @@
 #
 #   tests/sanitize.sh thread                  # data races
 #   tests/sanitize.sh address                 # bad accesses, and leaks
-#   tests/sanitize.sh thread --seconds 600    # what follows goes to the stress
-#                                             # program, 30 s otherwise
+#   tests/sanitize.sh thread --seconds 600    # arguments for the stress program;
+#                                             # it runs for 30 s by default
 #
-# The standard library comes without instrumentation. What it orders by waiting
-# is told to ThreadSanitizer by sanitize/std_order.c; what remains is in
-# sanitize/thread.supp, with a reason each. Fences are not modelled at all: that
-# those of the ticker's sleep are right is for loom to say.
+# The standard library comes without instrumentation. sanitize/std_order.c tells
+# ThreadSanitizer which of its calls order memory; sanitize/thread.supp lists the
+# rest, with a reason each. ThreadSanitizer does not model fences: loom checks those
+# of the ticker's sleep.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -66,7 +66,7 @@ export RUSTFLAGS="-Zsanitizer=$sanitizer -Cunsafe-allow-abi-mismatch=sanitizer"
 export CARGO_INCREMENTAL=0
 export RUST_BACKTRACE="${RUST_BACKTRACE:-0}"
 export PROPTEST_CASES="${PROPTEST_CASES:-20}"
-# A test asks for more memory than there is, and wants to be told.
+# A test requests more memory than there is, and expects a refusal.
 export TSAN_OPTIONS="allocator_may_return_null=1:suppressions=$PWD/tests/sanitize/thread.supp:${TSAN_OPTIONS:-halt_on_error=1}"
 export ASAN_OPTIONS="allocator_may_return_null=1:${ASAN_OPTIONS:-detect_leaks=1:detect_stack_use_after_return=1}"
 export LSAN_OPTIONS="suppressions=$PWD/tests/sanitize/address.supp:print_suppressions=0:${LSAN_OPTIONS:-}"

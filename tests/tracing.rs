@@ -1,4 +1,4 @@
-//! The feature `tracing`: what an operator is told, and that it is little.
+//! The feature `tracing`: which events an operator sees, and that they are few.
 
 #![cfg(not(loom))]
 
@@ -17,8 +17,8 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::with_default;
 use tracing::{Event, Metadata, Subscriber};
 
-/// What was told: `LEVEL message field=value …`, with `engine` left out because
-/// its number differs from run to run.
+/// The events: `LEVEL message field=value …`, without `engine`, whose number
+/// differs from run to run.
 #[derive(Clone, Default)]
 struct Told {
     lines: Arc<Mutex<Vec<String>>>,
@@ -74,7 +74,7 @@ impl Visit for Line {
     }
 }
 
-/// What the calling thread is told while `act` runs.
+/// The events of the calling thread while `act` runs.
 fn told_here(act: impl FnOnce()) -> Vec<String> {
     let told = Told::default();
     with_default(told.clone(), act);

@@ -1,7 +1,7 @@
-//! What users of seven well-known timers relied on, as behaviour: one module per
-//! system, one test per thing relied on, numbered within its system. A `better`
-//! test shows a deliberate difference. Time is virtual wherever real time is
-//! not the subject.
+//! Behaviour that users of seven well-known timers rely on: one module per
+//! system, one test per behaviour, numbered within its system. A `better` test
+//! shows a deliberate difference. Time is virtual unless real time is the
+//! subject.
 
 #![cfg(not(any(loom, shuttle)))]
 

@@ -321,7 +321,7 @@ fn b7_the_demonstration_prints_what_the_original_prints() {
 
 #[test]
 fn b_better_repeats_keep_their_phase() {
-    // Whoever takes the firings comes only every 7 ms, for a period of 5.
+    // The reader takes firings every 7 ms only; the period is 5 ms.
     let (engine, clock) = virtual_engine();
     engine.schedule(Timer::every(5 * MS, "beat")).unwrap();
     let mut due = Vec::new();

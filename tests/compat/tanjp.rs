@@ -191,7 +191,7 @@ fn g3_calculating_k_ticks_advances_exactly_k() {
     assert_eq!(expired.deadline(), Time::from_secs(START + 5));
     assert_eq!(expired.into_payload(), "payload");
 
-    // The wheel alone: it stands exactly where it was told to go.
+    // The wheel alone stands exactly at the tick it was moved to.
     let mut wheel = Wheel::starting_at(Tick(START), 20);
     wheel.schedule_after(5, ());
     for (ticks, fires) in [(0, false), (4, false), (0, false), (9, true), (1, false)] {

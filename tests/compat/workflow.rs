@@ -486,7 +486,7 @@ mod a11 {
     fn a11_a_server_delays_its_replies_on_one_thread() {
         let engine = Engine::builder().start().unwrap();
         let address = serve(&engine);
-        // Who goes away disturbs nobody.
+        // A client that disconnects disturbs no other.
         drop(Client::ask(address, CLIENTS));
         let begun = Instant::now();
         let mut clients: Vec<Client> = (0..CLIENTS).map(|n| Client::ask(address, n)).collect();

@@ -103,8 +103,8 @@ fn f13_a_blocked_task_does_not_hold_up_all_others() {
     drop(release);
 }
 
-/// One consumer stopped taking; its queue filled up, whoever filled it waited,
-/// and the timers of every other consumer waited behind.
+/// One consumer stopped taking. Its queue filled up, the filling thread
+/// blocked, and the timers of every other consumer waited behind it.
 #[test]
 fn f14_a_full_queue_does_not_starve_the_timers_behind_it() {
     let builder = Engine::builder().shards(1).queues(2).queue_bound(1);

@@ -4,9 +4,9 @@ use super::*;
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use tickwheel::{Cancel, Firing, TaskEngine, Time, Timer, TimerId};
 
-/// What was due together was copied into a list, and then called one by one;
-/// who was cancelled or moved by an earlier one of the list was called all the
-/// same, and who ended itself was freed twice.
+/// Timers due together were copied into a list and then called one by one. A
+/// timer that an earlier one of the list had cancelled or moved was called all
+/// the same, and a timer that ended itself was freed twice.
 #[test]
 fn f06_a_callback_may_cancel_or_rearm_itself_or_a_sibling() {
     let (tasks, clock) = TaskEngine::builder().workers(1).start_virtual().unwrap();

@@ -77,8 +77,8 @@ fn f05_an_overslept_ticker_fires_no_new_timer_early() {
     assert_eq!(engine.ledger().completed, 13);
 }
 
-/// A keep-alive was postponed in place, and when its old slot came up it was
-/// filed again without anybody being told when to wake up for it.
+/// A keep-alive was postponed in place. When its old slot came up, it was
+/// linked anew, but no wake-up was set for it.
 #[test]
 fn f09_a_postponed_timer_reaches_the_next_wake_up() {
     let (engine, clock) = virtual_engine();
@@ -133,7 +133,8 @@ fn f11_a_step_of_the_clock_starts_no_storm() {
         let expired = queue.try_recv().unwrap();
         fired += usize::from(*expired.payload() == MissedTicks::CatchUp);
     }
-    // Only who asked to catch up does so, one firing after the other.
+    // Only the policy that catches up fires for each missed period, one after
+    // the other.
     assert_eq!((fired, queue.len()), (100, 100));
     for _ in 0..500 {
         let next = queue.try_recv().unwrap();

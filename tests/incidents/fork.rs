@@ -48,10 +48,9 @@ impl Child {
     }
 }
 
-/// A process forked; the child had the timers and the descriptor, and no thread
-/// that would ever look at them, and what it did with the descriptor reached
-/// the parent. Here the child may drop its engine, and the parent is none the
-/// wiser.
+/// A process forked. The child had the timers and the descriptor but no thread
+/// to serve them, and its calls on the descriptor reached the parent. Here the
+/// child may drop its engine without any effect on the parent.
 #[test]
 fn f18_a_forked_child_that_drops_its_engine_disturbs_nobody() {
     let engine = Engine::builder().start().unwrap();

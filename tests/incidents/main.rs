@@ -1,9 +1,9 @@
-//! Eighteen ways in which timers have failed in production elsewhere, each a
-//! test of its number here: what went wrong there must not go wrong in this
-//! engine. Time is virtual wherever real time is not the subject.
+//! Eighteen failures that timers of other projects had in production, each with
+//! a test of its number: this engine must not fail in the same way. Time is
+//! virtual unless real time is the subject.
 //!
-//! Where a race is the subject, threads run into it many times over; that no
-//! interleaving was missed is for the loom models to say, which are named.
+//! Where a race is the subject, threads run into it many times over. The test
+//! names the loom models that explore every interleaving of it.
 
 #![cfg(not(loom))]
 

@@ -117,8 +117,8 @@ fn f12_no_timer_is_counted_out_twice() {
     assert_eq!(accepted.count(), MAX, "the bound has moved");
 }
 
-/// A timer was accepted by a service that had just been stopped: it was neither
-/// fired nor returned, and whoever waited for it waited for ever.
+/// A service that had just been stopped accepted a timer, which was neither
+/// fired nor returned: its waiter waited for ever.
 ///
 /// Models: `shutdown::one_submitter`, `shutdown::two_submitters`,
 /// `shutdown::three_submitters`, `shutdown::one_submitter_and_the_ticker`.

@@ -1,6 +1,6 @@
-//! Calls end when they said they would, and no thread keeps another one waiting
-//! for long. Real time is the subject: it is judged by counts, or by ratios to
-//! a control in the same run.
+//! Calls return within their limits, and no thread keeps another waiting for
+//! long. Real time is the subject. It is judged by counts, or by ratios to a
+//! control in the same run.
 
 #![cfg(not(any(loom, shuttle)))]
 

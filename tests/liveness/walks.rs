@@ -1,5 +1,5 @@
-//! What looks at all timers, or at very many, keeps nobody waiting for long, and
-//! costs no more than what it is asked for.
+//! Calls that walk through all timers, or very many, keep no other caller
+//! waiting for long, and cost no more than their answer needs.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,8 +33,8 @@ fn engine_with(count: u32, name: Option<&str>) -> (Engine<u32>, Vec<TimerId>) {
     (engine, ids)
 }
 
-/// The shortest of some times that `act` takes: whoever else is on the machine,
-/// one of them will be undisturbed.
+/// The shortest of several times that `act` takes: on a busy machine, too, one
+/// of them is undisturbed.
 fn fastest(mut act: impl FnMut()) -> Duration {
     let time = || {
         let begun = Instant::now();

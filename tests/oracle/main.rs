@@ -1,9 +1,9 @@
-//! The engine beside a slow oracle: random scripts of everything that can be
-//! asked of it, on a virtual clock, and after every step all that can be seen
-//! of it is compared with a sorted map that nobody can doubt.
+//! The engine beside a slow oracle. Random scripts make every call of the
+//! engine, on a virtual clock. After every step the visible state of the engine
+//! is compared with a sorted map that is simple enough to be trusted.
 //!
-//! What fails shrinks to a script of a few lines, printed with the engine's
-//! shape. `PROPTEST_CASES` says how many scripts are tried.
+//! A failure shrinks to a script of a few lines, which is printed with the
+//! engine's settings. `PROPTEST_CASES` sets the number of scripts.
 
 #![cfg(not(loom))]
 

@@ -1,5 +1,4 @@
-//! The slow oracle: a sorted map of deadlines, and for every timer the state
-//! it is in.
+//! The slow oracle: a sorted map of deadlines, and the state of every timer.
 //!
 //! It knows nothing of slots, levels, lists and locks. Where the engine is free
 //! in the order of what it does, the oracle allows each: see [`Filed`].
@@ -72,7 +71,7 @@ pub struct Timer {
     first: When,
     pub payload: u64,
     pub state: State,
-    /// When the current or coming firing was asked for, in nanoseconds.
+    /// The requested time of the current or next firing, in nanoseconds.
     pub due: u64,
     /// The tick that this, rounded up, is filed for.
     pub tick: u64,
@@ -90,12 +89,12 @@ pub enum State {
     },
     Armed(Key),
     Ready,
-    /// A firing is in a worker's hands; the tick at which the timer was
-    /// cancelled, if it was.
+    /// A worker holds a firing. The tick at which the timer was cancelled, if
+    /// it was.
     Lent {
         cancelled: Option<u64>,
     },
-    /// Shut down at this tick, with a firing in a worker's hands.
+    /// Shut down at this tick, while a worker holds a firing.
     Abandoned(u64),
     /// Ended; the report has still to be read.
     Unread,
@@ -191,7 +190,7 @@ impl Oracle {
         }
     }
 
-    /// What the engine is told, so that it means what the script says.
+    /// What is passed to the engine to mean what the script says.
     pub fn first(&self, first: First) -> When {
         match first {
             First::At(reach) => When::At(Time::from_nanos(self.resolve(reach))),

@@ -25,7 +25,7 @@ pub struct Pair {
     pub ids: Vec<TimerId>,
     pub numbers: HashMap<TimerId, usize>,
     pub unstarted: Vec<(usize, Unstarted<u64>)>,
-    /// What workers have in hand.
+    /// The firings that workers hold.
     pub held: Vec<Expired<u64>>,
     payloads: u64,
 }

@@ -1,8 +1,8 @@
-//! Scripts: what is asked of an engine, one operation after the other.
+//! Scripts: the operations that an engine runs, one after the other.
 //!
-//! A script names timers, queues and names by small numbers that are taken
-//! modulo what is there, and times by their distance from now; so every part
-//! of a script is a script, and what fails shrinks to a few lines.
+//! A script names timers, queues and names by small numbers, modulo how many
+//! there are, and times by their distance from now. Every part of a script is
+//! therefore a script, and a failure shrinks to a few lines.
 
 use core::fmt;
 
@@ -105,8 +105,8 @@ impl Name {
     }
 }
 
-/// A timer that is asked for. Some are to be refused: for a queue that is not
-/// there, a period of zero or too short, what needs a period without one.
+/// A requested timer. Some must be refused: for a queue that does not exist,
+/// for a period of zero or too short, or for a setting that needs a period.
 #[derive(Clone, Copy)]
 pub struct Ask {
     pub first: First,

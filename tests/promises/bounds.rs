@@ -65,7 +65,7 @@ fn promise_11_a_refused_task_comes_back() {
     let created = tasks.create(refused).unwrap_err();
     assert_eq!(created.reason(), Refusal::ShutDown);
     assert_eq!(created.into_timer(), run());
-    // Who only wants the reason need not name the closure's type.
+    // Reading the reason does not need the type of the closure.
     let reason = || -> Result<_, Refusal> { Ok(tasks.run_after(hour, say("late"))?) };
     assert_eq!(reason(), Err(Refusal::ShutDown));
 }
@@ -197,8 +197,8 @@ fn bad_input_is_refused_with_a_reason_and_changes_nothing() {
     assert_eq!(engine.ledger().accepted, 0);
 }
 
-/// What only a repeating timer can have, and what is said to who asks for it
-/// of a one-shot: nothing of it is ignored, and nothing changes.
+/// The settings that only a repeating timer can have, and the answer to each on
+/// a one-shot: none is ignored, and nothing changes.
 #[test]
 fn a_one_shot_is_refused_with_anything_that_needs_a_period() {
     let (engine, clock) = virtual_engine();

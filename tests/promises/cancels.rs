@@ -1,4 +1,4 @@
-//! Promise 4: who cancels a timer before it is taken has cancelled it.
+//! Promise 4: a cancel wins until the timer is taken.
 
 use super::*;
 use std::sync::mpsc;

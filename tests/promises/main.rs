@@ -1,6 +1,5 @@
 //! The fifteen promises of the crate's front page, each with the tests that
-//! fail when it is broken. Time is virtual wherever real time is not the
-//! subject.
+//! fail when it is broken. Time is virtual unless real time is the subject.
 
 #![cfg(not(any(loom, shuttle)))]
 

@@ -1,5 +1,5 @@
-//! Promise 11: a refused timer comes back as it was, whatever it was, whoever
-//! refuses it and why.
+//! Promise 11: a refused timer comes back as it was, for every kind of timer
+//! and every reason.
 
 use super::*;
 use proptest::option::weighted;

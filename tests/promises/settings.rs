@@ -12,7 +12,7 @@ use tickwheel::{
     Builder, ClockSource, Refusal, StartError, TaskBuilder, TaskEngine, Tick, Time, Timer, Wheel,
 };
 
-/// Numbers that somebody might set something to.
+/// Numbers that a caller might pass to a setter.
 const EXTREMES: [usize; 12] = [
     0,
     1,
@@ -87,7 +87,7 @@ fn answer<A: Send + 'static>(call: impl FnOnce() -> A + Send + 'static) -> A {
         .expect("neither started nor refused")
 }
 
-/// Whatever was asked for before, an ordinary engine starts, and a wheel.
+/// After any refused settings an ordinary engine starts, and so does a wheel.
 fn others_still_start() {
     let engine = Engine::builder().start().unwrap();
     let id = engine.schedule(Timer::after(SECOND, "ordinary")).unwrap();

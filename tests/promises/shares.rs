@@ -11,7 +11,7 @@ use std::time::Instant;
 use tickwheel::wheel::Advance;
 use tickwheel::{Builder, TaskEngine, Time, Timer};
 
-/// For so long at most somebody files: a test that needs all of it has failed.
+/// How long a thread schedules at most: a test that needs all of it has failed.
 const LIMIT: Duration = Duration::from_secs(8);
 
 /// Runs `body` while another thread files into the past, for queue 1, and takes

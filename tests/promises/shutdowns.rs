@@ -222,7 +222,7 @@ fn promise_12_a_drain_does_not_wait_for_timers_that_catch_up() {
     let builder = Engine::builder().shards(1);
     let engine = builder.tick(Duration::from_nanos(100)).start().unwrap();
     for _ in 0..2 {
-        // Behind for ever: what is ready is never empty.
+        // It is behind for ever: the ready list is never empty.
         let beat = Timer::every(Duration::from_nanos(1), "beat");
         engine.schedule(beat).unwrap();
     }

@@ -181,7 +181,7 @@ fn promise_13_a_cancelled_alarm_costs_at_most_one_wakeup() {
         let (woken, took) = wakeups_of_what_is_cancelled(ticker, delay, true);
         assert_eq!(idle, 0, "{ticker:?}");
         let delays = took.as_nanos() / delay.as_nanos();
-        // Half as many again: somebody may be between arming and cancelling.
+        // Half as many again: a thread may stand between arming and cancelling.
         let limit = delays + delays / 2 + 4;
         assert!(
             u128::from(woken) <= limit,

@@ -385,7 +385,7 @@ fn promise_02_a_tolerance_lets_neighbours_share_a_wakeup() {
             "counts from the one asked for"
         );
     }
-    // A repeating timer's phase is that of the times asked for.
+    // A repeating timer keeps the phase of its requested times.
     let beat = Timer::every(100 * MS, 0).tolerance(60 * MS).times(3);
     engine.schedule(beat).unwrap();
     let mut ticks = Vec::new();
@@ -524,7 +524,7 @@ fn promise_02_a_timer_for_the_past_is_reported_as_requested() {
     let asked = Time::from_millis(3);
     let expected = (asked, Tick(3), 19 * MS, asked);
     assert_eq!(of_the_past(|_| {}), expected);
-    // Its shard has just been told the time.
+    // Its shard has just read the clock.
     let busy = |engine: &Engine<u32>| _ = engine.schedule(Timer::after(SECOND, 2)).unwrap();
     assert_eq!(of_the_past(busy), expected);
     let moved = |engine: &Engine<u32>| {

@@ -55,7 +55,8 @@ pub fn become_nobody() -> bool {
     // what it was started for.
     let changed = unsafe {
         let changed = libc::setgid(nobody) == 0 && libc::setuid(nobody) == 0;
-        // Whoever changes its user may not look at itself, unless it says so.
+        // A process that changes its user may not read its own files in /proc,
+        // unless it asks to.
         libc::prctl(libc::PR_SET_DUMPABLE, 1, 0, 0, 0);
         changed
     };

@@ -1,8 +1,9 @@
-//! Nothing is left of an engine when it is gone: no descriptor, no thread, not
-//! a byte. And where the system has none to give, starting says so, and leaves
-//! nothing either.
+//! An engine that is gone leaves nothing behind: no descriptor, no thread, not
+//! a byte. Where the system refuses one of these, starting returns an error and
+//! leaves nothing behind either.
 //!
-//! These are counts of a whole process, so each test runs in one of its own.
+//! The counts are those of a whole process, so each test runs in a process of
+//! its own.
 
 #![cfg(all(target_os = "linux", not(loom)))]
 

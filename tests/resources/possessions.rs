@@ -8,7 +8,7 @@ use tickwheel::Engine;
 
 use crate::counting;
 
-/// Dropping an engine waits for no thread, so here somebody has to.
+/// Dropping an engine waits for no thread, so the test does.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Until everything that is made once, and stays, has been made.
 const REHEARSALS: usize = 20;

@@ -27,7 +27,7 @@ pub struct Account {
     pub failed: u64,
 }
 
-/// What became of a timer that somebody cancels.
+/// The answer to a cancel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cancelled {
     Payload(u64),
@@ -128,7 +128,7 @@ impl Oracle {
         self.close(timer, reason, tick, payload);
     }
 
-    /// Reports a timer that has ended, if it asked for that.
+    /// Reports a timer that has ended, if its request said so.
     pub(super) fn close(
         &mut self,
         timer: usize,

@@ -7,8 +7,8 @@ use tickwheel::{Ledger, Snapshot};
 
 use crate::book::Book;
 
-/// How long what is due may take to fire, and payloads to be dropped, before
-/// they count as lost. Whoever is starved gets there in the end.
+/// How long due timers may take to fire, and payloads to be dropped, before
+/// they count as lost. A starved thread gets there in the end.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// With nothing scheduled any more no later wake-up covers for a lost one.
@@ -22,7 +22,7 @@ pub fn wait_until_fired(book: &Book, snapshot: impl FnOnce() -> Snapshot) {
     }
 }
 
-/// Whoever moves the time may be the last to let go.
+/// The thread that moves the time may be the last to drop its handle.
 pub fn wait_until_dropped(book: &Book) {
     let known = book.known();
     let are_dropped = || known.iter().all(|known| known.record.are_tokens_dropped());

@@ -1,4 +1,5 @@
-//! A thread's hands: does to an engine, step by step, what any program may do.
+//! One thread of callers: makes the calls, step by step, that any program may
+//! make.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -136,8 +137,8 @@ impl<'a> Actor<'a> {
 
     fn dress(&self, timer: Timer<Token>, asked: Asked, random: &mut Random) -> Timer<Token> {
         let mut timer = timer.queue(random.index(self.scene.plan.queues));
-        // Who cancels by name is not told which of them ran, and so how often
-        // those were to fire.
+        // A cancel by name does not say which of them were running, and so how
+        // often those were to fire.
         let counted = matches!(asked.firings, Firings::Times(_));
         if random.once_in(10) && !counted {
             timer = timer.named(random.one_of(&NAMES));
@@ -218,7 +219,7 @@ impl<'a> Actor<'a> {
                 self.ended(token, record, End::Cancelled);
             }
             Cancel::Running => record.runs_for_the_last_time(),
-            // Only tasks are told.
+            // Only tasks are notified.
             Cancel::Notified | Cancel::Gone => {}
         }
     }

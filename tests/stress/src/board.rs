@@ -8,7 +8,7 @@ use crate::book::lock;
 use crate::random::Random;
 use crate::record::Record;
 
-/// A timer that somebody knows of.
+/// A timer whose id is known.
 #[derive(Clone)]
 pub struct Known {
     pub id: TimerId,
@@ -35,7 +35,7 @@ impl Board {
         }
     }
 
-    /// An id that somebody left; it stays for others, too.
+    /// An id that a thread left here; it stays for others, too.
     pub fn find(&self, place: usize) -> Option<Known> {
         let all = lock(&self.0);
         let len = all.len().max(1);
@@ -49,7 +49,7 @@ impl Board {
         let count = 1 + random.index(most);
         let find = |_| self.find(random.index(1 << 20));
         let mut some: Vec<Known> = (0..count).filter_map(find).collect();
-        // In order of ids, neighbours are of one shard.
+        // Sorted by id, timers of one shard stand side by side.
         if random.once_in(2) {
             some.sort_by_key(|known| known.id);
         }

@@ -1,5 +1,5 @@
-//! A round of typed payloads: submitters, workers, readers of reports, and who
-//! gets in their way.
+//! A round of typed payloads: submitters, workers, readers of reports, and the
+//! faults that disturb them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,7 +32,8 @@ struct Remains {
 pub fn run(plan: &Plan, book: &Book, tally: &Arc<Tally>, watchdog: &Watchdog) {
     let (engine, mover) = mover::start(builder(plan), plan.drive);
     if plan.ending != Ending::Dropped {
-        // Who looks has a handle, and where the last one counts nobody may.
+        // A check needs a handle, and a round that ends by dropping the last
+        // one allows no other.
         let seen = engine.clone();
         watchdog.describe(move || format!("{:#?}", seen.snapshot()));
     }

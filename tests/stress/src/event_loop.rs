@@ -10,7 +10,7 @@ use tickwheel::wheel::Advance;
 use crate::epoll::{Epoll, Trigger};
 use crate::random::Random;
 
-/// How it waits for what is due.
+/// How the loop waits for due timers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Waits {
     Descriptor(Trigger),
@@ -24,7 +24,7 @@ const FRAME: Duration = Duration::from_millis(2);
 /// From an entry at a time to more than there are.
 const BUDGETS: [usize; 5] = [1, 3, 20, 1_000, usize::MAX];
 
-/// Moves, or runs, what is due, as far as a budget goes.
+/// Moves due timers, or runs due tasks, within a budget.
 type Serve<T> = fn(&Driver<T>, usize) -> Advance;
 
 pub struct EventLoop<T> {
@@ -50,9 +50,8 @@ impl<T> EventLoop<T> {
         }
     }
 
-    /// Serves once for each time that the descriptor calls: that there is more
-    /// is for the descriptor to say, and a call that got lost is made up for by
-    /// nothing.
+    /// Serves once each time the descriptor becomes readable. The descriptor
+    /// must say when there is more: nothing makes up for a lost event.
     fn run_by_descriptor(&self, trigger: Trigger, mut random: Random, over: &AtomicBool) {
         let epoll = Epoll::new();
         epoll.add(&self.driver, 0, trigger);

@@ -6,7 +6,7 @@ use std::str::FromStr;
 pub enum Fault {
     /// Tasks and workers panic.
     Panics,
-    /// Workers sleep with a firing in their hands.
+    /// Workers sleep while they hold a firing.
     Sleepers,
     /// Queues hand out only a few firings at a time.
     Full,

@@ -1,12 +1,11 @@
 //! Engines under random load and faults, with an account of every single
 //! timer.
 //!
-//! Each round starts an engine with random settings and lets threads do to it
-//! whatever a program may do, while others get in their way. Whatever happens,
-//! every timer must end exactly once, none may fire early, and no payload may
-//! be lost or dropped twice. Rounds of the kind `busy` judge how long calls take
-//! instead. The same seed gives the same plan; how the threads
-//! interleave is up to the machine.
+//! Each round starts an engine with random settings. Threads make every call
+//! that a program may make, and faults disturb them. Every timer must end
+//! exactly once, none may fire early, and no payload may be lost or dropped
+//! twice. Rounds of the kind `busy` judge how long calls take instead. The same
+//! seed gives the same plan; the machine decides how the threads interleave.
 
 mod accounts;
 mod actor;

@@ -1,5 +1,5 @@
-//! Who moves a round's time along: the engine's own ticker, a virtual clock
-//! that somebody has to move, or a loop of the caller's.
+//! What moves a round's time: the engine's own ticker, a thread that moves a
+//! virtual clock, or a loop of the caller's.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,7 +24,7 @@ pub enum Mover<T> {
     Loop(EventLoop<T>),
 }
 
-/// Starts an engine, and returns also who moves its time.
+/// Starts an engine and returns it with the mover of its time.
 pub fn start<T: Send + 'static>(builder: Builder<T>, drive: Drive) -> (Engine<T>, Mover<T>) {
     match drive {
         Drive::TimerFd => (builder.start().expect("in range"), Mover::Ticker),

@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::plan::Plan;
 
-/// Counts for those who watch; nothing is judged by them.
+/// Counts for display; nothing is judged by them.
 #[derive(Default)]
 pub struct Tally {
     pub operations: AtomicU64,

@@ -28,7 +28,7 @@ pub struct Asked {
     pub far: bool,
 }
 
-/// Who said that the timer has ended.
+/// Which answer said that the timer has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum End {
@@ -123,7 +123,7 @@ impl Record {
         self.firings_max.fetch_min(last, Ordering::AcqRel);
     }
 
-    /// The worker that has a firing in its hands keeps the payload.
+    /// The worker that holds a firing keeps the payload.
     pub fn fires_no_more(&self) {
         self.stopped.store(true, Ordering::Release);
         let delivered = self.delivered.load(Ordering::Acquire);

@@ -78,9 +78,9 @@ fn agrees(reason: CloseReason, record: &Record, all_told: bool) -> bool {
         (CloseReason::Completed, End::Delivered) => true,
         (CloseReason::Cancelled, End::Cancelled) => true,
         (CloseReason::ShutDown, End::ShutDown) => true,
-        // Who drops the last handle is not told what was live.
+        // Dropping the last handle does not return the live timers.
         (CloseReason::ShutDown, _) => !all_told,
-        // Ended in a worker's hands: nobody was told but the reader.
+        // Ended while a worker held it: only the report says so.
         (_, End::No) => record.asked.firings != Firings::Once,
         (CloseReason::Failed, End::Delivered) => true,
         _ => false,

@@ -1,5 +1,5 @@
 //! A round of closures on the engine's own workers: panics, handles that are
-//! dropped from inside a task, tasks that want to be told how they ended.
+//! dropped from inside a task, tasks that are notified of their end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -187,7 +187,8 @@ impl Submitter<'_> {
         }
     }
 
-    /// Nobody else gets the id: who cancels it would count the ending twice.
+    /// No other thread gets the id: a cancel there would count the ending
+    /// twice.
     fn told_scheduled(&self, id: TimerId, record: Arc<Record>, cancelled: bool) {
         record.accept();
         self.scene.book.enter(Known { id, record });
@@ -276,7 +277,7 @@ impl Submitter<'_> {
                 record.ends(End::Cancelled, self.scene.book);
             }
             Cancel::Running => record.runs_for_the_last_time(),
-            // Nobody else has the id of a task that is told.
+            // No other thread has the id of a task that is notified.
             Cancel::Notified | Cancel::Gone => {}
         }
     }

@@ -62,8 +62,8 @@ pub fn starve(thread: i32) {
     unsafe { libc::sched_setscheduler(thread, libc::SCHED_IDLE, &lowest) };
 }
 
-/// From now on the calling thread drives nobody off a processor when it wakes:
-/// it comes after whoever runs there.
+/// From now on the calling thread takes no processor from another when it
+/// wakes: it runs after the thread that runs there.
 pub fn wake_politely() {
     let none = libc::sched_param { sched_priority: 0 };
     // SAFETY: the pointer is valid for the call, which may always be made for

@@ -66,7 +66,7 @@ impl Watch {
     fn give_up(&self, tally: &Tally) -> ! {
         println!("FAILED: nothing moves: {}", lock(&PLAN));
         println!("{tally}");
-        // Last, because it takes locks that somebody may be stuck with.
+        // Last, because it takes locks that a stuck thread may hold.
         let describe = lock(&self.describe);
         println!(
             "{}",
@@ -76,8 +76,8 @@ impl Watch {
     }
 }
 
-/// Panics that are part of the plan are not worth a line each; any other ends
-/// the program, because whoever waits for that thread would wait for ever.
+/// Panics that are part of the plan print nothing. Any other ends the program,
+/// because a thread that waits for the panicked one would wait for ever.
 pub fn quiet_planned_panics() {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |info| {

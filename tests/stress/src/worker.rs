@@ -55,7 +55,8 @@ impl<'a> Worker<'a> {
                 self.hold_or_wait(expired)?;
             }
             _ => {
-                // Whoever waits for ever must have nothing that others wait for.
+                // A worker that waits without a limit must hold nothing that
+                // others wait for.
                 self.let_go_of(self.held.len());
                 let expired = self.queue.recv()?;
                 self.hold(expired);

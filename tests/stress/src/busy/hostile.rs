@@ -1,5 +1,5 @@
-//! Callers who think of nobody else. Each does its worst in a loop, until the
-//! turn is over.
+//! Hostile callers. Each makes its most expensive call in a loop until the turn
+//! is over.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -17,8 +17,8 @@ const DRAIN_GRACE: Duration = Duration::from_secs(1);
 /// After how long a timer counts as lost.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The control: a condition variable, on which somebody waits for what never
-/// comes, however often it rings.
+/// The control: a condition variable on which a thread waits for an event that
+/// never comes, however often it is notified.
 pub struct Bell {
     never: Mutex<()>,
     rung: Condvar,
@@ -53,7 +53,7 @@ impl Bell {
 }
 
 /// Waits for timers, never longer than a limit, until the turn is over. Returns
-/// by how much it was overrun where none came.
+/// the overruns of those waits in which none came.
 ///
 /// Who calls it, and takes the timer away again, is given the time for both.
 pub fn receive(engine: &Engine<u64>, limit: Duration, turn: &Turn<'_>) -> Stalls {

@@ -1,4 +1,4 @@
-//! A caller who asks for little, and measures how long that takes.
+//! A modest caller: makes few calls and measures how long each takes.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,8 +13,8 @@ const PAUSE: Duration = Duration::from_micros(200);
 /// Calls now and then until the turn is over, and returns how long each call
 /// took.
 ///
-/// A pause stands before each: whoever has just got a lock has the processor,
-/// and gets through with the next ones, too.
+/// A pause stands before each call: a thread that has just got a lock has the
+/// processor, and gets the next locks, too.
 pub fn run<S: Subject>(subject: &S, name: &Name, turn: &Turn<'_>) -> Stalls {
     let mut stalls = Stalls::default();
     turn.repeat(|| {

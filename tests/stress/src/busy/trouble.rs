@@ -206,7 +206,7 @@ fn past(plan: &Plan, tally: &Tally) -> (Stalls, Stalls) {
     (late(hostile::into_the_past), late(hostile::pairs))
 }
 
-/// One turn of somebody whose timers come soon.
+/// One turn of a caller whose timers come soon.
 fn late_beside(file: fn(&Engine<u64>, &Turn<'_>), plan: &Plan, tally: &Tally) -> Stalls {
     let engine = Engine::builder().queues(2).start().expect("in range");
     let turn = Turn::new(tally);
