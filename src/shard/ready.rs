@@ -7,9 +7,9 @@ use std::collections::VecDeque;
 
 use crate::wheel::{EntryIndex, Wheel};
 
-/// How many entries are asked for before their turn. Along the list alone each
-/// entry is a cache miss that waits for the one before it (measured, a worker
-/// and a backlog of a million timers spread in memory: 200 ns each became 48).
+/// How many entries are prefetched before their turn. Along the list alone each
+/// entry is a cache miss that waits for the one before it, which takes four times
+/// as long (DESIGN.md, "Workers prefetch what they take next").
 const ASKED_AHEAD: usize = 12;
 
 /// Of those that left the list out of turn, and will be passed over, at most

@@ -7,19 +7,17 @@ use crate::sync::{IS_MODEL, Ordering};
 use crate::tick::Tick;
 use crate::time::Time;
 
-/// How many entries the ticker touches before it looks whether somebody waits
-/// for the shard, and lets go of it if so. Small, because a thread that schedules
-/// meanwhile waits that long: with 32 the slowest of a thousand schedules took
-/// 14 µs, with 128 it took 59. In a model each one is a hold of its own, so that
-/// others get in between.
+/// How many entries the ticker touches between two checks for waiters, for whom it
+/// releases the shard. Small, because a caller that schedules meanwhile waits that
+/// long (DESIGN.md, "Workers wait with low priority"). In a model each one is a
+/// hold of its own, so that others get in between.
 pub(crate) const NODES_PER_LOOK: usize = if IS_MODEL { 1 } else { 32 };
 
-/// The ticker rings once in so many looks, or when it is done with the shard. A
-/// worker who is called to the first of many timers, or who comes back for the
-/// next, would take turns at the lock with the ticker, and each burns time while
-/// the other works: so workers wait until then, and the ticker keeps the lock
-/// unless somebody else wants it (measured, 100,000 timers on one tick: 164 to 216
-/// ns a timer became 90 to 108, ticker and worker together).
+/// Bells are rung once per this many checks, or when the ticker is done with the
+/// shard. Ringing after the first expiry makes worker and ticker contend for the
+/// lock on every timer; ringing late halves the processor time of both. In return,
+/// the first timer of a burst waits for some hundred others (DESIGN.md, "The ticker
+/// rings once per batch").
 pub(crate) const LOOKS_PER_RING: usize = if IS_MODEL { 2 } else { 16 };
 
 impl<T> Core<T> {
