@@ -46,8 +46,8 @@ impl<T> Shard<T> {
 
     pub(crate) fn close_one(&mut self, at: EntryIndex, now: Tick) -> Option<Closed<T>> {
         let id = self.wheel.id(at);
-        if let Some(key) = self.extra_of(at) {
-            return self.close_extra(at, id, key, now);
+        if let Some(key) = self.record_of(at) {
+            return self.close_recorded(at, id, key, now);
         }
         Some(Closed {
             id,
@@ -73,7 +73,7 @@ impl<T> Shard<T> {
         unsafe { self.wheel.take_for_good(at).into_payload() }
     }
 
-    fn close_extra(
+    fn close_recorded(
         &mut self,
         at: EntryIndex,
         id: TimerId,
@@ -81,25 +81,25 @@ impl<T> Shard<T> {
         now: Tick,
     ) -> Option<Closed<T>> {
         let reason = CloseReason::ShutDown;
-        let extra = &mut self.extras[key];
-        let is_last = extra.is_last();
+        let record = &mut self.records[key];
+        let is_last = record.is_last();
         let mut closed = Closed {
             id,
-            queue: extra.queue,
+            queue: record.queue,
             tick: now,
-            firings: extra.firings,
+            firings: record.firings,
             reason,
             payload: None,
         };
-        match &mut extra.state {
+        match &mut record.state {
             State::Waiting => {
-                closed.payload = extra.payload.take_if(|_| !extra.notified);
+                closed.payload = record.payload.take_if(|_| !record.notified);
                 self.unlink(at);
-                self.end_extra(at, reason, now);
+                self.end_recorded(at, reason, now);
             }
             State::Lent { ending: Some(_) } => return None,
             // Its task is told when the firing is done.
-            State::Lent { ending } if !is_last && extra.notified => {
+            State::Lent { ending } if !is_last && record.notified => {
                 *ending = Some((reason, now));
                 self.unname(key);
             }

@@ -92,9 +92,9 @@ impl<T> Shard<T> {
 
     /// Whether a drain that waits for what is due by `last` waits for this timer.
     pub(crate) fn is_awaited(&self, at: EntryIndex, last: Tick) -> bool {
-        let waits = self.extra_of(at).is_none_or(|key| {
-            let extra = &self.extras[key];
-            !extra.is_repeating() && extra.state == State::Waiting
+        let waits = self.record_of(at).is_none_or(|key| {
+            let record = &self.records[key];
+            !record.is_repeating() && record.state == State::Waiting
         });
         waits && self.wheel.deadline_of(at) <= last
     }

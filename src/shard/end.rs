@@ -9,7 +9,7 @@ use crate::timer::{Cancel, CloseReason};
 use crate::wheel::EntryIndex;
 
 impl<T> Shard<T> {
-    /// Cancels a one-shot that waits for its deadline and has no extra; any
+    /// Cancels a one-shot that waits for its deadline and has no record; any
     /// other timer is left alone, and all are that a drain may wait for.
     #[inline]
     pub(crate) fn cancel_plain(&mut self, id: TimerId) -> Option<T> {
@@ -33,31 +33,31 @@ impl<T> Shard<T> {
         let Some(at) = self.wheel.find_own(id) else {
             return Cancel::Gone;
         };
-        if let Some(key) = self.extra_of(at) {
-            return self.cancel_extra(at, key, now);
+        if let Some(key) = self.record_of(at) {
+            return self.cancel_recorded(at, key, now);
         }
         self.unlink(at);
         Cancel::Cancelled(self.end_plain(at, CloseReason::Cancelled))
     }
 
-    pub(crate) fn cancel_extra(
+    pub(crate) fn cancel_recorded(
         &mut self,
         at: EntryIndex,
         key: usize,
         now: impl FnOnce() -> Tick,
     ) -> Cancel<T> {
-        let extra = &mut self.extras[key];
-        let is_last = extra.is_last();
-        match &mut extra.state {
+        let record = &mut self.records[key];
+        let is_last = record.is_last();
+        match &mut record.state {
             State::Waiting => {
-                let payload = extra.payload.take_if(|_| !extra.notified);
+                let payload = record.payload.take_if(|_| !record.notified);
                 self.unlink(at);
-                self.end_extra(at, CloseReason::Cancelled, now());
+                self.end_recorded(at, CloseReason::Cancelled, now());
                 payload.map_or(Cancel::Notified, Cancel::Cancelled)
             }
             State::Unstarted { cancelled, .. } if !*cancelled => {
                 *cancelled = true;
-                let payload = extra.payload.take_if(|_| !extra.notified);
+                let payload = record.payload.take_if(|_| !record.notified);
                 self.unname(key);
                 payload.map_or(Cancel::Notified, Cancel::Cancelled)
             }
@@ -74,7 +74,7 @@ impl<T> Shard<T> {
 
     #[inline]
     pub(crate) fn end_plain(&mut self, at: EntryIndex, reason: CloseReason) -> T {
-        debug_assert!(!self.tag(at).is_extra());
+        debug_assert!(!self.tag(at).has_record());
         self.ledger.ended(reason);
         self.credit.put();
         // SAFETY: the tag says that the body is a payload.
@@ -83,19 +83,19 @@ impl<T> Shard<T> {
 
     /// Ends a timer that hangs on no list. If its task is to be told, it goes
     /// to the workers once more. Returns the payload if nobody else gets it.
-    pub(crate) fn end_extra(
+    pub(crate) fn end_recorded(
         &mut self,
         at: EntryIndex,
         reason: CloseReason,
         tick: Tick,
     ) -> Option<T> {
         self.ledger.ended(reason);
-        let key = self.extra_of(at)?;
+        let key = self.record_of(at)?;
         self.unname(key);
         self.enter(key, State::Ended { reason, tick });
-        let extra = &self.extras[key];
+        let record = &self.records[key];
         let untold = matches!(reason, CloseReason::Cancelled | CloseReason::ShutDown);
-        if untold && extra.notified && extra.payload.is_some() {
+        if untold && record.notified && record.payload.is_some() {
             self.make_ready(at);
             self.signals.loop_called = true;
             return None;
@@ -108,9 +108,9 @@ impl<T> Shard<T> {
     /// read. A task is dropped all the same: whoever waits for the workers
     /// waits for what tasks hold, too.
     pub(crate) fn close_entry(&mut self, at: EntryIndex, key: usize) -> Option<T> {
-        let extra = &mut self.extras[key];
-        if extra.reported {
-            let task = extra.payload.take_if(|_| extra.task);
+        let record = &mut self.records[key];
+        if record.reported {
+            let task = record.payload.take_if(|_| record.task);
             let reports = self.ready.len() - 1;
             self.put_on(reports, at);
             self.has_reported();
@@ -121,7 +121,7 @@ impl<T> Shard<T> {
 
     /// Lets go of a timer's name.
     pub(crate) fn unname(&mut self, key: usize) {
-        if let Some(name) = self.extras[key].name.take() {
+        if let Some(name) = self.records[key].name.take() {
             self.signals.unnamed.push(name);
             self.signalled = true;
         }

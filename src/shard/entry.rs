@@ -13,7 +13,7 @@ use crate::wheel::Stamp;
 pub(crate) struct Tag(pub(crate) u16);
 
 impl Tag {
-    const EXTRA: u16 = 1 << 2;
+    const RECORD: u16 = 1 << 2;
     const READY: u16 = 1 << 3;
     const QUEUE_SHIFT: u32 = 4;
     /// Queues from this number on do not fit into a tag.
@@ -25,20 +25,20 @@ impl Tag {
         Tag((queue as u16) << Self::QUEUE_SHIFT)
     }
 
-    pub(crate) fn extra() -> Tag {
-        Tag(Self::EXTRA)
+    pub(crate) fn recorded() -> Tag {
+        Tag(Self::RECORD)
     }
 
-    /// Whether the body is the index of an `Extra`.
+    /// Whether the body is the index of a `TimerRecord`.
     #[inline]
-    pub(crate) fn is_extra(self) -> bool {
-        self.0 & Self::EXTRA != 0
+    pub(crate) fn has_record(self) -> bool {
+        self.0 & Self::RECORD != 0
     }
 
     /// Whether the body is a payload, and the timer waits for its deadline.
     #[inline]
     pub(crate) fn is_plain(self) -> bool {
-        self.0 & (Self::EXTRA | Self::READY) == 0
+        self.0 & (Self::RECORD | Self::READY) == 0
     }
 
     /// Whether the timer has expired and waits to be taken.
@@ -64,7 +64,7 @@ impl Tag {
 
 pub(crate) union Body<T> {
     payload: ManuallyDrop<T>,
-    extra: u32,
+    record: u32,
 }
 
 impl<T> Body<T> {
@@ -75,9 +75,9 @@ impl<T> Body<T> {
         }
     }
 
-    pub(crate) fn extra(extra: usize) -> Body<T> {
+    pub(crate) fn record(record: usize) -> Body<T> {
         Body {
-            extra: u32::try_from(extra).expect("no more extras than entries"),
+            record: u32::try_from(record).expect("no more records than entries"),
         }
     }
 
@@ -97,10 +97,10 @@ impl<T> Body<T> {
     }
 
     /// # Safety
-    /// The body was made by [`Body::extra`].
+    /// The body was made by [`Body::record`].
     #[inline]
-    pub(crate) unsafe fn as_extra(&self) -> usize {
+    pub(crate) unsafe fn as_record(&self) -> usize {
         // SAFETY: the caller says that this is the field that was written.
-        unsafe { self.extra as usize }
+        unsafe { self.record as usize }
     }
 }

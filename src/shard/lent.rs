@@ -19,15 +19,15 @@ impl<T> Shard<T> {
         now: Time,
     ) -> GivenBack<T> {
         let found = self.wheel.find_own(id);
-        let Some((at, key)) = found.and_then(|at| Some((at, self.extra_of(at)?))) else {
+        let Some((at, key)) = found.and_then(|at| Some((at, self.record_of(at)?))) else {
             let awaited = false;
             return GivenBack { payload, awaited };
         };
         let due = self.wheel.deadline_of(at);
-        let extra = &mut self.extras[key];
-        let awaited = std::mem::take(&mut extra.awaited);
-        extra.payload = payload;
-        let ending = match extra.state {
+        let record = &mut self.records[key];
+        let awaited = std::mem::take(&mut record.awaited);
+        record.payload = payload;
+        let ending = match record.state {
             State::Lent { ending } => ending,
             State::Abandoned { tick } => {
                 let reason = CloseReason::ShutDown;
@@ -37,7 +37,7 @@ impl<T> Shard<T> {
             }
             _ => unreachable!("only what was lent is given back"),
         };
-        let (reason, tick) = match (extra.is_last(), outcome, ending) {
+        let (reason, tick) = match (record.is_last(), outcome, ending) {
             (true, Outcome::Panicked, _) => (CloseReason::Failed, due),
             (true, _, _) => (CloseReason::Completed, due),
             (false, _, Some(ending)) => ending,
@@ -48,15 +48,15 @@ impl<T> Shard<T> {
                 return GivenBack { payload, awaited };
             }
         };
-        let payload = self.end_extra(at, reason, tick);
+        let payload = self.end_recorded(at, reason, tick);
         GivenBack { payload, awaited }
     }
 
     pub(crate) fn rearm(&mut self, at: EntryIndex, key: usize, now: Time) {
-        let extra = &mut self.extras[key];
-        extra.rearm(now, self.tick);
-        let deadline = self.tick.tick_after(extra.due);
-        let deadline = self.within_tolerance(&self.extras[key], deadline);
+        let record = &mut self.records[key];
+        record.rearm(now, self.tick);
+        let deadline = self.tick.tick_after(record.due);
+        let deadline = self.within_tolerance(&self.records[key], deadline);
         if deadline <= self.tick.tick_at(now).max(self.wheel.now()) {
             self.wheel.set_deadline(at, deadline);
             self.make_ready(at);
@@ -69,11 +69,11 @@ impl<T> Shard<T> {
     /// Whether a firing of the timer is in a worker's hands; if so, giving it
     /// back will say that somebody waits.
     pub(crate) fn await_return(&mut self, id: TimerId) -> bool {
-        let key = self.wheel.find_own(id).and_then(|at| self.extra_of(at));
-        let Some(extra) = key.map(|key| &mut self.extras[key]) else {
+        let key = self.wheel.find_own(id).and_then(|at| self.record_of(at));
+        let Some(record) = key.map(|key| &mut self.records[key]) else {
             return false;
         };
-        extra.awaited = matches!(extra.state, State::Lent { .. } | State::Abandoned { .. });
-        extra.awaited
+        record.awaited = matches!(record.state, State::Lent { .. } | State::Abandoned { .. });
+        record.awaited
     }
 }

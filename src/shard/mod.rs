@@ -62,7 +62,7 @@ use crate::shard::awaited::Awaited;
 use crate::shard::credit::Credit;
 use crate::shard::entry::{Body, Tag};
 use crate::shard::ready::Ready;
-use crate::shard::record::{Extra, State};
+use crate::shard::record::{State, TimerRecord};
 use crate::stats::{Lateness, Ledger};
 use crate::sync::IS_MODEL;
 use crate::tick::Tick;
@@ -80,7 +80,7 @@ pub(crate) const CELLS_PER_TIMER: usize = if IS_MODEL { CELLS_PER_HOLD } else { 
 
 pub(crate) struct Shard<T> {
     pub(crate) wheel: Wheel<Body<T>>,
-    pub(crate) extras: Slab<Extra<T>>,
+    pub(crate) records: Slab<TimerRecord<T>>,
     /// How many of the entries are no live timers: not started, shut down while
     /// a worker has a firing, or ended and not read.
     not_live: usize,
@@ -128,7 +128,7 @@ impl<T> Shard<T> {
         let ready = (0..=queues).map(|_| Ready::new(&mut wheel)).collect();
         Shard {
             wheel,
-            extras: Slab::new(),
+            records: Slab::new(),
             not_live: 0,
             ready,
             ledger: Ledger::default(),
@@ -182,10 +182,10 @@ impl<T> Shard<T> {
         if let Some(reason) = self.refuses() {
             return Err((reason, timer));
         }
-        let extra = Extra::new(timer, due, name);
-        self.accept(extra.reported);
-        let deadline = self.within_tolerance(&extra, deadline);
-        let at = self.insert_extra(extra, deadline);
+        let record = TimerRecord::new(timer, due, name);
+        self.accept(record.reported);
+        let deadline = self.within_tolerance(&record, deadline);
+        let at = self.insert_recorded(record, deadline);
         let filed = self.wheel.link_new(at);
         self.filed = self.filed.min(filed);
         Ok(self.wheel.id(at))
@@ -193,11 +193,11 @@ impl<T> Shard<T> {
 
     /// The deadline that a timer is filed for: the coarsest boundary of a level
     /// that its tolerance reaches, so that neighbours share a wake-up.
-    pub(crate) fn within_tolerance(&self, extra: &Extra<T>, deadline: Tick) -> Tick {
-        if extra.tolerance.is_zero() {
+    pub(crate) fn within_tolerance(&self, record: &TimerRecord<T>, deadline: Tick) -> Tick {
+        if record.tolerance.is_zero() {
             return deadline;
         }
-        let last = self.tick.tick_at(extra.due + extra.tolerance);
+        let last = self.tick.tick_at(record.due + record.tolerance);
         Tick(self.wheel.geometry().coarsest(deadline.0, last.0))
     }
 
@@ -216,11 +216,11 @@ impl<T> Shard<T> {
         self.to_report += usize::from(reported);
     }
 
-    pub(crate) fn insert_extra(&mut self, extra: Extra<T>, deadline: Tick) -> EntryIndex {
-        self.not_live += usize::from(!extra.state.is_live());
-        let extra = self.extras.insert(extra);
-        let body = Body::extra(extra);
-        let at = self.wheel.insert(deadline.0, Tag::extra().0, body);
+    pub(crate) fn insert_recorded(&mut self, record: TimerRecord<T>, deadline: Tick) -> EntryIndex {
+        self.not_live += usize::from(!record.state.is_live());
+        let record = self.records.insert(record);
+        let body = Body::record(record);
+        let at = self.wheel.insert(deadline.0, Tag::recorded().0, body);
         // It may not be started for long.
         self.wheel.set_aside(at);
         at
@@ -251,7 +251,7 @@ impl<T> Shard<T> {
         self.signals = signals.unwrap_or_default();
     }
 
-    /// Postpones a one-shot that waits for its deadline and has no extra. Returns
+    /// Postpones a one-shot that waits for its deadline and has no record. Returns
     /// whether it did; any other timer, and any other deadline, is left alone.
     #[inline]
     pub(crate) fn postpone_plain(&mut self, id: TimerId, deadline: Tick) -> bool {
@@ -271,9 +271,9 @@ impl<T> Shard<T> {
     ) -> Result<(), NotLive> {
         let at = self.find_waiting(id)?;
         let mut deadline = deadline;
-        if let Some(key) = self.extra_of(at) {
-            self.extras[key].due = due;
-            deadline = self.within_tolerance(&self.extras[key], deadline);
+        if let Some(key) = self.record_of(at) {
+            self.records[key].due = due;
+            deadline = self.within_tolerance(&self.records[key], deadline);
         }
         if self.tag(at).is_ready() {
             self.unlink(at);
@@ -293,8 +293,8 @@ impl<T> Shard<T> {
             Ok(at) => at,
             Err(why) => return Err((why, payload)),
         };
-        let place = match self.extra_of(at) {
-            Some(key) => self.extras[key].payload.as_mut(),
+        let place = match self.record_of(at) {
+            Some(key) => self.records[key].payload.as_mut(),
             // SAFETY: the tag says that the body is a payload.
             None => Some(unsafe { self.wheel.payload_mut(at).payload_mut() }),
         };
@@ -326,7 +326,7 @@ impl<T> Shard<T> {
 
     /// Lets a timer enter another state.
     pub(crate) fn enter(&mut self, key: usize, state: State) {
-        let before = std::mem::replace(&mut self.extras[key].state, state);
+        let before = std::mem::replace(&mut self.records[key].state, state);
         self.not_live += usize::from(before.is_live());
         self.not_live -= usize::from(state.is_live());
     }
@@ -346,38 +346,38 @@ impl<T> Shard<T> {
     }
 
     #[inline]
-    pub(crate) fn extra_of(&self, at: EntryIndex) -> Option<usize> {
-        Self::extra_in(&self.wheel, at)
+    pub(crate) fn record_of(&self, at: EntryIndex) -> Option<usize> {
+        Self::record_in(&self.wheel, at)
     }
 
     #[inline]
-    pub(crate) fn extra_in(wheel: &Wheel<Body<T>>, at: EntryIndex) -> Option<usize> {
-        Self::tag_in(wheel, at).is_extra().then(|| {
-            // SAFETY: the tag says that the body is an extra's index.
-            unsafe { wheel.payload(at).as_extra() }
+    pub(crate) fn record_in(wheel: &Wheel<Body<T>>, at: EntryIndex) -> Option<usize> {
+        Self::tag_in(wheel, at).has_record().then(|| {
+            // SAFETY: the tag says that the body is a record's index.
+            unsafe { wheel.payload(at).as_record() }
         })
     }
 
     pub(crate) fn queue_of(&self, at: EntryIndex) -> usize {
-        match self.extra_of(at) {
-            Some(key) => self.extras[key].queue,
+        match self.record_of(at) {
+            Some(key) => self.records[key].queue,
             None => self.tag(at).queue(),
         }
     }
 
     pub(crate) fn is_live(&self, at: EntryIndex) -> bool {
-        self.extra_of(at)
-            .is_none_or(|key| self.extras[key].state.is_live())
+        self.record_of(at)
+            .is_none_or(|key| self.records[key].state.is_live())
     }
 
     /// The entry of a timer that no worker has in hand.
     #[inline]
     pub(crate) fn find_waiting(&self, id: TimerId) -> Result<EntryIndex, NotLive> {
         let at = self.wheel.find_own(id).ok_or(NotLive::Gone)?;
-        let Some(key) = self.extra_of(at) else {
+        let Some(key) = self.record_of(at) else {
             return Ok(at);
         };
-        match self.extras[key].state {
+        match self.records[key].state {
             State::Waiting => Ok(at),
             State::Lent { .. } => Err(NotLive::Running),
             _ => Err(NotLive::Gone),
@@ -385,13 +385,13 @@ impl<T> Shard<T> {
     }
 
     /// Frees the entry of a timer that hangs on no list.
-    pub(crate) fn forget(&mut self, at: EntryIndex) -> Extra<T> {
+    pub(crate) fn forget(&mut self, at: EntryIndex) -> TimerRecord<T> {
         self.credit.put();
         let body = self.wheel.remove(at);
-        // SAFETY: only timers with an extra are forgotten.
-        let extra = self.extras.remove(unsafe { body.as_extra() });
-        self.not_live -= usize::from(!extra.state.is_live());
-        extra
+        // SAFETY: only timers with a record are forgotten.
+        let record = self.records.remove(unsafe { body.as_record() });
+        self.not_live -= usize::from(!record.state.is_live());
+        record
     }
 
     #[inline]

@@ -10,7 +10,7 @@ use crate::time::{TickLength, Time, When};
 use crate::timer::{CloseReason, Closed};
 use crate::timer::{MissedTicks, Repeat, Timer};
 
-pub(crate) struct Extra<T> {
+pub(crate) struct TimerRecord<T> {
     /// `None` while a firing is in a worker's hands, or when it went to
     /// whoever ended the timer.
     pub(crate) payload: Option<T>,
@@ -64,13 +64,13 @@ impl State {
     }
 }
 
-impl<T> Extra<T> {
-    pub(crate) fn new(timer: Timer<T>, due: Time, name: Option<NameTag>) -> Extra<T> {
+impl<T> TimerRecord<T> {
+    pub(crate) fn new(timer: Timer<T>, due: Time, name: Option<NameTag>) -> TimerRecord<T> {
         let left = match timer.repeat {
             None => Some(1),
             Some(_) => Some(timer.times).filter(|&times| times > 0),
         };
-        Extra {
+        TimerRecord {
             payload: Some(timer.payload),
             state: State::Waiting,
             queue: timer.queue,
@@ -89,7 +89,7 @@ impl<T> Extra<T> {
         }
     }
 
-    /// The timer that a new extra was made from.
+    /// The timer that a new record was made from.
     pub(crate) fn into_timer(self, first: When) -> Option<Timer<T>> {
         Some(Timer {
             payload: self.payload?,
@@ -149,7 +149,7 @@ impl<T> Extra<T> {
     }
 }
 
-impl<T> Extra<T> {
+impl<T> TimerRecord<T> {
     /// The report on a timer that has ended.
     pub(crate) fn into_closed(self, id: TimerId, reason: CloseReason, tick: Tick) -> Closed<T> {
         Closed {
@@ -189,14 +189,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What [`Extra::rearm`] does, by sums that cannot overflow: when the timer
+    /// What [`TimerRecord::rearm`] does, by sums that cannot overflow: when the timer
     /// is due next, and the number of that.
-    fn rearmed(extra: &Extra<()>, period: u64, now: u64, tick: u64) -> (u64, u64) {
-        let [due, period, now, tick] = [extra.due.as_nanos(), period, now, tick].map(u128::from);
+    fn rearmed(record: &TimerRecord<()>, period: u64, now: u64, tick: u64) -> (u64, u64) {
+        let [due, period, now, tick] = [record.due.as_nanos(), period, now, tick].map(u128::from);
         let never = u128::from(u64::MAX);
         let next = due + period;
         let is_missed = next < never && next.div_ceil(tick) <= (now / tick).min(never - 1);
-        let (next, steps) = match extra.missed {
+        let (next, steps) = match record.missed {
             MissedTicks::Skip if is_missed => {
                 let steps = (now - due) / period + 1;
                 (due + steps * period, steps)
@@ -204,7 +204,7 @@ mod tests {
             MissedTicks::Delay if is_missed => (now + period, 1),
             _ => (next, 1),
         };
-        let number = u128::from(extra.number) + steps;
+        let number = u128::from(record.number) + steps;
         (next.min(never) as u64, number.min(never) as u64)
     }
 
@@ -246,13 +246,13 @@ mod tests {
         missed: MissedTicks,
     ) {
         let timer = Timer::every(Duration::from_nanos(period), ()).missed(missed);
-        let mut extra = Extra::new(timer, Time::from_nanos(due), None);
-        extra.number = number;
-        let expected = rearmed(&extra, period, now, tick);
+        let mut record = TimerRecord::new(timer, Time::from_nanos(due), None);
+        record.number = number;
+        let expected = rearmed(&record, period, now, tick);
         let length = TickLength::new(Duration::from_nanos(tick)).unwrap();
-        extra.rearm(Time::from_nanos(now), length);
+        record.rearm(Time::from_nanos(now), length);
         assert_eq!(
-            (extra.due.as_nanos(), extra.number),
+            (record.due.as_nanos(), record.number),
             expected,
             "due {due}, period {period}, now {now}, tick {tick}, number {number}, {missed:?}"
         );

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use slab::Slab;
 
 use crate::shard::entry::Body;
-use crate::shard::record::{Extra, State};
+use crate::shard::record::{State, TimerRecord};
 use crate::shard::{Phase, Shard};
 use crate::wheel::{EntryIndex, Linkage, Wheel};
 
@@ -19,19 +19,19 @@ use crate::wheel::{EntryIndex, Linkage, Wheel};
 pub(crate) const CELLS_PER_HOLD: usize = 256;
 
 /// What a shard does not need any more, to be dropped outside of its lock.
-type Unneeded<T> = (Slab<Extra<T>>, Vec<VecDeque<EntryIndex>>);
+type Unneeded<T> = (Slab<TimerRecord<T>>, Vec<VecDeque<EntryIndex>>);
 
 impl<T> Shard<T> {
     pub(crate) fn begin_shrink(&mut self) -> Unneeded<T> {
         if self.phase != Phase::Closed {
             self.wheel.begin_shrink();
         }
-        let extras = match self.extras.is_empty() {
-            true => std::mem::take(&mut self.extras),
+        let records = match self.records.is_empty() {
+            true => std::mem::take(&mut self.records),
             false => Slab::new(),
         };
         let ahead = self.ready.iter_mut().map(|ready| ready.take_ahead());
-        (extras, ahead.collect())
+        (records, ahead.collect())
     }
 
     /// Goes on with shrinking for a bounded number of cells. Returns whether
@@ -44,8 +44,8 @@ impl<T> Shard<T> {
         if self.phase == Phase::Draining || self.walks > 0 {
             self.wheel.stop_gathering();
         }
-        let extras = &self.extras;
-        let linkage = |wheel: &Wheel<Body<T>>, at| linkage_of(wheel, extras, at);
+        let records = &self.records;
+        let linkage = |wheel: &Wheel<Body<T>>, at| linkage_of(wheel, records, at);
         self.wheel.shrink_some(&mut { CELLS_PER_HOLD }, linkage)
     }
 
@@ -63,12 +63,16 @@ impl<T> Shard<T> {
 }
 
 /// Returns which list a timer hangs on.
-fn linkage_of<T>(wheel: &Wheel<Body<T>>, extras: &Slab<Extra<T>>, at: EntryIndex) -> Linkage {
+fn linkage_of<T>(
+    wheel: &Wheel<Body<T>>,
+    records: &Slab<TimerRecord<T>>,
+    at: EntryIndex,
+) -> Linkage {
     if Shard::tag_in(wheel, at).is_ready() {
         return Linkage::Elsewhere;
     }
-    match Shard::extra_in(wheel, at) {
-        Some(key) if extras[key].state != State::Waiting => Linkage::Elsewhere,
+    match Shard::record_in(wheel, at) {
+        Some(key) if records[key].state != State::Waiting => Linkage::Elsewhere,
         _ => Linkage::InWheel,
     }
 }

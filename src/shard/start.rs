@@ -1,7 +1,7 @@
 //! A shard's timers before they are started.
 
 use crate::id::TimerId;
-use crate::shard::record::{Extra, NameTag, State};
+use crate::shard::record::{NameTag, State, TimerRecord};
 use crate::shard::{Phase, Shard};
 use crate::tick::Tick;
 use crate::time::{Time, When};
@@ -19,19 +19,19 @@ impl<T> Shard<T> {
             return Err((reason, timer));
         }
         let first = timer.first;
-        let mut extra = Extra::new(timer, Time::MAX, name);
-        extra.state = State::Unstarted {
+        let mut record = TimerRecord::new(timer, Time::MAX, name);
+        record.state = State::Unstarted {
             first,
             cancelled: false,
         };
-        let at = self.insert_extra(extra, Tick::MAX);
+        let at = self.insert_recorded(record, Tick::MAX);
         Ok(self.wheel.id(at))
     }
 
     /// When an unstarted timer is to fire.
     pub(crate) fn first_of(&self, id: TimerId) -> Option<When> {
-        let key = self.extra_of(self.wheel.find_own(id)?)?;
-        match self.extras[key].state {
+        let key = self.record_of(self.wheel.find_own(id)?)?;
+        match self.records[key].state {
             State::Unstarted { first, .. } => Some(first),
             _ => None,
         }
@@ -48,20 +48,20 @@ impl<T> Shard<T> {
         now: impl FnOnce() -> Tick,
     ) -> Result<(), Option<Timer<T>>> {
         let at = self.wheel.find_own(id).ok_or(None)?;
-        let key = self.extra_of(at).ok_or(None)?;
-        let State::Unstarted { first, cancelled } = self.extras[key].state else {
+        let key = self.record_of(at).ok_or(None)?;
+        let State::Unstarted { first, cancelled } = self.records[key].state else {
             return Err(None);
         };
         if self.phase != Phase::Open {
-            return Err(self.dismiss(id).and_then(|extra| extra.into_timer(first)));
+            return Err(self.dismiss(id).and_then(|record| record.into_timer(first)));
         }
-        self.accept(self.extras[key].reported);
-        self.extras[key].due = due;
+        self.accept(self.records[key].reported);
+        self.records[key].due = due;
         self.enter(key, State::Waiting);
         if cancelled {
-            self.end_extra(at, CloseReason::Cancelled, now());
+            self.end_recorded(at, CloseReason::Cancelled, now());
         } else {
-            let deadline = self.within_tolerance(&self.extras[key], deadline);
+            let deadline = self.within_tolerance(&self.records[key], deadline);
             self.wheel.relink_at(at, deadline);
             self.filed = self.filed.min(self.wheel.due_at(at));
         }
@@ -69,13 +69,13 @@ impl<T> Shard<T> {
     }
 
     /// Gives up a timer that was never started.
-    pub(crate) fn dismiss(&mut self, id: TimerId) -> Option<Extra<T>> {
+    pub(crate) fn dismiss(&mut self, id: TimerId) -> Option<TimerRecord<T>> {
         let at = self.wheel.find_own(id)?;
-        let key = self.extra_of(at)?;
-        let name = self.extras[key].name.clone();
+        let key = self.record_of(at)?;
+        let name = self.records[key].name.clone();
         self.unname(key);
-        let mut extra = self.forget(at);
-        extra.name = name;
-        Some(extra)
+        let mut record = self.forget(at);
+        record.name = name;
+        Some(record)
     }
 }

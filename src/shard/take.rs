@@ -18,8 +18,8 @@ impl<T> Shard<T> {
     fn take_ready(&mut self, at: EntryIndex, queue: usize) -> Claimed<T> {
         let (id, tick) = (self.wheel.id(at), self.wheel.deadline_of(at));
         self.unlink(at);
-        if let Some(key) = self.extra_of(at) {
-            return self.take_extra(at, key);
+        if let Some(key) = self.record_of(at) {
+            return self.take_recorded(at, key);
         }
         debug_assert_eq!(self.tag(at).queue(), queue);
         let deadline = self.tick.start_of(tick);
@@ -37,33 +37,33 @@ impl<T> Shard<T> {
         }
     }
 
-    fn take_extra(&mut self, at: EntryIndex, key: usize) -> Claimed<T> {
+    fn take_recorded(&mut self, at: EntryIndex, key: usize) -> Claimed<T> {
         let tick = self.wheel.deadline_of(at);
-        let extra = &mut self.extras[key];
-        let ended = match extra.state {
+        let record = &mut self.records[key];
+        let ended = match record.state {
             State::Ended { reason, .. } => Some(reason),
             _ => None,
         };
         if ended.is_none() {
-            extra.deliver();
+            record.deliver();
         }
         let firing = Firing {
             id: self.wheel.id(at),
             tick,
             deadline: self.tick.start_of(tick),
-            requested: extra.due,
-            number: extra.number,
+            requested: record.due,
+            number: record.number,
             outcome: ended.unwrap_or(CloseReason::Completed),
         };
-        let payload = extra.payload.take();
-        let lent = ended.is_none() && extra.is_lent_out();
+        let payload = record.payload.take();
+        let lent = ended.is_none() && record.is_lent_out();
         if ended.is_some() {
             self.close_entry(at, key);
         } else if lent {
             self.enter(key, State::Lent { ending: None });
             self.wheel.set_aside(at);
         } else {
-            self.end_extra(at, CloseReason::Completed, tick);
+            self.end_recorded(at, CloseReason::Completed, tick);
         }
         Claimed {
             firing,
@@ -78,11 +78,11 @@ impl<T> Shard<T> {
         let at = self.ready[reports].first_to_take(&self.wheel)?;
         let id = self.wheel.id(at);
         self.ready[reports].unlink(&mut self.wheel, at);
-        let extra = self.forget(at);
-        let State::Ended { reason, tick } = extra.state else {
+        let record = self.forget(at);
+        let State::Ended { reason, tick } = record.state else {
             unreachable!("only ended timers are reported");
         };
-        Some(extra.into_closed(id, reason, tick))
+        Some(record.into_closed(id, reason, tick))
     }
 
     /// Takes up to `count` of the tasks that wait to be told and of the reports

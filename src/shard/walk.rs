@@ -57,7 +57,7 @@ impl<T> Shard<T> {
 
     /// Whether a timer waits for its deadline.
     fn is_in_wheel(&self, at: EntryIndex) -> bool {
-        let waits = |key: usize| self.extras[key].state == State::Waiting;
-        !self.tag(at).is_ready() && self.extra_of(at).is_none_or(waits)
+        let waits = |key: usize| self.records[key].state == State::Waiting;
+        !self.tag(at).is_ready() && self.record_of(at).is_none_or(waits)
     }
 }
