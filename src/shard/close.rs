@@ -93,13 +93,13 @@ impl<T> Shard<T> {
         };
         match &mut record.state {
             State::Waiting => {
-                closed.payload = record.payload.take_if(|_| !record.notified);
+                closed.payload = record.payload.take_if(|_| !record.run_on_end);
                 self.unlink(at);
                 self.end_recorded(at, reason, now);
             }
             State::Lent { ending: Some(_) } => return None,
             // Its task is told when the firing is done.
-            State::Lent { ending } if !is_last && record.notified => {
+            State::Lent { ending } if !is_last && record.run_on_end => {
                 *ending = Some((reason, now));
                 self.unname(key);
             }

@@ -50,14 +50,14 @@ impl<T> Shard<T> {
         let is_last = record.is_last();
         match &mut record.state {
             State::Waiting => {
-                let payload = record.payload.take_if(|_| !record.notified);
+                let payload = record.payload.take_if(|_| !record.run_on_end);
                 self.unlink(at);
                 self.end_recorded(at, CloseReason::Cancelled, now());
                 payload.map_or(Cancel::Notified, Cancel::Cancelled)
             }
             State::Unstarted { cancelled, .. } if !*cancelled => {
                 *cancelled = true;
-                let payload = record.payload.take_if(|_| !record.notified);
+                let payload = record.payload.take_if(|_| !record.run_on_end);
                 self.unname(key);
                 payload.map_or(Cancel::Notified, Cancel::Cancelled)
             }
@@ -94,10 +94,10 @@ impl<T> Shard<T> {
         self.unname(key);
         self.enter(key, State::Ended { reason, tick });
         let record = &self.records[key];
-        let untold = matches!(reason, CloseReason::Cancelled | CloseReason::ShutDown);
-        if untold && record.notified && record.payload.is_some() {
+        let runs_task = matches!(reason, CloseReason::Cancelled | CloseReason::ShutDown);
+        if runs_task && record.run_on_end && record.payload.is_some() {
             self.make_ready(at);
-            self.signals.loop_called = true;
+            self.signals.wake_driver = true;
             return None;
         }
         self.close_entry(at, key)

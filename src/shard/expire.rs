@@ -34,8 +34,8 @@ impl<T> Shard<T> {
     }
 
     /// The tick at which the shard wants to be called, as it is now.
-    pub(crate) fn wants_a_look(&self) -> Tick {
-        match self.called {
+    pub(crate) fn next_wakeup(&self) -> Tick {
+        match self.wake_driver {
             true => Tick(0),
             false => self.wheel.next_wakeup().unwrap_or(Tick::MAX),
         }

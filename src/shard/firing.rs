@@ -40,7 +40,7 @@ pub(crate) enum Outcome {
 }
 
 /// What giving back leaves to do outside the lock.
-pub(crate) struct GivenBack<T> {
+pub(crate) struct Returned<T> {
     /// The payload, if the timer has ended and nobody else gets it.
     pub(crate) payload: Option<T>,
     /// Somebody waits for this.

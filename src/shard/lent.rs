@@ -3,7 +3,7 @@
 
 use crate::id::TimerId;
 use crate::shard::Shard;
-use crate::shard::firing::{GivenBack, Outcome};
+use crate::shard::firing::{Outcome, Returned};
 use crate::shard::record::State;
 use crate::time::Time;
 use crate::timer::CloseReason;
@@ -11,17 +11,17 @@ use crate::wheel::EntryIndex;
 
 impl<T> Shard<T> {
     /// Takes back a firing that was lent, at `now`.
-    pub(crate) fn give_back(
+    pub(crate) fn return_firing(
         &mut self,
         id: TimerId,
         payload: Option<T>,
         outcome: Outcome,
         now: Time,
-    ) -> GivenBack<T> {
+    ) -> Returned<T> {
         let found = self.wheel.find_own(id);
         let Some((at, key)) = found.and_then(|at| Some((at, self.record_of(at)?))) else {
             let awaited = false;
-            return GivenBack { payload, awaited };
+            return Returned { payload, awaited };
         };
         let due = self.wheel.deadline_of(at);
         let record = &mut self.records[key];
@@ -33,7 +33,7 @@ impl<T> Shard<T> {
                 let reason = CloseReason::ShutDown;
                 self.enter(key, State::Ended { reason, tick });
                 let payload = self.close_entry(at, key);
-                return GivenBack { payload, awaited };
+                return Returned { payload, awaited };
             }
             _ => unreachable!("only what was lent is given back"),
         };
@@ -45,24 +45,24 @@ impl<T> Shard<T> {
             (false, _, None) => {
                 self.rearm(at, key, now);
                 let payload = None;
-                return GivenBack { payload, awaited };
+                return Returned { payload, awaited };
             }
         };
         let payload = self.end_recorded(at, reason, tick);
-        GivenBack { payload, awaited }
+        Returned { payload, awaited }
     }
 
     pub(crate) fn rearm(&mut self, at: EntryIndex, key: usize, now: Time) {
         let record = &mut self.records[key];
         record.rearm(now, self.tick);
-        let deadline = self.tick.tick_after(record.due);
+        let deadline = self.tick.tick_after(record.requested);
         let deadline = self.within_tolerance(&self.records[key], deadline);
         if deadline <= self.tick.tick_at(now).max(self.wheel.now()) {
             self.wheel.set_deadline(at, deadline);
             self.make_ready(at);
         } else {
             self.wheel.relink_at(at, deadline);
-            self.filed = self.filed.min(deadline);
+            self.earliest_new = self.earliest_new.min(deadline);
         }
     }
 

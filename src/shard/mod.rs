@@ -102,9 +102,9 @@ pub(crate) struct Shard<T> {
     pub(crate) signalled: bool,
     /// The earliest tick for which something was linked since it was last
     /// asked for.
-    pub(crate) filed: Tick,
+    pub(crate) earliest_new: Tick,
     /// Whether the caller's loop is called here, whatever is due.
-    pub(crate) called: bool,
+    pub(crate) wake_driver: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -141,14 +141,14 @@ impl<T> Shard<T> {
             signals: Signals::default(),
             walks: 0,
             signalled: false,
-            filed: Tick::MAX,
-            called: false,
+            earliest_new: Tick::MAX,
+            wake_driver: false,
         }
     }
 
     /// Accepts a one-shot that is nothing but a payload and a deadline, for a
     /// queue that fits a tag. Returns also the tick for which it was filed, in
-    /// registers: `filed` would cost three accesses to memory.
+    /// registers: `earliest_new` would cost three accesses to memory.
     #[inline]
     pub(crate) fn schedule_plain(
         &mut self,
@@ -160,7 +160,7 @@ impl<T> Shard<T> {
         if let Some(now) = now {
             self.catch_up(now);
         }
-        if let Some(reason) = self.refuses() {
+        if let Err(reason) = self.admit() {
             return Err((reason, payload));
         }
         let tag = Tag::one_shot(queue);
@@ -170,24 +170,23 @@ impl<T> Shard<T> {
         Ok((scheduled.id, scheduled.due))
     }
 
-    /// Accepts any other timer; it is due at `due`, which is in `deadline`'s
-    /// tick.
-    pub(crate) fn schedule(
+    /// Accepts any other timer. `requested` lies in the tick `deadline`.
+    pub(crate) fn schedule_recorded(
         &mut self,
         timer: Timer<T>,
-        due: Time,
+        requested: Time,
         deadline: Tick,
         name: Option<NameTag>,
     ) -> Result<TimerId, (Refusal, Timer<T>)> {
-        if let Some(reason) = self.refuses() {
+        if let Err(reason) = self.admit() {
             return Err((reason, timer));
         }
-        let record = TimerRecord::new(timer, due, name);
+        let record = TimerRecord::new(timer, requested, name);
         self.accept(record.reported);
         let deadline = self.within_tolerance(&record, deadline);
         let at = self.insert_recorded(record, deadline);
         let filed = self.wheel.link_new(at);
-        self.filed = self.filed.min(filed);
+        self.earliest_new = self.earliest_new.min(filed);
         Ok(self.wheel.id(at))
     }
 
@@ -197,17 +196,17 @@ impl<T> Shard<T> {
         if record.tolerance.is_zero() {
             return deadline;
         }
-        let last = self.tick.tick_at(record.due + record.tolerance);
+        let last = self.tick.tick_at(record.requested + record.tolerance);
         Tick(self.wheel.geometry().coarsest(deadline.0, last.0))
     }
 
-    /// Whether there is no place for a new timer; else one is taken.
+    /// Takes a place for a new timer.
     #[inline]
-    pub(crate) fn refuses(&mut self) -> Option<Refusal> {
+    pub(crate) fn admit(&mut self) -> Result<(), Refusal> {
         if self.phase != Phase::Open {
-            return Some(Refusal::ShutDown);
+            return Err(Refusal::ShutDown);
         }
-        (!self.credit.take()).then_some(Refusal::Full)
+        self.credit.take().then_some(()).ok_or(Refusal::Full)
     }
 
     /// Counts a timer as accepted.
@@ -228,8 +227,8 @@ impl<T> Shard<T> {
 
     /// The tick of the earliest filing since the last call.
     #[inline]
-    pub(crate) fn take_filed(&mut self) -> Tick {
-        std::mem::replace(&mut self.filed, Tick::MAX)
+    pub(crate) fn take_earliest_new(&mut self) -> Tick {
+        std::mem::replace(&mut self.earliest_new, Tick::MAX)
     }
 
     #[inline]
@@ -266,13 +265,13 @@ impl<T> Shard<T> {
     pub(crate) fn reschedule(
         &mut self,
         id: TimerId,
-        due: Time,
+        requested: Time,
         deadline: Tick,
     ) -> Result<(), NotLive> {
         let at = self.find_waiting(id)?;
         let mut deadline = deadline;
         if let Some(key) = self.record_of(at) {
-            self.records[key].due = due;
+            self.records[key].requested = requested;
             deadline = self.within_tolerance(&self.records[key], deadline);
         }
         if self.tag(at).is_ready() {
@@ -282,7 +281,7 @@ impl<T> Shard<T> {
             self.count_out(at);
             self.wheel.move_to(at, deadline.0);
         }
-        self.filed = self.filed.min(self.wheel.due_at(at));
+        self.earliest_new = self.earliest_new.min(self.wheel.due_at(at));
         self.count_in(at);
         Ok(())
     }

@@ -19,7 +19,7 @@ pub(crate) struct TimerRecord<T> {
     pub(crate) reported: bool,
     pub(crate) task: bool,
     /// When the next firing is due, exactly; the tick is rounded up from it.
-    pub(crate) due: Time,
+    pub(crate) requested: Time,
     /// How much later it may fire.
     pub(crate) tolerance: Duration,
     period: Option<u64>,
@@ -33,14 +33,14 @@ pub(crate) struct TimerRecord<T> {
     /// Somebody waits for the firing that is in a worker's hands.
     pub(crate) awaited: bool,
     /// The task is run once more when the timer is cancelled or shut down.
-    pub(crate) notified: bool,
+    pub(crate) run_on_end: bool,
     pub(crate) name: Option<NameTag>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
     /// Created, and on no list until it is started.
-    Unstarted { first: When, cancelled: bool },
+    Unstarted { requested: When, cancelled: bool },
     /// In the wheel, or expired and waiting in a ready list.
     Waiting,
     /// A firing is in a worker's hands.
@@ -65,7 +65,7 @@ impl State {
 }
 
 impl<T> TimerRecord<T> {
-    pub(crate) fn new(timer: Timer<T>, due: Time, name: Option<NameTag>) -> TimerRecord<T> {
+    pub(crate) fn new(timer: Timer<T>, requested: Time, name: Option<NameTag>) -> TimerRecord<T> {
         let left = match timer.repeat {
             None => Some(1),
             Some(_) => Some(timer.times).filter(|&times| times > 0),
@@ -76,7 +76,7 @@ impl<T> TimerRecord<T> {
             queue: timer.queue,
             reported: timer.reported,
             task: timer.task,
-            due,
+            requested,
             tolerance: timer.tolerance,
             period: timer.repeat.map(|repeat| repeat.period),
             missed: timer.missed,
@@ -84,23 +84,26 @@ impl<T> TimerRecord<T> {
             number: 1,
             firings: 0,
             awaited: false,
-            notified: timer.notified && timer.task,
+            run_on_end: timer.notified && timer.task,
             name,
         }
     }
 
-    /// The timer that a new record was made from.
-    pub(crate) fn into_timer(self, first: When) -> Option<Timer<T>> {
+    /// The timer that the record of an unstarted one was made from.
+    pub(crate) fn into_timer(self) -> Option<Timer<T>> {
+        let State::Unstarted { requested, .. } = self.state else {
+            return None;
+        };
         Some(Timer {
             payload: self.payload?,
-            first,
+            requested,
             repeat: self.period.map(|period| Repeat { period }),
             times: self.period.and(self.left).unwrap_or(0),
             queue: self.queue,
             missed: self.missed,
             tolerance: self.tolerance,
             reported: self.reported,
-            notified: self.notified,
+            notified: self.run_on_end,
             name: self.name.map(NameTag::into_name),
             meant_to_repeat: self.period.is_some(),
             task: self.task,
@@ -131,19 +134,19 @@ impl<T> TimerRecord<T> {
     /// Sets up the firing after the one that was just done.
     pub(crate) fn rearm(&mut self, now: Time, tick: TickLength) {
         let Some(period) = self.period else { return };
-        let next = self.due.as_nanos().saturating_add(period);
+        let next = self.requested.as_nanos().saturating_add(period);
         let is_missed = tick.tick_after(Time::from_nanos(next)) <= tick.tick_at(now);
-        let (due, steps) = match self.missed {
+        let (requested, steps) = match self.missed {
             MissedTicks::Skip if is_missed => {
-                let behind = now.as_nanos().saturating_sub(self.due.as_nanos());
+                let behind = now.as_nanos().saturating_sub(self.requested.as_nanos());
                 let steps = (behind / period).saturating_add(1);
                 let ahead = steps.saturating_mul(period);
-                (self.due.as_nanos().saturating_add(ahead), steps)
+                (self.requested.as_nanos().saturating_add(ahead), steps)
             }
             MissedTicks::Delay if is_missed => (now.as_nanos().saturating_add(period), 1),
             _ => (next, 1),
         };
-        self.due = Time::from_nanos(due);
+        self.requested = Time::from_nanos(requested);
         self.number = self.number.saturating_add(steps);
         self.state = State::Waiting;
     }
@@ -192,7 +195,8 @@ mod tests {
     /// What [`TimerRecord::rearm`] does, by sums that cannot overflow: when the timer
     /// is due next, and the number of that.
     fn rearmed(record: &TimerRecord<()>, period: u64, now: u64, tick: u64) -> (u64, u64) {
-        let [due, period, now, tick] = [record.due.as_nanos(), period, now, tick].map(u128::from);
+        let [due, period, now, tick] =
+            [record.requested.as_nanos(), period, now, tick].map(u128::from);
         let never = u128::from(u64::MAX);
         let next = due + period;
         let is_missed = next < never && next.div_ceil(tick) <= (now / tick).min(never - 1);
@@ -252,7 +256,7 @@ mod tests {
         let length = TickLength::new(Duration::from_nanos(tick)).unwrap();
         record.rearm(Time::from_nanos(now), length);
         assert_eq!(
-            (record.due.as_nanos(), record.number),
+            (record.requested.as_nanos(), record.number),
             expected,
             "due {due}, period {period}, now {now}, tick {tick}, number {number}, {missed:?}"
         );

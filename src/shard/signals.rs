@@ -13,7 +13,7 @@ pub(crate) struct Signals {
     pub(crate) unnamed: Vec<NameTag>,
     /// Whether a task waits for which nothing came due: a loop that runs tasks
     /// itself has to be called to it.
-    pub(crate) loop_called: bool,
+    pub(crate) wake_driver: bool,
     /// Whether no report will come of this shard any more.
     pub(crate) settled: bool,
     /// Whether the last timer has gone that a drain waited for.

@@ -15,13 +15,13 @@ impl<T> Shard<T> {
         timer: Timer<T>,
         name: Option<NameTag>,
     ) -> Result<TimerId, (Refusal, Timer<T>)> {
-        if let Some(reason) = self.refuses() {
+        if let Err(reason) = self.admit() {
             return Err((reason, timer));
         }
-        let first = timer.first;
+        let requested = timer.requested;
         let mut record = TimerRecord::new(timer, Time::MAX, name);
         record.state = State::Unstarted {
-            first,
+            requested,
             cancelled: false,
         };
         let at = self.insert_recorded(record, Tick::MAX);
@@ -29,10 +29,10 @@ impl<T> Shard<T> {
     }
 
     /// When an unstarted timer is to fire.
-    pub(crate) fn first_of(&self, id: TimerId) -> Option<When> {
+    pub(crate) fn requested_of(&self, id: TimerId) -> Option<When> {
         let key = self.record_of(self.wheel.find_own(id)?)?;
         match self.records[key].state {
-            State::Unstarted { first, .. } => Some(first),
+            State::Unstarted { requested, .. } => Some(requested),
             _ => None,
         }
     }
@@ -43,27 +43,27 @@ impl<T> Shard<T> {
     pub(crate) fn start(
         &mut self,
         id: TimerId,
-        due: Time,
+        requested: Time,
         deadline: Tick,
         now: impl FnOnce() -> Tick,
     ) -> Result<(), Option<Timer<T>>> {
         let at = self.wheel.find_own(id).ok_or(None)?;
         let key = self.record_of(at).ok_or(None)?;
-        let State::Unstarted { first, cancelled } = self.records[key].state else {
+        let State::Unstarted { cancelled, .. } = self.records[key].state else {
             return Err(None);
         };
         if self.phase != Phase::Open {
-            return Err(self.dismiss(id).and_then(|record| record.into_timer(first)));
+            return Err(self.dismiss(id).and_then(TimerRecord::into_timer));
         }
         self.accept(self.records[key].reported);
-        self.records[key].due = due;
+        self.records[key].requested = requested;
         self.enter(key, State::Waiting);
         if cancelled {
             self.end_recorded(at, CloseReason::Cancelled, now());
         } else {
             let deadline = self.within_tolerance(&self.records[key], deadline);
             self.wheel.relink_at(at, deadline);
-            self.filed = self.filed.min(self.wheel.due_at(at));
+            self.earliest_new = self.earliest_new.min(self.wheel.due_at(at));
         }
         Ok(())
     }

@@ -51,7 +51,7 @@ impl<T> Shard<T> {
             id: self.wheel.id(at),
             tick,
             deadline: self.tick.start_of(tick),
-            requested: record.due,
+            requested: record.requested,
             number: record.number,
             outcome: ended.unwrap_or(CloseReason::Completed),
         };

@@ -43,7 +43,7 @@ impl<T> Core<T> {
                 break;
             }
             let shard = cell.lock();
-            let next = shard.wants_a_look();
+            let next = shard.next_wakeup();
             if next <= cell.next() {
                 break;
             }
@@ -68,7 +68,7 @@ impl<T> Core<T> {
     pub(crate) fn ask_for_a_look(&self) {
         let cell = &self.shards[0];
         let mut shard = cell.lock();
-        shard.called = true;
+        shard.wake_driver = true;
         cell.lower_next(Tick(0));
     }
 
@@ -172,8 +172,8 @@ impl<T> Core<T> {
         let mut left = nodes;
         let next = held.shard.expire(now, &mut left);
         *budget -= nodes - left;
-        held.shard.take_filed();
-        held.shard.called = false;
+        held.shard.take_earliest_new();
+        held.shard.wake_driver = false;
         held.cell.set_next(next);
         *budget == 0 || next > self.tick.tick_at(now)
     }
@@ -219,13 +219,16 @@ mod tests {
         let mut shard = shard();
         let beat = Timer::every(3 * MS, 1);
         let due = Time::from_millis(3);
-        let id = shard.schedule(beat, due, Tick(3), None).ok().unwrap();
+        let id = shard
+            .schedule_recorded(beat, due, Tick(3), None)
+            .ok()
+            .unwrap();
         expire(&mut shard, due);
         assert!(shard.claim(0).is_some());
         // The clock was read at 5, and then others were faster.
         expire(&mut shard, Time::from_millis(10));
         let read = Time::from_millis(5);
-        shard.give_back(id, Some(1), Outcome::Returned, read);
+        shard.return_firing(id, Some(1), Outcome::Returned, read);
         assert_eq!(shard.ready[0].len(), 1, "due at 6");
     }
 }

@@ -163,7 +163,7 @@ impl<T> Core<T> {
         if held.shard.has_signals() {
             return self.release_and_signal(held);
         }
-        let earliest_new = held.shard.take_filed();
+        let earliest_new = held.shard.take_earliest_new();
         self.release_quiet(held, earliest_new);
     }
 
@@ -183,10 +183,10 @@ impl<T> Core<T> {
     #[cold]
     fn release_and_signal(&self, mut held: Held<'_, T>) {
         let signals = held.shard.take_signals();
-        let mut earliest_new = held.shard.take_filed();
-        if signals.loop_called && self.is_driven {
+        let mut earliest_new = held.shard.take_earliest_new();
+        if signals.wake_driver && self.is_driven {
             earliest_new = Tick(0);
-            held.shard.called = true;
+            held.shard.wake_driver = true;
         }
         let (cell, lowered) = (held.cell, held.cell.lower_next(earliest_new));
         drop(held);

@@ -8,7 +8,7 @@ use crate::shard::NameTag;
 use crate::shared::{Core, Held};
 use crate::tick::Tick;
 use crate::time::{Time, When};
-use crate::timer::{NotLive, Plain, Refusal, Refused, Timer};
+use crate::timer::{NotLive, PlainTimer, Refusal, Refused, Timer};
 
 /// When a timer is due, exactly and in ticks.
 struct Due {
@@ -28,8 +28,8 @@ impl<T> Core<T> {
     }
 
     #[inline(always)]
-    fn schedule_plain(&self, plain: Plain<T>) -> Result<TimerId, Refused<T>> {
-        let due = self.resolve(plain.first);
+    fn schedule_plain(&self, plain: PlainTimer<T>) -> Result<TimerId, Refused<T>> {
+        let due = self.resolve(plain.requested);
         let mut held = self.hold_own();
         let scheduled = held
             .shard
@@ -41,7 +41,7 @@ impl<T> Core<T> {
             }
             Err((reason, payload)) => {
                 drop(held);
-                let timer = Plain { payload, ..plain }.into_timer();
+                let timer = PlainTimer { payload, ..plain }.into_timer();
                 Err(Refused::new(reason, timer))
             }
         }
@@ -57,19 +57,21 @@ impl<T> Core<T> {
         timer: Timer<T>,
         name: Option<NameTag>,
     ) -> Result<TimerId, Refused<T>> {
-        if let Some(reason) = timer.fault(self.queues(), self.tick) {
+        if let Err(reason) = timer.validate(self.queues(), self.tick) {
             return Err(Refused::new(reason, timer));
         }
-        let due = self.resolve(timer.first);
+        let due = self.resolve(timer.requested);
         let mut held = self.hold_own();
-        let scheduled = held.shard.schedule(timer, due.time, due.tick, name);
+        let scheduled = held
+            .shard
+            .schedule_recorded(timer, due.time, due.tick, name);
         self.release(held);
         scheduled.map_err(|(reason, timer)| Refused::new(reason, timer))
     }
 
     /// Creates a timer that is started later.
     pub(crate) fn create(&self, timer: Timer<T>) -> Result<TimerId, Refused<T>> {
-        if let Some(reason) = timer.fault(self.queues(), self.tick) {
+        if let Err(reason) = timer.validate(self.queues(), self.tick) {
             return Err(Refused::new(reason, timer));
         }
         self.enter_name(timer, |timer, name| {
@@ -98,7 +100,7 @@ impl<T> Core<T> {
         let cell = self
             .cell_of(id)
             .expect("an unstarted timer knows its engine");
-        let first = cell.lock().first_of(id).unwrap_or(When::At(Time::MAX));
+        let first = cell.lock().requested_of(id).unwrap_or(When::At(Time::MAX));
         let due = self.resolve(first);
         let mut held = self.hold(cell);
         let now = || self.tick_now();

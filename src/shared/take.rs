@@ -39,7 +39,7 @@ impl<T> Core<T> {
         let Some(cell) = self.cell_of(id) else { return };
         let now = self.clock.now();
         let mut held = self.hold(cell);
-        let given = held.shard.give_back(id, payload, outcome, now);
+        let given = held.shard.return_firing(id, payload, outcome, now);
         self.release(held);
         if given.awaited {
             self.waiters.notify();

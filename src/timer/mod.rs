@@ -34,7 +34,7 @@ use crate::time::{TickLength, Time, When, nanos};
 #[must_use = "a timer does nothing until an engine schedules it"]
 pub struct Timer<T> {
     pub(crate) payload: T,
-    pub(crate) first: When,
+    pub(crate) requested: When,
     pub(crate) repeat: Option<Repeat>,
     /// 0 for ever.
     pub(crate) times: u64,
@@ -70,7 +70,7 @@ impl<T> Timer<T> {
     /// is moved, be it by nothing: see [`VirtualClock`](crate::VirtualClock).
     #[inline]
     pub fn after(delay: Duration, payload: T) -> Timer<T> {
-        Timer::first(When::After(delay), payload)
+        Timer::once(When::After(delay), payload)
     }
 
     /// Fires once, at a time of the engine's own time line, rounded up to a
@@ -79,7 +79,7 @@ impl<T> Timer<T> {
     /// found due, and among what it has not come to yet in the order of ticks.
     #[inline]
     pub fn at(time: Time, payload: T) -> Timer<T> {
-        Timer::first(When::At(time), payload)
+        Timer::once(When::At(time), payload)
     }
 
     /// Fires for ever, or as often as [`times`](Timer::times) says: firing k
@@ -92,7 +92,7 @@ impl<T> Timer<T> {
     /// a tick are refused ([`Refusal::PeriodTooShort`]), because a worker may
     /// never catch up with them. `Skip` and `Delay` accept any period but zero.
     pub fn every(period: Duration, payload: T) -> Timer<T> {
-        let mut timer = Timer::first(When::After(period), payload);
+        let mut timer = Timer::once(When::After(period), payload);
         let period = nanos(period);
         timer.repeat = Some(Repeat { period });
         timer.meant_to_repeat = true;
@@ -100,10 +100,10 @@ impl<T> Timer<T> {
     }
 
     #[inline]
-    fn first(first: When, payload: T) -> Timer<T> {
+    fn once(requested: When, payload: T) -> Timer<T> {
         Timer {
             payload,
-            first,
+            requested,
             repeat: None,
             times: 0,
             queue: 0,
@@ -120,7 +120,7 @@ impl<T> Timer<T> {
     /// Sets when a repeating timer fires first, instead of after one period. A
     /// one-shot is refused with it ([`Refusal::NotRepeating`]).
     pub fn starting(mut self, first: impl Into<When>) -> Timer<T> {
-        self.first = first.into();
+        self.requested = first.into();
         self.meant_to_repeat = true;
         self
     }
@@ -213,7 +213,7 @@ impl<T> Timer<T> {
     fn map<U>(self, f: impl FnOnce(T) -> U) -> Timer<U> {
         Timer {
             payload: f(self.payload),
-            first: self.first,
+            requested: self.requested,
             repeat: self.repeat,
             times: self.times,
             queue: self.queue,
@@ -232,7 +232,7 @@ impl<T> Timer<T> {
     /// when the caller is compiled. The setters that only a repeating timer has
     /// leave one mark, which is looked at instead of what they set.
     #[inline(always)]
-    pub(crate) fn into_plain(self, queues: usize) -> Result<Plain<T>, Timer<T>> {
+    pub(crate) fn into_plain(self, queues: usize) -> Result<PlainTimer<T>, Timer<T>> {
         match self {
             Timer {
                 repeat: None,
@@ -245,30 +245,30 @@ impl<T> Timer<T> {
                 task: false,
                 name: None,
                 payload,
-                first,
+                requested,
                 queue,
-            } if queue < queues => Ok(Plain {
+            } if queue < queues => Ok(PlainTimer {
                 payload,
-                first,
+                requested,
                 queue,
             }),
             timer => Err(timer),
         }
     }
 
-    /// What is wrong with it, if anything is.
+    /// Checks the queue, and that repetition makes sense.
     #[inline]
-    pub(crate) fn fault(&self, queues: usize, tick: TickLength) -> Option<Refusal> {
+    pub(crate) fn validate(&self, queues: usize, tick: TickLength) -> Result<(), Refusal> {
         if self.queue >= queues {
-            return Some(Refusal::NoSuchQueue);
+            return Err(Refusal::NoSuchQueue);
         }
         match self.repeat {
-            None if self.meant_to_repeat => Some(Refusal::NotRepeating),
-            Some(Repeat { period: 0 }) => Some(Refusal::ZeroPeriod),
+            None if self.meant_to_repeat => Err(Refusal::NotRepeating),
+            Some(Repeat { period: 0 }) => Err(Refusal::ZeroPeriod),
             Some(repeat) if self.missed == MissedTicks::CatchUp && repeat.is_too_short(tick) => {
-                Some(Refusal::PeriodTooShort)
+                Err(Refusal::PeriodTooShort)
             }
-            _ => None,
+            _ => Ok(()),
         }
     }
 }
@@ -281,15 +281,15 @@ impl Repeat {
 }
 
 /// A one-shot that fits an entry of a wheel: nearly every timer.
-pub(crate) struct Plain<T> {
+pub(crate) struct PlainTimer<T> {
     pub(crate) payload: T,
-    pub(crate) first: When,
+    pub(crate) requested: When,
     pub(crate) queue: usize,
 }
 
-impl<T> Plain<T> {
+impl<T> PlainTimer<T> {
     pub(crate) fn into_timer(self) -> Timer<T> {
-        Timer::first(self.first, self.payload).queue(self.queue)
+        Timer::once(self.requested, self.payload).queue(self.queue)
     }
 }
 
