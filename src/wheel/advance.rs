@@ -336,6 +336,15 @@ mod tests {
         assert_eq!(rest, ["late, too", "postponed"]);
     }
 
+    #[test]
+    fn an_advance_without_a_budget_passes_a_slot_that_has_become_empty() {
+        let mut wheel = Wheel::new(64);
+        let id = wheel.schedule_at(Tick(5), ());
+        assert_eq!(wheel.cancel(id), Some(()));
+        assert_eq!(wheel.advance(Tick(9), 0, |_, _| {}), Advance::Done);
+        assert_eq!(wheel.now(), Tick(9));
+    }
+
     /// Advances a wheel a hundred times in which "again" reschedules itself with
     /// no delay. Returns the wheel, and its firings by tick.
     fn beside_a_timer_that_reschedules_itself(
