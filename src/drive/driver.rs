@@ -1,6 +1,5 @@
 //! Driving an engine from the caller's own loop: an event loop that waits for a
-//! descriptor, one that computes a timeout, or a loop that comes by every
-//! frame.
+//! descriptor or computes a timeout, or a frame loop.
 
 use core::fmt;
 use core::time::Duration;
@@ -14,18 +13,18 @@ use crate::tick::Tick;
 use crate::time::Time;
 use crate::wheel::Advance;
 
-/// What drives an engine that was started with
+/// Drives an engine that was started with
 /// [`Builder::start_driven`](crate::Builder::start_driven).
 ///
-/// On Linux it is a descriptor (`AsFd`) that becomes readable when something is
-/// due, for epoll or mio, level- or edge-triggered; other threads that
-/// schedule an earlier timer re-arm it. Everywhere, [`Driver::timeout`] says
-/// how long a loop may sleep.
+/// On Linux a driver is a descriptor (`AsFd`) for epoll or mio, level- or
+/// edge-triggered. It becomes readable when a timer is due; a thread that
+/// schedules an earlier timer re-arms it. On every system,
+/// [`Driver::timeout`] returns how long a loop may sleep.
 ///
-/// The descriptor becomes readable, too, when the engine has been shut down or
-/// its last handle dropped, and stays readable from then on: its queues say
-/// that they are closed, and [`Driver::process_due`] answers
-/// [`Advance::ShutDown`].
+/// After the engine is shut down, or its last handle dropped, the descriptor
+/// becomes readable and stays so. The queues then return
+/// [`RecvError::ShutDown`](crate::RecvError::ShutDown), and
+/// [`Driver::process_due`] returns [`Advance::ShutDown`].
 ///
 /// ```
 /// use std::time::Duration;
@@ -60,17 +59,17 @@ impl<T> Driver<T> {
         driver
     }
 
-    /// Moves what is due into its queue, touching at most `budget` entries, and
-    /// arms the descriptor for what comes next. Never waits.
+    /// Moves due timers into their queues, touching at most `budget` entries, and
+    /// arms the descriptor for the next deadline. Never blocks.
     ///
-    /// Ends whatever others file meanwhile: what is due when it is called is
-    /// served, the rest left to the next call. Where the budget ends, the next
-    /// call begins with the shards that this one did not get to.
+    /// Serves the timers that are due at the time of the call; timers that other
+    /// threads add meanwhile may be left to the next call. If the budget runs out,
+    /// the next call begins with the shards that this one did not reach.
     ///
-    /// With [`Advance::More`] the budget did not suffice; the descriptor then
-    /// stays readable, and tells an edge-triggered loop anew. With
-    /// [`Advance::ShutDown`] the engine was shut down, and its queues have nothing
-    /// more to give: the loop may end.
+    /// Returns [`Advance::More`] if the budget did not suffice; the descriptor then
+    /// stays readable, and raises a new event for an edge-triggered loop. Returns
+    /// [`Advance::ShutDown`] if the engine was shut down and its queues are empty:
+    /// the loop may end.
     pub fn process_due(&self, budget: usize) -> Advance {
         let mut budget = budget;
         match self.make_ready(&mut budget) {
@@ -79,8 +78,8 @@ impl<T> Driver<T> {
         }
     }
 
-    /// Moves what is due into its queue, and arms the descriptor. Returns whether
-    /// the budget was enough.
+    /// Moves due timers into their queues, and arms the descriptor. Returns
+    /// whether the budget was enough.
     pub(crate) fn make_ready(&self, budget: &mut usize) -> bool {
         self.core.alarm.acknowledge();
         let done = self.core.run_due_within(self.core.clock.now(), budget);
@@ -89,7 +88,7 @@ impl<T> Driver<T> {
         done
     }
 
-    /// With nothing left to do for now.
+    /// The answer when no work is left for now.
     pub(crate) fn done(&self) -> Advance {
         match self.core.is_finished() {
             true => Advance::ShutDown,
@@ -97,8 +96,8 @@ impl<T> Driver<T> {
         }
     }
 
-    /// Whether anything waits, and if so, lets the descriptor and the next
-    /// wake-up say it.
+    /// Returns whether work is left; if so, makes the descriptor readable and the
+    /// next wake-up immediate.
     pub(crate) fn what_is_left(&self, served: bool) -> Advance {
         let is_due = || self.core.next_due() <= self.core.tick_now();
         if self.queue.is_empty() && served && !is_due() {
@@ -120,14 +119,14 @@ impl<T> Driver<T> {
         self.core.is_shut_down()
     }
 
-    /// When the engine next has something to do: never later than the earliest
-    /// deadline, sometimes earlier, when timers are to be filed anew on the way.
-    /// `None` if nothing is ever due, as after the last timer was cancelled, and
-    /// after the engine was shut down and its last task told.
+    /// Returns the time at which the engine next has work: never later than the
+    /// earliest deadline, and earlier if timers cascade on the way. Returns
+    /// `None` if no timer is ever due, as after the last one was cancelled, or
+    /// after the engine was shut down and its last task has run.
     ///
     /// # Cost
-    /// A look at each shard, and at those under their lock whose earliest timer
-    /// was cancelled or postponed since the last call.
+    /// Reads one atomic of each shard. Locks the shards whose earliest timer was
+    /// cancelled or postponed since the last call.
     ///
     /// ```
     /// use std::time::Duration;
@@ -148,9 +147,9 @@ impl<T> Driver<T> {
         }
     }
 
-    /// The exact earliest deadline; see
-    /// [`Engine::earliest_deadline`](crate::Engine::earliest_deadline). May
-    /// search, where [`Driver::next_wakeup`] does not.
+    /// Returns the exact earliest deadline; see
+    /// [`Engine::earliest_deadline`](crate::Engine::earliest_deadline). Unlike
+    /// [`Driver::next_wakeup`] it may search.
     ///
     /// ```
     /// use tickwheel::{Engine, Time, Timer};
@@ -167,13 +166,13 @@ impl<T> Driver<T> {
         self.core.earliest_deadline()
     }
 
-    /// How long a loop may sleep: until [`Driver::next_wakeup`], not at all if
-    /// that has passed.
+    /// Returns how long a loop may sleep: until [`Driver::next_wakeup`], or zero
+    /// if that has passed.
     ///
-    /// With `None` nothing will ever be due unless another thread schedules
-    /// something, or the engine is shut down: a loop that waits for the descriptor
-    /// sleeps until then, one that cannot be called ends, or looks in now and
-    /// then. It is not zero: a loop that takes it for that spins.
+    /// `None` means that no timer will be due unless another thread schedules one.
+    /// A loop that waits for the descriptor then sleeps until it is readable. A
+    /// loop without a descriptor ends, or polls now and then. Do not treat `None`
+    /// as zero: the loop would spin.
     #[must_use]
     pub fn timeout(&self) -> Option<Duration> {
         Some(self.next_wakeup()? - self.core.clock.now())

@@ -1,4 +1,4 @@
-//! Who moves time along: a thread that sleeps on one timerfd, the caller's own
+//! Moving time along: a thread that sleeps on one timerfd, the caller's own
 //! loop, or the owner of a virtual clock.
 
 mod driver;

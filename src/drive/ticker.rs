@@ -1,4 +1,4 @@
-//! The ticker thread: look, move what is due, sleep.
+//! The ticker thread: make due timers ready, sleep, repeat.
 
 use std::io;
 
@@ -7,8 +7,8 @@ use crate::observe;
 use crate::shared::Core;
 use crate::sync::{self, Arc};
 
-/// Starts the ticker. It ends when the core's alarm is stopped, and nobody
-/// waits for that.
+/// Starts the ticker. It ends when the core's alarm is stopped; no thread waits
+/// for its end.
 pub(crate) fn spawn<T: Send + 'static>(core: Arc<Core<T>>) -> io::Result<()> {
     sync::spawn("tickwheel-ticker".into(), move || run(&core)).map(drop)
 }

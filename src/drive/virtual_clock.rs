@@ -1,5 +1,5 @@
-//! A clock that stands still until it is told to move: for tests and
-//! simulations, with any number of threads.
+//! A clock that only its owner moves: for tests and simulations, with any number
+//! of threads.
 
 use std::time::Duration;
 
@@ -9,16 +9,16 @@ use crate::shared::SharedCore;
 use crate::sync::Arc;
 use crate::time::Time;
 
-/// How often [`VirtualClock::run_until`] serves what was added, before it goes on
-/// to the next tick.
+/// How often [`VirtualClock::run_until`] serves timers that were added at a tick
+/// before it goes on to the next.
 const PASSES_AT_A_TIME: usize = 1_000;
 
 /// The clock of an engine that was started with
 /// [`Builder::start_virtual`](crate::Builder::start_virtual).
 ///
-/// It drives the very engine that runs in production, only without the ticker
-/// thread: moving the clock moves what comes due into its queues, and any
-/// number of worker threads may wait there.
+/// It drives the engine that runs in production, without the ticker thread.
+/// Moving the clock moves due timers into their queues, where any number of
+/// worker threads may wait.
 ///
 /// ```
 /// use std::time::Duration;
@@ -33,9 +33,9 @@ const PASSES_AT_A_TIME: usize = 1_000;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Nobody looks for due timers between two moves of the clock. A timer that is
-/// due at once, by a delay of zero or a time that has passed, is in its queue
-/// after the next move, which may be one by nothing:
+/// Timers are made ready only by a move of the clock. A timer that is due at
+/// once, with a delay of zero or a time in the past, is in its queue after the
+/// next move, which may be a move by zero:
 ///
 /// ```
 /// use std::time::Duration;
@@ -57,27 +57,28 @@ impl<T> VirtualClock<T> {
         VirtualClock { core }
     }
 
-    /// What the clock says.
+    /// Returns the clock's time.
     #[must_use]
     pub fn now(&self) -> Time {
         self.core.clock.now()
     }
 
-    /// Moves the clock forward and returns when everything that is due is in
-    /// its queue. The cost follows what is due, not how far the jump goes.
+    /// Moves the clock forward, and returns when every timer that was due by then
+    /// is in its queue. Timers for the past that other threads schedule during the
+    /// call may be left out.
     ///
-    /// A repeating timer's later firings become due one after the other, as
-    /// its earlier ones are done: see [`MissedTicks`](crate::MissedTicks).
+    /// A repeating timer's firings become due one after the other, each when the
+    /// one before it is done; see [`MissedTicks`](crate::MissedTicks).
     ///
-    /// It returns, too, where other threads file into the past all the while:
-    /// everything is in its queue that was due when this was called, and of what
-    /// they filed since, perhaps a part.
+    /// # Cost
+    /// Grows with the number of due timers, not with the length of the jump.
     pub fn advance(&self, by: Duration) {
         self.advance_to(self.now() + by);
     }
 
-    /// As [`advance`](VirtualClock::advance), to an absolute time; one that
-    /// has passed changes nothing.
+    /// Moves the clock forward to an absolute time; see
+    /// [`advance`](VirtualClock::advance). A time that has passed leaves the
+    /// clock as it is.
     pub fn advance_to(&self, time: Time) {
         self.core.advance_to(time);
     }
@@ -99,19 +100,17 @@ impl<T> VirtualClock<T> {
         Driver::new(Arc::clone(&self.core))
     }
 
-    /// Moves the clock to `time` from one due tick to the next, waiting each
-    /// time until the workers are idle: until every queue that has workers is
-    /// empty and each of them is back in `recv`.
+    /// Moves the clock to `time` from one due tick to the next. Blocks at each
+    /// until the workers are idle: every queue that has workers is empty, and each
+    /// worker is back in `recv`. Must not be called from a task.
     ///
-    /// A worker is a [`Queue`](crate::Queue) handle that has waited in `recv`
-    /// (or `recv_timeout`) before, and each thread of a
-    /// [`TaskEngine`](crate::TaskEngine). What tasks schedule on the way is
-    /// served on the way, what they schedule with no delay at the same tick. Do
-    /// not call it from a task.
+    /// A worker is a [`Queue`](crate::Queue) handle that has waited in `recv` or
+    /// `recv_timeout` before, or a thread of a
+    /// [`TaskEngine`](crate::TaskEngine). Timers that tasks schedule on the way
+    /// are served on the way, those without a delay at the same tick.
     ///
-    /// Time does not stand still for ever: where each task adds another one with
-    /// no delay, a thousand of them run one after the other at one tick, and the
-    /// next one at the next tick at which anything is due, or at the end.
+    /// Always ends: if each task adds another without a delay, a thousand of them
+    /// run at one tick, and the next one at the next due tick or at `time`.
     pub fn run_until(&self, time: Time) {
         self.serve(self.now());
         let last = self.core.tick.tick_at(time);
@@ -125,8 +124,8 @@ impl<T> VirtualClock<T> {
         self.serve(time);
     }
 
-    /// Moves the clock to `time`, and serves what is due there and what tasks add
-    /// to that.
+    /// Moves the clock to `time`, and serves the timers due there, including those
+    /// that tasks add meanwhile.
     fn serve(&self, time: Time) {
         for _ in 0..PASSES_AT_A_TIME {
             self.advance_to(time);

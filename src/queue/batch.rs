@@ -2,10 +2,10 @@
 
 use crate::queue::{Expired, Queue, RecvError};
 
-/// Expired timers, taken one at a time as they are asked for; from
+/// Iterator that takes expired timers one at a time, from
 /// [`Queue::recv_batch`].
 #[derive(Debug)]
-#[must_use = "a batch takes timers only when it is asked for them"]
+#[must_use = "a batch takes no timer until it is iterated"]
 pub struct Batch<'a, T> {
     queue: &'a Queue<T>,
     first: Option<Expired<T>>,
@@ -13,12 +13,12 @@ pub struct Batch<'a, T> {
 }
 
 impl<T> Queue<T> {
-    /// Waits for an expired timer, and then takes up to `max` that are there,
-    /// one at a time, each when the batch is asked for it: what the batch has
-    /// not reached yet can still be cancelled.
+    /// Blocks until a timer has expired, and returns an iterator over at most
+    /// `max` expired timers. It takes each timer only when it reaches it; until
+    /// then the timer can be cancelled. It ends early if no timer is left.
     ///
     /// # Errors
-    /// [`RecvError::ShutDown`] when the engine was shut down.
+    /// Returns [`RecvError::ShutDown`] if the engine was shut down.
     ///
     /// ```
     /// use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What a worker gets: a timer that has expired.
+//! An expired timer, as a worker holds it.
 
 use core::fmt;
 use core::time::Duration;
@@ -14,40 +14,39 @@ use crate::sync::Arc;
 use crate::tick::Tick;
 use crate::time::Time;
 
-/// An expired timer in a worker's hands.
+/// An expired timer that a worker holds.
 ///
-/// A one-shot has ended with this; its payload is the worker's. A repeating
-/// timer lends its payload: when the `Expired` is dropped the payload goes
-/// back and the next firing is set up, so that firings of one timer never
-/// overlap.
+/// A one-shot ends when it is taken, and its payload belongs to the worker. A
+/// repeating timer lends its payload. Dropping the `Expired` returns the payload
+/// and sets up the next firing, so that firings of one timer never overlap.
 pub struct Expired<T> {
     firing: Firing,
     queue: usize,
     clock: Clock,
     /// Present until the payload is taken or given back.
     payload: Option<T>,
-    owed: Option<Owed<T>>,
+    obligation: Option<Obligation<T>>,
 }
 
-/// What is to be done when the worker lets go.
-struct Owed<T> {
+/// What a worker owes the engine at the end of a firing.
+struct Obligation<T> {
     core: Arc<SharedCore<T>>,
     payload: bool,
     permit: bool,
-    /// The thread that took it, if a panic was unwinding that already: it is no
-    /// failure of this firing.
+    /// The thread that took the firing, if a panic was unwinding it already. That
+    /// panic is no failure of this firing.
     unwinding: Option<ThreadId>,
 }
 
-impl<T> Owed<T> {
-    /// Whether the calling thread unwinds from a panic that began after the
-    /// firing was taken.
+impl<T> Obligation<T> {
+    /// Whether a panic that began after the firing was taken unwinds the calling
+    /// thread.
     fn has_failed(&self) -> bool {
         thread::panicking() && self.unwinding != Some(thread::current().id())
     }
 }
 
-/// A permit that goes back to its queue even where dropping a payload panics.
+/// A permit that returns to its queue even if dropping a payload panics.
 struct Permit<'a>(&'a Doorbell);
 
 impl Drop for Permit<'_> {
@@ -60,7 +59,7 @@ impl<T> Expired<T> {
     #[inline]
     pub(crate) fn new(claimed: Claimed<T>, queue: usize, core: &Arc<SharedCore<T>>) -> Expired<T> {
         let (payload, permit) = (claimed.lent, core.doorbell(queue).is_bounded());
-        let owed = (payload || permit).then(|| Owed {
+        let obligation = (payload || permit).then(|| Obligation {
             core: Arc::clone(core),
             payload,
             permit,
@@ -71,36 +70,37 @@ impl<T> Expired<T> {
             queue,
             clock: core.clock.clone(),
             payload: Some(claimed.payload),
-            owed,
+            obligation,
         }
     }
 
-    /// The timer.
+    /// Returns the timer's id.
     #[must_use]
     pub fn id(&self) -> TimerId {
         self.firing.id
     }
 
-    /// When this firing was due: the beginning of its [`tick`](Expired::tick).
+    /// Returns the time at which this firing was due: the beginning of its
+    /// [`tick`](Expired::tick).
     #[must_use]
     pub fn deadline(&self) -> Time {
         self.firing.deadline
     }
 
-    /// The tick at which this firing was due. A firing that is caught up late
-    /// has its own due tick, not the one of its delivery.
+    /// Returns the tick at which this firing was due. For a firing that is caught
+    /// up late, this is not the tick of its delivery.
     #[must_use]
     pub fn tick(&self) -> Tick {
         self.firing.tick
     }
 
-    /// Which due tick of the timer this is, counted from 1.
+    /// Returns which due tick of the timer this is, counted from 1.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.firing.number
     }
 
-    /// The queue that it was taken from.
+    /// Returns the number of the queue that the timer was taken from.
     #[must_use]
     pub fn queue(&self) -> usize {
         self.queue
@@ -114,50 +114,54 @@ impl<T> Expired<T> {
         &self.clock
     }
 
-    /// How long after its deadline this firing is, at the moment of the call.
-    /// Reads the clock. With a [tolerance](crate::Timer::tolerance), and for
-    /// repeating timers, it counts from the exact time that was asked for.
+    /// Returns how long after its deadline this call is made. Reads the clock.
+    /// With a [tolerance](crate::Timer::tolerance), and for repeating timers,
+    /// counts from the exact time that was requested.
     #[must_use]
     pub fn lateness(&self) -> Duration {
         self.clock.now() - self.firing.requested
     }
 
-    /// The payload.
+    /// Returns the payload.
     #[must_use]
     pub fn payload(&self) -> &T {
         self.payload.as_ref().expect("taken only by value")
     }
 
-    /// The payload, to be changed in place: a repeating timer's next firing
+    /// Returns the payload for changes in place. A repeating timer's next firing
     /// carries the change.
     #[must_use]
     pub fn payload_mut(&mut self) -> &mut T {
         self.payload.as_mut().expect("taken only by value")
     }
 
-    /// The payload for good. A repeating timer that would fire again ends with
-    /// this, as if it had been cancelled.
+    /// Takes the payload out for good. Ends a repeating timer that would fire
+    /// again, as if it had been cancelled.
     #[must_use]
     #[inline]
     pub fn into_payload(mut self) -> T {
         let payload = self.payload.take();
-        self.let_go(None, Outcome::Kept);
+        self.finish(None, Outcome::Kept);
         payload.expect("taken only by value")
     }
 
-    /// Gives the payload back after a panic that was caught.
+    /// Returns the payload to the engine after a panic that was caught.
     pub(crate) fn fail(mut self) {
         let payload = self.payload.take();
-        self.let_go(payload, Outcome::Panicked);
+        self.finish(payload, Outcome::Panicked);
     }
 
     #[inline]
-    fn let_go(&mut self, payload: Option<T>, outcome: Outcome) {
-        let Some(owed) = self.owed.take() else { return };
-        let doorbell = owed.core.doorbell(self.queue);
-        let _permit = owed.permit.then(|| Permit(doorbell));
-        if owed.payload {
-            owed.core.return_firing(self.firing.id, payload, outcome);
+    fn finish(&mut self, payload: Option<T>, outcome: Outcome) {
+        let Some(obligation) = self.obligation.take() else {
+            return;
+        };
+        let doorbell = obligation.core.doorbell(self.queue);
+        let _permit = obligation.permit.then(|| Permit(doorbell));
+        if obligation.payload {
+            obligation
+                .core
+                .return_firing(self.firing.id, payload, outcome);
         }
     }
 }
@@ -165,8 +169,10 @@ impl<T> Expired<T> {
 impl<T> Drop for Expired<T> {
     #[inline]
     fn drop(&mut self) {
-        let Some(owed) = &self.owed else { return };
-        let outcome = match owed.has_failed() {
+        let Some(obligation) = &self.obligation else {
+            return;
+        };
+        let outcome = match obligation.has_failed() {
             true => Outcome::Panicked,
             false => Outcome::Returned,
         };
@@ -174,7 +180,7 @@ impl<T> Drop for Expired<T> {
             observe::lent_to_a_panic(self.firing.id);
         }
         let payload = self.payload.take();
-        self.let_go(payload, outcome);
+        self.finish(payload, outcome);
     }
 }
 

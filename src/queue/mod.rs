@@ -1,8 +1,9 @@
-//! Queues: where workers take expired timers from.
+//! Queues: where workers take expired timers.
 
 mod batch;
 mod expired;
 mod reports;
+mod worker_state;
 
 pub use batch::Batch;
 pub use expired::Expired;
@@ -15,19 +16,20 @@ use std::time::Duration;
 use crate::shard::Shard;
 use crate::shared::{Bell, SharedCore, Wait, WaitError};
 use crate::sync::Arc;
+use worker_state::WorkerState;
 
-/// How many timers a worker takes from one shard before it looks at others.
-const TURNS: u32 = 64;
+/// How many timers a worker takes from one shard before it turns to others.
+const TURNS_PER_SHARD: u32 = 64;
 
 /// A handle to one of an engine's worker queues.
 ///
-/// Expired timers stay in the engine until a worker takes them, one at a time:
-/// until then they can be cancelled, and a queue is never full. Each worker
-/// thread has a handle of its own; clone it or call
+/// Expired timers stay in the engine until a worker takes them, one at a time.
+/// Until then they can be cancelled, and a queue is never full. Each worker
+/// thread has a handle of its own: clone one, or call
 /// [`Engine::queue`](crate::Engine::queue) again.
 ///
-/// Timers of one shard (that is, usually, scheduled by one thread) come in the
-/// order of their deadlines; between shards no order is promised.
+/// Timers of one shard (usually those that one thread scheduled) arrive in the
+/// order of their deadlines. No order is promised across shards.
 ///
 /// ```
 /// use std::time::Duration;
@@ -46,34 +48,26 @@ const TURNS: u32 = 64;
 pub struct Queue<T> {
     core: Arc<SharedCore<T>>,
     index: usize,
-    /// A shard that had more when it was last looked at, and for how many
-    /// turns to stay with it.
+    /// A shard that had more timers at the last visit, and for how many turns to
+    /// stay with it.
     hint: Cell<Option<(usize, u32)>>,
-    presence: Cell<Presence>,
+    worker: WorkerState,
 }
 
-/// What a virtual clock knows about this handle.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Presence {
-    Unknown,
-    Busy,
-    Waiting,
-}
-
-/// Why a queue gave nothing.
+/// The reason why a call returned no timer or no report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RecvError {
-    /// Nothing has expired (within the time given).
+    /// No timer has expired, or no report has come, within the time given.
     Empty,
-    /// The engine was shut down: nothing will come.
+    /// The engine was shut down: no timer or report will come.
     ShutDown,
 }
 
 impl fmt::Display for RecvError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            RecvError::Empty => "nothing has expired",
-            RecvError::ShutDown => "the engine was shut down",
+            RecvError::Empty => "nothing has expired: wait longer, or try again later",
+            RecvError::ShutDown => "the engine was shut down: stop receiving",
         })
     }
 }
@@ -95,14 +89,14 @@ impl<T> Queue<T> {
             core,
             index,
             hint: Cell::new(None),
-            presence: Cell::new(Presence::Unknown),
+            worker: WorkerState::default(),
         }
     }
 
-    /// Takes an expired timer, waiting for one if there is none.
+    /// Blocks until a timer has expired, and takes it.
     ///
     /// # Errors
-    /// [`RecvError::ShutDown`] when the engine was shut down.
+    /// Returns [`RecvError::ShutDown`] if the engine was shut down.
     #[inline]
     pub fn recv(&self) -> Result<Expired<T>, RecvError> {
         self.take(Wait::Forever)
@@ -111,20 +105,20 @@ impl<T> Queue<T> {
     /// Takes an expired timer if there is one.
     ///
     /// # Errors
-    /// [`RecvError::Empty`] if there is none, [`RecvError::ShutDown`] when the
-    /// engine was shut down.
+    /// Returns [`RecvError::Empty`] if there is none, or
+    /// [`RecvError::ShutDown`] if the engine was shut down.
     #[inline]
     pub fn try_recv(&self) -> Result<Expired<T>, RecvError> {
         self.take(Wait::No)
     }
 
-    /// Takes an expired timer, waiting for one for at most `limit`.
+    /// Blocks until a timer has expired, for at most `limit`, and takes it.
     ///
     /// # Errors
-    /// [`RecvError::Empty`] if none came in time, [`RecvError::ShutDown`] when
-    /// the engine was shut down.
+    /// Returns [`RecvError::Empty`] if none expired in time, or
+    /// [`RecvError::ShutDown`] if the engine was shut down.
     pub fn recv_timeout(&self, limit: Duration) -> Result<Expired<T>, RecvError> {
-        // Without a look at the clock, if something is there.
+        // Reads no clock if a timer is there.
         self.join();
         self.try_recv().or_else(|error| match error {
             RecvError::Empty => self.take(Wait::at_most(limit)),
@@ -132,9 +126,9 @@ impl<T> Queue<T> {
         })
     }
 
-    /// Takes what is there, one at a time, each when the iterator is asked for
-    /// it, without ever waiting: it ends when nothing is there at that moment.
-    /// What it has not reached yet can still be cancelled.
+    /// Returns an iterator that takes expired timers one at a time. It never
+    /// blocks, and ends if no timer is there. A timer that it has not reached can
+    /// still be cancelled.
     ///
     /// ```
     /// use std::time::Duration;
@@ -154,41 +148,41 @@ impl<T> Queue<T> {
         std::iter::from_fn(|| self.try_recv().ok())
     }
 
-    /// How many expired timers wait to be taken. Looks at every shard.
+    /// Returns the number of expired timers that wait to be taken. Locks each
+    /// shard once.
     #[must_use]
     pub fn len(&self) -> usize {
         self.core.ready_len(self.index)
     }
 
-    /// Whether no expired timer waits to be taken.
+    /// Returns whether no expired timer waits to be taken.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns whether the engine was shut down, so that nothing more comes but
-    /// tasks that are to be told of it; see
-    /// [`Engine::is_shut_down`](crate::Engine::is_shut_down).
+    /// Returns whether the engine was shut down; see
+    /// [`Engine::is_shut_down`](crate::Engine::is_shut_down). Only
+    /// [`notified`](crate::Timer::notified) tasks are still handed out then.
     #[must_use]
     pub fn is_shut_down(&self) -> bool {
         self.core.is_shut_down()
     }
 
-    /// The queue's number.
+    /// Returns the queue's number.
     #[must_use]
     pub fn index(&self) -> usize {
         self.index
     }
 
-    /// For models: the limits of those who wait have passed from now on. Wakes
-    /// nobody.
+    /// For models: makes the limits of waiting calls pass. Wakes no thread.
     #[cfg(any(loom, shuttle))]
     #[doc(hidden)]
     pub fn pass_limits(&self) {
         self.core.doorbell(self.index).pass_limits();
     }
 
-    /// For models: has all who wait look at the time.
+    /// For models: makes all waiting calls check the time.
     #[cfg(any(loom, shuttle))]
     #[doc(hidden)]
     pub fn wake_receivers(&self) {
@@ -205,7 +199,7 @@ impl<T> Queue<T> {
         if taken.is_err() {
             doorbell.return_permit();
         }
-        self.pass_by();
+        self.notify_census();
         taken
     }
 
@@ -219,7 +213,7 @@ impl<T> Queue<T> {
                     Err(RecvError::ShutDown) => return self.last().ok_or(RecvError::ShutDown),
                     bell => {
                         let bell = bell?;
-                        (bell.shard(), TURNS, Some(bell))
+                        (bell.shard(), TURNS_PER_SHARD, Some(bell))
                     }
                 },
             };
@@ -232,15 +226,15 @@ impl<T> Queue<T> {
         }
     }
 
-    /// What is left after the engine was shut down: tasks that are to be told.
+    /// Takes one of the notified tasks that are left after a shutdown.
     #[cold]
     fn last(&self) -> Option<Expired<T>> {
-        (0..self.core.shard_count()).find_map(|shard| self.claim(shard, TURNS, None))
+        (0..self.core.shard_count()).find_map(|shard| self.claim(shard, TURNS_PER_SHARD, None))
     }
 
-    /// Takes one timer of a shard. As long as there are more and it is this
-    /// shard's turn, the next call goes there directly; the bell is in the
-    /// channel meanwhile, for other workers.
+    /// Takes one timer of a shard. While the shard has more and it is its turn,
+    /// the next call goes there directly. Meanwhile the bell is in the channel,
+    /// for other workers.
     #[inline]
     fn claim(&self, shard: usize, turns: u32, bell: Option<Bell>) -> Option<Expired<T>> {
         let queue = self.index;
@@ -252,7 +246,7 @@ impl<T> Queue<T> {
         Some(Expired::new(claimed?, queue, &self.core))
     }
 
-    /// Waits, and lets a virtual clock know.
+    /// Waits for a permit or a bell. A virtual clock learns that this worker waits.
     fn wait_at<R>(
         &self,
         wait: Wait,
@@ -261,38 +255,31 @@ impl<T> Queue<T> {
         if wait == Wait::No || !self.core.clock.is_virtual() {
             return Ok(receive(wait)?);
         }
-        self.enter(Presence::Waiting);
+        let (census, queue) = (&self.core.census, self.index);
+        self.worker.set_busy(false, census, queue);
         let received = receive(wait);
-        self.enter(Presence::Busy);
+        self.worker.set_busy(true, census, queue);
         Ok(received?)
     }
 
-    /// A handle that is no worker may have taken what a virtual clock expects
-    /// a worker to come for: then no worker comes, and the clock has to look.
-    fn pass_by(&self) {
-        if self.core.clock.is_virtual() && self.presence.get() == Presence::Unknown {
+    /// Makes a virtual clock check the queue again after a handle that is no
+    /// worker took a timer: the worker that the clock waits for may never come.
+    fn notify_census(&self) {
+        if self.core.clock.is_virtual() && !self.worker.has_joined() {
             self.core.census.notify();
         }
     }
 
     /// Counts this handle as a worker, busy until it waits.
     pub(crate) fn join(&self) {
-        if self.core.clock.is_virtual() && self.presence.get() == Presence::Unknown {
-            self.core.census.join(self.index);
-            self.presence.set(Presence::Busy);
+        if self.core.clock.is_virtual() {
+            self.worker.join(&self.core.census, self.index);
         }
     }
 
     /// Notes that a task of this queue panicked.
     pub(crate) fn count_panic(&self) {
         self.core.count_panic();
-    }
-
-    fn enter(&self, presence: Presence) {
-        self.join();
-        if self.presence.replace(presence) != presence {
-            self.core.census.set_busy(presence == Presence::Busy);
-        }
     }
 }
 
@@ -304,13 +291,7 @@ impl<T> Clone for Queue<T> {
 
 impl<T> Drop for Queue<T> {
     fn drop(&mut self) {
-        match self.presence.get() {
-            Presence::Unknown => {}
-            presence => self
-                .core
-                .census
-                .leave(self.index, presence == Presence::Busy),
-        }
+        self.worker.leave(&self.core.census, self.index);
     }
 }
 
@@ -322,7 +303,7 @@ impl<T> fmt::Debug for Queue<T> {
     }
 }
 
-/// Waits for expired timers until the engine is shut down.
+/// Blocks for each expired timer, and ends when the engine is shut down.
 impl<T> Iterator for Queue<T> {
     type Item = Expired<T>;
 

@@ -1,4 +1,4 @@
-//! Where closed reports are read.
+//! Reading the reports on timers that have ended.
 
 use core::fmt;
 use core::time::Duration;
@@ -9,20 +9,19 @@ use crate::shared::{Bell, SharedCore, Wait, WaitError};
 use crate::sync::Arc;
 use crate::timer::Closed;
 
-/// The reports on timers that asked for one, from
+/// Reads the reports on [`reported`](crate::Timer::reported) timers; from
 /// [`Engine::reports`](crate::Engine::reports).
 ///
-/// Every report is read once, by one reader. A report comes when its timer's
-/// last firing has been let go of, and its task has been told if it asked for
-/// that, be it after shutdown: until then readers wait, and
-/// [`try_recv`](Reports::try_recv) finds nothing yet. A firing that is
-/// never let go of, or a task that nobody runs, keeps them waiting for ever; so
-/// does a firing in the hands of the reader itself.
+/// Every report is read once, by one reader. A report appears when its timer's
+/// last firing is dropped and, for a [`notified`](crate::Timer::notified) task,
+/// when the task has run; this may be after shutdown. Until then readers block,
+/// and [`try_recv`](Reports::try_recv) returns [`RecvError::Empty`]. Readers block
+/// for ever if a firing is never dropped or such a task never run, or if the
+/// reader itself holds the firing.
 ///
-/// A report that is not read keeps its timer's entry, which counts against
-/// [`Builder::max_timers`](crate::Builder::max_timers): with that bound a
-/// forgotten reader costs bounded memory, and without it all that there is.
-/// Reports outlive shutdown.
+/// An unread report keeps its timer's entry, which counts against
+/// [`Builder::max_timers`](crate::Builder::max_timers). Without that limit, unread
+/// reports use up memory without bound. Reports outlive shutdown.
 pub struct Reports<T> {
     core: Arc<SharedCore<T>>,
 }
@@ -32,11 +31,11 @@ impl<T> Reports<T> {
         Reports { core }
     }
 
-    /// Takes a report, waiting for one if there is none.
+    /// Blocks until there is a report, and takes it.
     ///
     /// # Errors
-    /// [`RecvError::ShutDown`] when the engine was shut down, every report has been
-    /// read, and no other is to come.
+    /// Returns [`RecvError::ShutDown`] if the engine was shut down, every report
+    /// has been read, and no other can come.
     pub fn recv(&self) -> Result<Closed<T>, RecvError> {
         self.take(Wait::Forever)
     }
@@ -44,14 +43,13 @@ impl<T> Reports<T> {
     /// Takes a report if there is one.
     ///
     /// # Errors
-    /// [`RecvError::Empty`] if there is none, [`RecvError::ShutDown`] when the
-    /// engine was shut down, every report has been read, and no other is to
-    /// come.
+    /// Returns [`RecvError::Empty`] if there is none, or the error of
+    /// [`recv`](Reports::recv).
     pub fn try_recv(&self) -> Result<Closed<T>, RecvError> {
         self.take(Wait::No)
     }
 
-    /// Takes a report, waiting for one for at most `limit`.
+    /// Blocks until there is a report, for at most `limit`, and takes it.
     ///
     /// # Errors
     /// As [`try_recv`](Reports::try_recv).
@@ -62,7 +60,8 @@ impl<T> Reports<T> {
         })
     }
 
-    /// Takes the reports that are there, one at a time, without ever waiting.
+    /// Returns an iterator that takes reports one at a time. It never blocks, and
+    /// ends if no report is there.
     ///
     /// ```
     /// use std::time::Duration;
@@ -83,13 +82,13 @@ impl<T> Reports<T> {
         std::iter::from_fn(|| self.try_recv().ok())
     }
 
-    /// How many reports wait to be read. Looks at every shard.
+    /// Returns the number of unread reports. Locks each shard once.
     #[must_use]
     pub fn len(&self) -> usize {
         self.core.ready_len(self.core.queues())
     }
 
-    /// Whether no report waits to be read.
+    /// Returns whether there is no unread report.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -114,7 +113,7 @@ impl<T> Reports<T> {
         }
     }
 
-    /// The word that the engine was shut down may have overtaken a bell.
+    /// Searches every shard: the stop sign may have overtaken a bell.
     fn last(&self) -> Option<Closed<T>> {
         (0..self.core.shard_count()).find_map(|shard| self.claim(shard, None))
     }
@@ -140,8 +139,7 @@ impl<T> fmt::Debug for Reports<T> {
     }
 }
 
-/// Waits for reports until the engine is shut down, all have been read, and no
-/// other is to come.
+/// Blocks for each report, and ends as [`recv`](Reports::recv) does.
 impl<T> Iterator for Reports<T> {
     type Item = Closed<T>;
 

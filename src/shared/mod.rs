@@ -22,6 +22,7 @@ mod unsettled;
 mod waiters;
 
 pub(crate) use cell::ShardCell;
+pub(crate) use census::Census;
 pub(crate) use doorbell::{Bell, Doorbell, Wait, WaitError};
 pub(crate) use shared_core::SharedCore;
 
@@ -32,7 +33,6 @@ use crate::id::{TimerId, WheelNumber};
 use crate::shard::entry::Tag;
 use crate::shard::{Shard, Signals};
 use crate::shared::affinity::thread_number;
-use crate::shared::census::Census;
 use crate::shared::names::Names;
 use crate::shared::unsettled::Unsettled;
 use crate::shared::waiters::Waiters;

@@ -5,20 +5,19 @@ use crate::tasks::Task;
 use crate::tasks::worker::run_counted;
 use crate::wheel::Advance;
 
-/// How many entries may be touched for each task that may run. A timer is filed
-/// again on its way inward, at most once in each level, and sorted at the end.
+/// How many entries may be touched for each task that may run. A timer cascades
+/// at most once per level, and is sorted at the end.
 const TOUCHES_PER_TASK: usize = 16;
 
 impl Driver<Task> {
-    /// Runs what is due here, in the calling thread, in the order of deadlines:
-    /// at most `budget` tasks. What a task adds that is due at once is served
-    /// in the same pass, as far as the budget goes: a task that adds itself anew
-    /// with no delay comes to an end with it. A panic is caught and counted.
+    /// Runs at most `budget` due tasks in the calling thread, in the order of
+    /// deadlines. A task that another one adds without a delay runs in the same
+    /// pass, within the budget. A panic is caught and counted.
     ///
-    /// The budget bounds the timers that are touched, too, at sixteen for each
-    /// task. With [`Advance::More`] there may be more to do, and the descriptor
-    /// stays readable; with [`Advance::ShutDown`] the engine was shut down, and
-    /// every task that was to be told has been.
+    /// The budget also bounds the entries touched, at sixteen for each task.
+    /// Returns [`Advance::More`] if work may be left; the descriptor then stays
+    /// readable. Returns [`Advance::ShutDown`] if the engine was shut down and
+    /// every [`notified`](crate::Timer::notified) task has run.
     ///
     /// ```
     /// use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What a task is told.
+//! The firing that a task runs for.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::tick::Tick;
 use crate::time::Time;
 use crate::timer::{CloseReason, Timer};
 
-/// What a task is told about the firing that it is run for.
+/// The firing that a task runs for, passed to its closure.
 #[derive(Clone)]
 pub struct Firing {
     firing: shard::Firing,
@@ -26,33 +26,33 @@ impl Firing {
         }
     }
 
-    /// The timer, for instance to cancel it from inside.
+    /// Returns the timer's id, for instance to cancel it from within.
     #[must_use]
     pub fn id(&self) -> TimerId {
         self.firing.id
     }
 
-    /// Which due tick of the timer this is, counted from 1.
+    /// Returns which due tick of the timer this is, counted from 1.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.firing.number
     }
 
-    /// The tick at which this firing was due.
+    /// Returns the tick at which this firing was due.
     #[must_use]
     pub fn tick(&self) -> Tick {
         self.firing.tick
     }
 
-    /// When this firing was due.
+    /// Returns the time at which this firing was due.
     #[must_use]
     pub fn deadline(&self) -> Time {
         self.firing.deadline
     }
 
-    /// How long after its deadline this is, at the moment of the call; see
-    /// [`Expired::lateness`]. For a task that is told of another ending before
-    /// its deadline, zero.
+    /// Returns how long after its deadline this call is made; see
+    /// [`Expired::lateness`]. Zero if the task runs early because its timer was
+    /// cancelled or shut down.
     ///
     /// ```
     /// use std::time::Duration;
@@ -75,9 +75,9 @@ impl Firing {
         self.clock.now() - self.firing.requested
     }
 
-    /// Why the task is run: [`CloseReason::Completed`] because its time has
-    /// come; or, for a timer that asked to be [`notified`](Timer::notified),
-    /// because it was cancelled or shut down.
+    /// Returns why the task runs: [`CloseReason::Completed`] at its deadline. A
+    /// [`notified`](Timer::notified) task also runs when its timer is cancelled or
+    /// shut down.
     #[must_use]
     pub fn outcome(&self) -> CloseReason {
         self.firing.outcome
@@ -96,10 +96,9 @@ impl fmt::Debug for Firing {
 }
 
 impl<F: FnMut(&Firing) + Send + 'static> Timer<F> {
-    /// Asks that the closure is run on a worker when the timer is cancelled or
-    /// shut down, too, with [`Firing::outcome`] saying so: a one-shot's
-    /// closure then runs exactly once, whatever happens to it. It is never run
-    /// inline in `cancel`. Meant for
+    /// Makes a worker run the closure also when the timer is cancelled or shut
+    /// down; [`Firing::outcome`] then returns that reason. A one-shot's closure
+    /// thus runs exactly once. It never runs inline in `cancel`. Meant for
     /// [`TaskEngine::run`](crate::TaskEngine::run).
     ///
     /// ```

@@ -1,10 +1,10 @@
-//! "Run this later": closures on the engine's own workers.
+//! Closures that run later, on the engine's own workers.
 
-mod crew;
 mod driven;
 mod firing;
 mod task;
 mod worker;
+mod workers;
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,19 +19,19 @@ use crate::stats::Ledger;
 use crate::time::Time;
 use crate::timer::{Cancel, Closed, Refused, Timer};
 
-use crew::Crew;
+use workers::Workers;
 
 pub use firing::Firing;
 pub use task::Task;
 
 /// Runs closures later, on worker threads of its own.
 ///
-/// A panic in a closure is caught and counted; the worker goes on. Dropping
-/// the last handle shuts the engine down, drops the closures that have not run
-/// and waits for nobody; so does the process when it ends (see
-/// [`Engine`](Engine#the-end-of-the-process)). A closure that holds a handle of
-/// its own keeps the engine alive until the closure has ended, or `shutdown` is
-/// called.
+/// A panic in a closure is caught and counted; the worker goes on. Dropping the
+/// last handle shuts the engine down and drops the closures that have not run,
+/// without waiting for any thread. At the end of the process running closures
+/// are cut off; see [`Engine`](Engine#the-end-of-the-process). A closure that
+/// holds a handle keeps the engine alive until the closure has ended or
+/// `shutdown` is called.
 ///
 /// ```
 /// use std::sync::mpsc;
@@ -47,11 +47,11 @@ pub use task::Task;
 #[derive(Clone)]
 pub struct TaskEngine {
     engine: Engine<Task>,
-    crew: Arc<Crew>,
+    workers: Arc<Workers>,
 }
 
 impl TaskEngine {
-    /// Begins to set up a task engine.
+    /// Returns a builder with the default settings.
     pub fn builder() -> TaskBuilder {
         TaskBuilder {
             engine: Engine::builder(),
@@ -62,8 +62,8 @@ impl TaskEngine {
     /// Runs `task` once, `delay` from now.
     ///
     /// # Errors
-    /// If the engine is full or was shut down. The closure comes back in the
-    /// error, to be run here and now, or tried again.
+    /// Returns the closure if the engine is full or was shut down. The caller may
+    /// run it at once, or try again.
     ///
     /// ```
     /// use std::time::Duration;
@@ -85,7 +85,7 @@ impl TaskEngine {
         self.run_once(Timer::after(delay, task))
     }
 
-    /// Runs `task` once, at a time of the engine's own time line.
+    /// Runs `task` once, at a time of the engine's clock.
     ///
     /// # Errors
     /// As [`run_after`](TaskEngine::run_after).
@@ -104,13 +104,13 @@ impl TaskEngine {
         scheduled.map_err(|refused| refused.map(Task::into_once))
     }
 
-    /// Runs `task` again and again: the k-th time k periods from now. Runs of
-    /// one task never overlap; those that a slow one delays are made up for
-    /// (see [`MissedTicks::CatchUp`](crate::MissedTicks::CatchUp)).
+    /// Runs `task` repeatedly, the k-th time k periods from now. Runs of one task
+    /// never overlap; runs that a slow one delays are caught up (see
+    /// [`MissedTicks::CatchUp`](crate::MissedTicks::CatchUp)).
     ///
     /// # Errors
-    /// If the period is zero, or the engine is full or was shut down; the
-    /// closure comes back in the error.
+    /// Returns the closure if the period is zero or too short, or if the engine is
+    /// full or was shut down.
     ///
     /// ```
     /// use std::time::Duration;
@@ -131,8 +131,8 @@ impl TaskEngine {
         self.run(Timer::every(period, task))
     }
 
-    /// Schedules a closure with everything that a [`Timer`] can say: times,
-    /// missed ticks, a name, a closed report. All tasks are in queue 0.
+    /// Schedules a closure with all settings of a [`Timer`]: times, missed ticks,
+    /// a name, a report. All tasks are in queue 0.
     ///
     /// # Errors
     /// As [`run_every`](TaskEngine::run_every).
@@ -169,44 +169,42 @@ impl TaskEngine {
         created.map_err(|refused| refused.map(Task::into_each))
     }
 
-    /// Cancels a task. [`Cancel::Running`] means that it runs at this moment,
-    /// and that it will not run again. The closure is dropped in this call,
-    /// unless it asked to be [`notified`](Timer::notified), which
-    /// [`Engine::cancel`] tells apart.
+    /// Cancels a task. [`Cancel::Running`] means that it is running, and will not
+    /// run again. Drops the closure in this call, except for a
+    /// [`notified`](Timer::notified) task, which [`Engine::cancel`] tells apart.
     pub fn cancel(&self, id: TimerId) -> Cancel<()> {
         self.engine.cancel(id).without_payload()
     }
 
-    /// Cancels the tasks that go by a name, or the first `max` of them, and
-    /// returns how many end as cancelled because of it; see
-    /// [`Engine::cancel_by_name`].
+    /// Cancels at most `max` tasks that have this name, oldest first. Returns how
+    /// many end as cancelled because of it; see [`Engine::cancel_by_name`].
     pub fn cancel_by_name(&self, name: &str, max: usize) -> usize {
         self.engine.cancel_by_name(name, max).count
     }
 
-    /// Cancels a task and waits until it does not run any more; from within
-    /// the task itself it does not wait. Two tasks that wait for each other wait
-    /// for ever.
+    /// Cancels a task and blocks until it no longer runs. Does not block when
+    /// called from within the task itself. Two tasks that wait for each other
+    /// block for ever.
     pub fn cancel_and_wait(&self, id: TimerId) -> Cancel<()> {
         let cancelled = self.cancel(id);
         self.engine.wait_unless_here(id, &cancelled);
         cancelled
     }
 
-    /// What the engine's clock says.
+    /// Returns the current time of the engine's clock.
     #[must_use]
     pub fn now(&self) -> Time {
         self.engine.now()
     }
 
-    /// The account of all tasks.
+    /// Returns the account of all tasks.
     #[must_use]
     pub fn ledger(&self) -> Ledger {
         self.engine.ledger()
     }
 
-    /// The engine underneath, for everything else that can be done with a
-    /// timer: deadlines, rescheduling, reports, counts.
+    /// Returns the engine underneath, for all other calls: deadlines,
+    /// rescheduling, reports, counts.
     #[must_use]
     pub fn engine(&self) -> &Engine<Task> {
         &self.engine
@@ -218,29 +216,27 @@ impl TaskEngine {
         self.engine.shutdown()
     }
 
-    /// First runs what is due once within `limit`; see [`Engine::drain`].
+    /// Runs the one-shots due within `limit`, then shuts down; see
+    /// [`Engine::drain`].
     pub fn drain(&self, limit: Duration) -> Vec<Closed<Task>> {
         self.engine.drain(limit)
     }
 
     /// Returns whether the engine was shut down; see [`Engine::is_shut_down`].
-    /// Tasks that run, and those that are told of the shutdown, may still be at
-    /// it: [`join`](TaskEngine::join) waits for them.
+    /// Tasks may still be running: [`join`](TaskEngine::join) waits for them.
     #[must_use]
     pub fn is_shut_down(&self) -> bool {
         self.engine.is_shut_down()
     }
 
-    /// Waits until every worker has ended: no task runs any more, and
-    /// everything that tasks held has been dropped, whether or not their
-    /// reports have been read.
+    /// Blocks until every worker has ended: no task runs any more, and all values
+    /// that tasks held have been dropped, whether or not reports are unread.
     ///
     /// Workers end after [`shutdown`](TaskEngine::shutdown) or
-    /// [`drain`](TaskEngine::drain), as soon as the task that they are running
-    /// has returned and those that asked to be [`notified`](Timer::notified)
-    /// have been told; until somebody calls one of the two, this waits. Called
-    /// from a task it does not wait, and with a [`Driver`] there is no worker to
-    /// wait for.
+    /// [`drain`](TaskEngine::drain), when the running tasks have returned and the
+    /// [`notified`](Timer::notified) tasks have run. Without one of these calls
+    /// this blocks for ever. Returns at once when called from a task, or if a
+    /// [`Driver`] runs the tasks.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -257,7 +253,7 @@ impl TaskEngine {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn join(&self) {
-        self.crew.wait_until_gone();
+        self.workers.wait_until_ended();
     }
 }
 
@@ -278,25 +274,25 @@ pub struct TaskBuilder {
 }
 
 impl TaskBuilder {
-    /// Sets how many worker threads there are, up to 4,096. Defaults to one.
+    /// Sets the number of worker threads, up to 4,096. Defaults to one.
     pub fn workers(mut self, workers: usize) -> TaskBuilder {
         self.workers = workers;
         self
     }
 
-    /// The duration of a tick; see [`Builder::tick`].
+    /// Sets the duration of a tick; see [`Builder::tick`].
     pub fn tick(mut self, tick: Duration) -> TaskBuilder {
         self.engine = self.engine.tick(tick);
         self
     }
 
-    /// At most so many tasks are live; see [`Builder::max_timers`].
+    /// Limits the tasks that are live at a time; see [`Builder::max_timers`].
     pub fn max_timers(mut self, max: usize) -> TaskBuilder {
         self.engine = self.engine.max_timers(max);
         self
     }
 
-    /// Which of the system's clocks is followed; see [`Builder::clock`].
+    /// Sets the system clock to follow; see [`Builder::clock`].
     pub fn clock(mut self, clock: ClockSource) -> TaskBuilder {
         self.engine = self.engine.clock(clock);
         self
@@ -305,37 +301,34 @@ impl TaskBuilder {
     /// Starts the engine, its ticker and its workers.
     ///
     /// # Errors
-    /// As [`Builder::start`]; and if there are to be no workers, or too many.
+    /// As [`Builder::start`], or if the number of workers is out of range.
     pub fn start(self) -> Result<TaskEngine, StartError> {
         self.check()?;
         let engine = self.engine.start()?;
-        let crew = worker::spawn(&engine, self.workers)?;
-        Ok(TaskEngine { engine, crew })
+        let workers = worker::spawn(&engine, self.workers)?;
+        Ok(TaskEngine { engine, workers })
     }
 
-    /// Starts the engine and its workers on a clock that stands still until it
-    /// is told to move.
+    /// Starts the engine and its workers on a clock that only the caller moves.
     ///
     /// # Errors
-    /// As [`Builder::start_virtual`]; and if there are to be no workers, or too
-    /// many.
+    /// As [`Builder::start_virtual`], or if the number of workers is out of range.
     pub fn start_virtual(self) -> Result<(TaskEngine, VirtualClock<Task>), StartError> {
         self.check()?;
         let (engine, clock) = self.engine.start_virtual()?;
-        let crew = worker::spawn(&engine, self.workers)?;
-        Ok((TaskEngine { engine, crew }, clock))
+        let workers = worker::spawn(&engine, self.workers)?;
+        Ok((TaskEngine { engine, workers }, clock))
     }
 
-    /// Starts the engine without a thread of its own: the caller's event loop
-    /// drives it, and [`Driver::run_due`] runs the tasks there. The number of
-    /// workers is of no account.
+    /// Starts the engine without threads. The caller's loop drives it, and runs
+    /// the tasks in [`Driver::run_due`]. Ignores the number of workers.
     ///
     /// # Errors
     /// As [`Builder::start_driven`].
     pub fn start_driven(self) -> Result<(TaskEngine, Driver<Task>), StartError> {
         let (engine, driver) = self.engine.start_driven()?;
-        let crew = Arc::default();
-        Ok((TaskEngine { engine, crew }, driver))
+        let workers = Arc::default();
+        Ok((TaskEngine { engine, workers }, driver))
     }
 
     /// For models: as [`Builder::start_driven_model`].
@@ -343,8 +336,8 @@ impl TaskBuilder {
     #[doc(hidden)]
     pub fn start_driven_model(self) -> Result<(TaskEngine, VirtualClock<Task>), StartError> {
         let (engine, clock) = self.engine.start_driven_model()?;
-        let crew = Arc::default();
-        Ok((TaskEngine { engine, crew }, clock))
+        let workers = Arc::default();
+        Ok((TaskEngine { engine, workers }, clock))
     }
 
     fn check(&self) -> Result<(), StartError> {

@@ -8,8 +8,8 @@ use crate::tasks::Firing;
 /// A closure that waits to be run.
 pub struct Task(Box<dyn Run>);
 
-/// A closure whose type the engine does not know. Who is refused wants it back
-/// as it was, hence `Any`.
+/// A closure of a type that the engine does not know. `Any` restores that type
+/// when the closure is refused.
 trait Run: Send {
     fn run(&mut self, firing: &Firing);
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
@@ -56,13 +56,13 @@ impl Task {
         self.0.run(firing);
     }
 
-    /// What [`Task::once`] made this of, and has not run.
+    /// Returns the closure given to [`Task::once`], which has not run.
     pub(super) fn into_once<F: 'static>(self) -> F {
         let once = self.0.into_any().downcast::<Once<F>>();
         once.ok().and_then(|once| once.0).expect("it was not run")
     }
 
-    /// What [`Task::each`] made this of.
+    /// Returns the closure given to [`Task::each`].
     pub(super) fn into_each<F: 'static>(self) -> F {
         let each = self.0.into_any().downcast::<Each<F>>();
         each.expect("it is what it was made of").0

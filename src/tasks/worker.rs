@@ -11,27 +11,28 @@ use crate::observe;
 use crate::queue::{Expired, Queue};
 use crate::shared::running;
 use crate::sync;
-use crate::tasks::crew::{AtWork, Crew};
+use crate::tasks::workers::{AtWork, Workers};
 use crate::tasks::{Firing, Task};
 
 /// Starts the workers. They end when the engine is shut down.
-pub(super) fn spawn(engine: &Engine<Task>, workers: usize) -> Result<Arc<Crew>, StartError> {
-    let crew = Arc::new(Crew::default());
-    for n in 0..workers {
+pub(super) fn spawn(engine: &Engine<Task>, count: usize) -> Result<Arc<Workers>, StartError> {
+    let workers = Arc::new(Workers::default());
+    for n in 0..count {
         let queue = engine.queue(0);
         queue.join();
         let name = format!("tickwheel-worker-{n}");
-        let crew_of_this = Arc::clone(&crew);
+        let these = Arc::clone(&workers);
         let work = move || {
             // Dropped after the queue, however the work ends.
-            let _at_work = AtWork(crew_of_this);
+            let _at_work = AtWork(these);
             work(queue);
         };
-        crew.hire(|| sync::spawn(name, work))
+        workers
+            .start(|| sync::spawn(name, work))
             .map_err(StartError::Thread)
             .inspect_err(observe::start_refused)?;
     }
-    Ok(crew)
+    Ok(workers)
 }
 
 fn work(queue: Queue<Task>) {
@@ -53,7 +54,7 @@ fn run(mut expired: Expired<Task>) -> bool {
     let running = running::enter(firing.id());
     let task = expired.payload_mut();
     let ran = catch_unwind(AssertUnwindSafe(|| task.run(&firing)));
-    // What ends with this firing is dropped, which runs foreign code too.
+    // The drop of a closure runs foreign code too.
     let ended = catch_unwind(AssertUnwindSafe(|| match &ran {
         Ok(()) => drop(expired),
         Err(_) => expired.fail(),
@@ -66,10 +67,10 @@ fn run(mut expired: Expired<Task>) -> bool {
     })
 }
 
-/// Tells of a panic, and drops what it was thrown with: both run foreign code.
-/// What is thrown by that is leaked: dropping it could throw again, and so on.
-/// And one after the other, because a drop that panics while another panic
-/// unwinds ends the process.
+/// Reports a panic and drops its payload. Both run foreign code, which may panic
+/// again; that payload is leaked, because dropping it could panic without end.
+/// One after the other, because a drop that panics while another panic unwinds
+/// ends the process.
 fn tell_and_drop(id: TimerId, thrown: Box<dyn Any + Send>) {
     let told = catch_unwind(AssertUnwindSafe(|| observe::panicked(id, &*thrown)));
     let dropped = catch_unwind(AssertUnwindSafe(|| drop(thrown)));
