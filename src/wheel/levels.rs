@@ -382,8 +382,8 @@ impl Levels {
     }
 }
 
-/// What is known of the timers in a capped top level. A timer beyond its reach
-/// waits in a slot whose turn comes before its deadline.
+/// Bounds for the timers in a capped top level. A timer beyond its reach waits in
+/// a slot whose turn comes before its deadline.
 struct Far {
     /// The tick at which the current rotation began.
     rotation_began: u64,
@@ -478,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbouring_entries_hang_in_different_lanes() {
+    fn adjacent_entries_hang_in_different_lanes() {
         let (mut entries, _) = Entries::new();
         let lanes = (0..LANES).map(|_| store(&mut entries, 1).lane());
         assert_eq!(lanes.collect::<HashSet<_>>().len(), LANES);

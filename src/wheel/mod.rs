@@ -92,7 +92,7 @@ pub struct Wheel<T> {
     /// ahead, it is the start of the slot whose turn is next (which may have
     /// become empty since), or the end of time.
     next_turn: u64,
-    /// What [`Wheel::step`] was in the middle of.
+    /// The unfinished work of [`Wheel::step`].
     work: Work,
     /// The fronts of the slot that is being fired.
     fronts: Fronts,

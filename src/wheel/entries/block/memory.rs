@@ -43,7 +43,7 @@ impl core::error::Error for ReserveError {}
 pub(super) struct Memory {
     /// Where the first entry stands.
     base: NonNull<u8>,
-    /// What was allocated, and how many bytes of it come before `base`.
+    /// The allocated memory, and how many bytes of it come before `base`.
     allocated: *mut u8,
     skipped: usize,
     capacity: u32,
@@ -91,8 +91,8 @@ impl Memory {
         }
     }
 
-    /// Gives some of the memory back that exceeds what the entries need and an
-    /// eighth more. Returns whether that was all.
+    /// Gives back some of the memory that the entries do not need, but leaves them
+    /// an eighth more. Returns whether that was all.
     pub(super) fn trim_some(&mut self, used: u32) -> bool {
         let entries = used as usize;
         let least = (entries + entries / 8).max(FIRST_CAPACITY as usize);
@@ -124,8 +124,8 @@ impl Memory {
         }
         let (was, is) = (self.skipped, skip(block));
         if was != is {
-            // SAFETY: both places lie inside the new block, which is larger than
-            // the entries in use by what is skipped at most.
+            // SAFETY: both places lie inside the new block, which has room for the
+            // entries in use and for the most bytes that are skipped.
             unsafe {
                 let bytes = used as usize * self.entry.size();
                 ptr::copy(block.add(was), block.add(is), bytes);

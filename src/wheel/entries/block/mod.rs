@@ -206,7 +206,7 @@ impl<T> Block<T> {
             self.set_cell(entry, Box::into_raw(cell));
         }
         // SAFETY: the place is the entry's own, and valid for writes; writing
-        // does not drop what was there.
+        // drops no old value.
         unsafe { self.place(entry).write(MaybeUninit::new(payload)) }
     }
 
@@ -253,7 +253,7 @@ impl<T> Block<T> {
         self.used += 1;
         let place = self.address(entry);
         match Self::INLINE {
-            // SAFETY: there is room for one more, and what is behind an entry
+            // SAFETY: there is room for one more, and the payload of an entry
             // without a timer need not be initialised.
             true => unsafe { place.cast::<Entry>().write(stored) },
             // SAFETY: there is room for one more.
