@@ -59,8 +59,8 @@ impl<T> Shard<T> {
         })
     }
 
-    /// One that waits for its deadline is not unlinked: its neighbours would be
-    /// cache misses, and no wheel of a closed shard is advanced.
+    /// Does not unlink a timer that waits for its deadline: touching the entries
+    /// beside it would cost cache misses, and a closed shard's wheel never advances.
     fn close_plain(&mut self, at: EntryIndex) -> T {
         let reason = CloseReason::ShutDown;
         if self.tag(at).is_ready() {
@@ -98,7 +98,7 @@ impl<T> Shard<T> {
                 self.end_recorded(at, reason, now);
             }
             State::Lent { ending: Some(_) } => return None,
-            // Its task is told when the firing is done.
+            // Its task runs once more when the firing is done.
             State::Lent { ending } if !is_last && record.run_on_end => {
                 *ending = Some((reason, now));
                 self.unname(key);

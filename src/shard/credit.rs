@@ -1,9 +1,9 @@
 //! The bound on live timers, shared by all shards without a shared lock.
 //!
 //! The pool is one counter. A shard borrows from it in batches, so that the
-//! counter is touched once per batch; while other shards sit on what they
-//! borrowed, a schedule may be refused a little before the bound is reached,
-//! but the bound is never exceeded.
+//! counter is touched once per batch. While other shards hold unused credits, a
+//! schedule may be refused a little before the bound is reached; the bound is
+//! never exceeded.
 
 use crate::sync::{Arc, AtomicUsize, Ordering};
 
@@ -31,7 +31,7 @@ impl Pool {
         };
         move || Credit {
             unused: 0,
-            // Of very little nobody may sit on any.
+            // Of a very small bound no shard may hoard any.
             most: if batch > 1 { 2 * batch } else { 0 },
             pool: pool.clone(),
             batch,

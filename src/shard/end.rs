@@ -27,7 +27,7 @@ impl<T> Shard<T> {
         self.wheel.prefetch(id);
     }
 
-    /// Cancels a timer; `now` is asked only where a report will carry it.
+    /// Cancels a timer. Calls `now` only where a report will carry it.
     #[inline]
     pub(crate) fn cancel(&mut self, id: TimerId, now: impl FnOnce() -> Tick) -> Cancel<T> {
         let Some(at) = self.wheel.find_own(id) else {
@@ -81,8 +81,9 @@ impl<T> Shard<T> {
         unsafe { self.wheel.remove(at).into_payload() }
     }
 
-    /// Ends a timer that hangs on no list. If its task is to be told, it goes
-    /// to the workers once more. Returns the payload if nobody else gets it.
+    /// Ends a timer that hangs on no list. If its task runs on another ending than
+    /// its own, it becomes ready once more. Returns the payload if no other
+    /// thread gets it.
     pub(crate) fn end_recorded(
         &mut self,
         at: EntryIndex,
@@ -103,10 +104,9 @@ impl<T> Shard<T> {
         self.close_entry(at, key)
     }
 
-    /// Lets go of the entry of a timer that has ended; one that is reported
-    /// keeps it, and the payload if that is still there, until the report is
-    /// read. A task is dropped all the same: whoever waits for the workers
-    /// waits for what tasks hold, too.
+    /// Frees the entry of an ended timer. A reported timer keeps its entry, and any
+    /// payload that is still there, until the report is read. A task is dropped in
+    /// any case: waiting for the workers includes waiting for what tasks hold.
     pub(crate) fn close_entry(&mut self, at: EntryIndex, key: usize) -> Option<T> {
         let record = &mut self.records[key];
         if record.reported {
@@ -119,7 +119,7 @@ impl<T> Shard<T> {
         self.forget(at).payload
     }
 
-    /// Lets go of a timer's name.
+    /// Releases a timer's name.
     pub(crate) fn unname(&mut self, key: usize) {
         if let Some(name) = self.records[key].name.take() {
             self.signals.unnamed.push(name);

@@ -39,10 +39,10 @@ pub(crate) enum Outcome {
     Kept,
 }
 
-/// What giving back leaves to do outside the lock.
+/// What the return of a firing leaves to do outside the lock.
 pub(crate) struct Returned<T> {
-    /// The payload, if the timer has ended and nobody else gets it.
+    /// The payload, if the timer has ended and no other thread gets it.
     pub(crate) payload: Option<T>,
-    /// Somebody waits for this.
+    /// A caller waits for this return.
     pub(crate) awaited: bool,
 }

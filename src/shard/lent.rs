@@ -66,8 +66,8 @@ impl<T> Shard<T> {
         }
     }
 
-    /// Whether a firing of the timer is in a worker's hands; if so, giving it
-    /// back will say that somebody waits.
+    /// Returns whether a worker has a firing of the timer. If so, its return will
+    /// say that a caller waits.
     pub(crate) fn await_return(&mut self, id: TimerId) -> bool {
         let key = self.wheel.find_own(id).and_then(|at| self.record_of(at));
         let Some(record) = key.map(|key| &mut self.records[key]) else {

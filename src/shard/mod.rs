@@ -81,29 +81,29 @@ pub(crate) const CELLS_PER_TIMER: usize = if IS_MODEL { CELLS_PER_HOLD } else { 
 pub(crate) struct Shard<T> {
     pub(crate) wheel: Wheel<Body<T>>,
     pub(crate) records: Slab<TimerRecord<T>>,
-    /// How many of the entries are no live timers: not started, shut down while
-    /// a worker has a firing, or ended and not read.
+    /// Entries without a live timer: unstarted, shut down while a worker has a
+    /// firing, or ended and not read.
     not_live: usize,
-    /// What has expired, by queue; after the last queue, the reports.
+    /// Expired timers by queue, and behind the last queue the reports.
     pub(crate) ready: Box<[Ready]>,
     pub(crate) ledger: Ledger,
     pub(crate) lateness: Lateness,
     pub(crate) credit: Credit,
     pub(crate) tick: TickLength,
     pub(crate) phase: Phase,
-    /// How many reports are still to come of timers that were accepted.
+    /// Reports that accepted timers still owe.
     pub(crate) to_report: usize,
     /// What the drains that have begun wait for.
     pub(crate) drains: Vec<Awaited>,
     pub(crate) signals: Signals,
-    /// How many walk through the entries, a part at a time.
-    pub(crate) walks: usize,
-    /// Whether there are any: one look instead of several.
+    /// Whether `signals` holds any: one check instead of several.
     pub(crate) signalled: bool,
-    /// The earliest tick for which something was linked since it was last
-    /// asked for.
+    /// Walks through the entries that are under way.
+    pub(crate) walks: usize,
+    /// The earliest tick for which a timer was linked since the last
+    /// [`Shard::take_earliest_new`].
     pub(crate) earliest_new: Tick,
-    /// Whether the caller's loop is called here, whatever is due.
+    /// Whether the caller's loop is woken for this shard, due timers or not.
     pub(crate) wake_driver: bool,
 }
 
@@ -190,8 +190,8 @@ impl<T> Shard<T> {
         Ok(self.wheel.id(at))
     }
 
-    /// The deadline that a timer is filed for: the coarsest boundary of a level
-    /// that its tolerance reaches, so that neighbours share a wake-up.
+    /// Returns the deadline that a timer is linked for: the coarsest boundary of a level
+    /// that its tolerance reaches, so that timers share a wake-up.
     pub(crate) fn within_tolerance(&self, record: &TimerRecord<T>, deadline: Tick) -> Tick {
         if record.tolerance.is_zero() {
             return deadline;
@@ -369,7 +369,7 @@ impl<T> Shard<T> {
             .is_none_or(|key| self.records[key].state.is_live())
     }
 
-    /// The entry of a timer that no worker has in hand.
+    /// Finds the entry of a live timer that no worker has.
     #[inline]
     pub(crate) fn find_waiting(&self, id: TimerId) -> Result<EntryIndex, NotLive> {
         let at = self.wheel.find_own(id).ok_or(NotLive::Gone)?;

@@ -10,20 +10,20 @@ use crate::wheel::{EntryIndex, Wheel};
 /// How many entries are prefetched before their turn. Along the list alone each
 /// entry is a cache miss that waits for the one before it, which takes four times
 /// as long (DESIGN.md, "Workers prefetch what they take next").
-const ASKED_AHEAD: usize = 12;
+const PREFETCHED_AHEAD: usize = 12;
 
-/// Of those that left the list out of turn, and will be passed over, at most
-/// this many, or as many as are on it.
+/// The most strays, entries that left the list out of turn, that `ahead` keeps; or
+/// as many as are on the list.
 const MOST_STRAYS: usize = 1_024;
 
 pub(crate) struct Ready {
     list: EntryIndex,
     len: usize,
-    /// What will be taken next, in order; in between may be entries that have
-    /// left the list. Only to know what to ask the processor for.
+    /// The entries to be taken next, in order, with strays in between. Serves
+    /// prefetching alone.
     ahead: VecDeque<EntryIndex>,
-    /// How many of them it was asked for.
-    asked: usize,
+    /// How many of them were prefetched.
+    prefetched: usize,
     /// Whether `ahead` has the whole list.
     is_known: bool,
     /// Whether a bell for this list is in the queue's channel or with a worker. True
@@ -38,7 +38,7 @@ impl Ready {
             list: wheel.add_list(),
             len: 0,
             ahead: VecDeque::new(),
-            asked: 0,
+            prefetched: 0,
             is_known: true,
             rung: false,
         }
@@ -53,13 +53,13 @@ impl Ready {
         wheel.first_of(self.list)
     }
 
-    /// As [`Ready::first`], for a worker who will take it, and then the next.
+    /// As [`Ready::first`], for a worker that will take it, and then the next.
     #[inline]
     pub(crate) fn first_to_take<B>(&mut self, wheel: &Wheel<B>) -> Option<EntryIndex> {
         let first = self.first(wheel)?;
         if self.is_known {
             self.pass_over(first);
-            self.ask_ahead(wheel);
+            self.prefetch_ahead(wheel);
         }
         Some(first)
     }
@@ -68,7 +68,7 @@ impl Ready {
     #[inline]
     fn pass_over(&mut self, first: EntryIndex) {
         while let Some(passed) = self.ahead.pop_front() {
-            self.asked = self.asked.saturating_sub(1);
+            self.prefetched = self.prefetched.saturating_sub(1);
             if passed == first {
                 break;
             }
@@ -76,13 +76,13 @@ impl Ready {
     }
 
     #[inline]
-    fn ask_ahead<B>(&mut self, wheel: &Wheel<B>) {
-        while self.asked < ASKED_AHEAD {
-            let Some(&next) = self.ahead.get(self.asked) else {
+    fn prefetch_ahead<B>(&mut self, wheel: &Wheel<B>) {
+        while self.prefetched < PREFETCHED_AHEAD {
+            let Some(&next) = self.ahead.get(self.prefetched) else {
                 break;
             };
             wheel.prefetch_entry(next);
-            self.asked += 1;
+            self.prefetched += 1;
         }
     }
 
@@ -108,16 +108,16 @@ impl Ready {
         }
     }
 
-    /// Lets strays go, and with them what is on the list, which then is not asked
-    /// for until all of it is gone.
+    /// Forgets the strays, and with them the entries on the list, which then are
+    /// taken without a prefetch.
     #[inline]
     fn forget_ahead(&mut self) {
         self.ahead.clear();
-        self.asked = 0;
+        self.prefetched = 0;
         self.is_known = self.len == 0;
     }
 
-    /// Forgets what will be taken next, and gives the place for it away.
+    /// Forgets what will be taken next, and returns its memory.
     pub(crate) fn take_ahead(&mut self) -> VecDeque<EntryIndex> {
         let ahead = std::mem::take(&mut self.ahead);
         self.forget_ahead();
@@ -150,17 +150,17 @@ mod tests {
     }
 
     #[test]
-    fn the_next_ones_are_asked_for_once_each() {
+    fn the_next_entries_are_prefetched_once_each() {
         let (mut wheel, mut ready, entries) = with_ready(100);
         for n in 1..100 {
             assert_eq!(take(&mut wheel, &mut ready), Some(entries[n - 1]));
-            assert_eq!(ready.asked, ASKED_AHEAD.min(100 - n));
+            assert_eq!(ready.prefetched, PREFETCHED_AHEAD.min(100 - n));
             assert_eq!(ready.ahead.front(), Some(&entries[n]));
         }
     }
 
     #[test]
-    fn who_left_out_of_turn_is_passed_over() {
+    fn an_entry_that_left_out_of_turn_is_passed_over() {
         let (mut wheel, mut ready, entries) = with_ready(100);
         take(&mut wheel, &mut ready);
         for &at in &entries[1..50] {
@@ -168,7 +168,7 @@ mod tests {
         }
         assert_eq!(take(&mut wheel, &mut ready), Some(entries[50]));
         assert!(ready.ahead.iter().eq(&entries[51..]));
-        assert_eq!(ready.asked, ASKED_AHEAD);
+        assert_eq!(ready.prefetched, PREFETCHED_AHEAD);
     }
 
     #[test]

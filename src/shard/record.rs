@@ -11,8 +11,8 @@ use crate::timer::{CloseReason, Closed};
 use crate::timer::{MissedTicks, Repeat, Timer};
 
 pub(crate) struct TimerRecord<T> {
-    /// `None` while a firing is in a worker's hands, or when it went to
-    /// whoever ended the timer.
+    /// `None` while a worker has it, or after the caller that ended the timer got
+    /// it.
     pub(crate) payload: Option<T>,
     pub(crate) state: State,
     pub(crate) queue: usize,
@@ -30,7 +30,7 @@ pub(crate) struct TimerRecord<T> {
     pub(crate) number: u64,
     /// Firings delivered.
     pub(crate) firings: u64,
-    /// Somebody waits for the firing that is in a worker's hands.
+    /// A caller waits for the firing that is lent.
     pub(crate) awaited: bool,
     /// The task is run once more when the timer is cancelled or shut down.
     pub(crate) run_on_end: bool,
@@ -43,17 +43,17 @@ pub(crate) enum State {
     Unstarted { requested: When, cancelled: bool },
     /// In the wheel, or expired and waiting in a ready list.
     Waiting,
-    /// A firing is in a worker's hands.
+    /// A worker has a firing.
     Lent {
         /// The timer was cancelled or shut down meanwhile, at that tick: it
         /// ends with this when the firing comes back.
         ending: Option<(CloseReason, Tick)>,
     },
-    /// Shut down at that tick with a firing in a worker's hands: in the ledger
+    /// Shut down at that tick while a worker has a firing: in the ledger
     /// already, and reported when the firing comes back.
     Abandoned { tick: Tick },
-    /// Ended; the entry waits for its task to be told, or its report to be
-    /// read.
+    /// Ended; the entry waits for its task to run once more, or for its report to
+    /// be read.
     Ended { reason: CloseReason, tick: Tick },
 }
 
@@ -114,8 +114,8 @@ impl<T> TimerRecord<T> {
         self.period.is_some()
     }
 
-    /// Whether the firing that is in a worker's hands is the last one: it has
-    /// been counted already.
+    /// Whether the firing that is lent is the last one: it has been counted
+    /// already.
     pub(crate) fn is_last(&self) -> bool {
         self.left == Some(0)
     }

@@ -1,9 +1,9 @@
 //! Giving back a shard's memory, a bounded number of cells at a time.
 //!
-//! Timers come to other entries, so this waits for nobody who remembers an entry
-//! from one hold to the next: a shard through which somebody walks, and one that
-//! is drained, keeps its timers where they are, and gives back what is beyond
-//! them; one that is shut down gives nothing back (see `close.rs`).
+//! Shrinking moves timers to other entries. A shard that is being walked through or
+//! drained, where a cursor outlives a hold of the lock, keeps its timers in place
+//! and gives back only the memory behind them. A shard that was shut down gives
+//! nothing back (see `close.rs`).
 
 use std::collections::VecDeque;
 
@@ -49,8 +49,8 @@ impl<T> Shard<T> {
         self.wheel.shrink_some(&mut { CELLS_PER_HOLD }, linkage)
     }
 
-    /// Notes that somebody begins to walk through the entries and will remember
-    /// in between how far that is.
+    /// Notes that a walk through the entries begins, whose cursor outlives a hold
+    /// of the lock.
     pub(crate) fn begin_walk(&mut self) {
         self.walks += 1;
         self.wheel.stop_gathering();

@@ -37,9 +37,9 @@ impl<T> Shard<T> {
         }
     }
 
-    /// Starts a timer that was created before. If that is refused the timer
-    /// comes back, unless it was cancelled and has no payload any more; `now`
-    /// is asked only where it was.
+    /// Starts a timer that was created before. If it is refused, returns the timer,
+    /// or `None` if it was cancelled and has lost its payload. Calls `now` only for
+    /// a cancelled timer.
     pub(crate) fn start(
         &mut self,
         id: TimerId,

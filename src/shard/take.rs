@@ -85,8 +85,8 @@ impl<T> Shard<T> {
         Some(record.into_closed(id, reason, tick))
     }
 
-    /// Takes up to `count` of the tasks that wait to be told and of the reports
-    /// that wait to be read.
+    /// Takes up to `count` payloads that no thread will ask for any more: of ready
+    /// tasks and of unread reports.
     pub(crate) fn take_leftovers(&mut self, count: usize) -> Vec<Option<T>> {
         let mut leftovers = Vec::new();
         while leftovers.len() < count {

@@ -8,8 +8,8 @@ use crate::tick::Tick;
 use crate::timer::LiveTimer;
 use crate::wheel::{Cursor, EntryIndex, OverBudget};
 
-/// What a timer that is found counts for among the cells of a hold: few are
-/// found at a time that nobody may ask for.
+/// What a found timer counts for among the cells of a hold: a caller may stop
+/// reading early, so few are found ahead.
 const CELLS_PER_FOUND: usize = CELLS_PER_HOLD / 256;
 
 /// How many entries the search for the earliest deadline visits in one hold of a

@@ -4,9 +4,9 @@ use core::time::Duration;
 
 /// A histogram of lateness, each bucket twice as wide as the one before.
 ///
-/// It counts from a timer's deadline, rounded up to its tick, to the moment at
-/// which the ticker found it due. Kept by the ticker, so that it costs
-/// submitters and workers nothing.
+/// Lateness counts from a timer's deadline, rounded up to its tick, to the moment
+/// at which the ticker finds it due. Only the ticker records it: callers and workers
+/// pay nothing.
 ///
 /// ```
 /// use std::time::Duration;
@@ -30,14 +30,14 @@ pub struct Lateness {
 const BUCKETS: usize = 65;
 
 impl Lateness {
-    /// How many timers were counted.
+    /// Returns the number of timers counted.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()
     }
 
-    /// A lateness that a share of `q` of the timers (0.5 for the median)
-    /// stayed below, at most twice too high. `None` if there were no timers.
+    /// Returns a lateness that a share of `q` of the timers (0.5 for the median)
+    /// stayed below, at most twice too high. Returns `None` if there were no timers.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<Duration> {
         let count = self.count();
@@ -49,8 +49,8 @@ impl Lateness {
         })
     }
 
-    /// The buckets that are not empty: a lateness, and how many timers stayed
-    /// below it and not below half of it.
+    /// Returns the buckets that are not empty: a lateness, and the number of timers
+    /// that stayed below it and not below half of it.
     pub fn buckets(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
         let bound = |bucket: usize| 1u64.checked_shl(bucket as u32).unwrap_or(u64::MAX);
         let buckets = self.buckets.iter().enumerate();

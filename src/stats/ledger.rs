@@ -11,8 +11,8 @@ use crate::timer::CloseReason;
 pub struct Ledger {
     /// Timers accepted since the start.
     pub accepted: u64,
-    /// Timers that have not ended, counted by the entries that they take up;
-    /// [`Engine::live`](crate::Engine::live) walks through them.
+    /// Timers that have not ended, counted by the entries that they occupy;
+    /// [`Engine::live`](crate::Engine::live) visits them.
     pub live: u64,
     /// Timers that ended by firing for the last time.
     pub completed: u64,
@@ -25,7 +25,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Whether `accepted = live + completed + cancelled + shut_down + failed`.
+    /// Returns whether `accepted = live + completed + cancelled + shut_down + failed`.
     #[must_use]
     pub fn is_balanced(&self) -> bool {
         let ended = self.completed + self.cancelled + self.shut_down + self.failed;

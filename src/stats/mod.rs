@@ -8,7 +8,7 @@ mod publish;
 pub use lateness::Lateness;
 pub use ledger::Ledger;
 
-/// Counts of an engine, as they were when it was asked; from
+/// Counts of an engine at one moment, from
 /// [`Engine::snapshot`](crate::Engine::snapshot).
 ///
 /// With the feature `metrics` it can be published; see `Snapshot::publish`.
@@ -16,18 +16,17 @@ pub use ledger::Ledger;
 #[non_exhaustive]
 pub struct Snapshot {
     /// The account of all timers, as from
-    /// [`Engine::ledger`](crate::Engine::ledger): in here because it is taken in
-    /// the same look at each shard as the lateness, so that one dashboard does
-    /// not show two moments.
+    /// [`Engine::ledger`](crate::Engine::ledger). Taken under the same lock as
+    /// `lateness`, so the two agree.
     pub ledger: Ledger,
-    /// How many expired timers wait in each queue.
+    /// The number of expired timers that wait in each queue.
     pub queued: Vec<usize>,
-    /// How many closed reports wait to be read.
+    /// The number of unread reports.
     pub reports: usize,
-    /// How long after their deadlines timers were put into their queues.
+    /// How long after their deadlines timers entered their queues.
     pub lateness: Lateness,
-    /// How often the ticker thread was woken.
+    /// The number of times that the ticker thread woke up.
     pub wakeups: u64,
-    /// How many runs of tasks have panicked.
+    /// The number of runs of tasks that panicked.
     pub panics: u64,
 }

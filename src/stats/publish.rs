@@ -112,8 +112,8 @@ fn with(labels: &[Label], key: &'static str, value: impl Into<String>) -> Vec<La
     labels
 }
 
-/// What each is, for recorders that show it. Told anew each time, because the
-/// recorder may be another one by then.
+/// Describes each metric, for recorders that show it. Repeated on each call, because
+/// the recorder may have changed.
 fn describe() {
     describe_counter!(ACCEPTED, Unit::Count, "Timers accepted since the start");
     describe_counter!(ENDED, Unit::Count, "Timers that ended, by reason");
@@ -122,7 +122,7 @@ fn describe() {
     describe_gauge!(
         REPORTS,
         Unit::Count,
-        "Closed reports that nobody has read yet"
+        "Closed reports that have not been read"
     );
     describe_counter!(
         LATENESS_BUCKET,

@@ -6,12 +6,12 @@ use core::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// As many timers are live as [`Builder::max_timers`](crate::Builder::max_timers)
-    /// allows.
+    /// The engine holds as many live timers as
+    /// [`Builder::max_timers`](crate::Builder::max_timers) allows.
     Full,
-    /// The engine was shut down, or is being drained.
+    /// The engine was shut down or is draining.
     ShutDown,
-    /// The engine has no queue of that number.
+    /// The engine has no queue with that number.
     NoSuchQueue,
     /// A repeating timer with a period of zero would fire without end.
     ZeroPeriod,
@@ -54,14 +54,14 @@ impl std::error::Error for Refusal {}
 pub enum Cancel<T> {
     /// The timer was live and will not fire; this is its payload.
     Cancelled(T),
-    /// The timer was live and will not fire. Its payload went to its task, which
-    /// is run once more and told: only of timers that asked to be
+    /// The timer was live and will not fire. Its task runs once more and learns the
+    /// outcome; the payload stays with it. Only for timers that are
     /// [`notified`](crate::Timer::notified).
     Notified,
-    /// A firing of it is in a worker's hands at this moment. A repeating timer
-    /// will not fire again.
+    /// A worker has a firing of the timer at this moment. A repeating timer will
+    /// not fire again.
     Running,
-    /// There is no such timer, any more or at all.
+    /// The timer has ended, or never existed.
     Gone,
 }
 
@@ -76,8 +76,8 @@ impl<T> Cancel<T> {
         }
     }
 
-    /// Returns whether the call ended a timer that was not running, wherever
-    /// the payload went.
+    /// Returns whether the call ended a timer that was not running, no matter
+    /// where the payload is.
     ///
     /// ```
     /// use std::time::Duration;
@@ -97,7 +97,7 @@ impl<T> Cancel<T> {
         matches!(self, Cancel::Cancelled(_) | Cancel::Notified)
     }
 
-    /// The answer for who has no use for the payload, wherever it went.
+    /// Drops the payload from the answer.
     pub(crate) fn without_payload(self) -> Cancel<()> {
         match self {
             Cancel::Cancelled(_) | Cancel::Notified => Cancel::Cancelled(()),
@@ -111,10 +111,10 @@ impl<T> Cancel<T> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct CancelledByName<T> {
-    /// How many timers end as cancelled because of this call. Those of which a
-    /// firing is running, and which would have fired again, are among them.
+    /// The number of timers that end as cancelled because of this call. Includes
+    /// repeating timers with a firing that is running.
     pub count: usize,
-    /// The payloads of those that were not running.
+    /// The payloads of the timers that were not running.
     pub payloads: Vec<T>,
 }
 
@@ -122,9 +122,9 @@ pub struct CancelledByName<T> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum NotLive {
-    /// A firing of it is in a worker's hands at this moment.
+    /// A worker has a firing of the timer at this moment.
     Running,
-    /// There is no such timer, any more or at all.
+    /// The timer has ended, or never existed.
     Gone,
 }
 

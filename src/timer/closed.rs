@@ -9,9 +9,9 @@ pub enum CloseReason {
     /// A one-shot was taken, or the last firing of a counted timer or a task
     /// returned.
     Completed,
-    /// It was cancelled.
+    /// The timer was cancelled.
     Cancelled,
-    /// It was live when the engine was shut down.
+    /// The timer was live when the engine was shut down.
     ShutDown,
     /// A panic ended its only or its last firing.
     Failed,
@@ -19,8 +19,8 @@ pub enum CloseReason {
 
 /// The report on a timer that has ended.
 ///
-/// Read from [`Engine::reports`](crate::Engine::reports) for timers that asked
-/// for it, and returned by [`Engine::shutdown`](crate::Engine::shutdown) for
+/// Read from [`Engine::reports`](crate::Engine::reports) for
+/// [`reported`](crate::Timer::reported) timers, and returned by [`Engine::shutdown`](crate::Engine::shutdown) for
 /// every timer that was live.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -29,17 +29,16 @@ pub struct Closed<T> {
     pub id: TimerId,
     /// The queue that it fired into.
     pub queue: usize,
-    /// The tick at which it ended: that of its last firing where it completed
-    /// or failed, else the one at which it was cancelled or shut down.
+    /// The tick at which the timer ended: the due tick of its last firing if it
+    /// completed or failed, else the tick at which it was cancelled or shut down.
     pub tick: Tick,
-    /// How often it was delivered.
+    /// The number of deliveries.
     pub firings: u64,
     /// How it ended.
     pub reason: CloseReason,
-    /// The payload, unless it went somewhere else: to the caller of `cancel`,
-    /// to the worker that took it, to the list that shutdown returned. The
-    /// report on a task has none: a closure that has run is dropped by its
-    /// worker, so that [`TaskEngine::join`](crate::TaskEngine::join) can wait
-    /// for that.
+    /// The payload, unless the caller of `cancel`, a worker, or the list that
+    /// shutdown returned got it. `None` for a task: the worker drops a closure that
+    /// has run, so that [`TaskEngine::join`](crate::TaskEngine::join) can wait for
+    /// that.
     pub payload: Option<T>,
 }

@@ -1,9 +1,9 @@
-//! What a walk finds out about a timer.
+//! A live timer, as a walk finds it.
 
 use crate::id::TimerId;
 use crate::tick::Tick;
 
-/// A live timer, as it was when it was looked at.
+/// A live timer, as it was when the walk reached it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct LiveTimer {

@@ -64,33 +64,33 @@ pub(crate) struct Repeat {
 impl<T> Timer<T> {
     /// Fires once, `delay` from the moment at which it is scheduled.
     ///
-    /// The delay is rounded up to a tick; zero is due at once, and
-    /// [`Duration::MAX`] never: only cancelling or shutdown ends such a timer.
-    /// On a virtual clock even a timer that is due at once waits until the clock
-    /// is moved, be it by nothing: see [`VirtualClock`](crate::VirtualClock).
+    /// Rounds the delay up to a tick. A delay of zero is due at once. A delay of
+    /// [`Duration::MAX`] is never due: only cancelling or shutdown ends the timer.
+    /// On a virtual clock a timer that is due at once still waits for the next
+    /// advance, even one by zero: see [`VirtualClock`](crate::VirtualClock).
     #[inline]
     pub fn after(delay: Duration, payload: T) -> Timer<T> {
         Timer::once(When::After(delay), payload)
     }
 
-    /// Fires once, at a time of the engine's own time line, rounded up to a
-    /// tick; a tick that has begun is due at once. Scheduling it reads no clock:
-    /// a time that has passed stands behind everything that the ticker has
-    /// found due, and among what it has not come to yet in the order of ticks.
+    /// Fires once, at a time on the engine's own time line, rounded up to a tick. A
+    /// tick that has begun is due at once. Does not read the clock: a time in the
+    /// past fires after every timer that has already expired, and in deadline order
+    /// among those that have not.
     #[inline]
     pub fn at(time: Time, payload: T) -> Timer<T> {
         Timer::once(When::At(time), payload)
     }
 
-    /// Fires for ever, or as often as [`times`](Timer::times) says: firing k
-    /// is due k periods after the moment at which the timer is scheduled,
-    /// however late the firing before was.
+    /// Fires for ever, or as often as [`times`](Timer::times) says. Firing k is due
+    /// k periods after the moment of scheduling, no matter how late earlier firings
+    /// were.
     ///
-    /// A period of zero is refused. A period may be shorter than a tick: then
-    /// several firings are due at each tick, one after the other. With
-    /// [`MissedTicks::CatchUp`], which delivers all of them, more than a hundred
-    /// a tick are refused ([`Refusal::PeriodTooShort`]), because a worker may
-    /// never catch up with them. `Skip` and `Delay` accept any period but zero.
+    /// A period of zero is refused. If the period is shorter than a tick, several
+    /// firings are due at each tick, one after the other. [`MissedTicks::CatchUp`]
+    /// delivers all of them, so more than a hundred a tick are refused
+    /// ([`Refusal::PeriodTooShort`]): a worker may never catch up. `Skip` and `Delay`
+    /// accept any period but zero.
     pub fn every(period: Duration, payload: T) -> Timer<T> {
         let mut timer = Timer::once(When::After(period), payload);
         let period = nanos(period);
@@ -134,7 +134,7 @@ impl<T> Timer<T> {
         self
     }
 
-    /// The worker queue that the timer fires into; 0 unless told otherwise.
+    /// Sets the worker queue that the timer fires into. Defaults to 0.
     #[inline]
     pub fn queue(mut self, queue: usize) -> Timer<T> {
         self.queue = queue;
@@ -155,10 +155,10 @@ impl<T> Timer<T> {
     /// level that lies within the window.
     ///
     /// Timers whose windows have the same coarsest boundary share a wake-up.
-    /// Two windows that overlap need not: each may have a coarser boundary where
-    /// the other does not reach. What is said about deadlines holds for the
-    /// rounded one; [`Expired::lateness`](crate::Expired::lateness) counts from
-    /// the one that was asked for.
+    /// Overlapping windows need not: each may have a coarser boundary that the other
+    /// does not reach. The timer's deadline is the rounded one;
+    /// [`Expired::lateness`](crate::Expired::lateness) counts from the requested
+    /// time.
     ///
     /// ```
     /// use std::time::Duration;
@@ -184,21 +184,21 @@ impl<T> Timer<T> {
         self
     }
 
-    /// Asks for a [`Closed`](crate::Closed) report when the timer has ended,
-    /// to be read from [`Engine::reports`](crate::Engine::reports).
+    /// Requests a [`Closed`](crate::Closed) report of the timer's ending, to be read
+    /// from [`Engine::reports`](crate::Engine::reports).
     pub fn reported(mut self) -> Timer<T> {
         self.reported = true;
         self
     }
 
-    /// Gives the timer a name, which many may share, to be cancelled by; see
+    /// Sets a name, which many timers may share, to cancel them by; see
     /// [`Engine::cancel_by_name`](crate::Engine::cancel_by_name).
     pub fn named(mut self, name: impl Into<Arc<str>>) -> Timer<T> {
         self.name = Some(name.into());
         self
     }
 
-    /// The payload, taken back out.
+    /// Returns the payload.
     pub fn into_payload(self) -> T {
         self.payload
     }
@@ -227,10 +227,10 @@ impl<T> Timer<T> {
         }
     }
 
-    /// Itself in short, if there is no more to it than a payload, a deadline
-    /// and one of the first `queues`. Inlined, with the calls that built the timer, it is decided
-    /// when the caller is compiled. The setters that only a repeating timer has
-    /// leave one mark, which is looked at instead of what they set.
+    /// Returns the plain timer, if this is only a payload, a deadline and one of the
+    /// first `queues`. Inlined with the calls that built the timer, the test is
+    /// decided at compile time. The setters of repeating timers leave one mark,
+    /// which is tested instead of their values.
     #[inline(always)]
     pub(crate) fn into_plain(self, queues: usize) -> Result<PlainTimer<T>, Timer<T>> {
         match self {
@@ -293,21 +293,21 @@ impl<T> PlainTimer<T> {
     }
 }
 
-/// What becomes of a repeating timer's firings that came due while an earlier
-/// one waited in its queue or ran.
+/// The policy for a repeating timer's firings that came due while an earlier one
+/// waited in its queue or ran.
 ///
-/// Whatever the policy, a repeating timer is one entry and its firings never
-/// overlap: missed firings are counted, not stored.
+/// Under each policy, a repeating timer is one entry and its firings never overlap:
+/// missed firings are counted, not stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum MissedTicks {
-    /// All are delivered, one after the other, each with its own due tick.
+    /// Delivers all, one after the other, each with its own due tick.
     #[default]
     CatchUp,
-    /// They are left out: the next firing is the next multiple of the period.
-    /// [`Expired::number`](crate::Expired::number) counts the due ticks, left
-    /// out or not; [`Timer::times`] counts deliveries.
+    /// Skips them: the next firing is the next multiple of the period.
+    /// [`Expired::number`](crate::Expired::number) counts the due ticks, skipped or
+    /// not; [`Timer::times`] counts deliveries.
     Skip,
-    /// The next firing is a full period after the late one was done: the
-    /// timer's phase moves.
+    /// Fires next a full period after the late firing was done: the timer's phase
+    /// moves.
     Delay,
 }

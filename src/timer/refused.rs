@@ -5,7 +5,8 @@ use core::fmt;
 use crate::timer::Timer;
 use crate::timer::answer::Refusal;
 
-/// A timer that was not accepted, with the reason; nothing has changed.
+/// A timer that was not accepted, with the reason. The refused call changed
+/// nothing.
 ///
 /// ```
 /// use std::time::Duration;
@@ -20,8 +21,8 @@ use crate::timer::answer::Refusal;
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Refused<T> {
-    /// In a box, because the answer to `schedule` is then two words, which
-    /// come back in registers: it is faster by a third.
+    /// In a box: so the result of `schedule` is two words and comes back in
+    /// registers.
     inner: Box<(Refusal, Timer<T>)>,
 }
 
@@ -33,18 +34,18 @@ impl<T> Refused<T> {
         }
     }
 
-    /// Why the timer was refused.
+    /// Returns why the timer was refused.
     #[must_use]
     pub fn reason(&self) -> Refusal {
         self.inner.0
     }
 
-    /// The timer as it was, to be changed and tried again.
+    /// Returns the timer as it was, to be changed and scheduled again.
     pub fn into_timer(self) -> Timer<T> {
         self.inner.1
     }
 
-    /// The refusal of what the payload of a task was made of.
+    /// Turns the refusal of a task into one of the closure it was made of.
     pub(crate) fn map<U>(self, f: impl FnOnce(T) -> U) -> Refused<U> {
         let (reason, timer) = *self.inner;
         let mut timer = timer.map(f);
@@ -69,7 +70,7 @@ impl<T> fmt::Display for Refused<T> {
 
 impl<T> std::error::Error for Refused<T> {}
 
-/// For who wants to know why, and not to have the timer back.
+/// Keeps the reason and drops the timer.
 impl<T> From<Refused<T>> for Refusal {
     fn from(refused: Refused<T>) -> Refusal {
         refused.reason()
