@@ -74,7 +74,7 @@ pub(crate) enum Device {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Wake {
     /// Look for what is due.
-    Look,
+    Expire,
     /// End.
     Stop,
 }
@@ -134,7 +134,7 @@ impl Alarm {
 
     /// Something was filed for `deadline`, and its shard's `next` lowered.
     #[inline]
-    pub(crate) fn filed(&self, deadline: Tick) {
+    pub(crate) fn notify_earlier(&self, deadline: Tick) {
         fence(Ordering::SeqCst);
         if deadline.0 < self.armed.load(Ordering::Relaxed) {
             self.arm_earlier(deadline);
@@ -158,7 +158,7 @@ impl Alarm {
             return Wake::Stop;
         }
         if next() <= now {
-            return Wake::Look;
+            return Wake::Expire;
         }
         self.arm(next);
         self.wait(arming)
@@ -243,7 +243,7 @@ impl Alarm {
         arming.wakeups += 1;
         match arming.stopping {
             true => Wake::Stop,
-            false => Wake::Look,
+            false => Wake::Expire,
         }
     }
 

@@ -103,7 +103,7 @@ impl<T> Driver<T> {
         if self.queue.is_empty() && served && !is_due() {
             return self.done();
         }
-        self.core.ask_for_a_look();
+        self.core.request_run();
         self.core.alarm.call_again();
         Advance::More
     }

@@ -21,7 +21,7 @@ fn run<T>(core: &Core<T>) {
             core.confirm_next_due();
         }
         match core.alarm.sleep(now, || core.next_due()) {
-            Wake::Look => {}
+            Wake::Expire => {}
             Wake::Stop => break,
         }
     }

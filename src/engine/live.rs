@@ -51,7 +51,7 @@ impl<'a, T> LiveTimers<'a, T> {
             }
             done
         };
-        match self.core.look_at_shard(self.shard, find) {
+        match self.core.with_shard(self.shard, find) {
             None => return false,
             Some(false) => self.core.shards[self.shard].step_aside(),
             Some(true) => {
@@ -67,7 +67,7 @@ impl<'a, T> LiveTimers<'a, T> {
 impl<T> Drop for LiveTimers<'_, T> {
     fn drop(&mut self) {
         if self.cursor != Cursor::START {
-            self.core.look_at_shard(self.shard, Shard::end_walk);
+            self.core.with_shard(self.shard, Shard::end_walk);
         }
     }
 }

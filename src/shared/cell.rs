@@ -36,13 +36,13 @@ impl<T> ShardCell<T> {
         self.shard.lock_low_priority()
     }
 
-    /// Notes, under the lock, that a timer was linked for `filed`. Returns
+    /// Notes, under the lock, that a timer was linked for `tick`. Returns
     /// whether that is earlier than the ticker knows of.
     #[inline]
-    pub(super) fn lower_next(&self, filed: Tick) -> bool {
-        let lowered = filed < self.next();
+    pub(super) fn lower_next(&self, tick: Tick) -> bool {
+        let lowered = tick < self.next();
         if lowered {
-            self.set_next(filed);
+            self.set_next(tick);
         }
         lowered
     }

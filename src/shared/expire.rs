@@ -7,18 +7,18 @@ use crate::sync::{IS_MODEL, Ordering};
 use crate::tick::Tick;
 use crate::time::Time;
 
-/// How many entries the ticker touches between two checks for waiters, for whom it
+/// How many entries the ticker touches between two checks for urgent waiters, for whom it
 /// releases the shard. Small, because a caller that schedules meanwhile waits that
-/// long (DESIGN.md, "Workers wait with low priority"). In a model each one is a
+/// long (DESIGN.md, "Workers wait with low priority"). In a model each batch is a
 /// hold of its own, so that others get in between.
-pub(crate) const NODES_PER_LOOK: usize = if IS_MODEL { 1 } else { 32 };
+pub(crate) const ENTRIES_PER_BATCH: usize = if IS_MODEL { 1 } else { 32 };
 
-/// Bells are rung once per this many checks, or when the ticker is done with the
+/// Bells are rung once per this many batches, or when the ticker is done with the
 /// shard. Ringing after the first expiry makes worker and ticker contend for the
 /// lock on every timer; ringing late halves the processor time of both. In return,
 /// the first timer of a burst waits for some hundred others (DESIGN.md, "The ticker
 /// rings once per batch").
-pub(crate) const LOOKS_PER_RING: usize = if IS_MODEL { 2 } else { 16 };
+pub(crate) const BATCHES_PER_RING: usize = if IS_MODEL { 2 } else { 16 };
 
 impl<T> Core<T> {
     /// The earliest tick at which a shard wants to be looked at.
@@ -65,7 +65,7 @@ impl<T> Core<T> {
 
     /// Has the caller's loop come by, for the sake of something that is due in no
     /// wheel.
-    pub(crate) fn ask_for_a_look(&self) {
+    pub(crate) fn request_run(&self) {
         let cell = &self.shards[0];
         let mut shard = cell.lock();
         shard.wake_driver = true;
@@ -147,7 +147,7 @@ impl<T> Core<T> {
         self.visited.store(cell.index, Ordering::Relaxed);
         let mut held = self.hold(cell);
         let since = *since.get_or_insert_with(|| held.shard.turns());
-        for _ in 0..LOOKS_PER_RING {
+        for _ in 0..BATCHES_PER_RING {
             if self.visit_some(&mut held, now, budget) {
                 break;
             }
@@ -168,10 +168,10 @@ impl<T> Core<T> {
 
     /// A few entries. Returns whether those were the last for now.
     fn visit_some(&self, held: &mut Held<'_, T>, now: Time, budget: &mut usize) -> bool {
-        let nodes = NODES_PER_LOOK.min(*budget);
-        let mut left = nodes;
+        let most = ENTRIES_PER_BATCH.min(*budget);
+        let mut left = most;
         let next = held.shard.expire(now, &mut left);
-        *budget -= nodes - left;
+        *budget -= most - left;
         held.shard.take_earliest_new();
         held.shard.wake_driver = false;
         held.cell.set_next(next);

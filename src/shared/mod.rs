@@ -129,7 +129,7 @@ impl<T> Core<T> {
     }
 
     /// Calls `with` on a shard, under its lock.
-    pub(crate) fn look_at_shard<R>(
+    pub(crate) fn with_shard<R>(
         &self,
         shard: usize,
         with: impl FnOnce(&mut Shard<T>) -> R,
@@ -174,7 +174,7 @@ impl<T> Core<T> {
         let lowered = held.cell.lower_next(earliest_new);
         drop(held);
         if lowered {
-            self.alarm.filed(earliest_new);
+            self.alarm.notify_earlier(earliest_new);
         }
     }
 
@@ -192,7 +192,7 @@ impl<T> Core<T> {
         drop(held);
         self.send(cell.index, &signals);
         if lowered {
-            self.alarm.filed(earliest_new);
+            self.alarm.notify_earlier(earliest_new);
         }
     }
 

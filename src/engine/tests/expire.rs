@@ -1,7 +1,7 @@
 //! A visit of the ticker.
 
 use crate::engine::Engine;
-use crate::shared::expire::{LOOKS_PER_RING, NODES_PER_LOOK};
+use crate::shared::expire::{BATCHES_PER_RING, ENTRIES_PER_BATCH};
 use crate::time::Time;
 use crate::timer::Timer;
 
@@ -14,7 +14,7 @@ fn a_round_is_one_bounded_visit_to_a_shard() {
     engine.core.serve_a_round();
     let ready = engine.queue(0).len();
     assert!(
-        0 < ready && ready <= NODES_PER_LOOK * LOOKS_PER_RING,
+        0 < ready && ready <= ENTRIES_PER_BATCH * BATCHES_PER_RING,
         "{ready}"
     );
 }

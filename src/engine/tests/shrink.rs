@@ -25,7 +25,7 @@ fn with_the_youngest() -> (Engine<u64>, HashSet<TimerId>) {
 
 fn entries(engine: &Engine<u64>) -> usize {
     let entries = |shard: &mut Shard<u64>| shard.wheel.entries_in_use();
-    engine.core.look_at_shard(0, entries).unwrap()
+    engine.core.with_shard(0, entries).unwrap()
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn a_shard_that_is_drained_keeps_its_timers_where_they_are() {
     let (engine, _) = with_the_youngest();
     let before = entries(&engine);
     let drain = |shard: &mut Shard<u64>| shard.phase = Phase::Draining;
-    engine.core.look_at_shard(0, drain).unwrap();
+    engine.core.with_shard(0, drain).unwrap();
     engine.shrink();
     assert_eq!(entries(&engine), before);
 }
@@ -119,7 +119,7 @@ fn others_use_the_engine_meanwhile() {
     assert_eq!(engine.live().count() as u64, ledger.live);
     // What is ready hangs on no list that the wheel knows of.
     engine.queue(0).try_iter().for_each(drop);
-    (0..2).for_each(|shard| engine.core.look_at_shard(shard, consistent).unwrap());
+    (0..2).for_each(|shard| engine.core.with_shard(shard, consistent).unwrap());
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_hold_of_the_lock_touches_a_bounded_number_of_cells() {
     };
     let mut shrink = shrink;
     let begin = |shard: &mut Shard<u64>| drop(shard.begin_shrink());
-    engine.core.look_at_shard(0, begin).unwrap();
-    while !engine.core.look_at_shard(0, &mut shrink).unwrap() {}
+    engine.core.with_shard(0, begin).unwrap();
+    while !engine.core.with_shard(0, &mut shrink).unwrap() {}
     assert!(holds >= COUNT as usize / shrink::CELLS_PER_HOLD, "{holds}");
 }
