@@ -1,10 +1,9 @@
-//! What an operator is told of an engine's life: events of the crate `tracing`,
-//! all with the target `tickwheel`, or nothing without that feature.
+//! Events for an operator, of the crate `tracing`, all with the target `tickwheel`.
+//! Without the feature `tracing` there are none.
 //!
-//! Only what is rare is told: starting, draining, shutting down, panics.
-//! Nothing is told for a timer, nor for a wake-up of the ticker: a subscriber is
-//! foreign code that may block, and the ticker runs none. What the ticker does
-//! is counted instead: see [`Engine::snapshot`](crate::Engine::snapshot).
+//! Only rare events are recorded: start, drain, shutdown, panics. No timer and no
+//! wake-up of the ticker has an event: a subscriber is foreign code that may block,
+//! and the ticker runs none. The work of the ticker is counted instead: see [`Engine::snapshot`](crate::Engine::snapshot).
 //!
 //! `engine` is a number within the process; the ids of an engine's timers begin
 //! with it, or with one of the numbers that follow, one for each shard.
@@ -62,7 +61,7 @@ mod imp {
         info!(target: TARGET, %engine, ?limit, "drain begun");
     }
 
-    /// `complete`: nothing was left that had to be waited for.
+    /// `complete`: all timers that the drain waited for have been taken.
     pub(crate) fn drain_ended(engine: WheelNumber, complete: bool) {
         info!(target: TARGET, %engine, complete, "drain ended");
     }
@@ -71,8 +70,8 @@ mod imp {
         info!(target: TARGET, %engine, live, "engine shut down");
     }
 
-    /// The ticker's last act: there is nothing more that a subscriber could
-    /// hold up.
+    /// Recorded as the last act of the ticker, when a subscriber can no longer hold
+    /// it up.
     pub(crate) fn ticker_ended(engine: WheelNumber) {
         info!(target: TARGET, %engine, "ticker ended");
     }
@@ -82,14 +81,14 @@ mod imp {
         error!(target: TARGET, ?id, panic = message(thrown), "task panicked");
     }
 
-    /// What a panic was thrown with, where that is text.
+    /// The payload of a panic, if that is text.
     fn message(thrown: &(dyn Any + Send)) -> Option<&str> {
         let text = thrown.downcast_ref::<&str>().copied();
         text.or_else(|| thrown.downcast_ref::<String>().map(String::as_str))
     }
 
-    /// A firing of this timer comes back from a thread that panics. What it
-    /// panics with is not to be seen from there.
+    /// A firing of this timer comes back from a thread that panics. The payload of
+    /// the panic is not visible there.
     pub(crate) fn lent_to_a_panic(id: TimerId) {
         error!(target: TARGET, ?id, "worker panicked with a firing in its hands");
     }

@@ -1,17 +1,17 @@
-//! The one instant for which the ticker is armed, and who may change it.
+//! The instant for which the ticker is armed, and the protocol that changes it.
 //!
-//! The protocol, in which no wake-up can get lost:
+//! The rule: each side writes first and reads second, with a fence in between.
 //!
-//! * Who files a timer lowers its shard's `next`, and then looks at `armed`. If
-//!   the new deadline is earlier, it takes the arming lock, looks again, and
-//!   re-arms the device itself: half a microsecond, where waking the ticker
-//!   would cost seven.
+//! * A thread that links a timer lowers its shard's `next`, and then reads `armed`.
+//!   If the new deadline is earlier, it takes the arming lock, reads again, and
+//!   re-arms the device itself, which is cheaper than waking the ticker.
 //! * The ticker, before it sleeps, takes the arming lock, publishes the least
-//!   `next` as `armed`, and then looks at every `next` once more.
+//!   `next` as `armed`, and then reads every `next` once more.
 //!
-//! Both write first and look second, with a fence in between; so at least one
-//! of them sees the other. While the ticker is awake `armed` keeps its last,
-//! expired value, which no deadline is earlier than.
+//! So no wake-up is lost. One of the two fences comes first: if the thread's, the
+//! ticker reads the lowered `next`; if the ticker's, the thread reads the new `armed`.
+//! While the ticker is awake, `armed` keeps its last, expired value, and no deadline
+//! is earlier.
 
 use std::io;
 #[cfg(target_os = "linux")]
@@ -35,7 +35,7 @@ pub(crate) struct Alarm {
 struct Arming {
     stopping: bool,
     wakeups: u64,
-    /// When a sleeper wakes by itself: a model has no time that sees to it.
+    /// When a sleeper wakes by itself: in a model, time does not wake it.
     #[cfg(any(loom, shuttle))]
     asleep_until: Tick,
     /// Whether the descriptor would be readable although no time has come.
@@ -66,14 +66,14 @@ pub(crate) enum Device {
     TimerFd(TimerFd),
     /// Where there is no timerfd.
     Condvar(Condvar),
-    /// No thread sleeps: whoever owns the clock calls.
+    /// No thread sleeps: the owner of the clock calls.
     Nobody,
 }
 
-/// What the ticker is to do next.
+/// What the ticker does next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Wake {
-    /// Look for what is due.
+    /// Make due timers ready.
     Expire,
     /// End.
     Stop,
@@ -114,8 +114,8 @@ impl Alarm {
 
 impl Alarm {
     pub(crate) fn new(device: Device, clock: Clock, tick: TickLength) -> Alarm {
-        // With nobody asleep there is nobody to wake: nothing is earlier than
-        // an alarm for tick zero.
+        // No thread sleeps yet, so none need be woken: no deadline is earlier
+        // than tick zero.
         Alarm {
             armed: AtomicU64::new(0),
             arming: Mutex::new(Arming {
@@ -132,7 +132,8 @@ impl Alarm {
         }
     }
 
-    /// Something was filed for `deadline`, and its shard's `next` lowered.
+    /// Re-arms the device if `deadline` is earlier than it is armed for. The caller
+    /// has lowered its shard's `next` to it.
     #[inline]
     pub(crate) fn notify_earlier(&self, deadline: Tick) {
         fence(Ordering::SeqCst);
@@ -150,8 +151,8 @@ impl Alarm {
         }
     }
 
-    /// Sleeps until the earliest tick that `next` finds; returns at once if
-    /// that has come by `now`.
+    /// Blocks until the earliest tick that `next` finds. Returns at once if that
+    /// tick has come by `now`.
     pub(crate) fn sleep(&self, now: Tick, next: impl Fn() -> Tick) -> Wake {
         let arming = lock(&self.arming);
         if arming.stopping {
@@ -164,8 +165,8 @@ impl Alarm {
         self.wait(arming)
     }
 
-    /// For a caller who sleeps elsewhere: arms the device for the earliest tick
-    /// that `next` finds; for one that has come it goes off at once.
+    /// Arms the device of a caller that sleeps elsewhere for the earliest tick that
+    /// `next` finds. A tick that has come makes it go off at once.
     pub(crate) fn arm_for_caller(&self, next: impl Fn() -> Tick) {
         let arming = lock(&self.arming);
         if !arming.stopping {
@@ -173,16 +174,16 @@ impl Alarm {
         }
     }
 
-    /// For a caller who has left something undone: the device goes off at once.
-    /// After the stop, too, because tasks are still to be told of that.
+    /// Makes the device go off at once, for a caller that has left work undone. It
+    /// does so after the stop, too, because tasks may still have to run.
     pub(crate) fn call_again(&self) {
         let mut arming = lock(&self.arming);
         self.arm(|| Tick(0));
         arming.note_call();
     }
 
-    /// The device went off, or may have: takes note of it. After the stop it is
-    /// left as it is, so that nobody who looks can miss the end.
+    /// Resets a device that may have gone off. After the stop it stays as it is, so
+    /// that every caller sees the end.
     pub(crate) fn acknowledge(&self) {
         let mut arming = lock(&self.arming);
         if arming.stopping {
@@ -195,8 +196,7 @@ impl Alarm {
         }
     }
 
-    /// Sleeps as `poll` does for a caller: until the descriptor is readable,
-    /// whatever made it so.
+    /// Blocks as `poll` does for a caller: until the descriptor is readable.
     #[cfg(any(loom, shuttle))]
     pub(crate) fn sleep_for_caller(&self) {
         let mut arming = lock(&self.arming);
@@ -213,8 +213,8 @@ impl Alarm {
         }
     }
 
-    /// Publishes the earliest tick, and looks once more: see the top of this
-    /// file. The caller holds the arming lock.
+    /// Publishes the earliest tick, and reads every `next` once more: see the top
+    /// of this file. The caller holds the arming lock.
     fn arm(&self, next: impl Fn() -> Tick) {
         let mut earliest = next();
         loop {
@@ -247,7 +247,7 @@ impl Alarm {
         }
     }
 
-    /// Waits for `armed` to come, which others may bring forward meanwhile.
+    /// Waits until `armed`, which others may bring forward meanwhile.
     fn wait_on<'a>(
         &self,
         changed: &Condvar,
@@ -278,16 +278,16 @@ impl Alarm {
                 let never = deadline == Tick::MAX;
                 timer.set((!never).then(|| self.tick.start_of(deadline)));
             }
-            // It looks for itself what it is to wait for.
+            // The sleeper reads `armed` itself.
             Device::Condvar(changed) => changed.notify_all(),
             Device::Nobody => {}
         }
         let _ = deadline;
     }
 
-    /// Ends the ticker, whether it sleeps or not, or calls the caller's loop.
-    /// The first time it does `before` first: whoever finds the device gone off,
-    /// finds that done. Returns whether this is the first time.
+    /// Ends the ticker, whether it sleeps or not, or wakes the caller's loop. The
+    /// first call runs `before` first: a thread that finds the device gone off also
+    /// finds that done. Returns whether this is the first call.
     pub(crate) fn stop(&self, before: impl FnOnce()) -> bool {
         let mut arming = lock(&self.arming);
         let first = !std::mem::replace(&mut arming.stopping, true);
@@ -299,12 +299,12 @@ impl Alarm {
         first
     }
 
-    /// Whether it was stopped, and what comes before that was done.
+    /// Whether it was stopped, after the first stop's `before`.
     pub(crate) fn is_stopped(&self) -> bool {
         lock(&self.arming).stopping
     }
 
-    /// What is slept on, for whoever looks at an engine.
+    /// The name of what the ticker sleeps on, for an operator.
     pub(crate) fn device(&self) -> &'static str {
         match self.device {
             #[cfg(target_os = "linux")]
@@ -319,7 +319,7 @@ impl Alarm {
         lock(&self.arming).wakeups
     }
 
-    /// Lets whoever sleeps look at the clock again, after a virtual one moved.
+    /// Wakes the sleeper to read a virtual clock that has moved.
     pub(crate) fn clock_moved(&self) {
         let _arming = lock(&self.arming);
         if let Device::Condvar(changed) = &self.device {
@@ -327,8 +327,8 @@ impl Alarm {
         }
     }
 
-    /// Wakes whoever sleeps if its time has come; others sleep on, even where
-    /// `armed` was brought forward and they were not told.
+    /// Wakes the sleeper if the time has come until which it sleeps; it sleeps on
+    /// where `armed` was brought forward without waking it.
     #[cfg(any(loom, shuttle))]
     pub(crate) fn time_passed(&self) {
         let arming = lock(&self.arming);

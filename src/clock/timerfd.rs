@@ -1,25 +1,25 @@
 //! Sleeping on a timerfd: Linux.
 //!
-//! Absolute, so that nothing drifts; the kernel wakes its reader with the
-//! precision of a high-resolution timer, which a thread that sleeps on a
-//! condition variable does not get.
+//! Deadlines are absolute, so that nothing drifts. The kernel wakes the reader with
+//! the precision of a high-resolution timer; a thread that sleeps on a condition
+//! variable does not get that.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use crate::clock::SystemClock;
+use crate::clock::system::SystemClock;
 use crate::process::Process;
 use crate::time::Time;
 
 pub(crate) struct TimerFd {
     fd: OwnedFd,
     clock: SystemClock,
-    /// The process that made it. A forked child shares the timer, but not what
-    /// the parent has armed it for since.
+    /// The process that created it. A forked child shares the timer, but does not
+    /// know what the parent has armed it for since.
     owner: Process,
 }
 
-/// What reading does before the time that was set has come.
+/// Whether a read before the deadline waits or returns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Reading {
     Waits,
@@ -43,14 +43,14 @@ impl TimerFd {
         Ok(TimerFd { fd, clock, owner })
     }
 
-    /// Wakes the reader at `time`, or never if there is none; a time that has
-    /// passed wakes it at once. Does nothing in a process that was forked.
+    /// Wakes the reader at `time`, or never if that is `None`. A time that has passed
+    /// wakes it at once. Does nothing in a forked child.
     pub(crate) fn set(&self, time: Option<Time>) {
         if !self.owner.is_this() {
             return;
         }
         let raw = match time {
-            // All zero would disarm; so would nothing else.
+            // Zero, and only zero, would disarm.
             Some(time) => self.clock.raw(time).max(1),
             None => 0,
         };
@@ -71,8 +71,8 @@ impl TimerFd {
         debug_assert_eq!(result, 0, "{}", io::Error::last_os_error());
     }
 
-    /// Waits until the time that was set has come, unless reading returns at
-    /// once. May return early, when a signal arrives.
+    /// Waits for the deadline, unless reads return at once. May return early, when
+    /// a signal arrives.
     pub(crate) fn wait(&self) {
         let mut expirations = 0u64;
         // SAFETY: the buffer is valid for eight bytes, which is what a timerfd

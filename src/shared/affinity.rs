@@ -1,8 +1,9 @@
-//! Which shard a thread files into: always the same one, as few other threads
-//! as possible beside it.
+//! Which shard a thread schedules into: always the same one, with as few other
+//! threads as possible.
 //!
-//! Threads are numbered as they come; a thread that ends gives its number to
-//! the next one, so that threads that come and go do not crowd into one shard.
+//! Threads get numbers in the order of their first call. A thread that ends gives
+//! its number to the next one, so that short-lived threads do not crowd into one
+//! shard.
 
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use real::thread_number;
@@ -58,8 +59,8 @@ mod real {
 
     #[cold]
     fn take_number() -> usize {
-        // Late in the thread's life there is nobody to give the number back:
-        // then it keeps none, and any shard will do.
+        // Late in the thread's life the number could not be given back: then it
+        // takes none, and uses the first shard.
         if HOLDER.try_with(|_| ()).is_err() {
             return 0;
         }

@@ -1,20 +1,20 @@
-//! Stepping aside for those who wait for a lock, between two holds of it.
+//! Stepping aside for the waiters of a lock, between two holds of it.
 
 use std::time::{Duration, Instant};
 
 use crate::sync::{Lock, thread};
 
-/// How often the processor is offered to those who wait for one lock.
+/// How often a holder offers the processor to the waiters of one lock.
 const YIELDS: usize = 8;
 
-/// How long a walk waits for those that it lets in. A thread that sleeps takes
-/// about so long to wake up.
+/// How long a walk waits for the waiters that it lets in: about as long as a
+/// sleeping thread takes to wake up.
 const WAKE_UP: Duration = Duration::from_micros(100);
 
-/// The share of a walk's time that goes into waiting for others: one in so many.
+/// The share of a walk's time that it spends waiting for others: one in so many.
 const SHARE: u32 = 4;
 
-/// Lets those in who wait for a lock.
+/// Lets the waiters of a lock in.
 pub(crate) fn step_aside<V>(lock: &Lock<V>) {
     if !lock.has_waiters() {
         return;
@@ -27,11 +27,10 @@ pub(crate) fn step_aside<V>(lock: &Lock<V>) {
     }
 }
 
-/// A walk in many holds of a lock, by a caller who has to come to an end in time.
+/// A walk in many holds of a lock, which has to end in time.
 ///
-/// Where threads outnumber processors, the processor may be back only after
-/// each of them had a turn, and that after every hold. So a walk counts the time
-/// that it gives away.
+/// Where threads outnumber processors, each of them may have a turn between two
+/// holds. So a walk counts the time that it gives away.
 pub(crate) struct Walk {
     begun: Instant,
     given: Duration,
@@ -45,8 +44,8 @@ impl Walk {
         }
     }
 
-    /// Lets those in who wait for a lock, unless they have had their share of the
-    /// walk's time.
+    /// Lets the waiters of a lock in, unless they have had their share of the walk's
+    /// time.
     pub(crate) fn step_aside<V>(&mut self, lock: &Lock<V>) {
         if !lock.has_waiters() {
             return;
@@ -72,7 +71,7 @@ mod tests {
     use super::*;
     use std::thread;
 
-    /// A lock that somebody waits for all the time.
+    /// A lock that always has a waiter.
     fn beside_a_waiter(body: impl FnOnce(&Lock<()>)) {
         let (lock, held) = (Lock::new(()), Lock::new(()));
         let keep = held.lock();

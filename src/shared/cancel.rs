@@ -1,4 +1,4 @@
-//! How callers cancel: one timer, many, or all of a name.
+//! Cancelling: one timer, many, or all of a name.
 
 use crate::id::TimerId;
 use crate::shared::names::{Bucket, Namesakes};
@@ -6,8 +6,8 @@ use crate::shared::{Core, Held};
 use crate::sync::IS_MODEL;
 use crate::timer::{Cancel, CancelledByName};
 
-/// How many timers one hold of a shard's lock cancels: enough that taking it
-/// hardly counts, and few enough that who waits for it does not wait long.
+/// How many timers one hold of a shard's lock cancels: enough that taking it hardly
+/// counts, and few enough that a waiter does not wait long.
 const CANCELS_PER_HOLD: usize = 32;
 
 /// How many timers of a name are tried in one hold of the name's bucket.
@@ -23,7 +23,7 @@ impl<T> Core<T> {
         let Some(payload) = held.shard.cancel_plain(id) else {
             return self.cancel_any(held, id);
         };
-        // Nothing was filed, so there is nobody to tell.
+        // No timer was linked and no signal raised: the lock is simply dropped.
         Cancel::Cancelled(payload)
     }
 
@@ -34,11 +34,11 @@ impl<T> Core<T> {
         cancelled
     }
 
-    /// Cancels many timers, and answers for each in the order of `ids`.
+    /// Cancels many timers, and returns the answers in the order of `ids`.
     ///
-    /// Neighbours of one shard share holds of its lock, and their entries are
-    /// asked for together: from another thread than the one that scheduled
-    /// them each is a cache miss.
+    /// Consecutive ids of one shard share holds of its lock, and their entries are
+    /// prefetched together: for another thread than the one that scheduled them,
+    /// each is a cache miss.
     pub(crate) fn cancel_many(&self, ids: &[TimerId]) -> Vec<Cancel<T>> {
         let mut answers = Vec::with_capacity(ids.len());
         for of_one_shard in ids.chunk_by(|one, next| one.wheel() == next.wheel()) {
@@ -61,9 +61,8 @@ impl<T> Core<T> {
         self.release(held);
     }
 
-    /// Cancels the timers of a name, oldest first, until `max` end as cancelled
-    /// because of it. Those that are created meanwhile are left alone, so that
-    /// it ends.
+    /// Cancels the timers of a name, oldest first, until `max` have ended as
+    /// cancelled. Skips timers that are created meanwhile, so that it ends.
     pub(crate) fn cancel_by_name(&self, name: &str, max: usize) -> CancelledByName<T> {
         let mut namesakes = self.names.namesakes(name);
         let mut cancelled = CancelledByName {
@@ -76,15 +75,15 @@ impl<T> Core<T> {
         cancelled
     }
 
-    /// As many of them as one hold of the bucket allows. Returns whether there may
-    /// be more to cancel.
+    /// Cancels as many as one hold of the bucket allows. Returns whether there may be
+    /// more.
     fn cancel_some_by_name(
         &self,
         namesakes: &mut Namesakes<'_>,
         max: usize,
         cancelled: &mut CancelledByName<T>,
     ) -> bool {
-        // Not under the lock, where it might be a copy of all that there are.
+        // Before the lock is taken, because growing may copy all payloads.
         cancelled.payloads.reserve(NAMESAKES_PER_HOLD);
         let mut bucket = self.names.bucket_of(namesakes);
         for _ in 0..NAMESAKES_PER_HOLD {

@@ -1,10 +1,11 @@
 //! How workers learn where expired timers wait.
 //!
-//! What goes through a queue's channel is not timers but bells: "there is
-//! something for this queue in shard n". A shard has at most one bell of each
-//! queue out at a time, so a channel with room for one per shard is never
-//! full, the ticker never blocks on it, and a burst of a million timers costs
-//! one message.
+//! Not timers go through a queue's channel but bells: "shard n has something for this
+//! queue". The rule: whenever a shard has something for a queue, exactly one bell is
+//! in the channel or with a worker, and the worker rings it again unless it leaves
+//! nothing behind. So no timer is left without a worker that will come for it. The
+//! channel has room for one bell per shard: it is never full, the ticker never blocks
+//! on it, and a burst of a million timers costs one message.
 
 use std::time::{Duration, Instant};
 
@@ -31,9 +32,9 @@ enum Message {
     Stop,
 }
 
-/// How long a worker is willing to wait. An end and not a duration, so that who
-/// waits several times in one call, for a permit, for a bell, for another one
-/// because the first was of no use, does not begin anew each time.
+/// How long a worker is willing to wait. An end and not a duration, because one call
+/// may wait several times: for a permit, for a bell, for another bell if the first
+/// was of no use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Wait {
     No,
@@ -42,14 +43,14 @@ pub(crate) enum Wait {
 }
 
 impl Wait {
-    /// For ever, if the end is beyond the clock's.
+    /// Waits for ever if the end is beyond the range of `Instant`.
     pub(crate) fn at_most(limit: Duration) -> Wait {
         let end = Instant::now().checked_add(limit);
         end.map_or(Wait::Forever, Wait::Until)
     }
 
-    /// Whether a call that has waited ends even if others keep it busy. (One that
-    /// does not wait takes what is there first.) In a model it always does.
+    /// Whether a call that has waited ends even if others keep it busy. (A call that
+    /// does not wait first takes what is there.) In a model it always ends.
     pub(crate) fn is_over(self) -> bool {
         matches!(self, Wait::Until(end) if IS_MODEL || end <= Instant::now())
     }

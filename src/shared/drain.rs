@@ -1,12 +1,11 @@
-//! Draining: firing what is due soon before an engine is shut down.
+//! Draining: firing timers that are due soon before an engine is shut down.
 //!
-//! What a shard still has to fire is a number, because whoever waits for it asks
-//! often, and because others cancel and move timers meanwhile. When a drain
-//! begins, it walks through each shard once, a bounded number of entries at a
-//! time. Entries that the walk has passed are counted: whatever a timer in there
-//! does to leave or to join those that are waited for changes the count, and
-//! the shard says when the last one leaves. Nothing new is accepted, so the walk
-//! comes to its end.
+//! Each shard counts the timers that it still has to fire, because a waiter reads
+//! the count often, and because other threads cancel and move timers meanwhile. A
+//! drain walks through each shard once, a bounded number of entries at a time. In
+//! entries that the walk has passed, a timer that ends or moves updates the count,
+//! and the shard raises a signal when the last one leaves. No timer is accepted
+//! meanwhile, so the walk ends.
 
 use std::time::{Duration, Instant};
 
@@ -19,13 +18,13 @@ use crate::time::Time;
 /// How much longer than its limit a drain takes at most, its shutdown included.
 pub(crate) const GRACE: Duration = Duration::from_secs(1);
 
-/// What the shutdown needs of that for each live timer.
+/// The part of the grace that the shutdown needs for each live timer.
 const SHUTDOWN_PER_TIMER_NANOS: u64 = 100;
 
 impl<T> Core<T> {
-    /// Refuses new timers, and waits until the one-shots that are due by `limit`
-    /// from now have been taken. Gives up when only as much of the grace is left
-    /// as the shutdown needs. Returns whether they have.
+    /// Refuses new timers, and blocks until the one-shots that are due within `limit`
+    /// have been taken. Gives up when only as much of the grace is left as the
+    /// shutdown needs. Returns whether all have been taken.
     pub(crate) fn drain(&self, limit: Duration) -> bool {
         let until = self.clock.now() + limit;
         // What is due never is not waited for.
@@ -46,17 +45,18 @@ impl<T> Core<T> {
         self.waiters.wait_until(drained, || Some(left()))
     }
 
-    /// For how long a drain that begins now may wait.
+    /// How long a drain that begins now may wait.
     pub(crate) fn patience(&self, limit: Duration) -> Duration {
         let grace = grace(self.ledger().live);
         match self.clock {
             Clock::System(_) => grace.saturating_add(limit),
-            // It has been moved by the limit.
+            // The drain has moved it by the limit.
             Clock::Virtual(_) => grace,
         }
     }
 
-    /// Counts what each shard has to fire, unless time is up before.
+    /// Counts the timers that each shard has to fire. Returns false if time is up
+    /// before.
     fn count_awaited(&self, drains: &[DrainKey], left: impl Fn() -> Duration) -> bool {
         let mut walk = Walk::begin();
         for (cell, &drain) in self.shards.iter().zip(drains) {
@@ -76,8 +76,8 @@ impl<T> Core<T> {
     }
 }
 
-/// How long a drain may wait beyond its limit, if it then has to shut down so
-/// many timers.
+/// How long a drain may wait beyond its limit, if it then has to shut down `live`
+/// timers.
 pub(crate) fn grace(live: u64) -> Duration {
     let shutdown = live.saturating_mul(SHUTDOWN_PER_TIMER_NANOS);
     GRACE.saturating_sub(Duration::from_nanos(shutdown))

@@ -6,8 +6,8 @@ use crate::time::{NEVER, Time};
 use crate::wheel::{Cursor, OverBudget};
 
 impl<T> Core<T> {
-    /// The earliest deadline of what has not expired; none for what is never
-    /// due.
+    /// The earliest deadline of all unexpired timers, or `None` if no timer can ever
+    /// expire.
     pub(crate) fn earliest_deadline(&self) -> Option<Time> {
         let deadlines = self.shards.iter().filter_map(|cell| self.earliest_in(cell));
         let earliest = deadlines.filter(|&deadline| deadline < NEVER).min()?;
@@ -19,7 +19,7 @@ impl<T> Core<T> {
         searched.unwrap_or_else(|OverBudget| self.earliest_by_entries(cell))
     }
 
-    /// The same for a shard that has too many timers in the slot that matters, or
+    /// The same for a shard with too many timers in the slot that matters, or with
     /// no slots any more.
     fn earliest_by_entries(&self, cell: &ShardCell<T>) -> Option<Tick> {
         let (mut cursor, mut earliest) = (Cursor::START, None);

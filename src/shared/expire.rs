@@ -1,16 +1,16 @@
-//! Making what is due ready: the ticker's part, and that of whoever drives an
-//! engine in its place. The lock of a shard is held for a bounded number of
-//! entries at a time.
+//! Making due timers ready: the part of the ticker, or of the loop that drives an
+//! engine in its place. Each hold of a shard's lock covers a bounded number of
+//! entries.
 
 use crate::shared::{Core, Held, ShardCell};
 use crate::sync::{IS_MODEL, Ordering};
 use crate::tick::Tick;
 use crate::time::Time;
 
-/// How many entries the ticker touches between two checks for urgent waiters, for whom it
-/// releases the shard. Small, because a caller that schedules meanwhile waits that
-/// long (DESIGN.md, "Workers wait with low priority"). In a model each batch is a
-/// hold of its own, so that others get in between.
+/// How many entries the ticker touches between two checks for urgent waiters, for
+/// whom it releases the shard. Small, because a caller that schedules meanwhile
+/// waits that long (DESIGN.md, "Workers wait with low priority"). In a model each
+/// batch is a hold of its own, so that others get in between.
 pub(crate) const ENTRIES_PER_BATCH: usize = if IS_MODEL { 1 } else { 32 };
 
 /// Bells are rung once per this many batches, or when the ticker is done with the
@@ -21,19 +21,19 @@ pub(crate) const ENTRIES_PER_BATCH: usize = if IS_MODEL { 1 } else { 32 };
 pub(crate) const BATCHES_PER_RING: usize = if IS_MODEL { 2 } else { 16 };
 
 impl<T> Core<T> {
-    /// The earliest tick at which a shard wants to be looked at.
+    /// The earliest tick at which a shard wants to be visited.
     pub(crate) fn next_due(&self) -> Tick {
         let next = self.shards.iter().map(ShardCell::next).min();
         next.unwrap_or(Tick::MAX)
     }
 
-    /// The same, exactly: a shard's `next` may be that of a timer that was
-    /// cancelled or postponed since, which costs them nothing. So shards are
-    /// asked, the earliest first, until one confirms it. A `next` that is later
-    /// than the wheel's own, because a timer's slot need not be entered before its
-    /// deadline, is left as it is.
+    /// The same, exactly: a shard's `next` may belong to a timer that was cancelled
+    /// or postponed since, because those calls do not update it. So shards are asked,
+    /// the earliest first, until one confirms it. A `next` that is later than the
+    /// wheel's own stays as it is: a timer's slot need not be entered before its
+    /// deadline.
     pub(crate) fn confirm_next_due(&self) -> Tick {
-        // Each shard once, unless others file meanwhile.
+        // Each shard once, unless others schedule meanwhile.
         for _ in 0..=self.shards.len() {
             let Some(cell) = self.shards.iter().min_by_key(|cell| cell.next()) else {
                 break;
@@ -52,8 +52,8 @@ impl<T> Core<T> {
         self.next_due()
     }
 
-    /// The earliest tick after `now` for which anything is filed, not counting
-    /// what is late.
+    /// The earliest tick after `now` at which a shard has something to do, not
+    /// counting overdue timers.
     pub(crate) fn next_due_after(&self, now: Tick) -> Tick {
         let next = self.next_due();
         if next > now {
@@ -63,8 +63,7 @@ impl<T> Core<T> {
         nexts.min().unwrap_or(Tick::MAX)
     }
 
-    /// Has the caller's loop come by, for the sake of something that is due in no
-    /// wheel.
+    /// Makes the caller's loop run once, for a task that is due in no wheel.
     pub(crate) fn request_run(&self) {
         let cell = &self.shards[0];
         let mut shard = cell.lock();
@@ -72,10 +71,10 @@ impl<T> Core<T> {
         cell.lower_next(Tick(0));
     }
 
-    /// One round of the ticker: a bounded visit to each shard in which anything is
-    /// due, beginning behind the one that was visited last. Then it is time to
-    /// look at the clock again: a thread that files into the past for ever costs
-    /// the other shards one visit in each round. Returns what the clock said.
+    /// Runs one round of the ticker: a bounded visit to each shard that has due
+    /// timers, beginning behind the one that was visited last. Reads the clock once
+    /// and returns that: a thread that schedules into the past for ever costs the
+    /// other shards one visit in each round.
     pub(crate) fn serve_a_round(&self) -> Time {
         let now = self.clock.now();
         let tick = self.tick.tick_at(now);
@@ -89,12 +88,12 @@ impl<T> Core<T> {
         now
     }
 
-    /// Makes everything ready that was due by `now` when this was called, touching
+    /// Makes all timers ready that were due by `now` when this was called, touching
     /// at most `budget` entries. Returns whether that was enough.
     ///
-    /// What other threads file into the past meanwhile is served as far as it
-    /// comes in time, and the rest left to the next call; where the budget ends,
-    /// that one begins behind the shard at which this one did.
+    /// Of the timers that other threads schedule into the past meanwhile, this call
+    /// serves those that come in time, and the next call the rest. Where the budget
+    /// ends, the next call begins behind the shard at which this one ended.
     pub(crate) fn run_due_within(&self, now: Time, budget: &mut usize) -> bool {
         let served = |cell| self.serve(cell, now, budget);
         self.cells_in_turn().all(served)
@@ -107,8 +106,8 @@ impl<T> Core<T> {
         (0..=mask).map(move |n| &self.shards[first.wrapping_add(n) & mask])
     }
 
-    /// Visits a shard until nothing is left that was due there before. Returns
-    /// whether the budget was enough.
+    /// Visits a shard until all timers are ready that were due before. Returns whether
+    /// the budget was enough.
     fn serve(&self, cell: &ShardCell<T>, now: Time, budget: &mut usize) -> bool {
         let tick = self.tick.tick_at(now);
         let mut since = None;
@@ -125,7 +124,7 @@ impl<T> Core<T> {
         true
     }
 
-    /// Moves a virtual clock, and what comes due by that into its queues.
+    /// Moves a virtual clock, and moves the timers that become due to their queues.
     pub(crate) fn advance_to(&self, time: Time) {
         self.clock.set(time);
         self.alarm.clock_moved();
@@ -133,10 +132,10 @@ impl<T> Core<T> {
         self.run_due_within(self.clock.now(), &mut unlimited);
     }
 
-    /// Makes a bounded number of entries ready, and rings for them: in one hold of
-    /// the lock, or in several, if an urgent waiter is there. Returns whether
-    /// everything is done that was due at the first of several visits; `since`
-    /// says where the shard stood then, and is set by that one.
+    /// Makes a bounded number of entries ready and rings for them, in one hold of the
+    /// lock, or in several if there are urgent waiters. Returns whether everything is
+    /// done that was due at the first of several visits: that one sets `since`, the
+    /// state of the shard at that time.
     fn visit(
         &self,
         cell: &ShardCell<T>,
@@ -152,8 +151,8 @@ impl<T> Core<T> {
                 break;
             }
             if cell.has_urgent_waiters() {
-                // The bells are not for those who get in between: they might be
-                // put aside before they ring.
+                // A thread that gets in between does not take the bells along: it
+                // might be put aside before it rings them.
                 let signals = held.shard.has_signals().then(|| held.shard.take_signals());
                 drop(held);
                 cell.step_aside();
@@ -166,7 +165,7 @@ impl<T> Core<T> {
         done
     }
 
-    /// A few entries. Returns whether those were the last for now.
+    /// Runs one batch. Returns whether it was the last for now.
     fn visit_some(&self, held: &mut Held<'_, T>, now: Time, budget: &mut usize) -> bool {
         let most = ENTRIES_PER_BATCH.min(*budget);
         let mut left = most;

@@ -1,18 +1,17 @@
-//! Which timers go by which name.
+//! Which timers have which name. Timers without a name touch nothing of this.
 //!
-//! Only timers that have a name come here: the others touch none of it. A
-//! bucket's lock is taken before a shard's and never while one is held, except
-//! that scheduling and cancelling by name hold it across the shard's, so that a
-//! timer cannot end before it is entered.
+//! The rule: a bucket's lock is taken before a shard's, and never while a shard's is
+//! held. So no two threads wait for each other. Scheduling and cancelling by name
+//! hold the bucket's lock across the shard's, so that a timer cannot end before it
+//! is entered.
 //!
-//! Under a bucket's lock nothing costs more than a search in a sorted map:
-//! there is no table that grows at one go, and no list of all that go by one
-//! name. Names are hashed with a key of the engine's own, so nobody can choose
-//! names that all come into one bucket.
+//! Nothing under a bucket's lock costs more than a search in a sorted map: no table
+//! grows at one go, and no list holds all timers of a name. Each engine hashes names
+//! with a key of its own, so that an attacker cannot choose names of one bucket.
 
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
-// Not the one of `crate::sync`: no thread waits for another through a name.
+// Not that of `crate::sync`: no thread waits for another through a name.
 use std::sync::Arc;
 
 use crate::id::TimerId;
@@ -29,17 +28,17 @@ pub(crate) struct Names {
     created: AtomicU64,
 }
 
-/// Timers by the hash of their name, and then by age. Beside each the name,
-/// because two may have one hash.
+/// Timers by the hash of their name, and then by age, each with its name, because two
+/// names may have one hash.
 #[derive(Default)]
 pub(crate) struct Bucket(BTreeMap<Place, (Arc<str>, TimerId)>);
 
 /// The timers of a name that were created before some moment, oldest first.
 pub(crate) struct Namesakes<'a> {
     name: &'a str,
-    /// The first that was not seen.
+    /// The first that was not visited.
     next: Place,
-    /// Younger than those that are wanted.
+    /// Behind the youngest.
     end: Place,
 }
 
@@ -64,7 +63,7 @@ impl Names {
         (bucket, tag)
     }
 
-    /// Those that go by a name now.
+    /// The timers that have a name now.
     pub(crate) fn namesakes<'a>(&self, name: &'a str) -> Namesakes<'a> {
         let hash = self.key.hash_one(name);
         let place = |age| Place { hash, age };
@@ -79,12 +78,12 @@ impl Names {
         self.lock_of(namesakes.next.hash).lock()
     }
 
-    /// Lets those in who wait for a bucket, between two holds of it.
+    /// Lets the waiters of a bucket in, between two holds of it.
     pub(crate) fn step_aside(&self, namesakes: &Namesakes<'_>) {
         step_aside(self.lock_of(namesakes.next.hash));
     }
 
-    /// Forgets a timer that has ended.
+    /// Removes a timer that has ended.
     pub(crate) fn remove(&self, tag: &NameTag) {
         self.lock_of(tag.place.hash).lock().remove(tag);
     }
@@ -103,7 +102,7 @@ impl Bucket {
         self.0.remove(&tag.place);
     }
 
-    /// The next of some timers, if there are any left.
+    /// The next of these timers, or `None` behind the last.
     pub(crate) fn next(&self, of: &mut Namesakes<'_>) -> Option<TimerId> {
         for (place, (name, id)) in self.0.range(of.next..of.end) {
             of.next.age = place.age + 1;

@@ -1,8 +1,7 @@
-//! Which tasks the calling thread is inside of.
+//! Which tasks the calling thread is running.
 //!
-//! A task may drive another engine, whose tasks then run inside of it, and so
-//! on: a thread is inside of any number of tasks at a time, and can wait for
-//! none of them.
+//! A task may drive another engine, whose tasks then run inside of it, and so on: a
+//! thread runs any number of tasks at a time, and can wait for none of them.
 
 use std::cell::RefCell;
 
@@ -16,13 +15,13 @@ thread_local! {
     static RUNNING: RefCell<Vec<TimerId>> = RefCell::new(Vec::new());
 }
 
-/// Whether the calling thread is inside a task of this timer.
+/// Whether the calling thread is running a task of this timer.
 pub(crate) fn is_running_here(id: TimerId) -> bool {
     with(|running| running.contains(&id)).unwrap_or(false)
 }
 
-/// Notes that the calling thread is inside a task of this timer, until the
-/// guard is dropped.
+/// Notes that the calling thread is running a task of this timer, until the guard
+/// is dropped.
 pub(crate) fn enter(id: TimerId) -> Running {
     with(|running| running.push(id));
     Running(())
@@ -37,7 +36,7 @@ impl Drop for Running {
     }
 }
 
-/// `None` where the thread has ended so far that its variables are gone.
+/// Returns `None` if the thread is ending and its variables are gone.
 fn with<R>(f: impl FnOnce(&mut Vec<TimerId>) -> R) -> Option<R> {
     RUNNING
         .try_with(|running| f(&mut running.borrow_mut()))

@@ -1,11 +1,10 @@
-//! The engine as everybody has it but the ticker, and what is left in it when
-//! nobody has it any more.
+//! The share of the core that every owner but the ticker has. The last one drops the
+//! payloads that are left.
 //!
-//! The ticker outlives the others by the time that it takes to wake up, and
-//! would be the last to let go of the core: with that it would drop the payloads
-//! of reports that nobody read. So the others count themselves, and the last of
-//! them drops what is left. Nothing comes after that: a timer ends by the hand
-//! of somebody who counts.
+//! The ticker outlives the other owners by the time that it takes to wake up. As the
+//! last owner of the core it would drop the payloads of unread reports. So the others
+//! count themselves, and the last of them drops what is left. No payload comes after
+//! that, because only an owner that counts can end a timer.
 
 use std::ops::Deref;
 
@@ -28,14 +27,13 @@ impl<T> SharedCore<T> {
         Arc::new(SharedCore { core, owner })
     }
 
-    /// For who keeps a share as well, and saves a step to the core by this.
+    /// Saves a step to the core, for a holder that keeps its share as well.
     pub(crate) fn core(&self) -> &Arc<Core<T>> {
         &self.core
     }
 
-    /// Whether this is the process that started the engine, and not a forked
-    /// child: that could wait for threads that it does not have, and the
-    /// payloads are the parent's.
+    /// Whether this is the process that started the engine. A forked child has none of
+    /// the threads that it would wait for, and the payloads are the parent's.
     pub(crate) fn is_owned_here(&self) -> bool {
         self.owner.is_this()
     }
@@ -61,8 +59,8 @@ impl<T> Drop for SharedCore<T> {
     }
 }
 
-/// Payloads that nobody will ask for, a few at a time, so that they are dropped
-/// outside of every lock. Where a drop panics the rest is dropped all the same.
+/// The payloads that are left, a few at a time, so that they are dropped outside of
+/// every lock. If a drop panics, the rest is dropped all the same.
 struct Leftovers<'a, T> {
     core: &'a Core<T>,
     cells: std::slice::Iter<'a, ShardCell<T>>,

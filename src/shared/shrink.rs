@@ -1,10 +1,10 @@
-//! Giving memory back while others go on using the engine: one shard after the
-//! other, and a bounded number of entries in each hold of its lock.
+//! Giving memory back while other threads use the engine: one shard after the other,
+//! a bounded number of entries in each hold of its lock.
 
 use crate::shared::{Core, ShardCell};
 
 impl<T> Core<T> {
-    /// Gives back the memory that is not needed for live timers.
+    /// Gives back the memory that live timers do not need.
     pub(crate) fn shrink(&self) {
         for cell in &self.shards {
             let unneeded = cell.lock().begin_shrink();

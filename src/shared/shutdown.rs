@@ -1,12 +1,11 @@
-//! Shutting down: refusing first, which is done at once, and then ending every
-//! live timer.
+//! Shutting down: refusing new timers at once, and then ending every live timer.
 //!
-//! The second part is a walk through each shard, a bounded number of entries at a
-//! time. Between two holds of the lock others find a closed shard: they
-//! schedule nothing any more, but may still cancel, move and take what the walk
-//! has not reached. A timer keeps its entry, so whatever they do the walk meets
-//! it once, or it has ended. A closed shard's wheel is not advanced any more, nor
-//! are its lists walked along: they may have entries in them that are vacant.
+//! The second part walks through each shard, a bounded number of entries at a time.
+//! Between two holds of the lock others find a closed shard: they cannot schedule,
+//! but may still cancel, move and take timers that the walk has not reached. A timer
+//! keeps its entry, so the walk meets it once, unless it has ended. The wheel of a
+//! closed shard does not advance, and nothing walks along its lists, which may
+//! contain vacant entries.
 
 use crate::observe;
 use crate::shared::aside::Walk;
@@ -17,11 +16,11 @@ use crate::timer::Closed;
 use crate::wheel::Cursor;
 
 impl<T> Core<T> {
-    /// Ends every live timer, and then everybody who works for this engine.
+    /// Ends every live timer, and then workers, ticker and loop.
     pub(crate) fn shut_down(&self) -> Vec<Closed<T>> {
         let now = self.tick_now();
         let live: Vec<usize> = self.shards.iter().map(|cell| self.close(cell)).collect();
-        // Here, because under a lock nothing should have to grow.
+        // Allocated here, because nothing should grow under a lock.
         let mut closed = Vec::with_capacity(live.iter().sum());
         let mut walk = Walk::begin();
         for (cell, live) in self.shards.iter().zip(live) {
@@ -45,22 +44,22 @@ impl<T> Core<T> {
         self.is_shut_down() && (0..self.queues()).all(|queue| self.ready_len(queue) == 0)
     }
 
-    /// Lets workers, ticker and loop end; for readers of reports see `reports.rs`.
-    /// The doorbells' channels have room for one stop, and an engine is shut down
-    /// again when its last handle is dropped. The bells come first: a caller's
-    /// loop that the alarm calls looks for them once.
+    /// Lets workers, ticker and loop end; `reports.rs` lets the readers of reports end.
+    /// Sends the stop once, although an engine is shut down again when its last handle
+    /// is dropped: the channels of the doorbells have room for one. The bells come
+    /// first: a caller's loop that the alarm wakes checks them once.
     fn stop(&self, closed: usize) {
         let queues = &self.doorbells[..self.queues()];
         let close_queues = || queues.iter().for_each(Doorbell::stop);
         if self.alarm.stop(close_queues) {
             observe::shut_down(self.first, closed);
         } else if self.is_driven && closed > 0 {
-            // Another shutdown has called the loop, and this one had not ended.
+            // The shutdown that woke the loop came before this one ended timers.
             self.alarm.call_again();
         }
     }
 
-    /// Has a shard refuse everything. Returns how many live timers it has.
+    /// Makes a shard refuse new timers. Returns how many live timers it has.
     pub(crate) fn close(&self, cell: &ShardCell<T>) -> usize {
         let mut held = self.hold(cell);
         let live = held.shard.close();
@@ -85,8 +84,8 @@ impl<T> Core<T> {
             if done {
                 break;
             }
-            // Who waits would not get in by itself: it is about to sleep each time
-            // that the walk lets go for a moment.
+            // A waiter would not get in by itself: it is about to sleep each time
+            // that the walk releases the lock for a moment.
             cell.step_aside_in(walk);
         }
     }

@@ -1,7 +1,7 @@
-//! Which closed reports are still to come, and when it is certain that none is.
+//! When it is certain that no report will come any more.
 //!
-//! Each shard knows when it is *settled* (see `shard/close.rs`). Whoever settles
-//! the last shard of an engine tells the readers to stop.
+//! Each shard knows when it is *settled* (see `shard/close.rs`). The thread that
+//! settles the last shard of an engine stops the readers of reports.
 
 use crate::sync::{AtomicUsize, Ordering};
 
@@ -15,8 +15,8 @@ impl Unsettled {
 
     /// Counts a shard out. Returns whether it was the last one.
     ///
-    /// The readers find every report: each shard's last one was entered under
-    /// its lock before this, and the releases lead up to whoever is last.
+    /// The readers find every report: each shard's last one was entered under its
+    /// lock before this, and this release happens before the last thread's acquire.
     pub(crate) fn settle_one(&self) -> bool {
         self.0.fetch_sub(1, Ordering::AcqRel) == 1
     }
