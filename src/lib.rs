@@ -10,7 +10,6 @@
 //! | tests and simulations | [`Builder::start_virtual`], [`VirtualClock`] |
 //!
 //! # Promises
-//!
 //! 1. **Never early.** A delay is rounded up to a tick, from a fresh reading of
 //!    the clock.
 //! 2. **On time.** A timer is in its queue within a tick of its deadline, plus
@@ -37,7 +36,6 @@
 //! 15. **Time only moves forward.** The engine never reads the wall clock.
 //!
 //! # Features
-//!
 //! Both default to off. Neither adds cost to scheduling, cancelling,
 //! rescheduling or expiring.
 //!
@@ -49,7 +47,6 @@
 //!   recorder at each call.
 //!
 //! # Example
-//!
 //! ```
 //! use std::time::Duration;
 //! use tickwheel::{Engine, Timer};

@@ -51,12 +51,6 @@ pub struct Builder<T> {
 impl<T> Engine<T> {
     /// Returns a builder with the default settings.
     pub fn builder() -> Builder<T> {
-        Builder::new()
-    }
-}
-
-impl<T> Builder<T> {
-    pub(crate) fn new() -> Builder<T> {
         Builder {
             tick: Duration::from_millis(1),
             wheel_size: 64,
@@ -71,7 +65,9 @@ impl<T> Builder<T> {
             payload: PhantomData,
         }
     }
+}
 
+impl<T> Builder<T> {
     /// Sets the duration of a tick, to which delays are rounded up. Defaults to
     /// one millisecond.
     pub fn tick(mut self, tick: Duration) -> Builder<T> {

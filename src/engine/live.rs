@@ -24,20 +24,16 @@ impl<T> Engine<T> {
     /// Returns an iterator over the live timers, in no particular order; see
     /// [`LiveTimers`].
     pub fn live(&self) -> LiveTimers<'_, T> {
-        LiveTimers::new(&self.core)
-    }
-}
-
-impl<'a, T> LiveTimers<'a, T> {
-    pub(crate) fn new(core: &'a Core<T>) -> LiveTimers<'a, T> {
         LiveTimers {
-            core,
+            core: &self.core,
             shard: 0,
             cursor: Cursor::START,
             found: VecDeque::new(),
         }
     }
+}
 
+impl<T> LiveTimers<'_, T> {
     /// Passes through the next few cells; `false` when there are none.
     fn refill(&mut self) -> bool {
         let (cursor, found) = (&mut self.cursor, &mut self.found);

@@ -36,7 +36,6 @@ use crate::timer::{Cancel, CancelledByName, Closed, NotLive, Refused, Timer};
 /// back, call [`shutdown`](Engine::shutdown) or [`drain`](Engine::drain).
 ///
 /// # Cost
-///
 /// Scheduling, cancelling and rescheduling each take one short lock, that of
 /// the timer's shard; a new timer goes to the calling thread's own shard. They
 /// allocate only when more timers are live than ever before. Scheduling a
@@ -44,7 +43,6 @@ use crate::timer::{Cancel, CancelledByName, Closed, NotLive, Refused, Timer};
 /// names share. Only a delay, as opposed to a [`Time`], reads the clock.
 ///
 /// # The end of the process
-///
 /// A process that ends, because `main` returns or calls `exit`, waits for no
 /// engine: timers no longer fire, and running tasks are cut off. If the last
 /// handle is dropped before, the payloads are dropped unfired; a handle in a
@@ -54,7 +52,6 @@ use crate::timer::{Cancel, CancelledByName, Closed, NotLive, Refused, Timer};
 /// [`TaskEngine::join`](crate::TaskEngine::join).
 ///
 /// # Fork
-///
 /// An engine belongs to the process that started it. A child made by `fork` has
 /// no ticker thread, and a lock that another thread held at that moment is never
 /// released: no timer fires, and any call may block for ever. A child may only
@@ -65,7 +62,6 @@ use crate::timer::{Cancel, CancelledByName, Closed, NotLive, Refused, Timer};
 /// and `exec` closes it.
 ///
 /// # Example
-///
 /// ```
 /// use std::time::Duration;
 /// use tickwheel::{Engine, Timer};
@@ -183,7 +179,6 @@ impl<T> Engine<T> {
     /// created during the call.
     ///
     /// # Cost
-    ///
     /// Grows with the number of timers cancelled, not with the number that share
     /// the name. Other users of the name get in between, every few timers.
     ///
@@ -284,7 +279,6 @@ impl<T> Engine<T> {
     /// [`Driver::next_wakeup`](crate::Driver::next_wakeup).
     ///
     /// # Cost
-    ///
     /// Searches at most some hundred entries of each shard. If very many timers
     /// share a slot, walks through that shard, a bounded part per hold of its
     /// lock.
@@ -362,7 +356,6 @@ impl<T> Engine<T> {
     /// running. Prefer [`snapshot`](Engine::snapshot) for monitoring.
     ///
     /// # Cost
-    ///
     /// Locks each shard once, whatever the number of timers.
     #[must_use]
     pub fn ledger(&self) -> Ledger {
@@ -373,7 +366,6 @@ impl<T> Engine<T> {
     /// wake-ups, panics.
     ///
     /// # Cost
-    ///
     /// Locks each shard once, whatever the number of timers.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
@@ -392,7 +384,6 @@ impl<T> Engine<T> {
     /// memory until it is dropped.
     ///
     /// # Cost
-    ///
     /// Grows with the largest number of timers live since the last call. No hold of
     /// a shard's lock touches more than some hundred entries, or the list heads of
     /// the levels if these have to move. A timer that was moved takes some thirty

@@ -97,18 +97,18 @@ impl<T> Reports<T> {
     fn take(&self, wait: Wait) -> Result<Closed<T>, RecvError> {
         loop {
             match self.core.doorbell(self.core.queues()).answer(wait) {
-                Ok(bell) => {
-                    if let Some(closed) = self.claim(bell.shard(), Some(bell)) {
-                        return Ok(closed);
-                    }
-                    if wait.is_over() {
-                        return Err(RecvError::Empty);
-                    }
-                }
-                Err(WaitError::Empty) => return Err(RecvError::Empty),
                 Err(WaitError::Stopped) => {
                     return self.last().ok_or(RecvError::ShutDown);
                 }
+                bell => {
+                    let bell = bell?;
+                    if let Some(closed) = self.claim(bell.shard(), Some(bell)) {
+                        return Ok(closed);
+                    }
+                }
+            }
+            if wait.is_over() {
+                return Err(RecvError::Empty);
             }
         }
     }
@@ -119,11 +119,8 @@ impl<T> Reports<T> {
     }
 
     fn claim(&self, shard: usize, bell: Option<Bell>) -> Option<Closed<T>> {
-        let reports = self.core.queues();
-        let (closed, _) = self
-            .core
-            .take_from(shard, reports, bell, Shard::claim_report);
-        closed
+        let (core, reports) = (&self.core, self.core.queues());
+        core.take_from(shard, reports, bell, Shard::claim_report).0
     }
 }
 
