@@ -21,6 +21,7 @@ use crate::time::Time;
 /// and sets up the next firing, so that firings of one timer never overlap.
 pub struct Expired<T> {
     firing: Firing,
+    deadline: Time,
     queue: usize,
     clock: Clock,
     /// Present until the payload is taken or given back.
@@ -66,6 +67,7 @@ impl<T> Expired<T> {
             unwinding: thread::panicking().then(|| thread::current().id()),
         });
         Expired {
+            deadline: core.tick.start_of(claimed.firing.tick),
             firing: claimed.firing,
             queue,
             clock: core.clock.clone(),
@@ -84,7 +86,7 @@ impl<T> Expired<T> {
     /// [`tick`](Expired::tick).
     #[must_use]
     pub fn deadline(&self) -> Time {
-        self.firing.deadline
+        self.deadline
     }
 
     /// Returns the tick at which this firing was due. For a firing that is caught

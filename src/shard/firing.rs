@@ -12,8 +12,6 @@ pub(crate) struct Firing {
     pub(crate) id: TimerId,
     /// The tick at which the timer was due.
     pub(crate) tick: Tick,
-    /// The beginning of that tick.
-    pub(crate) deadline: Time,
     /// The exact time that the tick was rounded up from.
     pub(crate) requested: Time,
     /// Which due tick of the timer this is, counted from 1.

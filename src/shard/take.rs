@@ -22,13 +22,11 @@ impl<T> Shard<T> {
             return self.take_recorded(at, key);
         }
         debug_assert_eq!(self.tag(at).queue(), queue);
-        let deadline = self.tick.start_of(tick);
         Claimed {
             firing: Firing {
                 id,
                 tick,
-                deadline,
-                requested: deadline,
+                requested: self.tick.start_of(tick),
                 number: 1,
                 outcome: CloseReason::Completed,
             },
@@ -50,7 +48,6 @@ impl<T> Shard<T> {
         let firing = Firing {
             id: self.wheel.id(at),
             tick,
-            deadline: self.tick.start_of(tick),
             requested: record.requested,
             number: record.number,
             outcome: ended.unwrap_or(CloseReason::Completed),

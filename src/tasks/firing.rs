@@ -15,6 +15,7 @@ use crate::timer::{CloseReason, Timer};
 #[derive(Clone)]
 pub struct Firing {
     firing: shard::Firing,
+    deadline: Time,
     clock: Clock,
 }
 
@@ -22,6 +23,7 @@ impl Firing {
     pub(super) fn of<T>(expired: &Expired<T>) -> Firing {
         Firing {
             firing: expired.firing().clone(),
+            deadline: expired.deadline(),
             clock: expired.clock().clone(),
         }
     }
@@ -47,7 +49,7 @@ impl Firing {
     /// Returns the time at which this firing was due.
     #[must_use]
     pub fn deadline(&self) -> Time {
-        self.firing.deadline
+        self.deadline
     }
 
     /// Returns how long after its deadline this call is made; see
