@@ -63,12 +63,13 @@
 mod clock;
 mod drive;
 mod engine;
+mod fork;
+mod hub;
 mod id;
 mod observe;
-mod process;
 mod queue;
+mod rounding;
 mod shard;
-mod shared;
 mod stats;
 mod sync;
 mod tasks;

@@ -20,9 +20,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use crate::clock::Clock;
 #[cfg(target_os = "linux")]
 use crate::clock::timerfd::{Reading, TimerFd};
+use crate::rounding::TickLength;
 use crate::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Ordering, fence, lock, wait, wait_for};
 use crate::tick::Tick;
-use crate::time::TickLength;
 
 pub(crate) struct Alarm {
     armed: AtomicU64,

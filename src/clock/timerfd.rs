@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::clock::system::SystemClock;
-use crate::process::Process;
+use crate::fork::Process;
 use crate::time::Time;
 
 pub(crate) struct TimerFd {

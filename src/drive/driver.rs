@@ -6,8 +6,8 @@ use core::time::Duration;
 #[cfg(target_os = "linux")]
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
+use crate::hub::SharedCore;
 use crate::queue::Queue;
-use crate::shared::SharedCore;
 use crate::sync::Arc;
 use crate::tick::Tick;
 use crate::time::Time;

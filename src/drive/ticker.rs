@@ -3,8 +3,8 @@
 use std::io;
 
 use crate::clock::Wake;
+use crate::hub::Core;
 use crate::observe;
-use crate::shared::Core;
 use crate::sync::{self, Arc};
 
 /// Starts the ticker. It ends when the core's alarm is stopped; no thread waits

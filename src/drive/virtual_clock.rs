@@ -5,7 +5,7 @@ use std::time::Duration;
 
 #[cfg(any(loom, shuttle))]
 use crate::drive::driver::Driver;
-use crate::shared::SharedCore;
+use crate::hub::SharedCore;
 use crate::sync::Arc;
 use crate::time::Time;
 

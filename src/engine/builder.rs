@@ -8,14 +8,15 @@ use crate::clock::{Alarm, Clock, ClockSource, Device};
 use crate::drive::{self, Driver, VirtualClock};
 use crate::engine::Engine;
 use crate::engine::start_error::{MOST_LISTS, MOST_PERMITS, MOST_SHARDS, StartError};
+use crate::hub::Doorbell;
+use crate::hub::{Core, SharedCore};
 use crate::id::WheelNumber;
 use crate::observe;
+use crate::rounding::TickLength;
 use crate::shard::Shard;
 use crate::shard::credit::Pool;
-use crate::shared::Doorbell;
-use crate::shared::{Core, SharedCore};
 use crate::sync::Arc;
-use crate::time::{TickLength, Time};
+use crate::time::Time;
 use crate::wheel::Geometry;
 
 /// Sets up an [`Engine`]; from [`Engine::builder`].

@@ -2,14 +2,14 @@
 //! along, worker queues fire.
 
 mod builder;
-mod live;
+mod live_timers;
 mod start_error;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 mod unstarted;
 
 pub use builder::Builder;
-pub use live::LiveTimers;
+pub use live_timers::LiveTimers;
 pub use start_error::StartError;
 pub use unstarted::Unstarted;
 
@@ -18,10 +18,10 @@ pub(crate) use start_error::MOST_WORKERS;
 use core::fmt;
 use std::time::{Duration, Instant};
 
+use crate::hub::{Core, SharedCore, running};
 use crate::id::TimerId;
 use crate::observe;
 use crate::queue::{Queue, Reports};
-use crate::shared::{Core, SharedCore, running};
 use crate::stats::{Ledger, Snapshot};
 use crate::sync::Arc;
 use crate::tick::Tick;

@@ -2,8 +2,8 @@
 
 use core::fmt;
 
+use crate::hub::SharedCore;
 use crate::id::TimerId;
-use crate::shared::SharedCore;
 use crate::sync::Arc;
 use crate::timer::Refused;
 

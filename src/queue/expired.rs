@@ -5,11 +5,11 @@ use core::time::Duration;
 use std::thread::{self, ThreadId};
 
 use crate::clock::Clock;
+use crate::hub::Doorbell;
+use crate::hub::SharedCore;
 use crate::id::TimerId;
 use crate::observe;
 use crate::shard::{Claimed, Firing, Outcome};
-use crate::shared::Doorbell;
-use crate::shared::SharedCore;
 use crate::sync::Arc;
 use crate::tick::Tick;
 use crate::time::Time;

@@ -13,8 +13,8 @@ use core::fmt;
 use std::cell::Cell;
 use std::time::Duration;
 
+use crate::hub::{Bell, SharedCore, Wait, WaitError};
 use crate::shard::Shard;
-use crate::shared::{Bell, SharedCore, Wait, WaitError};
 use crate::sync::Arc;
 use worker_state::WorkerState;
 

@@ -3,9 +3,9 @@
 use core::fmt;
 use core::time::Duration;
 
+use crate::hub::{Bell, SharedCore, Wait, WaitError};
 use crate::queue::RecvError;
 use crate::shard::Shard;
-use crate::shared::{Bell, SharedCore, Wait, WaitError};
 use crate::sync::Arc;
 use crate::timer::Closed;
 

@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use crate::shared::Census;
+use crate::hub::Census;
 
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 enum State {

@@ -1,7 +1,7 @@
 //! What a drain still waits for in one shard: a number that follows whatever
 //! its timers do.
 
-use crate::shard::awaited::{Awaited, DrainKey};
+use crate::shard::drain_count::{Awaited, DrainKey};
 use crate::shard::record::State;
 use crate::shard::{CELLS_PER_HOLD, CELLS_PER_TIMER, Phase, Shard};
 use crate::tick::Tick;

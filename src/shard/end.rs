@@ -1,5 +1,5 @@
-//! How a timer ends, and how it is cancelled. Shutting down: `close.rs`; a firing
-//! that comes back: `lent.rs`.
+//! How a timer ends, and how it is cancelled. Shutting down: `shutdown.rs`; a firing
+//! that comes back: `return_firing.rs`.
 
 use crate::id::TimerId;
 use crate::shard::Shard;

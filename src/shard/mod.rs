@@ -29,28 +29,29 @@
 //! marks it; it ends when it is started, or when its firing returns. The step
 //! from `Ended` to freed has no wait if neither a task nor a report is due.
 //!
-//! Single-threaded: `shared` puts a shard behind a lock. A shard never drops a
+//! Single-threaded: `hub` puts a shard behind a lock. A shard never drops a
 //! payload and never runs foreign code: payloads go to the caller, who drops them
 //! after releasing the lock.
 
-pub(crate) mod awaited;
-mod close;
+pub(crate) mod body;
 pub(crate) mod credit;
 mod drain;
+pub(crate) mod drain_count;
 mod end;
-pub(crate) mod entry;
 mod expire;
 mod firing;
-mod lent;
 mod ready;
 pub(crate) mod record;
+mod repeat;
+mod return_firing;
 pub(crate) mod shrink;
+mod shutdown;
 mod signals;
 mod start;
 mod take;
 pub(crate) mod walk;
 
-pub(crate) use awaited::DrainKey;
+pub(crate) use drain_count::DrainKey;
 pub(crate) use firing::{Claimed, Firing, Outcome};
 pub(crate) use record::{NameTag, Place};
 pub(crate) use signals::Signals;
@@ -58,15 +59,16 @@ pub(crate) use signals::Signals;
 use slab::Slab;
 
 use crate::id::{TimerId, WheelNumber};
-use crate::shard::awaited::Awaited;
+use crate::rounding::TickLength;
+use crate::shard::body::{Body, Tag};
 use crate::shard::credit::Credit;
-use crate::shard::entry::{Body, Tag};
+use crate::shard::drain_count::Awaited;
 use crate::shard::ready::Ready;
 use crate::shard::record::{State, TimerRecord};
 use crate::stats::{Lateness, Ledger};
 use crate::sync::IS_MODEL;
 use crate::tick::Tick;
-use crate::time::{TickLength, Time};
+use crate::time::Time;
 use crate::timer::{NotLive, Refusal, Timer};
 use crate::wheel::{EntryIndex, Geometry, Wheel};
 

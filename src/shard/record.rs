@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::id::TimerId;
 use crate::tick::Tick;
-use crate::time::{TickLength, Time, When};
+use crate::time::{Time, When};
 use crate::timer::{CloseReason, Closed};
 use crate::timer::{MissedTicks, Repeat, Timer};
 
@@ -22,8 +22,8 @@ pub(crate) struct TimerRecord<T> {
     pub(crate) requested: Time,
     /// How much later it may fire.
     pub(crate) tolerance: Duration,
-    period: Option<u64>,
-    missed: MissedTicks,
+    pub(super) period: Option<u64>,
+    pub(super) missed: MissedTicks,
     /// How many firings are still to be delivered; `None` for ever.
     left: Option<u64>,
     /// Due ticks so far, the current or coming one included.
@@ -130,26 +130,6 @@ impl<T> TimerRecord<T> {
         self.firings += 1;
         self.left = self.left.map(|left| left - 1);
     }
-
-    /// Sets up the firing after the one that was just done.
-    pub(crate) fn rearm(&mut self, now: Time, tick: TickLength) {
-        let Some(period) = self.period else { return };
-        let next = self.requested.as_nanos().saturating_add(period);
-        let is_missed = tick.tick_after(Time::from_nanos(next)) <= tick.tick_at(now);
-        let (requested, steps) = match self.missed {
-            MissedTicks::Skip if is_missed => {
-                let behind = now.as_nanos().saturating_sub(self.requested.as_nanos());
-                let steps = (behind / period).saturating_add(1);
-                let ahead = steps.saturating_mul(period);
-                (self.requested.as_nanos().saturating_add(ahead), steps)
-            }
-            MissedTicks::Delay if is_missed => (now.as_nanos().saturating_add(period), 1),
-            _ => (next, 1),
-        };
-        self.requested = Time::from_nanos(requested);
-        self.number = self.number.saturating_add(steps);
-        self.state = State::Waiting;
-    }
 }
 
 impl<T> TimerRecord<T> {
@@ -184,100 +164,5 @@ pub(crate) struct NameTag {
 impl NameTag {
     pub(crate) fn into_name(self) -> Arc<str> {
         self.name
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    /// What [`TimerRecord::rearm`] does, by sums that cannot overflow: when the timer
-    /// is due next, and the number of that.
-    fn rearmed(record: &TimerRecord<()>, period: u64, now: u64, tick: u64) -> (u64, u64) {
-        let [due, period, now, tick] =
-            [record.requested.as_nanos(), period, now, tick].map(u128::from);
-        let never = u128::from(u64::MAX);
-        let next = due + period;
-        let is_missed = next < never && next.div_ceil(tick) <= (now / tick).min(never - 1);
-        let (next, steps) = match record.missed {
-            MissedTicks::Skip if is_missed => {
-                let steps = (now - due) / period + 1;
-                (due + steps * period, steps)
-            }
-            MissedTicks::Delay if is_missed => (now + period, 1),
-            _ => (next, 1),
-        };
-        let number = u128::from(record.number) + steps;
-        (next.min(never) as u64, number.min(never) as u64)
-    }
-
-    /// Anything, but mostly near one of the two ends.
-    fn anywhere() -> impl Strategy<Value = u64> {
-        prop_oneof![
-            any::<u64>(),
-            0..40u64,
-            (0..40u64).prop_map(|less| u64::MAX - less),
-            (any::<u64>(), 0..64u32).prop_map(|(bits, shift)| bits >> shift),
-        ]
-    }
-
-    proptest! {
-        #[test]
-        fn rearming_is_right_to_the_end_of_time(
-            due in anywhere(),
-            period in anywhere(),
-            now in anywhere(),
-            tick in anywhere(),
-            number in anywhere(),
-            missed in prop_oneof![
-                Just(MissedTicks::CatchUp),
-                Just(MissedTicks::Skip),
-                Just(MissedTicks::Delay)
-            ],
-        ) {
-            let (period, tick, number) = (period.max(1), tick.max(1), number.max(1));
-            assert_rearmed(due, period, now, tick, number, missed);
-        }
-    }
-
-    fn assert_rearmed(
-        due: u64,
-        period: u64,
-        now: u64,
-        tick: u64,
-        number: u64,
-        missed: MissedTicks,
-    ) {
-        let timer = Timer::every(Duration::from_nanos(period), ()).missed(missed);
-        let mut record = TimerRecord::new(timer, Time::from_nanos(due), None);
-        record.number = number;
-        let expected = rearmed(&record, period, now, tick);
-        let length = TickLength::new(Duration::from_nanos(tick)).unwrap();
-        record.rearm(Time::from_nanos(now), length);
-        assert_eq!(
-            (record.requested.as_nanos(), record.number),
-            expected,
-            "due {due}, period {period}, now {now}, tick {tick}, number {number}, {missed:?}"
-        );
-    }
-
-    /// Calls `f` with every pair of what is at one of the two ends.
-    fn at_the_ends(f: impl Fn(u64, u64)) {
-        const ENDS: [u64; 5] = [0, 1, 2, u64::MAX - 1, u64::MAX];
-        for one in ENDS {
-            ENDS.iter().for_each(|&other| f(one, other));
-        }
-    }
-
-    #[test]
-    fn rearming_is_right_where_everything_is_at_an_end_of_time() {
-        at_the_ends(|due, now| {
-            at_the_ends(|period, number| {
-                for missed in [MissedTicks::CatchUp, MissedTicks::Skip, MissedTicks::Delay] {
-                    assert_rearmed(due, period.max(1), now, 1, number.max(1), missed);
-                }
-            });
-        });
     }
 }

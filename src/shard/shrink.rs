@@ -3,13 +3,13 @@
 //! Shrinking moves timers to other entries. A shard that is being walked through or
 //! drained, where a cursor outlives a hold of the lock, keeps its timers in place
 //! and gives back only the memory behind them. A shard that was shut down gives
-//! nothing back (see `close.rs`).
+//! nothing back (see `shutdown.rs`).
 
 use std::collections::VecDeque;
 
 use slab::Slab;
 
-use crate::shard::entry::Body;
+use crate::shard::body::Body;
 use crate::shard::record::{State, TimerRecord};
 use crate::shard::{Phase, Shard};
 use crate::wheel::{EntryIndex, Linkage, Wheel};

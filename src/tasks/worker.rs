@@ -6,10 +6,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::engine::{Engine, StartError};
+use crate::hub::running;
 use crate::id::TimerId;
 use crate::observe;
 use crate::queue::{Expired, Queue};
-use crate::shared::running;
 use crate::sync;
 use crate::tasks::workers::{AtWork, Workers};
 use crate::tasks::{Firing, Task};

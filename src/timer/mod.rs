@@ -2,18 +2,19 @@
 
 mod answer;
 mod closed;
-mod live;
+mod live_timer;
 mod refused;
 
 pub use answer::{Cancel, CancelledByName, NotLive, Refusal};
 pub use closed::{CloseReason, Closed};
-pub use live::LiveTimer;
+pub use live_timer::LiveTimer;
 pub use refused::Refused;
 
 use core::time::Duration;
 use std::sync::Arc;
 
-use crate::time::{TickLength, Time, When, nanos};
+use crate::rounding::TickLength;
+use crate::time::{Time, When, nanos};
 
 /// A timer to be scheduled: when, with which payload, how often, to which
 /// queue.

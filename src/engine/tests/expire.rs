@@ -1,7 +1,7 @@
 //! A visit of the ticker.
 
 use crate::engine::Engine;
-use crate::shared::expire::{BATCHES_PER_RING, ENTRIES_PER_BATCH};
+use crate::hub::expire::{BATCHES_PER_RING, ENTRIES_PER_BATCH};
 use crate::time::Time;
 use crate::timer::Timer;
 

@@ -1,7 +1,7 @@
 //! What the last handle of an engine drops.
 
 use crate::engine::Engine;
-use crate::shared::shared_core::LEFTOVERS_PER_HOLD;
+use crate::hub::shared_core::LEFTOVERS_PER_HOLD;
 use crate::sync::Arc;
 use crate::timer::Timer;
 

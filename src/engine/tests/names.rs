@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::engine::Engine;
+use crate::hub::names::{Names, Namesakes};
 use crate::id::TimerId;
-use crate::shared::names::{Names, Namesakes};
 use crate::timer::Timer;
 
 fn all(names: &Names, namesakes: &mut Namesakes<'_>) -> Vec<TimerId> {

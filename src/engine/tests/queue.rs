@@ -7,8 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use crate::engine::Engine;
+use crate::hub::{Core, Wait};
 use crate::queue::{Queue, RecvError};
-use crate::shared::{Core, Wait};
 
 const LIMIT: Duration = Duration::from_millis(400);
 /// Four bells fit into the limit, and so many that any machine is in time.

@@ -2,15 +2,15 @@
 //! the bells. Knows nothing of queues' handles, tickers and tasks.
 
 mod affinity;
-mod aside;
+mod busy_workers;
 mod cancel;
 mod cell;
-mod census;
 mod count;
 mod doorbell;
 pub(crate) mod drain;
 mod earliest;
 pub(crate) mod expire;
+mod fairness;
 pub(crate) mod names;
 pub(crate) mod running;
 mod schedule;
@@ -21,24 +21,24 @@ mod take;
 mod unsettled;
 mod waiters;
 
+pub(crate) use busy_workers::Census;
 pub(crate) use cell::ShardCell;
-pub(crate) use census::Census;
 pub(crate) use doorbell::{Bell, Doorbell, Wait, WaitError};
 pub(crate) use shared_core::SharedCore;
 
 use crossbeam_utils::CachePadded;
 
 use crate::clock::{Alarm, Clock};
+use crate::hub::affinity::thread_number;
+use crate::hub::names::Names;
+use crate::hub::unsettled::Unsettled;
+use crate::hub::waiters::Waiters;
 use crate::id::{TimerId, WheelNumber};
-use crate::shard::entry::Tag;
+use crate::rounding::TickLength;
+use crate::shard::body::Tag;
 use crate::shard::{Shard, Signals};
-use crate::shared::affinity::thread_number;
-use crate::shared::names::Names;
-use crate::shared::unsettled::Unsettled;
-use crate::shared::waiters::Waiters;
 use crate::sync::{AtomicU64, AtomicUsize, LockGuard};
 use crate::tick::Tick;
-use crate::time::TickLength;
 
 pub(crate) struct Core<T> {
     /// A power of two of them, so that a thread finds its own with a mask.

@@ -1,6 +1,6 @@
 //! When it is certain that no report will come any more.
 //!
-//! Each shard knows when it is *settled* (see `shard/close.rs`). The thread that
+//! Each shard knows when it is *settled* (see `shard/shutdown.rs`). The thread that
 //! settles the last shard of an engine stops the readers of reports.
 
 use crate::sync::{AtomicUsize, Ordering};

@@ -10,9 +10,9 @@
 use std::time::{Duration, Instant};
 
 use crate::clock::Clock;
+use crate::hub::fairness::Walk;
+use crate::hub::{Core, ShardCell};
 use crate::shard::DrainKey;
-use crate::shared::aside::Walk;
-use crate::shared::{Core, ShardCell};
 use crate::time::Time;
 
 /// How much longer than its limit a drain takes at most, its shutdown included.

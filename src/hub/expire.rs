@@ -2,7 +2,7 @@
 //! engine in its place. Each hold of a shard's lock covers a bounded number of
 //! entries.
 
-use crate::shared::{Core, Held, ShardCell};
+use crate::hub::{Core, Held, ShardCell};
 use crate::sync::{IS_MODEL, Ordering};
 use crate::tick::Tick;
 use crate::time::Time;
@@ -184,9 +184,9 @@ mod tests {
 
     use super::*;
     use crate::id::WheelNumber;
+    use crate::rounding::TickLength;
     use crate::shard::credit::Pool;
     use crate::shard::{Outcome, Shard};
-    use crate::time::TickLength;
     use crate::timer::Timer;
     use crate::wheel::Geometry;
 

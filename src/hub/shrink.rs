@@ -1,7 +1,7 @@
 //! Giving memory back while other threads use the engine: one shard after the other,
 //! a bounded number of entries in each hold of its lock.
 
-use crate::shared::{Core, ShardCell};
+use crate::hub::{Core, ShardCell};
 
 impl<T> Core<T> {
     /// Gives back the memory that live timers do not need.

@@ -2,8 +2,8 @@
 
 use crossbeam_utils::CachePadded;
 
+use crate::hub::fairness::{Walk, step_aside};
 use crate::shard::Shard;
-use crate::shared::aside::{Walk, step_aside};
 use crate::sync::{AtomicU64, Lock, LockGuard, Ordering};
 use crate::tick::Tick;
 

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
+use crate::hub::{Core, Held};
 use crate::id::TimerId;
 use crate::shard::NameTag;
-use crate::shared::{Core, Held};
 use crate::tick::Tick;
 use crate::time::{Time, When};
 use crate::timer::{NotLive, PlainTimer, Refusal, Refused, Timer};

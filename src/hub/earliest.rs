@@ -1,8 +1,9 @@
 //! The earliest deadline of all shards.
 
-use crate::shared::{Core, ShardCell};
+use crate::hub::{Core, ShardCell};
+use crate::rounding::NEVER;
 use crate::tick::Tick;
-use crate::time::{NEVER, Time};
+use crate::time::Time;
 use crate::wheel::{Cursor, OverBudget};
 
 impl<T> Core<T> {

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use crate::engine::Engine;
+use crate::hub::Core;
 use crate::shard::Shard;
-use crate::shared::Core;
 use crate::timer::LiveTimer;
 use crate::wheel::Cursor;
 

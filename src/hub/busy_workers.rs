@@ -1,7 +1,7 @@
 //! The workers of each queue and how many of them are busy, for a virtual clock's
 //! `run_until`. Kept up to date only under a virtual clock.
 
-use crate::shared::waiters::Waiters;
+use crate::hub::waiters::Waiters;
 
 pub(crate) struct Census(Waiters<Workers>);
 

@@ -1,8 +1,8 @@
 //! Cancelling: one timer, many, or all of a name.
 
+use crate::hub::names::{Bucket, Namesakes};
+use crate::hub::{Core, Held};
 use crate::id::TimerId;
-use crate::shared::names::{Bucket, Namesakes};
-use crate::shared::{Core, Held};
 use crate::sync::IS_MODEL;
 use crate::timer::{Cancel, CancelledByName};
 

@@ -1,9 +1,9 @@
 //! Expired timers: taken by workers, and returned by those that had a firing.
 
+use crate::hub::doorbell::Bell;
+use crate::hub::{Core, Held, ShardCell};
 use crate::id::TimerId;
 use crate::shard::{Outcome, Shard};
-use crate::shared::doorbell::Bell;
-use crate::shared::{Core, Held, ShardCell};
 
 impl<T> Core<T> {
     /// Takes an expired timer, or a report, of one shard with `take`. Returns

@@ -7,10 +7,10 @@
 //! closed shard does not advance, and nothing walks along its lists, which may
 //! contain vacant entries.
 
+use crate::hub::doorbell::Doorbell;
+use crate::hub::fairness::Walk;
+use crate::hub::{Core, ShardCell};
 use crate::observe;
-use crate::shared::aside::Walk;
-use crate::shared::doorbell::Doorbell;
-use crate::shared::{Core, ShardCell};
 use crate::tick::Tick;
 use crate::timer::Closed;
 use crate::wheel::Cursor;

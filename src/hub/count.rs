@@ -1,6 +1,6 @@
 //! Counts over all shards.
 
-use crate::shared::Core;
+use crate::hub::Core;
 use crate::stats::{Ledger, Snapshot};
 use crate::sync::Ordering;
 

@@ -14,9 +14,9 @@ use std::hash::BuildHasher;
 // Not that of `crate::sync`: no thread waits for another through a name.
 use std::sync::Arc;
 
+use crate::hub::fairness::step_aside;
 use crate::id::TimerId;
 use crate::shard::{NameTag, Place};
-use crate::shared::aside::step_aside;
 use crate::sync::{AtomicU64, Lock, LockGuard, Ordering, RandomKey};
 
 const BUCKETS: usize = 16;

@@ -8,8 +8,8 @@
 
 use std::ops::Deref;
 
-use crate::process::Process;
-use crate::shared::{Core, Held, ShardCell};
+use crate::fork::Process;
+use crate::hub::{Core, Held, ShardCell};
 use crate::sync::Arc;
 
 /// How many payloads one hold of a shard's lock takes out.
