@@ -1,5 +1,5 @@
-//! Moving entries to the front of the block, so that its end can be cut off: what
-//! `wheel/shrink.rs` needs of the entries.
+//! Moving entries to the front of the block, so that its end can be cut off, for
+//! `wheel/shrink.rs`.
 
 use super::Entries;
 use super::block::{EntryIndex, LANES};
@@ -8,8 +8,8 @@ use super::pass::{Gather, Pass, Stage, Vacancy};
 use super::vacant::Vacant;
 
 impl<T> Entries<T> {
-    /// Begins a pass, unless one has begun. Forgets all vacant entries, to be found
-    /// again.
+    /// Begins a pass, unless one has begun. Forgets all vacant entries, because the
+    /// pass will find them again.
     pub(crate) fn begin_pass(&mut self) {
         if self.pass.is_some() {
             return;
@@ -36,7 +36,7 @@ impl<T> Entries<T> {
         }
     }
 
-    /// Counts entries that were touched. Returns whether the pass may touch more.
+    /// Counts touched entries. Returns whether the pass may touch more entries.
     pub(crate) fn spend(&mut self, entries: usize) -> bool {
         self.pass.as_mut().is_some_and(|pass| {
             pass.left = pass.left.saturating_sub(entries);
@@ -57,7 +57,7 @@ impl<T> Entries<T> {
         self.pass.as_ref().is_none_or(|pass| pass.is_below(entry))
     }
 
-    /// Takes a vacant entry away if it is the last one; otherwise frees its cell.
+    /// Removes a vacant entry if it is the last one, and otherwise frees its cell.
     pub(crate) fn pass_over(&mut self, entry: EntryIndex, gather: &mut Gather) {
         if entry.index() + 1 == self.used() {
             self.block.pop();
@@ -72,7 +72,7 @@ impl<T> Entries<T> {
         gather.high = gather.high.min(self.used());
     }
 
-    /// Takes away every entry from `used` on. None of them is a timer.
+    /// Removes every entry from `used` on. None of these entries is a timer.
     pub(crate) fn truncate(&mut self, used: u32) {
         self.block.truncate(used);
     }
@@ -81,7 +81,7 @@ impl<T> Entries<T> {
         self.block.trim_some()
     }
 
-    /// Puts the entry that was vacated last on a list.
+    /// Puts the most recently vacated entry on a list.
     pub(crate) fn settle_last(&mut self) {
         if let Some(last) = self.vacant.take_last() {
             self.put_on_list(last);
@@ -130,7 +130,7 @@ impl<T> Entries<T> {
     }
 
     /// Moves a timer to a vacant entry, and keeps its place on its list. If the
-    /// list is a slot's, the entry is of the same lane.
+    /// list belongs to a slot, the vacant entry is in the timer's lane.
     pub(crate) fn move_timer(&mut self, from: EntryIndex, to: EntryIndex) {
         let sequence = self.stamp(from).sequence();
         self.block.move_timer(from, to);

@@ -1,7 +1,7 @@
-//! The lists that entries hang on: circular, with a sentinel for a head.
+//! The lists that entries hang on. They are circular, and a sentinel is the head.
 //!
 //! Timers and list heads are entries of the same block, so linking and unlinking
-//! have no special cases: they only store to the entries before and after, and a
+//! have no special cases. They only store to the entries before and after, and a
 //! store that misses the cache does not stall.
 
 use super::Entries;
@@ -10,7 +10,7 @@ use super::block::EntryIndex;
 /// The bitmap index of a list that has no bit.
 const NO_BITMAP_INDEX: u32 = u32::MAX;
 
-/// From which end of its list an entry comes to be linked again.
+/// The end of its list from which an entry is taken to be linked again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum End {
     Front,
@@ -23,8 +23,8 @@ impl<T> Entries<T> {
         self.add_sentinels(1, |_| NO_BITMAP_INDEX)
     }
 
-    /// Adds `count` list heads of empty lists, and returns the first. The n-th has
-    /// the bitmap index `bitmap_index(n)`.
+    /// Adds the heads of `count` empty lists, and returns the first. The n-th head
+    /// has the bitmap index `bitmap_index(n)`.
     pub(crate) fn add_sentinels(
         &mut self,
         count: u32,
@@ -37,7 +37,7 @@ impl<T> Entries<T> {
         first
     }
 
-    /// Returns the n-th list head of those that [`Self::add_sentinels`] added.
+    /// Returns the n-th of the list heads that [`Self::add_sentinels`] added.
     #[inline]
     pub(crate) fn nth(&self, first: EntryIndex, n: u32) -> EntryIndex {
         let entry = self.block.entry_at(first.index() + n);
@@ -73,9 +73,9 @@ impl<T> Entries<T> {
         entries.get(last).next = entry;
     }
 
-    /// Links an entry that comes from either end of another list. Entries from the
-    /// front stand in the order of the calls, before all entries from the back,
-    /// which stand in reverse order. Before the first such call the list is empty.
+    /// Links an entry from either end of another list. Entries from the front stand
+    /// in the order of the calls. They come before all entries from the back, which
+    /// stand in reverse order. The list must be empty before the first such call.
     #[inline]
     pub(crate) fn insert_at_middle(&mut self, list: EntryIndex, entry: EntryIndex, from: End) {
         let head = self.get(list);
@@ -106,7 +106,7 @@ impl<T> Entries<T> {
         self.get(list).deadline as u32
     }
 
-    /// Takes an entry off its list. Returns the list if it became empty.
+    /// Takes an entry off its list. Returns the list if it is now empty.
     #[inline]
     pub(crate) fn unlink(&mut self, entry: EntryIndex) -> Option<EntryIndex> {
         let mut entries = self.block.entries_mut();
@@ -114,18 +114,18 @@ impl<T> Entries<T> {
         let (prev, next) = (stored.prev, stored.next);
         entries.get(prev).next = next;
         entries.get(next).prev = prev;
-        // If both are the same, only the list's head is left.
+        // If both neighbours are the same entry, only the list's head is left.
         (prev == next).then_some(prev)
     }
 
-    /// Links an entry that hangs on no list to itself, to show that it is on none.
+    /// Links an entry that is not on any list to itself, which marks it as such.
     pub(crate) fn set_aside(&mut self, entry: EntryIndex) {
         let stored = self.get_mut(entry);
         (stored.next, stored.prev) = (entry, entry);
     }
 
-    /// Makes `first` the first entry of `list`, and forgets those before it. With
-    /// the list itself as `first`, the list becomes empty.
+    /// Makes `first` the first entry of `list`, and forgets the entries before it.
+    /// If `first` is the list itself, the list becomes empty.
     #[inline]
     pub(crate) fn cut_before(&mut self, list: EntryIndex, first: EntryIndex) {
         self.get_mut(list).next = first;

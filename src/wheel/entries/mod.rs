@@ -1,6 +1,6 @@
-//! Storing timers: entries by index, and the lists that they hang on.
+//! The storage of timers: entries by index, and the lists that they hang on.
 //!
-//! All of it is safe code on top of `block`.
+//! All code in this folder is safe, except in `block`.
 
 mod block;
 mod compact;
@@ -23,13 +23,13 @@ pub(crate) struct Entries<T> {
     live: u32,
     vacant: Vacant,
     moved: Moved,
-    /// The pass of shrinking that has begun, if any.
+    /// The shrinking pass in progress, if any.
     pass: Option<Box<Pass>>,
 }
 
 impl<T> Entries<T> {
     /// Creates a storage whose entry 0 is a sentinel, the head of the first list.
-    /// Returns that list.
+    /// Returns the storage and that list.
     pub(crate) fn new() -> (Entries<T>, EntryIndex) {
         let mut entries = Entries {
             block: Block::new(),
@@ -54,7 +54,7 @@ impl<T> Entries<T> {
         self.block.try_reserve(more, heads)
     }
 
-    /// Stores a timer, which hangs on no list yet.
+    /// Stores a timer, which does not hang on any list yet.
     #[inline]
     pub(crate) fn insert(&mut self, deadline: u64, stamp: Stamp, payload: T) -> EntryIndex {
         let Some(entry) = self.vacant.take_last().or_else(|| self.pop_vacant()) else {
@@ -65,8 +65,8 @@ impl<T> Entries<T> {
         entry
     }
 
-    /// Takes an entry that was vacated before the last one, and prefetches an entry
-    /// that will be taken later.
+    /// Takes a vacant entry from the lists, and prefetches one that will be taken
+    /// later.
     fn pop_vacant(&mut self) -> Option<EntryIndex> {
         let entry = self.vacant.top()?;
         let below = self.next(entry);
@@ -81,7 +81,7 @@ impl<T> Entries<T> {
         entry
     }
 
-    /// Takes a timer out of its entry, which hangs on no list and becomes vacant.
+    /// Takes a timer out of its entry. The entry is on no list, and becomes vacant.
     ///
     /// # Panics
     /// If the entry holds no timer.
@@ -94,11 +94,11 @@ impl<T> Entries<T> {
         payload
     }
 
-    /// Takes a timer out of its entry, which stays on its list and is not used
+    /// Takes a timer out of its entry. The entry stays on its list, and is not used
     /// again.
     ///
-    /// This is for a storage that is given up, whose lists are not walked any more:
-    /// it touches this entry, and not the ones before and after it on the list.
+    /// This is for an abandoned storage, whose lists are no longer walked. It does
+    /// not touch the entries before and after this one on the list.
     ///
     /// # Panics
     /// If the entry holds no timer.
@@ -150,7 +150,7 @@ impl<T> Entries<T> {
         }
     }
 
-    /// Finds the timer with this sequence number, whose id has this index.
+    /// Finds the timer with this sequence number and with this index in its id.
     #[inline]
     pub(crate) fn find(&self, index: u32, sequence: u64) -> Option<EntryIndex> {
         match self.find_unmoved(index, sequence) {
@@ -174,7 +174,7 @@ impl<T> Entries<T> {
         self.moved.find(sequence)
     }
 
-    /// Returns the index that a timer's id has.
+    /// Returns the index in a timer's id.
     #[inline]
     pub(crate) fn index_of(&self, entry: EntryIndex) -> u32 {
         let stamp = self.stamp(entry);
@@ -260,7 +260,7 @@ impl<T> Drop for Entries<T> {
     }
 }
 
-/// The payloads of a storage that are still to be dropped.
+/// The payloads of a storage that have not been dropped yet.
 struct Rest<'a, T> {
     storage: &'a mut Entries<T>,
     next: u32,
@@ -277,7 +277,7 @@ impl<T> Rest<'_, T> {
     }
 }
 
-/// Continues after a payload that panicked, as a `Vec` does.
+/// Drops the other payloads if dropping one of them panics, as a `Vec` does.
 impl<T> Drop for Rest<'_, T> {
     fn drop(&mut self) {
         self.drop_all();

@@ -1,17 +1,17 @@
-//! Where timers are that shrinking has moved.
+//! The entries of the timers that shrinking has moved.
 //!
 //! An id has the index of the entry in which its timer was first stored. A timer
 //! that shrinking moves to another entry keeps its id, and is found here. A bit in
-//! its stamp says so.
+//! its stamp says that it was moved.
 
 use std::collections::BTreeMap;
 
 use super::block::EntryIndex;
 
-/// The tag bit of a timer that was moved.
+/// The tag bit of a moved timer.
 pub(super) const MOVED: u16 = 1 << 1;
 
-/// The moved timers by sequence number. The map is sorted because a hashed one
+/// The moved timers by sequence number. The map is sorted, because a hash map
 /// grows all at once, which takes too long under a lock.
 #[derive(Default)]
 pub(super) struct Moved(BTreeMap<u64, Way>);
@@ -45,7 +45,7 @@ impl Moved {
         self.0.get(&sequence).map(|way| way.to)
     }
 
-    /// Returns the index that a moved timer's id has.
+    /// Returns the index in a moved timer's id.
     pub(super) fn first_index(&self, sequence: u64) -> Option<u32> {
         self.0.get(&sequence).map(|way| way.from)
     }

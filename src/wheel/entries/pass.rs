@@ -1,12 +1,12 @@
-//! The state of a pass of shrinking between two steps.
+//! The state of a shrinking pass between two steps.
 //!
-//! A pass finds vacant entries by walking over the block, and begins with empty
-//! lists of vacant entries: an entry in the middle of such a list could not be
-//! taken off it without a walk along the list. In each lane of the block (entries
-//! that are eight apart) the walk stands at a *low* entry. Below it, vacant entries
-//! are on the lists or in use again. From there on no vacant entry is on a list, so
-//! that the end of the block can be taken away; entries that are vacated there
-//! meanwhile are left for the walk.
+//! A pass finds vacant entries by walking over the block. It begins with empty lists
+//! of vacant entries, because an entry in the middle of such a list could not be
+//! taken off without a walk along the list. In each lane of the block (entries that
+//! are eight apart) the walk stands at a *low* entry. Below the low entry, vacant
+//! entries are on the lists or in use again. From the low entry on, no vacant entry
+//! is on a list, so the end of the block can be removed. Entries that are vacated
+//! there during the pass are left for the walk.
 
 use super::block::{EntryIndex, LANES};
 
@@ -14,8 +14,8 @@ pub(super) struct Pass {
     /// For each lane, the first entry that the walk has not passed.
     pub(super) low: [u32; LANES],
     pub(super) stage: Stage,
-    /// How many more entries the pass may touch to move timers. It ends early if
-    /// other threads schedule faster than it moves.
+    /// The number of entries that the pass may still touch to move timers. The pass
+    /// ends early if other threads schedule faster than it moves timers.
     pub(super) left: usize,
 }
 
@@ -29,7 +29,7 @@ pub(crate) enum Stage {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Gather {
-    /// From here up to `top` there is no timer, only vacant entries and the list
+    /// From here up to `top` there are no timers, only vacant entries and the list
     /// heads of levels, which are moved down at the end.
     pub(crate) high: u32,
     /// Entries from here on were added since the last step.
@@ -46,7 +46,7 @@ pub(crate) enum Vacancy {
 }
 
 impl Pass {
-    /// Returns whether an entry that is vacated goes on a list.
+    /// Returns whether a vacated entry goes on a list.
     #[cold]
     pub(super) fn lists(&self, vacant: EntryIndex) -> bool {
         let index = vacant.index();
@@ -59,8 +59,8 @@ impl Pass {
         entry.index() < self.low[entry.lane()]
     }
 
-    /// Moves the walk back to a vacated entry, if it has passed it. There is no
-    /// timer behind that.
+    /// Moves the walk back to a vacated entry, if the walk has passed the entry.
+    /// There are no timers behind that entry.
     pub(super) fn step_back(&mut self, entry: EntryIndex) {
         let low = &mut self.low[entry.lane()];
         *low = entry.index().min(*low);

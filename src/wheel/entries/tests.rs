@@ -1,4 +1,4 @@
-//! Storing, growing, reserving, and dropping what is left.
+//! Storing timers, growing, reserving, and dropping the remaining payloads.
 
 use super::*;
 use crate::tick::Tick;
@@ -141,7 +141,7 @@ fn reserving_too_much_is_refused_and_changes_nothing() {
     refuses(());
     refuses(7u64);
     refuses([7u64; 512]);
-    // No machine has so much memory.
+    // No machine has this much memory.
     let mut wheel = Wheel::<[u64; 1 << 20]>::new(64);
     let refused = wheel.try_reserve(u32::MAX as usize - 100_000);
     assert_eq!(refused, Err(ReserveError::NoMemory));
@@ -168,7 +168,7 @@ fn vacated_entries_are_reused_last_one_first() {
     let (mut random, mut most) = (1u64, 0);
     for step in 0..20_000u64 {
         random = random.wrapping_mul(6_364_136_223_846_793_005) + 1;
-        // A thousand steps that mostly fill, a thousand that mostly vacate.
+        // A thousand steps mostly vacate, and the next thousand mostly fill.
         let fills = (random >> 40) % 4 < 1 + 2 * (step / 1_000 % 2);
         if fills || stored.is_empty() {
             let expected = vacated

@@ -1,21 +1,21 @@
-//! Vacated entries, the last one first.
+//! Vacated entries, the most recent one first.
 //!
-//! The entries are linked to each other. One list would be a chain of cache misses
-//! if many entries were vacated in random order, or by another thread: the next
-//! entry is known only once the one before has been loaded. So there are several
-//! lists, used in turn: entries are known some time before they are needed, and
-//! are prefetched (see docs/DESIGN.md, "Vacated entries hang on eight lists").
+//! The entries are linked to each other. A single list would be a chain of cache
+//! misses if many entries were vacated in random order or by another thread, because
+//! each entry is known only once the one before has been loaded. With several lists,
+//! used in turn, an entry is known some time before it is needed, and is prefetched
+//! (see docs/DESIGN.md, "Vacated entries hang on eight lists").
 
 use super::block::EntryIndex;
 
 const LISTS: usize = 8;
 
-/// A stack. Each entry is linked to the one below it in its list, by the caller.
+/// A stack. The caller links each entry to the one below it in its list.
 pub(super) struct Vacant {
-    /// The entry that was vacated last, or [`EntryIndex::FIRST`]. A cancel and a
-    /// schedule in turn touch nothing else.
+    /// The most recently vacated entry, or [`EntryIndex::FIRST`]. Alternating
+    /// cancels and schedules do not touch any other entry.
     last: EntryIndex,
-    /// How many entries are on the lists, which says which list is next.
+    /// The number of entries on the lists, which determines the next list.
     listed: u32,
     /// The first entry of each list, or [`EntryIndex::FIRST`].
     lists: [EntryIndex; LISTS],
@@ -30,15 +30,15 @@ impl Vacant {
         }
     }
 
-    /// Notes the entry that was vacated last. Returns the one before it, if it is
-    /// still vacant; the caller puts that on a list.
+    /// Notes the most recently vacated entry. Returns the entry vacated before it,
+    /// if that one is still vacant, for the caller to put on a list.
     #[inline]
     pub(super) fn replace_last(&mut self, entry: EntryIndex) -> Option<EntryIndex> {
         let before = core::mem::replace(&mut self.last, entry);
         (before != EntryIndex::FIRST).then_some(before)
     }
 
-    /// Takes the entry that was vacated last, if it is still vacant.
+    /// Takes the most recently vacated entry, if it is still vacant.
     #[inline]
     pub(super) fn take_last(&mut self) -> Option<EntryIndex> {
         self.replace_last(EntryIndex::FIRST)
@@ -59,7 +59,7 @@ impl Vacant {
         (top != EntryIndex::FIRST).then_some(top)
     }
 
-    /// Takes that entry, which stands above `below`.
+    /// Takes the entry that `top` returned, which stands above `below`.
     #[inline]
     pub(super) fn pop(&mut self, below: EntryIndex) {
         self.listed -= 1;

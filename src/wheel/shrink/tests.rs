@@ -1,4 +1,4 @@
-//! What is left after shrinking, and that nothing else has changed.
+//! The entries that are left after shrinking, and the timers, which are unchanged.
 
 use super::*;
 use crate::id::TimerId;
@@ -6,8 +6,8 @@ use crate::tick::Tick;
 
 const COUNT: u64 = 8_000;
 
-/// A wheel in which all of many timers were cancelled except those that `stays`
-/// selects, and the timers that stay.
+/// Returns a wheel whose many timers were cancelled except those that `stays` selects,
+/// and the ids and payloads of the remaining timers.
 fn with_few(stays: impl Fn(u64) -> bool) -> (Wheel<u64>, Vec<(TimerId, u64)>) {
     let mut wheel = Wheel::new(64);
     let deadline = |n| 1 + n * 7_919 % 100_000;
@@ -21,8 +21,8 @@ fn with_few(stays: impl Fn(u64) -> bool) -> (Wheel<u64>, Vec<(TimerId, u64)>) {
     (wheel, few)
 }
 
-/// Shrinks a wheel, checks that nothing else has changed, and returns how many
-/// entries are left.
+/// Shrinks a wheel and checks that its timers are unchanged. Returns the number of
+/// entries that are left.
 fn shrinks_to(stays: impl Fn(u64) -> bool) -> usize {
     let (mut wheel, few) = with_few(stays);
     wheel.shrink();
@@ -87,7 +87,7 @@ fn list_heads_that_were_added_late_move_down() {
 
 #[test]
 fn an_entry_that_a_timer_leaves_below_late_heads_is_reused() {
-    // The timers that stay are of one lane, so they move to other lanes.
+    // The timers that stay are all in one lane, so they move to other lanes.
     let (mut wheel, few) = with_few(|n| n % 8 == 3);
     wheel.schedule_at(Tick(1 << 40), 1);
     wheel.begin_shrink();

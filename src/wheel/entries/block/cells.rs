@@ -1,5 +1,5 @@
-//! Cells for payloads that stand outside of their entries: spare ones, which no
-//! entry has yet.
+//! Cells for payloads that stand outside of their entries, and the spare cells
+//! that do not belong to any entry yet.
 
 use core::hint::black_box;
 use core::mem::MaybeUninit;
@@ -10,10 +10,10 @@ use super::memory::ReserveError;
 /// The memory of one payload.
 pub(super) type Cell<T> = Box<MaybeUninit<T>>;
 
-/// How many cells are freed at a time: the caller may hold a lock.
+/// The number of cells freed at a time, limited as the caller may hold a lock.
 const MOST_CELLS_TRIMMED: usize = 256;
 
-/// Cells that no entry has.
+/// The cells that do not belong to any entry.
 pub(super) struct SpareCells<T>(Vec<Cell<T>>);
 
 impl<T> SpareCells<T> {
@@ -26,10 +26,10 @@ impl<T> SpareCells<T> {
         self.0.pop().unwrap_or_else(Box::new_uninit)
     }
 
-    /// Makes sure that there are `count` spare cells.
+    /// Ensures that there are at least `count` spare cells.
     ///
-    /// Requests the memory of all cells at once before that of the first: a system
-    /// that promises more memory than it has would end the process later.
+    /// Requests the memory of all cells at once before that of the first cell. A
+    /// system that promises more memory than it has would end the process later.
     pub(super) fn try_reserve(&mut self, count: usize) -> Result<(), ReserveError> {
         let missing = count.saturating_sub(self.0.len());
         Layout::array::<T>(missing).map_err(|_| ReserveError::TooMany)?;
@@ -43,7 +43,7 @@ impl<T> SpareCells<T> {
         Ok(())
     }
 
-    /// Frees a bounded number of cells. Returns whether there were fewer.
+    /// Frees up to a fixed number of cells. Returns whether there were fewer.
     pub(super) fn trim_some(&mut self) -> bool {
         let are_all = self.0.len() < MOST_CELLS_TRIMMED;
         self.0
@@ -72,6 +72,6 @@ fn try_new_cell<T>() -> Option<Cell<T>> {
     // SAFETY: the layout is not of size zero.
     let cell: *mut MaybeUninit<T> = unsafe { alloc(Layout::new::<T>()) }.cast();
     // SAFETY: a pointer that is not null was allocated with the layout of the
-    // box, which needs no value.
+    // box, and the box does not need an initialised value.
     (!cell.is_null()).then(|| unsafe { Box::from_raw(cell) })
 }

@@ -1,14 +1,14 @@
-//! One entry: a timer, the head of a list, or vacant.
+//! A single entry, which is a timer, the head of a list, or vacant.
 
 use super::index::EntryIndex;
 use super::stamp::Stamp;
 
-/// One cell of a block. The payload stands behind it.
+/// One cell of a block. The payload follows it.
 #[repr(C)]
 pub(crate) struct Entry {
     /// A timer's deadline. In a sentinel, the lower half is its bitmap index: the
     /// bit that says whether its list holds anything (see `wheel/levels.rs`). The
-    /// upper half is its middle (see `insert_at_middle` in `entries/list.rs`).
+    /// upper half is the list's middle (see `insert_at_middle` in `entries/list.rs`).
     pub(crate) deadline: u64,
     /// Only the block changes a stamp from one kind to another.
     pub(super) stamp: Stamp,
@@ -22,7 +22,7 @@ impl Entry {
         self.stamp
     }
 
-    /// Gives a timer another tag.
+    /// Replaces a timer's tag.
     #[inline]
     pub(crate) fn set_tag(&mut self, tag: u16) {
         debug_assert!(self.stamp.is_timer());

@@ -1,7 +1,7 @@
-//! The index of an entry, and the lane that follows from it.
+//! The index of an entry, which also determines its lane.
 
-/// Lanes of each slot where a level's slots fit one word of a bitmap (see
-/// `wheel/levels.rs`); larger levels hold few entries per slot and make do with one.
+/// The number of lanes of a slot if its level's slots fit one word of a bitmap (see
+/// `wheel/levels.rs`). Larger levels have one, because their slots hold few entries.
 pub(crate) const LANES: usize = 8;
 
 /// The index of an entry that exists in the block it was obtained from.
@@ -9,7 +9,7 @@ pub(crate) const LANES: usize = 8;
 pub(crate) struct EntryIndex(pub(super) u32);
 
 impl EntryIndex {
-    /// The entry that always exists: a sentinel, never vacant.
+    /// The entry that always exists. It is a sentinel, and never vacant.
     pub(crate) const FIRST: EntryIndex = EntryIndex(0);
 
     #[inline]
@@ -17,7 +17,7 @@ impl EntryIndex {
         self.0
     }
 
-    /// The lane that the entry hangs in, where a slot has several.
+    /// Returns the lane in which the entry hangs if a slot has several lanes.
     #[inline]
     pub(crate) fn lane(self) -> usize {
         self.0 as usize % LANES

@@ -1,4 +1,4 @@
-//! The memory of a block: allocated, grown and given back, whatever stands in it.
+//! Allocating, growing and freeing the memory of a block, whatever its entries hold.
 
 use core::fmt;
 use core::ptr::{self, NonNull};
@@ -8,23 +8,23 @@ use std::alloc::{Layout, alloc, dealloc, realloc};
 pub(super) const ALIGNMENT: usize = 64;
 pub(super) const FIRST_CAPACITY: u32 = 64;
 
-/// A block of so many bytes grows by an eighth instead of doubling, so that at
-/// most a ninth of it is unused. The system moves its pages if it must, and often
-/// extends it in place (see docs/DESIGN.md, "Storage grows by `realloc`").
+/// A block of this many bytes or more grows by an eighth instead of doubling, and at
+/// most a ninth of it is unused. The system often extends it in place, and otherwise
+/// moves its pages (see docs/DESIGN.md, "Storage grows by `realloc`").
 const LARGE: usize = 32 << 20;
 
-/// How many bytes of a block are given back at a time: the system takes its time
-/// for each page, and the caller may hold a lock.
+/// The number of bytes of a block that are given back at a time. It is limited,
+/// because each page takes the system time, and the caller may hold a lock.
 const MOST_TRIMMED: usize = 4 << 20;
 
-/// Why there is no room for the requested number of timers.
+/// The reason why there is no room for the requested number of timers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ReserveError {
-    /// No wheel holds so many timers: it has fewer than 2^32 entries, including
-    /// list heads. Spread the timers over several wheels.
+    /// A wheel cannot hold this many timers. It has fewer than 2^32 entries,
+    /// including list heads. Spread the timers over several wheels.
     TooMany,
-    /// The allocator has no memory for so many timers. Reserve fewer.
+    /// The allocator does not have memory for this many timers. Reserve fewer.
     NoMemory,
 }
 
@@ -39,11 +39,11 @@ impl fmt::Display for ReserveError {
 
 impl core::error::Error for ReserveError {}
 
-/// Room for a number of entries, side by side.
+/// Memory for a number of entries, side by side.
 pub(super) struct Memory {
-    /// Where the first entry stands.
+    /// The address of the first entry.
     base: NonNull<u8>,
-    /// The allocated memory, and how many bytes of it come before `base`.
+    /// The allocated memory, and the number of bytes in it before `base`.
     allocated: *mut u8,
     skipped: usize,
     capacity: u32,
@@ -52,7 +52,7 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Room for no entry yet.
+    /// Creates a memory that has not allocated anything yet.
     pub(super) fn new(entry: Layout) -> Memory {
         Memory {
             base: NonNull::dangling(),
@@ -63,7 +63,7 @@ impl Memory {
         }
     }
 
-    /// Where the first entry stands: the start of `capacity` entries.
+    /// Returns the address of the first of `capacity` entries.
     #[inline]
     pub(super) fn base(&self) -> NonNull<u8> {
         self.base
@@ -74,9 +74,9 @@ impl Memory {
         self.capacity
     }
 
-    /// Reallocates, with the first `used` entries in it. The system moves a large
-    /// block's pages instead of copying them: a thread that grows an engine's
-    /// shard holds its lock.
+    /// Reallocates, and keeps the first `used` entries. The system moves a large
+    /// block's pages instead of copying them, which matters because a thread that
+    /// grows an engine's shard holds the shard's lock.
     #[cold]
     pub(super) fn grow(&mut self, used: u32, wanted: usize) -> Result<(), ReserveError> {
         let capacity = wanted
@@ -92,7 +92,7 @@ impl Memory {
     }
 
     /// Gives back some of the memory that the entries do not need, but leaves them
-    /// an eighth more. Returns whether that was all.
+    /// an eighth more. Returns whether nothing more can be given back.
     pub(super) fn trim_some(&mut self, used: u32) -> bool {
         let entries = used as usize;
         let least = (entries + entries / 8).max(FIRST_CAPACITY as usize);
@@ -105,7 +105,7 @@ impl Memory {
     }
 
     /// Makes room for `capacity` entries, at least as many as are used. Returns
-    /// whether that succeeded; otherwise nothing has changed.
+    /// whether this succeeded. Changes nothing if it fails.
     fn reallocate(&mut self, used: u32, capacity: usize) -> bool {
         assert!(used <= self.capacity && used as usize <= capacity);
         let Some(layout) = self.layout(capacity) else {
@@ -113,10 +113,10 @@ impl Memory {
         };
         let old = self.layout(self.capacity as usize);
         let block = match old.filter(|_| self.capacity > 0) {
-            // SAFETY: the size of a layout is not zero: it has room to align in.
+            // SAFETY: the layout's size is not zero, as it has room for aligning.
             None => unsafe { alloc(layout) },
-            // SAFETY: the block was allocated with the layout for the capacity
-            // that it has.
+            // SAFETY: the block was allocated with the layout for its current
+            // capacity.
             Some(old) => unsafe { realloc(self.allocated, old, layout.size()) },
         };
         if block.is_null() {
@@ -125,20 +125,20 @@ impl Memory {
         let (was, is) = (self.skipped, skip(block));
         if was != is {
             // SAFETY: both places lie inside the new block, which has room for the
-            // entries in use and for the most bytes that are skipped.
+            // entries in use and for the largest number of skipped bytes.
             unsafe {
                 let bytes = used as usize * self.entry.size();
                 ptr::copy(block.add(was), block.add(is), bytes);
             }
         }
         (self.allocated, self.skipped) = (block, is);
-        // SAFETY: inside the block, which is not null.
+        // SAFETY: the address lies inside the block, which is not null.
         self.base = unsafe { NonNull::new_unchecked(block.add(is)) };
         self.capacity = capacity as u32;
         true
     }
 
-    /// The capacity that follows a full one.
+    /// Returns the capacity to grow to when this one is full.
     pub(super) fn capacity_after(&self, capacity: usize) -> usize {
         match capacity * self.entry.size() < LARGE {
             true => (capacity * 2).max(FIRST_CAPACITY as usize),
@@ -146,8 +146,8 @@ impl Memory {
         }
     }
 
-    /// The layout does not ask for the alignment, but leaves room to align in:
-    /// an aligned layout would make every `realloc` a copy.
+    /// Returns a layout that leaves room for aligning, but does not request the
+    /// alignment, because an aligned layout would make every `realloc` a copy.
     pub(super) fn layout(&self, capacity: usize) -> Option<Layout> {
         let entries = self.entry.size().checked_mul(capacity)?;
         let size = entries.checked_add(ALIGNMENT)?;
@@ -155,12 +155,12 @@ impl Memory {
     }
 }
 
-/// How many bytes of a block come before its first entry.
+/// Returns the number of bytes in a block before its first entry.
 fn skip(block: *const u8) -> usize {
     block.addr().wrapping_neg() % ALIGNMENT
 }
 
-/// Gives the memory back, and drops nothing that stands in it.
+/// Gives the memory back, and does not drop the values in it.
 impl Drop for Memory {
     fn drop(&mut self) {
         let layout = self.layout(self.capacity as usize);

@@ -1,19 +1,19 @@
-//! Entries and their payloads, reached by index without a check: the wheel's
-//! `unsafe`, with the files in this folder.
+//! Entries and their payloads, reached by index without a check. This file and the
+//! others in its folder hold all of the wheel's `unsafe` code.
 //!
-//! Entries stand side by side in one block, so that a link is an index. Small
-//! payloads stand in their entries. A payload that is large, or aligned more than
-//! the allocator aligns by itself, has a *cell* of its own, which never moves: its
-//! entry holds the cell's address, and keeps the cell while it is vacant. So a
-//! list head, which is an entry too, is small whatever the payload, and `realloc`
-//! never has to copy a block for its alignment.
+//! Entries stand side by side in one block, so a link is an index. Small payloads
+//! stand in their entries. A payload that is large, or that needs a greater alignment
+//! than the allocator's own, has a *cell*, which never moves. Its entry holds the
+//! cell's address, and keeps the cell while the entry is vacant. So list heads, which
+//! are entries too, are small whatever the payload, and `realloc` never has to copy a
+//! block for its alignment.
 //!
-//! Two sentences argue for all that is unsafe in this file. An [`EntryIndex`] is made
-//! only here, for an entry below `used`; [`Block::pop`] and [`Block::truncate`],
-//! which alone make `used` smaller, are called only to shrink, and
-//! `wheel/shrink.rs` says why nothing then holds an `EntryIndex` of what they take away.
-//! A payload is initialised exactly while its entry's stamp is a timer's, and
-//! only this file changes a stamp from one kind to another.
+//! The unsafe code in this file relies on two facts. First, an [`EntryIndex`] is made
+//! only here, for an entry below `used`. Only [`Block::pop`] and [`Block::truncate`]
+//! decrease `used`. They are called only to shrink, and `wheel/shrink.rs` explains why
+//! nothing then holds an `EntryIndex` of a removed entry. Second, a payload is
+//! initialised exactly while its entry has a timer's stamp, and only this file changes
+//! a stamp from one kind to another.
 
 mod cells;
 mod entry;
@@ -34,7 +34,7 @@ pub(crate) use stamp::Stamp;
 use cells::{Cell, SpareCells};
 use memory::Memory;
 
-/// An entry and a payload that stands in it.
+/// An entry with its payload in it.
 #[repr(C)]
 struct Inline<T> {
     entry: Entry,
@@ -48,24 +48,24 @@ struct Outline<T> {
     cell: *mut MaybeUninit<T>,
 }
 
-/// An entry with its payload in it takes two cache lines at most.
+/// The largest size of an entry with its payload in it: two cache lines.
 const MOST_INLINE: usize = 128;
-/// Up to this alignment a `realloc` is the allocator's own, and no copy.
+/// The greatest alignment for which `realloc` need not allocate anew and copy.
 const MOST_ALIGNED: usize = 2 * size_of::<usize>();
 
 pub(super) struct Block<T> {
     memory: Memory,
     /// Entries `0..used` are initialised.
     used: u32,
-    /// Cells that no entry has yet.
+    /// The cells that do not belong to any entry yet.
     spare: SpareCells<T>,
     owns: PhantomData<T>,
 }
 
-// SAFETY: a block owns its entries and payloads and hands out access only
-// through its own borrows, as a `Vec<T>` would.
+// SAFETY: a block owns its entries and payloads, and gives access to them only
+// through borrows of itself, as a `Vec<T>` would.
 unsafe impl<T: Send> Send for Block<T> {}
-// SAFETY: as above; a shared borrow only reads.
+// SAFETY: as above, and a shared borrow only reads.
 unsafe impl<T: Sync> Sync for Block<T> {}
 
 impl<T> Block<T> {
@@ -77,7 +77,7 @@ impl<T> Block<T> {
         false => Layout::new::<Outline<T>>(),
     };
 
-    /// How far apart entries stand.
+    /// The distance between two entries, in bytes.
     const STRIDE: usize = Self::LAYOUT.size();
 
     pub(super) fn new() -> Block<T> {
@@ -152,8 +152,8 @@ impl<T> Block<T> {
         unsafe { &mut *self.address(entry).cast() }
     }
 
-    /// Borrows all entries, with the block's address in a register: the compiler
-    /// would load it again after every store to an entry.
+    /// Borrows all entries, with the block's address in a register. Otherwise the
+    /// compiler would load the address again after every store to an entry.
     #[inline]
     pub(super) fn entries_mut(&mut self) -> EntriesMut<'_, T> {
         EntriesMut {
@@ -168,9 +168,9 @@ impl<T> Block<T> {
     fn place(&self, entry: EntryIndex) -> *mut MaybeUninit<T> {
         let start = self.address(entry);
         match Self::INLINE {
-            // SAFETY: inside the entry, which is an `Inline<T>`.
+            // SAFETY: the place lies inside the entry, which is an `Inline<T>`.
             true => unsafe { start.add(offset_of!(Inline<T>, payload)).cast() },
-            // SAFETY: the entry is an `Outline<T>`, and initialised.
+            // SAFETY: the entry is an initialised `Outline<T>`.
             false => unsafe { (*start.cast::<Outline<T>>()).cell },
         }
     }
@@ -205,8 +205,8 @@ impl<T> Block<T> {
             let cell = self.spare.take();
             self.set_cell(entry, Box::into_raw(cell));
         }
-        // SAFETY: the place is the entry's own, and valid for writes; writing
-        // drops no old value.
+        // SAFETY: the place belongs to the entry, and is valid for writes. The
+        // write does not drop an old value.
         unsafe { self.place(entry).write(MaybeUninit::new(payload)) }
     }
 
@@ -220,12 +220,12 @@ impl<T> Block<T> {
         let stamp = stored.stamp;
         assert!(stamp.is_timer());
         stored.stamp = Stamp::VACANT;
-        // SAFETY: the entry held a timer, so its payload was initialised; the
-        // stamp now says that it no longer is.
+        // SAFETY: the entry held a timer, so its payload was initialised. The
+        // stamp now says that the payload no longer is.
         (stamp, unsafe { self.place(entry).read().assume_init() })
     }
 
-    /// Adds a timer behind all entries, linked to itself.
+    /// Appends an entry with a timer, linked to itself.
     pub(super) fn push_timer(&mut self, deadline: u64, stamp: Stamp, payload: T) -> EntryIndex {
         debug_assert!(stamp.is_timer());
         let entry = self.push(deadline, Stamp::VACANT);
@@ -233,7 +233,7 @@ impl<T> Block<T> {
         entry
     }
 
-    /// Adds a list's head behind all entries.
+    /// Appends an entry that is a list's head.
     pub(super) fn push_sentinel(&mut self, bitmap_index: u32) -> EntryIndex {
         self.push(u64::from(bitmap_index), Stamp::SENTINEL)
     }
@@ -253,10 +253,10 @@ impl<T> Block<T> {
         self.used += 1;
         let place = self.address(entry);
         match Self::INLINE {
-            // SAFETY: there is room for one more, and the payload of an entry
-            // without a timer need not be initialised.
+            // SAFETY: there is room for another entry, and the payload of an
+            // entry without a timer need not be initialised.
             true => unsafe { place.cast::<Entry>().write(stored) },
-            // SAFETY: there is room for one more.
+            // SAFETY: there is room for another entry.
             false => unsafe {
                 let cell = ptr::null_mut();
                 place.cast::<Outline<T>>().write(Outline {
@@ -268,8 +268,8 @@ impl<T> Block<T> {
         entry
     }
 
-    /// Makes room for so many timers and list heads beyond the entries that are
-    /// used. On failure no entry and no payload has changed.
+    /// Makes room for this many timers and list heads beyond the entries that are in
+    /// use. On failure, all entries and payloads are unchanged.
     pub(super) fn try_reserve(&mut self, timers: usize, heads: usize) -> Result<(), ReserveError> {
         let more = timers.checked_add(heads).ok_or(ReserveError::TooMany)?;
         let wanted = (self.used as usize).checked_add(more);
@@ -293,15 +293,15 @@ impl<T> Block<T> {
         }
     }
 
-    /// Moves a timer to a vacant entry, and vacates its old one. Leaves the links
-    /// to the caller.
+    /// Moves a timer to a vacant entry, and vacates its old entry. The caller
+    /// changes the links.
     pub(super) fn move_timer(&mut self, from: EntryIndex, to: EntryIndex) {
         assert!(self.get(from).stamp.is_timer());
         assert!(self.get(to).stamp == Stamp::VACANT);
         let (source, target) = (self.place(from), self.place(to));
         match Self::INLINE {
-            // SAFETY: the places of two entries do not overlap: one is a
-            // timer's and the other is not.
+            // SAFETY: the places do not overlap. They belong to different
+            // entries, as one holds a timer and the other does not.
             true => unsafe { ptr::copy_nonoverlapping(source, target, 1) },
             false => {
                 self.set_cell(from, target);
@@ -311,8 +311,8 @@ impl<T> Block<T> {
         self.move_entry(from, to);
     }
 
-    /// Moves a list's head to a vacant entry, and vacates its old one. Leaves the
-    /// links to the caller.
+    /// Moves a list's head to a vacant entry, and vacates its old entry. The caller
+    /// changes the links.
     pub(super) fn move_sentinel(&mut self, from: EntryIndex, to: EntryIndex) {
         assert!(self.get(from).stamp.is_sentinel());
         assert!(self.get(to).stamp == Stamp::VACANT);
@@ -328,7 +328,7 @@ impl<T> Block<T> {
         (stored.deadline, stored.stamp) = (deadline, stamp);
     }
 
-    /// Takes away the last entry, which is vacant.
+    /// Removes the last entry, which is vacant.
     pub(super) fn pop(&mut self) {
         let last = self.used.checked_sub(1).map(EntryIndex);
         let last = last.expect("a vacant entry");
@@ -337,8 +337,8 @@ impl<T> Block<T> {
         self.used -= 1;
     }
 
-    /// Takes away all entries from `used` on. They are vacant or heads of empty
-    /// lists, and [`Block::free_cell`] was called for each.
+    /// Removes all entries from `used` on. They are vacant or heads of empty lists,
+    /// and [`Block::free_cell`] was called for each.
     pub(super) fn truncate(&mut self, used: u32) {
         debug_assert!((used..self.used).all(|n| !self.get(EntryIndex(n)).stamp.is_timer()));
         debug_assert!(
@@ -348,7 +348,7 @@ impl<T> Block<T> {
     }
 
     /// Gives back some of the memory that the entries do not need. Returns whether
-    /// that was all.
+    /// nothing more can be given back.
     pub(super) fn trim_some(&mut self) -> bool {
         self.spare.trim_some() && self.memory.trim_some(self.used)
     }
@@ -361,7 +361,7 @@ impl<T> Block<T> {
             use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
             let base = self.memory.base().as_ptr();
             let address = base.wrapping_add(Self::offset(entry));
-            // SAFETY: a prefetch has no effect but on the cache, wherever it is.
+            // SAFETY: a prefetch of any address affects only the cache.
             unsafe { _mm_prefetch(address.cast(), _MM_HINT_T0) }
         }
         #[cfg(not(target_arch = "x86_64"))]
@@ -380,7 +380,7 @@ impl<T> Block<T> {
         drop(self.take_cell(entry));
     }
 
-    /// Takes an entry's cell away, if it has one. The entry's payload is lost.
+    /// Takes an entry's cell from it, if it has one. Does not drop the payload.
     fn take_cell(&mut self, entry: EntryIndex) -> Option<Cell<T>> {
         let cell = match Self::INLINE {
             true => ptr::null_mut(),
@@ -390,12 +390,12 @@ impl<T> Block<T> {
             return None;
         }
         self.set_cell(entry, ptr::null_mut());
-        // SAFETY: the entry's cell came from a box, and is the entry's no longer.
+        // SAFETY: the cell came from a box, and no longer belongs to the entry.
         Some(unsafe { Box::from_raw(cell) })
     }
 }
 
-/// Frees the cells. Payloads are dropped by the storage.
+/// Frees the cells. The storage drops the payloads.
 impl<T> Drop for Block<T> {
     fn drop(&mut self) {
         for index in 0..self.used {

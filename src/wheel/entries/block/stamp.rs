@@ -1,7 +1,7 @@
-//! The stamp of an entry: which timer it holds, if any.
+//! The stamp of an entry, which identifies the timer in it, if any.
 
-/// Which timer an entry holds: a sequence number that is never given out twice,
-/// and beside it a tag, some bits of state for the owner of the wheel.
+/// The identity of an entry's timer: a sequence number that is never reused, and
+/// a tag with some bits of state for the owner of the wheel.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Stamp(u64);
 
@@ -20,8 +20,8 @@ impl Stamp {
         Stamp(sequence << Self::TAG_BITS | u64::from(tag))
     }
 
-    /// Returns the stamp of the next sequence number, with the same tag, or `None`
-    /// if there is none.
+    /// Returns the stamp with the next sequence number and the same tag, or `None`
+    /// if no sequence number is left.
     #[inline]
     pub(crate) fn following(self) -> Option<Stamp> {
         self.0.checked_add(1 << Self::TAG_BITS).map(Stamp)
@@ -55,13 +55,13 @@ impl Stamp {
         Stamp(self.0 & !(u64::from(bits) & Self::TAG_MASK))
     }
 
-    /// Returns whether the stamp is a timer's, whatever its tag.
+    /// Returns whether the stamp belongs to a timer, whatever its tag.
     #[inline]
     pub(crate) fn is_timer(self) -> bool {
         self.0 > Self::TAG_MASK
     }
 
-    /// Returns whether the stamp is a list head's.
+    /// Returns whether the stamp belongs to a list head.
     pub(super) fn is_sentinel(self) -> bool {
         self == Stamp::SENTINEL
     }

@@ -1,4 +1,4 @@
-//! The layout of entries, and how a block grows.
+//! The layout of entries, and the growth of a block.
 
 use super::memory::{ALIGNMENT, FIRST_CAPACITY};
 use super::*;
