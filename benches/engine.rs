@@ -1,4 +1,4 @@
-//! The engine: many threads, a running ticker, worker queues.
+//! Benches of the engine, with several threads, a running ticker and worker queues.
 //!
 //! All benches but `expire` run on the real clock, with a ticker thread.
 
@@ -20,7 +20,7 @@ use tickwheel::{Engine, Time, Timer, TimerId};
 const TICK: Duration = Duration::from_millis(1);
 const TICK_NANOS: u64 = TICK.as_nanos() as u64;
 
-/// Ids change hands in batches of this size.
+/// The number of ids that one thread hands to another at a time.
 const HANDOVER: usize = 256;
 
 fn start() -> Engine<u64> {
@@ -30,13 +30,13 @@ fn start() -> Engine<u64> {
         .expect("an engine with the default settings")
 }
 
-/// One of the two ways in which a caller states the time.
+/// A caller's way of stating the time, which is one of two.
 trait Deadlines {
     fn timer(&mut self, engine: &Engine<u64>, delay: u64) -> Timer<u64>;
 }
 
-/// The caller gives a deadline, so scheduling reads no clock. The caller reads
-/// the current time once per thousand timers.
+/// The caller gives a deadline, so scheduling does not read the clock. The caller
+/// reads the current time once per thousand timers.
 struct Given {
     now: Time,
     used: usize,
@@ -76,7 +76,7 @@ fn schedule(engine: &Engine<u64>, timer: Timer<u64>) -> TimerId {
     engine.schedule(timer).expect("the engine has no bound")
 }
 
-/// Cancels the oldest timer of this thread and schedules another, `pairs` times.
+/// Cancels the oldest timer of this thread and schedules a new one, `pairs` times.
 fn run_pairs(
     engine: &Engine<u64>,
     when: &mut impl Deadlines,
@@ -101,8 +101,8 @@ fn run_pairs(
     elapsed
 }
 
-/// Measures the time per pair on the slowest thread. With perfect scaling it is
-/// the same for any number of threads.
+/// Measures the time per pair on the slowest thread. With perfect scaling this
+/// time is the same for any number of threads.
 fn pair(c: &mut Criterion) {
     let mut group = c.benchmark_group("engine/pair");
     for threads in [1, 2] {
@@ -135,7 +135,7 @@ fn on_threads(threads: usize, run: impl Fn(&Barrier) -> Duration + Sync) -> Dura
     })
 }
 
-/// One thread schedules and another one cancels.
+/// Measures one thread that schedules while another one cancels.
 fn remote(c: &mut Criterion) {
     let mut group = c.benchmark_group("engine/remote");
     group.bench_function("at", |b| {
@@ -164,7 +164,7 @@ fn run_remote(engine: &Engine<u64>, pairs: usize) -> Duration {
             full.send(batch).unwrap();
         }
         drop(full);
-        // The canceller drops its end after the last cancel.
+        // The cancelling thread drops its end after the last cancel.
         while emptied.recv().is_ok() {}
         begun.elapsed()
     })
@@ -183,8 +183,8 @@ fn cancel_batches(
     }
 }
 
-/// Keep-alives. The clock is read once per thousand steps. No timer expires:
-/// each begins with a longer delay than a measurement takes.
+/// Measures keep-alives. The clock is read once per thousand steps. No timer
+/// expires, because each begins with a longer delay than a measurement takes.
 fn postpone(c: &mut Criterion) {
     let mut group = c.benchmark_group("engine/postpone-later");
     for size in [1_000, 1_000_000] {
@@ -205,9 +205,9 @@ fn postpone(c: &mut Criterion) {
     group.finish();
 }
 
-/// Expiry through the engine to a worker that counts, on the virtual clock. The
-/// thread that moves the clock stands for the ticker. The engine does the same
-/// work as on the real clock, except for the kernel's wake-up, and a minute of
+/// Measures expiry through the engine to a worker that counts, on the virtual
+/// clock. The thread that moves the clock replaces the ticker. The engine does the
+/// same work as on the real clock, except for the kernel's wake-up, and a minute of
 /// timers takes less than a minute.
 fn expire(c: &mut Criterion) {
     let mut group = c.benchmark_group("engine/expire");

@@ -1,9 +1,9 @@
-//! Counts the instructions of the hot calls, so that none gets slower by
-//! accident. Unlike times, counts are the same on a busy machine.
+//! Counts the instructions of the hot calls, to keep any call from getting slower
+//! by accident. Unlike times, counts are the same on a busy machine.
 //!
-//! Needs valgrind. Each call runs a number of times and then twice as often,
-//! both under callgrind; the difference is counted. Fails if a call exceeds the
-//! recorded count by more than a tenth.
+//! Needs valgrind. Each call runs a number of times and then twice as often, both
+//! under callgrind, and the difference is the count. The bench fails if a call
+//! exceeds the recorded count by more than a tenth.
 
 #[allow(dead_code, reason = "the other benches use all of it")]
 mod common;
@@ -17,15 +17,15 @@ use common::{IN_FLIGHT, SPAN, delay};
 use fastrand::Rng;
 use tickwheel::{Engine, Queue, Tick, Time, Timer, TimerId, Wheel};
 
-/// A call, its recorded count, and a function that makes it a number of times.
+/// A call, its recorded count, and a function that makes the call repeatedly.
 struct Call {
     name: &'static str,
     instructions: u64,
     run: fn(u64),
 }
 
-/// Counted with Rust 1.95 on x86-64. A change that makes a call cheaper lowers
-/// its count here.
+/// The calls, counted with Rust 1.95 on x86-64. A change that makes a call cheaper
+/// lowers the call's count here.
 const CALLS: [Call; 8] = [
     Call {
         name: "wheel: cancel and schedule",
@@ -49,7 +49,7 @@ const CALLS: [Call; 8] = [
     },
     Call {
         name: "wheel: advance over nothing",
-        // Six find the answer; the rest copy it.
+        // Six instructions find the answer, and the rest copy it.
         instructions: 18,
         run: wheel_idle,
     },
@@ -65,13 +65,13 @@ const CALLS: [Call; 8] = [
     },
     Call {
         name: "engine: schedule, expire and take",
-        // With four timers a tick: an advance visits every shard.
+        // There are four timers per tick, and an advance visits every shard.
         instructions: 1608,
         run: engine_take,
     },
 ];
 
-/// Leaves room for other compilers and libraries.
+/// The slack for differences between compilers and libraries.
 const SLACK_PERCENT: u64 = 10;
 const TIMES: u64 = 20_000;
 const MOST_TIMES: u64 = 2 * TIMES;
@@ -118,8 +118,8 @@ fn check_all() -> ExitCode {
     }
 }
 
-/// Returns all instructions of a process that makes a call a number of times, or
-/// `None` if valgrind does not run.
+/// Returns the number of all instructions of a process that makes a call a number of
+/// times, or `None` if valgrind does not run.
 fn count(index: usize, times: u64) -> Option<u64> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
@@ -134,14 +134,14 @@ fn count(index: usize, times: u64) -> Option<u64> {
     collected.trim().parse().ok()
 }
 
-/// Random numbers for every call. Two runs of a call make equally many, however
-/// often they call, so that the difference has none of their cost.
+/// Returns random numbers for every call. Both runs of a call make the same number
+/// of them, however often they call, so the difference excludes their cost.
 fn numbers(number: impl Fn(&mut Rng) -> u64) -> Vec<u64> {
     let mut rng = Rng::with_seed(1);
     (0..MOST_TIMES).map(|_| number(&mut rng)).collect()
 }
 
-/// Timers in flight, and the delays of those to come.
+/// Timers in flight, and the delays of later timers.
 struct Flight {
     ids: Vec<TimerId>,
     oldest: usize,
@@ -159,7 +159,7 @@ impl Flight {
         }
     }
 
-    /// Returns the place of the oldest timer, and the delay of the next one there.
+    /// Returns the place of the oldest timer, and the delay of its successor.
     fn next(&mut self) -> (&mut TimerId, u64) {
         self.oldest = (self.oldest + 1) % IN_FLIGHT;
         let delay = self.delays.next().expect("a delay for every call");
@@ -196,7 +196,7 @@ fn wheel_bring_forward(times: u64) {
     }
 }
 
-/// The ticks of `times` timers, about four of which share one.
+/// Returns the ticks of `times` timers, with an average of four timers per tick.
 fn ticks(times: u64) -> impl Iterator<Item = u64> {
     let ticks = numbers(|rng| rng.u64(..times / 4));
     ticks.into_iter().take(times as usize)

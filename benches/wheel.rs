@@ -1,6 +1,6 @@
-//! The bare wheel, with a sorted map beside it for comparison.
+//! Benches of the bare wheel, with a sorted map for comparison.
 //!
-//! Where time is not the subject, the wheel's clock stands still, so no timer
+//! In a bench that is not about time, the wheel's clock stands still, so no timer
 //! expires by accident.
 
 #![allow(missing_docs, reason = "criterion's macro makes a public function")]
@@ -18,7 +18,7 @@ use tickwheel::{Tick, TimerId, Wheel};
 
 const WHEEL_SIZE: usize = 64;
 
-/// Steps of `postpone` per tick of the clock.
+/// The number of steps of `postpone_later` per tick of the clock.
 const STEPS_PER_TICK: u64 = 100;
 
 fn filled(timers: usize) -> (Wheel<u64>, Vec<TimerId>) {
@@ -30,7 +30,7 @@ fn filled(timers: usize) -> (Wheel<u64>, Vec<TimerId>) {
     (wheel, ids)
 }
 
-/// A deadline and a running number: a deadline alone is not unique.
+/// A deadline and a running number, because a deadline alone is not unique.
 type Key = (u64, u64);
 
 fn filled_map(timers: usize) -> BTreeMap<Key, u64> {
@@ -40,8 +40,8 @@ fn filled_map(timers: usize) -> BTreeMap<Key, u64> {
         .collect()
 }
 
-/// Cancels the oldest of [`IN_FLIGHT`] timers and schedules another, over a
-/// background of timers that stay in the wheel.
+/// Cancels the oldest of [`IN_FLIGHT`] timers and schedules a new one, while a
+/// background of other timers stays in the wheel.
 fn pair(c: &mut Criterion) {
     let mut group = c.benchmark_group("wheel/pair");
     for size in [0, 1_000_000] {
@@ -82,7 +82,7 @@ fn pair(c: &mut Criterion) {
     group.finish();
 }
 
-/// Fills an empty wheel, growth included, and cancels in random order.
+/// Fills an empty wheel, which grows meanwhile, and cancels in random order.
 fn fill_cancel(c: &mut Criterion) {
     let mut group = c.benchmark_group("wheel/fill-cancel");
     for size in [10_000, 1_000_000] {
@@ -146,8 +146,8 @@ fn expire(c: &mut Criterion) {
     group.finish();
 }
 
-/// Keep-alives: each step gives a random timer its full delay again. Time moves
-/// on meanwhile, so the figure includes re-filing the postponed timers.
+/// Measures keep-alives: each step gives a random timer its full delay again. Time
+/// moves on meanwhile, so the figure includes relinking the postponed timers.
 fn postpone_later(c: &mut Criterion) {
     let mut group = c.benchmark_group("wheel/postpone-later");
     for size in [1_000, 1_000_000] {
@@ -169,8 +169,8 @@ fn postpone_later(c: &mut Criterion) {
     group.finish();
 }
 
-/// Advances by a tick, and schedules expired timers anew, so that their number
-/// stays the same.
+/// Advances by a tick, and schedules expired timers anew to keep the number of
+/// timers the same.
 fn tick(wheel: &mut Wheel<u64>, ids: &mut [TimerId]) {
     let now = wheel.now().after(1);
     while let Some(expired) = wheel.pop_due(now) {
@@ -179,7 +179,7 @@ fn tick(wheel: &mut Wheel<u64>, ids: &mut [TimerId]) {
 }
 
 /// Moves each timer once, in random order, from the second span to the first.
-/// Moving the timers back is not timed.
+/// Moving the timers to the second span is not timed.
 fn postpone_earlier(c: &mut Criterion) {
     let mut group = c.benchmark_group("wheel/postpone-earlier");
     for size in [1_000, 1_000_000] {

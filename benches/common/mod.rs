@@ -1,30 +1,31 @@
-//! What the benches share: delays, and sizes that shrink when the benches are
-//! only tested.
+//! Code that the benches share: delays, and sizes that are smaller when the benches
+//! are only tested.
 
 use std::env;
 use std::time::Duration;
 
 use fastrand::Rng;
 
-/// Delays are uniform between one tick and this many.
+/// The longest delay, in ticks. Delays are distributed uniformly from one tick up.
 pub const SPAN: u64 = 60_000;
 
 /// The number of timers that a thread has in flight in `pair`.
 pub const IN_FLIGHT: usize = 1_024;
 
-/// A delay in ticks, 1 to [`SPAN`].
+/// Returns a delay of 1 to [`SPAN`] ticks.
 pub fn delay(rng: &mut Rng) -> u64 {
     rng.u64(1..=SPAN)
 }
 
-/// Returns `size`, or a small one under `cargo bench -- --test`, which only
-/// checks that the benches still run.
+/// Returns `size`, or a small size under `cargo bench -- --test`, which only checks
+/// that the benches still run.
 pub fn sized(size: usize) -> usize {
     let is_test = env::args().any(|argument| argument == "--test");
     if is_test { size.min(2_000) } else { size }
 }
 
-/// Short runs: the figures to trust are ratios, and those from one run.
+/// Returns settings for short runs, whose figures are only comparable as ratios
+/// within one run.
 pub fn settings() -> criterion::Criterion {
     criterion::Criterion::default()
         .sample_size(10)

@@ -1,6 +1,6 @@
-//! The wheel beside a slow oracle: a sorted map, too simple to be wrong.
+//! The wheel compared with a slow oracle: a sorted map, too simple to be wrong.
 //!
-//! Both get the same random operations, at start offsets and wheel sizes where
+//! Both get the same random operations, at start offsets and wheel sizes at which
 //! such structures are known to fail. After every step the wheel's own invariants
 //! are checked.
 
@@ -23,8 +23,7 @@ fn assert_consistent(wheel: &Wheel<u64>) {
     wheel.assert_consistent();
 }
 
-/// Shrinks as an engine does, a few entries at a time, or completely if `cells` is
-/// zero.
+/// Shrinks by a few entries, as an engine does, or completely if `cells` is zero.
 fn shrink(wheel: &mut Wheel<u64>, cells: u8) {
     if cells == 0 {
         return wheel.shrink();
@@ -43,8 +42,8 @@ fn delay() -> impl Strategy<Value = Delay> {
     ]
 }
 
-/// How far the clock moves: rarely to the end of time, after which nothing is left
-/// to test.
+/// A step of the clock. It rarely goes to the end of time, after which nothing is
+/// left to test.
 fn step() -> impl Strategy<Value = Delay> {
     prop_oneof![
         2 => (1..300u16).prop_map(|by| Delay::Past(by.min(255) as u8)),
@@ -54,8 +53,8 @@ fn step() -> impl Strategy<Value = Delay> {
     ]
 }
 
-/// Enough timers for several in each lane of a slot, or for every slot of a
-/// small level.
+/// Enough timers to put several into each lane of a slot, or to occupy every slot
+/// of a small level.
 fn fill() -> impl Strategy<Value = Op> {
     let apart = prop_oneof![2 => Just(0u8), 2 => 1..4u8, 1 => any::<u8>()];
     (delay(), 2..40u8, apart).prop_map(|(from, count, apart)| Op::Fill(from, count, apart))
@@ -82,7 +81,7 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![100 => op, 1 => Just(Op::Clear)]
 }
 
-/// Operations on a wheel, most of which begin by filling it.
+/// A list of operations on a wheel. Most lists begin by filling the wheel.
 fn script(longest: usize) -> impl Strategy<Value = Vec<Op>> {
     (vec(fill(), 0..3), vec(op(), 1..longest)).prop_map(|(first, then)| [first, then].concat())
 }

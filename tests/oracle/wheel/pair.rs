@@ -1,37 +1,37 @@
 //! A wheel and a sorted map that get the same operations, and are compared after
-//! each of them.
+//! each operation.
 //!
 //! Both the property tests and the fuzz target (`tests/fuzz`) include this file.
-//! The fuzz target sees only the public items of the crate, so all names come from
-//! the module that includes this one.
+//! The fuzz target sees only the public items of the crate, so this file imports all
+//! names from the module that includes it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Advance, Expired, Geometry, Tick, TimerId, Wheel, assert_consistent, shrink};
 
-/// The place of a timer in the order.
+/// The place of a timer in the firing order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Place {
     /// Due at this tick, in the order of first scheduling.
     Waiting(u64),
-    /// Linked for a tick already reached, with so many others before it.
+    /// The n-th timer that was linked for a tick already reached.
     Overdue(u64),
 }
 
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
     Schedule(Delay),
-    /// Schedules so many timers, each some ticks after the one before, for several
-    /// in each lane.
+    /// Schedules a number of timers, each the same number of ticks after the one
+    /// before, to put several into each lane.
     Fill(Delay, u8, u8),
     Cancel(usize),
     Move(usize, Delay),
-    /// Moves so many timers to one tick, where they arrive out of order.
+    /// Moves a number of timers to one tick, at which they arrive out of order.
     Herd(usize, u8, Delay),
     /// Makes every call that reads or replaces one timer.
     Look(usize),
     Clear,
-    /// Shrinks by so many entries, or completely.
+    /// Shrinks by this many entries, or completely if the number is zero.
     Shrink(u8),
     Pop(Delay),
     Advance(Delay, usize),
@@ -45,7 +45,7 @@ pub(crate) enum Op {
 pub(crate) enum Delay {
     Past(u8),
     Near(u16),
-    /// `size^level` ticks, one less, or one more.
+    /// The next multiple of `size^level`, one tick less, or one more.
     Boundary(u8, i8),
     Far(u64),
     EndOfTime(u8),
@@ -97,14 +97,14 @@ impl Pair {
         self.check();
     }
 
-    /// Pops all timers that are left.
+    /// Pops all remaining timers.
     pub(crate) fn pop_the_rest(&mut self) {
         self.pop(u64::MAX);
         self.check();
         assert!(self.wheel.is_empty());
     }
 
-    /// Takes all timers that are left out of the wheel, by iterating over it.
+    /// Takes all remaining timers out of the wheel, by iterating over it.
     pub(crate) fn take_the_rest(self) {
         let Pair { wheel, mut oracle } = self;
         let now = wheel.now();
@@ -118,7 +118,7 @@ impl Pair {
         assert_eq!(oracle.len(), 0);
     }
 
-    /// Pops all timers that are due by `to`. A tick before now counts as now.
+    /// Pops all timers that are due by `to`, or by now if `to` is in the past.
     fn pop(&mut self, to: u64) {
         let reached = to.max(self.wheel.now().0);
         self.oracle.now = self.wheel.now().0;
@@ -185,13 +185,13 @@ impl Pair {
 /// The expected contents of the wheel. A timer's payload is its number.
 #[derive(Default)]
 struct Oracle {
-    /// Timers to come, and the rest of the current tick's, by tick and number.
+    /// Future timers and the remaining ones of the current tick, by tick and number.
     waiting: BTreeSet<(u64, u64)>,
-    /// Those that were linked for a tick already reached, by order of calls.
+    /// The timers that were linked for a tick already reached, in order of the calls.
     overdue: BTreeMap<u64, u64>,
-    /// How many of these are in the current round, or were in one before.
+    /// The last place in `overdue` that belongs to the current round.
     round: u64,
-    /// How many overdue timers have fired since a waiting timer did.
+    /// The number of overdue timers that have fired since the last waiting timer.
     overdue_in_a_row: u32,
     /// Every timer ever scheduled, with its place while it is live.
     timers: Vec<(TimerId, Option<Place>)>,
@@ -201,14 +201,15 @@ struct Oracle {
     now: u64,
 }
 
-/// After so many overdue timers no further round begins at the same tick.
+/// The number of overdue timers after which no other round begins at the same tick.
 const OVERDUE_IN_A_ROW: u32 = 16;
 
-/// No timer's number.
+/// A payload that is not the number of any timer.
 const REPLACEMENT: u64 = u64::MAX;
 
 impl Oracle {
-    /// Applies an operation to both that moves no clock.
+    /// Applies an operation to the wheel and the oracle. Ignores those that move the
+    /// clock.
     fn edit(&mut self, wheel: &mut Wheel<u64>, op: &Op) {
         match *op {
             Op::Schedule(delay) => self.schedule(wheel, delay.resolve(wheel)),
@@ -239,7 +240,7 @@ impl Oracle {
         }
     }
 
-    /// Links a timer for `deadline`, seen from the wheel's `now`.
+    /// Links a timer for `deadline`, as the wheel does if its clock is at `now`.
     fn link(&mut self, now: Tick, deadline: u64, number: u64) -> Place {
         if deadline > now.0 {
             self.waiting.insert((deadline, number));
@@ -250,11 +251,11 @@ impl Oracle {
         Place::Overdue(self.linked_overdue)
     }
 
-    /// Takes out the timer that fires next on the way to `to`. Timers of the
-    /// current tick come first, and then the current round. After that the
-    /// overdue timers have another round, unless so many of them have fired since
-    /// a waiting timer did: then the next tick with a waiting timer comes first,
-    /// or `to`.
+    /// Removes and returns the timer that fires next on the way to `to`. Timers of
+    /// the current tick come first, and then the current round. After that the
+    /// overdue timers have another round, unless [`OVERDUE_IN_A_ROW`] of them have
+    /// fired since the last waiting timer. In that case the clock first moves to the
+    /// next tick with a waiting timer, or to `to`.
     fn take_next(&mut self, to: u64) -> Option<u64> {
         let next = loop {
             let waiting = self.waiting.first().copied();
@@ -343,7 +344,7 @@ impl Oracle {
         self.timers.iter_mut().for_each(|timer| timer.1 = None);
     }
 
-    /// Asserts that the timer that left the wheel is the next one here.
+    /// Asserts that an expired timer is the one that the oracle expects next.
     fn expect(&mut self, to: u64, expired: &Expired<u64>) {
         assert_eq!(Some(expired.payload), self.take_next(to));
         assert_eq!(expired.id, self.id(expired.payload));
