@@ -18,16 +18,17 @@ use crate::sync::{Channel, IS_MODEL};
 /// that has something is ever without a bell.
 #[derive(PartialEq, Eq, Debug)]
 #[must_use = "a bell that is lost is never rung again"]
-pub(crate) struct Bell(u32);
+pub(crate) struct Bell(usize);
 
 impl Bell {
     pub(crate) fn shard(&self) -> usize {
-        self.0 as usize
+        self.0
     }
 }
 
 enum Message {
-    Ring(Bell),
+    /// Something waits in this shard.
+    Ring(u32),
     /// The engine was shut down. The receiver sends it again, for the others.
     Stop,
 }
@@ -91,11 +92,12 @@ impl Doorbell {
 
     /// Announces that something waits in a shard.
     pub(crate) fn ring(&self, shard: usize) {
-        self.ring_again(Bell(shard as u32));
+        self.bells.send(Message::Ring(shard as u32));
     }
 
-    pub(crate) fn ring_again(&self, bell: Bell) {
-        self.bells.send(Message::Ring(bell));
+    #[inline]
+    pub(crate) fn ring_again(&self, Bell(shard): Bell) {
+        self.ring(shard);
     }
 
     /// Announces that nothing will ever wait again.
@@ -109,7 +111,7 @@ impl Doorbell {
     /// Waits for a bell.
     pub(crate) fn answer(&self, wait: Wait) -> Result<Bell, WaitError> {
         match receive(&self.bells, wait)? {
-            Message::Ring(bell) => Ok(bell),
+            Message::Ring(shard) => Ok(Bell(shard as usize)),
             Message::Stop => {
                 self.bells.send(Message::Stop);
                 Err(WaitError::Stopped)

@@ -23,8 +23,8 @@ impl<T> Core<T> {
         let taken = take(&mut held.shard);
         let ready = &mut held.shard.ready[queue];
         let more = ready.len() > 0;
-        if bell.is_some() {
-            ready.rung = more;
+        if bell.is_some() && !more {
+            ready.rung = false;
         }
         self.release(held);
         if let (Some(bell), true) = (bell, more) {
