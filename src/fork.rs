@@ -1,15 +1,15 @@
-//! Tells the process that created a value from a forked child that has a copy.
+//! Distinguishes the process that created a value from a forked child with a copy.
 //!
-//! The process id alone does not suffice: in a PID namespace of its own a child may
-//! have its parent's. So forks are counted too, by a handler that the system calls
-//! in each child. A child that the bare system call made, without the C library's
-//! `fork`, is not counted; its id distinguishes it.
+//! The process id alone does not suffice, because in a PID namespace of its own a
+//! child may have the id of its parent. Forks are therefore counted too, by a
+//! handler that the system calls in each child. A child created by the bare system
+//! call, not by the C library's `fork`, is not counted, but its id differs.
 
 /// A process, distinguished from its parents and children.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Process {
     id: u32,
-    /// How many forks lie between it and the process that began to count.
+    /// The number of forks between it and the process that began to count.
     forks: u64,
 }
 
@@ -51,13 +51,13 @@ mod forks {
         FORKS.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts forks from now on.
+    /// Starts to count forks.
     pub(super) fn start_counting() {
         static COUNTING: Once = Once::new();
         COUNTING.call_once(|| {
             // SAFETY: the handler only adds to an atomic, which is allowed in a
-            // child of a process with threads. Without memory for the handler, ids
-            // alone distinguish processes.
+            // child of a process with threads. If there is no memory for the
+            // handler, ids alone distinguish processes.
             let _ = unsafe { pthread_atfork(None, None, Some(in_child)) };
         });
     }
@@ -82,7 +82,7 @@ mod tests {
 
     /// Returns the result of `check` in a child of this process.
     fn in_a_child(check: impl FnOnce() -> bool) -> bool {
-        // SAFETY: the child only compares numbers, and ends.
+        // SAFETY: the child only compares numbers and then ends.
         let pid = unsafe { libc::fork() };
         assert!(pid >= 0, "cannot fork");
         if pid == 0 {

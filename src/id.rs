@@ -1,25 +1,25 @@
-//! Timer ids: which wheel, which entry, and which of the timers that the entry
+//! Timer ids. An id names a wheel, an entry, and one of the timers that the entry
 //! has held.
 
 use core::fmt;
 use core::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How far the sequence number is shifted in [`TimerId::high`]; the lower bits hold
+/// The position of the sequence number in [`TimerId::high`]. The lower bits hold
 /// the upper part of the wheel's number.
 const SEQUENCE_SHIFT: u32 = 12;
 const WHEEL_HIGH_MASK: u64 = (1 << SEQUENCE_SHIFT) - 1;
 
-/// The largest sequence number of an id: 52 bits, which a wheel that schedules ten
-/// million timers a second uses up in fourteen years.
+/// The largest sequence number of an id. It has 52 bits, so a wheel that schedules
+/// ten million timers a second reaches it in fourteen years.
 pub(crate) const MAX_SEQUENCE: u64 = (1 << 52) - 1;
 
 /// Identifies one timer of one [`Wheel`](crate::Wheel) or
 /// [`Engine`](crate::Engine), for ever.
 ///
-/// An id is a plain value: copy it, store it, send it to other threads. When its
-/// timer has ended, the id is stale. A stale id is harmless: it never refers to a
-/// later timer, even if that reuses the same storage, nor to a timer of another
+/// An id is a plain value that can be copied, stored and sent to other threads.
+/// When its timer has ended, the id is stale. A stale id is harmless: it never
+/// refers to a later timer, even one in the same storage, nor to a timer of another
 /// wheel or engine of the same process.
 ///
 /// ```
@@ -36,9 +36,9 @@ pub(crate) const MAX_SEQUENCE: u64 = (1 << 52) - 1;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TimerId {
-    /// Sequence number, then the upper 12 bits of the wheel's number.
+    /// The sequence number, followed by the upper 12 bits of the wheel's number.
     high: NonZeroU64,
-    /// The lower 32 bits of the wheel's number, then the entry's index.
+    /// The lower 32 bits of the wheel's number, followed by the entry's index.
     low: u64,
 }
 
@@ -54,7 +54,7 @@ impl TimerId {
         }
     }
 
-    /// Returns whether the timer is one of this wheel's.
+    /// Returns whether the timer belongs to this wheel.
     #[inline]
     pub(crate) fn is_of(self, wheel: WheelNumber) -> bool {
         let other_high = (self.high.get() ^ wheel.high) & WHEEL_HIGH_MASK;
@@ -93,7 +93,7 @@ impl fmt::Debug for TimerId {
     }
 }
 
-/// The number of a wheel within the process: 44 bits, never given out twice.
+/// The number of a wheel within the process. It has 44 bits and is never reused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct WheelNumber {
     /// The upper 12 bits.
@@ -121,8 +121,8 @@ impl WheelNumber {
         WheelNumber::from(self.number() + offset as u64)
     }
 
-    /// Returns how far this number comes after `first`: a huge number if it comes
-    /// before.
+    /// Returns the distance from `first` to this number. It is huge if this number
+    /// comes before `first`.
     #[inline]
     pub(crate) fn offset_from(self, first: WheelNumber) -> usize {
         self.number().wrapping_sub(first.number()) as usize
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn an_id_belongs_to_its_own_wheel_alone() {
-        // The last two differ from the first by the same bits in either half.
+        // The last two differ from the first by the same bits in both halves.
         let wheels = [1 << 32 | 1, 1, 1 << 32, (1 << 44) - 1, 2 << 32 | 2, 0];
         for made in wheels.map(WheelNumber::from) {
             for asked in wheels.map(WheelNumber::from) {

@@ -10,8 +10,8 @@
 //! | tests and simulations | [`Builder::start_virtual`], [`VirtualClock`] |
 //!
 //! # Promises
-//! 1. **Never early.** A delay is rounded up to a tick, from a fresh reading of
-//!    the clock.
+//! 1. **Never early.** A delay counts from a fresh reading of the clock and is
+//!    rounded up to a tick.
 //! 2. **On time.** A timer is in its queue within a tick of its deadline, plus
 //!    one wake-up, plus the time to move the timers due before it.
 //! 3. **Exactly one ending.** Every timer ends once: completed, cancelled, shut
@@ -23,15 +23,15 @@
 //!    never overlap.
 //! 8. **A timer's ending is reported on request.**
 //! 9. **Order.** Timers of one shard fire by tick, and within a tick in the
-//!    order in which they were first scheduled. Across shards, and for a
-//!    repeating timer that catches up, no order is promised.
+//!    order in which they were first scheduled. No order is promised across
+//!    shards or for a repeating timer that catches up.
 //! 10. **A slow or panicking task harms no other.**
 //! 11. **Bounds, and nothing lost.** A refused timer is returned to its caller.
 //! 12. **Shutdown accounts for every timer**, at once.
 //! 13. **Idle is free.** The ticker wakes up for a deadline and never
 //!     periodically. A timer that is cancelled or postponed while the ticker
-//!     sleeps for it costs that one wake-up. Arming a delay and cancelling it,
-//!     over and over, costs one wake-up per delay.
+//!     sleeps for it costs that one wake-up. Arming a timer and cancelling it
+//!     repeatedly costs one wake-up per delay.
 //! 14. **Any deadline**, from the past to the end of u64.
 //! 15. **Time only moves forward.** The engine never reads the wall clock.
 //!
@@ -78,7 +78,7 @@ mod time;
 mod timer;
 pub mod wheel;
 
-/// For models: locks, sleepers and channels by themselves.
+/// For models: locks, their parkers, and channels, each by itself.
 #[cfg(any(loom, shuttle))]
 #[doc(hidden)]
 pub mod model {
@@ -108,7 +108,7 @@ struct Readme;
 #[doc = include_str!("../docs/COMPARE.md")]
 struct Compare;
 
-// Its programs wait for sockets and for a timerfd.
+// The programs on this page wait for sockets and for a timerfd.
 #[cfg(all(doctest, target_os = "linux"))]
 #[doc = include_str!("../docs/MIGRATING.md")]
 struct Migrating;

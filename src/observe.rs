@@ -1,12 +1,13 @@
-//! Events for an operator, of the crate `tracing`, all with the target `tickwheel`.
-//! Without the feature `tracing` there are none.
+//! Events about an engine's life, for operators. They are events of the crate
+//! `tracing` with the target `tickwheel`. Without that feature there are none.
 //!
-//! Only rare events are recorded: start, drain, shutdown, panics. No timer and no
-//! wake-up of the ticker has an event: a subscriber is foreign code that may block,
-//! and the ticker runs none. The work of the ticker is counted instead: see [`Engine::snapshot`](crate::Engine::snapshot).
+//! Only rare events are emitted: starts, drains, shutdowns and panics. A timer or a
+//! wake-up of the ticker does not emit an event, because a subscriber is foreign
+//! code that may block, and a running ticker never calls it. The ticker's work is
+//! counted instead: see [`Engine::snapshot`](crate::Engine::snapshot).
 //!
-//! `engine` is a number within the process; the ids of an engine's timers begin
-//! with it, or with one of the numbers that follow, one for each shard.
+//! `engine` is a number within the process. The ids of an engine's timers begin
+//! with it or with one of the numbers that follow, one for each shard.
 
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ pub(crate) use imp::{
     ticker_ended,
 };
 
-/// An engine that has started.
+/// The properties of an engine that has started.
 #[cfg_attr(not(feature = "tracing"), allow(dead_code))]
 pub(crate) struct Started {
     pub(crate) number: WheelNumber,
@@ -61,7 +62,7 @@ mod imp {
         info!(target: TARGET, %engine, ?limit, "drain begun");
     }
 
-    /// `complete`: all timers that the drain waited for have been taken.
+    /// Reports the end of a drain. It is `complete` if its timers were all taken.
     pub(crate) fn drain_ended(engine: WheelNumber, complete: bool) {
         info!(target: TARGET, %engine, complete, "drain ended");
     }
@@ -70,25 +71,24 @@ mod imp {
         info!(target: TARGET, %engine, live, "engine shut down");
     }
 
-    /// Recorded as the last act of the ticker, when a subscriber can no longer hold
-    /// it up.
+    /// Reports the end of a ticker, as its last act. A subscriber delays nothing else.
     pub(crate) fn ticker_ended(engine: WheelNumber) {
         info!(target: TARGET, %engine, "ticker ended");
     }
 
-    /// A task of this timer panicked, or a drop that ended it did.
+    /// Reports a panic of this timer's task or of the drop that ended the task.
     pub(crate) fn panicked(id: TimerId, thrown: &(dyn Any + Send)) {
         error!(target: TARGET, ?id, panic = message(thrown), "task panicked");
     }
 
-    /// The payload of a panic, if that is text.
+    /// Returns the message of a panic if it is text.
     fn message(thrown: &(dyn Any + Send)) -> Option<&str> {
         let text = thrown.downcast_ref::<&str>().copied();
         text.or_else(|| thrown.downcast_ref::<String>().map(String::as_str))
     }
 
-    /// A firing of this timer comes back from a thread that panics. The payload of
-    /// the panic is not visible there.
+    /// Reports that a panicking thread gives a firing of this timer back. The payload
+    /// of the panic is not available there.
     pub(crate) fn lent_to_a_panic(id: TimerId) {
         error!(target: TARGET, ?id, "worker panicked with a firing in its hands");
     }

@@ -29,8 +29,8 @@ impl Tick {
         Tick(self.0.saturating_add(ticks))
     }
 
-    /// Returns how many ticks this one comes after `earlier`, or zero if it comes
-    /// before.
+    /// Returns the number of ticks from `earlier` to this one, or zero if `earlier`
+    /// comes later.
     #[must_use]
     pub const fn since(self, earlier: Tick) -> u64 {
         self.0.saturating_sub(earlier.0)

@@ -28,8 +28,8 @@ impl Time {
     /// The time at which the engine was started.
     pub const START: Time = Time(0);
 
-    /// A time that never comes, 584 years after the start. A deadline never comes
-    /// either if no tick begins between it and this time.
+    /// A time that never comes, 584 years after the start. A deadline also never
+    /// comes if no tick begins between it and this time.
     pub const MAX: Time = Time(u64::MAX);
 
     /// Returns the time `nanos` nanoseconds after the start.
@@ -67,7 +67,7 @@ impl Time {
         Time(secs.saturating_mul(1_000_000_000))
     }
 
-    /// Returns the nanoseconds since the start.
+    /// Returns the number of nanoseconds since the start.
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.0
@@ -98,7 +98,7 @@ impl Add<Duration> for Time {
 impl Sub for Time {
     type Output = Duration;
 
-    /// Returns the same as [`Time::since`].
+    /// Returns the same duration as [`Time::since`].
     fn sub(self, earlier: Time) -> Duration {
         self.since(earlier)
     }
@@ -135,7 +135,7 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
 pub enum When {
     /// A delay from now. Resolving it reads the clock.
     After(Duration),
-    /// A time. A time in the past means now.
+    /// An absolute time. A time in the past means now.
     At(Time),
 }
 

@@ -1,21 +1,21 @@
-//! A bounded channel that is never full, and the sleep of its receivers.
+//! A bounded channel that never overflows, and the sleep of its receivers.
 //!
-//! Both ends are one value, so a channel is never disconnected. Its users send no
-//! more messages than it has room for, so a sender never waits. The messages lie
-//! in crossbeam's channel, or, in a model, in one that the model's scheduler can
-//! observe.
+//! Both ends are one value, so a channel is never disconnected. Its users never
+//! send more messages than it has room for, so a sender never waits. The messages
+//! are stored in crossbeam's channel or, in a model, in one that the model's
+//! scheduler can observe.
 //!
 //! Crossbeam's own receivers yield several times before they sleep. On a busy
-//! machine each yield costs the rest of a time slice, some milliseconds, and only a
-//! thread that slept is scheduled ahead of others. Receivers here sleep at once
-//! (DESIGN.md, "A worker that finds nothing sleeps at once").
+//! machine each yield costs the rest of a time slice, a few milliseconds, and only
+//! a thread that has slept is scheduled ahead of others. Receivers here sleep at
+//! once (DESIGN.md, "A worker that finds nothing sleeps at once").
 //!
-//! # Why no message is slept over
+//! # Why no receiver sleeps through a message
 //!
-//! A sender leaves its message, then checks for sleepers; a receiver registers as
-//! a sleeper, then checks for messages. Both put a SeqCst fence between the two.
-//! Either the sender's fence comes first: then the receiver sees the message. Or
-//! the receiver's does: then the sender sees the sleeper, and notifies it.
+//! A sender pushes its message and then checks for sleepers. A receiver registers
+//! as a sleeper and then checks for messages. Both have a SeqCst fence between the
+//! two steps. If the sender's fence comes first, the receiver sees the message. If
+//! the receiver's fence comes first, the sender sees the sleeper and notifies it.
 
 #[cfg_attr(any(loom, shuttle), path = "channel/counted.rs")]
 #[cfg_attr(not(any(loom, shuttle)), path = "channel/crossbeam.rs")]
@@ -29,10 +29,10 @@ use crate::sync::primitives::{AtomicUsize, Condvar, Mutex, Ordering, fence, lock
 use limits::Limits;
 use messages::Messages;
 
-/// Sends messages between threads. Its users keep it from being full.
+/// A channel between threads. Its users never send more than it has room for.
 pub struct Channel<T> {
     messages: Messages<T>,
-    /// How many receivers sleep or are about to. Changed under `sleep`.
+    /// The number of receivers that sleep or are about to. Changed under `sleep`.
     sleepers: AtomicUsize,
     sleep: Mutex<Limits>,
     arrived: Condvar,
@@ -49,13 +49,13 @@ impl<T> Channel<T> {
         }
     }
 
-    /// Sends a message and wakes one sleeping receiver. Never blocks for room.
+    /// Sends a message and wakes one sleeping receiver. Never waits for room.
     pub fn send(&self, message: T) {
         self.messages.push(message);
         // Orders the message before the check for sleepers.
         fence(Ordering::SeqCst);
         if self.sleepers.load(Ordering::Relaxed) > 0 {
-            // A receiver that is about to sleep holds the lock until it does.
+            // A receiver that is about to sleep holds the lock until it sleeps.
             drop(lock(&self.sleep));
             self.arrived.notify_one();
         }
@@ -81,9 +81,9 @@ impl<T> Channel<T> {
         self.try_recv().or_else(|| self.sleep(Some(end)))
     }
 
-    /// Sleeps until there is a message, or until `end`. A receiver whose time is
-    /// up may be the one that a message woke, so it checks for messages before it
-    /// gives up.
+    /// Sleeps until there is a message or `end` has passed. A message may wake a
+    /// receiver whose time is up, so a receiver checks for messages before it gives
+    /// up.
     #[cold]
     fn sleep(&self, end: Option<Instant>) -> Option<T> {
         let mut guard = lock(&self.sleep);
@@ -106,14 +106,14 @@ impl<T> Channel<T> {
         received
     }
 
-    /// For models: lets the limits of all waits pass, from now on. Wakes nobody: a
-    /// receiver finds its time up when something else wakes it.
+    /// Lets the limits of all waits pass from now on, in a model. Does not wake any
+    /// receiver: a receiver learns that its time is up at its next wake-up.
     #[cfg(any(loom, shuttle))]
     pub fn pass_limits(&self) {
         lock(&self.sleep).pass();
     }
 
-    /// For models: wakes all receivers, so that they check their limits.
+    /// Wakes all receivers, in a model, so that they check their limits.
     #[cfg(any(loom, shuttle))]
     pub fn wake_receivers(&self) {
         let _sleep = lock(&self.sleep);

@@ -41,7 +41,7 @@ pub(crate) fn spawn(
     Ok(thread.thread().id())
 }
 
-/// Locks a mutex. Ignores poison, because no caller panics while it holds one.
+/// Locks a mutex. Ignores poison, because no caller panics while it holds a mutex.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -51,8 +51,8 @@ pub(crate) fn wait<'a, T>(condvar: &Condvar, guard: MutexGuard<'a, T>) -> MutexG
     condvar.wait(guard).unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Blocks until `condvar` is notified or `limit` has passed. A model has no time:
-/// there the limit never passes.
+/// Blocks until `condvar` is notified or `limit` has passed. A model has no time,
+/// so the limit never passes there.
 pub(crate) fn wait_for<'a, T>(
     condvar: &Condvar,
     guard: MutexGuard<'a, T>,

@@ -1,9 +1,9 @@
 //! The messages of a channel in a model.
 //!
-//! One count orders threads, as weakly as a channel may: the receiver of a message
-//! sees everything that its sender did before. Without a fence, a receiver may not
-//! see a message that was just sent, as on a machine with slow stores. A
-//! scheduler's mutex around the queue would order every check behind every
+//! A single count orders threads, as weakly as a channel may: the receiver of a
+//! message sees everything that its sender did before sending it. Without a fence,
+//! a receiver may miss a message that was just sent, as on a machine with slow
+//! stores. A scheduler's mutex around the queue would order every check after every
 //! message, so a missing fence in `Channel` would go unnoticed.
 
 use std::collections::VecDeque;
@@ -12,10 +12,10 @@ use std::sync::{Mutex, PoisonError};
 use crate::sync::primitives::{AtomicUsize, Ordering};
 
 pub(super) struct Messages<T> {
-    /// The scheduler does not see this mutex, and runs no other thread while it
-    /// is locked.
+    /// A mutex that the scheduler does not see. No other thread runs while it is
+    /// locked.
     queue: Mutex<VecDeque<T>>,
-    /// How many messages receivers may take.
+    /// The number of messages that receivers may take.
     count: AtomicUsize,
     capacity: usize,
 }

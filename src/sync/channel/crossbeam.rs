@@ -1,4 +1,4 @@
-//! The messages of a channel, in crossbeam's.
+//! The messages of a channel, stored in crossbeam's channel.
 
 use crossbeam_channel as cc;
 
@@ -14,8 +14,8 @@ impl<T> Messages<T> {
     }
 
     pub(super) fn push(&self, message: T) {
-        // Never full, by the contract of `Channel`; never disconnected, because
-        // both ends are here.
+        // The channel has room, by the contract of `Channel`, and is connected,
+        // because both of its ends are here.
         let sent = self.sender.try_send(message);
         debug_assert!(sent.is_ok());
     }

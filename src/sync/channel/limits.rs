@@ -1,5 +1,5 @@
-//! When the limit of a wait has passed: by the clock, or in a model when the
-//! model says so, even if nobody is awake to notice.
+//! The limits of waits. Outside a model, a limit passes by the clock. In a model,
+//! it passes when the model says so, even if no receiver is awake to notice.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Returns the time that is left until `end`.
+    /// Returns the time left until `end`.
     #[cfg(not(any(loom, shuttle)))]
     pub(super) fn left(&self, end: Instant) -> Duration {
         end.saturating_duration_since(Instant::now())
@@ -25,7 +25,7 @@ impl Limits {
         }
     }
 
-    /// Ends all waits that have a limit, from now on.
+    /// Lets the limits of all waits pass from now on.
     #[cfg(any(loom, shuttle))]
     pub(super) fn pass(&mut self) {
         self.have_passed = true;

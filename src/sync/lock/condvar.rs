@@ -1,4 +1,4 @@
-//! A sleep on a condition variable, in models and where `futex.rs` does not serve.
+//! A sleep on a condition variable, for models and for systems without `futex.rs`.
 
 use super::parker::{LONGEST, Parker};
 use crate::sync::primitives::{AtomicU32, Condvar, Mutex, Ordering, lock, wait_for};

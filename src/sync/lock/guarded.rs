@@ -1,4 +1,4 @@
-//! The lock with its value, in two priorities.
+//! A lock with its value and with two priorities.
 
 use std::cell::UnsafeCell;
 use std::hint::spin_loop;
@@ -16,10 +16,10 @@ type SystemParker = super::futex::FutexParker;
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
 type SystemParker = super::condvar::CondvarParker;
 
-/// A lock, the value behind it, and the counts of those that wait for it.
+/// A lock, the value that it protects, and the counts of its waiters.
 pub(crate) struct Lock<T> {
     raw: RawLock<SystemParker>,
-    /// How many threads wait, asleep or awake, for [`Lock::lock`] and for
+    /// The numbers of threads waiting, asleep or awake, in [`Lock::lock`] and in
     /// [`Lock::lock_low_priority`].
     urgent: AtomicU32,
     low_priority: AtomicU32,
@@ -28,11 +28,11 @@ pub(crate) struct Lock<T> {
     value: CachePadded<UnsafeCell<T>>,
 }
 
-// SAFETY: the value is reached only through a guard, and there is at most one
-// guard at a time; so threads pass the value to each other and never share it.
+// SAFETY: the value is reached only through a guard, and there is at most one guard
+// at a time. Threads therefore pass the value to each other and never share it.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
-/// The right to the value. Dropping it releases the lock.
+/// Access to the value of a lock. Dropping it releases the lock.
 pub(crate) struct LockGuard<'a, T> {
     lock: &'a Lock<T>,
     /// Lets threads share a guard only if they may share the value.
@@ -41,7 +41,7 @@ pub(crate) struct LockGuard<'a, T> {
 
 impl<T> Lock<T> {
     pub(crate) fn new(value: T) -> Lock<T> {
-        // Measures now, because a waiter has no time for it.
+        // Measures pauses now, because a waiter has no time to do so.
         pauses_per_micro();
         Lock {
             raw: RawLock::default(),
@@ -58,8 +58,8 @@ impl<T> Lock<T> {
         self.lock_as(&self.urgent)
     }
 
-    /// Takes the lock as [`Lock::lock`] does. A holder with much to do may finish
-    /// before it lets this caller in.
+    /// Takes the lock as [`Lock::lock`] does, except that a busy holder may finish
+    /// its work first.
     #[inline]
     pub(crate) fn lock_low_priority(&self) -> LockGuard<'_, T> {
         self.lock_as(&self.low_priority)
@@ -76,12 +76,12 @@ impl<T> Lock<T> {
         }
     }
 
-    /// Returns whether other threads wait for the lock.
+    /// Returns whether other threads are waiting for the lock.
     pub(crate) fn has_waiters(&self) -> bool {
         self.has_urgent_waiters() || self.low_priority.load(Ordering::Relaxed) > 0
     }
 
-    /// Returns whether one of them has called [`Lock::lock`].
+    /// Returns whether a thread is waiting in [`Lock::lock`].
     pub(crate) fn has_urgent_waiters(&self) -> bool {
         self.urgent.load(Ordering::Relaxed) > 0
     }
@@ -144,8 +144,8 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    /// Has one `answer` for types that threads must not share. For other types it
-    /// has two, so that the compiler can choose neither.
+    /// A trait with one `answer` for types that threads must not share. For other
+    /// types it has two, so a call is ambiguous and does not compile.
     trait NotSync<Witness> {
         fn answer() {}
     }
@@ -175,7 +175,7 @@ mod tests {
         assert!(!lock.has_waiters());
     }
 
-    /// Returns whether a thread that waits for a lock by `wait` is urgent.
+    /// Returns whether a thread that is waiting in `wait` is urgent.
     fn is_urgent(wait: impl FnOnce(&Lock<()>) + Send) -> bool {
         let lock = Lock::new(());
         let held = lock.lock();
@@ -207,7 +207,7 @@ mod tests {
                 thread::yield_now();
             }
         });
-        // Without a wake-up, it lasts for a minute or more.
+        // Without a wake-up, the pause lasts for a minute or more.
         assert!(begun.elapsed() < Duration::from_secs(20));
     }
 }

@@ -1,21 +1,21 @@
-//! The lock around a shard: held for nanoseconds, taken millions of times a
-//! second, nearly always by the same thread.
+//! The lock around a shard. It is held for nanoseconds and taken millions of times
+//! a second, nearly always by the same thread.
 //!
-//! Taking it is one atomic swap. Releasing it is a plain store and the check of a
-//! word that is nearly always zero. `raw.rs` says what happens where two threads
-//! meet: a waiter polls, requests the lock, and then sleeps. Waiters are counted by
-//! priority, so that the ticker can step aside for them.
+//! Taking it costs one atomic swap. Releasing it costs a plain store and a check of
+//! a word that is nearly always zero. `raw.rs` describes contention: a waiter
+//! polls, requests the lock, and then sleeps. Waiters are counted by priority, so
+//! that the ticker can step aside for them.
 //!
-//! Where two threads meet, both pay for every cache line that moves from one to
-//! the other. So the value has lines of its own, which stay with the holder while
-//! waiters poll the lock. And a waiter polls once early, then seldom, so that the
-//! holder completes many critical sections before the lines move (DESIGN.md,
-//! "How long a waiter polls"). A holder that wants waiters to come wakes those that
-//! spin, through a line that is written for nothing else.
+//! When two threads contend, both pay for every cache line that moves between them.
+//! The value therefore has lines of its own, which stay with the holder while
+//! waiters poll the lock. A waiter polls once early and seldom afterwards, so that
+//! the holder completes many critical sections before the lines move (DESIGN.md,
+//! "How long a waiter polls"). A holder that steps aside wakes spinning waiters
+//! through a line that is written for nothing else.
 //!
-//! In a model a mutex stands in for the lock of a shard, because the protocol has
-//! more interleavings than the rest of the engine could be explored with. The
-//! protocol has models of its own.
+//! In a model a mutex replaces the lock of a shard, because the engine could not be
+//! explored with the interleavings of the lock's protocol. The protocol has models
+//! of its own.
 
 mod pace;
 mod parker;

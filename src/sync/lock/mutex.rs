@@ -1,4 +1,4 @@
-//! The lock of a shard in a model: a mutex of the scheduler's.
+//! The lock of a shard in a model, which is a mutex of the scheduler.
 
 use crate::sync::primitives::{self, Mutex, MutexGuard};
 
@@ -25,7 +25,7 @@ impl<T> Lock<T> {
 
     pub(crate) fn wake_spinners(&self) {}
 
-    /// Returns true, so that the holder releases the lock and other threads get in.
+    /// Returns true, so that the holder lets other threads take the lock.
     pub(crate) fn has_urgent_waiters(&self) -> bool {
         true
     }

@@ -1,10 +1,10 @@
-//! Converts nanoseconds into pause instructions of this processor.
+//! Converts nanoseconds into a number of pause instructions.
 //!
-//! A pause takes between one nanosecond and some dozens, depending on the
-//! processor. How long a waiter polls decides how long a call waits beside a busy
-//! thread, so waits are given as times and not as numbers of pauses. Waiters do not
-//! read the clock, because a reading costs as much as the shorter waits; the length
-//! of a pause is measured once.
+//! A pause takes between one nanosecond and a few dozen, depending on the
+//! processor. Waits are given as times and not as numbers of pauses, because a call
+//! waits beside a busy thread for about as long as a waiter polls. Waiters do not
+//! read the clock, because a reading costs as much as the shorter waits. The length
+//! of a pause is measured once instead.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,15 +12,15 @@ use std::time::Instant;
 
 use crate::sync::primitives::IS_MODEL;
 
-/// Pauses in a sample. It is longer than the steps of coarse clocks.
+/// The number of pauses in a sample. A sample outlasts the steps of coarse clocks.
 const SAMPLE: u32 = 128;
 const SAMPLES: u32 = 8;
-/// Beyond the range of real processors, so that neither a clock that stands still
-/// nor a thread that is preempted in every sample makes a wait endless or empty.
+/// Limits beyond the range of real processors. They keep a wait from being endless
+/// or empty if the clock stands still or the thread is preempted in every sample.
 const LEAST_PER_MICRO: u32 = 8;
 const MOST_PER_MICRO: u32 = 1_000;
 
-/// Returns how many pauses take `nanos`, at least one. In a model, returns one.
+/// Returns the number of pauses in `nanos`, at least one. In a model, returns one.
 pub(super) fn pauses(nanos: u32) -> u32 {
     if IS_MODEL {
         return 1;
@@ -28,8 +28,8 @@ pub(super) fn pauses(nanos: u32) -> u32 {
     (nanos * pauses_per_micro() / 1_000).max(1)
 }
 
-/// Returns how many pauses take a microsecond. The first call measures that, in
-/// some microseconds; several first calls at once all do, without harm.
+/// Returns the number of pauses in a microsecond. The first call measures it, in a
+/// few microseconds. Concurrent first calls all measure it, without harm.
 pub(super) fn pauses_per_micro() -> u32 {
     static MEASURED: AtomicU32 = AtomicU32::new(0);
     match MEASURED.load(Ordering::Relaxed) {
@@ -42,7 +42,7 @@ pub(super) fn pauses_per_micro() -> u32 {
     }
 }
 
-/// Takes the fastest sample, because the thread may be interrupted in others.
+/// Uses the fastest sample, because the thread may be interrupted in the others.
 fn measure() -> u32 {
     let sample = |_| {
         let begun = Instant::now();
@@ -66,8 +66,8 @@ mod tests {
             (0..pauses(NANOS)).for_each(|_| spin_loop());
             begun.elapsed().as_nanos() as u32
         };
-        // The fastest, because the machine may be busy, and by a factor, because
-        // the processor may change its pace.
+        // Takes the fastest sample, because the machine may be busy. Allows a
+        // factor, because the processor may change its pace.
         let fastest = (0..100).map(|_| sample()).min().unwrap();
         assert!((NANOS / 8..NANOS * 8).contains(&fastest), "{fastest} ns");
     }

@@ -1,51 +1,51 @@
-//! How threads get into the lock and out of it, without its value.
+//! The protocol for taking and releasing a lock, without the lock's value.
 //!
-//! A waiter polls twice: early, in case the holder does one short thing, and again
-//! after a while. Then it **requests** the lock: the thread that releases it next
+//! A waiter polls twice: early, in case the holder's work is short, and again after
+//! a while. Then it **requests** the lock: the next thread to release the lock
 //! stands off for a moment, so that the waiter finds it free. A request is a hint
-//! and hands nothing over. So a waiter that the system has preempted costs the
-//! holder that moment, and costs other threads nothing. A waiter that requested in
-//! vain **parks**: it marks that it sleeps, tries once more, and sleeps. An unlock
-//! wakes one sleeper, and only if no waiter is awake. One is enough: where threads
-//! outnumber processors, each further one would only keep the others from running
-//! (DESIGN.md, "One sleeper is woken at a time").
+//! and hands nothing over. A waiter that the system has preempted therefore costs
+//! the holder that moment and costs other threads nothing. A waiter whose requests
+//! have failed **parks**: it marks that it sleeps, tries once more, and sleeps. An
+//! unlock wakes one sleeper, and only if no waiter is awake. One is enough: if
+//! threads outnumber processors, further ones would only keep the others from
+//! running (DESIGN.md, "One sleeper is woken at a time").
 //!
 //! # Why no sleeper is forgotten
 //!
-//! A sleeper marks, fences, then tries the lock; an unlock frees the lock, fences,
-//! then checks for a mark. Either the sleeper's fence comes first: then the unlock
-//! sees the mark. Or the unlock's does: then the sleeper gets in.
+//! A sleeper sets a mark, fences, then tries the lock. An unlock frees the lock,
+//! fences, then checks for a mark. If the sleeper's fence comes first, the unlock
+//! sees the mark. If the unlock's fence comes first, the sleeper takes the lock.
 //!
-//! - *An unlock that wakes nobody because a waiter is awake* leaves the mark. That
-//!   waiter gets in, and its own unlock sees the mark; or it leaves `active` and
-//!   parks, and the argument above holds for it.
+//! - *An unlock that wakes nobody because a waiter is awake* leaves the mark. If
+//!   that waiter takes the lock, its own unlock sees the mark. Otherwise it leaves
+//!   `active` and parks, and the argument above holds for it.
 //! - *A wake-up between the last attempt and the sleep* clears the mark. The sleep
 //!   begins only if the word has not changed.
-//! - *A sleeper that got in* marks again for the others, under the lock.
+//! - *A sleeper that takes the lock* sets the mark again for the other sleepers.
 //!
-//! The fence of an unlock stops only the compiler, because a real one costs as much
-//! as the swap. So the processor may check for a mark before other threads see the
-//! lock free, and miss a mark that is some nanoseconds old. Each sleep ends by
-//! itself after a moment, which bounds the cost of that (DESIGN.md, "A sleep lasts a
-//! millisecond at most"). A model has the real fence and sleeps that never end by
-//! themselves: there a forgotten sleeper is a deadlock.
+//! The fence of an unlock restrains only the compiler, because a real one costs as
+//! much as the swap. The processor may therefore check for a mark before other
+//! threads see the lock free, and miss a mark that is a few nanoseconds old. Each
+//! sleep ends by itself after a moment, which bounds the cost of a missed mark
+//! (DESIGN.md, "A sleep lasts a millisecond at most"). A model has the real fence
+//! and sleeps that never end, so a forgotten sleeper is a deadlock there.
 
 use super::pace::pauses;
 use super::parker::Parker;
 use crate::sync::primitives::{AtomicBool, AtomicU32, IS_MODEL, Ordering, fence};
 
 /// Nanoseconds before a waiter's first attempt and before its second. Their sum is
-/// about how long a call waits beside a busy thread. Shorter ones take the cache
-/// lines away from the holder more often.
+/// roughly the time that a call waits beside a busy thread. Shorter pauses take the
+/// cache lines away from the holder more often.
 const POLLS: [u32; 2] = [400, 1_700];
 /// Nanoseconds between the attempts of a waiter that has requested the lock.
 const BETWEEN_ATTEMPTS: u32 = 100;
-/// How many attempts it makes before it parks. In a model all are alike.
+/// The number of its attempts before it parks. In a model all attempts are alike.
 const ATTEMPTS: u32 = if IS_MODEL { 1 } else { 64 };
 /// Nanoseconds for which an unlock leaves the lock to a waiter that requested it.
 const STAND_OFF: u32 = 1_700;
 
-/// A bit of `wanted`: a waiter requests the lock.
+/// A bit of `wanted`: a waiter has requested the lock.
 const REQUESTED: u32 = 1;
 /// A bit of `wanted`: a waiter sleeps or is about to.
 const PARKED: u32 = 2;
@@ -56,9 +56,9 @@ pub struct RawLock<P> {
     taken: AtomicBool,
     /// `{ PARKED, REQUESTED }`. Waiters sleep on this word.
     wanted: AtomicU32,
-    /// How many waiters are awake.
+    /// The number of waiters that are awake.
     active: AtomicU32,
-    /// How many waiters have slept and do not hold the lock yet.
+    /// The number of waiters that have slept and do not hold the lock yet.
     sleepers: AtomicU32,
     parker: P,
 }
@@ -67,8 +67,8 @@ impl<P: Parker> RawLock<P> {
     /// Takes the lock if it is free.
     #[inline]
     pub fn try_lock(&self) -> bool {
-        // A failed swap writes the value that is there. In a model the holder
-        // could read that back after it has freed the lock.
+        // A failed swap writes the value that is already there. In a model the
+        // holder could read that value back after it has freed the lock.
         if IS_MODEL {
             let (order, failed) = (Ordering::Acquire, Ordering::Relaxed);
             let taken = self.taken.compare_exchange(false, true, order, failed);
@@ -87,8 +87,8 @@ impl<P: Parker> RawLock<P> {
         }
     }
 
-    /// Takes the lock as soon as it is free. `pause` takes at most as many
-    /// nanoseconds as it is given.
+    /// Blocks until the lock is free, and takes it. `pause` waits for at most the
+    /// given number of nanoseconds.
     #[cold]
     pub fn wait(&self, pause: impl Fn(u32)) {
         self.active.fetch_add(1, Ordering::Relaxed);
@@ -98,8 +98,8 @@ impl<P: Parker> RawLock<P> {
         self.active.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Takes the lock if it is free, and leaves the cache line with the holder if
-    /// it is not.
+    /// Takes the lock if it is free. Otherwise leaves the cache line with the
+    /// holder.
     fn attempt(&self) -> bool {
         !self.taken.load(Ordering::Relaxed) && self.try_lock()
     }
@@ -130,7 +130,7 @@ impl<P: Parker> RawLock<P> {
         }
     }
 
-    /// Sleeps once, with an attempt before and after.
+    /// Sleeps once, and tries the lock before and after.
     fn park(&self) -> bool {
         self.active.fetch_sub(1, Ordering::Relaxed);
         let marked = self.wanted.fetch_or(PARKED, Ordering::AcqRel) | PARKED;
@@ -143,12 +143,12 @@ impl<P: Parker> RawLock<P> {
         found || self.attempt()
     }
 
-    /// Stands off for a waiter that requested the lock, and wakes one if all of
-    /// them sleep.
+    /// Stands off for a waiter that has requested the lock. Wakes one if all
+    /// waiters sleep.
     #[cold]
     fn serve_waiters(&self) {
-        // A request may be old: then no waiter comes, and a sleeper must be woken
-        // all the same.
+        // If the request is old, no waiter takes the lock, and a sleeper must be
+        // woken all the same.
         if self.unset(REQUESTED) && self.stand_off() {
             // The unlock of the new holder does the rest.
             return;
@@ -175,8 +175,8 @@ impl<P: Parker> RawLock<P> {
     }
 }
 
-/// Orders the freeing of the lock before the check for waiters, as far as the head
-/// of this file says.
+/// Orders the freeing of the lock before the check for waiters, within the limits
+/// that the head of this file describes.
 #[inline]
 fn light_fence() {
     #[cfg(any(loom, shuttle))]

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::{Condvar, Mutex};
 use std::thread;
 
-/// Sleeps that only a wake-up ends, and how many have begun.
+/// Sleeps that only a wake-up ends, and the number of those that have begun.
 #[derive(Default)]
 struct Untimed {
     mutex: Mutex<()>,
@@ -27,7 +27,7 @@ impl Parker for Untimed {
     }
 }
 
-/// Counts sleeps and wake-ups, and does neither.
+/// Counts sleeps and wake-ups but performs neither.
 #[derive(Default)]
 struct Counted {
     sleeps: AtomicU32,
@@ -140,13 +140,13 @@ fn an_old_request_costs_no_sleeper_its_wake_up() {
     assert_eq!((lock.wanted(), lock.wakes()), (0, 1));
 }
 
-/// First no waiter comes, then one has come already.
+/// The first time, no waiter comes. The second time, one has already come.
 #[test]
 fn an_unlock_stands_off_until_a_waiter_comes() {
     let lock = RawLock::<Counted>::default();
     let begun = std::time::Instant::now();
     assert!(!lock.stand_off());
-    // Within a factor, because the processor may change its pace.
+    // Allows a factor, because the processor may change its pace.
     assert!(begun.elapsed().as_nanos() > u128::from(STAND_OFF / 8));
     assert!(lock.try_lock());
     assert!(lock.stand_off());
@@ -156,7 +156,7 @@ fn an_unlock_stands_off_until_a_waiter_comes() {
     assert_eq!((lock.wanted(), lock.wakes()), (PARKED, 0));
 }
 
-/// The holder unlocks only when all waiters sleep; each wakes the next one.
+/// The holder unlocks once all waiters are asleep. Each waiter wakes the next one.
 #[test]
 fn each_sleeper_wakes_the_next() {
     const WAITERS: u32 = 4;
@@ -176,11 +176,11 @@ fn each_sleeper_wakes_the_next() {
     assert_eq!(lock.active.load(Ordering::Relaxed), 0);
 }
 
-/// As on systems without a futex.
+/// Tests the lock as it is on systems without a futex.
 #[test]
 fn one_holder_at_a_time_on_condition_variables() {
     let lock = RawLock::<CondvarParker>::default();
-    // Reads and writes in two steps.
+    // Reads and writes in two steps, so a second holder would lose an increment.
     let count = AtomicU32::new(0);
     let increment = || {
         let seen = count.load(Ordering::Relaxed);
