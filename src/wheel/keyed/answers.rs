@@ -1,4 +1,4 @@
-//! The values that a keyed wheel returns: an expired timer, and a refused one.
+//! The values that a keyed wheel returns: expired timers and refused timers.
 
 use core::fmt;
 
@@ -20,7 +20,7 @@ use crate::tick::Tick;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct KeyedExpired<K, T> {
-    /// The timer's key, free for another timer from now on.
+    /// The timer's key, which is now free for another timer.
     pub key: K,
     /// The tick at which the timer was due.
     pub deadline: Tick,

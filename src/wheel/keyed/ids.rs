@@ -1,9 +1,9 @@
-//! Which timers may have a key, by the key's hash.
+//! The timers that may have a given key, by the key's hash.
 //!
 //! A key is stored once, beside its timer's payload, with its hash. Hashing,
 //! comparing, cloning or dropping a key runs the caller's code, which may panic.
-//! Nothing in this file does so: it happens before anything changes, or after
-//! everything has changed.
+//! Nothing in this file does any of this. The caller's code runs before anything
+//! changes or after everything has changed.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -17,7 +17,7 @@ pub(super) struct Ids {
     by_hash: HashMap<u64, SameHash, BuildHasherDefault<HashedAlready>>,
 }
 
-/// The timers of all keys with the same hash: nearly always a single one.
+/// The timers of all keys with the same hash: nearly always a single timer.
 enum SameHash {
     One(TimerId),
     Many(Vec<TimerId>),
@@ -70,7 +70,7 @@ impl Ids {
     }
 }
 
-/// A hasher for keys that are hashes: returns them unchanged.
+/// A hasher for keys that are hashes already. It returns them unchanged.
 #[derive(Default)]
 struct HashedAlready(u64);
 

@@ -1,4 +1,4 @@
-//! A wheel whose timers have keys that the caller chooses.
+//! A wheel whose timers have keys chosen by the caller.
 
 mod answers;
 mod ids;
@@ -16,24 +16,25 @@ use crate::id::TimerId;
 use crate::tick::Tick;
 use ids::Ids;
 
-/// A [`Wheel`] in which every timer has a key that the caller chose: a session
-/// number, a name, an address.
+/// A [`Wheel`] in which every timer has a key chosen by the caller, such as a
+/// session number, a name or an address.
 ///
-/// A key is in use from the call that schedules its timer until that timer fires
-/// or is cancelled. Meanwhile another timer with the same key is refused;
-/// afterwards the key is free again. Order and time are the [`Wheel`]'s.
+/// A key is in use from the call that schedules its timer until that timer fires or
+/// is cancelled. Meanwhile, another timer with the same key is refused; afterwards,
+/// the key is free again. The ticks and the order of firing are those of a
+/// [`Wheel`].
 ///
 /// # Cost
 ///
-/// Every call that takes a key hashes it once and looks it up in a hash map. The
-/// rest costs what it costs in a [`Wheel`]. Firing a timer hashes nothing. A key
-/// is stored once, with its hash.
+/// Every call that takes a key hashes it once and looks it up in a hash map. All
+/// other costs are those of a [`Wheel`]. Firing a timer does not hash its key. A
+/// key is stored once, with its hash.
 ///
 /// # Panics
 ///
-/// A call panics if `Hash` or `Eq` of a key panics, and then has changed nothing.
-/// [`KeyedWheel::pop_due`] calls neither. If dropping the key panics in
-/// [`KeyedWheel::cancel`], the timer has been cancelled.
+/// If `Hash` or `Eq` of a key panics, the call panics and leaves the wheel
+/// unchanged. [`KeyedWheel::pop_due`] calls neither. If dropping the key panics in
+/// [`KeyedWheel::cancel`], the timer has already been cancelled.
 ///
 /// # Example
 ///
@@ -54,14 +55,14 @@ use ids::Ids;
 /// ```
 pub struct KeyedWheel<K, T> {
     hasher: RandomState,
-    /// The timers of all keys in use: exactly the timers in the wheel.
+    /// The timers of all keys in use, which are exactly the timers in the wheel.
     ids: Ids,
     wheel: Wheel<Keyed<K, T>>,
 }
 
 /// The payload that a [`KeyedWheel`] stores in its wheel.
 struct Keyed<K, T> {
-    /// The key's hash when the timer was scheduled.
+    /// The hash of the key when the timer was scheduled.
     hash: u64,
     key: K,
     payload: T,
@@ -71,8 +72,8 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
     /// Creates a wheel that starts at tick 0, with `size` slots per level.
     ///
     /// # Panics
-    /// If `size` is not between 2 and 65,536. [`Geometry::new`], for use with
-    /// [`KeyedWheel::with_geometry`], returns an error instead.
+    /// Panics if `size` is not between 2 and 65,536. [`Geometry::new`], for use
+    /// with [`KeyedWheel::with_geometry`], returns an error instead.
     ///
     /// ```
     /// use tickwheel::wheel::KeyedWheel;
@@ -85,10 +86,10 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
         KeyedWheel::around(Wheel::new(size))
     }
 
-    /// Creates a wheel as [`KeyedWheel::new`] does, starting at tick `now`.
+    /// Creates a wheel like [`KeyedWheel::new`], but starting at tick `now`.
     ///
     /// # Panics
-    /// If `size` is not between 2 and 65,536.
+    /// Panics if `size` is not between 2 and 65,536.
     ///
     /// ```
     /// use tickwheel::Tick;
@@ -104,7 +105,7 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
         KeyedWheel::around(Wheel::starting_at(now, size))
     }
 
-    /// Creates a wheel of the given [`Geometry`], starting at tick `now`.
+    /// Creates a wheel with the given [`Geometry`], starting at tick `now`.
     ///
     /// ```
     /// use tickwheel::Tick;
@@ -149,14 +150,14 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
     }
 
     /// Schedules a timer for an absolute tick. If that tick has been reached, the
-    /// timer is due at once, after all other due timers.
+    /// timer is due at once and fires after all other due timers.
     ///
     /// Takes constant time. Allocates only if the wheel holds more timers than
     /// ever before, or needs a level for the first time.
     ///
     /// # Errors
-    /// Returns key and payload in the error if the key is in use. The timer that
-    /// has it is unchanged.
+    /// Returns the key and the payload in the error if the key is in use. The timer
+    /// that has the key is unchanged.
     ///
     /// ```
     /// use tickwheel::Tick;
@@ -189,7 +190,7 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
     /// a delay of zero is due at once.
     ///
     /// # Errors
-    /// Returns key and payload in the error if the key is in use.
+    /// Returns the key and the payload in the error if the key is in use.
     ///
     /// ```
     /// use tickwheel::Tick;
@@ -209,10 +210,10 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
         self.schedule_at(key, self.now().after(delay), payload)
     }
 
-    /// Cancels the timer with this key and returns its payload, or `None` if
+    /// Cancels the timer with this key and returns its payload. Returns `None` if
     /// there is no such timer, for example because it has fired.
     ///
-    /// Takes constant time. Key and storage are free at once.
+    /// Takes constant time. The key and the storage can be reused at once.
     ///
     /// ```
     /// use tickwheel::Tick;
@@ -233,17 +234,17 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
         let id = self.find(hash, key)?;
         self.ids.remove(hash, id);
         let Keyed { key, payload, .. } = self.wheel.cancel(id)?;
-        // Dropped before the answer is built: if the key panicked afterwards,
-        // nothing would drop the payload.
+        // The key is dropped before the answer is built, because nothing would drop
+        // the payload if the key panicked afterwards.
         drop(key);
         Some(payload)
     }
 
-    /// Gives the timer with this key another deadline. Returns whether there is
+    /// Changes the deadline of the timer with this key. Returns whether there is
     /// such a timer.
     ///
-    /// A later deadline costs one store beside the look-up; an earlier one moves
-    /// the timer to another slot.
+    /// A later deadline costs one store in addition to the look-up; an earlier one
+    /// moves the timer to another slot.
     ///
     /// ```
     /// use tickwheel::Tick;
@@ -316,13 +317,13 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
     }
 
     /// Takes the next timer with a deadline of at most `to` out of the wheel, and
-    /// moves the clock up to that timer's tick. Returns `None` if no such timer is
+    /// advances the clock to that timer's tick. Returns `None` if no such timer is
     /// left; the clock then stands at `to`. The timer's key is free when the call
     /// returns.
     ///
-    /// Between two calls timers may be scheduled, rescheduled and cancelled. A
-    /// `to` earlier than [`KeyedWheel::now`] counts as now: time never goes back.
-    /// Ticks without timers cost nothing.
+    /// Between calls, timers may be scheduled, rescheduled and cancelled. A `to`
+    /// earlier than [`KeyedWheel::now`] counts as now, because time never goes
+    /// back. Ticks without timers cost nothing.
     ///
     /// ```
     /// use tickwheel::Tick;
@@ -384,7 +385,7 @@ impl<K, T> KeyedWheel<K, T> {
         self.wheel.len()
     }
 
-    /// Returns whether the wheel holds no timer.
+    /// Returns whether the wheel holds no timers.
     ///
     /// ```
     /// use tickwheel::wheel::KeyedWheel;
@@ -402,7 +403,7 @@ impl<K, T> KeyedWheel<K, T> {
     }
 
     /// Returns the tick at which the wheel next has work to do, or `None` if it is
-    /// empty. The tick is never later than the earliest deadline, and sometimes
+    /// empty. The tick is never later than the earliest deadline, but may be
     /// earlier: see [`Wheel::next_wakeup`].
     ///
     /// ```

@@ -6,7 +6,7 @@ use core::hash::Hasher;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
-/// Which call of a key panics next.
+/// The call of a key that panics next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Panics {
     Never,
@@ -30,7 +30,7 @@ impl Key {
 impl Hash for Key {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.panics(Panics::InHash);
-        // Two keys have the same hash.
+        // The keys 2n and 2n + 1 share a hash.
         (self.0 / 2).hash(state);
     }
 }
@@ -57,7 +57,7 @@ impl Drop for Key {
     }
 }
 
-/// Six timers with the keys 0 to 5, due at ticks 10 to 15.
+/// Creates a wheel of six timers with the keys 0 to 5, due at ticks 10 to 15.
 fn wheel(panics: &Rc<Cell<Panics>>) -> KeyedWheel<Key, Rc<()>> {
     let mut wheel = KeyedWheel::new(64);
     for n in 0..6 {
@@ -86,7 +86,7 @@ const CALLS: [(&str, Call); 6] = [
     ("pop_due", |wheel, _| drop(wheel.pop_due(Tick(13)))),
 ];
 
-/// Asserts that each key in use has its timer and each timer its key, and that
+/// Asserts that each key in use has a timer, that each timer has a key, and that
 /// each timer fires once.
 fn assert_whole(mut wheel: KeyedWheel<Key, Rc<()>>, what: &str) {
     let keys = || (0..8).map(|n| Key(n, Rc::new(Cell::new(Panics::Never))));
@@ -129,7 +129,7 @@ fn a_panicking_key_costs_no_timer_and_no_other_key() {
     }
 }
 
-/// A timer fires without a call of its key.
+/// Firing a timer does not call any of its key's methods.
 #[test]
 fn popping_neither_hashes_nor_compares_nor_clones_nor_drops_a_key() {
     for panics in [
@@ -149,7 +149,7 @@ fn popping_neither_hashes_nor_compares_nor_clones_nor_drops_a_key() {
     }
 }
 
-/// The key is dropped last: its timer has been cancelled by then.
+/// The key is dropped last, when its timer has already been cancelled.
 #[test]
 fn a_key_that_panics_when_it_is_dropped_leaves_no_timer_behind() {
     let next = Rc::new(Cell::new(Panics::Never));
