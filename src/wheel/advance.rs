@@ -1,10 +1,10 @@
-//! How time passes: from one occupied slot's turn to the next, without visiting
+//! The passage of time: from one occupied slot's turn to the next, without visiting
 //! the empty ticks between them.
 //!
-//! All calls loop around [`Wheel::step`], which touches a bounded number of
-//! entries and remembers where it stopped. So the owner of a wheel can pause
+//! All calls loop around [`Wheel::step`], which touches a bounded number of entries
+//! and remembers where it stopped. The owner of a wheel can therefore pause
 //! anywhere: a batch can end, a lock can be released, a callback can schedule and
-//! cancel. Work that was begun at a tick is finished before the clock moves on.
+//! cancel. Work begun at a tick is finished before the clock moves on.
 
 use super::Wheel;
 use super::entries::EntryIndex;
@@ -17,7 +17,7 @@ use crate::tick::Tick;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Expired<T> {
-    /// The timer's id, stale from now on.
+    /// The timer's id, which is now stale.
     pub id: TimerId,
     /// The tick at which the timer was due.
     pub deadline: Tick,
@@ -25,17 +25,16 @@ pub struct Expired<T> {
     pub payload: T,
 }
 
-/// Whether [`Wheel::advance`], or a [`Driver`](crate::Driver), reached the tick
-/// that was requested.
+/// Whether [`Wheel::advance`], or a [`Driver`](crate::Driver), reached the
+/// requested tick.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use = "when more is due, `advance` wants to be called again"]
 pub enum Advance {
-    /// All due timers have fired. The wheel's clock stands at the tick that was
-    /// requested.
+    /// All due timers have fired. The wheel's clock stands at the requested tick.
     Done,
     /// The budget is used up: call again.
     More,
-    /// The engine is shut down and hands out nothing more: the loop that drives it
+    /// The engine is shut down and delivers no more timers. The loop that drives it
     /// may end. Only a [`Driver`](crate::Driver) returns this, never a [`Wheel`].
     ShutDown,
 }
@@ -43,26 +42,26 @@ pub enum Advance {
 /// The result of a bounded step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
-    /// This timer is due, and hangs on no list any more.
+    /// This timer is due and is no longer on any list.
     Due(EntryIndex),
-    /// No timer is due any more.
+    /// No more timers are due.
     Done,
     /// The budget is used up.
     Paused,
 }
 
-/// After so many overdue timers in a row no further round begins before the next
-/// occupied slot's turn. A chain of callbacks, each of which schedules the next
-/// with no delay, fires at one tick if it is no longer than that.
+/// The number of overdue timers in a row after which the next round waits for the
+/// next occupied slot's turn. A chain of callbacks, each scheduling the next with
+/// no delay, fires at one tick if it is no longer than this.
 const OVERDUE_IN_A_ROW: u32 = 16;
 
 impl<T> Wheel<T> {
     /// Takes the next timer with a deadline of at most `to` out of the wheel, and
-    /// moves the clock up to that timer's tick. Returns `None` if no such timer is
+    /// advances the clock to that timer's tick. Returns `None` if no such timer is
     /// left; the clock then stands at `to`.
     ///
-    /// Between two calls timers may be scheduled, rescheduled and cancelled. A
-    /// `to` earlier than [`Wheel::now`] counts as now: time never goes back.
+    /// Between calls, timers may be scheduled, rescheduled and cancelled. A `to`
+    /// earlier than [`Wheel::now`] counts as now, because time never goes back.
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};
@@ -91,10 +90,10 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Moves the clock to `to` and calls `fire` with every timer that is due by
-    /// then, in order. `fire` may schedule, reschedule and cancel on the wheel that
-    /// it is given; a timer that it adds with a deadline of at most `to` fires in
-    /// the same pass.
+    /// Advances the clock to `to` and calls `fire` with every timer due by then, in
+    /// order. `fire` may schedule, reschedule and cancel timers on the wheel that
+    /// is passed to it. A timer that it adds with a deadline of at most `to` fires
+    /// in the same pass.
     ///
     /// `budget` bounds the number of entries that one call touches, including
     /// those that are only re-filed. When it is used up, the call returns
@@ -136,8 +135,7 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Moves the clock to `to` if there is no work until then. Returns whether it
-    /// did.
+    /// Moves the clock to `to` and returns `true`, if there is no work until then.
     #[inline]
     pub(crate) fn idle_to(&mut self, to: u64) -> bool {
         let quiet = to < self.next_turn;
@@ -174,7 +172,7 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Without a budget, finds out whether there is work left.
+    /// Pauses when the budget is used up, or moves to `to` if no work is left.
     fn pause(&mut self, to: u64) -> Step {
         let next = self.next_wakeup();
         if next.is_some_and(|next| next.0 <= to.max(self.now)) {
@@ -207,8 +205,8 @@ impl<T> Wheel<T> {
 
     /// Begins the next piece of work. Returns whether there is any.
     ///
-    /// Overdue timers and slots alternate: a timer that reschedules itself with no
-    /// delay, for ever, fires each time and holds up no other timer.
+    /// Overdue timers and slots alternate: a timer that keeps rescheduling itself
+    /// with no delay fires each time and does not hold up any other timer.
     fn go_on(&mut self, to: u64) -> bool {
         let overdue_first = self.overdue_in_a_row < OVERDUE_IN_A_ROW;
         (overdue_first && self.begin_round()) || self.enter_next(to) || self.begin_round()
@@ -238,9 +236,9 @@ impl<T> Wheel<T> {
         self.rounds
     }
 
-    /// Returns whether the clock stands at `to`, and all timers have fired that
-    /// were due there when `rounds` was read. Timers that became overdue since may
-    /// be left.
+    /// Returns whether the clock has reached `to` and all timers that were due
+    /// there when `rounds` was read have fired. Timers that have become overdue
+    /// since then may remain.
     pub(crate) fn has_settled(&self, to: u64, rounds: u64) -> bool {
         let since = self.rounds - rounds;
         let round_is_over = self.entries.is_empty_list(self.round);
@@ -279,8 +277,8 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Returns the slot whose turn comes next. Mostly it is known from
-    /// `next_turn`, and it may have become empty since.
+    /// Returns the slot whose turn comes next. It is usually known from
+    /// `next_turn`, and may have become empty since.
     fn upcoming(&self) -> Option<Place> {
         let turn = self.next_turn;
         match self.now < turn && turn < u64::MAX {
@@ -299,7 +297,7 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Takes the first timer of the current round.
+    /// Takes the first timer of the current round off its list.
     fn pop_overdue(&mut self, budget: &mut usize) -> Option<EntryIndex> {
         let entry = self.first_of(self.round)?;
         debug_assert!(self.is_due(entry), "a postponed timer leaves the list");
@@ -345,8 +343,8 @@ mod tests {
         assert_eq!(wheel.now(), Tick(9));
     }
 
-    /// Advances a wheel a hundred times in which "again" reschedules itself with
-    /// no delay. Returns the wheel, and its firings by tick.
+    /// Advances a wheel a hundred times while "again" keeps rescheduling itself
+    /// with no delay. Returns the wheel and its firings by tick.
     fn beside_a_timer_that_reschedules_itself(
         budget: usize,
     ) -> (Wheel<&'static str>, Vec<(u64, &'static str)>) {
@@ -378,8 +376,8 @@ mod tests {
         while wheel.advance(Tick(far - 1), 10, &mut early) == Advance::More {
             calls += 1;
         }
-        // Entries are linked again in the rotations before and after those in
-        // which no timer is due, and not in the hundred thousand between.
+        // Entries are linked again in the first and the last rotations, but not in
+        // the hundred thousand between them, in which no timer is due.
         assert!(calls <= 300, "{calls} calls");
         for n in 0..1_000 {
             assert_eq!(
@@ -418,9 +416,9 @@ mod tests {
                 .into_iter()
                 .partition(|&(_, payload)| payload == "again");
             assert_eq!(others, [(3, "three"), (70, "seventy")], "budget {budget}");
-            // It fires so often at each tick at which another timer fires, whatever
-            // slots the wheel enters on the way, and at the last tick as often as
-            // there is budget for.
+            // It fires `often` times at each tick at which another timer fires,
+            // whatever slots the wheel enters on the way. At the last tick it fires
+            // as often as the budgets allow.
             let ticks = again.iter().map(|&(tick, _)| tick);
             let often = OVERDUE_IN_A_ROW as usize;
             let row = |tick| std::iter::repeat_n(tick, often);

@@ -1,10 +1,10 @@
 //! Re-filing an outer slot inward when its turn has come.
 //!
-//! A cascade mostly waits for entries that are in no cache; the more lists it
-//! walks side by side, the shorter it waits. So a cascade without a budget walks
-//! each lane from both ends, which saves a quarter of the time (see
-//! docs/DESIGN.md, "Eight lanes per slot"). A cascade on a budget may be paused,
-//! and its entries cancelled and rescheduled meanwhile: it walks from the front.
+//! A cascade mostly waits for entries that are not in any cache. The more lists it
+//! walks side by side, the less it waits. Without a budget it therefore walks each
+//! lane from both ends, which saves a quarter of the time (see docs/DESIGN.md,
+//! "Eight lanes per slot"). On a budget it walks from the front, because it may be
+//! paused and its entries cancelled and rescheduled meanwhile.
 
 use super::Wheel;
 use super::entries::list::End;
@@ -14,19 +14,19 @@ use super::work::{Cascade, Work};
 
 /// The position of a cascade in each lane of its slot.
 struct Lanes {
-    /// A bit for each lane that is not finished.
+    /// A set bit for each unfinished lane.
     open: u32,
     head: [EntryIndex; LANES],
     front: [EntryIndex; LANES],
-    /// The position at the other end, if the cascade walks from both.
+    /// The position at the other end, if the cascade walks from both ends.
     back: [EntryIndex; LANES],
 }
 
-/// More entries than a wheel can hold.
+/// A budget that is larger than the number of entries in any wheel.
 const UNLIMITED: usize = u32::MAX as usize;
 
 impl<T> Wheel<T> {
-    /// Re-files an outer slot inward, along all its lanes side by side.
+    /// Re-files an outer slot inward, walking all its lanes side by side.
     pub(super) fn cascade(&mut self, cascade: Cascade, budget: &mut usize) {
         let Place { level, slot, .. } = cascade.place;
         let check_all = cascade.resumed || self.levels.is_unsorted(level, slot);
@@ -87,7 +87,7 @@ impl<T> Wheel<T> {
                 self.empty_list(lanes.head[lane]);
             }
         }
-        // Found from the back, and so in reverse order.
+        // These entries are found from the back and are therefore in reverse order.
         let mut outward = Vec::new();
         while lanes.open != 0 {
             for lane in 0..self.levels.lanes() {
@@ -116,11 +116,11 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Links an entry of a slot whose turn has come, relative to now.
+    /// Links an entry from a slot whose turn has come to its place relative to now.
     #[inline]
     fn refile(&mut self, entry: EntryIndex, from_level: usize, check: bool) {
         let place = self.place_from_now(entry);
-        // An entry that was postponed beyond its slot may meet younger ones.
+        // An entry that was postponed beyond its slot may follow younger entries.
         if check || place.level >= from_level {
             self.levels.append_checked(&mut self.entries, place, entry);
         } else {
@@ -128,9 +128,9 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Links an entry as [`Wheel::refile`] does, from either end of the slot's
-    /// list, if it goes to a lower level. Returns whether it did: an entry that was
-    /// postponed beyond its slot does not.
+    /// Links an entry from either end of the slot's list, as [`Wheel::refile`]
+    /// does, if it goes to a lower level. Returns `false` for an entry that was
+    /// postponed beyond its slot.
     #[inline]
     fn refile_inward(&mut self, entry: EntryIndex, from_level: usize, from: End) -> bool {
         let place = self.place_from_now(entry);
@@ -142,7 +142,7 @@ impl<T> Wheel<T> {
         true
     }
 
-    /// Returns the place for an entry of a slot whose turn has come.
+    /// Returns the place for an entry from a slot whose turn has come.
     #[inline]
     fn place_from_now(&mut self, entry: EntryIndex) -> Place {
         let deadline = self.entries.deadline(entry);
@@ -173,7 +173,7 @@ impl<T> Wheel<T> {
         lanes
     }
 
-    /// Lets the lists of a slot begin where its cascade stopped.
+    /// Makes the lists of a slot begin where its cascade stopped.
     fn reattach(&mut self, lanes: &Lanes) {
         for lane in 0..self.levels.lanes() {
             if lanes.open >> lane & 1 == 1 {
@@ -196,7 +196,7 @@ mod tests {
     use crate::tick::Tick;
 
     /// Schedules `count` timers into one outer slot, postpones every seventh, and
-    /// pops them all.
+    /// asserts that all fire in order.
     fn fires_in_order(size: usize, count: u64) {
         let start = (size * size) as u64;
         let mut wheel = Wheel::new(size);

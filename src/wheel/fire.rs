@@ -92,7 +92,7 @@ impl<T> Wheel<T> {
 
     /// Moves the whole slot into a heap, a bounded part at a time, and then takes
     /// the oldest timer out of the heap. Meanwhile the entries stay on a list, so
-    /// that they can be cancelled and rescheduled like any other.
+    /// that they can be cancelled and rescheduled like any other entries.
     pub(super) fn sort(&mut self, budget: &mut usize) -> Option<EntryIndex> {
         while *budget > 0 {
             if let Some(entry) = self.first_in_current_slot() {
@@ -135,7 +135,7 @@ impl<T> Wheel<T> {
         self.heap.push(Reverse(HeapEntry { sequence, index }));
     }
 
-    /// Takes a sorted entry off its list, unless its timer ended or was
+    /// Takes a sorted entry off its list, unless its timer has ended or has been
     /// rescheduled meanwhile.
     fn take_sorted(&mut self, next: HeapEntry) -> Option<EntryIndex> {
         let entry = self.entries.find(next.index, next.sequence)?;
@@ -160,8 +160,8 @@ mod tests {
     use crate::wheel::Advance;
     use crate::wheel::entries::LANES;
 
-    /// A wheel in which timer 0 was postponed to `tick`, behind a younger timer of
-    /// its lane.
+    /// Creates a wheel in which timer 0 was postponed to `tick`, behind a younger
+    /// timer of its lane.
     fn with_an_unsorted_slot(tick: Tick) -> Wheel<u64> {
         let mut wheel = Wheel::new(64);
         let oldest = wheel.schedule_at(Tick(3), 0);
@@ -231,8 +231,8 @@ mod tests {
         wheel.schedule_at(tick, n);
     }
 
-    /// Returns how many calls of `advance`, each with a budget of ten, fire all
-    /// timers by `to`.
+    /// Returns the number of calls of `advance`, each with a budget of ten, that
+    /// fire all timers by `to`.
     fn calls_to_fire(wheel: &mut Wheel<u64>, to: Tick) -> usize {
         let mut calls = 1;
         while wheel.advance(to, 10, |_, _| {}) == Advance::More {
@@ -252,7 +252,7 @@ mod tests {
         (0..100).for_each(|n| schedule(&mut cascaded, Tick(70), n));
         assert_eq!(calls_to_fire(&mut cascaded, Tick(70)), 20);
 
-        // Each entry goes into a heap, and out of it.
+        // Each entry is touched twice: on its way into the heap and on its way out.
         let mut sorted = with_an_unsorted_slot(Tick(9));
         (0..91).for_each(|n| schedule(&mut sorted, Tick(9), n));
         assert_eq!(calls_to_fire(&mut sorted, Tick(9)), 20);

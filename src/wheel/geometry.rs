@@ -1,14 +1,14 @@
-//! Which slot of which level a deadline belongs to.
+//! The level and the slot that a deadline belongs to.
 //!
-//! Level k has slots of `size^k` ticks. Placement is aligned: a deadline goes
-//! to the level of the highest digit, in base `size`, in which it differs
-//! from now. So all deadlines of a level lie within the current slot of the level
-//! above it. When a slot's turn comes, every lower level is empty, and cascading
-//! disturbs no order.
+//! Level k has slots of `size^k` ticks. Placement is aligned: a deadline goes to
+//! the level of the highest digit, in base `size`, in which it differs from now.
+//! Therefore all deadlines of a level lie in the current slot of the level above
+//! it. When a slot's turn comes, every lower level is empty, and cascading the slot
+//! does not disturb the order of its timers.
 
 use core::fmt;
 
-/// The shape of a wheel: slots per level, and how many levels.
+/// The shape of a wheel: the number of slots per level and the number of levels.
 ///
 /// ```
 /// use tickwheel::wheel::Geometry;
@@ -27,21 +27,21 @@ pub struct Geometry {
     /// Whether the levels together reach every u64. If not, the top level wraps
     /// around, and timers beyond its reach wait in its farthest slot.
     complete: bool,
-    /// log2 of the size, if the size is a power of two.
+    /// The binary logarithm of the size, if the size is a power of two.
     bits: Option<u32>,
-    /// The level of a deadline, and the shift to its slot, by the highest bit in
-    /// which it differs from now. Only for a size that is a power of two, with
-    /// complete levels.
+    /// The level of a deadline and the shift to its slot, by the highest bit in
+    /// which the deadline differs from now. Present only if the size is a power of
+    /// two and the levels are complete.
     by_highest_bit: Option<[(u8, u8); 64]>,
-    /// Ticks per slot, by level.
+    /// The number of ticks per slot, by level.
     units: [u64; MAX_LEVELS],
 }
 
-/// Two slots per level need 64 levels to reach every u64.
+/// With two slots per level, 64 levels are needed to reach every u64.
 pub(crate) const MAX_LEVELS: usize = 64;
 const SIZES: core::ops::RangeInclusive<usize> = 2..=65_536;
 
-/// A slot for a deadline, and the first tick that it covers.
+/// The slot for a deadline, and the first tick that the slot covers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
     pub(crate) level: usize,
@@ -50,7 +50,8 @@ pub(crate) struct Place {
 }
 
 impl Geometry {
-    /// Creates a shape with levels of `size` slots each, as many as deadlines need.
+    /// Creates a shape with `size` slots per level and as many levels as deadlines
+    /// need.
     ///
     /// A size of 64, the default of an engine, is the fastest. Powers of two are
     /// faster than other sizes.
@@ -88,9 +89,8 @@ impl Geometry {
     ///
     /// A timer beyond their reach waits in the farthest slot of the top level. Each
     /// time that slot's turn comes, the timer is re-filed, until it is within
-    /// reach. It never fires early. An advance over many rotations of the top
-    /// level skips the rotations in which no timer can be due, and touches no timer
-    /// for them.
+    /// reach. It never fires early. An advance over many rotations of the top level
+    /// skips rotations in which no timer can be due, without touching any timer.
     ///
     /// # Errors
     /// Returns an error if `levels` is zero.
@@ -112,7 +112,7 @@ impl Geometry {
         self.size as usize
     }
 
-    /// Returns the largest number of levels.
+    /// Returns the maximum number of levels.
     #[must_use]
     pub fn levels(&self) -> usize {
         self.levels as usize
@@ -139,7 +139,7 @@ impl Geometry {
         }
     }
 
-    /// Returns how many slots after `from` the slot `to` comes, wrapping around.
+    /// Returns the number of slots from `from` to `to`, wrapping around.
     #[inline]
     pub(crate) fn distance(&self, from: usize, to: usize) -> usize {
         match self.bits {
@@ -149,7 +149,7 @@ impl Geometry {
     }
 
     /// Returns the first tick of the slot of `level` that lies `ahead` slots after
-    /// the one that covers `now`.
+    /// the slot that covers `now`.
     #[inline]
     pub(crate) fn start_ahead(&self, level: usize, now: u64, ahead: usize) -> u64 {
         match self.bits {
@@ -167,14 +167,14 @@ impl Geometry {
         by_bits.unwrap_or_else(|| self.place_by_division(now, deadline))
     }
 
-    /// Returns the slot as [`Geometry::place`] does, or `None` if the size is no
+    /// Returns the slot as [`Geometry::place`] does, or `None` if the size is not a
     /// power of two or the levels are capped.
     #[inline]
     pub(crate) fn place_by_bits(&self, now: u64, deadline: u64) -> Option<Place> {
         debug_assert!(deadline > now);
         let by_highest_bit = self.by_highest_bit.as_ref()?;
-        // The two differ. The bit that is set shows the compiler that the result
-        // is not zero, and changes nothing.
+        // The ticks differ, so the lowest bit cannot change the logarithm. It is
+        // set to show the compiler that the argument is not zero.
         let highest = ((deadline ^ now) | 1).ilog2();
         let (level, shift) = by_highest_bit[highest as usize];
         let unit = deadline >> shift;
@@ -194,7 +194,7 @@ impl Geometry {
         starts.find(|&start| start <= to).unwrap_or(from)
     }
 
-    /// Returns the slot for any size, and for capped levels.
+    /// Returns the slot as [`Geometry::place`] does, for any size and any cap.
     #[cold]
     pub(crate) fn place_by_division(&self, now: u64, deadline: u64) -> Place {
         let size = u64::from(self.size);
@@ -244,11 +244,11 @@ impl PartialEq for Geometry {
 
 impl Eq for Geometry {}
 
-/// Why a [`Geometry`] was refused.
+/// The reason why a [`Geometry`] was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum InvalidGeometry {
-    /// A wheel size outside 2 to 65,536.
+    /// A wheel size outside the range 2 to 65,536.
     Size(usize),
     /// A cap of zero levels.
     NoLevels,

@@ -1,5 +1,5 @@
-//! What a shard needs of its wheel beside the public calls: entries by index,
-//! tags, lists of its own.
+//! The calls that a shard needs besides the public ones: entries by index, tags,
+//! and lists of its own.
 
 use super::Wheel;
 use super::entries::EntryIndex;
@@ -22,8 +22,8 @@ impl<T> Wheel<T> {
         self.find_own(id)
     }
 
-    /// Finds a timer as [`Wheel::find`] does, unless shrinking moved it to another
-    /// entry.
+    /// Finds a timer as [`Wheel::find`] does, unless shrinking has moved it to
+    /// another entry.
     #[inline]
     pub(crate) fn find_unmoved(&self, id: TimerId) -> Option<EntryIndex> {
         if !id.is_of(self.number) {
@@ -32,8 +32,8 @@ impl<T> Wheel<T> {
         self.entries.find_unmoved(id.index(), id.sequence())
     }
 
-    /// Finds a timer as [`Wheel::find`] does, by an id that is known to be this
-    /// wheel's.
+    /// Finds a timer as [`Wheel::find`] does, by an id that is known to belong to
+    /// this wheel.
     #[inline]
     pub(crate) fn find_own(&self, id: TimerId) -> Option<EntryIndex> {
         debug_assert!(id.is_of(self.number));
@@ -59,25 +59,25 @@ impl<T> Wheel<T> {
         self.entries.used() as usize
     }
 
-    /// Notes that a timer hangs on no list for now.
+    /// Notes that a timer is not on any list for now.
     pub(crate) fn set_aside(&mut self, entry: EntryIndex) {
         self.entries.set_aside(entry);
     }
 
-    /// Takes a timer's payload and frees its entry, which hangs on no list.
+    /// Takes a timer's payload and frees its entry, which is not on any list.
     #[inline]
     pub(crate) fn remove(&mut self, entry: EntryIndex) -> T {
         self.entries.remove(entry)
     }
 
-    /// Takes a timer's payload without unlinking its entry, in a wheel that is
-    /// given up: see `Entries::take_for_good`.
+    /// Takes a timer's payload without unlinking its entry, in a wheel that is no
+    /// longer used: see `Entries::take_for_good`.
     #[inline]
     pub(crate) fn take_for_good(&mut self, entry: EntryIndex) -> T {
         self.entries.take_for_good(entry)
     }
 
-    /// Returns the deadline that was requested, even if it has passed.
+    /// Returns the timer's deadline as it was set, even if it has passed.
     #[inline]
     pub(crate) fn deadline_of(&self, entry: EntryIndex) -> Tick {
         Tick(self.entries.deadline(entry))
@@ -119,7 +119,7 @@ impl<T> Wheel<T> {
     }
 
     pub(crate) fn append_to(&mut self, list: EntryIndex, entry: EntryIndex) {
-        // The entry may come from a slot that is being sorted: without the mark
+        // The entry may come from a slot that is being sorted. Without the mark,
         // the heap passes over it.
         let stored = self.entries.get_mut(entry);
         stored.unmark(SORTING);

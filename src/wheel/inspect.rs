@@ -1,17 +1,16 @@
-//! Inspecting the wheel: which timers are in which slot, and whether its
-//! invariants hold.
+//! Inspecting a wheel: the timers in each slot, and the wheel's invariants.
 
 use super::Wheel;
 use crate::id::TimerId;
 use crate::tick::Tick;
 
-/// One occupied slot, from [`Wheel::slots`].
+/// An occupied slot, from [`Wheel::slots`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Slot {
     /// The level, counted from 0: slots of level k cover `size^k` ticks.
     pub level: usize,
-    /// The slot within its level, from 0 to the wheel's size less one.
+    /// The slot's position within its level, from 0 to the wheel's size minus one.
     pub index: usize,
     /// The first tick that the slot covers. At that tick the slot fires (level 0)
     /// or is re-filed inward.
@@ -34,7 +33,7 @@ impl Iterator for Slots<'_> {
 
 impl<T> Wheel<T> {
     /// Returns the occupied slots, in the order of their turns, for debugging and
-    /// for tests. Due timers that wait to be taken are in no slot.
+    /// testing. Due timers that are waiting to be taken are not in any slot.
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};

@@ -21,14 +21,14 @@ impl<'a, T> Iterator for Iter<'a, T> {
     }
 }
 
-/// The position of a walk over a wheel's entries. Timers may be added and end
+/// The position of a walk over a wheel's entries. Timers may be added or may end
 /// between two parts of the walk; a timer that stays is seen exactly once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Cursor(u32);
 
 impl Cursor {
     pub(crate) const START: Cursor = Cursor(0);
-    /// Behind all entries, now and later.
+    /// The position behind all present and future entries.
     pub(crate) const END: Cursor = Cursor(u32::MAX);
 
     /// Returns whether the walk has passed an entry.
@@ -37,14 +37,14 @@ impl Cursor {
     }
 }
 
-/// A search gave up: it would have visited more entries than its budget allows.
+/// The error of a search that would have to visit more entries than its budget.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct OverBudget;
 
 /// A search for the earliest deadline.
 struct Search {
     earliest: Option<u64>,
-    /// How many more entries it may visit.
+    /// The number of entries that the search may still visit.
     budget: usize,
 }
 
@@ -56,7 +56,7 @@ impl Search {
         Ok(())
     }
 
-    /// Returns whether no deadline from `start` on is earlier than the one found.
+    /// Returns whether a deadline has been found that is not later than `start`.
     fn is_over_at(&self, start: u64) -> bool {
         self.earliest.is_some_and(|earliest| earliest <= start)
     }
@@ -65,7 +65,7 @@ impl Search {
 /// Walks that can be interrupted.
 impl<T> Wheel<T> {
     /// Returns the next timer of a walk that may pass `budget` entries, and
-    /// subtracts those that it passed.
+    /// subtracts the entries passed from `budget`.
     pub(crate) fn next_entry(&self, cursor: &mut Cursor, budget: &mut usize) -> Option<EntryIndex> {
         while let Some(entry) = self.entries.entry_at(cursor.0) {
             *budget = budget.checked_sub(1)?;
@@ -77,18 +77,18 @@ impl<T> Wheel<T> {
         None
     }
 
-    /// Returns whether a walk has come to its end.
+    /// Returns whether a walk has reached its end.
     pub(crate) fn is_at_end(&self, cursor: Cursor) -> bool {
         self.entries.entry_at(cursor.0).is_none()
     }
 }
 
 impl<T> Wheel<T> {
-    /// Returns an iterator over every timer in the wheel, with its deadline, in no
-    /// particular order.
+    /// Returns an iterator over all timers in the wheel, with their deadlines, in
+    /// no particular order.
     ///
-    /// Visits every entry of the storage: the cost follows the largest number of
-    /// timers that the wheel ever held at once.
+    /// Visits every entry of the storage, so the cost grows with the largest number
+    /// of timers that the wheel has ever held at once.
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};
@@ -124,8 +124,8 @@ impl<T> Wheel<T> {
         Some(earliest?.max(self.now()))
     }
 
-    /// Returns the earliest deadline as it was requested, even if it has passed.
-    /// Gives up instead of visiting more than `budget` entries.
+    /// Returns the earliest deadline as it was set, even if it has passed. Gives up
+    /// rather than visit more than `budget` entries.
     pub(crate) fn earliest_within(&self, budget: usize) -> Result<Option<Tick>, OverBudget> {
         let mut search = Search {
             earliest: None,
@@ -136,8 +136,8 @@ impl<T> Wheel<T> {
         }
         let levels = 0..self.geometry().levels();
         for place in levels.flat_map(|level| self.levels.occupied_in_level(level, self.now)) {
-            // A postponed timer may be due later than the slots after its own, and
-            // the slot of a paused cascade comes before the levels below it.
+            // A postponed timer may be due later than timers in later slots, and a
+            // paused cascade's slot comes before the slots of lower levels.
             for list in self.lists_of(place.level, place.slot) {
                 self.search(list, place.start, &mut search)?;
             }
@@ -145,7 +145,7 @@ impl<T> Wheel<T> {
         Ok(search.earliest.map(Tick))
     }
 
-    /// Visits the entries of a list whose deadlines are no earlier than `start`.
+    /// Visits the entries of a list, none of which is due before `start`.
     fn search(&self, list: EntryIndex, start: u64, search: &mut Search) -> Result<(), OverBudget> {
         for entry in self.on_list(list) {
             if search.is_over_at(start) {
@@ -186,7 +186,7 @@ impl<'a, T> IntoIterator for &'a Wheel<T> {
     }
 }
 
-/// An iterator that takes a wheel's timers out of it, from
+/// An iterator that takes the timers out of a wheel, from
 /// [`Wheel::into_iter`](IntoIterator::into_iter).
 pub struct IntoIter<T> {
     wheel: Wheel<T>,
@@ -229,7 +229,8 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    /// A wheel that once held `peak` timers and now holds every hundredth.
+    /// Returns a wheel that once held `peak` timers and now holds every hundredth
+    /// of them, with the payloads that are left.
     fn after_a_peak(peak: u64) -> (Wheel<u64>, HashSet<u64>) {
         let mut wheel = Wheel::new(64);
         let ids: Vec<_> = (0..peak)

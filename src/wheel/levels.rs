@@ -1,10 +1,10 @@
-//! The levels: which slots are occupied, and where their lists begin.
+//! The levels: the occupied slots, and the heads of their lists.
 //!
-//! A slot has several lists, its *lanes*. Along one list, a slot of a million
-//! cold entries is a chain of cache misses, each waiting for the one before.
-//! Along eight lists there are eight chains, whose misses overlap: a cascade takes
-//! a third of the time (see docs/DESIGN.md, "Eight lanes per slot"). An entry's
-//! lane is the low bits of its index.
+//! A slot has several lists, its *lanes*. On a single list, a slot of a million
+//! cold entries is a chain of cache misses, each waiting for the one before. On
+//! eight lists it is eight chains, whose misses overlap, and a cascade takes a
+//! third of the time (see docs/DESIGN.md, "Eight lanes per slot"). The low bits of
+//! an entry's index select its lane.
 
 use super::entries::list::End;
 use super::entries::{Entries, EntryIndex, LANES};
@@ -16,15 +16,15 @@ pub(crate) struct Levels {
     pub(crate) geometry: Geometry,
     /// A slot has `LANES >> lane_shift` lanes.
     lane_shift: u32,
-    /// Words of `occupied` per level.
+    /// The number of words of `occupied` per level.
     stride: usize,
-    /// One bit for each list that is not empty: by level, then by lane (or, in a
-    /// level of more than 64 slots, by slot / 64), bit = slot % 64.
+    /// A bit for each list, set if the list is not empty. Words go by level, then
+    /// by lane (or, with more than 64 slots, slot / 64). The bit is slot % 64.
     occupied: Box<[u64]>,
-    /// One bit for each slot whose lists may be out of order.
+    /// A bit for each slot, set if its lists may be out of order.
     unsorted: Box<[u64]>,
-    /// The first list head of each level. Until a level is needed, the first of
-    /// all entries, which belongs to no level.
+    /// The first list head of each level. Until a level is needed, this is the
+    /// first of all entries, which does not belong to any level.
     heads: [EntryIndex; MAX_LEVELS],
     far: Far,
 }
@@ -51,7 +51,7 @@ impl Levels {
         LANES >> self.lane_shift
     }
 
-    /// Returns the number of list heads of all levels that were not needed yet.
+    /// Returns the number of list heads in all levels that have not been needed.
     pub(crate) fn heads_to_come(&self) -> usize {
         let levels = &self.heads[..self.geometry.levels()];
         let missing = levels
@@ -61,7 +61,7 @@ impl Levels {
         missing * self.geometry.size() * self.lanes()
     }
 
-    /// Returns the head of one of a slot's lists, if its level was needed before.
+    /// Returns the head of one of a slot's lists, if its level has been needed.
     #[inline]
     pub(crate) fn head<T>(
         &self,
@@ -80,8 +80,8 @@ impl Levels {
         (first != EntryIndex::FIRST).then_some(first)
     }
 
-    /// Returns the number of a list's head among those of its level. A slot with
-    /// one lane has the same head for every `lane`.
+    /// Returns the position of a list's head among the heads of its level. A slot
+    /// with one lane has the same head for every `lane`.
     #[inline]
     fn nth_head(&self, slot: usize, lane: usize) -> u32 {
         ((slot * LANES + lane) >> self.lane_shift) as u32
@@ -128,7 +128,7 @@ impl Levels {
         (self.geometry.size() * self.lanes()) as u32
     }
 
-    /// Moves a level's heads to `to`; between there and the heads all entries are
+    /// Moves a level's heads to `to`. All entries between `to` and the heads are
     /// vacant. Returns the old and the new first head.
     pub(super) fn move_heads<T>(
         &mut self,
@@ -153,7 +153,7 @@ impl Levels {
         self.heads[level] = EntryIndex::FIRST;
     }
 
-    /// Forgets which slots are out of order. All slots are empty.
+    /// Clears the marks of unsorted slots. All slots are empty.
     pub(super) fn clear_marks(&mut self) {
         self.unsorted.fill(0);
     }
@@ -226,8 +226,8 @@ impl Levels {
         self.occupied[bitmap_index / WORD] |= 1 << (bitmap_index % WORD);
     }
 
-    /// Appends an entry that may be older than the last one on the list. If it is,
-    /// marks the slot, to be sorted when it fires.
+    /// Appends an entry that may be older than the last one on the list. If it is
+    /// older, marks the slot, which is then sorted when it fires.
     #[inline]
     pub(crate) fn append_checked<T>(
         &mut self,
@@ -239,16 +239,16 @@ impl Levels {
         let before = entries.prev(entry);
         // If the list was empty, `before` is its head, older than any timer.
         let younger = entries.stamp(before) > entries.stamp(entry);
-        // Without a branch, because none could be predicted.
+        // There is no branch here, because it could not be predicted.
         let word = self.unsorted_word(place.level, place.slot);
         self.unsorted[word] |= u64::from(younger) << (place.slot % WORD);
     }
 
-    /// Notes that the list with this bitmap index became empty.
+    /// Notes that the list with this bitmap index has become empty.
     #[inline]
     pub(crate) fn list_is_empty(&mut self, bitmap_index: u32) {
         let bitmap_index = bitmap_index as usize;
-        // A list outside of all slots has a bitmap index beyond every word.
+        // A list outside all slots has a bitmap index beyond every word.
         if let Some(word) = self.occupied.get_mut(bitmap_index / WORD) {
             *word &= !(1 << (bitmap_index % WORD));
         }
@@ -261,7 +261,7 @@ impl Levels {
             .all(|&word| word == 0)
     }
 
-    /// Returns a bit for each lane of this slot that is not empty.
+    /// Returns a set bit for each non-empty lane of this slot.
     #[inline]
     pub(crate) fn occupied_lanes(&self, level: usize, slot: usize) -> u32 {
         let bit = slot % WORD;
@@ -284,22 +284,22 @@ impl Levels {
     }
 
     /// Returns the slot whose turn comes next. It is in the first level that is not
-    /// empty: all slots of a level come before those of the next level.
+    /// empty, because the slots of a level come before those of the next level.
     pub(crate) fn next_occupied(&self, now: u64) -> Option<Place> {
         (0..self.geometry.levels())
             .filter(|&level| self.first_head(level).is_some())
             .find_map(|level| self.next_in_level(level, now))
     }
 
-    /// Returns whether a capped wheel is empty below its top level, and `to` lies
-    /// a whole rotation of that level ahead.
+    /// Returns whether only the top level of a capped wheel is occupied, and `to`
+    /// lies a whole rotation of that level ahead.
     #[inline]
     pub(crate) fn is_rotation_ahead(&self, now: u64, to: u64) -> bool {
         let unit = self.geometry.capped_unit();
         unit.is_some_and(|unit| self.is_rotation_of_ahead(unit, now, to))
     }
 
-    /// The same, where a slot of the top level covers `unit` ticks.
+    /// Returns the same, given that a slot of the top level covers `unit` ticks.
     fn is_rotation_of_ahead(&self, unit: u64, now: u64, to: u64) -> bool {
         let rotations = (to / unit).saturating_sub(now / unit) / self.geometry.size() as u64;
         let next = || self.next_occupied(now);
@@ -307,11 +307,11 @@ impl Levels {
     }
 
     /// Returns the tick from which a capped wheel continues on its way from `now`
-    /// to `to`, a rotation or more ahead: `now`, or later by as many rotations as
-    /// no timer can be due in.
+    /// to `to`, which lies at least a rotation ahead. That tick is `now` plus any
+    /// rotations in which no timer can be due.
     ///
-    /// After whole rotations a slot has the same timers and the same place among
-    /// the others: no entry needs to be touched.
+    /// After whole rotations, a slot has the same timers and the same place among
+    /// the slots, so no entry needs to be touched.
     #[cold]
     pub(crate) fn leap(&mut self, now: u64, to: u64) -> u64 {
         let next = self.next_occupied(now);
@@ -320,7 +320,7 @@ impl Levels {
         }
         let unit = self.geometry.unit(self.geometry.levels() - 1);
         let rotation = unit * self.geometry.size() as u64;
-        // A timer may be due in the last slot of the rotation that begins then.
+        // A timer may be due in the last slot of the rotation after the free ones.
         let free = self.far.no_earlier_than().saturating_sub(now) / rotation;
         let rotations = free.saturating_sub(1).min((to - now) / rotation);
         self.far.pass(now, rotations, rotation);
@@ -354,8 +354,8 @@ impl Levels {
         Some(self.place_ahead(level, slot, ahead, now))
     }
 
-    /// Returns a level's words, one for each lane: a fixed number, so that loops
-    /// over them are unrolled.
+    /// Returns a level's words, one for each lane. Their number is fixed, so that
+    /// loops over them are unrolled.
     #[inline]
     fn lane_words(&self, level: usize) -> &[u64; LANES] {
         let words = self.occupied[level * LANES..].first_chunk();
@@ -382,14 +382,14 @@ impl Levels {
     }
 }
 
-/// Bounds for the timers in a capped top level. A timer beyond its reach waits in
-/// a slot whose turn comes before its deadline.
+/// Bounds for the timers in a capped top level. A timer beyond the level's reach
+/// waits in a slot whose turn comes before the timer's deadline.
 struct Far {
     /// The tick at which the current rotation began.
     rotation_began: u64,
-    /// The earliest deadline beyond reach that was linked in the current rotation,
-    /// and in the one before. In a rotation each slot has its turn, and its
-    /// entries are linked again: so no timer beyond reach is due before both.
+    /// The earliest deadlines beyond reach that were linked in this rotation and in
+    /// the one before. In a rotation, each slot has its turn and its entries are
+    /// linked again, so no timer beyond reach is due before the earlier of the two.
     earliest: u64,
     earliest_before: u64,
     /// The start of the last slot to which a timer within reach was linked.
@@ -412,7 +412,7 @@ impl Far {
         self.earliest.min(self.earliest_before)
     }
 
-    /// Notes that so many rotations, of `rotation` ticks each, are skipped at
+    /// Notes that `rotations` rotations of `rotation` ticks each are skipped at
     /// `now`.
     fn pass(&mut self, now: u64, rotations: u64, rotation: u64) {
         if now.saturating_sub(self.rotation_began) >= rotation {
@@ -428,7 +428,7 @@ fn next_bit(word: u64, from: usize) -> Option<usize> {
     (word != 0).then(|| (from + word.rotate_right(from as u32).trailing_zeros() as usize) % WORD)
 }
 
-/// Returns the first set bit of several words, as [`next_bit`] does of one.
+/// Returns the first set bit of several words, as [`next_bit`] does for one.
 fn next_bit_in(words: &[u64], from: usize) -> Option<usize> {
     let first = from / WORD;
     let ahead = words[first] & u64::MAX << (from % WORD);
@@ -484,7 +484,7 @@ mod tests {
         assert_eq!(lanes.collect::<HashSet<_>>().len(), LANES);
     }
 
-    /// Levels of four slots, with an entry in the slot of each deadline.
+    /// Creates levels of four slots, with an entry in the slot of each deadline.
     fn levels_with(cap: usize, deadlines: &[u64]) -> Levels {
         let mut levels = Levels::new(Geometry::new(4).unwrap().max_levels(cap).unwrap());
         let (mut entries, _) = Entries::new();

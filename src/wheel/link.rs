@@ -1,5 +1,5 @@
-//! Linking entries into their slots: new entries, entries that were linked
-//! before, overdue entries; and unlinking them.
+//! Linking entries into their slots, whether new, linked before or overdue, and
+//! unlinking them.
 
 use super::Wheel;
 use super::entries::EntryIndex;
@@ -7,7 +7,7 @@ use super::work::SORTING;
 use crate::id::TimerId;
 use crate::tick::Tick;
 
-/// A timer that was scheduled.
+/// A newly scheduled timer.
 pub(crate) struct Scheduled {
     pub(crate) id: TimerId,
     /// The tick at which the timer is due.
@@ -15,7 +15,7 @@ pub(crate) struct Scheduled {
 }
 
 impl<T> Wheel<T> {
-    /// Schedules a timer whose entry has this tag.
+    /// Schedules a timer and gives its entry this tag.
     #[inline(always)]
     pub(crate) fn schedule_tagged(&mut self, deadline: Tick, tag: u16, payload: T) -> Scheduled {
         let entry = self.insert(deadline.0, tag, payload);
@@ -26,7 +26,7 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Stores a timer, which hangs on no list yet.
+    /// Stores a timer without linking it to a list.
     #[inline]
     pub(crate) fn insert(&mut self, deadline: u64, tag: u16, payload: T) -> EntryIndex {
         let following = self.youngest.following();
@@ -35,14 +35,14 @@ impl<T> Wheel<T> {
             .insert(deadline, self.youngest.with(tag), payload)
     }
 
-    /// Returns the id of the timer that was inserted last.
+    /// Returns the id of the most recently inserted timer.
     #[inline]
     fn id_of_youngest(&self, entry: EntryIndex) -> TimerId {
         TimerId::new(self.number, self.youngest.sequence(), entry.index())
     }
 
-    /// Links an entry that is younger than all others. Returns the tick at which
-    /// its timer is due.
+    /// Links an entry that is younger than all other entries. Returns the tick at
+    /// which its timer is due.
     #[inline(always)]
     pub(crate) fn link_new(&mut self, entry: EntryIndex) -> Tick {
         let deadline = self.entries.deadline(entry);
@@ -56,7 +56,7 @@ impl<T> Wheel<T> {
         Tick(deadline)
     }
 
-    /// Links an entry that may be older than others of its slot.
+    /// Links an entry that may be older than other entries of its slot.
     pub(crate) fn relink(&mut self, entry: EntryIndex) {
         let stored = self.entries.get_mut(entry);
         stored.unmark(SORTING);
@@ -69,7 +69,7 @@ impl<T> Wheel<T> {
         self.levels.append_checked(&mut self.entries, place, entry);
     }
 
-    /// Notes that the slot that starts at `start` is occupied.
+    /// Notes that the slot starting at `start` is occupied.
     #[inline]
     fn lower_next_turn(&mut self, start: u64) {
         self.next_turn = self.next_turn.min(start);
@@ -81,9 +81,9 @@ impl<T> Wheel<T> {
         self.next_turn = 0;
     }
 
-    /// Gives a linked entry a later deadline by storing it, if that is enough: the
-    /// entry is linked again when the turn of its old slot comes. Returns whether
-    /// storing was enough. A due entry may hang in no slot.
+    /// Stores a later deadline in a linked entry, which is linked again when the
+    /// turn of its old slot comes. Returns whether that is enough: it is not for an
+    /// earlier deadline, nor for a due entry, which may not be in any slot.
     #[inline]
     pub(crate) fn postpone(&mut self, entry: EntryIndex, deadline: u64) -> bool {
         let now = self.now;
@@ -95,7 +95,7 @@ impl<T> Wheel<T> {
         is_enough
     }
 
-    /// Gives a linked entry another deadline, and links it accordingly.
+    /// Changes the deadline of a linked entry and links the entry accordingly.
     #[inline]
     pub(crate) fn move_to(&mut self, entry: EntryIndex, deadline: u64) {
         if self.postpone(entry, deadline) {
@@ -106,7 +106,7 @@ impl<T> Wheel<T> {
         self.relink(entry);
     }
 
-    /// Gives an entry that hangs on no list a deadline, and links it.
+    /// Sets the deadline of an entry that is not on any list and links the entry.
     pub(crate) fn relink_at(&mut self, entry: EntryIndex, deadline: Tick) {
         self.set_deadline(entry, deadline);
         self.relink(entry);

@@ -18,7 +18,7 @@ mod link;
 mod shrink;
 mod work;
 
-// It uses what a shard uses of a wheel, so it is compiled in here.
+// Compiled in here because it calls the crate's own methods, as a shard does.
 #[cfg(test)]
 #[path = "../../tests/oracle/wheel/mod.rs"]
 mod oracle;
@@ -46,24 +46,24 @@ use work::{Fronts, HeapEntry, Work};
 
 /// A hierarchical timing wheel with one owner.
 ///
-/// Scheduling, cancelling and rescheduling cost a few nanoseconds each,
-/// whatever the number of timers. A cancelled timer's storage is free for the
-/// next timer at once. An entry takes 24 bytes beside its payload.
+/// Scheduling, cancelling and rescheduling cost a few nanoseconds each, whatever
+/// the number of timers. A cancelled timer's storage is available to the next timer
+/// at once. An entry takes 24 bytes in addition to its payload.
 ///
 /// # Order
 ///
-/// Timers fire by deadline. Within a tick they fire in the order in which they
-/// were first scheduled, even if they were rescheduled since. A timer that is
-/// scheduled or rescheduled for a tick already reached is *overdue*: it is due
-/// at once, and fires after every other due timer, in the order of those calls.
-/// The same calls give the same order in every run.
+/// Timers fire by deadline. Within a tick they fire in the order in which they were
+/// first scheduled, even if they have been rescheduled since. A timer that is
+/// scheduled or rescheduled for a tick already reached is *overdue*: it is due at
+/// once. Overdue timers fire after all other due timers, in the order of those
+/// calls. The same calls produce the same order in every run.
 ///
-/// Overdue timers fire in rounds. A round fires all timers that are overdue when
-/// it begins; timers that become overdue meanwhile wait for the next round.
-/// After sixteen overdue timers the clock first moves on, to the next tick with a
-/// due timer or to the end of the advance, and then the next round begins. So a
-/// timer that reschedules itself with no delay holds up neither the clock nor
-/// another timer.
+/// Overdue timers fire in rounds. A round fires all timers that are overdue when it
+/// begins; timers that become overdue meanwhile wait for the next round. After
+/// sixteen overdue timers, the clock moves on before the next round begins: to the
+/// next tick with a due timer, or to the end of the advance. A timer that
+/// reschedules itself with no delay therefore holds up neither the clock nor other
+/// timers.
 ///
 /// # Example
 ///
@@ -88,23 +88,23 @@ pub struct Wheel<T> {
     entries: Entries<T>,
     levels: Levels,
     now: u64,
-    /// No timer is due, and no slot has its turn, before this tick. If it lies
-    /// ahead, it is the start of the slot whose turn is next (which may have
-    /// become empty since), or the end of time.
+    /// Before this tick, no timer is due and no slot has its turn. If the tick lies
+    /// ahead, it is the start of the slot whose turn is next (which may have become
+    /// empty since), or the end of time.
     next_turn: u64,
     /// The unfinished work of [`Wheel::step`].
     work: Work,
     /// The fronts of the slot that is being fired.
     fronts: Fronts,
-    /// The list of timers that are due after all others.
+    /// The list of overdue timers that are waiting for the next round.
     overdue: EntryIndex,
     /// The list of overdue timers that fire in the current round.
     round: EntryIndex,
-    /// How many rounds have begun.
+    /// The number of rounds that have begun.
     rounds: u64,
-    /// How many overdue timers have fired since a timer of a slot did.
+    /// The number of overdue timers that have fired since a timer of a slot fired.
     overdue_in_a_row: u32,
-    /// The list of an unsorted slot's entries while they are in `heap`.
+    /// The list that holds an unsorted slot's entries while they are in `heap`.
     sort_list: EntryIndex,
     heap: BinaryHeap<Reverse<HeapEntry>>,
     /// The stamp of the youngest timer, without a tag.
@@ -117,8 +117,8 @@ impl<T> Wheel<T> {
     /// many levels as its deadlines need.
     ///
     /// # Panics
-    /// If `size` is not between 2 and 65,536. [`Geometry::new`], for use with
-    /// [`Wheel::with_geometry`], returns an error instead.
+    /// Panics if `size` is not between 2 and 65,536. [`Geometry::new`], for use
+    /// with [`Wheel::with_geometry`], returns an error instead.
     ///
     /// ```
     /// let wheel = tickwheel::Wheel::<u32>::new(64);
@@ -129,10 +129,10 @@ impl<T> Wheel<T> {
         Wheel::starting_at(Tick(0), size)
     }
 
-    /// Creates a wheel as [`Wheel::new`] does, starting at tick `now`.
+    /// Creates a wheel like [`Wheel::new`], but starting at tick `now`.
     ///
     /// # Panics
-    /// If `size` is not between 2 and 65,536.
+    /// Panics if `size` is not between 2 and 65,536.
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};
@@ -149,7 +149,7 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Creates a wheel of the given [`Geometry`], starting at tick `now`.
+    /// Creates a wheel with the given [`Geometry`], starting at tick `now`.
     ///
     /// ```
     /// use tickwheel::wheel::Geometry;
@@ -202,7 +202,7 @@ impl<T> Wheel<T> {
         self.entries.live()
     }
 
-    /// Returns whether the wheel holds no timer.
+    /// Returns whether the wheel holds no timers.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -214,11 +214,11 @@ impl<T> Wheel<T> {
         &self.levels.geometry
     }
 
-    /// Makes room for `timers` timers in all, so that scheduling that many
-    /// does not allocate.
+    /// Reserves room for `timers` timers in total. Scheduling up to that many does
+    /// not allocate.
     ///
     /// # Panics
-    /// If there is no room for so many; the wheel's timers are unchanged.
+    /// Panics if there is not enough room; the wheel's timers are unchanged.
     /// [`Wheel::try_reserve`] returns an error instead.
     pub fn reserve(&mut self, timers: usize) {
         if let Err(error) = self.try_reserve(timers) {
@@ -226,11 +226,11 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Makes room for `timers` timers in all, as [`Wheel::reserve`] does.
+    /// Reserves room for `timers` timers in total, as [`Wheel::reserve`] does.
     ///
     /// # Errors
-    /// Returns the reason if there is no room for so many; the wheel's timers
-    /// are unchanged.
+    /// Returns the reason if there is not enough room; the wheel's timers are
+    /// unchanged.
     ///
     /// ```
     /// use tickwheel::Wheel;
@@ -247,7 +247,7 @@ impl<T> Wheel<T> {
     }
 
     /// Schedules a timer for an absolute tick. If that tick has been reached, the
-    /// timer is due at once, after all other due timers.
+    /// timer is due at once and fires after all other due timers.
     ///
     /// Takes constant time. Allocates only if the wheel holds more timers than
     /// ever before, or needs a level for the first time.
@@ -279,7 +279,7 @@ impl<T> Wheel<T> {
         self.schedule_at(self.now().after(delay), payload)
     }
 
-    /// Gives a timer another deadline. Returns whether there is such a timer.
+    /// Changes a timer's deadline. Returns whether the timer is in the wheel.
     ///
     /// A later deadline costs one store; an earlier one moves the timer to
     /// another slot.
@@ -306,9 +306,9 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Reschedules a timer that shrinking moved to another entry, or that is gone.
-    /// [`Wheel::reschedule`] ends in this call, so that it saves no registers for
-    /// it.
+    /// Reschedules a timer that shrinking has moved to another entry, if it still
+    /// exists. [`Wheel::reschedule`] ends in this call and therefore does not save
+    /// registers for it.
     #[cold]
     #[inline(never)]
     fn reschedule_moved(&mut self, id: TimerId, deadline: Tick) -> bool {
@@ -319,10 +319,10 @@ impl<T> Wheel<T> {
         found.is_some()
     }
 
-    /// Cancels a timer and returns its payload, or `None` if there is no such
-    /// timer, for example because it has fired.
+    /// Cancels a timer and returns its payload. Returns `None` if the timer is not
+    /// in the wheel, for example because it has fired.
     ///
-    /// Takes constant time. The timer's storage is free at once.
+    /// Takes constant time. The timer's storage can be reused at once.
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};
@@ -343,8 +343,8 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Cancels a timer that shrinking moved to another entry, or that is gone: see
-    /// [`Wheel::reschedule_moved`].
+    /// Cancels a timer that shrinking has moved to another entry, if it still
+    /// exists: see [`Wheel::reschedule_moved`].
     #[cold]
     #[inline(never)]
     fn cancel_moved(&mut self, id: TimerId) -> Option<T> {
@@ -356,7 +356,7 @@ impl<T> Wheel<T> {
     /// Replaces a timer's payload and returns the old one.
     ///
     /// # Errors
-    /// Returns `payload` if there is no such timer.
+    /// Returns `payload` if the timer is not in the wheel.
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};
@@ -380,13 +380,13 @@ impl<T> Wheel<T> {
         self.find(id).is_some()
     }
 
-    /// Returns a timer's payload.
+    /// Returns a reference to a timer's payload.
     #[must_use]
     pub fn get(&self, id: TimerId) -> Option<&T> {
         self.find(id).map(|entry| self.entries.payload(entry))
     }
 
-    /// Returns a timer's payload, to be changed in place.
+    /// Returns a mutable reference to a timer's payload.
     #[must_use]
     pub fn get_mut(&mut self, id: TimerId) -> Option<&mut T> {
         self.find(id).map(|entry| self.entries.payload_mut(entry))
@@ -398,7 +398,7 @@ impl<T> Wheel<T> {
         self.find(id).map(|entry| self.due_at(entry))
     }
 
-    /// Returns how many ticks from now the timer is due.
+    /// Returns the number of ticks from now until the timer is due.
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};
@@ -413,9 +413,9 @@ impl<T> Wheel<T> {
         Some(self.deadline(id)?.since(self.now()))
     }
 
-    /// Returns the tick at which the wheel next has work to do, or `None` if it
-    /// is empty. The tick is never later than the earliest deadline; it is earlier
-    /// if a slot of an outer level must be re-filed before.
+    /// Returns the tick at which the wheel next has work to do, or `None` if it is
+    /// empty. The tick is never later than the earliest deadline; it is earlier if
+    /// a slot of an outer level must be re-filed first.
     ///
     /// Reads at most one bitmap per level. [`Wheel::earliest_deadline`] returns
     /// the exact answer.
@@ -440,7 +440,7 @@ impl<T> Wheel<T> {
         self.next_slot()
     }
 
-    /// Removes every timer. The storage is kept for new timers.
+    /// Removes all timers. The storage is kept for new ones.
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};

@@ -1,16 +1,16 @@
 //! Giving memory back: timers are moved to the front of the block, and the vacant
 //! entries at its end are cut off.
 //!
-//! This is done in steps that touch a bounded number of entries, so that an
-//! engine can release a shard's lock in between; `entries/pass.rs` has the state
-//! that is kept between two steps. A timer keeps its id (see `entries/moved.rs`)
-//! and its place in the order: it moves to an entry of its lane, and the entries
-//! before and after it on its list are linked to that. If its lane is full, it is
-//! linked again, as if it were rescheduled for its own deadline. List heads of
-//! levels that were added late stand among the timers; at the end they slide down
+//! This is done in steps that touch a bounded number of entries, so that an engine
+//! can release a shard's lock in between. The state that is kept between two steps
+//! is in `entries/pass.rs`. A timer keeps its id (see `entries/moved.rs`) and its
+//! place in the order: it moves to an entry of its lane, and the entries before and
+//! after it on its list are linked to its new entry. If its lane is full, the timer
+//! is linked again, as if it were rescheduled for its own deadline. List heads of
+//! levels that were added late stand among the timers. At the end, they slide down
 //! to the last timer.
 //!
-//! When entries are taken away, no `EntryIndex` of one may be left. Between two
+//! When entries are cut off, no `EntryIndex` of any of them may remain. Between two
 //! calls of the wheel, indices are kept in five places:
 //!
 //! - lists, whose links change when a timer or a head is moved;
@@ -20,10 +20,10 @@
 //!   `entries/pass.rs`);
 //! - `Moved`, which has live timers only.
 //!
-//! All others keep a number and ask [`Entries::entry_at`] or [`Entries::find`]:
-//! ids, entries that are being sorted, the middle of a list, walks. A wrong hint
-//! to the processor does no harm. A paused cascade and a slot that is being fired
-//! look their lists up again.
+//! Ids, entries that are being sorted, the middle of a list, and walks keep a
+//! number instead and pass it to [`Entries::entry_at`] or [`Entries::find`]. A
+//! wrong hint to the processor does no harm. A paused cascade and a slot that is
+//! being fired look up their lists again.
 //!
 //! [`Entries::entry_at`]: super::entries::Entries::entry_at
 //! [`Entries::find`]: super::entries::Entries::find
@@ -32,25 +32,25 @@ use super::Wheel;
 use super::entries::{EntryIndex, Gather, LANES, Stage, Vacancy};
 use super::work::{Fronts, SORTING, Work};
 
-/// Which list a timer hangs on: it says where the timer can be moved to.
+/// The kind of list that a timer is on. It limits where the timer can be moved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Linkage {
     /// A slot's list, or that of overdue timers.
     InWheel,
-    /// Another list, or none, as the timer was set aside.
+    /// Another list, or no list because the timer was set aside.
     Elsewhere,
 }
 
 impl<T> Wheel<T> {
-    /// Gives back the memory that the wheel does not need for its timers. Ids
-    /// and the order of the timers stay the same.
+    /// Gives back the memory that the wheel does not need for its timers. The ids
+    /// and the order of the timers do not change.
     ///
     /// # Cost
     ///
-    /// Grows with the largest number of timers that the wheel has held since it
-    /// last shrank. Afterwards each timer that was moved in memory takes some
-    /// thirty bytes more, and a look-up in a sorted map when it ends. Timers that
-    /// fire together may have to be sorted.
+    /// The cost grows with the largest number of timers that the wheel has held
+    /// since it last shrank. Afterwards, each timer that was moved in memory takes
+    /// some thirty bytes more, and needs a look-up in a sorted map when it ends.
+    /// Timers that fire together may have to be sorted.
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};
@@ -72,12 +72,12 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Begins to shrink, unless a pass has begun.
+    /// Begins a pass of shrinking, unless one has begun already.
     pub(crate) fn begin_shrink(&mut self) {
         self.entries.begin_pass();
     }
 
-    /// Makes the current pass move no more timers.
+    /// Stops the current pass from moving more timers.
     pub(crate) fn stop_gathering(&mut self) {
         if let Some(Stage::Gather(_)) = self.entries.stage() {
             self.list_the_rest();
@@ -85,8 +85,8 @@ impl<T> Wheel<T> {
     }
 
     /// Continues to shrink until `budget` entries have been touched or some memory
-    /// has been given back. Returns whether the pass is complete. `linkage` tells
-    /// which list a timer hangs on.
+    /// has been given back. Returns whether the pass is complete. `linkage` returns
+    /// the kind of list that a timer is on.
     pub(crate) fn shrink_some(
         &mut self,
         budget: &mut usize,
@@ -125,7 +125,7 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Handles the last entry that has not been handled. Returns whether to
+    /// Handles the last entry that has not yet been handled. Returns whether to
     /// continue.
     fn gather_one(
         &mut self,
@@ -133,7 +133,7 @@ impl<T> Wheel<T> {
         budget: &mut usize,
         linkage: &impl Fn(&Wheel<T>, EntryIndex) -> Linkage,
     ) -> bool {
-        // New entries stand behind all others.
+        // New entries stand behind all other entries.
         let is_new = self.entries.used() > gather.top;
         let end = match is_new {
             true => self.entries.used(),
@@ -152,7 +152,7 @@ impl<T> Wheel<T> {
                     self.entries.pass_over(entry, gather);
                     true
                 }
-                // The next step handles it again.
+                // The next step handles the entry again.
                 Vacancy::Paused => true,
                 Vacancy::None => false,
             };
@@ -165,11 +165,11 @@ impl<T> Wheel<T> {
             return !is_listed;
         }
         let Some(first) = self.levels.first_of_level_with(entry) else {
-            // The head of a list outside of all levels stays where it is.
+            // The head of a list outside all levels stays where it is.
             return false;
         };
         if is_new {
-            // A level was added meanwhile: its heads, with timers before them.
+            // A level was added meanwhile, and timers stand before its heads.
             (gather.top, gather.high) = (end, end);
         }
         gather.high = first.index();
@@ -221,14 +221,14 @@ impl<T> Wheel<T> {
         self.list_the_rest();
     }
 
-    /// Goes on to put the remaining vacant entries on their lists.
+    /// Begins to put the remaining vacant entries on their lists.
     fn list_the_rest(&mut self) {
         let until = self.entries.used();
         self.entries.set_stage(Stage::List { until });
     }
 
-    /// Moves the list heads of levels behind `end` down to there, or forgets them
-    /// if there is no timer. Returns the end of the last heads.
+    /// Moves the list heads that stand behind `end` down to `end`, or forgets them
+    /// if the wheel is empty. Returns the end of the last heads.
     fn slide_heads(&mut self, end: u32) -> u32 {
         let mut end = end;
         for level in self.levels.levels_from(end) {
@@ -246,7 +246,7 @@ impl<T> Wheel<T> {
         end
     }
 
-    /// Forgets unfinished work. There is no timer.
+    /// Forgets the unfinished work of an empty wheel.
     fn forget_work(&mut self) {
         self.work = Work::Nothing;
         self.fronts = Fronts::none(self.overdue);

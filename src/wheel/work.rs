@@ -1,5 +1,5 @@
-//! Unfinished work between two steps of a wheel: a slot that cascades, is sorted
-//! or fires.
+//! Unfinished work between two steps of a wheel: a slot that is being cascaded,
+//! sorted or fired.
 
 use super::entries::{EntryIndex, LANES};
 use super::geometry::Place;
@@ -8,7 +8,7 @@ use super::geometry::Place;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Work {
     Nothing,
-    /// Re-filing an outer slot. The entries that are left are still on its lists.
+    /// Re-filing an outer slot. The remaining entries are still on its lists.
     Cascade(Cascade),
     /// Firing the current slot of level 0.
     Fire,
@@ -19,18 +19,18 @@ pub(super) enum Work {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Cascade {
     pub(super) place: Place,
-    /// Whether the cascade was paused: if so, younger timers may have been linked
-    /// inward before older ones that are still to come.
+    /// Whether the cascade was paused. If it was, younger timers may have been
+    /// linked inward before older ones that are yet to be re-filed.
     pub(super) resumed: bool,
 }
 
-/// The front entry of each lane of the slot that is being fired. The oldest of
-/// them is found without reading an entry.
+/// The front entry of each lane of the slot that is being fired. The oldest front
+/// is found without reading an entry.
 ///
-/// A key is an entry's sequence number, with the lane in its low bits. It names
-/// the front at the time of the note. Since then entries may have been cancelled
-/// or rescheduled, and none was added: a lane's front is at least as young as its
-/// key.
+/// A key is an entry's sequence number, with the lane in its low bits. It names the
+/// lane's front at the time when it was noted. Since then, entries may have been
+/// cancelled or rescheduled, but none has been added. Therefore a lane's front is
+/// at least as young as its key.
 #[derive(Clone, Copy)]
 pub(super) struct Fronts {
     keys: [u64; LANES],
@@ -42,7 +42,7 @@ const LANE_BITS: u32 = LANES.trailing_zeros();
 const NO_FRONT: u64 = u64::MAX;
 
 impl Fronts {
-    /// The fronts of no slot. `first` is any list.
+    /// Returns the fronts of no slot. `first` may be any list.
     pub(super) fn none(first: EntryIndex) -> Fronts {
         Fronts {
             keys: [NO_FRONT; LANES],
@@ -50,13 +50,13 @@ impl Fronts {
         }
     }
 
-    /// Returns the slot's first head as a number among the heads of a level,
-    /// where `first` is the first.
+    /// Returns the position of the slot's first head among the heads of a level,
+    /// whose first head is `first`.
     pub(super) fn nth_of(&self, first: EntryIndex) -> Option<u32> {
         self.first.index().checked_sub(first.index())
     }
 
-    /// Follows the slot's first head to another entry.
+    /// Notes that the slot's first head has moved to `first`.
     pub(super) fn follow(&mut self, first: EntryIndex) {
         self.first = first;
     }
@@ -87,14 +87,14 @@ impl Fronts {
     }
 }
 
-/// An entry of an unsorted slot. The least one fires first.
+/// An entry of an unsorted slot. The smallest one fires first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct HeapEntry {
     pub(super) sequence: u64,
-    /// The entry's index at the time of the note.
+    /// The entry's index when it was put into the heap.
     pub(super) index: u32,
 }
 
-/// The tag bit of an entry that waits in `Wheel::heap`. The next bit is `MOVED`;
-/// all others belong to the owner of the wheel.
+/// The tag bit of an entry that is waiting in `Wheel::heap`. The next bit is
+/// `MOVED`; all other bits belong to the owner of the wheel.
 pub(super) const SORTING: u16 = 1;
