@@ -135,7 +135,7 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Moves the clock to `to` and returns `true`, if there is no work until then.
+    /// If there is no work until `to`, moves the clock there and returns `true`.
     #[inline]
     pub(crate) fn idle_to(&mut self, to: u64) -> bool {
         let quiet = to < self.next_turn;
@@ -205,8 +205,8 @@ impl<T> Wheel<T> {
 
     /// Begins the next piece of work. Returns whether there is any.
     ///
-    /// Overdue timers and slots alternate: a timer that keeps rescheduling itself
-    /// with no delay fires each time and does not hold up any other timer.
+    /// Overdue timers and slots alternate. A timer that keeps rescheduling itself
+    /// with no delay thus fires each time without holding up other timers.
     fn go_on(&mut self, to: u64) -> bool {
         let overdue_first = self.overdue_in_a_row < OVERDUE_IN_A_ROW;
         (overdue_first && self.begin_round()) || self.enter_next(to) || self.begin_round()

@@ -77,7 +77,7 @@ impl<T> Wheel<T> {
         self.entries.take_for_good(entry)
     }
 
-    /// Returns the timer's deadline as it was set, even if it has passed.
+    /// Returns the deadline that was set, even if it has passed.
     #[inline]
     pub(crate) fn deadline_of(&self, entry: EntryIndex) -> Tick {
         Tick(self.entries.deadline(entry))

@@ -124,7 +124,7 @@ impl<T> Wheel<T> {
         Some(earliest?.max(self.now()))
     }
 
-    /// Returns the earliest deadline as it was set, even if it has passed. Gives up
+    /// Returns the earliest deadline that was set, even if it has passed. Gives up
     /// rather than visit more than `budget` entries.
     pub(crate) fn earliest_within(&self, budget: usize) -> Result<Option<Tick>, OverBudget> {
         let mut search = Search {

@@ -299,7 +299,7 @@ impl Levels {
         unit.is_some_and(|unit| self.is_rotation_of_ahead(unit, now, to))
     }
 
-    /// Returns the same, given that a slot of the top level covers `unit` ticks.
+    /// Returns the same for a capped top level, whose slots cover `unit` ticks.
     fn is_rotation_of_ahead(&self, unit: u64, now: u64, to: u64) -> bool {
         let rotations = (to / unit).saturating_sub(now / unit) / self.geometry.size() as u64;
         let next = || self.next_occupied(now);
@@ -307,8 +307,8 @@ impl Levels {
     }
 
     /// Returns the tick from which a capped wheel continues on its way from `now`
-    /// to `to`, which lies at least a rotation ahead. That tick is `now` plus any
-    /// rotations in which no timer can be due.
+    /// to `to`, which lies at least a rotation ahead. That tick is later than `now`
+    /// by the whole rotations, if any, in which no timer can be due.
     ///
     /// After whole rotations, a slot has the same timers and the same place among
     /// the slots, so no entry needs to be touched.

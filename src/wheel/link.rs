@@ -82,8 +82,8 @@ impl<T> Wheel<T> {
     }
 
     /// Stores a later deadline in a linked entry, which is linked again when the
-    /// turn of its old slot comes. Returns whether that is enough: it is not for an
-    /// earlier deadline, nor for a due entry, which may not be in any slot.
+    /// turn of its old slot comes. Returns `false` for an earlier deadline, and for
+    /// a due entry, which may not be in any slot: storing is then not enough.
     #[inline]
     pub(crate) fn postpone(&mut self, entry: EntryIndex, deadline: u64) -> bool {
         let now = self.now;

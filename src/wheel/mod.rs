@@ -1,5 +1,5 @@
-//! The data structure alone: one owner, ticks from the caller, no clock, no
-//! thread, no system calls.
+//! The data structure alone: it has one owner, gets its ticks from the caller, and
+//! needs no clock, no thread and no system calls.
 //!
 //! Game loops, simulations, event loops and caches use a [`Wheel`] by itself. An
 //! [`Engine`](crate::Engine) has one per shard.
@@ -440,7 +440,7 @@ impl<T> Wheel<T> {
         self.next_slot()
     }
 
-    /// Removes all timers. The storage is kept for new ones.
+    /// Removes all timers. The storage is kept for new timers.
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};

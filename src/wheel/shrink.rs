@@ -16,9 +16,9 @@
 //! - lists, whose links change when a timer or a head is moved;
 //! - `Levels`, which move their own heads;
 //! - `Wheel::fronts`, which follow their slot's heads;
-//! - the lists of vacant entries, which hold no entry that can be taken away (see
+//! - the lists of vacant entries, which hold none that can be cut off (see
 //!   `entries/pass.rs`);
-//! - `Moved`, which has live timers only.
+//! - `Moved`, which holds only live timers.
 //!
 //! Ids, entries that are being sorted, the middle of a list, and walks keep a
 //! number instead and pass it to [`Entries::entry_at`] or [`Entries::find`]. A
