@@ -1,4 +1,4 @@
-//! Rounding a time to ticks: deadlines up, the clock down.
+//! Rounding times to ticks: deadlines are rounded up, readings of the clock down.
 
 use core::time::Duration;
 
@@ -9,10 +9,10 @@ use crate::time::{Time, nanos};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TickLength {
     nanos: u64,
-    /// Turns division into multiplication. A division costs more than the rest of
-    /// the arithmetic that scheduling does on a deadline.
+    /// Replaces a division by a multiplication. The division would cost more than all
+    /// other arithmetic on a deadline that is scheduled.
     reciprocal: u64,
-    /// When the last tick begins.
+    /// The time at which the last tick begins.
     last: u64,
 }
 
@@ -58,7 +58,7 @@ impl TickLength {
     }
 
     /// Returns the quotient and the remainder. The estimate is never too large, and
-    /// at most a little too small.
+    /// if it is too small, then only by a little.
     #[inline]
     fn divide(self, nanos: u64) -> (u64, u64) {
         let estimate = (u128::from(nanos) * u128::from(self.reciprocal)) >> 64;

@@ -1,17 +1,17 @@
 //! The instant for which the ticker is armed, and the protocol that changes it.
 //!
-//! The rule: each side writes first and reads second, with a fence in between.
+//! Each side writes first and reads second, with a fence in between:
 //!
 //! * A thread that links a timer lowers its shard's `next`, and then reads `armed`.
-//!   If the new deadline is earlier, it takes the arming lock, reads again, and
+//!   If the new deadline is earlier, the thread takes the arming lock, reads again, and
 //!   re-arms the device itself, which is cheaper than waking the ticker.
-//! * The ticker, before it sleeps, takes the arming lock, publishes the least
-//!   `next` as `armed`, and then reads every `next` once more.
+//! * Before the ticker sleeps, it takes the arming lock, publishes the least `next` as
+//!   `armed`, and then reads every `next` once more.
 //!
-//! So no wake-up is lost. One of the two fences comes first: if the thread's, the
-//! ticker reads the lowered `next`; if the ticker's, the thread reads the new `armed`.
-//! While the ticker is awake, `armed` keeps its last, expired value, and no deadline
-//! is earlier.
+//! No wake-up is lost, because one of the two fences comes first. If it is the
+//! thread's, the ticker reads the lowered `next`. If it is the ticker's, the thread
+//! reads the new `armed`. While the ticker is awake, `armed` keeps its last value,
+//! which has expired, and no deadline is earlier.
 
 use std::io;
 #[cfg(target_os = "linux")]
@@ -35,16 +35,16 @@ pub(crate) struct Alarm {
 struct Arming {
     stopping: bool,
     wakeups: u64,
-    /// When a sleeper wakes by itself: in a model, time does not wake it.
+    /// The tick at which a sleeper would wake: in a model, time does not wake it.
     #[cfg(any(loom, shuttle))]
     asleep_until: Tick,
-    /// Whether the descriptor would be readable although no time has come.
+    /// Whether the descriptor would be readable although no deadline has passed.
     #[cfg(any(loom, shuttle))]
     called: bool,
 }
 
 impl Arming {
-    /// A model has no descriptor that remembers a call.
+    /// Records a call in a model, which has no descriptor to remember it.
     fn note_call(&mut self) {
         #[cfg(any(loom, shuttle))]
         {
@@ -60,27 +60,26 @@ impl Arming {
     }
 }
 
-/// What the ticker sleeps on.
+/// The object that the ticker sleeps on.
 pub(crate) enum Device {
     #[cfg(target_os = "linux")]
     TimerFd(TimerFd),
-    /// Where there is no timerfd.
+    /// For systems without timerfd.
     Condvar(Condvar),
-    /// No thread sleeps: the owner of the clock calls.
+    /// No thread sleeps, because the owner of the clock calls.
     Nobody,
 }
 
-/// What the ticker does next.
+/// The ticker's next action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Wake {
     /// Make due timers ready.
     Expire,
-    /// End.
     Stop,
 }
 
 impl Device {
-    /// The best that the system has.
+    /// Creates the best device that the system offers.
     pub(crate) fn system(clock: &Clock, portable: bool) -> io::Result<Device> {
         #[cfg(target_os = "linux")]
         if let (Clock::System(clock), false) = (clock, portable) {
@@ -90,7 +89,7 @@ impl Device {
         Ok(Device::Condvar(Condvar::new()))
     }
 
-    /// What a caller's own event loop can sleep on.
+    /// Creates a device that a caller's own event loop can sleep on.
     pub(crate) fn for_caller(clock: &Clock) -> io::Result<Device> {
         #[cfg(target_os = "linux")]
         if let Clock::System(clock) = clock {
@@ -103,7 +102,7 @@ impl Device {
 
 #[cfg(target_os = "linux")]
 impl Alarm {
-    /// The descriptor that becomes readable when something is due.
+    /// Returns the descriptor, which becomes readable when a timer is due.
     pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
         match &self.device {
             Device::TimerFd(timer) => Some(timer.as_fd()),
@@ -114,8 +113,8 @@ impl Alarm {
 
 impl Alarm {
     pub(crate) fn new(device: Device, clock: Clock, tick: TickLength) -> Alarm {
-        // No thread sleeps yet, so none need be woken: no deadline is earlier
-        // than tick zero.
+        // No deadline is earlier than tick zero, so no thread wakes the ticker
+        // before it sleeps.
         Alarm {
             armed: AtomicU64::new(0),
             arming: Mutex::new(Arming {
@@ -132,8 +131,8 @@ impl Alarm {
         }
     }
 
-    /// Re-arms the device if `deadline` is earlier than it is armed for. The caller
-    /// has lowered its shard's `next` to it.
+    /// Re-arms the device if it is armed for a later tick than `deadline`. The caller
+    /// has lowered its shard's `next` to `deadline`.
     #[inline]
     pub(crate) fn notify_earlier(&self, deadline: Tick) {
         fence(Ordering::SeqCst);
@@ -152,7 +151,7 @@ impl Alarm {
     }
 
     /// Blocks until the earliest tick that `next` finds. Returns at once if that
-    /// tick has come by `now`.
+    /// tick is not after `now`.
     pub(crate) fn sleep(&self, now: Tick, next: impl Fn() -> Tick) -> Wake {
         let arming = lock(&self.arming);
         if arming.stopping {
@@ -165,8 +164,8 @@ impl Alarm {
         self.wait(arming)
     }
 
-    /// Arms the device of a caller that sleeps elsewhere for the earliest tick that
-    /// `next` finds. A tick that has come makes it go off at once.
+    /// Arms the device for the earliest tick that `next` finds, for a caller that
+    /// sleeps elsewhere. If that tick has come, the device goes off at once.
     pub(crate) fn arm_for_caller(&self, next: impl Fn() -> Tick) {
         let arming = lock(&self.arming);
         if !arming.stopping {
@@ -174,16 +173,16 @@ impl Alarm {
         }
     }
 
-    /// Makes the device go off at once, for a caller that has left work undone. It
-    /// does so after the stop, too, because tasks may still have to run.
+    /// Makes the device go off at once, for a caller that has left work undone. Also
+    /// works after the stop, because tasks may still have to run.
     pub(crate) fn call_again(&self) {
         let mut arming = lock(&self.arming);
         self.arm(|| Tick(0));
         arming.note_call();
     }
 
-    /// Resets a device that may have gone off. After the stop it stays as it is, so
-    /// that every caller sees the end.
+    /// Resets a device that may have gone off. After the stop, leaves the device as it
+    /// is, because every caller must see the end.
     pub(crate) fn acknowledge(&self) {
         let mut arming = lock(&self.arming);
         if arming.stopping {
@@ -196,7 +195,7 @@ impl Alarm {
         }
     }
 
-    /// Blocks as `poll` does for a caller: until the descriptor is readable.
+    /// Blocks until the descriptor is readable, as `poll` does for a caller.
     #[cfg(any(loom, shuttle))]
     pub(crate) fn sleep_for_caller(&self) {
         let mut arming = lock(&self.arming);
@@ -213,8 +212,8 @@ impl Alarm {
         }
     }
 
-    /// Publishes the earliest tick, and reads every `next` once more: see the top
-    /// of this file. The caller holds the arming lock.
+    /// Publishes the earliest tick, and reads every `next` once more, as described at
+    /// the top of this file. The caller holds the arming lock.
     fn arm(&self, next: impl Fn() -> Tick) {
         let mut earliest = next();
         loop {
@@ -247,7 +246,7 @@ impl Alarm {
         }
     }
 
-    /// Waits until `armed`, which others may bring forward meanwhile.
+    /// Waits until `armed`, which other threads may bring forward meanwhile.
     fn wait_on<'a>(
         &self,
         changed: &Condvar,
@@ -285,9 +284,9 @@ impl Alarm {
         let _ = deadline;
     }
 
-    /// Ends the ticker, whether it sleeps or not, or wakes the caller's loop. The
-    /// first call runs `before` first: a thread that finds the device gone off also
-    /// finds that done. Returns whether this is the first call.
+    /// Ends the ticker, even if it is asleep, or wakes the caller's loop. The first
+    /// call begins with `before`, so that a thread that the device has woken finds it
+    /// done. Returns whether this is the first call.
     pub(crate) fn stop(&self, before: impl FnOnce()) -> bool {
         let mut arming = lock(&self.arming);
         let first = !std::mem::replace(&mut arming.stopping, true);
@@ -299,12 +298,12 @@ impl Alarm {
         first
     }
 
-    /// Whether it was stopped, after the first stop's `before`.
+    /// Returns whether the alarm was stopped. If so, the first stop's `before` is done.
     pub(crate) fn is_stopped(&self) -> bool {
         lock(&self.arming).stopping
     }
 
-    /// The name of what the ticker sleeps on, for an operator.
+    /// Returns the name of the device for an operator.
     pub(crate) fn device(&self) -> &'static str {
         match self.device {
             #[cfg(target_os = "linux")]
@@ -314,12 +313,12 @@ impl Alarm {
         }
     }
 
-    /// How often the ticker was woken.
+    /// Returns the number of times that the ticker was woken.
     pub(crate) fn wakeups(&self) -> u64 {
         lock(&self.arming).wakeups
     }
 
-    /// Wakes the sleeper to read a virtual clock that has moved.
+    /// Wakes the sleeper, which then reads a virtual clock that has moved.
     pub(crate) fn clock_moved(&self) {
         let _arming = lock(&self.arming);
         if let Device::Condvar(changed) = &self.device {
@@ -327,8 +326,8 @@ impl Alarm {
         }
     }
 
-    /// Wakes the sleeper if the time has come until which it sleeps; it sleeps on
-    /// where `armed` was brought forward without waking it.
+    /// Wakes the sleeper if the tick until which it sleeps has come. If `armed` was
+    /// brought forward without waking the sleeper, it sleeps on.
     #[cfg(any(loom, shuttle))]
     pub(crate) fn time_passed(&self) {
         let arming = lock(&self.arming);

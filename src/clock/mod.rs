@@ -1,5 +1,4 @@
-//! The clock of an engine, which never goes back, and the alarm that the ticker
-//! sleeps on.
+//! The clock of an engine, which never goes back, and the ticker's alarm.
 
 mod alarm;
 mod system;
@@ -43,7 +42,7 @@ impl Clock {
         matches!(self, Clock::Virtual(_))
     }
 
-    /// The clock's name for an operator.
+    /// Returns the clock's name for an operator.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Clock::System(clock) => clock.name(),
@@ -51,14 +50,14 @@ impl Clock {
         }
     }
 
-    /// Moves a virtual clock forward; it never goes back.
+    /// Advances a virtual clock to `to`, unless that time has passed.
     pub(crate) fn set(&self, to: Time) {
         if let Clock::Virtual(nanos) = self {
             nanos.fetch_max(to.as_nanos(), Ordering::AcqRel);
         }
     }
 
-    /// An `Instant` on this clock's time line, where there is one.
+    /// Converts an `Instant` to a time of this clock, if the clock measures instants.
     pub(crate) fn time_of(&self, instant: Instant) -> Option<Time> {
         match self {
             Clock::System(clock) => clock.time_of(instant),

@@ -1,19 +1,19 @@
-//! The clocks of the system: the monotonic one, and on Linux the boot-time one.
+//! The clocks of the system: the monotonic clock and, on Linux, the boot-time clock.
 
 #[cfg(target_os = "linux")]
 pub(crate) use linux::SystemClock;
 #[cfg(not(target_os = "linux"))]
 pub(crate) use portable::SystemClock;
 
-/// Which clock of the system an engine follows.
+/// The system clock that an engine follows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum ClockSource {
-    /// The monotonic clock: it stands still while the machine is suspended.
+    /// The monotonic clock, which stands still while the machine is suspended.
     #[default]
     Monotonic,
-    /// The boot-time clock, which counts the time that the machine was
-    /// suspended. Only Linux has it; elsewhere it is the monotonic one.
+    /// The boot-time clock, which also runs while the machine is suspended. Only
+    /// Linux has it. On other systems, this is the monotonic clock.
     BootTime,
 }
 
@@ -28,7 +28,7 @@ mod linux {
     #[derive(Clone, Copy)]
     pub(crate) struct SystemClock {
         id: libc::clockid_t,
-        /// What the system's clock said at the start.
+        /// The reading of the system's clock at the start.
         origin: u64,
         instant: Instant,
     }
@@ -53,25 +53,25 @@ mod linux {
             }
         }
 
-        /// Nanoseconds since the start.
+        /// Returns the number of nanoseconds since the start.
         #[inline]
         pub(crate) fn nanos(&self) -> u64 {
             raw_nanos(self.id).saturating_sub(self.origin)
         }
 
-        /// The system's own identifier of this clock, for timerfd.
+        /// Returns the system's identifier of this clock, for timerfd.
         pub(crate) fn id(&self) -> libc::clockid_t {
             self.id
         }
 
-        /// What the system's clock says at `time`.
+        /// Returns the reading of the system's clock at `time`.
         pub(crate) fn raw(&self, time: Time) -> u64 {
             self.origin.saturating_add(time.as_nanos())
         }
 
         pub(crate) fn time_of(&self, instant: Instant) -> Option<Time> {
-            // `self.instant` was read a moment before `origin`, so the result
-            // is a moment late, and never early.
+            // `self.instant` was read a moment before `origin`. The result is
+            // therefore a moment late, but never early.
             let since = instant.checked_duration_since(self.instant);
             let time = Time::START + since.unwrap_or_default();
             (self.id == libc::CLOCK_MONOTONIC).then_some(time)
@@ -81,8 +81,8 @@ mod linux {
     #[inline]
     fn raw_nanos(id: libc::clockid_t) -> u64 {
         let mut now = MaybeUninit::<libc::timespec>::uninit();
-        // SAFETY: the pointer is valid for writes; both clocks exist on every
-        // kernel that has timerfd, so the call succeeds and fills it in.
+        // SAFETY: the pointer is valid for writes. The call succeeds and fills it
+        // in, because every kernel that has timerfd has both clocks.
         let now = unsafe {
             let result = libc::clock_gettime(id, now.as_mut_ptr());
             debug_assert_eq!(result, 0);
@@ -97,8 +97,7 @@ mod portable {
     use std::time::Instant;
 
     use super::ClockSource;
-    use crate::time::Time;
-    use crate::time::nanos;
+    use crate::time::{Time, nanos};
 
     #[derive(Clone, Copy)]
     pub(crate) struct SystemClock(Instant);
@@ -112,7 +111,6 @@ mod portable {
             "monotonic"
         }
 
-        /// Nanoseconds since the start.
         pub(crate) fn nanos(&self) -> u64 {
             nanos(self.0.elapsed())
         }

@@ -1,8 +1,8 @@
-//! Sleeping on a timerfd: Linux.
+//! Sleeping on a timerfd, on Linux.
 //!
-//! Deadlines are absolute, so that nothing drifts. The kernel wakes the reader with
-//! the precision of a high-resolution timer; a thread that sleeps on a condition
-//! variable does not get that.
+//! Deadlines are absolute, which prevents drift. The kernel wakes the reader with the
+//! precision of a high-resolution timer, unlike a thread that sleeps on a condition
+//! variable.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -15,11 +15,11 @@ pub(crate) struct TimerFd {
     fd: OwnedFd,
     clock: SystemClock,
     /// The process that created it. A forked child shares the timer, but does not
-    /// know what the parent has armed it for since.
+    /// know the time for which the parent has armed it since.
     owner: Process,
 }
 
-/// Whether a read before the deadline waits or returns.
+/// Whether a read before the deadline waits or returns at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Reading {
     Waits,
@@ -37,29 +37,29 @@ impl TimerFd {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor was just made and belongs to nobody else.
+        // SAFETY: the descriptor was just created and has no other owner.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         let owner = Process::this();
         Ok(TimerFd { fd, clock, owner })
     }
 
-    /// Wakes the reader at `time`, or never if that is `None`. A time that has passed
-    /// wakes it at once. Does nothing in a forked child.
+    /// Wakes the reader at `time`, or never if `time` is `None`. If `time` has passed,
+    /// wakes the reader at once. Does nothing in a forked child.
     pub(crate) fn set(&self, time: Option<Time>) {
         if !self.owner.is_this() {
             return;
         }
         let raw = match time {
-            // Zero, and only zero, would disarm.
+            // Zero, and only zero, would disarm the timer.
             Some(time) => self.clock.raw(time).max(1),
             None => 0,
         };
         let mut spec = disarmed();
-        // Ten billion seconds are three centuries: never, for the kernel too.
+        // Ten billion seconds are three centuries, as good as never for the kernel.
         spec.it_value.tv_sec = (raw / 1_000_000_000).min(10_000_000_000) as libc::time_t;
         spec.it_value.tv_nsec = (raw % 1_000_000_000) as _;
-        // SAFETY: the descriptor is a timerfd, the new value is valid, and the
-        // old one is not asked for.
+        // SAFETY: the descriptor is a timerfd, the new value is valid, and a null
+        // pointer declines the old value.
         let result = unsafe {
             libc::timerfd_settime(
                 self.fd.as_raw_fd(),
@@ -71,12 +71,12 @@ impl TimerFd {
         debug_assert_eq!(result, 0, "{}", io::Error::last_os_error());
     }
 
-    /// Waits for the deadline, unless reads return at once. May return early, when
-    /// a signal arrives.
+    /// Waits for the deadline, unless reads return at once. May return early if a
+    /// signal arrives.
     pub(crate) fn wait(&self) {
         let mut expirations = 0u64;
-        // SAFETY: the buffer is valid for eight bytes, which is what a timerfd
-        // writes. Whatever the result, the caller looks at the clock.
+        // SAFETY: the buffer is valid for the eight bytes that a timerfd writes. The
+        // result does not matter, because the caller reads the clock in any case.
         let _ = unsafe {
             libc::read(
                 self.fd.as_raw_fd(),
