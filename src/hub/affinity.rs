@@ -1,9 +1,8 @@
-//! Which shard a thread schedules into: always the same one, with as few other
+//! The choice of a thread's shard: always the same one, shared with as few other
 //! threads as possible.
 //!
-//! Threads get numbers in the order of their first call. A thread that ends gives
-//! its number to the next one, so that short-lived threads do not crowd into one
-//! shard.
+//! Threads get numbers in the order of their first call. A thread that ends leaves its
+//! number to a new one; otherwise short-lived threads would crowd into one shard.
 
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use real::thread_number;
@@ -35,7 +34,7 @@ mod real {
         static HOLDER: Holder = const { Holder };
     }
 
-    /// Gives the thread's number back when the thread ends.
+    /// Returns the thread's number when the thread ends.
     struct Holder;
 
     impl Drop for Holder {
@@ -48,7 +47,8 @@ mod real {
         }
     }
 
-    /// The calling thread's number: small, and no other living thread's.
+    /// Returns the calling thread's number, which is small and which no other living
+    /// thread has.
     #[inline]
     pub(crate) fn thread_number() -> usize {
         match NUMBER.get() {
@@ -59,8 +59,8 @@ mod real {
 
     #[cold]
     fn take_number() -> usize {
-        // Late in the thread's life the number could not be given back: then it
-        // takes none, and uses the first shard.
+        // A thread that is ending could not return a number, so it takes none and
+        // uses the first shard.
         if HOLDER.try_with(|_| ()).is_err() {
             return 0;
         }

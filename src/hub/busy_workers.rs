@@ -1,12 +1,12 @@
-//! The workers of each queue and how many of them are busy, for a virtual clock's
-//! `run_until`. Kept up to date only under a virtual clock.
+//! The number of workers of each queue, and the number of busy ones, for a virtual
+//! clock's `run_until`. Kept up to date only under a virtual clock.
 
 use crate::hub::waiters::Waiters;
 
 pub(crate) struct Census(Waiters<Workers>);
 
 struct Workers {
-    /// By queue.
+    /// The number of workers of each queue.
     counts: Vec<usize>,
     busy: usize,
 }
@@ -19,7 +19,7 @@ impl Census {
         }))
     }
 
-    /// Adds a worker of `queue`, which is busy until it says otherwise.
+    /// Adds a worker of `queue`, which is busy until it calls `set_busy`.
     pub(crate) fn join(&self, queue: usize) {
         self.0.with(|workers, _| {
             workers.counts[queue] += 1;
@@ -35,7 +35,7 @@ impl Census {
         });
     }
 
-    /// A worker has begun to work, or waits.
+    /// Notes that a worker has begun to work, or that it is waiting.
     pub(crate) fn set_busy(&self, busy: bool) {
         match busy {
             true => self.0.with(|workers, _| workers.busy += 1),
@@ -43,19 +43,19 @@ impl Census {
         }
     }
 
-    /// A queue has changed without its workers.
+    /// Notes that a queue has changed without its workers.
     pub(crate) fn notify(&self) {
         self.0.notify();
     }
 
-    /// Blocks until no worker is busy and `is_empty` holds for every queue that
-    /// has one.
+    /// Blocks until no worker is busy and `is_empty` holds for every queue that has
+    /// workers.
     pub(super) fn wait_until_idle(&self, is_empty: impl Fn(usize) -> bool) {
         self.0.wait_until(|| self.is_idle(&is_empty), || None);
     }
 
-    /// Where a queue is not empty, a worker is on its way and will be busy: the
-    /// answer holds only if nothing has changed while the queues were visited.
+    /// Returns whether no worker is busy or about to be: a worker comes for a queue that
+    /// is not empty. The answer holds if nothing has changed during the visit of queues.
     fn is_idle(&self, is_empty: impl Fn(usize) -> bool) -> bool {
         let (busy, staffed, seen) = self
             .0

@@ -1,4 +1,4 @@
-//! Cancelling: one timer, many, or all of a name.
+//! Cancelling one timer, many timers, or all timers with a name.
 
 use crate::hub::names::{Bucket, Namesakes};
 use crate::hub::{Core, Held};
@@ -6,11 +6,11 @@ use crate::id::TimerId;
 use crate::sync::IS_MODEL;
 use crate::timer::{Cancel, CancelledByName};
 
-/// How many timers one hold of a shard's lock cancels: enough that taking it hardly
-/// counts, and few enough that a waiter does not wait long.
+/// The number of timers that one hold of a shard's lock cancels: enough that the cost of
+/// taking the lock is negligible, and few enough that a waiter does not wait long.
 const CANCELS_PER_HOLD: usize = 32;
 
-/// How many timers of a name are tried in one hold of the name's bucket.
+/// The number of timers that one hold of a name's bucket tries to cancel.
 const NAMESAKES_PER_HOLD: usize = if IS_MODEL { 1 } else { 32 };
 
 impl<T> Core<T> {
@@ -23,7 +23,7 @@ impl<T> Core<T> {
         let Some(payload) = held.shard.cancel_plain(id) else {
             return self.cancel_any(held, id);
         };
-        // No timer was linked and no signal raised: the lock is simply dropped.
+        // The lock is simply dropped: no timer was linked and no signal was raised.
         Cancel::Cancelled(payload)
     }
 
@@ -36,9 +36,8 @@ impl<T> Core<T> {
 
     /// Cancels many timers, and returns the answers in the order of `ids`.
     ///
-    /// Consecutive ids of one shard share holds of its lock, and their entries are
-    /// prefetched together: for another thread than the one that scheduled them,
-    /// each is a cache miss.
+    /// Consecutive ids of one shard share holds of its lock. Their entries are prefetched
+    /// together, because each is a cache miss if another thread scheduled the timer.
     pub(crate) fn cancel_many(&self, ids: &[TimerId]) -> Vec<Cancel<T>> {
         let mut answers = Vec::with_capacity(ids.len());
         for of_one_shard in ids.chunk_by(|one, next| one.wheel() == next.wheel()) {
@@ -61,8 +60,8 @@ impl<T> Core<T> {
         self.release(held);
     }
 
-    /// Cancels the timers of a name, oldest first, until `max` have ended as
-    /// cancelled. Skips timers that are created meanwhile, so that it ends.
+    /// Cancels the timers with a name, oldest first, until `max` of them have been
+    /// cancelled. Skips timers that are created meanwhile; otherwise it might never end.
     pub(crate) fn cancel_by_name(&self, name: &str, max: usize) -> CancelledByName<T> {
         let mut namesakes = self.names.namesakes(name);
         let mut cancelled = CancelledByName {
@@ -75,15 +74,15 @@ impl<T> Core<T> {
         cancelled
     }
 
-    /// Cancels as many as one hold of the bucket allows. Returns whether there may be
-    /// more.
+    /// Cancels as many timers as one hold of the bucket allows. Returns whether there may
+    /// be more timers.
     fn cancel_some_by_name(
         &self,
         namesakes: &mut Namesakes<'_>,
         max: usize,
         cancelled: &mut CancelledByName<T>,
     ) -> bool {
-        // Before the lock is taken, because growing may copy all payloads.
+        // Reserved before the lock is taken, because growing may copy all payloads.
         cancelled.payloads.reserve(NAMESAKES_PER_HOLD);
         let mut bucket = self.names.bucket_of(namesakes);
         for _ in 0..NAMESAKES_PER_HOLD {
@@ -109,7 +108,8 @@ impl<T> Core<T> {
         };
         let mut held = self.hold(cell);
         let answer = held.shard.cancel(id, || self.tick_now());
-        // `release` would wait for the bucket's lock, which this thread holds.
+        // Taken out, because `release` would wait for the bucket's lock, which this
+        // thread holds.
         let unnamed = std::mem::take(&mut held.shard.signals.unnamed);
         self.release(held);
         // A timer gives up its name exactly once, when it ends.

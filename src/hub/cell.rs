@@ -1,4 +1,4 @@
-//! A shard behind its lock, and the tick at which it wants to be visited.
+//! A shard behind its lock, and the tick at which the ticker has to visit it.
 
 use crossbeam_utils::CachePadded;
 
@@ -9,8 +9,8 @@ use crate::tick::Tick;
 
 pub(crate) struct ShardCell<T> {
     pub(crate) index: usize,
-    /// The tick at which the shard wants to be visited. The ticker reads it
-    /// without the lock; only a holder of the lock writes it.
+    /// The tick at which the ticker has to visit the shard. The ticker reads it without
+    /// the lock, but only a holder of the lock writes it.
     next: CachePadded<AtomicU64>,
     shard: Lock<Shard<T>>,
 }
@@ -29,15 +29,15 @@ impl<T> ShardCell<T> {
         self.shard.lock()
     }
 
-    /// Locks for a worker: a ticker within a batch keeps the lock (see
+    /// Locks for a worker, for which the ticker does not interrupt a visit (see
     /// `expire.rs`).
     #[inline]
     pub(super) fn lock_low_priority(&self) -> LockGuard<'_, Shard<T>> {
         self.shard.lock_low_priority()
     }
 
-    /// Notes, under the lock, that a timer was linked for `tick`. Returns
-    /// whether that is earlier than the ticker knows of.
+    /// Notes, under the lock, that a timer was linked for `tick`. Returns whether `tick`
+    /// is earlier than the `next` that the ticker knows.
     #[inline]
     pub(super) fn lower_next(&self, tick: Tick) -> bool {
         let lowered = tick < self.next();
@@ -47,25 +47,23 @@ impl<T> ShardCell<T> {
         lowered
     }
 
-    /// The tick at which the shard wants to be visited.
     #[inline]
     pub(crate) fn next(&self) -> Tick {
         Tick(self.next.load(Ordering::Relaxed))
     }
 
-    /// The caller holds the lock.
+    /// Sets `next`. The caller holds the lock.
     #[inline]
     pub(super) fn set_next(&self, tick: Tick) {
         self.next.store(tick.0, Ordering::Relaxed);
     }
 
-    /// Lets waiters in, between two holds of the lock.
+    /// Lets waiting threads take the lock, between two holds of it.
     pub(crate) fn step_aside(&self) {
         step_aside(&self.shard);
     }
 
-    /// The same for a walk, which gives waiters no more than their share of its
-    /// time.
+    /// Does the same for a walk, which gives waiters only their share of its time.
     pub(super) fn step_aside_in(&self, walk: &mut Walk) {
         walk.step_aside(&self.shard);
     }

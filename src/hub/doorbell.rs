@@ -1,21 +1,19 @@
-//! How workers learn where expired timers wait.
+//! The bells that lead workers to expired timers.
 //!
-//! Not timers go through a queue's channel but bells: "shard n has something for this
-//! queue". The rule: whenever a shard has something for a queue, exactly one bell is
-//! in the channel or with a worker, and the worker rings it again unless it leaves
-//! nothing behind. So no timer is left without a worker that will come for it. The
-//! channel has room for one bell per shard: it is never full, the ticker never blocks
-//! on it, and a burst of a million timers costs one message.
+//! A queue's channel carries bells instead of timers: "shard n has something for this
+//! queue". Whenever a shard has something for a queue, exactly one bell is in the
+//! channel or with a worker. The worker rings it again unless it leaves nothing behind.
+//! Therefore a worker will come for every timer. The channel has room for one bell per
+//! shard: it is never full, the ticker never blocks on it, and a burst of a million
+//! timers costs one message.
 
 use std::time::{Duration, Instant};
 
 use crate::sync::{Channel, IS_MODEL};
 
-/// The token that a worker gets when it answers: something waits in this shard.
-///
-/// The worker hands it to [`Core::take_from`](super::Core::take_from), which
-/// rings it again if the shard has more and uses it up otherwise. So no shard
-/// that has something is ever without a bell.
+/// The token that a worker gets when it answers: something waits in this shard. The
+/// worker passes it to [`Core::take_from`](super::Core::take_from), which rings it again
+/// if the shard has more timers, and drops it otherwise.
 #[derive(PartialEq, Eq, Debug)]
 #[must_use = "a bell that is lost is never rung again"]
 pub(crate) struct Bell(usize);
@@ -27,15 +25,14 @@ impl Bell {
 }
 
 enum Message {
-    /// Something waits in this shard.
     Ring(u32),
-    /// The engine was shut down. The receiver sends it again, for the others.
+    /// The engine was shut down. The receiver sends it again, for the other workers.
     Stop,
 }
 
-/// How long a worker is willing to wait. An end and not a duration, because one call
-/// may wait several times: for a permit, for a bell, for another bell if the first
-/// was of no use.
+/// How long a worker is willing to wait. The limit is an instant and not a duration,
+/// because one call may wait several times: for a permit, for a bell, and for another
+/// bell if the first led to no timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Wait {
     No,
@@ -50,8 +47,8 @@ impl Wait {
         end.map_or(Wait::Forever, Wait::Until)
     }
 
-    /// Whether a call that has waited ends even if others keep it busy. (A call that
-    /// does not wait first takes what is there.) In a model it always ends.
+    /// Returns whether the limit of a call has passed. (A call that does not wait has no
+    /// limit: it takes what is there first.) In a model, every limit has passed.
     pub(crate) fn is_over(self) -> bool {
         matches!(self, Wait::Until(end) if IS_MODEL || end <= Instant::now())
     }
@@ -59,7 +56,7 @@ impl Wait {
 
 /// Why a wait brought neither a bell nor a permit.
 pub(crate) enum WaitError {
-    /// There is none, or none came in time.
+    /// None is there, or none came in time.
     Empty,
     /// The engine was shut down, so none will come.
     Stopped,
@@ -68,8 +65,7 @@ pub(crate) enum WaitError {
 /// The channel of one queue.
 pub(crate) struct Doorbell {
     bells: Channel<Message>,
-    /// For a bounded queue: a permit for each firing that its workers may
-    /// still be handed.
+    /// For a bounded queue, a permit for each firing that its workers may still take.
     permits: Option<Channel<Permit>>,
 }
 
@@ -80,7 +76,7 @@ enum Permit {
 
 impl Doorbell {
     pub(crate) fn new(shards: usize, bound: Option<usize>) -> Doorbell {
-        // A bell for each shard, and the one that says stop.
+        // Room for a bell of each shard and for the stop.
         let bells = Channel::new(shards + 1);
         let permits = bound.map(|bound| {
             let permits = Channel::new(bound + 1);
@@ -123,7 +119,7 @@ impl Doorbell {
         self.permits.is_some()
     }
 
-    /// Waits until a worker may be handed one more firing.
+    /// Waits until a worker may take one more firing.
     pub(crate) fn take_permit(&self, wait: Wait) -> Result<(), WaitError> {
         let Some(permits) = &self.permits else {
             return Ok(());
@@ -137,7 +133,7 @@ impl Doorbell {
         }
     }
 
-    /// For models: see `Channel`.
+    /// Supports models, as described at `Channel`.
     #[cfg(any(loom, shuttle))]
     pub(crate) fn pass_limits(&self) {
         self.bells.pass_limits();

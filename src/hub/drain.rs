@@ -1,11 +1,10 @@
-//! Draining: firing timers that are due soon before an engine is shut down.
+//! Draining: firing the timers that are due soon, before an engine is shut down.
 //!
-//! Each shard counts the timers that it still has to fire, because a waiter reads
-//! the count often, and because other threads cancel and move timers meanwhile. A
-//! drain walks through each shard once, a bounded number of entries at a time. In
-//! entries that the walk has passed, a timer that ends or moves updates the count,
-//! and the shard raises a signal when the last one leaves. No timer is accepted
-//! meanwhile, so the walk ends.
+//! Each shard counts the timers that it still has to fire, because a waiter reads the
+//! count often while other threads cancel and move timers. A drain walks through each
+//! shard once, a bounded number of entries at a time. Behind the walk, a timer that
+//! ends or moves updates the count, and when the last counted timer leaves, the shard
+//! raises a signal. The walk ends, because no timer is accepted meanwhile.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +14,7 @@ use crate::hub::{Core, ShardCell};
 use crate::shard::DrainKey;
 use crate::time::Time;
 
-/// How much longer than its limit a drain takes at most, its shutdown included.
+/// The maximum time by which a drain, including its shutdown, can exceed its limit.
 pub(crate) const GRACE: Duration = Duration::from_secs(1);
 
 /// The part of the grace that the shutdown needs for each live timer.
@@ -23,11 +22,11 @@ const SHUTDOWN_PER_TIMER_NANOS: u64 = 100;
 
 impl<T> Core<T> {
     /// Refuses new timers, and blocks until the one-shots that are due within `limit`
-    /// have been taken. Gives up when only as much of the grace is left as the
-    /// shutdown needs. Returns whether all have been taken.
+    /// have been taken. Gives up when the rest of the grace is needed for the shutdown.
+    /// Returns whether all of these one-shots have been taken.
     pub(crate) fn drain(&self, limit: Duration) -> bool {
         let until = self.clock.now() + limit;
-        // What is due never is not waited for.
+        // A drain does not wait for timers that are never due.
         let last = self.tick.tick_after(until);
         let last = last.min(self.tick.tick_at(Time::MAX));
         let begin = |cell: &ShardCell<T>| cell.lock().begin_drain(last);
@@ -45,18 +44,18 @@ impl<T> Core<T> {
         self.waiters.wait_until(drained, || Some(left()))
     }
 
-    /// How long a drain that begins now may wait.
+    /// Returns the maximum time that a drain that begins now may wait.
     pub(crate) fn patience(&self, limit: Duration) -> Duration {
         let grace = grace(self.ledger().live);
         match self.clock {
             Clock::System(_) => grace.saturating_add(limit),
-            // The drain has moved it by the limit.
+            // The drain has advanced the clock by the limit.
             Clock::Virtual(_) => grace,
         }
     }
 
-    /// Counts the timers that each shard has to fire. Returns false if time is up
-    /// before.
+    /// Counts the timers that each shard has to fire. Returns false if no time is left
+    /// before all are counted.
     fn count_awaited(&self, drains: &[DrainKey], left: impl Fn() -> Duration) -> bool {
         let mut walk = Walk::begin();
         for (cell, &drain) in self.shards.iter().zip(drains) {
@@ -76,8 +75,8 @@ impl<T> Core<T> {
     }
 }
 
-/// How long a drain may wait beyond its limit, if it then has to shut down `live`
-/// timers.
+/// Returns how long a drain may wait beyond its limit if it then has to shut down
+/// `live` timers.
 pub(crate) fn grace(live: u64) -> Duration {
     let shutdown = live.saturating_mul(SHUTDOWN_PER_TIMER_NANOS);
     GRACE.saturating_sub(Duration::from_nanos(shutdown))

@@ -7,8 +7,8 @@ use crate::time::Time;
 use crate::wheel::{Cursor, OverBudget};
 
 impl<T> Core<T> {
-    /// The earliest deadline of all unexpired timers, or `None` if no timer can ever
-    /// expire.
+    /// Returns the earliest deadline of all unexpired timers, or `None` if no timer can
+    /// ever expire.
     pub(crate) fn earliest_deadline(&self) -> Option<Time> {
         let deadlines = self.shards.iter().filter_map(|cell| self.earliest_in(cell));
         let earliest = deadlines.filter(|&deadline| deadline < NEVER).min()?;
@@ -20,8 +20,8 @@ impl<T> Core<T> {
         searched.unwrap_or_else(|OverBudget| self.earliest_by_entries(cell))
     }
 
-    /// The same for a shard with too many timers in the slot that matters, or with
-    /// no slots any more.
+    /// Searches all entries, for a shard that has too many timers in the earliest slot
+    /// or no longer has slots.
     fn earliest_by_entries(&self, cell: &ShardCell<T>) -> Option<Tick> {
         let (mut cursor, mut earliest) = (Cursor::START, None);
         cell.lock().begin_walk();

@@ -1,39 +1,37 @@
-//! Making due timers ready: the part of the ticker, or of the loop that drives an
-//! engine in its place. Each hold of a shard's lock covers a bounded number of
-//! entries.
+//! Making due timers ready, for the ticker or for the loop that drives an engine in its
+//! place. Each hold of a shard's lock covers a bounded number of entries.
 
 use crate::hub::{Core, Held, ShardCell};
 use crate::sync::{IS_MODEL, Ordering};
 use crate::tick::Tick;
 use crate::time::Time;
 
-/// How many entries the ticker touches between two checks for urgent waiters, for
-/// whom it releases the shard. Small, because a caller that schedules meanwhile
-/// waits that long (DESIGN.md, "Workers wait with low priority"). In a model each
-/// batch is a hold of its own, so that others get in between.
+/// The number of entries that the ticker touches between two checks for urgent waiters,
+/// for whom it releases the shard. Small, because a caller that is scheduling has to
+/// wait until the next check (DESIGN.md, "Workers wait with low priority"). In a model,
+/// each batch is a hold of its own, which lets other threads in.
 pub(crate) const ENTRIES_PER_BATCH: usize = if IS_MODEL { 1 } else { 32 };
 
-/// Bells are rung once per this many batches, or when the ticker is done with the
-/// shard. Ringing after the first expiry makes worker and ticker contend for the
-/// lock on every timer; ringing late halves the processor time of both. In return,
-/// the first timer of a burst waits for some hundred others (DESIGN.md, "The ticker
-/// rings once per batch").
+/// The maximum number of batches that the ticker runs before it rings the bells. If it
+/// rang after the first expiry, it and the worker would contend for the lock every time.
+/// Ringing late halves the processor time of both. In return, the first timer of a burst
+/// waits for some hundred other timers (DESIGN.md, "The ticker rings once per batch").
 pub(crate) const BATCHES_PER_RING: usize = if IS_MODEL { 2 } else { 16 };
 
 impl<T> Core<T> {
-    /// The earliest tick at which a shard wants to be visited.
+    /// Returns the earliest `next` of all shards.
     pub(crate) fn next_due(&self) -> Tick {
         let next = self.shards.iter().map(ShardCell::next).min();
         next.unwrap_or(Tick::MAX)
     }
 
-    /// The same, exactly: a shard's `next` may belong to a timer that was cancelled
-    /// or postponed since, because those calls do not update it. So shards are asked,
-    /// the earliest first, until one confirms it. A `next` that is later than the
-    /// wheel's own stays as it is: a timer's slot need not be entered before its
-    /// deadline.
+    /// Returns the earliest `next` after checking it. A shard's `next` may belong to a
+    /// timer that was since cancelled or postponed, because these calls do not update it.
+    /// Checks the shards, the earliest first, until one confirms its `next`. Keeps
+    /// a `next` that is later than the wheel's own next wake-up, because a timer's slot
+    /// need not be entered before its deadline.
     pub(crate) fn confirm_next_due(&self) -> Tick {
-        // Each shard once, unless others schedule meanwhile.
+        // Each shard once, unless other threads schedule meanwhile.
         for _ in 0..=self.shards.len() {
             let Some(cell) = self.shards.iter().min_by_key(|cell| cell.next()) else {
                 break;
@@ -52,8 +50,8 @@ impl<T> Core<T> {
         self.next_due()
     }
 
-    /// The earliest tick after `now` at which a shard has something to do, not
-    /// counting overdue timers.
+    /// Returns the earliest tick after `now` at which a shard has something to do,
+    /// without regard to overdue timers.
     pub(crate) fn next_due_after(&self, now: Tick) -> Tick {
         let next = self.next_due();
         if next > now {
@@ -63,7 +61,7 @@ impl<T> Core<T> {
         nexts.min().unwrap_or(Tick::MAX)
     }
 
-    /// Makes the caller's loop run once, for a task that is due in no wheel.
+    /// Makes the caller's loop run once, for a task that does not come from a wheel.
     pub(crate) fn request_run(&self) {
         let cell = &self.shards[0];
         let mut shard = cell.lock();
@@ -71,10 +69,10 @@ impl<T> Core<T> {
         cell.lower_next(Tick(0));
     }
 
-    /// Runs one round of the ticker: a bounded visit to each shard that has due
-    /// timers, beginning behind the one that was visited last. Reads the clock once
-    /// and returns that: a thread that schedules into the past for ever costs the
-    /// other shards one visit in each round.
+    /// Runs one round of the ticker: a bounded visit to each shard that has due timers,
+    /// beginning behind the last one visited. Reads the clock once, and returns the
+    /// reading. Even a thread that keeps scheduling into the past delays the other
+    /// shards by only one visit per round.
     pub(crate) fn serve_a_round(&self) -> Time {
         let now = self.clock.now();
         let tick = self.tick.tick_at(now);
@@ -88,26 +86,26 @@ impl<T> Core<T> {
         now
     }
 
-    /// Makes all timers ready that were due by `now` when this was called, touching
-    /// at most `budget` entries. Returns whether that was enough.
+    /// Makes all timers ready that are due by `now` at the time of the call, but touches
+    /// at most `budget` entries. Returns whether the budget was enough.
     ///
-    /// Of the timers that other threads schedule into the past meanwhile, this call
-    /// serves those that come in time, and the next call the rest. Where the budget
-    /// ends, the next call begins behind the shard at which this one ended.
+    /// If other threads schedule into the past meanwhile, this call serves the timers
+    /// that come in time, and the next call serves the rest. If the budget runs out, the
+    /// next call begins behind the shard at which this call ended.
     pub(crate) fn run_due_within(&self, now: Time, budget: &mut usize) -> bool {
         let served = |cell| self.serve(cell, now, budget);
         self.cells_in_turn().all(served)
     }
 
-    /// All shards, beginning behind the one that was visited last.
+    /// Iterates over all shards, beginning behind the last one visited.
     fn cells_in_turn(&self) -> impl Iterator<Item = &ShardCell<T>> {
         let first = self.visited.load(Ordering::Relaxed).wrapping_add(1);
         let mask = self.shards.len() - 1;
         (0..=mask).map(move |n| &self.shards[first.wrapping_add(n) & mask])
     }
 
-    /// Visits a shard until all timers are ready that were due before. Returns whether
-    /// the budget was enough.
+    /// Visits a shard until all timers that were due at the first visit are ready.
+    /// Returns whether the budget was enough.
     fn serve(&self, cell: &ShardCell<T>, now: Time, budget: &mut usize) -> bool {
         let tick = self.tick.tick_at(now);
         let mut since = None;
@@ -124,7 +122,7 @@ impl<T> Core<T> {
         true
     }
 
-    /// Moves a virtual clock, and moves the timers that become due to their queues.
+    /// Advances a virtual clock and moves the timers that become due into their queues.
     pub(crate) fn advance_to(&self, time: Time) {
         self.clock.set(time);
         self.alarm.clock_moved();
@@ -133,9 +131,9 @@ impl<T> Core<T> {
     }
 
     /// Makes a bounded number of entries ready and rings for them, in one hold of the
-    /// lock, or in several if there are urgent waiters. Returns whether everything is
-    /// done that was due at the first of several visits: that one sets `since`, the
-    /// state of the shard at that time.
+    /// lock, or in several if there are urgent waiters. The first of several visits sets
+    /// `since`, the state of the shard at that time. Returns whether everything that was
+    /// due then is done.
     fn visit(
         &self,
         cell: &ShardCell<T>,
@@ -151,8 +149,8 @@ impl<T> Core<T> {
                 break;
             }
             if cell.has_urgent_waiters() {
-                // A thread that gets in between does not take the bells along: it
-                // might be put aside before it rings them.
+                // A thread that takes the lock in between must not find the bells: it
+                // might be preempted before it rings them.
                 let signals = held.shard.has_signals().then(|| held.shard.take_signals());
                 drop(held);
                 cell.step_aside();
@@ -165,7 +163,7 @@ impl<T> Core<T> {
         done
     }
 
-    /// Runs one batch. Returns whether it was the last for now.
+    /// Runs one batch. Returns whether it was the last batch for now.
     fn visit_some(&self, held: &mut Held<'_, T>, now: Time, budget: &mut usize) -> bool {
         let most = ENTRIES_PER_BATCH.min(*budget);
         let mut left = most;
@@ -224,7 +222,7 @@ mod tests {
             .unwrap();
         expire(&mut shard, due);
         assert!(shard.claim(0).is_some());
-        // The clock was read at 5, and then others were faster.
+        // The clock was read at 5, but another thread then expired timers up to 10.
         expire(&mut shard, Time::from_millis(10));
         let read = Time::from_millis(5);
         shard.return_firing(id, Some(1), Outcome::Returned, read);

@@ -1,20 +1,20 @@
-//! Stepping aside for the waiters of a lock, between two holds of it.
+//! Stepping aside for threads that are waiting for a lock, between two holds of it.
 
 use std::time::{Duration, Instant};
 
 use crate::sync::{Lock, thread};
 
-/// How often a holder offers the processor to the waiters of one lock.
+/// The number of times that a holder offers the processor to the waiters of one lock.
 const YIELDS: usize = 8;
 
-/// How long a walk waits for the waiters that it lets in: about as long as a
-/// sleeping thread takes to wake up.
+/// The time for which a walk steps aside: about the time that a sleeping thread takes to
+/// wake up.
 const WAKE_UP: Duration = Duration::from_micros(100);
 
-/// The share of a walk's time that it spends waiting for others: one in so many.
+/// The divisor of a walk's time: one part in four is given to waiters.
 const SHARE: u32 = 4;
 
-/// Lets the waiters of a lock in.
+/// Lets waiting threads take the lock.
 pub(crate) fn step_aside<V>(lock: &Lock<V>) {
     if !lock.has_waiters() {
         return;
@@ -29,8 +29,8 @@ pub(crate) fn step_aside<V>(lock: &Lock<V>) {
 
 /// A walk in many holds of a lock, which has to end in time.
 ///
-/// Where threads outnumber processors, each of them may have a turn between two
-/// holds. So a walk counts the time that it gives away.
+/// If threads outnumber processors, each of them may have a turn between two holds. So
+/// a walk counts the time that it gives away.
 pub(crate) struct Walk {
     begun: Instant,
     given: Duration,
@@ -44,7 +44,7 @@ impl Walk {
         }
     }
 
-    /// Lets the waiters of a lock in, unless they have had their share of the walk's
+    /// Lets waiting threads take the lock, unless they have had their share of the walk's
     /// time.
     pub(crate) fn step_aside<V>(&mut self, lock: &Lock<V>) {
         if !lock.has_waiters() {
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
     use std::thread;
 
-    /// A lock that always has a waiter.
+    /// Calls `body` with a lock that always has a waiter.
     fn beside_a_waiter(body: impl FnOnce(&Lock<()>)) {
         let (lock, held) = (Lock::new(()), Lock::new(()));
         let keep = held.lock();

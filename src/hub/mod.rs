@@ -1,5 +1,5 @@
-//! Where the threads of an engine meet: the shards behind their locks, the alarm,
-//! the bells. Knows nothing of queues' handles, tickers and tasks.
+//! The meeting place of an engine's threads: the shards behind their locks, the alarm,
+//! and the bells. Does not know handles of queues, tickers or tasks.
 
 mod affinity;
 mod busy_workers;
@@ -41,22 +41,22 @@ use crate::sync::{AtomicU64, AtomicUsize, LockGuard};
 use crate::tick::Tick;
 
 pub(crate) struct Core<T> {
-    /// A power of two of them, so that a thread finds its own with a mask.
+    /// Their number is a power of two, because a thread finds its own with a mask.
     pub(crate) shards: Box<[ShardCell<T>]>,
-    /// Shard n's wheel has the n-th number from this one on.
+    /// The wheel number of shard 0. The other shards have the numbers that follow.
     pub(crate) first: WheelNumber,
     pub(crate) clock: Clock,
     pub(crate) tick: TickLength,
     pub(crate) alarm: Alarm,
-    /// One per queue, and one for the reports.
+    /// One doorbell per queue, and one for the reports.
     doorbells: Box<[Doorbell]>,
-    /// Threads that wait for a firing to return or for a drain to end.
+    /// The threads that are waiting for a firing to return or for a drain to end.
     waiters: Waiters,
     pub(crate) census: Census,
     unsettled: Unsettled,
     panics: AtomicU64,
     pub(crate) names: Names,
-    /// How many queues, from the first on, the entry of a plain timer can name.
+    /// The number of queues, from the first on, that a plain timer's entry can name.
     plain_queues: usize,
     /// Whether the caller's own loop drives this engine.
     is_driven: bool,
@@ -104,7 +104,7 @@ impl<T> Core<T> {
         }
     }
 
-    /// The same, driven by the caller's own loop.
+    /// Marks the core as driven by the caller's own loop.
     pub(crate) fn driven(self) -> Core<T> {
         Core {
             is_driven: true,
@@ -155,9 +155,9 @@ impl<T> Core<T> {
         Held { cell, shard }
     }
 
-    /// Publishes the earliest tick that the holder has linked a timer for,
-    /// releases the lock, and then wakes the threads concerned: a wake-up under
-    /// the lock would keep others waiting for a system call.
+    /// Publishes the earliest tick for which the holder has linked a timer, releases the
+    /// lock, and then wakes the threads concerned. A wake-up under the lock would keep
+    /// other threads waiting for a system call.
     #[inline]
     fn release(&self, mut held: Held<'_, T>) {
         if held.shard.has_signals() {
@@ -167,8 +167,8 @@ impl<T> Core<T> {
         self.release_quiet(held, earliest_new);
     }
 
-    /// As [`Core::release`], where the holder has linked a timer for
-    /// `earliest_new` and raised no signal.
+    /// Does the same as [`Core::release`] for a holder that has linked a timer for
+    /// `earliest_new` and has not raised a signal.
     #[inline]
     fn release_quiet(&self, held: Held<'_, T>, earliest_new: Tick) {
         let lowered = held.cell.lower_next(earliest_new);
@@ -178,8 +178,8 @@ impl<T> Core<T> {
         }
     }
 
-    /// As [`Core::release`]. The alarm comes last: a caller's loop that it wakes
-    /// checks its bells once.
+    /// Does the same as [`Core::release`] for a holder that has raised signals. The alarm
+    /// comes last, because a caller's loop that it wakes checks its bells once.
     #[cold]
     fn release_and_signal(&self, mut held: Held<'_, T>) {
         let signals = held.shard.take_signals();

@@ -1,17 +1,17 @@
-//! Which timers have which name. Timers without a name touch nothing of this.
+//! The index of timers by name. Timers without a name do not touch it.
 //!
-//! The rule: a bucket's lock is taken before a shard's, and never while a shard's is
-//! held. So no two threads wait for each other. Scheduling and cancelling by name
-//! hold the bucket's lock across the shard's, so that a timer cannot end before it
-//! is entered.
+//! A bucket's lock is taken before a shard's lock, and never while a shard's lock is
+//! held. Therefore no two threads wait for each other. Scheduling and cancelling by name
+//! hold the bucket's lock across the shard's; otherwise a timer could end before it is
+//! entered.
 //!
-//! Nothing under a bucket's lock costs more than a search in a sorted map: no table
-//! grows at one go, and no list holds all timers of a name. Each engine hashes names
-//! with a key of its own, so that an attacker cannot choose names of one bucket.
+//! No operation under a bucket's lock costs more than a search in a sorted map: no table
+//! grows all at once, and no list holds all timers with a name. Each engine hashes names
+//! with its own key, so an attacker cannot choose names that share a bucket.
 
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
-// Not that of `crate::sync`: no thread waits for another through a name.
+// The standard `Arc` will do: no thread waits for another through a name.
 use std::sync::Arc;
 
 use crate::hub::fairness::step_aside;
@@ -24,21 +24,21 @@ const BUCKETS: usize = 16;
 pub(crate) struct Names {
     buckets: [Lock<Bucket>; BUCKETS],
     key: RandomKey,
-    /// How many timers that have a name were created.
+    /// The number of timers with a name that were created.
     created: AtomicU64,
 }
 
-/// Timers by the hash of their name, and then by age, each with its name, because two
-/// names may have one hash.
+/// The timers, ordered by the hash of their name and then by age. Each is stored with its
+/// name, because two names may have the same hash.
 #[derive(Default)]
 pub(crate) struct Bucket(BTreeMap<Place, (Arc<str>, TimerId)>);
 
-/// The timers of a name that were created before some moment, oldest first.
+/// The timers with a name that were created before some moment, oldest first.
 pub(crate) struct Namesakes<'a> {
     name: &'a str,
-    /// The first that was not visited.
+    /// The place of the first timer that has not been visited.
     next: Place,
-    /// Behind the youngest.
+    /// The place behind the youngest timer.
     end: Place,
 }
 
@@ -51,7 +51,7 @@ impl Names {
         }
     }
 
-    /// The bucket for a timer that is being created, and a tag for the timer.
+    /// Locks the bucket for a timer that is being created, and makes the timer's tag.
     pub(crate) fn enter(&self, name: &Arc<str>) -> (LockGuard<'_, Bucket>, NameTag) {
         let hash = self.key.hash_one(&**name);
         let bucket = self.lock_of(hash).lock();
@@ -63,7 +63,7 @@ impl Names {
         (bucket, tag)
     }
 
-    /// The timers that have a name now.
+    /// Returns the timers that have this name now.
     pub(crate) fn namesakes<'a>(&self, name: &'a str) -> Namesakes<'a> {
         let hash = self.key.hash_one(name);
         let place = |age| Place { hash, age };
@@ -78,7 +78,7 @@ impl Names {
         self.lock_of(namesakes.next.hash).lock()
     }
 
-    /// Lets the waiters of a bucket in, between two holds of it.
+    /// Lets waiting threads lock a bucket, between two holds of it.
     pub(crate) fn step_aside(&self, namesakes: &Namesakes<'_>) {
         step_aside(self.lock_of(namesakes.next.hash));
     }
@@ -102,7 +102,7 @@ impl Bucket {
         self.0.remove(&tag.place);
     }
 
-    /// The next of these timers, or `None` behind the last.
+    /// Returns the next of these timers, or `None` behind the last one.
     pub(crate) fn next(&self, of: &mut Namesakes<'_>) -> Option<TimerId> {
         for (place, (name, id)) in self.0.range(of.next..of.end) {
             of.next.age = place.age + 1;

@@ -1,7 +1,7 @@
-//! Which tasks the calling thread is running.
+//! The tasks that the calling thread is running.
 //!
-//! A task may drive another engine, whose tasks then run inside of it, and so on: a
-//! thread runs any number of tasks at a time, and can wait for none of them.
+//! A task may drive another engine, whose tasks then run inside it, and so on. A thread
+//! can therefore be running any number of tasks, and cannot wait for any of them.
 
 use std::cell::RefCell;
 
@@ -15,7 +15,7 @@ thread_local! {
     static RUNNING: RefCell<Vec<TimerId>> = RefCell::new(Vec::new());
 }
 
-/// Whether the calling thread is running a task of this timer.
+/// Returns whether the calling thread is running a task of this timer.
 pub(crate) fn is_running_here(id: TimerId) -> bool {
     with(|running| running.contains(&id)).unwrap_or(false)
 }

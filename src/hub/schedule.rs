@@ -1,5 +1,4 @@
-//! Timers before they expire: scheduled, created and started later, moved,
-//! replaced.
+//! Timers before they expire: scheduling, creating and starting, moving, replacing.
 
 use std::time::Duration;
 
@@ -10,9 +9,9 @@ use crate::tick::Tick;
 use crate::time::{Time, When};
 use crate::timer::{NotLive, PlainTimer, Refusal, Refused, Timer};
 
-/// When a timer is due, exactly and in ticks.
+/// The time at which a timer is due, exactly and in ticks.
 struct Due {
-    /// The tick that has begun, if the clock was read.
+    /// The current tick, if the clock was read.
     now: Option<Tick>,
     time: Time,
     tick: Tick,
@@ -80,8 +79,7 @@ impl<T> Core<T> {
         })
     }
 
-    /// Makes a timer and, if it has a name, enters it under that name before it
-    /// can end.
+    /// Makes a timer and, if it has a name, enters it under that name before it can end.
     fn enter_name(
         &self,
         timer: Timer<T>,
@@ -108,7 +106,7 @@ impl<T> Core<T> {
         self.release(held);
         match started {
             Err(Some(timer)) => Err(Refused::new(Refusal::ShutDown, timer)),
-            // Without a payload there is nothing to refuse: it was cancelled.
+            // Without a payload there is nothing to refuse: the timer was cancelled.
             Ok(()) | Err(None) => Ok(id),
         }
     }
@@ -124,7 +122,7 @@ impl<T> Core<T> {
         let cell = self.cell_of(id).ok_or(NotLive::Gone)?;
         let due = self.resolve(when);
         let mut held = self.hold(cell);
-        // A postponement links no timer and concerns no waiter.
+        // A postponement does not link a timer or concern a waiter.
         match held.shard.postpone_plain(id, due.tick) {
             true => Ok(()),
             false => self.reschedule_any(held, id, due),
@@ -149,7 +147,8 @@ impl<T> Core<T> {
         self.cell_of(id)?.lock().deadline(id)
     }
 
-    /// Reads the clock only for a delay, which counts from now.
+    /// Computes when a timer is due. Reads the clock only for a delay, which counts from
+    /// now.
     #[inline]
     fn resolve(&self, when: When) -> Due {
         match when {
@@ -165,7 +164,7 @@ impl<T> Core<T> {
                     now: Some(begun),
                     time,
                     tick: match delay {
-                        // Due at once: in the tick that has begun already.
+                        // Due at once, in the current tick.
                         Duration::ZERO => begun,
                         _ => self.tick.tick_after(time),
                     },

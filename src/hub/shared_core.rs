@@ -1,10 +1,9 @@
-//! The share of the core that every owner but the ticker has. The last one drops the
-//! payloads that are left.
+//! The share of the core that every owner except the ticker has.
 //!
 //! The ticker outlives the other owners by the time that it takes to wake up. As the
-//! last owner of the core it would drop the payloads of unread reports. So the others
-//! count themselves, and the last of them drops what is left. No payload comes after
-//! that, because only an owner that counts can end a timer.
+//! last owner of the core, it would drop the payloads of unread reports. So the other
+//! owners are counted, and the last of them drops the remaining payloads. No payload
+//! comes later, because only a counted owner can end a timer.
 
 use std::ops::Deref;
 
@@ -12,7 +11,7 @@ use crate::fork::Process;
 use crate::hub::{Core, Held, ShardCell};
 use crate::sync::Arc;
 
-/// How many payloads one hold of a shard's lock takes out.
+/// The number of payloads that one hold of a shard's lock takes out.
 pub(crate) const LEFTOVERS_PER_HOLD: usize = 32;
 
 pub(crate) struct SharedCore<T> {
@@ -27,13 +26,13 @@ impl<T> SharedCore<T> {
         Arc::new(SharedCore { core, owner })
     }
 
-    /// Saves a step to the core, for a holder that keeps its share as well.
+    /// Returns the core itself, which saves a holder that also keeps its share a step.
     pub(crate) fn core(&self) -> &Arc<Core<T>> {
         &self.core
     }
 
-    /// Whether this is the process that started the engine. A forked child has none of
-    /// the threads that it would wait for, and the payloads are the parent's.
+    /// Returns whether this process started the engine. A forked child has none of the
+    /// threads for which it would wait, and the payloads belong to the parent.
     pub(crate) fn is_owned_here(&self) -> bool {
         self.owner.is_this()
     }
@@ -59,8 +58,8 @@ impl<T> Drop for SharedCore<T> {
     }
 }
 
-/// The payloads that are left, a few at a time, so that they are dropped outside of
-/// every lock. If a drop panics, the rest is dropped all the same.
+/// The remaining payloads, a few at a time, because they must be dropped outside every
+/// lock. If a drop panics, the rest are still dropped.
 struct Leftovers<'a, T> {
     core: &'a Core<T>,
     cells: std::slice::Iter<'a, ShardCell<T>>,

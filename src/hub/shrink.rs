@@ -1,10 +1,10 @@
-//! Giving memory back while other threads use the engine: one shard after the other,
-//! a bounded number of entries in each hold of its lock.
+//! Returning memory while other threads use the engine: one shard after another, with a
+//! bounded number of entries in each hold of the lock.
 
 use crate::hub::{Core, ShardCell};
 
 impl<T> Core<T> {
-    /// Gives back the memory that live timers do not need.
+    /// Returns the memory that live timers do not need.
     pub(crate) fn shrink(&self) {
         for cell in &self.shards {
             let unneeded = cell.lock().begin_shrink();

@@ -1,11 +1,11 @@
 //! Shutting down: refusing new timers at once, and then ending every live timer.
 //!
-//! The second part walks through each shard, a bounded number of entries at a time.
-//! Between two holds of the lock others find a closed shard: they cannot schedule,
-//! but may still cancel, move and take timers that the walk has not reached. A timer
-//! keeps its entry, so the walk meets it once, unless it has ended. The wheel of a
-//! closed shard does not advance, and nothing walks along its lists, which may
-//! contain vacant entries.
+//! To end the timers, a walk visits each shard, a bounded number of entries at a time.
+//! Between two holds of the lock, other threads find a closed shard: they cannot
+//! schedule, but can still cancel, move and take timers that the walk has not reached. A
+//! timer keeps its entry, so the walk meets it once, unless it has ended. A closed
+//! shard's wheel is no longer advanced, and its lists are no longer walked, because they
+//! may contain vacant entries.
 
 use crate::hub::doorbell::Doorbell;
 use crate::hub::fairness::Walk;
@@ -16,11 +16,11 @@ use crate::timer::Closed;
 use crate::wheel::Cursor;
 
 impl<T> Core<T> {
-    /// Ends every live timer, and then workers, ticker and loop.
+    /// Ends every live timer, and then the workers and the ticker or the caller's loop.
     pub(crate) fn shut_down(&self) -> Vec<Closed<T>> {
         let now = self.tick_now();
         let live: Vec<usize> = self.shards.iter().map(|cell| self.close(cell)).collect();
-        // Allocated here, because nothing should grow under a lock.
+        // Allocated here, because a vector should not grow under a lock.
         let mut closed = Vec::with_capacity(live.iter().sum());
         let mut walk = Walk::begin();
         for (cell, live) in self.shards.iter().zip(live) {
@@ -34,27 +34,27 @@ impl<T> Core<T> {
         closed
     }
 
-    /// Whether the engine was shut down.
+    /// Returns whether the engine was shut down.
     pub(crate) fn is_shut_down(&self) -> bool {
         self.alarm.is_stopped()
     }
 
-    /// Whether an engine that was shut down has nothing more to hand out.
+    /// Returns whether the engine was shut down and all its queues are empty.
     pub(crate) fn is_finished(&self) -> bool {
         self.is_shut_down() && (0..self.queues()).all(|queue| self.ready_len(queue) == 0)
     }
 
-    /// Lets workers, ticker and loop end; `reports.rs` lets the readers of reports end.
-    /// Sends the stop once, although an engine is shut down again when its last handle
-    /// is dropped: the channels of the doorbells have room for one. The bells come
-    /// first: a caller's loop that the alarm wakes checks them once.
+    /// Lets the workers and the ticker or the loop end. (`reports.rs` lets the readers of
+    /// reports end.) Dropping the last handle shuts the engine down again, but the stop is
+    /// sent once, because the doorbells' channels have room for one. The bells come
+    /// first, because a caller's loop that the alarm wakes checks them once.
     fn stop(&self, closed: usize) {
         let queues = &self.doorbells[..self.queues()];
         let close_queues = || queues.iter().for_each(Doorbell::stop);
         if self.alarm.stop(close_queues) {
             observe::shut_down(self.first, closed);
         } else if self.is_driven && closed > 0 {
-            // The shutdown that woke the loop came before this one ended timers.
+            // An earlier shutdown woke the loop, before this one ended timers.
             self.alarm.call_again();
         }
     }
@@ -84,8 +84,8 @@ impl<T> Core<T> {
             if done {
                 break;
             }
-            // A waiter would not get in by itself: it is about to sleep each time
-            // that the walk releases the lock for a moment.
+            // Otherwise a waiter would not get the lock: it is still about to sleep
+            // whenever the walk releases the lock for a moment.
             cell.step_aside_in(walk);
         }
     }

@@ -1,4 +1,4 @@
-//! Expired timers: taken by workers, and returned by those that had a firing.
+//! Expired timers, which workers take, and firings, which workers return.
 
 use crate::hub::doorbell::Bell;
 use crate::hub::{Core, Held, ShardCell};
@@ -6,9 +6,8 @@ use crate::id::TimerId;
 use crate::shard::{Outcome, Shard};
 
 impl<T> Core<T> {
-    /// Takes an expired timer, or a report, of one shard with `take`. Returns
-    /// also whether there are more. Then the bell that led the caller there is
-    /// rung again, and else used up.
+    /// Takes an expired timer or a report from one shard with `take`. Also returns whether
+    /// the shard has more. If so, rings the caller's bell again, and drops it otherwise.
     #[inline]
     pub(crate) fn take_from<C>(
         &self,
@@ -33,8 +32,8 @@ impl<T> Core<T> {
         (taken, more)
     }
 
-    /// Takes back a firing that was lent. If the timer has ended, drops the
-    /// payload here, outside the lock.
+    /// Takes back a firing that was lent. If the timer has ended, drops the payload
+    /// outside the lock.
     pub(crate) fn return_firing(&self, id: TimerId, payload: Option<T>, outcome: Outcome) {
         let Some(cell) = self.cell_of(id) else { return };
         let now = self.clock.now();
@@ -54,13 +53,13 @@ impl<T> Core<T> {
         self.waiters.wait_until(returned, || None);
     }
 
-    /// How many expired timers of a queue wait to be taken.
+    /// Returns the number of expired timers of a queue that are waiting to be taken.
     pub(crate) fn ready_len(&self, queue: usize) -> usize {
         let len = |cell: &ShardCell<T>| cell.lock().ready[queue].len();
         self.shards.iter().map(len).sum()
     }
 
-    /// Blocks until every queue that has workers is empty, and all of them wait.
+    /// Blocks until every queue with workers is empty and all workers are waiting.
     pub(crate) fn wait_until_idle(&self) {
         let reports = self.queues();
         self.census

@@ -1,11 +1,11 @@
-//! When it is certain that no report will come any more.
+//! The number of shards from which a report may still come.
 //!
 //! Each shard knows when it is *settled* (see `shard/shutdown.rs`). The thread that
 //! settles the last shard of an engine stops the readers of reports.
 
 use crate::sync::{AtomicUsize, Ordering};
 
-/// How many shards of an engine are not settled.
+/// The number of shards of an engine that are not settled.
 pub(crate) struct Unsettled(AtomicUsize);
 
 impl Unsettled {
@@ -13,10 +13,10 @@ impl Unsettled {
         Unsettled(AtomicUsize::new(shards))
     }
 
-    /// Counts a shard out. Returns whether it was the last one.
+    /// Notes that a shard is settled. Returns whether it was the last one.
     ///
-    /// The readers find every report: each shard's last one was entered under its
-    /// lock before this, and this release happens before the last thread's acquire.
+    /// The readers find every report: each shard's last report was entered under its lock
+    /// before this call, whose release happens before the last call's acquire.
     pub(crate) fn settle_one(&self) -> bool {
         self.0.fetch_sub(1, Ordering::AcqRel) == 1
     }

@@ -1,9 +1,9 @@
-//! Waiting until another thread has brought something about.
+//! Waiting for a condition that other threads bring about.
 //!
 //! `cancel_and_wait`, `drain` and a virtual clock's `run_until` wait for other
 //! threads. Each evaluates its condition without this lock, and again after each
-//! change. No change is missed: a waiter notes the count of changes before it
-//! evaluates, and sleeps only if the count is still the same under the lock.
+//! change. No change is missed: a waiter notes the count of changes before it evaluates
+//! the condition, and sleeps only if the count is unchanged under the lock.
 
 use std::time::Duration;
 
@@ -18,8 +18,8 @@ pub(crate) struct Waiters<S = ()> {
 struct Inner<S> {
     state: S,
     changes: u64,
-    /// How many threads wait for a change: mostly zero, and then a change wakes
-    /// no thread.
+    /// The number of threads that are waiting for a change. If it is zero, as it mostly
+    /// is, a change does not wake any thread.
     waiting: usize,
 }
 
@@ -35,8 +35,8 @@ impl<S> Waiters<S> {
         }
     }
 
-    /// Reads or modifies the state, where no waiter is concerned. `access` gets
-    /// the count of changes, too.
+    /// Reads or modifies the state without waking the waiters. `access` also gets the
+    /// count of changes.
     pub(super) fn with<R>(&self, access: impl FnOnce(&mut S, u64) -> R) -> R {
         let mut inner = lock(&self.inner);
         let changes = inner.changes;
@@ -55,13 +55,13 @@ impl<S> Waiters<S> {
         }
     }
 
-    /// Wakes the waiters: something has changed elsewhere.
+    /// Wakes the waiters after a change elsewhere.
     pub(crate) fn notify(&self) {
         self.change(|_| ());
     }
 
-    /// Blocks until `done` holds, which it evaluates after each change. Gives up
-    /// when `left` returns zero, however many changes there are.
+    /// Blocks until `done` returns true, and calls it after each change. Gives up when
+    /// `left` returns zero, however many changes there are.
     pub(super) fn wait_until(
         &self,
         mut done: impl FnMut() -> bool,
