@@ -1,8 +1,8 @@
-//! What an engine keeps in a wheel's entry: a payload, or, for the few timers
-//! that have more to them, the place where everything about them is kept.
+//! The body of a wheel's entry: a payload or, for the few timers that need more, the index
+//! of a record.
 //!
-//! Which of the two it is stands in the entry's tag and not in the body: an
-//! enum would cost eight more bytes for every timer.
+//! The entry's tag says which of the two it is. An enum would cost eight more bytes for
+//! every timer.
 
 use core::mem::ManuallyDrop;
 
@@ -16,7 +16,7 @@ impl Tag {
     const RECORD: u16 = 1 << 2;
     const READY: u16 = 1 << 3;
     const QUEUE_SHIFT: u32 = 4;
-    /// Queues from this number on do not fit into a tag.
+    /// The number of queues that fit into a tag.
     pub(crate) const QUEUES: usize = 1 << (Stamp::TAG_BITS - Self::QUEUE_SHIFT);
 
     #[inline]
@@ -35,13 +35,13 @@ impl Tag {
         self.0 & Self::RECORD != 0
     }
 
-    /// Whether the body is a payload, and the timer waits for its deadline.
+    /// Whether the body is a payload and the timer is waiting for its deadline.
     #[inline]
     pub(crate) fn is_plain(self) -> bool {
         self.0 & (Self::RECORD | Self::READY) == 0
     }
 
-    /// Whether the timer has expired and waits to be taken.
+    /// Whether the timer has expired and is waiting to be taken.
     #[inline]
     pub(crate) fn is_ready(self) -> bool {
         self.0 & Self::READY != 0
@@ -55,7 +55,7 @@ impl Tag {
         }
     }
 
-    /// The queue of a one-shot.
+    /// Returns the queue of a one-shot.
     #[inline]
     pub(crate) fn queue(self) -> usize {
         (self.0 >> Self::QUEUE_SHIFT) as usize
@@ -82,25 +82,25 @@ impl<T> Body<T> {
     }
 
     /// # Safety
-    /// The body was made by [`Body::payload`].
+    /// The body must have been made by [`Body::payload`].
     #[inline]
     pub(crate) unsafe fn into_payload(self) -> T {
-        // SAFETY: the caller says that this is the field that was written.
+        // SAFETY: the caller promises that this field was written.
         ManuallyDrop::into_inner(unsafe { self.payload })
     }
 
     /// # Safety
-    /// The body was made by [`Body::payload`].
+    /// The body must have been made by [`Body::payload`].
     pub(crate) unsafe fn payload_mut(&mut self) -> &mut T {
-        // SAFETY: the caller says that this is the field that was written.
+        // SAFETY: the caller promises that this field was written.
         unsafe { &mut self.payload }
     }
 
     /// # Safety
-    /// The body was made by [`Body::record`].
+    /// The body must have been made by [`Body::record`].
     #[inline]
     pub(crate) unsafe fn as_record(&self) -> usize {
-        // SAFETY: the caller says that this is the field that was written.
+        // SAFETY: the caller promises that this field was written.
         unsafe { self.record as usize }
     }
 }

@@ -1,28 +1,27 @@
 //! The bound on live timers, shared by all shards without a shared lock.
 //!
-//! The pool is one counter. A shard borrows from it in batches, so that the
-//! counter is touched once per batch. While other shards hold unused credits, a
-//! schedule may be refused a little before the bound is reached; the bound is
-//! never exceeded.
+//! The pool is one counter. A shard borrows from it in batches and therefore touches it
+//! only once per batch. The bound is never exceeded. While other shards hold unused
+//! credits, a timer may be refused a little before the bound is reached.
 
 use crate::sync::{Arc, AtomicUsize, Ordering};
 
 const LARGEST_BATCH: usize = 64;
 
-/// What is left of the bound, for all shards.
+/// The credits that no shard has borrowed.
 pub(crate) struct Pool(AtomicUsize);
 
-/// What one shard has borrowed and not used.
+/// The credits that one shard has borrowed and not used.
 pub(crate) struct Credit {
     pool: Option<Arc<Pool>>,
     batch: usize,
     unused: usize,
-    /// With more than this some goes back to the pool.
+    /// If `unused` exceeds this number, a batch goes back to the pool.
     most: usize,
 }
 
 impl Pool {
-    /// Credits for `shards` shards that together allow `max` timers.
+    /// Returns a source of credits for `shards` shards, which together allow `max` timers.
     pub(crate) fn share(max: Option<usize>, shards: usize) -> impl FnMut() -> Credit {
         let pool = max.map(|max| Arc::new(Pool(AtomicUsize::new(max))));
         let batch = match max {
@@ -31,7 +30,7 @@ impl Pool {
         };
         move || Credit {
             unused: 0,
-            // Of a very small bound no shard may hoard any.
+            // If the bound is very small, no shard may keep unused credits.
             most: if batch > 1 { 2 * batch } else { 0 },
             pool: pool.clone(),
             batch,
@@ -40,7 +39,7 @@ impl Pool {
 }
 
 impl Credit {
-    /// Uses up one; `false` if none can be had.
+    /// Takes one credit. Returns `false` if none is available.
     #[inline]
     pub(crate) fn take(&mut self) -> bool {
         if self.pool.is_none() {
@@ -53,7 +52,7 @@ impl Credit {
         true
     }
 
-    /// Gives one back.
+    /// Gives one credit back.
     #[inline]
     pub(crate) fn put(&mut self) {
         if self.pool.is_none() {

@@ -1,5 +1,4 @@
-//! What a drain still waits for in one shard: a number that follows whatever
-//! its timers do.
+//! Counting the timers that a drain still waits for in one shard.
 
 use crate::shard::drain_count::{Awaited, DrainKey};
 use crate::shard::record::State;
@@ -21,8 +20,8 @@ impl<T> Shard<T> {
         DrainKey(self.drains.len() - 1)
     }
 
-    /// Goes on with counting, for a bounded number of cells. Returns whether that
-    /// is done, or vain because the shard was closed.
+    /// Counts the timers in a bounded number of further cells. Returns whether the count is
+    /// complete, or no longer needed because the shard was closed.
     pub(crate) fn count_some(&mut self, drain: DrainKey) -> bool {
         if !self.is_draining() {
             return true;
@@ -34,14 +33,14 @@ impl<T> Shard<T> {
             awaited.left += usize::from(self.is_awaited(at, awaited.last));
         }
         if self.wheel.is_at_end(awaited.counted) {
-            // List heads may still come behind it, and no timers.
+            // List heads can still follow, but timers cannot.
             awaited.counted = Cursor::END;
         }
         self.drains[drain.0] = awaited;
         awaited.is_counted()
     }
 
-    /// Whether nothing is left that a drain waits for.
+    /// Whether no timer is left that a drain waits for.
     pub(crate) fn is_drained(&self, drain: DrainKey) -> bool {
         !self.is_draining() || self.drains[drain.0].is_nothing_left()
     }
@@ -90,7 +89,7 @@ impl<T> Shard<T> {
         }
     }
 
-    /// Whether a drain that waits for what is due by `last` waits for this timer.
+    /// Whether a drain that waits for timers due by `last` waits for this one.
     pub(crate) fn is_awaited(&self, at: EntryIndex, last: Tick) -> bool {
         let waits = self.record_of(at).is_none_or(|key| {
             let record = &self.records[key];

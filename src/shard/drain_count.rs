@@ -3,14 +3,14 @@
 use crate::tick::Tick;
 use crate::wheel::Cursor;
 
-/// What one drain waits for in one shard.
+/// The timers that one drain waits for in one shard.
 #[derive(Clone, Copy)]
 pub(crate) struct Awaited {
-    /// One-shots that are due by this tick.
+    /// The last tick at which an awaited one-shot is due.
     pub(crate) last: Tick,
-    /// So many of them in the cells that were counted.
+    /// The number of awaited one-shots in the cells counted so far.
     pub(crate) left: usize,
-    /// Up to here.
+    /// The position up to which cells have been counted.
     pub(crate) counted: Cursor,
 }
 
@@ -24,6 +24,6 @@ impl Awaited {
     }
 }
 
-/// Which of a shard's drains.
+/// The index of a drain among those of its shard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct DrainKey(pub(crate) usize);

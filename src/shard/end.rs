@@ -1,5 +1,5 @@
-//! How a timer ends, and how it is cancelled. Shutting down: `shutdown.rs`; a firing
-//! that comes back: `return_firing.rs`.
+//! Ending and cancelling a timer. For shutting down, see `shutdown.rs`; for a firing that
+//! comes back, `return_firing.rs`.
 
 use crate::id::TimerId;
 use crate::shard::Shard;
@@ -9,8 +9,8 @@ use crate::timer::{Cancel, CloseReason};
 use crate::wheel::EntryIndex;
 
 impl<T> Shard<T> {
-    /// Cancels a one-shot that waits for its deadline and has no record; any
-    /// other timer is left alone, and all are that a drain may wait for.
+    /// Cancels a one-shot that is waiting for its deadline and has no record. Leaves any
+    /// other timer alone, and every timer that a drain may wait for.
     #[inline]
     pub(crate) fn cancel_plain(&mut self, id: TimerId) -> Option<T> {
         let at = self.wheel.find_own(id)?;
@@ -21,13 +21,13 @@ impl<T> Shard<T> {
         Some(self.end_plain(at, CloseReason::Cancelled))
     }
 
-    /// Asks the processor for a timer that will be cancelled soon.
+    /// Prefetches a timer that will be cancelled soon.
     #[inline]
     pub(crate) fn prefetch(&self, id: TimerId) {
         self.wheel.prefetch(id);
     }
 
-    /// Cancels a timer. Calls `now` only where a report will carry it.
+    /// Cancels a timer. Calls `now` only if a report will carry the tick.
     #[inline]
     pub(crate) fn cancel(&mut self, id: TimerId, now: impl FnOnce() -> Tick) -> Cancel<T> {
         let Some(at) = self.wheel.find_own(id) else {
@@ -81,9 +81,9 @@ impl<T> Shard<T> {
         unsafe { self.wheel.remove(at).into_payload() }
     }
 
-    /// Ends a timer that hangs on no list. If its task runs on another ending than
-    /// its own, it becomes ready once more. Returns the payload if no other
-    /// thread gets it.
+    /// Ends a timer that is not on any list. If its task must run because the timer was
+    /// cancelled or shut down, it becomes ready once more. Returns the payload unless
+    /// another thread gets it.
     pub(crate) fn end_recorded(
         &mut self,
         at: EntryIndex,
@@ -104,9 +104,9 @@ impl<T> Shard<T> {
         self.close_entry(at, key)
     }
 
-    /// Frees the entry of an ended timer. A reported timer keeps its entry, and any
-    /// payload that is still there, until the report is read. A task is dropped in
-    /// any case: waiting for the workers includes waiting for what tasks hold.
+    /// Frees the entry of an ended timer. A reported timer keeps its entry, and its payload
+    /// if it still has one, until the report is read. A task is dropped in any case,
+    /// because waiting for the workers includes waiting for the values that tasks hold.
     pub(crate) fn close_entry(&mut self, at: EntryIndex, key: usize) -> Option<T> {
         let record = &mut self.records[key];
         if record.reported {

@@ -1,4 +1,4 @@
-//! How time passes in a shard: expired timers become ready.
+//! The passing of time in a shard: expired timers become ready.
 
 use crate::shard::{Phase, Shard};
 use crate::tick::Tick;
@@ -6,15 +6,15 @@ use crate::time::Time;
 use crate::wheel::{EntryIndex, Step};
 
 impl<T> Shard<T> {
-    /// Moves the wheel's clock up to `now` where nothing happens in between,
-    /// so that new timers are filed where they will not be re-filed for long.
+    /// Moves the wheel's clock to `now` if nothing happens until then. New timers are then
+    /// linked into slots where they can stay for a long time.
     #[inline]
     pub(crate) fn catch_up(&mut self, now: Tick) {
         self.wheel.idle_to(now.0);
     }
 
-    /// Makes what is due by `now` ready, touching at most `budget` entries.
-    /// Returns the tick at which the shard next wants to be called.
+    /// Makes timers due by `now` ready, touching at most `budget` entries. Returns the tick
+    /// at which the shard next wants to be visited.
     pub(crate) fn expire(&mut self, now: Time, budget: &mut usize) -> Tick {
         if self.phase == Phase::Closed {
             return Tick::MAX;
@@ -33,7 +33,7 @@ impl<T> Shard<T> {
         }
     }
 
-    /// The tick at which the shard wants to be called, as it is now.
+    /// Returns the tick at which the shard currently wants to be visited.
     pub(crate) fn next_wakeup(&self) -> Tick {
         match self.wake_driver {
             true => Tick(0),
@@ -41,18 +41,17 @@ impl<T> Shard<T> {
         }
     }
 
-    /// The same, not counting what is late.
+    /// Returns the tick of the next slot's turn, which does not count overdue timers.
     pub(crate) fn next_slot(&self) -> Tick {
         self.wheel.next_slot().unwrap_or(Tick::MAX)
     }
 
-    /// See [`Shard::has_settled`].
+    /// Returns the number of rounds that have begun, for [`Shard::has_settled`].
     pub(crate) fn turns(&self) -> u64 {
         self.wheel.rounds()
     }
 
-    /// Whether everything is ready that was due by `to` when the wheel had had so
-    /// many turns.
+    /// Whether all timers that were due by `to` when `turns` was read are ready.
     pub(crate) fn has_settled(&self, to: Tick, turns: u64) -> bool {
         self.wheel.has_settled(to.0, turns)
     }

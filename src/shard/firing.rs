@@ -5,8 +5,8 @@ use crate::tick::Tick;
 use crate::time::Time;
 use crate::timer::CloseReason;
 
-/// One firing of a timer: built when a worker takes it, and the same until the
-/// worker is done with it.
+/// One firing of a timer. It is built when a worker takes the timer, and it does not change
+/// until the worker is done.
 #[derive(Clone)]
 pub(crate) struct Firing {
     pub(crate) id: TimerId,
@@ -14,9 +14,9 @@ pub(crate) struct Firing {
     pub(crate) tick: Tick,
     /// The exact time that the tick was rounded up from.
     pub(crate) requested: Time,
-    /// Which due tick of the timer this is, counted from 1.
+    /// The number of this due tick of the timer, counted from 1.
     pub(crate) number: u64,
-    /// Completed, unless a task runs because its timer ended otherwise.
+    /// `Completed`, unless a task runs because its timer ended otherwise.
     pub(crate) outcome: CloseReason,
 }
 
@@ -24,11 +24,11 @@ pub(crate) struct Firing {
 pub(crate) struct Claimed<T> {
     pub(crate) firing: Firing,
     pub(crate) payload: T,
-    /// The timer lives on: the payload must be returned.
+    /// Whether the timer lives on and the payload must be returned.
     pub(crate) lent: bool,
 }
 
-/// How a firing that was lent came back.
+/// The way in which a lent firing came back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
     Returned,
@@ -37,10 +37,10 @@ pub(crate) enum Outcome {
     Kept,
 }
 
-/// What the return of a firing leaves to do outside the lock.
+/// The work that the return of a firing leaves to be done outside the lock.
 pub(crate) struct Returned<T> {
     /// The payload, if the timer has ended and no other thread gets it.
     pub(crate) payload: Option<T>,
-    /// A caller waits for this return.
+    /// Whether a caller is waiting for this return.
     pub(crate) awaited: bool,
 }

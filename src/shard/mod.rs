@@ -23,15 +23,15 @@
 //! Ended ─(its task runs once more w, if asked for)─(its report is read c)─▶ freed
 //! ```
 //!
-//! A `Waiting` timer is linked into the wheel until the ticker expires it, and
-//! then ready until a worker claims it. `Lent` covers repeating timers and tasks
-//! while a worker has the payload. Cancelling an `Unstarted` or a `Lent` timer
-//! marks it; it ends when it is started, or when its firing returns. The step
-//! from `Ended` to freed has no wait if neither a task nor a report is due.
+//! A `Waiting` timer is linked into the wheel until the ticker expires it; then it is ready
+//! until a worker claims it. `Lent` covers repeating timers and tasks while a worker has
+//! the payload. Cancelling an `Unstarted` or `Lent` timer marks it: the timer ends
+//! when it is started or when its firing returns. An `Ended` timer is freed at once unless
+//! its task must run once more or its report is unread.
 //!
-//! Single-threaded: `hub` puts a shard behind a lock. A shard never drops a
-//! payload and never runs foreign code: payloads go to the caller, who drops them
-//! after releasing the lock.
+//! A shard is single-threaded: `hub` puts it behind a lock. It never drops a payload and
+//! never runs foreign code. Payloads go to the caller, who drops them after releasing the
+//! lock.
 
 pub(crate) mod body;
 pub(crate) mod credit;
@@ -72,47 +72,46 @@ use crate::time::Time;
 use crate::timer::{NotLive, Refusal, Timer};
 use crate::wheel::{EntryIndex, Geometry, Wheel};
 
-/// How many cells one part of a walk through a shard passes in one hold of its
-/// lock: so few that a thread that waits for it hardly notices, whatever is in
-/// them.
+/// The number of cells that one part of a walk through a shard passes in one hold of its
+/// lock. It is so small that waiting threads hardly notice, whatever the cells hold.
 pub(crate) const CELLS_PER_HOLD: usize = 16_384;
 
-/// What a timer in one of them counts for. A model's walk lets go after each.
+/// The number of cells that a timer counts as. A model's walk releases the lock after each.
 pub(crate) const CELLS_PER_TIMER: usize = if IS_MODEL { CELLS_PER_HOLD } else { 4 };
 
 pub(crate) struct Shard<T> {
     pub(crate) wheel: Wheel<Body<T>>,
     pub(crate) records: Slab<TimerRecord<T>>,
-    /// Entries without a live timer: unstarted, shut down while a worker has a
-    /// firing, or ended and not read.
+    /// The number of entries that are not live timers: those not yet started, those shut
+    /// down while a worker has a firing, and those that have ended but have not been read.
     not_live: usize,
-    /// Expired timers by queue, and behind the last queue the reports.
+    /// The expired timers of each queue and, after the last queue, the unread reports.
     pub(crate) ready: Box<[Ready]>,
     pub(crate) ledger: Ledger,
     pub(crate) lateness: Lateness,
     pub(crate) credit: Credit,
     pub(crate) tick: TickLength,
     pub(crate) phase: Phase,
-    /// Reports that accepted timers still owe.
+    /// The number of reports that accepted timers still owe.
     pub(crate) to_report: usize,
-    /// What the drains that have begun wait for.
+    /// The timers that each drain waits for.
     pub(crate) drains: Vec<Awaited>,
     pub(crate) signals: Signals,
-    /// Whether `signals` holds any: one check instead of several.
+    /// Whether `signals` is not empty. One check replaces several.
     pub(crate) signalled: bool,
-    /// Walks through the entries that are under way.
+    /// The number of walks through the entries that are in progress.
     pub(crate) walks: usize,
     /// The earliest tick for which a timer was linked since the last
     /// [`Shard::take_earliest_new`].
     pub(crate) earliest_new: Tick,
-    /// Whether the caller's loop is woken for this shard, due timers or not.
+    /// Whether the caller's loop is woken for this shard even if no timer is due.
     pub(crate) wake_driver: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Phase {
     Open,
-    /// Accepts nothing; fires what is there.
+    /// Accepts no new timers, but fires those that it has.
     Draining,
     Closed,
 }
@@ -148,9 +147,9 @@ impl<T> Shard<T> {
         }
     }
 
-    /// Accepts a one-shot that is nothing but a payload and a deadline, for a
-    /// queue that fits a tag. Returns also the tick for which it was filed, in
-    /// registers: `earliest_new` would cost three accesses to memory.
+    /// Accepts a one-shot that consists of a payload and a deadline, for a queue that fits
+    /// into a tag. Also returns the tick for which the timer was linked. It does so in
+    /// registers, whereas `earliest_new` would cost three memory accesses.
     #[inline]
     pub(crate) fn schedule_plain(
         &mut self,
@@ -172,7 +171,7 @@ impl<T> Shard<T> {
         Ok((scheduled.id, scheduled.due))
     }
 
-    /// Accepts any other timer. `requested` lies in the tick `deadline`.
+    /// Accepts any timer that needs a record. `requested` lies in the tick `deadline`.
     pub(crate) fn schedule_recorded(
         &mut self,
         timer: Timer<T>,
@@ -192,8 +191,8 @@ impl<T> Shard<T> {
         Ok(self.wheel.id(at))
     }
 
-    /// Returns the deadline that a timer is linked for: the coarsest boundary of a level
-    /// that its tolerance reaches, so that timers share a wake-up.
+    /// Returns the deadline for which to link a timer: the coarsest level boundary within
+    /// its tolerance, at which it shares a wake-up with other timers.
     pub(crate) fn within_tolerance(&self, record: &TimerRecord<T>, deadline: Tick) -> Tick {
         if record.tolerance.is_zero() {
             return deadline;
@@ -202,7 +201,7 @@ impl<T> Shard<T> {
         Tick(self.wheel.geometry().coarsest(deadline.0, last.0))
     }
 
-    /// Takes a place for a new timer.
+    /// Takes a credit for a new timer.
     #[inline]
     pub(crate) fn admit(&mut self) -> Result<(), Refusal> {
         if self.phase != Phase::Open {
@@ -211,7 +210,6 @@ impl<T> Shard<T> {
         self.credit.take().then_some(()).ok_or(Refusal::Full)
     }
 
-    /// Counts a timer as accepted.
     pub(crate) fn accept(&mut self, reported: bool) {
         self.ledger.accepted += 1;
         self.to_report += usize::from(reported);
@@ -222,12 +220,12 @@ impl<T> Shard<T> {
         let record = self.records.insert(record);
         let body = Body::record(record);
         let at = self.wheel.insert(deadline.0, Tag::recorded().0, body);
-        // It may not be started for long.
+        // The timer may remain unstarted for a long time.
         self.wheel.set_aside(at);
         at
     }
 
-    /// The tick of the earliest filing since the last call.
+    /// Returns the earliest tick for which a timer was linked since the last call.
     #[inline]
     pub(crate) fn take_earliest_new(&mut self) -> Tick {
         std::mem::replace(&mut self.earliest_new, Tick::MAX)
@@ -238,22 +236,22 @@ impl<T> Shard<T> {
         self.signalled
     }
 
-    /// What is to be done when the lock has been released.
+    /// Takes the signals to be handled after the lock is released.
     pub(crate) fn take_signals(&mut self) -> Signals {
         self.signalled = false;
         std::mem::take(&mut self.signals)
     }
 
-    /// Puts back what was taken at the end of the caller's last hold. Whoever had
-    /// the lock since has taken what came of that.
+    /// Puts back the signals that the caller took at the end of its last hold. Threads that
+    /// have held the lock since then have taken their own.
     pub(crate) fn put_back(&mut self, signals: Option<Signals>) {
         debug_assert!(!self.signalled);
         self.signalled = signals.is_some();
         self.signals = signals.unwrap_or_default();
     }
 
-    /// Postpones a one-shot that waits for its deadline and has no record. Returns
-    /// whether it did; any other timer, and any other deadline, is left alone.
+    /// Postpones a one-shot that is waiting for its deadline and has no record. Returns
+    /// whether it was; leaves any other timer alone, and never brings a deadline forward.
     #[inline]
     pub(crate) fn postpone_plain(&mut self, id: TimerId, deadline: Tick) -> bool {
         let Some(at) = self.wheel.find_unmoved(id) else {
@@ -263,7 +261,7 @@ impl<T> Shard<T> {
         is_plain && self.wheel.postpone(at, deadline.0)
     }
 
-    /// Gives a timer another deadline, and a repeating one another phase.
+    /// Changes a timer's deadline and, if the timer repeats, its phase.
     pub(crate) fn reschedule(
         &mut self,
         id: TimerId,
@@ -288,7 +286,7 @@ impl<T> Shard<T> {
         Ok(())
     }
 
-    /// Puts another payload in a timer's place.
+    /// Replaces the payload of a timer.
     pub(crate) fn replace(&mut self, id: TimerId, payload: T) -> Result<T, (NotLive, T)> {
         let at = match self.find_waiting(id) {
             Ok(at) => at,
@@ -305,14 +303,15 @@ impl<T> Shard<T> {
         }
     }
 
-    /// When a live timer is due, or was, if it waits to be taken.
+    /// Returns the tick at which a live timer is due, or was due if it is waiting to be
+    /// taken.
     pub(crate) fn deadline(&self, id: TimerId) -> Option<Tick> {
         let at = self.wheel.find_own(id)?;
         self.is_live(at).then(|| self.wheel.deadline_of(at))
     }
 
-    /// The ledger. What is live is counted by entries and not by endings, so
-    /// that the balance says something.
+    /// Returns the ledger. Counts live timers by entries, not by endings; otherwise the
+    /// balance would prove nothing.
     pub(crate) fn ledger(&self) -> Ledger {
         Ledger {
             live: self.live() as u64,
@@ -320,20 +319,18 @@ impl<T> Shard<T> {
         }
     }
 
-    /// How many timers are live.
     pub(crate) fn live(&self) -> usize {
         self.wheel.len() - self.not_live
     }
 
-    /// Lets a timer enter another state.
+    /// Moves a timer to another state.
     pub(crate) fn enter(&mut self, key: usize, state: State) {
         let before = std::mem::replace(&mut self.records[key].state, state);
         self.not_live += usize::from(before.is_live());
         self.not_live -= usize::from(state.is_live());
     }
 
-    /// Takes a waiting timer off the list that it hangs on, and out of the counts
-    /// of drains.
+    /// Removes a waiting timer from its list and from the counts of drains.
     #[inline]
     pub(crate) fn unlink(&mut self, at: EntryIndex) {
         self.count_out(at);
@@ -385,7 +382,7 @@ impl<T> Shard<T> {
         }
     }
 
-    /// Frees the entry of a timer that hangs on no list.
+    /// Frees the entry of a timer that is not on any list.
     pub(crate) fn forget(&mut self, at: EntryIndex) -> TimerRecord<T> {
         self.credit.put();
         let body = self.wheel.remove(at);

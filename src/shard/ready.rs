@@ -1,34 +1,34 @@
 //! Expired timers, or unread reports, on their way to one queue's workers.
 //!
-//! They stay in their entries, linked to a list, so that they can be cancelled
-//! until a worker takes them.
+//! They stay in their entries, linked to a list, so that they can be cancelled until a
+//! worker takes them.
 
 use std::collections::VecDeque;
 
 use crate::wheel::{EntryIndex, Wheel};
 
-/// How many entries are prefetched before their turn. Along the list alone each
-/// entry is a cache miss that waits for the one before it, which takes four times
-/// as long (DESIGN.md, "Workers prefetch what they take next").
+/// The number of entries that are prefetched before their turn. Without prefetching, each
+/// entry is a cache miss that waits for the one before it, which takes four times as long
+/// (DESIGN.md, "Workers prefetch what they take next").
 const PREFETCHED_AHEAD: usize = 12;
 
-/// The most strays, entries that left the list out of turn, that `ahead` keeps; or
-/// as many as are on the list.
+/// The maximum number of strays, entries that left the list out of turn, that `ahead`
+/// keeps. If the list is longer, its length is the maximum.
 const MOST_STRAYS: usize = 1_024;
 
 pub(crate) struct Ready {
     list: EntryIndex,
     len: usize,
-    /// The entries to be taken next, in order, with strays in between. Serves
-    /// prefetching alone.
+    /// The entries to be taken next, in order, with strays in between. Used only for
+    /// prefetching.
     ahead: VecDeque<EntryIndex>,
-    /// How many of them were prefetched.
+    /// The number of entries at the front of `ahead` that were prefetched.
     prefetched: usize,
-    /// Whether `ahead` has the whole list.
+    /// Whether `ahead` contains the whole list.
     is_known: bool,
-    /// Whether a bell for this list is in the queue's channel or with a worker. True
-    /// whenever the list holds anything; a worker that brings a bell and leaves the
-    /// list empty sets it to false.
+    /// Whether a bell for this list is in the queue's channel or with a worker. Always true
+    /// while the list is not empty. A worker that answers a bell and leaves the list empty
+    /// sets it to false.
     pub(crate) rung: bool,
 }
 
@@ -53,7 +53,8 @@ impl Ready {
         wheel.first_of(self.list)
     }
 
-    /// As [`Ready::first`], for a worker that will take it, and then the next.
+    /// Returns the first entry, for a worker that will take it, and prefetches the next
+    /// ones.
     #[inline]
     pub(crate) fn first_to_take<B>(&mut self, wheel: &Wheel<B>) -> Option<EntryIndex> {
         let first = self.first(wheel)?;
@@ -64,7 +65,7 @@ impl Ready {
         Some(first)
     }
 
-    /// Forgets what stood before the list's first entry, and that one.
+    /// Removes the list's first entry, and all strays before it, from `ahead`.
     #[inline]
     fn pass_over(&mut self, first: EntryIndex) {
         while let Some(passed) = self.ahead.pop_front() {
@@ -86,7 +87,7 @@ impl Ready {
         }
     }
 
-    /// Hangs an entry behind the others. Returns whether to ring for it.
+    /// Appends an entry to the list. Returns whether to ring for it.
     #[inline]
     pub(crate) fn append<B>(&mut self, wheel: &mut Wheel<B>, at: EntryIndex) -> bool {
         wheel.append_to(self.list, at);
@@ -97,7 +98,7 @@ impl Ready {
         !std::mem::replace(&mut self.rung, true)
     }
 
-    /// Takes an entry off, from wherever it stands.
+    /// Removes an entry from any place in the list.
     #[inline]
     pub(crate) fn unlink<B>(&mut self, wheel: &mut Wheel<B>, at: EntryIndex) {
         wheel.unlink(at);
@@ -108,8 +109,7 @@ impl Ready {
         }
     }
 
-    /// Forgets the strays, and with them the entries on the list, which then are
-    /// taken without a prefetch.
+    /// Clears `ahead`. The entries on the list are then taken without a prefetch.
     #[inline]
     fn forget_ahead(&mut self) {
         self.ahead.clear();
@@ -117,7 +117,7 @@ impl Ready {
         self.is_known = self.len == 0;
     }
 
-    /// Forgets what will be taken next, and returns its memory.
+    /// Clears `ahead` and returns its memory.
     pub(crate) fn take_ahead(&mut self) -> VecDeque<EntryIndex> {
         let ahead = std::mem::take(&mut self.ahead);
         self.forget_ahead();
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
     use crate::tick::Tick;
 
-    /// A wheel, a list, and so many entries on it.
+    /// Returns a wheel, a list, and the `count` entries on it.
     fn with_ready(count: usize) -> (Wheel<usize>, Ready, Vec<EntryIndex>) {
         let mut wheel = Wheel::new(64);
         let mut ready = Ready::new(&mut wheel);

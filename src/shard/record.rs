@@ -1,7 +1,7 @@
-//! What only some timers have: periods, counts, reports, tasks.
+//! Records: periods, counts, reports and tasks, which only some timers have.
 
 use core::time::Duration;
-// Not the one of `crate::sync`: no thread waits for another through a name.
+// Not the `Arc` of `crate::sync`, because no thread waits for another through a name.
 use std::sync::Arc;
 
 use crate::id::TimerId;
@@ -11,28 +11,28 @@ use crate::timer::{CloseReason, Closed};
 use crate::timer::{MissedTicks, Repeat, Timer};
 
 pub(crate) struct TimerRecord<T> {
-    /// `None` while a worker has it, or after the caller that ended the timer got
-    /// it.
+    /// `None` while a worker has the payload, or after the caller that ended the timer
+    /// received it.
     pub(crate) payload: Option<T>,
     pub(crate) state: State,
     pub(crate) queue: usize,
     pub(crate) reported: bool,
     pub(crate) task: bool,
-    /// When the next firing is due, exactly; the tick is rounded up from it.
+    /// The exact time at which the next firing is due. The tick is rounded up from it.
     pub(crate) requested: Time,
-    /// How much later it may fire.
+    /// The maximum time by which a firing may be delayed.
     pub(crate) tolerance: Duration,
     pub(super) period: Option<u64>,
     pub(super) missed: MissedTicks,
-    /// How many firings are still to be delivered; `None` for ever.
+    /// The number of firings still to be delivered; `None` if the timer fires for ever.
     left: Option<u64>,
-    /// Due ticks so far, the current or coming one included.
+    /// The number of due ticks so far, including the current or coming one.
     pub(crate) number: u64,
-    /// Firings delivered.
+    /// The number of firings delivered.
     pub(crate) firings: u64,
-    /// A caller waits for the firing that is lent.
+    /// Whether a caller is waiting for the lent firing.
     pub(crate) awaited: bool,
-    /// The task is run once more when the timer is cancelled or shut down.
+    /// Whether the task runs once more when the timer is cancelled or shut down.
     pub(crate) run_on_end: bool,
     pub(crate) name: Option<NameTag>,
 }
@@ -45,15 +45,14 @@ pub(crate) enum State {
     Waiting,
     /// A worker has a firing.
     Lent {
-        /// The timer was cancelled or shut down meanwhile, at that tick: it
-        /// ends with this when the firing comes back.
+        /// The reason and the tick with which the timer ends when the firing comes back, if
+        /// it was cancelled or shut down meanwhile.
         ending: Option<(CloseReason, Tick)>,
     },
-    /// Shut down at that tick while a worker has a firing: in the ledger
-    /// already, and reported when the firing comes back.
+    /// Shut down at `tick` while a worker has a firing. The timer is already in the ledger,
+    /// and is reported when the firing comes back.
     Abandoned { tick: Tick },
-    /// Ended; the entry waits for its task to run once more, or for its report to
-    /// be read.
+    /// Ended. The entry waits for its task to run once more, or for its report to be read.
     Ended { reason: CloseReason, tick: Tick },
 }
 
@@ -89,7 +88,7 @@ impl<T> TimerRecord<T> {
         }
     }
 
-    /// The timer that the record of an unstarted one was made from.
+    /// Returns the timer that the record of an unstarted timer was made from.
     pub(crate) fn into_timer(self) -> Option<Timer<T>> {
         let State::Unstarted { requested, .. } = self.state else {
             return None;
@@ -114,8 +113,7 @@ impl<T> TimerRecord<T> {
         self.period.is_some()
     }
 
-    /// Whether the firing that is lent is the last one: it has been counted
-    /// already.
+    /// Whether the lent firing, which has already been counted, is the last one.
     pub(crate) fn is_last(&self) -> bool {
         self.left == Some(0)
     }
@@ -125,7 +123,6 @@ impl<T> TimerRecord<T> {
         self.is_repeating() || self.task
     }
 
-    /// Counts a delivery.
     pub(crate) fn deliver(&mut self) {
         self.firings += 1;
         self.left = self.left.map(|left| left - 1);
@@ -133,7 +130,7 @@ impl<T> TimerRecord<T> {
 }
 
 impl<T> TimerRecord<T> {
-    /// The report on a timer that has ended.
+    /// Returns the report on a timer that has ended.
     pub(crate) fn into_closed(self, id: TimerId, reason: CloseReason, tick: Tick) -> Closed<T> {
         Closed {
             id,
@@ -146,7 +143,7 @@ impl<T> TimerRecord<T> {
     }
 }
 
-/// Where a timer stands in its bucket.
+/// The position of a timer in its bucket.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub(crate) hash: u64,
@@ -154,7 +151,7 @@ pub(crate) struct Place {
     pub(crate) age: u64,
 }
 
-/// A timer's own knowledge of its name.
+/// A timer's name, and the timer's position in the bucket of that name.
 #[derive(Clone)]
 pub(crate) struct NameTag {
     pub(crate) name: Arc<str>,

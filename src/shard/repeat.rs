@@ -1,4 +1,4 @@
-//! When a repeating timer fires next.
+//! The next firing of a repeating timer.
 
 use crate::rounding::TickLength;
 use crate::shard::record::{State, TimerRecord};
@@ -35,8 +35,8 @@ mod tests {
     use crate::timer::Timer;
     use proptest::prelude::*;
 
-    /// What [`TimerRecord::rearm`] does, by sums that cannot overflow: when the timer
-    /// is due next, and the number of that.
+    /// Computes the result of [`TimerRecord::rearm`] without overflow: the time at which
+    /// the timer is due next, and the number of that firing.
     fn rearmed(record: &TimerRecord<()>, period: u64, now: u64, tick: u64) -> (u64, u64) {
         let [due, period, now, tick] =
             [record.requested.as_nanos(), period, now, tick].map(u128::from);
@@ -55,7 +55,7 @@ mod tests {
         (next.min(never) as u64, number.min(never) as u64)
     }
 
-    /// Anything, but mostly near one of the two ends.
+    /// Generates any number, but mostly one near one of the two ends.
     fn anywhere() -> impl Strategy<Value = u64> {
         prop_oneof![
             any::<u64>(),
@@ -105,7 +105,7 @@ mod tests {
         );
     }
 
-    /// Calls `f` with every pair of what is at one of the two ends.
+    /// Calls `f` with every pair of numbers at the two ends.
     fn at_the_ends(f: impl Fn(u64, u64)) {
         const ENDS: [u64; 5] = [0, 1, 2, u64::MAX - 1, u64::MAX];
         for one in ENDS {

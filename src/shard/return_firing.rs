@@ -1,5 +1,4 @@
-//! How a firing that was lent to a worker comes back: the timer is set up
-//! again, or ends.
+//! The return of a firing that was lent to a worker: its timer is set up again or ends.
 
 use crate::id::TimerId;
 use crate::shard::Shard;
@@ -10,7 +9,7 @@ use crate::timer::CloseReason;
 use crate::wheel::EntryIndex;
 
 impl<T> Shard<T> {
-    /// Takes back a firing that was lent, at `now`.
+    /// Takes back a lent firing at `now`.
     pub(crate) fn return_firing(
         &mut self,
         id: TimerId,
@@ -66,8 +65,8 @@ impl<T> Shard<T> {
         }
     }
 
-    /// Returns whether a worker has a firing of the timer. If so, its return will
-    /// say that a caller waits.
+    /// Returns whether a worker has a firing of the timer. If so, the return of that firing
+    /// will say that a caller is waiting.
     pub(crate) fn await_return(&mut self, id: TimerId) -> bool {
         let key = self.wheel.find_own(id).and_then(|at| self.record_of(at));
         let Some(record) = key.map(|key| &mut self.records[key]) else {

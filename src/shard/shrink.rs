@@ -1,9 +1,9 @@
 //! Giving back a shard's memory, a bounded number of cells at a time.
 //!
-//! Shrinking moves timers to other entries. A shard that is being walked through or
-//! drained, where a cursor outlives a hold of the lock, keeps its timers in place
-//! and gives back only the memory behind them. A shard that was shut down gives
-//! nothing back (see `shutdown.rs`).
+//! Shrinking moves timers to other entries. While a shard is being walked or drained, a
+//! cursor outlives a hold of the lock. Such a shard therefore keeps its timers in place and
+//! gives back only the memory behind them. A shard that was shut down gives nothing back
+//! (see `shutdown.rs`).
 
 use std::collections::VecDeque;
 
@@ -14,11 +14,11 @@ use crate::shard::record::{State, TimerRecord};
 use crate::shard::{Phase, Shard};
 use crate::wheel::{EntryIndex, Linkage, Wheel};
 
-/// How many cells are touched in one hold of a shard's lock: each may be a cache
-/// miss or several.
+/// The number of cells touched in one hold of a shard's lock. Each may cost one or more
+/// cache misses.
 pub(crate) const CELLS_PER_HOLD: usize = 256;
 
-/// What a shard does not need any more, to be dropped outside of its lock.
+/// The memory that a shard no longer needs, to be dropped outside its lock.
 type Unneeded<T> = (Slab<TimerRecord<T>>, Vec<VecDeque<EntryIndex>>);
 
 impl<T> Shard<T> {
@@ -34,11 +34,11 @@ impl<T> Shard<T> {
         (records, ahead.collect())
     }
 
-    /// Goes on with shrinking for a bounded number of cells. Returns whether
-    /// nothing is left to do.
+    /// Continues to shrink, for a bounded number of cells. Returns whether the work is
+    /// done.
     pub(crate) fn shrink_some(&mut self) -> bool {
         if self.phase == Phase::Closed {
-            // Its lists have entries in them that are vacant.
+            // The lists of a closed shard may contain vacant entries.
             return true;
         }
         if self.phase == Phase::Draining || self.walks > 0 {
@@ -49,20 +49,18 @@ impl<T> Shard<T> {
         self.wheel.shrink_some(&mut { CELLS_PER_HOLD }, linkage)
     }
 
-    /// Notes that a walk through the entries begins, whose cursor outlives a hold
-    /// of the lock.
+    /// Notes the beginning of a walk, whose cursor outlives a hold of the lock.
     pub(crate) fn begin_walk(&mut self) {
         self.walks += 1;
         self.wheel.stop_gathering();
     }
 
-    /// Notes that a walk has ended.
     pub(crate) fn end_walk(&mut self) {
         self.walks -= 1;
     }
 }
 
-/// Returns which list a timer hangs on.
+/// Returns whether a timer is linked into the wheel or elsewhere.
 fn linkage_of<T>(
     wheel: &Wheel<Body<T>>,
     records: &Slab<TimerRecord<T>>,

@@ -1,10 +1,9 @@
-//! Shutting a shard down: ending every live timer, a bounded number of cells at a
-//! time, and noticing when the last report is there.
+//! Shutting a shard down: ending every live timer, a bounded number of cells at a time, and
+//! signalling when the last report is available.
 //!
-//! A shard counts the reported timers that it has accepted and whose report is
-//! not there yet: live timers, those with a firing that is lent, and those with a
-//! task that is still to run once more. After the closing none is added; at a
-//! count of zero the shard is *settled*.
+//! A shard counts the reported timers that it has accepted and that have no report yet:
+//! live timers, those with a lent firing, and those whose task has yet to run once more. A
+//! closed shard accepts no timers. At a count of zero, it is *settled*.
 
 use crate::id::TimerId;
 use crate::shard::record::State;
@@ -14,7 +13,7 @@ use crate::timer::{CloseReason, Closed};
 use crate::wheel::{Cursor, EntryIndex};
 
 impl<T> Shard<T> {
-    /// Refuses everything from now on. Returns how many live timers there are.
+    /// Closes the shard. Returns the number of live timers.
     pub(crate) fn close(&mut self) -> usize {
         if self.phase != Phase::Closed {
             self.phase = Phase::Closed;
@@ -24,11 +23,11 @@ impl<T> Shard<T> {
         self.live()
     }
 
-    /// Goes on with the walk that ends every live timer of a closed shard, for a
-    /// bounded number of cells. Returns whether that was all.
+    /// Continues the walk that ends every live timer of a closed shard, for a bounded
+    /// number of cells. Returns whether the walk is complete.
     ///
-    /// A timer that will not fire again in any case, whose last firing runs or
-    /// that was cancelled while one does, is left to end by itself.
+    /// Leaves timers that will not fire again to end by themselves: those whose last firing
+    /// is running, and those that were cancelled during a firing.
     pub(crate) fn close_some(
         &mut self,
         cursor: &mut Cursor,
@@ -59,8 +58,9 @@ impl<T> Shard<T> {
         })
     }
 
-    /// Does not unlink a timer that waits for its deadline: touching the entries
-    /// beside it would cost cache misses, and a closed shard's wheel never advances.
+    /// Ends a plain timer. Does not unlink one that is waiting for its deadline, because
+    /// the entries beside it would cost cache misses and a closed shard's wheel never
+    /// advances.
     fn close_plain(&mut self, at: EntryIndex) -> T {
         let reason = CloseReason::ShutDown;
         if self.tag(at).is_ready() {
@@ -113,14 +113,14 @@ impl<T> Shard<T> {
         Some(closed)
     }
 
-    /// Notes that a report is there.
+    /// Notes that a report is available.
     pub(super) fn has_reported(&mut self) {
         self.to_report -= 1;
         self.signal_if_settled();
     }
 
-    /// Signals once: a closed shard accepts nothing, so that its count reaches
-    /// zero, or is zero at the closing, only once.
+    /// Signals that the shard is settled. This happens only once, because a closed shard
+    /// accepts no timers.
     fn signal_if_settled(&mut self) {
         if self.phase == Phase::Closed && self.to_report == 0 {
             self.signals.settled = true;

@@ -1,22 +1,21 @@
-//! What a call leaves to be done when the shard's lock has been released.
+//! The work that a call leaves to be done after the shard's lock is released.
 
 use crate::shard::record::NameTag;
 
-/// What is to be done when the lock has been released.
 #[derive(Default)]
 pub(crate) struct Signals {
-    /// Queues whose bell is to be rung: mostly one, so that the ticker need not
-    /// allocate, which another thread may hold up.
+    /// A queue whose bell is to be rung. There is rarely more than one, so the ticker
+    /// rarely allocates; an allocation could make it wait for another thread.
     bell: Option<usize>,
     more_bells: Vec<usize>,
-    /// Names of timers that have ended.
+    /// The names of timers that have ended.
     pub(crate) unnamed: Vec<NameTag>,
-    /// Whether a task waits for which nothing came due: a loop that runs tasks
-    /// itself has to be called to it.
+    /// Whether a task became ready although no timer came due. A loop that runs tasks
+    /// itself must be woken for it.
     pub(crate) wake_driver: bool,
-    /// Whether no report will come of this shard any more.
+    /// Whether this shard will make no further report.
     pub(crate) settled: bool,
-    /// Whether the last timer has gone that a drain waited for.
+    /// Whether the last timer that a drain waited for is gone.
     pub(crate) drained: bool,
 }
 

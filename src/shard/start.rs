@@ -28,7 +28,7 @@ impl<T> Shard<T> {
         Ok(self.wheel.id(at))
     }
 
-    /// When an unstarted timer is to fire.
+    /// Returns the time at which an unstarted timer is to fire.
     pub(crate) fn requested_of(&self, id: TimerId) -> Option<When> {
         let key = self.record_of(self.wheel.find_own(id)?)?;
         match self.records[key].state {
@@ -37,9 +37,9 @@ impl<T> Shard<T> {
         }
     }
 
-    /// Starts a timer that was created before. If it is refused, returns the timer,
-    /// or `None` if it was cancelled and has lost its payload. Calls `now` only for
-    /// a cancelled timer.
+    /// Starts a timer that was created earlier. If the start is refused, returns the timer,
+    /// or `None` if it was cancelled and has lost its payload. Calls `now` only for a
+    /// cancelled timer.
     pub(crate) fn start(
         &mut self,
         id: TimerId,
@@ -68,7 +68,7 @@ impl<T> Shard<T> {
         Ok(())
     }
 
-    /// Gives up a timer that was never started.
+    /// Discards a timer that was never started.
     pub(crate) fn dismiss(&mut self, id: TimerId) -> Option<TimerRecord<T>> {
         let at = self.wheel.find_own(id)?;
         let key = self.record_of(at)?;

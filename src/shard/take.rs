@@ -1,4 +1,4 @@
-//! How a worker takes an expired timer, and how reports are read.
+//! Taking expired timers, and reading reports.
 
 use crate::shard::Shard;
 use crate::shard::firing::{Claimed, Firing};
@@ -82,8 +82,8 @@ impl<T> Shard<T> {
         Some(record.into_closed(id, reason, tick))
     }
 
-    /// Takes up to `count` payloads that no thread will ask for any more: of ready
-    /// tasks and of unread reports.
+    /// Takes up to `count` payloads of ready tasks and unread reports, which no thread will
+    /// request from now on.
     pub(crate) fn take_leftovers(&mut self, count: usize) -> Vec<Option<T>> {
         let mut leftovers = Vec::new();
         while leftovers.len() < count {

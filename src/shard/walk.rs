@@ -8,17 +8,17 @@ use crate::tick::Tick;
 use crate::timer::LiveTimer;
 use crate::wheel::{Cursor, EntryIndex, OverBudget};
 
-/// What a found timer counts for among the cells of a hold: a caller may stop
-/// reading early, so few are found ahead.
+/// The number of cells that a found timer counts as. Few timers are found ahead, because a
+/// caller may stop reading early.
 const CELLS_PER_FOUND: usize = CELLS_PER_HOLD / 256;
 
-/// How many entries the search for the earliest deadline visits in one hold of a
-/// shard's lock, each a cache miss, before it passes through the cells instead.
+/// The number of entries, each a cache miss, that the search for the earliest deadline
+/// visits in one hold of a shard's lock before it walks through the cells instead.
 pub(crate) const VISITS_PER_HOLD: usize = 512;
 
 impl<T> Shard<T> {
-    /// Looks for live timers in a bounded number of cells. Returns whether those
-    /// were the last.
+    /// Looks for live timers in a bounded number of cells. Returns whether the walk is
+    /// complete.
     pub(crate) fn find_live(&self, cursor: &mut Cursor, found: &mut VecDeque<LiveTimer>) -> bool {
         let mut budget = CELLS_PER_HOLD;
         while let Some(at) = self.wheel.next_entry(cursor, &mut budget) {
@@ -41,8 +41,8 @@ impl<T> Shard<T> {
         }
     }
 
-    /// Looks for an earlier deadline in a bounded number of cells. Returns
-    /// whether those were the last.
+    /// Looks for an earlier deadline in a bounded number of cells. Returns whether the walk
+    /// is complete.
     pub(crate) fn find_earliest(&self, cursor: &mut Cursor, earliest: &mut Option<Tick>) -> bool {
         let mut budget = CELLS_PER_HOLD;
         while let Some(at) = self.wheel.next_entry(cursor, &mut budget) {
@@ -55,7 +55,7 @@ impl<T> Shard<T> {
         self.wheel.is_at_end(*cursor)
     }
 
-    /// Whether a timer waits for its deadline.
+    /// Whether a timer is waiting for its deadline.
     fn is_in_wheel(&self, at: EntryIndex) -> bool {
         let waits = |key: usize| self.records[key].state == State::Waiting;
         !self.tag(at).is_ready() && self.record_of(at).is_none_or(waits)
