@@ -1,11 +1,11 @@
-//! How late timers become ready.
+//! The lateness of timers when they become ready.
 
 use core::time::Duration;
 
-/// A histogram of lateness, each bucket twice as wide as the one before.
+/// A histogram of lateness. Each bucket is twice as wide as the one before it.
 ///
-/// Lateness counts from a timer's deadline, rounded up to its tick, to the moment
-/// at which the ticker finds it due. Only the ticker records it: callers and workers
+/// Lateness is measured from a timer's deadline, rounded up to its tick, to the moment at
+/// which the ticker finds the timer due. Only the ticker records it; callers and workers
 /// pay nothing.
 ///
 /// ```
@@ -23,7 +23,8 @@ use core::time::Duration;
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Lateness {
-    /// Bucket b counts what is below 2^b nanoseconds, and not below half that.
+    /// Bucket b counts timers with a lateness below 2^b nanoseconds, but not below half of
+    /// it.
     buckets: [u64; BUCKETS],
 }
 
@@ -36,8 +37,8 @@ impl Lateness {
         self.buckets.iter().sum()
     }
 
-    /// Returns a lateness that a share of `q` of the timers (0.5 for the median)
-    /// stayed below, at most twice too high. Returns `None` if there were no timers.
+    /// Returns a lateness that the fraction `q` of the timers (0.5 for the median) stayed
+    /// below. It is at most twice too high. Returns `None` if no timers were counted.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<Duration> {
         let count = self.count();
@@ -49,8 +50,8 @@ impl Lateness {
         })
     }
 
-    /// Returns the buckets that are not empty: a lateness, and the number of timers
-    /// that stayed below it and not below half of it.
+    /// Returns the buckets that are not empty: a lateness, and the number of timers that
+    /// stayed below it but not below half of it.
     pub fn buckets(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
         let bound = |bucket: usize| 1u64.checked_shl(bucket as u32).unwrap_or(u64::MAX);
         let buckets = self.buckets.iter().enumerate();

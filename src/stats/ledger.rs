@@ -4,8 +4,8 @@ use crate::timer::CloseReason;
 
 /// The account of every timer that an engine has accepted.
 ///
-/// While no call is in progress, [`Ledger::is_balanced`] holds: every timer
-/// that was accepted is live or has ended, once, for one reason.
+/// While no call is in progress, [`Ledger::is_balanced`] holds: every accepted timer is
+/// live or has ended once, for one reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Ledger {

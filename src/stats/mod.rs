@@ -1,4 +1,4 @@
-//! An engine seen from outside.
+//! An engine as seen from outside.
 
 mod lateness;
 mod ledger;
@@ -11,22 +11,21 @@ pub use ledger::Ledger;
 /// Counts of an engine at one moment, from
 /// [`Engine::snapshot`](crate::Engine::snapshot).
 ///
-/// With the feature `metrics` it can be published; see `Snapshot::publish`.
+/// With the feature `metrics`, it can be published; see `Snapshot::publish`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Snapshot {
-    /// The account of all timers, as from
-    /// [`Engine::ledger`](crate::Engine::ledger). Taken under the same lock as
-    /// `lateness`, so the two agree.
+    /// The account of all timers, as returned by [`Engine::ledger`](crate::Engine::ledger).
+    /// It agrees with `lateness`, because both are read under the same lock.
     pub ledger: Ledger,
-    /// The number of expired timers that wait in each queue.
+    /// The number of expired timers waiting in each queue.
     pub queued: Vec<usize>,
     /// The number of unread reports.
     pub reports: usize,
-    /// How long after their deadlines timers entered their queues.
+    /// The lateness of timers when they entered their queues.
     pub lateness: Lateness,
     /// The number of times that the ticker thread woke up.
     pub wakeups: u64,
-    /// The number of runs of tasks that panicked.
+    /// The number of task runs that panicked.
     pub panics: u64,
 }

@@ -1,10 +1,10 @@
 //! A snapshot for the recorder of the crate `metrics`.
 //!
-//! Counts are published as they stand, not as what was added since the last
-//! time: so it needs no memory, two threads that publish do no harm, and it
-//! costs the engine nothing but the snapshot. The lateness is therefore no
-//! histogram of that crate's, which would have to be handed every firing again
-//! (some recorders keep each one), but a counter for each of its buckets.
+//! Counts are published as they stand, not as increments since the last time. Publishing
+//! therefore needs no memory, two threads may do it at once, and it costs the engine only
+//! the snapshot. For the same reason, each bucket of the lateness is a counter. A histogram
+//! of that crate would have to be given every firing again, and some recorders keep each
+//! one.
 
 use std::time::Duration;
 
@@ -22,19 +22,19 @@ const LATENESS_COUNT: &str = "tickwheel_lateness_seconds_count";
 const WAKEUPS: &str = "tickwheel_wakeups_total";
 const PANICS: &str = "tickwheel_panics_total";
 
-/// The bounds of the published lateness buckets, as powers of two nanoseconds:
-/// from a microsecond to 17 seconds. Always the same, because a bucket that is
-/// first seen when it has counted something has no rate.
+/// The bounds of the published lateness buckets, as powers of two nanoseconds: from a
+/// microsecond to 17 seconds. They are fixed, because a bucket that first appears when it
+/// has counted something has no rate.
 const LATENESS_BITS: std::ops::RangeInclusive<u32> = 10..=34;
 
 #[cfg_attr(docsrs, doc(cfg(feature = "metrics")))]
 impl Snapshot {
-    /// Hands the counts to the recorder of the crate
-    /// [`metrics`](https://docs.rs/metrics/0.24), version 0.24. Call it as often
-    /// as they are to be fresh, for instance before each scrape; the engine
-    /// does nothing for it in between. Without a recorder nothing happens.
+    /// Passes the counts to the recorder of the crate
+    /// [`metrics`](https://docs.rs/metrics/0.24), version 0.24. Call it whenever fresh
+    /// counts are needed, for instance before each scrape; the engine does no work for it
+    /// in between. Without a recorder, nothing happens.
     ///
-    /// All carry the label `engine`, with the name that is given here:
+    /// Every metric carries the label `engine` with the name that is given here:
     ///
     /// | name | kind, unit | further labels |
     /// |---|---|---|
@@ -48,9 +48,9 @@ impl Snapshot {
     /// | `tickwheel_wakeups_total` | counter, wake-ups of the ticker thread | |
     /// | `tickwheel_panics_total` | counter, runs of tasks | |
     ///
-    /// The buckets are those of a Prometheus histogram, so that
-    /// `histogram_quantile(0.99, rate(tickwheel_lateness_seconds_bucket[5m]))`
-    /// is the lateness that 99 of 100 firings stayed below.
+    /// The buckets form a Prometheus histogram:
+    /// `histogram_quantile(0.99, rate(tickwheel_lateness_seconds_bucket[5m]))` is the
+    /// lateness that 99 of 100 firings stayed below.
     ///
     /// ```
     /// use std::time::Duration;
@@ -112,8 +112,8 @@ fn with(labels: &[Label], key: &'static str, value: impl Into<String>) -> Vec<La
     labels
 }
 
-/// Describes each metric, for recorders that show it. Repeated on each call, because
-/// the recorder may have changed.
+/// Describes each metric, for recorders that show descriptions. Repeats this on each call,
+/// because the recorder may have changed.
 fn describe() {
     describe_counter!(ACCEPTED, Unit::Count, "Timers accepted since the start");
     describe_counter!(ENDED, Unit::Count, "Timers that ended, by reason");
