@@ -1,8 +1,9 @@
-//! Answers: why a timer is refused, what cancelling it did, why it is not live.
+//! Answers: the reasons for refusals, the results of cancelling, the reasons why timers are
+//! not live.
 
 use core::fmt;
 
-/// Why a timer was refused.
+/// The reason why a timer was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -13,14 +14,13 @@ pub enum Refusal {
     ShutDown,
     /// The engine has no queue with that number.
     NoSuchQueue,
-    /// A repeating timer with a period of zero would fire without end.
+    /// The period is zero, so the timer would fire without end.
     ZeroPeriod,
-    /// [`Timer::starting`](crate::Timer::starting),
-    /// [`Timer::times`](crate::Timer::times) or
-    /// [`Timer::missed`](crate::Timer::missed) on a timer without a period.
+    /// [`Timer::starting`](crate::Timer::starting), [`Timer::times`](crate::Timer::times)
+    /// or [`Timer::missed`](crate::Timer::missed) was called on a timer without a period.
     NotRepeating,
-    /// A repeating timer with [`MissedTicks::CatchUp`](crate::MissedTicks::CatchUp) that is due more than a
-    /// hundred times a tick: a worker may never catch up with it.
+    /// A repeating timer with [`MissedTicks::CatchUp`](crate::MissedTicks::CatchUp) is due
+    /// more than a hundred times a tick. A worker might never catch up with it.
     PeriodTooShort,
 }
 
@@ -48,15 +48,15 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// What [`Engine::cancel`](crate::Engine::cancel) found.
+/// The result of [`Engine::cancel`](crate::Engine::cancel).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use = "a running timer was not stopped, and a cancelled one's payload is in here"]
 pub enum Cancel<T> {
-    /// The timer was live and will not fire; this is its payload.
+    /// The timer was live and will not fire. This is its payload.
     Cancelled(T),
     /// The timer was live and will not fire. Its task runs once more and learns the
-    /// outcome; the payload stays with it. Only for timers that are
-    /// [`notified`](crate::Timer::notified).
+    /// outcome; the payload stays with the task. Returned only for
+    /// [`notified`](crate::Timer::notified) timers.
     Notified,
     /// A worker has a firing of the timer at this moment. A repeating timer will
     /// not fire again.
@@ -66,7 +66,7 @@ pub enum Cancel<T> {
 }
 
 impl<T> Cancel<T> {
-    /// Returns the payload, if the caller of `cancel` gets it.
+    /// Returns the payload if this answer contains it.
     #[must_use]
     #[inline]
     pub fn payload(self) -> Option<T> {
@@ -76,8 +76,8 @@ impl<T> Cancel<T> {
         }
     }
 
-    /// Returns whether the call ended a timer that was not running, no matter
-    /// where the payload is.
+    /// Returns whether the call ended a timer that was not running, no matter who has the
+    /// payload.
     ///
     /// ```
     /// use std::time::Duration;
@@ -107,18 +107,18 @@ impl<T> Cancel<T> {
     }
 }
 
-/// What [`Engine::cancel_by_name`](crate::Engine::cancel_by_name) did.
+/// The result of [`Engine::cancel_by_name`](crate::Engine::cancel_by_name).
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct CancelledByName<T> {
-    /// The number of timers that end as cancelled because of this call. Includes
-    /// repeating timers with a firing that is running.
+    /// The number of timers that end as cancelled because of this call. Includes repeating
+    /// timers with a running firing.
     pub count: usize,
     /// The payloads of the timers that were not running.
     pub payloads: Vec<T>,
 }
 
-/// Why a timer was not rescheduled, or its payload not replaced.
+/// The reason why a timer was not rescheduled, or why its payload was not replaced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum NotLive {

@@ -1,9 +1,9 @@
-//! How timers end, and the account of it.
+//! The endings of timers, and the reports on them.
 
 use crate::id::TimerId;
 use crate::tick::Tick;
 
-/// How a timer ended.
+/// The reason why a timer ended.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum CloseReason {
     /// A one-shot was taken, or the last firing of a counted timer or a task
@@ -13,32 +13,31 @@ pub enum CloseReason {
     Cancelled,
     /// The timer was live when the engine was shut down.
     ShutDown,
-    /// A panic ended its only or its last firing.
+    /// The timer's only or last firing panicked.
     Failed,
 }
 
 /// The report on a timer that has ended.
 ///
 /// Read from [`Engine::reports`](crate::Engine::reports) for
-/// [`reported`](crate::Timer::reported) timers, and returned by [`Engine::shutdown`](crate::Engine::shutdown) for
-/// every timer that was live.
+/// [`reported`](crate::Timer::reported) timers, and returned by
+/// [`Engine::shutdown`](crate::Engine::shutdown) for every timer that was live.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Closed<T> {
     /// The timer.
     pub id: TimerId,
-    /// The queue that it fired into.
+    /// The timer's queue.
     pub queue: usize,
-    /// The tick at which the timer ended: the due tick of its last firing if it
-    /// completed or failed, else the tick at which it was cancelled or shut down.
+    /// The tick at which the timer ended: the due tick of its last firing if it completed
+    /// or failed, otherwise the tick at which it was cancelled or shut down.
     pub tick: Tick,
     /// The number of deliveries.
     pub firings: u64,
-    /// How it ended.
+    /// The reason why the timer ended.
     pub reason: CloseReason,
-    /// The payload, unless the caller of `cancel`, a worker, or the list that
-    /// shutdown returned got it. `None` for a task: the worker drops a closure that
-    /// has run, so that [`TaskEngine::join`](crate::TaskEngine::join) can wait for
-    /// that.
+    /// The payload, unless it went to the caller of `cancel`, to a worker, or into the list
+    /// that shutdown returned. `None` for a task: the worker drops a closure that has run,
+    /// so that [`TaskEngine::join`](crate::TaskEngine::join) can wait for the drop.
     pub payload: Option<T>,
 }

@@ -9,8 +9,9 @@ use crate::tick::Tick;
 pub struct LiveTimer {
     /// The timer.
     pub id: TimerId,
-    /// When it is due next (or was, if it waits to be taken or runs).
+    /// The tick at which the timer is due next, or was due if it is running or waiting to
+    /// be taken.
     pub tick: Tick,
-    /// The queue that it fires into.
+    /// The timer's queue.
     pub queue: usize,
 }

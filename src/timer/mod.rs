@@ -16,8 +16,7 @@ use std::sync::Arc;
 use crate::rounding::TickLength;
 use crate::time::{Time, When, nanos};
 
-/// A timer to be scheduled: when, with which payload, how often, to which
-/// queue.
+/// A timer to be scheduled: its deadline, payload, repetition and queue.
 ///
 /// ```
 /// use std::time::Duration;
@@ -37,7 +36,7 @@ pub struct Timer<T> {
     pub(crate) payload: T,
     pub(crate) requested: When,
     pub(crate) repeat: Option<Repeat>,
-    /// 0 for ever.
+    /// The number of firings; 0 for ever.
     pub(crate) times: u64,
     pub(crate) queue: usize,
     pub(crate) missed: MissedTicks,
@@ -45,53 +44,53 @@ pub struct Timer<T> {
     pub(crate) reported: bool,
     pub(crate) notified: bool,
     pub(crate) name: Option<Arc<str>>,
-    /// Whether it has a period, or something set that needs one.
+    /// Whether the timer has a period, or a setting that needs one.
     pub(crate) meant_to_repeat: bool,
-    /// A task ends when it returns, not when it is taken.
+    /// Whether the payload is a task, whose timer ends when it returns, not when it is
+    /// taken.
     pub(crate) task: bool,
 }
 
-/// How many firings of a timer that catches up may be due at each tick: few
-/// enough for a worker to keep pace with, as long as a tick is not a matter of
-/// microseconds itself.
+/// The maximum number of firings that may be due at each tick if a timer catches up. A
+/// worker can keep pace with this number unless a tick lasts only microseconds.
 const MOST_FIRINGS_A_TICK: u64 = 100;
 
-/// How a timer goes on after its first firing.
+/// The repetition of a timer after its first firing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Repeat {
     pub(crate) period: u64,
 }
 
 impl<T> Timer<T> {
-    /// Fires once, `delay` from the moment at which it is scheduled.
+    /// Creates a timer that fires once, `delay` after the moment at which it is scheduled.
     ///
-    /// Rounds the delay up to a tick. A delay of zero is due at once. A delay of
-    /// [`Duration::MAX`] is never due: only cancelling or shutdown ends the timer.
-    /// On a virtual clock a timer that is due at once still waits for the next
+    /// The delay is rounded up to a tick. With a delay of zero, the timer is due at once.
+    /// With a delay of [`Duration::MAX`], it is never due, and only cancelling or shutdown
+    /// ends it. On a virtual clock, a timer that is due at once still waits for the next
     /// advance, even one by zero: see [`VirtualClock`](crate::VirtualClock).
     #[inline]
     pub fn after(delay: Duration, payload: T) -> Timer<T> {
         Timer::once(When::After(delay), payload)
     }
 
-    /// Fires once, at a time on the engine's own time line, rounded up to a tick. A
-    /// tick that has begun is due at once. Does not read the clock: a time in the
-    /// past fires after every timer that has already expired, and in deadline order
-    /// among those that have not.
+    /// Creates a timer that fires once, at a time on the engine's own timeline, rounded up
+    /// to a tick. If that tick has begun, the timer is due at once. The clock is not read:
+    /// a timer with a time in the past fires after every timer that has already expired,
+    /// and in deadline order among those that have not.
     #[inline]
     pub fn at(time: Time, payload: T) -> Timer<T> {
         Timer::once(When::At(time), payload)
     }
 
-    /// Fires for ever, or as often as [`times`](Timer::times) says. Firing k is due
-    /// k periods after the moment of scheduling, no matter how late earlier firings
-    /// were.
+    /// Creates a timer that fires for ever, or as often as [`times`](Timer::times) says.
+    /// Firing k is due k periods after the moment of scheduling, no matter how late earlier
+    /// firings were.
     ///
-    /// A period of zero is refused. If the period is shorter than a tick, several
-    /// firings are due at each tick, one after the other. [`MissedTicks::CatchUp`]
-    /// delivers all of them, so more than a hundred a tick are refused
-    /// ([`Refusal::PeriodTooShort`]): a worker may never catch up. `Skip` and `Delay`
-    /// accept any period but zero.
+    /// A period of zero is refused. If the period is shorter than a tick, several firings
+    /// are due at each tick, one after the other. [`MissedTicks::CatchUp`] delivers all of
+    /// them. More than a hundred firings a tick are then refused
+    /// ([`Refusal::PeriodTooShort`]), because a worker might never catch up. `Skip` and
+    /// `Delay` accept any period but zero.
     pub fn every(period: Duration, payload: T) -> Timer<T> {
         let mut timer = Timer::once(When::After(period), payload);
         let period = nanos(period);
@@ -118,17 +117,16 @@ impl<T> Timer<T> {
         }
     }
 
-    /// Sets when a repeating timer fires first, instead of after one period. A
-    /// one-shot is refused with it ([`Refusal::NotRepeating`]).
+    /// Sets the time of a repeating timer's first firing. Defaults to one period after
+    /// scheduling. A one-shot with this setting is refused ([`Refusal::NotRepeating`]).
     pub fn starting(mut self, first: impl Into<When>) -> Timer<T> {
         self.requested = first.into();
         self.meant_to_repeat = true;
         self
     }
 
-    /// Sets how often a repeating timer fires: exactly `times` times, or for
-    /// ever if `times` is 0. A one-shot is refused with it
-    /// ([`Refusal::NotRepeating`]).
+    /// Sets the number of firings of a repeating timer; 0 means for ever. A one-shot with
+    /// this setting is refused ([`Refusal::NotRepeating`]).
     pub fn times(mut self, times: u64) -> Timer<T> {
         self.times = times;
         self.meant_to_repeat = true;
@@ -142,8 +140,8 @@ impl<T> Timer<T> {
         self
     }
 
-    /// Sets the policy for a repeating timer's firings that came due while an
-    /// earlier one waited or ran. A one-shot is refused with it
+    /// Sets the policy for firings of a repeating timer that come due while an earlier one
+    /// is waiting or running. A one-shot with this setting is refused
     /// ([`Refusal::NotRepeating`]).
     pub fn missed(mut self, missed: MissedTicks) -> Timer<T> {
         self.missed = missed;
@@ -151,15 +149,14 @@ impl<T> Timer<T> {
         self
     }
 
-    /// Allows the timer to fire up to `tolerance` late, so that timers can
-    /// share a wake-up: the deadline is rounded up to the coarsest boundary of a
-    /// level that lies within the window.
+    /// Allows the timer to fire up to `tolerance` late, in order to share a wake-up with
+    /// other timers. The deadline is rounded up to the coarsest boundary of a level that
+    /// lies within the window.
     ///
-    /// Timers whose windows have the same coarsest boundary share a wake-up.
-    /// Overlapping windows need not: each may have a coarser boundary that the other
-    /// does not reach. The timer's deadline is the rounded one;
-    /// [`Expired::lateness`](crate::Expired::lateness) counts from the requested
-    /// time.
+    /// Timers whose windows have the same coarsest boundary share a wake-up. Overlapping
+    /// windows do not suffice: each may have a coarser boundary that the other does not
+    /// reach. The timer's deadline is the rounded one, whereas
+    /// [`Expired::lateness`](crate::Expired::lateness) counts from the requested time.
     ///
     /// ```
     /// use std::time::Duration;
@@ -185,15 +182,15 @@ impl<T> Timer<T> {
         self
     }
 
-    /// Requests a [`Closed`](crate::Closed) report of the timer's ending, to be read
-    /// from [`Engine::reports`](crate::Engine::reports).
+    /// Requests a [`Closed`](crate::Closed) report when the timer ends, to be read from
+    /// [`Engine::reports`](crate::Engine::reports).
     pub fn reported(mut self) -> Timer<T> {
         self.reported = true;
         self
     }
 
-    /// Sets a name, which many timers may share, to cancel them by; see
-    /// [`Engine::cancel_by_name`](crate::Engine::cancel_by_name).
+    /// Sets a name by which [`Engine::cancel_by_name`](crate::Engine::cancel_by_name) can
+    /// cancel the timer. Many timers may share a name.
     pub fn named(mut self, name: impl Into<Arc<str>>) -> Timer<T> {
         self.name = Some(name.into());
         self
@@ -204,7 +201,7 @@ impl<T> Timer<T> {
         self.payload
     }
 
-    /// The timer of a task, which ends when it returns.
+    /// Returns the timer of a task, which ends when the task returns.
     pub(crate) fn into_task<U>(self, f: impl FnOnce(T) -> U) -> Timer<U> {
         let mut timer = self.map(f);
         timer.task = true;
@@ -228,10 +225,10 @@ impl<T> Timer<T> {
         }
     }
 
-    /// Returns the plain timer, if this is only a payload, a deadline and one of the
-    /// first `queues`. Inlined with the calls that built the timer, the test is
-    /// decided at compile time. The setters of repeating timers leave one mark,
-    /// which is tested instead of their values.
+    /// Returns a plain timer if this one is only a payload, a deadline and one of the first
+    /// `queues`. Inlined with the calls that built the timer, the test is decided at
+    /// compile time. It reads the one mark that the setters of repeating timers leave,
+    /// instead of their values.
     #[inline(always)]
     pub(crate) fn into_plain(self, queues: usize) -> Result<PlainTimer<T>, Timer<T>> {
         match self {
@@ -257,7 +254,7 @@ impl<T> Timer<T> {
         }
     }
 
-    /// Checks the queue, and that repetition makes sense.
+    /// Checks the queue and the settings of a repetition.
     #[inline]
     pub(crate) fn validate(&self, queues: usize, tick: TickLength) -> Result<(), Refusal> {
         if self.queue >= queues {
@@ -275,13 +272,13 @@ impl<T> Timer<T> {
 }
 
 impl Repeat {
-    /// Whether a worker may never catch up with it.
+    /// Whether a worker might never catch up with the period.
     fn is_too_short(self, tick: TickLength) -> bool {
         self.period < tick.as_nanos() / MOST_FIRINGS_A_TICK
     }
 }
 
-/// A one-shot that fits an entry of a wheel: nearly every timer.
+/// A one-shot that fits into a wheel's entry, as nearly every timer does.
 pub(crate) struct PlainTimer<T> {
     pub(crate) payload: T,
     pub(crate) requested: When,
@@ -294,21 +291,21 @@ impl<T> PlainTimer<T> {
     }
 }
 
-/// The policy for a repeating timer's firings that came due while an earlier one
-/// waited in its queue or ran.
+/// The policy for firings of a repeating timer that come due while an earlier one is
+/// waiting in its queue or running.
 ///
-/// Under each policy, a repeating timer is one entry and its firings never overlap:
-/// missed firings are counted, not stored.
+/// Under each policy, a repeating timer occupies one entry, because missed firings are
+/// counted, not stored. Its firings never overlap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum MissedTicks {
-    /// Delivers all, one after the other, each with its own due tick.
+    /// Delivers all missed firings, one after the other, each with its own due tick.
     #[default]
     CatchUp,
-    /// Skips them: the next firing is the next multiple of the period.
-    /// [`Expired::number`](crate::Expired::number) counts the due ticks, skipped or
-    /// not; [`Timer::times`] counts deliveries.
+    /// Skips the missed firings: the next firing is due at the next multiple of the period.
+    /// [`Expired::number`](crate::Expired::number) counts the due ticks, skipped or not,
+    /// whereas [`Timer::times`] counts deliveries.
     Skip,
-    /// Fires next a full period after the late firing was done: the timer's phase
-    /// moves.
+    /// Fires next a full period after the late firing is done, which moves the timer's
+    /// phase.
     Delay,
 }

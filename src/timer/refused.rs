@@ -21,7 +21,7 @@ use crate::timer::answer::Refusal;
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Refused<T> {
-    /// In a box: so the result of `schedule` is two words and comes back in
+    /// Boxed, because the result of `schedule` is then two words and comes back in
     /// registers.
     inner: Box<(Refusal, Timer<T>)>,
 }
@@ -34,7 +34,7 @@ impl<T> Refused<T> {
         }
     }
 
-    /// Returns why the timer was refused.
+    /// Returns the reason why the timer was refused.
     #[must_use]
     pub fn reason(&self) -> Refusal {
         self.inner.0
@@ -45,7 +45,7 @@ impl<T> Refused<T> {
         self.inner.1
     }
 
-    /// Turns the refusal of a task into one of the closure it was made of.
+    /// Turns the refusal of a task into a refusal of the closure that it was made from.
     pub(crate) fn map<U>(self, f: impl FnOnce(T) -> U) -> Refused<U> {
         let (reason, timer) = *self.inner;
         let mut timer = timer.map(f);
