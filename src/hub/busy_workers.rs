@@ -44,6 +44,7 @@ impl Census {
     }
 
     /// Notes that a queue has changed without its workers.
+    #[inline]
     pub(crate) fn notify(&self) {
         self.0.notify();
     }

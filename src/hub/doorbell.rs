@@ -105,6 +105,7 @@ impl Doorbell {
     }
 
     /// Waits for a bell.
+    #[inline]
     pub(crate) fn answer(&self, wait: Wait) -> Result<Bell, WaitError> {
         match receive(&self.bells, wait)? {
             Message::Ring(shard) => Ok(Bell(shard as usize)),

@@ -44,6 +44,7 @@ impl<S> Waiters<S> {
     }
 
     /// Modifies the state and wakes the waiters.
+    #[inline]
     pub(super) fn change(&self, change: impl FnOnce(&mut S)) {
         let mut inner = lock(&self.inner);
         change(&mut inner.state);
