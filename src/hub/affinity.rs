@@ -34,7 +34,7 @@ mod real {
         static HOLDER: Holder = const { Holder };
     }
 
-    /// Returns the thread's number when the thread ends.
+    /// Gives back the thread's number when the thread ends.
     struct Holder;
 
     impl Drop for Holder {
@@ -47,8 +47,8 @@ mod real {
         }
     }
 
-    /// Returns the calling thread's number, which is small and which no other living
-    /// thread has.
+    /// Returns the calling thread's number: small, and different from all other living
+    /// threads' numbers.
     #[inline]
     pub(crate) fn thread_number() -> usize {
         match NUMBER.get() {
@@ -59,7 +59,7 @@ mod real {
 
     #[cold]
     fn take_number() -> usize {
-        // A thread that is ending could not return a number, so it takes none and
+        // A thread that is ending could not give a number back, so it takes none and
         // uses the first shard.
         if HOLDER.try_with(|_| ()).is_err() {
             return 0;

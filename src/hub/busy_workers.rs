@@ -56,7 +56,7 @@ impl Census {
     }
 
     /// Returns whether no worker is busy or about to be: a worker comes for a queue that
-    /// is not empty. The answer holds if nothing has changed during the visit of queues.
+    /// is not empty. Returns false if anything changed while the queues were visited.
     fn is_idle(&self, is_empty: impl Fn(usize) -> bool) -> bool {
         let (busy, staffed, seen) = self
             .0

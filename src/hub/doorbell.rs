@@ -56,9 +56,9 @@ impl Wait {
 
 /// Why a wait brought neither a bell nor a permit.
 pub(crate) enum WaitError {
-    /// None is there, or none came in time.
+    /// No message was there or came in time.
     Empty,
-    /// The engine was shut down, so none will come.
+    /// The engine was shut down, so no more will come.
     Stopped,
 }
 
@@ -96,7 +96,7 @@ impl Doorbell {
         self.ring(shard);
     }
 
-    /// Announces that nothing will ever wait again.
+    /// Announces that no timer will ever wait again.
     pub(crate) fn stop(&self) {
         self.bells.send(Message::Stop);
         if let Some(permits) = &self.permits {

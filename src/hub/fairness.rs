@@ -11,7 +11,7 @@ const YIELDS: usize = 8;
 /// wake up.
 const WAKE_UP: Duration = Duration::from_micros(100);
 
-/// The divisor of a walk's time: one part in four is given to waiters.
+/// The divisor that gives the waiters' share of a walk's time.
 const SHARE: u32 = 4;
 
 /// Lets waiting threads take the lock.

@@ -26,7 +26,7 @@ impl<T> SharedCore<T> {
         Arc::new(SharedCore { core, owner })
     }
 
-    /// Returns the core itself, which saves a holder that also keeps its share a step.
+    /// Returns the core itself, saving a step for a holder that also keeps its share.
     pub(crate) fn core(&self) -> &Arc<Core<T>> {
         &self.core
     }

@@ -1,10 +1,10 @@
-//! Returning memory while other threads use the engine: one shard after another, with a
+//! Freeing memory while other threads use the engine: one shard after another, with a
 //! bounded number of entries in each hold of the lock.
 
 use crate::hub::{Core, ShardCell};
 
 impl<T> Core<T> {
-    /// Returns the memory that live timers do not need.
+    /// Frees the memory that live timers do not need.
     pub(crate) fn shrink(&self) {
         for cell in &self.shards {
             let unneeded = cell.lock().begin_shrink();
