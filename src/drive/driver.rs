@@ -21,8 +21,8 @@ use crate::wheel::Advance;
 /// schedules an earlier timer re-arms it. On every system,
 /// [`Driver::timeout`] returns how long a loop may sleep.
 ///
-/// After the engine is shut down, or its last handle dropped, the descriptor
-/// becomes readable and stays so. The queues then return
+/// After the engine is shut down or its last handle is dropped, the
+/// descriptor becomes readable and stays readable. The queues then return
 /// [`RecvError::ShutDown`](crate::RecvError::ShutDown), and
 /// [`Driver::process_due`] returns [`Advance::ShutDown`].
 ///
@@ -63,13 +63,13 @@ impl<T> Driver<T> {
     /// arms the descriptor for the next deadline. Never blocks.
     ///
     /// Serves the timers that are due at the time of the call; timers that other
-    /// threads add meanwhile may be left to the next call. If the budget runs out,
-    /// the next call begins with the shards that this one did not reach.
+    /// threads add meanwhile may be left for the next call. If the budget runs
+    /// out, the next call begins with the shards that this one did not reach.
     ///
-    /// Returns [`Advance::More`] if the budget did not suffice; the descriptor then
-    /// stays readable, and raises a new event for an edge-triggered loop. Returns
-    /// [`Advance::ShutDown`] if the engine was shut down and its queues are empty:
-    /// the loop may end.
+    /// Returns [`Advance::More`] if the budget did not suffice; the
+    /// descriptor then stays readable, and raises a new event for an
+    /// edge-triggered loop. Returns [`Advance::ShutDown`] if the engine was
+    /// shut down and its queues are empty; the loop may then end.
     pub fn process_due(&self, budget: usize) -> Advance {
         let mut budget = budget;
         match self.make_ready(&mut budget) {
@@ -79,7 +79,7 @@ impl<T> Driver<T> {
     }
 
     /// Moves due timers into their queues, and arms the descriptor. Returns
-    /// whether the budget was enough.
+    /// whether the budget was sufficient.
     pub(crate) fn make_ready(&self, budget: &mut usize) -> bool {
         self.core.alarm.acknowledge();
         let done = self.core.run_due_within(self.core.clock.now(), budget);
@@ -88,7 +88,7 @@ impl<T> Driver<T> {
         done
     }
 
-    /// The answer when no work is left for now.
+    /// Returns the answer for a call that leaves no work for now.
     pub(crate) fn done(&self) -> Advance {
         match self.core.is_finished() {
             true => Advance::ShutDown,
@@ -121,8 +121,8 @@ impl<T> Driver<T> {
 
     /// Returns the time at which the engine next has work: never later than the
     /// earliest deadline, and earlier if timers cascade on the way. Returns
-    /// `None` if no timer is ever due, as after the last one was cancelled, or
-    /// after the engine was shut down and its last task has run.
+    /// `None` if no timer will be due, for instance after the last one was
+    /// cancelled, or after the engine was shut down and its last task has run.
     ///
     /// # Cost
     /// Reads one atomic of each shard. Locks the shards whose earliest timer was
@@ -148,8 +148,8 @@ impl<T> Driver<T> {
     }
 
     /// Returns the exact earliest deadline; see
-    /// [`Engine::earliest_deadline`](crate::Engine::earliest_deadline). Unlike
-    /// [`Driver::next_wakeup`] it may search.
+    /// [`Engine::earliest_deadline`](crate::Engine::earliest_deadline).
+    /// Unlike [`Driver::next_wakeup`], it may have to search.
     ///
     /// ```
     /// use tickwheel::{Engine, Time, Timer};
@@ -166,13 +166,13 @@ impl<T> Driver<T> {
         self.core.earliest_deadline()
     }
 
-    /// Returns how long a loop may sleep: until [`Driver::next_wakeup`], or zero
-    /// if that has passed.
+    /// Returns the time left until [`Driver::next_wakeup`], for which a
+    /// loop may sleep. Returns zero if that time has passed.
     ///
-    /// `None` means that no timer will be due unless another thread schedules one.
-    /// A loop that waits for the descriptor then sleeps until it is readable. A
-    /// loop without a descriptor ends, or polls now and then. Do not treat `None`
-    /// as zero: the loop would spin.
+    /// `None` means that no timer will be due unless another thread
+    /// schedules one. A loop that waits for the descriptor then sleeps until
+    /// it is readable. A loop without a descriptor ends, or polls now and
+    /// then. Do not treat `None` as zero, because the loop would then spin.
     #[must_use]
     pub fn timeout(&self) -> Option<Duration> {
         Some(self.next_wakeup()? - self.core.clock.now())

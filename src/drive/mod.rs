@@ -1,5 +1,5 @@
-//! Moving time along: a thread that sleeps on one timerfd, the caller's own
-//! loop, or the owner of a virtual clock.
+//! Moving time forward: by a thread that sleeps on one timerfd, by the
+//! caller's own loop, or by the owner of a virtual clock.
 
 mod driver;
 mod ticker;

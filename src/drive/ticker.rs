@@ -1,4 +1,4 @@
-//! The ticker thread: make due timers ready, sleep, repeat.
+//! The ticker thread: it makes due timers ready, sleeps, and repeats.
 
 use std::io;
 
@@ -16,7 +16,7 @@ pub(crate) fn spawn<T: Send + 'static>(core: Arc<Core<T>>) -> io::Result<()> {
 fn run<T>(core: &Core<T>) {
     loop {
         let now = core.tick.tick_at(core.serve_a_round());
-        // What it sleeps for is still live when it goes to sleep.
+        // The timer that the ticker sleeps for is live when the sleep begins.
         if core.next_due() > now {
             core.confirm_next_due();
         }

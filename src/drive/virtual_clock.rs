@@ -1,5 +1,5 @@
-//! A clock that only its owner moves: for tests and simulations, with any number
-//! of threads.
+//! A clock that only its owner moves, for tests and simulations with any
+//! number of threads.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use crate::hub::SharedCore;
 use crate::sync::Arc;
 use crate::time::Time;
 
-/// How often [`VirtualClock::run_until`] serves timers that were added at a tick
-/// before it goes on to the next.
+/// The number of times that [`VirtualClock::run_until`] serves timers added
+/// at a tick before it goes on to the next tick.
 const PASSES_AT_A_TIME: usize = 1_000;
 
 /// The clock of an engine that was started with
@@ -18,7 +18,7 @@ const PASSES_AT_A_TIME: usize = 1_000;
 ///
 /// It drives the engine that runs in production, without the ticker thread.
 /// Moving the clock moves due timers into their queues, where any number of
-/// worker threads may wait.
+/// worker threads may be waiting.
 ///
 /// ```
 /// use std::time::Duration;
@@ -33,9 +33,9 @@ const PASSES_AT_A_TIME: usize = 1_000;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Timers are made ready only by a move of the clock. A timer that is due at
-/// once, with a delay of zero or a time in the past, is in its queue after the
-/// next move, which may be a move by zero:
+/// Timers become ready only when the clock is moved. A timer that is due at
+/// once, because its delay is zero or its time has passed, is in its queue
+/// after the next move, which may be a move by zero:
 ///
 /// ```
 /// use std::time::Duration;
@@ -63,12 +63,12 @@ impl<T> VirtualClock<T> {
         self.core.clock.now()
     }
 
-    /// Moves the clock forward, and returns when every timer that was due by then
-    /// is in its queue. Timers for the past that other threads schedule during the
-    /// call may be left out.
+    /// Moves the clock forward, and returns when every timer due by the new
+    /// time is in its queue. Timers for the past that other threads
+    /// schedule during the call may be left out.
     ///
-    /// A repeating timer's firings become due one after the other, each when the
-    /// one before it is done; see [`MissedTicks`](crate::MissedTicks).
+    /// A repeating timer's firings become due one after the other, each when
+    /// the previous one has ended; see [`MissedTicks`](crate::MissedTicks).
     ///
     /// # Cost
     /// Grows with the number of due timers, not with the length of the jump.
@@ -77,14 +77,14 @@ impl<T> VirtualClock<T> {
     }
 
     /// Moves the clock forward to an absolute time; see
-    /// [`advance`](VirtualClock::advance). A time that has passed leaves the
-    /// clock as it is.
+    /// [`advance`](VirtualClock::advance). Leaves the clock unchanged if
+    /// that time has passed.
     pub fn advance_to(&self, time: Time) {
         self.core.advance_to(time);
     }
 
-    /// For models: moves the clock as time itself would, and wakes the ticker
-    /// if it sleeps until then. What is due is left to it.
+    /// For models: moves the clock as time itself would, and wakes the
+    /// ticker if it sleeps until then. Leaves due timers to the ticker.
     #[cfg(any(loom, shuttle))]
     #[doc(hidden)]
     pub fn pass_to(&self, time: Time) {
@@ -92,7 +92,7 @@ impl<T> VirtualClock<T> {
         self.core.alarm.time_passed();
     }
 
-    /// For models: what drives an engine that has no ticker thread.
+    /// For models: returns a driver for an engine that has no ticker thread.
     #[cfg(any(loom, shuttle))]
     #[doc(hidden)]
     #[must_use]
@@ -101,16 +101,17 @@ impl<T> VirtualClock<T> {
     }
 
     /// Moves the clock to `time` from one due tick to the next. Blocks at each
-    /// until the workers are idle: every queue that has workers is empty, and each
-    /// worker is back in `recv`. Must not be called from a task.
+    /// tick until the workers are idle: every queue that has workers is empty,
+    /// and each worker is back in `recv`. Must not be called from a task.
     ///
     /// A worker is a [`Queue`](crate::Queue) handle that has waited in `recv` or
     /// `recv_timeout` before, or a thread of a
     /// [`TaskEngine`](crate::TaskEngine). Timers that tasks schedule on the way
-    /// are served on the way, those without a delay at the same tick.
+    /// are served on the way; those without a delay are served at the same tick.
     ///
-    /// Always ends: if each task adds another without a delay, a thousand of them
-    /// run at one tick, and the next one at the next due tick or at `time`.
+    /// Always returns. If each task adds another one without a delay, a
+    /// thousand of them run at one tick, and the next one runs at the next
+    /// due tick or at `time`.
     pub fn run_until(&self, time: Time) {
         self.serve(self.now());
         let last = self.core.tick.tick_at(time);
@@ -124,8 +125,8 @@ impl<T> VirtualClock<T> {
         self.serve(time);
     }
 
-    /// Moves the clock to `time`, and serves the timers due there, including those
-    /// that tasks add meanwhile.
+    /// Moves the clock to `time`, and serves the timers due then, including
+    /// those that tasks add meanwhile.
     fn serve(&self, time: Time) {
         for _ in 0..PASSES_AT_A_TIME {
             self.advance_to(time);

@@ -8,8 +8,7 @@ use crate::clock::{Alarm, Clock, ClockSource, Device};
 use crate::drive::{self, Driver, VirtualClock};
 use crate::engine::Engine;
 use crate::engine::start_error::{MOST_LISTS, MOST_PERMITS, MOST_SHARDS, StartError};
-use crate::hub::Doorbell;
-use crate::hub::{Core, SharedCore};
+use crate::hub::{Core, Doorbell, SharedCore};
 use crate::id::WheelNumber;
 use crate::observe;
 use crate::rounding::TickLength;
@@ -69,8 +68,8 @@ impl<T> Engine<T> {
 }
 
 impl<T> Builder<T> {
-    /// Sets the duration of a tick, to which delays are rounded up. Defaults to
-    /// one millisecond.
+    /// Sets the duration of a tick. Delays are rounded up to ticks.
+    /// Defaults to one millisecond.
     pub fn tick(mut self, tick: Duration) -> Builder<T> {
         self.tick = tick;
         self
@@ -90,28 +89,29 @@ impl<T> Builder<T> {
         self
     }
 
-    /// Sets the number of worker queues. Defaults to one. Queues times shards may
-    /// come to a million.
+    /// Sets the number of worker queues. Defaults to one. The product of
+    /// the numbers of queues and shards may reach a million.
     pub fn queues(mut self, queues: usize) -> Builder<T> {
         self.queues = queues;
         self
     }
 
-    /// Limits the firings of a queue that its workers hold at a time. Defaults to
-    /// no limit. The bounds of all queues together may come to four million.
+    /// Limits the number of a queue's firings that its workers hold at a
+    /// time. Defaults to no limit. The bounds of all queues together may
+    /// reach four million.
     ///
-    /// At the limit the next firing is handed out after an
-    /// [`Expired`](crate::Expired) is dropped or its payload taken out of it.
-    /// Other timers wait in the engine, live and cancellable. A worker that
+    /// At the limit, the next firing is handed out after an
+    /// [`Expired`](crate::Expired) is dropped or its payload is taken out. Other
+    /// timers wait in the engine, where they can be cancelled. A worker that
     /// collects more than `bound` firings without dropping one blocks for ever.
     pub fn queue_bound(mut self, bound: usize) -> Builder<T> {
         self.queue_bound = Some(bound);
         self
     }
 
-    /// Limits the timers that are live at a time, including those whose report
-    /// is unread. Defaults to no limit. Starting an engine with a limit of zero
-    /// is refused.
+    /// Limits the number of timers that are live at a time, including those
+    /// whose report is unread. Defaults to no limit. An engine with a limit
+    /// of zero does not start.
     ///
     /// The limit is never exceeded. A timer may be refused a little below it,
     /// because shards borrow their shares in batches.
@@ -121,8 +121,8 @@ impl<T> Builder<T> {
     }
 
     /// Sets the number of shards, up to 1,024, rounded up to a power of two.
-    /// Defaults to twice the processors. Each thread schedules into one of them;
-    /// with a single shard the order of all timers is total.
+    /// Defaults to twice the number of processors. Each thread schedules
+    /// into one shard; with a single shard, all timers are totally ordered.
     pub fn shards(mut self, shards: usize) -> Builder<T> {
         self.shards = Some(shards);
         self
@@ -135,9 +135,9 @@ impl<T> Builder<T> {
         self
     }
 
-    /// Makes the ticker sleep on a condition variable even where the system has
-    /// timerfd: less precise, but the same code everywhere. An engine's `Debug`
-    /// output names the device that its ticker sleeps on.
+    /// Makes the ticker sleep on a condition variable even where the system
+    /// has timerfd. This is less precise, but runs the same code everywhere.
+    /// An engine's `Debug` output names the device that its ticker sleeps on.
     pub fn portable_ticker(mut self) -> Builder<T> {
         self.portable_ticker = true;
         self
@@ -153,9 +153,9 @@ impl<T> Builder<T> {
     /// Starts the engine and its ticker thread.
     ///
     /// # Errors
-    /// Returns [`StartError`] if a setting is out of range, or if the system has
-    /// no descriptor or no thread left. Settings are checked before anything is
-    /// allocated, so a refused start leaves nothing behind.
+    /// Returns [`StartError`] if a setting is out of range, or if the system
+    /// has no descriptor or thread left. Settings are checked before anything
+    /// is allocated; a setting that is refused leaves nothing behind.
     ///
     /// ```
     /// use tickwheel::{Engine, StartError};
@@ -195,7 +195,7 @@ impl<T> Builder<T> {
         Ok((Engine::new(shared), clock))
     }
 
-    /// For models: a ticker thread that sleeps until a virtual clock is moved.
+    /// For models: starts a ticker thread that sleeps until the clock is moved.
     #[cfg(any(loom, shuttle))]
     #[doc(hidden)]
     pub fn start_model(self) -> Result<(Engine<T>, VirtualClock<T>), StartError>
@@ -207,8 +207,8 @@ impl<T> Builder<T> {
         Ok((engine, clock))
     }
 
-    /// For models: the same without a thread; the caller's loop sleeps in
-    /// [`Driver::wait`].
+    /// For models: starts the same engine without a thread; the caller's
+    /// loop sleeps in [`Driver::wait`].
     #[cfg(any(loom, shuttle))]
     #[doc(hidden)]
     pub fn start_driven_model(self) -> Result<(Engine<T>, VirtualClock<T>), StartError> {
@@ -269,8 +269,8 @@ impl<T> Builder<T> {
         }
     }
 
-    /// Checks the settings, before anything is allocated and before the process's
-    /// next number is used up.
+    /// Checks the settings before anything is allocated and before any of
+    /// the process's wheel numbers is reserved.
     fn shape(&self) -> Result<Shape, StartError> {
         let tick = TickLength::new(self.tick).ok_or(StartError::ZeroTick)?;
         let mut geometry = Geometry::new(self.wheel_size)?;
@@ -299,7 +299,7 @@ impl<T> Builder<T> {
     }
 
     fn check_queues(&self, shards: usize) -> Result<(), StartError> {
-        // An overflow is too much.
+        // A product that overflows is above the limit.
         let lists = self.queues.saturating_add(1).saturating_mul(shards);
         let permits = self.queues.saturating_mul(self.queue_bound.unwrap_or(0));
         if self.queues == 0 {
@@ -353,7 +353,7 @@ impl<T> fmt::Debug for Builder<T> {
     }
 }
 
-/// Enough that threads seldom share one, few enough to visit them all fast.
+/// Returns enough shards that threads seldom share one, but few enough to visit.
 fn default_shards() -> usize {
     let processors = std::thread::available_parallelism().map_or(2, usize::from);
     (2 * processors).next_power_of_two().clamp(4, 64)

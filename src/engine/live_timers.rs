@@ -10,9 +10,9 @@ use crate::wheel::Cursor;
 
 /// Iterator over live timers, from [`Engine::live`](crate::Engine::live).
 ///
-/// Holds a shard's lock for some hundred entries at a time. Returns a timer that
-/// lives through the whole walk exactly once. May miss a timer that is scheduled
-/// or ends meanwhile.
+/// Holds a shard's lock for a few hundred entries at a time. Returns a
+/// timer that lives through the whole walk exactly once. May miss a timer
+/// that is scheduled or ends meanwhile.
 pub struct LiveTimers<'a, T> {
     core: &'a Core<T>,
     shard: usize,
@@ -34,7 +34,7 @@ impl<T> Engine<T> {
 }
 
 impl<T> LiveTimers<'_, T> {
-    /// Passes through the next few cells; `false` when there are none.
+    /// Passes through the next few cells. Returns `false` if none are left.
     fn refill(&mut self) -> bool {
         let (cursor, found) = (&mut self.cursor, &mut self.found);
         let find = |shard: &mut Shard<T>| {
@@ -98,12 +98,8 @@ mod tests {
         let far = |n| engine.schedule(Timer::after(Duration::from_secs(9), n));
         let ids: Vec<_> = (0..PEAK).map(|n| far(n).unwrap()).collect();
         let cancelled = engine.cancel_many(&ids);
-        assert!(
-            cancelled
-                .into_iter()
-                .map(|it| it.payload().unwrap())
-                .eq(0..PEAK)
-        );
+        let payloads = cancelled.into_iter().map(|it| it.payload().unwrap());
+        assert!(payloads.eq(0..PEAK));
 
         let mut live = engine.live();
         let holds = std::iter::from_fn(|| live.refill().then_some(())).count();
@@ -131,15 +127,12 @@ mod tests {
         let builder = Engine::builder().shards(1);
         let (engine, clock) = builder.start_virtual().unwrap();
         let schedule = |timer| engine.schedule(timer).unwrap();
-        // What is not in the wheel: expired, lent, ended and unread, unstarted.
+        // Timers outside the wheel: expired, lent, ended and unread, unstarted.
         let ms = Duration::from_millis(1);
         schedule(Timer::after(ms, 0).queue(0));
         schedule(Timer::every(ms, 0).queue(0));
         clock.advance(ms);
-        let _lent = [
-            engine.queue(0).recv().unwrap(),
-            engine.queue(0).recv().unwrap(),
-        ];
+        let _lent = [(); 2].map(|()| engine.queue(0).recv().unwrap());
         schedule(Timer::after(ms, 0));
         clock.advance(ms);
         let reported = schedule(Timer::after(ms, 0).reported());

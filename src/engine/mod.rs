@@ -1,5 +1,5 @@
-//! The handle that users hold: many threads schedule, a ticker moves time
-//! along, worker queues fire.
+//! The handle that users hold: many threads schedule timers, a ticker moves
+//! time forward, and workers take expired timers from queues.
 
 mod builder;
 mod live_timers;
@@ -30,7 +30,7 @@ use crate::timer::{Cancel, CancelledByName, Closed, NotLive, Refused, Timer};
 
 /// A timer engine for many threads.
 ///
-/// A handle: clones share one engine. Dropping the last one shuts the engine
+/// Clones of a handle share one engine. Dropping the last one shuts the engine
 /// down without waiting for any thread; its queues then return
 /// [`RecvError::ShutDown`](crate::RecvError::ShutDown). To get the live timers
 /// back, call [`shutdown`](Engine::shutdown) or [`drain`](Engine::drain).
@@ -40,26 +40,27 @@ use crate::timer::{Cancel, CancelledByName, Closed, NotLive, Refused, Timer};
 /// the timer's shard; a new timer goes to the calling thread's own shard. They
 /// allocate only when more timers are live than ever before. Scheduling a
 /// [named](Timer::named) timer also allocates, and takes a lock that several
-/// names share. Only a delay, as opposed to a [`Time`], reads the clock.
+/// names share. The clock is read only for a delay, not for a [`Time`].
 ///
 /// # The end of the process
-/// A process that ends, because `main` returns or calls `exit`, waits for no
-/// engine: timers no longer fire, and running tasks are cut off. If the last
-/// handle is dropped before, the payloads are dropped unfired; a handle in a
-/// `static` is never dropped. To fire timers that are due soon, call
-/// [`drain`](Engine::drain) first. To get live timers back, call
-/// [`shutdown`](Engine::shutdown). To wait for tasks, call
+/// A process that ends because `main` returns or calls `exit` does not wait
+/// for any engine. Timers no longer fire, and running tasks are cut off. If
+/// the last handle is dropped before that, the payloads are dropped
+/// unfired; a handle in a `static` is never dropped. To fire timers that
+/// are due soon, call [`drain`](Engine::drain) first. To get live timers
+/// back, call [`shutdown`](Engine::shutdown). To wait for tasks, call
 /// [`TaskEngine::join`](crate::TaskEngine::join).
 ///
 /// # Fork
-/// An engine belongs to the process that started it. A child made by `fork` has
-/// no ticker thread, and a lock that another thread held at that moment is never
-/// released: no timer fires, and any call may block for ever. A child may only
-/// drop its copy, which stops nothing, waits for nothing, and leaves the payloads
-/// alone. To use timers in a child process, start a new engine in it.
+/// An engine belongs to the process that started it. A child made by `fork`
+/// has no ticker thread, and a lock that another thread held at that moment
+/// is never released. Therefore no timer fires, and any call may block for
+/// ever. A child may only drop its copy. The drop does not stop the engine,
+/// does not wait, and leaves the payloads alone. To use timers in a child
+/// process, start a new engine in it.
 ///
-/// The child cannot disturb the parent: the shared timerfd obeys the parent only,
-/// and `exec` closes it.
+/// The child cannot disturb the parent, because the shared timerfd obeys
+/// only the parent, and `exec` closes it.
 ///
 /// # Example
 /// ```
@@ -78,7 +79,7 @@ use crate::timer::{Cancel, CancelledByName, Closed, NotLive, Refused, Timer};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Engine<T> {
-    /// The handle's core, without its indirection.
+    /// The core of `handle`, without the indirection.
     core: Arc<Core<T>>,
     handle: Arc<Handle<T>>,
 }
@@ -110,12 +111,12 @@ impl<T> Engine<T> {
 
     /// Schedules a timer.
     ///
-    /// Any thread may call this, also from within a task. The timer never fires
-    /// early: this call reads the clock and rounds the deadline up to a tick.
+    /// Any thread may call this, even from within a task. The timer never
+    /// fires early, because this call reads the clock and rounds the
+    /// deadline up to a tick.
     ///
     /// # Errors
-    /// Returns the timer unchanged, with the reason: see
-    /// [`Refusal`](crate::Refusal).
+    /// Returns the timer unchanged, with a [`Refusal`](crate::Refusal).
     ///
     /// ```
     /// # use std::time::Duration;
@@ -132,11 +133,11 @@ impl<T> Engine<T> {
 
     /// Cancels a timer.
     ///
-    /// Wins until a worker takes the timer, even if it has expired and waits in
-    /// a queue: returns the payload in [`Cancel::Cancelled`], and no worker
-    /// receives it. The storage is free when the call returns. A
-    /// [`notified`](Timer::notified) task keeps its payload; the answer is then
-    /// [`Cancel::Notified`].
+    /// Succeeds until a worker takes the timer, even if the timer has
+    /// expired and is waiting in a queue. Returns the payload in
+    /// [`Cancel::Cancelled`], and no worker receives it. The storage is
+    /// free when the call returns. A [`notified`](Timer::notified) task
+    /// keeps its payload; the answer is then [`Cancel::Notified`].
     ///
     /// ```
     /// # use std::time::Duration;
@@ -174,13 +175,13 @@ impl<T> Engine<T> {
         self.core.cancel_many(ids)
     }
 
-    /// Cancels at most `max` timers that have this name, oldest first. Returns
-    /// a count of zero if no timer has the name. Leaves timers alone that are
-    /// created during the call.
+    /// Cancels at most `max` timers that have this name, oldest first.
+    /// Returns a count of zero if no timer has the name. Does not cancel
+    /// timers that are created during the call.
     ///
     /// # Cost
     /// Grows with the number of timers cancelled, not with the number that share
-    /// the name. Other users of the name get in between, every few timers.
+    /// the name. Other users of the name can proceed after every few timers.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -203,7 +204,7 @@ impl<T> Engine<T> {
     /// now on, and enters the ledger when it is started.
     ///
     /// # Errors
-    /// As [`schedule`](Engine::schedule).
+    /// Fails as [`schedule`](Engine::schedule) does.
     pub fn create(&self, timer: Timer<T>) -> Result<Unstarted<T>, Refused<T>> {
         let id = self.core.create(timer)?;
         Ok(Unstarted::new(self.shared(), id))
@@ -231,10 +232,10 @@ impl<T> Engine<T> {
 
     /// Moves a live timer to another deadline: a [`Duration`] from now, or a
     /// [`Time`]. A repeating timer continues from there. An expired timer that
-    /// no worker has taken waits again. Postponing touches no list.
+    /// no worker has taken waits again. Postponing does not touch any list.
     ///
-    /// Among the timers of its new tick, a rescheduled timer keeps the place of
-    /// its first scheduling.
+    /// Among the timers of its new tick, a rescheduled timer keeps the
+    /// place of its first scheduling.
     ///
     /// # Errors
     /// Returns [`NotLive`] if the timer is not live, or a worker holds a firing
@@ -262,8 +263,8 @@ impl<T> Engine<T> {
         self.core.replace(id, payload)
     }
 
-    /// Returns a live timer's next deadline, or the last one if the timer waits
-    /// to be taken or runs. Returns `None` if it is not live.
+    /// Returns a live timer's next deadline, or the last one if the timer
+    /// is running or waiting to be taken. Returns `None` if it is not live.
     #[must_use]
     pub fn deadline(&self, id: TimerId) -> Option<Time> {
         let tick = self.core.deadline(id)?;
@@ -274,14 +275,14 @@ impl<T> Engine<T> {
     /// no timer can ever expire. A repeating timer has no deadline while a firing
     /// of it waits in its queue or is held by a worker.
     ///
-    /// Exact as long as no other call schedules or moves timers meanwhile. A loop
-    /// that computes how long to sleep uses the cheaper
+    /// Exact as long as no other call schedules or moves timers meanwhile.
+    /// A loop that computes the time to sleep should use the cheaper
     /// [`Driver::next_wakeup`](crate::Driver::next_wakeup).
     ///
     /// # Cost
-    /// Searches at most some hundred entries of each shard. If very many timers
-    /// share a slot, walks through that shard, a bounded part per hold of its
-    /// lock.
+    /// Searches at most a few hundred entries of each shard. If very many
+    /// timers share a slot, walks through that shard, a bounded part per
+    /// hold of its lock.
     ///
     /// ```
     /// use tickwheel::{Engine, Time, Timer};
@@ -328,7 +329,7 @@ impl<T> Engine<T> {
     /// Returns a handle to a worker queue.
     ///
     /// # Panics
-    /// Panics if there is no queue of that number; see
+    /// Panics if there is no queue with that number; see
     /// [`get_queue`](Engine::get_queue).
     #[must_use]
     pub fn queue(&self, index: usize) -> Queue<T> {
@@ -338,8 +339,8 @@ impl<T> Engine<T> {
         }
     }
 
-    /// Returns a handle to a worker queue, or `None` if there is no queue of that
-    /// number.
+    /// Returns a handle to a worker queue, or `None` if there is no queue
+    /// with that number.
     #[must_use]
     pub fn get_queue(&self, index: usize) -> Option<Queue<T>> {
         (index < self.core.queues()).then(|| Queue::new(self.shared(), index))
@@ -372,23 +373,23 @@ impl<T> Engine<T> {
         self.core.snapshot()
     }
 
-    /// Gives back memory that live timers do not need. The engine never does so by
-    /// itself: call this after a peak, or now and then if peaks move from thread to
-    /// thread.
+    /// Gives back memory that live timers do not need. The engine never
+    /// does so by itself. Call this after a peak, or now and then if peaks
+    /// move from thread to thread.
     ///
-    /// A shard that a [`LiveTimers`] is walking through, or whose engine is being
-    /// drained, gives back only the memory behind its last timer. If other threads
-    /// schedule meanwhile, a part may stay. In both cases another call gives back
-    /// more. Records of repeating, named, reported and task timers are given back
-    /// when a shard has none of them left. An engine that was shut down keeps its
-    /// memory until it is dropped.
+    /// A shard that a [`LiveTimers`] is walking through, or whose engine is
+    /// being drained, gives back only the memory behind its last timer. If
+    /// other threads schedule meanwhile, some memory may remain. In both cases,
+    /// a later call gives back more. Records of repeating, named, reported and
+    /// task timers are given back when a shard has none of them left. An engine
+    /// that was shut down keeps its memory until it is dropped.
     ///
     /// # Cost
-    /// Grows with the largest number of timers live since the last call. No hold of
-    /// a shard's lock touches more than some hundred entries, or the list heads of
-    /// the levels if these have to move. A timer that was moved takes some thirty
-    /// bytes more from then on, and a lookup in a sorted map when it ends. Timers
-    /// that fire together may have to be sorted first.
+    /// Grows with the largest number of timers live since the last call. A hold
+    /// of a shard's lock touches at most a few hundred entries, or the list
+    /// heads of the levels if these have to move. A timer that was moved takes
+    /// some thirty bytes more from then on, and needs a lookup in a sorted map
+    /// when it ends. Timers that fire together may have to be sorted first.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -406,24 +407,26 @@ impl<T> Engine<T> {
     }
 
     /// Stops at once, and returns every live timer exactly once, whether it
-    /// waited for its deadline or for a worker. A repeating timer whose payload a
-    /// worker holds is returned without it. A timer whose last firing runs, or
-    /// that was cancelled while a firing runs, ends by itself and is not returned.
+    /// was waiting for its deadline or for a worker. A repeating timer
+    /// whose payload a worker holds is returned without it. A timer whose
+    /// last firing is running, or that was cancelled during a firing, ends
+    /// by itself and is not returned.
     ///
-    /// Waits for no thread. New timers are refused from the beginning of the call.
-    /// The call then collects the live timers, a bounded part per hold of a shard's
-    /// lock. Other threads may cancel and take timers meanwhile; each timer goes to
-    /// one of them. At the end the queues return
-    /// [`RecvError::ShutDown`](crate::RecvError::ShutDown). After that the
-    /// descriptor of a [`Driver`](crate::Driver) becomes readable, and stays so.
+    /// Does not wait for any thread. New timers are refused from the beginning
+    /// of the call. The call then collects the live timers, a bounded part per
+    /// hold of a shard's lock. Other threads may cancel and take timers
+    /// meanwhile; each timer goes to one of them or is returned. At the end,
+    /// the queues return [`RecvError::ShutDown`](crate::RecvError::ShutDown).
+    /// After that, the descriptor of a [`Driver`](crate::Driver) becomes
+    /// readable and stays readable.
     pub fn shutdown(&self) -> Vec<Closed<T>> {
         self.core.shut_down()
     }
 
     /// Returns whether the engine was shut down: by
-    /// [`shutdown`](Engine::shutdown), at the end of a [`drain`](Engine::drain),
-    /// or because its last handle was dropped. Such an engine accepts no timer,
-    /// and none expires.
+    /// [`shutdown`](Engine::shutdown), at the end of a
+    /// [`drain`](Engine::drain), or because its last handle was dropped.
+    /// Such an engine refuses timers, and its timers no longer expire.
     ///
     /// Returns `false` during a shutdown and during a drain, although the engine
     /// then refuses timers.
@@ -445,11 +448,11 @@ impl<T> Engine<T> {
     /// Refuses new timers, blocks until workers have taken the one-shots due
     /// within `limit`, and then shuts down as [`shutdown`](Engine::shutdown) does.
     ///
-    /// Returns as soon as no such one-shot is left, and at the latest one second
-    /// after `limit`, the shutdown included, provided that a second suffices to
-    /// collect the live timers. Other threads may cancel and move timers meanwhile.
-    /// Does not wait for reports to be read. Moves a virtual clock on by `limit`,
-    /// rounded up to a tick.
+    /// Returns as soon as no such one-shot is left and the shutdown is
+    /// complete. Returns at the latest one second after `limit`, provided
+    /// that a second suffices to collect the live timers. Other threads may
+    /// cancel and move timers meanwhile. Does not wait for reports to be
+    /// read. Moves a virtual clock forward by `limit`, rounded up to a tick.
     pub fn drain(&self, limit: Duration) -> Vec<Closed<T>> {
         observe::drain_begun(self.core.first, limit);
         let complete = self.core.drain(limit);

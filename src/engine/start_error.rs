@@ -1,22 +1,22 @@
-//! Why an engine does not start, and the limits of its settings.
+//! The reasons why an engine does not start, and the limits of its settings.
 
 use core::fmt;
 use std::io;
 
 use crate::wheel::InvalidGeometry;
 
-/// The number of shards, each of which may be a whole wheel of many levels.
+/// The maximum number of shards, each of which may have many levels.
 pub(super) const MOST_SHARDS: usize = 1_024;
 
-/// The number of ready lists: each shard has one for each queue, and one for
-/// the reports.
+/// The maximum number of ready lists: each shard has one for each queue,
+/// and one for the reports.
 pub(super) const MOST_LISTS: usize = 1 << 20;
 
-/// The number of firings that all queues together may hand out at a time. Each
-/// of them has a permit.
+/// The maximum number of firings that all queues together may hand out at a
+/// time. Each firing has a permit.
 pub(super) const MOST_PERMITS: usize = 1 << 22;
 
-/// The number of worker threads of a task engine.
+/// The maximum number of worker threads of a task engine.
 pub(crate) const MOST_WORKERS: usize = 4_096;
 
 /// The reason why an engine was not started.
@@ -36,7 +36,7 @@ pub enum StartError {
     /// A queue bound above the limit of
     /// [`Builder::queue_bound`](crate::Builder::queue_bound).
     QueueBoundTooHigh,
-    /// A bound of zero timers.
+    /// A limit of zero timers.
     ZeroMaxTimers,
     /// An engine without a shard.
     NoShards,

@@ -7,11 +7,11 @@ use crate::id::TimerId;
 use crate::sync::Arc;
 use crate::timer::Refused;
 
-/// A timer that was created and is not started yet, from
+/// A timer that was created but has not been started, from
 /// [`Engine::create`](crate::Engine::create).
 ///
-/// It has its id and its name already, and can be cancelled by either. A
-/// cancelled one ends as soon as it is started. Dropping it dismisses it.
+/// It already has its id and its name, and can be cancelled by either. If it
+/// was cancelled, it ends as soon as it is started. Dropping it dismisses it.
 ///
 /// ```
 /// use std::time::Duration;
@@ -29,7 +29,7 @@ use crate::timer::Refused;
 pub struct Unstarted<T> {
     core: Arc<SharedCore<T>>,
     id: TimerId,
-    /// Neither started nor dismissed.
+    /// Whether the timer is neither started nor dismissed.
     owned: bool,
 }
 
@@ -48,8 +48,8 @@ impl<T> Unstarted<T> {
         self.id
     }
 
-    /// Starts the timer; its delay counts from this call. A cancelled timer ends
-    /// at once.
+    /// Starts the timer; its delay counts from this call. A cancelled timer
+    /// ends at once.
     ///
     /// # Errors
     /// Returns the timer if the engine was shut down meanwhile.
@@ -59,7 +59,7 @@ impl<T> Unstarted<T> {
     }
 
     /// Gives the timer up. Returns its payload, or `None` if the timer was
-    /// cancelled; the canceller then received it.
+    /// cancelled, in which case the canceller received it.
     pub fn dismiss(mut self) -> Option<T> {
         self.owned = false;
         self.core.dismiss(self.id)

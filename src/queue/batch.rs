@@ -2,8 +2,7 @@
 
 use crate::queue::{Expired, Queue, RecvError};
 
-/// Iterator that takes expired timers one at a time, from
-/// [`Queue::recv_batch`].
+/// Iterator over expired timers, from [`Queue::recv_batch`].
 #[derive(Debug)]
 #[must_use = "a batch takes no timer until it is iterated"]
 pub struct Batch<'a, T> {
@@ -14,8 +13,8 @@ pub struct Batch<'a, T> {
 
 impl<T> Queue<T> {
     /// Blocks until a timer has expired, and returns an iterator over at most
-    /// `max` expired timers. It takes each timer only when it reaches it; until
-    /// then the timer can be cancelled. It ends early if no timer is left.
+    /// `max` expired timers. The iterator takes a timer only when it reaches it;
+    /// until then, the timer can be cancelled. It ends early if no timer is left.
     ///
     /// # Errors
     /// Returns [`RecvError::ShutDown`] if the engine was shut down.

@@ -1,12 +1,11 @@
-//! An expired timer, as a worker holds it.
+//! The firing that a worker holds, and its return to the engine.
 
 use core::fmt;
 use core::time::Duration;
 use std::thread::{self, ThreadId};
 
 use crate::clock::Clock;
-use crate::hub::Doorbell;
-use crate::hub::SharedCore;
+use crate::hub::{Doorbell, SharedCore};
 use crate::id::TimerId;
 use crate::observe;
 use crate::shard::{Claimed, Firing, Outcome};
@@ -16,38 +15,38 @@ use crate::time::Time;
 
 /// An expired timer that a worker holds.
 ///
-/// A one-shot ends when it is taken, and its payload belongs to the worker. A
-/// repeating timer lends its payload. Dropping the `Expired` returns the payload
-/// and sets up the next firing, so that firings of one timer never overlap.
+/// A one-shot ends when it is taken, and its payload then belongs to the worker.
+/// A repeating timer lends its payload. Dropping the `Expired` returns the
+/// payload and sets up the next firing; thus firings of one timer never overlap.
 pub struct Expired<T> {
     firing: Firing,
     deadline: Time,
     queue: usize,
     clock: Clock,
-    /// Present until the payload is taken or given back.
+    /// Present until the payload is taken out or returned.
     payload: Option<T>,
     obligation: Option<Obligation<T>>,
 }
 
-/// What a worker owes the engine at the end of a firing.
+/// The payload and the permit that a worker may have to return after a firing.
 struct Obligation<T> {
     core: Arc<SharedCore<T>>,
     payload: bool,
     permit: bool,
-    /// The thread that took the firing, if a panic was unwinding it already. That
-    /// panic is no failure of this firing.
+    /// The thread that took the firing, if a panic was already unwinding
+    /// it. That panic does not count as a failure of this firing.
     unwinding: Option<ThreadId>,
 }
 
 impl<T> Obligation<T> {
-    /// Whether a panic that began after the firing was taken unwinds the calling
-    /// thread.
+    /// Returns whether the calling thread is unwinding from a panic that
+    /// began after the firing was taken.
     fn has_failed(&self) -> bool {
         thread::panicking() && self.unwinding != Some(thread::current().id())
     }
 }
 
-/// A permit that returns to its queue even if dropping a payload panics.
+/// A permit that is returned to its queue even if dropping a payload panics.
 struct Permit<'a>(&'a Doorbell);
 
 impl Drop for Permit<'_> {
@@ -96,7 +95,7 @@ impl<T> Expired<T> {
         self.firing.tick
     }
 
-    /// Returns which due tick of the timer this is, counted from 1.
+    /// Returns the number of this due tick in the timer's series, counted from 1.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.firing.number
@@ -116,9 +115,9 @@ impl<T> Expired<T> {
         &self.clock
     }
 
-    /// Returns how long after its deadline this call is made. Reads the clock.
-    /// With a [tolerance](crate::Timer::tolerance), and for repeating timers,
-    /// counts from the exact time that was requested.
+    /// Returns the time that has passed since the deadline. Reads the
+    /// clock. With a [tolerance](crate::Timer::tolerance), and for
+    /// repeating timers, counts from the exact time that was requested.
     #[must_use]
     pub fn lateness(&self) -> Duration {
         self.clock.now() - self.firing.requested
@@ -130,8 +129,8 @@ impl<T> Expired<T> {
         self.payload.as_ref().expect("taken only by value")
     }
 
-    /// Returns the payload for changes in place. A repeating timer's next firing
-    /// carries the change.
+    /// Returns the payload for changes in place. The next firing of a
+    /// repeating timer carries the changes.
     #[must_use]
     pub fn payload_mut(&mut self) -> &mut T {
         self.payload.as_mut().expect("taken only by value")
@@ -147,7 +146,7 @@ impl<T> Expired<T> {
         payload.expect("taken only by value")
     }
 
-    /// Returns the payload to the engine after a panic that was caught.
+    /// Returns the payload to the engine after a caught panic.
     pub(crate) fn fail(mut self) {
         let payload = self.payload.take();
         self.finish(payload, Outcome::Panicked);

@@ -1,4 +1,4 @@
-//! Queues: where workers take expired timers.
+//! The queues from which workers take expired timers.
 
 mod batch;
 mod expired;
@@ -18,18 +18,18 @@ use crate::shard::Shard;
 use crate::sync::Arc;
 use worker_state::WorkerState;
 
-/// How many timers a worker takes from one shard before it turns to others.
+/// The number of timers that a worker takes from one shard before it moves on.
 const TURNS_PER_SHARD: u32 = 64;
 
 /// A handle to one of an engine's worker queues.
 ///
-/// Expired timers stay in the engine until a worker takes them, one at a time.
-/// Until then they can be cancelled, and a queue is never full. Each worker
-/// thread has a handle of its own: clone one, or call
+/// Expired timers stay in the engine until a worker takes them, one at a
+/// time. Until then they can be cancelled. A queue is never full. Each
+/// worker thread needs a handle of its own: clone one, or call
 /// [`Engine::queue`](crate::Engine::queue) again.
 ///
-/// Timers of one shard (usually those that one thread scheduled) arrive in the
-/// order of their deadlines. No order is promised across shards.
+/// Timers of one shard (usually those that one thread scheduled) arrive in
+/// the order of their deadlines. The order across shards is not guaranteed.
 ///
 /// ```
 /// use std::time::Duration;
@@ -48,8 +48,7 @@ const TURNS_PER_SHARD: u32 = 64;
 pub struct Queue<T> {
     core: Arc<SharedCore<T>>,
     index: usize,
-    /// A shard that had more timers at the last visit, and for how many turns to
-    /// stay with it.
+    /// A shard that had more timers at the last visit, and the turns left there.
     hint: Cell<Option<(usize, u32)>>,
     worker: WorkerState,
 }
@@ -57,9 +56,9 @@ pub struct Queue<T> {
 /// The reason why a call returned no timer or no report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RecvError {
-    /// No timer has expired, or no report has come, within the time given.
+    /// No timer has expired, or no report has come, within the given time.
     Empty,
-    /// The engine was shut down: no timer or report will come.
+    /// The engine was shut down, and no more timers or reports will come.
     ShutDown,
 }
 
@@ -112,13 +111,13 @@ impl<T> Queue<T> {
         self.take(Wait::No)
     }
 
-    /// Blocks until a timer has expired, for at most `limit`, and takes it.
+    /// Blocks for at most `limit` until a timer has expired, and takes it.
     ///
     /// # Errors
     /// Returns [`RecvError::Empty`] if none expired in time, or
     /// [`RecvError::ShutDown`] if the engine was shut down.
     pub fn recv_timeout(&self, limit: Duration) -> Result<Expired<T>, RecvError> {
-        // Reads no clock if a timer is there.
+        // Does not read the clock if an expired timer is there.
         self.join();
         self.try_recv().or_else(|error| match error {
             RecvError::Empty => self.take(Wait::at_most(limit)),
@@ -126,9 +125,9 @@ impl<T> Queue<T> {
         })
     }
 
-    /// Returns an iterator that takes expired timers one at a time. It never
-    /// blocks, and ends if no timer is there. A timer that it has not reached can
-    /// still be cancelled.
+    /// Returns an iterator that takes expired timers one at a time. It
+    /// never blocks, and ends if no expired timer is left. A timer that it
+    /// has not reached can still be cancelled.
     ///
     /// ```
     /// use std::time::Duration;
@@ -148,22 +147,22 @@ impl<T> Queue<T> {
         std::iter::from_fn(|| self.try_recv().ok())
     }
 
-    /// Returns the number of expired timers that wait to be taken. Locks each
-    /// shard once.
+    /// Returns the number of expired timers that are waiting to be taken.
+    /// Locks each shard once.
     #[must_use]
     pub fn len(&self) -> usize {
         self.core.ready_len(self.index)
     }
 
-    /// Returns whether no expired timer waits to be taken.
+    /// Returns whether no expired timer is waiting to be taken.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Returns whether the engine was shut down; see
-    /// [`Engine::is_shut_down`](crate::Engine::is_shut_down). Only
-    /// [`notified`](crate::Timer::notified) tasks are still handed out then.
+    /// [`Engine::is_shut_down`](crate::Engine::is_shut_down). After that,
+    /// only [`notified`](crate::Timer::notified) tasks are still handed out.
     #[must_use]
     pub fn is_shut_down(&self) -> bool {
         self.core.is_shut_down()
@@ -175,7 +174,7 @@ impl<T> Queue<T> {
         self.index
     }
 
-    /// For models: makes the limits of waiting calls pass. Wakes no thread.
+    /// For models: makes the limits of waiting calls expire. Wakes no thread.
     #[cfg(any(loom, shuttle))]
     #[doc(hidden)]
     pub fn pass_limits(&self) {
@@ -226,15 +225,15 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Takes one of the notified tasks that are left after a shutdown.
+    /// Takes one of the notified tasks left after a shutdown.
     #[cold]
     fn last(&self) -> Option<Expired<T>> {
         (0..self.core.shard_count()).find_map(|shard| self.claim(shard, TURNS_PER_SHARD, None))
     }
 
-    /// Takes one timer of a shard. While the shard has more and it is its turn,
-    /// the next call goes there directly. Meanwhile the bell is in the channel,
-    /// for other workers.
+    /// Takes one timer from a shard. While the shard has more timers and
+    /// turns are left, the next call goes there directly. Meanwhile, the
+    /// bell is in the channel for other workers.
     #[inline]
     fn claim(&self, shard: usize, turns: u32, bell: Option<Bell>) -> Option<Expired<T>> {
         let queue = self.index;
@@ -246,7 +245,7 @@ impl<T> Queue<T> {
         Some(Expired::new(claimed?, queue, &self.core))
     }
 
-    /// Waits for a permit or a bell. A virtual clock learns that this worker waits.
+    /// Waits for a permit or a bell. A virtual clock counts the worker as idle.
     fn wait_at<R>(
         &self,
         wait: Wait,
@@ -262,8 +261,9 @@ impl<T> Queue<T> {
         Ok(received?)
     }
 
-    /// Makes a virtual clock check the queue again after a handle that is no
-    /// worker took a timer: the worker that the clock waits for may never come.
+    /// Makes a virtual clock check the queue again after a handle that is
+    /// not a worker's took a timer, because the worker that the clock is
+    /// waiting for may never come.
     fn notify_census(&self) {
         if self.core.clock.is_virtual() && !self.worker.has_joined() {
             self.core.census.notify();

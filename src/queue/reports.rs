@@ -13,15 +13,15 @@ use crate::timer::Closed;
 /// [`Engine::reports`](crate::Engine::reports).
 ///
 /// Every report is read once, by one reader. A report appears when its timer's
-/// last firing is dropped and, for a [`notified`](crate::Timer::notified) task,
-/// when the task has run; this may be after shutdown. Until then readers block,
-/// and [`try_recv`](Reports::try_recv) returns [`RecvError::Empty`]. Readers block
-/// for ever if a firing is never dropped or such a task never run, or if the
-/// reader itself holds the firing.
+/// last firing is dropped and, for a [`notified`](crate::Timer::notified)
+/// task, when the task has run; this may be after shutdown. Until then,
+/// readers block, and [`try_recv`](Reports::try_recv) returns
+/// [`RecvError::Empty`]. Readers block for ever if a firing is never dropped,
+/// if such a task is never run, or if the reader itself holds the firing.
 ///
 /// An unread report keeps its timer's entry, which counts against
-/// [`Builder::max_timers`](crate::Builder::max_timers). Without that limit, unread
-/// reports use up memory without bound. Reports outlive shutdown.
+/// [`Builder::max_timers`](crate::Builder::max_timers). Without that limit,
+/// unread reports can fill the memory. Reports outlive shutdown.
 pub struct Reports<T> {
     core: Arc<SharedCore<T>>,
 }
@@ -34,8 +34,8 @@ impl<T> Reports<T> {
     /// Blocks until there is a report, and takes it.
     ///
     /// # Errors
-    /// Returns [`RecvError::ShutDown`] if the engine was shut down, every report
-    /// has been read, and no other can come.
+    /// Returns [`RecvError::ShutDown`] if the engine was shut down, every
+    /// report has been read, and no further report can come.
     pub fn recv(&self) -> Result<Closed<T>, RecvError> {
         self.take(Wait::Forever)
     }
@@ -49,10 +49,10 @@ impl<T> Reports<T> {
         self.take(Wait::No)
     }
 
-    /// Blocks until there is a report, for at most `limit`, and takes it.
+    /// Blocks for at most `limit` until there is a report, and takes it.
     ///
     /// # Errors
-    /// As [`try_recv`](Reports::try_recv).
+    /// Fails as [`try_recv`](Reports::try_recv) does.
     pub fn recv_timeout(&self, limit: Duration) -> Result<Closed<T>, RecvError> {
         self.try_recv().or_else(|error| match error {
             RecvError::Empty => self.take(Wait::at_most(limit)),
@@ -60,8 +60,8 @@ impl<T> Reports<T> {
         })
     }
 
-    /// Returns an iterator that takes reports one at a time. It never blocks, and
-    /// ends if no report is there.
+    /// Returns an iterator that takes reports one at a time. It never
+    /// blocks, and ends if no report is left.
     ///
     /// ```
     /// use std::time::Duration;
@@ -113,7 +113,7 @@ impl<T> Reports<T> {
         }
     }
 
-    /// Searches every shard: the stop sign may have overtaken a bell.
+    /// Searches every shard, because the stop sign may have overtaken a bell.
     fn last(&self) -> Option<Closed<T>> {
         (0..self.core.shard_count()).find_map(|shard| self.claim(shard, None))
     }
@@ -136,7 +136,7 @@ impl<T> fmt::Debug for Reports<T> {
     }
 }
 
-/// Blocks for each report, and ends as [`recv`](Reports::recv) does.
+/// Blocks for each report, and ends when [`recv`](Reports::recv) fails.
 impl<T> Iterator for Reports<T> {
     type Item = Closed<T>;
 

@@ -1,5 +1,5 @@
-//! Whether a queue handle belongs to a worker, and whether that is busy, for a
-//! virtual clock that waits until all workers are idle.
+//! Whether a queue handle belongs to a worker, and whether that worker is
+//! busy. A virtual clock waits until all workers are idle.
 
 use std::cell::Cell;
 
@@ -7,7 +7,7 @@ use crate::hub::Census;
 
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 enum State {
-    /// No worker, as far as a virtual clock knows.
+    /// Not a worker, as far as a virtual clock knows.
     #[default]
     Unknown,
     Busy,
@@ -22,7 +22,7 @@ impl WorkerState {
         self.0.get() != State::Unknown
     }
 
-    /// Counts a worker of `queue`, unless it is counted already.
+    /// Counts a worker of `queue`, unless it has already been counted.
     pub(super) fn join(&self, census: &Census, queue: usize) {
         if !self.has_joined() {
             census.join(queue);

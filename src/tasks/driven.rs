@@ -5,19 +5,19 @@ use crate::tasks::Task;
 use crate::tasks::worker::run_counted;
 use crate::wheel::Advance;
 
-/// How many entries may be touched for each task that may run. A timer cascades
-/// at most once per level, and is sorted at the end.
+/// The number of entries that may be touched for each task that may run. A
+/// timer cascades at most once per level, and is sorted at the end.
 const TOUCHES_PER_TASK: usize = 16;
 
 impl Driver<Task> {
-    /// Runs at most `budget` due tasks in the calling thread, in the order of
-    /// deadlines. A task that another one adds without a delay runs in the same
-    /// pass, within the budget. A panic is caught and counted.
+    /// Runs at most `budget` due tasks in the calling thread, in the order
+    /// of their deadlines. A task that another one adds without a delay runs
+    /// in the same pass, within the budget. A panic is caught and counted.
     ///
-    /// The budget also bounds the entries touched, at sixteen for each task.
-    /// Returns [`Advance::More`] if work may be left; the descriptor then stays
-    /// readable. Returns [`Advance::ShutDown`] if the engine was shut down and
-    /// every [`notified`](crate::Timer::notified) task has run.
+    /// The budget also limits the number of entries touched, to sixteen per
+    /// task. Returns [`Advance::More`] if work may be left; the descriptor
+    /// then stays readable. Returns [`Advance::ShutDown`] if the engine was
+    /// shut down and every [`notified`](crate::Timer::notified) task has run.
     ///
     /// ```
     /// use std::time::Duration;

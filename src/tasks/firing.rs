@@ -1,4 +1,4 @@
-//! The firing that a task runs for.
+//! The firing that a task's closure receives.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::tick::Tick;
 use crate::time::Time;
 use crate::timer::{CloseReason, Timer};
 
-/// The firing that a task runs for, passed to its closure.
+/// The firing for which a task runs, passed to its closure.
 #[derive(Clone)]
 pub struct Firing {
     firing: shard::Firing,
@@ -28,13 +28,13 @@ impl Firing {
         }
     }
 
-    /// Returns the timer's id, for instance to cancel it from within.
+    /// Returns the timer's id, for instance to cancel it from within the task.
     #[must_use]
     pub fn id(&self) -> TimerId {
         self.firing.id
     }
 
-    /// Returns which due tick of the timer this is, counted from 1.
+    /// Returns the number of this due tick in the timer's series, counted from 1.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.firing.number
@@ -52,9 +52,9 @@ impl Firing {
         self.deadline
     }
 
-    /// Returns how long after its deadline this call is made; see
-    /// [`Expired::lateness`]. Zero if the task runs early because its timer was
-    /// cancelled or shut down.
+    /// Returns the time that has passed since the deadline; see
+    /// [`Expired::lateness`]. Returns zero if the task runs early because
+    /// its timer was cancelled or shut down.
     ///
     /// ```
     /// use std::time::Duration;
@@ -77,9 +77,9 @@ impl Firing {
         self.clock.now() - self.firing.requested
     }
 
-    /// Returns why the task runs: [`CloseReason::Completed`] at its deadline. A
-    /// [`notified`](Timer::notified) task also runs when its timer is cancelled or
-    /// shut down.
+    /// Returns the reason for the run: [`CloseReason::Completed`] at the
+    /// deadline. A [`notified`](Timer::notified) task also runs when its
+    /// timer is cancelled or shut down.
     #[must_use]
     pub fn outcome(&self) -> CloseReason {
         self.firing.outcome
@@ -98,10 +98,10 @@ impl fmt::Debug for Firing {
 }
 
 impl<F: FnMut(&Firing) + Send + 'static> Timer<F> {
-    /// Makes a worker run the closure also when the timer is cancelled or shut
-    /// down; [`Firing::outcome`] then returns that reason. A one-shot's closure
-    /// thus runs exactly once. It never runs inline in `cancel`. Meant for
-    /// [`TaskEngine::run`](crate::TaskEngine::run).
+    /// Makes a worker run the closure also when the timer is cancelled or
+    /// shut down; [`Firing::outcome`] then returns that reason. A
+    /// one-shot's closure thus runs exactly once. It never runs inline in
+    /// `cancel`. Meant for [`TaskEngine::run`](crate::TaskEngine::run).
     ///
     /// ```
     /// use std::time::Duration;

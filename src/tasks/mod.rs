@@ -26,12 +26,12 @@ pub use task::Task;
 
 /// Runs closures later, on worker threads of its own.
 ///
-/// A panic in a closure is caught and counted; the worker goes on. Dropping the
-/// last handle shuts the engine down and drops the closures that have not run,
-/// without waiting for any thread. At the end of the process running closures
-/// are cut off; see [`Engine`](Engine#the-end-of-the-process). A closure that
-/// holds a handle keeps the engine alive until the closure has ended or
-/// `shutdown` is called.
+/// A panic in a closure is caught and counted; the worker continues. Dropping
+/// the last handle shuts the engine down and drops the closures that have not
+/// run, without waiting for any thread. At the end of the process, running
+/// closures are cut off; see [`Engine`](Engine#the-end-of-the-process). A
+/// closure that holds a handle keeps the engine alive until the closure has
+/// ended or `shutdown` is called.
 ///
 /// ```
 /// use std::sync::mpsc;
@@ -88,7 +88,7 @@ impl TaskEngine {
     /// Runs `task` once, at a time of the engine's clock.
     ///
     /// # Errors
-    /// As [`run_after`](TaskEngine::run_after).
+    /// Fails as [`run_after`](TaskEngine::run_after) does.
     pub fn run_at<F>(&self, time: Time, task: F) -> Result<TimerId, Refused<F>>
     where
         F: FnOnce() + Send + 'static,
@@ -104,9 +104,9 @@ impl TaskEngine {
         scheduled.map_err(|refused| refused.map(Task::into_once))
     }
 
-    /// Runs `task` repeatedly, the k-th time k periods from now. Runs of one task
-    /// never overlap; runs that a slow one delays are caught up (see
-    /// [`MissedTicks::CatchUp`](crate::MissedTicks::CatchUp)).
+    /// Runs `task` repeatedly, the k-th time k periods from now. Runs of
+    /// one task never overlap; runs that a slow run delays are caught up
+    /// (see [`MissedTicks::CatchUp`](crate::MissedTicks::CatchUp)).
     ///
     /// # Errors
     /// Returns the closure if the period is zero or too short, or if the engine is
@@ -135,7 +135,7 @@ impl TaskEngine {
     /// a name, a report. All tasks are in queue 0.
     ///
     /// # Errors
-    /// As [`run_every`](TaskEngine::run_every).
+    /// Fails as [`run_every`](TaskEngine::run_every) does.
     ///
     /// ```
     /// use std::time::Duration;
@@ -160,7 +160,7 @@ impl TaskEngine {
     /// Creates a task that is started later, or never; see [`Engine::create`].
     ///
     /// # Errors
-    /// As [`run_every`](TaskEngine::run_every).
+    /// Fails as [`run_every`](TaskEngine::run_every) does.
     pub fn create<F>(&self, timer: Timer<F>) -> Result<Unstarted<Task>, Refused<F>>
     where
         F: FnMut(&Firing) + Send + 'static,
@@ -169,22 +169,22 @@ impl TaskEngine {
         created.map_err(|refused| refused.map(Task::into_each))
     }
 
-    /// Cancels a task. [`Cancel::Running`] means that it is running, and will not
-    /// run again. Drops the closure in this call, except for a
-    /// [`notified`](Timer::notified) task, which [`Engine::cancel`] tells apart.
+    /// Cancels a task. [`Cancel::Running`] means that the task is running
+    /// and will not run again. Drops the closure in this call, except that
+    /// of a [`notified`](Timer::notified) task; see [`Engine::cancel`].
     pub fn cancel(&self, id: TimerId) -> Cancel<()> {
         self.engine.cancel(id).without_payload()
     }
 
-    /// Cancels at most `max` tasks that have this name, oldest first. Returns how
-    /// many end as cancelled because of it; see [`Engine::cancel_by_name`].
+    /// Cancels at most `max` tasks that have this name, oldest first. Returns the
+    /// number of tasks that it ends as cancelled; see [`Engine::cancel_by_name`].
     pub fn cancel_by_name(&self, name: &str, max: usize) -> usize {
         self.engine.cancel_by_name(name, max).count
     }
 
-    /// Cancels a task and blocks until it no longer runs. Does not block when
-    /// called from within the task itself. Two tasks that wait for each other
-    /// block for ever.
+    /// Cancels a task and blocks until it is no longer running. Does not
+    /// block when called from within the task itself. Two tasks that wait
+    /// for each other block for ever.
     pub fn cancel_and_wait(&self, id: TimerId) -> Cancel<()> {
         let cancelled = self.cancel(id);
         self.engine.wait_unless_here(id, &cancelled);
@@ -203,7 +203,7 @@ impl TaskEngine {
         self.engine.ledger()
     }
 
-    /// Returns the engine underneath, for all other calls: deadlines,
+    /// Returns the underlying engine, for all other calls: deadlines,
     /// rescheduling, reports, counts.
     #[must_use]
     pub fn engine(&self) -> &Engine<Task> {
@@ -229,14 +229,14 @@ impl TaskEngine {
         self.engine.is_shut_down()
     }
 
-    /// Blocks until every worker has ended: no task runs any more, and all values
-    /// that tasks held have been dropped, whether or not reports are unread.
+    /// Blocks until every worker has ended. Tasks then no longer run, and all
+    /// values that tasks held have been dropped, even if reports are unread.
     ///
     /// Workers end after [`shutdown`](TaskEngine::shutdown) or
-    /// [`drain`](TaskEngine::drain), when the running tasks have returned and the
-    /// [`notified`](Timer::notified) tasks have run. Without one of these calls
-    /// this blocks for ever. Returns at once when called from a task, or if a
-    /// [`Driver`] runs the tasks.
+    /// [`drain`](TaskEngine::drain), when the running tasks have returned
+    /// and the [`notified`](Timer::notified) tasks have run. Without one of
+    /// these calls, `join` blocks for ever. It returns at once when called
+    /// from a task, or if a [`Driver`] runs the tasks.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -286,13 +286,13 @@ impl TaskBuilder {
         self
     }
 
-    /// Limits the tasks that are live at a time; see [`Builder::max_timers`].
+    /// Limits the number of live tasks; see [`Builder::max_timers`].
     pub fn max_timers(mut self, max: usize) -> TaskBuilder {
         self.engine = self.engine.max_timers(max);
         self
     }
 
-    /// Sets the system clock to follow; see [`Builder::clock`].
+    /// Sets the system clock that the engine follows; see [`Builder::clock`].
     pub fn clock(mut self, clock: ClockSource) -> TaskBuilder {
         self.engine = self.engine.clock(clock);
         self
@@ -301,7 +301,7 @@ impl TaskBuilder {
     /// Starts the engine, its ticker and its workers.
     ///
     /// # Errors
-    /// As [`Builder::start`], or if the number of workers is out of range.
+    /// Fails as [`Builder::start`] does, or if the worker count is out of range.
     pub fn start(self) -> Result<TaskEngine, StartError> {
         self.check()?;
         let engine = self.engine.start()?;
@@ -312,7 +312,7 @@ impl TaskBuilder {
     /// Starts the engine and its workers on a clock that only the caller moves.
     ///
     /// # Errors
-    /// As [`Builder::start_virtual`], or if the number of workers is out of range.
+    /// Returns [`StartError`] if a setting or the worker count is out of range.
     pub fn start_virtual(self) -> Result<(TaskEngine, VirtualClock<Task>), StartError> {
         self.check()?;
         let (engine, clock) = self.engine.start_virtual()?;
@@ -324,14 +324,14 @@ impl TaskBuilder {
     /// the tasks in [`Driver::run_due`]. Ignores the number of workers.
     ///
     /// # Errors
-    /// As [`Builder::start_driven`].
+    /// Fails as [`Builder::start_driven`] does.
     pub fn start_driven(self) -> Result<(TaskEngine, Driver<Task>), StartError> {
         let (engine, driver) = self.engine.start_driven()?;
         let workers = Arc::default();
         Ok((TaskEngine { engine, workers }, driver))
     }
 
-    /// For models: as [`Builder::start_driven_model`].
+    /// For models: starts an engine as [`Builder::start_driven_model`] does.
     #[cfg(any(loom, shuttle))]
     #[doc(hidden)]
     pub fn start_driven_model(self) -> Result<(TaskEngine, VirtualClock<Task>), StartError> {

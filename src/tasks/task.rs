@@ -1,11 +1,11 @@
-//! A closure in an engine, and its way back out.
+//! The closure that an engine stores, and its return to the caller.
 
 use std::any::Any;
 use std::fmt;
 
 use crate::tasks::Firing;
 
-/// A closure that waits to be run.
+/// A closure that is waiting to be run.
 pub struct Task(Box<dyn Run>);
 
 /// A closure of a type that the engine does not know. `Any` restores that type
@@ -15,7 +15,7 @@ trait Run: Send {
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 
-/// Run at most once; empty afterwards.
+/// A closure that runs at most once. Empty afterwards.
 struct Once<F>(Option<F>);
 
 impl<F: FnOnce() + Send + 'static> Run for Once<F> {
@@ -30,7 +30,7 @@ impl<F: FnOnce() + Send + 'static> Run for Once<F> {
     }
 }
 
-/// Run at every firing.
+/// A closure that runs at every firing.
 struct Each<F>(F);
 
 impl<F: FnMut(&Firing) + Send + 'static> Run for Each<F> {

@@ -41,7 +41,7 @@ fn work(queue: Queue<Task>) {
     }
 }
 
-/// Runs a task, and counts it if it panics.
+/// Runs a task, and counts its panic.
 pub(crate) fn run_counted(queue: &Queue<Task>, expired: Expired<Task>) {
     if run(expired) {
         queue.count_panic();
@@ -54,7 +54,7 @@ fn run(mut expired: Expired<Task>) -> bool {
     let running = running::enter(firing.id());
     let task = expired.payload_mut();
     let ran = catch_unwind(AssertUnwindSafe(|| task.run(&firing)));
-    // The drop of a closure runs foreign code too.
+    // Dropping a closure runs foreign code as well.
     let ended = catch_unwind(AssertUnwindSafe(|| match &ran {
         Ok(()) => drop(expired),
         Err(_) => expired.fail(),
@@ -67,10 +67,10 @@ fn run(mut expired: Expired<Task>) -> bool {
     })
 }
 
-/// Reports a panic and drops its payload. Both run foreign code, which may panic
-/// again; that payload is leaked, because dropping it could panic without end.
-/// One after the other, because a drop that panics while another panic unwinds
-/// ends the process.
+/// Reports a panic, and then drops its payload. Both run foreign code, which
+/// may panic again. The payload of that second panic is leaked, because
+/// dropping it could panic without end. The two are caught separately,
+/// because a drop that panics while another panic unwinds ends the process.
 fn tell_and_drop(id: TimerId, thrown: Box<dyn Any + Send>) {
     let told = catch_unwind(AssertUnwindSafe(|| observe::panicked(id, &*thrown)));
     let dropped = catch_unwind(AssertUnwindSafe(|| drop(thrown)));

@@ -11,9 +11,9 @@ pub(super) struct Workers {
     ended: Condvar,
 }
 
-/// A worker at work. Its own thread drops this after its last task and after
-/// all that it holds, or when a panic ends it. No other thread does: the one that
-/// starts workers holds the lock.
+/// A worker at work. Its own thread drops this after its last task and
+/// after everything that it holds, or when a panic ends it. No other thread
+/// drops it, because the thread that starts workers holds the lock.
 pub(super) struct AtWork(pub(super) Arc<Workers>);
 
 impl Drop for AtWork {
@@ -36,8 +36,8 @@ impl Workers {
         self.ended.notify_all();
     }
 
-    /// Blocks until no worker is at work. Returns at once on a worker's thread,
-    /// which would wait for itself.
+    /// Blocks until no worker is at work. Returns at once on a worker's
+    /// thread, which would otherwise wait for itself.
     pub(super) fn wait_until_ended(&self) {
         let here = thread::current().id();
         let mut at_work = lock(&self.at_work);
@@ -57,10 +57,10 @@ mod tests {
     use std::sync::mpsc;
     use std::time::Duration;
 
-    /// Longer than any machine takes for what a test waits for.
+    /// A time that exceeds every wait of these tests on any machine.
     const PATIENCE: Duration = Duration::from_secs(60);
 
-    /// One worker that does `work`.
+    /// Starts one worker that does `work`.
     fn one_worker(work: impl FnOnce() + Send + 'static) -> Arc<Workers> {
         let workers = Arc::new(Workers::default());
         let these = Arc::clone(&workers);
@@ -74,7 +74,7 @@ mod tests {
         workers
     }
 
-    /// Whether so many calls that wait for the workers return.
+    /// Returns whether `waiters` calls that wait for the workers return.
     fn all_return(workers: &Arc<Workers>, waiters: usize, then: impl FnOnce()) -> bool {
         let (tell, told) = mpsc::channel();
         for _ in 0..waiters {
@@ -85,7 +85,7 @@ mod tests {
                 tell.send(()).unwrap();
             });
         }
-        // Each is about to wait; and most will when this has slept.
+        // Each thread is about to wait, and most are waiting after this sleep.
         (0..waiters).for_each(|_| told.recv().unwrap());
         std::thread::sleep(Duration::from_millis(20));
         then();

@@ -1,4 +1,4 @@
-//! What a drain waits for, and for how long.
+//! The timers that a drain waits for, and the limit of its wait.
 
 use std::time::Duration;
 
@@ -43,14 +43,15 @@ fn a_level_that_comes_later_changes_nothing() {
     let cell = &engine.core.shards[0];
     let drain = cell.lock().begin_drain(engine.current_tick().after(50));
     assert!(cell.lock().count_some(drain));
-    // To a level between those that there are.
+    // To a level between the existing ones.
     engine.reschedule(far, 5 * SECOND).unwrap();
     assert!(!cell.lock().is_drained(drain));
     assert!(engine.cancel(due).is_cancelled());
     assert!(cell.lock().is_drained(drain));
 }
 
-/// Counts in holds, with changes in between, and compares with what there is.
+/// Counts in several holds of the lock, with changes in between, and
+/// compares the count with the timers that are there.
 #[test]
 fn the_count_follows_whatever_comes_and_goes() {
     const TIMERS: usize = 4 * CELLS_PER_HOLD / CELLS_PER_TIMER;

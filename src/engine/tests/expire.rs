@@ -1,4 +1,4 @@
-//! A visit of the ticker.
+//! The ticker's visits to a shard.
 
 use crate::engine::Engine;
 use crate::hub::expire::{BATCHES_PER_RING, ENTRIES_PER_BATCH};
@@ -13,8 +13,6 @@ fn a_round_is_one_bounded_visit_to_a_shard() {
     }
     engine.core.serve_a_round();
     let ready = engine.queue(0).len();
-    assert!(
-        0 < ready && ready <= ENTRIES_PER_BATCH * BATCHES_PER_RING,
-        "{ready}"
-    );
+    let most = ENTRIES_PER_BATCH * BATCHES_PER_RING;
+    assert!(0 < ready && ready <= most, "{ready}");
 }

@@ -1,4 +1,4 @@
-//! What the last handle of an engine drops.
+//! The reports and payloads that the last handle of an engine drops.
 
 use crate::engine::Engine;
 use crate::hub::shared_core::LEFTOVERS_PER_HOLD;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 const TICK: Duration = Duration::from_millis(1);
 
-/// Counts its drops, of which one panics.
+/// A payload that counts its drop, and panics in it if `panics` is set.
 struct Counted<'a> {
     drops: &'a AtomicUsize,
     panics: bool,
@@ -24,9 +24,9 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// Leaves so many reports unread, in two shards, and drops all handles while
-/// somebody still has the core, as a ticker may. Returns how many payloads
-/// were dropped by then.
+/// Leaves `count` reports unread, in two shards, and drops all handles
+/// while the core still has another owner, as it may have in a ticker.
+/// Returns the number of payloads dropped by then.
 fn drops_of_unread(count: usize, panics: Option<usize>) -> usize {
     let drops = AtomicUsize::new(0);
     let builder = Engine::builder().shards(2);
@@ -40,7 +40,7 @@ fn drops_of_unread(count: usize, panics: Option<usize>) -> usize {
     };
     std::thread::scope(|scope| {
         let other = scope.spawn(|| (0..count / 2).for_each(schedule));
-        // A sanitizer sees what a joined thread did, and nothing of a scope's end.
+        // A sanitizer sees a thread's join, but not the end of a scope.
         other.join().unwrap();
     });
     (count / 2..count).for_each(schedule);

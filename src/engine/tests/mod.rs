@@ -1,4 +1,4 @@
-//! Tests of the rooms below that need a whole engine, and look into it.
+//! Tests of the modules below that need a whole engine and its internals.
 
 mod drain;
 mod expire;

@@ -1,4 +1,4 @@
-//! Timers that go by one name.
+//! Timers that share a name.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ fn those_that_come_later_are_not_among_them() {
     let mut later = engine.core.names.namesakes("crew");
     let third = named(2);
     assert_eq!(all(&engine.core.names, &mut namesakes), first);
-    // Between two holds the first was cancelled.
+    // The first timer is cancelled between two holds.
     assert!(engine.cancel(first[0]).payload().is_some());
     assert_eq!(all(&engine.core.names, &mut later), [first[1]]);
     let mut now = engine.core.names.namesakes("crew");

@@ -1,5 +1,5 @@
-//! Bells that were answered too late: their timer has gone, and who answers
-//! goes on waiting, but for no longer than it was willing to.
+//! Bells that are answered too late: their timer has gone, and the thread
+//! that answers continues to wait, but only until its limit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,12 +11,12 @@ use crate::hub::{Core, Wait};
 use crate::queue::{Queue, RecvError};
 
 const LIMIT: Duration = Duration::from_millis(400);
-/// Four bells fit into the limit, and so many that any machine is in time.
+/// Four bells fit into the limit. All bells together outlast it on any machine.
 const BETWEEN_BELLS: Duration = Duration::from_millis(100);
 const BELLS: u32 = 24;
 
-/// Rings the bell of a queue, or of the reports, again and again for nothing
-/// until `wait` returns. Returns how often.
+/// Rings the bell of a queue, or of the reports, repeatedly and without a
+/// timer until `wait` returns. Returns the number of rings.
 fn rung_for_nothing(core: &Core<()>, queue: usize, wait: impl FnOnce() + Send) -> u32 {
     let rung = AtomicU32::new(0);
     thread::scope(|scope| {
@@ -62,8 +62,6 @@ fn a_bell_for_nothing_ends_a_wait_that_is_over() {
     let taken = Queue::take(&queue, Wait::at_most(Duration::ZERO));
     assert_eq!(taken.err(), Some(RecvError::Empty));
     // The other bell is still there for the next call.
-    assert_eq!(
-        doorbell.answer(Wait::No).ok().map(|bell| bell.shard()),
-        Some(1)
-    );
+    let left = doorbell.answer(Wait::No).ok().map(|bell| bell.shard());
+    assert_eq!(left, Some(1));
 }

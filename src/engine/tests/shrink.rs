@@ -1,4 +1,4 @@
-//! Shrinking beside walks, drains and other users.
+//! Shrinking during walks, during drains, and while other threads use the engine.
 
 use crate::shard::{Phase, Shard, shrink};
 
@@ -11,7 +11,7 @@ use crate::{Cancel, Engine, Time, Timer, TimerId};
 
 const COUNT: u64 = 4_000;
 
-/// An engine of one shard, in which only the youngest timers are left.
+/// Returns an engine of one shard in which only the youngest timers are left.
 fn with_the_youngest() -> (Engine<u64>, HashSet<TimerId>) {
     let (engine, _clock) = Engine::builder().shards(1).start_virtual().unwrap();
     let at = |n| Timer::at(Time::from_millis(1 + n * 7_919 % COUNT), n);
@@ -62,13 +62,13 @@ fn a_shard_that_is_drained_keeps_its_timers_where_they_are() {
     assert_eq!(entries(&engine), before);
 }
 
-/// Schedules and cancels at random, and sees that each timer is the one that
-/// it was. Returns how many it cancelled.
+/// Schedules and cancels at random, and checks that each timer still has
+/// its payload. Returns the number of cancelled timers.
 fn use_meanwhile(engine: &Engine<u64>, seed: u64) -> u64 {
     let (mut random, mut live, mut cancelled) = (seed, Vec::new(), 0);
     for step in 0..30_000u64 {
         random = random.wrapping_mul(6_364_136_223_846_793_005) + 1;
-        // A thousand steps that mostly schedule, a thousand that mostly cancel.
+        // A thousand steps mostly cancel; the next thousand mostly schedule.
         let schedules = (random >> 40) % 4 < 1 + 2 * (step / 1_000 % 2);
         if schedules || live.is_empty() {
             let due = engine.now() + Duration::from_millis(random >> 33 & 0xFFFF);
@@ -106,18 +106,15 @@ fn others_use_the_engine_meanwhile() {
         });
         let ended: Vec<_> = users.into_iter().map(|user| user.join()).collect();
         over.store(true, Ordering::Relaxed);
-        assert!(
-            ended
-                .into_iter()
-                .all(|cancelled| cancelled.is_ok_and(|n| n > 0))
-        );
+        let cancelled = |ended: thread::Result<u64>| ended.is_ok_and(|n| n > 0);
+        assert!(ended.into_iter().all(cancelled));
     });
     let ledger = engine.ledger();
     let ended = ledger.completed + ledger.cancelled;
     assert_eq!(ledger.accepted, ledger.live + ended);
     let consistent = |shard: &mut Shard<u64>| shard.wheel.assert_consistent();
     assert_eq!(engine.live().count() as u64, ledger.live);
-    // What is ready hangs on no list that the wheel knows of.
+    // Ready timers are not on any list that the wheel knows of.
     engine.queue(0).try_iter().for_each(drop);
     (0..2).for_each(|shard| engine.core.with_shard(shard, consistent).unwrap());
 }
@@ -126,11 +123,10 @@ fn others_use_the_engine_meanwhile() {
 fn a_hold_of_the_lock_touches_a_bounded_number_of_cells() {
     let (engine, _) = with_the_youngest();
     let mut holds = 0;
-    let shrink = |shard: &mut Shard<u64>| {
+    let mut shrink = |shard: &mut Shard<u64>| {
         holds += 1;
         shard.shrink_some()
     };
-    let mut shrink = shrink;
     let begin = |shard: &mut Shard<u64>| drop(shard.begin_shrink());
     engine.core.with_shard(0, begin).unwrap();
     while !engine.core.with_shard(0, &mut shrink).unwrap() {}

@@ -1,4 +1,4 @@
-//! A shutdown that others interrupt between two holds of a lock.
+//! Shutdowns during which other calls run between two holds of a lock.
 
 use crate::engine::Engine;
 use crate::shard::{CELLS_PER_HOLD, CELLS_PER_TIMER};
@@ -29,12 +29,12 @@ fn a_timer_that_a_walk_has_ended_is_not_the_earliest() {
     assert_eq!(engine.earliest_deadline(), second.1);
 }
 
-/// What others do between two holds: each timer ends once, one way or another.
+/// Each timer ends once, whatever other calls do between two holds.
 #[test]
 fn between_two_holds_timers_are_cancelled_taken_and_moved_and_end_once() {
     let (engine, clock) = Engine::builder().shards(1).start_virtual().unwrap();
     let timer = |n: usize| match n % 5 {
-        0 => Timer::after(MS, n), // expired when it begins
+        0 => Timer::after(MS, n), // expired when the shutdown begins
         1 => Timer::every(500 * MS, n).reported(),
         _ => Timer::after((2 + n as u32 % 3) * MS, n),
     };
