@@ -109,9 +109,8 @@ impl<T> VirtualClock<T> {
     /// [`TaskEngine`](crate::TaskEngine). Timers that tasks schedule on the way
     /// are served on the way; those without a delay are served at the same tick.
     ///
-    /// Always returns. If each task adds another one without a delay, a
-    /// thousand of them run at one tick, and the next one runs at the next
-    /// due tick or at `time`.
+    /// Always returns. If each task adds another without a delay, a thousand of
+    /// them run at one tick, and the next runs at the next due tick or at `time`.
     pub fn run_until(&self, time: Time) {
         self.serve(self.now());
         let last = self.core.tick.tick_at(time);

@@ -96,9 +96,8 @@ impl<T> Builder<T> {
         self
     }
 
-    /// Limits the number of a queue's firings that its workers hold at a
-    /// time. Defaults to no limit. The bounds of all queues together may
-    /// reach four million.
+    /// Limits the firings that a queue's workers hold at a time. Defaults to
+    /// no limit. The bounds of all queues together may reach four million.
     ///
     /// At the limit, the next firing is handed out after an
     /// [`Expired`](crate::Expired) is dropped or its payload is taken out. Other
@@ -353,7 +352,8 @@ impl<T> fmt::Debug for Builder<T> {
     }
 }
 
-/// Returns enough shards that threads seldom share one, but few enough to visit.
+/// Returns enough shards that threads seldom share one, but few enough to
+/// visit them all fast.
 fn default_shards() -> usize {
     let processors = std::thread::available_parallelism().map_or(2, usize::from);
     (2 * processors).next_power_of_two().clamp(4, 64)

@@ -111,9 +111,8 @@ impl<T> Engine<T> {
 
     /// Schedules a timer.
     ///
-    /// Any thread may call this, even from within a task. The timer never
-    /// fires early, because this call reads the clock and rounds the
-    /// deadline up to a tick.
+    /// Any thread may call this, even a task. The timer never fires early,
+    /// because this call reads the clock and rounds the deadline up to a tick.
     ///
     /// # Errors
     /// Returns the timer unchanged, with a [`Refusal`](crate::Refusal).

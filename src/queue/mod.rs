@@ -261,9 +261,8 @@ impl<T> Queue<T> {
         Ok(received?)
     }
 
-    /// Makes a virtual clock check the queue again after a handle that is
-    /// not a worker's took a timer, because the worker that the clock is
-    /// waiting for may never come.
+    /// Makes a virtual clock check the queue again after a non-worker handle
+    /// took a timer, because the worker that the clock waits for may never come.
     fn notify_census(&self) {
         if self.core.clock.is_virtual() && !self.worker.has_joined() {
             self.core.census.notify();
