@@ -109,9 +109,7 @@ impl Alarm {
             _ => None,
         }
     }
-}
 
-impl Alarm {
     pub(crate) fn new(device: Device, clock: Clock, tick: TickLength) -> Alarm {
         // No deadline is earlier than tick zero, so no thread wakes the ticker
         // before it sleeps.

@@ -127,9 +127,7 @@ impl<T> TimerRecord<T> {
         self.firings += 1;
         self.left = self.left.map(|left| left - 1);
     }
-}
 
-impl<T> TimerRecord<T> {
     /// Returns the report on a timer that has ended.
     pub(crate) fn into_closed(self, id: TimerId, reason: CloseReason, tick: Tick) -> Closed<T> {
         Closed {

@@ -19,8 +19,10 @@ impl<T> Shard<T> {
     ) -> Returned<T> {
         let found = self.wheel.find_own(id);
         let Some((at, key)) = found.and_then(|at| Some((at, self.record_of(at)?))) else {
-            let awaited = false;
-            return Returned { payload, awaited };
+            return Returned {
+                payload,
+                awaited: false,
+            };
         };
         let due = self.wheel.deadline_of(at);
         let record = &mut self.records[key];

@@ -81,9 +81,7 @@ impl<T> Wheel<T> {
     pub(crate) fn is_at_end(&self, cursor: Cursor) -> bool {
         self.entries.entry_at(cursor.0).is_none()
     }
-}
 
-impl<T> Wheel<T> {
     /// Returns an iterator over all timers in the wheel, with their deadlines, in
     /// no particular order.
     ///
