@@ -5,7 +5,7 @@
 //! handler that the system calls in each child. A child created by the bare system
 //! call, not by the C library's `fork`, is not counted, but its id differs.
 
-/// A process, distinguished from its parents and children.
+/// A process, distinguished from its ancestors and descendants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Process {
     id: u32,

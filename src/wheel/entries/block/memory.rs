@@ -104,7 +104,7 @@ impl Memory {
         !self.reallocate(used, wanted) || wanted == least
     }
 
-    /// Makes room for `capacity` entries, at least as many as are used. Returns
+    /// Makes room for `capacity` entries, which must suffice for those in use. Returns
     /// whether this succeeded. Changes nothing if it fails.
     fn reallocate(&mut self, used: u32, capacity: usize) -> bool {
         assert!(used <= self.capacity && used as usize <= capacity);
