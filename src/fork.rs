@@ -9,7 +9,7 @@
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Process {
     id: u32,
-    /// The number of forks between it and the process that began to count.
+    /// The number of forks from the process that began to count to this one.
     forks: u64,
 }
 

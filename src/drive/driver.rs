@@ -88,7 +88,7 @@ impl<T> Driver<T> {
         done
     }
 
-    /// Returns the answer for a call that leaves no work for now.
+    /// Returns the answer for a call that has no work left for now.
     pub(crate) fn done(&self) -> Advance {
         match self.core.is_finished() {
             true => Advance::ShutDown,

@@ -64,8 +64,8 @@ impl<T> VirtualClock<T> {
     }
 
     /// Moves the clock forward, and returns when every timer due by the new
-    /// time is in its queue. Timers for the past that other threads
-    /// schedule during the call may be left out.
+    /// time is in its queue. Timers that other threads schedule for the past
+    /// during the call may be left out.
     ///
     /// A repeating timer's firings become due one after the other, each when
     /// the previous one has ended; see [`MissedTicks`](crate::MissedTicks).

@@ -47,8 +47,8 @@ mod real {
         }
     }
 
-    /// Returns the calling thread's number: small, and different from all other living
-    /// threads' numbers.
+    /// Returns the calling thread's number, which is small and differs from those of
+    /// all other living threads.
     #[inline]
     pub(crate) fn thread_number() -> usize {
         match NUMBER.get() {

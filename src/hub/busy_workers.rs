@@ -43,7 +43,7 @@ impl Census {
         }
     }
 
-    /// Notes that a queue has changed without its workers.
+    /// Notes that a queue has changed, but not through its workers.
     #[inline]
     pub(crate) fn notify(&self) {
         self.0.notify();

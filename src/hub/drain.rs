@@ -54,8 +54,8 @@ impl<T> Core<T> {
         }
     }
 
-    /// Counts the timers that each shard has to fire. Returns false if no time is left
-    /// before all are counted.
+    /// Counts the timers that each shard has to fire. Returns `false` if the time
+    /// runs out before all are counted.
     fn count_awaited(&self, drains: &[DrainKey], left: impl Fn() -> Duration) -> bool {
         let mut walk = Walk::begin();
         for (cell, &drain) in self.shards.iter().zip(drains) {

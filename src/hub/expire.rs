@@ -70,7 +70,7 @@ impl<T> Core<T> {
     }
 
     /// Runs one round of the ticker: a bounded visit to each shard that has due timers,
-    /// beginning behind the last one visited. Reads the clock once, and returns the
+    /// beginning after the last one visited. Reads the clock once, and returns the
     /// reading. Even a thread that keeps scheduling into the past delays the other
     /// shards by only one visit per round.
     pub(crate) fn serve_a_round(&self) -> Time {
@@ -91,13 +91,13 @@ impl<T> Core<T> {
     ///
     /// If other threads schedule into the past meanwhile, this call serves the timers
     /// that come in time, and the next call serves the rest. If the budget runs out, the
-    /// next call begins behind the shard at which this call ended.
+    /// next call begins after the shard at which this call ended.
     pub(crate) fn run_due_within(&self, now: Time, budget: &mut usize) -> bool {
         let served = |cell| self.serve(cell, now, budget);
         self.cells_in_turn().all(served)
     }
 
-    /// Iterates over all shards, beginning behind the last one visited.
+    /// Iterates over all shards, beginning after the last one visited.
     fn cells_in_turn(&self) -> impl Iterator<Item = &ShardCell<T>> {
         let first = self.visited.load(Ordering::Relaxed).wrapping_add(1);
         let mask = self.shards.len() - 1;

@@ -27,9 +27,9 @@ pub(crate) fn step_aside<V>(lock: &Lock<V>) {
     }
 }
 
-/// A walk in many holds of a lock, which has to end in time.
+/// A walk that takes many holds of a lock and has to end in time.
 ///
-/// If threads outnumber processors, each of them may have a turn between two holds. So
+/// If threads outnumber processors, each thread may have a turn between two holds. So
 /// a walk counts the time that it gives away.
 pub(crate) struct Walk {
     begun: Instant,

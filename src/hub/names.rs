@@ -3,7 +3,7 @@
 //! A bucket's lock is taken before a shard's lock, and never while a shard's lock is
 //! held. Therefore no two threads wait for each other. Scheduling and cancelling by name
 //! hold the bucket's lock across the shard's; otherwise a timer could end before it is
-//! entered.
+//! in the index.
 //!
 //! No operation under a bucket's lock costs more than a search in a sorted map: no table
 //! grows all at once, and no list holds all timers with a name. Each engine hashes names
@@ -102,7 +102,7 @@ impl Bucket {
         self.0.remove(&tag.place);
     }
 
-    /// Returns the next of these timers, or `None` behind the last one.
+    /// Returns the next of these timers, or `None` after the last one.
     pub(crate) fn next(&self, of: &mut Namesakes<'_>) -> Option<TimerId> {
         for (place, (name, id)) in self.0.range(of.next..of.end) {
             of.next.age = place.age + 1;

@@ -1,7 +1,7 @@
 //! The number of shards from which a report may still come.
 //!
 //! Each shard knows when it is *settled* (see `shard/shutdown.rs`). The thread that
-//! settles the last shard of an engine stops the readers of reports.
+//! settles the last shard of an engine tells the readers that no report will follow.
 
 use crate::sync::{AtomicUsize, Ordering};
 

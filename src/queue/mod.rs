@@ -48,7 +48,7 @@ const TURNS_PER_SHARD: u32 = 64;
 pub struct Queue<T> {
     core: Arc<SharedCore<T>>,
     index: usize,
-    /// A shard that had more timers at the last visit, and the turns left there.
+    /// A shard that had more timers when last visited, and the turns left there.
     hint: Cell<Option<(usize, u32)>>,
     worker: WorkerState,
 }

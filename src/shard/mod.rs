@@ -243,7 +243,7 @@ impl<T> Shard<T> {
     }
 
     /// Puts back the signals that the caller took at the end of its last hold. Threads that
-    /// have held the lock since then have taken their own.
+    /// have held the lock since then have taken their own signals.
     pub(crate) fn put_back(&mut self, signals: Option<Signals>) {
         debug_assert!(!self.signalled);
         self.signalled = signals.is_some();
@@ -251,7 +251,7 @@ impl<T> Shard<T> {
     }
 
     /// Postpones a one-shot that is waiting for its deadline and has no record. Returns
-    /// whether it was; leaves any other timer alone, and never brings a deadline forward.
+    /// whether it did so: any other timer and an earlier deadline are left to the caller.
     #[inline]
     pub(crate) fn postpone_plain(&mut self, id: TimerId, deadline: Tick) -> bool {
         let Some(at) = self.wheel.find_unmoved(id) else {

@@ -19,7 +19,7 @@ const MOST_STRAYS: usize = 1_024;
 pub(crate) struct Ready {
     list: EntryIndex,
     len: usize,
-    /// The entries to be taken next, in order, with strays in between. Used only for
+    /// The entries to be taken next, in order, and strays among them. Used only for
     /// prefetching.
     ahead: VecDeque<EntryIndex>,
     /// The number of entries at the front of `ahead` that were prefetched.

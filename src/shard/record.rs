@@ -11,8 +11,8 @@ use crate::timer::{CloseReason, Closed};
 use crate::timer::{MissedTicks, Repeat, Timer};
 
 pub(crate) struct TimerRecord<T> {
-    /// `None` while a worker has the payload, or after the caller that ended the timer
-    /// received it.
+    /// `None` while a worker has the payload, or once the caller that ended the timer
+    /// has received it.
     pub(crate) payload: Option<T>,
     pub(crate) state: State,
     pub(crate) queue: usize,

@@ -105,7 +105,7 @@ mod tests {
         );
     }
 
-    /// Calls `f` with every pair of numbers at the two ends.
+    /// Calls `f` with every pair of numbers near zero or `u64::MAX`.
     fn at_the_ends(f: impl Fn(u64, u64)) {
         const ENDS: [u64; 5] = [0, 1, 2, u64::MAX - 1, u64::MAX];
         for one in ENDS {

@@ -8,12 +8,12 @@ use crate::tick::Tick;
 use crate::timer::LiveTimer;
 use crate::wheel::{Cursor, EntryIndex, OverBudget};
 
-/// The number of cells that a found timer counts as. Few timers are found ahead, because a
-/// caller may stop reading early.
+/// The number of cells that a found timer counts as. It limits how many timers are
+/// found ahead, because a caller may stop reading early.
 const CELLS_PER_FOUND: usize = CELLS_PER_HOLD / 256;
 
-/// The number of entries, each a cache miss, that the search for the earliest deadline
-/// visits in one hold of a shard's lock before it walks through the cells instead.
+/// The number of entries that the search for the earliest deadline visits in one hold
+/// of a shard's lock, with a cache miss each, before it walks through the cells instead.
 pub(crate) const VISITS_PER_HOLD: usize = 512;
 
 impl<T> Shard<T> {

@@ -170,8 +170,8 @@ impl TaskEngine {
     }
 
     /// Cancels a task. [`Cancel::Running`] means that the task is running
-    /// and will not run again. Drops the closure in this call, except that
-    /// of a [`notified`](Timer::notified) task; see [`Engine::cancel`].
+    /// and will not run again. Drops the closure in this call, unless the
+    /// task is [`notified`](Timer::notified); see [`Engine::cancel`].
     pub fn cancel(&self, id: TimerId) -> Cancel<()> {
         self.engine.cancel(id).without_payload()
     }

@@ -46,8 +46,8 @@ pub struct Timer<T> {
     pub(crate) name: Option<Arc<str>>,
     /// Whether the timer has a period, or a setting that needs one.
     pub(crate) meant_to_repeat: bool,
-    /// Whether the payload is a task, whose timer ends when it returns, not when it is
-    /// taken.
+    /// Whether the payload is a task: the timer then ends when the task returns, not
+    /// when it is taken.
     pub(crate) task: bool,
 }
 
@@ -182,7 +182,7 @@ impl<T> Timer<T> {
         self
     }
 
-    /// Requests a [`Closed`](crate::Closed) report when the timer ends, to be read from
+    /// Requests a [`Closed`](crate::Closed) report on the timer's end, to be read from
     /// [`Engine::reports`](crate::Engine::reports).
     pub fn reported(mut self) -> Timer<T> {
         self.reported = true;
@@ -225,8 +225,8 @@ impl<T> Timer<T> {
         }
     }
 
-    /// Returns a plain timer if this one is only a payload, a deadline and one of the first
-    /// `queues`. Inlined with the calls that built the timer, the test is decided at
+    /// Returns a plain timer if this one is only a payload, a deadline and a queue
+    /// below `queues`. Inlined with the calls that built the timer, the test is decided at
     /// compile time. It reads the one mark that the setters of repeating timers leave,
     /// instead of their values.
     #[inline(always)]

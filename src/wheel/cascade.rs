@@ -43,7 +43,7 @@ impl<T> Wheel<T> {
         self.begin_slot();
     }
 
-    /// Re-files an outer slot on a budget. Returns whether the budget was enough.
+    /// Re-files an outer slot within a budget. Returns whether the budget was enough.
     fn cascade_from_the_front(
         &mut self,
         level: usize,

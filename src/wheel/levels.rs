@@ -51,7 +51,7 @@ impl Levels {
         LANES >> self.lane_shift
     }
 
-    /// Returns the number of list heads in all levels that have not been needed.
+    /// Returns the number of list heads that the levels not yet needed would have.
     pub(crate) fn heads_to_come(&self) -> usize {
         let levels = &self.heads[..self.geometry.levels()];
         let missing = levels

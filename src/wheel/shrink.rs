@@ -20,10 +20,10 @@
 //!   `entries/pass.rs`);
 //! - `Moved`, which holds only live timers.
 //!
-//! Ids, entries that are being sorted, the middle of a list, and walks keep a
-//! number instead and pass it to [`Entries::entry_at`] or [`Entries::find`]. A
-//! wrong hint to the processor does no harm. A paused cascade and a slot that is
-//! being fired look up their lists again.
+//! Ids, walks, entries that are being sorted, and the middle of a list are kept as
+//! numbers, which [`Entries::entry_at`] or [`Entries::find`] looks up. A wrong hint
+//! to the processor does no harm. A paused cascade and a slot that is being fired
+//! look up their lists again.
 //!
 //! [`Entries::entry_at`]: super::entries::Entries::entry_at
 //! [`Entries::find`]: super::entries::Entries::find
@@ -227,8 +227,8 @@ impl<T> Wheel<T> {
         self.entries.set_stage(Stage::List { until });
     }
 
-    /// Moves the list heads that stand behind `end` down to `end`, or forgets them
-    /// if the wheel is empty. Returns the end of the last heads.
+    /// Moves the list heads that lie beyond `end` down to `end`, or forgets them if
+    /// the wheel is empty. Returns the end of the last heads.
     fn slide_heads(&mut self, end: u32) -> u32 {
         let mut end = end;
         for level in self.levels.levels_from(end) {

@@ -28,9 +28,9 @@ pub(super) struct Cascade {
 /// is found without reading an entry.
 ///
 /// A key is an entry's sequence number, with the lane in its low bits. It names the
-/// lane's front at the time when it was noted. Since then, entries may have been
-/// cancelled or rescheduled, but none has been added. Therefore a lane's front is
-/// at least as young as its key.
+/// entry that was the lane's front when the key was noted. Since then, entries may
+/// have been cancelled or rescheduled, but none has been added. Therefore a lane's
+/// front is at least as young as its key.
 #[derive(Clone, Copy)]
 pub(super) struct Fronts {
     keys: [u64; LANES],

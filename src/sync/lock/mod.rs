@@ -11,7 +11,7 @@
 //! waiters poll the lock. A waiter polls once early and seldom afterwards, so that
 //! the holder completes many critical sections before the lines move (DESIGN.md,
 //! "How long a waiter polls"). A holder that steps aside wakes spinning waiters
-//! through a line that is written for nothing else.
+//! through a line that is written for this purpose alone.
 //!
 //! In a model a mutex replaces the lock of a shard, because the engine could not be
 //! explored with the interleavings of the lock's protocol. The protocol has models

@@ -11,8 +11,8 @@ use super::block::EntryIndex;
 /// The tag bit of a moved timer.
 pub(super) const MOVED: u16 = 1 << 1;
 
-/// The moved timers by sequence number. The map is sorted, because a hash map
-/// grows all at once, which takes too long under a lock.
+/// The moved timers, by sequence number. The map is sorted, because a hash
+/// map grows all at once, which takes too long under a lock.
 #[derive(Default)]
 pub(super) struct Moved(BTreeMap<u64, Way>);
 

@@ -2,7 +2,7 @@
 //!
 //! A key is stored once, beside its timer's payload, with its hash. Hashing,
 //! comparing, cloning or dropping a key runs the caller's code, which may panic.
-//! Nothing in this file does any of this. The caller's code runs before anything
+//! This file does none of these things. The caller's code runs before anything
 //! changes or after everything has changed.
 
 use std::collections::HashMap;

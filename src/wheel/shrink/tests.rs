@@ -6,7 +6,7 @@ use crate::tick::Tick;
 
 const COUNT: u64 = 8_000;
 
-/// Returns a wheel whose many timers were cancelled except those that `stays` selects,
+/// Returns a wheel of many timers, all cancelled except those that `stays` selects,
 /// and the ids and payloads of the remaining timers.
 fn with_few(stays: impl Fn(u64) -> bool) -> (Wheel<u64>, Vec<(TimerId, u64)>) {
     let mut wheel = Wheel::new(64);

@@ -28,7 +28,7 @@ impl<T> SpareCells<T> {
 
     /// Ensures that there are at least `count` spare cells.
     ///
-    /// Requests the memory of all cells at once before that of the first cell. A
+    /// Requests the memory of all cells in one piece before it allocates a cell. A
     /// system that promises more memory than it has would end the process later.
     pub(super) fn try_reserve(&mut self, count: usize) -> Result<(), ReserveError> {
         let missing = count.saturating_sub(self.0.len());

@@ -8,13 +8,13 @@ use std::alloc::{Layout, alloc, dealloc, realloc};
 pub(super) const ALIGNMENT: usize = 64;
 pub(super) const FIRST_CAPACITY: u32 = 64;
 
-/// A block of this many bytes or more grows by an eighth instead of doubling, and at
-/// most a ninth of it is unused. The system often extends it in place, and otherwise
-/// moves its pages (see docs/DESIGN.md, "Storage grows by `realloc`").
+/// A block of this many bytes or more grows by an eighth instead of doubling. At
+/// most a ninth of it is then unused. The system often extends it in place, and
+/// otherwise moves its pages (see docs/DESIGN.md, "Storage grows by `realloc`").
 const LARGE: usize = 32 << 20;
 
 /// The number of bytes of a block that are given back at a time. It is limited,
-/// because each page takes the system time, and the caller may hold a lock.
+/// because the system takes time for each page, and the caller may hold a lock.
 const MOST_TRIMMED: usize = 4 << 20;
 
 /// The reason why there is no room for the requested number of timers.

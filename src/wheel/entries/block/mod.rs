@@ -2,7 +2,7 @@
 //! others in its folder hold all of the wheel's `unsafe` code.
 //!
 //! Entries stand side by side in one block, so a link is an index. Small payloads
-//! stand in their entries. A payload that is large, or that needs a greater alignment
+//! are in their entries. A payload that is large, or that needs a greater alignment
 //! than the allocator's own, has a *cell*, which never moves. Its entry holds the
 //! cell's address, and keeps the cell while the entry is vacant. So list heads, which
 //! are entries too, are small whatever the payload, and `realloc` never has to copy a
