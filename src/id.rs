@@ -121,8 +121,8 @@ impl WheelNumber {
         WheelNumber::from(self.number() + offset as u64)
     }
 
-    /// Returns the distance from `first` to this number. It is huge if this number
-    /// comes before `first`.
+    /// Returns the distance from `first` to this number. If this number comes before
+    /// `first`, the distance wraps around and is huge.
     #[inline]
     pub(crate) fn offset_from(self, first: WheelNumber) -> usize {
         self.number().wrapping_sub(first.number()) as usize

@@ -87,7 +87,7 @@ mod imp {
         text.or_else(|| thrown.downcast_ref::<String>().map(String::as_str))
     }
 
-    /// Reports that a panicking thread gives a firing of this timer back. The payload
+    /// Reports that a panicking thread gives back a firing of this timer. The payload
     /// of the panic is not available there.
     pub(crate) fn lent_to_a_panic(id: TimerId) {
         error!(target: TARGET, ?id, "worker panicked with a firing in its hands");

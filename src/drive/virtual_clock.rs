@@ -100,7 +100,7 @@ impl<T> VirtualClock<T> {
         Driver::new(Arc::clone(&self.core))
     }
 
-    /// Moves the clock to `time` and stops at each due tick on the way. Blocks at each
+    /// Moves the clock from one due tick to the next, up to `time`. Blocks at each
     /// tick until the workers are idle: every queue that has workers is empty,
     /// and each worker is back in `recv`. Must not be called from a task.
     ///

@@ -99,7 +99,7 @@ impl<T> Builder<T> {
     /// Limits the firings that a queue's workers hold at a time. Defaults to
     /// no limit. The bounds of all queues together may reach four million.
     ///
-    /// At the limit, the next firing is handed out after an
+    /// At the limit, the next firing is handed out only after an
     /// [`Expired`](crate::Expired) is dropped or its payload is taken out. Other
     /// timers wait in the engine, where they can be cancelled. A worker that
     /// collects more than `bound` firings without dropping one blocks for ever.

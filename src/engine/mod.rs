@@ -111,7 +111,7 @@ impl<T> Engine<T> {
 
     /// Schedules a timer.
     ///
-    /// Any thread may call this, even a task. The timer never fires early,
+    /// Any thread may call this, even within a task. The timer never fires early,
     /// because this call reads the clock and rounds the deadline up to a tick.
     ///
     /// # Errors

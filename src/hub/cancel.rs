@@ -10,7 +10,7 @@ use crate::timer::{Cancel, CancelledByName};
 /// taking the lock is negligible, and few enough that a waiter does not wait long.
 const CANCELS_PER_HOLD: usize = 32;
 
-/// The number of timers that one hold of a name's bucket tries to cancel.
+/// The number of timers that one hold of a bucket's lock tries to cancel.
 const NAMESAKES_PER_HOLD: usize = if IS_MODEL { 1 } else { 32 };
 
 impl<T> Core<T> {

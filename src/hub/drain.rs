@@ -44,7 +44,7 @@ impl<T> Core<T> {
         self.waiters.wait_until(drained, || Some(left()))
     }
 
-    /// Returns the maximum time that a drain that begins now may wait.
+    /// Returns the maximum wait of a drain that begins now.
     pub(crate) fn patience(&self, limit: Duration) -> Duration {
         let grace = grace(self.ledger().live);
         match self.clock {

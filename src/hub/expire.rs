@@ -70,9 +70,9 @@ impl<T> Core<T> {
     }
 
     /// Runs one round of the ticker: a bounded visit to each shard that has due timers,
-    /// beginning after the last one visited. Reads the clock once, and returns the
-    /// reading. Even a thread that keeps scheduling into the past delays the other
-    /// shards by only one visit per round.
+    /// beginning with the one after the shard visited last. Reads the clock once, and
+    /// returns the reading. Even a thread that keeps scheduling into the past delays the
+    /// other shards by only one visit per round.
     pub(crate) fn serve_a_round(&self) -> Time {
         let now = self.clock.now();
         let tick = self.tick.tick_at(now);

@@ -1,4 +1,4 @@
-//! The share of the core that every owner except the ticker has.
+//! The share in the core that every owner other than the ticker holds.
 //!
 //! The ticker outlives the other owners by the time that it takes to wake up. As the
 //! last owner of the core, it would drop the payloads of unread reports. So the other

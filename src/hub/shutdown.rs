@@ -44,10 +44,10 @@ impl<T> Core<T> {
         self.is_shut_down() && (0..self.queues()).all(|queue| self.ready_len(queue) == 0)
     }
 
-    /// Lets the workers and the ticker or the loop end. (`reports.rs` lets the readers of
-    /// reports end.) Dropping the last handle shuts the engine down again, but the stop is
-    /// sent once, because the doorbells' channels have room for one. The bells come
-    /// first, because a caller's loop that the alarm wakes checks them once.
+    /// Tells the workers and the ticker or the loop to end. (`reports.rs` tells the
+    /// readers of reports.) Dropping the last handle shuts the engine down again, but the
+    /// stop is sent only once, because the doorbells' channels have room for one. The
+    /// bells come first, because a caller's loop that the alarm wakes checks them once.
     fn stop(&self, closed: usize) {
         let queues = &self.doorbells[..self.queues()];
         let close_queues = || queues.iter().for_each(Doorbell::stop);

@@ -7,7 +7,7 @@ use crate::shard::{Outcome, Shard};
 
 impl<T> Core<T> {
     /// Takes an expired timer or a report from one shard with `take`. Also returns whether
-    /// the shard has more. If so, rings the caller's bell again, and drops it otherwise.
+    /// the shard has more. If so, rings the caller's bell again; otherwise, drops it.
     #[inline]
     pub(crate) fn take_from<C>(
         &self,

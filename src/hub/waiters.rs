@@ -1,8 +1,8 @@
 //! Waiting for a condition that other threads bring about.
 //!
 //! `cancel_and_wait`, `drain` and a virtual clock's `run_until` wait for other
-//! threads. Each evaluates its condition without this lock, and again after each
-//! change. No change is missed: a waiter notes the count of changes before it evaluates
+//! threads. Each evaluates its condition at once and after each change, without this
+//! lock. No change is missed: a waiter notes the count of changes before it evaluates
 //! the condition, and sleeps only if the count is unchanged under the lock.
 
 use std::time::Duration;
@@ -56,7 +56,7 @@ impl<S> Waiters<S> {
         }
     }
 
-    /// Wakes the waiters after a change elsewhere.
+    /// Wakes the waiters after a change outside the state.
     pub(crate) fn notify(&self) {
         self.change(|_| ());
     }

@@ -129,15 +129,15 @@ impl<T> Expired<T> {
         self.payload.as_ref().expect("taken only by value")
     }
 
-    /// Returns the payload for changes in place. The next firing of a
+    /// Returns the payload, to be changed in place. The next firing of a
     /// repeating timer carries the changes.
     #[must_use]
     pub fn payload_mut(&mut self) -> &mut T {
         self.payload.as_mut().expect("taken only by value")
     }
 
-    /// Takes the payload out for good. Ends a repeating timer that would fire
-    /// again, as if it had been cancelled.
+    /// Takes the payload out for good. A repeating timer that would fire again ends
+    /// as if it had been cancelled.
     #[must_use]
     #[inline]
     pub fn into_payload(mut self) -> T {

@@ -269,7 +269,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Counts this handle as a worker, busy until it waits.
+    /// Counts this handle as a worker that is busy until it waits.
     pub(crate) fn join(&self) {
         if self.core.clock.is_virtual() {
             self.worker.join(&self.core.census, self.index);

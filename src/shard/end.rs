@@ -9,8 +9,8 @@ use crate::timer::{Cancel, CloseReason};
 use crate::wheel::EntryIndex;
 
 impl<T> Shard<T> {
-    /// Cancels a one-shot that is waiting for its deadline and has no record. Leaves any
-    /// other timer alone, and every timer that a drain may wait for.
+    /// Cancels a one-shot that is waiting for its deadline and has no record. Leaves
+    /// every other timer alone, and every timer during a drain, which may wait for it.
     #[inline]
     pub(crate) fn cancel_plain(&mut self, id: TimerId) -> Option<T> {
         let at = self.wheel.find_own(id)?;

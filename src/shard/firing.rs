@@ -1,4 +1,4 @@
-//! A firing on its way to a worker and back: values.
+//! The values that describe a firing on its way to a worker and back.
 
 use crate::id::TimerId;
 use crate::tick::Tick;

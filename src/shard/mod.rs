@@ -72,7 +72,7 @@ use crate::time::Time;
 use crate::timer::{NotLive, Refusal, Timer};
 use crate::wheel::{EntryIndex, Geometry, Wheel};
 
-/// The number of cells that one part of a walk through a shard passes in one hold of its
+/// The number of cells that a walk through a shard passes in one hold of the shard's
 /// lock. It is so small that waiting threads hardly notice, whatever the cells hold.
 pub(crate) const CELLS_PER_HOLD: usize = 16_384;
 
@@ -83,7 +83,7 @@ pub(crate) struct Shard<T> {
     pub(crate) wheel: Wheel<Body<T>>,
     pub(crate) records: Slab<TimerRecord<T>>,
     /// The number of entries that are not live timers: those not yet started, those shut
-    /// down while a worker has a firing, and those that have ended but have not been read.
+    /// down while a worker holds a firing, and those that ended with an unread report.
     not_live: usize,
     /// The expired timers of each queue and, after the last queue, the unread reports.
     pub(crate) ready: Box<[Ready]>,

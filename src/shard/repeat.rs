@@ -6,7 +6,7 @@ use crate::time::Time;
 use crate::timer::MissedTicks;
 
 impl<T> TimerRecord<T> {
-    /// Sets up the firing after the one that was just done.
+    /// Sets up the firing that follows the one just done.
     pub(crate) fn rearm(&mut self, now: Time, tick: TickLength) {
         let Some(period) = self.period else { return };
         let next = self.requested.as_nanos().saturating_add(period);

@@ -60,7 +60,7 @@ impl<T> Shard<T> {
     }
 }
 
-/// Returns whether a timer is linked into the wheel or elsewhere.
+/// Returns the kind of list that a timer of the shard is on.
 fn linkage_of<T>(
     wheel: &Wheel<Body<T>>,
     records: &Slab<TimerRecord<T>>,

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 /// A histogram of lateness. Each bucket is twice as wide as the one before it.
 ///
-/// Lateness is measured from a timer's deadline, rounded up to its tick, to the moment at
+/// Lateness is the time from a timer's deadline (rounded up to a tick) to the moment at
 /// which the ticker finds the timer due. Only the ticker records it; callers and workers
 /// pay nothing.
 ///

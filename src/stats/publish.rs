@@ -22,7 +22,7 @@ const LATENESS_COUNT: &str = "tickwheel_lateness_seconds_count";
 const WAKEUPS: &str = "tickwheel_wakeups_total";
 const PANICS: &str = "tickwheel_panics_total";
 
-/// The bounds of the published lateness buckets, as powers of two nanoseconds: from a
+/// The bounds of the published lateness buckets, as powers of two in nanoseconds: from a
 /// microsecond to 17 seconds. They are fixed, because a bucket that first appears when it
 /// has counted something has no rate.
 const LATENESS_BITS: std::ops::RangeInclusive<u32> = 10..=34;

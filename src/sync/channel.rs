@@ -106,8 +106,8 @@ impl<T> Channel<T> {
         received
     }
 
-    /// Lets the limits of all waits pass from now on, in a model. Does not wake any
-    /// receiver: a receiver learns that its time is up at its next wake-up.
+    /// In a model, treats the limits of all waits as passed from now on. Does not
+    /// wake any receiver: a receiver learns that its time is up at its next wake-up.
     #[cfg(any(loom, shuttle))]
     pub fn pass_limits(&self) {
         lock(&self.sleep).pass();

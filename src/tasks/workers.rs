@@ -1,4 +1,4 @@
-//! The worker threads of a task engine, and waiting for their end.
+//! The worker threads of a task engine, and the wait for their end.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ pub(super) struct Workers {
     ended: Condvar,
 }
 
-/// A worker at work. Its own thread drops this after its last task and
-/// after everything that it holds, or when a panic ends it. No other thread
+/// A worker at work. The worker's own thread drops this after everything else that
+/// it holds: after its last task, or when a panic ends it. No other thread
 /// drops it, because the thread that starts workers holds the lock.
 pub(super) struct AtWork(pub(super) Arc<Workers>);
 

@@ -74,9 +74,9 @@ impl<T> Timer<T> {
     }
 
     /// Creates a timer that fires once, at a time on the engine's own timeline, rounded up
-    /// to a tick. If that tick has begun, the timer is due at once. The clock is not read:
-    /// a timer with a time in the past fires after every timer that has already expired,
-    /// and in deadline order among those that have not.
+    /// to a tick. If that tick has begun, the timer is due at once. The clock is not
+    /// read: a timer with a time in the past fires after all timers that have expired,
+    /// and takes its place by deadline among those that have not.
     #[inline]
     pub fn at(time: Time, payload: T) -> Timer<T> {
         Timer::once(When::At(time), payload)

@@ -3,8 +3,8 @@
 //! A cascade mostly waits for entries that are not in any cache. The more lists it
 //! walks side by side, the less it waits. Without a budget it therefore walks each
 //! lane from both ends, which saves a quarter of the time (see docs/DESIGN.md,
-//! "Eight lanes per slot"). On a budget it walks from the front, because it may be
-//! paused and its entries cancelled and rescheduled meanwhile.
+//! "Eight lanes per slot"). With a budget, it walks from the front, because the walk
+//! may be paused, and the entries cancelled and rescheduled meanwhile.
 
 use super::Wheel;
 use super::entries::list::End;
@@ -116,7 +116,7 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Links an entry from a slot whose turn has come to its place relative to now.
+    /// Links an entry of a slot whose turn has come, at its place relative to now.
     #[inline]
     fn refile(&mut self, entry: EntryIndex, from_level: usize, check: bool) {
         let place = self.place_from_now(entry);

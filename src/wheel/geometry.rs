@@ -216,7 +216,7 @@ impl Geometry {
         }
     }
 
-    /// Returns the slot in the top level of a capped wheel, which wraps around.
+    /// Returns the slot in the top level of a capped wheel; that level wraps around.
     #[cold]
     fn place_at_top(&self, now: u64, deadline: u64) -> Place {
         let level = self.levels as usize - 1;

@@ -387,12 +387,12 @@ impl Levels {
 struct Far {
     /// The tick at which the current rotation began.
     rotation_began: u64,
-    /// The earliest deadlines beyond reach that were linked in this rotation and in
+    /// The earliest deadlines of timers linked beyond reach in this rotation and in
     /// the one before. In a rotation, each slot has its turn and its entries are
     /// linked again, so no timer beyond reach is due before the earlier of the two.
     earliest: u64,
     earliest_before: u64,
-    /// The start of the last slot to which a timer within reach was linked.
+    /// The start of the latest slot to which a timer within reach was linked.
     none_within_reach_after: u64,
 }
 

@@ -102,7 +102,7 @@ pub struct Wheel<T> {
     round: EntryIndex,
     /// The number of rounds that have begun.
     rounds: u64,
-    /// The number of overdue timers that have fired since a timer of a slot fired.
+    /// The number of overdue timers that fired since a timer of a slot last fired.
     overdue_in_a_row: u32,
     /// The list that holds an unsorted slot's entries while they are in `heap`.
     sort_list: EntryIndex,

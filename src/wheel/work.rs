@@ -50,7 +50,7 @@ impl Fronts {
         }
     }
 
-    /// Returns the position of the slot's first head among the heads of a level,
+    /// Returns the position of the slot's first head among the heads of the level
     /// whose first head is `first`.
     pub(super) fn nth_of(&self, first: EntryIndex) -> Option<u32> {
         self.first.index().checked_sub(first.index())

@@ -24,9 +24,9 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// Leaves `count` reports unread, in two shards, and drops all handles
-/// while the core still has another owner, as it may have in a ticker.
-/// Returns the number of payloads dropped by then.
+/// Leaves `count` reports unread, in two shards, and drops all handles while the
+/// core has another owner, which stands for a ticker. Returns the number of payloads
+/// dropped by then.
 fn drops_of_unread(count: usize, panics: Option<usize>) -> usize {
     let drops = AtomicUsize::new(0);
     let builder = Engine::builder().shards(2);

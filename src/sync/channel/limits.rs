@@ -25,7 +25,7 @@ impl Limits {
         }
     }
 
-    /// Lets the limits of all waits pass from now on.
+    /// Treats the limits of all waits as passed from now on.
     #[cfg(any(loom, shuttle))]
     pub(super) fn pass(&mut self) {
         self.have_passed = true;

@@ -23,7 +23,7 @@ pub(crate) struct Lock<T> {
     /// [`Lock::lock_low_priority`].
     urgent: AtomicU32,
     low_priority: AtomicU32,
-    /// Changes to make spinning waiters retry at once.
+    /// A count whose change makes spinning waiters retry at once.
     wake_ups: CachePadded<AtomicU32>,
     value: CachePadded<UnsafeCell<T>>,
 }

@@ -1,10 +1,10 @@
 //! Converts nanoseconds into a number of pause instructions.
 //!
 //! A pause takes between one nanosecond and a few dozen, depending on the
-//! processor. Waits are given as times and not as numbers of pauses, because a call
-//! waits beside a busy thread for about as long as a waiter polls. Waiters do not
-//! read the clock, because a reading costs as much as the shorter waits. The length
-//! of a pause is measured once instead.
+//! processor. Waits are given as times and not as numbers of pauses, because the
+//! time for which a waiter polls is about the time that a call waits beside a busy
+//! thread. Waiters do not read the clock, because a reading costs as much as the
+//! shorter waits. The length of a pause is measured once instead.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use crate::sync::primitives::IS_MODEL;
 
-/// The number of pauses in a sample. A sample outlasts the steps of coarse clocks.
+/// The number of pauses in a sample. A sample outlasts a step of a coarse clock.
 const SAMPLE: u32 = 128;
 const SAMPLES: u32 = 8;
 /// Limits beyond the range of real processors. They keep a wait from being endless

@@ -5,8 +5,8 @@
 //! stands off for a moment, so that the waiter finds it free. A request is a hint
 //! and hands nothing over. A waiter that the system has preempted therefore costs
 //! the holder that moment and costs other threads nothing. A waiter whose requests
-//! have failed **parks**: it marks that it sleeps, tries once more, and sleeps. An
-//! unlock wakes one sleeper, and only if no waiter is awake. One is enough: if
+//! have failed **parks**: it sets a mark for sleepers, tries once more, and sleeps.
+//! An unlock wakes one sleeper, and only if no waiter is awake. One is enough: if
 //! threads outnumber processors, further ones would only keep the others from
 //! running (DESIGN.md, "One sleeper is woken at a time").
 //!
@@ -27,8 +27,8 @@
 //! much as the swap. The processor may therefore check for a mark before other
 //! threads see the lock free, and miss a mark that is a few nanoseconds old. Each
 //! sleep ends by itself after a moment, which bounds the cost of a missed mark
-//! (DESIGN.md, "A sleep lasts a millisecond at most"). A model has the real fence
-//! and sleeps that never end, so a forgotten sleeper is a deadlock there.
+//! (DESIGN.md, "A sleep lasts a millisecond at most"). In a model, the fence is real
+//! and no sleep ends by itself, so a forgotten sleeper is a deadlock.
 
 use super::pace::pauses;
 use super::parker::Parker;

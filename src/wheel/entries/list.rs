@@ -10,7 +10,7 @@ use super::block::EntryIndex;
 /// The bitmap index of a list that has no bit.
 const NO_BITMAP_INDEX: u32 = u32::MAX;
 
-/// The end of its list from which an entry is taken to be linked again.
+/// The end at which an entry is taken off its old list to be linked again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum End {
     Front,
@@ -73,7 +73,7 @@ impl<T> Entries<T> {
         entries.get(last).next = entry;
     }
 
-    /// Links an entry from either end of another list. Entries from the front stand
+    /// Links an entry taken from another list's end. Entries from the front stand
     /// in the order of the calls. They come before all entries from the back, which
     /// stand in reverse order. The list must be empty before the first such call.
     #[inline]
@@ -118,7 +118,7 @@ impl<T> Entries<T> {
         (prev == next).then_some(prev)
     }
 
-    /// Links an entry that is not on any list to itself, which marks it as such.
+    /// Links an entry that is on no list to itself, which marks it as being on none.
     pub(crate) fn set_aside(&mut self, entry: EntryIndex) {
         let stored = self.get_mut(entry);
         (stored.next, stored.prev) = (entry, entry);

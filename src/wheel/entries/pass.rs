@@ -3,10 +3,10 @@
 //! A pass finds vacant entries by walking over the block. It begins with empty lists
 //! of vacant entries, because an entry in the middle of such a list could not be
 //! taken off without a walk along the list. In each lane of the block (entries that
-//! are eight apart) the walk stands at a *low* entry. Below the low entry, vacant
-//! entries are on the lists or in use again. From the low entry on, no vacant entry
-//! is on a list, so the end of the block can be removed. Entries that are vacated
-//! there during the pass are left for the walk.
+//! are eight apart) the walk stands at a *low* entry. Below the low entry, entries
+//! that were vacant are on the lists or in use again. From the low entry on, no
+//! vacant entry is on a list, so the end of the block can be removed. Entries that
+//! are vacated there during the pass are left for the walk.
 
 use super::block::{EntryIndex, LANES};
 

@@ -10,7 +10,7 @@ use super::memory::ReserveError;
 /// The memory of one payload.
 pub(super) type Cell<T> = Box<MaybeUninit<T>>;
 
-/// The number of cells freed at a time, limited as the caller may hold a lock.
+/// The number of cells freed at a time, limited because the caller may hold a lock.
 const MOST_CELLS_TRIMMED: usize = 256;
 
 /// The cells that do not belong to any entry.
