@@ -98,7 +98,7 @@ impl fmt::Debug for TimerId {
 pub(crate) struct WheelNumber {
     /// The upper 12 bits.
     high: u64,
-    /// The lower 32 bits, in the upper half of the word, as in an id.
+    /// The lower 32 bits of the number, in the upper half of this word, as in an id.
     low: u64,
 }
 

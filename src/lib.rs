@@ -39,10 +39,9 @@
 //! Both default to off. Neither adds cost to scheduling, cancelling,
 //! rescheduling or expiring.
 //!
-//! * `tracing`: rare events for operators, with the target `tickwheel`. Starts,
-//!   drains and shutdowns of engines and ends of tickers are at level info, a
-//!   refused start is a warning, and a panic of a task or worker is an error
-//!   with the timer's id.
+//! * `tracing`: rare events for operators, with the target `tickwheel`. An engine's
+//!   start, drain or shutdown and a ticker's end are at level info, a refused start
+//!   is a warning, and a panic of a task or worker is an error with the timer's id.
 //! * `metrics`: `Snapshot::publish`, which hands an engine's counts to a metrics
 //!   recorder at each call.
 //!

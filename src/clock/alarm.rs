@@ -66,7 +66,7 @@ pub(crate) enum Device {
     TimerFd(TimerFd),
     /// For systems without timerfd.
     Condvar(Condvar),
-    /// No thread sleeps, because the owner of the clock calls.
+    /// Nothing, because no thread sleeps: the owner of the clock calls the engine.
     Nobody,
 }
 

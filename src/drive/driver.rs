@@ -171,8 +171,8 @@ impl<T> Driver<T> {
     ///
     /// `None` means that no timer will be due unless another thread
     /// schedules one. A loop that waits for the descriptor then sleeps until
-    /// it is readable. A loop without a descriptor ends, or polls now and
-    /// then. Do not treat `None` as zero, because the loop would then spin.
+    /// it is readable. A loop without a descriptor should end, or poll now and then.
+    /// Do not treat `None` as zero, because the loop would then spin.
     #[must_use]
     pub fn timeout(&self) -> Option<Duration> {
         Some(self.next_wakeup()? - self.core.clock.now())

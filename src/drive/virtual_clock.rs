@@ -9,8 +9,8 @@ use crate::hub::SharedCore;
 use crate::sync::Arc;
 use crate::time::Time;
 
-/// The number of times that [`VirtualClock::run_until`] serves timers added
-/// at a tick before it goes on to the next tick.
+/// The maximum number of times that [`VirtualClock::run_until`] serves one tick, for
+/// timers added meanwhile, before it goes on to the next tick.
 const PASSES_AT_A_TIME: usize = 1_000;
 
 /// The clock of an engine that was started with

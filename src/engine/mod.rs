@@ -1,5 +1,5 @@
-//! The handle that users hold: many threads schedule timers, a ticker moves
-//! time forward, and workers take expired timers from queues.
+//! The users' handle to an engine, in which many threads schedule timers, a ticker
+//! moves time forward, and workers take expired timers from queues.
 
 mod builder;
 mod live_timers;
@@ -274,8 +274,8 @@ impl<T> Engine<T> {
     /// no timer can ever expire. A repeating timer has no deadline while a firing
     /// of it waits in its queue or is held by a worker.
     ///
-    /// Exact as long as no other call schedules or moves timers meanwhile.
-    /// A loop that computes the time to sleep should use the cheaper
+    /// Exact if no other call schedules or moves timers meanwhile. A loop that
+    /// computes the time to sleep should use the cheaper
     /// [`Driver::next_wakeup`](crate::Driver::next_wakeup).
     ///
     /// # Cost

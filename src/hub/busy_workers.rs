@@ -55,8 +55,8 @@ impl Census {
         self.0.wait_until(|| self.is_idle(&is_empty), || None);
     }
 
-    /// Returns whether no worker is busy or about to be: a worker comes for a queue that
-    /// is not empty. Returns false if anything changed while the queues were visited.
+    /// Returns whether no worker is busy and, as all their queues are empty, none will
+    /// be. Returns false if anything changed while the queues were visited.
     fn is_idle(&self, is_empty: impl Fn(usize) -> bool) -> bool {
         let (busy, staffed, seen) = self
             .0

@@ -2,10 +2,10 @@
 //!
 //! A queue's channel carries bells instead of timers: "shard n has something for this
 //! queue". Whenever a shard has something for a queue, exactly one bell is in the
-//! channel or with a worker. The worker rings it again unless it leaves nothing behind.
-//! Therefore a worker will come for every timer. The channel has room for one bell per
-//! shard: it is never full, the ticker never blocks on it, and a burst of a million
-//! timers costs one message.
+//! channel or with a worker. The worker rings the bell again if anything is left
+//! behind. Therefore a worker will come for every timer. The channel has room for
+//! one bell per shard: it is never full, the ticker never blocks on it, and a burst
+//! of a million timers costs one message.
 
 use std::time::{Duration, Instant};
 
@@ -58,7 +58,7 @@ impl Wait {
 pub(crate) enum WaitError {
     /// No message was there or came in time.
     Empty,
-    /// The engine was shut down, so no more will come.
+    /// The engine was shut down, so no more messages will come.
     Stopped,
 }
 

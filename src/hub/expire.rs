@@ -15,7 +15,7 @@ pub(crate) const ENTRIES_PER_BATCH: usize = if IS_MODEL { 1 } else { 32 };
 /// The maximum number of batches that the ticker runs before it rings the bells. If it
 /// rang after the first expiry, it and the worker would contend for the lock every time.
 /// Ringing late halves the processor time of both. In return, the first timer of a burst
-/// waits for some hundred other timers (DESIGN.md, "The ticker rings once per batch").
+/// waits for hundreds of other timers (DESIGN.md, "The ticker rings once per batch").
 pub(crate) const BATCHES_PER_RING: usize = if IS_MODEL { 2 } else { 16 };
 
 impl<T> Core<T> {

@@ -179,7 +179,7 @@ impl<T> Core<T> {
     }
 
     /// Does the same as [`Core::release`] for a holder that has raised signals. The alarm
-    /// comes last, because a caller's loop that it wakes checks its bells once.
+    /// is last, because the caller's loop that it may wake checks the bells only once.
     #[cold]
     fn release_and_signal(&self, mut held: Held<'_, T>) {
         let signals = held.shard.take_signals();

@@ -78,7 +78,7 @@ impl Names {
         self.lock_of(namesakes.next.hash).lock()
     }
 
-    /// Lets waiting threads lock a bucket, between two holds of it.
+    /// Lets waiting threads take a bucket's lock between two holds of it.
     pub(crate) fn step_aside(&self, namesakes: &Namesakes<'_>) {
         step_aside(self.lock_of(namesakes.next.hash));
     }

@@ -9,7 +9,7 @@ use crate::tick::Tick;
 use crate::time::{Time, When};
 use crate::timer::{NotLive, PlainTimer, Refusal, Refused, Timer};
 
-/// The time at which a timer is due, exactly and in ticks.
+/// The time at which a timer is due, both exact and as a tick.
 struct Due {
     /// The current tick, if the clock was read.
     now: Option<Tick>,

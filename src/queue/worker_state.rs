@@ -7,7 +7,7 @@ use crate::hub::Census;
 
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 enum State {
-    /// Not a worker, as far as a virtual clock knows.
+    /// Not known to belong to a worker.
     #[default]
     Unknown,
     Busy,

@@ -13,7 +13,7 @@ use crate::wheel::{EntryIndex, Wheel};
 const PREFETCHED_AHEAD: usize = 12;
 
 /// The maximum number of strays, entries that left the list out of turn, that `ahead`
-/// keeps. If the list is longer, its length is the maximum.
+/// keeps. If the list is longer than this, the list's length is the maximum.
 const MOST_STRAYS: usize = 1_024;
 
 pub(crate) struct Ready {

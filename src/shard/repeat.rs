@@ -55,7 +55,7 @@ mod tests {
         (next.min(never) as u64, number.min(never) as u64)
     }
 
-    /// Generates any number, but mostly one near one of the two ends.
+    /// Generates any number, but mostly numbers near the ends of the range.
     fn anywhere() -> impl Strategy<Value = u64> {
         prop_oneof![
             any::<u64>(),

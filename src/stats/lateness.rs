@@ -50,8 +50,8 @@ impl Lateness {
         })
     }
 
-    /// Returns the buckets that are not empty: a lateness, and the number of timers that
-    /// stayed below it but not below half of it.
+    /// Returns the buckets that are not empty, each as a bound and the number of
+    /// timers whose lateness was below it but not below half of it.
     pub fn buckets(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
         let bound = |bucket: usize| 1u64.checked_shl(bucket as u32).unwrap_or(u64::MAX);
         let buckets = self.buckets.iter().enumerate();

@@ -1,10 +1,10 @@
 //! A snapshot for the recorder of the crate `metrics`.
 //!
-//! Counts are published as they stand, not as increments since the last time. Publishing
-//! therefore needs no memory, two threads may do it at once, and it costs the engine only
-//! the snapshot. For the same reason, each bucket of the lateness becomes a counter. A
-//! histogram of that crate would have to be given every firing again, and some recorders
-//! keep each one.
+//! Counts are published as they stand, not as increments since the last time.
+//! Publishing therefore keeps no state, may be done by two threads at once, and
+//! costs the engine only the snapshot. For the same reason, each bucket of the
+//! lateness is a counter. A histogram of that crate would have to be given every
+//! firing again, and some recorders keep each one.
 
 use std::time::Duration;
 

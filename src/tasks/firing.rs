@@ -99,9 +99,9 @@ impl fmt::Debug for Firing {
 
 impl<F: FnMut(&Firing) + Send + 'static> Timer<F> {
     /// Makes a worker run the closure also when the timer is cancelled or
-    /// shut down; [`Firing::outcome`] then returns that reason. A
-    /// one-shot's closure thus runs exactly once. It never runs inline in
-    /// `cancel`. Meant for [`TaskEngine::run`](crate::TaskEngine::run).
+    /// shut down; [`Firing::outcome`] then says which. A one-shot's closure thus
+    /// runs exactly once. It never runs inline in `cancel`. Meant for
+    /// [`TaskEngine::run`](crate::TaskEngine::run).
     ///
     /// ```
     /// use std::time::Duration;

@@ -225,10 +225,10 @@ impl<T> Timer<T> {
         }
     }
 
-    /// Returns a plain timer if this one is only a payload, a deadline and a queue
-    /// below `queues`. Inlined with the calls that built the timer, the test is decided at
-    /// compile time. It reads the one mark that the setters of repeating timers leave,
-    /// instead of their values.
+    /// Returns a plain timer if this one is only a payload, a deadline and one of the first
+    /// `queues`. The test is decided at compile time, because it is inlined with the
+    /// calls that built the timer. It reads the one mark that the setters of
+    /// repeating timers leave, instead of their values.
     #[inline(always)]
     pub(crate) fn into_plain(self, queues: usize) -> Result<PlainTimer<T>, Timer<T>> {
         match self {

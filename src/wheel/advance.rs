@@ -50,9 +50,9 @@ pub(crate) enum Step {
     Paused,
 }
 
-/// The number of overdue timers in a row after which the next round waits for the
-/// next occupied slot's turn. A chain of callbacks, each scheduling the next with
-/// no delay, fires at one tick if it is no longer than this.
+/// The number of overdue timers that fire in a row before the next round waits for
+/// the next occupied slot's turn. A chain of callbacks, each scheduling the next
+/// with no delay, fires at one tick if it is no longer than this.
 const OVERDUE_IN_A_ROW: u32 = 16;
 
 impl<T> Wheel<T> {

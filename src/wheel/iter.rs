@@ -56,7 +56,7 @@ impl Search {
         Ok(())
     }
 
-    /// Returns whether a deadline has been found that is not later than `start`.
+    /// Returns whether a deadline not later than `start` has been found.
     fn is_over_at(&self, start: u64) -> bool {
         self.earliest.is_some_and(|earliest| earliest <= start)
     }

@@ -18,13 +18,13 @@ pub(crate) struct Levels {
     lane_shift: u32,
     /// The number of words of `occupied` per level.
     stride: usize,
-    /// A bit for each list, set if the list is not empty. Words go by level, then
-    /// by lane (or, with more than 64 slots, slot / 64). The bit is slot % 64.
+    /// A bit for each list, set if the list is not empty. Words are sorted by level,
+    /// then by lane (or, with more than 64 slots, slot / 64). The bit is slot % 64.
     occupied: Box<[u64]>,
     /// A bit for each slot, set if its lists may be out of order.
     unsorted: Box<[u64]>,
-    /// The first list head of each level. Until a level is needed, this is the
-    /// first of all entries, which does not belong to any level.
+    /// The first list head of each level. Until a level is needed, its place holds
+    /// the first of all entries, which does not belong to any level.
     heads: [EntryIndex; MAX_LEVELS],
     far: Far,
 }

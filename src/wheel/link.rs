@@ -1,4 +1,4 @@
-//! Linking entries into their slots, whether new, linked before or overdue, and
+//! Linking entries, whether new, linked before or overdue, into their slots, and
 //! unlinking them.
 
 use super::Wheel;

@@ -227,8 +227,8 @@ impl<T> Wheel<T> {
         self.entries.set_stage(Stage::List { until });
     }
 
-    /// Moves the list heads that lie beyond `end` down to `end`, or forgets them if
-    /// the wheel is empty. Returns the end of the last heads.
+    /// Moves the list heads that stand behind `end` down to `end`, or forgets them
+    /// if the wheel is empty. Returns the index at which the heads now end.
     fn slide_heads(&mut self, end: u32) -> u32 {
         let mut end = end;
         for level in self.levels.levels_from(end) {

@@ -11,12 +11,12 @@ use crate::hub::{Core, Wait};
 use crate::queue::{Queue, RecvError};
 
 const LIMIT: Duration = Duration::from_millis(400);
-/// Four bells fit into the limit. All bells together outlast it on any machine.
+/// Four bells fit into the limit. All bells together exceed it on any machine.
 const BETWEEN_BELLS: Duration = Duration::from_millis(100);
 const BELLS: u32 = 24;
 
-/// Rings the bell of a queue, or of the reports, repeatedly and without a
-/// timer until `wait` returns. Returns the number of rings.
+/// Rings the bell of a queue, or of the reports, with no timer behind it, repeatedly
+/// until `wait` returns. Returns the number of rings.
 fn rung_for_nothing(core: &Core<()>, queue: usize, wait: impl FnOnce() + Send) -> u32 {
     let rung = AtomicU32::new(0);
     thread::scope(|scope| {

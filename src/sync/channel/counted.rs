@@ -1,9 +1,9 @@
 //! The messages of a channel in a model.
 //!
-//! A single count orders threads, no more strictly than a channel must: the receiver
-//! of a message sees everything that its sender did before sending it. Without a
-//! fence, a receiver may miss a message that was just sent, as on a machine with
-//! slow stores. A scheduler's mutex around the queue would order every check after
+//! A single count orders threads, as weakly as a channel may: the receiver of a
+//! message sees everything that its sender did before sending it. Without a fence, a
+//! receiver may miss a message that was just sent, as on a machine whose stores take
+//! effect late. A scheduler's mutex around the queue would order every check after
 //! every message, so a missing fence in `Channel` would go unnoticed.
 
 use std::collections::VecDeque;

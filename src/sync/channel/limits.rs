@@ -1,5 +1,5 @@
-//! The limits of waits. Outside a model, a limit passes by the clock. In a model,
-//! it passes when the model says so, even if no receiver is awake to notice.
+//! The limits of waits. Outside a model, a limit passes when its time comes. In a
+//! model, it passes when the model says so, even if no receiver is awake to notice.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! Moving entries to the front of the block, so that its end can be cut off, for
-//! `wheel/shrink.rs`.
+//! For `wheel/shrink.rs`: moving entries to the front of the block, so that the
+//! block's end can be cut off.
 
 use super::Entries;
 use super::block::{EntryIndex, LANES};
@@ -139,7 +139,7 @@ impl<T> Entries<T> {
         self.redirect_links(from, to);
     }
 
-    /// Moves a list's head to a vacant entry, and forgets its middle.
+    /// Moves a list's head to a vacant entry, and forgets the list's middle.
     pub(crate) fn move_sentinel(&mut self, from: EntryIndex, to: EntryIndex) {
         self.block.move_sentinel(from, to);
         let bitmap_index = self.bitmap_index(to);

@@ -15,7 +15,7 @@ pub(super) struct Vacant {
     /// The most recently vacated entry, or [`EntryIndex::FIRST`]. Alternating
     /// cancels and schedules do not touch any other entry.
     last: EntryIndex,
-    /// The number of entries on the lists, which determines the next list.
+    /// The number of entries on the lists. It determines which list comes next.
     listed: u32,
     /// The first entry of each list, or [`EntryIndex::FIRST`].
     lists: [EntryIndex; LISTS],

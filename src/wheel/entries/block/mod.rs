@@ -4,8 +4,8 @@
 //! Entries stand side by side in one block, so a link is an index. Small payloads
 //! are in their entries. A payload that is large, or that needs a greater alignment
 //! than the allocator's own, has a *cell*, which never moves. Its entry holds the
-//! cell's address, and keeps the cell while the entry is vacant. So list heads, which
-//! are entries too, are small whatever the payload, and `realloc` never has to copy a
+//! cell's address, and keeps the cell even while vacant. So list heads, which are
+//! entries too, are small whatever the payload, and `realloc` never has to copy a
 //! block for its alignment.
 //!
 //! The unsafe code in this file relies on two facts. First, an [`EntryIndex`] is made
