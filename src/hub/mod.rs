@@ -179,7 +179,8 @@ impl<T> Core<T> {
     }
 
     /// Does the same as [`Core::release`] for a holder that has raised signals. The alarm
-    /// is last, because the caller's loop that it may wake checks the bells only once.
+    /// follows the bells, because the caller's loop that it may wake checks them only
+    /// once. Names are last: an alarm must not wait for the lock of a bucket.
     #[cold]
     fn release_and_signal(&self, mut held: Held<'_, T>) {
         let signals = held.shard.take_signals();
@@ -194,6 +195,8 @@ impl<T> Core<T> {
         if lowered {
             self.alarm.notify_earlier(earliest_new);
         }
+        let unnamed = signals.unnamed.iter();
+        unnamed.for_each(|name| self.names.remove(name));
     }
 
     fn send(&self, shard: usize, signals: &Signals) {
@@ -206,9 +209,5 @@ impl<T> Core<T> {
         if signals.drained {
             self.waiters.notify();
         }
-        signals
-            .unnamed
-            .iter()
-            .for_each(|tag| self.names.remove(tag));
     }
 }

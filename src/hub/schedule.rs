@@ -9,12 +9,14 @@ use crate::tick::Tick;
 use crate::time::{Time, When};
 use crate::timer::{NotLive, PlainTimer, Refusal, Refused, Timer};
 
-/// The time at which a timer is due, both exact and as a tick.
+/// The time at which a timer is due.
 struct Due {
     /// The current tick, if the clock was read.
     now: Option<Tick>,
-    time: Time,
-    tick: Tick,
+    /// The exact time.
+    requested: Time,
+    /// The tick that it is rounded up to.
+    deadline: Tick,
 }
 
 impl<T> Core<T> {
@@ -30,9 +32,9 @@ impl<T> Core<T> {
     fn schedule_plain(&self, plain: PlainTimer<T>) -> Result<TimerId, Refused<T>> {
         let due = self.resolve(plain.requested);
         let mut held = self.hold_own();
-        let scheduled = held
-            .shard
-            .schedule_plain(plain.payload, due.now, due.tick, plain.queue);
+        let scheduled =
+            held.shard
+                .schedule_plain(plain.payload, due.now, due.deadline, plain.queue);
         match scheduled {
             Ok((id, earliest_new)) => {
                 self.release_quiet(held, earliest_new);
@@ -63,7 +65,7 @@ impl<T> Core<T> {
         let mut held = self.hold_own();
         let scheduled = held
             .shard
-            .schedule_recorded(timer, due.time, due.tick, name);
+            .schedule_recorded(timer, due.requested, due.deadline, name);
         self.release(held);
         scheduled.map_err(|(reason, timer)| Refused::new(reason, timer))
     }
@@ -102,7 +104,7 @@ impl<T> Core<T> {
         let due = self.resolve(first);
         let mut held = self.hold(cell);
         let now = || self.tick_now();
-        let started = held.shard.start(id, due.time, due.tick, now);
+        let started = held.shard.start(id, due.requested, due.deadline, now);
         self.release(held);
         match started {
             Err(Some(timer)) => Err(Refused::new(Refusal::ShutDown, timer)),
@@ -123,7 +125,7 @@ impl<T> Core<T> {
         let due = self.resolve(when);
         let mut held = self.hold(cell);
         // A postponement does not link a timer or concern a waiter.
-        match held.shard.postpone_plain(id, due.tick) {
+        match held.shard.postpone_plain(id, due.deadline) {
             true => Ok(()),
             false => self.reschedule_any(held, id, due),
         }
@@ -131,7 +133,7 @@ impl<T> Core<T> {
 
     #[inline(never)]
     fn reschedule_any(&self, mut held: Held<'_, T>, id: TimerId, due: Due) -> Result<(), NotLive> {
-        let moved = held.shard.reschedule(id, due.time, due.tick);
+        let moved = held.shard.reschedule(id, due.requested, due.deadline);
         self.release(held);
         moved
     }
@@ -154,19 +156,19 @@ impl<T> Core<T> {
         match when {
             When::At(time) => Due {
                 now: None,
-                time,
-                tick: self.tick.tick_after(time),
+                requested: time,
+                deadline: self.tick.tick_after(time),
             },
             When::After(delay) => {
                 let now = self.clock.now();
-                let (time, begun) = (now + delay, self.tick.tick_at(now));
+                let (requested, begun) = (now + delay, self.tick.tick_at(now));
                 Due {
                     now: Some(begun),
-                    time,
-                    tick: match delay {
+                    requested,
+                    deadline: match delay {
                         // Due at once, in the current tick.
                         Duration::ZERO => begun,
-                        _ => self.tick.tick_after(time),
+                        _ => self.tick.tick_after(requested),
                     },
                 }
             }
