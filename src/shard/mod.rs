@@ -186,8 +186,8 @@ impl<T> Shard<T> {
         self.accept(record.reported);
         let deadline = self.within_tolerance(&record, deadline);
         let at = self.insert_recorded(record, deadline);
-        let filed = self.wheel.link_new(at);
-        self.earliest_new = self.earliest_new.min(filed);
+        let due = self.wheel.link_new(at);
+        self.earliest_new = self.earliest_new.min(due);
         Ok(self.wheel.id(at))
     }
 

@@ -72,9 +72,9 @@ fn run(mut expired: Expired<Task>) -> bool {
 /// dropping it could panic without end. The two are caught separately,
 /// because a drop that panics while another panic unwinds ends the process.
 fn tell_and_drop(id: TimerId, thrown: Box<dyn Any + Send>) {
-    let told = catch_unwind(AssertUnwindSafe(|| observe::panicked(id, &*thrown)));
+    let observed = catch_unwind(AssertUnwindSafe(|| observe::panicked(id, &*thrown)));
     let dropped = catch_unwind(AssertUnwindSafe(|| drop(thrown)));
-    for result in [told, dropped] {
+    for result in [observed, dropped] {
         result.unwrap_or_else(mem::forget);
     }
 }
