@@ -64,6 +64,12 @@ fn c3_handling_runs_due_tasks_within_its_budget() {
     assert_eq!(told.try_iter().collect::<Vec<_>>(), [9, 8, 7, 6]);
     assert_eq!(driver.run_due(100), Advance::Done);
     assert_eq!(told.try_iter().count(), 6);
+
+    // Tasks that are left in the queue, while nothing is left in the wheel.
+    (0..5).for_each(|_| drop(tasks.run_after(Duration::ZERO, || ())));
+    assert_eq!(driver.run_due(2), Advance::More);
+    assert_eq!(driver.timeout(), Some(Duration::ZERO));
+    assert_eq!(driver.run_due(100), Advance::Done);
 }
 
 #[test]
