@@ -36,14 +36,16 @@
 //! 15. **Time only moves forward.** The engine never reads the wall clock.
 //!
 //! # Features
-//! Both default to off. Neither adds cost to scheduling, cancelling,
-//! rescheduling or expiring.
+//! All default to off. None adds cost to scheduling, cancelling, rescheduling or
+//! expiring.
 //!
 //! * `tracing`: rare events for operators, with the target `tickwheel`. An engine's
 //!   start, drain or shutdown and a ticker's end are at level info, a refused start
 //!   is a warning, and a panic of a task or worker is an error with the timer's id.
 //! * `metrics`: `Snapshot::publish`, which hands an engine's counts to a metrics
 //!   recorder at each call.
+//! * `loom`, `shuttle`: models of programs that use the crate, together with
+//!   `--cfg loom` or `--cfg shuttle`. Without that flag they change nothing.
 //!
 //! # Example
 //! ```
@@ -58,6 +60,15 @@
 //! ```
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
+
+#[cfg(all(loom, not(feature = "loom")))]
+compile_error!(
+    "`--cfg loom` needs the feature `loom` of tickwheel: add `features = [\"loom\"]` to its line in Cargo.toml"
+);
+#[cfg(all(shuttle, not(feature = "shuttle")))]
+compile_error!(
+    "`--cfg shuttle` needs the feature `shuttle` of tickwheel: add `features = [\"shuttle\"]` to its line in Cargo.toml"
+);
 
 mod clock;
 mod drive;
