@@ -36,7 +36,7 @@ fn closures() -> Result<(), Box<dyn Error>> {
         })?;
         ids.push(id);
     }
-    let beat = |firing: &Firing| println!("  beat {}", firing.number());
+    let beat = |firing: Firing| println!("  beat {}", firing.number());
     let beat = tasks.run(Timer::every(Duration::from_millis(60), beat).times(10))?;
 
     // Each of the three sends once.

@@ -105,7 +105,7 @@ fn handle(mut client: TcpStream, tasks: &TaskEngine) -> io::Result<()> {
 fn delay(client: TcpStream, name: &str, tasks: &TaskEngine) -> io::Result<()> {
     let client = Arc::new(client);
     let waiting = Arc::clone(&client);
-    let task = move |firing: &Firing| {
+    let task = move |firing: Firing| {
         let (status, text) = match firing.outcome() {
             CloseReason::Completed => ("200 OK", "done\n"),
             CloseReason::Cancelled => ("409 Conflict", "cancelled\n"),

@@ -74,7 +74,7 @@ fn cancel_and_wait_from_a_task() {
     model(|| {
         let (timers, clock) = TaskEngine::builder().start_virtual().unwrap();
         let inner = timers.clone();
-        let task = move |firing: &tickwheel::Firing| {
+        let task = move |firing: tickwheel::Firing| {
             let _ = inner.cancel_and_wait(firing.id());
         };
         let beat = Timer::every(Duration::from_millis(1), task);

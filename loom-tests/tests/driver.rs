@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use loom::thread;
 use tickwheel::wheel::Advance;
-use tickwheel::{Driver, Firing, Queue, RecvError, TaskEngine, Timer};
+use tickwheel::{Driver, Queue, RecvError, TaskEngine, Timer};
 use tickwheel_loom_tests::{Payload, assert_all_ended, builder, model, payload, take_all, tick};
 
 /// Waits and processes due timers until `timers` of them have fired.
@@ -64,7 +64,7 @@ fn notified_task_is_cancelled() {
         let driver = clock.driver();
         let ran = Arc::new(AtomicBool::new(false));
         let runs = Arc::clone(&ran);
-        let task = move |_: &Firing| runs.store(true, Ordering::Relaxed);
+        let task = move |_| runs.store(true, Ordering::Relaxed);
         let far = Timer::at(tick(9), task).notified();
         let id = tasks.run(far).unwrap();
         let caller = thread::spawn(move || {

@@ -111,10 +111,6 @@ impl<T> Expired<T> {
         &self.firing
     }
 
-    pub(crate) fn clock(&self) -> &Clock {
-        &self.clock
-    }
-
     /// Returns the time that has passed since the deadline. Reads the
     /// clock. With a [tolerance](crate::Timer::tolerance), and for
     /// repeating timers, counts from the exact time that was requested.

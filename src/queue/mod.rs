@@ -83,6 +83,10 @@ impl From<WaitError> for RecvError {
 }
 
 impl<T> Queue<T> {
+    pub(crate) fn core(&self) -> &Arc<SharedCore<T>> {
+        &self.core
+    }
+
     pub(crate) fn new(core: Arc<SharedCore<T>>, index: usize) -> Queue<T> {
         Queue {
             core,

@@ -1,33 +1,15 @@
-//! The firing that a task's closure receives.
+//! What a task's closure can learn from its firing, and do with it.
 
 use std::fmt;
 use std::time::Duration;
 
-use crate::clock::Clock;
 use crate::id::TimerId;
-use crate::queue::Expired;
-use crate::shard;
+use crate::tasks::task::Firing;
 use crate::tick::Tick;
 use crate::time::Time;
 use crate::timer::{CloseReason, Timer};
 
-/// The firing for which a task runs, passed to its closure.
-#[derive(Clone)]
-pub struct Firing {
-    firing: shard::Firing,
-    deadline: Time,
-    clock: Clock,
-}
-
 impl Firing {
-    pub(super) fn of<T>(expired: &Expired<T>) -> Firing {
-        Firing {
-            firing: expired.firing().clone(),
-            deadline: expired.deadline(),
-            clock: expired.clock().clone(),
-        }
-    }
-
     /// Returns the timer's id, for instance to cancel it from within the task.
     #[must_use]
     pub fn id(&self) -> TimerId {
@@ -74,7 +56,7 @@ impl Firing {
     /// ```
     #[must_use]
     pub fn lateness(&self) -> Duration {
-        self.clock.now() - self.firing.requested
+        self.core.clock.now() - self.firing.requested
     }
 
     /// Returns the reason for the run: [`CloseReason::Completed`] at the
@@ -97,7 +79,7 @@ impl fmt::Debug for Firing {
     }
 }
 
-impl<F: FnMut(&Firing) + Send + 'static> Timer<F> {
+impl<F: FnMut(Firing) + Send + 'static> Timer<F> {
     /// Makes a worker run the closure also when the timer is cancelled or
     /// shut down; [`Firing::outcome`] then says which. A one-shot's closure thus
     /// runs exactly once. It never runs inline in `cancel`. Meant for
@@ -109,7 +91,7 @@ impl<F: FnMut(&Firing) + Send + 'static> Timer<F> {
     ///
     /// let (timers, clock) = TaskEngine::builder().start_virtual()?;
     /// let (tell, told) = std::sync::mpsc::channel();
-    /// let task = move |firing: &Firing| tell.send(firing.outcome()).unwrap();
+    /// let task = move |firing: Firing| tell.send(firing.outcome()).unwrap();
     /// let id = timers.run(Timer::after(Duration::from_secs(9), task).notified())?;
     /// timers.cancel(id).payload().unwrap();
     /// assert_eq!(told.recv()?, CloseReason::Cancelled);

@@ -21,8 +21,7 @@ use crate::timer::{Cancel, Closed, Refused, Timer};
 
 use workers::Workers;
 
-pub use firing::Firing;
-pub use task::Task;
+pub use task::{Firing, Task};
 
 /// Runs closures later, on worker threads of its own.
 ///
@@ -126,13 +125,18 @@ impl TaskEngine {
     /// ```
     pub fn run_every<F>(&self, period: Duration, task: F) -> Result<TimerId, Refused<F>>
     where
-        F: FnMut(&Firing) + Send + 'static,
+        F: FnMut(Firing) + Send + 'static,
     {
         self.run(Timer::every(period, task))
     }
 
     /// Schedules a closure with all settings of a [`Timer`]: times, missed ticks,
     /// a name, a report. All tasks are in queue 0.
+    ///
+    /// A closure that calls methods of its argument names the argument's type:
+    /// `|firing: Firing|`. Rust needs the type at the first method call, before
+    /// it has seen that the timer goes to a task engine. `|_|` needs no type, and
+    /// [`run_every`](TaskEngine::run_every) needs none in either case.
     ///
     /// # Errors
     /// Fails as [`run_every`](TaskEngine::run_every) does.
@@ -143,15 +147,16 @@ impl TaskEngine {
     ///
     /// let (timers, clock) = TaskEngine::builder().start_virtual()?;
     /// let second = Duration::from_secs(1);
-    /// let beat = |firing: &Firing| println!("beat {}", firing.number());
-    /// timers.run(Timer::every(second, beat).times(2))?;
+    /// timers.run(Timer::every(second, |_| println!("tick")).times(2))?;
+    /// let beat = |firing: Firing| println!("beat {}", firing.number());
+    /// timers.run(Timer::every(second, beat).times(2).named("beats"))?;
     /// clock.run_until(timers.now() + 9 * second);
-    /// assert_eq!(timers.ledger().completed, 1);
+    /// assert_eq!(timers.ledger().completed, 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn run<F>(&self, timer: Timer<F>) -> Result<TimerId, Refused<F>>
     where
-        F: FnMut(&Firing) + Send + 'static,
+        F: FnMut(Firing) + Send + 'static,
     {
         let scheduled = self.engine.schedule(timer.into_task(Task::each));
         scheduled.map_err(|refused| refused.map(Task::into_each))
@@ -163,7 +168,7 @@ impl TaskEngine {
     /// Fails as [`run_every`](TaskEngine::run_every) does.
     pub fn create<F>(&self, timer: Timer<F>) -> Result<Unstarted<Task>, Refused<F>>
     where
-        F: FnMut(&Firing) + Send + 'static,
+        F: FnMut(Firing) + Send + 'static,
     {
         let created = self.engine.create(timer.into_task(Task::each));
         created.map_err(|refused| refused.map(Task::into_each))

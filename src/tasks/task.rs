@@ -1,9 +1,14 @@
-//! The closure that an engine stores, and its return to the caller.
+//! The closure that an engine stores, its return to the caller, and the firing that it
+//! receives. These types name each other.
 
 use std::any::Any;
 use std::fmt;
 
-use crate::tasks::Firing;
+use crate::hub::SharedCore;
+use crate::queue::Expired;
+use crate::shard;
+use crate::sync::Arc;
+use crate::time::Time;
 
 /// A closure that is waiting to be run.
 pub struct Task(Box<dyn Run>);
@@ -11,7 +16,7 @@ pub struct Task(Box<dyn Run>);
 /// A closure of a type that the engine does not know. `Any` restores that type
 /// when the closure is refused.
 trait Run: Send {
-    fn run(&mut self, firing: &Firing);
+    fn run(&mut self, call: Call<'_>);
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 
@@ -19,7 +24,7 @@ trait Run: Send {
 struct Once<F>(Option<F>);
 
 impl<F: FnOnce() + Send + 'static> Run for Once<F> {
-    fn run(&mut self, _: &Firing) {
+    fn run(&mut self, _: Call<'_>) {
         if let Some(task) = self.0.take() {
             task();
         }
@@ -33,9 +38,9 @@ impl<F: FnOnce() + Send + 'static> Run for Once<F> {
 /// A closure that runs at every firing.
 struct Each<F>(F);
 
-impl<F: FnMut(&Firing) + Send + 'static> Run for Each<F> {
-    fn run(&mut self, firing: &Firing) {
-        (self.0)(firing);
+impl<F: FnMut(Firing) + Send + 'static> Run for Each<F> {
+    fn run(&mut self, call: Call<'_>) {
+        (self.0)(call.into_firing());
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
@@ -48,12 +53,12 @@ impl Task {
         Task(Box::new(Once(Some(task))))
     }
 
-    pub(super) fn each<F: FnMut(&Firing) + Send + 'static>(task: F) -> Task {
+    pub(super) fn each<F: FnMut(Firing) + Send + 'static>(task: F) -> Task {
         Task(Box::new(Each(task)))
     }
 
-    pub(super) fn run(&mut self, firing: &Firing) {
-        self.0.run(firing);
+    pub(super) fn run(&mut self, call: Call<'_>) {
+        self.0.run(call);
     }
 
     /// Returns the closure given to [`Task::once`], which has not run.
@@ -72,5 +77,42 @@ impl Task {
 impl fmt::Debug for Task {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Task").finish_non_exhaustive()
+    }
+}
+
+/// The firing for which a task runs, passed to its closure.
+///
+/// A firing is a value that the closure may keep, clone or send to another
+/// thread. After the task has returned, a firing changes nothing. It keeps the
+/// memory of its engine, but does not keep the engine running.
+#[derive(Clone)]
+pub struct Firing {
+    pub(super) firing: shard::Firing,
+    pub(super) deadline: Time,
+    pub(super) core: Arc<SharedCore<Task>>,
+}
+
+/// The parts of a [`Firing`], for closures that may not need one.
+pub(super) struct Call<'a> {
+    firing: shard::Firing,
+    deadline: Time,
+    core: &'a Arc<SharedCore<Task>>,
+}
+
+impl<'a> Call<'a> {
+    pub(super) fn of(expired: &Expired<Task>, core: &'a Arc<SharedCore<Task>>) -> Call<'a> {
+        Call {
+            firing: expired.firing().clone(),
+            deadline: expired.deadline(),
+            core,
+        }
+    }
+
+    pub(super) fn into_firing(self) -> Firing {
+        Firing {
+            firing: self.firing,
+            deadline: self.deadline,
+            core: Arc::clone(self.core),
+        }
     }
 }

@@ -11,8 +11,9 @@ use crate::id::TimerId;
 use crate::observe;
 use crate::queue::{Expired, Queue};
 use crate::sync;
+use crate::tasks::Task;
+use crate::tasks::task::Call;
 use crate::tasks::workers::{AtWork, Workers};
-use crate::tasks::{Firing, Task};
 
 /// Starts the workers. They end when the engine is shut down.
 pub(super) fn spawn(engine: &Engine<Task>, count: usize) -> Result<Arc<Workers>, StartError> {
@@ -43,17 +44,18 @@ fn work(queue: Queue<Task>) {
 
 /// Runs a task, and counts its panic.
 pub(crate) fn run_counted(queue: &Queue<Task>, expired: Expired<Task>) {
-    if run(expired) {
+    if run(queue, expired) {
         queue.count_panic();
     }
 }
 
 /// Runs a task and returns whether it panicked.
-fn run(mut expired: Expired<Task>) -> bool {
-    let firing = Firing::of(&expired);
-    let running = running::enter(firing.id());
+fn run(queue: &Queue<Task>, mut expired: Expired<Task>) -> bool {
+    let id = expired.id();
+    let call = Call::of(&expired, queue.core());
+    let running = running::enter(id);
     let task = expired.payload_mut();
-    let ran = catch_unwind(AssertUnwindSafe(|| task.run(&firing)));
+    let ran = catch_unwind(AssertUnwindSafe(|| task.run(call)));
     // Dropping a closure runs foreign code as well.
     let ended = catch_unwind(AssertUnwindSafe(|| match &ran {
         Ok(()) => drop(expired),
@@ -62,7 +64,7 @@ fn run(mut expired: Expired<Task>) -> bool {
     drop(running);
     let panics = [ran, ended].into_iter().filter_map(Result::err);
     panics.fold(false, |_, thrown| {
-        tell_and_drop(firing.id(), thrown);
+        tell_and_drop(id, thrown);
         true
     })
 }

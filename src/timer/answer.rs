@@ -84,7 +84,7 @@ impl<T> Cancel<T> {
     /// use tickwheel::{Cancel, Firing, TaskEngine, Timer};
     ///
     /// let (timers, _clock) = TaskEngine::builder().start_virtual()?;
-    /// let task = |firing: &Firing| println!("{:?}", firing.outcome());
+    /// let task = |firing: Firing| println!("{:?}", firing.outcome());
     /// let id = timers.run(Timer::after(Duration::from_secs(9), task).notified())?;
     /// let answer = timers.engine().cancel(id);
     /// assert!(matches!(answer, Cancel::Notified) && answer.is_cancelled());

@@ -117,7 +117,7 @@ fn b2_one_shots_fire_once_and_repeats_after_a_period() {
     tasks
         .run_after(30 * MS, move || after.send(("after", 30)).unwrap())
         .unwrap();
-    let every = move |firing: &Firing| tell.send(("every", firing.tick().0)).unwrap();
+    let every = move |firing: Firing| tell.send(("every", firing.tick().0)).unwrap();
     tasks.run_every(25 * MS, every).unwrap();
 
     clock.run_until(Time::from_millis(19));
@@ -187,7 +187,7 @@ fn b4_a_repeating_timer_may_cancel_itself_in_its_callback() {
     let (tasks, clock) = virtual_tasks();
     let (printed, inner) = (Printed::default(), tasks.clone());
     let out = printed.clone();
-    let third_time = move |firing: &Firing| {
+    let third_time = move |firing: Firing| {
         out.print(firing.tick());
         if firing.number() == 3 {
             assert!(matches!(inner.cancel(firing.id()), Cancel::Running));

@@ -253,7 +253,7 @@ mod linux {
     /// A far task that tells how it ended.
     fn far(tasks: &TaskEngine, tell: &mpsc::Sender<CloseReason>) -> TimerId {
         let tell = tell.clone();
-        let task = move |firing: &Firing| tell.send(firing.outcome()).unwrap();
+        let task = move |firing: Firing| tell.send(firing.outcome()).unwrap();
         let far = Timer::after(3_600_000 * MS, task).notified();
         tasks.run(far.named("far")).unwrap()
     }
@@ -348,7 +348,7 @@ fn c_better_a_timer_may_delete_itself_in_its_callback() {
     let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
     let (tell, told) = mpsc::channel();
     let inner = tasks.clone();
-    let task = move |firing: &tickwheel::Firing| {
+    let task = move |firing: tickwheel::Firing| {
         tell.send(inner.cancel(firing.id())).unwrap();
     };
     tasks.run_every(MS, task).unwrap();

@@ -18,7 +18,7 @@ struct Log(Arc<Mutex<Vec<Entry>>>);
 
 impl Log {
     /// A callback that writes its outcome down.
-    fn entry(&self, label: &'static str) -> impl FnMut(&Firing) + Send + use<> {
+    fn entry(&self, label: &'static str) -> impl FnMut(Firing) + Send + use<> {
         let log = self.clone();
         move |firing| {
             let entry = (label, firing.outcome(), thread::current().id());
@@ -126,7 +126,7 @@ fn a3_a_task_running_at_the_stop_is_notified_afterwards() {
     let tasks = TaskEngine::builder().start().unwrap();
     let (tell, told) = mpsc::channel();
     let (go_on, may_go_on) = mpsc::channel::<()>();
-    let task = move |firing: &Firing| {
+    let task = move |firing: Firing| {
         tell.send(firing.outcome()).unwrap();
         let _ = may_go_on.recv();
     };
@@ -191,7 +191,7 @@ fn race(
     let mut cancelled = 0;
     for n in 0..300u64 {
         let outcomes = Arc::clone(outcomes);
-        let count = move |firing: &Firing| {
+        let count = move |firing: Firing| {
             let which = match firing.outcome() {
                 CloseReason::Completed => 0,
                 CloseReason::Cancelled => 1,
@@ -255,7 +255,7 @@ fn a6_a_running_repeating_timer_is_counted_once() {
     let (tasks, clock, _) = start();
     let (tell, told) = mpsc::channel();
     let inner = tasks.clone();
-    let task = move |firing: &Firing| {
+    let task = move |firing: Firing| {
         let counts = match firing.outcome() {
             CloseReason::Completed => [(); 2].map(|()| inner.cancel_by_name("self", 9)),
             _ => [7, 7],
@@ -392,7 +392,7 @@ fn a10_a_callback_may_create_start_and_cancel_by_name() {
         .notified();
     tasks.run(victim).unwrap();
     let (inner, inner_log) = (tasks.clone(), log.clone());
-    let task = move |_: &Firing| {
+    let task = move |_| {
         assert_eq!(inner.cancel_by_name("v", 9), 1);
         let created = inner.create(Timer::after(SECOND, inner_log.entry("created")));
         created.unwrap().start().unwrap();

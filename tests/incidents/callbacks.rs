@@ -17,7 +17,7 @@ fn f06_a_callback_may_cancel_or_rearm_itself_or_a_sibling() {
         move |tick| ran.lock().unwrap().push((name, tick))
     };
     let (engine, siblings, noted) = (tasks.clone(), Arc::clone(&ids), note("first"));
-    let first = move |firing: &Firing| {
+    let first = move |firing: Firing| {
         let ids = siblings.get().unwrap();
         assert_eq!(engine.cancel(ids[0]), Cancel::Running); // itself
         assert_eq!(engine.cancel(ids[1]), Cancel::Cancelled(()));
@@ -27,7 +27,7 @@ fn f06_a_callback_may_cancel_or_rearm_itself_or_a_sibling() {
     };
     let sibling = |name| {
         let noted = note(name);
-        Timer::after(MS, move |firing: &Firing| noted(firing.tick().0))
+        Timer::after(MS, move |firing: Firing| noted(firing.tick().0))
     };
     let started = vec![
         tasks.run(Timer::every(MS, first)).unwrap(),
@@ -68,7 +68,7 @@ fn chain(tasks: TaskEngine, left: u32, done: mpsc::Sender<()>) {
         let far = inner.run_after(HOUR, || ()).unwrap();
         inner.engine().reschedule(far, 2 * HOUR).unwrap();
         assert_eq!(inner.cancel(far), Cancel::Cancelled(()));
-        let named = Timer::after(HOUR, |_: &Firing| ()).named("lease");
+        let named = Timer::after(HOUR, |_| ()).named("lease");
         inner.run(named).unwrap();
         assert_eq!(inner.cancel_by_name("lease", usize::MAX), 1);
         assert_eq!(inner.ledger().live, 1);

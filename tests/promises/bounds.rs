@@ -56,7 +56,7 @@ fn promise_11_a_refused_task_comes_back() {
     at.into_timer().into_payload()();
     assert_eq!(told.try_iter().collect::<Vec<_>>(), ["after", "at"]);
 
-    let counted: fn(&Firing) = |_| ();
+    let counted: fn(Firing) = |_| ();
     let every = tasks.run_every(hour, counted).unwrap_err().into_timer();
     assert_eq!(every, Timer::every(hour, counted));
     let run = || Timer::every(hour, counted).times(3).named("mine");
@@ -303,7 +303,7 @@ fn what_is_printed_says_what_it_is() {
     let (tasks, clock) = TaskEngine::builder().start_virtual().unwrap();
     says(format!("{tasks:?}"), "TaskEngine { engine");
     let (tell, told) = mpsc::channel();
-    let task = move |firing: &Firing| tell.send(format!("{firing:?}")).unwrap();
+    let task = move |firing: Firing| tell.send(format!("{firing:?}")).unwrap();
     tasks.run(Timer::after(MS, task)).unwrap();
     let far = tasks.run_after(SECOND, || ()).unwrap();
     clock.run_until(Time::START + MS);

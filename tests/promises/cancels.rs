@@ -88,7 +88,7 @@ fn promise_04_every_wait_for_a_firing_returns() {
 fn promise_04_a_task_can_cancel_itself() {
     let (tasks, clock) = TaskEngine::builder().start_virtual().unwrap();
     let inner = tasks.clone();
-    let task = move |firing: &tickwheel::Firing| {
+    let task = move |firing: tickwheel::Firing| {
         assert!(matches!(
             inner.cancel_and_wait(firing.id()),
             Cancel::Running
@@ -105,12 +105,12 @@ fn promise_04_a_task_can_cancel_itself() {
 
 /// What a task answers for itself, asked by `ask` on a worker of a real engine.
 fn answer_of_a_task(
-    ask: impl Fn(&TaskEngine, &Firing) -> Cancel<()> + Send + 'static,
+    ask: impl Fn(&TaskEngine, Firing) -> Cancel<()> + Send + 'static,
 ) -> Option<Cancel<()>> {
     let (tell, told) = mpsc::channel();
     let tasks = TaskEngine::builder().start().unwrap();
     let inner = tasks.clone();
-    let task = move |firing: &Firing| tell.send(ask(&inner, firing)).unwrap();
+    let task = move |firing: Firing| tell.send(ask(&inner, firing)).unwrap();
     tasks.run_every(MS, task).unwrap();
     let answer = told.recv_timeout(20 * SECOND).ok();
     tasks.shutdown();
@@ -135,7 +135,7 @@ fn promise_04_a_task_inside_of_another_does_not_wait_for_that() {
     let answer = answer_of_a_task(move |tasks, firing| {
         let (outer, id) = (tasks.clone(), firing.id());
         let (tell, told) = mpsc::channel();
-        let innermost = move |firing: &Firing| {
+        let innermost = move |firing: Firing| {
             let own = outer.cancel_and_wait(firing.id());
             assert_eq!(own, Cancel::Gone, "of another engine");
             tell.send(outer.cancel_and_wait(id)).unwrap();
@@ -154,7 +154,7 @@ fn promise_04_a_task_yet_to_be_notified_is_not_gone() {
     let (tell, told) = mpsc::channel();
     let notified = |delay| {
         let tell = tell.clone();
-        let task = move |firing: &Firing| tell.send((firing.id(), firing.outcome())).unwrap();
+        let task = move |firing: Firing| tell.send((firing.id(), firing.outcome())).unwrap();
         Timer::after(delay, task).notified()
     };
     let schedule = |delay| tasks.run(notified(delay)).unwrap();
@@ -196,7 +196,7 @@ fn promise_04_a_task_yet_to_be_notified_is_not_gone() {
 #[test]
 fn promise_04_a_task_that_was_not_started_is_cancelled_once() {
     let (tasks, _clock) = TaskEngine::builder().start_virtual().unwrap();
-    let task = Timer::after(MS, |_: &tickwheel::Firing| ());
+    let task = Timer::after(MS, |_| ());
     let unstarted = tasks.create(task).unwrap();
     assert_eq!(tasks.cancel(unstarted.id()), Cancel::Cancelled(()));
     assert_eq!(tasks.cancel(unstarted.id()), Cancel::Gone);

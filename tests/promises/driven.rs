@@ -3,7 +3,7 @@
 
 use super::*;
 use tickwheel::wheel::Advance;
-use tickwheel::{Firing, RecvError, TaskEngine, Timer};
+use tickwheel::{RecvError, TaskEngine, Timer};
 
 #[cfg(target_os = "linux")]
 mod descriptor {
@@ -76,7 +76,7 @@ fn promise_12_a_loop_ends_when_every_task_was_notified() {
     let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
     let hour = 3_600 * SECOND;
     for _ in 0..3 {
-        let task = Timer::every(hour, |_: &Firing| {}).notified();
+        let task = Timer::every(hour, |_| {}).notified();
         tasks.run(task).unwrap();
     }
     let shut_down = || (tasks.is_shut_down(), driver.is_shut_down());

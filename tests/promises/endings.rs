@@ -132,7 +132,7 @@ fn promise_03_a_return_completes_a_task_and_a_panic_fails_it() {
     assert_eq!((tasks.ledger().live, tasks.ledger().completed), (0, 1));
 
     tasks.run_after(MS, || panic!("on purpose")).unwrap();
-    let twice = Timer::every(MS, |_: &tickwheel::Firing| panic!("on purpose")).times(2);
+    let twice = Timer::every(MS, |_| panic!("on purpose")).times(2);
     tasks.run(twice).unwrap();
     clock.run_until(tasks.now() + 10 * MS);
     let ledger = tasks.ledger();

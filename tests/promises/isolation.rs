@@ -54,7 +54,7 @@ fn promise_10_a_panic_is_caught_and_the_worker_goes_on() {
     let (tell, told) = mpsc::channel();
     tasks.run_after(MS, || panic!("on purpose")).unwrap();
     let bomb = PanicsOnDrop;
-    let armed = move |_: &tickwheel::Firing| {
+    let armed = move |_| {
         let _ = &bomb;
     };
     tasks.run(Timer::after(MS, armed)).unwrap();
@@ -272,7 +272,7 @@ fn promise_13_idle_is_free() {
 fn promise_13_notifying_a_cancelled_task_wakes_no_ticker() {
     let timers = TaskEngine::builder().start().unwrap();
     let (tell, told) = mpsc::channel();
-    let task = move |firing: &Firing| tell.send(firing.outcome()).unwrap();
+    let task = move |firing: Firing| tell.send(firing.outcome()).unwrap();
     let far = timers
         .run(Timer::after(3_600 * SECOND, task).notified())
         .unwrap();

@@ -148,7 +148,7 @@ proptest! {
     /// The closure comes back in it, in place of what it was made into.
     #[test]
     fn promise_11_a_refused_task_comes_back_as_it_was(ask in ask(), notified: bool) {
-        let task: fn(&Firing) = |_| ();
+        let task: fn(Firing) = |_| ();
         let mut given = ask.timer(task);
         if notified {
             given = given.notified();

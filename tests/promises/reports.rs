@@ -199,7 +199,7 @@ fn promise_08_a_reader_sleeps_until_the_last_report_has_come() {
 #[test]
 fn promise_08_readers_wait_for_tasks_to_be_notified() {
     let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
-    let far = Timer::after(SECOND, |_: &tickwheel::Firing| ());
+    let far = Timer::after(SECOND, |_| ());
     let notified = || far.clone().notified().reported();
     tasks.run(notified()).unwrap();
     let cancelled = tasks.run(notified()).unwrap();

@@ -126,7 +126,7 @@ fn promise_12_a_reported_task_is_dropped_when_it_has_run() {
     let held = Arc::new(());
     let task = || {
         let mine = Arc::clone(&held);
-        move |firing: &tickwheel::Firing| {
+        move |firing: tickwheel::Firing| {
             assert!(Arc::strong_count(&mine) > 1);
             assert_eq!(firing.outcome(), CloseReason::Completed);
             assert_ne!(firing.number(), 3, "on purpose");
@@ -144,7 +144,7 @@ fn promise_12_a_reported_task_is_dropped_when_it_has_run() {
     let stuck = || {
         let (mine, running) = (Arc::clone(&held), running.clone());
         let (end, ended) = mpsc::channel::<()>();
-        let stuck = move |_: &tickwheel::Firing| {
+        let stuck = move |_| {
             running.send(()).unwrap();
             assert!(ended.recv().is_err());
             assert!(Arc::strong_count(&mine) > 1);

@@ -99,7 +99,7 @@ fn promise_02_a_task_can_tell_how_late_it_is() {
     let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
     let (tell, told) = mpsc::channel();
     let due = tasks.now() + 2 * MS;
-    let task = move |firing: &Firing| tell.send(firing.lateness()).unwrap();
+    let task = move |firing: Firing| tell.send(firing.lateness()).unwrap();
     tasks
         .run(Timer::every(MS, task).starting(due).times(2))
         .unwrap();
@@ -117,7 +117,7 @@ fn promise_02_a_task_can_tell_how_late_it_is() {
 fn promise_02_a_task_notified_early_is_not_late() {
     let (tasks, clock) = TaskEngine::builder().start_virtual().unwrap();
     let (tell, told) = mpsc::channel();
-    let task = move |firing: &Firing| tell.send((firing.lateness(), firing.deadline())).unwrap();
+    let task = move |firing: Firing| tell.send((firing.lateness(), firing.deadline())).unwrap();
     let id = tasks.run(Timer::after(MS, task).notified()).unwrap();
     assert_eq!(tasks.cancel(id), Cancel::Cancelled(()));
     clock.run_until(tasks.now());

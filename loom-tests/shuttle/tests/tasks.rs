@@ -9,12 +9,13 @@ use tickwheel_shuttle_tests::{End, Payload, Tally, check, join, threads, tick};
 const WORKERS: usize = 3;
 
 /// Returns a task that runs once, however its timer ends, and calls `then`.
-fn runs_once(payload: Payload, then: impl FnOnce(&Firing) + Send + 'static) -> impl FnMut(&Firing) {
+fn runs_once(payload: Payload, then: impl FnOnce(Firing) + Send + 'static) -> impl FnMut(Firing) {
     let mut once = Some((payload, then));
     move |firing| {
         let (payload, then) = once.take().expect("a one-shot runs once");
+        let outcome = firing.outcome();
         then(firing);
-        payload.end(match firing.outcome() {
+        payload.end(match outcome {
             CloseReason::Completed => End::Taken,
             CloseReason::Cancelled => End::Cancelled,
             _ => End::ShutDown,
@@ -23,12 +24,7 @@ fn runs_once(payload: Payload, then: impl FnOnce(&Firing) + Send + 'static) -> i
 }
 
 /// Submits a task. The engine drops the closure if it refuses the task.
-fn submit(
-    timers: &TaskEngine,
-    tally: &Tally,
-    at: u64,
-    then: impl FnOnce(&Firing) + Send + 'static,
-) {
+fn submit(timers: &TaskEngine, tally: &Tally, at: u64, then: impl FnOnce(Firing) + Send + 'static) {
     let task = runs_once(tally.payload(), then);
     let _ = timers.run(Timer::at(tick(at), task).notified());
 }

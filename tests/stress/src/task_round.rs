@@ -160,7 +160,7 @@ impl Submitter<'_> {
         let asked = Self::asked(Firings::Times(times as u32), period);
         let record = self.record(asked, period);
         let mut task = self.task(&record, random);
-        let timer = Timer::every(period, move |_: &Firing| task()).times(times);
+        let timer = Timer::every(period, move |_| task()).times(times);
         self.scheduled(self.tasks.run(timer), record, random);
     }
 
@@ -172,7 +172,7 @@ impl Submitter<'_> {
         let record = self.record(asked, delay);
         let (token, scene_now) = (Token::new(&record, self.scene.book), self.time_line());
         let book = self.scene.book.clone();
-        let task = move |firing: &Firing| match firing.outcome() {
+        let task = move |firing: Firing| match firing.outcome() {
             CloseReason::Cancelled => token.record.ends(End::Cancelled, &book),
             CloseReason::ShutDown => token.record.ends(End::ShutDown, &book),
             _ => {
