@@ -39,9 +39,10 @@
 //! All default to off. None adds cost to scheduling, cancelling, rescheduling or
 //! expiring.
 //!
-//! * `tracing`: rare events for operators, with the target `tickwheel`. An engine's
-//!   start, drain or shutdown and a ticker's end are at level info, a refused start
-//!   is a warning, and a panic of a task or worker is an error with the timer's id.
+//! * `tracing`: rare events for operators, with the target `tickwheel` and the
+//!   [name](Builder::name) of the engine. An engine's start, drain or shutdown and a
+//!   ticker's end are at level info, a refused start is a warning, and a panic of a
+//!   task or worker is an error with the timer's id.
 //! * `metrics`: `Snapshot::publish`, which hands an engine's counts to a metrics
 //!   recorder at each call.
 //! * `loom`, `shuttle`: models of programs that use the crate, together with
@@ -73,6 +74,7 @@ compile_error!(
 mod clock;
 mod drive;
 mod engine;
+mod engine_name;
 mod fork;
 mod hub;
 mod id;

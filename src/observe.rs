@@ -6,11 +6,13 @@
 //! code that may block, and a running ticker never calls it. The ticker's work is
 //! counted instead: see [`Engine::snapshot`](crate::Engine::snapshot).
 //!
-//! `engine` is a number within the process. The ids of an engine's timers begin
-//! with it or with one of the numbers that follow, one for each shard.
+//! `name` is the engine's name, and `engine` is a number within the process, because
+//! several engines may have one name. The ids of an engine's timers begin with that
+//! number or with one of the numbers that follow, one for each shard.
 
 use std::time::Duration;
 
+use crate::engine_name::EngineName;
 use crate::id::WheelNumber;
 
 pub(crate) use imp::{
@@ -18,10 +20,18 @@ pub(crate) use imp::{
     ticker_ended,
 };
 
+/// The engine that an event concerns.
+#[derive(Clone, Copy)]
+#[cfg_attr(not(feature = "tracing"), allow(dead_code))]
+pub(crate) struct Subject<'a> {
+    pub(crate) number: WheelNumber,
+    pub(crate) name: &'a EngineName,
+}
+
 /// The properties of an engine that has started.
 #[cfg_attr(not(feature = "tracing"), allow(dead_code))]
-pub(crate) struct Started {
-    pub(crate) number: WheelNumber,
+pub(crate) struct Started<'a> {
+    pub(crate) subject: Subject<'a>,
     pub(crate) tick: Duration,
     pub(crate) wheel_size: usize,
     pub(crate) shards: usize,
@@ -35,16 +45,18 @@ mod imp {
     use std::fmt::Display;
     use std::time::Duration;
 
-    use crate::id::{TimerId, WheelNumber};
-    use crate::observe::Started;
+    use crate::engine_name::EngineName;
+    use crate::id::TimerId;
+    use crate::observe::{Started, Subject};
     use tracing::{error, info, warn};
 
     const TARGET: &str = "tickwheel";
 
-    pub(crate) fn started(engine: &Started) {
+    pub(crate) fn started(engine: &Started<'_>) {
         info!(
             target: TARGET,
-            engine = %engine.number,
+            engine = %engine.subject.number,
+            name = engine.subject.name.as_str(),
             tick = ?engine.tick,
             wheel_size = engine.wheel_size,
             shards = engine.shards,
@@ -54,26 +66,27 @@ mod imp {
         );
     }
 
-    pub(crate) fn start_refused(error: &impl Display) {
-        warn!(target: TARGET, %error, "engine not started");
+    pub(crate) fn start_refused(name: &EngineName, error: &impl Display) {
+        let name = name.as_str();
+        warn!(target: TARGET, name, %error, "engine not started");
     }
 
-    pub(crate) fn drain_begun(engine: WheelNumber, limit: Duration) {
-        info!(target: TARGET, %engine, ?limit, "drain begun");
+    pub(crate) fn drain_begun(engine: Subject<'_>, limit: Duration) {
+        info!(target: TARGET, engine = %engine.number, name = engine.name.as_str(), ?limit, "drain begun");
     }
 
     /// Reports the end of a drain. It is `complete` if its timers were all taken.
-    pub(crate) fn drain_ended(engine: WheelNumber, complete: bool) {
-        info!(target: TARGET, %engine, complete, "drain ended");
+    pub(crate) fn drain_ended(engine: Subject<'_>, complete: bool) {
+        info!(target: TARGET, engine = %engine.number, name = engine.name.as_str(), complete, "drain ended");
     }
 
-    pub(crate) fn shut_down(engine: WheelNumber, live: usize) {
-        info!(target: TARGET, %engine, live, "engine shut down");
+    pub(crate) fn shut_down(engine: Subject<'_>, live: usize) {
+        info!(target: TARGET, engine = %engine.number, name = engine.name.as_str(), live, "engine shut down");
     }
 
     /// Reports the end of a ticker, as its last act. A subscriber delays nothing else.
-    pub(crate) fn ticker_ended(engine: WheelNumber) {
-        info!(target: TARGET, %engine, "ticker ended");
+    pub(crate) fn ticker_ended(engine: Subject<'_>) {
+        info!(target: TARGET, engine = %engine.number, name = engine.name.as_str(), "ticker ended");
     }
 
     /// Reports a panic of this timer's task or of the drop that ended the task.
@@ -100,15 +113,16 @@ mod imp {
     use std::fmt::Display;
     use std::time::Duration;
 
-    use crate::id::{TimerId, WheelNumber};
-    use crate::observe::Started;
+    use crate::engine_name::EngineName;
+    use crate::id::TimerId;
+    use crate::observe::{Started, Subject};
 
-    pub(crate) fn started(_: &Started) {}
-    pub(crate) fn start_refused(_: &impl Display) {}
-    pub(crate) fn drain_begun(_: WheelNumber, _: Duration) {}
-    pub(crate) fn drain_ended(_: WheelNumber, _: bool) {}
-    pub(crate) fn shut_down(_: WheelNumber, _: usize) {}
-    pub(crate) fn ticker_ended(_: WheelNumber) {}
+    pub(crate) fn started(_: &Started<'_>) {}
+    pub(crate) fn start_refused(_: &EngineName, _: &impl Display) {}
+    pub(crate) fn drain_begun(_: Subject<'_>, _: Duration) {}
+    pub(crate) fn drain_ended(_: Subject<'_>, _: bool) {}
+    pub(crate) fn shut_down(_: Subject<'_>, _: usize) {}
+    pub(crate) fn ticker_ended(_: Subject<'_>) {}
     pub(crate) fn panicked(_: TimerId, _: &(dyn Any + Send)) {}
     pub(crate) fn lent_to_a_panic(_: TimerId) {}
 }

@@ -12,7 +12,16 @@ use std::path::Path;
 
 /// Files beside the folders, from the ground up; all stand below the folders in
 /// the picture that are not named here.
-const GROUND: [&str; 7] = ["tick", "id", "fork", "sync", "time", "rounding", "observe"];
+const GROUND: [&str; 8] = [
+    "tick",
+    "id",
+    "fork",
+    "sync",
+    "time",
+    "rounding",
+    "engine_name",
+    "observe",
+];
 
 /// A module: its path below the crate, such as `hub::cancel`.
 type Module = String;

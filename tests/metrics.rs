@@ -34,9 +34,9 @@ fn shown(key: &Key) -> String {
 }
 
 impl Kept {
-    fn of(engine: &str, snapshot: &tickwheel::Snapshot) -> Kept {
+    fn of(snapshot: &tickwheel::Snapshot) -> Kept {
         let kept = Kept::default();
-        with_local_recorder(&kept, || snapshot.publish(engine));
+        with_local_recorder(&kept, || snapshot.publish());
         kept
     }
 
@@ -84,7 +84,11 @@ impl Recorder for Kept {
 
 #[test]
 fn the_ledger_and_the_queues_are_published_as_they_stand() {
-    let (engine, clock) = Engine::builder().queues(2).start_virtual().unwrap();
+    let (engine, clock) = Engine::builder()
+        .name("leases")
+        .queues(2)
+        .start_virtual()
+        .unwrap();
     for n in 0..5 {
         engine.schedule(Timer::after(MS, n).queue(1)).unwrap();
     }
@@ -94,7 +98,7 @@ fn the_ledger_and_the_queues_are_published_as_they_stand() {
     clock.advance(MS);
     drop(engine.queue(1).try_recv().unwrap());
 
-    let kept = Kept::of("leases", &engine.snapshot());
+    let kept = Kept::of(&engine.snapshot());
     let timers = |name: &str| kept.counter(&format!("tickwheel_timers_{name}"));
     assert_eq!(timers("accepted_total{engine=leases}"), 7);
     for (reason, count) in [
@@ -114,13 +118,13 @@ fn the_ledger_and_the_queues_are_published_as_they_stand() {
 
 #[test]
 fn publishing_again_adds_nothing_twice() {
-    let (engine, _clock) = Engine::builder().start_virtual().unwrap();
+    let (engine, _clock) = Engine::builder().name("twice").start_virtual().unwrap();
     engine.schedule(Timer::after(MS, ())).unwrap();
     engine.shutdown();
     let kept = Kept::default();
     with_local_recorder(&kept, || {
-        engine.snapshot().publish("twice");
-        engine.snapshot().publish("twice");
+        engine.snapshot().publish();
+        engine.snapshot().publish();
     });
     let key = "tickwheel_timers_ended_total{engine=twice,reason=shut_down}";
     assert_eq!(kept.counter(key), 1);
@@ -128,14 +132,14 @@ fn publishing_again_adds_nothing_twice() {
 
 #[test]
 fn lateness_is_published_in_cumulative_buckets() {
-    let (engine, clock) = Engine::builder().start_virtual().unwrap();
+    let (engine, clock) = Engine::builder().name("late").start_virtual().unwrap();
     engine.schedule(Timer::after(1_000 * MS, ())).unwrap();
     engine.schedule(Timer::after(1_001 * MS, ())).unwrap();
     clock.advance(1_001 * MS); // one is on time, one a millisecond late
     engine.schedule(Timer::after(MS, ())).unwrap();
     clock.advance(3_601_000 * MS); // and one an hour
 
-    let kept = Kept::of("late", &engine.snapshot());
+    let kept = Kept::of(&engine.snapshot());
     let bucket = |le: &str| {
         let labels = format!("engine=late,le={le}");
         kept.counter(&format!("tickwheel_lateness_seconds_bucket{{{labels}}}"))
@@ -153,24 +157,24 @@ fn lateness_is_published_in_cumulative_buckets() {
 
 #[test]
 fn wakeups_and_panics_are_published() {
-    let (tasks, clock) = TaskEngine::builder().start_virtual().unwrap();
+    let (tasks, clock) = TaskEngine::builder().name("tasks").start_virtual().unwrap();
     tasks.run_after(MS, || panic!("on purpose")).unwrap();
     clock.run_until(tasks.now() + MS);
-    let kept = Kept::of("tasks", &tasks.engine().snapshot());
+    let kept = Kept::of(&tasks.engine().snapshot());
     assert_eq!(kept.counter("tickwheel_panics_total{engine=tasks}"), 1);
     assert_eq!(kept.counter("tickwheel_wakeups_total{engine=tasks}"), 0);
 
-    let engine = Engine::builder().start().unwrap();
+    let engine = Engine::builder().name("awake").start().unwrap();
     engine.schedule(Timer::after(MS, ())).unwrap();
     drop(engine.queue(0).recv().unwrap());
-    let kept = Kept::of("awake", &engine.snapshot());
+    let kept = Kept::of(&engine.snapshot());
     assert!(kept.counter("tickwheel_wakeups_total{engine=awake}") > 0);
 }
 
 #[test]
 fn everything_that_is_published_is_described() {
     let engine = Engine::<()>::builder().start().unwrap();
-    let kept = Kept::of("any", &engine.snapshot());
+    let kept = Kept::of(&engine.snapshot());
     let described = kept.described.lock().unwrap();
     let (counters, gauges) = (kept.counters.lock().unwrap(), kept.gauges.lock().unwrap());
     for key in counters.keys().chain(gauges.keys()) {

@@ -84,7 +84,7 @@ fn told_here(act: impl FnOnce()) -> Vec<String> {
 #[test]
 fn a_start_and_a_shutdown_are_told_once() {
     let told = told_here(|| {
-        let builder = Engine::builder().tick(5 * MS).wheel_size(20);
+        let builder = Engine::builder().name("leases").tick(5 * MS).wheel_size(20);
         let (engine, _clock) = builder.shards(3).queues(2).start_virtual().unwrap();
         engine.schedule(Timer::after(MS, ())).unwrap();
         engine.schedule(Timer::every(MS, ())).unwrap();
@@ -95,8 +95,8 @@ fn a_start_and_a_shutdown_are_told_once() {
     assert_eq!(
         told,
         [
-            "INFO engine started tick=5ms wheel_size=20 shards=4 queues=2 clock=\"virtual\"",
-            "INFO engine shut down live=2",
+            "INFO engine started name=\"leases\" tick=5ms wheel_size=20 shards=4 queues=2 clock=\"virtual\"",
+            "INFO engine shut down name=\"leases\" live=2",
         ]
     );
 }
@@ -109,18 +109,24 @@ fn dropping_the_last_handle_is_told_as_a_shutdown() {
         drop((engine, driver));
     });
     assert!(told[0].ends_with(" clock=\"monotonic\""), "{}", told[0]);
-    assert_eq!(told[1..], ["INFO engine shut down live=1"]);
+    assert_eq!(
+        told[1..],
+        ["INFO engine shut down name=\"tickwheel\" live=1"]
+    );
 }
 
 #[test]
 fn a_drain_is_told_with_its_outcome() {
     for (queued_for, complete) in [(MS, false), (2_000 * MS, true)] {
-        let (engine, _clock) = Engine::builder().start_virtual().unwrap();
+        let (engine, _clock) = Engine::builder().name("leases").start_virtual().unwrap();
         engine.schedule(Timer::after(queued_for, ())).unwrap();
         let told = told_here(|| drop(engine.drain(MS)));
-        let ended = format!("INFO drain ended complete={complete}");
-        assert_eq!(told[..2], ["INFO drain begun limit=1ms", &ended]);
-        assert_eq!(told[2..], ["INFO engine shut down live=1"]);
+        let ended = format!("INFO drain ended name=\"leases\" complete={complete}");
+        assert_eq!(
+            told[..2],
+            ["INFO drain begun name=\"leases\" limit=1ms", &ended]
+        );
+        assert_eq!(told[2..], ["INFO engine shut down name=\"leases\" live=1"]);
     }
 }
 
@@ -129,7 +135,12 @@ fn a_refused_start_is_told_with_its_reason() {
     let refused = |start: fn() -> Result<(), StartError>| {
         let mut reason = String::new();
         let told = told_here(|| reason = start().unwrap_err().to_string());
-        assert_eq!(told, [format!("WARN engine not started error={reason}")]);
+        assert_eq!(
+            told,
+            [format!(
+                "WARN engine not started name=\"tickwheel\" error={reason}"
+            )]
+        );
     };
     refused(|| Engine::<()>::builder().queues(0).start().map(drop));
     refused(|| {
@@ -180,7 +191,7 @@ fn a_worker_that_panics_with_a_firing_is_told() {
 #[test]
 fn the_ticker_tells_that_it_ends_and_nothing_else() {
     let told = Told {
-        only: Some("tickwheel-ticker"),
+        only: Some("tickwheel-tick"),
         ..Told::default()
     };
     tracing::subscriber::set_global_default(told.clone()).unwrap();
@@ -200,7 +211,7 @@ fn the_ticker_tells_that_it_ends_and_nothing_else() {
         }
         assert!(begun.elapsed() < Duration::from_secs(20), "it never ended");
     };
-    assert_eq!(lines, ["INFO ticker ended"]);
+    assert_eq!(lines, ["INFO ticker ended name=\"tickwheel\""]);
 }
 
 /// Panics at each event, with what panics in its drop.

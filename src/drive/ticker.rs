@@ -3,6 +3,7 @@
 use std::io;
 
 use crate::clock::Wake;
+use crate::engine_name::Role;
 use crate::hub::Core;
 use crate::observe;
 use crate::sync::{self, Arc};
@@ -10,7 +11,8 @@ use crate::sync::{self, Arc};
 /// Starts the ticker. It ends when the core's alarm is stopped; no thread waits
 /// for its end.
 pub(crate) fn spawn<T: Send + 'static>(core: Arc<Core<T>>) -> io::Result<()> {
-    sync::spawn("tickwheel-ticker".into(), move || run(&core)).map(drop)
+    let name = core.name.of_thread(Role::Ticker);
+    sync::spawn(name, move || run(&core)).map(drop)
 }
 
 fn run<T>(core: &Core<T>) {
@@ -25,5 +27,5 @@ fn run<T>(core: &Core<T>) {
             Wake::Stop => break,
         }
     }
-    observe::ticker_ended(core.first);
+    observe::ticker_ended(core.subject());
 }

@@ -3,11 +3,14 @@
 use core::fmt;
 use core::marker::PhantomData;
 use core::time::Duration;
+// Not the `Arc` of `crate::sync`, because no thread waits for another through a name.
+use std::sync::Arc as StdArc;
 
 use crate::clock::{Alarm, Clock, ClockSource, Device};
 use crate::drive::{self, Driver, VirtualClock};
 use crate::engine::Engine;
 use crate::engine::start_error::{MOST_LISTS, MOST_PERMITS, MOST_SHARDS, StartError};
+use crate::engine_name::EngineName;
 use crate::hub::{Core, Doorbell, SharedCore};
 use crate::id::WheelNumber;
 use crate::observe;
@@ -35,6 +38,7 @@ use crate::wheel::Geometry;
 /// ```
 #[must_use = "a builder does nothing until `start` is called"]
 pub struct Builder<T> {
+    name: EngineName,
     tick: Duration,
     wheel_size: usize,
     max_levels: Option<usize>,
@@ -52,6 +56,7 @@ impl<T> Engine<T> {
     /// Returns a builder with the default settings.
     pub fn builder() -> Builder<T> {
         Builder {
+            name: EngineName::default(),
             tick: Duration::from_millis(1),
             wheel_size: 64,
             max_levels: None,
@@ -68,6 +73,32 @@ impl<T> Engine<T> {
 }
 
 impl<T> Builder<T> {
+    /// Sets the engine's name. Defaults to `tickwheel`. Must not be empty and must not
+    /// contain a NUL character.
+    ///
+    /// The name distinguishes the engines of a process in its events, in its published
+    /// metrics, in `Debug` output, and in the names of its threads: `NAME-tick` for the
+    /// ticker, `NAME-w0` and so on for the workers of a
+    /// [`TaskEngine`](crate::TaskEngine). Linux keeps 15 bytes of a thread's name, so
+    /// at most nine bytes of the engine's name are part of it. Names need not be unique:
+    /// engines with the same name have the same label in published metrics.
+    ///
+    /// ```
+    /// use tickwheel::Engine;
+    ///
+    /// let engine = Engine::<()>::builder().name("leases").start()?;
+    /// assert_eq!(engine.name(), "leases");
+    /// # Ok::<(), tickwheel::StartError>(())
+    /// ```
+    pub fn name(mut self, name: impl Into<StdArc<str>>) -> Builder<T> {
+        self.name = EngineName::new(name.into());
+        self
+    }
+
+    pub(crate) fn engine_name(&self) -> &EngineName {
+        &self.name
+    }
+
     /// Sets the duration of a tick. Delays are rounded up to ticks.
     /// Defaults to one millisecond.
     pub fn tick(mut self, tick: Duration) -> Builder<T> {
@@ -252,14 +283,14 @@ impl<T> Builder<T> {
     ) -> Result<Arc<SharedCore<T>>, StartError> {
         match &started {
             Ok(core) => observe::started(&self.observed(core)),
-            Err(error) => observe::start_refused(error),
+            Err(error) => observe::start_refused(&self.name, error),
         }
         started.map(SharedCore::new)
     }
 
-    fn observed(&self, core: &Core<T>) -> observe::Started {
+    fn observed<'a>(&self, core: &'a Core<T>) -> observe::Started<'a> {
         observe::Started {
-            number: core.first,
+            subject: core.subject(),
             tick: self.tick,
             wheel_size: self.wheel_size,
             shards: core.shard_count(),
@@ -271,6 +302,9 @@ impl<T> Builder<T> {
     /// Checks the settings before anything is allocated and before any of
     /// the process's wheel numbers is reserved.
     fn shape(&self) -> Result<Shape, StartError> {
+        if !self.name.is_valid() {
+            return Err(StartError::InvalidName);
+        }
         let tick = TickLength::new(self.tick).ok_or(StartError::ZeroTick)?;
         let mut geometry = Geometry::new(self.wheel_size)?;
         if let Some(levels) = self.max_levels {
@@ -329,7 +363,8 @@ impl<T> Builder<T> {
             .map(|_| Doorbell::new(shards, self.queue_bound))
             .collect();
         doorbells.push(Doorbell::new(shards, None));
-        Core::new(all, first, clock, tick, alarm, doorbells)
+        let name = self.name.clone();
+        Core::new(name, all, first, clock, tick, alarm, doorbells)
     }
 }
 
@@ -344,6 +379,7 @@ struct Shape {
 impl<T> fmt::Debug for Builder<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder")
+            .field("name", &self.name)
             .field("tick", &self.tick)
             .field("wheel_size", &self.wheel_size)
             .field("queues", &self.queues)

@@ -18,6 +18,7 @@ pub(crate) use start_error::MOST_WORKERS;
 use core::fmt;
 use std::time::{Duration, Instant};
 
+use crate::engine_name::EngineName;
 use crate::hub::{Core, SharedCore, running};
 use crate::id::TimerId;
 use crate::observe;
@@ -305,6 +306,16 @@ impl<T> Engine<T> {
         self.core.earliest_deadline()
     }
 
+    /// Returns the engine's name; see [`Builder::name`].
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.core.name.as_str()
+    }
+
+    pub(crate) fn engine_name(&self) -> &EngineName {
+        &self.core.name
+    }
+
     /// Returns the current time of the engine's clock.
     #[must_use]
     pub fn now(&self) -> Time {
@@ -453,9 +464,9 @@ impl<T> Engine<T> {
     /// cancel and move timers meanwhile. Does not wait for reports to be
     /// read. Moves a virtual clock forward by `limit`, rounded up to a tick.
     pub fn drain(&self, limit: Duration) -> Vec<Closed<T>> {
-        observe::drain_begun(self.core.first, limit);
+        observe::drain_begun(self.core.subject(), limit);
         let complete = self.core.drain(limit);
-        observe::drain_ended(self.core.first, complete);
+        observe::drain_ended(self.core.subject(), complete);
         self.core.shut_down()
     }
 }
@@ -472,6 +483,7 @@ impl<T> Clone for Engine<T> {
 impl<T> fmt::Debug for Engine<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Engine")
+            .field("name", &self.core.name)
             .field("queues", &self.core.queues())
             .field("shards", &self.core.shard_count())
             .field("now", &self.now())

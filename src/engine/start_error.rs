@@ -23,6 +23,8 @@ pub(crate) const MOST_WORKERS: usize = 4_096;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StartError {
+    /// A name that is empty or contains a NUL character.
+    InvalidName,
     /// A tick of zero.
     ZeroTick,
     /// A wheel size or number of levels that is out of range.
@@ -62,6 +64,9 @@ impl From<InvalidGeometry> for StartError {
 impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            StartError::InvalidName => {
+                f.write_str("an engine's name must have characters, and no NUL among them")
+            }
             StartError::ZeroTick => f.write_str("a tick must be longer than zero"),
             StartError::Geometry(error) => fmt::Display::fmt(error, f),
             StartError::NoQueues => f.write_str("an engine needs at least one queue"),

@@ -15,6 +15,7 @@ impl<T> Core<T> {
 
     pub(crate) fn snapshot(&self) -> Snapshot {
         let mut snapshot = Snapshot {
+            name: self.name.to_arc(),
             queued: (0..self.queues())
                 .map(|queue| self.ready_len(queue))
                 .collect(),

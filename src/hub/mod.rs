@@ -29,11 +29,13 @@ pub(crate) use shared_core::SharedCore;
 use crossbeam_utils::CachePadded;
 
 use crate::clock::{Alarm, Clock};
+use crate::engine_name::EngineName;
 use crate::hub::affinity::thread_number;
 use crate::hub::names::Names;
 use crate::hub::unsettled::Unsettled;
 use crate::hub::waiters::Waiters;
 use crate::id::{TimerId, WheelNumber};
+use crate::observe::Subject;
 use crate::rounding::TickLength;
 use crate::shard::body::Tag;
 use crate::shard::{Shard, Signals};
@@ -41,6 +43,7 @@ use crate::sync::{AtomicU64, AtomicUsize, LockGuard};
 use crate::tick::Tick;
 
 pub(crate) struct Core<T> {
+    pub(crate) name: EngineName,
     /// Their number is a power of two, because a thread finds its own with a mask.
     pub(crate) shards: Box<[ShardCell<T>]>,
     /// The wheel number of shard 0. The other shards have the numbers that follow.
@@ -72,6 +75,7 @@ struct Held<'a, T> {
 
 impl<T> Core<T> {
     pub(crate) fn new(
+        name: EngineName,
         shards: Vec<Shard<T>>,
         first: WheelNumber,
         clock: Clock,
@@ -83,6 +87,7 @@ impl<T> Core<T> {
         assert!(shard_count.is_power_of_two());
         let plain_queues = (doorbells.len() - 1).min(Tag::QUEUES);
         Core {
+            name,
             shards: shards
                 .into_iter()
                 .enumerate()
@@ -109,6 +114,14 @@ impl<T> Core<T> {
         Core {
             is_driven: true,
             ..self
+        }
+    }
+
+    /// Returns the engine as its events name it.
+    pub(crate) fn subject(&self) -> Subject<'_> {
+        Subject {
+            number: self.first,
+            name: &self.name,
         }
     }
 

@@ -52,7 +52,7 @@ impl<T> Core<T> {
         let queues = &self.doorbells[..self.queues()];
         let close_queues = || queues.iter().for_each(Doorbell::stop);
         if self.alarm.stop(close_queues) {
-            observe::shut_down(self.first, closed);
+            observe::shut_down(self.subject(), closed);
         } else if self.is_driven && closed > 0 {
             // An earlier shutdown woke the loop, before this one ended timers.
             self.alarm.call_again();

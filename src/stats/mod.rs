@@ -5,6 +5,9 @@ mod ledger;
 #[cfg(feature = "metrics")]
 mod publish;
 
+// Not the `Arc` of `crate::sync`, because no thread waits for another through a name.
+use std::sync::Arc;
+
 pub use lateness::Lateness;
 pub use ledger::Ledger;
 
@@ -15,6 +18,8 @@ pub use ledger::Ledger;
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Snapshot {
+    /// The engine's name; see [`Builder::name`](crate::Builder::name).
+    pub name: Arc<str>,
     /// The account of all timers, as returned by [`Engine::ledger`](crate::Engine::ledger).
     /// It agrees with `lateness`, because both are read under the same lock.
     pub ledger: Ledger,

@@ -6,6 +6,7 @@
 //! lateness is a counter. A histogram of that crate would have to be given every
 //! firing again, and some recorders keep each one.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use metrics::{Label, Unit, counter, describe_counter, describe_gauge, gauge};
@@ -34,7 +35,9 @@ impl Snapshot {
     /// counts are needed, for instance before each scrape; the engine does no work for it
     /// in between. Without a recorder, nothing happens.
     ///
-    /// Every metric carries the label `engine` with the name that is given here:
+    /// Every metric carries the label `engine` with the
+    /// [name](crate::Builder::name) of the engine. Engines of the same name in one process
+    /// overwrite the counts of each other, so give each engine a name of its own:
     ///
     /// | name | kind, unit | further labels |
     /// |---|---|---|
@@ -57,14 +60,14 @@ impl Snapshot {
     /// use tickwheel::{Engine, Timer};
     ///
     /// // metrics_exporter_prometheus, or any other recorder, is installed here.
-    /// let engine = Engine::builder().start()?;
+    /// let engine = Engine::builder().name("sessions").start()?;
     /// engine.schedule(Timer::after(Duration::from_secs(30), "session 7"))?;
-    /// engine.snapshot().publish("sessions");
+    /// engine.snapshot().publish();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn publish(&self, engine: &str) {
+    pub fn publish(&self) {
         describe();
-        let labels = vec![Label::new("engine", engine.to_owned())];
+        let labels = vec![Label::new("engine", Arc::clone(&self.name))];
         self.publish_timers(&labels);
         self.publish_lateness(&labels);
         counter!(WAKEUPS, labels.clone()).absolute(self.wakeups);

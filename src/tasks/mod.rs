@@ -285,6 +285,13 @@ impl TaskBuilder {
         self
     }
 
+    /// Sets the engine's name, from which its threads are named; see
+    /// [`Builder::name`].
+    pub fn name(mut self, name: impl Into<Arc<str>>) -> TaskBuilder {
+        self.engine = self.engine.name(name);
+        self
+    }
+
     /// Sets the duration of a tick; see [`Builder::tick`].
     pub fn tick(mut self, tick: Duration) -> TaskBuilder {
         self.engine = self.engine.tick(tick);
@@ -351,6 +358,6 @@ impl TaskBuilder {
             1..=MOST_WORKERS => Ok(()),
             _ => Err(StartError::TooManyWorkers),
         }
-        .inspect_err(observe::start_refused)
+        .inspect_err(|error| observe::start_refused(self.engine.engine_name(), error))
     }
 }

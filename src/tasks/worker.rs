@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::engine::{Engine, StartError};
+use crate::engine_name::Role;
 use crate::hub::running;
 use crate::id::TimerId;
 use crate::observe;
@@ -21,7 +22,7 @@ pub(super) fn spawn(engine: &Engine<Task>, count: usize) -> Result<Arc<Workers>,
     for n in 0..count {
         let queue = engine.queue(0);
         queue.join();
-        let name = format!("tickwheel-worker-{n}");
+        let name = engine.engine_name().of_thread(Role::Worker(n));
         let these = Arc::clone(&workers);
         let work = move || {
             // Dropped after the queue, however the work ends.
@@ -31,7 +32,7 @@ pub(super) fn spawn(engine: &Engine<Task>, count: usize) -> Result<Arc<Workers>,
         workers
             .start(|| sync::spawn(name, work))
             .map_err(StartError::Thread)
-            .inspect_err(observe::start_refused)?;
+            .inspect_err(|error| observe::start_refused(engine.engine_name(), error))?;
     }
     Ok(workers)
 }

@@ -129,7 +129,7 @@ fn a_setting_out_of_range_is_refused_and_says_what_to_do() {
         fn(&StartError) -> bool,
         &'static str,
     );
-    let refused: [Case; 8] = [
+    let refused: [Case; 10] = [
         (
             |builder| builder.queue_bound(usize::MAX),
             |error| matches!(error, StartError::QueueBoundTooHigh),
@@ -169,6 +169,16 @@ fn a_setting_out_of_range_is_refused_and_says_what_to_do() {
             |builder| builder.max_timers(0),
             |error| matches!(error, StartError::ZeroMaxTimers),
             "leave it out",
+        ),
+        (
+            |builder| builder.name("lea\0ses"),
+            |error| matches!(error, StartError::InvalidName),
+            "no NUL",
+        ),
+        (
+            |builder| builder.name(""),
+            |error| matches!(error, StartError::InvalidName),
+            "must have characters",
         ),
     ];
     for (n, (setter, is_expected, advice)) in refused.into_iter().enumerate() {
@@ -280,6 +290,19 @@ mod setters_of_the_builder {
     }
 
     #[test]
+    fn name() {
+        let (usual, _clock) = virtual_of(Engine::builder());
+        let (leases, _clock) = virtual_of(Engine::builder().name("leases of region 2"));
+        let named = [(usual, "tickwheel"), (leases, "leases of region 2")];
+        for (engine, name) in named {
+            assert_eq!(engine.name(), name);
+            assert_eq!(&*engine.snapshot().name, name);
+            let printed = format!("{engine:?}");
+            assert!(printed.contains(&format!("name: {name:?},")), "{printed}");
+        }
+    }
+
+    #[test]
     fn tick() {
         let (engine, clock) = virtual_of(Engine::builder().tick(7 * MS));
         clock.advance(20 * MS);
@@ -380,6 +403,41 @@ mod setters_of_the_task_builder {
             tasks.run_after(Duration::ZERO, meet).unwrap();
         }
         answer(move || _ = meeting.wait());
+    }
+
+    /// The system shows every thread by its whole name, whatever the number.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn name() {
+        const WORKERS: usize = 12;
+        let builder = TaskEngine::builder().name("a long name").workers(WORKERS);
+        let tasks = builder.start().unwrap();
+        let meeting = Arc::new(Barrier::new(WORKERS + 1));
+        for _ in 0..WORKERS {
+            let meeting = Arc::clone(&meeting);
+            // Until the names are read, no worker ends.
+            let meet = move || [(); 2].iter().for_each(|()| _ = meeting.wait());
+            tasks.run_after(Duration::ZERO, meet).unwrap();
+        }
+        answer(move || {
+            meeting.wait();
+            let named = threads_named("a long na-");
+            meeting.wait();
+            let workers = (0..WORKERS).map(|n| format!("a long na-w{n}"));
+            let mut expected: Vec<_> = workers.chain(["a long na-tick".into()]).collect();
+            expected.sort();
+            assert_eq!(named, expected);
+        });
+    }
+
+    #[cfg(target_os = "linux")]
+    fn threads_named(prefix: &str) -> Vec<String> {
+        let threads = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+        let names = threads.filter_map(|it| std::fs::read_to_string(it.path().join("comm")).ok());
+        let names = names.map(|name| name.trim_end().to_owned());
+        let mut names: Vec<_> = names.filter(|name| name.starts_with(prefix)).collect();
+        names.sort();
+        names
     }
 
     #[test]

@@ -3,9 +3,7 @@
 use std::fs;
 
 /// What the engine calls the thread that moves its time.
-pub const TICKER: &str = "tickwheel-ticker";
-/// The kernel keeps no more of a thread's name.
-const NAME_MAX: usize = 15;
+pub const TICKER: &str = "tickwheel-tick";
 
 pub fn all() -> Vec<i32> {
     let tasks = fs::read_dir("/proc/self/task").into_iter().flatten();
@@ -16,7 +14,7 @@ pub fn all() -> Vec<i32> {
 pub fn tickers() -> Vec<i32> {
     let is_ticker = |thread: &i32| {
         let name = fs::read_to_string(format!("/proc/self/task/{thread}/comm"));
-        name.is_ok_and(|name| name.trim_end() == &TICKER[..NAME_MAX])
+        name.is_ok_and(|name| name.trim_end() == TICKER)
     };
     all().into_iter().filter(is_ticker).collect()
 }
