@@ -11,7 +11,7 @@ use tickwheel_loom_tests::{
 fn submit(engine: &Engine<Payload>, name: u32) -> Option<Payload> {
     let refused = engine.schedule(Timer::at(tick(1), payload(name))).err()?;
     assert_eq!(refused.reason(), Refusal::ShutDown);
-    Some(refused.into_timer().into_payload())
+    Some(refused.into_payload())
 }
 
 /// Shutdown returns the accepted timers, and `schedule` the refused ones: each

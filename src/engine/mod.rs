@@ -3,6 +3,7 @@
 
 mod builder;
 mod live_timers;
+mod schedule_with;
 mod start_error;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;

@@ -10,13 +10,13 @@ use crate::time::{Time, When};
 use crate::timer::{NotLive, PlainTimer, Refusal, Refused, Timer};
 
 /// The time at which a timer is due.
-struct Due {
+pub(super) struct Due {
     /// The current tick, if the clock was read.
     now: Option<Tick>,
     /// The exact time.
-    requested: Time,
+    pub(super) requested: Time,
     /// The tick that it is rounded up to.
-    deadline: Tick,
+    pub(super) deadline: Tick,
 }
 
 impl<T> Core<T> {
@@ -82,11 +82,11 @@ impl<T> Core<T> {
     }
 
     /// Makes a timer and, if it has a name, enters it under that name before it can end.
-    fn enter_name(
+    pub(super) fn enter_name<P>(
         &self,
-        timer: Timer<T>,
-        make: impl FnOnce(Timer<T>, Option<NameTag>) -> Result<TimerId, Refused<T>>,
-    ) -> Result<TimerId, Refused<T>> {
+        timer: Timer<P>,
+        make: impl FnOnce(Timer<P>, Option<NameTag>) -> Result<TimerId, Refused<P>>,
+    ) -> Result<TimerId, Refused<P>> {
         let Some(name) = timer.name.clone() else {
             return make(timer, None);
         };
@@ -152,7 +152,7 @@ impl<T> Core<T> {
     /// Computes when a timer is due. Reads the clock only for a delay, which counts from
     /// now.
     #[inline]
-    fn resolve(&self, when: When) -> Due {
+    pub(super) fn resolve(&self, when: When) -> Due {
         match when {
             When::At(time) => Due {
                 now: None,

@@ -25,7 +25,7 @@
 //!
 //! A `Waiting` timer is linked into the wheel until the ticker expires it; then it is ready
 //! until a worker claims it. `Lent` covers repeating timers and tasks while a worker has
-//! the payload. Cancelling an `Unstarted` or `Lent` timer marks it: the timer ends
+//! the payload, and timers whose payload is made from their id (`reserve.rs`). Cancelling an `Unstarted` or `Lent` timer marks it: the timer ends
 //! when it is started or when its firing returns. An `Ended` timer is freed at once unless
 //! its task must run once more or its report is unread.
 //!
@@ -43,6 +43,7 @@ mod firing;
 mod ready;
 pub(crate) mod record;
 mod repeat;
+mod reserve;
 mod return_firing;
 pub(crate) mod shrink;
 mod shutdown;

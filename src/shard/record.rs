@@ -65,12 +65,21 @@ impl State {
 
 impl<T> TimerRecord<T> {
     pub(crate) fn new(timer: Timer<T>, requested: Time, name: Option<NameTag>) -> TimerRecord<T> {
+        TimerRecord::of(timer.map(Some), requested, name)
+    }
+
+    /// Makes the record of a timer whose payload may come later.
+    pub(crate) fn of(
+        timer: Timer<Option<T>>,
+        requested: Time,
+        name: Option<NameTag>,
+    ) -> TimerRecord<T> {
         let left = match timer.repeat {
             None => Some(1),
             Some(_) => Some(timer.times).filter(|&times| times > 0),
         };
         TimerRecord {
-            payload: Some(timer.payload),
+            payload: timer.payload,
             state: State::Waiting,
             queue: timer.queue,
             reported: timer.reported,

@@ -31,9 +31,7 @@ impl<T> Shard<T> {
         let ending = match record.state {
             State::Lent { ending } => ending,
             State::Abandoned { tick } => {
-                let reason = CloseReason::ShutDown;
-                self.enter(key, State::Ended { reason, tick });
-                let payload = self.close_entry(at, key);
+                let payload = self.end_abandoned(at, key, tick);
                 return Returned { payload, awaited };
             }
             _ => unreachable!("only what was lent is given back"),

@@ -113,6 +113,13 @@ impl<T> Shard<T> {
         Some(closed)
     }
 
+    /// Ends a timer that was shut down while a worker had its payload, which has come back.
+    pub(super) fn end_abandoned(&mut self, at: EntryIndex, key: usize, tick: Tick) -> Option<T> {
+        let reason = CloseReason::ShutDown;
+        self.enter(key, State::Ended { reason, tick });
+        self.close_entry(at, key)
+    }
+
     /// Notes that a report is available.
     pub(super) fn has_reported(&mut self) {
         self.to_report -= 1;

@@ -73,7 +73,7 @@ impl TaskEngine {
     /// let flush = || println!("flushed");
     /// let refused = timers.run_after(Duration::from_secs(1), flush).unwrap_err();
     /// assert_eq!(refused.reason(), Refusal::ShutDown);
-    /// let flush = refused.into_timer().into_payload();
+    /// let flush = refused.into_payload();
     /// flush(); // here and now, then
     /// # Ok::<(), tickwheel::StartError>(())
     /// ```

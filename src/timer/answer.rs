@@ -59,7 +59,9 @@ pub enum Cancel<T> {
     /// [`notified`](crate::Timer::notified) timers.
     Notified,
     /// A worker has a firing of the timer at this moment. A repeating timer will
-    /// not fire again.
+    /// not fire again. Also returned if
+    /// [`Engine::schedule_with`](crate::Engine::schedule_with) is making the
+    /// payload; the timer will then not fire.
     Running,
     /// The timer has ended, or never existed.
     Gone,

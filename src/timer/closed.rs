@@ -13,7 +13,8 @@ pub enum CloseReason {
     Cancelled,
     /// The timer was live when the engine was shut down.
     ShutDown,
-    /// The timer's only or last firing panicked.
+    /// The timer's only or last firing panicked, or the closure that was to make
+    /// its payload.
     Failed,
 }
 

@@ -208,7 +208,14 @@ impl<T> Timer<T> {
         timer
     }
 
-    fn map<U>(self, f: impl FnOnce(T) -> U) -> Timer<U> {
+    /// Separates the payload from the rest of the timer.
+    pub(crate) fn split(self) -> (T, Timer<()>) {
+        let mut payload = None;
+        let timer = self.map(|it| payload = Some(it));
+        (payload.expect("mapped once"), timer)
+    }
+
+    pub(crate) fn map<U>(self, f: impl FnOnce(T) -> U) -> Timer<U> {
         Timer {
             payload: f(self.payload),
             requested: self.requested,

@@ -16,7 +16,7 @@ use crate::timer::answer::Refusal;
 /// let timer = Timer::after(Duration::from_secs(1), "mine").queue(7);
 /// let refused = engine.schedule(timer).unwrap_err();
 /// assert_eq!(refused.reason(), Refusal::NoSuchQueue);
-/// assert_eq!(refused.into_timer().into_payload(), "mine");
+/// assert_eq!(refused.into_payload(), "mine");
 /// # Ok::<(), tickwheel::StartError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq)]
@@ -43,6 +43,11 @@ impl<T> Refused<T> {
     /// Returns the timer as it was, to be changed and scheduled again.
     pub fn into_timer(self) -> Timer<T> {
         self.inner.1
+    }
+
+    /// Returns the payload of the refused timer. For a task, this is the closure.
+    pub fn into_payload(self) -> T {
+        self.into_timer().into_payload()
     }
 
     /// Turns the refusal of a task into a refusal of the closure that it was made from.

@@ -153,7 +153,7 @@ fn schedule_until_refused(engine: &Engine<u32>, begun: &mpsc::Sender<()>) -> Vec
         match engine.schedule(Timer::after(HOUR, n)) {
             Ok(id) => accepted.push(id),
             Err(refused) => {
-                assert_eq!(refused.into_timer().into_payload(), n);
+                assert_eq!(refused.into_payload(), n);
                 return accepted;
             }
         }

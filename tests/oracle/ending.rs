@@ -69,9 +69,7 @@ impl Pair {
     fn start_the_rest(&mut self) {
         for (timer, unstarted) in std::mem::take(&mut self.unstarted) {
             let started = unstarted.start();
-            let payload = started
-                .err()
-                .map(|refused| refused.into_timer().into_payload());
+            let payload = started.err().map(|refused| refused.into_payload());
             assert_eq!(payload, self.oracle.dismiss(timer));
             self.check();
         }

@@ -14,6 +14,7 @@ mod isolation;
 mod refusals;
 mod repeats;
 mod reports;
+mod reservations;
 mod settings;
 mod shares;
 mod shutdowns;

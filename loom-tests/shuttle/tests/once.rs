@@ -22,7 +22,7 @@ fn submit(engine: &Engine<Payload>, tally: &Tally, at: u64) -> Option<TimerId> {
     match engine.schedule(Timer::at(tick(at), tally.payload())) {
         Ok(id) => Some(id),
         Err(refused) => {
-            refused.into_timer().into_payload().end(End::Refused);
+            refused.into_payload().end(End::Refused);
             None
         }
     }

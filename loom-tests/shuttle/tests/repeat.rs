@@ -18,7 +18,7 @@ const WORKERS: u32 = 3;
 
 /// Notes a refusal, if there is one.
 fn accepted<V>(scheduled: Result<V, Refused<Payload>>) -> Option<V> {
-    let note = |refused: Refused<Payload>| refused.into_timer().into_payload().end(End::Refused);
+    let note = |refused: Refused<Payload>| refused.into_payload().end(End::Refused);
     scheduled.map_err(note).ok()
 }
 

@@ -175,7 +175,7 @@ impl<'a> Actor<'a> {
         if !expected {
             self.scene.book.broke(format!("refused: {refused}"));
         }
-        self.ended(refused.into_timer().into_payload(), record, End::Refused);
+        self.ended(refused.into_payload(), record, End::Refused);
     }
 
     /// A payload came back.

@@ -1,0 +1,73 @@
+//! Timers whose payload is made once their id is known.
+
+use crate::hub::running::{self, Running};
+use crate::hub::{Core, ShardCell};
+use crate::id::TimerId;
+use crate::shard::NameTag;
+use crate::time::When;
+use crate::timer::{Refused, Timer};
+
+/// A timer that waits for its payload. Dropping it starts the timer or, if the payload
+/// was not made because its maker panicked, ends it.
+struct Reserved<'a, T> {
+    core: &'a Core<T>,
+    cell: &'a ShardCell<T>,
+    id: TimerId,
+    requested: When,
+    payload: Option<T>,
+    /// A thread must not wait for the payload that it is making.
+    _running: Running,
+}
+
+impl<T> Drop for Reserved<'_, T> {
+    fn drop(&mut self) {
+        let payload = self.payload.take();
+        let (core, due) = (self.core, self.core.resolve(self.requested));
+        let now = core.tick_now();
+        let mut held = core.hold(self.cell);
+        let shard = &mut held.shard;
+        let filled = shard.fill(self.id, payload, due.requested, due.deadline, now);
+        core.release(held);
+        if filled.awaited {
+            core.waiters.notify();
+        }
+        drop(filled.payload);
+    }
+}
+
+impl<T> Core<T> {
+    /// Schedules a timer whose payload `timer.payload` makes from the timer's id. Calls it
+    /// outside any lock.
+    pub(crate) fn schedule_with<F>(&self, timer: Timer<F>) -> Result<TimerId, Refused<F>>
+    where
+        F: FnOnce(TimerId) -> T,
+    {
+        let requested = timer.requested;
+        let (make, timer) = timer.split();
+        let id = match self.enter_name(timer, |timer, name| self.reserve(timer, name)) {
+            Ok(id) => id,
+            Err(refused) => return Err(refused.map(|()| make)),
+        };
+        let mut reserved = Reserved {
+            core: self,
+            cell: self.cell_of(id).expect("the id is of this engine"),
+            id,
+            requested,
+            payload: None,
+            _running: running::enter(id),
+        };
+        reserved.payload = Some(make(id));
+        Ok(id)
+    }
+
+    fn reserve(&self, timer: Timer<()>, name: Option<NameTag>) -> Result<TimerId, Refused<()>> {
+        if let Err(reason) = timer.validate(self.queues(), self.tick) {
+            return Err(Refused::new(reason, timer));
+        }
+        let due = self.resolve(timer.requested);
+        let mut held = self.hold_own();
+        let shard = &mut held.shard;
+        let reserved = shard.reserve(timer, due.requested, due.deadline, name);
+        reserved.map_err(|(reason, timer)| Refused::new(reason, timer))
+    }
+}

@@ -1,0 +1,76 @@
+//! Timers whose payload is made once their id is known.
+//!
+//! Until then, such a timer is in the state of one whose firing a worker holds: it is
+//! live, on no list and without its payload, and a cancel or a shutdown marks it.
+
+use crate::id::TimerId;
+use crate::shard::Shard;
+use crate::shard::firing::Returned;
+use crate::shard::record::{NameTag, State, TimerRecord};
+use crate::tick::Tick;
+use crate::time::Time;
+use crate::timer::{CloseReason, Refusal, Timer};
+use crate::wheel::EntryIndex;
+
+impl<T> Shard<T> {
+    /// Accepts a timer whose payload comes later. `requested` lies in the tick `deadline`.
+    pub(crate) fn reserve(
+        &mut self,
+        timer: Timer<()>,
+        requested: Time,
+        deadline: Tick,
+        name: Option<NameTag>,
+    ) -> Result<TimerId, (Refusal, Timer<()>)> {
+        if let Err(reason) = self.admit() {
+            return Err((reason, timer));
+        }
+        let mut record = TimerRecord::of(timer.map(|()| None), requested, name);
+        record.state = State::Lent { ending: None };
+        self.accept(record.reported);
+        let at = self.insert_recorded(record, deadline);
+        Ok(self.wheel.id(at))
+    }
+
+    /// Starts a reserved timer. Without a payload, which means that the closure panicked,
+    /// ends it as failed at `now`.
+    pub(crate) fn fill(
+        &mut self,
+        id: TimerId,
+        payload: Option<T>,
+        requested: Time,
+        deadline: Tick,
+        now: Tick,
+    ) -> Returned<T> {
+        let at = self.wheel.find_own(id);
+        let at = at.expect("a reserved timer keeps its entry");
+        let key = self.record_of(at).expect("a reserved timer has a record");
+        let record = &mut self.records[key];
+        let awaited = std::mem::take(&mut record.awaited);
+        let fails = payload.is_none();
+        record.payload = payload;
+        let payload = match record.state {
+            State::Lent { ending: None } if fails => {
+                self.end_recorded(at, CloseReason::Failed, now)
+            }
+            State::Lent { ending: None } => {
+                self.start_reserved(at, key, requested, deadline);
+                None
+            }
+            State::Lent {
+                ending: Some((reason, tick)),
+            } => self.end_recorded(at, reason, tick),
+            State::Abandoned { tick } => self.end_abandoned(at, key, tick),
+            _ => unreachable!("only the maker of the payload moves on a reserved timer"),
+        };
+        Returned { payload, awaited }
+    }
+
+    fn start_reserved(&mut self, at: EntryIndex, key: usize, requested: Time, deadline: Tick) {
+        self.records[key].requested = requested;
+        self.enter(key, State::Waiting);
+        let deadline = self.within_tolerance(&self.records[key], deadline);
+        self.wheel.relink_at(at, deadline);
+        self.earliest_new = self.earliest_new.min(self.wheel.due_at(at));
+        self.count_in(at);
+    }
+}
