@@ -139,7 +139,7 @@ table() {
             folder = $3 ~ /^wheel/ ? "wheel" : "units"
             finders[++count] = folder " `" $3 "`"
         }
-        /^test: --test / { finders[++count] = $3 " `" $4 "`" }
+        /^test: --test / { finders[++count] = $3 " `" $NF "`" }
         /^fault: / { fault = substr($0, 8) }
         /^fails: / { fails = " (" substr($0, 8) ")" }
         /^--- / {

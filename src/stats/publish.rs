@@ -3,23 +3,22 @@
 //! Counts are published as they stand, not as increments since the last time.
 //! Publishing therefore keeps no state, may be done by two threads at once, and
 //! costs the engine only the snapshot. For the same reason, each bucket of the
-//! lateness is a counter. A histogram of that crate would have to be given every
-//! firing again, and some recorders keep each one.
+//! lateness is a counter, with a name and a label that no exporter takes for a part of
+//! a histogram (DESIGN.md, "Lateness is published as counters").
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use metrics::{Label, Unit, counter, describe_counter, describe_gauge, gauge};
 
-use crate::stats::{Ledger, Snapshot};
+use crate::stats::{Lateness, Ledger, Snapshot};
 
 const ACCEPTED: &str = "tickwheel_timers_accepted_total";
 const ENDED: &str = "tickwheel_timers_ended_total";
 const LIVE: &str = "tickwheel_timers_live";
 const QUEUED: &str = "tickwheel_queued";
 const REPORTS: &str = "tickwheel_reports_unread";
-const LATENESS_BUCKET: &str = "tickwheel_lateness_seconds_bucket";
-const LATENESS_COUNT: &str = "tickwheel_lateness_seconds_count";
+const LATENESS: &str = "tickwheel_lateness_firings_total";
 const WAKEUPS: &str = "tickwheel_wakeups_total";
 const PANICS: &str = "tickwheel_panics_total";
 
@@ -46,14 +45,17 @@ impl Snapshot {
     /// | `tickwheel_timers_live` | gauge, timers | |
     /// | `tickwheel_queued` | gauge, expired timers that wait for a worker | `queue`: its number |
     /// | `tickwheel_reports_unread` | gauge, closed reports | |
-    /// | `tickwheel_lateness_seconds_bucket` | counter, firings no later than `le` | `le`: seconds, or `+Inf` |
-    /// | `tickwheel_lateness_seconds_count` | counter, firings | |
+    /// | `tickwheel_lateness_firings_total` | counter, firings no later than `within` | `within`: seconds, or `+Inf` |
     /// | `tickwheel_wakeups_total` | counter, wake-ups of the ticker thread | |
     /// | `tickwheel_panics_total` | counter, runs of tasks | |
     ///
-    /// The buckets form a Prometheus histogram:
-    /// `histogram_quantile(0.99, rate(tickwheel_lateness_seconds_bucket[5m]))` is the
-    /// lateness that 99 of 100 firings stayed below.
+    /// The label `within` counts as a histogram's `le`, once a query has renamed it. This
+    /// query for Prometheus returns the lateness that 99 of 100 firings stayed below:
+    ///
+    /// ```promql
+    /// histogram_quantile(0.99, label_replace(
+    ///     rate(tickwheel_lateness_firings_total[5m]), "le", "$1", "within", "(.*)"))
+    /// ```
     ///
     /// ```
     /// use std::time::Duration;
@@ -69,7 +71,7 @@ impl Snapshot {
         describe();
         let labels = vec![Label::new("engine", Arc::clone(&self.name))];
         self.publish_timers(&labels);
-        self.publish_lateness(&labels);
+        publish_lateness(LATENESS, &self.lateness, &labels);
         counter!(WAKEUPS, labels.clone()).absolute(self.wakeups);
         counter!(PANICS, labels).absolute(self.panics);
     }
@@ -85,19 +87,19 @@ impl Snapshot {
         }
         gauge!(REPORTS, labels.to_vec()).set(self.reports as f64);
     }
+}
 
-    fn publish_lateness(&self, labels: &[Label]) {
-        for bound in LATENESS_BITS.map(|bits| Duration::from_nanos(1 << bits)) {
-            let up_to = |&(below, _): &(Duration, u64)| below <= bound;
-            let buckets = self.lateness.buckets().take_while(up_to);
-            let firings = buckets.map(|(_, firings)| firings).sum();
-            let bucket = with(labels, "le", bound.as_secs_f64().to_string());
-            counter!(LATENESS_BUCKET, bucket).absolute(firings);
-        }
-        let all = self.lateness.count();
-        counter!(LATENESS_BUCKET, with(labels, "le", "+Inf")).absolute(all);
-        counter!(LATENESS_COUNT, labels.to_vec()).absolute(all);
+/// Publishes a histogram as one counter for each bound, under `name`.
+fn publish_lateness(name: &'static str, lateness: &Lateness, labels: &[Label]) {
+    for bound in LATENESS_BITS.map(|bits| Duration::from_nanos(1 << bits)) {
+        let up_to = |&(below, _): &(Duration, u64)| below <= bound;
+        let buckets = lateness.buckets().take_while(up_to);
+        let firings = buckets.map(|(_, firings)| firings).sum();
+        let within = with(labels, "within", bound.as_secs_f64().to_string());
+        counter!(name, within).absolute(firings);
     }
+    let all = with(labels, "within", "+Inf");
+    counter!(name, all).absolute(lateness.count());
 }
 
 fn endings(ledger: &Ledger) -> [(&'static str, u64); 4] {
@@ -128,11 +130,10 @@ fn describe() {
         "Closed reports that have not been read"
     );
     describe_counter!(
-        LATENESS_BUCKET,
+        LATENESS,
         Unit::Count,
-        "Firings that were found due no later than `le` seconds after their deadline"
+        "Firings that were found due no later than `within` seconds after their deadline"
     );
-    describe_counter!(LATENESS_COUNT, Unit::Count, "Firings found due");
     describe_counter!(WAKEUPS, Unit::Count, "Wake-ups of the ticker thread");
     describe_counter!(PANICS, Unit::Count, "Runs of tasks that panicked");
 }
