@@ -18,9 +18,19 @@ pub(crate) const MAX_SEQUENCE: u64 = (1 << 52) - 1;
 /// [`Engine`](crate::Engine), for ever.
 ///
 /// An id is a plain value that can be copied, stored and sent to other threads.
-/// When its timer has ended, the id is stale. A stale id is harmless: it never
-/// refers to a later timer, even one in the same storage, nor to a timer of another
-/// wheel or engine of the same process.
+/// Dropping it cancels nothing. When its timer has ended, the id is stale. A stale
+/// id is harmless: it never refers to a later timer, even one in the same storage,
+/// nor to a timer of another wheel or engine of the same process.
+///
+/// # As a number
+/// An id converts to a `u128` and back, for a log, a foreign interface or a wire.
+/// A forged id is as harmless as a stale one: a call with it never touches memory
+/// that is not its own and never disturbs a wheel. At worst, the forged id is the id
+/// of a live timer, which the call then cancels or moves. Ids count upwards and are
+/// easy to guess, so an id is no secret and proves nothing about its sender.
+///
+/// Ids have no meaning in another process, or after a restart. There they may equal
+/// ids of other timers.
 ///
 /// ```
 /// use tickwheel::{Tick, Wheel};
@@ -79,7 +89,70 @@ impl TimerId {
     pub(crate) fn index(self) -> u32 {
         self.low as u32
     }
+
+    /// Returns whether two ids lead to the same timer. The index of a forged id may
+    /// be wrong, and a timer that shrinking has moved is found all the same.
+    pub(crate) fn is_same_timer(self, other: TimerId) -> bool {
+        self.high == other.high && self.is_of(other.wheel())
+    }
 }
+
+/// Returns the id as a number, for [`TimerId::try_from`].
+///
+/// ```
+/// use tickwheel::{Tick, TimerId, Wheel};
+///
+/// let mut wheel = Wheel::new(64);
+/// let id = wheel.schedule_at(Tick(5), "reply");
+/// let sent = u128::from(id).to_string();
+///
+/// let received = sent.parse::<u128>()?;
+/// assert_eq!(wheel.cancel(TimerId::try_from(received)?), Some("reply"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+impl From<TimerId> for u128 {
+    fn from(id: TimerId) -> u128 {
+        u128::from(id.high.get()) << u64::BITS | u128::from(id.low)
+    }
+}
+
+/// Returns the id that [`u128::from`] made into this number.
+///
+/// Fails only for a number that no id has. A number from any other source makes an
+/// id that is harmless: see [`TimerId`].
+///
+/// ```
+/// use tickwheel::TimerId;
+///
+/// let error = TimerId::try_from(0).unwrap_err();
+/// assert_eq!(error.to_string(), "no timer has this id: convert only numbers made from ids");
+/// ```
+impl TryFrom<u128> for TimerId {
+    type Error = InvalidTimerId;
+
+    fn try_from(number: u128) -> Result<TimerId, InvalidTimerId> {
+        let high = NonZeroU64::new((number >> u64::BITS) as u64).ok_or(InvalidTimerId)?;
+        let low = number as u64;
+        // Entries without a timer have the sequence number zero.
+        match high.get() >> SEQUENCE_SHIFT {
+            0 => Err(InvalidTimerId),
+            _ => Ok(TimerId { high, low }),
+        }
+    }
+}
+
+/// The error of converting a number to a [`TimerId`]: no timer can have this id.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct InvalidTimerId;
+
+impl fmt::Display for InvalidTimerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no timer has this id: convert only numbers made from ids")
+    }
+}
+
+impl core::error::Error for InvalidTimerId {}
 
 impl fmt::Debug for TimerId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -125,7 +198,8 @@ impl WheelNumber {
     /// `first`, the distance wraps around and is huge.
     #[inline]
     pub(crate) fn offset_from(self, first: WheelNumber) -> usize {
-        self.number().wrapping_sub(first.number()) as usize
+        let offset = self.number().wrapping_sub(first.number());
+        usize::try_from(offset).unwrap_or(usize::MAX)
     }
 }
 
@@ -178,6 +252,33 @@ mod tests {
                 let id = TimerId::new(made, MAX_SEQUENCE, u32::MAX);
                 assert_eq!(id.is_of(asked), made == asked, "{made} {asked}");
             }
+        }
+    }
+
+    #[test]
+    fn a_number_without_a_sequence_number_is_no_id() {
+        for wheel in [0, 1, u128::from(u32::MAX), (1 << 44) - 1] {
+            for index in [0, 1, u128::from(u32::MAX)] {
+                let number = wheel << 32 | index;
+                assert_eq!(TimerId::try_from(number), Err(InvalidTimerId));
+                let first = 1 << (u64::BITS + SEQUENCE_SHIFT) | number;
+                assert_eq!(TimerId::try_from(first).map(u128::from), Ok(first));
+            }
+        }
+        assert_eq!(TimerId::try_from(u128::MAX).map(u128::from), Ok(u128::MAX));
+    }
+
+    #[test]
+    fn ids_with_different_indices_can_lead_to_the_same_timer() {
+        let id = |wheel: u64, sequence, index| TimerId::new(wheel.into(), sequence, index);
+        let one = id(1 << 32 | 7, 5, 3);
+        assert!(one.is_same_timer(id(1 << 32 | 7, 5, 4)));
+        for other in [
+            id(1 << 32 | 7, 6, 3),
+            id(1 << 32 | 8, 5, 3),
+            id(2 << 32 | 7, 5, 3),
+        ] {
+            assert!(!one.is_same_timer(other));
         }
     }
 

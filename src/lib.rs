@@ -17,7 +17,8 @@
 //! 3. **Exactly one ending.** Every timer ends once: completed, cancelled, shut
 //!    down, or failed. The [`Ledger`] balances.
 //! 4. **Cancel wins until the task is taken**, and returns the payload.
-//! 5. **A stale id is harmless**, however often its storage was reused.
+//! 5. **A stale id is harmless**, however often its storage was reused, and so is a
+//!    forged one.
 //! 6. **Cancel frees the memory at once.**
 //! 7. **Repeats keep their phase.** Counts are exact, and firings of one timer
 //!    never overlap.
@@ -100,7 +101,7 @@ pub mod model {
 pub use clock::ClockSource;
 pub use drive::{Driver, VirtualClock};
 pub use engine::{Builder, Engine, LiveTimers, StartError, Unstarted};
-pub use id::TimerId;
+pub use id::{InvalidTimerId, TimerId};
 pub use queue::{Batch, Expired, Queue, RecvError, Reports};
 pub use stats::{Lateness, Ledger, Snapshot};
 pub use tasks::{Firing, Task, TaskBuilder, TaskEngine};

@@ -17,7 +17,8 @@ thread_local! {
 
 /// Returns whether the calling thread is running a task of this timer.
 pub(crate) fn is_running_here(id: TimerId) -> bool {
-    with(|running| running.contains(&id)).unwrap_or(false)
+    let is_same = |&running: &TimerId| running.is_same_timer(id);
+    with(|running| running.iter().any(is_same)).unwrap_or(false)
 }
 
 /// Notes that the calling thread is running a task of this timer, until the guard
@@ -41,4 +42,17 @@ fn with<R>(f: impl FnOnce(&mut Vec<TimerId>) -> R) -> Option<R> {
     RUNNING
         .try_with(|running| f(&mut running.borrow_mut()))
         .ok()
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_runs_here_whatever_index_a_forged_id_of_it_has() {
+        let id = |sequence, index| TimerId::new(7.into(), sequence, index);
+        let _running = enter(id(5, 3));
+        assert!(is_running_here(id(5, 3)) && is_running_here(id(5, 4)));
+        assert!(!is_running_here(id(6, 3)));
+    }
 }

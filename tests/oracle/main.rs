@@ -8,6 +8,7 @@
 #![cfg(not(loom))]
 
 mod ending;
+mod forge;
 mod oracle;
 mod pair;
 mod script;

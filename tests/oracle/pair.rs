@@ -64,6 +64,7 @@ impl Pair {
             Op::Advance(step) => self.advance(step),
             Op::RunUntil(step) => self.run_until(step),
             Op::ReadReport => self.read_report(),
+            Op::Forge(ref forge) => self.forge(forge),
             // Of which nobody can tell.
             Op::Shrink => self.engine.shrink(),
         }
@@ -71,7 +72,7 @@ impl Pair {
     }
 
     /// A payload that no other timer has.
-    fn new_payload(&mut self) -> u64 {
+    pub fn new_payload(&mut self) -> u64 {
         self.payloads += 1;
         self.payloads
     }
@@ -195,7 +196,7 @@ impl Pair {
         }
     }
 
-    fn not_waiting(&self, timer: usize) -> Result<(), NotLive> {
+    pub fn not_waiting(&self, timer: usize) -> Result<(), NotLive> {
         let found = &self.oracle.timers[timer];
         match found.state {
             State::Lent { .. } => Err(NotLive::Running),
@@ -343,7 +344,7 @@ impl Pair {
         assert_eq!(self.engine.cancel_many(&ids), expected);
     }
 
-    fn answer_to_cancel(&mut self, timer: usize) -> Cancel<u64> {
+    pub fn answer_to_cancel(&mut self, timer: usize) -> Cancel<u64> {
         match self.oracle.cancel(timer) {
             Cancelled::Payload(payload) => Cancel::Cancelled(payload),
             Cancelled::Running(_) => Cancel::Running,

@@ -11,6 +11,7 @@ use proptest::option::weighted;
 use proptest::prelude::*;
 use tickwheel::MissedTicks;
 
+use crate::forge::{Forge, forge};
 use crate::setup::QUEUES;
 
 /// Operations, which are shown one a line.
@@ -46,6 +47,7 @@ pub enum Op {
     /// As `Advance`, from due tick to due tick.
     RunUntil(Step),
     ReadReport,
+    Forge(Forge),
     Shrink,
 }
 
@@ -183,6 +185,7 @@ fn op() -> impl Strategy<Value = Op> {
         9 => step().prop_map(Op::Advance),
         2 => step().prop_map(Op::RunUntil),
         2 => Just(Op::ReadReport),
+        3 => forge().prop_map(Op::Forge),
         3 => Just(Op::Shrink),
     ]
 }
@@ -199,7 +202,7 @@ fn name() -> impl Strategy<Value = Name> {
     prop_oneof![Just(Name::A), Just(Name::B)]
 }
 
-fn first() -> impl Strategy<Value = First> {
+pub fn first() -> impl Strategy<Value = First> {
     prop_oneof![reach().prop_map(First::After), reach().prop_map(First::At)]
 }
 

@@ -223,6 +223,44 @@ fn promise_05_a_stale_id_is_harmless() {
 }
 
 #[test]
+fn promise_05_a_forged_id_is_harmless() {
+    let (engine, clock) = virtual_engine();
+    let timers = [0, 1, 2].map(|n| Timer::every(SECOND, n));
+    let [id, lent, ended] = timers.map(|timer| engine.schedule(timer).unwrap());
+    clock.advance(SECOND);
+    let held = engine.queue(0).try_iter().nth(1).unwrap();
+    assert_eq!(
+        (held.id(), engine.cancel(ended)),
+        (lent, Cancel::Cancelled(2))
+    );
+    let real = [id, lent, ended].map(u128::from);
+    let mut forged = 0;
+    for number in real
+        .iter()
+        .flat_map(|real| (0..128).map(move |bit| real ^ 1 << bit))
+    {
+        let Ok(id) = TimerId::try_from(number) else {
+            continue;
+        };
+        if !real.contains(&number) {
+            forged += 1;
+            assert_eq!(engine.deadline(id), None);
+            assert_eq!(engine.reschedule(id, MS), Err(NotLive::Gone));
+            assert_eq!(engine.replace(id, 7), Err((NotLive::Gone, 7)));
+            assert_eq!(engine.cancel(id), Cancel::Gone);
+            assert_eq!(engine.cancel_many(&[id, id]), [Cancel::Gone, Cancel::Gone]);
+            assert_eq!(engine.cancel_and_wait(id), Cancel::Gone);
+        }
+    }
+    assert!(forged > 300);
+    drop(held);
+    let [id, lent, ended] = real.map(|real| TimerId::try_from(real).unwrap());
+    assert_eq!(engine.cancel(id), Cancel::Cancelled(0));
+    assert_eq!(engine.cancel(lent), Cancel::Cancelled(1));
+    assert_eq!(engine.cancel(ended), Cancel::Gone);
+}
+
+#[test]
 fn promise_06_cancel_gives_the_memory_back_at_once() {
     let (engine, _clock) = virtual_engine();
     let payload = Arc::new(());

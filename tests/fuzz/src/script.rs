@@ -3,7 +3,7 @@
 //! is what lets a fuzzer feel its way.
 
 use crate::Geometry;
-use crate::pair::{Delay, Op};
+use crate::pair::{Delay, Index, Op};
 
 /// The bytes that are left; once there are none, all that is read is zero.
 pub(crate) struct Script<'a>(&'a [u8]);
@@ -82,14 +82,26 @@ impl<'a> Script<'a> {
 
     /// An operation that moves no clock.
     fn edit(&mut self) -> Op {
-        match self.byte() % 8 {
+        match self.byte() % 9 {
             0 => Op::Fill(self.delay(), self.byte() % 40, self.byte() % 8),
             1 => Op::Cancel(usize::from(self.pair())),
             2 => Op::Move(usize::from(self.pair()), self.delay()),
             3 => Op::Herd(usize::from(self.pair()), self.byte() % 40, self.delay()),
             4 => Op::Look(usize::from(self.pair())),
             5 => Op::Shrink(0),
+            6 => {
+                let (index, sequence) = (self.index(), u64::from(self.pair()));
+                Op::Forge(index, sequence, self.delay(), self.flag())
+            }
             _ => Op::Schedule(self.delay()),
+        }
+    }
+
+    fn index(&mut self) -> Index {
+        match self.byte() % 4 {
+            0 => Index::Own,
+            1 => Index::Of(usize::from(self.pair())),
+            _ => Index::Any(u32::from(self.pair())),
         }
     }
 

@@ -16,7 +16,7 @@ use super::shrink::Linkage;
 use super::{Advance, Expired, Geometry, Wheel};
 use crate::id::TimerId;
 use crate::tick::Tick;
-use pair::{Delay, Op, Pair};
+use pair::{Delay, Index, Op, Pair};
 use scripts::{cases, start_offsets};
 
 fn assert_consistent(wheel: &Wheel<u64>) {
@@ -64,6 +64,18 @@ fn herd() -> impl Strategy<Value = Op> {
     (any::<usize>(), 2..40u8, delay()).prop_map(|(which, count, to)| Op::Herd(which, count, to))
 }
 
+fn forge() -> impl Strategy<Value = Op> {
+    let index = prop_oneof![
+        2 => Just(Index::Own),
+        3 => any::<usize>().prop_map(Index::Of),
+        4 => (0..2_000u32).prop_map(Index::Any),
+        1 => any::<u32>().prop_map(Index::Any),
+    ];
+    let sequence = prop_oneof![1 => 0..40u64, 1 => any::<u64>()];
+    (index, sequence, delay(), any::<bool>())
+        .prop_map(|(index, sequence, to, cancels)| Op::Forge(index, sequence, to, cancels))
+}
+
 fn op() -> impl Strategy<Value = Op> {
     let leaf = prop_oneof![
         24 => delay().prop_map(Op::Schedule),
@@ -72,6 +84,7 @@ fn op() -> impl Strategy<Value = Op> {
         10 => (any::<usize>(), delay()).prop_map(|(which, to)| Op::Move(which, to)),
         4 => herd(),
         2 => any::<usize>().prop_map(Op::Look),
+        4 => forge(),
         6 => step().prop_map(Op::Pop),
         8 => (step(), 0..20usize).prop_map(|(to, budget)| Op::Advance(to, budget)),
         6 => (-1..=1i8).prop_map(Op::PopToNextWakeup),

@@ -30,6 +30,9 @@ pub(crate) enum Op {
     Herd(usize, u8, Delay),
     /// Makes every call that reads or replaces one timer.
     Look(usize),
+    /// Makes every call with an id that is forged from an index and a sequence number,
+    /// and cancels at the end if the flag is set.
+    Forge(Index, u64, Delay, bool),
     Clear,
     /// Shrinks by this many entries, or completely if the number is zero.
     Shrink(u8),
@@ -49,6 +52,17 @@ pub(crate) enum Delay {
     Boundary(u8, i8),
     Far(u64),
     EndOfTime(u8),
+}
+
+/// The index in a forged id.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Index {
+    /// That of the timer that has the sequence number.
+    Own,
+    /// That of another timer.
+    Of(usize),
+    /// That of a list head, a vacant entry, a timer, or no entry.
+    Any(u32),
 }
 
 impl Delay {
@@ -207,6 +221,21 @@ const OVERDUE_IN_A_ROW: u32 = 16;
 /// A payload that is not the number of any timer.
 const REPLACEMENT: u64 = u64::MAX;
 
+/// The position of the sequence number in an id as a number. Below it stand the
+/// number of the wheel and, in the lowest 32 bits, the index.
+const SEQUENCE_SHIFT: u32 = 76;
+
+fn index_of(id: TimerId) -> u32 {
+    u128::from(id) as u32
+}
+
+/// Returns an id of the same wheel.
+fn forged(of: TimerId, index: u32, sequence: u64) -> TimerId {
+    let wheel = u128::from(of) & ((1 << SEQUENCE_SHIFT) - 1) & !u128::from(u32::MAX);
+    let number = wheel | u128::from(sequence) << SEQUENCE_SHIFT | u128::from(index);
+    TimerId::try_from(number).expect("the sequence number is not zero")
+}
+
 impl Oracle {
     /// Applies an operation to the wheel and the oracle. Ignores those that move the
     /// clock.
@@ -228,6 +257,10 @@ impl Oracle {
                 }
             }
             Op::Look(which) => self.look(wheel, which),
+            Op::Forge(index, sequence, to, cancels) => {
+                let deadline = to.resolve(wheel);
+                self.forge(wheel, index, sequence, deadline, cancels);
+            }
             Op::Clear => self.clear(wheel),
             Op::Shrink(cells) => shrink(wheel, cells),
             Op::Pop(_) | Op::Advance(..) | Op::PopToNextWakeup(_) | Op::Nested(_) => {}
@@ -292,6 +325,7 @@ impl Oracle {
         let number = self.timers.len() as u64;
         let place = self.link(wheel.now(), deadline, number);
         let id = wheel.schedule_at(Tick(deadline), number);
+        assert_eq!(u128::from(id) >> SEQUENCE_SHIFT, u128::from(number) + 1);
         self.timers.push((id, Some(place)));
         let due = self.deadline(number as usize, wheel.now());
         assert_eq!(wheel.deadline(id), due);
@@ -319,12 +353,15 @@ impl Oracle {
     }
 
     fn look(&self, wheel: &mut Wheel<u64>, which: usize) {
-        let Some(which) = self.choose(which) else {
-            return;
-        };
-        let id = self.timers[which].0;
-        let due = self.deadline(which, wheel.now());
-        let number = which as u64;
+        if let Some(which) = self.choose(which) {
+            let due = self.deadline(which, wheel.now());
+            self.look_at(wheel, self.timers[which].0, which as u64, due);
+        }
+    }
+
+    /// Makes every call that reads or replaces the timer with this id, which is due
+    /// at `due` if it is live.
+    fn look_at(&self, wheel: &mut Wheel<u64>, id: TimerId, number: u64, due: Option<Tick>) {
         assert_eq!(wheel.contains(id), due.is_some());
         assert_eq!(wheel.get(id), due.map(|_| &number));
         assert_eq!(wheel.deadline(id), due);
@@ -334,6 +371,47 @@ impl Oracle {
         assert_eq!(replaced, due.map(|_| number).ok_or(REPLACEMENT));
         if let Some(payload) = wheel.get_mut(id) {
             assert_eq!(std::mem::replace(payload, number), REPLACEMENT);
+        }
+    }
+
+    /// Uses a forged id, with a sequence number of up to two more than were given out.
+    /// The id leads to the timer of its sequence number, if the index is right. It may
+    /// also do so with a wrong index, after the timer was moved.
+    fn forge(
+        &mut self,
+        wheel: &mut Wheel<u64>,
+        index: Index,
+        sequence: u64,
+        deadline: u64,
+        cancels: bool,
+    ) {
+        let Some(&(first, _)) = self.timers.first() else {
+            return;
+        };
+        let number = sequence % (self.timers.len() as u64 + 2);
+        let timer = self.timers.get(number as usize);
+        let index = match index {
+            Index::Own => index_of(timer.map_or(first, |timer| timer.0)),
+            Index::Of(which) => index_of(self.timers[which % self.timers.len()].0),
+            Index::Any(index) => index,
+        };
+        let id = forged(first, index, number + 1);
+        let due = timer.and_then(|_| self.deadline(number as usize, wheel.now()));
+        let is_real = due.is_some() && id == self.id(number);
+        if due.is_none() || !is_real && !wheel.contains(id) {
+            self.look_at(wheel, id, number, None);
+            assert!(!wheel.reschedule(id, Tick(deadline)));
+            return assert_eq!(wheel.cancel(id), None);
+        }
+        self.look_at(wheel, id, number, due);
+        self.end(number as usize);
+        assert!(wheel.reschedule(id, Tick(deadline)));
+        match cancels {
+            true => assert_eq!(wheel.cancel(id), Some(number)),
+            false => {
+                let place = self.link(wheel.now(), deadline, number);
+                self.timers[number as usize].1 = Some(place);
+            }
         }
     }
 
