@@ -3,6 +3,7 @@
 
 mod builder;
 mod live_timers;
+mod pause;
 mod schedule_with;
 mod start_error;
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -233,7 +234,8 @@ impl<T> Engine<T> {
 
     /// Moves a live timer to another deadline: a [`Duration`] from now, or a
     /// [`Time`]. A repeating timer continues from there. An expired timer that
-    /// no worker has taken waits again. Postponing does not touch any list.
+    /// no worker has taken waits again. A [paused](Engine::pause) timer stays
+    /// paused, with another rest of its delay. Postponing does not touch any list.
     ///
     /// Among the timers of its new tick, a rescheduled timer keeps the
     /// place of its first scheduling.
@@ -265,7 +267,8 @@ impl<T> Engine<T> {
     }
 
     /// Returns a live timer's next deadline, or the last one if the timer
-    /// is running or waiting to be taken. Returns `None` if it is not live.
+    /// is running or waiting to be taken. Returns `None` if it is not live or
+    /// is [paused](Engine::pause).
     #[must_use]
     pub fn deadline(&self, id: TimerId) -> Option<Time> {
         let tick = self.core.deadline(id)?;

@@ -12,6 +12,7 @@ mod earliest;
 pub(crate) mod expire;
 mod fairness;
 pub(crate) mod names;
+mod pause;
 mod reserve;
 pub(crate) mod running;
 mod schedule;

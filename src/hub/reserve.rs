@@ -23,7 +23,7 @@ impl<T> Drop for Reserved<'_, T> {
     fn drop(&mut self) {
         let payload = self.payload.take();
         let (core, due) = (self.core, self.core.resolve(self.requested));
-        let now = core.tick_now();
+        let now = core.clock.now();
         let mut held = core.hold(self.cell);
         let shard = &mut held.shard;
         let filled = shard.fill(self.id, payload, due.requested, due.deadline, now);

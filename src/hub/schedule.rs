@@ -133,7 +133,9 @@ impl<T> Core<T> {
 
     #[inline(never)]
     fn reschedule_any(&self, mut held: Held<'_, T>, id: TimerId, due: Due) -> Result<(), NotLive> {
-        let moved = held.shard.reschedule(id, due.requested, due.deadline);
+        let moved = held
+            .shard
+            .reschedule(id, due.requested, due.deadline, || self.clock.now());
         self.release(held);
         moved
     }

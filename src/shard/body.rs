@@ -29,6 +29,11 @@ impl Tag {
         Tag(Self::RECORD)
     }
 
+    /// Returns the tag of the same timer once it has a record. The record has the queue.
+    pub(crate) fn with_record(self) -> Tag {
+        Tag(self.0 & (Self::RECORD - 1) | Self::RECORD)
+    }
+
     /// Whether the body is the index of a `TimerRecord`.
     #[inline]
     pub(crate) fn has_record(self) -> bool {

@@ -49,9 +49,9 @@ impl<T> Shard<T> {
         let record = &mut self.records[key];
         let is_last = record.is_last();
         match &mut record.state {
-            State::Waiting => {
+            State::Waiting | State::Paused => {
                 let payload = record.payload.take_if(|_| !record.run_on_end);
-                self.unlink(at);
+                self.unlink_waiting(at, key);
                 self.end_recorded(at, CloseReason::Cancelled, now());
                 payload.map_or(Cancel::Notified, Cancel::Cancelled)
             }

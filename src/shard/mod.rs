@@ -21,13 +21,17 @@
 //!               freed              Ended           Abandoned ─return w─▶ Ended
 //!
 //! Ended ─(its task runs once more w, if asked for)─(its report is read c)─▶ freed
+//!
+//! Waiting ─pause c─▶ Paused ─resume c─▶ Waiting (cancel and shut down as for Waiting)
+//! Lent (paused meanwhile) ─return w─▶ Paused
 //! ```
 //!
 //! A `Waiting` timer is linked into the wheel until the ticker expires it; then it is ready
 //! until a worker claims it. `Lent` covers repeating timers and tasks while a worker has
-//! the payload, and timers whose payload is made from their id (`reserve.rs`). Cancelling an `Unstarted` or `Lent` timer marks it: the timer ends
-//! when it is started or when its firing returns. An `Ended` timer is freed at once unless
-//! its task must run once more or its report is unread.
+//! the payload, and timers whose payload is made from their id (`reserve.rs`). Cancelling
+//! an `Unstarted` or `Lent` timer marks it: the timer ends when it is started or when its
+//! firing returns. A `Paused` timer is on no list (`pause.rs`). An `Ended` timer is freed
+//! at once unless its task must run once more or its report is unread.
 //!
 //! A shard is single-threaded: `hub` puts it behind a lock. It never drops a payload and
 //! never runs foreign code. Payloads go to the caller, who drops them after releasing the
@@ -40,6 +44,7 @@ pub(crate) mod drain_count;
 mod end;
 mod expire;
 mod firing;
+mod pause;
 mod ready;
 pub(crate) mod record;
 mod repeat;
@@ -262,16 +267,22 @@ impl<T> Shard<T> {
         is_plain && self.wheel.postpone(at, deadline.0)
     }
 
-    /// Changes a timer's deadline and, if the timer repeats, its phase.
+    /// Changes a timer's deadline and, if the timer repeats, its phase. Calls `now` only for
+    /// a paused timer.
     pub(crate) fn reschedule(
         &mut self,
         id: TimerId,
         requested: Time,
         deadline: Tick,
+        now: impl FnOnce() -> Time,
     ) -> Result<(), NotLive> {
         let at = self.find_waiting(id)?;
         let mut deadline = deadline;
         if let Some(key) = self.record_of(at) {
+            if self.records[key].state == State::Paused {
+                self.reschedule_paused(at, key, requested, deadline, now());
+                return Ok(());
+            }
             self.records[key].requested = requested;
             deadline = self.within_tolerance(&self.records[key], deadline);
         }
@@ -305,10 +316,12 @@ impl<T> Shard<T> {
     }
 
     /// Returns the tick at which a live timer is due, or was due if it is waiting to be
-    /// taken.
+    /// taken. Returns `None` for a paused timer.
     pub(crate) fn deadline(&self, id: TimerId) -> Option<Tick> {
         let at = self.wheel.find_own(id)?;
-        self.is_live(at).then(|| self.wheel.deadline_of(at))
+        let is_paused = |key: usize| self.records[key].state == State::Paused;
+        let is_due = self.is_live(at) && !self.record_of(at).is_some_and(is_paused);
+        is_due.then(|| self.wheel.deadline_of(at))
     }
 
     /// Returns the ledger. Counts live timers by entries, not by endings; otherwise the
@@ -369,7 +382,7 @@ impl<T> Shard<T> {
             .is_none_or(|key| self.records[key].state.is_live())
     }
 
-    /// Finds the entry of a live timer that no worker has.
+    /// Finds the entry of a live timer that no worker has. It may be paused.
     #[inline]
     pub(crate) fn find_waiting(&self, id: TimerId) -> Result<EntryIndex, NotLive> {
         let at = self.wheel.find_own(id).ok_or(NotLive::Gone)?;
@@ -377,7 +390,7 @@ impl<T> Shard<T> {
             return Ok(at);
         };
         match self.records[key].state {
-            State::Waiting => Ok(at),
+            State::Waiting | State::Paused => Ok(at),
             State::Lent { .. } => Err(NotLive::Running),
             _ => Err(NotLive::Gone),
         }

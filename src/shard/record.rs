@@ -30,6 +30,9 @@ pub(crate) struct TimerRecord<T> {
     pub(crate) number: u64,
     /// The number of firings delivered.
     pub(crate) firings: u64,
+    /// The time at which the timer was paused. While a worker has a firing, the pause has
+    /// yet to take effect.
+    pub(super) paused: Option<Time>,
     /// Whether a caller is waiting for the lent firing.
     pub(crate) awaited: bool,
     /// Whether the task runs once more when the timer is cancelled or shut down.
@@ -43,6 +46,8 @@ pub(crate) enum State {
     Unstarted { requested: When, cancelled: bool },
     /// In the wheel, or expired and waiting in a ready list.
     Waiting,
+    /// Live, and on no list until it is resumed.
+    Paused,
     /// A worker has a firing.
     Lent {
         /// The reason and the tick with which the timer ends when the firing comes back, if
@@ -59,7 +64,7 @@ pub(crate) enum State {
 impl State {
     /// Whether the timer was accepted and has not ended.
     pub(crate) fn is_live(self) -> bool {
-        matches!(self, State::Waiting | State::Lent { .. })
+        matches!(self, State::Waiting | State::Paused | State::Lent { .. })
     }
 }
 
@@ -91,6 +96,7 @@ impl<T> TimerRecord<T> {
             left,
             number: 1,
             firings: 0,
+            paused: None,
             awaited: false,
             run_on_end: timer.notified && timer.task,
             name,

@@ -39,7 +39,7 @@ impl<T> Shard<T> {
         payload: Option<T>,
         requested: Time,
         deadline: Tick,
-        now: Tick,
+        now: Time,
     ) -> Returned<T> {
         let at = self.wheel.find_own(id);
         let at = at.expect("a reserved timer keeps its entry");
@@ -50,10 +50,10 @@ impl<T> Shard<T> {
         record.payload = payload;
         let payload = match record.state {
             State::Lent { ending: None } if fails => {
-                self.end_recorded(at, CloseReason::Failed, now)
+                self.end_recorded(at, CloseReason::Failed, self.tick.tick_at(now))
             }
             State::Lent { ending: None } => {
-                self.start_reserved(at, key, requested, deadline);
+                self.start_reserved(at, key, requested, deadline, now);
                 None
             }
             State::Lent {
@@ -65,8 +65,19 @@ impl<T> Shard<T> {
         Returned { payload, awaited }
     }
 
-    fn start_reserved(&mut self, at: EntryIndex, key: usize, requested: Time, deadline: Tick) {
+    fn start_reserved(
+        &mut self,
+        at: EntryIndex,
+        key: usize,
+        requested: Time,
+        deadline: Tick,
+        now: Time,
+    ) {
         self.records[key].requested = requested;
+        if self.records[key].paused.is_some() {
+            self.reschedule_paused(at, key, requested, deadline, now);
+            return self.lay_aside(at, key, now);
+        }
         self.enter(key, State::Waiting);
         let deadline = self.within_tolerance(&self.records[key], deadline);
         self.wheel.relink_at(at, deadline);

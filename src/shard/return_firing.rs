@@ -53,10 +53,14 @@ impl<T> Shard<T> {
 
     pub(crate) fn rearm(&mut self, at: EntryIndex, key: usize, now: Time) {
         let record = &mut self.records[key];
-        record.rearm(now, self.tick);
+        let paused = record.paused;
+        record.rearm(paused.unwrap_or(now), self.tick);
         let deadline = self.tick.tick_after(record.requested);
         let deadline = self.within_tolerance(&self.records[key], deadline);
-        if deadline <= self.tick.tick_at(now).max(self.wheel.now()) {
+        if paused.is_some() {
+            self.wheel.set_deadline(at, deadline);
+            self.lay_aside(at, key, now);
+        } else if deadline <= self.tick.tick_at(now).max(self.wheel.now()) {
             self.wheel.set_deadline(at, deadline);
             self.make_ready(at);
         } else {

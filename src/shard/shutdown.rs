@@ -92,9 +92,9 @@ impl<T> Shard<T> {
             payload: None,
         };
         match &mut record.state {
-            State::Waiting => {
+            State::Waiting | State::Paused => {
                 closed.payload = record.payload.take_if(|_| !record.run_on_end);
-                self.unlink(at);
+                self.unlink_waiting(at, key);
                 self.end_recorded(at, reason, now);
             }
             State::Lent { ending: Some(_) } => return None,

@@ -27,6 +27,7 @@ impl<T> Shard<T> {
                 found.push_back(LiveTimer {
                     id: self.wheel.id(at),
                     tick: self.wheel.deadline_of(at),
+                    paused: self.is_paused(at),
                     queue: self.queue_of(at),
                 });
             }

@@ -11,6 +11,7 @@ mod cancels;
 mod driven;
 mod endings;
 mod isolation;
+mod pauses;
 mod refusals;
 mod repeats;
 mod reports;
