@@ -8,8 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use loom::thread;
 use tickwheel::wheel::Advance;
-use tickwheel::{Driver, Queue, RecvError, TaskEngine, Timer};
-use tickwheel_loom_tests::{Payload, assert_all_ended, builder, model, payload, take_all, tick};
+use tickwheel::{Driver, Engine, Queue, RecvError, TaskEngine, Timer};
+use tickwheel_loom_tests::{
+    Payload, assert_all_ended, beside, builder, model, payload, take_all, tick,
+};
 
 /// Waits and processes due timers until `timers` of them have fired.
 fn run_loop(driver: &Driver<Payload>, queue: &Queue<Payload>, budget: usize, timers: usize) {
@@ -76,6 +78,35 @@ fn notified_task_is_cancelled() {
         tasks.cancel(id).payload().unwrap();
         caller.join().unwrap();
         assert_all_ended(tasks.ledger());
+    });
+}
+
+/// Two loops share a driver and its descriptor. One of them takes the timer and ends the
+/// engine, and both learn of the end.
+#[test]
+fn two_threads_share_a_driver() {
+    fn run_loop(engine: &Engine<Payload>, driver: &Driver<Payload>) -> usize {
+        let mut taken = 0;
+        while driver.process_due(9) != Advance::ShutDown {
+            let some = take_all(&engine.queue(0)).len();
+            if some > 0 {
+                engine.shutdown();
+            }
+            taken += some;
+            driver.wait();
+        }
+        taken
+    }
+    model(|| {
+        let (engine, clock) = builder(1).start_driven_model().unwrap();
+        let driver = loom::sync::Arc::new(clock.driver());
+        engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
+        let shared = loom::sync::Arc::clone(&driver);
+        let other = beside(&engine, move |engine| run_loop(engine, &shared));
+        clock.pass_to(tick(1));
+        let taken = run_loop(&engine, &driver);
+        assert_eq!(taken + other.join().unwrap(), 1);
+        assert_all_ended(engine.ledger());
     });
 }
 

@@ -6,7 +6,7 @@ use core::time::Duration;
 #[cfg(target_os = "linux")]
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
-use crate::hub::SharedCore;
+use crate::hub::{Driving, SharedCore};
 use crate::queue::Queue;
 use crate::sync::Arc;
 use crate::tick::Tick;
@@ -20,6 +20,9 @@ use crate::wheel::Advance;
 /// edge-triggered. It becomes readable when a timer is due; a thread that
 /// schedules an earlier timer re-arms it. On every system,
 /// [`Driver::timeout`] returns how long a loop may sleep.
+///
+/// Threads may share a driver and call it at the same time. Each due timer becomes
+/// ready once. A call never blocks for a call of another thread.
 ///
 /// After the engine is shut down or its last handle is dropped, the
 /// descriptor becomes readable and stays readable. The queues then return
@@ -48,15 +51,12 @@ use crate::wheel::Advance;
 /// ```
 pub struct Driver<T> {
     core: Arc<SharedCore<T>>,
-    queue: Queue<T>,
 }
 
 impl<T> Driver<T> {
     pub(crate) fn new(core: Arc<SharedCore<T>>) -> Driver<T> {
-        let queue = Queue::new(Arc::clone(&core), 0);
-        let driver = Driver { core, queue };
-        driver.core.alarm.arm_for_caller(|| driver.core.next_due());
-        driver
+        core.alarm.arm_for_caller(|| core.next_due());
+        Driver { core }
     }
 
     /// Moves due timers into their queues, touching at most `budget` entries, and
@@ -70,6 +70,8 @@ impl<T> Driver<T> {
     /// descriptor then stays readable, and raises a new event for an
     /// edge-triggered loop. Returns [`Advance::ShutDown`] if the engine was
     /// shut down and its queues are empty; the loop may then end.
+    ///
+    /// Runs no code of the caller, and may be called from within a task.
     pub fn process_due(&self, budget: usize) -> Advance {
         let mut budget = budget;
         match self.make_ready(&mut budget) {
@@ -100,7 +102,7 @@ impl<T> Driver<T> {
     /// next wake-up immediate.
     pub(crate) fn what_is_left(&self, served: bool) -> Advance {
         let is_due = || self.core.next_due() <= self.core.tick_now();
-        if self.queue.is_empty() && served && !is_due() {
+        if self.core.ready_len(0) == 0 && served && !is_due() {
             return self.done();
         }
         self.core.request_run();
@@ -108,8 +110,15 @@ impl<T> Driver<T> {
         Advance::More
     }
 
-    pub(crate) fn queue(&self) -> &Queue<T> {
-        &self.queue
+    /// Returns a handle to the queue of tasks. Each call of a loop has its own,
+    /// because several threads may call at once.
+    pub(crate) fn queue(&self) -> Queue<T> {
+        Queue::new(Arc::clone(&self.core), 0)
+    }
+
+    /// Notes that the calling thread runs tasks. Returns `None` if it does already.
+    pub(crate) fn enter_loop(&self) -> Option<Driving> {
+        self.core.enter_loop()
     }
 
     /// Returns whether the engine was shut down; see

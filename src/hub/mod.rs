@@ -8,6 +8,7 @@ mod cell;
 mod count;
 mod doorbell;
 pub(crate) mod drain;
+mod driving;
 mod earliest;
 pub(crate) mod expire;
 mod fairness;
@@ -26,6 +27,7 @@ mod waiters;
 pub(crate) use busy_workers::Census;
 pub(crate) use cell::ShardCell;
 pub(crate) use doorbell::{Bell, Doorbell, Wait, WaitError};
+pub(crate) use driving::Driving;
 pub(crate) use shared_core::SharedCore;
 
 use crossbeam_utils::CachePadded;
@@ -125,6 +127,11 @@ impl<T> Core<T> {
             number: self.first,
             name: &self.name,
         }
+    }
+
+    /// Notes that the calling thread runs the tasks of this engine; see `driving.rs`.
+    pub(crate) fn enter_loop(&self) -> Option<Driving> {
+        driving::enter(self.first)
     }
 
     pub(crate) fn queues(&self) -> usize {

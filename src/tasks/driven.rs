@@ -33,16 +33,36 @@ impl Driver<Task> {
     /// assert_eq!(timers.ledger().completed, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// # Nested calls
+    /// A task that calls `run_due` of its own engine would run other tasks inside
+    /// itself. Such a call does nothing, because the outer call will run them. It
+    /// returns [`Advance::Done`], or [`Advance::ShutDown`] if the engine was shut down
+    /// and no task is left. A task may drive another engine.
+    ///
+    /// # Several threads
+    /// Threads may call at the same time. Each due task runs once, in one of them; the
+    /// tasks of one call run in the order of their deadlines. A call does not wait for
+    /// tasks that another call runs. Tasks that a call has made ready do not wake a
+    /// thread that sleeps on the descriptor.
     pub fn run_due(&self, budget: usize) -> Advance {
+        match self.enter_loop() {
+            Some(_in_loop) => self.run_tasks(budget),
+            None => self.done(),
+        }
+    }
+
+    fn run_tasks(&self, budget: usize) -> Advance {
+        let queue = self.queue();
         let mut tasks = budget;
         let mut touches = budget.saturating_mul(TOUCHES_PER_TASK);
         loop {
             let served = self.make_ready(&mut touches);
             let before = tasks;
             while tasks > 0
-                && let Ok(expired) = self.queue().try_recv()
+                && let Ok(expired) = queue.try_recv()
             {
-                run_counted(self.queue(), expired);
+                run_counted(&queue, expired);
                 tasks -= 1;
             }
             if tasks == 0 || !served {

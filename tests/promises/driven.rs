@@ -2,8 +2,11 @@
 //! time, it learns of the end, and it sleeps exactly as long as nothing is due.
 
 use super::*;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, mpsc};
+use std::thread;
 use tickwheel::wheel::Advance;
-use tickwheel::{RecvError, TaskEngine, Timer};
+use tickwheel::{Driver, RecvError, Task, TaskEngine, Timer};
 
 #[cfg(target_os = "linux")]
 mod descriptor {
@@ -142,4 +145,116 @@ fn promise_13_a_loop_sleeps_until_a_live_timer_is_due() {
     engine.schedule(Timer::after(SECOND, 5)).unwrap();
     engine.shutdown();
     assert_eq!((driver.timeout(), driver.next_wakeup()), (None, None));
+}
+
+/// How many tasks run inside each other at most, if each of `tasks` tasks drives the
+/// engine until nothing is left.
+fn deepest(tasks: &TaskEngine, driver: &Arc<Driver<Task>>, count: u32) -> u32 {
+    let (depth, deepest) = (Arc::default(), Arc::default());
+    for _ in 0..count {
+        let (driver, depth) = (Arc::clone(driver), Arc::<AtomicU32>::clone(&depth));
+        let deepest = Arc::<AtomicU32>::clone(&deepest);
+        let task = move || {
+            deepest.fetch_max(depth.fetch_add(1, Relaxed) + 1, Relaxed);
+            while driver.run_due(9) == Advance::More {}
+            depth.fetch_sub(1, Relaxed);
+        };
+        tasks.run_after(Duration::ZERO, task).unwrap();
+    }
+    while driver.run_due(9) == Advance::More {}
+    deepest.load(Relaxed)
+}
+
+#[test]
+fn promise_10_a_task_that_drives_its_own_engine_runs_no_other_inside_itself() {
+    let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
+    let driver = Arc::new(driver);
+    assert_eq!(deepest(&tasks, &driver, 300), 1);
+    assert_eq!(tasks.ledger().completed, 300);
+    // The thread may drive again, also after a task that panicked in a nested call.
+    tasks
+        .run_after(Duration::ZERO, || panic!("on purpose"))
+        .unwrap();
+    assert_eq!(driver.run_due(9), Advance::Done);
+    assert_eq!(deepest(&tasks, &driver, 3), 1);
+    assert_eq!(tasks.ledger().completed, 303);
+}
+
+#[test]
+fn promise_10_a_nested_call_says_that_the_engine_was_shut_down() {
+    let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
+    let driver = Arc::new(driver);
+    let (inner, nested) = (tasks.clone(), Arc::clone(&driver));
+    let (tell, told) = mpsc::channel();
+    let task = move || {
+        tell.send(nested.run_due(9)).unwrap();
+        inner.shutdown();
+        tell.send(nested.run_due(9)).unwrap();
+    };
+    tasks.run_after(Duration::ZERO, task).unwrap();
+    assert_eq!(driver.run_due(9), Advance::ShutDown);
+    let answers: Vec<_> = told.try_iter().collect();
+    assert_eq!(answers, [Advance::Done, Advance::ShutDown]);
+}
+
+#[test]
+fn promise_10_a_task_may_move_due_timers_into_their_queues() {
+    let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
+    let driver = Arc::new(driver);
+    let (inner, nested) = (tasks.clone(), Arc::clone(&driver));
+    let (tell, told) = mpsc::channel();
+    let task = move || {
+        let tell_it = tell.clone();
+        let next = move || tell_it.send(2).unwrap();
+        inner.run_after(Duration::ZERO, next).unwrap();
+        assert_eq!(nested.process_due(9), Advance::Done);
+        tell.send(1).unwrap();
+    };
+    tasks.run_after(Duration::ZERO, task).unwrap();
+    assert_eq!(driver.run_due(9), Advance::Done);
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(tasks.engine().snapshot().panics, 0);
+}
+
+#[test]
+fn promise_10_a_slow_task_does_not_keep_another_thread_from_driving() {
+    let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
+    let (tell, told) = mpsc::channel();
+    let (go_on, wait) = mpsc::channel::<()>();
+    let begun = tell.clone();
+    let slow = move || {
+        begun.send("the slow one").unwrap();
+        let _ = wait.recv();
+    };
+    tasks.run_after(Duration::ZERO, slow).unwrap();
+    let other = move || tell.send("another").unwrap();
+    tasks.run_after(Duration::ZERO, other).unwrap();
+    thread::scope(|scope| {
+        let slow = scope.spawn(|| driver.run_due(9));
+        assert_eq!(told.recv().unwrap(), "the slow one");
+        let answer = driver.run_due(9);
+        let ran = told.try_recv();
+        drop(go_on);
+        assert_eq!((answer, ran), (Advance::Done, Ok("another")));
+        assert_eq!(slow.join().unwrap(), Advance::Done);
+    });
+}
+
+#[test]
+fn promise_03_threads_that_share_a_driver_run_each_task_once() {
+    let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
+    let ran: Arc<[AtomicU32]> = (0..2_000).map(|_| AtomicU32::new(0)).collect();
+    for n in 0..ran.len() {
+        let ran = Arc::clone(&ran);
+        let task = move || _ = ran[n].fetch_add(1, Relaxed);
+        tasks.run_after(Duration::ZERO, task).unwrap();
+    }
+    thread::scope(|scope| {
+        for budget in [1, 7, 100] {
+            let driver = &driver;
+            scope.spawn(move || while driver.run_due(budget) == Advance::More {});
+        }
+    });
+    while driver.run_due(100) == Advance::More {}
+    assert!(ran.iter().all(|times| times.load(Relaxed) == 1));
 }
