@@ -108,8 +108,8 @@ pub use tasks::{Firing, Task, TaskBuilder, TaskEngine};
 pub use tick::Tick;
 pub use time::{Time, When};
 pub use timer::{
-    Cancel, CancelledByName, CloseReason, Closed, LiveTimer, MissedTicks, NotLive, Refusal,
-    Refused, Timer,
+    Cancel, CancelledMany, CloseReason, Closed, LiveTimer, MissedTicks, NotLive, Refusal, Refused,
+    Timer,
 };
 pub use wheel::Wheel;
 

@@ -9,14 +9,14 @@ use tickwheel_loom_tests::{
 };
 
 const NAME: &str = "batch";
-const ALL: usize = usize::MAX;
+const ALL: Option<usize> = None;
 
 fn named(name: u32) -> Timer<Payload> {
     Timer::at(tick(1), payload(name)).named(NAME)
 }
 
 /// Cancels timers by name from another thread, which returns how many.
-fn cancel(engine: &Engine<Payload>, max: usize) -> thread::JoinHandle<usize> {
+fn cancel(engine: &Engine<Payload>, max: Option<usize>) -> thread::JoinHandle<usize> {
     beside(engine, move |engine| {
         let cancelled = engine.cancel_by_name(NAME, max);
         assert_eq!(cancelled.count, cancelled.payloads.len());
@@ -55,7 +55,7 @@ fn two_cancels_of_one_each() {
             engine.schedule(named(name)).unwrap();
         }
         clock.advance_to(tick(1));
-        let cancellers = [cancel(&engine, 1), cancel(&engine, 1)];
+        let cancellers = [cancel(&engine, Some(1)), cancel(&engine, Some(1))];
         let taken = engine.queue(0).try_recv().unwrap().into_payload();
         assert!(taken.name() <= 2);
         for canceller in cancellers {

@@ -29,7 +29,7 @@ use crate::stats::{Ledger, Snapshot};
 use crate::sync::Arc;
 use crate::tick::Tick;
 use crate::time::{Time, When};
-use crate::timer::{Cancel, CancelledByName, Closed, NotLive, Refused, Timer};
+use crate::timer::{Cancel, CancelledMany, Closed, NotLive, Refused, Timer};
 
 /// A timer engine for many threads.
 ///
@@ -177,9 +177,9 @@ impl<T> Engine<T> {
         self.core.cancel_many(ids)
     }
 
-    /// Cancels at most `max` timers that have this name, oldest first.
-    /// Returns a count of zero if no timer has the name. Does not cancel
-    /// timers that are created during the call.
+    /// Cancels the timers that have this name, oldest first: all of them if `max` is
+    /// `None`, otherwise at most `max`. Returns a count of zero if no timer has the
+    /// name. Does not cancel timers that are created during the call.
     ///
     /// # Cost
     /// Grows with the number of timers cancelled, not with the number that share
@@ -193,12 +193,43 @@ impl<T> Engine<T> {
     ///     engine.schedule(Timer::after(Duration::from_secs(9), n).named("batch"))?;
     /// }
     /// assert_eq!(engine.cancel_by_name("batch", 2).payloads, [0, 1]);
-    /// assert_eq!(engine.cancel_by_name("batch", usize::MAX).count, 1);
-    /// assert_eq!(engine.cancel_by_name("batch", usize::MAX).count, 0);
+    /// assert_eq!(engine.cancel_by_name("batch", None).count, 1);
+    /// assert_eq!(engine.cancel_by_name("batch", None).count, 0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn cancel_by_name(&self, name: &str, max: usize) -> CancelledByName<T> {
-        self.core.cancel_by_name(name, max)
+    pub fn cancel_by_name(&self, name: &str, max: impl Into<Option<usize>>) -> CancelledMany<T> {
+        self.core.cancel_by_name(name, max.into())
+    }
+
+    /// Cancels all timers, without shutting the engine down.
+    ///
+    /// Does for each timer what [`cancel`](Engine::cancel) does. Expired timers that no
+    /// worker has taken, paused and [unstarted](Engine::create) timers are cancelled, and
+    /// a repeating timer with a running firing does not fire again. Counts the timers that
+    /// end as cancelled because of this call, and returns their payloads in no particular
+    /// order. Does not cancel timers that are created during the call, so it returns even
+    /// if other threads continue to schedule.
+    ///
+    /// # Cost
+    /// Grows with the largest number of timers that were ever live, or live since
+    /// the last [`shrink`](Engine::shrink). Holds a shard's lock for a few dozen timers at
+    /// a time.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use tickwheel::{Engine, Timer};
+    /// // A game room is cleared, and the next round begins in it.
+    /// let room = Engine::builder().start()?;
+    /// for buff in ["haste", "shield"] {
+    ///     room.schedule(Timer::after(Duration::from_secs(9), buff))?;
+    /// }
+    /// let cleared = room.cancel_all();
+    /// assert_eq!((cleared.count, cleared.payloads.len()), (2, 2));
+    /// assert!(room.schedule(Timer::after(Duration::from_secs(9), "haste")).is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn cancel_all(&self) -> CancelledMany<T> {
+        self.core.cancel_all()
     }
 
     /// Creates a timer that is started later, or never. It can be cancelled by

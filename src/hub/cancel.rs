@@ -1,10 +1,11 @@
-//! Cancelling one timer, many timers, or all timers with a name.
+//! Cancelling one timer, many timers, or the timers with a name. For cancelling
+//! everything, see `cancel_all.rs`.
 
 use crate::hub::names::{Bucket, Namesakes};
 use crate::hub::{Core, Held};
 use crate::id::TimerId;
 use crate::sync::IS_MODEL;
-use crate::timer::{Cancel, CancelledByName};
+use crate::timer::{Cancel, CancelledMany};
 
 /// The number of timers that one hold of a shard's lock cancels: enough that the cost of
 /// taking the lock is negligible, and few enough that a waiter does not wait long.
@@ -62,12 +63,10 @@ impl<T> Core<T> {
 
     /// Cancels the timers with a name, oldest first, until `max` of them have been
     /// cancelled. Skips timers that are created meanwhile; otherwise it might never end.
-    pub(crate) fn cancel_by_name(&self, name: &str, max: usize) -> CancelledByName<T> {
+    pub(crate) fn cancel_by_name(&self, name: &str, max: Option<usize>) -> CancelledMany<T> {
+        let max = max.unwrap_or(usize::MAX);
         let mut namesakes = self.names.namesakes(name);
-        let mut cancelled = CancelledByName {
-            count: 0,
-            payloads: Vec::new(),
-        };
+        let mut cancelled = CancelledMany::none();
         while self.cancel_some_by_name(&mut namesakes, max, &mut cancelled) {
             self.names.step_aside(&namesakes);
         }
@@ -80,7 +79,7 @@ impl<T> Core<T> {
         &self,
         namesakes: &mut Namesakes<'_>,
         max: usize,
-        cancelled: &mut CancelledByName<T>,
+        cancelled: &mut CancelledMany<T>,
     ) -> bool {
         // Reserved before the lock is taken, because growing may copy all payloads.
         cancelled.payloads.reserve(NAMESAKES_PER_HOLD);
@@ -101,7 +100,7 @@ impl<T> Core<T> {
         &self,
         id: TimerId,
         bucket: &mut Bucket,
-        cancelled: &mut CancelledByName<T>,
+        cancelled: &mut CancelledMany<T>,
     ) {
         let Some(cell) = self.cell_of(id) else {
             return;

@@ -4,6 +4,7 @@
 mod affinity;
 mod busy_workers;
 mod cancel;
+mod cancel_all;
 mod cell;
 mod count;
 mod doorbell;

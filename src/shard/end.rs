@@ -33,6 +33,11 @@ impl<T> Shard<T> {
         let Some(at) = self.wheel.find_own(id) else {
             return Cancel::Gone;
         };
+        self.cancel_at(at, now)
+    }
+
+    #[inline]
+    pub(super) fn cancel_at(&mut self, at: EntryIndex, now: impl FnOnce() -> Tick) -> Cancel<T> {
         if let Some(key) = self.record_of(at) {
             return self.cancel_recorded(at, key, now);
         }
@@ -47,7 +52,7 @@ impl<T> Shard<T> {
         now: impl FnOnce() -> Tick,
     ) -> Cancel<T> {
         let record = &mut self.records[key];
-        let is_last = record.is_last();
+        let ends = record.ends_if_cancelled();
         match &mut record.state {
             State::Waiting | State::Paused => {
                 let payload = record.payload.take_if(|_| !record.run_on_end);
@@ -55,14 +60,14 @@ impl<T> Shard<T> {
                 self.end_recorded(at, CloseReason::Cancelled, now());
                 payload.map_or(Cancel::Notified, Cancel::Cancelled)
             }
-            State::Unstarted { cancelled, .. } if !*cancelled => {
+            State::Unstarted { cancelled, .. } if ends => {
                 *cancelled = true;
                 let payload = record.payload.take_if(|_| !record.run_on_end);
                 self.unname(key);
                 payload.map_or(Cancel::Notified, Cancel::Cancelled)
             }
             State::Lent { ending } => {
-                if ending.is_none() && !is_last {
+                if ends {
                     *ending = Some((CloseReason::Cancelled, now()));
                     self.unname(key);
                 }

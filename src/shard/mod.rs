@@ -38,6 +38,7 @@
 //! lock.
 
 pub(crate) mod body;
+mod cancel_all;
 pub(crate) mod credit;
 mod drain;
 pub(crate) mod drain_count;
@@ -57,6 +58,7 @@ mod start;
 mod take;
 pub(crate) mod walk;
 
+pub(crate) use cancel_all::{CANCELS_PER_HOLD, CancelWalk};
 pub(crate) use drain_count::DrainKey;
 pub(crate) use firing::{Claimed, Firing, Outcome};
 pub(crate) use record::{NameTag, Place};

@@ -138,6 +138,16 @@ impl<T> TimerRecord<T> {
         self.is_repeating() || self.task
     }
 
+    /// Whether the timer ends as cancelled if it is cancelled now.
+    pub(crate) fn ends_if_cancelled(&self) -> bool {
+        match self.state {
+            State::Waiting | State::Paused => true,
+            State::Unstarted { cancelled, .. } => !cancelled,
+            State::Lent { ending } => ending.is_none() && !self.is_last(),
+            State::Abandoned { .. } | State::Ended { .. } => false,
+        }
+    }
+
     pub(crate) fn deliver(&mut self) {
         self.firings += 1;
         self.left = self.left.map(|left| left - 1);

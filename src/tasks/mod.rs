@@ -181,10 +181,17 @@ impl TaskEngine {
         self.engine.cancel(id).without_payload()
     }
 
-    /// Cancels at most `max` tasks that have this name, oldest first. Returns the
-    /// number of tasks that it ends as cancelled; see [`Engine::cancel_by_name`].
-    pub fn cancel_by_name(&self, name: &str, max: usize) -> usize {
+    /// Cancels the tasks that have this name, oldest first: all of them if `max` is
+    /// `None`, otherwise at most `max`. Returns the number of tasks that it ends as
+    /// cancelled; see [`Engine::cancel_by_name`].
+    pub fn cancel_by_name(&self, name: &str, max: impl Into<Option<usize>>) -> usize {
         self.engine.cancel_by_name(name, max).count
+    }
+
+    /// Cancels all tasks, without shutting the engine down. Returns the number of tasks
+    /// that it ends as cancelled; see [`Engine::cancel_all`].
+    pub fn cancel_all(&self) -> usize {
+        self.engine.cancel_all().count
     }
 
     /// Cancels a task and blocks until it is no longer running. Does not

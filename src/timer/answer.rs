@@ -109,15 +109,25 @@ impl<T> Cancel<T> {
     }
 }
 
-/// The result of [`Engine::cancel_by_name`](crate::Engine::cancel_by_name).
+/// The result of [`Engine::cancel_by_name`](crate::Engine::cancel_by_name) and
+/// [`Engine::cancel_all`](crate::Engine::cancel_all).
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub struct CancelledByName<T> {
+pub struct CancelledMany<T> {
     /// The number of timers that end as cancelled because of this call. Includes repeating
     /// timers with a running firing.
     pub count: usize,
     /// The payloads of the timers that were not running.
     pub payloads: Vec<T>,
+}
+
+impl<T> CancelledMany<T> {
+    pub(crate) fn none() -> CancelledMany<T> {
+        CancelledMany {
+            count: 0,
+            payloads: Vec::new(),
+        }
+    }
 }
 
 /// The reason why a timer was not rescheduled, or why its payload was not replaced.

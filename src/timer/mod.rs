@@ -5,7 +5,7 @@ mod closed;
 mod live_timer;
 mod refused;
 
-pub use answer::{Cancel, CancelledByName, NotLive, Refusal};
+pub use answer::{Cancel, CancelledMany, NotLive, Refusal};
 pub use closed::{CloseReason, Closed};
 pub use live_timer::LiveTimer;
 pub use refused::Refused;

@@ -10,8 +10,22 @@ use crate::tick::Tick;
 impl<T> Wheel<T> {
     #[inline]
     pub(crate) fn id(&self, entry: EntryIndex) -> TimerId {
-        let sequence = self.entries.stamp(entry).sequence();
-        TimerId::new(self.number, sequence, self.entries.index_of(entry))
+        TimerId::new(
+            self.number,
+            self.sequence(entry),
+            self.entries.index_of(entry),
+        )
+    }
+
+    /// Returns the sequence number of a timer. A younger timer has a higher one.
+    #[inline]
+    pub(crate) fn sequence(&self, entry: EntryIndex) -> u64 {
+        self.entries.stamp(entry).sequence()
+    }
+
+    /// Returns the sequence number of the youngest timer that the wheel ever had.
+    pub(crate) fn youngest(&self) -> u64 {
+        self.youngest.sequence()
     }
 
     #[inline]

@@ -112,7 +112,7 @@ fn g1_a_tid_on_an_engine_is_a_name() {
         let timer = Timer::after(3 * SECOND, payload);
         engine.schedule(timer.named(tid.to_string())).unwrap();
     };
-    let cancel = |tid: u64| engine.cancel_by_name(&tid.to_string(), usize::MAX);
+    let cancel = |tid: u64| engine.cancel_by_name(&tid.to_string(), None);
     for round in 0..3 {
         for tid in [11, 12] {
             schedule(tid, (tid, round));

@@ -70,7 +70,7 @@ fn chain(tasks: TaskEngine, left: u32, done: mpsc::Sender<()>) {
         assert_eq!(inner.cancel(far), Cancel::Cancelled(()));
         let named = Timer::after(HOUR, |_| ()).named("lease");
         inner.run(named).unwrap();
-        assert_eq!(inner.cancel_by_name("lease", usize::MAX), 1);
+        assert_eq!(inner.cancel_by_name("lease", None), 1);
         assert_eq!(inner.ledger().live, 1);
         match left {
             0 => {

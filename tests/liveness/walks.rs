@@ -184,8 +184,21 @@ fn others_schedule_under_a_name_while_all_of_it_are_cancelled() {
         engine.schedule(timer).unwrap();
     };
     let share = longest_stall_beside(named, schedule, |engine| {
-        let cancelled = engine.cancel_by_name("crew", usize::MAX);
+        let cancelled = engine.cancel_by_name("crew", None);
         assert!(cancelled.count >= NAMED as usize);
+        assert_eq!(cancelled.count, cancelled.payloads.len());
+    });
+    assert!(share < SHORT, "in no round");
+}
+
+#[test]
+fn others_schedule_while_all_are_cancelled() {
+    let schedule = |engine: &Engine<u32>| {
+        engine.schedule(Timer::after(FAR, MANY)).unwrap();
+    };
+    let share = longest_stall_beside(many, schedule, |engine| {
+        let cancelled = engine.cancel_all();
+        assert!(cancelled.count >= MANY as usize);
         assert_eq!(cancelled.count, cancelled.payloads.len());
     });
     assert!(share < SHORT, "in no round");

@@ -56,6 +56,7 @@ impl Pair {
             Op::Cancel(which) => self.cancel(which),
             Op::CancelMany(ref which) => self.cancel_many(which),
             Op::CancelByName(name, max) => self.cancel_by_name(name, max),
+            Op::CancelAll => self.cancel_all(),
             Op::Reschedule(which, first) => self.reschedule(which, first),
             Op::Replace(which) => self.replace(which),
             Op::Take(queue) => self.take(queue),
@@ -352,7 +353,19 @@ impl Pair {
         }
     }
 
-    fn cancel_by_name(&mut self, name: Name, max: usize) {
+    /// In the order of a walk, in which the reports come.
+    fn cancel_all(&mut self) {
+        let walked: Vec<_> = self.engine.live().map(|live| live.id).collect();
+        let walked = walked.iter().map(|id| self.numbers[id]);
+        let all: Vec<_> = walked.chain(0..self.ids.len()).collect();
+        let mut cancelled = self.engine.cancel_all();
+        let (count, mut payloads) = self.oracle.cancel_all(&all);
+        cancelled.payloads.sort_unstable();
+        payloads.sort_unstable();
+        assert_eq!((cancelled.count, cancelled.payloads), (count, payloads));
+    }
+
+    fn cancel_by_name(&mut self, name: Name, max: Option<usize>) {
         let cancelled = self.engine.cancel_by_name(name.as_str(), max);
         let expected = self.oracle.cancel_by_name(name, max);
         assert_eq!((cancelled.count, cancelled.payloads), expected);

@@ -7,6 +7,7 @@
 use core::fmt;
 
 use proptest::collection::vec;
+use proptest::option;
 use proptest::option::weighted;
 use proptest::prelude::*;
 use tickwheel::MissedTicks;
@@ -34,7 +35,8 @@ pub enum Op {
     Cancel(usize),
     /// Cancels some in one call, perhaps one of them twice.
     CancelMany(Vec<usize>),
-    CancelByName(Name, usize),
+    CancelByName(Name, Option<usize>),
+    CancelAll,
     Reschedule(usize, First),
     Replace(usize),
     /// Takes a firing and holds on to it.
@@ -175,7 +177,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => which.clone().prop_map(Op::Dismiss),
         4 => which.clone().prop_map(Op::Cancel),
         1 => vec(which.clone(), 0..6).prop_map(Op::CancelMany),
-        2 => (name(), 0..4usize).prop_map(|(name, max)| Op::CancelByName(name, max)),
+        2 => (name(), option::of(0..4usize)).prop_map(|(name, max)| Op::CancelByName(name, max)),
         5 => (which.clone(), first()).prop_map(|(which, first)| Op::Reschedule(which, first)),
         2 => which.clone().prop_map(Op::Replace),
         8 => queue.clone().prop_map(Op::Take),
@@ -186,7 +188,8 @@ fn op() -> impl Strategy<Value = Op> {
         2 => step().prop_map(Op::RunUntil),
         2 => Just(Op::ReadReport),
         3 => forge().prop_map(Op::Forge),
-        3 => Just(Op::Shrink),
+        // Seldom, because little is left to go on with.
+        3 => prop_oneof![9 => Just(Op::Shrink), 1 => Just(Op::CancelAll)],
     ]
 }
 

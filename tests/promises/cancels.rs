@@ -248,3 +248,73 @@ fn promise_04_cancelling_many_answers_like_cancelling_each() {
     let cancelled = engine.cancel_many(&ids).into_iter();
     assert_eq!(cancelled.filter_map(Cancel::payload).count(), 1_000);
 }
+
+/// Whatever state a timer is in, cancelling all does for it what its id would do.
+#[test]
+fn promise_04_cancelling_all_cancels_what_an_id_could_cancel_and_nothing_later() {
+    let (engine, clock) = Engine::builder().shards(2).start_virtual().unwrap();
+    let schedule = |timer: Timer<&'static str>| engine.schedule(timer).unwrap();
+    schedule(Timer::every(MS, "runs").named("beat"));
+    schedule(Timer::every(MS, "runs for the last time").times(1));
+    schedule(Timer::after(2 * MS, "expired"));
+    clock.advance(MS);
+    let running = take_all(&engine);
+    assert_eq!(running.len(), 2);
+    clock.advance(MS);
+    schedule(Timer::after(SECOND, "far"));
+    schedule(Timer::every(SECOND, "repeats").named("beat").reported());
+    thread::scope(|scope| {
+        let elsewhere = || schedule(Timer::after(Duration::MAX, "elsewhere"));
+        scope.spawn(elsewhere).join().unwrap();
+    });
+    let unstarted = engine.create(Timer::after(SECOND, "unstarted")).unwrap();
+    let paused = schedule(Timer::after(SECOND, "paused"));
+    engine.pause(paused).unwrap();
+    let given_up = engine.create(Timer::after(SECOND, "given up")).unwrap();
+    assert_eq!(given_up.dismiss(), Some("given up"));
+
+    let mut cancelled = engine.cancel_all();
+    cancelled.payloads.sort_unstable();
+    let payloads = ["elsewhere", "expired", "far", "paused", "repeats", "unstarted"];
+    assert_eq!(cancelled.payloads, payloads);
+    assert_eq!(cancelled.count, payloads.len() + 1, "and one that runs");
+    let again = engine.cancel_all();
+    assert_eq!((again.count, again.payloads.len()), (0, 0));
+    assert_eq!(engine.cancel_by_name("beat", None).count, 0);
+
+    // The engine goes on: only the last firing completes.
+    assert!(unstarted.start().is_ok());
+    let later = schedule(Timer::after(MS, "later"));
+    drop(running);
+    clock.advance(SECOND);
+    assert_eq!(take_all(&engine).len(), 1);
+    assert_eq!(engine.cancel(later), Cancel::Gone);
+    let ledger = engine.ledger();
+    assert!(ledger.is_balanced());
+    let ended = (ledger.live, ledger.completed, ledger.cancelled);
+    assert_eq!(ended, (0, 2, 7));
+    let report = engine.reports().try_recv().unwrap();
+    assert_eq!(report.reason, CloseReason::Cancelled);
+}
+
+/// A task that runs at its end does so, and one that is running ends with this run.
+#[test]
+fn promise_04_cancelling_all_tasks_notifies_those_that_ask_for_it() {
+    let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
+    let (tell, told) = mpsc::channel();
+    let task = move |firing: Firing| tell.send(firing.outcome()).unwrap();
+    tasks.run(Timer::after(SECOND, task).notified()).unwrap();
+    let here = tasks.clone();
+    let cancels_all = move |_: Firing| assert_eq!(here.cancel_all(), 2);
+    tasks.run(Timer::every(MS, cancels_all)).unwrap();
+    while tasks.ledger().live > 0 {
+        let _ = driver.run_due(2);
+    }
+    let _ = driver.run_due(2);
+    assert_eq!(
+        told.try_iter().collect::<Vec<_>>(),
+        [CloseReason::Cancelled]
+    );
+    assert_eq!(tasks.engine().snapshot().panics, 0);
+    assert_eq!(tasks.ledger().cancelled, 2);
+}

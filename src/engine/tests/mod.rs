@@ -1,5 +1,6 @@
 //! Tests of the modules below that need a whole engine and its internals.
 
+mod cancel_all;
 mod drain;
 mod expire;
 mod leftovers;

@@ -66,14 +66,22 @@ impl Oracle {
 
     /// How many end because of this, and the payloads of those that were not
     /// running, the oldest first.
-    pub fn cancel_by_name(&mut self, name: Name, max: usize) -> (usize, Vec<u64>) {
+    pub fn cancel_by_name(&mut self, name: Name, max: Option<usize>) -> (usize, Vec<u64>) {
+        let is_namesake = |&timer: &usize| self.timers[timer].ask.name == Some(name);
+        let namesakes: Vec<_> = (0..self.timers.len()).filter(is_namesake).collect();
+        self.cancel_those(&namesakes, max)
+    }
+
+    /// The same of all, in the order of `all`.
+    pub fn cancel_all(&mut self, all: &[usize]) -> (usize, Vec<u64>) {
+        self.cancel_those(all, None)
+    }
+
+    fn cancel_those(&mut self, those: &[usize], max: Option<usize>) -> (usize, Vec<u64>) {
         let (mut count, mut payloads) = (0, Vec::new());
-        for timer in 0..self.timers.len() {
-            if count == max {
+        for &timer in those {
+            if Some(count) == max {
                 break;
-            }
-            if self.timers[timer].ask.name != Some(name) {
-                continue;
             }
             match self.cancel(timer) {
                 Cancelled::Payload(payload) => payloads.push(payload),

@@ -1,0 +1,60 @@
+//! Cancelling everything while other calls run between two holds of a lock.
+
+use std::time::Duration;
+
+use crate::engine::Engine;
+use crate::id::TimerId;
+use crate::shard::CANCELS_PER_HOLD;
+use crate::timer::{CancelledMany, Timer};
+
+const TIMERS: usize = 10 * CANCELS_PER_HOLD;
+
+fn schedule(engine: &Engine<usize>, payload: usize) -> TimerId {
+    let timer = Timer::after(Duration::from_secs(9), payload);
+    engine.schedule(timer).unwrap()
+}
+
+/// Timers that come between two holds take over entries that the walk has not reached,
+/// and entries behind the last one.
+#[test]
+fn a_hold_cancels_a_bounded_number_and_later_timers_live_on() {
+    let (engine, _clock) = Engine::builder().shards(1).start_virtual().unwrap();
+    let ids: Vec<_> = (0..TIMERS).map(|n| schedule(&engine, n)).collect();
+    let core = &engine.core;
+    let mut walk = core.begin_cancel_all().pop().unwrap();
+    let mut cancelled = CancelledMany::none();
+    let (mut holds, mut by_id, mut later) = (0, 0, 0);
+    loop {
+        let before = cancelled.count;
+        let done = core.cancel_some(&core.shards[0], &mut walk, &mut cancelled);
+        assert!(cancelled.count - before <= CANCELS_PER_HOLD);
+        holds += 1;
+        if done {
+            break;
+        }
+        engine.shrink();
+        let victim = ids[TIMERS - holds];
+        by_id += usize::from(engine.cancel(victim).payload().is_some());
+        for _ in 0..2 {
+            schedule(&engine, TIMERS);
+            later += 1;
+        }
+    }
+    assert!(holds >= 9 && by_id > 0, "{holds}, {by_id}");
+    assert_eq!(cancelled.count + by_id, TIMERS);
+    assert!(cancelled.payloads.iter().all(|&payload| payload < TIMERS));
+    assert_eq!(cancelled.payloads.len(), cancelled.count);
+    assert_eq!(engine.live().count(), later);
+}
+
+/// A walk that is complete does not keep its shard from shrinking.
+#[test]
+fn after_all_were_cancelled_a_shard_can_shrink() {
+    let (engine, _clock) = Engine::builder().shards(1).start_virtual().unwrap();
+    (0..TIMERS).for_each(|n| _ = schedule(&engine, n));
+    let last = schedule(&engine, TIMERS);
+    assert_eq!(engine.cancel_all().count, TIMERS + 1);
+    assert!(engine.deadline(last).is_none());
+    let shard = engine.core.shards[0].lock();
+    assert_eq!((shard.walks, shard.live()), (0, 0));
+}
