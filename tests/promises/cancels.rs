@@ -275,7 +275,14 @@ fn promise_04_cancelling_all_cancels_what_an_id_could_cancel_and_nothing_later()
 
     let mut cancelled = engine.cancel_all();
     cancelled.payloads.sort_unstable();
-    let payloads = ["elsewhere", "expired", "far", "paused", "repeats", "unstarted"];
+    let payloads = [
+        "elsewhere",
+        "expired",
+        "far",
+        "paused",
+        "repeats",
+        "unstarted",
+    ];
     assert_eq!(cancelled.payloads, payloads);
     assert_eq!(cancelled.count, payloads.len() + 1, "and one that runs");
     let again = engine.cancel_all();
