@@ -55,12 +55,12 @@ const CALLS: [Call; 8] = [
     },
     Call {
         name: "engine: cancel and schedule",
-        instructions: 264,
+        instructions: 263,
         run: engine_pair,
     },
     Call {
         name: "engine: postpone",
-        instructions: 128,
+        instructions: 105,
         run: engine_postpone,
     },
     Call {

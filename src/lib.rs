@@ -106,7 +106,7 @@ pub use queue::{Batch, Expired, Queue, RecvError, Reports};
 pub use stats::{Lateness, Ledger, Snapshot};
 pub use tasks::{Firing, Task, TaskBuilder, TaskEngine};
 pub use tick::Tick;
-pub use time::{Time, When};
+pub use time::{PointInTime, Time, When};
 pub use timer::{
     Cancel, CancelledMany, CloseReason, Closed, LiveTimer, MissedTicks, NotLive, Refusal, Refused,
     Timer,

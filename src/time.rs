@@ -3,14 +3,17 @@
 use core::fmt;
 use core::ops::{Add, Sub};
 use core::time::Duration;
+use std::time::Instant;
 
 /// A point on an engine's own time line, in nanoseconds since the engine was
 /// started.
 ///
 /// The time line does not depend on the kind of clock.
-/// [`Engine::now`](crate::Engine::now) returns the current time, and
-/// [`Engine::time_of`](crate::Engine::time_of) converts an `Instant`. Arithmetic
-/// saturates at [`Time::MAX`], which never comes.
+/// [`Engine::now`](crate::Engine::now) returns the current time. An engine on the
+/// monotonic clock converts from and to `Instant`, with
+/// [`Engine::time_of`](crate::Engine::time_of) and
+/// [`Engine::instant_of`](crate::Engine::instant_of). Arithmetic saturates at
+/// [`Time::MAX`], which never comes.
 ///
 /// ```
 /// use std::time::Duration;
@@ -120,16 +123,18 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The requested time of a timer: a delay from now, or a [`Time`].
+/// The requested time of a timer: a delay from now, a [`Time`], or an [`Instant`].
 ///
-/// [`Duration`] and [`Time`] convert into it.
+/// [`Duration`], [`Time`] and [`Instant`] convert into it.
 ///
 /// ```
-/// use std::time::Duration;
+/// use std::time::{Duration, Instant};
 /// use tickwheel::{Time, When};
 ///
 /// assert_eq!(When::from(Duration::ZERO), When::After(Duration::ZERO));
 /// assert_eq!(When::from(Time::START), When::At(Time::START));
+/// let now = Instant::now();
+/// assert_eq!(When::from(now), When::AtInstant(now));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum When {
@@ -137,6 +142,9 @@ pub enum When {
     After(Duration),
     /// An absolute time. A time in the past means now.
     At(Time),
+    /// A reading of the monotonic clock. An instant in the past means now. An engine
+    /// that does not follow the monotonic clock refuses it.
+    AtInstant(Instant),
 }
 
 impl From<Duration> for When {
@@ -150,6 +158,34 @@ impl From<Time> for When {
         When::At(time)
     }
 }
+
+impl From<Instant> for When {
+    fn from(instant: Instant) -> When {
+        When::AtInstant(instant)
+    }
+}
+
+/// A point in time: a [`Time`] or an [`Instant`], but not a `Duration`.
+///
+/// [`Timer::at`](crate::Timer::at) takes it. Other calls take a [`When`], which may
+/// also be a delay.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a point in time",
+    label = "expected a `Time` or an `Instant`",
+    note = "for a delay from now, use `Timer::after` or `run_after`"
+)]
+pub trait PointInTime: Into<When> + Sealed {}
+
+impl PointInTime for Time {}
+
+impl PointInTime for Instant {}
+
+/// Keeps other crates from implementing [`PointInTime`].
+pub trait Sealed {}
+
+impl Sealed for Time {}
+
+impl Sealed for Instant {}
 
 #[cfg(test)]
 mod tests {

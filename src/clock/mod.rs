@@ -64,4 +64,68 @@ impl Clock {
             Clock::Virtual(_) => None,
         }
     }
+
+    /// Converts a time to an `Instant`, if the clock measures instants and the time comes.
+    pub(crate) fn instant_of(&self, time: Time) -> Option<Instant> {
+        match self {
+            Clock::System(clock) if time < Time::MAX => clock.instant_of(time),
+            Clock::System(_) | Clock::Virtual(_) => None,
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use core::time::Duration;
+
+    use super::*;
+    use proptest::prelude::*;
+
+    /// More than two readings of the clock take on any machine.
+    const MOMENT: Duration = Duration::from_secs(10);
+
+    proptest! {
+        #[test]
+        fn a_time_becomes_an_instant_and_returns_a_moment_later_at_most(nanos in 0..u64::MAX / 2, shift in 0..63u32) {
+            let clock = Clock::system(ClockSource::Monotonic);
+            let time = Time::from_nanos(nanos >> shift);
+            let instant = clock.instant_of(time).unwrap();
+            let back = clock.time_of(instant).unwrap();
+            prop_assert!(time <= back && back - time < MOMENT);
+            let again = clock.instant_of(back).unwrap();
+            prop_assert!(instant <= again && again - instant < MOMENT);
+        }
+    }
+
+    #[test]
+    fn a_time_that_never_comes_has_no_instant() {
+        let clock = Clock::system(ClockSource::Monotonic);
+        assert_eq!(clock.instant_of(Time::MAX), None);
+        assert!(clock.instant_of(Time::START).is_some());
+    }
+
+    #[test]
+    fn only_the_monotonic_clock_measures_instants() {
+        let now = Instant::now();
+        let clock = Clock::virtual_at(Time::START);
+        assert_eq!(
+            (clock.time_of(now), clock.instant_of(Time::START)),
+            (None, None)
+        );
+        #[cfg(target_os = "linux")]
+        {
+            let clock = Clock::system(ClockSource::BootTime);
+            assert_eq!(
+                (clock.time_of(now), clock.instant_of(Time::START)),
+                (None, None)
+            );
+        }
+    }
+
+    #[test]
+    fn an_instant_before_the_start_is_the_start() {
+        let before = Instant::now();
+        let clock = Clock::system(ClockSource::Monotonic);
+        assert_eq!(clock.time_of(before), Some(Time::START));
+    }
 }

@@ -20,18 +20,26 @@ pub enum ClockSource {
 #[cfg(target_os = "linux")]
 mod linux {
     use core::mem::MaybeUninit;
+    use core::time::Duration;
     use std::time::Instant;
 
     use super::ClockSource;
-    use crate::time::Time;
+    use crate::time::{Time, nanos};
 
     #[derive(Clone, Copy)]
     pub(crate) struct SystemClock {
         id: libc::clockid_t,
+        /// The nanoseconds in which `origin` was read, beginning at `instant`. Two clocks
+        /// cannot be read at once, and this is how far their readings may be apart.
+        spread: u32,
         /// The reading of the system's clock at the start.
         origin: u64,
         instant: Instant,
     }
+
+    /// The number of times that the clocks are read for a small spread. A thread that is
+    /// interrupted between two readings measures a large one.
+    const READINGS: usize = 8;
 
     impl SystemClock {
         pub(crate) fn new(source: ClockSource) -> SystemClock {
@@ -39,10 +47,20 @@ mod linux {
                 ClockSource::Monotonic => libc::CLOCK_MONOTONIC,
                 ClockSource::BootTime => libc::CLOCK_BOOTTIME,
             };
+            let readings = (0..READINGS).map(|_| SystemClock::read(id));
+            let best = readings.min_by_key(|clock| clock.spread);
+            best.expect("there are several readings")
+        }
+
+        fn read(id: libc::clockid_t) -> SystemClock {
+            let instant = Instant::now();
+            let origin = raw_nanos(id);
+            let spread = u32::try_from(nanos(instant.elapsed()));
             SystemClock {
                 id,
-                instant: Instant::now(),
-                origin: raw_nanos(id),
+                spread: spread.unwrap_or(u32::MAX),
+                origin,
+                instant,
             }
         }
 
@@ -74,7 +92,40 @@ mod linux {
             // therefore a moment late, but never early.
             let since = instant.checked_duration_since(self.instant);
             let time = Time::START + since.unwrap_or_default();
-            (self.id == libc::CLOCK_MONOTONIC).then_some(time)
+            self.measures_instants().then_some(time)
+        }
+
+        pub(crate) fn instant_of(&self, time: Time) -> Option<Instant> {
+            // `origin` was read at most `spread` after `self.instant`. The result is
+            // therefore a moment late, but never early.
+            let since = Duration::from_nanos(time.as_nanos());
+            let instant = self.instant.checked_add(since)?;
+            let late = Duration::from_nanos(u64::from(self.spread));
+            instant
+                .checked_add(late)
+                .filter(|_| self.measures_instants())
+        }
+
+        fn measures_instants(&self) -> bool {
+            self.id == libc::CLOCK_MONOTONIC
+        }
+    }
+
+    #[cfg(all(test, not(any(loom, shuttle))))]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn neither_conversion_is_early_however_far_apart_the_clocks_were_read() {
+            let clock = SystemClock {
+                spread: 100,
+                ..SystemClock::new(ClockSource::Monotonic)
+            };
+            // The engine's clock shows zero at this instant, or up to 100 ns later.
+            let start = clock.instant;
+            let latest = start + Duration::from_nanos(100);
+            assert_eq!(clock.time_of(latest), Some(Time::from_nanos(100)));
+            assert_eq!(clock.instant_of(Time::START), Some(latest));
         }
     }
 
@@ -94,6 +145,7 @@ mod linux {
 
 #[cfg(not(target_os = "linux"))]
 mod portable {
+    use core::time::Duration;
     use std::time::Instant;
 
     use super::ClockSource;
@@ -118,6 +170,10 @@ mod portable {
         pub(crate) fn time_of(&self, instant: Instant) -> Option<Time> {
             let since = instant.checked_duration_since(self.0);
             Some(Time::START + since.unwrap_or_default())
+        }
+
+        pub(crate) fn instant_of(&self, time: Time) -> Option<Instant> {
+            self.0.checked_add(Duration::from_nanos(time.as_nanos()))
         }
     }
 }

@@ -263,17 +263,19 @@ impl<T> Engine<T> {
         }
     }
 
-    /// Moves a live timer to another deadline: a [`Duration`] from now, or a
-    /// [`Time`]. A repeating timer continues from there. An expired timer that
-    /// no worker has taken waits again. A [paused](Engine::pause) timer stays
-    /// paused, with another rest of its delay. Postponing does not touch any list.
+    /// Moves a live timer to another deadline: a [`Duration`] from now, a
+    /// [`Time`], or an [`Instant`]. A repeating timer continues from there. An
+    /// expired timer that no worker has taken waits again. A
+    /// [paused](Engine::pause) timer stays paused, with another rest of its
+    /// delay. Postponing does not touch any list.
     ///
     /// Among the timers of its new tick, a rescheduled timer keeps the
     /// place of its first scheduling.
     ///
     /// # Errors
     /// Returns [`NotLive`] if the timer is not live, or a worker holds a firing
-    /// of it.
+    /// of it. Also if `when` is an instant and the engine does not follow the
+    /// monotonic clock; see [`NotLive::InstantOnOtherClock`].
     ///
     /// ```
     /// # use std::time::Duration;
@@ -366,9 +368,33 @@ impl<T> Engine<T> {
     /// Converts an `Instant` to the engine's own time, rounded up; an instant
     /// before the start becomes the start. Returns `None` unless the engine runs
     /// on the monotonic clock.
+    ///
+    /// [`Timer::at`] and [`reschedule`](Engine::reschedule) take an `Instant` as it is.
     #[must_use]
     pub fn time_of(&self, instant: Instant) -> Option<Time> {
         self.core.clock.time_of(instant)
+    }
+
+    /// Converts a time of the engine to an `Instant`, rounded up. Returns `None` for
+    /// [`Time::MAX`], which never comes, for a time beyond the range of `Instant`, and
+    /// unless the engine runs on the monotonic clock.
+    ///
+    /// The way there and back is exact to the duration of two readings of the clock:
+    /// `time_of(instant_of(time))` is `time` or a moment later, and never earlier.
+    ///
+    /// ```
+    /// use std::time::{Duration, Instant};
+    /// use tickwheel::{Engine, Timer};
+    ///
+    /// let engine = Engine::builder().start()?;
+    /// let id = engine.schedule(Timer::after(Duration::from_secs(30), "lease"))?;
+    /// let ends = engine.deadline(id).and_then(|time| engine.instant_of(time)).unwrap();
+    /// assert!(ends > Instant::now() + Duration::from_secs(20));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn instant_of(&self, time: Time) -> Option<Instant> {
+        self.core.clock.instant_of(time)
     }
 
     /// Returns a handle to a worker queue.

@@ -22,7 +22,7 @@ struct Reserved<'a, T> {
 impl<T> Drop for Reserved<'_, T> {
     fn drop(&mut self) {
         let payload = self.payload.take();
-        let (core, due) = (self.core, self.core.resolve(self.requested));
+        let (core, due) = (self.core, self.core.resolve_validated(self.requested));
         let now = core.clock.now();
         let mut held = core.hold(self.cell);
         let shard = &mut held.shard;
@@ -61,10 +61,10 @@ impl<T> Core<T> {
     }
 
     fn reserve(&self, timer: Timer<()>, name: Option<NameTag>) -> Result<TimerId, Refused<()>> {
-        if let Err(reason) = timer.validate(self.queues(), self.tick) {
-            return Err(Refused::new(reason, timer));
-        }
-        let due = self.resolve(timer.requested);
+        let due = match self.validate(&timer) {
+            Ok(due) => due,
+            Err(reason) => return Err(Refused::new(reason, timer)),
+        };
         let mut held = self.hold_own();
         let shard = &mut held.shard;
         let reserved = shard.reserve(timer, due.requested, due.deadline, name);

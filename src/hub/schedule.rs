@@ -1,6 +1,6 @@
 //! Timers before they expire: scheduling, creating and starting, moving, replacing.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::hub::{Core, Held};
 use crate::id::TimerId;
@@ -30,7 +30,10 @@ impl<T> Core<T> {
 
     #[inline(always)]
     fn schedule_plain(&self, plain: PlainTimer<T>) -> Result<TimerId, Refused<T>> {
-        let due = self.resolve(plain.requested);
+        let Some(due) = self.resolve(plain.requested) else {
+            let reason = Refusal::InstantOnOtherClock;
+            return Err(Refused::new(reason, plain.into_timer()));
+        };
         let mut held = self.hold_own();
         let scheduled =
             held.shard
@@ -58,10 +61,10 @@ impl<T> Core<T> {
         timer: Timer<T>,
         name: Option<NameTag>,
     ) -> Result<TimerId, Refused<T>> {
-        if let Err(reason) = timer.validate(self.queues(), self.tick) {
-            return Err(Refused::new(reason, timer));
-        }
-        let due = self.resolve(timer.requested);
+        let due = match self.validate(&timer) {
+            Ok(due) => due,
+            Err(reason) => return Err(Refused::new(reason, timer)),
+        };
         let mut held = self.hold_own();
         let scheduled = held
             .shard
@@ -72,13 +75,26 @@ impl<T> Core<T> {
 
     /// Creates a timer that is started later.
     pub(crate) fn create(&self, timer: Timer<T>) -> Result<TimerId, Refused<T>> {
-        if let Err(reason) = timer.validate(self.queues(), self.tick) {
+        if let Err(reason) = self.validate(&timer) {
             return Err(Refused::new(reason, timer));
         }
         self.enter_name(timer, |timer, name| {
             let created = self.hold_own().shard.create(timer, name);
             created.map_err(|(reason, timer)| Refused::new(reason, timer))
         })
+    }
+
+    /// Checks a timer's settings and computes when it is due.
+    pub(super) fn validate<P>(&self, timer: &Timer<P>) -> Result<Due, Refusal> {
+        timer.validate(self.queues(), self.tick)?;
+        let due = self.resolve(timer.requested);
+        due.ok_or(Refusal::InstantOnOtherClock)
+    }
+
+    /// Computes again when a timer is due that was validated.
+    pub(super) fn resolve_validated(&self, when: When) -> Due {
+        let due = self.resolve(when);
+        due.expect("an engine keeps its clock")
     }
 
     /// Makes a timer and, if it has a name, enters it under that name before it can end.
@@ -101,7 +117,7 @@ impl<T> Core<T> {
             .cell_of(id)
             .expect("an unstarted timer knows its engine");
         let first = cell.lock().requested_of(id).unwrap_or(When::At(Time::MAX));
-        let due = self.resolve(first);
+        let due = self.resolve_validated(first);
         let mut held = self.hold(cell);
         let now = || self.tick_now();
         let started = held.shard.start(id, due.requested, due.deadline, now);
@@ -120,22 +136,34 @@ impl<T> Core<T> {
         dismissed?.payload
     }
 
+    /// Resolves the time where the call is, because the compiler knows its kind there.
+    #[inline]
     pub(crate) fn reschedule(&self, id: TimerId, when: When) -> Result<(), NotLive> {
+        let due = self.resolve(when).ok_or(NotLive::InstantOnOtherClock)?;
+        self.reschedule_to(id, due.requested, due.deadline)
+    }
+
+    fn reschedule_to(&self, id: TimerId, requested: Time, deadline: Tick) -> Result<(), NotLive> {
         let cell = self.cell_of(id).ok_or(NotLive::Gone)?;
-        let due = self.resolve(when);
         let mut held = self.hold(cell);
         // A postponement does not link a timer or concern a waiter.
-        match held.shard.postpone_plain(id, due.deadline) {
+        match held.shard.postpone_plain(id, deadline) {
             true => Ok(()),
-            false => self.reschedule_any(held, id, due),
+            false => self.reschedule_any(held, id, requested, deadline),
         }
     }
 
     #[inline(never)]
-    fn reschedule_any(&self, mut held: Held<'_, T>, id: TimerId, due: Due) -> Result<(), NotLive> {
+    fn reschedule_any(
+        &self,
+        mut held: Held<'_, T>,
+        id: TimerId,
+        requested: Time,
+        deadline: Tick,
+    ) -> Result<(), NotLive> {
         let moved = held
             .shard
-            .reschedule(id, due.requested, due.deadline, || self.clock.now());
+            .reschedule(id, requested, deadline, || self.clock.now());
         self.release(held);
         moved
     }
@@ -152,19 +180,16 @@ impl<T> Core<T> {
     }
 
     /// Computes when a timer is due. Reads the clock only for a delay, which counts from
-    /// now.
-    #[inline]
-    pub(super) fn resolve(&self, when: When) -> Due {
+    /// now. Returns `None` for an instant that the clock does not measure.
+    #[inline(always)]
+    fn resolve(&self, when: When) -> Option<Due> {
         match when {
-            When::At(time) => Due {
-                now: None,
-                requested: time,
-                deadline: self.tick.tick_after(time),
-            },
+            When::At(time) => Some(self.due_at(time)),
+            When::AtInstant(instant) => self.due_at_instant(instant),
             When::After(delay) => {
                 let now = self.clock.now();
                 let (requested, begun) = (now + delay, self.tick.tick_at(now));
-                Due {
+                Some(Due {
                     now: Some(begun),
                     requested,
                     deadline: match delay {
@@ -172,8 +197,22 @@ impl<T> Core<T> {
                         Duration::ZERO => begun,
                         _ => self.tick.tick_after(requested),
                     },
-                }
+                })
             }
         }
+    }
+
+    #[inline]
+    fn due_at(&self, time: Time) -> Due {
+        Due {
+            now: None,
+            requested: time,
+            deadline: self.tick.tick_after(time),
+        }
+    }
+
+    #[cold]
+    fn due_at_instant(&self, instant: Instant) -> Option<Due> {
+        Some(self.due_at(self.clock.time_of(instant)?))
     }
 }

@@ -16,7 +16,7 @@ use crate::engine::{Builder, Engine, MOST_WORKERS, StartError, Unstarted};
 use crate::id::TimerId;
 use crate::observe;
 use crate::stats::Ledger;
-use crate::time::Time;
+use crate::time::{PointInTime, Time};
 use crate::timer::{Cancel, Closed, Refused, Timer};
 
 use workers::Workers;
@@ -84,11 +84,26 @@ impl TaskEngine {
         self.run_once(Timer::after(delay, task))
     }
 
-    /// Runs `task` once, at a time of the engine's clock.
+    /// Runs `task` once, at a [`Time`] or an [`Instant`](std::time::Instant); see
+    /// [`Timer::at`].
     ///
     /// # Errors
-    /// Fails as [`run_after`](TaskEngine::run_after) does.
-    pub fn run_at<F>(&self, time: Time, task: F) -> Result<TimerId, Refused<F>>
+    /// Fails as [`run_after`](TaskEngine::run_after) does. Also returns the closure if
+    /// `time` is an instant and the engine does not follow the monotonic clock
+    /// ([`Refusal::InstantOnOtherClock`](crate::Refusal::InstantOnOtherClock)).
+    ///
+    /// ```
+    /// use std::time::{Duration, Instant};
+    /// use tickwheel::TaskEngine;
+    ///
+    /// let timers = TaskEngine::builder().start()?;
+    /// let expires = Instant::now() + Duration::from_millis(5);
+    /// let (tell, told) = std::sync::mpsc::channel();
+    /// timers.run_at(expires, move || tell.send(Instant::now()).unwrap())?;
+    /// assert!(told.recv()? >= expires);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn run_at<F>(&self, time: impl PointInTime, task: F) -> Result<TimerId, Refused<F>>
     where
         F: FnOnce() + Send + 'static,
     {

@@ -22,7 +22,14 @@ pub enum Refusal {
     /// A repeating timer with [`MissedTicks::CatchUp`](crate::MissedTicks::CatchUp) is due
     /// more than a hundred times a tick. A worker might never catch up with it.
     PeriodTooShort,
+    /// The timer's time is an `Instant`, but the engine follows the boot-time clock or a
+    /// virtual clock, which do not measure instants.
+    InstantOnOtherClock,
 }
+
+/// Says what to do about an instant that the engine's clock does not measure.
+const OTHER_CLOCK: &str = "this engine's clock does not measure `Instant`s: give a delay or a `Time`, such as \
+     `engine.now()` plus a delay, or start the engine on the monotonic clock";
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -42,6 +49,7 @@ impl fmt::Display for Refusal {
                 "a timer that catches up may be due a hundred times a tick at most: lengthen its \
                  period, shorten the tick, or choose `MissedTicks::Skip`"
             }
+            Refusal::InstantOnOtherClock => OTHER_CLOCK,
         })
     }
 }
@@ -138,6 +146,9 @@ pub enum NotLive {
     Running,
     /// The timer has ended, or never existed.
     Gone,
+    /// The new time is an `Instant`, but the engine follows the boot-time clock or a
+    /// virtual clock, which do not measure instants. The timer is as it was.
+    InstantOnOtherClock,
 }
 
 impl fmt::Display for NotLive {
@@ -145,6 +156,7 @@ impl fmt::Display for NotLive {
         f.write_str(match self {
             NotLive::Running => "a firing of this timer is running",
             NotLive::Gone => "this timer has ended, or is not one of this engine's",
+            NotLive::InstantOnOtherClock => OTHER_CLOCK,
         })
     }
 }

@@ -14,7 +14,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use crate::rounding::TickLength;
-use crate::time::{Time, When, nanos};
+use crate::time::{PointInTime, When, nanos};
 
 /// A timer to be scheduled: its deadline, payload, repetition and queue.
 ///
@@ -73,13 +73,42 @@ impl<T> Timer<T> {
         Timer::once(When::After(delay), payload)
     }
 
-    /// Creates a timer that fires once, at a time on the engine's own timeline, rounded up
-    /// to a tick. If that tick has begun, the timer is due at once. The clock is not
-    /// read: a timer with a time in the past fires after all timers that have expired,
-    /// and takes its place by deadline among those that have not.
+    /// Creates a timer that fires once, at a [`Time`](crate::Time) of the engine's own time
+    /// line or at an [`Instant`](std::time::Instant), rounded up to a tick. If that tick has
+    /// begun, the timer is due at once. The clock is not read: a timer with a time in the
+    /// past fires after all timers that have expired, and takes its place by deadline among
+    /// those that have not.
+    ///
+    /// An instant is a reading of the monotonic clock. An engine on another clock refuses it
+    /// ([`Refusal::InstantOnOtherClock`]). An instant before the engine's start is the start.
+    ///
+    /// ```
+    /// use std::time::{Duration, Instant};
+    /// use tickwheel::{Engine, Refusal, Time, Timer};
+    ///
+    /// let expires = Instant::now() + Duration::from_secs(30);
+    /// let engine = Engine::builder().start()?;
+    /// engine.schedule(Timer::at(expires, "token"))?;
+    /// engine.schedule(Timer::at(engine.now(), "now"))?;
+    ///
+    /// // A virtual clock does not measure instants.
+    /// let (engine, _clock) = Engine::builder().start_virtual()?;
+    /// let refused = engine.schedule(Timer::at(expires, "token")).unwrap_err();
+    /// assert_eq!(refused.reason(), Refusal::InstantOnOtherClock);
+    /// engine.schedule(Timer::at(Time::from_secs(30), "token"))?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// A `Duration` is not a point in time, and does not compile:
+    ///
+    /// ```compile_fail,E0277
+    /// # use std::time::Duration;
+    /// # use tickwheel::Timer;
+    /// let timer = Timer::at(Duration::from_secs(30), "token");
+    /// ```
     #[inline]
-    pub fn at(time: Time, payload: T) -> Timer<T> {
-        Timer::once(When::At(time), payload)
+    pub fn at(time: impl PointInTime, payload: T) -> Timer<T> {
+        Timer::once(time.into(), payload)
     }
 
     /// Creates a timer that fires for ever, or as often as [`times`](Timer::times) says.
@@ -118,7 +147,9 @@ impl<T> Timer<T> {
     }
 
     /// Sets the time of a repeating timer's first firing. Defaults to one period after
-    /// scheduling. A one-shot with this setting is refused ([`Refusal::NotRepeating`]).
+    /// scheduling. Takes a delay, a [`Time`](crate::Time) or an
+    /// [`Instant`](std::time::Instant); see [`Timer::at`]. A one-shot with this setting is
+    /// refused ([`Refusal::NotRepeating`]).
     pub fn starting(mut self, first: impl Into<When>) -> Timer<T> {
         self.requested = first.into();
         self.meant_to_repeat = true;

@@ -207,6 +207,7 @@ impl Oracle {
         let due = match first {
             When::At(time) => time.as_nanos(),
             When::After(delay) => (Time::from_nanos(self.now) + delay).as_nanos(),
+            When::AtInstant(_) => unreachable!("the engine's clock is virtual"),
         };
         let tick = match first {
             When::After(Duration::ZERO) => self.now_tick(),

@@ -100,6 +100,7 @@ impl Pair {
             }
             (None, When::After(delay)) => Timer::after(delay, payload),
             (None, When::At(time)) => Timer::at(time, payload),
+            (None, When::AtInstant(instant)) => Timer::at(instant, payload),
         };
         if let Some(times) = ask.times {
             timer = timer.times(times);
