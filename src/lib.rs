@@ -16,12 +16,13 @@
 //!    one wake-up, plus the time to move the timers due before it.
 //! 3. **Exactly one ending.** Every timer ends once: completed, cancelled, shut
 //!    down, or failed. The [`Ledger`] balances.
-//! 4. **Cancel wins until the task is taken**, and returns the payload.
+//! 4. **Cancel wins until the task is taken**, and returns the payload. Once it has
+//!    answered, the timer does not fire again, even if a worker re-arms it.
 //! 5. **A stale id is harmless**, however often its storage was reused, and so is a
 //!    forged one.
 //! 6. **Cancel frees the memory at once.**
-//! 7. **Repeats keep their phase.** Counts are exact, and firings of one timer
-//!    never overlap.
+//! 7. **Repeats keep their phase**, unless their holder re-arms them. Counts are
+//!    exact, and firings of one timer never overlap.
 //! 8. **A timer's ending is reported on request.**
 //! 9. **Order.** Timers of one shard fire by tick, and within a tick in the
 //!    order in which they were first scheduled. No order is promised across

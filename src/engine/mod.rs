@@ -179,7 +179,9 @@ impl<T> Engine<T> {
 
     /// Cancels the timers that have this name, oldest first: all of them if `max` is
     /// `None`, otherwise at most `max`. Returns a count of zero if no timer has the
-    /// name. Does not cancel timers that are created during the call.
+    /// name. Does not cancel timers that are created during the call. A timer whose last
+    /// firing is running is not counted, because it ends by itself, but can no longer
+    /// be [re-armed](crate::Firing::rearm).
     ///
     /// # Cost
     /// Grows with the number of timers cancelled, not with the number that share
@@ -205,7 +207,7 @@ impl<T> Engine<T> {
     ///
     /// Does for each timer what [`cancel`](Engine::cancel) does. Expired timers that no
     /// worker has taken, paused and [unstarted](Engine::create) timers are cancelled, and
-    /// a repeating timer with a running firing does not fire again. Counts the timers that
+    /// a timer with a running firing does not fire again. Counts the timers that
     /// end as cancelled because of this call, and returns their payloads in no particular
     /// order. Does not cancel timers that are created during the call, so it returns even
     /// if other threads continue to schedule.
@@ -274,8 +276,9 @@ impl<T> Engine<T> {
     ///
     /// # Errors
     /// Returns [`NotLive`] if the timer is not live, or a worker holds a firing
-    /// of it. Also if `when` is an instant and the engine does not follow the
-    /// monotonic clock; see [`NotLive::InstantOnOtherClock`].
+    /// of it; the holder can [re-arm](crate::Expired::rearm) the timer. Also if `when`
+    /// is an instant and the engine does not follow the monotonic clock; see
+    /// [`NotLive::InstantOnOtherClock`].
     ///
     /// ```
     /// # use std::time::Duration;
@@ -518,6 +521,7 @@ impl<T> Engine<T> {
 
     /// Refuses new timers, blocks until workers have taken the one-shots due
     /// within `limit`, and then shuts down as [`shutdown`](Engine::shutdown) does.
+    /// Repeating timers and re-armed ones fire meanwhile, but are not waited for.
     ///
     /// Returns as soon as no such one-shot is left and the shutdown is
     /// complete. Returns at the latest one second after `limit`, provided

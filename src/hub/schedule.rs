@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::hub::{Core, Held};
 use crate::id::TimerId;
-use crate::shard::NameTag;
+use crate::shard::{NameTag, Next};
 use crate::tick::Tick;
 use crate::time::{Time, When};
 use crate::timer::{NotLive, PlainTimer, Refusal, Refused, Timer};
@@ -17,6 +17,15 @@ pub(super) struct Due {
     pub(super) requested: Time,
     /// The tick that it is rounded up to.
     pub(super) deadline: Tick,
+}
+
+impl Due {
+    pub(super) fn next(self) -> Next {
+        Next {
+            requested: self.requested,
+            deadline: self.deadline,
+        }
+    }
 }
 
 impl<T> Core<T> {
@@ -182,7 +191,7 @@ impl<T> Core<T> {
     /// Computes when a timer is due. Reads the clock only for a delay, which counts from
     /// now. Returns `None` for an instant that the clock does not measure.
     #[inline(always)]
-    fn resolve(&self, when: When) -> Option<Due> {
+    pub(super) fn resolve(&self, when: When) -> Option<Due> {
         match when {
             When::At(time) => Some(self.due_at(time)),
             When::AtInstant(instant) => self.due_at_instant(instant),

@@ -4,6 +4,8 @@ use crate::hub::doorbell::Bell;
 use crate::hub::{Core, Held, ShardCell};
 use crate::id::TimerId;
 use crate::shard::{Outcome, Shard};
+use crate::time::When;
+use crate::timer::NotLive;
 
 impl<T> Core<T> {
     /// Takes an expired timer or a report from one shard with `take`. Also returns whether
@@ -44,6 +46,43 @@ impl<T> Core<T> {
             self.waiters.notify();
         }
         drop(given.payload);
+    }
+
+    /// Sets the next firing of a timer from within the current one.
+    pub(crate) fn rearm_lent(&self, id: TimerId, number: u64, when: When) -> Result<(), NotLive> {
+        let cell = self.cell_of(id).ok_or(NotLive::Gone)?;
+        let due = self.resolve(when).ok_or(NotLive::InstantOnOtherClock)?;
+        let next = due.next();
+        let now = || self.clock.now();
+        cell.lock().rearm_lent(id, number, next, now)
+    }
+
+    /// Takes back a firing that was lent, and sets the next one. Returns the payload if
+    /// the timer cannot fire again.
+    pub(crate) fn rearm_and_return(
+        &self,
+        id: TimerId,
+        number: u64,
+        payload: T,
+        when: When,
+    ) -> Result<(), T> {
+        let (Some(cell), Some(due)) = (self.cell_of(id), self.resolve(when)) else {
+            return Err(payload);
+        };
+        let (now, next) = (self.clock.now(), due.next());
+        let mut held = self.hold(cell);
+        let returned = held.shard.rearm_and_return(id, number, payload, next, now);
+        self.release(held);
+        if returned? {
+            self.waiters.notify();
+        }
+        Ok(())
+    }
+
+    /// Whether a timer was cancelled or shut down since a worker took this firing.
+    pub(crate) fn is_cancelled(&self, id: TimerId, number: u64) -> bool {
+        let cell = self.cell_of(id);
+        cell.is_some_and(|cell| cell.lock().is_cancelled(id, number))
     }
 
     /// Blocks until no worker has a firing of the timer.

@@ -11,13 +11,15 @@ use crate::observe;
 use crate::shard::{Claimed, Firing, Outcome};
 use crate::sync::Arc;
 use crate::tick::Tick;
-use crate::time::Time;
+use crate::time::{Time, When};
 
 /// An expired timer that a worker holds.
 ///
 /// A one-shot ends when it is taken, and its payload then belongs to the worker.
 /// A repeating timer lends its payload. Dropping the `Expired` returns the
 /// payload and sets up the next firing; thus firings of one timer never overlap.
+/// A [`rearmable`](crate::Timer::rearmable) one-shot lends its payload too. It ends when
+/// the `Expired` is dropped, unless [`rearm`](Expired::rearm) sets its next deadline.
 pub struct Expired<T> {
     firing: Firing,
     deadline: Time,
@@ -140,6 +142,85 @@ impl<T> Expired<T> {
         let payload = self.payload.take();
         self.finish(None, Outcome::Kept);
         payload.expect("taken only by value")
+    }
+
+    /// Returns the payload to the engine, and sets the next deadline of the timer: a
+    /// [`Duration`] from now, or a [`Time`]. The timer keeps its id, name, queue and
+    /// settings, and the next firing has the next [`number`](Expired::number).
+    ///
+    /// A one-shot must be [`rearmable`](crate::Timer::rearmable). A repeating timer continues
+    /// from its new deadline, as after [`Engine::reschedule`](crate::Engine::reschedule).
+    /// A deadline that has passed is due at once, behind all expired timers.
+    ///
+    /// # Errors
+    /// Returns this firing, and changes nothing, if the timer was cancelled or shut down
+    /// meanwhile, if it has fired as often as [`times`](crate::Timer::times) says, if it is a
+    /// one-shot that is not rearmable, or if `when` is an instant that the engine's clock
+    /// does not measure.
+    ///
+    /// # Cost
+    /// Takes the lock of the timer's shard once, as dropping the firing does.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::{Engine, Timer};
+    ///
+    /// // A lease that is renewed at a third of its duration, under one id.
+    /// let second = Duration::from_secs(1);
+    /// let (engine, clock) = Engine::builder().start_virtual()?;
+    /// let renewal = Timer::after(10 * second, "lease 7").rearmable().named("leases");
+    /// let id = engine.schedule(renewal)?;
+    /// clock.advance(10 * second);
+    /// let due = engine.queue(0).recv()?;
+    /// assert!(due.rearm(5 * second).is_ok());
+    /// clock.advance(5 * second);
+    /// let due = engine.queue(0).recv()?;
+    /// assert_eq!((due.id(), due.number()), (id, 2));
+    ///
+    /// // A cancel reaches the timer while a worker holds it.
+    /// assert_eq!(engine.cancel_by_name("leases", None).count, 0);
+    /// assert!(due.is_cancelled());
+    /// let due = due.rearm(5 * second).unwrap_err();
+    /// assert_eq!(due.into_payload(), "lease 7");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    // The error is the receiver, which the caller had by value before.
+    #[allow(clippy::result_large_err)]
+    pub fn rearm(mut self, when: impl Into<When>) -> Result<(), Expired<T>> {
+        match self.try_rearm(when.into()) {
+            true => Ok(()),
+            false => Err(self),
+        }
+    }
+
+    fn try_rearm(&mut self, when: When) -> bool {
+        let (id, number) = (self.firing.id, self.firing.number);
+        let Some(lent) = self.obligation.as_mut().filter(|owed| owed.payload) else {
+            return false;
+        };
+        let payload = self.payload.take().expect("taken only by value");
+        if let Err(payload) = lent.core.rearm_and_return(id, number, payload, when) {
+            self.payload = Some(payload);
+            return false;
+        }
+        lent.payload = false;
+        self.finish(None, Outcome::Returned);
+        true
+    }
+
+    /// Returns whether the timer was cancelled or shut down since this firing was taken,
+    /// so that it will not fire again. A long task can stop early then.
+    ///
+    /// Always returns `false` for a one-shot that is not
+    /// [`rearmable`](crate::Timer::rearmable): it ended when it was taken, and no cancel reaches it.
+    ///
+    /// # Cost
+    /// Takes the lock of the timer's shard.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        let (id, number) = (self.firing.id, self.firing.number);
+        let lent = self.obligation.as_ref().filter(|owed| owed.payload);
+        lent.is_some_and(|lent| lent.core.is_cancelled(id, number))
     }
 
     /// Returns the payload to the engine after a caught panic.

@@ -40,13 +40,16 @@ impl<T> Shard<T> {
     ) -> bool {
         let mut budget = CELLS_PER_HOLD;
         while let Some(at) = self.wheel.next_entry(&mut walk.cursor, &mut budget) {
-            if self.wheel.sequence(at) <= walk.youngest && self.can_cancel(at) {
+            if self.wheel.sequence(at) > walk.youngest {
+                continue;
+            }
+            if self.ends_if_cancelled(at) {
                 budget = budget.saturating_sub(CELLS_PER_CANCEL);
                 cancelled.count += 1;
-                cancelled
-                    .payloads
-                    .extend(self.cancel_at(at, || now).payload());
             }
+            // A timer whose last firing is running is marked, so that it is not re-armed.
+            let answer = self.cancel_at(at, || now);
+            cancelled.payloads.extend(answer.payload());
         }
         let done = self.wheel.is_at_end(walk.cursor);
         if done {
@@ -55,7 +58,7 @@ impl<T> Shard<T> {
         done
     }
 
-    fn can_cancel(&self, at: EntryIndex) -> bool {
+    fn ends_if_cancelled(&self, at: EntryIndex) -> bool {
         let record = self.record_of(at).map(|key| &self.records[key]);
         record.is_none_or(TimerRecord::ends_if_cancelled)
     }

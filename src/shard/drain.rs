@@ -93,7 +93,9 @@ impl<T> Shard<T> {
     pub(crate) fn is_awaited(&self, at: EntryIndex, last: Tick) -> bool {
         let waits = self.record_of(at).is_none_or(|key| {
             let record = &self.records[key];
-            !record.is_repeating() && record.state == State::Waiting
+            // A one-shot that was re-armed fires like a repeating timer, without a wait.
+            let is_first = !record.is_repeating() && record.firings == 0;
+            is_first && record.state == State::Waiting
         });
         waits && self.wheel.deadline_of(at) <= last
     }

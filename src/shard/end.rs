@@ -66,10 +66,12 @@ impl<T> Shard<T> {
                 self.unname(key);
                 payload.map_or(Cancel::Notified, Cancel::Cancelled)
             }
-            State::Lent { ending } => {
-                if ends {
+            State::Lent { ending, .. } => {
+                if ending.is_none() {
                     *ending = Some((CloseReason::Cancelled, now()));
-                    self.unname(key);
+                    if ends {
+                        self.unname(key);
+                    }
                 }
                 Cancel::Running
             }

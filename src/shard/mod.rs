@@ -13,7 +13,7 @@
 //!
 //! recorded     schedule c ──────┐
 //!                               ▼
-//! create c ─▶ Unstarted ─start c─▶ Waiting ─claim w─▶ Lent ─return w─▶ Waiting (again)
+//! create c ─▶ Unstarted ─start c─▶ Waiting ─claim w─▶ Lent ─return w─▶ Waiting (repeats, re-armed)
 //!                 │                  │                 ├──return w─▶ Ended (last, cancelled)
 //!             dismiss c     cancel c, shut down c,     │
 //!                 │           claim w (one-shot)  shut down c
@@ -27,11 +27,14 @@
 //! ```
 //!
 //! A `Waiting` timer is linked into the wheel until the ticker expires it; then it is ready
-//! until a worker claims it. `Lent` covers repeating timers and tasks while a worker has
-//! the payload, and timers whose payload is made from their id (`reserve.rs`). Cancelling
-//! an `Unstarted` or `Lent` timer marks it: the timer ends when it is started or when its
-//! firing returns. A `Paused` timer is on no list (`pause.rs`). An `Ended` timer is freed
-//! at once unless its task must run once more or its report is unread.
+//! until a worker claims it. `Lent` covers repeating timers, tasks and rearmable one-shots
+//! while a worker has the payload, and timers whose payload is made from their id
+//! (`reserve.rs`). The holder of a firing can re-arm a `Lent` timer: it notes the next
+//! tick, for which the timer waits once its firing has returned, or does both in one step.
+//! Cancelling an `Unstarted` or `Lent` timer marks it: the timer ends when it is started or
+//! when its firing returns, and is not re-armed. A `Paused` timer is on no list
+//! (`pause.rs`). An `Ended` timer is freed at once unless its task must run once more or
+//! its report is unread.
 //!
 //! A shard is single-threaded: `hub` puts it behind a lock. It never drops a payload and
 //! never runs foreign code. Payloads go to the caller, who drops them after releasing the
@@ -45,6 +48,7 @@ pub(crate) mod drain_count;
 mod end;
 mod expire;
 mod firing;
+mod lent;
 mod pause;
 mod ready;
 pub(crate) mod record;
@@ -61,6 +65,7 @@ pub(crate) mod walk;
 pub(crate) use cancel_all::{CANCELS_PER_HOLD, CancelWalk};
 pub(crate) use drain_count::DrainKey;
 pub(crate) use firing::{Claimed, Firing, Outcome};
+pub(crate) use lent::Next;
 pub(crate) use record::{NameTag, Place};
 pub(crate) use signals::Signals;
 

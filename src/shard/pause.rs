@@ -5,6 +5,7 @@
 use core::time::Duration;
 
 use crate::id::TimerId;
+use crate::rounding::TickLength;
 use crate::shard::Shard;
 use crate::shard::body::Body;
 use crate::shard::record::{State, TimerRecord};
@@ -56,7 +57,7 @@ impl<T> Shard<T> {
             return Ok(());
         };
         let is_set_aside = self.records[key].state == State::Paused;
-        self.records[key].resume(now);
+        self.records[key].resume(now, self.tick);
         if is_set_aside {
             self.enter(key, State::Waiting);
             let deadline = self.tick.tick_after(self.records[key].requested);
@@ -128,9 +129,16 @@ impl<T> Shard<T> {
 
 impl<T> TimerRecord<T> {
     /// Moves the deadline by the length of the pause, if there was one.
-    fn resume(&mut self, now: Time) {
-        if let Some(since) = self.paused.take() {
-            self.requested = self.requested + (now - since);
+    fn resume(&mut self, now: Time, tick: TickLength) {
+        let Some(since) = self.paused.take() else {
+            return;
+        };
+        self.requested = self.requested + (now - since);
+        if let State::Lent {
+            next: Some(next), ..
+        } = &mut self.state
+        {
+            *next = tick.tick_after(self.requested);
         }
     }
 }

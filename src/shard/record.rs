@@ -18,6 +18,8 @@ pub(crate) struct TimerRecord<T> {
     pub(crate) queue: usize,
     pub(crate) reported: bool,
     pub(crate) task: bool,
+    /// Whether the holder of a firing may re-arm the timer although it is a one-shot.
+    rearmable: bool,
     /// The exact time at which the next firing is due. The tick is rounded up from it.
     pub(crate) requested: Time,
     /// The maximum time by which a firing may be delayed.
@@ -51,8 +53,11 @@ pub(crate) enum State {
     /// A worker has a firing.
     Lent {
         /// The reason and the tick with which the timer ends when the firing comes back, if
-        /// it was cancelled or shut down meanwhile.
+        /// it was cancelled or shut down meanwhile. Of a last firing, only the mark counts:
+        /// it cannot be re-armed any more.
         ending: Option<(CloseReason, Tick)>,
+        /// The tick of the next firing, if the holder has re-armed the timer.
+        next: Option<Tick>,
     },
     /// Shut down at `tick` while a worker has a firing. The timer is already in the ledger,
     /// and is reported when the firing comes back.
@@ -62,6 +67,12 @@ pub(crate) enum State {
 }
 
 impl State {
+    /// The state of a timer whose firing a worker has just taken.
+    pub(crate) const LENT: State = State::Lent {
+        ending: None,
+        next: None,
+    };
+
     /// Whether the timer was accepted and has not ended.
     pub(crate) fn is_live(self) -> bool {
         matches!(self, State::Waiting | State::Paused | State::Lent { .. })
@@ -89,6 +100,7 @@ impl<T> TimerRecord<T> {
             queue: timer.queue,
             reported: timer.reported,
             task: timer.task,
+            rearmable: timer.rearmable,
             requested,
             tolerance: timer.tolerance,
             period: timer.repeat.map(|repeat| repeat.period),
@@ -121,6 +133,7 @@ impl<T> TimerRecord<T> {
             name: self.name.map(NameTag::into_name),
             meant_to_repeat: self.period.is_some(),
             task: self.task,
+            rearmable: self.rearmable,
         })
     }
 
@@ -130,12 +143,32 @@ impl<T> TimerRecord<T> {
 
     /// Whether the lent firing, which has already been counted, is the last one.
     pub(crate) fn is_last(&self) -> bool {
-        self.left == Some(0)
+        self.left == Some(0) && self.next().is_none()
+    }
+
+    /// Whether the timer has fired as often as its count says. A one-shot has no count.
+    pub(crate) fn is_used_up(&self) -> bool {
+        self.is_repeating() && self.left == Some(0)
+    }
+
+    /// Returns the tick for which the holder of the firing has re-armed the timer.
+    pub(crate) fn next(&self) -> Option<Tick> {
+        match self.state {
+            State::Lent { next, .. } => next,
+            _ => None,
+        }
+    }
+
+    /// Sets up the next firing at the tick for which the holder has re-armed the timer.
+    pub(crate) fn rearm_at(&mut self, next: Tick) -> Tick {
+        self.number = self.number.saturating_add(1);
+        self.left = self.left.map(|left| left.max(1));
+        next
     }
 
     /// Whether a worker borrows the payload instead of getting it for good.
     pub(crate) fn is_lent_out(&self) -> bool {
-        self.is_repeating() || self.task
+        self.is_repeating() || self.task || self.rearmable
     }
 
     /// Whether the timer ends as cancelled if it is cancelled now.
@@ -143,7 +176,7 @@ impl<T> TimerRecord<T> {
         match self.state {
             State::Waiting | State::Paused => true,
             State::Unstarted { cancelled, .. } => !cancelled,
-            State::Lent { ending } => ending.is_none() && !self.is_last(),
+            State::Lent { ending, .. } => ending.is_none() && !self.is_last(),
             State::Abandoned { .. } | State::Ended { .. } => false,
         }
     }

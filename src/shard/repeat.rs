@@ -2,13 +2,23 @@
 
 use crate::rounding::TickLength;
 use crate::shard::record::{State, TimerRecord};
+use crate::tick::Tick;
 use crate::time::Time;
 use crate::timer::MissedTicks;
 
 impl<T> TimerRecord<T> {
-    /// Sets up the firing that follows the one just done.
-    pub(crate) fn rearm(&mut self, now: Time, tick: TickLength) {
-        let Some(period) = self.period else { return };
+    /// Sets up the firing that follows the one just done, and returns its tick.
+    pub(crate) fn rearm(&mut self, now: Time, tick: TickLength) -> Tick {
+        let deadline = match self.next() {
+            Some(next) => self.rearm_at(next),
+            None => self.rearm_in_phase(now, tick),
+        };
+        self.state = State::Waiting;
+        deadline
+    }
+
+    fn rearm_in_phase(&mut self, now: Time, tick: TickLength) -> Tick {
+        let period = self.period.unwrap_or(u64::MAX);
         let next = self.requested.as_nanos().saturating_add(period);
         let is_missed = tick.tick_after(Time::from_nanos(next)) <= tick.tick_at(now);
         let (requested, steps) = match self.missed {
@@ -23,7 +33,7 @@ impl<T> TimerRecord<T> {
         };
         self.requested = Time::from_nanos(requested);
         self.number = self.number.saturating_add(steps);
-        self.state = State::Waiting;
+        tick.tick_after(self.requested)
     }
 }
 

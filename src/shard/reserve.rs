@@ -25,7 +25,7 @@ impl<T> Shard<T> {
             return Err((reason, timer));
         }
         let mut record = TimerRecord::of(timer.map(|()| None), requested, name);
-        record.state = State::Lent { ending: None };
+        record.state = State::LENT;
         self.accept(record.reported);
         let at = self.insert_recorded(record, deadline);
         Ok(self.wheel.id(at))
@@ -49,15 +49,16 @@ impl<T> Shard<T> {
         let fails = payload.is_none();
         record.payload = payload;
         let payload = match record.state {
-            State::Lent { ending: None } if fails => {
+            State::LENT if fails => {
                 self.end_recorded(at, CloseReason::Failed, self.tick.tick_at(now))
             }
-            State::Lent { ending: None } => {
+            State::LENT => {
                 self.start_reserved(at, key, requested, deadline, now);
                 None
             }
             State::Lent {
                 ending: Some((reason, tick)),
+                ..
             } => self.end_recorded(at, reason, tick),
             State::Abandoned { tick } => self.end_abandoned(at, key, tick),
             _ => unreachable!("only the maker of the payload moves on a reserved timer"),

@@ -29,7 +29,7 @@ impl<T> Shard<T> {
         let awaited = std::mem::take(&mut record.awaited);
         record.payload = payload;
         let ending = match record.state {
-            State::Lent { ending } => ending,
+            State::Lent { ending, .. } => ending,
             State::Abandoned { tick } => {
                 let payload = self.end_abandoned(at, key, tick);
                 return Returned { payload, awaited };
@@ -51,11 +51,10 @@ impl<T> Shard<T> {
         Returned { payload, awaited }
     }
 
-    pub(crate) fn rearm(&mut self, at: EntryIndex, key: usize, now: Time) {
+    fn rearm(&mut self, at: EntryIndex, key: usize, now: Time) {
         let record = &mut self.records[key];
         let paused = record.paused;
-        record.rearm(paused.unwrap_or(now), self.tick);
-        let deadline = self.tick.tick_after(record.requested);
+        let deadline = record.rearm(paused.unwrap_or(now), self.tick);
         let deadline = self.within_tolerance(&self.records[key], deadline);
         if paused.is_some() {
             self.wheel.set_deadline(at, deadline);

@@ -97,9 +97,11 @@ impl<T> Shard<T> {
                 self.unlink_waiting(at, key);
                 self.end_recorded(at, reason, now);
             }
-            State::Lent { ending: Some(_) } => return None,
+            State::Lent {
+                ending: Some(_), ..
+            } => return None,
             // Its task runs once more when the firing is done.
-            State::Lent { ending } if !is_last && record.run_on_end => {
+            State::Lent { ending, .. } if !is_last && record.run_on_end => {
                 *ending = Some((reason, now));
                 self.unname(key);
             }

@@ -57,7 +57,7 @@ impl<T> Shard<T> {
         if ended.is_some() {
             self.close_entry(at, key);
         } else if lent {
-            self.enter(key, State::Lent { ending: None });
+            self.enter(key, State::LENT);
             self.wheel.set_aside(at);
         } else {
             self.end_recorded(at, CloseReason::Completed, tick);

@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::id::TimerId;
 use crate::tasks::task::Firing;
 use crate::tick::Tick;
-use crate::time::Time;
-use crate::timer::{CloseReason, Timer};
+use crate::time::{Time, When};
+use crate::timer::{CloseReason, NotLive, Timer};
 
 impl Firing {
     /// Returns the timer's id, for instance to cancel it from within the task.
@@ -57,6 +57,88 @@ impl Firing {
     #[must_use]
     pub fn lateness(&self) -> Duration {
         self.core.clock.now() - self.firing.requested
+    }
+
+    /// Runs the task again at `when` after it has returned: a [`Duration`] from
+    /// now, or a [`Time`]. The timer keeps its id, name and settings, and the
+    /// next firing has the next [`number`](Firing::number).
+    ///
+    /// A second call overrides the first. A repeating timer continues from
+    /// `when`, as after [`Engine::reschedule`](crate::Engine::reschedule). If
+    /// the task panics after this call, the panic is counted and the timer
+    /// goes on. A cancel after this call answers
+    /// [`Cancel::Running`](crate::Cancel::Running), and the task does not run again.
+    ///
+    /// # Errors
+    /// Returns [`NotLive::Gone`] if the timer was cancelled or shut down
+    /// meanwhile, if it has fired as often as [`times`](Timer::times) says,
+    /// or if the task of this firing has returned. Returns
+    /// [`NotLive::InstantOnOtherClock`] as
+    /// [`Engine::reschedule`](crate::Engine::reschedule) does.
+    ///
+    /// # Cost
+    /// Takes the lock of the timer's shard, and reads the clock for a delay.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::{Firing, TaskEngine, Time, Timer};
+    ///
+    /// // A retry whose delay doubles. `attempt` succeeds the fourth time.
+    /// let mut delay = Duration::from_millis(100);
+    /// let attempt = |n: u64| n == 4;
+    /// let retry = move |firing: Firing| {
+    ///     if !attempt(firing.number()) && firing.rearm(delay).is_ok() {
+    ///         delay *= 2;
+    ///     }
+    /// };
+    /// let (timers, clock) = TaskEngine::builder().start_virtual()?;
+    /// timers.run(Timer::after(Duration::ZERO, retry).named("upload"))?;
+    /// clock.run_until(Time::from_millis(699));
+    /// assert_eq!(timers.ledger().live, 1);
+    /// clock.run_until(Time::from_millis(700)); // 0, 100, 300, 700
+    /// assert_eq!(timers.ledger().completed, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn rearm(&self, when: impl Into<When>) -> Result<(), NotLive> {
+        let (id, number) = (self.firing.id, self.firing.number);
+        self.core.rearm_lent(id, number, when.into())
+    }
+
+    /// Returns whether the timer was cancelled or shut down since this firing
+    /// began, so that the task will not run again. A long task can stop
+    /// early then, without a flag beside the timer.
+    ///
+    /// Returns `false` once the task of this firing has returned.
+    ///
+    /// # Cost
+    /// Takes the lock of the timer's shard.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::{Cancel, Firing, TaskEngine, Time, Timer};
+    ///
+    /// let (timers, clock) = TaskEngine::builder().start_virtual()?;
+    /// let (tell, told) = std::sync::mpsc::channel();
+    /// let inner = timers.clone();
+    /// let copy = move |firing: Firing| {
+    ///     for block in 0..9 {
+    ///         if firing.is_cancelled() {
+    ///             return tell.send(block).unwrap();
+    ///         }
+    ///         if block == 2 {
+    ///             assert_eq!(inner.cancel(firing.id()), Cancel::Running);
+    ///         }
+    ///     }
+    /// };
+    /// timers.run(Timer::after(Duration::ZERO, copy))?;
+    /// clock.run_until(Time::START);
+    /// assert_eq!(told.recv()?, 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        let (id, number) = (self.firing.id, self.firing.number);
+        self.firing.outcome != CloseReason::Completed || self.core.is_cancelled(id, number)
     }
 
     /// Returns the reason for the run: [`CloseReason::Completed`] at the

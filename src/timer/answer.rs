@@ -66,10 +66,11 @@ pub enum Cancel<T> {
     /// outcome; the payload stays with the task. Returned only for
     /// [`notified`](crate::Timer::notified) timers.
     Notified,
-    /// A worker has a firing of the timer at this moment. A repeating timer will
-    /// not fire again. Also returned if
-    /// [`Engine::schedule_with`](crate::Engine::schedule_with) is making the
-    /// payload; the timer will then not fire.
+    /// A worker has a firing of the timer at this moment. The timer will not fire
+    /// again: it does not repeat, and [`Firing::rearm`](crate::Firing::rearm) and
+    /// [`Expired::rearm`](crate::Expired::rearm) are refused from now on.
+    /// Also returned if [`Engine::schedule_with`](crate::Engine::schedule_with) is
+    /// making the payload; the timer will then not fire.
     Running,
     /// The timer has ended, or never existed.
     Gone,

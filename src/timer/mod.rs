@@ -49,6 +49,8 @@ pub struct Timer<T> {
     /// Whether the payload is a task: the timer then ends when the task returns, not
     /// when it is taken.
     pub(crate) task: bool,
+    /// Whether a one-shot lends its payload, so that its holder can re-arm it.
+    pub(crate) rearmable: bool,
 }
 
 /// The maximum number of firings that may be due at each tick if a timer catches up. A
@@ -143,6 +145,7 @@ impl<T> Timer<T> {
             name: None,
             meant_to_repeat: false,
             task: false,
+            rearmable: false,
         }
     }
 
@@ -220,6 +223,38 @@ impl<T> Timer<T> {
         self
     }
 
+    /// Makes a one-shot lend its payload to the worker, so that
+    /// [`Expired::rearm`](crate::Expired::rearm) can set its next deadline.
+    ///
+    /// The timer then ends as completed when the [`Expired`](crate::Expired) is dropped or
+    /// its payload is taken out, not when it is taken from its queue. Until then, a cancel
+    /// is answered [`Cancel::Running`] and refuses a later `rearm`; a panic fails the
+    /// timer. Has no effect on repeating timers and tasks, which can always be re-armed.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::{Engine, Timer};
+    ///
+    /// // A debounce: each event postpones the flush, even while a worker looks at it.
+    /// let quiet = Duration::from_millis(50);
+    /// let (engine, clock) = Engine::builder().start_virtual()?;
+    /// let id = engine.schedule(Timer::after(quiet, Vec::<u32>::new()).rearmable())?;
+    /// clock.advance(quiet);
+    /// let mut due = engine.queue(0).recv()?;
+    /// due.payload_mut().push(1); // one more event
+    /// due.rearm(quiet).unwrap();
+    /// clock.advance(quiet);
+    /// let due = engine.queue(0).recv()?;
+    /// assert_eq!((due.id(), due.number()), (id, 2));
+    /// assert_eq!(due.into_payload(), [1]);
+    /// assert_eq!(engine.ledger().completed, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn rearmable(mut self) -> Timer<T> {
+        self.rearmable = true;
+        self
+    }
+
     /// Sets a name by which [`Engine::cancel_by_name`](crate::Engine::cancel_by_name) can
     /// cancel the timer. Many timers may share a name.
     pub fn named(mut self, name: impl Into<Arc<str>>) -> Timer<T> {
@@ -260,6 +295,7 @@ impl<T> Timer<T> {
             name: self.name,
             meant_to_repeat: self.meant_to_repeat,
             task: self.task,
+            rearmable: self.rearmable,
         }
     }
 
@@ -279,6 +315,7 @@ impl<T> Timer<T> {
                 reported: false,
                 notified: false,
                 task: false,
+                rearmable: false,
                 name: None,
                 payload,
                 requested,

@@ -12,6 +12,7 @@ mod driven;
 mod endings;
 mod isolation;
 mod pauses;
+mod rearm;
 mod refusals;
 mod repeats;
 mod reports;

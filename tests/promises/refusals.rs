@@ -21,6 +21,7 @@ struct Ask {
     queue: usize,
     tolerance: u64,
     reported: bool,
+    rearmable: bool,
     name: Option<&'static str>,
 }
 
@@ -37,6 +38,7 @@ fn ask() -> impl Strategy<Value = Ask> {
         0..500u64,
         any::<bool>(),
         weighted(0.5, select(vec!["a", "b"])),
+        any::<bool>(),
     );
     (first, repeat, queue, rest).prop_map(|(first, repeat, queue, rest)| Ask {
         at: first.0,
@@ -49,6 +51,7 @@ fn ask() -> impl Strategy<Value = Ask> {
         tolerance: rest.0,
         reported: rest.1,
         name: rest.2,
+        rearmable: rest.3,
     })
 }
 
@@ -76,6 +79,9 @@ impl Ask {
         }
         if self.reported {
             timer = timer.reported();
+        }
+        if self.rearmable {
+            timer = timer.rearmable();
         }
         match self.name {
             Some(name) => timer.named(name),

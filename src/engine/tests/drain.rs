@@ -111,3 +111,33 @@ fn a_drain_waits_for_a_timer_whose_payload_comes_later() {
     assert!(engine.cancel(id).is_cancelled());
     assert!(cell.lock().is_drained(drain));
 }
+
+/// A chain that is re-armed fires like a repeating timer, which no drain awaits.
+#[test]
+fn a_drain_counts_the_first_firing_of_a_chain_only() {
+    const MS: Duration = Duration::from_millis(1);
+    let builder = Engine::builder().shards(1);
+    let (engine, clock) = builder.start_virtual().unwrap();
+    let id = engine.schedule(Timer::after(MS, ()).rearmable()).unwrap();
+    let cell = &engine.core.shards[0];
+    let drains = [5, 50].map(|ticks| {
+        let last = engine.current_tick().after(ticks);
+        cell.lock().begin_drain(last)
+    });
+    assert!(cell.lock().count_some(drains[0]));
+    assert!(!cell.lock().is_drained(drains[0]));
+    for _ in 0..3 {
+        clock.advance(MS);
+        let due = engine.queue(0).try_recv().unwrap();
+        assert!(cell.lock().is_drained(drains[0]));
+        due.rearm(MS).unwrap();
+        assert!(cell.lock().is_drained(drains[0]));
+        engine.reschedule(id, 2 * MS).unwrap();
+        engine.reschedule(id, MS).unwrap();
+        assert!(cell.lock().is_drained(drains[0]));
+    }
+    assert!(cell.lock().count_some(drains[1]));
+    assert!(cell.lock().is_drained(drains[1]));
+    assert!(engine.cancel(id).is_cancelled());
+    assert_eq!(cell.lock().drains[0].left, 0);
+}

@@ -1,0 +1,82 @@
+//! A timer while a worker holds a firing of it: re-arming it, and whether it was cancelled.
+//!
+//! A firing is recognised by its number, which no two firings of a timer share. A firing
+//! whose task has returned is therefore not found, even if the next one has been taken.
+
+use crate::id::TimerId;
+use crate::shard::firing::Outcome;
+use crate::shard::record::State;
+use crate::shard::{Phase, Shard};
+use crate::tick::Tick;
+use crate::time::Time;
+use crate::timer::NotLive;
+
+/// The next firing of a timer, as the holder of the current firing sets it.
+#[derive(Clone, Copy)]
+pub(crate) struct Next {
+    pub(crate) requested: Time,
+    /// The tick that `requested` is rounded up to.
+    pub(crate) deadline: Tick,
+}
+
+impl<T> Shard<T> {
+    /// Sets the next firing of a timer from within the current one. Calls `now` only for
+    /// a paused timer: what is left of its delay counts from now.
+    pub(crate) fn rearm_lent(
+        &mut self,
+        id: TimerId,
+        number: u64,
+        next: Next,
+        now: impl FnOnce() -> Time,
+    ) -> Result<(), NotLive> {
+        let key = self.find_lent(id, number).ok_or(NotLive::Gone)?;
+        let record = &mut self.records[key];
+        let is_cancelled = !matches!(record.state, State::Lent { ending: None, .. });
+        if is_cancelled || record.is_used_up() || self.phase == Phase::Closed {
+            return Err(NotLive::Gone);
+        }
+        record.requested = next.requested;
+        record.paused = record.paused.map(|_| now());
+        record.state = State::Lent {
+            ending: None,
+            next: Some(next.deadline),
+        };
+        Ok(())
+    }
+
+    /// Takes back a lent firing at `now`, and sets the next one. Returns whether a caller
+    /// is waiting for the return, or the payload if the timer cannot fire again.
+    pub(crate) fn rearm_and_return(
+        &mut self,
+        id: TimerId,
+        number: u64,
+        payload: T,
+        next: Next,
+        now: Time,
+    ) -> Result<bool, T> {
+        match self.rearm_lent(id, number, next, || now) {
+            Err(_) => Err(payload),
+            Ok(()) => {
+                let returned = self.return_firing(id, Some(payload), Outcome::Returned, now);
+                Ok(returned.awaited)
+            }
+        }
+    }
+
+    /// Whether a timer was cancelled or shut down since a worker took this firing.
+    pub(crate) fn is_cancelled(&self, id: TimerId, number: u64) -> bool {
+        let Some(key) = self.find_lent(id, number) else {
+            return false;
+        };
+        let is_going_on = matches!(self.records[key].state, State::Lent { ending: None, .. });
+        !is_going_on || self.phase == Phase::Closed
+    }
+
+    /// Finds the record of a timer of which a worker holds this firing.
+    fn find_lent(&self, id: TimerId, number: u64) -> Option<usize> {
+        let key = self.record_of(self.wheel.find_own(id)?)?;
+        let record = &self.records[key];
+        let is_lent = matches!(record.state, State::Lent { .. } | State::Abandoned { .. });
+        (is_lent && record.number == number).then_some(key)
+    }
+}
