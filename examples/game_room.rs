@@ -10,7 +10,7 @@
 use std::error::Error;
 
 use fastrand::Rng;
-use tickwheel::wheel::KeyedWheel;
+use tickwheel::wheel::{Expired, KeyedWheel};
 use tickwheel::{Tick, TimerId, Wheel};
 
 const FRAMES_PER_SECOND: u64 = 20;
@@ -118,7 +118,7 @@ impl Room {
     fn frame(&mut self, now: Tick) -> Result<(), Box<dyn Error>> {
         while self.cooldowns.pop_due(now).is_some() {}
         while let Some(expired) = self.buffs.pop_due(now) {
-            self.tick_buff(expired.id, expired.deadline, expired.payload);
+            self.tick_buff(expired);
         }
         for player in 0..self.players.len() {
             // Each player presses a key about once a second.
@@ -171,19 +171,21 @@ impl Room {
         self.say(player, &format!("gets {spell:?}, {left} times"));
     }
 
-    fn tick_buff(&mut self, id: TimerId, deadline: Tick, mut buff: Buff) {
+    fn tick_buff(&mut self, mut expired: Expired<Buff>) {
+        let id = expired.id();
+        let buff = &mut expired.payload;
+        buff.left -= 1;
         let player = &mut self.players[buff.player];
         player.health = (player.health + buff.health).min(HEALTH);
-        player.buffs.retain(|&other| other != id);
         let (who, spell, health) = (buff.player, buff.spell, player.health);
         self.counts.ticked += 1;
-        buff.left -= 1;
         if buff.left > 0 {
             // A period after the deadline, not after the service: a late frame
             // shifts no later tick.
-            let next = deadline.after(buff.period);
-            let id = self.buffs.schedule_at(next, buff);
-            self.players[who].buffs.push(id);
+            let next = expired.deadline.after(buff.period);
+            assert!(self.buffs.rearm(expired, next).is_ok());
+        } else {
+            player.buffs.retain(|&other| other != id);
         }
         self.say(who, &format!("has {health} after {spell:?}"));
         if health <= 0 {

@@ -14,15 +14,25 @@ use crate::id::TimerId;
 use crate::tick::Tick;
 
 /// A timer that left the wheel because its deadline was reached.
+/// [`Wheel::rearm`] puts it back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Expired<T> {
-    /// The timer's id, which is now stale.
-    pub id: TimerId,
+    /// Not public: a timer is put back under the id that it had.
+    id: TimerId,
     /// The tick at which the timer was due.
     pub deadline: Tick,
     /// The timer's payload.
     pub payload: T,
+}
+
+impl<T> Expired<T> {
+    /// Returns the timer's id, which is stale unless the timer is put back.
+    #[must_use]
+    #[inline]
+    pub fn id(&self) -> TimerId {
+        self.id
+    }
 }
 
 /// Whether [`Wheel::advance`], or a [`Driver`](crate::Driver), reached the

@@ -15,6 +15,7 @@ mod iter;
 mod keyed;
 mod levels;
 mod link;
+mod rearm;
 mod shrink;
 mod work;
 
@@ -53,9 +54,9 @@ use work::{Fronts, HeapEntry, Work};
 /// # Order
 ///
 /// Timers fire by deadline. Within a tick they fire in the order in which they were
-/// first scheduled, even if they have been rescheduled since. A timer that is
-/// scheduled or rescheduled for a tick already reached is *overdue*: it is due at
-/// once. Overdue timers fire after all other due timers, in the order of those
+/// first scheduled, even if they have been rescheduled or re-armed since. A timer
+/// that is scheduled, rescheduled or re-armed for a tick already reached is
+/// *overdue*: it is due at once. Overdue timers fire after all other due timers, in the order of those
 /// calls. The same calls produce the same order in every run.
 ///
 /// Overdue timers fire in rounds. A round fires all timers that are overdue when it

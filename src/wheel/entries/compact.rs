@@ -135,7 +135,7 @@ impl<T> Entries<T> {
         let sequence = self.stamp(from).sequence();
         self.block.move_timer(from, to);
         self.block.get_mut(to).mark(MOVED);
-        self.moved.note(sequence, from, to);
+        self.moved.note(sequence, from.index(), to);
         self.redirect_links(from, to);
     }
 

@@ -1,8 +1,8 @@
-//! The entries of the timers that shrinking has moved.
+//! The entries of the timers that are not where their ids say.
 //!
 //! An id has the index of the entry in which its timer was first stored. A timer
-//! that shrinking moves to another entry keeps its id, and is found here. A bit in
-//! its stamp says that it was moved.
+//! that shrinking moves to another entry, or that is re-armed in another one, keeps
+//! its id, and is found here. A bit in its stamp says that it was moved.
 
 use std::collections::BTreeMap;
 
@@ -23,12 +23,10 @@ struct Way {
 }
 
 impl Moved {
-    /// Notes that a timer was moved from one entry to another.
-    pub(super) fn note(&mut self, sequence: u64, from: EntryIndex, to: EntryIndex) {
-        let first = Way {
-            from: from.index(),
-            to,
-        };
+    /// Notes that a timer was moved from the entry at `from` to another one. The entry
+    /// at `from` may exist no longer.
+    pub(super) fn note(&mut self, sequence: u64, from: u32, to: EntryIndex) {
+        let first = Way { from, to };
         let way = self.0.entry(sequence).or_insert(first);
         way.to = to;
     }

@@ -21,7 +21,8 @@ use ids::Ids;
 ///
 /// A key is in use from the call that schedules its timer until that timer fires or
 /// is cancelled. Meanwhile, another timer with the same key is refused; afterwards,
-/// the key is free again. The ticks and the order of firing are those of a
+/// the key is free again. To repeat a timer, schedule another one under its key;
+/// there is no `rearm`, because the key is the timer's identity. The ticks and the order of firing are those of a
 /// [`Wheel`].
 ///
 /// # Cost
@@ -342,8 +343,9 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
     /// ```
     pub fn pop_due(&mut self, to: Tick) -> Option<KeyedExpired<K, T>> {
         let expired = self.wheel.pop_due(to)?;
+        let id = expired.id();
         let Keyed { hash, key, payload } = expired.payload;
-        self.ids.remove(hash, expired.id);
+        self.ids.remove(hash, id);
         Some(KeyedExpired {
             key,
             deadline: expired.deadline,

@@ -39,7 +39,7 @@ fn shrinks_to(stays: impl Fn(u64) -> bool) -> usize {
     }
     let mut fired = 0;
     while let Some(expired) = wheel.pop_due(Tick(200_000)) {
-        assert!(few.contains(&(expired.id, expired.payload)));
+        assert!(few.contains(&(expired.id(), expired.payload)));
         fired += 1;
     }
     assert_eq!(fired, few.len() / 2);

@@ -82,7 +82,7 @@ impl<'a> Script<'a> {
 
     /// An operation that moves no clock.
     fn edit(&mut self) -> Op {
-        match self.byte() % 9 {
+        match self.byte() % 10 {
             0 => Op::Fill(self.delay(), self.byte() % 40, self.byte() % 8),
             1 => Op::Cancel(usize::from(self.pair())),
             2 => Op::Move(usize::from(self.pair()), self.delay()),
@@ -93,6 +93,7 @@ impl<'a> Script<'a> {
                 let (index, sequence) = (self.index(), u64::from(self.pair()));
                 Op::Forge(index, sequence, self.delay(), self.flag())
             }
+            7 => Op::Rearm(usize::from(self.byte()), self.delay()),
             _ => Op::Schedule(self.delay()),
         }
     }

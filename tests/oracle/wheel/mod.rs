@@ -76,6 +76,11 @@ fn forge() -> impl Strategy<Value = Op> {
         .prop_map(|(index, sequence, to, cancels)| Op::Forge(index, sequence, to, cancels))
 }
 
+/// Mostly the timer that has just fired.
+fn recent() -> impl Strategy<Value = usize> {
+    prop_oneof![3 => Just(0), 2 => 0..4usize, 1 => any::<usize>()]
+}
+
 fn op() -> impl Strategy<Value = Op> {
     let leaf = prop_oneof![
         24 => delay().prop_map(Op::Schedule),
@@ -84,6 +89,7 @@ fn op() -> impl Strategy<Value = Op> {
         10 => (any::<usize>(), delay()).prop_map(|(which, to)| Op::Move(which, to)),
         4 => herd(),
         2 => any::<usize>().prop_map(Op::Look),
+        8 => (recent(), delay()).prop_map(|(which, to)| Op::Rearm(which, to)),
         4 => forge(),
         6 => step().prop_map(Op::Pop),
         8 => (step(), 0..20usize).prop_map(|(to, budget)| Op::Advance(to, budget)),

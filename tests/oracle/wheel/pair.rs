@@ -28,6 +28,8 @@ pub(crate) enum Op {
     Move(usize, Delay),
     /// Moves a number of timers to one tick, at which they arrive out of order.
     Herd(usize, u8, Delay),
+    /// Puts an expired timer back, counted from the last one that fired.
+    Rearm(usize, Delay),
     /// Makes every call that reads or replaces one timer.
     Look(usize),
     /// Makes every call with an id that is forged from an index and a sequence number,
@@ -209,6 +211,8 @@ struct Oracle {
     overdue_in_a_row: u32,
     /// Every timer ever scheduled, with its place while it is live.
     timers: Vec<(TimerId, Option<Place>)>,
+    /// Everything that fired, again and again if it was re-armed.
+    fired: Vec<Expired<u64>>,
     linked_overdue: u64,
     nested: Vec<Op>,
     /// The tick of the last firing.
@@ -256,6 +260,7 @@ impl Oracle {
                     self.reschedule(wheel, which.wrapping_add(n), deadline);
                 }
             }
+            Op::Rearm(which, to) => self.rearm(wheel, which, to.resolve(wheel)),
             Op::Look(which) => self.look(wheel, which),
             Op::Forge(index, sequence, to, cancels) => {
                 let deadline = to.resolve(wheel);
@@ -352,6 +357,26 @@ impl Oracle {
         }
     }
 
+    /// Succeeds if the timer is not in the wheel, even if it has been re-armed and
+    /// cancelled since it fired.
+    fn rearm(&mut self, wheel: &mut Wheel<u64>, which: usize, deadline: u64) {
+        let Some(which) = which.checked_rem(self.fired.len()) else {
+            return;
+        };
+        let expired = self.fired[self.fired.len() - 1 - which];
+        let timer = expired.payload as usize;
+        if self.timers[timer].1.is_some() {
+            return assert_eq!(wheel.rearm(expired, Tick(deadline)), Err(expired));
+        }
+        assert_eq!(wheel.rearm(expired, Tick(deadline)), Ok(()));
+        let place = self.link(wheel.now(), deadline, expired.payload);
+        self.timers[timer].1 = Some(place);
+        assert_eq!(
+            wheel.deadline(expired.id()),
+            self.deadline(timer, wheel.now())
+        );
+    }
+
     fn look(&self, wheel: &mut Wheel<u64>, which: usize) {
         if let Some(which) = self.choose(which) {
             let due = self.deadline(which, wheel.now());
@@ -425,9 +450,10 @@ impl Oracle {
     /// Asserts that an expired timer is the one that the oracle expects next.
     fn expect(&mut self, to: u64, expired: &Expired<u64>) {
         assert_eq!(Some(expired.payload), self.take_next(to));
-        assert_eq!(expired.id, self.id(expired.payload));
+        assert_eq!(expired.id(), self.id(expired.payload));
         assert_eq!(expired.deadline, Tick(self.now));
         assert!(self.now <= to, "fired early");
+        self.fired.push(*expired);
     }
 
     fn choose(&self, which: usize) -> Option<usize> {

@@ -13,7 +13,6 @@ impl Stamp {
     /// Less than every timer's stamp.
     pub(super) const SENTINEL: Stamp = Stamp(1);
 
-    #[cfg(test)]
     pub(crate) fn new(sequence: u64, tag: u16) -> Stamp {
         debug_assert!(0 < sequence && sequence <= u64::MAX >> Self::TAG_BITS);
         debug_assert!(u64::from(tag) <= Self::TAG_MASK);
