@@ -110,7 +110,7 @@ pub use tick::Tick;
 pub use time::{PointInTime, Time, When};
 pub use timer::{
     Cancel, CancelledMany, CloseReason, Closed, LiveTimer, MissedTicks, NotLive, Refusal, Refused,
-    Timer,
+    Repetition, Timer,
 };
 pub use wheel::Wheel;
 

@@ -4,6 +4,7 @@
 mod builder;
 mod live_timers;
 mod pause;
+mod repetition;
 mod schedule_with;
 mod start_error;
 #[cfg(all(test, not(any(loom, shuttle))))]

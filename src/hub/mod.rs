@@ -15,6 +15,7 @@ pub(crate) mod expire;
 mod fairness;
 pub(crate) mod names;
 mod pause;
+mod repetition;
 mod reserve;
 pub(crate) mod running;
 mod schedule;

@@ -103,6 +103,15 @@ impl<T> Expired<T> {
         self.firing.number
     }
 
+    /// Returns the number of firings that follow this one, or `None` if the timer
+    /// fires for ever. For a repeating timer, takes the shard's lock and reads
+    /// what [`Engine::set_times`](crate::Engine::set_times) may have changed.
+    #[must_use]
+    pub fn remaining(&self) -> Option<u64> {
+        let lent = self.obligation.as_ref().filter(|lent| lent.payload);
+        lent.map_or(Some(0), |lent| lent.core.remaining(self.firing.id))
+    }
+
     /// Returns the number of the queue that the timer was taken from.
     #[must_use]
     pub fn queue(&self) -> usize {

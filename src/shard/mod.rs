@@ -53,6 +53,7 @@ mod pause;
 mod ready;
 pub(crate) mod record;
 mod repeat;
+mod repetition;
 mod reserve;
 mod return_firing;
 pub(crate) mod shrink;

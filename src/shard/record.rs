@@ -27,7 +27,7 @@ pub(crate) struct TimerRecord<T> {
     pub(super) period: Option<u64>,
     pub(super) missed: MissedTicks,
     /// The number of firings still to be delivered; `None` if the timer fires for ever.
-    left: Option<u64>,
+    pub(super) left: Option<u64>,
     /// The number of due ticks so far, including the current or coming one.
     pub(crate) number: u64,
     /// The number of firings delivered.
@@ -54,7 +54,7 @@ pub(crate) enum State {
     Lent {
         /// The reason and the tick with which the timer ends when the firing comes back, if
         /// it was cancelled or shut down meanwhile. Of a last firing, only the mark counts:
-        /// it cannot be re-armed any more.
+        /// it can no longer be re-armed or given a count anew.
         ending: Option<(CloseReason, Tick)>,
         /// The tick of the next firing, if the holder has re-armed the timer.
         next: Option<Tick>,

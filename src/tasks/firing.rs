@@ -22,6 +22,27 @@ impl Firing {
         self.firing.number
     }
 
+    /// Returns the number of firings still to come, or `None` if the timer fires
+    /// for ever; see [`Expired::remaining`](crate::Expired::remaining).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::{Firing, TaskEngine, Timer};
+    ///
+    /// let (timers, clock) = TaskEngine::builder().start_virtual()?;
+    /// let (tell, told) = std::sync::mpsc::channel();
+    /// let count = move |firing: Firing| tell.send(firing.remaining()).unwrap();
+    /// let second = Duration::from_secs(1);
+    /// timers.run(Timer::every(second, count).times(3))?;
+    /// clock.run_until(timers.now() + 9 * second);
+    /// assert_eq!(told.try_iter().collect::<Vec<_>>(), [Some(2), Some(1), Some(0)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn remaining(&self) -> Option<u64> {
+        self.core.remaining(self.firing.id)
+    }
+
     /// Returns the tick at which this firing was due.
     #[must_use]
     pub fn tick(&self) -> Tick {

@@ -17,7 +17,8 @@ pub enum Refusal {
     /// The period is zero, so the timer would fire without end.
     ZeroPeriod,
     /// [`Timer::starting`](crate::Timer::starting), [`Timer::times`](crate::Timer::times)
-    /// or [`Timer::missed`](crate::Timer::missed) was called on a timer without a period.
+    /// or [`Timer::missed`](crate::Timer::missed) was called on a timer without a period,
+    /// or the repetition of a one-shot was to be changed.
     NotRepeating,
     /// A repeating timer with [`MissedTicks::CatchUp`](crate::MissedTicks::CatchUp) is due
     /// more than a hundred times a tick. A worker might never catch up with it.
@@ -25,6 +26,9 @@ pub enum Refusal {
     /// The timer's time is an `Instant`, but the engine follows the boot-time clock or a
     /// virtual clock, which do not measure instants.
     InstantOnOtherClock,
+    /// The timer whose repetition was to be changed has ended, was cancelled, or never
+    /// existed.
+    Gone,
 }
 
 /// Says what to do about an instant that the engine's clock does not measure.
@@ -43,13 +47,15 @@ impl fmt::Display for Refusal {
             }
             Refusal::ZeroPeriod => "a period must be longer than zero",
             Refusal::NotRepeating => {
-                "`starting`, `times` and `missed` need a period: make the timer with `Timer::every`"
+                "a count, a first deadline and a policy need a period: make the timer with \
+                 `Timer::every`"
             }
             Refusal::PeriodTooShort => {
                 "a timer that catches up may be due a hundred times a tick at most: lengthen its \
                  period, shorten the tick, or choose `MissedTicks::Skip`"
             }
             Refusal::InstantOnOtherClock => OTHER_CLOCK,
+            Refusal::Gone => "this timer has ended, or is not one of this engine's",
         })
     }
 }

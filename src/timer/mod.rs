@@ -4,11 +4,13 @@ mod answer;
 mod closed;
 mod live_timer;
 mod refused;
+mod repetition;
 
 pub use answer::{Cancel, CancelledMany, NotLive, Refusal};
 pub use closed::{CloseReason, Closed};
 pub use live_timer::LiveTimer;
 pub use refused::Refused;
+pub use repetition::Repetition;
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -124,8 +126,7 @@ impl<T> Timer<T> {
     /// `Delay` accept any period but zero.
     pub fn every(period: Duration, payload: T) -> Timer<T> {
         let mut timer = Timer::once(When::After(period), payload);
-        let period = nanos(period);
-        timer.repeat = Some(Repeat { period });
+        timer.repeat = Some(Repeat::every(period));
         timer.meant_to_repeat = true;
         timer
     }
@@ -337,16 +338,28 @@ impl<T> Timer<T> {
         }
         match self.repeat {
             None if self.meant_to_repeat => Err(Refusal::NotRepeating),
-            Some(Repeat { period: 0 }) => Err(Refusal::ZeroPeriod),
-            Some(repeat) if self.missed == MissedTicks::CatchUp && repeat.is_too_short(tick) => {
-                Err(Refusal::PeriodTooShort)
-            }
-            _ => Ok(()),
+            None => Ok(()),
+            Some(repeat) => repeat.validate(self.missed, tick),
         }
     }
 }
 
 impl Repeat {
+    pub(crate) fn every(period: Duration) -> Repeat {
+        let period = nanos(period);
+        Repeat { period }
+    }
+
+    /// Checks the period.
+    #[inline]
+    pub(crate) fn validate(self, missed: MissedTicks, tick: TickLength) -> Result<(), Refusal> {
+        match missed {
+            _ if self.period == 0 => Err(Refusal::ZeroPeriod),
+            MissedTicks::CatchUp if self.is_too_short(tick) => Err(Refusal::PeriodTooShort),
+            _ => Ok(()),
+        }
+    }
+
     /// Whether a worker might never catch up with the period.
     fn is_too_short(self, tick: TickLength) -> bool {
         self.period < tick.as_nanos() / MOST_FIRINGS_A_TICK

@@ -15,6 +15,7 @@ mod pauses;
 mod rearm;
 mod refusals;
 mod repeats;
+mod repetitions;
 mod reports;
 mod reservations;
 mod settings;
