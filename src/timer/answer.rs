@@ -47,8 +47,7 @@ impl fmt::Display for Refusal {
             }
             Refusal::ZeroPeriod => "a period must be longer than zero",
             Refusal::NotRepeating => {
-                "a count, a first deadline and a policy need a period: make the timer with \
-                 `Timer::every`"
+                "`starting`, `times` and `missed` need a period: make the timer with `Timer::every`"
             }
             Refusal::PeriodTooShort => {
                 "a timer that catches up may be due a hundred times a tick at most: lengthen its \
