@@ -17,7 +17,7 @@ use crate::id::TimerId;
 use crate::observe;
 use crate::stats::Ledger;
 use crate::time::{PointInTime, Time};
-use crate::timer::{Cancel, Closed, Refused, Timer};
+use crate::timer::{Cancel, Closed, Refusal, Refused, Timer};
 
 use workers::Workers;
 
@@ -110,10 +110,34 @@ impl TaskEngine {
         self.run_once(Timer::at(time, task))
     }
 
-    fn run_once<F>(&self, timer: Timer<F>) -> Result<TimerId, Refused<F>>
+    /// Runs a closure once, with all settings of a one-shot [`Timer`]: a name, a
+    /// report, a tolerance. The closure may be [`FnOnce`] and is dropped with what it
+    /// holds if the timer ends without running it. [`run`](TaskEngine::run) is for
+    /// closures that take a [`Firing`].
+    ///
+    /// # Errors
+    /// Fails as [`run_after`](TaskEngine::run_after) does. Also returns the closure if the
+    /// timer has a period ([`Refusal::Repeating`](crate::Refusal::Repeating)).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::{TaskEngine, Time, Timer};
+    ///
+    /// let (timers, clock) = TaskEngine::builder().start_virtual()?;
+    /// let (reply, replied) = std::sync::mpsc::channel();
+    /// let give_up = move || reply.send("no answer").unwrap();
+    /// timers.run_once(Timer::after(Duration::from_secs(3), give_up).named("request 7"))?;
+    /// clock.run_until(Time::from_secs(3));
+    /// assert_eq!(replied.recv()?, "no answer");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn run_once<F>(&self, timer: Timer<F>) -> Result<TimerId, Refused<F>>
     where
         F: FnOnce() + Send + 'static,
     {
+        if timer.repeat.is_some() {
+            return Err(Refused::new(Refusal::Repeating, timer));
+        }
         let scheduled = self.engine.schedule(timer.into_task(Task::once));
         scheduled.map_err(|refused| refused.map(Task::into_once))
     }
@@ -293,6 +317,9 @@ impl fmt::Debug for TaskEngine {
 }
 
 /// Sets up a [`TaskEngine`]; from [`TaskEngine::builder`].
+///
+/// Has the settings of [`Builder`], except for queues: all tasks are in queue 0,
+/// whose workers each hold one task.
 #[derive(Debug)]
 #[must_use = "a builder does nothing until `start` is called"]
 pub struct TaskBuilder {
@@ -320,6 +347,25 @@ impl TaskBuilder {
         self
     }
 
+    /// Sets the number of slots per level; see [`Builder::wheel_size`].
+    pub fn wheel_size(mut self, size: usize) -> TaskBuilder {
+        self.engine = self.engine.wheel_size(size);
+        self
+    }
+
+    /// Limits the number of levels; see [`Builder::max_levels`].
+    pub fn max_levels(mut self, levels: usize) -> TaskBuilder {
+        self.engine = self.engine.max_levels(levels);
+        self
+    }
+
+    /// Sets the number of shards; see [`Builder::shards`]. With one shard and one
+    /// worker, tasks run in the order of their deadlines.
+    pub fn shards(mut self, shards: usize) -> TaskBuilder {
+        self.engine = self.engine.shards(shards);
+        self
+    }
+
     /// Limits the number of live tasks; see [`Builder::max_timers`].
     pub fn max_timers(mut self, max: usize) -> TaskBuilder {
         self.engine = self.engine.max_timers(max);
@@ -329,6 +375,19 @@ impl TaskBuilder {
     /// Sets the system clock that the engine follows; see [`Builder::clock`].
     pub fn clock(mut self, clock: ClockSource) -> TaskBuilder {
         self.engine = self.engine.clock(clock);
+        self
+    }
+
+    /// Makes the ticker sleep on a condition variable; see
+    /// [`Builder::portable_ticker`].
+    pub fn portable_ticker(mut self) -> TaskBuilder {
+        self.engine = self.engine.portable_ticker();
+        self
+    }
+
+    /// Sets the time at which a virtual clock starts; see [`Builder::start_at`].
+    pub fn start_at(mut self, start: Time) -> TaskBuilder {
+        self.engine = self.engine.start_at(start);
         self
     }
 

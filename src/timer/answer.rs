@@ -20,6 +20,9 @@ pub enum Refusal {
     /// or [`Timer::missed`](crate::Timer::missed) was called on a timer without a period,
     /// or the repetition of a one-shot was to be changed.
     NotRepeating,
+    /// [`TaskEngine::run_once`](crate::TaskEngine::run_once) was given a timer with a
+    /// period, and a closure that can run only once.
+    Repeating,
     /// A repeating timer with [`MissedTicks::CatchUp`](crate::MissedTicks::CatchUp) is due
     /// more than a hundred times a tick. A worker might never catch up with it.
     PeriodTooShort,
@@ -48,6 +51,10 @@ impl fmt::Display for Refusal {
             Refusal::ZeroPeriod => "a period must be longer than zero",
             Refusal::NotRepeating => {
                 "`starting`, `times` and `missed` need a period: make the timer with `Timer::every`"
+            }
+            Refusal::Repeating => {
+                "a timer with a period runs its closure more than once: use `TaskEngine::run`, or \
+                 make the timer with `Timer::after` or `Timer::at`"
             }
             Refusal::PeriodTooShort => {
                 "a timer that catches up may be due a hundred times a tick at most: lengthen its \

@@ -5,7 +5,7 @@ use super::*;
 use std::collections::HashSet;
 use std::sync::{Arc, mpsc};
 use std::thread;
-use tickwheel::{Cancel, NotLive, TaskEngine, Timer};
+use tickwheel::{Cancel, CloseReason, NotLive, TaskEngine, Timer};
 
 #[test]
 fn promise_03_exactly_one_ending() {
@@ -297,4 +297,28 @@ fn promise_06_cancel_gives_the_memory_back_at_once() {
         assert_eq!(index(id), index(first));
         engine.cancel(id).payload().unwrap();
     }
+}
+
+/// A closure that runs once has every setting of a one-shot, and what it holds is gone
+/// when its timer has ended, however it ended.
+#[test]
+fn promise_03_a_closure_that_runs_once_is_run_or_dropped() {
+    let (tasks, clock) = TaskEngine::builder().shards(1).start_virtual().unwrap();
+    let held = Arc::new(());
+    let once = || {
+        let held = Arc::clone(&held);
+        Timer::after(MS, move || drop(held)).named("once")
+    };
+    let id = tasks.run_once(once().reported()).unwrap();
+    clock.run_until(tasks.now() + MS);
+    let report = tasks.engine().reports().try_recv().unwrap();
+    assert_eq!((report.id, report.reason), (id, CloseReason::Completed));
+    tasks.run_once(once()).unwrap();
+    assert_eq!(tasks.cancel_by_name("once", None), 1);
+    let repeats = Timer::every(MS, || panic!("a closure that runs once")).named("once");
+    let refused = tasks.run_once(repeats).unwrap_err();
+    assert!(refused.to_string().contains("Timer::after"), "{refused}");
+    assert_eq!(tasks.cancel_by_name("once", None), 0);
+    assert_eq!(Arc::strong_count(&held), 1);
+    assert_eq!(tasks.ledger().accepted, 2);
 }

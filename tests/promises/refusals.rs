@@ -151,6 +151,32 @@ proptest! {
         }
     }
 
+    /// Whichever way it takes into a task engine, a misfit is refused for the same reason.
+    #[test]
+    fn promise_11_every_way_in_refuses_a_misfit_alike(ask in ask()) {
+        let task: fn(Firing) = |_| ();
+        let once: fn() = || ();
+        let (tasks, _clock) = TaskEngine::builder().start_virtual().unwrap();
+        let ask = Ask { queue: 0, ..ask };
+        let ways = [
+            tasks.run(ask.timer(task)).map(|_| ()).map_err(|refused| refused.reason()),
+            tasks.create(ask.timer(task)).map(|_| ()).map_err(|refused| refused.reason()),
+        ];
+        for way in ways {
+            assert_eq!(way.err(), ask.fault());
+        }
+        let given = ask.timer(once);
+        match (tasks.run_once(given.clone()), ask.period) {
+            (Ok(_), None) => assert_eq!(ask.fault(), None),
+            (Err(refused), period) => {
+                let repeats = period.map(|_| Refusal::Repeating);
+                assert_eq!(Some(refused.reason()), repeats.or(ask.fault()));
+                assert_eq!(refused.into_timer(), given);
+            }
+            (Ok(_), Some(_)) => panic!("a closure that runs once was to repeat"),
+        }
+    }
+
     /// The closure comes back in it, in place of what it was made into.
     #[test]
     fn promise_11_a_refused_task_comes_back_as_it_was(ask in ask(), notified: bool) {

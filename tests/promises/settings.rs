@@ -197,6 +197,29 @@ fn a_setting_out_of_range_is_refused_and_says_what_to_do() {
     others_still_start();
 }
 
+/// A task engine has the settings of an engine, and each reaches the engine.
+#[test]
+fn promise_11_every_setting_of_a_task_engine_counts() {
+    let start = Time::from_secs(9);
+    let builder = || TaskEngine::builder().workers(1);
+    let builder_of_one = builder().shards(1).start_at(start);
+    let (tasks, _clock) = builder_of_one.start_virtual().unwrap();
+    assert_eq!(tasks.now(), start);
+    assert!(format!("{tasks:?}").contains("shards: 1,"), "{tasks:?}");
+    let refused = |builder: TaskBuilder| builder.start_virtual().map(|_| ()).unwrap_err();
+    assert!(matches!(refused(builder().shards(0)), StartError::NoShards));
+    for misfit in [builder().wheel_size(1), builder().max_levels(0)] {
+        assert!(matches!(refused(misfit), StartError::Geometry(_)));
+    }
+    let [portable, usual] = [builder().portable_ticker(), builder()].map(|builder| {
+        let tasks = builder.start().unwrap();
+        format!("{:?}", tasks.engine())
+    });
+    let sleeps_on = |shown: &str| shown.split("sleeps_on: ").nth(1).unwrap().to_string();
+    let is_other = sleeps_on(&portable) != sleeps_on(&usual);
+    assert_eq!(is_other, cfg!(target_os = "linux"), "{portable} {usual}");
+}
+
 #[test]
 fn as_many_workers_as_nobody_has_are_refused() {
     for workers in [4_097, usize::MAX] {
