@@ -40,7 +40,7 @@ make_copy() {
     for part in Cargo.toml Cargo.lock README.md CONTRIBUTING.md docs src loom-tests tests benches examples; do
         [ ! -e "$root/$part" ] || cp -R "$root/$part" "$copy"
     done
-    cp -R "$root/src" "$sound"
+    cp -R "$root/src" "$root/loom-tests" "$sound"
 }
 
 # Builds tests in the way $1, with a limit that no busy machine needs.

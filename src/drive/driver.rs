@@ -187,9 +187,12 @@ impl<T> Driver<T> {
         Some(self.next_wakeup()? - self.core.clock.now())
     }
 
-    /// For models: sleeps until the descriptor would be readable.
+    /// Blocks, in a model, until the descriptor would be readable: a timer is due, or
+    /// another thread requires a call of the loop. Takes the place of epoll or mio, which
+    /// a model's scheduler cannot see.
+    ///
+    /// Exists only with `--cfg loom` or `--cfg shuttle`.
     #[cfg(any(loom, shuttle))]
-    #[doc(hidden)]
     pub fn wait(&self) {
         self.core.alarm.sleep_for_caller();
     }

@@ -83,18 +83,27 @@ impl<T> VirtualClock<T> {
         self.core.advance_to(time);
     }
 
-    /// For models: moves the clock as time itself would, and wakes the
-    /// ticker if it sleeps until then. Leaves due timers to the ticker.
+    /// Moves the clock in a model, as time itself would, and wakes the ticker or the
+    /// caller's loop if either sleeps until then. Leaves due timers to the ticker or to
+    /// the loop.
+    ///
+    /// Exists only with `--cfg loom` or `--cfg shuttle`, for engines of
+    /// [`Builder::start_model`](crate::Builder::start_model) and
+    /// [`Builder::start_driven_model`](crate::Builder::start_driven_model). Call
+    /// [`advance_to`](VirtualClock::advance_to) for an engine of
+    /// [`Builder::start_virtual`](crate::Builder::start_virtual), because that has nobody
+    /// else to serve its timers.
     #[cfg(any(loom, shuttle))]
-    #[doc(hidden)]
     pub fn pass_to(&self, time: Time) {
         self.core.clock.set(time);
         self.core.alarm.time_passed();
     }
 
-    /// For models: returns a driver for an engine that has no ticker thread.
+    /// Returns a driver for the caller's loop, in a model of a driven engine.
+    ///
+    /// Exists only with `--cfg loom` or `--cfg shuttle`, for engines of
+    /// [`Builder::start_driven_model`](crate::Builder::start_driven_model).
     #[cfg(any(loom, shuttle))]
-    #[doc(hidden)]
     #[must_use]
     pub fn driver(&self) -> Driver<T> {
         Driver::new(Arc::clone(&self.core))

@@ -225,9 +225,17 @@ impl<T> Builder<T> {
         Ok((Engine::new(shared), clock))
     }
 
-    /// For models: starts a ticker thread that sleeps until the clock is moved.
+    /// Starts the engine with a ticker thread, in a model of a program. Time passes only
+    /// in [`VirtualClock::pass_to`].
+    ///
+    /// Exists only with `--cfg loom` or `--cfg shuttle`; `docs/MODELS.md` says how to
+    /// write a model. The ticker is a thread of the model.
+    /// [`start_virtual`](Builder::start_virtual) needs no such thread and suffices unless
+    /// the sleep of the ticker is the subject.
+    ///
+    /// # Errors
+    /// Returns [`StartError`] if a setting is out of range.
     #[cfg(any(loom, shuttle))]
-    #[doc(hidden)]
     pub fn start_model(self) -> Result<(Engine<T>, VirtualClock<T>), StartError>
     where
         T: Send + 'static,
@@ -237,10 +245,16 @@ impl<T> Builder<T> {
         Ok((engine, clock))
     }
 
-    /// For models: starts the same engine without a thread; the caller's
-    /// loop sleeps in [`Driver::wait`].
+    /// Starts the engine without a ticker thread, in a model of a program with a loop of
+    /// its own. Time passes only in [`VirtualClock::pass_to`]. The loop sleeps in
+    /// [`Driver::wait`], with the driver that [`VirtualClock::driver`] returns.
+    ///
+    /// Exists only with `--cfg loom` or `--cfg shuttle`; `docs/MODELS.md` says how to
+    /// write a model.
+    ///
+    /// # Errors
+    /// Returns [`StartError`] if a setting is out of range.
     #[cfg(any(loom, shuttle))]
-    #[doc(hidden)]
     pub fn start_driven_model(self) -> Result<(Engine<T>, VirtualClock<T>), StartError> {
         let shape = self.shape()?;
         let clock = Clock::virtual_at(self.start);

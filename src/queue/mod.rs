@@ -178,16 +178,24 @@ impl<T> Queue<T> {
         self.index
     }
 
-    /// For models: makes the limits of waiting calls expire. Wakes no thread.
+    /// Lets the limits of all waits on this queue pass, in a model: of waits that have
+    /// begun and of those that begin later. Wakes no thread. A receiver finds its limit
+    /// passed when it begins to wait or is woken; see
+    /// [`wake_receivers`](Queue::wake_receivers).
+    ///
+    /// Without this call, a [`recv_timeout`](Queue::recv_timeout) of a model waits until a
+    /// timer comes. Exists only with `--cfg loom` or `--cfg shuttle`.
     #[cfg(any(loom, shuttle))]
-    #[doc(hidden)]
     pub fn pass_limits(&self) {
         self.core.doorbell(self.index).pass_limits();
     }
 
-    /// For models: makes all waiting calls check the time.
+    /// Wakes all threads that wait on this queue, in a model, so that they check their
+    /// limits. To let a `recv_timeout` end, call [`pass_limits`](Queue::pass_limits) and
+    /// then this.
+    ///
+    /// Exists only with `--cfg loom` or `--cfg shuttle`.
     #[cfg(any(loom, shuttle))]
-    #[doc(hidden)]
     pub fn wake_receivers(&self) {
         self.core.doorbell(self.index).wake_receivers();
     }

@@ -424,9 +424,27 @@ impl TaskBuilder {
         Ok((TaskEngine { engine, workers }, driver))
     }
 
-    /// For models: starts an engine as [`Builder::start_driven_model`] does.
+    /// Starts the engine with a ticker thread and the workers, in a model of a program;
+    /// see [`Builder::start_model`]. The ticker and each worker are threads of the model,
+    /// of which loom allows five. [`start_virtual`](TaskBuilder::start_virtual) saves the
+    /// ticker's, and [`start_driven_model`](TaskBuilder::start_driven_model) all of them.
+    ///
+    /// # Errors
+    /// Returns [`StartError`] if a setting or the worker count is out of range.
     #[cfg(any(loom, shuttle))]
-    #[doc(hidden)]
+    pub fn start_model(self) -> Result<(TaskEngine, VirtualClock<Task>), StartError> {
+        self.check()?;
+        let (engine, clock) = self.engine.start_model()?;
+        let workers = worker::spawn(&engine, self.workers)?;
+        Ok((TaskEngine { engine, workers }, clock))
+    }
+
+    /// Starts the engine without threads, in a model of a program with a loop of its own;
+    /// see [`Builder::start_driven_model`]. Ignores the number of workers.
+    ///
+    /// # Errors
+    /// Fails as [`Builder::start_driven_model`] does.
+    #[cfg(any(loom, shuttle))]
     pub fn start_driven_model(self) -> Result<(TaskEngine, VirtualClock<Task>), StartError> {
         let (engine, clock) = self.engine.start_driven_model()?;
         let workers = Arc::default();
