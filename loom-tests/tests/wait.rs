@@ -132,3 +132,19 @@ fn run_until_and_a_handle_that_is_no_worker() {
         assert_all_ended(engine.ledger());
     });
 }
+
+/// The clock waits for a worker that has not begun, and then at each tick.
+#[test]
+fn run_until_and_an_expected_worker() {
+    model(|| {
+        let (engine, clock) = builder(1).start_virtual().unwrap();
+        engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
+        let queue = engine.queue(0);
+        let worker = thread::spawn(move || drop(queue.recv()));
+        clock.expect_workers(0, 1);
+        clock.run_until(tick(1));
+        assert_eq!(engine.ledger().completed, 1);
+        worker.join().unwrap();
+        assert_all_ended(engine.ledger());
+    });
+}

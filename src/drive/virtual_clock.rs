@@ -13,6 +13,10 @@ use crate::time::Time;
 /// timers added meanwhile, before it goes on to the next tick.
 const PASSES_AT_A_TIME: usize = 1_000;
 
+/// The time that expected workers have to come, in real time. It exceeds the start of a
+/// thread on any machine.
+const STAFFED_WITHIN: Duration = Duration::from_secs(30);
+
 /// The clock of an engine that was started with
 /// [`Builder::start_virtual`](crate::Builder::start_virtual).
 ///
@@ -109,18 +113,65 @@ impl<T> VirtualClock<T> {
         Driver::new(Arc::clone(&self.core))
     }
 
+    /// Makes [`run_until`](VirtualClock::run_until) wait until `count` workers of a
+    /// queue have come, before it moves the clock. Defaults to zero.
+    ///
+    /// A worker comes when its [`Queue`](crate::Queue) handle waits in `recv` or
+    /// `recv_timeout` for the first time. Workers that came before this call, and those
+    /// that have left, count too. Workers of a [`TaskEngine`](crate::TaskEngine) count
+    /// from its start; they need not be expected.
+    ///
+    /// # Panics
+    /// Panics if there is no queue with that number.
+    ///
+    /// ```
+    /// use std::thread;
+    /// use std::time::Duration;
+    /// use tickwheel::{Engine, Time, Timer};
+    ///
+    /// let (engine, clock) = Engine::builder().start_virtual()?;
+    /// for seconds in 1..=3 {
+    ///     engine.schedule(Timer::after(Duration::from_secs(seconds), ()))?;
+    /// }
+    /// let worker = thread::spawn({
+    ///     let (engine, queue) = (engine.clone(), engine.queue(0));
+    ///     move || queue.map(|_| engine.now()).collect::<Vec<_>>()
+    /// });
+    /// clock.expect_workers(0, 1); // the thread may not have begun
+    /// clock.run_until(Time::from_secs(3));
+    /// engine.shutdown();
+    /// assert_eq!(worker.join().unwrap(), [1, 2, 3].map(Time::from_secs));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn expect_workers(&self, queue: usize, count: usize) {
+        let queues = self.core.queues();
+        assert!(queue < queues, "no queue {queue}: this engine has {queues}");
+        self.core.census.expect(queue, count);
+    }
+
     /// Moves the clock from one due tick to the next, up to `time`. Blocks at each
     /// tick until the workers are idle: every queue that has workers is empty,
-    /// and each worker is back in `recv`. Must not be called from a task.
+    /// and each worker is back in `recv`.
     ///
     /// A worker is a [`Queue`](crate::Queue) handle that has waited in `recv` or
     /// `recv_timeout` before, or a thread of a
-    /// [`TaskEngine`](crate::TaskEngine). Timers that tasks schedule on the way
+    /// [`TaskEngine`](crate::TaskEngine). If threads of the caller's own have just been
+    /// started, [`expect_workers`](VirtualClock::expect_workers) makes this call wait
+    /// for them. Timers that tasks schedule on the way
     /// are served on the way; those without a delay are served at the same tick.
     ///
     /// Always returns. If each task adds another without a delay, a thousand of
     /// them run at one tick, and the next runs at the next due tick or at `time`.
+    ///
+    /// # Panics
+    /// Panics if the calling thread is a busy worker of the same engine, for instance
+    /// within a task, because the call would wait for itself. Such a thread may call
+    /// [`advance`](VirtualClock::advance). Panics if an expected worker has not come
+    /// within thirty seconds of real time.
     pub fn run_until(&self, time: Time) {
+        if let Err(error) = self.core.wait_until_staffed(STAFFED_WITHIN) {
+            panic!("run_until: {error}");
+        }
         self.serve(self.now());
         let last = self.core.tick.tick_at(time);
         loop {

@@ -1,52 +1,135 @@
-//! The number of workers of each queue, and the number of busy ones, for a virtual
-//! clock's `run_until`. Kept up to date only under a virtual clock.
+//! The workers of each queue and the busy ones, for a virtual clock's `run_until`. Kept
+//! up to date only under a virtual clock.
+
+use std::fmt;
+use std::time::{Duration, Instant};
 
 use crate::hub::waiters::Waiters;
+use crate::sync::thread::{self, ThreadId};
 
 pub(crate) struct Census(Waiters<Workers>);
 
 struct Workers {
-    /// The number of workers of each queue.
-    counts: Vec<usize>,
+    queues: Vec<Staff>,
     busy: usize,
+    /// The threads of the busy workers, where they are known.
+    busy_threads: Vec<ThreadId>,
+}
+
+/// The workers of one queue.
+#[derive(Clone, Copy, Default)]
+struct Staff {
+    present: usize,
+    /// The number of workers that have ever come.
+    joined: usize,
+    /// The value that `joined` has to reach before the clock moves.
+    expected: usize,
+}
+
+/// The reason why a clock cannot wait for its workers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum CannotWait {
+    /// The calling thread is itself a busy worker.
+    IsWorker,
+    /// Workers that are expected have not come.
+    Missing {
+        queue: usize,
+        joined: usize,
+        expected: usize,
+    },
+}
+
+impl fmt::Display for CannotWait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CannotWait::IsWorker => f.write_str(
+                "the calling thread is a worker of this engine and would wait for itself: \
+                 call `advance`, or call from another thread",
+            ),
+            CannotWait::Missing {
+                queue,
+                joined,
+                expected,
+            } => write!(
+                f,
+                "queue {queue} has had {joined} of {expected} expected workers: start them, \
+                 and let each wait in `recv`"
+            ),
+        }
+    }
 }
 
 impl Census {
     pub(super) fn new(queues: usize) -> Census {
         Census(Waiters::new(Workers {
-            counts: vec![0; queues],
+            queues: vec![Staff::default(); queues],
             busy: 0,
+            busy_threads: Vec::new(),
         }))
     }
 
-    /// Adds a worker of `queue`, which is busy until it calls `set_busy`.
-    pub(crate) fn join(&self, queue: usize) {
+    /// Makes `wait_until_staffed` wait until `count` workers of `queue` have come.
+    pub(crate) fn expect(&self, queue: usize, count: usize) {
+        self.0
+            .change(|workers| workers.queues[queue].expected = count);
+    }
+
+    /// Adds a worker of `queue`, which is busy until it calls `set_idle`. Wakes no waiter,
+    /// because `set_idle` will.
+    pub(crate) fn join(&self, queue: usize, thread: Option<ThreadId>) {
         self.0.with(|workers, _| {
-            workers.counts[queue] += 1;
-            workers.busy += 1;
+            workers.queues[queue].present += 1;
+            workers.queues[queue].joined += 1;
+            workers.begin(thread);
         });
     }
 
-    /// Removes a worker of `queue`.
-    pub(crate) fn leave(&self, queue: usize, busy: bool) {
-        self.0.change(|workers| {
-            workers.counts[queue] -= 1;
-            workers.busy -= usize::from(busy);
-        });
+    /// Removes a worker of `queue` that is idle.
+    pub(crate) fn leave(&self, queue: usize) {
+        self.0.change(|workers| workers.queues[queue].present -= 1);
     }
 
-    /// Notes that a worker has begun to work, or that it is waiting.
-    pub(crate) fn set_busy(&self, busy: bool) {
-        match busy {
-            true => self.0.with(|workers, _| workers.busy += 1),
-            false => self.0.change(|workers| workers.busy -= 1),
-        }
+    /// Notes that a worker has begun to work.
+    pub(crate) fn set_busy(&self, thread: ThreadId) {
+        self.0.with(|workers, _| workers.begin(Some(thread)));
+    }
+
+    /// Notes that a worker is waiting, which was busy in `thread`.
+    pub(crate) fn set_idle(&self, thread: Option<ThreadId>) {
+        self.0.change(|workers| workers.end(thread));
     }
 
     /// Notes that a queue has changed, but not through its workers.
     #[inline]
     pub(crate) fn notify(&self) {
         self.0.notify();
+    }
+
+    /// Blocks until all workers that are expected have come, or until `is_over`.
+    ///
+    /// # Errors
+    /// Fails at once if the calling thread is a busy worker, and after `limit` if a
+    /// worker is missing.
+    pub(super) fn wait_until_staffed(
+        &self,
+        limit: Duration,
+        is_over: impl Fn() -> bool,
+    ) -> Result<(), CannotWait> {
+        let here = thread::current().id();
+        if self
+            .0
+            .with(|workers, _| workers.busy_threads.contains(&here))
+        {
+            return Err(CannotWait::IsWorker);
+        }
+        let missing = || self.0.with(|workers, _| workers.missing());
+        let begun = Instant::now();
+        let left = || Some(limit.saturating_sub(begun.elapsed()));
+        let staffed = self.0.wait_until(|| missing().is_none() || is_over(), left);
+        match missing() {
+            Some(missing) if !staffed => Err(missing),
+            _ => Ok(()),
+        }
     }
 
     /// Blocks until no worker is busy and `is_empty` holds for every queue that has
@@ -67,8 +150,96 @@ impl Census {
 }
 
 impl Workers {
+    fn begin(&mut self, thread: Option<ThreadId>) {
+        self.busy += 1;
+        self.busy_threads.extend(thread);
+    }
+
+    fn end(&mut self, thread: Option<ThreadId>) {
+        self.busy -= 1;
+        let is_it = |busy: &ThreadId| Some(*busy) == thread;
+        if let Some(at) = self.busy_threads.iter().position(is_it) {
+            self.busy_threads.swap_remove(at);
+        }
+    }
+
     fn staffed(&self) -> Vec<usize> {
-        let queues = 0..self.counts.len();
-        queues.filter(|&queue| self.counts[queue] > 0).collect()
+        let queues = 0..self.queues.len();
+        queues
+            .filter(|&queue| self.queues[queue].present > 0)
+            .collect()
+    }
+
+    fn missing(&self) -> Option<CannotWait> {
+        let short = |staff: &Staff| staff.joined < staff.expected;
+        let queue = self.queues.iter().position(short)?;
+        let Staff {
+            joined, expected, ..
+        } = self.queues[queue];
+        Some(CannotWait::Missing {
+            queue,
+            joined,
+            expected,
+        })
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    fn wait(census: &Census) -> Result<(), CannotWait> {
+        census.wait_until_staffed(Duration::ZERO, || false)
+    }
+
+    fn missing(joined: usize, expected: usize) -> Result<(), CannotWait> {
+        Err(CannotWait::Missing {
+            queue: 1,
+            joined,
+            expected,
+        })
+    }
+
+    #[test]
+    fn an_expected_worker_is_missing_until_it_has_come() {
+        let census = Census::new(2);
+        assert_eq!(wait(&census), Ok(()));
+        census.expect(1, 2);
+        assert_eq!(wait(&census), missing(0, 2));
+        census.join(0, None);
+        census.join(1, None);
+        assert_eq!(wait(&census), missing(1, 2));
+        census.join(1, None);
+        assert_eq!(wait(&census), Ok(()));
+    }
+
+    #[test]
+    fn a_worker_that_has_come_and_gone_is_not_missing() {
+        let census = Census::new(2);
+        census.join(1, None);
+        census.set_idle(None);
+        census.leave(1);
+        census.expect(1, 1);
+        assert_eq!(wait(&census), Ok(()));
+    }
+
+    #[test]
+    fn a_clock_does_not_wait_for_workers_of_an_engine_that_has_ended() {
+        let census = Census::new(1);
+        census.expect(0, 1);
+        let waited = census.wait_until_staffed(Duration::MAX, || true);
+        assert_eq!(waited, Ok(()));
+    }
+
+    #[test]
+    fn a_busy_worker_cannot_wait_for_itself() {
+        let census = Census::new(1);
+        let here = thread::current().id();
+        census.join(0, Some(here));
+        assert_eq!(wait(&census), Err(CannotWait::IsWorker));
+        census.set_idle(Some(here));
+        assert_eq!(wait(&census), Ok(()));
+        census.set_busy(here);
+        assert_eq!(wait(&census), Err(CannotWait::IsWorker));
     }
 }

@@ -26,7 +26,7 @@ mod take;
 mod unsettled;
 mod waiters;
 
-pub(crate) use busy_workers::Census;
+pub(crate) use busy_workers::{CannotWait, Census};
 pub(crate) use cell::ShardCell;
 pub(crate) use doorbell::{Bell, Doorbell, Wait, WaitError};
 pub(crate) use driving::Driving;

@@ -1,7 +1,9 @@
 //! Expired timers, which workers take, and firings, which workers return.
 
+use std::time::Duration;
+
 use crate::hub::doorbell::Bell;
-use crate::hub::{Core, Held, ShardCell};
+use crate::hub::{CannotWait, Core, Held, ShardCell};
 use crate::id::TimerId;
 use crate::shard::{Outcome, Shard};
 use crate::time::When;
@@ -96,6 +98,13 @@ impl<T> Core<T> {
     pub(crate) fn ready_len(&self, queue: usize) -> usize {
         let len = |cell: &ShardCell<T>| cell.lock().ready[queue].len();
         self.shards.iter().map(len).sum()
+    }
+
+    /// Blocks until all expected workers have come, unless the engine is shut down; see
+    /// [`Census::wait_until_staffed`](crate::hub::Census::wait_until_staffed).
+    pub(crate) fn wait_until_staffed(&self, limit: Duration) -> Result<(), CannotWait> {
+        let is_over = || self.is_shut_down();
+        self.census.wait_until_staffed(limit, is_over)
     }
 
     /// Blocks until every queue with workers is empty and all workers are waiting.

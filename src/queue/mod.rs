@@ -121,8 +121,10 @@ impl<T> Queue<T> {
     /// Returns [`RecvError::Empty`] if none expired in time, or
     /// [`RecvError::ShutDown`] if the engine was shut down.
     pub fn recv_timeout(&self, limit: Duration) -> Result<Expired<T>, RecvError> {
+        if self.core.clock.is_virtual() {
+            self.worker.join_here(&self.core.census, self.index);
+        }
         // Does not read the clock if an expired timer is there.
-        self.join();
         self.try_recv().or_else(|error| match error {
             RecvError::Empty => self.take(Wait::at_most(limit)),
             RecvError::ShutDown => Err(error),
@@ -267,9 +269,9 @@ impl<T> Queue<T> {
             return Ok(receive(wait)?);
         }
         let (census, queue) = (&self.core.census, self.index);
-        self.worker.set_busy(false, census, queue);
+        self.worker.set_idle(census, queue);
         let received = receive(wait);
-        self.worker.set_busy(true, census, queue);
+        self.worker.set_busy(census);
         Ok(received?)
     }
 
@@ -281,10 +283,11 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Counts this handle as a worker that is busy until it waits.
+    /// Counts this handle as a worker that is busy until it waits, in a thread that has
+    /// not begun.
     pub(crate) fn join(&self) {
         if self.core.clock.is_virtual() {
-            self.worker.join(&self.core.census, self.index);
+            self.worker.join(&self.core.census, self.index, None);
         }
     }
 

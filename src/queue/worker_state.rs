@@ -4,13 +4,15 @@
 use std::cell::Cell;
 
 use crate::hub::Census;
+use crate::sync::thread::{self, ThreadId};
 
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Default)]
 enum State {
     /// Not known to belong to a worker.
     #[default]
     Unknown,
-    Busy,
+    /// Busy in this thread, if it is known.
+    Busy(Option<ThreadId>),
     Waiting,
 }
 
@@ -19,28 +21,42 @@ pub(super) struct WorkerState(Cell<State>);
 
 impl WorkerState {
     pub(super) fn has_joined(&self) -> bool {
-        self.0.get() != State::Unknown
+        !matches!(self.0.get(), State::Unknown)
     }
 
-    /// Counts a worker of `queue`, unless it has already been counted.
-    pub(super) fn join(&self, census: &Census, queue: usize) {
+    /// Counts a worker of `queue`, unless it has already been counted. It is busy in
+    /// `thread`, or in a thread that has not begun.
+    pub(super) fn join(&self, census: &Census, queue: usize, thread: Option<ThreadId>) {
         if !self.has_joined() {
-            census.join(queue);
-            self.0.set(State::Busy);
+            census.join(queue, thread);
+            self.0.set(State::Busy(thread));
         }
     }
 
-    pub(super) fn set_busy(&self, busy: bool, census: &Census, queue: usize) {
-        self.join(census, queue);
-        let state = if busy { State::Busy } else { State::Waiting };
-        if self.0.replace(state) != state {
-            census.set_busy(busy);
+    /// Counts the calling thread as a worker of `queue`.
+    pub(super) fn join_here(&self, census: &Census, queue: usize) {
+        self.join(census, queue, Some(thread::current().id()));
+    }
+
+    /// Notes that the worker is about to wait.
+    pub(super) fn set_idle(&self, census: &Census, queue: usize) {
+        self.join_here(census, queue);
+        if let State::Busy(thread) = self.0.replace(State::Waiting) {
+            census.set_idle(thread);
         }
+    }
+
+    /// Notes that the calling thread has waited, and works.
+    pub(super) fn set_busy(&self, census: &Census) {
+        let here = thread::current().id();
+        census.set_busy(here);
+        self.0.set(State::Busy(Some(here)));
     }
 
     pub(super) fn leave(&self, census: &Census, queue: usize) {
         if self.has_joined() {
-            census.leave(queue, self.0.get() == State::Busy);
+            self.set_idle(census, queue);
+            census.leave(queue);
         }
     }
 }

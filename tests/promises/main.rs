@@ -23,6 +23,7 @@ mod shares;
 mod shutdowns;
 mod tickers;
 mod times;
+mod virtual_time;
 
 use std::time::Duration;
 
