@@ -101,11 +101,11 @@ pub mod model {
 
 pub use clock::ClockSource;
 pub use drive::{Driver, VirtualClock};
-pub use engine::{Builder, Engine, LiveTimers, StartError, Unstarted};
+pub use engine::{Builder, Engine, LiveTimers, StartError, Unstarted, WeakEngine};
 pub use id::{InvalidTimerId, TimerId};
 pub use queue::{Batch, Expired, Queue, RecvError, Reports};
 pub use stats::{Lateness, Ledger, Snapshot};
-pub use tasks::{Firing, Task, TaskBuilder, TaskEngine};
+pub use tasks::{Firing, Task, TaskBuilder, TaskEngine, WeakTaskEngine};
 pub use tick::Tick;
 pub use time::{PointInTime, Time, When};
 pub use timer::{

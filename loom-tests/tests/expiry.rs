@@ -168,3 +168,21 @@ fn last_handle_dropped() {
         time.join().unwrap();
     });
 }
+
+/// A handle that is upgraded while the last one is dropped belongs to an engine that
+/// is not shut down.
+#[test]
+fn last_handle_dropped_and_upgrade() {
+    model(|| {
+        let (engine, _clock) = builder(1).start_virtual().unwrap();
+        let weak = engine.downgrade();
+        let other = thread::spawn(move || {
+            if let Some(engine) = weak.upgrade() {
+                engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
+                assert!(!engine.is_shut_down());
+            }
+        });
+        drop(engine);
+        other.join().unwrap();
+    });
+}

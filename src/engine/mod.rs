@@ -10,11 +10,13 @@ mod start_error;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 mod unstarted;
+mod weak;
 
 pub use builder::Builder;
 pub use live_timers::LiveTimers;
 pub use start_error::StartError;
 pub use unstarted::Unstarted;
+pub use weak::WeakEngine;
 
 pub(crate) use start_error::MOST_WORKERS;
 
@@ -27,14 +29,15 @@ use crate::id::TimerId;
 use crate::observe;
 use crate::queue::{Queue, Reports};
 use crate::stats::{Ledger, Snapshot};
-use crate::sync::Arc;
+use crate::sync::{Arc, CountedArc};
 use crate::tick::Tick;
 use crate::time::{Time, When};
 use crate::timer::{Cancel, CancelledMany, Closed, NotLive, Refused, Timer};
 
 /// A timer engine for many threads.
 ///
-/// Clones of a handle share one engine. Dropping the last one shuts the engine
+/// Clones of a handle share one engine; a [`WeakEngine`] does not keep it alive.
+/// Dropping the last clone shuts the engine
 /// down without waiting for any thread; its queues then return
 /// [`RecvError::ShutDown`](crate::RecvError::ShutDown). To get the live timers
 /// back, call [`shutdown`](Engine::shutdown) or [`drain`](Engine::drain).
@@ -85,7 +88,7 @@ use crate::timer::{Cancel, CancelledMany, Closed, NotLive, Refused, Timer};
 pub struct Engine<T> {
     /// The core of `handle`, without the indirection.
     core: Arc<Core<T>>,
-    handle: Arc<Handle<T>>,
+    handle: CountedArc<Handle<T>>,
 }
 
 /// Shuts the engine down when the last clone is dropped.
@@ -105,7 +108,7 @@ impl<T> Engine<T> {
     fn new(shared: Arc<SharedCore<T>>) -> Engine<T> {
         Engine {
             core: Arc::clone(shared.core()),
-            handle: Arc::new(Handle { shared }),
+            handle: CountedArc::new(Handle { shared }),
         }
     }
 
@@ -541,7 +544,7 @@ impl<T> Clone for Engine<T> {
     fn clone(&self) -> Engine<T> {
         Engine {
             core: Arc::clone(&self.core),
-            handle: Arc::clone(&self.handle),
+            handle: CountedArc::clone(&self.handle),
         }
     }
 }

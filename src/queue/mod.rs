@@ -11,6 +11,7 @@ pub use reports::Reports;
 
 use core::fmt;
 use std::cell::Cell;
+use std::panic::RefUnwindSafe;
 use std::time::Duration;
 
 use crate::hub::{Bell, SharedCore, Wait, WaitError};
@@ -296,6 +297,9 @@ impl<T> Queue<T> {
         self.core.count_panic();
     }
 }
+
+// The cells of a handle are each set by one store, between two calls that may panic.
+impl<T> RefUnwindSafe for Queue<T> {}
 
 impl<T> Clone for Queue<T> {
     fn clone(&self) -> Queue<T> {

@@ -3,6 +3,7 @@
 mod driven;
 mod firing;
 mod task;
+mod weak;
 mod worker;
 mod workers;
 
@@ -22,6 +23,7 @@ use crate::timer::{Cancel, Closed, Refusal, Refused, Timer};
 use workers::Workers;
 
 pub use task::{Firing, Task};
+pub use weak::WeakTaskEngine;
 
 /// Runs closures later, on worker threads of its own.
 ///
@@ -30,7 +32,7 @@ pub use task::{Firing, Task};
 /// run, without waiting for any thread. At the end of the process, running
 /// closures are cut off; see [`Engine`](Engine#the-end-of-the-process). A
 /// closure that holds a handle keeps the engine alive until the closure has
-/// ended or `shutdown` is called.
+/// ended or `shutdown` is called; one that holds a [`WeakTaskEngine`] does not.
 ///
 /// ```
 /// use std::sync::mpsc;

@@ -10,6 +10,7 @@ mod bounds;
 mod cancels;
 mod driven;
 mod endings;
+mod handles;
 mod isolation;
 mod pauses;
 mod rearm;

@@ -4,6 +4,7 @@ use std::cell::UnsafeCell;
 use std::hint::spin_loop;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crossbeam_utils::CachePadded;
 
@@ -31,6 +32,11 @@ pub(crate) struct Lock<T> {
 // SAFETY: the value is reached only through a guard, and there is at most one guard
 // at a time. Threads therefore pass the value to each other and never share it.
 unsafe impl<T: Send> Sync for Lock<T> {}
+
+// No foreign code runs under a lock. A panic of a payload, key or task therefore leaves
+// the value whole, for whoever takes the lock next.
+impl<T> UnwindSafe for Lock<T> {}
+impl<T> RefUnwindSafe for Lock<T> {}
 
 /// Access to the value of a lock. Dropping it releases the lock.
 pub(crate) struct LockGuard<'a, T> {
