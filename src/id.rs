@@ -1,6 +1,9 @@
 //! Timer ids. An id names a wheel, an entry, and one of the timers that the entry
 //! has held.
 
+#[cfg(feature = "serde")]
+mod serialize;
+
 use core::fmt;
 use core::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};

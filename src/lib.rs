@@ -47,6 +47,8 @@
 //!   task or worker is an error with the timer's id.
 //! * `metrics`: `Snapshot::publish`, which hands an engine's counts to a metrics
 //!   recorder at each call.
+//! * `serde`: `Serialize` and `Deserialize` for [`TimerId`], [`Tick`], [`Time`] and
+//!   [`Ledger`].
 //! * `loom`, `shuttle`: models of programs that use the crate, together with
 //!   `--cfg loom` or `--cfg shuttle`. Without that flag they change nothing.
 //!

@@ -16,6 +16,7 @@ use core::fmt;
 /// assert_eq!(Tick::MAX.after(1), Tick::MAX);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Tick(pub u64);
 
 impl Tick {

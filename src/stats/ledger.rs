@@ -8,6 +8,7 @@ use crate::timer::CloseReason;
 /// live or has ended once, for one reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Ledger {
     /// Timers accepted since the start.
     pub accepted: u64,
