@@ -103,7 +103,7 @@ pub mod model {
 
 pub use clock::ClockSource;
 pub use drive::{Driver, VirtualClock};
-pub use engine::{Builder, Engine, LiveTimers, StartError, Unstarted, WeakEngine};
+pub use engine::{Builder, Engine, LiveTimers, NamedTimers, StartError, Unstarted, WeakEngine};
 pub use id::{InvalidTimerId, TimerId};
 pub use queue::{Batch, Expired, Queue, RecvError, Reports};
 pub use stats::{Lateness, Ledger, Snapshot};

@@ -3,6 +3,7 @@
 
 mod builder;
 mod live_timers;
+mod named_timers;
 mod pause;
 mod repetition;
 mod schedule_with;
@@ -14,6 +15,7 @@ mod weak;
 
 pub use builder::Builder;
 pub use live_timers::LiveTimers;
+pub use named_timers::NamedTimers;
 pub use start_error::StartError;
 pub use unstarted::Unstarted;
 pub use weak::WeakEngine;

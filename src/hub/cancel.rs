@@ -1,18 +1,14 @@
 //! Cancelling one timer, many timers, or the timers with a name. For cancelling
 //! everything, see `cancel_all.rs`.
 
-use crate::hub::names::{Bucket, Namesakes};
+use crate::hub::names::{Bucket, NAMESAKES_PER_HOLD, Namesakes};
 use crate::hub::{Core, Held};
 use crate::id::TimerId;
-use crate::sync::IS_MODEL;
 use crate::timer::{Cancel, CancelledMany};
 
 /// The number of timers that one hold of a shard's lock cancels: enough that the cost of
 /// taking the lock is negligible, and few enough that a waiter does not wait long.
 const CANCELS_PER_HOLD: usize = 32;
-
-/// The number of timers that one hold of a bucket's lock tries to cancel.
-const NAMESAKES_PER_HOLD: usize = if IS_MODEL { 1 } else { 32 };
 
 impl<T> Core<T> {
     #[inline]
@@ -113,7 +109,7 @@ impl<T> Core<T> {
         self.release(held);
         // A timer gives up its name exactly once, when it ends.
         cancelled.count += unnamed.len();
-        unnamed.iter().for_each(|tag| bucket.remove(tag));
+        unnamed.into_iter().for_each(|place| bucket.remove(place));
         cancelled.payloads.extend(answer.payload());
     }
 }

@@ -219,8 +219,8 @@ impl<T> Core<T> {
         if lowered {
             self.alarm.notify_earlier(earliest_new);
         }
-        let unnamed = signals.unnamed.iter();
-        unnamed.for_each(|name| self.names.remove(name));
+        let unnamed = signals.unnamed.into_iter();
+        unnamed.for_each(|place| self.names.remove(place));
     }
 
     fn send(&self, shard: usize, signals: &Signals) {

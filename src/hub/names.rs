@@ -9,17 +9,21 @@
 //! grows all at once, and no list holds all timers with a name. Each engine hashes names
 //! with its own key, so an attacker cannot choose names that share a bucket.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::hash::BuildHasher;
+use std::iter::from_fn;
 // The standard `Arc` will do: no thread waits for another through a name.
 use std::sync::Arc;
 
 use crate::hub::fairness::step_aside;
 use crate::id::TimerId;
 use crate::shard::{NameTag, Place};
-use crate::sync::{AtomicU64, Lock, LockGuard, Ordering, RandomKey};
+use crate::sync::{AtomicU64, IS_MODEL, Lock, LockGuard, Ordering, RandomKey};
 
 const BUCKETS: usize = 16;
+
+/// The number of timers that one hold of a bucket's lock finds, or tries to cancel.
+pub(crate) const NAMESAKES_PER_HOLD: usize = if IS_MODEL { 1 } else { 32 };
 
 pub(crate) struct Names {
     buckets: [Lock<Bucket>; BUCKETS],
@@ -83,9 +87,19 @@ impl Names {
         step_aside(self.lock_of(namesakes.next.hash));
     }
 
+    /// Appends the next few of these timers. Returns whether there may be more of them.
+    pub(crate) fn find_some(&self, of: &mut Namesakes<'_>, found: &mut VecDeque<TimerId>) -> bool {
+        // Reserved before the lock is taken, because growing would copy the ids under it.
+        found.reserve(NAMESAKES_PER_HOLD);
+        let bucket = self.bucket_of(of);
+        let before = found.len();
+        found.extend(from_fn(|| bucket.next(of)).take(NAMESAKES_PER_HOLD));
+        found.len() - before == NAMESAKES_PER_HOLD
+    }
+
     /// Removes a timer that has ended.
-    pub(crate) fn remove(&self, tag: &NameTag) {
-        self.lock_of(tag.place.hash).lock().remove(tag);
+    pub(crate) fn remove(&self, place: Place) {
+        self.lock_of(place.hash).lock().remove(place);
     }
 
     fn lock_of(&self, hash: u64) -> &Lock<Bucket> {
@@ -98,8 +112,8 @@ impl Bucket {
         self.0.insert(tag.place, (tag.name, id));
     }
 
-    pub(crate) fn remove(&mut self, tag: &NameTag) {
-        self.0.remove(&tag.place);
+    pub(crate) fn remove(&mut self, place: Place) {
+        self.0.remove(&place);
     }
 
     /// Returns the next of these timers, or `None` after the last one.

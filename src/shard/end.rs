@@ -126,10 +126,10 @@ impl<T> Shard<T> {
         self.forget(at).payload
     }
 
-    /// Releases a timer's name.
+    /// Removes a timer from the index of names. Its record keeps the name.
     pub(crate) fn unname(&mut self, key: usize) {
-        if let Some(name) = self.records[key].name.take() {
-            self.signals.unnamed.push(name);
+        if let Some(place) = self.records[key].place.take() {
+            self.signals.unnamed.push(place);
             self.signalled = true;
         }
     }

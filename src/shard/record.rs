@@ -39,7 +39,9 @@ pub(crate) struct TimerRecord<T> {
     pub(crate) awaited: bool,
     /// Whether the task runs once more when the timer is cancelled or shut down.
     pub(crate) run_on_end: bool,
-    pub(crate) name: Option<NameTag>,
+    pub(crate) name: Option<Arc<str>>,
+    /// The timer's position in the index of names, until it gives the name up.
+    pub(super) place: Option<Place>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -90,6 +92,7 @@ impl<T> TimerRecord<T> {
         requested: Time,
         name: Option<NameTag>,
     ) -> TimerRecord<T> {
+        let (name, place) = name.map(|tag| (tag.name, tag.place)).unzip();
         let left = match timer.repeat {
             None => Some(1),
             Some(_) => Some(timer.times).filter(|&times| times > 0),
@@ -112,6 +115,7 @@ impl<T> TimerRecord<T> {
             awaited: false,
             run_on_end: timer.notified && timer.task,
             name,
+            place,
         }
     }
 
@@ -130,7 +134,7 @@ impl<T> TimerRecord<T> {
             tolerance: self.tolerance,
             reported: self.reported,
             notified: self.run_on_end,
-            name: self.name.map(NameTag::into_name),
+            name: self.name,
             meant_to_repeat: self.period.is_some(),
             task: self.task,
             rearmable: self.rearmable,
@@ -190,6 +194,7 @@ impl<T> TimerRecord<T> {
     pub(crate) fn into_closed(self, id: TimerId, reason: CloseReason, tick: Tick) -> Closed<T> {
         Closed {
             id,
+            name: self.name,
             queue: self.queue,
             tick,
             firings: self.firings,
@@ -212,10 +217,4 @@ pub(crate) struct Place {
 pub(crate) struct NameTag {
     pub(crate) name: Arc<str>,
     pub(crate) place: Place,
-}
-
-impl NameTag {
-    pub(crate) fn into_name(self) -> Arc<str> {
-        self.name
-    }
 }

@@ -50,6 +50,7 @@ impl<T> Shard<T> {
         }
         Some(Closed {
             id,
+            name: None,
             queue: self.tag(at).queue(),
             tick: now,
             firings: 0,
@@ -85,6 +86,7 @@ impl<T> Shard<T> {
         let is_last = record.is_last();
         let mut closed = Closed {
             id,
+            name: record.name.clone(),
             queue: record.queue,
             tick: now,
             firings: record.firings,

@@ -1,6 +1,6 @@
 //! The work that a call leaves to be done after the shard's lock is released.
 
-use crate::shard::record::NameTag;
+use crate::shard::record::Place;
 
 #[derive(Default)]
 pub(crate) struct Signals {
@@ -8,8 +8,8 @@ pub(crate) struct Signals {
     /// rarely allocates; an allocation could make it wait for another thread.
     bell: Option<usize>,
     more_bells: Vec<usize>,
-    /// The names of timers that have ended.
-    pub(crate) unnamed: Vec<NameTag>,
+    /// The places in the index of names that timers have given up.
+    pub(crate) unnamed: Vec<Place>,
     /// Whether a task became ready although no timer came due. A loop that runs tasks
     /// itself must be woken for it.
     pub(crate) wake_driver: bool,

@@ -72,10 +72,7 @@ impl<T> Shard<T> {
     pub(crate) fn dismiss(&mut self, id: TimerId) -> Option<TimerRecord<T>> {
         let at = self.wheel.find_own(id)?;
         let key = self.record_of(at)?;
-        let name = self.records[key].name.clone();
         self.unname(key);
-        let mut record = self.forget(at);
-        record.name = name;
-        Some(record)
+        Some(self.forget(at))
     }
 }

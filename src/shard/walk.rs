@@ -1,6 +1,8 @@
 //! Walking through a shard's timers, a bounded number of cells at a time.
 
 use std::collections::VecDeque;
+// Not the `Arc` of `crate::sync`, because no thread waits for another through a name.
+use std::sync::Arc;
 
 use crate::shard::record::State;
 use crate::shard::{CELLS_PER_HOLD, CELLS_PER_TIMER, Phase, Shard};
@@ -26,6 +28,7 @@ impl<T> Shard<T> {
                 budget = budget.saturating_sub(CELLS_PER_FOUND);
                 found.push_back(LiveTimer {
                     id: self.wheel.id(at),
+                    name: self.name_of(at),
                     tick: self.wheel.deadline_of(at),
                     paused: self.is_paused(at),
                     queue: self.queue_of(at),
@@ -33,6 +36,10 @@ impl<T> Shard<T> {
             }
         }
         self.wheel.is_at_end(*cursor)
+    }
+
+    fn name_of(&self, at: EntryIndex) -> Option<Arc<str>> {
+        self.records[self.record_of(at)?].name.clone()
     }
 
     pub(crate) fn earliest_by_slots(&self) -> Result<Option<Tick>, OverBudget> {

@@ -1,5 +1,8 @@
 //! The endings of timers, and the reports on them.
 
+// Not the `Arc` of `crate::sync`, because no thread waits for another through a name.
+use std::sync::Arc;
+
 use crate::id::TimerId;
 use crate::tick::Tick;
 
@@ -28,6 +31,8 @@ pub enum CloseReason {
 pub struct Closed<T> {
     /// The timer.
     pub id: TimerId,
+    /// The timer's name, if it has one.
+    pub name: Option<Arc<str>>,
     /// The timer's queue.
     pub queue: usize,
     /// The tick at which the timer ended: the due tick of its last firing if it completed

@@ -1,14 +1,19 @@
 //! A live timer, as a walk finds it.
 
+// Not the `Arc` of `crate::sync`, because no thread waits for another through a name.
+use std::sync::Arc;
+
 use crate::id::TimerId;
 use crate::tick::Tick;
 
 /// A live timer, as it was when the walk reached it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct LiveTimer {
     /// The timer.
     pub id: TimerId,
+    /// The timer's name, if it has one.
+    pub name: Option<Arc<str>>,
     /// The tick at which the timer is due next, or was due if it is running or waiting to
     /// be taken.
     pub tick: Tick,

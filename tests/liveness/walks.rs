@@ -192,6 +192,19 @@ fn others_schedule_under_a_name_while_all_of_it_are_cancelled() {
 }
 
 #[test]
+fn others_schedule_under_a_name_while_it_is_looked_up() {
+    let named = || engine_with(NAMED, Some("crew")).0;
+    let schedule = |engine: &Engine<u32>| {
+        let timer = Timer::after(FAR, NAMED).named("crew");
+        engine.schedule(timer).unwrap();
+    };
+    let share = longest_stall_beside(named, schedule, |engine| {
+        assert!(engine.find_by_name("crew").count() >= NAMED as usize);
+    });
+    assert!(share < SHORT, "in no round");
+}
+
+#[test]
 fn others_schedule_while_all_are_cancelled() {
     let schedule = |engine: &Engine<u32>| {
         engine.schedule(Timer::after(FAR, MANY)).unwrap();

@@ -12,6 +12,7 @@ mod driven;
 mod endings;
 mod handles;
 mod isolation;
+mod names;
 mod pauses;
 mod rearm;
 mod refusals;

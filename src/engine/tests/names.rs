@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::engine::Engine;
-use crate::hub::names::{Names, Namesakes};
+use crate::hub::names::{NAMESAKES_PER_HOLD, Names, Namesakes};
 use crate::id::TimerId;
 use crate::timer::Timer;
 
@@ -29,4 +29,29 @@ fn those_that_come_later_are_not_among_them() {
     assert_eq!(all(&engine.core.names, &mut later), [first[1]]);
     let mut now = engine.core.names.namesakes("crew");
     assert_eq!(all(&engine.core.names, &mut now), [first[1], third]);
+}
+
+/// A look-up takes many holds. Between two of them, timers end and others come.
+#[test]
+fn a_look_up_finds_what_stays_once_and_nothing_that_comes_later() {
+    const TIMERS: usize = 3 * NAMESAKES_PER_HOLD + 1;
+    let (engine, _clock) = Engine::builder().start_virtual().unwrap();
+    let named = |n: usize| {
+        let timer = Timer::after(Duration::from_secs(1), n).named("crew");
+        engine.schedule(timer).unwrap()
+    };
+    let ids: Vec<_> = (0..TIMERS).map(named).collect();
+    let mut found = Vec::new();
+    for id in engine.find_by_name("crew") {
+        found.push(id);
+        named(TIMERS);
+        // Those of the current hold have been found already.
+        if found.len() == NAMESAKES_PER_HOLD {
+            let _ = engine.cancel(ids[0]);
+            let _ = engine.cancel(ids[NAMESAKES_PER_HOLD]);
+        }
+    }
+    let mut expected = ids;
+    expected.remove(NAMESAKES_PER_HOLD);
+    assert_eq!(found, expected);
 }
