@@ -402,7 +402,7 @@ impl Oracle {
         let taken = &mut self.timers[timer];
         taken.firings += 1;
         taken.left = taken.left.map(|left| left - 1);
-        if taken.ask.period.is_some() {
+        if taken.ask.is_lent() {
             taken.state = State::Lent { cancelled: None };
             return true;
         }
@@ -431,13 +431,31 @@ impl Oracle {
             (_, How::KeepingThePayload, _) => {
                 self.end(timer, CloseReason::Cancelled, self.now_tick(), None);
             }
-            _ => self.rearm(timer),
+            _ => {
+                let (due, steps) = self.next_firing(timer);
+                let tick = self.within(self.timers[timer].ask.tolerance, due, self.tick_of(due));
+                self.again(timer, due, tick, steps);
+            }
         }
     }
 
-    fn rearm(&mut self, timer: usize) {
-        let (due, steps) = self.next_firing(timer);
-        let tick = self.within(self.timers[timer].ask.tolerance, due, self.tick_of(due));
+    /// Whether the holder of a firing can set the next deadline.
+    pub fn can_rearm(&self, timer: usize) -> bool {
+        let lent = &self.timers[timer];
+        let used_up = lent.ask.period.is_some() && lent.is_last();
+        lent.state == State::Lent { cancelled: None } && !used_up && !self.closed
+    }
+
+    /// The holder of a firing gives it back, and sets the next deadline.
+    pub fn rearm(&mut self, timer: usize, first: When, payload: u64) {
+        let (due, tick) = self.due(first, self.timers[timer].ask.tolerance);
+        let lent = &mut self.timers[timer];
+        lent.payload = payload;
+        lent.left = lent.left.map(|left| left.max(1));
+        self.again(timer, due, tick, 1);
+    }
+
+    fn again(&mut self, timer: usize, due: u64, tick: u64, steps: u64) {
         let again = &mut self.timers[timer];
         again.due = due;
         again.number += steps;

@@ -117,6 +117,9 @@ impl Pair {
         if ask.reported {
             timer = timer.reported();
         }
+        if ask.rearmable {
+            timer = timer.rearmable();
+        }
         let tolerance = Duration::from_nanos(ask.tolerance);
         timer.queue(ask.queue).tolerance(tolerance)
     }
@@ -304,9 +307,21 @@ impl Pair {
             How::Back => drop(expired),
             How::Panicking => panic_with(expired),
             How::KeepingThePayload => assert_eq!(expired.into_payload(), payload),
+            How::Rearming(first) => return self.rearm(expired, timer, first, payload),
         }
-        if self.oracle.timers[timer].ask.period.is_some() {
+        if self.oracle.timers[timer].ask.is_lent() {
             self.oracle.let_go(timer, how, payload);
+        }
+    }
+
+    fn rearm(&mut self, expired: Expired<u64>, timer: usize, first: First, payload: u64) {
+        let when = self.oracle.first(first);
+        let can_rearm = self.oracle.can_rearm(timer);
+        let rearmed = expired.rearm(when);
+        assert_eq!(rearmed.is_ok(), can_rearm);
+        match rearmed {
+            Ok(()) => self.oracle.rearm(timer, when, payload),
+            Err(expired) => self.give_back(expired, How::Back),
         }
     }
 

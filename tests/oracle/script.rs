@@ -59,6 +59,8 @@ pub enum How {
     Back,
     Panicking,
     KeepingThePayload,
+    /// Setting the next deadline, or back if that is refused.
+    Rearming(First),
 }
 
 /// A point on the time line, as seen from now.
@@ -124,6 +126,7 @@ pub struct Ask {
     pub name: Option<Name>,
     pub tolerance: u64,
     pub reported: bool,
+    pub rearmable: bool,
     /// From another thread, and so, where there are several, usually in
     /// another shard.
     pub elsewhere: bool,
@@ -154,12 +157,20 @@ impl fmt::Debug for Ask {
         let flags = [
             (self.misfit, ".starting(…)"),
             (self.reported, ".reported()"),
+            (self.rearmable, ".rearmable()"),
             (self.elsewhere, ".elsewhere()"),
         ];
         flags
             .iter()
             .filter(|flag| flag.0)
             .try_for_each(|flag| f.write_str(flag.1))
+    }
+}
+
+impl Ask {
+    /// Whether a worker borrows the payload.
+    pub fn is_lent(&self) -> bool {
+        self.period.is_some() || self.rearmable
     }
 }
 
@@ -198,6 +209,7 @@ fn how() -> impl Strategy<Value = How> {
         8 => Just(How::Back),
         1 => Just(How::Panicking),
         1 => Just(How::KeepingThePayload),
+        4 => first().prop_map(How::Rearming),
     ]
 }
 
@@ -224,6 +236,7 @@ fn plain() -> impl Strategy<Value = Ask> {
         name: None,
         tolerance: 0,
         reported: false,
+        rearmable: false,
         elsewhere,
     })
 }
@@ -237,10 +250,14 @@ fn with_extras() -> impl Strategy<Value = Ask> {
     ];
     let repeat = weighted(0.6, (period(), weighted(0.7, 0..4u64)));
     let tolerance = prop_oneof![3 => Just(0), 1 => length()];
-    let flags = (weighted(0.4, name()), weighted(0.5, Just(())));
+    let flags = (
+        weighted(0.4, name()),
+        weighted(0.5, Just(())),
+        any::<bool>(),
+    );
     let fault = prop_oneof![30 => Just(0), 1 => 1..5usize];
     (plain(), repeat, missed, tolerance, flags, fault).prop_map(
-        |(plain, repeat, missed, tolerance, (name, reported), fault)| Ask {
+        |(plain, repeat, missed, tolerance, (name, reported, rearmable), fault)| Ask {
             period: repeat.map(|(period, _)| period),
             times: match fault {
                 1 => Some(2),
@@ -252,6 +269,7 @@ fn with_extras() -> impl Strategy<Value = Ask> {
             name,
             tolerance,
             reported: reported.is_some(),
+            rearmable,
             ..plain
         },
     )

@@ -55,9 +55,8 @@ impl Oracle {
             }
             State::Lent { cancelled } => {
                 let ends = cancelled.is_none() && !is_last;
-                if ends {
-                    *cancelled = Some(now);
-                }
+                // The mark on a last firing only keeps its holder from re-arming it.
+                cancelled.get_or_insert(now);
                 Cancelled::Running(ends)
             }
             _ => Cancelled::Gone,
