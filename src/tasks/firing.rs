@@ -56,7 +56,7 @@ impl Firing {
     }
 
     /// Returns the time that has passed since the deadline; see
-    /// [`Expired::lateness`]. Returns zero if the task runs early because
+    /// [`Expired::lateness`](crate::Expired::lateness). Returns zero if the task runs early because
     /// its timer was cancelled or shut down.
     ///
     /// ```
