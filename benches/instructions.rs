@@ -66,7 +66,7 @@ const CALLS: [Call; 8] = [
     Call {
         name: "engine: schedule, expire and take",
         // There are four timers per tick, and an advance visits every shard.
-        instructions: 1584,
+        instructions: 1585,
         run: engine_take,
     },
 ];

@@ -27,7 +27,10 @@
 //! 9. **Order.** Timers of one shard fire by tick, and within a tick in the
 //!    order in which they were first scheduled. No order is promised across
 //!    shards or for a repeating timer that catches up.
-//! 10. **A slow or panicking task harms no other.**
+//! 10. **A slow or panicking task harms no other**, as long as a worker is free.
+//!     It holds up neither the ticker, nor other queues, nor other workers. If
+//!     slow tasks occupy all workers of a queue, its other timers wait, and
+//!     [`Snapshot::lateness_at_start`] shows it.
 //! 11. **Bounds, and nothing lost.** A refused timer is returned to its caller.
 //! 12. **Shutdown accounts for every timer**, at once.
 //! 13. **Idle is free.** The ticker wakes up for a deadline and never
@@ -106,7 +109,7 @@ pub use drive::{Driver, VirtualClock};
 pub use engine::{Builder, Engine, LiveTimers, NamedTimers, StartError, Unstarted, WeakEngine};
 pub use id::{InvalidTimerId, TimerId};
 pub use queue::{Batch, Expired, Queue, RecvError, Reports};
-pub use stats::{Lateness, Ledger, Snapshot};
+pub use stats::{Histogram, Ledger, Snapshot};
 pub use tasks::{Firing, Task, TaskBuilder, TaskEngine, WeakTaskEngine};
 pub use tick::Tick;
 pub use time::{PointInTime, Time, When};

@@ -152,6 +152,21 @@ fn lateness_is_published_in_cumulative_buckets() {
 }
 
 #[test]
+fn work_is_published() {
+    let builder = TaskEngine::builder().name("work").workers(3);
+    let (tasks, clock) = builder.start_virtual().unwrap();
+    tasks.run_after(MS, || ()).unwrap();
+    clock.run_until(tasks.now() + MS);
+    let kept = Kept::of(&tasks.engine().snapshot());
+    for name in ["lateness_at_start", "durations"] {
+        let key = format!("tickwheel_{name}_firings_total{{engine=work,within=0.000001024}}");
+        assert_eq!(kept.counter(&key), 1, "{name}");
+    }
+    assert_eq!(kept.gauge("tickwheel_held{engine=work}"), 0.0);
+    assert_eq!(kept.gauge("tickwheel_workers{engine=work}"), 3.0);
+}
+
+#[test]
 fn wakeups_and_panics_are_published() {
     let (tasks, clock) = TaskEngine::builder().name("tasks").start_virtual().unwrap();
     tasks.run_after(MS, || panic!("on purpose")).unwrap();
@@ -177,7 +192,7 @@ fn everything_that_is_published_is_described() {
         let name = key.split('{').next().unwrap();
         assert_eq!(described.get(name), Some(&Some(Unit::Count)), "{name}");
     }
-    assert_eq!(described.len(), 8);
+    assert_eq!(described.len(), 12);
 }
 
 /// An exporter for Prometheus renders each counter as a family of its own. Names and

@@ -48,6 +48,7 @@ pub struct Builder<T> {
     shards: Option<usize>,
     clock: ClockSource,
     portable_ticker: bool,
+    measure_work: bool,
     start: Time,
     payload: PhantomData<fn(T)>,
 }
@@ -66,6 +67,7 @@ impl<T> Engine<T> {
             shards: None,
             clock: ClockSource::Monotonic,
             portable_ticker: false,
+            measure_work: false,
             start: Time::START,
             payload: PhantomData,
         }
@@ -170,6 +172,33 @@ impl<T> Builder<T> {
     /// An engine's `Debug` output names the device that its ticker sleeps on.
     pub fn portable_ticker(mut self) -> Builder<T> {
         self.portable_ticker = true;
+        self
+    }
+
+    /// Records how late workers take firings, and how long they hold them, in
+    /// [`Snapshot::lateness_at_start`](crate::Snapshot::lateness_at_start) and
+    /// [`Snapshot::durations`](crate::Snapshot::durations). Each take then reads the
+    /// clock. Defaults to `false`, and to `true` in a
+    /// [`TaskEngine`](crate::TaskEngine).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::{Engine, Timer};
+    ///
+    /// let builder = Engine::builder().measure_work(true);
+    /// let (engine, clock) = builder.start_virtual()?;
+    /// let second = Duration::from_secs(1);
+    /// engine.schedule(Timer::after(second, "due"))?;
+    /// clock.advance(second);
+    /// clock.advance(second); // no worker comes
+    /// drop(engine.queue(0).recv()?);
+    /// let seen = engine.snapshot();
+    /// assert!(seen.lateness.quantile(1.0).unwrap() < second);
+    /// assert!(seen.lateness_at_start.quantile(1.0).unwrap() >= second);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn measure_work(mut self, measure: bool) -> Builder<T> {
+        self.measure_work = measure;
         self
     }
 
@@ -378,7 +407,8 @@ impl<T> Builder<T> {
             .collect();
         doorbells.push(Doorbell::new(shards, None));
         let name = self.name.clone();
-        Core::new(name, all, first, clock, tick, alarm, doorbells)
+        let core = Core::new(name, all, first, clock, tick, alarm, doorbells);
+        core.measuring_work(self.measure_work)
     }
 }
 

@@ -443,7 +443,11 @@ impl<T> Engine<T> {
         self.core.ledger()
     }
 
-    /// Returns all counts, for monitoring: ledger, queue depths, lateness,
+    pub(crate) fn set_worker_count(&self, workers: usize) {
+        self.core.set_workers(workers);
+    }
+
+    /// Returns all counts, for monitoring: ledger, queue depths, lateness, work,
     /// wake-ups, panics.
     ///
     /// # Cost

@@ -22,14 +22,30 @@ impl<T> Core<T> {
             reports: self.ready_len(self.queues()),
             wakeups: self.alarm.wakeups(),
             panics: self.panics.load(Ordering::Relaxed),
+            workers: self.workers(),
             ..Snapshot::default()
         };
         for cell in &self.shards {
             let shard = cell.lock();
+            snapshot.held += shard.work.held;
+            if let Some(measured) = shard.work.measured() {
+                let at_start = &measured.lateness_at_start;
+                snapshot.lateness_at_start.add(at_start);
+                snapshot.durations.add(&measured.durations);
+            }
             snapshot.ledger.add(&shard.ledger());
             snapshot.lateness.add(&shard.lateness);
         }
         snapshot
+    }
+
+    /// Returns the number of threads that the engine itself has for its tasks.
+    pub(crate) fn workers(&self) -> usize {
+        self.workers.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_workers(&self, workers: usize) {
+        self.workers.store(workers, Ordering::Relaxed);
     }
 
     pub(crate) fn count_panic(&self) {

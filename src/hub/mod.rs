@@ -64,6 +64,9 @@ pub(crate) struct Core<T> {
     pub(crate) census: Census,
     unsettled: Unsettled,
     panics: AtomicU64,
+    workers: AtomicUsize,
+    /// Whether takes read the clock, to record lateness and durations.
+    measures_work: bool,
     pub(crate) names: Names,
     /// The number of queues, from the first on, that a plain timer's entry can name.
     plain_queues: usize,
@@ -108,6 +111,8 @@ impl<T> Core<T> {
             unsettled: Unsettled::new(shard_count),
             doorbells: doorbells.into_boxed_slice(),
             panics: AtomicU64::new(0),
+            workers: AtomicUsize::new(0),
+            measures_work: false,
             names: Names::new(),
             plain_queues,
             is_driven: false,
@@ -119,6 +124,14 @@ impl<T> Core<T> {
     pub(crate) fn driven(self) -> Core<T> {
         Core {
             is_driven: true,
+            ..self
+        }
+    }
+
+    /// Makes takes read the clock.
+    pub(crate) fn measuring_work(self, measures_work: bool) -> Core<T> {
+        Core {
+            measures_work,
             ..self
         }
     }

@@ -5,11 +5,33 @@ use std::time::Duration;
 use crate::hub::doorbell::Bell;
 use crate::hub::{CannotWait, Core, Held, ShardCell};
 use crate::id::TimerId;
-use crate::shard::{Outcome, Shard};
+use crate::shard::{Claimed, Outcome, Shard};
 use crate::time::When;
 use crate::timer::NotLive;
 
 impl<T> Core<T> {
+    /// Takes an expired timer from one shard.
+    #[inline]
+    pub(crate) fn take_timer(
+        &self,
+        shard: usize,
+        queue: usize,
+        bell: Option<Bell>,
+    ) -> (Option<Claimed<T>>, bool) {
+        self.take_from(shard, queue, bell, |shard| {
+            if self.measures_work {
+                self.note_take(shard, queue);
+            }
+            shard.claim(queue)
+        })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_take(&self, shard: &mut Shard<T>, queue: usize) {
+        shard.note_take(queue, self.clock.now());
+    }
+
     /// Takes an expired timer or a report from one shard with `take`. Also returns whether
     /// the shard has more. If so, rings the caller's bell again; otherwise, drops it.
     #[inline]

@@ -15,7 +15,6 @@ use std::panic::RefUnwindSafe;
 use std::time::Duration;
 
 use crate::hub::{Bell, SharedCore, Wait, WaitError};
-use crate::shard::Shard;
 use crate::sync::Arc;
 use worker_state::WorkerState;
 
@@ -252,8 +251,7 @@ impl<T> Queue<T> {
     #[inline]
     fn claim(&self, shard: usize, turns: u32, bell: Option<Bell>) -> Option<Expired<T>> {
         let queue = self.index;
-        let claim = |shard: &mut Shard<T>| shard.claim(queue);
-        let (claimed, more) = self.core.take_from(shard, queue, bell, claim);
+        let (claimed, more) = self.core.take_timer(shard, queue, bell);
         if more && turns > 1 {
             self.hint.set(Some((shard, turns - 1)));
         }

@@ -62,6 +62,7 @@ mod signals;
 mod start;
 mod take;
 pub(crate) mod walk;
+pub(crate) mod work;
 
 pub(crate) use cancel_all::{CANCELS_PER_HOLD, CancelWalk};
 pub(crate) use drain_count::DrainKey;
@@ -79,7 +80,8 @@ use crate::shard::credit::Credit;
 use crate::shard::drain_count::Awaited;
 use crate::shard::ready::Ready;
 use crate::shard::record::{State, TimerRecord};
-use crate::stats::{Lateness, Ledger};
+use crate::shard::work::Work;
+use crate::stats::{Histogram, Ledger};
 use crate::sync::IS_MODEL;
 use crate::tick::Tick;
 use crate::time::Time;
@@ -102,7 +104,8 @@ pub(crate) struct Shard<T> {
     /// The expired timers of each queue and, after the last queue, the unread reports.
     pub(crate) ready: Box<[Ready]>,
     pub(crate) ledger: Ledger,
-    pub(crate) lateness: Lateness,
+    pub(crate) lateness: Histogram,
+    pub(crate) work: Work,
     pub(crate) credit: Credit,
     pub(crate) tick: TickLength,
     pub(crate) phase: Phase,
@@ -147,7 +150,8 @@ impl<T> Shard<T> {
             not_live: 0,
             ready,
             ledger: Ledger::default(),
-            lateness: Lateness::default(),
+            lateness: Histogram::default(),
+            work: Work::default(),
             credit,
             tick,
             phase: Phase::Open,

@@ -35,6 +35,8 @@ pub(crate) struct TimerRecord<T> {
     /// The time at which the timer was paused. While a worker has a firing, the pause has
     /// yet to take effect.
     pub(super) paused: Option<Time>,
+    /// The time at which a worker took the lent firing, if takes are measured.
+    pub(super) taken: Option<Time>,
     /// Whether a caller is waiting for the lent firing.
     pub(crate) awaited: bool,
     /// Whether the task runs once more when the timer is cancelled or shut down.
@@ -112,6 +114,7 @@ impl<T> TimerRecord<T> {
             number: 1,
             firings: 0,
             paused: None,
+            taken: None,
             awaited: false,
             run_on_end: timer.notified && timer.task,
             name,

@@ -24,6 +24,7 @@ impl<T> Shard<T> {
                 awaited: false,
             };
         };
+        self.note_return(key, now);
         let due = self.wheel.deadline_of(at);
         let record = &mut self.records[key];
         let awaited = std::mem::take(&mut record.awaited);

@@ -57,6 +57,7 @@ impl<T> Shard<T> {
         if ended.is_some() {
             self.close_entry(at, key);
         } else if lent {
+            self.work.held += 1;
             self.enter(key, State::LENT);
             self.wheel.set_aside(at);
         } else {

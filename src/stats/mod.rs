@@ -1,6 +1,6 @@
 //! An engine as seen from outside.
 
-mod lateness;
+mod histogram;
 mod ledger;
 #[cfg(feature = "metrics")]
 mod publish;
@@ -8,7 +8,7 @@ mod publish;
 // Not the `Arc` of `crate::sync`, because no thread waits for another through a name.
 use std::sync::Arc;
 
-pub use lateness::Lateness;
+pub use histogram::Histogram;
 pub use ledger::Ledger;
 
 /// Counts of an engine at one moment, from
@@ -27,8 +27,29 @@ pub struct Snapshot {
     pub queued: Vec<usize>,
     /// The number of unread reports.
     pub reports: usize,
-    /// The lateness of timers when they entered their queues.
-    pub lateness: Lateness,
+    /// The lateness of timers when they entered their queues: from the deadline, rounded up
+    /// to a tick, to the moment at which the ticker found the timer due. Only the ticker
+    /// records it. A firing that is caught up late enters its queue without it.
+    pub lateness: Histogram,
+    /// The lateness of firings when a worker took them: from the same deadline to that
+    /// moment. If this exceeds `lateness`, firings wait for a worker. Empty unless the
+    /// engine [measures work](crate::Builder::measure_work), as a
+    /// [`TaskEngine`](crate::TaskEngine) does. Leaves out tasks that run because their
+    /// timers were cancelled or shut down.
+    pub lateness_at_start: Histogram,
+    /// The time for which workers held firings: for a task, the duration of its run. Empty
+    /// unless the engine measures work. Leaves out what `held` leaves out.
+    pub durations: Histogram,
+    /// The number of firings that workers hold now. In a
+    /// [`TaskEngine`](crate::TaskEngine), it is the number of busy workers.
+    ///
+    /// Only lent firings are held: those of tasks and of repeating timers. The payload of
+    /// another one-shot belongs to the worker that took it. Also leaves out tasks that run
+    /// because their timers were cancelled or shut down.
+    pub held: usize,
+    /// The number of worker threads of a [`TaskEngine`](crate::TaskEngine). Zero in an
+    /// engine whose workers are the caller's own threads, or in a driven one.
+    pub workers: usize,
     /// The number of times that the ticker thread woke up.
     pub wakeups: u64,
     /// The number of task runs that panicked.

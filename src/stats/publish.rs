@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use metrics::{Label, Unit, counter, describe_counter, describe_gauge, gauge};
 
-use crate::stats::{Lateness, Ledger, Snapshot};
+use crate::stats::{Histogram, Ledger, Snapshot};
 
 const ACCEPTED: &str = "tickwheel_timers_accepted_total";
 const ENDED: &str = "tickwheel_timers_ended_total";
@@ -19,13 +19,17 @@ const LIVE: &str = "tickwheel_timers_live";
 const QUEUED: &str = "tickwheel_queued";
 const REPORTS: &str = "tickwheel_reports_unread";
 const LATENESS: &str = "tickwheel_lateness_firings_total";
+const LATENESS_AT_START: &str = "tickwheel_lateness_at_start_firings_total";
+const DURATIONS: &str = "tickwheel_durations_firings_total";
+const HELD: &str = "tickwheel_held";
+const WORKERS: &str = "tickwheel_workers";
 const WAKEUPS: &str = "tickwheel_wakeups_total";
 const PANICS: &str = "tickwheel_panics_total";
 
-/// The bounds of the published lateness buckets, as powers of two in nanoseconds: from a
+/// The bounds of the published buckets, as powers of two in nanoseconds: from a
 /// microsecond to 17 seconds. They are fixed, because a bucket that first appears when it
 /// has counted something has no rate.
-const LATENESS_BITS: std::ops::RangeInclusive<u32> = 10..=34;
+const BUCKET_BITS: std::ops::RangeInclusive<u32> = 10..=34;
 
 #[cfg_attr(docsrs, doc(cfg(feature = "metrics")))]
 impl Snapshot {
@@ -46,6 +50,10 @@ impl Snapshot {
     /// | `tickwheel_queued` | gauge, expired timers that wait for a worker | `queue`: its number |
     /// | `tickwheel_reports_unread` | gauge, closed reports | |
     /// | `tickwheel_lateness_firings_total` | counter, firings no later than `within` | `within`: seconds, or `+Inf` |
+    /// | `tickwheel_lateness_at_start_firings_total` | counter, firings taken no later than `within` | `within`: as above |
+    /// | `tickwheel_durations_firings_total` | counter, firings held no longer than `within` | `within`: as above |
+    /// | `tickwheel_held` | gauge, firings that workers hold | |
+    /// | `tickwheel_workers` | gauge, threads of a `TaskEngine` | |
     /// | `tickwheel_wakeups_total` | counter, wake-ups of the ticker thread | |
     /// | `tickwheel_panics_total` | counter, runs of tasks | |
     ///
@@ -71,7 +79,8 @@ impl Snapshot {
         describe();
         let labels = vec![Label::new("engine", Arc::clone(&self.name))];
         self.publish_timers(&labels);
-        publish_lateness(LATENESS, &self.lateness, &labels);
+        publish_histogram(LATENESS, &self.lateness, &labels);
+        self.publish_work(&labels);
         counter!(WAKEUPS, labels.clone()).absolute(self.wakeups);
         counter!(PANICS, labels).absolute(self.panics);
     }
@@ -87,19 +96,26 @@ impl Snapshot {
         }
         gauge!(REPORTS, labels.to_vec()).set(self.reports as f64);
     }
+
+    fn publish_work(&self, labels: &[Label]) {
+        publish_histogram(LATENESS_AT_START, &self.lateness_at_start, labels);
+        publish_histogram(DURATIONS, &self.durations, labels);
+        gauge!(HELD, labels.to_vec()).set(self.held as f64);
+        gauge!(WORKERS, labels.to_vec()).set(self.workers as f64);
+    }
 }
 
 /// Publishes a histogram as one counter for each bound, under `name`.
-fn publish_lateness(name: &'static str, lateness: &Lateness, labels: &[Label]) {
-    for bound in LATENESS_BITS.map(|bits| Duration::from_nanos(1 << bits)) {
+fn publish_histogram(name: &'static str, histogram: &Histogram, labels: &[Label]) {
+    for bound in BUCKET_BITS.map(|bits| Duration::from_nanos(1 << bits)) {
         let up_to = |&(below, _): &(Duration, u64)| below <= bound;
-        let buckets = lateness.buckets().take_while(up_to);
+        let buckets = histogram.buckets().take_while(up_to);
         let firings = buckets.map(|(_, firings)| firings).sum();
         let within = with(labels, "within", bound.as_secs_f64().to_string());
         counter!(name, within).absolute(firings);
     }
     let all = with(labels, "within", "+Inf");
-    counter!(name, all).absolute(lateness.count());
+    counter!(name, all).absolute(histogram.count());
 }
 
 fn endings(ledger: &Ledger) -> [(&'static str, u64); 4] {
@@ -134,6 +150,18 @@ fn describe() {
         Unit::Count,
         "Firings that were found due no later than `within` seconds after their deadline"
     );
+    describe_counter!(
+        LATENESS_AT_START,
+        Unit::Count,
+        "Firings that were taken no later than `within` seconds after their deadline"
+    );
+    describe_counter!(
+        DURATIONS,
+        Unit::Count,
+        "Firings that workers held no longer than `within` seconds"
+    );
+    describe_gauge!(HELD, Unit::Count, "Firings that workers hold");
+    describe_gauge!(WORKERS, Unit::Count, "Threads that run tasks");
     describe_counter!(WAKEUPS, Unit::Count, "Wake-ups of the ticker thread");
     describe_counter!(PANICS, Unit::Count, "Runs of tasks that panicked");
 }

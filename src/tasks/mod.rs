@@ -55,7 +55,7 @@ impl TaskEngine {
     /// Returns a builder with the default settings.
     pub fn builder() -> TaskBuilder {
         TaskBuilder {
-            engine: Engine::builder(),
+            engine: Engine::builder().measure_work(true),
             workers: 1,
         }
     }
@@ -390,6 +390,14 @@ impl TaskBuilder {
     /// Sets the time at which a virtual clock starts; see [`Builder::start_at`].
     pub fn start_at(mut self, start: Time) -> TaskBuilder {
         self.engine = self.engine.start_at(start);
+        self
+    }
+
+    /// Sets whether lateness at the start of tasks and their durations are recorded;
+    /// see [`Builder::measure_work`]. Defaults to `true`. A task then costs a reading
+    /// of the clock more.
+    pub fn measure_work(mut self, measure: bool) -> TaskBuilder {
+        self.engine = self.engine.measure_work(measure);
         self
     }
 

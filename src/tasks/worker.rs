@@ -34,6 +34,7 @@ pub(super) fn spawn(engine: &Engine<Task>, count: usize) -> Result<Arc<Workers>,
             .map_err(StartError::Thread)
             .inspect_err(|error| observe::start_refused(engine.engine_name(), error))?;
     }
+    engine.set_worker_count(count);
     Ok(workers)
 }
 

@@ -320,3 +320,65 @@ fn promise_13_a_far_timer_costs_at_most_one_wakeup_per_level() {
     let woken = engine.snapshot().wakeups - before;
     assert!(woken <= 5, "{woken} wake-ups");
 }
+
+#[test]
+fn promise_10_lateness_until_the_work_begins_is_measured() {
+    const OTHERS: u32 = 100;
+    let slow = 800 * MS;
+    let (timers, clock) = TaskEngine::builder().start_virtual().unwrap();
+    let ((started, is_started), (finish, may_finish)) = (mpsc::channel(), mpsc::channel::<()>());
+    let task = move || {
+        started.send(()).unwrap();
+        may_finish.recv().unwrap();
+    };
+    timers.run_after(MS, task).unwrap();
+    for _ in 0..OTHERS {
+        timers.run_after(MS, || ()).unwrap();
+    }
+    clock.advance(MS);
+    is_started.recv().unwrap();
+    let seen = timers.engine().snapshot();
+    assert_eq!((seen.held, seen.workers, seen.queued[0]), (1, 1, 100));
+    clock.advance(slow);
+    finish.send(()).unwrap();
+    clock.run_until(timers.now());
+
+    let seen = timers.engine().snapshot();
+    assert_eq!(
+        (seen.held, seen.ledger.completed),
+        (0, u64::from(OTHERS) + 1)
+    );
+    assert!(
+        seen.lateness.quantile(1.0).unwrap() < MS,
+        "the ticker was on time"
+    );
+    let at_start = seen.lateness_at_start;
+    assert_eq!(at_start.count(), u64::from(OTHERS) + 1);
+    let waited = at_start.quantile(0.5).unwrap();
+    assert!(slow < waited && waited <= 2 * slow, "{waited:?}");
+    let longest = seen.durations.quantile(1.0).unwrap();
+    assert!(slow < longest && longest <= 2 * slow, "{longest:?}");
+    assert!(seen.durations.quantile(0.5).unwrap() < MS);
+    assert_eq!(seen.durations.count(), u64::from(OTHERS) + 1);
+}
+
+#[test]
+fn promise_10_work_is_measured_only_on_request_and_what_is_held_is_always_counted() {
+    for measure in [false, true] {
+        let builder = Engine::builder().measure_work(measure);
+        let (engine, clock) = builder.start_virtual().unwrap();
+        engine.schedule(Timer::after(MS, "plain")).unwrap();
+        engine.schedule(Timer::every(MS, "beat").times(1)).unwrap();
+        let queue = engine.queue(0);
+        clock.advance(MS);
+        clock.advance(9 * MS);
+        let held: Vec<_> = queue.try_iter().collect();
+        assert_eq!(engine.snapshot().held, 1, "a plain payload is given away");
+        clock.advance(30 * MS);
+        drop(held);
+        let seen = engine.snapshot();
+        assert_eq!((seen.held, seen.workers), (0, 0));
+        let counts = (seen.lateness_at_start.count(), seen.durations.count());
+        assert_eq!(counts, if measure { (2, 1) } else { (0, 0) });
+    }
+}

@@ -1,12 +1,10 @@
-//! The lateness of timers when they become ready.
+//! How often a time was how long.
 
 use core::time::Duration;
 
-/// A histogram of lateness. Each bucket is twice as wide as the one before it.
+/// A histogram of durations. Each bucket is twice as wide as the one before it.
 ///
-/// Lateness is the time from a timer's deadline (rounded up to a tick) to the moment at
-/// which the ticker finds the timer due. Only the ticker records it; callers and workers
-/// pay nothing.
+/// A [`Snapshot`](crate::Snapshot) has several: lateness, and durations of tasks.
 ///
 /// ```
 /// use std::time::Duration;
@@ -22,23 +20,22 @@ use core::time::Duration;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Lateness {
-    /// Bucket b counts timers with a lateness below 2^b nanoseconds, but not below half of
-    /// it.
+pub struct Histogram {
+    /// Bucket b counts durations below 2^b nanoseconds, but not below half of it.
     buckets: [u64; BUCKETS],
 }
 
 const BUCKETS: usize = 65;
 
-impl Lateness {
-    /// Returns the number of timers counted.
+impl Histogram {
+    /// Returns the number of durations counted.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()
     }
 
-    /// Returns a lateness that the fraction `q` of the timers (0.5 for the median) stayed
-    /// below. It is at most twice too high. Returns `None` if no timers were counted.
+    /// Returns a duration that the fraction `q` of those counted (0.5 for the median) stayed
+    /// below. It is at most twice too high. Returns `None` if none were counted.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<Duration> {
         let count = self.count();
@@ -51,7 +48,7 @@ impl Lateness {
     }
 
     /// Returns the buckets that are not empty, each as a bound and the number of
-    /// timers whose lateness was below it but not below half of it.
+    /// durations that were below it but not below half of it.
     pub fn buckets(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
         let bound = |bucket: usize| 1u64.checked_shl(bucket as u32).unwrap_or(u64::MAX);
         let buckets = self.buckets.iter().enumerate();
@@ -65,16 +62,16 @@ impl Lateness {
         self.buckets[(u64::BITS - nanos.leading_zeros()) as usize] += 1;
     }
 
-    pub(crate) fn add(&mut self, other: &Lateness) {
+    pub(crate) fn add(&mut self, other: &Histogram) {
         for (sum, more) in self.buckets.iter_mut().zip(other.buckets) {
             *sum += more;
         }
     }
 }
 
-impl Default for Lateness {
-    fn default() -> Lateness {
-        Lateness {
+impl Default for Histogram {
+    fn default() -> Histogram {
+        Histogram {
             buckets: [0; BUCKETS],
         }
     }
@@ -85,9 +82,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_lateness_has_a_bucket_up_to_the_longest() {
+    fn each_duration_has_a_bucket_up_to_the_longest() {
         for bits in 0..64 {
-            let mut lateness = Lateness::default();
+            let mut lateness = Histogram::default();
             lateness.record(1 << bits);
             let below = Duration::from_nanos((1u64 << bits).saturating_mul(2));
             assert_eq!(lateness.quantile(1.0).map(|late| late <= below), Some(true));
@@ -97,9 +94,9 @@ mod tests {
 
     #[test]
     fn histograms_add_up() {
-        let mut sum = Lateness::default();
+        let mut sum = Histogram::default();
         for nanos in [0, 1, 1 << 40] {
-            let mut one = Lateness::default();
+            let mut one = Histogram::default();
             one.record(nanos);
             sum.add(&one);
         }
