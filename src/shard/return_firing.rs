@@ -52,6 +52,15 @@ impl<T> Shard<T> {
         Returned { payload, awaited }
     }
 
+    /// Records that a lent firing has come back at `now`.
+    fn note_return(&mut self, key: usize, now: Time) {
+        self.work.held -= 1;
+        if let Some(taken) = self.records[key].taken.take() {
+            let nanos = now.since_nanos(taken);
+            self.work.measure().durations.record(nanos);
+        }
+    }
+
     fn rearm(&mut self, at: EntryIndex, key: usize, now: Time) {
         let record = &mut self.records[key];
         let paused = record.paused;

@@ -3,6 +3,7 @@
 use crate::shard::Shard;
 use crate::shard::firing::{Claimed, Firing};
 use crate::shard::record::State;
+use crate::time::Time;
 use crate::timer::{CloseReason, Closed};
 use crate::wheel::EntryIndex;
 
@@ -68,6 +69,24 @@ impl<T> Shard<T> {
             payload: payload.expect("a waiting timer has its payload"),
             lent,
         }
+    }
+
+    /// Records that a worker takes the first expired timer of a queue at `now`, and how
+    /// late that is.
+    pub(crate) fn note_take(&mut self, queue: usize, now: Time) {
+        let Some(at) = self.ready[queue].first(&self.wheel) else {
+            return;
+        };
+        if let Some(key) = self.record_of(at) {
+            let record = &mut self.records[key];
+            if !record.state.is_live() {
+                return;
+            }
+            record.taken = Some(now);
+        }
+        let due = self.tick.start_of(self.wheel.deadline_of(at));
+        let late = now.since_nanos(due);
+        self.work.measure().lateness_at_start.record(late);
     }
 
     /// Takes the first unread report.
