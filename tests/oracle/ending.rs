@@ -110,7 +110,10 @@ impl Pair {
             (taken.collect::<Vec<_>>(), list)
         });
         let now = self.engine.current_tick().0;
-        let due = |timer: &&usize| self.oracle.timers[**timer].tick <= now;
+        let due = |timer: &&usize| {
+            let timer = &self.oracle.timers[**timer];
+            timer.state != State::Paused && timer.tick <= now
+        };
         let (due, rest): (BTreeSet<_>, BTreeSet<_>) = one_shots.iter().partition(due);
         let one_shot = |timer: &usize| self.oracle.timers[*timer].ask.period.is_none();
         let taken: Vec<_> = taken
@@ -133,7 +136,7 @@ impl Pair {
 
     fn waiting_one_shots(&self) -> Vec<usize> {
         let all = self.oracle.timers.iter().enumerate();
-        all.filter(|(_, timer)| matches!(timer.state, State::Armed(_) | State::Ready))
+        all.filter(|(_, timer)| timer.is_waiting())
             .filter(|(_, timer)| timer.ask.period.is_none())
             .map(|(number, _)| number)
             .collect()

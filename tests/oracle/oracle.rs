@@ -4,6 +4,7 @@
 //! in the order of what it does, the oracle allows each: see [`Filed`].
 
 mod closing;
+mod standstill;
 
 pub use closing::{Account, Cancelled, Report};
 
@@ -80,6 +81,10 @@ pub struct Timer {
     /// Firings still to be delivered, if they are counted.
     left: Option<u64>,
     filed: Filed,
+    /// When it was paused, in nanoseconds.
+    pub paused: Option<u64>,
+    /// Whether the engine knows its exact due time, and not only the tick.
+    recorded: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -89,6 +94,7 @@ pub enum State {
     },
     Armed(Key),
     Ready,
+    Paused,
     /// A worker holds a firing. The tick at which the timer was cancelled, if
     /// it was.
     Lent {
@@ -113,12 +119,12 @@ impl Timer {
     pub fn is_live(&self) -> bool {
         matches!(
             self.state,
-            State::Armed(_) | State::Ready | State::Lent { .. }
+            State::Armed(_) | State::Ready | State::Paused | State::Lent { .. }
         )
     }
 
     pub fn is_waiting(&self) -> bool {
-        matches!(self.state, State::Armed(_) | State::Ready)
+        matches!(self.state, State::Armed(_) | State::Ready | State::Paused)
     }
 
     /// Whether no further firing follows the one that is running.
@@ -146,7 +152,11 @@ impl Oracle {
 
     /// The tick that has begun last; never the one that never comes.
     pub fn now_tick(&self) -> u64 {
-        (self.now / self.setup.tick).min(NEVER - 1)
+        self.tick_at(self.now)
+    }
+
+    fn tick_at(&self, time: u64) -> u64 {
+        (time / self.setup.tick).min(NEVER - 1)
     }
 
     /// The first tick that begins no earlier than `time`.
@@ -281,6 +291,7 @@ impl Oracle {
     fn unlist(&mut self, timer: usize) {
         match self.timers[timer].state {
             State::Armed(key) => drop(self.armed.remove(&key)),
+            State::Paused => {}
             _ => self.ready_list(timer).retain(|ready| ready.timer != timer),
         }
     }
@@ -318,6 +329,8 @@ impl Oracle {
     /// The timer was accepted, by this shard.
     pub fn schedule(&mut self, shard: u64, ask: Ask, payload: u64) {
         let timer = self.create(shard, ask, payload);
+        let named = ask.name.is_some() || ask.reported;
+        self.timers[timer].recorded = named || ask.is_lent() || ask.tolerance > 0;
         self.begin(timer, true);
     }
 
@@ -342,6 +355,8 @@ impl Oracle {
                 late: false,
                 fresh: true,
             },
+            paused: None,
+            recorded: true,
         });
         self.timers.len() - 1
     }
@@ -374,6 +389,9 @@ impl Oracle {
 
     pub fn reschedule(&mut self, timer: usize, first: When) {
         let (due, tick) = self.due(first, self.timers[timer].ask.tolerance);
+        if self.timers[timer].state == State::Paused {
+            return self.reschedule_paused(timer, due);
+        }
         self.unlist(timer);
         self.timers[timer].due = due;
         self.file(timer, tick, false);
@@ -432,7 +450,8 @@ impl Oracle {
                 self.end(timer, CloseReason::Cancelled, self.now_tick(), None);
             }
             _ => {
-                let (due, steps) = self.next_firing(timer);
+                let (due, steps) =
+                    self.next_firing(timer, self.timers[timer].paused.unwrap_or(self.now));
                 let tick = self.within(self.timers[timer].ask.tolerance, due, self.tick_of(due));
                 self.again(timer, due, tick, steps);
             }
@@ -452,6 +471,7 @@ impl Oracle {
         let lent = &mut self.timers[timer];
         lent.payload = payload;
         lent.left = lent.left.map(|left| left.max(1));
+        lent.paused = lent.paused.map(|_| self.now);
         self.again(timer, due, tick, 1);
     }
 
@@ -466,7 +486,9 @@ impl Oracle {
             late: false,
             fresh: false,
         };
-        if tick <= self.now_tick() {
+        if again.paused.is_some() {
+            again.state = State::Paused;
+        } else if tick <= self.now_tick() {
             self.make_ready(timer);
         } else {
             self.file(timer, tick, false);
@@ -474,17 +496,17 @@ impl Oracle {
     }
 
     /// When the next firing is due, and how many due ticks later that is.
-    fn next_firing(&self, timer: usize) -> (u64, u64) {
+    fn next_firing(&self, timer: usize, now: u64) -> (u64, u64) {
         let Timer { ask, due, .. } = self.timers[timer];
         let period = ask.period.expect("only what repeats is lent");
         let next = due.saturating_add(period);
-        let is_missed = self.tick_of(next) <= self.now_tick();
+        let is_missed = self.tick_of(next) <= self.tick_at(now);
         match ask.missed.unwrap_or_default() {
             MissedTicks::Skip if is_missed => {
-                let steps = (self.now - due) / period + 1;
+                let steps = (now - due) / period + 1;
                 (due.saturating_add(steps.saturating_mul(period)), steps)
             }
-            MissedTicks::Delay if is_missed => (self.now.saturating_add(period), 1),
+            MissedTicks::Delay if is_missed => (now.saturating_add(period), 1),
             _ => (next, 1),
         }
     }

@@ -59,6 +59,10 @@ impl Pair {
             Op::CancelAll => self.cancel_all(),
             Op::Reschedule(which, first) => self.reschedule(which, first),
             Op::Replace(which) => self.replace(which),
+            Op::Pause(which) => self.pause(which),
+            Op::Resume(which) => self.resume(which),
+            Op::SetPeriod(which, period) => self.set_period(which, period),
+            Op::SetTimes(which, times) => self.set_times(which, times),
             Op::Take(queue) => self.take(queue),
             Op::TakeBatch(queue, max, victim) => self.take_batch(queue, max, victim),
             Op::LetGo(which, how) => self.let_go(which, how),
@@ -221,6 +225,45 @@ impl Pair {
                 let old = std::mem::replace(&mut self.oracle.timers[timer].payload, payload);
                 assert_eq!(self.engine.replace(id, payload), Ok(old));
             }
+        }
+    }
+}
+
+/// How timers are paused, and how their repetitions change.
+impl Pair {
+    fn pause(&mut self, which: usize) {
+        if let Some((timer, id)) = self.pick_timer(which) {
+            assert_eq!(self.engine.pause(id), self.oracle.pause(timer));
+        }
+    }
+
+    fn resume(&mut self, which: usize) {
+        if let Some((timer, id)) = self.pick_timer(which) {
+            assert_eq!(self.engine.resume(id), self.oracle.resume(timer));
+        }
+    }
+
+    fn set_period(&mut self, which: usize, period: u64) {
+        if let Some((timer, id)) = self.pick_timer(which) {
+            let set = self.engine.set_period(id, Duration::from_nanos(period));
+            assert_eq!(set, self.oracle.set_period(timer, period));
+        }
+    }
+
+    fn set_times(&mut self, which: usize, times: u64) {
+        if let Some((timer, id)) = self.pick_timer(which) {
+            let set = self.engine.set_times(id, times);
+            assert_eq!(set, self.oracle.set_times(timer, times));
+        }
+    }
+
+    fn check_repetitions(&self) {
+        for (timer, &id) in self.ids.iter().enumerate() {
+            let left = self.oracle.paused(timer).map(Duration::from_nanos);
+            assert_eq!(self.engine.paused(id), left, "pause of {id:?}");
+            let repetition = self.engine.repetition(id);
+            let found = repetition.map(|it| (it.period.as_nanos() as u64, it.left));
+            assert_eq!(found, self.oracle.repetition(timer));
         }
     }
 }
@@ -419,6 +462,7 @@ impl Pair {
         self.check_deadlines();
         self.check_earliest();
         self.check_live();
+        self.check_repetitions();
         self.check_lengths();
     }
 
@@ -450,7 +494,8 @@ impl Pair {
     fn check_deadlines(&self) {
         for (timer, &id) in self.oracle.timers.iter().zip(&self.ids) {
             let start = self.oracle.start_of(timer.tick);
-            let expected = timer.is_live().then_some(Time::from_nanos(start));
+            let is_due = timer.is_live() && timer.state != State::Paused;
+            let expected = is_due.then_some(Time::from_nanos(start));
             assert_eq!(self.engine.deadline(id), expected, "deadline of {id:?}");
         }
     }
@@ -470,13 +515,19 @@ impl Pair {
         let mut live: Vec<_> = self
             .engine
             .live()
-            .map(|live| (self.numbers[&live.id], live.tick.0, live.queue))
+            .map(|live| {
+                let tick = (!live.paused).then_some(live.tick.0);
+                (self.numbers[&live.id], tick, live.queue)
+            })
             .collect();
         live.sort_unstable();
         let all = self.oracle.timers.iter().enumerate();
         let expected = all
             .filter(|(_, timer)| timer.is_live())
-            .map(|(number, timer)| (number, timer.tick, timer.ask.queue));
+            .map(|(number, timer)| {
+                let tick = timer.paused.is_none().then_some(timer.tick);
+                (number, tick, timer.ask.queue)
+            });
         assert!(live.iter().copied().eq(expected), "live: {live:?}");
     }
 }

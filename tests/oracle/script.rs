@@ -39,6 +39,10 @@ pub enum Op {
     CancelAll,
     Reschedule(usize, First),
     Replace(usize),
+    Pause(usize),
+    Resume(usize),
+    SetPeriod(usize, u64),
+    SetTimes(usize, u64),
     /// Takes a firing and holds on to it.
     Take(usize),
     /// Takes up to so many in one batch, letting go of each; the first one's
@@ -191,6 +195,10 @@ fn op() -> impl Strategy<Value = Op> {
         2 => (name(), option::of(0..4usize)).prop_map(|(name, max)| Op::CancelByName(name, max)),
         5 => (which.clone(), first()).prop_map(|(which, first)| Op::Reschedule(which, first)),
         2 => which.clone().prop_map(Op::Replace),
+        3 => which.clone().prop_map(Op::Pause),
+        3 => which.clone().prop_map(Op::Resume),
+        1 => (which.clone(), period()).prop_map(|(which, period)| Op::SetPeriod(which, period)),
+        1 => (which.clone(), 0..4u64).prop_map(|(which, times)| Op::SetTimes(which, times)),
         8 => queue.clone().prop_map(Op::Take),
         2 => (queue, 1..4usize, which.clone())
             .prop_map(|(queue, max, victim)| Op::TakeBatch(queue, max, victim)),
