@@ -7,7 +7,7 @@
 //! | "hand me due timers", from many threads | [`Engine`] |
 //! | your own event or frame loop | [`Builder::start_driven`], [`Driver`] |
 //! | the data structure alone | [`Wheel`], [`wheel::KeyedWheel`] |
-//! | tests and simulations | [`Builder::start_virtual`], [`VirtualClock`] |
+//! | games, simulations and tests | [`Builder::start_virtual`], [`VirtualClock`] |
 //!
 //! # Promises
 //! 1. **Never early.** A delay counts from a fresh reading of the clock and is
@@ -25,8 +25,10 @@
 //!    exact, and firings of one timer never overlap.
 //! 8. **A timer's ending is reported on request.**
 //! 9. **Order.** Timers of one shard fire by tick, and within a tick in the
-//!    order in which they were first scheduled. No order is promised across
-//!    shards or for a repeating timer that catches up.
+//!    order in which they were first scheduled. With one shard and one thread,
+//!    the same calls at the same times give the same order in every run, in
+//!    every kind of engine. No order is promised across shards or for a
+//!    repeating timer that catches up beside other threads.
 //! 10. **A slow or panicking task harms no other**, as long as a worker is free.
 //!     It holds up neither the ticker, nor other queues, nor other workers. If
 //!     slow tasks occupy all workers of a queue, its other timers wait, and
@@ -39,6 +41,18 @@
 //!     repeatedly costs one wake-up per delay.
 //! 14. **Any deadline**, from the past to the end of u64.
 //! 15. **Time only moves forward.** The engine never reads the wall clock.
+//!
+//! # Policies
+//! * **An id is a plain value.** Dropping it cancels nothing, and nobody has to keep it.
+//! * **An exit waits for no engine.** When the process ends, live timers do not fire, and
+//!   tasks are cut off; see [`Engine`](Engine#the-end-of-the-process).
+//! * **An unstarted timer is not live.** It has no deadline to read or move; see
+//!   [`Unstarted`].
+//! * **No call runs a task inside a task.** A nested [`Driver::run_due`] does nothing.
+//!   [`VirtualClock::advance`] and [`Driver::process_due`] run no task and may be called
+//!   anywhere. [`VirtualClock::run_until`] panics in a worker, which it would wait for.
+//! * **A closure that holds a handle keeps the engine alive**, unless the handle is
+//!   [weak](WeakTaskEngine).
 //!
 //! # Features
 //! All default to off. None adds cost to scheduling, cancelling, rescheduling or

@@ -1,4 +1,4 @@
-//! A clock that only its owner moves, for tests and simulations with any
+//! A clock that only its owner moves, for games, simulations and tests with any
 //! number of threads.
 
 use std::time::Duration;
@@ -8,6 +8,7 @@ use crate::drive::driver::Driver;
 use crate::hub::SharedCore;
 use crate::sync::Arc;
 use crate::time::Time;
+use crate::wheel::Advance;
 
 /// The maximum number of times that [`VirtualClock::run_until`] serves one tick, for
 /// timers added meanwhile, before it goes on to the next tick.
@@ -37,6 +38,39 @@ const STAFFED_WITHIN: Duration = Duration::from_secs(30);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
+/// # Games and simulations
+/// A frame loop decides how fast time passes. Time stands still while the loop does not
+/// move the clock, and a factor makes it faster or slower. All timers follow, without a
+/// call for any of them:
+///
+/// ```
+/// use std::time::Duration;
+/// use tickwheel::wheel::Advance;
+/// use tickwheel::{Engine, Timer};
+///
+/// let (world, clock) = Engine::builder().shards(1).start_virtual()?;
+/// world.schedule(Timer::after(Duration::from_secs(1), "the buff ends"))?;
+/// let queue = world.queue(0);
+/// let (frame, mut frames) = (Duration::from_millis(20), 0);
+/// let (mut scale, mut paused) = (1.0, false);
+/// let ended = loop {
+///     if !paused {
+///         // What the budget leaves undone is left for the next frame.
+///         let _ = clock.advance_within(frame.mul_f64(scale), 1_000);
+///     }
+///     if let Ok(expired) = queue.try_recv() {
+///         break expired.into_payload();
+///     }
+///     frames += 1;
+///     paused = (10..100).contains(&frames);
+///     scale = if frames < 100 { 1.0 } else { 0.5 };
+/// };
+/// // 10 frames at full speed, 90 in the pause, 80 in slow motion.
+/// assert_eq!((ended, frames), ("the buff ends", 179));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # When timers become ready
 /// Timers become ready only when the clock is moved. A timer that is due at
 /// once, because its delay is zero or its time has passed, is in its queue
 /// after the next move, which may be a move by zero:
@@ -69,7 +103,11 @@ impl<T> VirtualClock<T> {
 
     /// Moves the clock forward, and returns when every timer due by the new
     /// time is in its queue. Timers that other threads schedule for the past
-    /// during the call may be left out.
+    /// during the call may be left out. Therefore the call ends, however fast workers
+    /// schedule timers with no delay; the next call serves these.
+    ///
+    /// Runs no code of the caller and waits for no worker. A task may call it, and so may
+    /// several threads at once.
     ///
     /// A repeating timer's firings become due one after the other, each when
     /// the previous one has ended; see [`MissedTicks`](crate::MissedTicks).
@@ -85,6 +123,38 @@ impl<T> VirtualClock<T> {
     /// that time has passed.
     pub fn advance_to(&self, time: Time) {
         self.core.advance_to(time);
+    }
+
+    /// Moves the clock forward as [`advance`](VirtualClock::advance) does, but touches
+    /// at most `budget` entries. The clock stands at the new time in any case.
+    ///
+    /// Returns [`Advance::More`] if the budget did not suffice. The next call goes on
+    /// with the timers that are left, in their order, even if it moves the clock by zero.
+    /// Returns [`Advance::ShutDown`] if the engine was shut down and its queues are empty.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::wheel::Advance;
+    /// use tickwheel::{Engine, Timer};
+    ///
+    /// let (engine, clock) = Engine::builder().start_virtual()?;
+    /// let frame = Duration::from_millis(16);
+    /// for n in 0..5 {
+    ///     engine.schedule(Timer::after(frame, n))?;
+    /// }
+    /// assert_eq!(clock.advance_within(frame, 3), Advance::More);
+    /// assert_eq!(engine.queue(0).len(), 3);
+    /// assert_eq!(clock.advance_within(Duration::ZERO, 3), Advance::Done);
+    /// assert_eq!(engine.queue(0).len(), 5);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn advance_within(&self, by: Duration, budget: usize) -> Advance {
+        let served = self.core.advance_within(self.now() + by, budget);
+        match served {
+            false => Advance::More,
+            true if self.core.is_finished() => Advance::ShutDown,
+            true => Advance::Done,
+        }
     }
 
     /// Moves the clock in a model, as time itself would, and wakes the ticker or the

@@ -118,7 +118,8 @@ impl<T> Engine<T> {
         Arc::clone(&self.handle.shared)
     }
 
-    /// Schedules a timer.
+    /// Schedules a timer, and returns its id. The id is a plain value: dropping it
+    /// cancels nothing.
     ///
     /// Any thread may call this, even within a task. The timer never fires early,
     /// because this call reads the clock and rounds the deadline up to a tick.

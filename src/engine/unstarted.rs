@@ -13,6 +13,12 @@ use crate::timer::Refused;
 /// It already has its id and its name, and can be cancelled by either. If it
 /// was cancelled, it ends as soon as it is started. Dropping it dismisses it.
 ///
+/// It is not live before it is started. Until then,
+/// [`deadline`](crate::Engine::deadline) returns `None`, and
+/// [`reschedule`](crate::Engine::reschedule) and [`replace`](crate::Engine::replace)
+/// return [`NotLive::Gone`](crate::NotLive::Gone) and change nothing. To start it with
+/// another deadline or payload, dismiss it and create another.
+///
 /// ```
 /// use std::time::Duration;
 /// use tickwheel::{Engine, Timer};

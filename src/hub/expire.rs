@@ -124,10 +124,16 @@ impl<T> Core<T> {
 
     /// Advances a virtual clock and moves the timers that become due into their queues.
     pub(crate) fn advance_to(&self, time: Time) {
+        self.advance_within(time, usize::MAX);
+    }
+
+    /// Does the same, but touches at most `budget` entries. Returns whether the budget was
+    /// enough.
+    pub(crate) fn advance_within(&self, time: Time, budget: usize) -> bool {
+        let mut budget = budget;
         self.clock.set(time);
         self.alarm.clock_moved();
-        let mut unlimited = usize::MAX;
-        self.run_due_within(self.clock.now(), &mut unlimited);
+        self.run_due_within(self.clock.now(), &mut budget)
     }
 
     /// Makes a bounded number of entries ready and rings for them, in one hold of the

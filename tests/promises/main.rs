@@ -13,6 +13,7 @@ mod endings;
 mod handles;
 mod isolation;
 mod names;
+mod order;
 mod pauses;
 mod rearm;
 mod refusals;

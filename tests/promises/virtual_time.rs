@@ -5,7 +5,8 @@ use super::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
 use std::thread;
-use tickwheel::{Task, TaskEngine, Time, Timer};
+use tickwheel::wheel::Advance;
+use tickwheel::{NotLive, Task, TaskEngine, Time, Timer};
 
 /// The complaint of a `run_until` that panics.
 fn refusal<T>(clock: &VirtualClock<T>) -> Option<String> {
@@ -115,4 +116,49 @@ fn promise_15_run_until_within_a_task_is_refused_and_advance_is_not() {
         clock.now()
     });
     assert_eq!(now, Time::from_millis(10));
+}
+
+#[test]
+fn promise_02_a_virtual_clock_moves_timers_within_its_budget() {
+    let (engine, clock) = virtual_engine();
+    for n in 0..10 {
+        engine.schedule(Timer::after(5 * MS, n)).unwrap();
+    }
+    let next = |by| (clock.advance_within(by, 4), engine.queue(0).len());
+    assert_eq!(next(4 * MS), (Advance::Done, 0));
+    assert_eq!(next(3 * MS), (Advance::More, 4));
+    assert_eq!(clock.now(), Time::from_millis(7), "however much is left");
+    assert_eq!(next(Duration::ZERO), (Advance::More, 8));
+    assert_eq!(next(Duration::ZERO), (Advance::Done, 10));
+    assert_eq!(payloads(&engine), (0..10).collect::<Vec<_>>());
+    engine.shutdown();
+    assert_eq!(next(MS), (Advance::ShutDown, 0));
+}
+
+#[test]
+fn promise_02_a_timer_that_comes_back_without_a_delay_prolongs_no_advance() {
+    let (engine, clock) = virtual_engine();
+    engine.schedule(Timer::after(Duration::ZERO, 0)).unwrap();
+    for advance in 0..5 {
+        assert_eq!(clock.advance_within(Duration::ZERO, 9), Advance::Done);
+        assert_eq!(payloads(&engine), [advance]);
+        engine
+            .schedule(Timer::after(Duration::ZERO, advance + 1))
+            .unwrap();
+    }
+}
+
+#[test]
+fn promise_03_a_timer_that_is_not_started_has_no_deadline_to_move() {
+    let (engine, clock) = virtual_engine();
+    let unstarted = engine.create(Timer::after(5 * MS, 1)).unwrap();
+    let id = unstarted.id();
+    assert_eq!(engine.deadline(id), None);
+    assert_eq!(engine.reschedule(id, 9 * MS), Err(NotLive::Gone));
+    assert_eq!(engine.replace(id, 2), Err((NotLive::Gone, 2)));
+    clock.advance(MS);
+    unstarted.start().unwrap();
+    assert_eq!(engine.deadline(id), Some(Time::from_millis(6)));
+    clock.advance(5 * MS);
+    assert_eq!(payloads(&engine), [1]);
 }
