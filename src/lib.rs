@@ -67,7 +67,10 @@
 //! * `serde`: `Serialize` and `Deserialize` for [`TimerId`], [`Tick`], [`Time`] and
 //!   [`Ledger`].
 //! * `loom`, `shuttle`: models of programs that use the crate, together with
-//!   `--cfg loom` or `--cfg shuttle`. Without that flag they change nothing.
+//!   `--cfg loom` or `--cfg shuttle`. Without that flag they change nothing. The
+//!   chapter [Model your own program] has a model to copy.
+//!
+//! [Model your own program]: https://github.com/tickwheel/tickwheel/blob/main/docs/MODELS.md
 //!
 //! # Example
 //! ```

@@ -53,6 +53,22 @@ fn every_program_in_the_documentation_is_run() {
     assert!(programs >= 10, "{programs} programs");
 }
 
+/// The programs in the chapter on models are the files that they name, to the letter. They
+/// need a scheduler, so they are tests of `loom-tests` and not of the documentation.
+#[test]
+fn the_programs_of_the_chapter_on_models_are_tests() {
+    let chapter = fs::read_to_string(root().join("docs/MODELS.md")).unwrap();
+    let mut programs = 0;
+    for block in chapter.split("```rs\n").skip(1) {
+        let (program, _) = block.split_once("```").unwrap();
+        let (name, program) = program.split_once('\n').unwrap();
+        let file = root().join(name.strip_prefix("// ").expect(name));
+        assert_eq!(fs::read_to_string(file).expect(name), program, "{name}");
+        programs += 1;
+    }
+    assert_eq!(programs, 3);
+}
+
 /// A file that a page links to exists.
 #[test]
 fn every_link_within_the_repository_leads_somewhere() {

@@ -10,10 +10,7 @@ use tickwheel::{Engine, Time, Timer};
 /// A session is closed while it expires: one of the two ends it, and only one.
 #[test]
 fn a_session_ends_once() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound.get_or_insert(2);
-    model.max_branches = 10_000;
-    model.check(|| {
+    loom::model(|| {
         // One shard and short wheels: a model costs as much as its state.
         let small = Engine::builder().shards(1).wheel_size(4);
         let (timers, clock) = small.start_virtual().unwrap();
