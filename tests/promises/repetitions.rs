@@ -43,6 +43,7 @@ fn promise_07_a_count_set_anew_is_exact() {
     assert_eq!(ticks(&engine, &clock, 3).len(), 3);
     assert_eq!(left(&engine, id), Some(Some(2)));
     engine.set_times(id, 4).unwrap();
+    assert_eq!(left(&engine, id), Some(Some(4)));
     assert_eq!(ticks(&engine, &clock, 2).len(), 2);
     engine.set_times(id, 0).unwrap();
     assert_eq!(left(&engine, id), Some(None));
