@@ -185,10 +185,9 @@ impl<T> Engine<T> {
     }
 
     /// Cancels the timers that have this name, oldest first: all of them if `max` is
-    /// `None`, otherwise at most `max`. Returns a count of zero if no timer has the
-    /// name. Does not cancel timers that are created during the call. A timer whose last
-    /// firing is running is not counted, because it ends by itself, but can no longer
-    /// be [re-armed](crate::Firing::rearm).
+    /// `None`, otherwise at most `max`. None of the timers fires again. A timer whose last
+    /// firing is running is counted apart, because it may end by itself. Does not cancel
+    /// timers that are created during the call.
     ///
     /// # Cost
     /// Grows with the number of timers cancelled, not with the number that share

@@ -81,7 +81,7 @@ impl<T> Core<T> {
         cancelled.payloads.reserve(NAMESAKES_PER_HOLD);
         let mut bucket = self.names.bucket_of(namesakes);
         for _ in 0..NAMESAKES_PER_HOLD {
-            if cancelled.count == max {
+            if cancelled.reached() == max {
                 return false;
             }
             let Some(id) = bucket.next(namesakes) else {
@@ -109,6 +109,8 @@ impl<T> Core<T> {
         self.release(held);
         // A timer gives up its name exactly once, when it ends.
         cancelled.count += unnamed.len();
+        let runs_last = unnamed.is_empty() && matches!(answer, Cancel::Running);
+        cancelled.running += usize::from(runs_last);
         unnamed.into_iter().for_each(|place| bucket.remove(place));
         cancelled.payloads.extend(answer.payload());
     }

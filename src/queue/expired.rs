@@ -165,7 +165,8 @@ impl<T> Expired<T> {
     /// Returns this firing, and changes nothing, if the timer was cancelled or shut down
     /// meanwhile, if it has fired as often as [`times`](crate::Timer::times) says, if it is a
     /// one-shot that is not rearmable, or if `when` is an instant that the engine's clock
-    /// does not measure.
+    /// does not measure. A timer that was cancelled or shut down then ends for that
+    /// reason, and not as completed.
     ///
     /// # Cost
     /// Takes the lock of the timer's shard once, as dropping the firing does.
@@ -187,7 +188,7 @@ impl<T> Expired<T> {
     /// assert_eq!((due.id(), due.number()), (id, 2));
     ///
     /// // A cancel reaches the timer while a worker holds it.
-    /// assert_eq!(engine.cancel_by_name("leases", None).count, 0);
+    /// assert_eq!(engine.cancel_by_name("leases", None).running, 1);
     /// assert!(due.is_cancelled());
     /// let due = due.rearm(5 * second).unwrap_err();
     /// assert_eq!(due.into_payload(), "lease 7");

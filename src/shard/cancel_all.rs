@@ -4,7 +4,7 @@ use crate::shard::record::TimerRecord;
 use crate::shard::{CELLS_PER_HOLD, Shard};
 use crate::sync::IS_MODEL;
 use crate::tick::Tick;
-use crate::timer::CancelledMany;
+use crate::timer::{Cancel, CancelledMany};
 use crate::wheel::{Cursor, EntryIndex};
 
 /// The maximum number of timers that one hold of the shard's lock cancels.
@@ -43,12 +43,15 @@ impl<T> Shard<T> {
             if self.wheel.sequence(at) > walk.youngest {
                 continue;
             }
-            if self.ends_if_cancelled(at) {
-                budget = budget.saturating_sub(CELLS_PER_CANCEL);
-                cancelled.count += 1;
-            }
+            let ends = self.ends_if_cancelled(at);
             // A timer whose last firing is running is marked, so that it is not re-armed.
             let answer = self.cancel_at(at, || now);
+            if ends {
+                budget = budget.saturating_sub(CELLS_PER_CANCEL);
+                cancelled.count += 1;
+            } else {
+                cancelled.running += usize::from(matches!(answer, Cancel::Running));
+            }
             cancelled.payloads.extend(answer.payload());
         }
         let done = self.wheel.is_at_end(walk.cursor);

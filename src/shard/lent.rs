@@ -31,16 +31,22 @@ impl<T> Shard<T> {
     ) -> Result<(), NotLive> {
         let key = self.find_lent(id, number).ok_or(NotLive::Gone)?;
         let record = &mut self.records[key];
-        let is_cancelled = !matches!(record.state, State::Lent { ending: None, .. });
-        if is_cancelled || record.is_used_up() || self.phase == Phase::Closed {
+        let State::Lent { ending, .. } = record.state else {
+            return Err(NotLive::Gone);
+        };
+        if record.is_used_up() || self.phase == Phase::Closed && ending.is_none() {
+            return Err(NotLive::Gone);
+        }
+        // A timer that was to fire again ends as it was marked, and not as completed.
+        record.state = State::Lent {
+            ending,
+            next: Some(next.deadline),
+        };
+        if ending.is_some() {
             return Err(NotLive::Gone);
         }
         record.requested = next.requested;
         record.paused = record.paused.map(|_| now());
-        record.state = State::Lent {
-            ending: None,
-            next: Some(next.deadline),
-        };
         Ok(())
     }
 

@@ -57,8 +57,9 @@ pub(crate) enum State {
     /// A worker has a firing.
     Lent {
         /// The reason and the tick with which the timer ends when the firing comes back, if
-        /// it was cancelled or shut down meanwhile. Of a last firing, only the mark counts:
-        /// it can no longer be re-armed or given a count anew.
+        /// it was cancelled or shut down meanwhile. On a last firing, this
+        /// refuses a re-arming or a new count, and has an effect only after such a
+        /// re-arming.
         ending: Option<(CloseReason, Tick)>,
         /// The tick of the next firing, if the holder has re-armed the timer.
         next: Option<Tick>,

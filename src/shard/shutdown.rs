@@ -112,6 +112,11 @@ impl<T> Shard<T> {
                 self.unname(key);
                 self.ledger.ended(reason);
             }
+            // The last firing: only the mark counts, if its holder re-arms the timer.
+            State::Lent { ending, .. } => {
+                *ending = Some((reason, now));
+                return None;
+            }
             _ => return None,
         }
         Some(closed)

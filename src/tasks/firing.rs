@@ -93,7 +93,8 @@ impl Firing {
     /// # Errors
     /// Returns [`NotLive::Gone`] if the timer was cancelled or shut down
     /// meanwhile, if it has fired as often as [`times`](Timer::times) says,
-    /// or if the task of this firing has returned. Returns
+    /// or if the task of this firing has returned. A timer that was cancelled or
+    /// shut down then ends for that reason, and not as completed. Returns
     /// [`NotLive::InstantOnOtherClock`] as
     /// [`Engine::reschedule`](crate::Engine::reschedule) does.
     ///

@@ -138,6 +138,10 @@ pub struct CancelledMany<T> {
     /// The number of timers that end as cancelled because of this call. Includes repeating
     /// timers with a running firing.
     pub count: usize,
+    /// The number of other timers whose last firing is running. They can no longer be
+    /// [re-armed](crate::Firing::rearm). One whose holder tries to ends as cancelled; the
+    /// others end by themselves.
+    pub running: usize,
     /// The payloads of the timers that were not running.
     pub payloads: Vec<T>,
 }
@@ -146,8 +150,14 @@ impl<T> CancelledMany<T> {
     pub(crate) fn none() -> CancelledMany<T> {
         CancelledMany {
             count: 0,
+            running: 0,
             payloads: Vec::new(),
         }
+    }
+
+    /// Returns the number of timers that do not fire again because of the call.
+    pub(crate) fn reached(&self) -> usize {
+        self.count + self.running
     }
 }
 

@@ -83,6 +83,8 @@ pub struct Timer {
     filed: Filed,
     /// When it was paused, in nanoseconds.
     pub paused: Option<u64>,
+    /// Whether it lost its name to a cancel while a worker holds a firing.
+    unnamed: bool,
     /// Whether the engine knows its exact due time, and not only the tick.
     recorded: bool,
 }
@@ -95,10 +97,10 @@ pub enum State {
     Armed(Key),
     Ready,
     Paused,
-    /// A worker holds a firing. The tick at which the timer was cancelled, if
-    /// it was.
+    /// A worker holds a firing. How and at which tick the timer ends if it was
+    /// cancelled, or shut down in its last firing.
     Lent {
-        cancelled: Option<u64>,
+        ending: Option<(CloseReason, u64)>,
     },
     /// Shut down at this tick, while a worker holds a firing.
     Abandoned(u64),
@@ -356,6 +358,7 @@ impl Oracle {
                 fresh: true,
             },
             paused: None,
+            unnamed: false,
             recorded: true,
         });
         self.timers.len() - 1
@@ -421,7 +424,7 @@ impl Oracle {
         taken.firings += 1;
         taken.left = taken.left.map(|left| left - 1);
         if taken.ask.is_lent() {
-            taken.state = State::Lent { cancelled: None };
+            taken.state = State::Lent { ending: None };
             return true;
         }
         let tick = taken.tick;
@@ -433,8 +436,8 @@ impl Oracle {
     pub fn let_go(&mut self, timer: usize, how: How, payload: u64) {
         let back = (how != How::KeepingThePayload).then_some(payload);
         let lent = &mut self.timers[timer];
-        let cancelled = match lent.state {
-            State::Lent { cancelled } => cancelled,
+        let ending = match lent.state {
+            State::Lent { ending } => ending,
             State::Abandoned(tick) => {
                 return self.close(timer, CloseReason::ShutDown, tick, back);
             }
@@ -442,10 +445,10 @@ impl Oracle {
         };
         lent.payload = payload;
         let tick = lent.tick;
-        match (lent.is_last(), how, cancelled) {
+        match (lent.is_last(), how, ending) {
             (true, How::Panicking, _) => self.end(timer, CloseReason::Failed, tick, back),
             (true, ..) => self.end(timer, CloseReason::Completed, tick, back),
-            (_, _, Some(tick)) => self.end(timer, CloseReason::Cancelled, tick, back),
+            (_, _, Some((reason, tick))) => self.end(timer, reason, tick, back),
             (_, How::KeepingThePayload, _) => {
                 self.end(timer, CloseReason::Cancelled, self.now_tick(), None);
             }
@@ -462,7 +465,7 @@ impl Oracle {
     pub fn can_rearm(&self, timer: usize) -> bool {
         let lent = &self.timers[timer];
         let used_up = lent.ask.period.is_some() && lent.is_last();
-        lent.state == State::Lent { cancelled: None } && !used_up && !self.closed
+        lent.state == State::Lent { ending: None } && !used_up && !self.closed
     }
 
     /// The holder of a firing gives it back, and sets the next deadline.
@@ -472,7 +475,22 @@ impl Oracle {
         lent.payload = payload;
         lent.left = lent.left.map(|left| left.max(1));
         lent.paused = lent.paused.map(|_| self.now);
-        self.again(timer, due, tick, 1);
+        lent.due = due;
+        lent.number += 1;
+        lent.tick = tick;
+        match lent.paused {
+            Some(_) => lent.state = State::Paused,
+            None => self.file(timer, tick, false),
+        }
+    }
+
+    /// The holder of a firing may not set the next deadline. A timer that would have
+    /// fired again ends as it was marked.
+    pub fn refuse_to_rearm(&mut self, timer: usize) {
+        let lent = &mut self.timers[timer];
+        if matches!(lent.state, State::Lent { ending: Some(_) }) && lent.ask.period.is_none() {
+            lent.left = lent.left.map(|left| left.max(1));
+        }
     }
 
     fn again(&mut self, timer: usize, due: u64, tick: u64, steps: u64) {

@@ -131,7 +131,7 @@ fn promise_04_a_cancel_reaches_a_chain_that_a_worker_holds() {
         drop(due);
         clock.advance(SECOND);
         assert!(payloads(&engine).is_empty());
-        assert_eq!(completed_and_cancelled(engine.ledger()), (1, 0));
+        assert_eq!(completed_and_cancelled(engine.ledger()), (0, 1));
         assert_eq!(engine.cancel_by_name(CHAIN, None).count, 0);
     }
 }
@@ -140,10 +140,14 @@ fn promise_04_a_cancel_reaches_a_chain_that_a_worker_holds() {
 fn promise_04_a_cancel_of_all_reaches_a_chain_that_a_worker_holds() {
     let (engine, clock, _) = chain();
     let due = take_next(&engine, &clock);
-    assert_eq!(engine.cancel_all().count, 0, "it ends by itself");
+    for cancelled in [engine.cancel_by_name(CHAIN, 1), engine.cancel_all()] {
+        assert_eq!((cancelled.count, cancelled.running), (0, 1));
+    }
     assert!(due.is_cancelled());
     drop(due.rearm(MS).unwrap_err());
-    assert_eq!(completed_and_cancelled(engine.ledger()), (1, 0));
+    assert_eq!(completed_and_cancelled(engine.ledger()), (0, 1));
+    let report = engine.reports().try_recv().unwrap();
+    assert_eq!(report.reason, CloseReason::Cancelled);
 }
 
 /// What happens inside a task that can reach its own engine.
@@ -199,14 +203,14 @@ fn promise_04_a_cancelled_task_cannot_be_re_armed() {
         assert_eq!(firing.rearm(MS), Err(NotLive::Gone));
     };
     let by_name: Step = |timers, firing| {
-        assert_eq!(timers.cancel_by_name(CHAIN, None), 0, "it ends by itself");
+        assert_eq!(timers.cancel_by_name(CHAIN, None), 1);
         assert!(firing.is_cancelled());
         assert_eq!(firing.rearm(MS), Err(NotLive::Gone));
     };
     for step in [by_id, by_name] {
         let (timers, firings) = run_chain(step);
         assert_eq!(firings, 1);
-        assert_eq!(completed_and_cancelled(timers.ledger()), (1, 0));
+        assert_eq!(completed_and_cancelled(timers.ledger()), (0, 1));
     }
 }
 
@@ -406,6 +410,7 @@ fn promise_09_a_chain_that_is_due_at_once_goes_behind_what_has_expired() {
     engine.schedule(Timer::after(MS, 2)).unwrap();
     let first = take_next(&engine, &clock);
     first.rearm(Duration::ZERO).unwrap();
+    clock.advance(Duration::ZERO);
     assert_eq!(take(&engine, 0), [(1, 2), (1, 1)]);
 }
 
@@ -447,18 +452,16 @@ fn promise_11_a_re_armed_firing_gives_its_permit_back() {
 }
 
 #[test]
-fn promise_12_a_held_chain_ends_by_itself_after_a_shutdown() {
+fn promise_12_a_held_chain_ends_as_shut_down_if_it_would_go_on() {
     let (engine, clock, _) = chain();
     let due = take_next(&engine, &clock);
     assert_eq!(engine.shutdown().len(), 0);
     assert!(due.is_cancelled());
     let due = due.rearm(MS).unwrap_err();
     assert_eq!(due.into_payload(), 7);
-    assert_eq!(completed_and_cancelled(engine.ledger()), (1, 0));
-    assert_eq!(
-        engine.reports().try_recv().unwrap().reason,
-        CloseReason::Completed
-    );
+    assert_eq!(completed_and_cancelled(engine.ledger()), (0, 0));
+    let report = engine.reports().try_recv().unwrap();
+    assert_eq!(report.reason, CloseReason::ShutDown);
 }
 
 #[test]
@@ -482,10 +485,23 @@ fn promise_12_a_task_that_is_not_re_armed_completes_after_a_shutdown() {
     let step: Step = |timers, firing| {
         assert_eq!(timers.shutdown().len(), 0);
         assert!(firing.is_cancelled());
-        assert_eq!(firing.rearm(MS), Err(NotLive::Gone));
     };
     let (timers, firings) = run_chain(step);
     assert_eq!(firings, 1);
     timers.join();
     assert_eq!(completed_and_cancelled(timers.ledger()), (1, 0));
+}
+
+#[test]
+fn promise_15_a_chain_without_delay_holds_up_no_clock() {
+    let (tasks, clock) = tasks();
+    let (tell, told) = mpsc::channel();
+    let again = move |firing: Firing| {
+        tell.send(()).unwrap();
+        firing.rearm(Duration::ZERO).unwrap();
+    };
+    tasks.run(Timer::after(Duration::ZERO, again)).unwrap();
+    clock.run_until(tasks.now() + 2 * MS);
+    assert!((1..=4_000).contains(&told.try_iter().count()));
+    assert_eq!(tasks.shutdown().len(), 1);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use tickwheel::CloseReason;
+use tickwheel::{CancelledMany, CloseReason};
 
 use super::{Oracle, State, Timer};
 use crate::script::Name;
@@ -36,6 +36,22 @@ pub enum Cancelled {
     Gone,
 }
 
+/// The answer to cancelling several.
+#[derive(Default)]
+pub struct CancelledThose {
+    count: usize,
+    running: usize,
+    pub payloads: Vec<u64>,
+}
+
+impl CancelledThose {
+    pub fn check(&self, engine: &CancelledMany<u64>) {
+        assert_eq!(engine.count, self.count);
+        assert_eq!(engine.running, self.running);
+        assert_eq!(engine.payloads, self.payloads);
+    }
+}
+
 impl Oracle {
     pub fn cancel(&mut self, timer: usize) -> Cancelled {
         let now = self.now_tick();
@@ -53,43 +69,54 @@ impl Oracle {
                 *cancelled = true;
                 Cancelled::Payload(payload)
             }
-            State::Lent { cancelled } => {
-                let ends = cancelled.is_none() && !is_last;
+            State::Lent { ending } => {
+                let ends = ending.is_none() && !is_last;
                 // The mark on a last firing only keeps its holder from re-arming it.
-                cancelled.get_or_insert(now);
+                ending.get_or_insert((CloseReason::Cancelled, now));
+                found.unnamed |= ends;
                 Cancelled::Running(ends)
             }
             _ => Cancelled::Gone,
         }
     }
 
-    /// How many end because of this, and the payloads of those that were not
-    /// running, the oldest first.
-    pub fn cancel_by_name(&mut self, name: Name, max: Option<usize>) -> (usize, Vec<u64>) {
-        let is_namesake = |&timer: &usize| self.timers[timer].ask.name == Some(name);
+    /// The oldest first.
+    pub fn cancel_by_name(&mut self, name: Name, max: Option<usize>) -> CancelledThose {
+        let is_namesake = |&timer: &usize| {
+            let timer = &self.timers[timer];
+            timer.ask.name == Some(name) && !timer.unnamed
+        };
         let namesakes: Vec<_> = (0..self.timers.len()).filter(is_namesake).collect();
         self.cancel_those(&namesakes, max)
     }
 
     /// The same of all, in the order of `all`.
-    pub fn cancel_all(&mut self, all: &[usize]) -> (usize, Vec<u64>) {
+    pub fn cancel_all(&mut self, all: &[usize]) -> CancelledThose {
         self.cancel_those(all, None)
     }
 
-    fn cancel_those(&mut self, those: &[usize], max: Option<usize>) -> (usize, Vec<u64>) {
-        let (mut count, mut payloads) = (0, Vec::new());
+    fn cancel_those(&mut self, those: &[usize], max: Option<usize>) -> CancelledThose {
+        let mut those_cancelled = CancelledThose::default();
+        let CancelledThose {
+            count,
+            running,
+            payloads,
+        } = &mut those_cancelled;
         for &timer in those {
-            if Some(count) == max {
+            if Some(*count + *running) == max {
                 break;
             }
             match self.cancel(timer) {
-                Cancelled::Payload(payload) => payloads.push(payload),
-                Cancelled::Running(true) => {}
-                _ => continue,
+                Cancelled::Payload(payload) => {
+                    *count += 1;
+                    payloads.push(payload);
+                }
+                Cancelled::Running(true) => *count += 1,
+                Cancelled::Running(false) => *running += 1,
+                Cancelled::Gone => {}
             }
-            count += 1;
         }
-        (count, payloads)
+        those_cancelled
     }
 
     /// The list that shutdown returns.
@@ -110,7 +137,12 @@ impl Oracle {
                 self.end(timer, reason, now, None);
                 Some(report)
             }
-            State::Lent { cancelled: None } if !live.is_last() => {
+            State::Lent { ending: None } if live.is_last() => {
+                let ending = Some((reason, now));
+                self.timers[timer].state = State::Lent { ending };
+                None
+            }
+            State::Lent { ending: None } => {
                 self.timers[timer].state = State::Abandoned(now);
                 self.account.shut_down += 1;
                 Some(self.report(timer, reason, now, None))

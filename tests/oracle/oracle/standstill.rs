@@ -10,7 +10,7 @@ impl Oracle {
         let found = &mut self.timers[timer];
         match found.state {
             State::Paused => return Ok(()),
-            State::Lent { cancelled: Some(_) } => return Err(NotLive::Running),
+            State::Lent { ending: Some(_) } => return Err(NotLive::Running),
             _ if !found.is_live() => return Err(NotLive::Gone),
             _ => {}
         }
@@ -89,7 +89,7 @@ impl Oracle {
     fn can_repeat(&self, timer: usize) -> Result<(), Refusal> {
         let found = &self.timers[timer];
         match found.state {
-            State::Lent { cancelled: Some(_) } => Err(Refusal::Gone),
+            State::Lent { ending: Some(_) } => Err(Refusal::Gone),
             _ if !found.is_live() => Err(Refusal::Gone),
             _ if found.ask.period.is_none() => Err(Refusal::NotRepeating),
             _ => Ok(()),
