@@ -8,7 +8,8 @@
 //!
 //! `name` is the engine's name, and `engine` is a number within the process, because
 //! several engines may have one name. The ids of an engine's timers begin with that
-//! number or with one of the numbers that follow, one for each shard.
+//! number or with one of the numbers that follow, one for each shard. `timer` is the
+//! name of a timer, if it has one.
 
 use std::time::Duration;
 
@@ -90,8 +91,21 @@ mod imp {
     }
 
     /// Reports a panic of this timer's task or of the drop that ended the task.
-    pub(crate) fn panicked(id: TimerId, thrown: &(dyn Any + Send)) {
-        error!(target: TARGET, ?id, panic = message(thrown), "task panicked");
+    pub(crate) fn panicked(
+        engine: Subject<'_>,
+        id: TimerId,
+        timer: Option<&str>,
+        thrown: &(dyn Any + Send),
+    ) {
+        error!(
+            target: TARGET,
+            engine = %engine.number,
+            name = engine.name.as_str(),
+            ?id,
+            timer,
+            panic = message(thrown),
+            "task panicked",
+        );
     }
 
     /// Returns the message of a panic if it is text.
@@ -102,8 +116,15 @@ mod imp {
 
     /// Reports that a panicking thread gives back a firing of this timer. The payload
     /// of the panic is not available there.
-    pub(crate) fn lent_to_a_panic(id: TimerId) {
-        error!(target: TARGET, ?id, "worker panicked with a firing in its hands");
+    pub(crate) fn lent_to_a_panic(engine: Subject<'_>, id: TimerId, timer: Option<&str>) {
+        error!(
+            target: TARGET,
+            engine = %engine.number,
+            name = engine.name.as_str(),
+            ?id,
+            timer,
+            "worker panicked with a firing",
+        );
     }
 }
 
@@ -123,6 +144,6 @@ mod imp {
     pub(crate) fn drain_ended(_: Subject<'_>, _: bool) {}
     pub(crate) fn shut_down(_: Subject<'_>, _: usize) {}
     pub(crate) fn ticker_ended(_: Subject<'_>) {}
-    pub(crate) fn panicked(_: TimerId, _: &(dyn Any + Send)) {}
-    pub(crate) fn lent_to_a_panic(_: TimerId) {}
+    pub(crate) fn panicked(_: Subject<'_>, _: TimerId, _: Option<&str>, _: &(dyn Any + Send)) {}
+    pub(crate) fn lent_to_a_panic(_: Subject<'_>, _: TimerId, _: Option<&str>) {}
 }

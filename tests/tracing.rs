@@ -155,7 +155,8 @@ fn a_refused_start_is_told_with_its_reason() {
 
 #[test]
 fn a_task_that_panics_is_told_with_its_message() {
-    let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
+    let builder = TaskEngine::builder().name("jobs");
+    let (tasks, driver) = builder.start_driven().unwrap();
     let panics: [(fn(), &str); 3] = [
         (|| panic!("on purpose"), " panic=\"on purpose\""),
         // A text that only the run puts together is thrown as a `String`.
@@ -163,16 +164,22 @@ fn a_task_that_panics_is_told_with_its_message() {
         (|| std::panic::panic_any(7), ""),
     ];
     for (task, message) in panics {
-        let id = tasks.run_after(Duration::ZERO, task).unwrap();
+        let timer = Timer::after(Duration::ZERO, move |_| task()).named("nightly");
+        let id = tasks.run(timer).unwrap();
         let told = told_here(|| _ = driver.run_due(1));
-        assert_eq!(told, [format!("ERROR task panicked id={id:?}{message}")]);
+        assert_eq!(
+            told,
+            [format!(
+                "ERROR task panicked name=\"jobs\" id={id:?} timer=\"nightly\"{message}"
+            )]
+        );
     }
 }
 
 #[test]
 fn a_worker_that_panics_with_a_firing_is_told() {
     let (engine, clock) = Engine::builder().start_virtual().unwrap();
-    let id = engine.schedule(Timer::every(MS, ())).unwrap();
+    let id = engine.schedule(Timer::every(MS, ()).named("beat")).unwrap();
     clock.advance(MS);
     let told = Told::default();
     let (queue, subscriber) = (engine.queue(0), told.clone());
@@ -183,7 +190,8 @@ fn a_worker_that_panics_with_a_firing_is_told() {
         });
     });
     assert!(worker.join().is_err());
-    let line = format!("ERROR worker panicked with a firing in its hands id={id:?}");
+    let line =
+        format!("ERROR worker panicked with a firing name=\"tickwheel\" id={id:?} timer=\"beat\"");
     assert_eq!(told.take(), [line]);
 }
 

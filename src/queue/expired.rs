@@ -2,13 +2,15 @@
 
 use core::fmt;
 use core::time::Duration;
+// Not the `Arc` of `crate::sync`, because no thread waits for another through a name.
+use std::sync::Arc as StdArc;
 use std::thread::{self, ThreadId};
 
 use crate::clock::Clock;
 use crate::hub::{Doorbell, SharedCore};
 use crate::id::TimerId;
 use crate::observe;
-use crate::shard::{Claimed, Firing, Outcome};
+use crate::shard::{Claimed, Firing, Outcome, Recorded};
 use crate::sync::Arc;
 use crate::tick::Tick;
 use crate::time::{Time, When};
@@ -30,9 +32,11 @@ pub struct Expired<T> {
     obligation: Option<Obligation<T>>,
 }
 
-/// The payload and the permit that a worker may have to return after a firing.
+/// The payload and the permit that a worker may have to return after a firing, and the
+/// name of the timer.
 struct Obligation<T> {
     core: Arc<SharedCore<T>>,
+    name: Option<StdArc<str>>,
     payload: bool,
     permit: bool,
     /// The thread that took the firing, if a panic was already unwinding
@@ -41,6 +45,20 @@ struct Obligation<T> {
 }
 
 impl<T> Obligation<T> {
+    fn of(recorded: Option<Recorded>, permit: bool, core: &Arc<SharedCore<T>>) -> Obligation<T> {
+        let (payload, name) = match recorded {
+            Some(recorded) => (recorded.lent, recorded.name),
+            None => (false, None),
+        };
+        Obligation {
+            core: Arc::clone(core),
+            name,
+            payload,
+            permit,
+            unwinding: thread::panicking().then(|| thread::current().id()),
+        }
+    }
+
     /// Returns whether the calling thread is unwinding from a panic that
     /// began after the firing was taken.
     fn has_failed(&self) -> bool {
@@ -60,13 +78,9 @@ impl Drop for Permit<'_> {
 impl<T> Expired<T> {
     #[inline]
     pub(crate) fn new(claimed: Claimed<T>, queue: usize, core: &Arc<SharedCore<T>>) -> Expired<T> {
-        let (payload, permit) = (claimed.lent, core.doorbell(queue).is_bounded());
-        let obligation = (payload || permit).then(|| Obligation {
-            core: Arc::clone(core),
-            payload,
-            permit,
-            unwinding: thread::panicking().then(|| thread::current().id()),
-        });
+        let permit = core.doorbell(queue).is_bounded();
+        let owes = claimed.recorded.is_some() || permit;
+        let obligation = owes.then(|| Obligation::of(claimed.recorded, permit, core));
         Expired {
             deadline: core.tick.start_of(claimed.firing.tick),
             firing: claimed.firing,
@@ -81,6 +95,27 @@ impl<T> Expired<T> {
     #[must_use]
     pub fn id(&self) -> TimerId {
         self.firing.id
+    }
+
+    /// Returns the timer's name, if it has one.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::{Engine, Timer};
+    ///
+    /// let (engine, clock) = Engine::builder().start_virtual()?;
+    /// engine.schedule(Timer::after(Duration::from_secs(1), 7).named("lease"))?;
+    /// clock.advance(Duration::from_secs(1));
+    /// assert_eq!(engine.queue(0).recv()?.name(), Some("lease"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.obligation.as_ref()?.name.as_deref()
+    }
+
+    pub(crate) fn shared_name(&self) -> Option<StdArc<str>> {
+        self.obligation.as_ref()?.name.clone()
     }
 
     /// Returns the time at which this firing was due: the beginning of its
@@ -265,7 +300,7 @@ impl<T> Drop for Expired<T> {
             false => Outcome::Returned,
         };
         if outcome == Outcome::Panicked {
-            observe::lent_to_a_panic(self.firing.id);
+            observe::lent_to_a_panic(obligation.core.subject(), self.firing.id, self.name());
         }
         let payload = self.payload.take();
         self.finish(payload, outcome);

@@ -1,5 +1,8 @@
 //! The values that describe a firing on its way to a worker and back.
 
+// Not the `Arc` of `crate::sync`, because no thread waits for another through a name.
+use std::sync::Arc;
+
 use crate::id::TimerId;
 use crate::tick::Tick;
 use crate::time::Time;
@@ -24,8 +27,15 @@ pub(crate) struct Firing {
 pub(crate) struct Claimed<T> {
     pub(crate) firing: Firing,
     pub(crate) payload: T,
+    /// What only a timer with a record has.
+    pub(crate) recorded: Option<Recorded>,
+}
+
+/// The part of a firing that only a timer with a record has.
+pub(crate) struct Recorded {
     /// Whether the timer lives on and the payload must be returned.
     pub(crate) lent: bool,
+    pub(crate) name: Option<Arc<str>>,
 }
 
 /// The way in which a lent firing came back.

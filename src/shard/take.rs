@@ -1,7 +1,7 @@
 //! Taking expired timers, and reading reports.
 
 use crate::shard::Shard;
-use crate::shard::firing::{Claimed, Firing};
+use crate::shard::firing::{Claimed, Firing, Recorded};
 use crate::shard::record::State;
 use crate::time::Time;
 use crate::timer::{CloseReason, Closed};
@@ -32,7 +32,7 @@ impl<T> Shard<T> {
                 outcome: CloseReason::Completed,
             },
             payload: self.end_plain(at, CloseReason::Completed),
-            lent: false,
+            recorded: None,
         }
     }
 
@@ -53,7 +53,7 @@ impl<T> Shard<T> {
             number: record.number,
             outcome: ended.unwrap_or(CloseReason::Completed),
         };
-        let payload = record.payload.take();
+        let (payload, name) = (record.payload.take(), record.name.clone());
         let lent = ended.is_none() && record.is_lent_out();
         if ended.is_some() {
             self.close_entry(at, key);
@@ -67,7 +67,7 @@ impl<T> Shard<T> {
         Claimed {
             firing,
             payload: payload.expect("a waiting timer has its payload"),
-            lent,
+            recorded: Some(Recorded { lent, name }),
         }
     }
 

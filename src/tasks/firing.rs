@@ -16,6 +16,28 @@ impl Firing {
         self.firing.id
     }
 
+    /// Returns the timer's name, if it has one.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::{TaskEngine, Timer};
+    ///
+    /// let (timers, clock) = TaskEngine::builder().start_virtual()?;
+    /// let second = Duration::from_secs(1);
+    /// let (tell, told) = std::sync::mpsc::channel();
+    /// let beat = Timer::every(second, move |firing| {
+    ///     tell.send(firing.name().map(str::to_owned)).unwrap();
+    /// });
+    /// timers.run(beat.named("beat"))?;
+    /// clock.run_until(timers.now() + second);
+    /// assert_eq!(told.recv()?.as_deref(), Some("beat"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
     /// Returns the number of this due tick in the timer's series, counted from 1.
     #[must_use]
     pub fn number(&self) -> u64 {

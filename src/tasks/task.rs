@@ -3,6 +3,8 @@
 
 use std::any::Any;
 use std::fmt;
+// Not the `Arc` of `crate::sync`, because no thread waits for another through a name.
+use std::sync::Arc as StdArc;
 
 use crate::hub::SharedCore;
 use crate::queue::Expired;
@@ -88,6 +90,7 @@ impl fmt::Debug for Task {
 #[derive(Clone)]
 pub struct Firing {
     pub(super) firing: shard::Firing,
+    pub(super) name: Option<StdArc<str>>,
     pub(super) deadline: Time,
     pub(super) core: Arc<SharedCore<Task>>,
 }
@@ -95,6 +98,7 @@ pub struct Firing {
 /// The parts of a [`Firing`], for closures that may not need one.
 pub(super) struct Call<'a> {
     firing: shard::Firing,
+    name: Option<StdArc<str>>,
     deadline: Time,
     core: &'a Arc<SharedCore<Task>>,
 }
@@ -103,6 +107,7 @@ impl<'a> Call<'a> {
     pub(super) fn of(expired: &Expired<Task>, core: &'a Arc<SharedCore<Task>>) -> Call<'a> {
         Call {
             firing: expired.firing().clone(),
+            name: expired.shared_name(),
             deadline: expired.deadline(),
             core,
         }
@@ -111,6 +116,7 @@ impl<'a> Call<'a> {
     pub(super) fn into_firing(self) -> Firing {
         Firing {
             firing: self.firing,
+            name: self.name,
             deadline: self.deadline,
             core: Arc::clone(self.core),
         }

@@ -4,11 +4,11 @@ use std::any::Any;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::thread;
 
 use crate::engine::{Engine, StartError};
 use crate::engine_name::Role;
 use crate::hub::running;
-use crate::id::TimerId;
 use crate::observe;
 use crate::queue::{Expired, Queue};
 use crate::sync;
@@ -53,7 +53,7 @@ pub(crate) fn run_counted(queue: &Queue<Task>, expired: Expired<Task>) {
 
 /// Runs a task and returns whether it panicked.
 fn run(queue: &Queue<Task>, mut expired: Expired<Task>) -> bool {
-    let id = expired.id();
+    let (id, name) = (expired.id(), expired.shared_name());
     let call = Call::of(&expired, queue.core());
     let running = running::enter(id);
     let task = expired.payload_mut();
@@ -66,17 +66,19 @@ fn run(queue: &Queue<Task>, mut expired: Expired<Task>) -> bool {
     drop(running);
     let panics = [ran, ended].into_iter().filter_map(Result::err);
     panics.fold(false, |_, thrown| {
-        tell_and_drop(id, thrown);
+        let core = queue.core();
+        let tell = || observe::panicked(core.subject(), id, name.as_deref(), &*thrown);
+        let observed = catch_unwind(AssertUnwindSafe(tell));
+        drop_caught(observed, thrown);
         true
     })
 }
 
-/// Reports a panic, and then drops its payload. Both run foreign code, which
+/// Drops the payload of a panic that was reported. Both run foreign code, which
 /// may panic again. The payload of that second panic is leaked, because
 /// dropping it could panic without end. The two are caught separately,
 /// because a drop that panics while another panic unwinds ends the process.
-fn tell_and_drop(id: TimerId, thrown: Box<dyn Any + Send>) {
-    let observed = catch_unwind(AssertUnwindSafe(|| observe::panicked(id, &*thrown)));
+fn drop_caught(observed: thread::Result<()>, thrown: Box<dyn Any + Send>) {
     let dropped = catch_unwind(AssertUnwindSafe(|| drop(thrown)));
     for result in [observed, dropped] {
         result.unwrap_or_else(mem::forget);

@@ -90,3 +90,19 @@ fn promise_05_a_look_up_finds_the_timers_of_a_name_oldest_first() {
     assert!(found().is_empty());
     drop(taken);
 }
+
+#[test]
+fn promise_03_a_firing_carries_the_name_of_its_timer() {
+    let (engine, clock) = virtual_engine();
+    let schedule = |timer: Timer<u32>| engine.schedule(timer).unwrap();
+    schedule(Timer::after(MS, 0).named("once"));
+    schedule(Timer::every(MS, 1).named("beat"));
+    schedule(Timer::after(MS, 2));
+    clock.advance(MS);
+    let mut taken = take_all(&engine);
+    taken.sort_by_key(|expired| *expired.payload());
+    // A cancel of a firing that runs does not take its name.
+    assert_eq!(engine.cancel_by_name("beat", None).count, 1);
+    let names: Vec<_> = taken.iter().map(Expired::name).collect();
+    assert_eq!(names, [Some("once"), Some("beat"), None]);
+}
