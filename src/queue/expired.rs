@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::hub::{Doorbell, SharedCore};
 use crate::id::TimerId;
 use crate::observe;
-use crate::shard::{Claimed, Firing, Outcome, Recorded};
+use crate::shard::{Claimed, Firing, Name, Outcome, Recorded};
 use crate::sync::Arc;
 use crate::tick::Tick;
 use crate::time::{Time, When};
@@ -24,8 +24,6 @@ use crate::time::{Time, When};
 /// the `Expired` is dropped, unless [`rearm`](Expired::rearm) sets its next deadline.
 pub struct Expired<T> {
     firing: Firing,
-    deadline: Time,
-    queue: usize,
     clock: Clock,
     /// Present until the payload is taken out or returned.
     payload: Option<T>,
@@ -36,7 +34,7 @@ pub struct Expired<T> {
 /// name of the timer.
 struct Obligation<T> {
     core: Arc<SharedCore<T>>,
-    name: Option<StdArc<str>>,
+    name: Option<Name>,
     payload: bool,
     permit: bool,
     /// The thread that took the firing, if a panic was already unwinding
@@ -82,9 +80,7 @@ impl<T> Expired<T> {
         let owes = claimed.recorded.is_some() || permit;
         let obligation = owes.then(|| Obligation::of(claimed.recorded, permit, core));
         Expired {
-            deadline: core.tick.start_of(claimed.firing.tick),
             firing: claimed.firing,
-            queue,
             clock: core.clock.clone(),
             payload: Some(claimed.payload),
             obligation,
@@ -111,18 +107,26 @@ impl<T> Expired<T> {
     /// ```
     #[must_use]
     pub fn name(&self) -> Option<&str> {
-        self.obligation.as_ref()?.name.as_deref()
+        self.obligation
+            .as_ref()?
+            .name
+            .as_deref()
+            .map(|name| &**name)
     }
 
     pub(crate) fn shared_name(&self) -> Option<StdArc<str>> {
-        self.obligation.as_ref()?.name.clone()
+        self.obligation.as_ref()?.name.as_deref().cloned()
     }
 
     /// Returns the time at which this firing was due: the beginning of its
     /// [`tick`](Expired::tick).
     #[must_use]
     pub fn deadline(&self) -> Time {
-        self.deadline
+        match &self.obligation {
+            Some(obligation) => obligation.core.tick.start_of(self.firing.tick),
+            // A plain timer was requested for the beginning of its tick.
+            None => self.firing.requested,
+        }
     }
 
     /// Returns the tick at which this firing was due. For a firing that is caught
@@ -150,7 +154,7 @@ impl<T> Expired<T> {
     /// Returns the number of the queue that the timer was taken from.
     #[must_use]
     pub fn queue(&self) -> usize {
-        self.queue
+        self.firing.queue as usize
     }
 
     pub(crate) fn firing(&self) -> &Firing {
@@ -279,7 +283,7 @@ impl<T> Expired<T> {
         let Some(obligation) = self.obligation.take() else {
             return;
         };
-        let doorbell = obligation.core.doorbell(self.queue);
+        let doorbell = obligation.core.doorbell(self.queue());
         let _permit = obligation.permit.then(|| Permit(doorbell));
         if obligation.payload {
             obligation
@@ -313,7 +317,7 @@ impl<T> fmt::Debug for Expired<T> {
             .field("id", &self.firing.id)
             .field("tick", &self.firing.tick)
             .field("number", &self.firing.number)
-            .field("queue", &self.queue)
+            .field("queue", &self.queue())
             .finish_non_exhaustive()
     }
 }

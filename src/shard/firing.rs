@@ -19,6 +19,8 @@ pub(crate) struct Firing {
     pub(crate) requested: Time,
     /// The number of this due tick of the timer, counted from 1.
     pub(crate) number: u64,
+    /// The queue. It is small enough to fit beside the outcome.
+    pub(crate) queue: u32,
     /// `Completed`, unless a task runs because its timer ended otherwise.
     pub(crate) outcome: CloseReason,
 }
@@ -31,11 +33,15 @@ pub(crate) struct Claimed<T> {
     pub(crate) recorded: Option<Recorded>,
 }
 
+/// The name of a timer in one word, because a firing of a plain timer is moved with
+/// room for it.
+pub(crate) type Name = Box<Arc<str>>;
+
 /// The part of a firing that only a timer with a record has.
 pub(crate) struct Recorded {
     /// Whether the timer lives on and the payload must be returned.
     pub(crate) lent: bool,
-    pub(crate) name: Option<Arc<str>>,
+    pub(crate) name: Option<Name>,
 }
 
 /// The way in which a lent firing came back.

@@ -29,6 +29,7 @@ impl<T> Shard<T> {
                 tick,
                 requested: self.tick.start_of(tick),
                 number: 1,
+                queue: queue as u32,
                 outcome: CloseReason::Completed,
             },
             payload: self.end_plain(at, CloseReason::Completed),
@@ -51,9 +52,10 @@ impl<T> Shard<T> {
             tick,
             requested: record.requested,
             number: record.number,
+            queue: record.queue as u32,
             outcome: ended.unwrap_or(CloseReason::Completed),
         };
-        let (payload, name) = (record.payload.take(), record.name.clone());
+        let (payload, name) = (record.payload.take(), record.name.clone().map(Box::new));
         let lent = ended.is_none() && record.is_lent_out();
         if ended.is_some() {
             self.close_entry(at, key);
