@@ -186,8 +186,8 @@ impl<T> Engine<T> {
 
     /// Cancels the timers that have this name, oldest first: all of them if `max` is
     /// `None`, otherwise at most `max`. None of the timers fires again. A timer whose last
-    /// firing is running is counted apart, because it may end by itself. Does not cancel
-    /// timers that are created during the call.
+    /// firing is running is counted apart, because it may end by itself, and not
+    /// towards `max`. Does not cancel timers that are created during the call.
     ///
     /// # Cost
     /// Grows with the number of timers cancelled, not with the number that share

@@ -81,7 +81,7 @@ impl<T> Core<T> {
         cancelled.payloads.reserve(NAMESAKES_PER_HOLD);
         let mut bucket = self.names.bucket_of(namesakes);
         for _ in 0..NAMESAKES_PER_HOLD {
-            if cancelled.reached() == max {
+            if cancelled.count == max {
                 return false;
             }
             let Some(id) = bucket.next(namesakes) else {

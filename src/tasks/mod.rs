@@ -223,16 +223,17 @@ impl TaskEngine {
     }
 
     /// Cancels the tasks that have this name, oldest first: all of them if `max` is
-    /// `None`, otherwise at most `max`. Returns the number of tasks that it reached,
-    /// running ones included; none of them runs again. See [`Engine::cancel_by_name`].
+    /// `None`, otherwise at most `max`. Returns the number of tasks that it ends as
+    /// cancelled. A task in its last run is not counted; it does not run again either.
+    /// See [`Engine::cancel_by_name`], whose answer counts it apart.
     pub fn cancel_by_name(&self, name: &str, max: impl Into<Option<usize>>) -> usize {
-        self.engine.cancel_by_name(name, max).reached()
+        self.engine.cancel_by_name(name, max).count
     }
 
     /// Cancels all tasks, without shutting the engine down. Returns the number of tasks
-    /// that it reached, running ones included; see [`Engine::cancel_all`].
+    /// that it ends as cancelled; see [`Engine::cancel_all`].
     pub fn cancel_all(&self) -> usize {
-        self.engine.cancel_all().reached()
+        self.engine.cancel_all().count
     }
 
     /// Cancels a task and blocks until it is no longer running. Does not

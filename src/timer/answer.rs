@@ -154,11 +154,6 @@ impl<T> CancelledMany<T> {
             payloads: Vec::new(),
         }
     }
-
-    /// Returns the number of timers that do not fire again because of the call.
-    pub(crate) fn reached(&self) -> usize {
-        self.count + self.running
-    }
 }
 
 /// The reason why a timer was not rescheduled, or why its payload was not replaced.

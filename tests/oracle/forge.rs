@@ -3,7 +3,7 @@
 //! perhaps with another index, after the timer was moved.
 
 use proptest::prelude::*;
-use tickwheel::{Cancel, NotLive, Time, TimerId};
+use tickwheel::{Cancel, NotLive, TimerId};
 
 use crate::oracle::State;
 use crate::pair::Pair;
@@ -193,8 +193,6 @@ impl Pair {
         let Some(timer) = meant.found(&answer, None) else {
             return assert_eq!(answer, None);
         };
-        let timer = &self.oracle.timers[timer];
-        let start = Time::from_nanos(self.oracle.start_of(timer.tick));
-        assert_eq!(answer, timer.is_live().then_some(start));
+        assert_eq!(answer, self.deadline_of(timer));
     }
 }

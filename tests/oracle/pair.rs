@@ -496,12 +496,17 @@ impl Pair {
     }
 
     fn check_deadlines(&self) {
-        for (timer, &id) in self.oracle.timers.iter().zip(&self.ids) {
-            let start = self.oracle.start_of(timer.tick);
-            let is_due = timer.is_live() && timer.state != State::Paused;
-            let expected = is_due.then_some(Time::from_nanos(start));
+        for (timer, &id) in self.ids.iter().enumerate() {
+            let expected = self.deadline_of(timer);
             assert_eq!(self.engine.deadline(id), expected, "deadline of {id:?}");
         }
+    }
+
+    pub fn deadline_of(&self, timer: usize) -> Option<Time> {
+        let timer = &self.oracle.timers[timer];
+        let start = self.oracle.start_of(timer.tick);
+        let is_due = timer.is_live() && timer.state != State::Paused;
+        is_due.then_some(Time::from_nanos(start))
     }
 
     fn check_earliest(&self) {

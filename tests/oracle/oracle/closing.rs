@@ -103,7 +103,7 @@ impl Oracle {
             payloads,
         } = &mut those_cancelled;
         for &timer in those {
-            if Some(*count + *running) == max {
+            if Some(*count) == max {
                 break;
             }
             match self.cancel(timer) {
