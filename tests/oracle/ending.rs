@@ -92,8 +92,8 @@ impl Pair {
         self.check();
     }
 
-    /// How far the workers get with what repeats is theirs; but every one-shot
-    /// that is due by the limit is taken, and every other one returned.
+    /// How far the workers get with what repeats or was re-armed is theirs; but every
+    /// other one-shot that is due by the limit is taken, and the rest returned.
     fn drain(&mut self, limit: Duration) {
         let one_shots = self.waiting_one_shots();
         self.let_go_of_all();
@@ -115,7 +115,7 @@ impl Pair {
             timer.state != State::Paused && timer.tick <= now
         };
         let (due, rest): (BTreeSet<_>, BTreeSet<_>) = one_shots.iter().partition(due);
-        let one_shot = |timer: &usize| self.oracle.timers[*timer].ask.period.is_none();
+        let one_shot = |timer: &usize| self.oracle.timers[*timer].is_awaited_by_a_drain();
         let taken: Vec<_> = taken
             .iter()
             .map(|id| self.numbers[id])
@@ -137,7 +137,7 @@ impl Pair {
     fn waiting_one_shots(&self) -> Vec<usize> {
         let all = self.oracle.timers.iter().enumerate();
         all.filter(|(_, timer)| timer.is_waiting())
-            .filter(|(_, timer)| timer.ask.period.is_none())
+            .filter(|(_, timer)| timer.is_awaited_by_a_drain())
             .map(|(number, _)| number)
             .collect()
     }

@@ -129,6 +129,11 @@ impl Timer {
         matches!(self.state, State::Armed(_) | State::Ready | State::Paused)
     }
 
+    /// Whether it has one firing, which it has before it.
+    pub fn is_awaited_by_a_drain(&self) -> bool {
+        self.ask.period.is_none() && self.firings == 0
+    }
+
     /// Whether no further firing follows the one that is running.
     fn is_last(&self) -> bool {
         self.left == Some(0)
