@@ -24,6 +24,10 @@ impl<T> Engine<T> {
     /// when the firing returns, from the moment of this call. If no firing
     /// follows, it has no effect. Pausing a paused timer changes nothing.
     ///
+    /// A pause also moves the deadline of a timer that was scheduled for a point in
+    /// time. To keep that point, as a job of a calendar should, resume the timer and then
+    /// [`reschedule`](Engine::reschedule) it.
+    ///
     /// # Errors
     /// Returns [`NotLive::Gone`] if the timer is not live, and
     /// [`NotLive::Running`] if it was cancelled while a firing is running.

@@ -21,10 +21,11 @@ impl<T> Engine<T> {
     /// drop(engine.queue(0).recv()?);
     /// assert_eq!(engine.repetition(poison).unwrap().left, Some(3));
     ///
-    /// // A second dose: five more ticks, two seconds apart after the next one.
+    /// // A second dose: five more ticks, two seconds apart, the first of them now.
     /// engine.set_times(poison, 5)?;
     /// engine.set_period(poison, 2 * second)?;
-    /// clock.advance(3 * second);
+    /// engine.reschedule(poison, Duration::ZERO)?;
+    /// clock.advance(Duration::ZERO);
     /// drop(engine.queue(0).recv()?);
     /// assert_eq!(engine.deadline(poison), Some(engine.now() + 2 * second));
     /// assert_eq!(engine.repetition(poison).unwrap().left, Some(4));

@@ -193,7 +193,7 @@ impl<T> Expired<T> {
     }
 
     /// Returns the payload to the engine, and sets the next deadline of the timer: a
-    /// [`Duration`] from now, or a [`Time`]. The timer keeps its id, name, queue and
+    /// [`Duration`] from now, a [`Time`], or an `Instant`. The timer keeps its id, name, queue and
     /// settings, and the next firing has the next [`number`](Expired::number).
     ///
     /// A one-shot must be [`rearmable`](crate::Timer::rearmable). A repeating timer continues

@@ -103,8 +103,12 @@ impl Firing {
     }
 
     /// Runs the task again at `when` after it has returned: a [`Duration`] from
-    /// now, or a [`Time`]. The timer keeps its id, name and settings, and the
-    /// next firing has the next [`number`](Firing::number).
+    /// now, a [`Time`], or an `Instant`. The timer keeps its id, name and settings,
+    /// and the next firing has the next [`number`](Firing::number).
+    ///
+    /// A task that calls this before its work goes on after a panic of the work, and is
+    /// in the list of a [shutdown](crate::Engine::shutdown) meanwhile. A task that calls
+    /// this at the end decides by the result of the work.
     ///
     /// A second call overrides the first. A repeating timer continues from
     /// `when`, as after [`Engine::reschedule`](crate::Engine::reschedule). If

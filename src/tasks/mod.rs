@@ -172,7 +172,8 @@ impl TaskEngine {
     }
 
     /// Schedules a closure with all settings of a [`Timer`]: times, missed ticks,
-    /// a name, a report. All tasks are in queue 0.
+    /// a name, a report. All tasks are in queue 0. For a closure that runs once and
+    /// takes no argument, see [`run_once`](TaskEngine::run_once).
     ///
     /// A closure that calls methods of its argument names the argument's type:
     /// `|firing: Firing|`. Rust needs the type at the first method call, before
@@ -426,6 +427,10 @@ impl TaskBuilder {
 
     /// Starts the engine without threads. The caller's loop drives it, and runs
     /// the tasks in [`Driver::run_due`]. Ignores the number of workers.
+    ///
+    /// Tasks must be `Send` even here. A loop whose timers concern its own data does
+    /// without locks if it stores keys in an [`Engine`] and takes them after
+    /// [`Driver::process_due`].
     ///
     /// # Errors
     /// Fails as [`Builder::start_driven`] does.
