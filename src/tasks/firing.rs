@@ -20,12 +20,12 @@ impl Firing {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tickwheel::{TaskEngine, Timer};
+    /// use tickwheel::{Firing, TaskEngine, Timer};
     ///
     /// let (timers, clock) = TaskEngine::builder().start_virtual()?;
     /// let second = Duration::from_secs(1);
     /// let (tell, told) = std::sync::mpsc::channel();
-    /// let beat = Timer::every(second, move |firing| {
+    /// let beat = Timer::every(second, move |firing: Firing| {
     ///     tell.send(firing.name().map(str::to_owned)).unwrap();
     /// });
     /// timers.run(beat.named("beat"))?;
