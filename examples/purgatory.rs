@@ -30,6 +30,7 @@ const NORMAL_P75: f64 = 0.674_490;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let (engine, clock) = Engine::builder().start_virtual()?;
+    clock.expect_workers(0, 1);
     // Waits until the worker has taken the timers that came due on the way.
     let wait_until = |time| clock.run_until(time);
     let share = run("virtual clock", &engine, 100_000, 10_000.0, wait_until)?;
@@ -60,9 +61,6 @@ fn run(
     };
     let left = thread::scope(|scope| {
         let queue = engine.queue(0);
-        // A virtual clock waits only for workers that it has seen. This call, while
-        // nothing is due, makes the worker known to it.
-        let _ = queue.recv_timeout(Duration::ZERO);
         let expired = &purgatory.expired;
         scope.spawn(move || {
             for due in queue {

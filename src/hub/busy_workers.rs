@@ -89,9 +89,9 @@ impl Census {
         self.0.change(|workers| workers.queues[queue].present -= 1);
     }
 
-    /// Notes that a worker has begun to work.
-    pub(crate) fn set_busy(&self, thread: ThreadId) {
-        self.0.with(|workers, _| workers.begin(Some(thread)));
+    /// Notes that a worker has begun to work, in `thread` if that is known.
+    pub(crate) fn set_busy(&self, thread: Option<ThreadId>) {
+        self.0.with(|workers, _| workers.begin(thread));
     }
 
     /// Notes that a worker is waiting, which was busy in `thread`.
@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(wait(&census), Err(CannotWait::IsWorker));
         census.set_idle(Some(here));
         assert_eq!(wait(&census), Ok(()));
-        census.set_busy(here);
+        census.set_busy(Some(here));
         assert_eq!(wait(&census), Err(CannotWait::IsWorker));
     }
 }

@@ -270,7 +270,7 @@ impl<T> Queue<T> {
         let (census, queue) = (&self.core.census, self.index);
         self.worker.set_idle(census, queue);
         let received = receive(wait);
-        self.worker.set_busy(census);
+        self.worker.set_busy(census, received.is_ok());
         Ok(received?)
     }
 

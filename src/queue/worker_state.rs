@@ -46,11 +46,12 @@ impl WorkerState {
         }
     }
 
-    /// Notes that the calling thread has waited, and works.
-    pub(super) fn set_busy(&self, census: &Census) {
-        let here = thread::current().id();
-        census.set_busy(here);
-        self.0.set(State::Busy(Some(here)));
+    /// Notes that the worker has waited, and works if it has received something. If not,
+    /// its handle may go to another thread, so that its thread is not known.
+    pub(super) fn set_busy(&self, census: &Census, has_received: bool) {
+        let thread = has_received.then(|| thread::current().id());
+        census.set_busy(thread);
+        self.0.set(State::Busy(thread));
     }
 
     pub(super) fn leave(&self, census: &Census, queue: usize) {

@@ -84,6 +84,21 @@ fn promise_15_run_until_does_not_wait_for_the_thread_that_calls_it() {
     assert_eq!(refusal(&clock), None);
 }
 
+/// A handle that has waited in vain may go to another thread, whose work the clock
+/// then awaits.
+#[test]
+fn promise_15_run_until_waits_for_a_handle_that_has_moved_to_another_thread() {
+    let (engine, clock) = virtual_engine();
+    let queue = engine.queue(0);
+    assert!(queue.recv_timeout(Duration::ZERO).is_err());
+    engine.schedule(Timer::after(MS, ())).unwrap();
+    let worker = thread::spawn(move || queue.count());
+    clock.run_until(Time::START + MS);
+    assert_eq!(engine.ledger().completed, 1);
+    engine.shutdown();
+    assert_eq!(worker.join().unwrap(), 1);
+}
+
 /// Calls `call` from within a task. Returns its answer, after another task has run.
 fn within_a_task<R: Send + 'static>(
     call: impl FnOnce(&VirtualClock<Task>) -> R + Send + 'static,
