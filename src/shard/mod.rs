@@ -219,6 +219,15 @@ impl<T> Shard<T> {
         Tick(self.wheel.geometry().coarsest(deadline.0, last.0))
     }
 
+    /// Links a timer that was on no list, and that waits from now on.
+    pub(crate) fn link_waiting(&mut self, at: EntryIndex, key: usize, deadline: Tick) {
+        self.enter(key, State::Waiting);
+        let deadline = self.within_tolerance(&self.records[key], deadline);
+        self.wheel.relink_at(at, deadline);
+        self.earliest_new = self.earliest_new.min(self.wheel.due_at(at));
+        self.count_in(at);
+    }
+
     /// Takes a credit for a new timer.
     #[inline]
     pub(crate) fn admit(&mut self) -> Result<(), Refusal> {

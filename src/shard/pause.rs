@@ -59,12 +59,8 @@ impl<T> Shard<T> {
         let is_set_aside = self.records[key].state == State::Paused;
         self.records[key].resume(now, self.tick);
         if is_set_aside {
-            self.enter(key, State::Waiting);
             let deadline = self.tick.tick_after(self.records[key].requested);
-            let deadline = self.within_tolerance(&self.records[key], deadline);
-            self.wheel.relink_at(at, deadline);
-            self.earliest_new = self.earliest_new.min(self.wheel.due_at(at));
-            self.count_in(at);
+            self.link_waiting(at, key, deadline);
         }
         Ok(())
     }

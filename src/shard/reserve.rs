@@ -79,10 +79,6 @@ impl<T> Shard<T> {
             self.reschedule_paused(at, key, requested, deadline, now);
             return self.lay_aside(at, key, now);
         }
-        self.enter(key, State::Waiting);
-        let deadline = self.within_tolerance(&self.records[key], deadline);
-        self.wheel.relink_at(at, deadline);
-        self.earliest_new = self.earliest_new.min(self.wheel.due_at(at));
-        self.count_in(at);
+        self.link_waiting(at, key, deadline);
     }
 }

@@ -57,13 +57,11 @@ impl<T> Shard<T> {
         }
         self.accept(self.records[key].reported);
         self.records[key].requested = requested;
-        self.enter(key, State::Waiting);
         if cancelled {
+            self.enter(key, State::Waiting);
             self.end_recorded(at, CloseReason::Cancelled, now());
         } else {
-            let deadline = self.within_tolerance(&self.records[key], deadline);
-            self.wheel.relink_at(at, deadline);
-            self.earliest_new = self.earliest_new.min(self.wheel.due_at(at));
+            self.link_waiting(at, key, deadline);
         }
         Ok(())
     }

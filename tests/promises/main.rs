@@ -11,6 +11,7 @@ mod cancels;
 mod driven;
 mod endings;
 mod handles;
+mod instants;
 mod isolation;
 mod names;
 mod order;

@@ -503,6 +503,28 @@ fn promise_12_a_task_that_is_not_re_armed_completes_after_a_shutdown() {
     assert_eq!(completed_and_cancelled(timers.ledger()), (1, 0));
 }
 
+/// A task that was shut down in what might have been its last run learns of it.
+#[test]
+fn promise_12_a_notified_chain_learns_of_a_shutdown_once() {
+    let (timers, clock) = tasks();
+    let (tell, told) = mpsc::channel();
+    let inner = timers.clone();
+    let task = move |firing: Firing| {
+        tell.send(firing.outcome()).unwrap();
+        if firing.outcome() == CloseReason::Completed {
+            inner.shutdown();
+            let _ = firing.rearm(MS);
+        }
+    };
+    timers.run(Timer::after(MS, task).notified()).unwrap();
+    clock.run_until(Time::START + MS);
+    timers.join();
+    let outcomes: Vec<_> = told.try_iter().collect();
+    assert_eq!(outcomes, [CloseReason::Completed, CloseReason::ShutDown]);
+    assert_eq!(timers.ledger().shut_down, 1);
+    assert!(timers.ledger().is_balanced());
+}
+
 #[test]
 fn promise_15_a_chain_without_delay_holds_up_no_clock() {
     let (tasks, clock) = tasks();
