@@ -110,7 +110,7 @@ mod stats;
 mod sync;
 mod tasks;
 mod tick;
-mod time;
+mod timeline;
 mod timer;
 pub mod wheel;
 
@@ -129,7 +129,7 @@ pub use queue::{Batch, Expired, Queue, RecvError, Reports};
 pub use stats::{Histogram, Ledger, Snapshot};
 pub use tasks::{Firing, Task, TaskBuilder, TaskEngine, WeakTaskEngine};
 pub use tick::Tick;
-pub use time::{PointInTime, Time, When};
+pub use timeline::{PointInTime, Time, When};
 pub use timer::{
     Cancel, CancelledMany, CloseReason, Closed, LiveTimer, MissedTicks, NotLive, Refusal, Refused,
     Repetition, Timer,

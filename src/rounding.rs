@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use crate::tick::Tick;
-use crate::time::{Time, nanos};
+use crate::timeline::{Time, nanos};
 
 /// The duration of one tick. Converts between [`Time`] and [`Tick`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

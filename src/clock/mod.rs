@@ -12,7 +12,7 @@ use system::SystemClock;
 use std::time::Instant;
 
 use crate::sync::{Arc, AtomicU64, Ordering};
-use crate::time::Time;
+use crate::timeline::Time;
 
 /// A clock that starts at zero.
 #[derive(Clone)]

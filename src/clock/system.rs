@@ -24,7 +24,7 @@ mod linux {
     use std::time::Instant;
 
     use super::ClockSource;
-    use crate::time::{Time, nanos};
+    use crate::timeline::{Time, nanos};
 
     #[derive(Clone, Copy)]
     pub(crate) struct SystemClock {
@@ -149,7 +149,7 @@ mod portable {
     use std::time::Instant;
 
     use super::ClockSource;
-    use crate::time::{Time, nanos};
+    use crate::timeline::{Time, nanos};
 
     #[derive(Clone, Copy)]
     pub(crate) struct SystemClock(Instant);

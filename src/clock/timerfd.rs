@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::clock::system::SystemClock;
 use crate::fork::Process;
-use crate::time::Time;
+use crate::timeline::Time;
 
 pub(crate) struct TimerFd {
     fd: OwnedFd,

@@ -10,7 +10,7 @@ use crate::hub::{Driving, SharedCore};
 use crate::queue::Queue;
 use crate::sync::Arc;
 use crate::tick::Tick;
-use crate::time::Time;
+use crate::timeline::Time;
 use crate::wheel::Advance;
 
 /// Drives an engine that was started with

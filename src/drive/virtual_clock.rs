@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::drive::driver::Driver;
 use crate::hub::SharedCore;
 use crate::sync::Arc;
-use crate::time::Time;
+use crate::timeline::Time;
 use crate::wheel::Advance;
 
 /// The maximum number of times that [`VirtualClock::run_until`] serves one tick, for

@@ -18,7 +18,7 @@ use crate::rounding::TickLength;
 use crate::shard::Shard;
 use crate::shard::credit::Pool;
 use crate::sync::Arc;
-use crate::time::Time;
+use crate::timeline::Time;
 use crate::wheel::Geometry;
 
 /// Sets up an [`Engine`]; from [`Engine::builder`].

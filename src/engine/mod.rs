@@ -33,7 +33,7 @@ use crate::queue::{Queue, Reports};
 use crate::stats::{Ledger, Snapshot};
 use crate::sync::{Arc, CountedArc};
 use crate::tick::Tick;
-use crate::time::{Time, When};
+use crate::timeline::{Time, When};
 use crate::timer::{Cancel, CancelledMany, Closed, NotLive, Refused, Timer};
 
 /// A timer engine for many threads.

@@ -12,7 +12,7 @@ use crate::clock::Clock;
 use crate::hub::fairness::Walk;
 use crate::hub::{Core, ShardCell};
 use crate::shard::DrainKey;
-use crate::time::Time;
+use crate::timeline::Time;
 
 /// The maximum time by which a drain, including its shutdown, can exceed its limit.
 pub(crate) const GRACE: Duration = Duration::from_secs(1);

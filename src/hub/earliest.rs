@@ -3,7 +3,7 @@
 use crate::hub::{Core, ShardCell};
 use crate::rounding::NEVER;
 use crate::tick::Tick;
-use crate::time::Time;
+use crate::timeline::Time;
 use crate::wheel::{Cursor, OverBudget};
 
 impl<T> Core<T> {

@@ -4,7 +4,7 @@
 use crate::hub::{Core, Held, ShardCell};
 use crate::sync::{IS_MODEL, Ordering};
 use crate::tick::Tick;
-use crate::time::Time;
+use crate::timeline::Time;
 
 /// The number of entries that the ticker touches between two checks for urgent waiters,
 /// for whom it releases the shard. Small, because a caller that is scheduling has to

@@ -4,7 +4,7 @@ use crate::hub::running::{self, Running};
 use crate::hub::{Core, ShardCell};
 use crate::id::TimerId;
 use crate::shard::NameTag;
-use crate::time::When;
+use crate::timeline::When;
 use crate::timer::{Refused, Timer};
 
 /// A timer that waits for its payload. Dropping it starts the timer or, if the payload

@@ -6,7 +6,7 @@ use crate::hub::{Core, Held};
 use crate::id::TimerId;
 use crate::shard::{NameTag, Next};
 use crate::tick::Tick;
-use crate::time::{Time, When};
+use crate::timeline::{Time, When};
 use crate::timer::{NotLive, PlainTimer, Refusal, Refused, Timer};
 
 /// The time at which a timer is due.

@@ -6,7 +6,7 @@ use crate::hub::doorbell::Bell;
 use crate::hub::{CannotWait, Core, Held, ShardCell};
 use crate::id::TimerId;
 use crate::shard::{Claimed, Outcome, Shard};
-use crate::time::When;
+use crate::timeline::When;
 use crate::timer::NotLive;
 
 impl<T> Core<T> {

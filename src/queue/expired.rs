@@ -13,7 +13,7 @@ use crate::observe;
 use crate::shard::{Claimed, Firing, Name, Outcome, Recorded};
 use crate::sync::Arc;
 use crate::tick::Tick;
-use crate::time::{Time, When};
+use crate::timeline::{Time, When};
 
 /// An expired timer that a worker holds.
 ///

@@ -2,7 +2,7 @@
 
 use crate::shard::{Phase, Shard};
 use crate::tick::Tick;
-use crate::time::Time;
+use crate::timeline::Time;
 use crate::wheel::{EntryIndex, Step};
 
 impl<T> Shard<T> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::id::TimerId;
 use crate::tick::Tick;
-use crate::time::Time;
+use crate::timeline::Time;
 use crate::timer::CloseReason;
 
 /// One firing of a timer. It is built when a worker takes the timer, and it does not change

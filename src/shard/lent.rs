@@ -8,7 +8,7 @@ use crate::shard::firing::Outcome;
 use crate::shard::record::State;
 use crate::shard::{Phase, Shard};
 use crate::tick::Tick;
-use crate::time::Time;
+use crate::timeline::Time;
 use crate::timer::NotLive;
 
 /// The next firing of a timer, as the holder of the current firing sets it.

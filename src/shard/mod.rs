@@ -84,7 +84,7 @@ use crate::shard::work::Work;
 use crate::stats::{Histogram, Ledger};
 use crate::sync::IS_MODEL;
 use crate::tick::Tick;
-use crate::time::Time;
+use crate::timeline::Time;
 use crate::timer::{NotLive, Refusal, Timer};
 use crate::wheel::{EntryIndex, Geometry, Wheel};
 

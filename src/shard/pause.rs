@@ -10,7 +10,7 @@ use crate::shard::Shard;
 use crate::shard::body::Body;
 use crate::shard::record::{State, TimerRecord};
 use crate::tick::Tick;
-use crate::time::Time;
+use crate::timeline::Time;
 use crate::timer::{NotLive, Timer};
 use crate::wheel::EntryIndex;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::id::TimerId;
 use crate::tick::Tick;
-use crate::time::{Time, When};
+use crate::timeline::{Time, When};
 use crate::timer::{CloseReason, Closed};
 use crate::timer::{MissedTicks, Repeat, Timer};
 

@@ -3,7 +3,7 @@
 use crate::rounding::TickLength;
 use crate::shard::record::{State, TimerRecord};
 use crate::tick::Tick;
-use crate::time::Time;
+use crate::timeline::Time;
 use crate::timer::MissedTicks;
 
 impl<T> TimerRecord<T> {

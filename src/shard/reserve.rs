@@ -8,7 +8,7 @@ use crate::shard::Shard;
 use crate::shard::firing::Returned;
 use crate::shard::record::{NameTag, State, TimerRecord};
 use crate::tick::Tick;
-use crate::time::Time;
+use crate::timeline::Time;
 use crate::timer::{CloseReason, Refusal, Timer};
 use crate::wheel::EntryIndex;
 

@@ -4,7 +4,7 @@ use crate::id::TimerId;
 use crate::shard::Shard;
 use crate::shard::firing::{Outcome, Returned};
 use crate::shard::record::State;
-use crate::time::Time;
+use crate::timeline::Time;
 use crate::timer::CloseReason;
 use crate::wheel::EntryIndex;
 

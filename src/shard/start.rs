@@ -4,7 +4,7 @@ use crate::id::TimerId;
 use crate::shard::record::{NameTag, State, TimerRecord};
 use crate::shard::{Phase, Shard};
 use crate::tick::Tick;
-use crate::time::{Time, When};
+use crate::timeline::{Time, When};
 use crate::timer::CloseReason;
 use crate::timer::{Refusal, Timer};
 

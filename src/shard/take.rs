@@ -3,7 +3,7 @@
 use crate::shard::Shard;
 use crate::shard::firing::{Claimed, Firing, Recorded};
 use crate::shard::record::State;
-use crate::time::Time;
+use crate::timeline::Time;
 use crate::timer::{CloseReason, Closed};
 use crate::wheel::EntryIndex;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::id::TimerId;
 use crate::tasks::task::Firing;
 use crate::tick::Tick;
-use crate::time::{Time, When};
+use crate::timeline::{Time, When};
 use crate::timer::{CloseReason, NotLive, Timer};
 
 impl Firing {

@@ -17,7 +17,7 @@ use crate::engine::{Builder, Engine, MOST_WORKERS, StartError, Unstarted};
 use crate::id::TimerId;
 use crate::observe;
 use crate::stats::Ledger;
-use crate::time::{PointInTime, Time};
+use crate::timeline::{PointInTime, Time};
 use crate::timer::{Cancel, Closed, Refusal, Refused, Timer};
 
 use workers::Workers;

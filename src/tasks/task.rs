@@ -10,7 +10,7 @@ use crate::hub::SharedCore;
 use crate::queue::Expired;
 use crate::shard;
 use crate::sync::Arc;
-use crate::time::Time;
+use crate::timeline::Time;
 
 /// A closure that is waiting to be run.
 pub struct Task(Box<dyn Run>);

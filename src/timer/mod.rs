@@ -16,7 +16,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use crate::rounding::TickLength;
-use crate::time::{PointInTime, When, nanos};
+use crate::timeline::{PointInTime, When, nanos};
 
 /// A timer to be scheduled: its deadline, payload, repetition and queue.
 ///

@@ -2,7 +2,7 @@
 
 use crate::engine::Engine;
 use crate::hub::expire::{BATCHES_PER_RING, ENTRIES_PER_BATCH};
-use crate::time::Time;
+use crate::timeline::Time;
 use crate::timer::Timer;
 
 #[test]
