@@ -1,0 +1,1 @@
+//! Awaited timers on real runtimes. The tests are in `tests`.
