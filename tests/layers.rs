@@ -17,7 +17,7 @@ const GROUND: [&str; 8] = [
     "id",
     "fork",
     "sync",
-    "time",
+    "timeline",
     "rounding",
     "engine_name",
     "observe",
