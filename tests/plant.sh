@@ -2,8 +2,8 @@
 # Checks that the tests pass, then plants the bugs of tests/planted in a copy of
 # the crate, one after the other, and checks that each test that a bug's patch
 # names finds it: a model of loom (`model: file::test`), a test under shuttle
-# (`shuttle: file::test`), or a test of the crate itself (`test: --lib module`,
-# `test: --test file name`).
+# (`shuttle: file::test`), a test of awaited timers (`await: file::test`), or a test
+# of the crate itself (`test: --lib module`, `test: --test file name`).
 #
 #   tests/plant.sh [--sample n] [folder or name...]
 #   tests/plant.sh --table | --check
@@ -56,7 +56,7 @@ run() {
     tests "$@"
 }
 
-# Runs cargo for the models (loom or shuttle), or plainly.
+# Runs cargo for the models (loom or shuttle), for awaited timers, or plainly.
 tests() {
     way=$1
     shift
@@ -64,6 +64,7 @@ tests() {
     case $way in
     # Assertions as in debug, and ten times as fast.
     plain) set -- -p tickwheel --config profile.dev.opt-level=1 "$@" ;;
+    await) set -- -p tickwheel-await-tests --config profile.dev.opt-level=1 "$@" ;;
     *)
         flags="$flags --cfg $way"
         set -- -p "tickwheel-$way-tests" --release "$@"
@@ -76,6 +77,7 @@ tests() {
 finders() {
     sed -n 's/^model: \([^:]*\)::\(.*\)/loom|--test \1|--exact \2/p
         s/^shuttle: \([^:]*\)::\(.*\)/shuttle|--test \1|--exact \2/p
+        s/^await: \([^:]*\)::\(.*\)/await|--test \1|--exact \2/p
         s/^test: \(.*\) \(.*\)/plain|\1|\2/p' "$1"
 }
 
@@ -118,7 +120,9 @@ find_it() {
 run_limited() (
     # Seconds of processor time: many times what a sound wheel needs. Models count
     # their steps themselves.
-    [ "$1" != plain ] || ulimit -S -t 12
+    case $1 in
+    plain | await) ulimit -S -t 12 ;;
+    esac
     run "$1" $2 -- $3 --nocapture
 )
 
@@ -135,6 +139,7 @@ table() {
         FNR == 1 { delete finders; count = 0; fault = fails = "" }
         /^model: / { finders[++count] = "threads loom `" $2 "`" }
         /^shuttle: / { finders[++count] = "threads shuttle `" $2 "`" }
+        /^await: / { finders[++count] = "await `" $2 "`" }
         /^test: --lib / {
             folder = $3 ~ /^wheel/ ? "wheel" : "units"
             finders[++count] = folder " `" $3 "`"
