@@ -10,10 +10,6 @@ use crate::sync::Arc;
 use crate::timeline::Time;
 use crate::wheel::Advance;
 
-/// The maximum number of times that [`VirtualClock::run_until`] serves one tick, for
-/// timers added meanwhile, before it goes on to the next tick.
-const PASSES_AT_A_TIME: usize = 1_000;
-
 /// The time that expected workers have to come, in real time. It exceeds the start of a
 /// thread on any machine.
 const STAFFED_WITHIN: Duration = Duration::from_secs(30);
@@ -242,27 +238,8 @@ impl<T> VirtualClock<T> {
         if let Err(error) = self.core.wait_until_staffed(STAFFED_WITHIN) {
             panic!("run_until: {error}");
         }
-        self.serve(self.now());
-        let last = self.core.tick.tick_at(time);
-        loop {
-            let next = self.core.next_due_after(self.core.tick_now());
-            if next > last {
-                break;
-            }
-            self.serve(self.core.tick.start_of(next));
-        }
-        self.serve(time);
-    }
-
-    /// Moves the clock to `time`, and serves the timers due then, including
-    /// those that tasks add meanwhile.
-    fn serve(&self, time: Time) {
-        for _ in 0..PASSES_AT_A_TIME {
-            self.advance_to(time);
-            self.core.wait_until_idle();
-            if self.core.next_due() > self.core.tick_now() {
-                break;
-            }
-        }
+        let advance = |time| self.advance_to(time);
+        self.core
+            .run_until(time, advance, || self.core.wait_until_idle());
     }
 }

@@ -17,6 +17,7 @@ pub(crate) mod names;
 mod pause;
 mod repetition;
 mod reserve;
+mod run_until;
 pub(crate) mod running;
 mod schedule;
 pub(crate) mod shared_core;
