@@ -95,6 +95,7 @@ compile_error!(
     "`--cfg shuttle` needs the feature `shuttle` of tickwheel: add `features = [\"shuttle\"]` to its line in Cargo.toml"
 );
 
+mod caught;
 mod clock;
 mod drive;
 mod engine;
@@ -110,6 +111,7 @@ mod stats;
 mod sync;
 mod tasks;
 mod tick;
+pub mod time;
 mod timeline;
 mod timer;
 pub mod wheel;

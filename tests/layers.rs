@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// Files beside the folders, from the ground up; all stand below the folders in
 /// the picture that are not named here.
-const GROUND: [&str; 8] = [
+const GROUND: [&str; 9] = [
     "tick",
     "id",
     "fork",
@@ -21,6 +21,7 @@ const GROUND: [&str; 8] = [
     "rounding",
     "engine_name",
     "observe",
+    "caught",
 ];
 
 /// A module: its path below the crate, such as `hub::cancel`.

@@ -9,7 +9,7 @@ pub(crate) use alarm::{Alarm, Device, Wake};
 pub use system::ClockSource;
 use system::SystemClock;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::sync::{Arc, AtomicU64, Ordering};
 use crate::timeline::Time;
@@ -65,6 +65,24 @@ impl Clock {
         }
     }
 
+    /// Returns the time `delay` from now: never early, even by the clock that measures
+    /// instants.
+    #[inline]
+    pub(crate) fn after(&self, delay: Duration) -> Time {
+        match self {
+            Clock::System(clock) => clock.after(delay),
+            Clock::Virtual(_) => self.now() + delay,
+        }
+    }
+
+    /// Returns the instant of which [`Clock::time_of`] makes this time.
+    pub(crate) fn instant_at(&self, time: Time) -> Option<Instant> {
+        match self {
+            Clock::System(clock) => clock.instant_at(time),
+            Clock::Virtual(_) => None,
+        }
+    }
+
     /// Converts a time to an `Instant`, if the clock measures instants and the time comes.
     pub(crate) fn instant_of(&self, time: Time) -> Option<Instant> {
         match self {
@@ -76,8 +94,6 @@ impl Clock {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use core::time::Duration;
-
     use super::*;
     use proptest::prelude::*;
 

@@ -95,15 +95,23 @@ mod linux {
             self.measures_instants().then_some(time)
         }
 
+        #[inline]
+        pub(crate) fn after(&self, delay: Duration) -> Time {
+            // `instant_at` is early by at most `spread`.
+            Time::from_nanos(self.nanos() + u64::from(self.spread)) + delay
+        }
+
+        pub(crate) fn instant_at(&self, time: Time) -> Option<Instant> {
+            let since = Duration::from_nanos(time.as_nanos());
+            let instant = self.instant.checked_add(since);
+            instant.filter(|_| self.measures_instants())
+        }
+
         pub(crate) fn instant_of(&self, time: Time) -> Option<Instant> {
             // `origin` was read at most `spread` after `self.instant`. The result is
             // therefore a moment late, but never early.
-            let since = Duration::from_nanos(time.as_nanos());
-            let instant = self.instant.checked_add(since)?;
             let late = Duration::from_nanos(u64::from(self.spread));
-            instant
-                .checked_add(late)
-                .filter(|_| self.measures_instants())
+            self.instant_at(time)?.checked_add(late)
         }
 
         fn measures_instants(&self) -> bool {
@@ -172,8 +180,16 @@ mod portable {
             Some(Time::START + since.unwrap_or_default())
         }
 
-        pub(crate) fn instant_of(&self, time: Time) -> Option<Instant> {
+        pub(crate) fn after(&self, delay: Duration) -> Time {
+            Time::from_nanos(self.nanos()) + delay
+        }
+
+        pub(crate) fn instant_at(&self, time: Time) -> Option<Instant> {
             self.0.checked_add(Duration::from_nanos(time.as_nanos()))
+        }
+
+        pub(crate) fn instant_of(&self, time: Time) -> Option<Instant> {
+            self.instant_at(time)
         }
     }
 }

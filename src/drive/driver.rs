@@ -6,7 +6,7 @@ use core::time::Duration;
 #[cfg(target_os = "linux")]
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
-use crate::hub::{Driving, SharedCore};
+use crate::hub::{Core, Driving, SharedCore};
 use crate::queue::Queue;
 use crate::sync::Arc;
 use crate::tick::Tick;
@@ -83,8 +83,18 @@ impl<T> Driver<T> {
     /// Moves due timers into their queues, and arms the descriptor. Returns
     /// whether the budget was sufficient.
     pub(crate) fn make_ready(&self, budget: &mut usize) -> bool {
+        self.serve(|core, now| core.run_due_within(now, budget))
+    }
+
+    /// Hands the payloads of due plain timers to `sink`, without holding a lock, and arms
+    /// the descriptor. Returns whether the budget was sufficient.
+    pub(crate) fn take_due(&self, budget: &mut usize, sink: &mut impl FnMut(&Core<T>, T)) -> bool {
+        self.serve(|core, now| core.take_due_within(now, budget, sink))
+    }
+
+    fn serve(&self, serve: impl FnOnce(&Core<T>, Time) -> bool) -> bool {
         self.core.alarm.acknowledge();
-        let done = self.core.run_due_within(self.core.clock.now(), budget);
+        let done = serve(&self.core, self.core.clock.now());
         self.core.confirm_next_due();
         self.core.alarm.arm_for_caller(|| self.core.next_due());
         done

@@ -8,4 +8,4 @@ mod virtual_clock;
 pub use driver::Driver;
 pub use virtual_clock::VirtualClock;
 
-pub(crate) use ticker::spawn;
+pub(crate) use ticker::{spawn, spawn_sink};

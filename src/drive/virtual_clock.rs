@@ -5,7 +5,7 @@ use std::time::Duration;
 
 #[cfg(any(loom, shuttle))]
 use crate::drive::driver::Driver;
-use crate::hub::SharedCore;
+use crate::hub::{Core, SharedCore};
 use crate::sync::Arc;
 use crate::timeline::Time;
 use crate::wheel::Advance;
@@ -119,6 +119,12 @@ impl<T> VirtualClock<T> {
     /// that time has passed.
     pub fn advance_to(&self, time: Time) {
         self.core.advance_to(time);
+    }
+
+    /// Does the same, and hands the payloads of due plain timers to `sink`, without holding
+    /// a lock.
+    pub(crate) fn advance_taking(&self, time: Time, sink: &mut impl FnMut(&Core<T>, T)) {
+        self.core.advance_taking(time, sink);
     }
 
     /// Moves the clock forward as [`advance`](VirtualClock::advance) does, but touches

@@ -3,6 +3,7 @@
 use core::fmt;
 use core::marker::PhantomData;
 use core::time::Duration;
+use std::io;
 // Not the `Arc` of `crate::sync`, because no thread waits for another through a name.
 use std::sync::Arc as StdArc;
 
@@ -230,7 +231,20 @@ impl<T> Builder<T> {
     where
         T: Send + 'static,
     {
-        Ok(Engine::new(self.observe(self.with_ticker())?))
+        Ok(Engine::new(self.observe(self.with_ticker(drive::spawn))?))
+    }
+
+    /// Starts the engine and a ticker thread that takes the payloads of due plain timers
+    /// itself and hands them to `sink`.
+    pub(crate) fn start_sink(
+        self,
+        sink: impl FnMut(&Core<T>, T) + Send + 'static,
+    ) -> Result<Engine<T>, StartError>
+    where
+        T: Send + 'static,
+    {
+        let core = self.with_ticker(|core| drive::spawn_sink(core, sink));
+        Ok(Engine::new(self.observe(core)?))
     }
 
     /// Starts the engine without a ticker thread. The caller's own event or frame
@@ -296,15 +310,15 @@ impl<T> Builder<T> {
         Ok((Engine::new(shared), clock))
     }
 
-    fn with_ticker(&self) -> Result<Arc<Core<T>>, StartError>
-    where
-        T: Send + 'static,
-    {
+    fn with_ticker(
+        &self,
+        spawn: impl FnOnce(Arc<Core<T>>) -> io::Result<()>,
+    ) -> Result<Arc<Core<T>>, StartError> {
         let shape = self.shape()?;
         let clock = Clock::system(self.clock);
         let device = Device::system(&clock, self.portable_ticker).map_err(StartError::Alarm)?;
         let core = Arc::new(self.build(shape, clock, device));
-        drive::spawn(Arc::clone(&core)).map_err(StartError::Thread)?;
+        spawn(Arc::clone(&core)).map_err(StartError::Thread)?;
         Ok(core)
     }
 

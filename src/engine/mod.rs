@@ -114,6 +114,10 @@ impl<T> Engine<T> {
         }
     }
 
+    pub(crate) fn core(&self) -> &Core<T> {
+        &self.core
+    }
+
     fn shared(&self) -> Arc<SharedCore<T>> {
         Arc::clone(&self.handle.shared)
     }

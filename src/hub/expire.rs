@@ -2,6 +2,7 @@
 //! place. Each hold of a shard's lock covers a bounded number of entries.
 
 use crate::hub::{Core, Held, ShardCell};
+use crate::shard::Shard;
 use crate::sync::{IS_MODEL, Ordering};
 use crate::tick::Tick;
 use crate::timeline::Time;
@@ -74,12 +75,19 @@ impl<T> Core<T> {
     /// returns the reading. Even a thread that keeps scheduling into the past delays the
     /// other shards by only one visit per round.
     pub(crate) fn serve_a_round(&self) -> Time {
+        self.serve_a_round_with(|visit| self.visit(visit))
+    }
+
+    pub(super) fn serve_a_round_with(
+        &self,
+        mut serve: impl FnMut(&mut Visit<'_, '_, T>) -> bool,
+    ) -> Time {
         let now = self.clock.now();
         let tick = self.tick.tick_at(now);
         let mut unlimited = usize::MAX;
         for cell in self.cells_in_turn() {
             if cell.next() <= tick {
-                self.visit(cell, now, &mut unlimited, &mut None);
+                serve(&mut Visit::new(cell, now, &mut unlimited));
                 cell.step_aside();
             }
         }
@@ -93,7 +101,16 @@ impl<T> Core<T> {
     /// that come in time, and the next call serves the rest. If the budget runs out, the
     /// next call begins after the shard at which this call ended.
     pub(crate) fn run_due_within(&self, now: Time, budget: &mut usize) -> bool {
-        let served = |cell| self.serve(cell, now, budget);
+        self.run_due_with(now, budget, |visit| self.visit(visit))
+    }
+
+    pub(super) fn run_due_with(
+        &self,
+        now: Time,
+        budget: &mut usize,
+        mut serve: impl FnMut(&mut Visit<'_, '_, T>) -> bool,
+    ) -> bool {
+        let served = |cell| self.serve(&mut Visit::new(cell, now, budget), &mut serve);
         self.cells_in_turn().all(served)
     }
 
@@ -106,14 +123,17 @@ impl<T> Core<T> {
 
     /// Visits a shard until all timers that were due at the first visit are ready.
     /// Returns whether the budget was enough.
-    fn serve(&self, cell: &ShardCell<T>, now: Time, budget: &mut usize) -> bool {
-        let tick = self.tick.tick_at(now);
-        let mut since = None;
+    fn serve(
+        &self,
+        visit: &mut Visit<'_, '_, T>,
+        serve: &mut impl FnMut(&mut Visit<'_, '_, T>) -> bool,
+    ) -> bool {
+        let (cell, tick) = (visit.cell, self.tick.tick_at(visit.now));
         while cell.next() <= tick {
-            if *budget == 0 {
+            if *visit.budget == 0 {
                 return false;
             }
-            let done = self.visit(cell, now, budget, &mut since);
+            let done = serve(visit);
             cell.step_aside();
             if done {
                 break;
@@ -131,27 +151,23 @@ impl<T> Core<T> {
     /// enough.
     pub(crate) fn advance_within(&self, time: Time, budget: usize) -> bool {
         let mut budget = budget;
-        self.clock.set(time);
-        self.alarm.clock_moved();
+        self.move_clock(time);
         self.run_due_within(self.clock.now(), &mut budget)
     }
 
+    pub(super) fn move_clock(&self, time: Time) {
+        self.clock.set(time);
+        self.alarm.clock_moved();
+    }
+
     /// Makes a bounded number of entries ready and rings for them, in one hold of the
-    /// lock, or in several if there are urgent waiters. The first of several visits sets
-    /// `since`, the state of the shard at that time. Returns whether everything that was
-    /// due then is done.
-    fn visit(
-        &self,
-        cell: &ShardCell<T>,
-        now: Time,
-        budget: &mut usize,
-        since: &mut Option<u64>,
-    ) -> bool {
-        self.visited.store(cell.index, Ordering::Relaxed);
-        let mut held = self.hold(cell);
-        let since = *since.get_or_insert_with(|| held.shard.turns());
+    /// lock, or in several if there are urgent waiters. Returns whether everything is done
+    /// that was due when the visit began.
+    fn visit(&self, visit: &mut Visit<'_, '_, T>) -> bool {
+        let mut held = self.begin(visit);
+        let cell = visit.cell;
         for _ in 0..BATCHES_PER_RING {
-            if self.visit_some(&mut held, now, budget) {
+            if self.run_batch(&mut held, visit, Shard::expire) {
                 break;
             }
             if cell.has_urgent_waiters() {
@@ -164,21 +180,61 @@ impl<T> Core<T> {
                 held.shard.put_back(signals);
             }
         }
-        let done = held.shard.has_settled(self.tick.tick_at(now), since);
+        let done = self.is_settled(&held, visit);
         self.release(held);
         done
     }
 
+    /// Locks the shard of a visit.
+    pub(super) fn begin<'a>(&self, visit: &mut Visit<'a, '_, T>) -> Held<'a, T> {
+        self.visited.store(visit.cell.index, Ordering::Relaxed);
+        let held = self.hold(visit.cell);
+        visit.since.get_or_insert_with(|| held.shard.turns());
+        held
+    }
+
+    /// Whether everything is done that was due when the visit began.
+    pub(super) fn is_settled(&self, held: &Held<'_, T>, visit: &Visit<'_, '_, T>) -> bool {
+        let since = visit.since.unwrap_or_default();
+        held.shard.has_settled(self.tick.tick_at(visit.now), since)
+    }
+
     /// Runs one batch. Returns whether it was the last batch for now.
-    fn visit_some(&self, held: &mut Held<'_, T>, now: Time, budget: &mut usize) -> bool {
-        let most = ENTRIES_PER_BATCH.min(*budget);
+    pub(super) fn run_batch(
+        &self,
+        held: &mut Held<'_, T>,
+        visit: &mut Visit<'_, '_, T>,
+        expire: impl FnOnce(&mut Shard<T>, Time, &mut usize) -> Tick,
+    ) -> bool {
+        let most = ENTRIES_PER_BATCH.min(*visit.budget);
         let mut left = most;
-        let next = held.shard.expire(now, &mut left);
-        *budget -= most - left;
+        let next = expire(&mut held.shard, visit.now, &mut left);
+        *visit.budget -= most - left;
         held.shard.take_earliest_new();
         held.shard.wake_driver = false;
         held.cell.set_next(next);
-        *budget == 0 || next > self.tick.tick_at(now)
+        *visit.budget == 0 || next > self.tick.tick_at(visit.now)
+    }
+}
+
+/// A visit to a shard that has due timers. It may take several calls.
+pub(super) struct Visit<'a, 'b, T> {
+    pub(super) cell: &'a ShardCell<T>,
+    pub(super) now: Time,
+    /// The number of entries that it may touch.
+    budget: &'b mut usize,
+    /// The state of the shard when the visit began.
+    since: Option<u64>,
+}
+
+impl<'a, 'b, T> Visit<'a, 'b, T> {
+    fn new(cell: &'a ShardCell<T>, now: Time, budget: &'b mut usize) -> Visit<'a, 'b, T> {
+        Visit {
+            cell,
+            now,
+            budget,
+            since: None,
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //! and the bells. Does not know handles of queues, tickers or tasks.
 
 mod affinity;
+mod awaited;
 mod busy_workers;
 mod cancel;
 mod cancel_all;
@@ -23,10 +24,12 @@ mod schedule;
 pub(crate) mod shared_core;
 mod shrink;
 mod shutdown;
+mod sink;
 mod take;
 mod unsettled;
 mod waiters;
 
+pub(crate) use awaited::{Registered, Seen};
 pub(crate) use busy_workers::{CannotWait, Census};
 pub(crate) use cell::ShardCell;
 pub(crate) use doorbell::{Bell, Doorbell, Wait, WaitError};

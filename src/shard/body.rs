@@ -96,6 +96,14 @@ impl<T> Body<T> {
 
     /// # Safety
     /// The body must have been made by [`Body::payload`].
+    #[inline]
+    pub(crate) unsafe fn as_payload(&self) -> &T {
+        // SAFETY: the caller promises that this field was written.
+        unsafe { &self.payload }
+    }
+
+    /// # Safety
+    /// The body must have been made by [`Body::payload`].
     pub(crate) unsafe fn payload_mut(&mut self) -> &mut T {
         // SAFETY: the caller promises that this field was written.
         unsafe { &mut self.payload }

@@ -3,6 +3,7 @@
 use crate::shard::{Phase, Shard};
 use crate::tick::Tick;
 use crate::timeline::Time;
+use crate::timer::CloseReason;
 use crate::wheel::{EntryIndex, Step};
 
 impl<T> Shard<T> {
@@ -16,6 +17,35 @@ impl<T> Shard<T> {
     /// Makes timers due by `now` ready, touching at most `budget` entries. Returns the tick
     /// at which the shard next wants to be visited.
     pub(crate) fn expire(&mut self, now: Time, budget: &mut usize) -> Tick {
+        self.expire_with(now, budget, Shard::make_ready)
+    }
+
+    /// Does the same, but ends plain timers and hands their payloads to `taken`.
+    pub(crate) fn expire_into(
+        &mut self,
+        now: Time,
+        budget: &mut usize,
+        taken: &mut Vec<T>,
+    ) -> Tick {
+        self.expire_with(now, budget, |shard, at| match shard.tag(at).has_record() {
+            true => shard.make_ready(at),
+            false => taken.push(shard.end_due(at)),
+        })
+    }
+
+    /// Ends a plain timer that has just come due. It is not on any list.
+    fn end_due(&mut self, at: EntryIndex) -> T {
+        self.count_out(at);
+        self.end_plain(at, CloseReason::Completed)
+    }
+
+    #[inline(always)]
+    fn expire_with(
+        &mut self,
+        now: Time,
+        budget: &mut usize,
+        mut due: impl FnMut(&mut Self, EntryIndex),
+    ) -> Tick {
         if self.phase == Phase::Closed {
             return Tick::MAX;
         }
@@ -23,9 +53,9 @@ impl<T> Shard<T> {
         loop {
             match self.wheel.step(to.0, budget) {
                 Step::Due(at) => {
-                    let due = self.tick.start_of(self.wheel.deadline_of(at));
-                    self.lateness.record(now.since_nanos(due));
-                    self.make_ready(at);
+                    let deadline = self.tick.start_of(self.wheel.deadline_of(at));
+                    self.lateness.record(now.since_nanos(deadline));
+                    due(self, at);
                 }
                 Step::Paused => return to,
                 Step::Done => return self.wheel.next_wakeup().unwrap_or(Tick::MAX),

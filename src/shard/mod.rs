@@ -336,6 +336,15 @@ impl<T> Shard<T> {
         }
     }
 
+    /// Returns the payload of a live timer without a record.
+    #[inline]
+    pub(crate) fn plain_payload(&self, id: TimerId) -> Option<&T> {
+        let at = self.wheel.find_own(id)?;
+        let has_record = self.tag(at).has_record();
+        // SAFETY: the tag says that the body is a payload.
+        (!has_record).then(|| unsafe { self.wheel.payload(at).as_payload() })
+    }
+
     /// Returns the tick at which a live timer is due, or was due if it is waiting to be
     /// taken. Returns `None` for a paused timer.
     pub(crate) fn deadline(&self, id: TimerId) -> Option<Tick> {

@@ -4,7 +4,6 @@ use crate::rounding::TickLength;
 use crate::shard::record::{State, TimerRecord};
 use crate::tick::Tick;
 use crate::timeline::Time;
-use crate::timer::MissedTicks;
 
 impl<T> TimerRecord<T> {
     /// Sets up the firing that follows the one just done, and returns its tick.
@@ -21,17 +20,8 @@ impl<T> TimerRecord<T> {
         let period = self.period.unwrap_or(u64::MAX);
         let next = self.requested.as_nanos().saturating_add(period);
         let is_missed = tick.tick_after(Time::from_nanos(next)) <= tick.tick_at(now);
-        let (requested, steps) = match self.missed {
-            MissedTicks::Skip if is_missed => {
-                let behind = now.as_nanos().saturating_sub(self.requested.as_nanos());
-                let steps = (behind / period).saturating_add(1);
-                let ahead = steps.saturating_mul(period);
-                (self.requested.as_nanos().saturating_add(ahead), steps)
-            }
-            MissedTicks::Delay if is_missed => (now.as_nanos().saturating_add(period), 1),
-            _ => (next, 1),
-        };
-        self.requested = Time::from_nanos(requested);
+        let (requested, steps) = self.missed.next(self.requested, period, now, is_missed);
+        self.requested = requested;
         self.number = self.number.saturating_add(steps);
         tick.tick_after(self.requested)
     }
@@ -42,7 +32,7 @@ mod tests {
     use super::*;
     use core::time::Duration;
 
-    use crate::timer::Timer;
+    use crate::timer::{MissedTicks, Timer};
     use proptest::prelude::*;
 
     /// Computes the result of [`TimerRecord::rearm`] without overflow: the time at which

@@ -1,11 +1,9 @@
 //! The threads that run tasks.
 
-use std::any::Any;
-use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::thread;
 
+use crate::caught;
 use crate::engine::{Engine, StartError};
 use crate::engine_name::Role;
 use crate::hub::running;
@@ -67,20 +65,9 @@ fn run(queue: &Queue<Task>, mut expired: Expired<Task>) -> bool {
     let panics = [ran, ended].into_iter().filter_map(Result::err);
     panics.fold(false, |_, thrown| {
         let core = queue.core();
-        let tell = || observe::panicked(core.subject(), id, name.as_deref(), &*thrown);
-        let observed = catch_unwind(AssertUnwindSafe(tell));
-        drop_caught(observed, thrown);
+        caught::dispose(thrown, |thrown| {
+            observe::panicked(core.subject(), id, name.as_deref(), thrown)
+        });
         true
     })
-}
-
-/// Drops the payload of a panic that was reported. Both run foreign code, which
-/// may panic again. The payload of that second panic is leaked, because
-/// dropping it could panic without end. The two are caught separately,
-/// because a drop that panics while another panic unwinds ends the process.
-fn drop_caught(observed: thread::Result<()>, thrown: Box<dyn Any + Send>) {
-    let dropped = catch_unwind(AssertUnwindSafe(|| drop(thrown)));
-    for result in [observed, dropped] {
-        result.unwrap_or_else(mem::forget);
-    }
 }

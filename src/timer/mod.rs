@@ -3,6 +3,7 @@
 mod answer;
 mod closed;
 mod live_timer;
+mod missed;
 mod refused;
 mod repetition;
 

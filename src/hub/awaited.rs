@@ -1,0 +1,78 @@
+//! Timers that their owner looks at while it waits for them: registering, and looking at
+//! the payload. Cancelling and moving them are the calls for any timer.
+
+use crate::hub::Core;
+use crate::id::TimerId;
+use crate::shard::Phase;
+use crate::tick::Tick;
+use crate::timeline::Time;
+
+/// The answer to [`Core::register`].
+pub(crate) enum Registered<T> {
+    /// The timer is waiting for its deadline.
+    Waiting(TimerId),
+    /// The deadline has passed, so there is no timer. Returns the payload.
+    Due(T),
+    /// The engine refuses new timers.
+    Refused(T),
+}
+
+/// The answer to [`Core::look_at`].
+pub(crate) enum Seen<R> {
+    /// The timer is live, and this is what the look returned.
+    Live(R),
+    /// The timer has fired or was cancelled.
+    Gone,
+    /// The timer has ended, and the engine is shut down or about to be. Only the clock can
+    /// say whether the timer fired before.
+    GoneFromClosed,
+    /// The timer belongs to another engine.
+    Foreign,
+}
+
+impl<T> Core<T> {
+    /// Schedules a plain timer, unless the shard's wheel has reached the deadline. Does not
+    /// read the clock.
+    #[inline]
+    pub(crate) fn register(&self, deadline: Time, payload: T) -> Registered<T> {
+        let deadline = self.tick.tick_after(deadline);
+        let mut held = self.hold_own();
+        if deadline <= self.reached(held.shard.wheel.now()) {
+            return Registered::Due(payload);
+        }
+        match held.shard.schedule_plain(payload, None, deadline, 0) {
+            Ok((id, earliest_new)) => {
+                self.release_quiet(held, earliest_new);
+                Registered::Waiting(id)
+            }
+            Err((_, payload)) => Registered::Refused(payload),
+        }
+    }
+
+    /// Returns the tick that time has certainly reached. A shard's wheel may lag behind. On
+    /// a virtual clock the answer must not depend on that.
+    #[inline]
+    fn reached(&self, wheel: Tick) -> Tick {
+        match self.clock.is_virtual() {
+            true => self.tick_now(),
+            false => wheel,
+        }
+    }
+
+    /// Calls `look` with the payload of a live plain timer, under the lock of its shard.
+    /// `look` must not run foreign code.
+    #[inline]
+    pub(crate) fn look_at<R>(&self, id: TimerId, look: impl FnOnce(&T) -> R) -> Seen<R> {
+        match self.cell_of(id) {
+            None => Seen::Foreign,
+            Some(cell) => {
+                let shard = cell.lock();
+                match shard.plain_payload(id) {
+                    Some(payload) => Seen::Live(look(payload)),
+                    None if shard.phase == Phase::Closed => Seen::GoneFromClosed,
+                    None => Seen::Gone,
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Taking due timers straight off the wheel, for a thread that consumes them itself.
+//!
+//! No ready list and no bell is involved. Payloads are handed over after the shard's lock
+//! is released, a few at a time, because the consumer runs foreign code. Timers with a
+//! record become ready as usual.
+
+use crate::hub::Core;
+use crate::hub::expire::{BATCHES_PER_RING, ENTRIES_PER_BATCH, Visit};
+use crate::timeline::Time;
+
+impl<T> Core<T> {
+    /// Returns room for the payloads that one hold of a lock takes.
+    pub(crate) fn room_for_taken() -> Vec<T> {
+        Vec::with_capacity(ENTRIES_PER_BATCH)
+    }
+
+    /// Runs one round as [`Core::serve_a_round`] does, and hands the payloads of due plain
+    /// timers to `sink`.
+    pub(crate) fn take_a_round(
+        &self,
+        taken: &mut Vec<T>,
+        sink: &mut impl FnMut(&Core<T>, T),
+    ) -> Time {
+        self.serve_a_round_with(|visit| self.visit_and_take(visit, taken, sink))
+    }
+
+    /// Does the same within a budget, as [`Core::run_due_within`] does.
+    pub(crate) fn take_due_within(
+        &self,
+        now: Time,
+        budget: &mut usize,
+        sink: &mut impl FnMut(&Core<T>, T),
+    ) -> bool {
+        let mut taken = Core::room_for_taken();
+        self.run_due_with(now, budget, |visit| {
+            self.visit_and_take(visit, &mut taken, sink)
+        })
+    }
+
+    /// Advances a virtual clock, and hands the payloads of the plain timers that become due
+    /// to `sink`.
+    pub(crate) fn advance_taking(&self, time: Time, sink: &mut impl FnMut(&Core<T>, T)) {
+        self.move_clock(time);
+        let mut unlimited = usize::MAX;
+        self.take_due_within(self.clock.now(), &mut unlimited, sink);
+    }
+
+    /// Takes a bounded number of entries, in several holds of the lock. Returns whether
+    /// everything is done that was due when the visit began.
+    fn visit_and_take(
+        &self,
+        visit: &mut Visit<'_, '_, T>,
+        taken: &mut Vec<T>,
+        sink: &mut impl FnMut(&Core<T>, T),
+    ) -> bool {
+        for _ in 0..BATCHES_PER_RING {
+            let mut held = self.begin(visit);
+            let is_last = self.run_batch(&mut held, visit, |shard, now, budget| {
+                shard.expire_into(now, budget, taken)
+            });
+            let done = self.is_settled(&held, visit);
+            self.release(held);
+            taken.drain(..).for_each(|payload| sink(self, payload));
+            if is_last {
+                return done;
+            }
+        }
+        false
+    }
+}

@@ -1,0 +1,194 @@
+//! Ticks at equal distances.
+
+use core::fmt;
+use core::future::poll_fn;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use std::time::Duration;
+
+use crate::time::handle::{Global, Handle, Moment};
+use crate::time::sleep::{Ended, Sleep, panic_of_refusal};
+use crate::timeline::{PointInTime, Time, nanos};
+use crate::timer::MissedTicks;
+
+/// A tick that is taken later than this counts as missed, in addition to the engine's
+/// tick.
+const LATE: Duration = Duration::from_millis(5);
+
+/// Ticks every `period`, for the first time at once.
+///
+/// For another first tick, use [`interval_at`] or [`Interval::reset`].
+///
+/// # Panics
+/// Panics if `period` is zero.
+///
+/// ```
+/// # use std::pin::pin;
+/// # use std::task::{Context, Poll, Waker};
+/// use std::time::Duration;
+/// use tickwheel::time::{MissedTickBehavior, interval};
+///
+/// let mut beats = interval(Duration::from_secs(1));
+/// beats.set_missed_tick_behavior(MissedTickBehavior::Skip);
+/// # let mut tick = pin!(beats.tick());
+/// # let first = tick.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+/// # assert!(first.is_ready());
+/// ```
+#[track_caller]
+pub fn interval(period: Duration) -> Interval {
+    let first = Sleep::after(Global, Duration::ZERO);
+    Interval::new(first, period)
+}
+
+/// Ticks every `period`, for the first time at `start`: an `Instant`, or a [`Time`] of
+/// [`Global`]'s clock.
+///
+/// # Panics
+/// Panics if `period` is zero.
+#[track_caller]
+pub fn interval_at(start: impl PointInTime, period: Duration) -> Interval {
+    Interval::new(Sleep::until(Global, start), period)
+}
+
+/// Ticks at equal distances; from [`interval`], [`interval_at`], or the calls of
+/// [`Timers`](crate::time::Timers) with these names.
+///
+/// Ticks that nobody awaits are missed; [`MissedTicks`] says what happens to them.
+/// Defaults to [`MissedTicks::CatchUp`].
+///
+/// # Panics
+/// Waiting for a tick panics if the engine was
+/// [shut down](crate::time::Timers::shutdown).
+pub struct Interval<H: Handle = Global> {
+    sleep: Sleep<H>,
+    period: Duration,
+    missed: MissedTicks,
+}
+
+impl<H: Handle> Interval<H> {
+    #[track_caller]
+    pub(super) fn new(first: Sleep<H>, period: Duration) -> Interval<H> {
+        assert!(
+            !period.is_zero(),
+            "the period of an interval must not be zero"
+        );
+        Interval {
+            sleep: first,
+            period,
+            missed: MissedTicks::CatchUp,
+        }
+    }
+
+    /// Waits for the next tick, and returns the time at which it was due.
+    ///
+    /// Cancel safe: a tick is consumed only by a call that returns it.
+    pub async fn tick(&mut self) -> H::Moment {
+        poll_fn(|cx| self.poll_tick(cx)).await
+    }
+
+    /// Polls for the next tick, as [`tick`](Interval::tick) does.
+    pub fn poll_tick(&mut self, cx: &mut Context<'_>) -> Poll<H::Moment> {
+        self.poll_next_tick(cx).map(|tick| match tick {
+            Some(moment) => moment,
+            None => panic_of_refusal(),
+        })
+    }
+
+    /// Polls for the next tick. Returns `None` if the engine was shut down.
+    pub(super) fn poll_next_tick(&mut self, cx: &mut Context<'_>) -> Poll<Option<H::Moment>> {
+        if !self.is_due_already() {
+            match self.sleep.poll_ended(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ended::Elapsed) => {}
+                Poll::Ready(Ended::ShutDown | Ended::Refused) => return Poll::Ready(None),
+            }
+        }
+        Poll::Ready(Some(self.take_tick()))
+    }
+
+    /// Whether the next tick has passed without anyone waiting for it.
+    fn is_due_already(&self) -> bool {
+        let core = self.sleep.core();
+        self.sleep.is_new()
+            && self.sleep.deadline_time() <= core.clock.now()
+            && !core.is_shut_down()
+    }
+
+    fn take_tick(&mut self) -> H::Moment {
+        let core = self.sleep.core();
+        let (due, now) = (self.sleep.deadline_time(), core.clock.now());
+        let on_time = core.tick.start_of(core.tick.tick_after(due)) + LATE;
+        let period = nanos(self.period);
+        let (next, _) = self.missed.next(due, period, now, now > on_time);
+        let moment = Moment::at(self.sleep.handle().timers(), due);
+        self.sleep.set_deadline(next);
+        moment
+    }
+
+    /// Returns the time between two ticks.
+    #[must_use]
+    pub fn period(&self) -> Duration {
+        self.period
+    }
+
+    /// Returns what happens to missed ticks.
+    #[must_use]
+    pub fn missed_tick_behavior(&self) -> MissedTicks {
+        self.missed
+    }
+
+    /// Sets what happens to missed ticks. Defaults to [`MissedTicks::CatchUp`].
+    ///
+    /// A tick counts as missed if it is taken more than five milliseconds late.
+    pub fn set_missed_tick_behavior(&mut self, missed: MissedTicks) {
+        self.missed = missed;
+    }
+
+    /// Sets the next tick a full period from now.
+    pub fn reset(&mut self) {
+        self.reset_after(self.period);
+    }
+
+    /// Makes the next tick due now.
+    pub fn reset_immediately(&mut self) {
+        let now = self.sleep.core().clock.now();
+        self.set_next(now);
+    }
+
+    /// Sets the next tick a delay from now.
+    pub fn reset_after(&mut self, delay: Duration) {
+        let next = self.sleep.core().clock.after(delay);
+        self.set_next(next);
+    }
+
+    /// Sets the next tick: an `Instant` or a [`Time`]. Later ticks follow at equal
+    /// distances.
+    ///
+    /// # Panics
+    /// As [`Sleep::reset`].
+    pub fn reset_at(&mut self, next: impl PointInTime) {
+        self.sleep.reset_at(next);
+    }
+
+    fn set_next(&mut self, next: Time) {
+        self.sleep.set_deadline(next);
+    }
+}
+
+impl<H: Handle> fmt::Debug for Interval<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Interval")
+            .field("next", &self.sleep.deadline_time())
+            .field("period", &self.period)
+            .field("missed", &self.missed)
+            .finish_non_exhaustive()
+    }
+}
+
+const _: () = {
+    const fn is_unpin<T: Unpin + Send + Sync>() {}
+    is_unpin::<Sleep>();
+    is_unpin::<Interval>();
+    assert!(size_of::<Sleep>() == 24);
+    let _ = is_unpin::<Pin<&mut Sleep>>;
+};

@@ -1,0 +1,63 @@
+//! Timers to await: sleeps, limits and intervals, on any runtime.
+//!
+//! [`sleep`], [`timeout`] and [`interval`] have the names and the behaviour of their
+//! counterparts in tokio, and need no runtime's timer. They run on a process-wide engine
+//! that starts at its first use. An engine with settings of its own is [`Timers`].
+//!
+//! ```
+//! # use std::pin::pin;
+//! # use std::task::{Context, Poll, Waker};
+//! use std::time::Duration;
+//! use tickwheel::time::{sleep, timeout};
+//!
+//! # fn block_on<F: Future>(future: F) -> F::Output {
+//! #     let mut future = pin!(future);
+//! #     struct Unpark(std::thread::Thread);
+//! #     impl std::task::Wake for Unpark { fn wake(self: std::sync::Arc<Self>) { self.0.unpark() } }
+//! #     let waker = Waker::from(std::sync::Arc::new(Unpark(std::thread::current())));
+//! #     loop {
+//! #         match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+//! #             Poll::Ready(output) => return output,
+//! #             Poll::Pending => std::thread::park(),
+//! #         }
+//! #     }
+//! # }
+//! # block_on(async {
+//! let slow = sleep(Duration::from_secs(30));
+//! let limited = timeout(Duration::from_millis(2), slow).await;
+//! assert!(limited.is_err());
+//! # });
+//! ```
+//!
+//! # How it works
+//! A future registers its task's waker as a timer of the engine when it is first polled,
+//! and cancels that timer when it is dropped. One thread sleeps until the next deadline,
+//! takes due wakers straight off the wheel, and wakes them without holding a lock.
+//!
+//! # Wakers
+//! A waker is code of the runtime. If it panics, the panic is counted in
+//! [`Snapshot::panics`](crate::Snapshot::panics), and other tasks are woken. If it blocks,
+//! it delays the engine's other wake-ups, because one thread wakes all tasks.
+
+mod driver;
+mod handle;
+mod interval;
+mod registration;
+mod sleep;
+mod timeout;
+mod timers;
+mod virtual_clock;
+mod waits;
+mod wake;
+
+pub use driver::TimersDriver;
+pub use handle::{Global, Handle};
+pub use interval::{Interval, interval, interval_at};
+pub use sleep::{Sleep, sleep, sleep_until};
+pub use timeout::{Elapsed, Timeout, timeout, timeout_at};
+pub use timers::{Timers, TimersBuilder};
+pub use virtual_clock::TimersClock;
+
+/// The policy for ticks of an [`Interval`] that nobody awaited, under its name in tokio.
+/// [`CatchUp`](crate::MissedTicks::CatchUp) is tokio's `Burst`.
+pub use crate::timer::MissedTicks as MissedTickBehavior;

@@ -1,0 +1,368 @@
+//! A future that is ready when a deadline has passed.
+//!
+//! All that tasks and the waking thread share is in the engine, under the lock of a
+//! shard. A sleep is therefore a plain value: it can be moved between two polls, and
+//! dropped in its own wake-up.
+//!
+//! # Why no wake-up is lost
+//! The payload of a sleep's timer is the waker of the last poll. The thread that ends
+//! the timer takes the waker under the shard's lock. A poll looks at the timer, and
+//! replaces its waker, under the same lock. Either the timer has not ended, and the new
+//! waker will be woken; or the poll finds that it has, and is ready.
+
+use core::fmt;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use crate::hub::{Core, Registered, Seen};
+use crate::id::TimerId;
+use crate::time::Timers;
+use crate::time::handle::{Global, Handle, Moment};
+use crate::time::registration::{Registration, Stage};
+use crate::timeline::{PointInTime, Time, When};
+
+/// Waits until a delay has passed; for a loop over several, see
+/// [`interval`](crate::time::interval).
+///
+/// The delay counts from this call. The sleep is never ready early, and at most a tick,
+/// a wake-up and a turn of its task late.
+///
+/// # Cost
+/// One reading of the clock. The first poll takes one short lock, that of the thread's
+/// own shard, and so does a drop before the deadline.
+///
+/// # Panics
+/// The first use of the process-wide engine panics if it cannot start; see [`Global`].
+///
+/// ```
+/// # use std::pin::pin;
+/// # use std::task::{Context, Poll, Waker};
+/// use std::time::{Duration, Instant};
+/// use tickwheel::time::sleep;
+///
+/// # fn block_on<F: Future>(future: F) -> F::Output {
+/// #     let mut future = pin!(future);
+/// #     let thread = std::thread::current();
+/// #     struct Unpark(std::thread::Thread);
+/// #     impl std::task::Wake for Unpark { fn wake(self: std::sync::Arc<Self>) { self.0.unpark() } }
+/// #     let waker = Waker::from(std::sync::Arc::new(Unpark(thread)));
+/// #     loop {
+/// #         match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+/// #             Poll::Ready(output) => return output,
+/// #             Poll::Pending => std::thread::park(),
+/// #         }
+/// #     }
+/// # }
+/// # block_on(async {
+/// let start = Instant::now();
+/// sleep(Duration::from_millis(5)).await;
+/// assert!(start.elapsed() >= Duration::from_millis(5));
+/// # });
+/// ```
+#[inline]
+pub fn sleep(delay: Duration) -> Sleep {
+    Sleep::after(Global, delay)
+}
+
+/// Waits until a deadline: an `Instant`, or a [`Time`] of [`Global`]'s clock.
+///
+/// Does not read the clock. A deadline that has passed is ready at once, or after one
+/// wake-up.
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use tickwheel::time::sleep_until;
+///
+/// let deadline = Instant::now() + Duration::from_secs(30);
+/// assert_eq!(sleep_until(deadline).deadline(), deadline);
+/// ```
+#[inline]
+pub fn sleep_until(deadline: impl PointInTime) -> Sleep {
+    Sleep::until(Global, deadline)
+}
+
+/// A future that is ready when its deadline has passed; from [`sleep`],
+/// [`sleep_until`], or the calls of [`Timers`] with these names.
+///
+/// Registers a timer at the first poll that finds the deadline in the future. Dropping
+/// the sleep frees that timer at once. A sleep that is polled by several tasks wakes the
+/// one that polled it last.
+///
+/// A sleep is `Unpin`: `select!` takes `&mut sleep` as it is. It may be moved between
+/// polls, and leaked.
+///
+/// # Panics
+/// A poll that would register a timer panics if the engine was
+/// [shut down](Timers::shutdown) before.
+#[must_use = "futures do nothing unless polled"]
+pub struct Sleep<H: Handle = Global> {
+    deadline: Time,
+    registration: Registration,
+    handle: H,
+}
+
+/// How a wait ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Ended {
+    Elapsed,
+    ShutDown,
+    /// The engine was shut down before the first poll.
+    Refused,
+}
+
+impl<H: Handle> Sleep<H> {
+    #[inline]
+    pub(super) fn after(handle: H, delay: Duration) -> Sleep<H> {
+        let deadline = handle.timers().core().clock.after(delay);
+        Sleep::at(handle, deadline)
+    }
+
+    #[inline]
+    pub(super) fn until(handle: H, deadline: impl PointInTime) -> Sleep<H> {
+        let deadline = time_of(handle.timers(), deadline.into());
+        Sleep::at(handle, deadline)
+    }
+
+    #[inline]
+    pub(super) fn at(handle: H, deadline: Time) -> Sleep<H> {
+        Sleep {
+            deadline,
+            registration: Registration::NEW,
+            handle,
+        }
+    }
+
+    /// Makes a sleep whose delay counts from its first poll.
+    #[inline]
+    pub(super) fn lazy(handle: H, delay: Duration) -> Sleep<H> {
+        Sleep {
+            deadline: Time::START + delay,
+            registration: Registration::LAZY,
+            handle,
+        }
+    }
+
+    /// Returns the deadline, as the handle tells time: an `Instant` for the functions of
+    /// this module, a [`Time`] for [`Timers`].
+    #[must_use]
+    pub fn deadline(&self) -> H::Moment {
+        Moment::at(self.handle.timers(), self.deadline)
+    }
+
+    /// Returns whether the sleep has ended because its deadline has passed. `false` for a
+    /// sleep that was never polled, or that ended in a [shutdown](Timers::shutdown).
+    #[must_use]
+    pub fn is_elapsed(&self) -> bool {
+        let core = self.core();
+        match self.registration.stage() {
+            Stage::Elapsed => true,
+            Stage::Registered(id) => match core.look_at(id, |_| ()) {
+                Seen::Gone => true,
+                Seen::GoneFromClosed => self.deadline <= core.clock.now(),
+                Seen::Live(()) | Seen::Foreign => false,
+            },
+            Stage::New | Stage::Lazy | Stage::ShutDown => false,
+        }
+    }
+
+    /// Sets another deadline: a delay from now, an `Instant`, or a [`Time`].
+    ///
+    /// A task that waits for the sleep is woken at the new deadline. If the sleep has
+    /// ended, it must be polled again.
+    ///
+    /// # Panics
+    /// Panics if `when` is an instant that the engine's clock does not measure; see
+    /// [`Timers`].
+    ///
+    /// ```
+    /// use std::time::{Duration, Instant};
+    /// use tickwheel::time::sleep;
+    ///
+    /// let mut sleep = sleep(Duration::from_secs(1));
+    /// let deadline = Instant::now() + Duration::from_secs(30);
+    /// sleep.reset(deadline);
+    /// assert_eq!(sleep.deadline(), deadline);
+    /// sleep.reset(Duration::from_secs(60));
+    /// assert!(sleep.deadline() > deadline);
+    /// ```
+    pub fn reset(&mut self, when: impl Into<When>) {
+        let deadline = time_of(self.handle.timers(), when.into());
+        self.set_deadline(deadline);
+    }
+
+    /// Sets another deadline: an `Instant` or a [`Time`]; see [`reset`](Sleep::reset).
+    pub fn reset_at(&mut self, deadline: impl PointInTime) {
+        self.reset(deadline);
+    }
+
+    pub(super) fn set_deadline(&mut self, deadline: Time) {
+        self.deadline = deadline;
+        let stays = match self.registration.stage() {
+            Stage::Registered(id) => self.core().reschedule(id, When::At(deadline)).is_ok(),
+            _ => false,
+        };
+        if !stays {
+            self.registration = Registration::NEW;
+        }
+    }
+
+    pub(super) fn handle(&self) -> &H {
+        &self.handle
+    }
+
+    pub(super) fn core(&self) -> &Core<Waker> {
+        self.handle.timers().core()
+    }
+
+    pub(super) fn deadline_time(&self) -> Time {
+        self.deadline
+    }
+
+    /// Whether the sleep was not polled since its deadline was set.
+    pub(super) fn is_new(&self) -> bool {
+        self.registration == Registration::NEW
+    }
+
+    #[inline]
+    pub(super) fn poll_ended(&mut self, cx: &mut Context<'_>) -> Poll<Ended> {
+        match self.registration.stage() {
+            Stage::Registered(id) => self.look(id, cx),
+            Stage::New => self.begin(cx),
+            Stage::Lazy => {
+                let delay = self.deadline - Time::START;
+                self.deadline = self.core().clock.after(delay);
+                self.begin(cx)
+            }
+            Stage::Elapsed => Poll::Ready(Ended::Elapsed),
+            Stage::ShutDown => Poll::Ready(Ended::ShutDown),
+        }
+    }
+
+    /// Registers a timer.
+    #[inline]
+    fn begin(&mut self, cx: &mut Context<'_>) -> Poll<Ended> {
+        let waker = cx.waker().clone();
+        match self.core().register(self.deadline, waker) {
+            Registered::Waiting(id) => {
+                self.registration = Stage::Registered(id).into();
+                Poll::Pending
+            }
+            Registered::Due(_) => self.end(Stage::Elapsed, Ended::Elapsed),
+            Registered::Refused(_) => self.end(Stage::ShutDown, Ended::Refused),
+        }
+    }
+
+    #[inline]
+    fn look(&mut self, id: TimerId, cx: &mut Context<'_>) -> Poll<Ended> {
+        let waker = cx.waker();
+        match self.core().look_at(id, |known| known.will_wake(waker)) {
+            Seen::Live(true) => Poll::Pending,
+            Seen::Live(false) => self.change_waker(id, cx),
+            Seen::Gone => self.end(Stage::Elapsed, Ended::Elapsed),
+            Seen::GoneFromClosed => self.end_in_shutdown(),
+            // A forked child has a copy of a sleep that waits in its parent.
+            Seen::Foreign => self.begin(cx),
+        }
+    }
+
+    /// Replaces the waker. Clones the new one and drops the old one outside the lock,
+    /// because both run foreign code.
+    #[cold]
+    fn change_waker(&mut self, id: TimerId, cx: &mut Context<'_>) -> Poll<Ended> {
+        let waker = cx.waker().clone();
+        match self.core().replace(id, waker) {
+            Ok(_) => Poll::Pending,
+            // It has ended in the meantime.
+            Err(_) => self.look(id, cx),
+        }
+    }
+
+    #[cold]
+    fn end_in_shutdown(&mut self) -> Poll<Ended> {
+        match self.deadline <= self.core().clock.now() {
+            true => self.end(Stage::Elapsed, Ended::Elapsed),
+            false => self.end(Stage::ShutDown, Ended::ShutDown),
+        }
+    }
+
+    fn end(&mut self, stage: Stage, ended: Ended) -> Poll<Ended> {
+        self.registration = stage.into();
+        Poll::Ready(ended)
+    }
+}
+
+impl Sleep<&Timers> {
+    /// Returns the same sleep with a handle of its own, which a spawned task needs.
+    ///
+    /// # Cost
+    /// A clone of the handle, whose count all threads share. Where that matters,
+    /// [`Timers::leak`] does without.
+    pub fn into_owned(mut self) -> Sleep<Timers> {
+        let registration = std::mem::replace(&mut self.registration, Registration::NEW);
+        Sleep {
+            deadline: self.deadline,
+            registration,
+            handle: self.handle.clone(),
+        }
+    }
+}
+
+/// Computes a deadline.
+#[inline]
+fn time_of(timers: &Timers, when: When) -> Time {
+    let clock = &timers.core().clock;
+    match when {
+        When::After(delay) => clock.after(delay),
+        When::At(time) => time,
+        When::AtInstant(instant) => match clock.time_of(instant) {
+            Some(time) => time,
+            None => refuse(instant),
+        },
+    }
+}
+
+#[cold]
+fn refuse(instant: Instant) -> ! {
+    panic!(
+        "{instant:?} is no reading of the clock of these timers: pass a `Time`, such as `timers.now() + delay`"
+    )
+}
+
+impl<H: Handle> Future for Sleep<H> {
+    type Output = ();
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        match self.get_mut().poll_ended(cx) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Ended::Refused) => panic_of_refusal(),
+            Poll::Ready(Ended::Elapsed | Ended::ShutDown) => Poll::Ready(()),
+        }
+    }
+}
+
+#[cold]
+pub(super) fn panic_of_refusal() -> ! {
+    panic!("the timers were shut down: check `Timers::is_shut_down` before waiting again")
+}
+
+impl<H: Handle> Drop for Sleep<H> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Stage::Registered(id) = self.registration.stage() {
+            // Drops the waker, if it is still there, after the lock is released.
+            drop(self.core().cancel(id));
+        }
+    }
+}
+
+impl<H: Handle> fmt::Debug for Sleep<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sleep")
+            .field("deadline", &self.deadline)
+            .field("stage", &self.registration.stage())
+            .finish_non_exhaustive()
+    }
+}

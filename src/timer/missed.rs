@@ -1,0 +1,21 @@
+//! When a repetition is due next, after firings that were late.
+
+use crate::timeline::Time;
+use crate::timer::MissedTicks;
+
+impl MissedTicks {
+    /// Returns the time of the firing that follows the one due at `due`, and the number of
+    /// periods between them. `late` is whether the policy applies.
+    pub(crate) fn next(self, due: Time, period: u64, now: Time, late: bool) -> (Time, u64) {
+        let (due, now) = (due.as_nanos(), now.as_nanos());
+        let (next, steps) = match self {
+            MissedTicks::Skip if late => {
+                let steps = (now.saturating_sub(due) / period).saturating_add(1);
+                (due.saturating_add(steps.saturating_mul(period)), steps)
+            }
+            MissedTicks::Delay if late => (now.saturating_add(period), 1),
+            _ => (due.saturating_add(period), 1),
+        };
+        (Time::from_nanos(next), steps)
+    }
+}
