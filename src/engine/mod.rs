@@ -447,8 +447,18 @@ impl<T> Engine<T> {
         self.core.ledger()
     }
 
+    /// Returns the number of workers that the engine itself is to have.
+    pub(crate) fn worker_count(&self) -> usize {
+        self.core.workers()
+    }
+
     pub(crate) fn set_worker_count(&self, workers: usize) {
         self.core.set_workers(workers);
+    }
+
+    /// Wakes the waiting workers of a queue, so that they check what ends their waits.
+    pub(crate) fn wake_workers(&self, queue: usize) {
+        self.core.doorbell(queue).wake_receivers();
     }
 
     /// Returns all counts, for monitoring: ledger, queue depths, lateness, work,

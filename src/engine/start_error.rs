@@ -19,7 +19,7 @@ pub(super) const MOST_PERMITS: usize = 1 << 22;
 /// The maximum number of worker threads of a task engine.
 pub(crate) const MOST_WORKERS: usize = 4_096;
 
-/// The reason why an engine was not started.
+/// The reason why an engine, or one of its workers, was not started.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StartError {
@@ -49,6 +49,10 @@ pub enum StartError {
     /// More workers than [`TaskBuilder::workers`](crate::TaskBuilder::workers)
     /// allows.
     TooManyWorkers,
+    /// A number of workers for an engine that was shut down.
+    ShutDown,
+    /// A number of workers for an engine whose tasks run in the caller's loop.
+    Driven,
     /// The system has no timer descriptor left.
     Alarm(io::Error),
     /// The system has no thread left.
@@ -94,6 +98,12 @@ impl fmt::Display for StartError {
             StartError::TooManyWorkers => write!(
                 f,
                 "a task engine has {MOST_WORKERS} workers at most: ask for as many as tasks run at a time"
+            ),
+            StartError::ShutDown => {
+                f.write_str("the engine was shut down: start another one")
+            }
+            StartError::Driven => f.write_str(
+                "the caller's loop runs the tasks of this engine: call `run_due` in more threads",
             ),
             StartError::Alarm(error) => write!(f, "the system gave no timer descriptor: close others or raise their limit ({error})"),
             StartError::Thread(error) => write!(f, "the system gave no thread: end others or raise their limit ({error})"),

@@ -39,7 +39,7 @@ impl<T> Core<T> {
         snapshot
     }
 
-    /// Returns the number of threads that the engine itself has for its tasks.
+    /// Returns the number of threads that the engine itself is to have for its tasks.
     pub(crate) fn workers(&self) -> usize {
         self.workers.load(Ordering::Relaxed)
     }

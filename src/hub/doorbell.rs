@@ -9,7 +9,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::sync::{Channel, IS_MODEL};
+use crate::sync::{AtomicBool, Channel, IS_MODEL};
 
 /// The token that a worker gets when it answers: something waits in this shard. The
 /// worker passes it to [`Core::take_from`](super::Core::take_from), which rings it again
@@ -33,16 +33,18 @@ enum Message {
 /// How long a worker is willing to wait. The limit is an instant and not a duration,
 /// because one call may wait several times: for a permit, for a bell, and for another
 /// bell if the first led to no timer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Wait {
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Wait<'a> {
     No,
     Until(Instant),
+    /// Until the flag is set. The thread that sets it wakes the receivers.
+    Unless(&'a AtomicBool),
     Forever,
 }
 
-impl Wait {
+impl Wait<'_> {
     /// Waits for ever if the end is beyond the range of `Instant`.
-    pub(crate) fn at_most(limit: Duration) -> Wait {
+    pub(crate) fn at_most(limit: Duration) -> Self {
         let end = Instant::now().checked_add(limit);
         end.map_or(Wait::Forever, Wait::Until)
     }
@@ -56,7 +58,7 @@ impl Wait {
 
 /// Why a wait brought neither a bell nor a permit.
 pub(crate) enum WaitError {
-    /// No message was there or came in time.
+    /// No message was there or came in time, or before the flag was set.
     Empty,
     /// The engine was shut down, so no more messages will come.
     Stopped,
@@ -106,7 +108,7 @@ impl Doorbell {
 
     /// Waits for a bell.
     #[inline]
-    pub(crate) fn answer(&self, wait: Wait) -> Result<Bell, WaitError> {
+    pub(crate) fn answer(&self, wait: Wait<'_>) -> Result<Bell, WaitError> {
         match receive(&self.bells, wait)? {
             Message::Ring(shard) => Ok(Bell(shard as usize)),
             Message::Stop => {
@@ -121,7 +123,7 @@ impl Doorbell {
     }
 
     /// Waits until a worker may take one more firing.
-    pub(crate) fn take_permit(&self, wait: Wait) -> Result<(), WaitError> {
+    pub(crate) fn take_permit(&self, wait: Wait<'_>) -> Result<(), WaitError> {
         let Some(permits) = &self.permits else {
             return Ok(());
         };
@@ -141,7 +143,7 @@ impl Doorbell {
         self.permits.iter().for_each(Channel::pass_limits);
     }
 
-    #[cfg(any(loom, shuttle))]
+    /// Wakes all waiting workers, so that they check what else ends their waits.
     pub(crate) fn wake_receivers(&self) {
         self.bells.wake_receivers();
         self.permits.iter().for_each(Channel::wake_receivers);
@@ -154,10 +156,11 @@ impl Doorbell {
     }
 }
 
-fn receive<M>(channel: &Channel<M>, wait: Wait) -> Result<M, WaitError> {
+fn receive<M>(channel: &Channel<M>, wait: Wait<'_>) -> Result<M, WaitError> {
     let received = match wait {
         Wait::No => channel.try_recv(),
         Wait::Until(end) => channel.recv_until(end),
+        Wait::Unless(flag) => channel.recv_unless(flag),
         Wait::Forever => Some(channel.recv()),
     };
     received.ok_or(WaitError::Empty)

@@ -15,7 +15,7 @@ use std::panic::RefUnwindSafe;
 use std::time::Duration;
 
 use crate::hub::{Bell, SharedCore, Wait, WaitError};
-use crate::sync::Arc;
+use crate::sync::{Arc, AtomicBool};
 use worker_state::WorkerState;
 
 /// The number of timers that a worker takes from one shard before it moves on.
@@ -203,7 +203,7 @@ impl<T> Queue<T> {
     }
 
     #[inline]
-    pub(crate) fn take(&self, wait: Wait) -> Result<Expired<T>, RecvError> {
+    pub(crate) fn take(&self, wait: Wait<'_>) -> Result<Expired<T>, RecvError> {
         let doorbell = self.core.doorbell(self.index);
         if doorbell.is_bounded() {
             self.wait_at(wait, |wait| doorbell.take_permit(wait))?;
@@ -217,7 +217,7 @@ impl<T> Queue<T> {
     }
 
     #[inline]
-    fn take_permitted(&self, wait: Wait) -> Result<Expired<T>, RecvError> {
+    fn take_permitted(&self, wait: Wait<'_>) -> Result<Expired<T>, RecvError> {
         let doorbell = self.core.doorbell(self.index);
         loop {
             let (shard, turns, bell) = match self.hint.take() {
@@ -261,10 +261,10 @@ impl<T> Queue<T> {
     /// Waits for a permit or a bell. A virtual clock counts the worker as idle.
     fn wait_at<R>(
         &self,
-        wait: Wait,
-        receive: impl Fn(Wait) -> Result<R, WaitError>,
+        wait: Wait<'_>,
+        receive: impl Fn(Wait<'_>) -> Result<R, WaitError>,
     ) -> Result<R, RecvError> {
-        if wait == Wait::No || !self.core.clock.is_virtual() {
+        if matches!(wait, Wait::No) || !self.core.clock.is_virtual() {
             return Ok(receive(wait)?);
         }
         let (census, queue) = (&self.core.census, self.index);
@@ -288,6 +288,12 @@ impl<T> Queue<T> {
         if self.core.clock.is_virtual() {
             self.worker.join(&self.core.census, self.index, None);
         }
+    }
+
+    /// Blocks until a timer has expired, and takes it. Returns [`RecvError::Empty`] if
+    /// `flag` is set.
+    pub(crate) fn recv_unless(&self, flag: &AtomicBool) -> Result<Expired<T>, RecvError> {
+        self.take(Wait::Unless(flag))
     }
 
     /// Notes that a task of this queue panicked.

@@ -94,7 +94,7 @@ impl<T> Reports<T> {
         self.len() == 0
     }
 
-    fn take(&self, wait: Wait) -> Result<Closed<T>, RecvError> {
+    fn take(&self, wait: Wait<'_>) -> Result<Closed<T>, RecvError> {
         loop {
             match self.core.doorbell(self.core.queues()).answer(wait) {
                 Err(WaitError::Stopped) => {

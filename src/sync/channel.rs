@@ -25,7 +25,9 @@ mod limits;
 
 use std::time::Instant;
 
-use crate::sync::primitives::{AtomicUsize, Condvar, Mutex, Ordering, fence, lock, wait, wait_for};
+use crate::sync::primitives::{
+    AtomicBool, AtomicUsize, Condvar, Mutex, Ordering, fence, lock, wait, wait_for,
+};
 use limits::Limits;
 use messages::Messages;
 
@@ -69,7 +71,7 @@ impl<T> Channel<T> {
     /// Blocks until there is a message, and takes it.
     pub fn recv(&self) -> T {
         loop {
-            if let Some(message) = self.try_recv().or_else(|| self.sleep(None)) {
+            if let Some(message) = self.try_recv().or_else(|| self.sleep(None, None)) {
                 return message;
             }
         }
@@ -78,14 +80,20 @@ impl<T> Channel<T> {
     /// Blocks until there is a message or `end` has passed. Reads the clock only
     /// if it has to wait.
     pub fn recv_until(&self, end: Instant) -> Option<T> {
-        self.try_recv().or_else(|| self.sleep(Some(end)))
+        self.try_recv().or_else(|| self.sleep(Some(end), None))
     }
 
-    /// Sleeps until there is a message or `end` has passed. A message may wake a
-    /// receiver whose time is up, so a receiver checks for messages before it gives
-    /// up.
+    /// Blocks until there is a message or `flag` is set. The thread that sets the flag
+    /// calls [`wake_receivers`](Channel::wake_receivers) afterwards.
+    pub fn recv_unless(&self, flag: &AtomicBool) -> Option<T> {
+        self.try_recv().or_else(|| self.sleep(None, Some(flag)))
+    }
+
+    /// Sleeps until there is a message, `end` has passed or `flag` is set. A message may
+    /// wake a receiver whose time is up, so a receiver checks for messages before it
+    /// gives up.
     #[cold]
-    fn sleep(&self, end: Option<Instant>) -> Option<T> {
+    fn sleep(&self, end: Option<Instant>, flag: Option<&AtomicBool>) -> Option<T> {
         let mut guard = lock(&self.sleep);
         self.sleepers.fetch_add(1, Ordering::Relaxed);
         // Orders the registration before the check for messages.
@@ -93,7 +101,8 @@ impl<T> Channel<T> {
         let received = loop {
             let received = self.try_recv();
             let left = end.map(|end| guard.left(end));
-            if received.is_some() || left.is_some_and(|left| left.is_zero()) {
+            let is_set = flag.is_some_and(|flag| flag.load(Ordering::Relaxed));
+            if received.is_some() || is_set || left.is_some_and(|left| left.is_zero()) {
                 break received;
             }
             guard = match left {
@@ -113,8 +122,8 @@ impl<T> Channel<T> {
         lock(&self.sleep).pass();
     }
 
-    /// Wakes all receivers, in a model, so that they check their limits.
-    #[cfg(any(loom, shuttle))]
+    /// Wakes all receivers, so that they check their flags and, in a model, their limits.
+    /// A receiver that is about to sleep holds the lock until it sleeps.
     pub fn wake_receivers(&self) {
         let _sleep = lock(&self.sleep);
         self.arrived.notify_all();

@@ -2,6 +2,7 @@
 
 mod driven;
 mod firing;
+mod set_workers;
 mod task;
 mod weak;
 mod worker;
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 use crate::clock::ClockSource;
 use crate::drive::{Driver, VirtualClock};
-use crate::engine::{Builder, Engine, MOST_WORKERS, StartError, Unstarted};
+use crate::engine::{Builder, Engine, StartError, Unstarted};
 use crate::id::TimerId;
 use crate::observe;
 use crate::stats::Ledger;
@@ -333,6 +334,7 @@ pub struct TaskBuilder {
 
 impl TaskBuilder {
     /// Sets the number of worker threads, up to 4,096. Defaults to one.
+    /// [`TaskEngine::set_workers`] changes it while the engine runs.
     pub fn workers(mut self, workers: usize) -> TaskBuilder {
         self.workers = workers;
         self
@@ -468,11 +470,7 @@ impl TaskBuilder {
     }
 
     fn check(&self) -> Result<(), StartError> {
-        match self.workers {
-            0 => Err(StartError::NoWorkers),
-            1..=MOST_WORKERS => Ok(()),
-            _ => Err(StartError::TooManyWorkers),
-        }
-        .inspect_err(|error| observe::start_refused(self.engine.engine_name(), error))
+        set_workers::check(self.workers)
+            .inspect_err(|error| observe::start_refused(self.engine.engine_name(), error))
     }
 }

@@ -8,37 +8,63 @@ use crate::engine::{Engine, StartError};
 use crate::engine_name::Role;
 use crate::hub::running;
 use crate::observe;
-use crate::queue::{Expired, Queue};
+use crate::queue::{Expired, Queue, RecvError};
 use crate::sync;
 use crate::tasks::Task;
 use crate::tasks::task::Call;
-use crate::tasks::workers::{AtWork, Workers};
+use crate::tasks::workers::{AtWork, Change, Workers};
 
-/// Starts the workers. They end when the engine is shut down.
+/// Starts the first workers of an engine. They end when the engine is shut down.
 pub(super) fn spawn(engine: &Engine<Task>, count: usize) -> Result<Arc<Workers>, StartError> {
     let workers = Arc::new(Workers::default());
-    for n in 0..count {
-        let queue = engine.queue(0);
-        queue.join();
-        let name = engine.engine_name().of_thread(Role::Worker(n));
-        let these = Arc::clone(&workers);
-        let work = move || {
-            // Dropped after the queue, however the work ends.
-            let _at_work = AtWork(these);
-            work(queue);
-        };
-        workers
-            .start(|| sync::spawn(name, work))
-            .map_err(StartError::Thread)
-            .inspect_err(|error| observe::start_refused(engine.engine_name(), error))?;
-    }
-    engine.set_worker_count(count);
+    start_up_to(count, engine, &workers, &mut workers.change())
+        .inspect_err(|error| observe::start_refused(engine.engine_name(), error))?;
     Ok(workers)
 }
 
-fn work(queue: Queue<Task>) {
-    while let Ok(expired) = queue.recv() {
-        run_counted(&queue, expired);
+/// Starts workers until there are `count`. Those that have been started remain if the
+/// system refuses one.
+pub(super) fn start_up_to(
+    count: usize,
+    engine: &Engine<Task>,
+    workers: &Arc<Workers>,
+    change: &mut Change<'_>,
+) -> Result<(), StartError> {
+    for n in engine.worker_count()..count {
+        start(engine, Arc::clone(workers), change)?;
+        engine.set_worker_count(n + 1);
+    }
+    Ok(())
+}
+
+fn start(
+    engine: &Engine<Task>,
+    workers: Arc<Workers>,
+    change: &mut Change<'_>,
+) -> Result<(), StartError> {
+    let queue = engine.queue(0);
+    queue.join();
+    let work = move || {
+        // Dropped after the queue, however the work ends.
+        let at_work = AtWork(workers);
+        work(queue, &at_work.0);
+    };
+    let spawn = |n| sync::spawn(engine.engine_name().of_thread(Role::Worker(n)), work);
+    change.start(spawn).map_err(StartError::Thread)
+}
+
+/// Runs tasks until the engine is shut down or the worker leaves.
+fn work(queue: Queue<Task>, workers: &Workers) {
+    loop {
+        match queue.recv_unless(workers.surplus()) {
+            Ok(expired) => run_counted(&queue, expired),
+            Err(RecvError::Empty) => {}
+            Err(RecvError::ShutDown) if workers.begin_to_stop() => {}
+            Err(RecvError::ShutDown) => return,
+        }
+        if workers.leave() {
+            return;
+        }
     }
 }
 

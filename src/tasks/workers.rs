@@ -1,14 +1,42 @@
-//! The worker threads of a task engine, and the wait for their end.
+//! The worker threads of a task engine: their numbers, the surplus ones, which leave, and
+//! the wait for their end.
+//!
+//! # Why a shutdown finds a worker for every task
+//!
+//! A worker that returns the last firing of a notified task leaves the task behind if it
+//! is surplus, for a worker that serves until the end. The last of these has no other
+//! worker behind it. So the first worker that learns of the shutdown first ends the
+//! leaving, and then looks for tasks once more. A worker that has left has returned its
+//! firing before that look; all others look for tasks themselves after their last one.
 
 use std::sync::Arc;
 
 use crate::sync::thread::{self, ThreadId};
-use crate::sync::{Condvar, Mutex, lock, wait};
+use crate::sync::{AtomicBool, Condvar, Mutex, MutexGuard, Ordering, lock, wait};
 
 #[derive(Default)]
 pub(super) struct Workers {
-    at_work: Mutex<Vec<ThreadId>>,
+    state: Mutex<State>,
+    /// Whether the surplus is above zero. Changed under `state`.
+    has_surplus: AtomicBool,
     ended: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// The threads of the workers by their numbers. `None` if a number is free. The last
+    /// number is in use.
+    at_work: Vec<Option<ThreadId>>,
+    /// The number of workers that are to leave.
+    surplus: usize,
+    /// Whether a worker has learned of the shutdown. If so, no worker leaves any more.
+    is_stopping: bool,
+}
+
+/// The workers, while no other thread changes their number.
+pub(super) struct Change<'a> {
+    workers: &'a Workers,
+    state: MutexGuard<'a, State>,
 }
 
 /// A worker at work. The worker's own thread drops this after everything else that
@@ -23,16 +51,34 @@ impl Drop for AtWork {
 }
 
 impl Workers {
-    /// Counts the worker that `spawn` starts, before that worker can end.
-    pub(super) fn start<E>(&self, spawn: impl FnOnce() -> Result<ThreadId, E>) -> Result<(), E> {
-        let mut at_work = lock(&self.at_work);
-        at_work.push(spawn()?);
-        Ok(())
+    pub(super) fn change(&self) -> Change<'_> {
+        let state = lock(&self.state);
+        Change {
+            workers: self,
+            state,
+        }
+    }
+
+    /// The flag that ends the wait of an idle worker, because workers are to leave.
+    pub(super) fn surplus(&self) -> &AtomicBool {
+        &self.has_surplus
+    }
+
+    /// Returns whether the calling worker leaves, because there are more workers than
+    /// wanted. A worker calls this while it holds no firing.
+    #[inline]
+    pub(super) fn leave(&self) -> bool {
+        self.has_surplus.load(Ordering::Relaxed) && self.change().let_one_leave()
+    }
+
+    /// Ends the leaving, because the engine was shut down. Returns whether this is the
+    /// first call. The worker that made it then looks for tasks once more.
+    pub(super) fn begin_to_stop(&self) -> bool {
+        self.change().begin_to_stop()
     }
 
     fn remove(&self) {
-        let here = thread::current().id();
-        lock(&self.at_work).retain(|&worker| worker != here);
+        self.change().remove(thread::current().id());
         self.ended.notify_all();
     }
 
@@ -40,12 +86,74 @@ impl Workers {
     /// thread, which would otherwise wait for itself.
     pub(super) fn wait_until_ended(&self) {
         let here = thread::current().id();
-        let mut at_work = lock(&self.at_work);
-        if at_work.contains(&here) {
+        let mut state = lock(&self.state);
+        if state.at_work.contains(&Some(here)) {
             return;
         }
-        while !at_work.is_empty() {
-            at_work = wait(&self.ended, at_work);
+        while !state.at_work.is_empty() {
+            state = wait(&self.ended, state);
+        }
+    }
+}
+
+impl Change<'_> {
+    pub(super) fn is_stopping(&self) -> bool {
+        self.state.is_stopping
+    }
+
+    /// Gives the worker that `spawn` starts the lowest free number, before that worker can
+    /// end.
+    pub(super) fn start<E>(
+        &mut self,
+        spawn: impl FnOnce(usize) -> Result<ThreadId, E>,
+    ) -> Result<(), E> {
+        let at_work = &mut self.state.at_work;
+        let free = at_work.iter().position(Option::is_none);
+        let number = free.unwrap_or(at_work.len());
+        let thread = spawn(number)?;
+        if number == at_work.len() {
+            at_work.push(None);
+        }
+        at_work[number] = Some(thread);
+        Ok(())
+    }
+
+    /// Makes `count` workers leave: idle ones when they are woken, busy ones after their
+    /// tasks.
+    pub(super) fn dismiss(&mut self, count: usize) {
+        self.set_surplus(self.state.surplus + count);
+    }
+
+    /// Keeps up to `count` workers that are to leave and have not left. Returns their
+    /// number.
+    pub(super) fn keep(&mut self, count: usize) -> usize {
+        let kept = count.min(self.state.surplus);
+        self.set_surplus(self.state.surplus - kept);
+        kept
+    }
+
+    fn let_one_leave(mut self) -> bool {
+        self.keep(1) == 1
+    }
+
+    fn begin_to_stop(mut self) -> bool {
+        self.set_surplus(0);
+        !std::mem::replace(&mut self.state.is_stopping, true)
+    }
+
+    fn set_surplus(&mut self, surplus: usize) {
+        self.state.surplus = surplus;
+        let has_surplus = &self.workers.has_surplus;
+        has_surplus.store(surplus > 0, Ordering::Relaxed);
+    }
+
+    fn remove(mut self, thread: ThreadId) {
+        let at_work = &mut self.state.at_work;
+        for worker in at_work.iter_mut() {
+            worker.take_if(|worker| *worker == thread);
+        }
+        while let Some(None) = at_work.last() {
+            at_work.pop();
         }
     }
 }
@@ -68,9 +176,8 @@ mod tests {
             let _at_work = AtWork(these);
             work();
         };
-        workers
-            .start(|| sync::spawn("worker".into(), work))
-            .unwrap();
+        let start = |_| sync::spawn("worker".into(), work);
+        workers.change().start(start).unwrap();
         workers
     }
 
