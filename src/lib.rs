@@ -32,7 +32,8 @@
 //! 10. **A slow or panicking task harms no other**, as long as a worker is free.
 //!     It holds up neither the ticker, nor other queues, nor other workers. If
 //!     slow tasks occupy all workers of a queue, its other timers wait, and
-//!     [`Snapshot::lateness_at_start`] shows it.
+//!     [`Snapshot::lateness_at_start`] shows it. [`TaskEngine::set_workers`] then
+//!     adds workers.
 //! 11. **Bounds, and nothing lost.** A refused timer is returned to its caller.
 //! 12. **Shutdown accounts for every timer**, at once.
 //! 13. **Idle is free.** The ticker wakes up for a deadline and never

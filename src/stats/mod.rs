@@ -47,8 +47,9 @@ pub struct Snapshot {
     /// another one-shot belongs to the worker that took it. Also leaves out tasks that run
     /// because their timers were cancelled or shut down.
     pub held: usize,
-    /// The number of worker threads of a [`TaskEngine`](crate::TaskEngine). Zero in an
-    /// engine whose workers are the caller's own threads, or in a driven one.
+    /// The number of worker threads that a [`TaskEngine`](crate::TaskEngine) is to have;
+    /// see [`TaskEngine::workers`](crate::TaskEngine::workers). Zero in an engine whose
+    /// workers are the caller's own threads, or in a driven one.
     pub workers: usize,
     /// The number of times that the ticker thread woke up.
     pub wakeups: u64,

@@ -53,6 +53,7 @@ impl TaskEngine {
     /// timers.run_after(Duration::ZERO, move || finish.send(()).unwrap())?;
     /// timers.set_workers(2)?; // one for each task: the first waits for the second
     /// timers.drain(Duration::ZERO);
+    /// timers.join();
     /// assert_eq!(timers.ledger().completed, 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

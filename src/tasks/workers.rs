@@ -213,4 +213,28 @@ mod tests {
             assert!(all_return(&workers, 8, || drop(end)));
         }
     }
+
+    #[test]
+    fn as_many_leave_as_are_dismissed_and_not_kept() {
+        let workers = Workers::default();
+        assert!(!workers.leave());
+        workers.change().dismiss(2);
+        workers.change().dismiss(3);
+        assert_eq!(workers.change().keep(1), 1);
+        assert_eq!(
+            [(); 6].map(|()| workers.leave()),
+            [true, true, true, true, false, false]
+        );
+        assert_eq!(workers.change().keep(1), 0);
+    }
+
+    #[test]
+    fn none_leaves_after_one_has_learned_of_the_end() {
+        let workers = Workers::default();
+        workers.change().dismiss(2);
+        assert!(workers.leave());
+        assert!(workers.begin_to_stop());
+        assert!(!workers.leave());
+        assert!(!workers.begin_to_stop());
+    }
 }

@@ -28,6 +28,7 @@ mod shutdowns;
 mod tickers;
 mod times;
 mod virtual_time;
+mod workers;
 
 use std::time::Duration;
 

@@ -280,3 +280,28 @@ fn too_few_threads_for_the_workers_leave_nothing() {
         });
     });
 }
+
+#[test]
+fn workers_that_the_system_refuses_leave_the_others() {
+    let name = "workers_that_the_system_refuses_leave_the_others";
+    alone(name, || {
+        if !become_nobody() {
+            return; // other threads of this user count, too
+        }
+        let before = threads();
+        leaves_nothing(100, || {
+            let tasks = TaskEngine::builder().start().unwrap();
+            with_limit(Limit::Threads, before as u64 + 4, || {
+                let refused = tasks.set_workers(9);
+                assert!(matches!(refused, Err(StartError::Thread(_))));
+            });
+            // The ticker is the fourth thread.
+            assert_eq!(tasks.workers(), 3);
+            tasks.set_workers(4).unwrap();
+            tasks.shutdown();
+            tasks.join();
+            drop(tasks);
+            wait_for_threads(before);
+        });
+    });
+}
