@@ -134,8 +134,8 @@ pub use tasks::{Firing, Task, TaskBuilder, TaskEngine, WeakTaskEngine};
 pub use tick::Tick;
 pub use timeline::{PointInTime, Time, When};
 pub use timer::{
-    Cancel, CancelledMany, CloseReason, Closed, LiveTimer, MissedTicks, NotLive, Refusal, Refused,
-    Repetition, Timer,
+    Cancel, CancelledMany, CloseReason, Closed, LiveTimer, MissedTicks, NotChanged, Refusal,
+    Refused, Repetition, Timer,
 };
 pub use wheel::Wheel;
 

@@ -3,7 +3,7 @@
 #![cfg(loom)]
 
 use loom::thread;
-use tickwheel::{Cancel, NotLive, Timer, TimerId};
+use tickwheel::{Cancel, NotChanged, Timer, TimerId};
 use tickwheel_loom_tests::{
     Payload, assert_all_ended, beside, builder, cancel_beside, model, payload, take_all, tick,
 };
@@ -148,7 +148,7 @@ fn postpone() {
         let taken_later = take_all(&queue).len();
         match postponed {
             Ok(()) => assert_eq!((taken, taken_later), (0, 1)),
-            Err(why) => assert_eq!((why, taken, taken_later), (NotLive::Gone, 1, 0)),
+            Err(why) => assert_eq!((why, taken, taken_later), (NotChanged::Gone, 1, 0)),
         }
         assert_all_ended(engine.ledger());
     });

@@ -34,7 +34,7 @@ use crate::stats::{Ledger, Snapshot};
 use crate::sync::{Arc, CountedArc};
 use crate::tick::Tick;
 use crate::timeline::{Time, When};
-use crate::timer::{Cancel, CancelledMany, Closed, NotLive, Refused, Timer};
+use crate::timer::{Cancel, CancelledMany, Closed, NotChanged, Refused, Timer};
 
 /// A timer engine for many threads.
 ///
@@ -285,10 +285,10 @@ impl<T> Engine<T> {
     /// place of its first scheduling.
     ///
     /// # Errors
-    /// Returns [`NotLive`] if the timer is not live, or a worker holds a firing
+    /// Returns [`NotChanged`] if the timer is not live, or a worker holds a firing
     /// of it; the holder can [re-arm](crate::Expired::rearm) the timer. Also if `when`
-    /// is an instant and the engine does not follow the monotonic clock; see
-    /// [`NotLive::InstantOnOtherClock`].
+    /// is an instant and the engine does not follow the monotonic clock
+    /// ([`NotChanged::InstantOnOtherClock`]).
     ///
     /// ```
     /// # use std::time::Duration;
@@ -299,7 +299,7 @@ impl<T> Engine<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline]
-    pub fn reschedule(&self, id: TimerId, when: impl Into<When>) -> Result<(), NotLive> {
+    pub fn reschedule(&self, id: TimerId, when: impl Into<When>) -> Result<(), NotChanged> {
         self.core.reschedule(id, when.into())
     }
 
@@ -308,7 +308,7 @@ impl<T> Engine<T> {
     /// # Errors
     /// Returns `payload`, with the reason, if the timer is not live or a worker
     /// holds a firing of it.
-    pub fn replace(&self, id: TimerId, payload: T) -> Result<T, (NotLive, T)> {
+    pub fn replace(&self, id: TimerId, payload: T) -> Result<T, (NotChanged, T)> {
         self.core.replace(id, payload)
     }
 

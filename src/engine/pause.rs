@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::engine::Engine;
 use crate::id::TimerId;
-use crate::timer::NotLive;
+use crate::timer::NotChanged;
 
 impl<T> Engine<T> {
     /// Pauses a timer: for this timer, time stands still until
@@ -29,8 +29,8 @@ impl<T> Engine<T> {
     /// [`reschedule`](Engine::reschedule) it.
     ///
     /// # Errors
-    /// Returns [`NotLive::Gone`] if the timer is not live, and
-    /// [`NotLive::Running`] if it was cancelled while a firing is running.
+    /// Returns [`NotChanged::Gone`] if the timer is not live, and
+    /// [`NotChanged::Cancelled`] if it was cancelled while a firing is running.
     ///
     /// # Cost
     /// One short lock. A one-shot without further settings gets a record, as a
@@ -52,7 +52,7 @@ impl<T> Engine<T> {
     /// assert_eq!(engine.deadline(lease), Some(engine.now() + 6 * second));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn pause(&self, id: TimerId) -> Result<(), NotLive> {
+    pub fn pause(&self, id: TimerId) -> Result<(), NotChanged> {
         self.core.pause(id)
     }
 
@@ -65,8 +65,8 @@ impl<T> Engine<T> {
     /// first scheduling.
     ///
     /// # Errors
-    /// Returns [`NotLive::Gone`] if the timer is not live.
-    pub fn resume(&self, id: TimerId) -> Result<(), NotLive> {
+    /// Returns [`NotChanged::Gone`] if the timer is not live.
+    pub fn resume(&self, id: TimerId) -> Result<(), NotChanged> {
         self.core.resume(id)
     }
 

@@ -15,8 +15,8 @@ use crate::timer::Refused;
 ///
 /// It is not live before it is started. Until then,
 /// [`deadline`](crate::Engine::deadline) returns `None`, and
-/// [`reschedule`](crate::Engine::reschedule) and [`replace`](crate::Engine::replace)
-/// return [`NotLive::Gone`](crate::NotLive::Gone) and change nothing. To start it with
+/// [`reschedule`](crate::Engine::reschedule) and other changes return
+/// [`NotChanged::Unstarted`](crate::NotChanged::Unstarted). To start it with
 /// another deadline or payload, dismiss it and create another.
 ///
 /// ```

@@ -7,7 +7,7 @@ use crate::id::TimerId;
 use crate::shard::{NameTag, Next};
 use crate::tick::Tick;
 use crate::timeline::{Time, When};
-use crate::timer::{NotLive, PlainTimer, Refusal, Refused, Timer};
+use crate::timer::{NotChanged, PlainTimer, Refusal, Refused, Timer};
 
 /// The time at which a timer is due.
 pub(super) struct Due {
@@ -147,13 +147,18 @@ impl<T> Core<T> {
 
     /// Resolves the time where the call is, because the compiler knows its kind there.
     #[inline]
-    pub(crate) fn reschedule(&self, id: TimerId, when: When) -> Result<(), NotLive> {
-        let due = self.resolve(when).ok_or(NotLive::InstantOnOtherClock)?;
+    pub(crate) fn reschedule(&self, id: TimerId, when: When) -> Result<(), NotChanged> {
+        let due = self.resolve(when).ok_or(NotChanged::InstantOnOtherClock)?;
         self.reschedule_to(id, due.requested, due.deadline)
     }
 
-    fn reschedule_to(&self, id: TimerId, requested: Time, deadline: Tick) -> Result<(), NotLive> {
-        let cell = self.cell_of(id).ok_or(NotLive::Gone)?;
+    fn reschedule_to(
+        &self,
+        id: TimerId,
+        requested: Time,
+        deadline: Tick,
+    ) -> Result<(), NotChanged> {
+        let cell = self.cell_of(id).ok_or(NotChanged::Gone)?;
         let mut held = self.hold(cell);
         // A postponement does not link a timer or concern a waiter.
         match held.shard.postpone_plain(id, deadline) {
@@ -169,7 +174,7 @@ impl<T> Core<T> {
         id: TimerId,
         requested: Time,
         deadline: Tick,
-    ) -> Result<(), NotLive> {
+    ) -> Result<(), NotChanged> {
         let moved = held
             .shard
             .reschedule(id, requested, deadline, || self.clock.now());
@@ -177,10 +182,10 @@ impl<T> Core<T> {
         moved
     }
 
-    pub(crate) fn replace(&self, id: TimerId, payload: T) -> Result<T, (NotLive, T)> {
+    pub(crate) fn replace(&self, id: TimerId, payload: T) -> Result<T, (NotChanged, T)> {
         match self.cell_of(id) {
             Some(cell) => cell.lock().replace(id, payload),
-            None => Err((NotLive::Gone, payload)),
+            None => Err((NotChanged::Gone, payload)),
         }
     }
 

@@ -7,7 +7,7 @@ use crate::hub::{CannotWait, Core, Held, ShardCell};
 use crate::id::TimerId;
 use crate::shard::{Claimed, Outcome, Shard};
 use crate::timeline::When;
-use crate::timer::NotLive;
+use crate::timer::NotChanged;
 
 impl<T> Core<T> {
     /// Takes an expired timer from one shard.
@@ -73,9 +73,14 @@ impl<T> Core<T> {
     }
 
     /// Sets the next firing of a timer from within the current one.
-    pub(crate) fn rearm_lent(&self, id: TimerId, number: u64, when: When) -> Result<(), NotLive> {
-        let cell = self.cell_of(id).ok_or(NotLive::Gone)?;
-        let due = self.resolve(when).ok_or(NotLive::InstantOnOtherClock)?;
+    pub(crate) fn rearm_lent(
+        &self,
+        id: TimerId,
+        number: u64,
+        when: When,
+    ) -> Result<(), NotChanged> {
+        let cell = self.cell_of(id).ok_or(NotChanged::Gone)?;
+        let due = self.resolve(when).ok_or(NotChanged::InstantOnOtherClock)?;
         let next = due.next();
         let now = || self.clock.now();
         cell.lock().rearm_lent(id, number, next, now)

@@ -9,7 +9,7 @@ use crate::shard::record::State;
 use crate::shard::{Phase, Shard};
 use crate::tick::Tick;
 use crate::timeline::Time;
-use crate::timer::NotLive;
+use crate::timer::NotChanged;
 
 /// The next firing of a timer, as the holder of the current firing sets it.
 #[derive(Clone, Copy)]
@@ -28,14 +28,14 @@ impl<T> Shard<T> {
         number: u64,
         next: Next,
         now: impl FnOnce() -> Time,
-    ) -> Result<(), NotLive> {
-        let key = self.find_lent(id, number).ok_or(NotLive::Gone)?;
+    ) -> Result<(), NotChanged> {
+        let key = self.find_lent(id, number).ok_or(NotChanged::Gone)?;
         let record = &mut self.records[key];
         let State::Lent { ending, .. } = record.state else {
-            return Err(NotLive::Gone);
+            return Err(NotChanged::Gone);
         };
         if record.is_used_up() || self.phase == Phase::Closed && ending.is_none() {
-            return Err(NotLive::Gone);
+            return Err(NotChanged::Gone);
         }
         // A timer that was to fire again ends as it was marked, and not as completed.
         record.state = State::Lent {
@@ -43,7 +43,7 @@ impl<T> Shard<T> {
             next: Some(next.deadline),
         };
         if ending.is_some() {
-            return Err(NotLive::Gone);
+            return Err(NotChanged::Gone);
         }
         record.requested = next.requested;
         record.paused = record.paused.map(|_| now());

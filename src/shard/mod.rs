@@ -85,7 +85,7 @@ use crate::stats::{Histogram, Ledger};
 use crate::sync::IS_MODEL;
 use crate::tick::Tick;
 use crate::timeline::Time;
-use crate::timer::{NotLive, Refusal, Timer};
+use crate::timer::{NotChanged, Refusal, Timer};
 use crate::wheel::{EntryIndex, Geometry, Wheel};
 
 /// The number of cells that a walk through a shard passes in one hold of the shard's
@@ -296,7 +296,7 @@ impl<T> Shard<T> {
         requested: Time,
         deadline: Tick,
         now: impl FnOnce() -> Time,
-    ) -> Result<(), NotLive> {
+    ) -> Result<(), NotChanged> {
         let at = self.find_waiting(id)?;
         let mut deadline = deadline;
         if let Some(key) = self.record_of(at) {
@@ -320,7 +320,7 @@ impl<T> Shard<T> {
     }
 
     /// Replaces the payload of a timer.
-    pub(crate) fn replace(&mut self, id: TimerId, payload: T) -> Result<T, (NotLive, T)> {
+    pub(crate) fn replace(&mut self, id: TimerId, payload: T) -> Result<T, (NotChanged, T)> {
         let at = match self.find_waiting(id) {
             Ok(at) => at,
             Err(why) => return Err((why, payload)),
@@ -332,7 +332,7 @@ impl<T> Shard<T> {
         };
         match place {
             Some(place) => Ok(std::mem::replace(place, payload)),
-            None => Err((NotLive::Running, payload)),
+            None => Err((NotChanged::Running, payload)),
         }
     }
 
@@ -414,15 +414,14 @@ impl<T> Shard<T> {
 
     /// Finds the entry of a live timer that no worker has. It may be paused.
     #[inline]
-    pub(crate) fn find_waiting(&self, id: TimerId) -> Result<EntryIndex, NotLive> {
-        let at = self.wheel.find_own(id).ok_or(NotLive::Gone)?;
+    pub(crate) fn find_waiting(&self, id: TimerId) -> Result<EntryIndex, NotChanged> {
+        let at = self.wheel.find_own(id).ok_or(NotChanged::Gone)?;
         let Some(key) = self.record_of(at) else {
             return Ok(at);
         };
         match self.records[key].state {
             State::Waiting | State::Paused => Ok(at),
-            State::Lent { .. } => Err(NotLive::Running),
-            _ => Err(NotLive::Gone),
+            state => Err(state.obstacle()),
         }
     }
 

@@ -11,14 +11,14 @@ use crate::shard::body::Body;
 use crate::shard::record::{State, TimerRecord};
 use crate::tick::Tick;
 use crate::timeline::Time;
-use crate::timer::{NotLive, Timer};
+use crate::timer::{NotChanged, Timer};
 use crate::wheel::EntryIndex;
 
 impl<T> Shard<T> {
     /// Pauses a timer at `now`. If a worker has a firing of it, the next one is paused when
     /// that firing returns.
-    pub(crate) fn pause(&mut self, id: TimerId, now: Time) -> Result<(), NotLive> {
-        let at = self.wheel.find_own(id).ok_or(NotLive::Gone)?;
+    pub(crate) fn pause(&mut self, id: TimerId, now: Time) -> Result<(), NotChanged> {
+        let at = self.wheel.find_own(id).ok_or(NotChanged::Gone)?;
         let state = self.record_of(at).map(|key| self.records[key].state);
         match state.unwrap_or(State::Waiting) {
             State::Waiting => {
@@ -27,9 +27,8 @@ impl<T> Shard<T> {
                 self.lay_aside(at, key, now);
             }
             State::Lent { ending: None, .. } => self.pause_lent(at, now),
-            State::Lent { .. } => return Err(NotLive::Running),
             State::Paused => {}
-            _ => return Err(NotLive::Gone),
+            state => return Err(state.obstacle()),
         }
         Ok(())
     }
@@ -48,15 +47,16 @@ impl<T> Shard<T> {
     }
 
     /// Resumes a timer at `now`. Does nothing if the timer is not paused.
-    pub(crate) fn resume(&mut self, id: TimerId, now: Time) -> Result<(), NotLive> {
-        let at = self.wheel.find_own(id).ok_or(NotLive::Gone)?;
-        if !self.is_live(at) {
-            return Err(NotLive::Gone);
-        }
+    pub(crate) fn resume(&mut self, id: TimerId, now: Time) -> Result<(), NotChanged> {
+        let at = self.wheel.find_own(id).ok_or(NotChanged::Gone)?;
         let Some(key) = self.record_of(at) else {
             return Ok(());
         };
-        let is_set_aside = self.records[key].state == State::Paused;
+        let state = self.records[key].state;
+        if !state.is_live() {
+            return Err(state.obstacle());
+        }
+        let is_set_aside = state == State::Paused;
         self.records[key].resume(now, self.tick);
         if is_set_aside {
             let deadline = self.tick.tick_after(self.records[key].requested);

@@ -8,7 +8,7 @@ use crate::id::TimerId;
 use crate::tick::Tick;
 use crate::timeline::{Time, When};
 use crate::timer::{CloseReason, Closed};
-use crate::timer::{MissedTicks, Repeat, Timer};
+use crate::timer::{MissedTicks, NotChanged, Repeat, Timer};
 
 pub(crate) struct TimerRecord<T> {
     /// `None` while a worker has the payload, or once the caller that ended the timer
@@ -81,6 +81,22 @@ impl State {
     /// Whether the timer was accepted and has not ended.
     pub(crate) fn is_live(self) -> bool {
         matches!(self, State::Waiting | State::Paused | State::Lent { .. })
+    }
+
+    /// The reason why a timer that is neither waiting nor paused is not changed.
+    pub(crate) fn obstacle(self) -> NotChanged {
+        match self {
+            State::Unstarted {
+                cancelled: false, ..
+            } => NotChanged::Unstarted,
+            State::Lent { ending: None, .. } => NotChanged::Running,
+            State::Lent {
+                ending: Some((reason, _)),
+                ..
+            } => NotChanged::by(reason),
+            State::Abandoned { .. } => NotChanged::ShutDown,
+            _ => NotChanged::Gone,
+        }
     }
 }
 

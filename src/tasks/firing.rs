@@ -7,7 +7,7 @@ use crate::id::TimerId;
 use crate::tasks::task::Firing;
 use crate::tick::Tick;
 use crate::timeline::{Time, When};
-use crate::timer::{CloseReason, NotLive, Timer};
+use crate::timer::{CloseReason, NotChanged, Timer};
 
 impl Firing {
     /// Returns the timer's id, for instance to cancel it from within the task.
@@ -117,11 +117,11 @@ impl Firing {
     /// [`Cancel::Running`](crate::Cancel::Running), and the task does not run again.
     ///
     /// # Errors
-    /// Returns [`NotLive::Gone`] if the timer was cancelled or shut down
+    /// Returns [`NotChanged::Gone`] if the timer was cancelled or shut down
     /// meanwhile, if it has fired as often as [`times`](Timer::times) says,
     /// or if the task of this firing has returned. A timer that was cancelled or
     /// shut down then ends for that reason, and not as completed. Returns
-    /// [`NotLive::InstantOnOtherClock`] as
+    /// [`NotChanged::InstantOnOtherClock`] as
     /// [`Engine::reschedule`](crate::Engine::reschedule) does.
     ///
     /// # Cost
@@ -147,7 +147,7 @@ impl Firing {
     /// assert_eq!(timers.ledger().completed, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn rearm(&self, when: impl Into<When>) -> Result<(), NotLive> {
+    pub fn rearm(&self, when: impl Into<When>) -> Result<(), NotChanged> {
         let (id, number) = (self.firing.id, self.firing.number);
         self.core.rearm_lent(id, number, when.into())
     }

@@ -1,5 +1,4 @@
-//! Answers: the reasons for refusals, the results of cancelling, the reasons why timers are
-//! not live.
+//! Answers: the reasons for refusals, and the results of cancelling.
 
 use core::fmt;
 
@@ -17,8 +16,7 @@ pub enum Refusal {
     /// The period is zero, so the timer would fire without end.
     ZeroPeriod,
     /// [`Timer::starting`](crate::Timer::starting), [`Timer::times`](crate::Timer::times)
-    /// or [`Timer::missed`](crate::Timer::missed) was called on a timer without a period,
-    /// or the repetition of a one-shot was to be changed.
+    /// or [`Timer::missed`](crate::Timer::missed) was called on a timer without a period.
     NotRepeating,
     /// [`TaskEngine::run_once`](crate::TaskEngine::run_once) was given a timer with a
     /// period, and a closure that can run only once.
@@ -29,14 +27,19 @@ pub enum Refusal {
     /// The timer's time is an `Instant`, but the engine follows the boot-time clock or a
     /// virtual clock, which do not measure instants.
     InstantOnOtherClock,
-    /// The timer whose repetition was to be changed has ended, was cancelled, or never
-    /// existed.
-    Gone,
 }
 
 /// Says what to do about an instant that the engine's clock does not measure.
-const OTHER_CLOCK: &str = "this engine's clock does not measure `Instant`s: give a delay or a `Time`, such as \
-     `engine.now()` plus a delay, or start the engine on the monotonic clock";
+pub(super) const OTHER_CLOCK: &str = "this engine's clock does not measure `Instant`s: give a \
+     delay or a `Time`, such as `engine.now()` plus a delay, or start the engine on the \
+     monotonic clock";
+
+/// Says what to do about a period of zero.
+pub(super) const ZERO_PERIOD: &str = "a period must be longer than zero";
+
+/// Says what to do about a period with which no worker keeps up.
+pub(super) const PERIOD_TOO_SHORT: &str = "a timer that catches up may be due a hundred times a \
+     tick at most: lengthen its period, shorten the tick, or choose `MissedTicks::Skip`";
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -48,7 +51,7 @@ impl fmt::Display for Refusal {
             Refusal::NoSuchQueue => {
                 "no such queue: number it below what the builder's `queues` was given"
             }
-            Refusal::ZeroPeriod => "a period must be longer than zero",
+            Refusal::ZeroPeriod => ZERO_PERIOD,
             Refusal::NotRepeating => {
                 "`starting`, `times` and `missed` need a period: make the timer with `Timer::every`"
             }
@@ -56,12 +59,8 @@ impl fmt::Display for Refusal {
                 "a timer with a period runs its closure more than once: use `TaskEngine::run`, or \
                  make the timer with `Timer::after` or `Timer::at`"
             }
-            Refusal::PeriodTooShort => {
-                "a timer that catches up may be due a hundred times a tick at most: lengthen its \
-                 period, shorten the tick, or choose `MissedTicks::Skip`"
-            }
+            Refusal::PeriodTooShort => PERIOD_TOO_SHORT,
             Refusal::InstantOnOtherClock => OTHER_CLOCK,
-            Refusal::Gone => "this timer has ended, or is not one of this engine's",
         })
     }
 }
@@ -155,28 +154,3 @@ impl<T> CancelledMany<T> {
         }
     }
 }
-
-/// The reason why a timer was not rescheduled, or why its payload was not replaced.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum NotLive {
-    /// A worker has a firing of the timer at this moment.
-    Running,
-    /// The timer has ended, or never existed.
-    Gone,
-    /// The new time is an `Instant`, but the engine follows the boot-time clock or a
-    /// virtual clock, which do not measure instants. The timer is as it was.
-    InstantOnOtherClock,
-}
-
-impl fmt::Display for NotLive {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            NotLive::Running => "a firing of this timer is running",
-            NotLive::Gone => "this timer has ended, or is not one of this engine's",
-            NotLive::InstantOnOtherClock => OTHER_CLOCK,
-        })
-    }
-}
-
-impl std::error::Error for NotLive {}

@@ -2,7 +2,7 @@
 
 use super::*;
 use std::sync::{Arc, mpsc};
-use tickwheel::{Cancel, NotLive, RecvError, TaskEngine, Timer};
+use tickwheel::{Cancel, NotChanged, RecvError, TaskEngine, Timer};
 
 /// Threads that owned a part of the timers went, and what they had scheduled
 /// went with them, or could no longer be cancelled.
@@ -69,8 +69,8 @@ fn f10_a_stale_id_does_not_reach_somebody_elses_timer() {
     for id in stale {
         assert_eq!(engine.cancel(id), Cancel::Gone);
         assert_eq!(engine.cancel_and_wait(id), Cancel::Gone);
-        assert_eq!(engine.reschedule(id, MS), Err(NotLive::Gone));
-        assert_eq!(engine.replace(id, 8), Err((NotLive::Gone, 8)));
+        assert_eq!(engine.reschedule(id, MS), Err(NotChanged::Gone));
+        assert_eq!(engine.replace(id, 8), Err((NotChanged::Gone, 8)));
         assert_eq!(engine.deadline(id), None);
     }
     assert_eq!(engine.cancel(tenant), Cancel::Cancelled(7));

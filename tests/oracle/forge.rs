@@ -3,7 +3,7 @@
 //! perhaps with another index, after the timer was moved.
 
 use proptest::prelude::*;
-use tickwheel::{Cancel, NotLive, TimerId};
+use tickwheel::{Cancel, NotChanged, TimerId};
 
 use crate::oracle::State;
 use crate::pair::Pair;
@@ -164,8 +164,8 @@ impl Pair {
     fn reschedule_forged(&mut self, meant: &Meant, id: TimerId, first: First) {
         let first = self.oracle.first(first);
         let answer = self.engine.reschedule(id, first);
-        let Some(timer) = meant.found(&answer, Err(NotLive::Gone)) else {
-            return assert_eq!(answer, Err(NotLive::Gone));
+        let Some(timer) = meant.found(&answer, Err(NotChanged::Gone)) else {
+            return assert_eq!(answer, Err(NotChanged::Gone));
         };
         assert_eq!(answer, self.not_waiting(timer));
         if answer.is_ok() {
@@ -176,8 +176,8 @@ impl Pair {
     fn replace_forged(&mut self, meant: &Meant, id: TimerId) {
         let payload = self.new_payload();
         let answer = self.engine.replace(id, payload);
-        let Some(timer) = meant.found(&answer, Err((NotLive::Gone, payload))) else {
-            return assert_eq!(answer, Err((NotLive::Gone, payload)));
+        let Some(timer) = meant.found(&answer, Err((NotChanged::Gone, payload))) else {
+            return assert_eq!(answer, Err((NotChanged::Gone, payload)));
         };
         match self.not_waiting(timer) {
             Err(why) => assert_eq!(answer, Err((why, payload))),

@@ -11,7 +11,7 @@ pub use closing::{Account, Cancelled, Report};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use tickwheel::{CloseReason, MissedTicks, Refusal, Time, When};
+use tickwheel::{CloseReason, MissedTicks, NotChanged, Refusal, Time, When};
 
 use crate::script::{Ask, First, How, Reach, Step};
 use crate::setup::{QUEUES, Setup};
@@ -127,6 +127,20 @@ impl Timer {
 
     pub fn is_waiting(&self) -> bool {
         matches!(self.state, State::Armed(_) | State::Ready | State::Paused)
+    }
+
+    /// Why it is not changed, if it is neither waiting nor paused.
+    pub fn obstacle(&self) -> NotChanged {
+        match self.state {
+            State::Unstarted { cancelled: false } => NotChanged::Unstarted,
+            State::Lent { ending: None } => NotChanged::Running,
+            State::Lent {
+                ending: Some((CloseReason::ShutDown, _)),
+            } => NotChanged::ShutDown,
+            State::Lent { .. } => NotChanged::Cancelled,
+            State::Abandoned(_) => NotChanged::ShutDown,
+            _ => NotChanged::Gone,
+        }
     }
 
     /// Whether it has one firing, which it has before it.

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use tickwheel::{
-    Cancel, Closed, Engine, Expired, NotLive, Queue, RecvError, Refused, Time, Timer, TimerId,
+    Cancel, Closed, Engine, Expired, NotChanged, Queue, RecvError, Refused, Time, Timer, TimerId,
     Unstarted, VirtualClock, When,
 };
 
@@ -205,12 +205,11 @@ impl Pair {
         }
     }
 
-    pub fn not_waiting(&self, timer: usize) -> Result<(), NotLive> {
+    pub fn not_waiting(&self, timer: usize) -> Result<(), NotChanged> {
         let found = &self.oracle.timers[timer];
-        match found.state {
-            State::Lent { .. } => Err(NotLive::Running),
-            _ if found.is_waiting() => Ok(()),
-            _ => Err(NotLive::Gone),
+        match found.is_waiting() {
+            true => Ok(()),
+            false => Err(found.obstacle()),
         }
     }
 

@@ -3,7 +3,7 @@
 use super::*;
 use std::sync::mpsc;
 use std::thread;
-use tickwheel::{Cancel, CloseReason, Firing, NotLive, TaskEngine, Timer};
+use tickwheel::{Cancel, CloseReason, Firing, NotChanged, TaskEngine, Timer};
 
 #[test]
 fn promise_04_cancel_wins_until_the_task_is_taken() {
@@ -34,10 +34,10 @@ fn promise_04_a_running_timer_is_cancelled_and_waited_for() {
     clock.advance(MS);
     let expired = engine.queue(0).recv().unwrap();
     assert_eq!(engine.cancel(id), Cancel::Running);
-    assert_eq!(engine.reschedule(id, MS), Err(NotLive::Running));
+    assert_eq!(engine.reschedule(id, MS), Err(NotChanged::Cancelled));
     assert_eq!(
         engine.replace(id, "other"),
-        Err((NotLive::Running, "other"))
+        Err((NotChanged::Cancelled, "other"))
     );
     thread::scope(|scope| {
         let (begun, has_begun) = mpsc::channel();

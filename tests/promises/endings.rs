@@ -5,7 +5,7 @@ use super::*;
 use std::collections::HashSet;
 use std::sync::{Arc, mpsc};
 use std::thread;
-use tickwheel::{Cancel, CloseReason, NotLive, TaskEngine, Timer};
+use tickwheel::{Cancel, CloseReason, NotChanged, TaskEngine, Timer};
 
 #[test]
 fn promise_03_exactly_one_ending() {
@@ -207,8 +207,8 @@ fn promise_05_a_stale_id_is_harmless() {
         assert_ne!(id, stale);
         if n % 1_000 == 0 {
             assert_eq!(engine.cancel(stale), Cancel::Gone);
-            assert_eq!(engine.reschedule(stale, MS), Err(NotLive::Gone));
-            assert_eq!(engine.replace(stale, 7), Err((NotLive::Gone, 7)));
+            assert_eq!(engine.reschedule(stale, MS), Err(NotChanged::Gone));
+            assert_eq!(engine.replace(stale, 7), Err((NotChanged::Gone, 7)));
             assert_eq!(engine.deadline(stale), None);
         }
         assert_eq!(engine.cancel(id), Cancel::Cancelled(n));
@@ -245,8 +245,8 @@ fn promise_05_a_forged_id_is_harmless() {
         if !real.contains(&number) {
             forged += 1;
             assert_eq!(engine.deadline(id), None);
-            assert_eq!(engine.reschedule(id, MS), Err(NotLive::Gone));
-            assert_eq!(engine.replace(id, 7), Err((NotLive::Gone, 7)));
+            assert_eq!(engine.reschedule(id, MS), Err(NotChanged::Gone));
+            assert_eq!(engine.replace(id, 7), Err((NotChanged::Gone, 7)));
             assert_eq!(engine.cancel(id), Cancel::Gone);
             assert_eq!(engine.cancel_many(&[id, id]), [Cancel::Gone, Cancel::Gone]);
             assert_eq!(engine.cancel_and_wait(id), Cancel::Gone);

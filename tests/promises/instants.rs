@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
 use tickwheel::wheel::Advance;
-use tickwheel::{ClockSource, Firing, NotLive, Refusal, TaskEngine, Time, Timer};
+use tickwheel::{ClockSource, Firing, NotChanged, Refusal, TaskEngine, Time, Timer};
 
 #[test]
 fn promise_01_a_timer_at_an_instant_is_never_early() {
@@ -75,7 +75,7 @@ fn promise_15_a_clock_that_does_not_measure_instants_refuses_them() {
         let id = engine.schedule(Timer::after(SECOND, 7)).unwrap();
         let deadline = engine.deadline(id);
         let moved = engine.reschedule(id, instant);
-        assert_eq!(moved, Err(NotLive::InstantOnOtherClock));
+        assert_eq!(moved, Err(NotChanged::InstantOnOtherClock));
         assert_eq!(engine.deadline(id), deadline);
         assert_eq!(engine.ledger().accepted, 1);
     }

@@ -8,6 +8,7 @@ mod support;
 
 mod bounds;
 mod cancels;
+mod changes;
 mod driven;
 mod endings;
 mod handles;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::support::{HOUR, take};
-use tickwheel::{Cancel, MissedTicks, NotLive, Time, Timer};
+use tickwheel::{Cancel, MissedTicks, NotChanged, Time, Timer};
 
 const POLICIES: [MissedTicks; 3] = [MissedTicks::CatchUp, MissedTicks::Skip, MissedTicks::Delay];
 
@@ -51,8 +51,8 @@ fn promise_01_a_paused_one_shot_fires_when_its_delay_has_passed_without_the_paus
     assert!(payloads(&engine).is_empty());
     clock.advance(MS);
     assert_eq!(payloads(&engine), ["once"]);
-    assert_eq!(engine.pause(id), Err(NotLive::Gone));
-    assert_eq!(engine.resume(id), Err(NotLive::Gone));
+    assert_eq!(engine.pause(id), Err(NotChanged::Gone));
+    assert_eq!(engine.resume(id), Err(NotChanged::Gone));
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn promise_07_a_pause_ends_nothing_and_keeps_nothing_from_ending() {
     let held = take_all(&engine);
     engine.pause(id).unwrap();
     assert_eq!(engine.cancel(id), Cancel::Running);
-    assert_eq!(engine.pause(id), Err(NotLive::Running));
+    assert_eq!(engine.pause(id), Err(NotChanged::Cancelled));
     drop(held);
     let ledger = engine.ledger();
     assert_eq!((ledger.live, ledger.cancelled), (0, 1));

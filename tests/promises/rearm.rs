@@ -5,7 +5,7 @@ use super::support::take;
 use super::*;
 use std::sync::mpsc;
 use tickwheel::{
-    Cancel, CloseReason, Firing, Ledger, MissedTicks, NotLive, Refusal, TaskEngine, Time, Timer,
+    Cancel, CloseReason, Firing, Ledger, MissedTicks, NotChanged, Refusal, TaskEngine, Time, Timer,
 };
 
 const CHAIN: &str = "chain";
@@ -181,7 +181,7 @@ fn promise_04_a_cancel_voids_the_next_firing_of_a_running_task() {
         firing.rearm(MS).unwrap();
         assert_eq!(timers.cancel(firing.id()), Cancel::Running);
         assert_eq!(timers.cancel_by_name(CHAIN, None), 0, "has no name");
-        assert_eq!(firing.rearm(MS), Err(NotLive::Gone));
+        assert_eq!(firing.rearm(MS), Err(NotChanged::Gone));
     };
     let by_name: Step = |timers, firing| {
         firing.rearm(MS).unwrap();
@@ -207,7 +207,7 @@ fn promise_04_a_cancelled_task_cannot_be_re_armed() {
         assert!(!firing.is_cancelled());
         assert_eq!(timers.cancel(firing.id()), Cancel::Running);
         assert!(firing.is_cancelled());
-        assert_eq!(firing.rearm(MS), Err(NotLive::Gone));
+        assert_eq!(firing.rearm(MS), Err(NotChanged::Gone));
     };
     let by_name: Step = |timers, firing| {
         assert_eq!(
@@ -216,7 +216,7 @@ fn promise_04_a_cancelled_task_cannot_be_re_armed() {
             "it may end by itself"
         );
         assert!(firing.is_cancelled());
-        assert_eq!(firing.rearm(MS), Err(NotLive::Gone));
+        assert_eq!(firing.rearm(MS), Err(NotChanged::Gone));
     };
     for step in [by_id, by_name] {
         let (timers, firings) = run_chain(step);
@@ -237,7 +237,7 @@ fn promise_04_a_notified_chain_learns_of_its_cancel_once() {
             let _ = (firing.number() == 2).then(|| inner.cancel(firing.id()));
         } else {
             assert!(firing.is_cancelled());
-            assert_eq!(firing.rearm(MS), Err(NotLive::Gone));
+            assert_eq!(firing.rearm(MS), Err(NotChanged::Gone));
         }
     };
     timers.run(Timer::after(MS, task).notified()).unwrap();
@@ -267,7 +267,7 @@ fn promise_05_a_firing_whose_task_has_returned_changes_nothing() {
     };
     let id = timers.run(Timer::after(MS, task)).unwrap();
     clock.run_until(Time::START + 9 * MS);
-    let refused = (Err(NotLive::Gone), false);
+    let refused = (Err(NotChanged::Gone), false);
     let told: Vec<_> = told.try_iter().collect();
     assert_eq!(told, [(Ok(()), false), refused, (Ok(()), false)]);
     assert_eq!(
@@ -288,7 +288,7 @@ fn promise_12_a_firing_that_is_kept_keeps_no_engine_running() {
     let queue = timers.engine().queue(0);
     drop(timers);
     assert!(queue.is_shut_down());
-    assert_eq!(firing.rearm(MS), Err(NotLive::Gone));
+    assert_eq!(firing.rearm(MS), Err(NotChanged::Gone));
     assert_eq!(firing.number(), 1);
 }
 
@@ -484,7 +484,7 @@ fn promise_12_a_re_armed_task_is_shut_down() {
         assert_eq!((closed[0].id, closed[0].firings), (firing.id(), 1));
         assert!(closed[0].payload.is_none(), "it is running");
         assert!(firing.is_cancelled());
-        assert_eq!(firing.rearm(MS), Err(NotLive::Gone));
+        assert_eq!(firing.rearm(MS), Err(NotChanged::Gone));
     };
     let (timers, firings) = run_chain(step);
     assert_eq!((firings, timers.ledger().shut_down), (1, 1));

@@ -1,7 +1,7 @@
 //! Promises 4, 7 and 12: the repetition of a live timer, read and changed.
 
 use super::*;
-use tickwheel::{Cancel, MissedTicks, NotLive, Refusal, Timer};
+use tickwheel::{Cancel, MissedTicks, NotChanged, Timer};
 
 /// What is left of a repetition.
 fn left<T>(engine: &Engine<T>, id: TimerId) -> Option<Option<u64>> {
@@ -91,8 +91,8 @@ fn promise_04_a_cancelled_timer_gets_no_further_firings() {
         clock.advance(MS);
         let held = take_all(&engine);
         assert_eq!(engine.cancel(id), Cancel::Running);
-        assert_eq!(engine.set_times(id, 9), Err(Refusal::Gone));
-        assert_eq!(engine.set_period(id, MS), Err(Refusal::Gone));
+        assert_eq!(engine.set_times(id, 9), Err(NotChanged::Cancelled));
+        assert_eq!(engine.set_period(id, MS), Err(NotChanged::Cancelled));
         drop(held);
         assert_eq!(ticks(&engine, &clock, 9), []);
         assert!(engine.ledger().is_balanced());
@@ -109,7 +109,7 @@ fn promise_12_a_timer_that_was_shut_down_gets_no_further_firings() {
         clock.advance(MS);
         let held = take_all(&engine);
         assert_eq!(engine.shutdown().len() as u64, times - 1);
-        assert!(engine.set_times(id, 9).is_err());
+        assert_eq!(engine.set_times(id, 9), Err(NotChanged::ShutDown));
         drop(held);
         assert!(engine.ledger().is_balanced());
         assert_eq!(engine.ledger().live, 0);
@@ -125,10 +125,10 @@ fn promise_11_a_repetition_that_schedule_refuses_is_refused_later_too() {
     let short = Duration::from_nanos(1);
     for id in [catching_up, skipping] {
         let refused = engine.set_period(id, Duration::ZERO);
-        assert_eq!(refused, Err(Refusal::ZeroPeriod));
+        assert_eq!(refused, Err(NotChanged::ZeroPeriod));
     }
     let refused = engine.set_period(catching_up, short);
-    assert_eq!(refused, Err(Refusal::PeriodTooShort));
+    assert_eq!(refused, Err(NotChanged::PeriodTooShort));
     assert_eq!(engine.set_period(skipping, short), Ok(()));
     assert_eq!(engine.repetition(catching_up).unwrap().period, MS);
 
@@ -137,11 +137,11 @@ fn promise_11_a_repetition_that_schedule_refuses_is_refused_later_too() {
     let named = engine.schedule(named).unwrap();
     for id in [once, named] {
         assert_eq!(engine.repetition(id), None);
-        assert_eq!(engine.set_period(id, MS), Err(Refusal::NotRepeating));
-        assert_eq!(engine.set_times(id, 3), Err(Refusal::NotRepeating));
+        assert_eq!(engine.set_period(id, MS), Err(NotChanged::NotRepeating));
+        assert_eq!(engine.set_times(id, 3), Err(NotChanged::NotRepeating));
     }
     assert!(engine.cancel(once).is_cancelled());
-    assert_eq!(engine.set_times(once, 3), Err(Refusal::Gone));
+    assert_eq!(engine.set_times(once, 3), Err(NotChanged::Gone));
     clock.advance(MS);
 }
 
@@ -155,5 +155,5 @@ fn promise_07_the_repetition_of_a_paused_timer_can_be_changed() {
     clock.advance(10 * MS);
     engine.resume(id).unwrap();
     assert_eq!(ticks(&engine, &clock, 20), [15, 17, 19]);
-    assert_eq!(engine.pause(id), Err(NotLive::Gone));
+    assert_eq!(engine.pause(id), Err(NotChanged::Gone));
 }

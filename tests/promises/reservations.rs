@@ -5,7 +5,7 @@ use crate::support::take;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
-use tickwheel::{Cancel, CloseReason, NotLive, Refusal, Timer};
+use tickwheel::{Cancel, CloseReason, NotChanged, Refusal, Timer};
 
 #[test]
 fn promise_01_a_delay_counts_from_the_moment_at_which_the_payload_is_made() {
@@ -63,7 +63,7 @@ fn promise_04_a_timer_cancelled_before_it_has_a_payload_never_fires() {
         let (engine, clock) = virtual_engine();
         let payload = Rc::new(());
         let make = |id| {
-            assert_eq!(engine.reschedule(id, MS), Err(NotLive::Running));
+            assert_eq!(engine.reschedule(id, MS), Err(NotChanged::Running));
             assert_eq!(engine.cancel_and_wait(id), Cancel::Running);
             assert_eq!(engine.cancel_by_name("name", 9).count, 0);
             Rc::clone(&payload)

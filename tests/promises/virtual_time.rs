@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use tickwheel::wheel::Advance;
-use tickwheel::{NotLive, Task, TaskEngine, Time, Timer};
+use tickwheel::{NotChanged, Task, TaskEngine, Time, Timer};
 
 /// The complaint of a `run_until` that panics.
 fn refusal<T>(clock: &VirtualClock<T>) -> Option<String> {
@@ -169,8 +169,8 @@ fn promise_03_a_timer_that_is_not_started_has_no_deadline_to_move() {
     let unstarted = engine.create(Timer::after(5 * MS, 1)).unwrap();
     let id = unstarted.id();
     assert_eq!(engine.deadline(id), None);
-    assert_eq!(engine.reschedule(id, 9 * MS), Err(NotLive::Gone));
-    assert_eq!(engine.replace(id, 2), Err((NotLive::Gone, 2)));
+    assert_eq!(engine.reschedule(id, 9 * MS), Err(NotChanged::Unstarted));
+    assert_eq!(engine.replace(id, 2), Err((NotChanged::Unstarted, 2)));
     clock.advance(MS);
     unstarted.start().unwrap();
     assert_eq!(engine.deadline(id), Some(Time::from_millis(6)));

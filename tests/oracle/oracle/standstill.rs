@@ -1,17 +1,17 @@
 //! Pauses, during which time stands still for a timer, and changes of its repetition.
 
-use tickwheel::{MissedTicks, NotLive, Refusal};
+use tickwheel::{MissedTicks, NotChanged};
 
 use super::{Oracle, State, Timer};
 
 impl Oracle {
-    pub fn pause(&mut self, timer: usize) -> Result<(), NotLive> {
+    pub fn pause(&mut self, timer: usize) -> Result<(), NotChanged> {
         let start = self.start_of(self.timers[timer].tick);
         let found = &mut self.timers[timer];
         match found.state {
             State::Paused => return Ok(()),
-            State::Lent { ending: Some(_) } => return Err(NotLive::Running),
-            _ if !found.is_live() => return Err(NotLive::Gone),
+            State::Lent { ending: None } => {}
+            _ if !found.is_waiting() => return Err(found.obstacle()),
             _ => {}
         }
         found.paused.get_or_insert(self.now);
@@ -25,11 +25,11 @@ impl Oracle {
         Ok(())
     }
 
-    pub fn resume(&mut self, timer: usize) -> Result<(), NotLive> {
+    pub fn resume(&mut self, timer: usize) -> Result<(), NotChanged> {
         let now = self.now;
         let found = &mut self.timers[timer];
         if !found.is_live() {
-            return Err(NotLive::Gone);
+            return Err(found.obstacle());
         }
         if let Some(since) = found.paused.take() {
             found.due = found.due.saturating_add(now - since);
@@ -68,30 +68,30 @@ impl Oracle {
         Some((period, found.left))
     }
 
-    pub fn set_period(&mut self, timer: usize, period: u64) -> Result<(), Refusal> {
+    pub fn set_period(&mut self, timer: usize, period: u64) -> Result<(), NotChanged> {
         self.can_repeat(timer)?;
         let shortest = self.setup.tick / 100;
         let ask = &mut self.timers[timer].ask;
         match ask.missed.unwrap_or_default() {
-            _ if period == 0 => return Err(Refusal::ZeroPeriod),
-            MissedTicks::CatchUp if period < shortest => return Err(Refusal::PeriodTooShort),
+            _ if period == 0 => return Err(NotChanged::ZeroPeriod),
+            MissedTicks::CatchUp if period < shortest => return Err(NotChanged::PeriodTooShort),
             _ => ask.period = Some(period),
         }
         Ok(())
     }
 
-    pub fn set_times(&mut self, timer: usize, times: u64) -> Result<(), Refusal> {
+    pub fn set_times(&mut self, timer: usize, times: u64) -> Result<(), NotChanged> {
         self.can_repeat(timer)?;
         self.timers[timer].left = Some(times).filter(|&times| times > 0);
         Ok(())
     }
 
-    fn can_repeat(&self, timer: usize) -> Result<(), Refusal> {
+    fn can_repeat(&self, timer: usize) -> Result<(), NotChanged> {
         let found = &self.timers[timer];
         match found.state {
-            State::Lent { ending: Some(_) } => Err(Refusal::Gone),
-            _ if !found.is_live() => Err(Refusal::Gone),
-            _ if found.ask.period.is_none() => Err(Refusal::NotRepeating),
+            State::Lent { ending: Some(_) } => Err(found.obstacle()),
+            _ if !found.is_live() => Err(found.obstacle()),
+            _ if found.ask.period.is_none() => Err(NotChanged::NotRepeating),
             _ => Ok(()),
         }
     }

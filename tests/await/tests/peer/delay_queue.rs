@@ -4,7 +4,7 @@
 use super::*;
 use tickwheel::wheel::KeyedWheel;
 use tickwheel::{
-    Cancel, Engine, NotLive, RecvError, Tick, Time, Timer, TimerId, VirtualClock, Wheel,
+    Cancel, Engine, NotChanged, RecvError, Tick, Time, Timer, TimerId, VirtualClock, Wheel,
 };
 
 /// An engine whose queue is polled by hand.
@@ -38,7 +38,7 @@ impl<T> Queue<T> {
         self.engine.schedule(timer).unwrap()
     }
 
-    fn reset_at(&self, id: TimerId, millis: u64) -> Result<(), NotLive> {
+    fn reset_at(&self, id: TimerId, millis: u64) -> Result<(), NotChanged> {
         self.engine.reschedule(id, Self::at(millis))
     }
 

@@ -1,0 +1,96 @@
+//! The reason why a timer was not changed.
+
+use core::fmt;
+
+use crate::timer::CloseReason;
+use crate::timer::answer::{OTHER_CLOCK, PERIOD_TOO_SHORT, ZERO_PERIOD};
+
+/// The reason why a timer was not changed. The timer is as it was.
+///
+/// Returned by [`Engine::reschedule`](crate::Engine::reschedule),
+/// [`replace`](crate::Engine::replace), [`pause`](crate::Engine::pause),
+/// [`resume`](crate::Engine::resume), [`set_period`](crate::Engine::set_period) and
+/// [`set_times`](crate::Engine::set_times), and by the holder's
+/// [`Firing::rearm`](crate::Firing::rearm) and [`Expired::rearm`](crate::Expired::rearm).
+///
+/// ```
+/// use std::time::Duration;
+/// use tickwheel::{Engine, NotChanged, Timer};
+///
+/// let second = Duration::from_secs(1);
+/// let (engine, clock) = Engine::builder().start_virtual()?;
+/// let lease = engine.schedule(Timer::after(second, "lease").rearmable())?;
+/// assert_eq!(engine.set_times(lease, 3), Err(NotChanged::NotRepeating));
+/// clock.advance(second);
+/// let due = engine.queue(0).recv()?;
+/// assert_eq!(engine.reschedule(lease, second), Err(NotChanged::Running));
+/// drop(due);
+/// assert_eq!(engine.reschedule(lease, second), Err(NotChanged::Gone));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum NotChanged {
+    /// The timer, or the firing that was to re-arm it, has ended or never existed.
+    Gone,
+    /// A worker has a firing of the timer at this moment. The holder can
+    /// [re-arm](crate::Expired::rearm) the timer.
+    Running,
+    /// The timer was cancelled while a worker has a firing of it, and does not fire again.
+    Cancelled,
+    /// The engine was shut down while a worker has a firing of the timer, which does not
+    /// fire again.
+    ShutDown,
+    /// The timer was [created](crate::Engine::create), but not
+    /// [started](crate::Unstarted::start).
+    Unstarted,
+    /// The timer is a one-shot, and only a repeating timer has a period and a count.
+    NotRepeating,
+    /// The new period is zero.
+    ZeroPeriod,
+    /// The new period is too short; see
+    /// [`Refusal::PeriodTooShort`](crate::Refusal::PeriodTooShort).
+    PeriodTooShort,
+    /// The new time is an `Instant`, but the engine follows the boot-time clock or a
+    /// virtual clock, which do not measure instants.
+    InstantOnOtherClock,
+}
+
+impl NotChanged {
+    /// Returns the reason why the holder of a firing can do nothing more for a timer that
+    /// ends in this way.
+    pub(crate) fn by(ending: CloseReason) -> NotChanged {
+        match ending {
+            CloseReason::Cancelled => NotChanged::Cancelled,
+            CloseReason::ShutDown => NotChanged::ShutDown,
+            CloseReason::Completed | CloseReason::Failed => NotChanged::Gone,
+        }
+    }
+}
+
+impl fmt::Display for NotChanged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NotChanged::Gone => {
+                "this timer has ended, or is not one of this engine's: schedule a new one"
+            }
+            NotChanged::Running => {
+                "a firing of this timer is running: its holder can re-arm it with `rearm`"
+            }
+            NotChanged::Cancelled => {
+                "this timer was cancelled during its firing and does not fire again: schedule a \
+                 new one"
+            }
+            NotChanged::ShutDown => "the engine was shut down, and its timers do not fire again",
+            NotChanged::Unstarted => "this timer has not started: call `Unstarted::start` first",
+            NotChanged::NotRepeating => {
+                "a one-shot has no period and no count: make the timer with `Timer::every`"
+            }
+            NotChanged::ZeroPeriod => ZERO_PERIOD,
+            NotChanged::PeriodTooShort => PERIOD_TOO_SHORT,
+            NotChanged::InstantOnOtherClock => OTHER_CLOCK,
+        })
+    }
+}
+
+impl std::error::Error for NotChanged {}
