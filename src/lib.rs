@@ -5,6 +5,7 @@
 //! |---|---|
 //! | "run this later" | [`TaskEngine`] |
 //! | "hand me due timers", from many threads | [`Engine`] |
+//! | "await this", from async tasks | [`time::sleep`], [`time::timeout`], [`time::interval`] |
 //! | your own event or frame loop | [`Builder::start_driven`], [`Driver`] |
 //! | the data structure alone | [`Wheel`], [`wheel::KeyedWheel`] |
 //! | games, simulations and tests | [`Builder::start_virtual`], [`VirtualClock`] |
@@ -13,7 +14,8 @@
 //! 1. **Never early.** A delay counts from a fresh reading of the clock and is
 //!    rounded up to a tick.
 //! 2. **On time.** A timer is in its queue within a tick of its deadline, plus
-//!    one wake-up, plus the time to move the timers due before it.
+//!    one wake-up, plus the time to move the timers due before it. The task of an
+//!    awaited timer is woken then, after those of the timers due before it.
 //! 3. **Exactly one ending.** Every timer ends once: completed, cancelled, shut
 //!    down, or failed. The [`Ledger`] balances.
 //! 4. **Cancel wins until the task is taken**, and returns the payload. Once it has

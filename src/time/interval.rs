@@ -6,6 +6,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use std::time::Duration;
 
+use crate::time::Timers;
 use crate::time::handle::{Global, Handle, Moment};
 use crate::time::sleep::{Ended, Sleep, panic_of_refusal};
 use crate::timeline::{PointInTime, Time, nanos};
@@ -172,6 +173,18 @@ impl<H: Handle> Interval<H> {
 
     fn set_next(&mut self, next: Time) {
         self.sleep.set_deadline(next);
+    }
+}
+
+impl Interval<&Timers> {
+    /// Returns the same ticks with a handle of its own, which a spawned task needs; see
+    /// [`Sleep::into_owned`].
+    pub fn into_owned(self) -> Interval<Timers> {
+        Interval {
+            sleep: self.sleep.into_owned(),
+            period: self.period,
+            missed: self.missed,
+        }
     }
 }
 

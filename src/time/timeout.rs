@@ -7,6 +7,7 @@ use core::task::{Context, Poll};
 use std::io;
 use std::time::Duration;
 
+use crate::time::Timers;
 use crate::time::handle::{Global, Handle};
 use crate::time::sleep::{Ended, Sleep};
 use crate::timeline::PointInTime;
@@ -112,6 +113,17 @@ impl<F, H: Handle> Timeout<F, H> {
     /// Drops the limit and returns the inner future.
     pub fn into_inner(self) -> F {
         self.future
+    }
+}
+
+impl<F> Timeout<F, &Timers> {
+    /// Returns the same future with a handle of its own, which a spawned task needs; see
+    /// [`Sleep::into_owned`].
+    pub fn into_owned(self) -> Timeout<F, Timers> {
+        Timeout {
+            future: self.future,
+            sleep: self.sleep.into_owned(),
+        }
     }
 }
 
