@@ -65,6 +65,12 @@ pub enum Workload {
     Uptime,
     Tail,
     Probe,
+    Sleep,
+    Timeout,
+    Reset,
+    Wake,
+    AsyncLateness,
+    Tasks,
 }
 
 /// Its name on the command line, and in every row.

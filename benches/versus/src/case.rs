@@ -74,7 +74,39 @@ impl fmt::Display for Case {
 pub struct Reading {
     pub metric: String,
     pub unit: String,
-    pub value: f64,
+    /// `None` if no lap of the round counts.
+    pub value: Option<f64>,
+    pub processors: Option<Processors>,
+}
+
+/// The processors that a process of several threads had. A round consists of laps,
+/// and only those count in which no thread waited long for a processor.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Processors {
+    /// Processor time by the wall clock, in a typical lap that counts.
+    pub busy: f64,
+    pub laps_counted: usize,
+    pub laps: usize,
+}
+
+impl Processors {
+    /// Sums the laps of several rounds, or returns `None` for a single thread.
+    fn of(rounds: &[&Reading]) -> Option<Processors> {
+        let each = || rounds.iter().filter_map(|round| round.processors);
+        let counted = each().filter(|round| round.laps_counted > 0);
+        each().next().map(|_| Processors {
+            busy: median(counted.map(|round| round.busy).collect()).unwrap_or_default(),
+            laps_counted: each().map(|round| round.laps_counted).sum(),
+            laps: each().map(|round| round.laps).sum(),
+        })
+    }
+}
+
+impl fmt::Display for Processors {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Processors { busy, .. } = self;
+        write!(out, "{busy:.2} in {}/{}", self.laps_counted, self.laps)
+    }
 }
 
 impl Reading {
@@ -82,7 +114,8 @@ impl Reading {
         Reading {
             metric: metric.into(),
             unit: unit.into(),
-            value,
+            value: Some(value),
+            processors: None,
         }
     }
 
@@ -114,27 +147,37 @@ pub struct Summary {
     pub min: f64,
     pub max: f64,
     pub rounds: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processors: Option<Processors>,
 }
 
 impl Summary {
-    /// Summarizes the values of one metric, one per round. There is at least one.
-    pub fn of(metric: &str, unit: &str, mut values: Vec<f64>) -> Summary {
-        values.sort_unstable_by(f64::total_cmp);
-        let rounds = values.len();
-        let middle = values[rounds / 2];
-        let median = match rounds % 2 {
-            0 => (middle + values[rounds / 2 - 1]) / 2.0,
-            _ => middle,
-        };
-        Summary {
-            metric: metric.into(),
-            unit: unit.into(),
-            median,
-            min: values[0],
-            max: values[rounds - 1],
-            rounds,
-        }
+    /// Summarizes the readings of one metric, one per round, of those rounds that
+    /// count. Returns `None` if there are none.
+    pub fn of(rounds: &[&Reading]) -> Option<Summary> {
+        let values: Vec<f64> = rounds.iter().filter_map(|round| round.value).collect();
+        let first = rounds.first()?;
+        Some(Summary {
+            metric: first.metric.clone(),
+            unit: first.unit.clone(),
+            min: values.iter().copied().min_by(f64::total_cmp)?,
+            max: values.iter().copied().max_by(f64::total_cmp)?,
+            rounds: values.len(),
+            median: median(values)?,
+            processors: Processors::of(rounds),
+        })
     }
+}
+
+/// Returns the value in the middle, if there is any.
+pub fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    let upper = *values.get(middle)?;
+    Some(match values.len() % 2 {
+        0 => (upper + values[middle - 1]) / 2.0,
+        _ => upper,
+    })
 }
 
 #[cfg(test)]
@@ -155,9 +198,34 @@ mod tests {
 
     #[test]
     fn the_median_is_in_the_middle() {
-        let odd = Summary::of("m", "ns", vec![9.0, 1.0, 2.0]);
-        assert_eq!((odd.median, odd.min, odd.max), (2.0, 1.0, 9.0));
-        let even = Summary::of("m", "ns", vec![4.0, 1.0, 2.0, 9.0]);
-        assert_eq!((even.median, even.rounds), (3.0, 4));
+        assert_eq!(median(vec![9.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(vec![4.0, 1.0, 2.0, 9.0]), Some(3.0));
+        assert_eq!(median(Vec::new()), None);
+    }
+
+    fn round(value: Option<f64>, laps_counted: usize) -> Reading {
+        let processors = Some(Processors {
+            busy: 2.0,
+            laps_counted,
+            laps: 10,
+        });
+        Reading {
+            processors,
+            ..Reading {
+                value,
+                ..Reading::new("m", "ns", 0.0)
+            }
+        }
+    }
+
+    #[test]
+    fn rounds_without_two_processors_do_not_count() {
+        let rounds = [round(Some(4.0), 7), round(None, 0), round(Some(2.0), 5)];
+        let all: Vec<&Reading> = rounds.iter().collect();
+        let summary = Summary::of(&all).unwrap();
+        assert_eq!((summary.median, summary.min, summary.rounds), (3.0, 2.0, 2));
+        let processors = summary.processors.unwrap();
+        assert_eq!(processors.to_string(), "2.00 in 12/30");
+        assert!(Summary::of(&all[1..2]).is_none());
     }
 }

@@ -22,9 +22,11 @@ impl Effort {
             // Bytes vary little, and a round of minutes needs no other.
             Workload::Memory => exactly(self.either(1, 3)),
             Workload::Leak => exactly(1),
-            Workload::Lateness | Workload::Idle | Workload::Tail | Workload::Probe => {
-                exactly(self.either(3, 5))
-            }
+            Workload::Lateness
+            | Workload::Idle
+            | Workload::Tail
+            | Workload::Probe
+            | Workload::AsyncLateness => exactly(self.either(3, 5)),
             // A round of milliseconds says little on a machine that is slow for
             // seconds at a time.
             _ => Rounds {

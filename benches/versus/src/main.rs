@@ -9,10 +9,13 @@ mod case;
 mod child;
 mod countdown;
 mod effort;
+mod laps;
+mod processors;
 mod report;
 mod rival;
 mod rivals;
 mod run;
+mod runtime;
 mod stopwatch;
 mod workloads;
 

@@ -3,10 +3,15 @@
 //! [`Timers`] is a data structure with one owner, which passes it the time in
 //! ticks. [`Shared`] is an engine that many threads call and that keeps its own
 //! time. [`Sleepers`] is an engine that calls a user's code when a timer fires. A
-//! payload is eight bytes.
+//! payload is eight bytes. [`Awaited`] is a library whose timers are futures.
 
+use std::fmt::Debug;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use tokio::runtime::{Builder, Runtime};
 
 /// The length of a tick.
 pub const TICK: Duration = Duration::from_millis(1);
@@ -124,4 +129,42 @@ pub trait Sleepers {
 
     /// Keeps a timer with this delay, if any, while `watch` runs.
     fn idle(delay: Option<Duration>, watch: impl FnOnce());
+}
+
+/// A library whose timers are futures, used by tasks of a tokio runtime.
+pub trait Awaited: 'static {
+    const NAME: &'static str;
+    /// Whether a caller that knows an instant saves a reading of the clock.
+    const TAKES_INSTANTS: bool = true;
+    /// Whether its timers fire by themselves.
+    const FIRES: bool = true;
+    /// Whether its timers work in a runtime that runs on a single thread.
+    const ON_ONE_THREAD: bool = true;
+    type Sleep: Future<Output: Send> + Send + 'static;
+    type Elapsed: Debug + Send;
+
+    /// Sets what the runtime needs for these timers.
+    fn configure(builder: &mut Builder) {
+        let _ = builder;
+    }
+
+    /// Starts what drives these timers, if a new runtime does so.
+    fn start(runtime: &Runtime) {
+        let _ = runtime;
+    }
+
+    fn sleep(delay: Duration) -> Self::Sleep;
+
+    fn sleep_until(deadline: Instant) -> Self::Sleep;
+
+    fn reset(sleep: Pin<&mut Self::Sleep>, delay: Duration);
+
+    fn reset_at(sleep: Pin<&mut Self::Sleep>, deadline: Instant);
+
+    fn timeout<F>(
+        limit: Duration,
+        future: F,
+    ) -> impl Future<Output = Result<F::Output, Self::Elapsed>> + Send
+    where
+        F: Future<Output: Send> + Send;
 }

@@ -14,6 +14,9 @@ use crate::workloads;
 /// The note in the row of an engine whose process failed.
 const FAILED: &str = "its process failed: the terminal has its output";
 
+/// The note in the row of a metric without a round that counts.
+const NEVER_BOTH: &str = "in no lap did all threads have a processor";
+
 /// The results of a case so far.
 #[derive(Default)]
 struct Found {
@@ -92,19 +95,20 @@ fn rows(workload: Workload, case: &Case, found: Found) -> Vec<Row> {
         Work::Measure(_) if found.has_failed => vec![row(Err(FAILED))],
         Work::Measure(_) => {
             let summaries = summaries(&found.rounds).into_iter();
-            summaries.map(|summary| row(Ok(summary))).collect()
+            summaries
+                .map(|summary| row(summary.ok_or(NEVER_BOTH)))
+                .collect()
         }
     }
 }
 
-/// Returns one summary per metric, from the readings of all rounds.
-fn summaries(rounds: &[Vec<Reading>]) -> Vec<Summary> {
-    let Some(first) = rounds.first() else {
-        return Vec::new();
+/// Returns one summary per metric, from the readings of all rounds, or `None` where
+/// no round counts.
+fn summaries(rounds: &[Vec<Reading>]) -> Vec<Option<Summary>> {
+    let metrics = rounds.first().map_or(0, Vec::len);
+    let of_metric = |index| {
+        let readings: Vec<&Reading> = rounds.iter().map(|round| &round[index]).collect();
+        Summary::of(&readings)
     };
-    let summary = |(index, reading): (usize, &Reading)| {
-        let values = rounds.iter().map(|round| round[index].value).collect();
-        Summary::of(&reading.metric, &reading.unit, values)
-    };
-    first.iter().enumerate().map(summary).collect()
+    (0..metrics).map(of_metric).collect()
 }

@@ -35,6 +35,7 @@ pub fn json(rows: &[Row]) -> serde_json::Result<String> {
 mod tests {
     use super::*;
     use crate::args::Workload;
+    use crate::case::Reading;
 
     fn line(outcome: Result<Summary, &'static str>) -> String {
         let row = Row {
@@ -50,13 +51,13 @@ mod tests {
 
     #[test]
     fn a_row_has_just_these_fields() {
-        let summary = Summary::of("in flight", "ns", vec![8.5]);
+        let summary = Summary::of(&[&Reading::new("in flight", "ns", 8.5)]);
         let expected = concat!(
             r#"{"workload":"pair-clock","engine":"floor","thread_safe":false,"#,
             r#""threads":1,"size":1024,"metric":"in flight","unit":"ns","#,
             r#""median":8.5,"min":8.5,"max":8.5,"rounds":1}"#
         );
-        assert_eq!(line(Ok(summary)), expected);
+        assert_eq!(line(summary.ok_or("nothing")), expected);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::views::in_order;
 use crate::args::Workload;
 use crate::case::Row;
 
-const HEADER: [&str; 9] = [
+const HEADER: [&str; 10] = [
     "metric",
     "threads",
     "size",
@@ -17,6 +17,7 @@ const HEADER: [&str; 9] = [
     "unit",
     "/ best rival",
     "fastest rounds",
+    "processors",
 ];
 
 /// Columns of numbers.
@@ -67,6 +68,7 @@ fn cells(answer: &Answer<'_>, answers: &[Answer<'_>], is_new: bool) -> Vec<Strin
         summary.unit.clone(),
         ratio(|summary| summary.median),
         ratio(|summary| summary.min),
+        summary.processors.map_or("–".into(), |had| had.to_string()),
     ]
 }
 

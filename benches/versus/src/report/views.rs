@@ -90,7 +90,7 @@ pub fn in_order<V: PartialEq>(values: impl Iterator<Item = V>) -> Vec<V> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::{Row, Summary};
+    use crate::case::{Reading, Row, Summary};
 
     fn kinds(threads_and_sizes: &[(usize, usize)]) -> Vec<Kind> {
         let row = |&(threads, size): &(usize, usize)| Row {
@@ -99,7 +99,7 @@ mod tests {
             thread_safe: true,
             threads,
             size,
-            outcome: Ok(Summary::of("in flight", "ns", vec![1.0])),
+            outcome: Summary::of(&[&Reading::new("in flight", "ns", 1.0)]).ok_or("nothing"),
         };
         let rows: Vec<Row> = threads_and_sizes.iter().map(row).collect();
         let answers: Vec<Answer<'_>> = rows.iter().filter_map(Answer::of).collect();

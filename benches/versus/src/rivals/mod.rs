@@ -3,6 +3,7 @@
 pub mod binary_heap;
 pub mod btreemap;
 pub mod floor;
+pub mod futures;
 pub mod hash_wheel;
 pub mod locked_wheel;
 pub mod nexus_timer;
@@ -55,4 +56,18 @@ macro_rules! sleepers {
     };
 }
 
-pub(crate) use {owners, shared, sleepers};
+/// One case for each library whose timers are futures.
+macro_rules! awaited {
+    ($case:ident($($argument:expr),*)) => {
+        vec![
+            $case::<crate::rivals::futures::tokio::Classic>($($argument),*),
+            #[cfg(tokio_unstable)]
+            $case::<crate::rivals::futures::tokio_alt::Alternative>($($argument),*),
+            $case::<crate::rivals::futures::futures_timer::Delays>($($argument),*),
+            $case::<crate::rivals::futures::async_io::Timers>($($argument),*),
+            $case::<crate::rivals::futures::floor::NoTimers>($($argument),*),
+        ]
+    };
+}
+
+pub(crate) use {awaited, owners, shared, sleepers};

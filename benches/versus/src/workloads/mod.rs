@@ -1,5 +1,6 @@
 //! The workloads, each in a file of its own.
 
+mod awaited;
 mod catch_up;
 mod churn;
 mod expire;
@@ -43,5 +44,11 @@ pub fn cases(workload: Workload, effort: Effort) -> Vec<Case> {
         Workload::Uptime => uptime::cases(effort),
         Workload::Tail => tail::cases(effort),
         Workload::Probe => probe::cases(effort),
+        Workload::Sleep => awaited::sleep::cases(effort),
+        Workload::Timeout => awaited::timeout::cases(effort),
+        Workload::Reset => awaited::reset::cases(effort),
+        Workload::Wake => awaited::wake::cases(effort),
+        Workload::AsyncLateness => awaited::lateness::cases(effort),
+        Workload::Tasks => awaited::tasks::cases(effort),
     }
 }
