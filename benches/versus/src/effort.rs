@@ -1,5 +1,5 @@
 //! The amount of work: all of it, in more than an hour, or a selection that
-//! takes five minutes.
+//! takes seven minutes.
 
 use std::time::Duration;
 

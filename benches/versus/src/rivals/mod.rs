@@ -60,6 +60,8 @@ macro_rules! sleepers {
 macro_rules! awaited {
     ($case:ident($($argument:expr),*)) => {
         vec![
+            $case::<crate::rivals::futures::tickwheel::Global>($($argument),*),
+            $case::<crate::rivals::futures::tickwheel_driven::Driven>($($argument),*),
             $case::<crate::rivals::futures::tokio::Classic>($($argument),*),
             #[cfg(tokio_unstable)]
             $case::<crate::rivals::futures::tokio_alt::Alternative>($($argument),*),

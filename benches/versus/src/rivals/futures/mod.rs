@@ -4,6 +4,8 @@ pub mod async_io;
 pub mod floor;
 pub mod futures_timer;
 mod race;
+pub mod tickwheel;
+pub mod tickwheel_driven;
 pub mod tokio;
 #[cfg(tokio_unstable)]
 pub mod tokio_alt;

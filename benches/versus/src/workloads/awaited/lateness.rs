@@ -34,5 +34,6 @@ fn case<A: Awaited>(watched: Duration) -> Case {
         };
         SHARES.into_iter().map(late).collect()
     });
+    let case = case.on_threads(sleepers::WORKERS);
     case.unless((!A::FIRES).then_some("nothing fires there"))
 }

@@ -8,7 +8,7 @@ use crate::rival::Awaited;
 use crate::runtime;
 use crate::stopwatch::Stopwatch;
 
-const WORKERS: usize = 2;
+pub const WORKERS: usize = 2;
 
 /// The longest delay.
 const LONGEST: Duration = Duration::from_millis(100);

@@ -58,6 +58,7 @@ fn with_tasks<A: Awaited>(tasks: usize, watched: Duration) -> Case {
         let per_sleep = slept.processor.as_secs_f64() * 1e6 / slept.late.len() as f64;
         vec![Reading::new("tasks that sleep again", "µs", per_sleep)]
     });
+    let case = case.on_threads(sleepers::WORKERS);
     case.unless((!A::FIRES).then_some("nothing fires there"))
 }
 
