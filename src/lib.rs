@@ -69,6 +69,7 @@
 //!   recorder at each call.
 //! * `serde`: `Serialize` and `Deserialize` for [`TimerId`], [`Tick`], [`Time`] and
 //!   [`Ledger`].
+//! * `stream`: `Queue::into_stream` and `Reports::into_stream`, for `futures_core::Stream`.
 //! * `loom`, `shuttle`: models of programs that use the crate, together with
 //!   `--cfg loom` or `--cfg shuttle`. Without that flag they change nothing. The
 //!   chapter [Model your own program] has a model to copy.
@@ -123,14 +124,16 @@ pub mod wheel;
 #[cfg(any(loom, shuttle))]
 #[doc(hidden)]
 pub mod model {
-    pub use crate::sync::{Channel, CondvarParker, RawLock};
+    pub use crate::sync::{Channel, CondvarParker, Place, RawLock};
 }
 
 pub use clock::ClockSource;
 pub use drive::{Driver, VirtualClock};
 pub use engine::{Builder, Engine, LiveTimers, NamedTimers, StartError, Unstarted, WeakEngine};
 pub use id::{InvalidTimerId, TimerId};
-pub use queue::{Batch, Expired, Queue, RecvError, Reports};
+#[cfg(feature = "stream")]
+pub use queue::RecvStream;
+pub use queue::{Batch, Expired, Queue, RecvError, RecvFuture, Reports};
 pub use stats::{Histogram, Ledger, Snapshot};
 pub use tasks::{Firing, Task, TaskBuilder, TaskEngine, WeakTaskEngine};
 pub use tick::Tick;

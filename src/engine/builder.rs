@@ -418,8 +418,12 @@ impl<T> Builder<T> {
         };
         let all = (0..shards).map(new_shard).collect();
         let alarm = Alarm::new(device, clock.clone(), tick);
+        let doorbell = || Doorbell::new(shards, self.queue_bound);
         let mut doorbells: Vec<Doorbell> = (0..self.queues)
-            .map(|_| Doorbell::new(shards, self.queue_bound))
+            .map(|_| match clock.is_virtual() {
+                true => doorbell().threads_first(),
+                false => doorbell(),
+            })
             .collect();
         doorbells.push(Doorbell::new(shards, None));
         let name = self.name.clone();

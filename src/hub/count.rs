@@ -1,6 +1,6 @@
 //! Counts over all shards.
 
-use crate::hub::Core;
+use crate::hub::{Core, Doorbell};
 use crate::stats::{Ledger, Snapshot};
 use crate::sync::Ordering;
 
@@ -21,7 +21,7 @@ impl<T> Core<T> {
                 .collect(),
             reports: self.ready_len(self.queues()),
             wakeups: self.alarm.wakeups(),
-            panics: self.panics.load(Ordering::Relaxed),
+            panics: self.panics(),
             workers: self.workers(),
             ..Snapshot::default()
         };
@@ -46,6 +46,12 @@ impl<T> Core<T> {
 
     pub(crate) fn set_workers(&self, workers: usize) {
         self.workers.store(workers, Ordering::Relaxed);
+    }
+
+    /// Returns the number of panics of tasks and of wakers.
+    fn panics(&self) -> u64 {
+        let wakers: u64 = self.doorbells.iter().map(Doorbell::panics).sum();
+        self.panics.load(Ordering::Relaxed) + wakers
     }
 
     pub(crate) fn count_panic(&self) {

@@ -7,9 +7,10 @@
 //! one bell per shard: it is never full, the ticker never blocks on it, and a burst
 //! of a million timers costs one message.
 
+use std::task::{Poll, Waker, ready};
 use std::time::{Duration, Instant};
 
-use crate::sync::{AtomicBool, Channel, IS_MODEL};
+use crate::sync::{AtomicBool, Channel, IS_MODEL, Place};
 
 /// The token that a worker gets when it answers: something waits in this shard. The
 /// worker passes it to [`Core::take_from`](super::Core::take_from), which rings it again
@@ -26,7 +27,7 @@ impl Bell {
 
 enum Message {
     Ring(u32),
-    /// The engine was shut down. The receiver sends it again, for the other workers.
+    /// The engine was shut down. The receiver sends it again, for all other workers.
     Stop,
 }
 
@@ -76,6 +77,25 @@ enum Permit {
     Stop,
 }
 
+/// The places of one task among those that wait at a doorbell. The task is at one of them
+/// at most, and leaves it with [`Doorbell::leave`].
+#[derive(Default, Debug)]
+pub(crate) struct Waits {
+    bells: Place,
+    permits: Place,
+}
+
+impl Waits {
+    /// The places of a task that may neither wait again nor leave when it is woken.
+    #[cfg(feature = "stream")]
+    pub(crate) fn watching() -> Waits {
+        Waits {
+            bells: Place::watching(),
+            permits: Place::watching(),
+        }
+    }
+}
+
 impl Doorbell {
     pub(crate) fn new(shards: usize, bound: Option<usize>) -> Doorbell {
         // Room for a bell of each shard and for the stop.
@@ -98,21 +118,52 @@ impl Doorbell {
         self.ring(shard);
     }
 
+    /// Wakes threads before tasks, as a virtual clock needs it: it waits for threads alone.
+    pub(crate) fn threads_first(self) -> Doorbell {
+        Doorbell {
+            bells: self.bells.threads_first(),
+            permits: self.permits.map(Channel::threads_first),
+        }
+    }
+
     /// Announces that no timer will ever wait again.
     pub(crate) fn stop(&self) {
-        self.bells.send(Message::Stop);
+        self.post_stop();
+        self.wake_receivers();
+    }
+
+    /// Does the same, but wakes nobody, because the caller holds a lock. The caller
+    /// releases it and then calls [`wake_receivers`](Doorbell::wake_receivers).
+    pub(crate) fn post_stop(&self) {
+        self.bells.post(Message::Stop);
         if let Some(permits) = &self.permits {
-            permits.send(Permit::Stop);
+            permits.post(Permit::Stop);
         }
     }
 
     /// Waits for a bell.
     #[inline]
     pub(crate) fn answer(&self, wait: Wait<'_>) -> Result<Bell, WaitError> {
-        match receive(&self.bells, wait)? {
+        self.heed(receive(&self.bells, wait)?)
+    }
+
+    /// Takes a bell, or notes that the task is to be woken for one.
+    pub(crate) fn poll_answer(
+        &self,
+        waits: &mut Waits,
+        waker: &Waker,
+    ) -> Poll<Result<Bell, WaitError>> {
+        let message = ready!(self.bells.poll_recv(&mut waits.bells, waker));
+        Poll::Ready(self.heed(message))
+    }
+
+    #[inline]
+    fn heed(&self, message: Message) -> Result<Bell, WaitError> {
+        match message {
             Message::Ring(shard) => Ok(Bell(shard as usize)),
             Message::Stop => {
-                self.bells.send(Message::Stop);
+                self.bells.post(Message::Stop);
+                self.bells.wake_receivers();
                 Err(WaitError::Stopped)
             }
         }
@@ -127,13 +178,39 @@ impl Doorbell {
         let Some(permits) = &self.permits else {
             return Ok(());
         };
-        match receive(permits, wait)? {
-            Permit::Take => Ok(()),
-            Permit::Stop => {
-                permits.send(Permit::Stop);
-                Err(WaitError::Stopped)
-            }
+        heed_permit(permits, receive(permits, wait)?)
+    }
+
+    /// Takes a permit, or notes that the task is to be woken for one. A task without a
+    /// permit cannot answer a bell, so it leaves its place among those that wait for one.
+    pub(crate) fn poll_permit(
+        &self,
+        waits: &mut Waits,
+        waker: &Waker,
+    ) -> Poll<Result<(), WaitError>> {
+        let Some(permits) = &self.permits else {
+            return Poll::Ready(Ok(()));
+        };
+        let Poll::Ready(permit) = permits.poll_recv(&mut waits.permits, waker) else {
+            self.bells.leave(&mut waits.bells);
+            return Poll::Pending;
+        };
+        Poll::Ready(heed_permit(permits, permit))
+    }
+
+    /// Ends the wait of a task. If the task was woken for a bell or a permit and has not
+    /// looked for it, wakes another worker.
+    pub(crate) fn leave(&self, waits: &mut Waits) {
+        self.bells.leave(&mut waits.bells);
+        if let Some(permits) = &self.permits {
+            permits.leave(&mut waits.permits);
         }
+    }
+
+    /// Returns the number of tasks' wakers that panicked.
+    pub(crate) fn panics(&self) -> u64 {
+        let permits = self.permits.as_ref().map_or(0, Channel::panics);
+        self.bells.panics() + permits
     }
 
     /// Supports models, as described at `Channel`.
@@ -152,6 +229,17 @@ impl Doorbell {
     pub(crate) fn return_permit(&self) {
         if let Some(permits) = &self.permits {
             permits.send(Permit::Take);
+        }
+    }
+}
+
+fn heed_permit(permits: &Channel<Permit>, permit: Permit) -> Result<(), WaitError> {
+    match permit {
+        Permit::Take => Ok(()),
+        Permit::Stop => {
+            permits.post(Permit::Stop);
+            permits.wake_receivers();
+            Err(WaitError::Stopped)
         }
     }
 }

@@ -32,7 +32,7 @@ mod waiters;
 pub(crate) use awaited::{Registered, Seen};
 pub(crate) use busy_workers::{CannotWait, Census};
 pub(crate) use cell::ShardCell;
-pub(crate) use doorbell::{Bell, Doorbell, Wait, WaitError};
+pub(crate) use doorbell::{Bell, Doorbell, Wait, WaitError, Waits};
 pub(crate) use driving::Driving;
 pub(crate) use shared_core::SharedCore;
 

@@ -48,10 +48,13 @@ impl<T> Core<T> {
     /// readers of reports.) Dropping the last handle shuts the engine down again, but the
     /// stop is sent only once, because the doorbells' channels have room for one. The
     /// bells come first, because a caller's loop that the alarm wakes checks them once.
+    /// Workers are woken outside the alarm's lock, because the waker of a task is foreign
+    /// code.
     fn stop(&self, closed: usize) {
         let queues = &self.doorbells[..self.queues()];
-        let close_queues = || queues.iter().for_each(Doorbell::stop);
+        let close_queues = || queues.iter().for_each(Doorbell::post_stop);
         if self.alarm.stop(close_queues) {
+            queues.iter().for_each(Doorbell::wake_receivers);
             observe::shut_down(self.subject(), closed);
         } else if self.is_driven && closed > 0 {
             // An earlier shutdown woke the loop, before this one ended timers.

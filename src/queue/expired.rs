@@ -65,7 +65,7 @@ impl<T> Obligation<T> {
 }
 
 /// A permit that is returned to its queue even if dropping a payload panics.
-struct Permit<'a>(&'a Doorbell);
+pub(super) struct Permit<'a>(pub(super) &'a Doorbell);
 
 impl Drop for Permit<'_> {
     fn drop(&mut self) {

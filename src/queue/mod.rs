@@ -2,11 +2,17 @@
 
 mod batch;
 mod expired;
+mod recv_future;
+#[cfg(feature = "stream")]
+mod recv_stream;
 mod reports;
 mod worker_state;
 
 pub use batch::Batch;
 pub use expired::Expired;
+pub use recv_future::RecvFuture;
+#[cfg(feature = "stream")]
+pub use recv_stream::RecvStream;
 pub use reports::Reports;
 
 use core::fmt;

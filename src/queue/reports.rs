@@ -1,9 +1,10 @@
 //! Reading the reports on timers that have ended.
 
 use core::fmt;
+use core::task::{Poll, Waker, ready};
 use core::time::Duration;
 
-use crate::hub::{Bell, SharedCore, Wait, WaitError};
+use crate::hub::{Bell, SharedCore, Wait, WaitError, Waits};
 use crate::queue::RecvError;
 use crate::shard::Shard;
 use crate::sync::Arc;
@@ -111,6 +112,30 @@ impl<T> Reports<T> {
                 return Err(RecvError::Empty);
             }
         }
+    }
+
+    /// Does the same for a task, which is woken for the next bell.
+    pub(super) fn poll_take(
+        &self,
+        waits: &mut Waits,
+        waker: &Waker,
+    ) -> Poll<Result<Closed<T>, RecvError>> {
+        let doorbell = self.core.doorbell(self.core.queues());
+        loop {
+            let bell = match ready!(doorbell.poll_answer(waits, waker)) {
+                Err(WaitError::Stopped) => {
+                    return Poll::Ready(self.last().ok_or(RecvError::ShutDown));
+                }
+                bell => bell?,
+            };
+            if let Some(closed) = self.claim(bell.shard(), Some(bell)) {
+                return Poll::Ready(Ok(closed));
+            }
+        }
+    }
+
+    pub(super) fn leave_places(&self, waits: &mut Waits) {
+        self.core.doorbell(self.core.queues()).leave(waits);
     }
 
     /// Searches every shard, because the stop sign may have overtaken a bell.

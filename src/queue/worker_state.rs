@@ -54,10 +54,12 @@ impl WorkerState {
         self.0.set(State::Busy(thread));
     }
 
+    /// Notes that the handle no longer belongs to a worker.
     pub(super) fn leave(&self, census: &Census, queue: usize) {
         if self.has_joined() {
             self.set_idle(census, queue);
             census.leave(queue);
+            self.0.set(State::Unknown);
         }
     }
 }

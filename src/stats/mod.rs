@@ -53,6 +53,6 @@ pub struct Snapshot {
     pub workers: usize,
     /// The number of times that the ticker thread woke up.
     pub wakeups: u64,
-    /// The number of task runs that panicked.
+    /// The number of task runs that panicked, and of calls of async tasks' wakers that did.
     pub panics: u64,
 }

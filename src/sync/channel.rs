@@ -15,29 +15,43 @@
 //! A sender pushes its message and then checks for sleepers. A receiver registers
 //! as a sleeper and then checks for messages. Both have a SeqCst fence between the
 //! two steps. If the sender's fence comes first, the receiver sees the message. If
-//! the receiver's fence comes first, the sender sees the sleeper and notifies it.
+//! the receiver's fence comes first, the sender sees the sleeper and calls it.
+//!
+//! A receiver is a thread or a task; `channel/sleepers.rs` says which of them is called,
+//! and why no call is lost. Wakers of tasks are foreign code. They are called, cloned and
+//! dropped outside all locks, and a panic of a call or drop is caught and counted.
 
 #[cfg_attr(any(loom, shuttle), path = "channel/counted.rs")]
 #[cfg_attr(not(any(loom, shuttle)), path = "channel/crossbeam.rs")]
 mod messages;
 
+mod foreign;
 mod limits;
+mod sleepers;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
 
+pub use sleepers::Place;
+
+use std::task::{Poll, Waker};
 use std::time::Instant;
 
 use crate::sync::primitives::{
-    AtomicBool, AtomicUsize, Condvar, Mutex, Ordering, fence, lock, wait, wait_for,
+    AtomicBool, AtomicU64, AtomicUsize, Condvar, Mutex, Ordering, fence, lock, wait, wait_for,
 };
-use limits::Limits;
 use messages::Messages;
+use sleepers::{Calls, Sleepers, Threads};
 
 /// A channel between threads. Its users never send more than it has room for.
 pub struct Channel<T> {
     messages: Messages<T>,
-    /// The number of receivers that sleep or are about to. Changed under `sleep`.
+    /// The number of receivers that sleep, or are about to, and have not been called.
+    /// Changed under `sleep`.
     sleepers: AtomicUsize,
-    sleep: Mutex<Limits>,
+    sleep: Mutex<Sleepers>,
     arrived: Condvar,
+    /// The number of panics of foreign wakers.
+    panics: AtomicU64,
 }
 
 impl<T> Channel<T> {
@@ -46,9 +60,16 @@ impl<T> Channel<T> {
         Channel {
             messages: Messages::new(capacity),
             sleepers: AtomicUsize::new(0),
-            sleep: Mutex::new(Limits::default()),
+            sleep: Mutex::new(Sleepers::default()),
             arrived: Condvar::new(),
+            panics: AtomicU64::new(0),
         }
+    }
+
+    /// Makes messages call tasks only while no thread sleeps.
+    pub fn threads_first(self) -> Channel<T> {
+        lock(&self.sleep).put_threads_first();
+        self
     }
 
     /// Sends a message and wakes one sleeping receiver. Never waits for room.
@@ -57,10 +78,52 @@ impl<T> Channel<T> {
         // Orders the message before the check for sleepers.
         fence(Ordering::SeqCst);
         if self.sleepers.load(Ordering::Relaxed) > 0 {
-            // A receiver that is about to sleep holds the lock until it sleeps.
-            drop(lock(&self.sleep));
-            self.arrived.notify_one();
+            self.wake_one();
         }
+    }
+
+    /// Sends a message but wakes no receiver, for a caller that holds a lock. The caller
+    /// releases the lock and then calls [`wake_receivers`](Channel::wake_receivers).
+    pub fn post(&self, message: T) {
+        self.messages.push(message);
+    }
+
+    #[cold]
+    fn wake_one(&self) {
+        let calls = self.change(Sleepers::call_one);
+        self.wake(calls);
+    }
+
+    fn change<R>(&self, change: impl FnOnce(&mut Sleepers) -> R) -> R {
+        let mut sleepers = lock(&self.sleep);
+        let changed = change(&mut sleepers);
+        self.publish(&sleepers);
+        changed
+    }
+
+    fn publish(&self, sleepers: &Sleepers) {
+        self.sleepers.store(sleepers.uncalled(), Ordering::Relaxed);
+    }
+
+    fn wake(&self, calls: Calls) {
+        match calls.threads {
+            Threads::None => {}
+            Threads::One => self.arrived.notify_one(),
+            Threads::All => self.arrived.notify_all(),
+        }
+        let tasks = calls.watchers.into_iter().chain(calls.task);
+        tasks.for_each(|waker| self.shield(|| waker.wake()));
+    }
+
+    fn shield(&self, foreign: impl FnOnce()) {
+        if foreign::panicked(foreign) {
+            self.panics.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the number of panics of wakers.
+    pub fn panics(&self) -> u64 {
+        self.panics.load(Ordering::Relaxed)
     }
 
     /// Takes a message, or returns `None` if there is no message.
@@ -94,38 +157,94 @@ impl<T> Channel<T> {
     /// gives up.
     #[cold]
     fn sleep(&self, end: Option<Instant>, flag: Option<&AtomicBool>) -> Option<T> {
-        let mut guard = lock(&self.sleep);
-        self.sleepers.fetch_add(1, Ordering::Relaxed);
-        // Orders the registration before the check for messages.
-        fence(Ordering::SeqCst);
+        let mut sleepers = lock(&self.sleep);
+        sleepers.add_thread();
         let received = loop {
-            let received = self.try_recv();
-            let left = end.map(|end| guard.left(end));
+            let received = self.look(&sleepers);
+            let left = end.map(|end| sleepers.limits.left(end));
             let is_set = flag.is_some_and(|flag| flag.load(Ordering::Relaxed));
             if received.is_some() || is_set || left.is_some_and(|left| left.is_zero()) {
                 break received;
             }
-            guard = match left {
-                None => wait(&self.arrived, guard),
-                Some(left) => wait_for(&self.arrived, guard, left),
+            sleepers = match left {
+                None => wait(&self.arrived, sleepers),
+                Some(left) => wait_for(&self.arrived, sleepers, left),
             };
+            sleepers.answer();
         };
-        self.sleepers.fetch_sub(1, Ordering::Relaxed);
-        drop(guard);
+        sleepers.remove_thread();
+        self.publish(&sleepers);
+        drop(sleepers);
         received
+    }
+
+    /// Takes a message for a receiver that is registered and may go to sleep.
+    fn look(&self, sleepers: &Sleepers) -> Option<T> {
+        self.publish(sleepers);
+        // Orders the registration before the check for messages.
+        fence(Ordering::SeqCst);
+        self.try_recv()
+    }
+
+    /// Takes a message, or leaves the task's waker in `place` until there is a message.
+    /// The latest waker counts. The caller polls again, or calls
+    /// [`leave`](Channel::leave).
+    pub fn poll_recv(&self, place: &mut Place, waker: &Waker) -> Poll<T> {
+        let received = match place.is_vacant() {
+            true => self.try_recv(),
+            false => None,
+        };
+        match received.or_else(|| self.doze(place, waker)) {
+            Some(message) => Poll::Ready(message),
+            None => Poll::Pending,
+        }
+    }
+
+    #[cold]
+    fn doze(&self, place: &mut Place, waker: &Waker) -> Option<T> {
+        let mut spare = place.is_vacant().then(|| waker.clone());
+        let (received, left) = loop {
+            let mut sleepers = lock(&self.sleep);
+            if sleepers.enter(place, waker, &mut spare) {
+                let received = self.look(&sleepers);
+                let left = received.as_ref().and_then(|_| sleepers.leave(place));
+                self.publish(&sleepers);
+                break (received, left);
+            }
+            drop(sleepers);
+            spare = Some(waker.clone());
+        };
+        self.shield(|| drop(spare));
+        self.shield(|| drop(left));
+        received
+    }
+
+    /// Leaves the place of a task that no longer waits. If the task was called and has not
+    /// been polled since, calls another receiver.
+    pub fn leave(&self, place: &mut Place) {
+        if place.is_vacant() {
+            return;
+        }
+        let waker = self.change(|sleepers| sleepers.leave(place));
+        let was_called = waker.is_none();
+        self.shield(|| drop(waker));
+        if was_called && !self.messages.is_empty() {
+            self.wake_one();
+        }
     }
 
     /// In a model, treats the limits of all waits as passed from now on. Does not
     /// wake any receiver: a receiver learns that its time is up at its next wake-up.
     #[cfg(any(loom, shuttle))]
     pub fn pass_limits(&self) {
-        lock(&self.sleep).pass();
+        lock(&self.sleep).limits.pass();
     }
 
-    /// Wakes all receivers, so that they check their flags and, in a model, their limits.
-    /// A receiver that is about to sleep holds the lock until it sleeps.
+    /// Wakes all sleeping receivers, so that they check for messages, their flags and, in a
+    /// model, their limits. A receiver that is about to sleep holds the lock until it
+    /// sleeps.
     pub fn wake_receivers(&self) {
-        let _sleep = lock(&self.sleep);
-        self.arrived.notify_all();
+        let calls = self.change(Sleepers::call_all);
+        self.wake(calls);
     }
 }

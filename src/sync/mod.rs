@@ -11,7 +11,7 @@ mod counted;
 mod lock;
 mod primitives;
 
-pub use channel::Channel;
+pub use channel::{Channel, Place};
 pub(crate) use counted::{CountedArc, WeakArc};
 #[cfg(any(loom, shuttle))]
 pub use lock::{CondvarParker, RawLock};

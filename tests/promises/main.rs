@@ -6,6 +6,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod awaiting;
 mod bounds;
 mod cancels;
 mod changes;

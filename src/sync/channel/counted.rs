@@ -48,6 +48,10 @@ impl<T> Messages<T> {
         None
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.count.load(Ordering::Relaxed) == 0
+    }
+
     fn with<R>(&self, work: impl FnOnce(&mut VecDeque<T>) -> R) -> R {
         work(&mut self.queue.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -23,4 +23,8 @@ impl<T> Messages<T> {
     pub(super) fn pop(&self) -> Option<T> {
         self.receiver.try_recv().ok()
     }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.receiver.is_empty()
+    }
 }
