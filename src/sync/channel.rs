@@ -25,7 +25,6 @@
 #[cfg_attr(not(any(loom, shuttle)), path = "channel/crossbeam.rs")]
 mod messages;
 
-mod foreign;
 mod limits;
 mod sleepers;
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -33,9 +32,11 @@ mod tests;
 
 pub use sleepers::Place;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Poll, Waker};
 use std::time::Instant;
 
+use crate::caught;
 use crate::sync::primitives::{
     AtomicBool, AtomicU64, AtomicUsize, Condvar, Mutex, Ordering, fence, lock, wait, wait_for,
 };
@@ -115,9 +116,12 @@ impl<T> Channel<T> {
         tasks.for_each(|waker| self.shield(|| waker.wake()));
     }
 
+    /// Runs foreign code. Its panic must not end the caller, which may be the ticker or
+    /// hold a message.
     fn shield(&self, foreign: impl FnOnce()) {
-        if foreign::panicked(foreign) {
+        if let Err(thrown) = catch_unwind(AssertUnwindSafe(foreign)) {
             self.panics.fetch_add(1, Ordering::Relaxed);
+            caught::dispose(thrown, |_| ());
         }
     }
 
