@@ -16,12 +16,12 @@ const GROUND: [&str; 9] = [
     "tick",
     "id",
     "fork",
+    "caught",
     "sync",
     "timeline",
     "rounding",
     "engine_name",
     "observe",
-    "caught",
 ];
 
 /// A module: its path below the crate, such as `hub::cancel`.
