@@ -59,5 +59,13 @@ pub use timers::{Timers, TimersBuilder};
 pub use virtual_clock::TimersClock;
 
 /// The policy for ticks of an [`Interval`] that nobody awaited, under its name in tokio.
-/// [`CatchUp`](crate::MissedTicks::CatchUp) is tokio's `Burst`.
+/// [`CatchUp`](crate::MissedTicks::CatchUp) is tokio's [`Burst`](crate::MissedTicks::Burst).
 pub use crate::timer::MissedTicks as MissedTickBehavior;
+
+#[doc(no_inline)]
+pub use std::time::{Duration, Instant};
+
+/// The error of a [`Timeout`], at the path that it has in tokio.
+pub mod error {
+    pub use super::Elapsed;
+}

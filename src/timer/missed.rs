@@ -4,6 +4,17 @@ use crate::timeline::Time;
 use crate::timer::MissedTicks;
 
 impl MissedTicks {
+    /// The name that [`MissedTicks::CatchUp`] has in tokio.
+    ///
+    /// ```
+    /// use tickwheel::MissedTicks;
+    /// use tickwheel::time::MissedTickBehavior;
+    ///
+    /// assert_eq!(MissedTickBehavior::Burst, MissedTicks::CatchUp);
+    /// ```
+    #[allow(non_upper_case_globals)]
+    pub const Burst: MissedTicks = MissedTicks::CatchUp;
+
     /// Returns the time of the firing that follows the one due at `due`, and the number of
     /// periods between them. `late` is whether the policy applies.
     pub(crate) fn next(self, due: Time, period: u64, now: Time, late: bool) -> (Time, u64) {

@@ -1,0 +1,12 @@
+//! The programs as they were.
+
+pub use tokio::time;
+
+#[path = "client.rs"]
+pub mod client;
+#[path = "heartbeat.rs"]
+pub mod heartbeat;
+#[path = "idioms.rs"]
+pub mod idioms;
+#[path = "pool.rs"]
+pub mod pool;
