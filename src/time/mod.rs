@@ -42,6 +42,7 @@
 mod driver;
 mod handle;
 mod interval;
+mod keep_alive;
 mod registration;
 mod sleep;
 mod timeout;
@@ -53,6 +54,7 @@ mod wake;
 pub use driver::TimersDriver;
 pub use handle::{Global, Handle};
 pub use interval::{Interval, interval, interval_at};
+pub use keep_alive::{Idle, KeepAlive, keep_alive};
 pub use sleep::{Sleep, sleep, sleep_until};
 pub use timeout::{Elapsed, Timeout, timeout, timeout_at};
 pub use timers::{Timers, TimersBuilder};
