@@ -34,7 +34,8 @@ fn held() -> (
 fn cancel_beside_a_worker() {
     model(|| {
         let (engine, clock, id, firing) = held();
-        let worker = thread::spawn(move || firing.rearm(TICK).map_err(Expired::into_payload));
+        let worker =
+            thread::spawn(move || firing.rearm(TICK).map_err(|(_, due)| due.into_payload()));
         let cancelled = engine.cancel(id);
         let rearmed = worker.join().unwrap();
         match cancelled {

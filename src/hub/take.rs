@@ -86,17 +86,20 @@ impl<T> Core<T> {
         cell.lock().rearm_lent(id, number, next, now)
     }
 
-    /// Takes back a firing that was lent, and sets the next one. Returns the payload if
-    /// the timer cannot fire again.
+    /// Takes back a firing that was lent, and sets the next one. Returns the payload with
+    /// the reason if the timer cannot fire again.
     pub(crate) fn rearm_and_return(
         &self,
         id: TimerId,
         number: u64,
         payload: T,
         when: When,
-    ) -> Result<(), T> {
-        let (Some(cell), Some(due)) = (self.cell_of(id), self.resolve(when)) else {
-            return Err(payload);
+    ) -> Result<(), (NotChanged, T)> {
+        let Some(cell) = self.cell_of(id) else {
+            return Err((NotChanged::Gone, payload));
+        };
+        let Some(due) = self.resolve(when) else {
+            return Err((NotChanged::InstantOnOtherClock, payload));
         };
         let (now, next) = (self.clock.now(), due.next());
         let mut held = self.hold(cell);

@@ -14,6 +14,7 @@ use crate::shard::{Claimed, Firing, Name, Outcome, Recorded};
 use crate::sync::Arc;
 use crate::tick::Tick;
 use crate::timeline::{Time, When};
+use crate::timer::NotChanged;
 
 /// An expired timer that a worker holds.
 ///
@@ -201,18 +202,20 @@ impl<T> Expired<T> {
     /// A deadline that has passed is due at once, behind all expired timers.
     ///
     /// # Errors
-    /// Returns this firing, and changes nothing, if the timer was cancelled or shut down
-    /// meanwhile, if it has fired as often as [`times`](crate::Timer::times) says, if it is a
-    /// one-shot that is not rearmable, or if `when` is an instant that the engine's clock
-    /// does not measure. A timer that was cancelled or shut down then ends for that
-    /// reason, and not as completed.
+    /// Returns this firing, with the reason, and changes nothing: [`NotChanged::Cancelled`]
+    /// or [`NotChanged::ShutDown`] if that happened since the firing was taken,
+    /// [`NotChanged::UsedUp`] if the timer has fired as often as
+    /// [`times`](crate::Timer::times) says, [`NotChanged::NotRearmable`] for a one-shot
+    /// that is not rearmable, and [`NotChanged::InstantOnOtherClock`] if the engine's
+    /// clock does not measure `when`. A timer that was cancelled or shut down then ends for
+    /// that reason, and not as completed.
     ///
     /// # Cost
     /// Takes the lock of the timer's shard once, as dropping the firing does.
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tickwheel::{Engine, Timer};
+    /// use tickwheel::{Engine, NotChanged, Timer};
     ///
     /// // A lease that is renewed at a third of its duration, under one id.
     /// let second = Duration::from_secs(1);
@@ -229,32 +232,32 @@ impl<T> Expired<T> {
     /// // A cancel reaches the timer while a worker holds it.
     /// assert_eq!(engine.cancel_by_name("leases", None).running, 1);
     /// assert!(due.is_cancelled());
-    /// let due = due.rearm(5 * second).unwrap_err();
-    /// assert_eq!(due.into_payload(), "lease 7");
+    /// let (why, due) = due.rearm(5 * second).unwrap_err();
+    /// assert_eq!((why, due.into_payload()), (NotChanged::Cancelled, "lease 7"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     // The error is the receiver, which the caller had by value before.
     #[allow(clippy::result_large_err)]
-    pub fn rearm(mut self, when: impl Into<When>) -> Result<(), Expired<T>> {
+    pub fn rearm(mut self, when: impl Into<When>) -> Result<(), (NotChanged, Expired<T>)> {
         match self.try_rearm(when.into()) {
-            true => Ok(()),
-            false => Err(self),
+            Ok(()) => Ok(()),
+            Err(reason) => Err((reason, self)),
         }
     }
 
-    fn try_rearm(&mut self, when: When) -> bool {
+    fn try_rearm(&mut self, when: When) -> Result<(), NotChanged> {
         let (id, number) = (self.firing.id, self.firing.number);
         let Some(lent) = self.obligation.as_mut().filter(|owed| owed.payload) else {
-            return false;
+            return Err(NotChanged::NotRearmable);
         };
         let payload = self.payload.take().expect("taken only by value");
-        if let Err(payload) = lent.core.rearm_and_return(id, number, payload, when) {
+        if let Err((reason, payload)) = lent.core.rearm_and_return(id, number, payload, when) {
             self.payload = Some(payload);
-            return false;
+            return Err(reason);
         }
         lent.payload = false;
         self.finish(None, Outcome::Returned);
-        true
+        Ok(())
     }
 
     /// Returns whether the timer was cancelled or shut down since this firing was taken,

@@ -32,26 +32,29 @@ impl<T> Shard<T> {
         let key = self.find_lent(id, number).ok_or(NotChanged::Gone)?;
         let record = &mut self.records[key];
         let State::Lent { ending, .. } = record.state else {
-            return Err(NotChanged::Gone);
+            return Err(record.state.obstacle());
         };
-        if record.is_used_up() || self.phase == Phase::Closed && ending.is_none() {
-            return Err(NotChanged::Gone);
+        let refusal = match ending {
+            Some((reason, _)) => Err(NotChanged::by(reason)),
+            None if self.phase == Phase::Closed => return Err(NotChanged::ShutDown),
+            None => Ok(()),
+        };
+        if record.is_used_up() {
+            return refusal.and(Err(NotChanged::UsedUp));
         }
         // A timer that was to fire again ends as it was marked, and not as completed.
         record.state = State::Lent {
             ending,
             next: Some(next.deadline),
         };
-        if ending.is_some() {
-            return Err(NotChanged::Gone);
-        }
+        refusal?;
         record.requested = next.requested;
         record.paused = record.paused.map(|_| now());
         Ok(())
     }
 
     /// Takes back a lent firing at `now`, and sets the next one. Returns whether a caller
-    /// is waiting for the return, or the payload if the timer cannot fire again.
+    /// is waiting for the return, or the payload with the reason if the timer cannot fire again.
     pub(crate) fn rearm_and_return(
         &mut self,
         id: TimerId,
@@ -59,9 +62,9 @@ impl<T> Shard<T> {
         payload: T,
         next: Next,
         now: Time,
-    ) -> Result<bool, T> {
+    ) -> Result<bool, (NotChanged, T)> {
         match self.rearm_lent(id, number, next, || now) {
-            Err(_) => Err(payload),
+            Err(reason) => Err((reason, payload)),
             Ok(()) => {
                 let returned = self.return_firing(id, Some(payload), Outcome::Returned, now);
                 Ok(returned.awaited)

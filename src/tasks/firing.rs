@@ -117,11 +117,11 @@ impl Firing {
     /// [`Cancel::Running`](crate::Cancel::Running), and the task does not run again.
     ///
     /// # Errors
-    /// Returns [`NotChanged::Gone`] if the timer was cancelled or shut down
-    /// meanwhile, if it has fired as often as [`times`](Timer::times) says,
-    /// or if the task of this firing has returned. A timer that was cancelled or
-    /// shut down then ends for that reason, and not as completed. Returns
-    /// [`NotChanged::InstantOnOtherClock`] as
+    /// Returns [`NotChanged::Cancelled`] or [`NotChanged::ShutDown`] if that happened
+    /// meanwhile, [`NotChanged::UsedUp`] if the timer has fired as often as
+    /// [`times`](Timer::times) says, and [`NotChanged::Gone`] if the task of this firing
+    /// has returned. A timer that was cancelled or shut down then ends for that
+    /// reason, and not as completed. Returns [`NotChanged::InstantOnOtherClock`] as
     /// [`Engine::reschedule`](crate::Engine::reschedule) does.
     ///
     /// # Cost
@@ -149,7 +149,10 @@ impl Firing {
     /// ```
     pub fn rearm(&self, when: impl Into<When>) -> Result<(), NotChanged> {
         let (id, number) = (self.firing.id, self.firing.number);
-        self.core.rearm_lent(id, number, when.into())
+        match self.firing.outcome {
+            CloseReason::Completed => self.core.rearm_lent(id, number, when.into()),
+            ended => Err(NotChanged::by(ended)),
+        }
     }
 
     /// Returns whether the timer was cancelled or shut down since this firing

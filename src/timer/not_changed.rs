@@ -41,6 +41,10 @@ pub enum NotChanged {
     /// The engine was shut down while a worker has a firing of the timer, which does not
     /// fire again.
     ShutDown,
+    /// The timer has fired as often as [`times`](crate::Timer::times) says.
+    UsedUp,
+    /// The timer is a one-shot that does not lend its payload, and ended when it was taken.
+    NotRearmable,
     /// The timer was [created](crate::Engine::create), but not
     /// [started](crate::Unstarted::start).
     Unstarted,
@@ -82,6 +86,13 @@ impl fmt::Display for NotChanged {
                  new one"
             }
             NotChanged::ShutDown => "the engine was shut down, and its timers do not fire again",
+            NotChanged::UsedUp => {
+                "this timer has fired as often as `times` says: give it more firings with \
+                 `set_times`"
+            }
+            NotChanged::NotRearmable => {
+                "this one-shot ended when it was taken: make the timer with `Timer::rearmable`"
+            }
             NotChanged::Unstarted => "this timer has not started: call `Unstarted::start` first",
             NotChanged::NotRepeating => {
                 "a one-shot has no period and no count: make the timer with `Timer::every`"

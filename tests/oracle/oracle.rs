@@ -481,10 +481,17 @@ impl Oracle {
     }
 
     /// Whether the holder of a firing can set the next deadline.
-    pub fn can_rearm(&self, timer: usize) -> bool {
+    pub fn can_rearm(&self, timer: usize) -> Result<(), NotChanged> {
         let lent = &self.timers[timer];
-        let used_up = lent.ask.period.is_some() && lent.is_last();
-        lent.state == State::Lent { ending: None } && !used_up && !self.closed
+        match lent.state {
+            _ if !lent.ask.is_lent() => Err(NotChanged::NotRearmable),
+            State::Lent { ending: None } if self.closed => Err(NotChanged::ShutDown),
+            State::Lent { ending: None } if lent.ask.period.is_some() && lent.is_last() => {
+                Err(NotChanged::UsedUp)
+            }
+            State::Lent { ending: None } => Ok(()),
+            _ => Err(lent.obstacle()),
+        }
     }
 
     /// The holder of a firing gives it back, and sets the next deadline.

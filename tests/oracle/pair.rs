@@ -360,10 +360,10 @@ impl Pair {
         let when = self.oracle.first(first);
         let can_rearm = self.oracle.can_rearm(timer);
         let rearmed = expired.rearm(when);
-        assert_eq!(rearmed.is_ok(), can_rearm);
+        assert_eq!(rearmed.as_ref().map_err(|(why, _)| why), can_rearm.as_ref());
         match rearmed {
             Ok(()) => self.oracle.rearm(timer, when, payload),
-            Err(expired) => {
+            Err((_, expired)) => {
                 self.oracle.refuse_to_rearm(timer);
                 self.give_back(expired, How::Back);
             }
