@@ -58,6 +58,7 @@ impl Clock {
     }
 
     /// Converts an `Instant` to a time of this clock, if the clock measures instants.
+    #[inline]
     pub(crate) fn time_of(&self, instant: Instant) -> Option<Time> {
         match self {
             Clock::System(clock) => clock.time_of(instant),

@@ -87,6 +87,7 @@ mod linux {
             self.origin.saturating_add(time.as_nanos())
         }
 
+        #[inline]
         pub(crate) fn time_of(&self, instant: Instant) -> Option<Time> {
             // `self.instant` was read a moment before `origin`. The result is
             // therefore a moment late, but never early.
