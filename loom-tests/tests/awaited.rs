@@ -83,6 +83,7 @@ fn drop_beside_the_expiry() {
         assert!(task.poll(&mut sleep).is_pending());
         let passing = pass_beside(clock, 1);
         drop(sleep);
+        assert_eq!(timers.ledger().live, 0);
         passing.join().unwrap();
         assert_eq!(Arc::strong_count(&task), 1);
         assert_all_ended(timers.ledger());
