@@ -97,22 +97,20 @@ impl<H: Handle> Interval<H> {
 
     /// Polls for the next tick. Returns `None` if the engine was shut down.
     pub(super) fn poll_next_tick(&mut self, cx: &mut Context<'_>) -> Poll<Option<H::Moment>> {
-        if !self.is_due_already() {
-            match self.sleep.poll_ended(cx) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(Ended::Elapsed) => {}
-                Poll::Ready(Ended::ShutDown | Ended::Refused) => return Poll::Ready(None),
+        if self.sleep.is_new() {
+            let core = self.sleep.core();
+            if core.is_shut_down() {
+                return Poll::Ready(None);
+            }
+            // It has passed without anyone waiting for it.
+            if self.sleep.deadline_time() <= core.clock.now() {
+                return Poll::Ready(Some(self.take_tick()));
             }
         }
-        Poll::Ready(Some(self.take_tick()))
-    }
-
-    /// Whether the next tick has passed without anyone waiting for it.
-    fn is_due_already(&self) -> bool {
-        let core = self.sleep.core();
-        self.sleep.is_new()
-            && self.sleep.deadline_time() <= core.clock.now()
-            && !core.is_shut_down()
+        self.sleep.poll_ended(cx).map(|ended| match ended {
+            Ended::Elapsed => Some(self.take_tick()),
+            Ended::ShutDown | Ended::Refused => None,
+        })
     }
 
     fn take_tick(&mut self) -> H::Moment {

@@ -1,52 +1,15 @@
 //! Failures of processes that fork.
-//!
-//! A child of a process with threads has only one of them, and must not touch
-//! what the others may have locked: not even the test harness, so it ends by
-//! `_exit`, and the parent kills one that takes too long.
+
+#[path = "../support/child.rs"]
+mod child;
 
 use super::*;
+use child::{Child, exit_unless};
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tickwheel::Timer;
-
-/// A forked process.
-struct Child(libc::pid_t);
-
-impl Child {
-    fn fork(child: impl FnOnce()) -> Child {
-        // SAFETY: the child touches only what this thread alone has a hold of,
-        // allocates with an allocator that survives a fork, and ends by `_exit`.
-        let pid = unsafe { libc::fork() };
-        assert!(pid >= 0, "no process to be had");
-        if pid == 0 {
-            child();
-            // SAFETY: ends the process; nothing comes after it.
-            unsafe { libc::_exit(0) }
-        }
-        Child(pid)
-    }
-
-    /// Waits for its end, and says whether it came to that by itself.
-    fn ends_by_itself(self) -> bool {
-        let begun = Instant::now();
-        loop {
-            let mut status = 0;
-            // SAFETY: the child is ours, and the pointer is valid for writes.
-            let ended = unsafe { libc::waitpid(self.0, &mut status, libc::WNOHANG) };
-            assert!(ended >= 0, "the child is gone");
-            if ended == self.0 {
-                return status == 0;
-            }
-            if begun.elapsed() > PATIENCE {
-                // SAFETY: the child has not been waited for, so it is ours.
-                unsafe { libc::kill(self.0, libc::SIGKILL) };
-            }
-            thread::sleep(MS);
-        }
-    }
-}
 
 /// A process forked. The child had the timers and the descriptor but no thread
 /// to serve them, and its calls on the descriptor reached the parent. Here the
@@ -146,14 +109,6 @@ fn enter_pid_namespace() -> bool {
     // SAFETY: the call takes no pointers, and changes where the caller's
     // children are.
     unsafe { libc::unshare(libc::CLONE_NEWPID) == 0 }
-}
-
-/// Ends a forked process badly, unless all is well.
-fn exit_unless(well: bool) {
-    if !well {
-        // SAFETY: ends the process; nothing comes after it.
-        unsafe { libc::_exit(1) }
-    }
 }
 
 /// The child shared the parent's timer, and armed it for a deadline of its own,
