@@ -4,23 +4,26 @@
 use super::*;
 use tickwheel::wheel::KeyedWheel;
 use tickwheel::{
-    Cancel, Engine, NotChanged, RecvError, Tick, Time, Timer, TimerId, VirtualClock, Wheel,
+    Cancel, Engine, Expired, NotChanged, RecvError, Tick, Time, Timer, TimerId, VirtualClock, Wheel,
 };
 
-/// An engine whose queue is polled by hand.
+/// An engine with a task, polled by hand, that awaits its queue.
 struct Queue<T> {
     engine: Engine<T>,
     clock: VirtualClock<T>,
-    task: ByHand<tickwheel::Queue<T>>,
+    /// The wait for the next entry, if it has begun.
+    task: ByHand<Option<Pin<Box<dyn Future<Output = Received<T>>>>>>,
 }
 
-/// A queue in which nothing is due.
+type Received<T> = Result<Expired<T>, RecvError>;
+
+/// Nothing is due, so the task waits.
 const EMPTY: Result<&str, RecvError> = Err(RecvError::Empty);
 
-impl<T> Queue<T> {
+impl<T: 'static> Queue<T> {
     fn new() -> Queue<T> {
         let (engine, clock) = Engine::builder().shards(1).start_virtual().unwrap();
-        let task = ByHand::new(engine.queue(0));
+        let task = ByHand::new(None);
         Queue {
             engine,
             clock,
@@ -51,12 +54,25 @@ impl<T> Queue<T> {
     }
 
     fn poll(&mut self) -> Result<T, RecvError> {
-        let due = self.task.enter(|queue, _| queue.try_recv())?;
-        Ok(due.into_payload())
+        self.poll_expired().map(Expired::into_payload)
+    }
+
+    fn poll_expired(&mut self) -> Received<T> {
+        let mut queue = self.engine.queue(0);
+        let polled = self.task.enter(|wait, context| {
+            let begun =
+                wait.get_or_insert_with(|| Box::pin(async move { queue.recv_async().await }));
+            begun.as_mut().poll(context)
+        });
+        let Poll::Ready(received) = polled else {
+            return Err(RecvError::Empty);
+        };
+        *self.task = None;
+        received
     }
 
     fn is_woken(&self) -> bool {
-        !self.task.is_empty()
+        self.task.is_woken()
     }
 
     /// Whether nothing is left that could come due.
@@ -237,7 +253,8 @@ fn d11_an_entry_inserted_for_the_past_may_be_moved_to_the_future_twice() {
 /// `remove_expired_item`
 #[test]
 fn d12_an_entry_may_be_removed_after_it_came_due() {
-    let queue = Queue::new();
+    let mut queue = Queue::new();
+    assert_eq!(queue.poll(), EMPTY);
     queue.pass(10);
     let overdue = queue.insert_at("foo", 0);
     assert_eq!(queue.engine.cancel(overdue), Cancel::Cancelled("foo"));
@@ -542,11 +559,11 @@ fn d31_differs_a_removed_entry_is_gone_for_a_second_remove() {
 /// `remove_after_compact_poll`. Differs as above.
 #[test]
 fn d32_differs_an_entry_that_was_handed_out_is_gone_for_a_remove() {
-    let queue = Queue::new();
+    let mut queue = Queue::new();
     let foo = queue.insert_at("foo", 10);
     queue.insert_at("bar", 20);
     queue.pass(10);
-    let due = queue.task.try_recv().unwrap();
+    let due = queue.poll_expired().unwrap();
     assert_eq!((due.id(), due.into_payload()), (foo, "foo"));
     queue.engine.shrink();
     assert_eq!(queue.engine.cancel(foo), Cancel::Gone);
@@ -615,6 +632,7 @@ fn d35_differs_removing_the_last_entry_wakes_nobody() {
     assert_eq!(queue.engine.cancel(foo), Cancel::Cancelled("foo"));
     assert!(!queue.is_woken() && queue.is_used_up());
     queue.engine.shutdown();
+    assert!(queue.is_woken());
     assert_eq!(queue.poll(), Err(RecvError::ShutDown));
 }
 
