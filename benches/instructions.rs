@@ -8,13 +8,19 @@
 #[allow(dead_code, reason = "the other benches use all of it")]
 mod common;
 
+use std::future::{Future, ready};
 use std::hint::black_box;
+use std::pin::{Pin, pin};
 use std::process::{Command, ExitCode};
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Wake, Waker};
+use std::time::{Duration, Instant};
 use std::vec;
 
 use common::{IN_FLIGHT, SPAN, delay};
 use fastrand::Rng;
+use tickwheel::time::{Timers, sleep, sleep_until, timeout};
 use tickwheel::{Engine, Queue, Tick, Time, Timer, TimerId, Wheel};
 
 /// A call, its recorded count, and a function that makes the call repeatedly.
@@ -26,7 +32,7 @@ struct Call {
 
 /// The calls, counted with Rust 1.95 on x86-64. A change that makes a call cheaper
 /// lowers the call's count here.
-const CALLS: [Call; 8] = [
+const CALLS: [Call; 12] = [
     Call {
         name: "wheel: cancel and schedule",
         instructions: 155,
@@ -68,6 +74,28 @@ const CALLS: [Call; 8] = [
         // There are four timers per tick, and an advance visits every shard.
         instructions: 1585,
         run: engine_take,
+    },
+    Call {
+        name: "sleep: create, poll and drop",
+        instructions: 407,
+        run: sleep_pair,
+    },
+    Call {
+        name: "sleep: the same, instant given",
+        instructions: 466,
+        run: sleep_pair_at,
+    },
+    Call {
+        name: "sleep: create, poll and wake",
+        // There are four sleeps per tick, and an advance visits every shard.
+        instructions: 1047,
+        run: sleep_wake,
+    },
+    Call {
+        name: "timeout: ready at once",
+        // A tenth of what it takes, seven, is no slack.
+        instructions: 10,
+        run: timeout_ready,
     },
 ];
 
@@ -268,5 +296,67 @@ fn engine_take(times: u64) {
         while let Ok(expired) = queue.try_recv() {
             black_box(expired.into_payload());
         }
+    }
+}
+
+/// Longer than a run.
+const DELAY: Duration = Duration::from_secs(100_000);
+
+/// A task's waker, as far as a sleep can tell.
+#[derive(Default)]
+struct Count(AtomicU64);
+
+impl Wake for Count {
+    fn wake(self: Arc<Count>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Polls a sleep for the first time.
+fn poll_first(sleep: Pin<&mut impl Future>, waker: &Waker) {
+    let polled = sleep.poll(&mut Context::from_waker(waker));
+    assert!(polled.is_pending());
+}
+
+fn sleep_pair(times: u64) {
+    let waker = Waker::from(Arc::new(Count::default()));
+    for _ in 0..times {
+        poll_first(pin!(sleep(DELAY)), &waker);
+    }
+}
+
+fn sleep_pair_at(times: u64) {
+    let waker = Waker::from(Arc::new(Count::default()));
+    let deadline = Instant::now() + DELAY;
+    for _ in 0..times {
+        poll_first(pin!(sleep_until(deadline)), &waker);
+    }
+}
+
+fn sleep_wake(times: u64) {
+    let count = Arc::new(Count::default());
+    let waker = Waker::from(Arc::clone(&count));
+    let (timers, clock) = Timers::builder()
+        .start_virtual()
+        .expect("the defaults start");
+    let timers = timers.leak();
+    for tick in ticks(times) {
+        // Its tick is far enough for its first poll to find it in the future.
+        let mut sleep = timers.sleep_until(Time::START + Duration::from_millis(tick + 1));
+        poll_first(Pin::new(&mut sleep), &waker);
+        // A drop would be another look at a timer that has ended.
+        std::mem::forget(sleep);
+    }
+    for _ in 0..=times / 4 {
+        clock.advance(Duration::from_millis(1));
+    }
+    assert_eq!(count.0.load(Ordering::Relaxed), times);
+}
+
+fn timeout_ready(times: u64) {
+    let mut context = Context::from_waker(Waker::noop());
+    for _ in 0..times {
+        let mut limited = pin!(timeout(black_box(DELAY), black_box(ready(()))));
+        assert!(limited.as_mut().poll(&mut context).is_ready());
     }
 }

@@ -69,6 +69,7 @@ mod forks {
         });
     }
 
+    #[inline]
     pub(super) fn count() -> u64 {
         FORKS.load(Ordering::Relaxed)
     }
@@ -78,6 +79,7 @@ mod forks {
 mod forks {
     pub(super) fn start_counting() {}
 
+    #[inline]
     pub(super) fn count() -> u64 {
         0
     }

@@ -67,6 +67,18 @@ impl TimerId {
         }
     }
 
+    /// Returns the id of which [`TimerId::parts`] made these numbers. The first one of
+    /// any id is far from zero.
+    #[inline]
+    pub(crate) fn from_parts(high: NonZeroU64, low: u64) -> TimerId {
+        TimerId { high, low }
+    }
+
+    #[inline]
+    pub(crate) fn parts(self) -> (NonZeroU64, u64) {
+        (self.high, self.low)
+    }
+
     /// Returns whether the timer belongs to this wheel.
     #[inline]
     pub(crate) fn is_of(self, wheel: WheelNumber) -> bool {

@@ -94,6 +94,7 @@ impl Add<Duration> for Time {
     type Output = Time;
 
     /// Returns the time `delay` later. Saturates at [`Time::MAX`].
+    #[inline]
     fn add(self, delay: Duration) -> Time {
         Time(self.0.saturating_add(nanos(delay)))
     }
@@ -120,6 +121,7 @@ impl fmt::Display for Time {
     }
 }
 
+#[inline]
 pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

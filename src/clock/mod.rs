@@ -38,6 +38,7 @@ impl Clock {
         }
     }
 
+    #[inline]
     pub(crate) fn is_virtual(&self) -> bool {
         matches!(self, Clock::Virtual(_))
     }

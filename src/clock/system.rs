@@ -176,6 +176,7 @@ mod portable {
             nanos(self.0.elapsed())
         }
 
+        #[inline]
         pub(crate) fn time_of(&self, instant: Instant) -> Option<Time> {
             let since = instant.checked_duration_since(self.0);
             Some(Time::START + since.unwrap_or_default())

@@ -1,8 +1,10 @@
 //! Where an awaited timer stands, in the size of an id.
 
+use core::num::NonZeroU64;
+
 use crate::id::TimerId;
 
-/// The numbers of ids are far larger than these.
+/// The first number of an id is not zero.
 const NEW: [u64; 2] = [0, 0];
 const LAZY: [u64; 2] = [0, 1];
 const ELAPSED: [u64; 2] = [0, 2];
@@ -30,18 +32,21 @@ impl Registration {
     pub(super) const NEW: Registration = Registration(NEW);
     pub(super) const LAZY: Registration = Registration(LAZY);
 
+    /// Returns the id of the timer that the engine has, or had.
+    #[inline]
+    pub(super) fn id(self) -> Option<TimerId> {
+        let [high, low] = self.0;
+        NonZeroU64::new(high).map(|high| TimerId::from_parts(high, low))
+    }
+
     #[inline]
     pub(super) fn stage(self) -> Stage {
-        match self.0 {
-            NEW => Stage::New,
-            LAZY => Stage::Lazy,
-            ELAPSED => Stage::Elapsed,
-            SHUT_DOWN => Stage::ShutDown,
-            [high, low] => {
-                let number = u128::from(high) << 64 | u128::from(low);
-                let id = TimerId::try_from(number);
-                Stage::Registered(id.expect("the number was made from an id"))
-            }
+        match (self.id(), self.0) {
+            (Some(id), _) => Stage::Registered(id),
+            (None, NEW) => Stage::New,
+            (None, LAZY) => Stage::Lazy,
+            (None, ELAPSED) => Stage::Elapsed,
+            (None, _) => Stage::ShutDown,
         }
     }
 }
@@ -55,8 +60,8 @@ impl From<Stage> for Registration {
             Stage::Elapsed => ELAPSED,
             Stage::ShutDown => SHUT_DOWN,
             Stage::Registered(id) => {
-                let number = u128::from(id);
-                [(number >> 64) as u64, number as u64]
+                let (high, low) = id.parts();
+                [high.get(), low]
             }
         })
     }

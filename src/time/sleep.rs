@@ -287,6 +287,15 @@ impl<H: Handle> Sleep<H> {
         }
     }
 
+    /// Frees the timer. Drops the waker, if it is still there, after the lock is
+    /// released.
+    ///
+    /// Not inlined, so that a drop without a timer is a single comparison.
+    #[inline(never)]
+    fn leave(&self, id: TimerId) {
+        drop(self.core().cancel(id));
+    }
+
     fn end(&mut self, stage: Stage, ended: Ended) -> Poll<Ended> {
         self.registration = stage.into();
         Poll::Ready(ended)
@@ -309,8 +318,8 @@ impl Sleep<&Timers> {
     }
 }
 
-/// Computes a deadline.
-#[inline]
+/// Computes a deadline. Always inlined, because callers know the kind of `when`.
+#[inline(always)]
 fn time_of(timers: &Timers, when: When) -> Time {
     let clock = &timers.core().clock;
     match when {
@@ -351,9 +360,8 @@ pub(super) fn panic_of_refusal() -> ! {
 impl<H: Handle> Drop for Sleep<H> {
     #[inline]
     fn drop(&mut self) {
-        if let Stage::Registered(id) = self.registration.stage() {
-            // Drops the waker, if it is still there, after the lock is released.
-            drop(self.core().cancel(id));
+        if let Some(id) = self.registration.id() {
+            self.leave(id);
         }
     }
 }
