@@ -76,7 +76,7 @@ fn g1_a_tid_may_be_used_again_after_it_closed() {
     let tid = String::from("tid");
     for round in 0..100 {
         wheel.schedule_after(tid.clone(), 5, round).unwrap();
-        assert!(wheel.contains("tid") && !wheel.is_empty());
+        assert!(wheel.contains_key("tid") && !wheel.is_empty());
         if round % 2 == 0 {
             assert_eq!(wheel.cancel("tid"), Some(round));
             assert_eq!(wheel.cancel("tid"), None);
@@ -85,7 +85,7 @@ fn g1_a_tid_may_be_used_again_after_it_closed() {
             let to = wheel.now().after(5);
             assert_eq!(wheel.pop_due(to).unwrap().payload, round);
         }
-        assert!(!wheel.contains("tid") && wheel.is_empty());
+        assert!(!wheel.contains_key("tid") && wheel.is_empty());
         assert_eq!(wheel.deadline("tid"), None);
     }
 

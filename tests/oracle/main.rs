@@ -9,6 +9,7 @@
 
 mod ending;
 mod forge;
+mod keyed;
 mod oracle;
 mod pair;
 mod script;

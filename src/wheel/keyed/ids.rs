@@ -59,6 +59,10 @@ impl Ids {
         same.remove();
     }
 
+    pub(super) fn clear(&mut self) {
+        self.by_hash.clear();
+    }
+
     pub(super) fn shrink(&mut self) {
         self.by_hash.shrink_to_fit();
     }

@@ -2,6 +2,7 @@
 
 mod answers;
 mod ids;
+mod payloads;
 
 use core::borrow::Borrow;
 use core::fmt;
@@ -22,8 +23,8 @@ use ids::Ids;
 /// A key is in use from the call that schedules its timer until that timer fires or
 /// is cancelled. Meanwhile, another timer with the same key is refused; afterwards,
 /// the key is free again. To repeat a timer, schedule another one under its key;
-/// there is no `rearm`, because the key is the timer's identity. The ticks and the order of firing are those of a
-/// [`Wheel`].
+/// there is no `rearm`, because the key is the timer's identity. The ticks and the
+/// order of firing are those of a [`Wheel`].
 ///
 /// # Cost
 ///
@@ -292,29 +293,6 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
     {
         let id = self.find(self.hasher.hash_one(key), key)?;
         self.wheel.deadline(id)
-    }
-
-    /// Returns whether a timer with this key is in the wheel, and thus whether the
-    /// key is in use.
-    ///
-    /// ```
-    /// use tickwheel::Tick;
-    /// use tickwheel::wheel::KeyedWheel;
-    ///
-    /// let mut wheel = KeyedWheel::new(64);
-    /// wheel.schedule_at(7, Tick(30), ())?;
-    /// assert!(wheel.contains(&7));
-    /// wheel.cancel(&7);
-    /// assert!(!wheel.contains(&7));
-    /// # Ok::<(), tickwheel::wheel::DuplicateKey<i32, ()>>(())
-    /// ```
-    #[must_use]
-    pub fn contains<Q>(&self, key: &Q) -> bool
-    where
-        K: Borrow<Q>,
-        Q: Eq + Hash + ?Sized,
-    {
-        self.find(self.hasher.hash_one(key), key).is_some()
     }
 
     /// Takes the next timer with a deadline of at most `to` out of the wheel, and

@@ -73,7 +73,7 @@ fn wheel(panics: &Rc<Cell<Panics>>) -> KeyedWheel<Key, Rc<()>> {
 
 type Call = fn(&mut KeyedWheel<Key, Rc<()>>, Key);
 
-const CALLS: [(&str, Call); 6] = [
+const CALLS: [(&str, Call); 9] = [
     ("schedule", |wheel, key| {
         let _ = wheel.schedule_at(key, Tick(12), Rc::new(()));
     }),
@@ -82,7 +82,12 @@ const CALLS: [(&str, Call); 6] = [
         let _ = wheel.reschedule(&key, Tick(13));
     }),
     ("deadline", |wheel, key| _ = wheel.deadline(&key)),
-    ("contains", |wheel, key| _ = wheel.contains(&key)),
+    ("contains_key", |wheel, key| _ = wheel.contains_key(&key)),
+    ("get", |wheel, key| _ = wheel.get(&key)),
+    ("replace", |wheel, key| {
+        let _ = wheel.replace(&key, Rc::new(()));
+    }),
+    ("iter", |wheel, _| assert_eq!(wheel.iter().count(), 6)),
     ("pop_due", |wheel, _| drop(wheel.pop_due(Tick(13)))),
 ];
 
@@ -90,11 +95,11 @@ const CALLS: [(&str, Call); 6] = [
 /// each timer fires once.
 fn assert_whole(mut wheel: KeyedWheel<Key, Rc<()>>, what: &str) {
     let keys = || (0..8).map(|n| Key(n, Rc::new(Cell::new(Panics::Never))));
-    let in_use = keys().filter(|key| wheel.contains(key)).count();
+    let in_use = keys().filter(|key| wheel.contains_key(key)).count();
     assert_eq!((in_use, wheel.ids.len()), (wheel.len(), wheel.len()));
     let mut popped = Vec::new();
     while let Some(expired) = wheel.pop_due(Tick(100)) {
-        assert!(!wheel.contains(&expired.key), "{what}");
+        assert!(!wheel.contains_key(&expired.key), "{what}");
         assert_eq!(Rc::strong_count(&expired.payload), 1, "{what}");
         popped.push(expired.key.0);
     }
@@ -158,6 +163,24 @@ fn a_key_that_panics_when_it_is_dropped_leaves_no_timer_behind() {
     next.set(Panics::InDrop);
     let called = catch_unwind(AssertUnwindSafe(|| wheel.cancel(&key)));
     assert!(called.is_err());
-    assert_eq!((wheel.len(), wheel.contains(&key)), (5, false));
+    assert_eq!((wheel.len(), wheel.contains_key(&key)), (5, false));
     assert_whole(wheel, "cancelled");
+}
+
+/// Keys and payloads are dropped last, when all timers have been removed.
+#[test]
+fn a_key_that_panics_while_the_wheel_is_cleared_leaves_no_timer_behind() {
+    let next = Rc::new(Cell::new(Panics::Never));
+    let mut wheel = wheel(&next);
+    let payload = Rc::clone(wheel.get(&Key(3, Rc::clone(&next))).unwrap());
+    next.set(Panics::InDrop);
+    let called = catch_unwind(AssertUnwindSafe(|| wheel.clear()));
+    assert!(called.is_err());
+    assert!(wheel.is_empty());
+    assert_eq!(
+        Rc::strong_count(&payload),
+        1,
+        "dropped in spite of the panic"
+    );
+    assert_whole(wheel, "cleared");
 }
