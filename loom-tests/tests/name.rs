@@ -19,8 +19,8 @@ fn named(name: u32) -> Timer<Payload> {
 fn cancel(engine: &Engine<Payload>, max: Option<usize>) -> thread::JoinHandle<usize> {
     beside(engine, move |engine| {
         let cancelled = engine.cancel_by_name(NAME, max);
-        assert_eq!(cancelled.count, cancelled.payloads.len());
-        cancelled.count
+        assert_eq!(cancelled.ids.len(), cancelled.payloads.len());
+        cancelled.ids.len()
     })
 }
 
@@ -38,7 +38,7 @@ fn cancel_and_fire_and_schedule() {
         engine.schedule(named(1)).unwrap();
         let cancelled = canceller.join().unwrap();
         let taken = worker.join().unwrap();
-        let left = engine.cancel_by_name(NAME, ALL).count;
+        let left = engine.cancel_by_name(NAME, ALL).ids.len();
         assert_eq!((cancelled + left, taken + cancelled + left), (2 - taken, 2));
         assert_all_ended(engine.ledger());
         assert_eq!(engine.ledger().completed, taken as u64);
@@ -77,7 +77,7 @@ fn cancel_and_return_and_shutdown() {
         let firing = engine.queue(0).try_recv().unwrap();
         let worker = thread::spawn(move || drop(firing));
         // A firing that a worker holds counts, and keeps its payload.
-        let canceller = beside(&engine, |engine| engine.cancel_by_name(NAME, 1).count);
+        let canceller = beside(&engine, |engine| engine.cancel_by_name(NAME, 1).ids.len());
         let returned = engine.shutdown().len();
         worker.join().unwrap();
         let cancelled = canceller.join().unwrap();
@@ -103,7 +103,7 @@ fn cancel_all_and_cancel_one_and_schedule() {
         engine.schedule(named(3)).unwrap();
         let cancelled = canceller.join().unwrap();
         assert!(cancelled + by_id >= 3, "one was left out");
-        let left = engine.cancel_by_name(NAME, ALL).count;
+        let left = engine.cancel_by_name(NAME, ALL).ids.len();
         assert_eq!(cancelled + by_id + left, 4);
         assert_all_ended(engine.ledger());
         assert_eq!(engine.ledger().cancelled, 4);

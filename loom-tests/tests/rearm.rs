@@ -56,8 +56,8 @@ fn cancel_by_name_beside_a_worker() {
         let worker = thread::spawn(move || firing.rearm(TICK).is_ok());
         let cancelled = engine.cancel_by_name(NAME, None);
         let rearmed = worker.join().unwrap();
-        assert_eq!(cancelled.count, usize::from(rearmed));
-        assert_eq!(cancelled.payloads.len(), cancelled.count);
+        assert_eq!(cancelled.ids.len(), usize::from(rearmed));
+        assert_eq!(cancelled.payloads.len(), cancelled.ids.len());
         clock.advance_to(tick(3));
         assert!(take_all(&engine.queue(0)).is_empty());
         assert_all_ended(engine.ledger());

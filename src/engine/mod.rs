@@ -205,8 +205,8 @@ impl<T> Engine<T> {
     ///     engine.schedule(Timer::after(Duration::from_secs(9), n).named("batch"))?;
     /// }
     /// assert_eq!(engine.cancel_by_name("batch", 2).payloads, [0, 1]);
-    /// assert_eq!(engine.cancel_by_name("batch", None).count, 1);
-    /// assert_eq!(engine.cancel_by_name("batch", None).count, 0);
+    /// assert_eq!(engine.cancel_by_name("batch", None).ids.len(), 1);
+    /// assert_eq!(engine.cancel_by_name("batch", None).ids.len(), 0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn cancel_by_name(&self, name: &str, max: impl Into<Option<usize>>) -> CancelledMany<T> {
@@ -217,8 +217,8 @@ impl<T> Engine<T> {
     ///
     /// Does for each timer what [`cancel`](Engine::cancel) does. Expired timers that no
     /// worker has taken, paused and [unstarted](Engine::create) timers are cancelled, and
-    /// a timer with a running firing does not fire again. Counts the timers that
-    /// end as cancelled because of this call, and returns their payloads in no particular
+    /// a timer with a running firing does not fire again. Returns the ids of the timers
+    /// that end as cancelled because of this call, and their payloads, in no particular
     /// order. Does not cancel timers that are created during the call, so it returns even
     /// if other threads continue to schedule.
     ///
@@ -236,7 +236,7 @@ impl<T> Engine<T> {
     ///     room.schedule(Timer::after(Duration::from_secs(9), buff))?;
     /// }
     /// let cleared = room.cancel_all();
-    /// assert_eq!((cleared.count, cleared.payloads.len()), (2, 2));
+    /// assert_eq!((cleared.ids.len(), cleared.payloads.len()), (2, 2));
     /// assert!(room.schedule(Timer::after(Duration::from_secs(9), "haste")).is_ok());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -78,10 +78,10 @@ impl<T> Core<T> {
         cancelled: &mut CancelledMany<T>,
     ) -> bool {
         // Reserved before the lock is taken, because growing may copy all payloads.
-        cancelled.payloads.reserve(NAMESAKES_PER_HOLD);
+        cancelled.reserve(NAMESAKES_PER_HOLD);
         let mut bucket = self.names.bucket_of(namesakes);
         for _ in 0..NAMESAKES_PER_HOLD {
-            if cancelled.count == max {
+            if cancelled.ids.len() == max {
                 return false;
             }
             let Some(id) = bucket.next(namesakes) else {
@@ -108,7 +108,7 @@ impl<T> Core<T> {
         let unnamed = std::mem::take(&mut held.shard.signals.unnamed);
         self.release(held);
         // A timer gives up its name exactly once, when it ends.
-        cancelled.count += unnamed.len();
+        cancelled.ids.extend(unnamed.iter().map(|_| id));
         let runs_last = unnamed.is_empty() && matches!(answer, Cancel::Running);
         cancelled.running += usize::from(runs_last);
         unnamed.into_iter().for_each(|place| bucket.remove(place));

@@ -34,7 +34,7 @@ impl<T> Core<T> {
         cancelled: &mut CancelledMany<T>,
     ) -> bool {
         // Reserved before the lock is taken, because growing may copy all payloads.
-        cancelled.payloads.reserve(CANCELS_PER_HOLD);
+        cancelled.reserve(CANCELS_PER_HOLD);
         let now = self.tick_now();
         let mut held = self.hold(cell);
         let done = held.shard.cancel_some(walk, now, cancelled);

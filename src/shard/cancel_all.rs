@@ -43,12 +43,12 @@ impl<T> Shard<T> {
             if self.wheel.sequence(at) > walk.youngest {
                 continue;
             }
-            let ends = self.ends_if_cancelled(at);
+            let (id, ends) = (self.wheel.id(at), self.ends_if_cancelled(at));
             // A timer whose last firing is running is marked, so that it is not re-armed.
             let answer = self.cancel_at(at, || now);
             if ends {
                 budget = budget.saturating_sub(CELLS_PER_CANCEL);
-                cancelled.count += 1;
+                cancelled.ids.push(id);
             } else {
                 cancelled.running += usize::from(matches!(answer, Cancel::Running));
             }

@@ -229,13 +229,13 @@ impl TaskEngine {
     /// cancelled. A task in its last run is not counted; it does not run again either.
     /// See [`Engine::cancel_by_name`], whose answer counts it apart.
     pub fn cancel_by_name(&self, name: &str, max: impl Into<Option<usize>>) -> usize {
-        self.engine.cancel_by_name(name, max).count
+        self.engine.cancel_by_name(name, max).ids.len()
     }
 
     /// Cancels all tasks, without shutting the engine down. Returns the number of tasks
     /// that it ends as cancelled; see [`Engine::cancel_all`].
     pub fn cancel_all(&self) -> usize {
-        self.engine.cancel_all().count
+        self.engine.cancel_all().ids.len()
     }
 
     /// Cancels a task and blocks until it is no longer running. Does not

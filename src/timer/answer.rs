@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::id::TimerId;
+
 /// The reason why a timer was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -134,23 +136,29 @@ impl<T> Cancel<T> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct CancelledMany<T> {
-    /// The number of timers that end as cancelled because of this call. Includes repeating
-    /// timers with a running firing.
-    pub count: usize,
+    /// The timers that end as cancelled because of this call, in the order in which they
+    /// were cancelled. Includes repeating timers with a running firing.
+    pub ids: Vec<TimerId>,
     /// The number of other timers whose last firing is running. They can no longer be
     /// [re-armed](crate::Firing::rearm). One whose holder tries to ends as cancelled; the
     /// others end by themselves.
     pub running: usize,
-    /// The payloads of the timers that were not running.
+    /// The payloads of the timers that were not running, in the same order.
     pub payloads: Vec<T>,
 }
 
 impl<T> CancelledMany<T> {
     pub(crate) fn none() -> CancelledMany<T> {
         CancelledMany {
-            count: 0,
+            ids: Vec::new(),
             running: 0,
             payloads: Vec::new(),
         }
+    }
+
+    /// Makes room for so many more timers.
+    pub(crate) fn reserve(&mut self, timers: usize) {
+        self.ids.reserve(timers);
+        self.payloads.reserve(timers);
     }
 }

@@ -22,9 +22,9 @@ fn f01_a_cancel_that_races_the_registration_leaks_no_entry() {
         let canceller = scope.spawn(|| {
             let mut count = 0;
             while !over.load(Ordering::Acquire) {
-                count += engine.cancel_by_name("victim", None).count;
+                count += engine.cancel_by_name("victim", None).ids.len();
             }
-            count + engine.cancel_by_name("victim", None).count
+            count + engine.cancel_by_name("victim", None).ids.len()
         });
         let begun = Instant::now();
         let mut accepted = 0;

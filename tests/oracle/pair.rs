@@ -425,12 +425,21 @@ impl Pair {
         let mut expected = self.oracle.cancel_all(&all);
         cancelled.payloads.sort_unstable();
         expected.payloads.sort_unstable();
-        expected.check(&cancelled);
+        expected.timers.sort_unstable();
+        let mut timers = self.timers_of(&cancelled.ids);
+        timers.sort_unstable();
+        expected.check(&cancelled, &timers);
     }
 
     fn cancel_by_name(&mut self, name: Name, max: Option<usize>) {
         let cancelled = self.engine.cancel_by_name(name.as_str(), max);
-        self.oracle.cancel_by_name(name, max).check(&cancelled);
+        let timers = self.timers_of(&cancelled.ids);
+        let expected = self.oracle.cancel_by_name(name, max);
+        expected.check(&cancelled, &timers);
+    }
+
+    fn timers_of(&self, ids: &[TimerId]) -> Vec<usize> {
+        ids.iter().map(|id| self.numbers[id]).collect()
     }
 
     fn read_report(&mut self) {

@@ -96,7 +96,7 @@ fn promise_03_a_plain_one_shot_cannot_be_re_armed() {
 /// says that the chain was cancelled before a worker had it.
 fn cancel(engine: &Engine<u32>, id: TimerId, by_name: bool) -> bool {
     if by_name {
-        return engine.cancel_by_name(CHAIN, None).count == 1;
+        return engine.cancel_by_name(CHAIN, None).ids.len() == 1;
     }
     let answer = engine.cancel(id);
     assert!(matches!(answer, Cancel::Cancelled(7) | Cancel::Running));
@@ -134,7 +134,7 @@ fn promise_04_a_cancel_reaches_a_chain_that_a_worker_holds() {
         clock.advance(SECOND);
         assert!(payloads(&engine).is_empty());
         assert_eq!(completed_and_cancelled(engine.ledger()), (0, 1));
-        assert_eq!(engine.cancel_by_name(CHAIN, None).count, 0);
+        assert_eq!(engine.cancel_by_name(CHAIN, None).ids.len(), 0);
     }
 }
 
@@ -143,7 +143,7 @@ fn promise_04_a_cancel_of_all_reaches_a_chain_that_a_worker_holds() {
     let (engine, clock, _) = chain();
     let due = take_next(&engine, &clock);
     for cancelled in [engine.cancel_by_name(CHAIN, 1), engine.cancel_all()] {
-        assert_eq!((cancelled.count, cancelled.running), (0, 1));
+        assert_eq!((cancelled.ids.len(), cancelled.running), (0, 1));
     }
     assert!(due.is_cancelled());
     drop(due.rearm(MS).unwrap_err());

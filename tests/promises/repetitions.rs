@@ -79,7 +79,7 @@ fn promise_07_a_last_firing_that_is_held_can_be_followed_by_others() {
     drop(last);
     assert_eq!(ticks(&engine, &clock, 9), [2, 3]);
     assert_eq!(engine.reports().try_recv().unwrap().firings, 3);
-    assert_eq!(engine.cancel_by_name("buff", 9).count, 0);
+    assert_eq!(engine.cancel_by_name("buff", 9).ids.len(), 0);
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn promise_03_a_panic_instead_of_a_payload_ends_the_timer_once() {
     let ledger = engine.ledger();
     assert!(ledger.is_balanced());
     assert_eq!((ledger.live, ledger.failed), (0, 1));
-    assert_eq!(engine.cancel_by_name("name", usize::MAX).count, 0);
+    assert_eq!(engine.cancel_by_name("name", usize::MAX).ids.len(), 0);
     let closed = engine.reports().try_recv().unwrap();
     assert_eq!((closed.reason, closed.firings), (CloseReason::Failed, 0));
     engine.schedule(Timer::after(MS, ())).unwrap();
@@ -65,7 +65,7 @@ fn promise_04_a_timer_cancelled_before_it_has_a_payload_never_fires() {
         let make = |id| {
             assert_eq!(engine.reschedule(id, MS), Err(NotChanged::Running));
             assert_eq!(engine.cancel_and_wait(id), Cancel::Running);
-            assert_eq!(engine.cancel_by_name("name", 9).count, 0);
+            assert_eq!(engine.cancel_by_name("name", 9).ids.len(), 0);
             Rc::clone(&payload)
         };
         let mut timer = Timer::after(MS, make).named("name");

@@ -149,8 +149,8 @@ fn cancel_by_name() {
             move || {
                 for _ in 0..2 {
                     let answer = engine.cancel_by_name("batch", 1);
-                    assert!(answer.count <= 1);
-                    cancelled.fetch_add(answer.count, Ordering::Relaxed);
+                    assert!(answer.ids.len() <= 1);
+                    cancelled.fetch_add(answer.ids.len(), Ordering::Relaxed);
                     let payloads = answer.payloads.into_iter();
                     payloads.for_each(|payload| payload.end(End::Cancelled));
                 }
@@ -166,7 +166,7 @@ fn cancel_by_name() {
         tally.assert_agrees(engine.ledger());
         let cancelled = cancelled.load(Ordering::Relaxed) as u64;
         assert_eq!(engine.ledger().cancelled, cancelled);
-        assert_eq!(engine.cancel_by_name("batch", None).count, 0);
+        assert_eq!(engine.cancel_by_name("batch", None).ids.len(), 0);
     });
 }
 

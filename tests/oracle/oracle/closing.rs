@@ -39,14 +39,16 @@ pub enum Cancelled {
 /// The answer to cancelling several.
 #[derive(Default)]
 pub struct CancelledThose {
-    count: usize,
+    /// The timers that end as cancelled.
+    pub timers: Vec<usize>,
     running: usize,
     pub payloads: Vec<u64>,
 }
 
 impl CancelledThose {
-    pub fn check(&self, engine: &CancelledMany<u64>) {
-        assert_eq!(engine.count, self.count);
+    /// Compares with the engine's answer, whose ids name `timers`.
+    pub fn check(&self, engine: &CancelledMany<u64>, timers: &[usize]) {
+        assert_eq!(timers, self.timers);
         assert_eq!(engine.running, self.running);
         assert_eq!(engine.payloads, self.payloads);
     }
@@ -98,20 +100,20 @@ impl Oracle {
     fn cancel_those(&mut self, those: &[usize], max: Option<usize>) -> CancelledThose {
         let mut those_cancelled = CancelledThose::default();
         let CancelledThose {
-            count,
+            timers,
             running,
             payloads,
         } = &mut those_cancelled;
         for &timer in those {
-            if Some(*count) == max {
+            if Some(timers.len()) == max {
                 break;
             }
             match self.cancel(timer) {
                 Cancelled::Payload(payload) => {
-                    *count += 1;
+                    timers.push(timer);
                     payloads.push(payload);
                 }
-                Cancelled::Running(true) => *count += 1,
+                Cancelled::Running(true) => timers.push(timer),
                 Cancelled::Running(false) => *running += 1,
                 Cancelled::Gone => {}
             }

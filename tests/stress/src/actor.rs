@@ -244,7 +244,7 @@ impl<'a> Actor<'a> {
     fn cancel_by_name(&self, random: &mut Random) {
         let max = 1 + random.index(3);
         let cancelled = self.engine.cancel_by_name(random.one_of(&NAMES), max);
-        if cancelled.count > max || cancelled.payloads.len() > cancelled.count {
+        if cancelled.ids.len() > max || cancelled.payloads.len() > cancelled.ids.len() {
             self.scene.book.broke(format!("max {max}: {cancelled:?}"));
         }
         for token in cancelled.payloads {
