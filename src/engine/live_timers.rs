@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use crate::engine::Engine;
 use crate::hub::Core;
+use crate::id::TimerId;
 use crate::shard::Shard;
 use crate::timer::LiveTimer;
 use crate::wheel::Cursor;
@@ -30,6 +31,32 @@ impl<T> Engine<T> {
             cursor: Cursor::START,
             found: VecDeque::new(),
         }
+    }
+
+    /// Returns the live timer with this id, or `None` if it has ended, has not started or
+    /// never existed. Tells a paused timer from one that is gone, whereas
+    /// [`deadline`](Engine::deadline) returns `None` for both.
+    ///
+    /// # Cost
+    /// One short lock.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::{Engine, Timer};
+    ///
+    /// let engine = Engine::builder().start()?;
+    /// let lease = engine.schedule(Timer::after(Duration::from_secs(30), 7).named("lease"))?;
+    /// engine.pause(lease)?;
+    /// assert_eq!(engine.deadline(lease), None);
+    /// let found = engine.find(lease).unwrap();
+    /// assert!(found.paused && found.name.as_deref() == Some("lease"));
+    /// assert!(engine.cancel(lease).is_cancelled());
+    /// assert_eq!(engine.find(lease), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn find(&self, id: TimerId) -> Option<LiveTimer> {
+        self.core.find(id)
     }
 }
 

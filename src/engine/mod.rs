@@ -314,7 +314,7 @@ impl<T> Engine<T> {
 
     /// Returns a live timer's next deadline, or the last one if the timer
     /// is running or waiting to be taken. Returns `None` if it is not live or
-    /// is [paused](Engine::pause).
+    /// is [paused](Engine::pause); [`find`](Engine::find) tells the two apart.
     #[must_use]
     pub fn deadline(&self, id: TimerId) -> Option<Time> {
         let tick = self.core.deadline(id)?;

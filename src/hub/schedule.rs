@@ -7,7 +7,7 @@ use crate::id::TimerId;
 use crate::shard::{NameTag, Next};
 use crate::tick::Tick;
 use crate::timeline::{Time, When};
-use crate::timer::{NotChanged, PlainTimer, Refusal, Refused, Timer};
+use crate::timer::{LiveTimer, NotChanged, PlainTimer, Refusal, Refused, Timer};
 
 /// The time at which a timer is due.
 pub(super) struct Due {
@@ -187,6 +187,10 @@ impl<T> Core<T> {
             Some(cell) => cell.lock().replace(id, payload),
             None => Err((NotChanged::Gone, payload)),
         }
+    }
+
+    pub(crate) fn find(&self, id: TimerId) -> Option<LiveTimer> {
+        self.cell_of(id)?.lock().find_one(id)
     }
 
     pub(crate) fn deadline(&self, id: TimerId) -> Option<Tick> {

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 // Not the `Arc` of `crate::sync`, because no thread waits for another through a name.
 use std::sync::Arc;
 
+use crate::id::TimerId;
 use crate::shard::record::State;
 use crate::shard::{CELLS_PER_HOLD, CELLS_PER_TIMER, Phase, Shard};
 use crate::tick::Tick;
@@ -26,16 +27,26 @@ impl<T> Shard<T> {
         while let Some(at) = self.wheel.next_entry(cursor, &mut budget) {
             if self.is_live(at) {
                 budget = budget.saturating_sub(CELLS_PER_FOUND);
-                found.push_back(LiveTimer {
-                    id: self.wheel.id(at),
-                    name: self.name_of(at),
-                    tick: self.wheel.deadline_of(at),
-                    paused: self.is_paused(at),
-                    queue: self.queue_of(at),
-                });
+                found.push_back(self.live_timer(at));
             }
         }
         self.wheel.is_at_end(*cursor)
+    }
+
+    /// Returns the live timer with this id.
+    pub(crate) fn find_one(&self, id: TimerId) -> Option<LiveTimer> {
+        let at = self.wheel.find_own(id)?;
+        self.is_live(at).then(|| self.live_timer(at))
+    }
+
+    fn live_timer(&self, at: EntryIndex) -> LiveTimer {
+        LiveTimer {
+            id: self.wheel.id(at),
+            name: self.name_of(at),
+            tick: self.wheel.deadline_of(at),
+            paused: self.is_paused(at),
+            queue: self.queue_of(at),
+        }
     }
 
     fn name_of(&self, at: EntryIndex) -> Option<Arc<str>> {

@@ -2,6 +2,7 @@
 
 mod driven;
 mod firing;
+mod live;
 mod set_workers;
 mod task;
 mod weak;
@@ -259,8 +260,8 @@ impl TaskEngine {
         self.engine.ledger()
     }
 
-    /// Returns the underlying engine, for all other calls: deadlines,
-    /// rescheduling, reports, counts.
+    /// Returns the underlying engine, for all other calls: repetitions, walks, names,
+    /// reports, counts.
     #[must_use]
     pub fn engine(&self) -> &Engine<Task> {
         &self.engine

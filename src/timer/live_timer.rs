@@ -1,4 +1,4 @@
-//! A live timer, as a walk finds it.
+//! A live timer, as a walk or a look-up finds it.
 
 // Not the `Arc` of `crate::sync`, because no thread waits for another through a name.
 use std::sync::Arc;
@@ -6,7 +6,8 @@ use std::sync::Arc;
 use crate::id::TimerId;
 use crate::tick::Tick;
 
-/// A live timer, as it was when the walk reached it.
+/// A live timer, as it was when a walk reached it or [`Engine::find`](crate::Engine::find)
+/// looked it up.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct LiveTimer {

@@ -285,6 +285,23 @@ impl<T> Wheel<T> {
     /// A later deadline costs one store; an earlier one moves the timer to
     /// another slot.
     ///
+    /// A timer at [`Tick::MAX`] never fires, so a wheel needs no pause of its own: to
+    /// pause a timer, read its [`remaining`](Wheel::remaining) ticks and move it to
+    /// `Tick::MAX`. To resume it, move it that many ticks after [`now`](Wheel::now).
+    ///
+    /// ```
+    /// use tickwheel::{Tick, Wheel};
+    ///
+    /// let mut buffs = Wheel::new(64);
+    /// let shield = buffs.schedule_at(Tick(30), "shield");
+    /// assert!(buffs.pop_due(Tick(10)).is_none());
+    /// let left = buffs.remaining(shield).unwrap();
+    /// assert!(buffs.reschedule(shield, Tick::MAX)); // paused
+    /// assert!(buffs.pop_due(Tick(5_000)).is_none());
+    /// assert!(buffs.reschedule(shield, buffs.now().after(left))); // resumed
+    /// assert_eq!(buffs.pop_due(Tick(9_000)).unwrap().deadline, Tick(5_020));
+    /// ```
+    ///
     /// ```
     /// use tickwheel::{Tick, Wheel};
     ///

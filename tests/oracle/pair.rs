@@ -546,6 +546,9 @@ impl Pair {
                 (number, tick, timer.ask.queue)
             });
         assert!(live.iter().copied().eq(expected), "live: {live:?}");
+        let found = self.ids.iter().filter_map(|&id| self.engine.find(id));
+        let found = found.map(|found| self.numbers[&found.id]);
+        assert!(found.eq(live.iter().map(|&(number, ..)| number)), "found");
     }
 }
 

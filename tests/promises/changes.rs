@@ -2,7 +2,7 @@
 //! the same reason for it.
 
 use super::*;
-use tickwheel::{Cancel, NotChanged, Timer};
+use tickwheel::{Cancel, NotChanged, TaskEngine, Timer};
 
 /// Requests every change of a repeating timer, and returns the answers.
 fn change(engine: &Engine<u32>, id: TimerId) -> Vec<(&'static str, Result<(), NotChanged>)> {
@@ -73,5 +73,57 @@ fn promise_11_a_refusal_to_change_a_timer_says_what_to_do() {
         (NotChanged::InstantOnOtherClock, "`engine.now()` plus"),
     ] {
         assert!(reason.to_string().contains(advice), "{reason}");
+    }
+}
+
+#[test]
+fn promise_05_a_look_up_tells_a_paused_timer_from_one_that_is_gone() {
+    let (engine, clock) = virtual_engine();
+    let lease = engine.schedule(Timer::after(MS, 1).named("lease")).unwrap();
+    let found = engine.find(lease).unwrap();
+    assert_eq!((found.id, found.queue, found.paused), (lease, 0, false));
+    assert_eq!(engine.find(lease), engine.live().next());
+    engine.pause(lease).unwrap();
+    assert_eq!(engine.deadline(lease), None);
+    let found = engine.find(lease).unwrap();
+    assert_eq!((found.name.as_deref(), found.paused), (Some("lease"), true));
+    engine.resume(lease).unwrap();
+    clock.advance(MS);
+    assert_eq!(
+        engine.find(lease),
+        engine.live().next(),
+        "it waits to be taken"
+    );
+    assert_eq!(payloads(&engine), [1]);
+    assert_eq!(engine.find(lease), None);
+
+    let unstarted = engine.create(Timer::after(MS, 2)).unwrap();
+    assert_eq!(engine.find(unstarted.id()), None);
+    let other = virtual_engine().0;
+    let elsewhere = other.schedule(Timer::after(MS, 3)).unwrap();
+    assert_eq!(engine.find(elsewhere), None);
+}
+
+/// What users of tasks call most often needs no detour.
+#[test]
+fn promise_15_a_task_is_moved_and_paused_through_its_own_engine() {
+    let (timers, clock) = TaskEngine::builder().start_virtual().unwrap();
+    let id = timers.run_after(MS, || {}).unwrap();
+    timers.reschedule(id, 3 * MS).unwrap();
+    assert_eq!(timers.deadline(id), Some(timers.now() + 3 * MS));
+    timers.pause(id).unwrap();
+    assert!(timers.deadline(id).is_none() && timers.find(id).unwrap().paused);
+    clock.run_until(timers.now() + SECOND);
+    assert_eq!(timers.ledger().live, 1);
+    timers.resume(id).unwrap();
+    assert_eq!(timers.deadline(id), Some(timers.now() + 3 * MS));
+    clock.run_until(timers.now() + 3 * MS);
+    assert_eq!(timers.ledger().completed, 1);
+    for answer in [
+        timers.reschedule(id, MS),
+        timers.pause(id),
+        timers.resume(id),
+    ] {
+        assert_eq!(answer, Err(NotChanged::Gone));
     }
 }
