@@ -119,8 +119,9 @@ impl Firing {
     /// # Errors
     /// Returns [`NotChanged::Cancelled`] or [`NotChanged::ShutDown`] if that happened
     /// meanwhile, [`NotChanged::UsedUp`] if the timer has fired as often as
-    /// [`times`](Timer::times) says, and [`NotChanged::Gone`] if the task of this firing
-    /// has returned. A timer that was cancelled or shut down then ends for that
+    /// [`times`](Timer::times) says, [`NotChanged::NotRearmable`] in a closure of
+    /// [`TaskEngine::run_once`](crate::TaskEngine::run_once), and [`NotChanged::Gone`] if
+    /// the task of this firing has returned. A timer that was cancelled or shut down then ends for that
     /// reason, and not as completed. Returns [`NotChanged::InstantOnOtherClock`] as
     /// [`Engine::reschedule`](crate::Engine::reschedule) does.
     ///
@@ -150,6 +151,7 @@ impl Firing {
     pub fn rearm(&self, when: impl Into<When>) -> Result<(), NotChanged> {
         let (id, number) = (self.firing.id, self.firing.number);
         match self.firing.outcome {
+            CloseReason::Completed if !self.rearmable => Err(NotChanged::NotRearmable),
             CloseReason::Completed => self.core.rearm_lent(id, number, when.into()),
             ended => Err(NotChanged::by(ended)),
         }
@@ -212,11 +214,12 @@ impl fmt::Debug for Firing {
     }
 }
 
-impl<F: FnMut(Firing) + Send + 'static> Timer<F> {
+impl<F: FnOnce(Firing) + Send + 'static> Timer<F> {
     /// Makes a worker run the closure also when the timer is cancelled or
     /// shut down; [`Firing::outcome`] then says which. A one-shot's closure thus
     /// runs exactly once. It never runs inline in `cancel`. Meant for
-    /// [`TaskEngine::run`](crate::TaskEngine::run).
+    /// [`TaskEngine::run`](crate::TaskEngine::run) and
+    /// [`run_once`](crate::TaskEngine::run_once).
     ///
     /// ```
     /// use std::time::Duration;

@@ -85,7 +85,7 @@ impl TaskEngine {
     where
         F: FnOnce() + Send + 'static,
     {
-        self.run_once(Timer::after(delay, task))
+        self.run_silent(Timer::after(delay, task))
     }
 
     /// Runs `task` once, at a [`Time`] or an [`Instant`](std::time::Instant); see
@@ -111,13 +111,26 @@ impl TaskEngine {
     where
         F: FnOnce() + Send + 'static,
     {
-        self.run_once(Timer::at(time, task))
+        self.run_silent(Timer::at(time, task))
+    }
+
+    /// Schedules a closure that runs at most once and does not see its [`Firing`].
+    fn run_silent<F>(&self, timer: Timer<F>) -> Result<TimerId, Refused<F>>
+    where
+        F: FnOnce() + Send + 'static,
+    {
+        let scheduled = self.engine.schedule(timer.into_task(Task::silent));
+        scheduled.map_err(|refused| refused.map(Task::into_silent))
     }
 
     /// Runs a closure once, with all settings of a one-shot [`Timer`]: a name, a
     /// report, a tolerance. The closure may be [`FnOnce`] and is dropped with what it
-    /// holds if the timer ends without running it. [`run`](TaskEngine::run) is for
-    /// closures that take a [`Firing`].
+    /// holds if the timer ends without running it, unless the timer is
+    /// [`notified`](Timer::notified). A [`Firing::rearm`] of it is refused
+    /// ([`NotChanged::NotRearmable`](crate::NotChanged::NotRearmable)).
+    ///
+    /// The closure's argument is written as for [`run`](TaskEngine::run): `|_|`, or
+    /// `|firing: Firing|` if the closure calls its methods.
     ///
     /// # Errors
     /// Fails as [`run_after`](TaskEngine::run_after) does. Also returns the closure if the
@@ -125,19 +138,22 @@ impl TaskEngine {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tickwheel::{TaskEngine, Time, Timer};
+    /// use tickwheel::{Firing, TaskEngine, Time, Timer};
     ///
     /// let (timers, clock) = TaskEngine::builder().start_virtual()?;
-    /// let (reply, replied) = std::sync::mpsc::channel();
-    /// let give_up = move || reply.send("no answer").unwrap();
+    /// let (reply, replied) = std::sync::mpsc::sync_channel(1);
+    /// let give_up = move |firing: Firing| {
+    ///     let reply = reply; // moved out of the closure, which runs once
+    ///     reply.send(firing.name().map(str::to_owned)).unwrap();
+    /// };
     /// timers.run_once(Timer::after(Duration::from_secs(3), give_up).named("request 7"))?;
     /// clock.run_until(Time::from_secs(3));
-    /// assert_eq!(replied.recv()?, "no answer");
+    /// assert_eq!(replied.recv()?.as_deref(), Some("request 7"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn run_once<F>(&self, timer: Timer<F>) -> Result<TimerId, Refused<F>>
     where
-        F: FnOnce() + Send + 'static,
+        F: FnOnce(Firing) + Send + 'static,
     {
         if timer.repeat.is_some() {
             return Err(Refused::new(Refusal::Repeating, timer));
@@ -174,8 +190,8 @@ impl TaskEngine {
     }
 
     /// Schedules a closure with all settings of a [`Timer`]: times, missed ticks,
-    /// a name, a report. All tasks are in queue 0. For a closure that runs once and
-    /// takes no argument, see [`run_once`](TaskEngine::run_once).
+    /// a name, a report. All tasks are in queue 0. For a closure that can run only once,
+    /// see [`run_once`](TaskEngine::run_once).
     ///
     /// A closure that calls methods of its argument names the argument's type:
     /// `|firing: Firing|`. Rust needs the type at the first method call, before

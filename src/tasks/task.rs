@@ -22,13 +22,30 @@ trait Run: Send {
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 
-/// A closure that runs at most once. Empty afterwards.
-struct Once<F>(Option<F>);
+/// A closure that runs at most once, without its firing. Empty afterwards.
+struct Silent<F>(Option<F>);
 
-impl<F: FnOnce() + Send + 'static> Run for Once<F> {
+impl<F: FnOnce() + Send + 'static> Run for Silent<F> {
     fn run(&mut self, _: Call<'_>) {
         if let Some(task) = self.0.take() {
             task();
+        }
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+/// A closure that runs at most once. Empty afterwards.
+struct Once<F>(Option<F>);
+
+impl<F: FnOnce(Firing) + Send + 'static> Run for Once<F> {
+    fn run(&mut self, call: Call<'_>) {
+        if let Some(task) = self.0.take() {
+            let mut firing = call.into_firing();
+            firing.rearmable = false;
+            task(firing);
         }
     }
 
@@ -51,7 +68,11 @@ impl<F: FnMut(Firing) + Send + 'static> Run for Each<F> {
 }
 
 impl Task {
-    pub(super) fn once<F: FnOnce() + Send + 'static>(task: F) -> Task {
+    pub(super) fn silent<F: FnOnce() + Send + 'static>(task: F) -> Task {
+        Task(Box::new(Silent(Some(task))))
+    }
+
+    pub(super) fn once<F: FnOnce(Firing) + Send + 'static>(task: F) -> Task {
         Task(Box::new(Once(Some(task))))
     }
 
@@ -61,6 +82,12 @@ impl Task {
 
     pub(super) fn run(&mut self, call: Call<'_>) {
         self.0.run(call);
+    }
+
+    /// Returns the closure given to [`Task::silent`], which has not run.
+    pub(super) fn into_silent<F: 'static>(self) -> F {
+        let silent = self.0.into_any().downcast::<Silent<F>>();
+        silent.ok().and_then(|it| it.0).expect("it was not run")
     }
 
     /// Returns the closure given to [`Task::once`], which has not run.
@@ -93,6 +120,8 @@ pub struct Firing {
     pub(super) name: Option<StdArc<str>>,
     pub(super) deadline: Time,
     pub(super) core: Arc<SharedCore<Task>>,
+    /// Whether the closure can run again.
+    pub(super) rearmable: bool,
 }
 
 /// The parts of a [`Firing`], for closures that may not need one.
@@ -119,6 +148,7 @@ impl<'a> Call<'a> {
             name: self.name,
             deadline: self.deadline,
             core: Arc::clone(self.core),
+            rearmable: true,
         }
     }
 }

@@ -43,7 +43,8 @@ pub enum NotChanged {
     ShutDown,
     /// The timer has fired as often as [`times`](crate::Timer::times) says.
     UsedUp,
-    /// The timer is a one-shot that does not lend its payload, and ended when it was taken.
+    /// The timer is a one-shot that does not lend its payload, and ended when it was taken,
+    /// or a task whose closure can run only once.
     NotRearmable,
     /// The timer was [created](crate::Engine::create), but not
     /// [started](crate::Unstarted::start).
@@ -91,7 +92,8 @@ impl fmt::Display for NotChanged {
                  `set_times`"
             }
             NotChanged::NotRearmable => {
-                "this one-shot ended when it was taken: make the timer with `Timer::rearmable`"
+                "this one-shot cannot fire again: make the timer with `Timer::rearmable`, or run \
+                 the task with `TaskEngine::run`"
             }
             NotChanged::Unstarted => "this timer has not started: call `Unstarted::start` first",
             NotChanged::NotRepeating => {

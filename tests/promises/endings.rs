@@ -5,7 +5,7 @@ use super::*;
 use std::collections::HashSet;
 use std::sync::{Arc, mpsc};
 use std::thread;
-use tickwheel::{Cancel, CloseReason, NotChanged, TaskEngine, Timer};
+use tickwheel::{Cancel, CloseReason, Firing, NotChanged, TaskEngine, Timer};
 
 #[test]
 fn promise_03_exactly_one_ending() {
@@ -307,7 +307,7 @@ fn promise_03_a_closure_that_runs_once_is_run_or_dropped() {
     let held = Arc::new(());
     let once = || {
         let held = Arc::clone(&held);
-        Timer::after(MS, move || drop(held)).named("once")
+        Timer::after(MS, move |_| drop(held)).named("once")
     };
     let id = tasks.run_once(once().reported()).unwrap();
     clock.run_until(tasks.now() + MS);
@@ -315,10 +315,39 @@ fn promise_03_a_closure_that_runs_once_is_run_or_dropped() {
     assert_eq!((report.id, report.reason), (id, CloseReason::Completed));
     tasks.run_once(once()).unwrap();
     assert_eq!(tasks.cancel_by_name("once", None), 1);
-    let repeats = Timer::every(MS, || panic!("a closure that runs once")).named("once");
+    let repeats = Timer::every(MS, |_| panic!("a closure that runs once")).named("once");
     let refused = tasks.run_once(repeats).unwrap_err();
     assert!(refused.to_string().contains("Timer::after"), "{refused}");
     assert_eq!(tasks.cancel_by_name("once", None), 0);
     assert_eq!(Arc::strong_count(&held), 1);
     assert_eq!(tasks.ledger().accepted, 2);
+}
+
+/// Such a closure sees its firing, may be notified of its end, and cannot be re-armed.
+#[test]
+fn promise_03_a_closure_that_runs_once_sees_its_firing_and_runs_once() {
+    let (tasks, clock) = TaskEngine::builder().start_virtual().unwrap();
+    let (tell, told) = mpsc::sync_channel(9);
+    let once = || {
+        let tell = tell.clone();
+        let task = move |firing: Firing| {
+            let tell = tell; // moved out: the closure can run only once
+            let rearmed = firing.rearm(MS);
+            tell.send((firing.outcome(), rearmed)).unwrap();
+        };
+        Timer::after(MS, task).named("once")
+    };
+    tasks.run_once(once()).unwrap();
+    clock.run_until(tasks.now() + 9 * MS);
+    let refused = Err(NotChanged::NotRearmable);
+    let told: Vec<_> = told.try_iter().collect();
+    assert_eq!(told, [(CloseReason::Completed, refused)]);
+    assert_eq!((tasks.ledger().completed, tasks.ledger().live), (1, 0));
+
+    let (tell, told) = mpsc::sync_channel(9);
+    let task = move |firing: Firing| tell.send(firing.outcome()).unwrap();
+    let id = tasks.run_once(Timer::after(MS, task).notified()).unwrap();
+    assert!(tasks.cancel(id).is_cancelled());
+    assert_eq!(told.recv().unwrap(), CloseReason::Cancelled);
+    assert!(told.recv().is_err(), "the closure is gone");
 }

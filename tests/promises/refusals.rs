@@ -155,7 +155,6 @@ proptest! {
     #[test]
     fn promise_11_every_way_in_refuses_a_misfit_alike(ask in ask()) {
         let task: fn(Firing) = |_| ();
-        let once: fn() = || ();
         let (tasks, _clock) = TaskEngine::builder().start_virtual().unwrap();
         let ask = Ask { queue: 0, ..ask };
         let ways = [
@@ -165,7 +164,7 @@ proptest! {
         for way in ways {
             assert_eq!(way.err(), ask.fault());
         }
-        let given = ask.timer(once);
+        let given = ask.timer(task);
         match (tasks.run_once(given.clone()), ask.period) {
             (Ok(_), None) => assert_eq!(ask.fault(), None),
             (Err(refused), period) => {
