@@ -508,7 +508,9 @@ impl<T> Engine<T> {
     /// was waiting for its deadline or for a worker. A repeating timer
     /// whose payload a worker holds is returned without it. A timer whose
     /// last firing is running, or that was cancelled during a firing, ends
-    /// by itself and is not returned.
+    /// by itself and is not returned. A running chain is returned only if its
+    /// holder has [re-armed](crate::Firing::rearm) it by now; a later attempt
+    /// is refused ([`NotChanged::ShutDown`]).
     ///
     /// Does not wait for any thread. New timers are refused from the beginning
     /// of the call. The call then collects the live timers, a bounded part per
@@ -545,7 +547,8 @@ impl<T> Engine<T> {
 
     /// Refuses new timers, blocks until workers have taken the one-shots due
     /// within `limit`, and then shuts down as [`shutdown`](Engine::shutdown) does.
-    /// Repeating timers and re-armed ones fire meanwhile, but are not waited for.
+    /// Repeating timers and re-armed ones fire meanwhile, but are not waited for:
+    /// a chain of short delays would otherwise hold the call to its limit.
     ///
     /// Returns as soon as no such one-shot is left and the shutdown is
     /// complete. Returns at the latest one second after `limit`, provided
