@@ -127,6 +127,18 @@ impl<T> VirtualClock<T> {
         self.core.advance_taking(time, sink);
     }
 
+    /// Moves the clock in this way from one due tick to the next, and calls `settle` after
+    /// each move; see [`Core::run_until`].
+    pub(crate) fn run_until_taking(
+        &self,
+        time: Time,
+        sink: &mut impl FnMut(&Core<T>, T),
+        settle: impl FnMut(),
+    ) {
+        let advance = |time| self.advance_taking(time, sink);
+        self.core.run_until(time, advance, settle);
+    }
+
     /// Moves the clock forward as [`advance`](VirtualClock::advance) does, but touches
     /// at most `budget` entries. The clock stands at the new time in any case.
     ///

@@ -35,6 +35,7 @@ pub(crate) use cell::ShardCell;
 pub(crate) use doorbell::{Bell, Doorbell, Wait, WaitError, Waits};
 pub(crate) use driving::Driving;
 pub(crate) use shared_core::SharedCore;
+pub(crate) use waiters::Waiters;
 
 use crossbeam_utils::CachePadded;
 
@@ -43,7 +44,6 @@ use crate::engine_name::EngineName;
 use crate::hub::affinity::thread_number;
 use crate::hub::names::Names;
 use crate::hub::unsettled::Unsettled;
-use crate::hub::waiters::Waiters;
 use crate::id::{TimerId, WheelNumber};
 use crate::observe::Subject;
 use crate::rounding::TickLength;

@@ -24,7 +24,7 @@ struct Inner<S> {
 }
 
 impl<S> Waiters<S> {
-    pub(super) fn new(state: S) -> Waiters<S> {
+    pub(crate) fn new(state: S) -> Waiters<S> {
         Waiters {
             inner: Mutex::new(Inner {
                 state,
@@ -37,7 +37,7 @@ impl<S> Waiters<S> {
 
     /// Reads or modifies the state without waking the waiters. `access` also gets the
     /// count of changes.
-    pub(super) fn with<R>(&self, access: impl FnOnce(&mut S, u64) -> R) -> R {
+    pub(crate) fn with<R>(&self, access: impl FnOnce(&mut S, u64) -> R) -> R {
         let mut inner = lock(&self.inner);
         let changes = inner.changes;
         access(&mut inner.state, changes)
@@ -45,7 +45,7 @@ impl<S> Waiters<S> {
 
     /// Modifies the state and wakes the waiters.
     #[inline]
-    pub(super) fn change(&self, change: impl FnOnce(&mut S)) {
+    pub(crate) fn change(&self, change: impl FnOnce(&mut S)) {
         let mut inner = lock(&self.inner);
         change(&mut inner.state);
         inner.changes += 1;
@@ -63,7 +63,7 @@ impl<S> Waiters<S> {
 
     /// Blocks until `done` returns true. Calls it at once and after each change, but gives
     /// up when `left` returns zero, however many changes there are.
-    pub(super) fn wait_until(
+    pub(crate) fn wait_until(
         &self,
         mut done: impl FnMut() -> bool,
         left: impl Fn() -> Option<Duration>,

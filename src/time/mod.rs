@@ -39,6 +39,7 @@
 //! [`Snapshot::panics`](crate::Snapshot::panics), and other tasks are woken. If it blocks,
 //! it delays the engine's other wake-ups, because one thread wakes all tasks.
 
+mod busy_tasks;
 mod driver;
 mod handle;
 mod interval;
@@ -47,6 +48,7 @@ mod registration;
 mod sleep;
 mod timeout;
 mod timers;
+mod track;
 mod virtual_clock;
 mod waits;
 mod wake;
@@ -58,6 +60,7 @@ pub use keep_alive::{Idle, KeepAlive, keep_alive};
 pub use sleep::{Sleep, sleep, sleep_until};
 pub use timeout::{Elapsed, Timeout, timeout, timeout_at};
 pub use timers::{Timers, TimersBuilder};
+pub use track::Tracked;
 pub use virtual_clock::TimersClock;
 
 /// The policy for ticks of an [`Interval`] that nobody awaited, under its name in tokio.
