@@ -139,6 +139,22 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
 /// let now = Instant::now();
 /// assert_eq!(When::from(now), When::AtInstant(now));
 /// ```
+///
+/// A program that passes a `When` on to a new timer matches on it, because a new timer
+/// counts either from now or not:
+///
+/// ```
+/// use tickwheel::{Timer, When};
+///
+/// fn reminder(when: impl Into<When>) -> Timer<&'static str> {
+///     match when.into() {
+///         When::After(delay) => Timer::after(delay, "reminder"),
+///         When::At(time) => Timer::at(time, "reminder"),
+///         When::AtInstant(instant) => Timer::at(instant, "reminder"),
+///     }
+/// }
+/// # let _ = reminder(std::time::Duration::ZERO);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum When {
     /// A delay from now. Resolving it reads the clock.

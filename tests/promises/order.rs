@@ -184,3 +184,34 @@ fn promise_09_timers_that_never_moved_fire_in_the_order_of_their_scheduling() {
         assert_eq!(payloads(&engine), expected);
     }
 }
+
+/// Repeats on the ticker's thread, beside which this one takes and returns them. A firing
+/// whose timer came back only after it was due catches up, and has no promised place.
+#[test]
+fn promise_09_repeats_on_a_ticker_fire_by_tick_and_then_in_the_order_of_scheduling() {
+    const REPEATS: usize = 40;
+    let engine = Engine::builder().shards(1).start().unwrap();
+    let begin = engine.now() + 50 * MS;
+    let mut rng = Rng::with_seed(9);
+    let periods: Vec<_> = (0..REPEATS).map(|_| rng.u32(3..9) * MS).collect();
+    for (name, &period) in periods.iter().enumerate() {
+        let first = begin + rng.u32(0..9) * MS;
+        let timer = Timer::every(period, name).starting(first).times(6);
+        engine.schedule(timer).unwrap();
+    }
+    let mut in_time = [engine.now() < begin; REPEATS];
+    let (queue, mut taken, mut log) = (engine.queue(0), 0, Vec::new());
+    while engine.ledger().live > 0 {
+        let firing = queue.recv_timeout(PATIENCE).unwrap();
+        let name = *firing.payload();
+        taken += 1;
+        if in_time[name] {
+            log.push((firing.tick(), name));
+        }
+        let next = firing.deadline() + periods[name];
+        drop(firing);
+        in_time[name] = engine.now() < next;
+    }
+    assert_eq!(taken, 6 * REPEATS);
+    assert!(log.is_sorted(), "{log:?}");
+}
