@@ -1,0 +1,218 @@
+//! Tasks await a message, or an expired timer, beside other tasks and blocking threads.
+
+#![cfg(loom)]
+
+use loom::sync::{Arc, Condvar, Mutex};
+use loom::thread::{self, JoinHandle};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc as StdArc;
+use std::task::{Context, Poll, Wake, Waker};
+use tickwheel::model::{Channel, Place};
+use tickwheel::{Queue, RecvError, Timer};
+use tickwheel_loom_tests::{Payload, assert_all_ended, beside, builder, model, payload, tick};
+
+/// The waker of a task that has a thread to itself.
+struct Alone {
+    woken: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Alone {
+    fn new() -> StdArc<Alone> {
+        StdArc::new(Alone {
+            woken: Mutex::new(false),
+            changed: Condvar::new(),
+        })
+    }
+
+    fn wait(&self) {
+        let mut woken = self.woken.lock().unwrap();
+        while !std::mem::take(&mut *woken) {
+            woken = self.changed.wait(woken).unwrap();
+        }
+    }
+}
+
+impl Wake for Alone {
+    fn wake(self: StdArc<Alone>) {
+        *self.woken.lock().unwrap() = true;
+        self.changed.notify_one();
+    }
+}
+
+fn block_on<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    let alone = Alone::new();
+    let waker = Waker::from(StdArc::clone(&alone));
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => alone.wait(),
+        }
+    }
+}
+
+async fn recv(channel: &Channel<u32>) -> u32 {
+    let mut place = Place::default();
+    poll_fn(|context| channel.poll_recv(&mut place, context.waker())).await
+}
+
+fn task(channel: &Arc<Channel<u32>>) -> JoinHandle<u32> {
+    let channel = Arc::clone(channel);
+    thread::spawn(move || block_on(recv(&channel)))
+}
+
+fn blocking(channel: &Arc<Channel<u32>>) -> JoinHandle<u32> {
+    let channel = Arc::clone(channel);
+    thread::spawn(move || channel.recv())
+}
+
+/// A message arrives while a task takes its place.
+#[test]
+fn send_beside_a_first_poll() {
+    model(|| {
+        let channel = Arc::new(Channel::new(1));
+        let task = task(&channel);
+        channel.send(7);
+        assert_eq!(task.join().unwrap(), 7);
+    });
+}
+
+/// A message arrives while a task changes its waker: the new one is woken, or the poll
+/// finds the message.
+#[test]
+fn send_beside_a_poll_with_another_waker() {
+    model(|| {
+        let channel = Arc::new(Channel::new(1));
+        let mut place = Place::default();
+        let polled = channel.poll_recv(&mut place, Waker::noop());
+        assert!(polled.is_pending());
+        let sender = {
+            let channel = Arc::clone(&channel);
+            thread::spawn(move || channel.send(7))
+        };
+        let recv = poll_fn(|context| channel.poll_recv(&mut place, context.waker()));
+        assert_eq!(block_on(recv), 7);
+        sender.join().unwrap();
+    });
+}
+
+/// A task that may have been called leaves, and another task takes the message.
+#[test]
+fn drop_of_a_called_task_beside_a_task() {
+    drop_beside(task);
+}
+
+/// The same beside a blocking thread.
+#[test]
+fn drop_of_a_called_task_beside_a_thread() {
+    drop_beside(blocking);
+}
+
+fn drop_beside(receiver: fn(&Arc<Channel<u32>>) -> JoinHandle<u32>) {
+    model(move || {
+        let channel = Arc::new(Channel::new(1));
+        let mut place = Place::default();
+        let polled = channel.poll_recv(&mut place, Waker::noop());
+        assert!(polled.is_pending());
+        let receiver = receiver(&channel);
+        let sender = {
+            let channel = Arc::clone(&channel);
+            thread::spawn(move || channel.send(7))
+        };
+        channel.leave(&mut place);
+        assert_eq!(receiver.join().unwrap(), 7);
+        sender.join().unwrap();
+    });
+}
+
+/// A called task that finds its message gone waits again, and is called for the next.
+#[test]
+fn a_passer_by_takes_the_message() {
+    model(|| {
+        let channel = Arc::new(Channel::new(2));
+        let task = task(&channel);
+        channel.send(1);
+        if channel.try_recv().is_some() {
+            channel.send(2);
+        }
+        task.join().unwrap();
+    });
+}
+
+/// Two messages wake a thread and a task, whoever is called first.
+#[test]
+fn two_messages_for_a_task_and_a_thread() {
+    model(|| two_messages(Channel::new(2)));
+}
+
+/// The same where threads go first: a thread that was called is not called again before
+/// it has woken up.
+#[test]
+fn two_messages_for_a_thread_before_a_task() {
+    model(|| two_messages(Channel::new(2).threads_first()));
+}
+
+fn two_messages(channel: Channel<u32>) {
+    let channel = Arc::new(channel);
+    let (task, thread) = (task(&channel), blocking(&channel));
+    channel.send(1);
+    channel.send(2);
+    assert_eq!(task.join().unwrap() + thread.join().unwrap(), 3);
+}
+
+fn taking(mut queue: Queue<Payload>) -> JoinHandle<Result<u32, RecvError>> {
+    thread::spawn(move || {
+        let taken = block_on(queue.recv_async());
+        taken.map(|expired| expired.payload().name())
+    })
+}
+
+/// Two tasks are polled beside a shutdown, and both learn of it.
+#[test]
+fn shutdown_beside_two_polls() {
+    model(|| {
+        let (engine, _clock) = builder(1).start_virtual().unwrap();
+        let tasks = [taking(engine.queue(0)), taking(engine.queue(0))];
+        engine.shutdown();
+        for task in tasks {
+            assert_eq!(task.join().unwrap(), Err(RecvError::ShutDown));
+        }
+    });
+}
+
+/// Two tasks take a timer each. The bell of both wakes one task, which wakes the other.
+#[test]
+fn two_timers_of_one_bell() {
+    model(|| {
+        let (engine, clock) = builder(1).start_virtual().unwrap();
+        for n in 1..=2 {
+            engine.schedule(Timer::at(tick(1), payload(n))).unwrap();
+        }
+        let tasks = [taking(engine.queue(0)), taking(engine.queue(0))];
+        clock.advance_to(tick(1));
+        let taken = tasks.map(|task| task.join().unwrap().unwrap());
+        assert_eq!(taken.iter().sum::<u32>(), 3);
+        assert_all_ended(engine.ledger());
+    });
+}
+
+/// The only permit of a bounded queue goes from task to task.
+#[test]
+fn two_tasks_and_one_permit() {
+    model(|| {
+        let (engine, clock) = builder(1).queue_bound(1).start_virtual().unwrap();
+        for n in 1..=2 {
+            engine.schedule(Timer::at(tick(1), payload(n))).unwrap();
+        }
+        let task = taking(engine.queue(0));
+        let advance = beside(&engine, move |_| clock.advance_to(tick(1)));
+        let taken = block_on(engine.queue(0).recv_async()).unwrap();
+        let name = taken.payload().name();
+        drop(taken);
+        assert_eq!(task.join().unwrap().unwrap() + name, 3);
+        advance.join().unwrap();
+        assert_all_ended(engine.ledger());
+    });
+}
