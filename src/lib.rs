@@ -69,7 +69,8 @@
 //!   recorder at each call.
 //! * `serde`: `Serialize` and `Deserialize` for [`TimerId`], [`Tick`], [`Time`] and
 //!   [`Ledger`].
-//! * `stream`: `Queue::into_stream` and `Reports::into_stream`, for `futures_core::Stream`.
+//! * `stream`: `Queue::into_stream` and `Reports::into_stream`, and `Stream` (of `futures-core`) for
+//!   [`time::Interval`].
 //! * `loom`, `shuttle`: models of programs that use the crate, together with
 //!   `--cfg loom` or `--cfg shuttle`. Without that flag they change nothing. The
 //!   chapter [Model your own program] has a model to copy.

@@ -46,6 +46,8 @@ mod interval;
 mod keep_alive;
 mod registration;
 mod sleep;
+#[cfg(feature = "stream")]
+mod stream;
 mod timeout;
 mod timers;
 mod track;
