@@ -2,7 +2,7 @@
 //! everything, see `cancel_all.rs`.
 
 use crate::hub::names::{Bucket, NAMESAKES_PER_HOLD, Namesakes};
-use crate::hub::{Core, Held};
+use crate::hub::{Core, Held, Unsent};
 use crate::id::TimerId;
 use crate::timer::{Cancel, CancelledMany};
 
@@ -79,6 +79,20 @@ impl<T> Core<T> {
     ) -> bool {
         // Reserved before the lock is taken, because growing may copy all payloads.
         cancelled.reserve(NAMESAKES_PER_HOLD);
+        let mut unsent = Vec::with_capacity(NAMESAKES_PER_HOLD);
+        let may_be_more = self.cancel_in_bucket(namesakes, max, cancelled, &mut unsent);
+        unsent.into_iter().for_each(|unsent| self.send(unsent));
+        may_be_more
+    }
+
+    /// Does the same, and leaves in `unsent` what has to be sent outside the bucket's lock.
+    fn cancel_in_bucket(
+        &self,
+        namesakes: &mut Namesakes<'_>,
+        max: usize,
+        cancelled: &mut CancelledMany<T>,
+        unsent: &mut Vec<Unsent>,
+    ) -> bool {
         let mut bucket = self.names.bucket_of(namesakes);
         for _ in 0..NAMESAKES_PER_HOLD {
             if cancelled.ids.len() == max {
@@ -87,7 +101,7 @@ impl<T> Core<T> {
             let Some(id) = bucket.next(namesakes) else {
                 return false;
             };
-            self.cancel_one_by_name(id, &mut bucket, cancelled);
+            unsent.extend(self.cancel_one_by_name(id, &mut bucket, cancelled));
         }
         true
     }
@@ -97,21 +111,18 @@ impl<T> Core<T> {
         id: TimerId,
         bucket: &mut Bucket,
         cancelled: &mut CancelledMany<T>,
-    ) {
-        let Some(cell) = self.cell_of(id) else {
-            return;
-        };
-        let mut held = self.hold(cell);
+    ) -> Option<Unsent> {
+        let mut held = self.hold(self.cell_of(id)?);
         let answer = held.shard.cancel(id, || self.tick_now());
-        // Taken out, because `release` would wait for the bucket's lock, which this
-        // thread holds.
-        let unnamed = std::mem::take(&mut held.shard.signals.unnamed);
-        self.release(held);
+        let mut unsent = self.release_unsent(held);
+        // Taken out, because `send` would not find them any more.
+        let unnamed = std::mem::take(&mut unsent.signals.unnamed);
         // A timer gives up its name exactly once, when it ends.
         cancelled.ids.extend(unnamed.iter().map(|_| id));
         let runs_last = unnamed.is_empty() && matches!(answer, Cancel::Running);
         cancelled.running += usize::from(runs_last);
         unnamed.into_iter().for_each(|place| bucket.remove(place));
         cancelled.payloads.extend(answer.payload());
+        Some(unsent)
     }
 }

@@ -86,6 +86,16 @@ struct Held<'a, T> {
     shard: LockGuard<'a, Shard<T>>,
 }
 
+/// What is left to be done after a release of a shard. A waker of a task is foreign code,
+/// and must not be called under any lock.
+#[must_use = "bells that are not rung leave timers behind"]
+struct Unsent {
+    shard: usize,
+    signals: Signals,
+    /// The tick for which the alarm has to be set earlier.
+    earlier: Option<Tick>,
+}
+
 impl<T> Core<T> {
     pub(crate) fn new(
         name: EngineName,
@@ -219,28 +229,43 @@ impl<T> Core<T> {
         }
     }
 
-    /// Does the same as [`Core::release`] for a holder that has raised signals. The alarm
-    /// follows the bells, because the caller's loop that it may wake checks them only
-    /// once. Names are last: an alarm must not wait for the lock of a bucket.
+    /// Does the same as [`Core::release`] for a holder that has raised signals.
     #[cold]
-    fn release_and_signal(&self, mut held: Held<'_, T>) {
+    fn release_and_signal(&self, held: Held<'_, T>) {
+        let unsent = self.release_unsent(held);
+        self.send(unsent);
+    }
+
+    /// Does the same as [`Core::release`] but wakes nobody, for a caller that holds the lock
+    /// of a bucket of names. The caller releases it and then calls [`Core::send`].
+    fn release_unsent(&self, mut held: Held<'_, T>) -> Unsent {
         let signals = held.shard.take_signals();
         let mut earliest_new = held.shard.take_earliest_new();
         if signals.wake_driver && self.is_driven {
             earliest_new = Tick(0);
             held.shard.wake_driver = true;
         }
-        let (cell, lowered) = (held.cell, held.cell.lower_next(earliest_new));
-        drop(held);
-        self.send(cell.index, &signals);
-        if lowered {
-            self.alarm.notify_earlier(earliest_new);
+        let lowered = held.cell.lower_next(earliest_new);
+        Unsent {
+            shard: held.cell.index,
+            signals,
+            earlier: lowered.then_some(earliest_new),
         }
-        let unnamed = signals.unnamed.into_iter();
+    }
+
+    /// Wakes the threads and tasks that a release concerns. The alarm follows the bells,
+    /// because the caller's loop that it may wake checks them only once. Names are last: an
+    /// alarm must not wait for the lock of a bucket.
+    fn send(&self, unsent: Unsent) {
+        self.ring(unsent.shard, &unsent.signals);
+        if let Some(earlier) = unsent.earlier {
+            self.alarm.notify_earlier(earlier);
+        }
+        let unnamed = unsent.signals.unnamed.into_iter();
         unnamed.for_each(|place| self.names.remove(place));
     }
 
-    fn send(&self, shard: usize, signals: &Signals) {
+    fn ring(&self, shard: usize, signals: &Signals) {
         for queue in signals.bells() {
             self.doorbells[queue].ring(shard);
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
-use tickwheel::{CloseReason, Closed, Queue, RecvError, Timer};
+use tickwheel::{CloseReason, Closed, Queue, RecvError, Timer, WeakEngine};
 
 #[derive(Default)]
 struct Count(AtomicUsize);
@@ -257,4 +257,58 @@ fn promise_12_what_is_awaited_may_cross_threads() {
     let (mut queue, mut reports) = (engine.queue(0), engine.reports());
     assert_send(&queue.recv_async());
     assert_send(&reports.recv_async());
+}
+
+/// A waker that calls the engine, as the task would on a runtime that polls in place.
+struct Caller {
+    engine: WeakEngine<u32>,
+    calls: Count,
+}
+
+impl Wake for Caller {
+    fn wake(self: Arc<Caller>) {
+        let engine = self.engine.upgrade().unwrap();
+        if let Ok(id) = engine.schedule(Timer::after(SECOND, 0)) {
+            assert!(engine.cancel(id).is_cancelled());
+        }
+        engine.cancel_by_name("crew", Some(0));
+        let _ = engine.schedule(Timer::after(Duration::ZERO, 0).queue(1));
+        drop(engine.queue(0).try_recv());
+        if engine.is_shut_down() {
+            engine.shutdown();
+        }
+        self.calls.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn promise_10_a_waker_is_called_under_no_lock() {
+    let (engine, clock) = virtual_engine();
+    let caller = Arc::new(Caller {
+        engine: engine.downgrade(),
+        calls: Count::default(),
+    });
+    let waker = Waker::from(Arc::clone(&caller));
+    let mut context = Context::from_waker(&waker);
+    let mut queue = engine.queue(0);
+    let mut future = queue.recv_async();
+    assert!(Pin::new(&mut future).poll(&mut context).is_pending());
+    engine.schedule(Timer::after(MS, 1)).unwrap();
+    clock.advance(MS);
+    assert_eq!(caller.calls.take(), 1, "expired");
+    assert!(
+        Pin::new(&mut future).poll(&mut context).is_pending(),
+        "taken"
+    );
+    let mut reports = engine.reports();
+    let mut report = reports.recv_async();
+    assert!(Pin::new(&mut report).poll(&mut context).is_pending());
+    let crew = || Timer::after(SECOND, 2).named("crew").reported();
+    engine.schedule(crew()).unwrap();
+    assert_eq!(engine.cancel_by_name("crew", None).payloads, [2]);
+    assert_eq!(caller.calls.take(), 1, "cancelled by name");
+    engine.shutdown();
+    assert_eq!(caller.calls.take(), 1, "shut down");
+    assert!(Pin::new(&mut future).poll(&mut context).is_ready());
+    assert_eq!(engine.snapshot().panics, 0);
 }
