@@ -241,7 +241,8 @@ impl<T> VirtualClock<T> {
     /// `recv_timeout` before, or a thread of a
     /// [`TaskEngine`](crate::TaskEngine). If threads of the caller's own have just been
     /// started, [`expect_workers`](VirtualClock::expect_workers) makes this call wait
-    /// for them. Timers that tasks schedule on the way
+    /// for them. A handle that is awaited ([`recv_async`](crate::Queue::recv_async)) is no
+    /// worker. Timers that tasks schedule on the way
     /// are served on the way; those without a delay are served at the same tick.
     ///
     /// Always returns. If each task adds another without a delay, a thousand of

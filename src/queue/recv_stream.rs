@@ -15,6 +15,7 @@ use crate::queue::{Queue, Reports};
 /// engine is shut down.
 ///
 /// Exists only with the feature `stream`.
+#[cfg_attr(docsrs, doc(cfg(feature = "stream")))]
 #[must_use = "a stream takes nothing unless it is polled"]
 pub struct RecvStream<R: Receiver> {
     receiver: R,
@@ -86,6 +87,7 @@ impl<T> Queue<T> {
     /// assert!(matches!(next, Poll::Ready(Some(expired)) if *expired.payload() == "hello"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[cfg_attr(docsrs, doc(cfg(feature = "stream")))]
     pub fn into_stream(self) -> RecvStream<Queue<T>> {
         RecvStream::new(self)
     }
@@ -96,6 +98,7 @@ impl<T> Reports<T> {
     /// when [`recv`](Reports::recv) would fail.
     ///
     /// Exists only with the feature `stream`.
+    #[cfg_attr(docsrs, doc(cfg(feature = "stream")))]
     pub fn into_stream(self) -> RecvStream<Reports<T>> {
         RecvStream::new(self)
     }

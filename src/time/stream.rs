@@ -30,6 +30,7 @@ use crate::time::interval::Interval;
 /// assert_eq!(next(), Poll::Ready(None));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[cfg_attr(docsrs, doc(cfg(feature = "stream")))]
 impl<H: Handle> Stream for Interval<H> {
     type Item = H::Moment;
 
