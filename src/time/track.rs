@@ -16,6 +16,7 @@
 //!
 //! No waker is cloned, called or dropped under a lock.
 
+use core::fmt;
 use std::future::Future;
 use std::mem;
 use std::pin::Pin;
@@ -53,7 +54,7 @@ struct Task {
     outer: Option<StdArc<Waker>>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
     /// Woken or created, and not polled since. Counts as busy.
     Woken,
@@ -110,6 +111,14 @@ impl<F> Drop for Tracked<F> {
             let _turn = self.relay.begin();
             drop(future);
         }
+    }
+}
+
+impl<F> fmt::Debug for Tracked<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tracked")
+            .field("stage", &lock(&self.relay.task).stage)
+            .finish_non_exhaustive()
     }
 }
 
@@ -270,8 +279,10 @@ mod tests {
         let scene = Scene::new();
         let mut tracked = scene.track(pending::<()>());
         assert!(!scene.is_idle());
+        assert_eq!(format!("{tracked:?}"), "Tracked { stage: Woken, .. }");
         assert!(scene.poll(&mut tracked).is_pending());
         assert!(scene.is_idle());
+        assert_eq!(format!("{tracked:?}"), "Tracked { stage: Idle, .. }");
     }
 
     #[test]

@@ -314,6 +314,17 @@ mod tests {
     }
 
     #[test]
+    fn a_clock_runs_on_after_a_shutdown() {
+        let (timers, clock) = Timers::builder().start_virtual().unwrap();
+        let mut sleep = pin!(timers.sleep(Duration::from_secs(1)));
+        assert!(poll(sleep.as_mut()).is_pending());
+        assert_eq!(timers.shutdown(), 1);
+        clock.run_until_settled(Time::from_secs(2), || ());
+        assert_eq!(clock.now(), Time::from_secs(2));
+        assert!(poll(sleep.as_mut()).is_ready());
+    }
+
+    #[test]
     #[should_panic = "no future is tracked"]
     fn a_clock_that_tracks_nothing_does_not_run() {
         let (_timers, clock) = Timers::builder().start_virtual().unwrap();
