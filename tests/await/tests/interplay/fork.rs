@@ -25,7 +25,10 @@ fn k01_a_forked_child_sleeps_on_an_engine_of_its_own() {
     };
     let mut parents = ByHand::new(sleep(ms(50)));
     assert!(parents.poll().is_pending());
-    assert!(Child::fork(sleeps).ends_by_itself(), "the child is stuck");
+    assert!(
+        Child::fork(sleeps).ends_by_itself(),
+        "the child failed, or is stuck"
+    );
     block_on(parents.into_inner());
 }
 
@@ -43,7 +46,7 @@ fn k02_a_sleep_that_waits_may_be_awaited_on_both_sides_of_a_fork() {
         block_on(copy.into_inner());
         exit_unless(Instant::now() >= deadline);
     });
-    assert!(child.ends_by_itself(), "the child is stuck");
+    assert!(child.ends_by_itself(), "the child failed, or is stuck");
     let waits = copy.take().unwrap();
     block_on(waits.into_inner());
     assert!(Instant::now() >= deadline);
@@ -65,7 +68,7 @@ fn k03_a_child_that_drops_or_resets_its_copies_disturbs_nobody() {
         reset.reset(ms(1));
         block_on(reset.into_inner());
     });
-    assert!(child.ends_by_itself(), "the child is stuck");
+    assert!(child.ends_by_itself(), "the child failed, or is stuck");
     for wait in copies.take().unwrap() {
         block_on(wait.into_inner());
     }

@@ -33,7 +33,7 @@ fn m02_of_two_tasks_that_poll_a_sleep_in_turn_the_last_is_woken() {
         let (timers, clock) = paused();
         let wakes = [Arc::<Wakes>::default(), Arc::default()];
         let mut sleep = timers.sleep(ms(10));
-        for task in [last, 1 - last, last] {
+        for task in [1 - last, last, 1 - last, last] {
             assert!(poll_with(&mut sleep, &wakes[task].waker()).is_pending());
         }
         clock.advance(ms(10));
