@@ -71,6 +71,9 @@
 //!   [`Ledger`].
 //! * `stream`: `Queue::into_stream` and `Reports::into_stream`, and `Stream` (of `futures-core`) for
 //!   [`time::Interval`].
+//! * `hyper`: hyper's `rt::Timer` for [`time::Global`] and `&'static` [`time::Timers`], for
+//!   its limits on heads and its keep-alives.
+//! * `tower`: `time::tower::TimeoutLayer`, which limits each call of a service.
 //! * `loom`, `shuttle`: models of programs that use the crate, together with
 //!   `--cfg loom` or `--cfg shuttle`. Without that flag they change nothing. The
 //!   chapter [Model your own program] has a model to copy.

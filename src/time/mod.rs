@@ -42,6 +42,8 @@
 mod busy_tasks;
 mod driver;
 mod handle;
+#[cfg(feature = "hyper")]
+mod hyper;
 mod interval;
 mod keep_alive;
 mod registration;
@@ -50,6 +52,9 @@ mod sleep;
 mod stream;
 mod timeout;
 mod timers;
+#[cfg(feature = "tower")]
+#[cfg_attr(docsrs, doc(cfg(feature = "tower")))]
+pub mod tower;
 mod track;
 mod virtual_clock;
 mod waits;

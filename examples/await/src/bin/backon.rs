@@ -1,0 +1,54 @@
+//! Retries with backon, which takes any function from a delay to a future: a client
+//! whose server is down for the first 200 ms.
+//!
+//! ```text
+//! cargo run -p tickwheel-await-examples --bin backon
+//! ```
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use backon::{ExponentialBuilder, Retryable};
+use smol::net::{TcpListener, TcpStream};
+use tickwheel::time::sleep;
+
+const DOWN_FOR: Duration = Duration::from_millis(200);
+
+fn main() -> io::Result<()> {
+    smol::block_on(async {
+        let address = free_address()?;
+        let server = smol::spawn(start_late(address));
+        let begin = Instant::now();
+        let policy = ExponentialBuilder::default()
+            .with_min_delay(Duration::from_millis(20))
+            .with_max_times(10);
+        let mut attempts = 1;
+        let _connection = (|| TcpStream::connect(address))
+            .retry(policy)
+            .sleep(sleep)
+            .when(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+            .notify(|error, delay| {
+                println!("attempt {attempts}: {error}; the next in {delay:?}");
+                attempts += 1;
+            })
+            .await?;
+        println!(
+            "connected at attempt {attempts}, after {:?}",
+            begin.elapsed()
+        );
+        assert!(attempts > 1 && begin.elapsed() >= DOWN_FOR);
+        server.await.map(drop)
+    })
+}
+
+/// Returns an address on which nobody listens yet.
+fn free_address() -> io::Result<SocketAddr> {
+    std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()
+}
+
+async fn start_late(address: SocketAddr) -> io::Result<TcpStream> {
+    sleep(DOWN_FOR).await;
+    let listener = TcpListener::bind(address).await?;
+    listener.accept().await.map(|(stream, _)| stream)
+}
