@@ -10,12 +10,16 @@ use hyper::rt::Timer;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use tickwheel::Time;
 use tickwheel::time::{Global, Timers};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, yield_now};
 
 const PING: Duration = Duration::from_millis(50);
+
+/// The time after which something has not happened.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 type Served = JoinHandle<hyper::Result<()>>;
 
@@ -89,18 +93,22 @@ async fn requests_on_one_connection_leave_no_sleep_behind() {
 #[tokio::test]
 async fn on_a_virtual_clock_an_hour_for_the_head_passes_at_once() {
     let hour = Duration::from_secs(3_600);
-    let (timers, clock) = Timers::builder().start_virtual().unwrap();
+    let (timers, clock) = Timers::builder()
+        .start_at(Time::from_secs(86_400))
+        .start_virtual()
+        .unwrap();
     let timers = timers.leak();
     let (client, mut served) = connect_to_server(timers, hour).await;
     let client = tokio::spawn(stall(client));
-    while timers.ledger().live == 0 {
+    while timers.ledger().live == 0 && !served.is_finished() {
         yield_now().await;
     }
     clock.advance(hour - Duration::from_millis(10));
     let early = tokio::time::timeout(Duration::from_millis(20), &mut served);
     assert!(early.await.is_err());
     clock.advance(Duration::from_millis(11));
-    assert!(served.await.unwrap().unwrap_err().is_timeout());
+    let closed = tokio::time::timeout(PATIENCE, served).await;
+    assert!(closed.unwrap().unwrap().unwrap_err().is_timeout());
     client.await.unwrap();
     assert_eq!(timers.ledger().live, 0);
 }
@@ -170,7 +178,7 @@ async fn a_reset_moves_a_sleep_of_its_own_and_replaces_another() {
     for mut sleep in [own, Timer::sleep_until(&Global, far)] {
         let soon = Instant::now() + Duration::from_millis(10);
         Timer::reset(&timers, &mut sleep, soon);
-        sleep.await;
+        tokio::time::timeout(PATIENCE, sleep).await.unwrap();
         assert!(Instant::now() >= soon);
     }
 }
