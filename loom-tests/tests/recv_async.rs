@@ -216,3 +216,23 @@ fn two_tasks_and_one_permit() {
         assert_all_ended(engine.ledger());
     });
 }
+
+/// A clock that waits for a worker does not wait for a task, which is never polled.
+#[test]
+fn run_until_beside_a_task_and_a_worker() {
+    model(|| {
+        let (engine, clock) = builder(1).start_virtual().unwrap();
+        let mut queue = engine.queue(0);
+        let mut waiting = queue.recv_async();
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(pin!(&mut waiting).poll(&mut context).is_pending());
+        clock.expect_workers(0, 1);
+        let queue = engine.queue(0);
+        let worker = thread::spawn(move || queue.recv().unwrap().payload().name());
+        engine.schedule(Timer::at(tick(1), payload(7))).unwrap();
+        clock.run_until(tick(1));
+        assert_eq!(worker.join().unwrap(), 7);
+        drop(waiting);
+        assert_all_ended(engine.ledger());
+    });
+}

@@ -253,3 +253,38 @@ fn receive<M>(channel: &Channel<M>, wait: Wait<'_>) -> Result<M, WaitError> {
     };
     received.ok_or(WaitError::Empty)
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Count(AtomicUsize);
+
+    impl Wake for Count {
+        fn wake(self: Arc<Count>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_task_without_a_permit_passes_a_bell_on() {
+        let doorbell = Doorbell::new(1, Some(1));
+        let (mut task, mut worker) = (Waits::default(), Waits::default());
+        let count = Arc::new(Count::default());
+        let waker = Waker::from(Arc::clone(&count));
+        assert!(doorbell.poll_answer(&mut task, Waker::noop()).is_pending());
+        // The worker has the only permit.
+        assert!(doorbell.poll_permit(&mut worker, &waker).is_ready());
+        assert!(doorbell.poll_answer(&mut worker, &waker).is_pending());
+        doorbell.ring(0);
+        assert_eq!(count.0.load(Ordering::Relaxed), 0);
+        assert!(doorbell.poll_permit(&mut task, Waker::noop()).is_pending());
+        assert_eq!(count.0.load(Ordering::Relaxed), 1);
+        assert!(doorbell.poll_answer(&mut worker, &waker).is_ready());
+    }
+}
