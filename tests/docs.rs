@@ -191,7 +191,8 @@ fn every_test_of_an_item_exists() {
     let table = page.split("## Liveness, limits, costs").nth(1).unwrap();
     let table = table.split("\n## ").next().unwrap();
     let mut code = String::new();
-    for directory in ["src", "tests", "loom-tests/src", "loom-tests/tests"] {
+    let models = ["loom-tests/tests", "loom-tests/shuttle/tests"];
+    for directory in ["src", "tests", "loom-tests/src"].iter().chain(&models) {
         for path in files(&root().join(directory)) {
             code += &fs::read_to_string(path).unwrap_or_default();
         }

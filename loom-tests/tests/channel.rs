@@ -3,6 +3,7 @@
 #![cfg(loom)]
 
 use loom::sync::Arc;
+use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use tickwheel::model::Channel;
@@ -39,6 +40,28 @@ fn two_receivers() {
 fn receiver(channel: &Arc<Channel<u32>>) -> JoinHandle<u32> {
     let channel = Arc::clone(channel);
     thread::spawn(move || channel.recv())
+}
+
+/// A receiver is to leave while it goes to sleep, beside another one: both wake up, and one
+/// of them takes the message.
+#[test]
+fn receiver_that_is_to_leave() {
+    model(|| {
+        let channel = Arc::new(Channel::new(2));
+        let leave = Arc::new(AtomicBool::new(false));
+        let leaving = {
+            let (channel, leave) = (Arc::clone(&channel), Arc::clone(&leave));
+            thread::spawn(move || channel.recv_unless(&leave))
+        };
+        let other = receiver(&channel);
+        channel.send(1);
+        leave.store(true, Ordering::Relaxed);
+        channel.wake_receivers();
+        if leaving.join().unwrap().is_some() {
+            channel.send(2);
+        }
+        other.join().unwrap();
+    });
 }
 
 /// A message wakes a receiver whose limit has passed: that receiver takes it, or the

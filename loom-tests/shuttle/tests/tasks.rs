@@ -2,8 +2,10 @@
 
 #![cfg(shuttle)]
 
+use std::time::Duration;
+
 use shuttle::thread;
-use tickwheel::{CloseReason, Firing, TaskEngine, Timer};
+use tickwheel::{CloseReason, Firing, StartError, TaskEngine, Timer};
 use tickwheel_shuttle_tests::{End, Payload, Tally, check, join, threads, tick};
 
 const WORKERS: usize = 3;
@@ -61,6 +63,48 @@ fn a_task_shuts_down() {
         assert_eq!(ended, ran.iter().sum());
         assert_eq!(ledger.completed, ran[0]);
     });
+}
+
+/// Every task ends and every worker ends, while threads and tasks change the number of
+/// workers and a task shuts the engine down.
+#[test]
+fn the_number_of_workers_changes() {
+    check(|| {
+        let tally = Tally::default();
+        let builder = TaskEngine::builder().workers(WORKERS);
+        let (timers, clock) = builder.start_virtual().unwrap();
+        let inner = timers.clone();
+        let beat = Timer::every(Duration::from_millis(1), move |_: Firing| {
+            set_workers(&inner, 1);
+            inner.shutdown();
+        });
+        timers.run(beat.notified()).unwrap();
+        let changers = threads(3, |n| {
+            let (timers, tally) = (timers.clone(), tally.clone());
+            move || {
+                let inner = timers.clone();
+                let change = move |_| set_workers(&inner, 1 + n as usize);
+                submit(&timers, &tally, 1, change);
+                set_workers(&timers, 3 - n as usize);
+            }
+        });
+        let time = thread::spawn(move || clock.run_until(tick(2)));
+        timers.join();
+        join(changers);
+        join([time]);
+        timers.join();
+        let ledger = timers.ledger();
+        assert!(ledger.is_balanced() && ledger.live == 0, "{ledger:?}");
+        assert!(tally.is_settled());
+    });
+}
+
+/// Changes the number of workers, unless the engine was shut down.
+fn set_workers(timers: &TaskEngine, workers: usize) {
+    match timers.set_workers(workers) {
+        Ok(()) | Err(StartError::ShutDown) => {}
+        Err(error) => panic!("{error}"),
+    }
 }
 
 fn submit_and_cancel(timers: &TaskEngine, tally: &Tally, n: u64) {
