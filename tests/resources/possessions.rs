@@ -39,6 +39,7 @@ pub fn leaves_nothing(times: usize, mut act: impl FnMut()) {
     thread::sleep(SETTLING);
     let before = threads();
     wait_once();
+    wait_for_threads(before);
     (0..REHEARSALS).for_each(|_| act());
     wait_for_threads(before);
     let before = Possessions::now();

@@ -12,8 +12,10 @@ struct Queue<T> {
     engine: Engine<T>,
     clock: VirtualClock<T>,
     /// The wait for the next entry, if it has begun.
-    task: ByHand<Option<Pin<Box<dyn Future<Output = Received<T>>>>>>,
+    task: ByHand<Option<Wait<T>>>,
 }
+
+type Wait<T> = Pin<Box<dyn Future<Output = Received<T>>>>;
 
 type Received<T> = Result<Expired<T>, RecvError>;
 
