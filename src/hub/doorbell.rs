@@ -161,12 +161,15 @@ impl Doorbell {
     fn heed(&self, message: Message) -> Result<Bell, WaitError> {
         match message {
             Message::Ring(shard) => Ok(Bell(shard as usize)),
-            Message::Stop => {
-                self.bells.post(Message::Stop);
-                self.bells.wake_receivers();
-                Err(WaitError::Stopped)
-            }
+            Message::Stop => Err(self.pass_stop_on()),
         }
+    }
+
+    #[cold]
+    fn pass_stop_on(&self) -> WaitError {
+        self.bells.post(Message::Stop);
+        self.bells.wake_receivers();
+        WaitError::Stopped
     }
 
     pub(crate) fn is_bounded(&self) -> bool {
