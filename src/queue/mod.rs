@@ -265,6 +265,7 @@ impl<T> Queue<T> {
     }
 
     /// Waits for a permit or a bell. A virtual clock counts the worker as idle.
+    #[inline]
     fn wait_at<R>(
         &self,
         wait: Wait<'_>,
