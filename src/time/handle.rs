@@ -42,6 +42,11 @@ pub trait Moment {
 /// assert_eq!(Global.snapshot().ledger.live, 0);
 /// ```
 ///
+/// # Fork
+/// A child process starts its own engine, as said above. But if another thread of the
+/// parent is in the first use of all at the moment of the `fork`, the child's first use
+/// blocks for ever. A program that forks from several threads uses it once before.
+///
 /// # Panics
 /// Its first use panics if the system has no descriptor or no thread left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

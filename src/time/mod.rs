@@ -5,24 +5,10 @@
 //! that starts at its first use. An engine with settings of its own is [`Timers`].
 //!
 //! ```
-//! # use std::pin::pin;
-//! # use std::task::{Context, Poll, Waker};
 //! use std::time::Duration;
 //! use tickwheel::time::{sleep, timeout};
 //!
-//! # fn block_on<F: Future>(future: F) -> F::Output {
-//! #     let mut future = pin!(future);
-//! #     struct Unpark(std::thread::Thread);
-//! #     impl std::task::Wake for Unpark { fn wake(self: std::sync::Arc<Self>) { self.0.unpark() } }
-//! #     let waker = Waker::from(std::sync::Arc::new(Unpark(std::thread::current())));
-//! #     loop {
-//! #         match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-//! #             Poll::Ready(output) => return output,
-//! #             Poll::Pending => std::thread::park(),
-//! #         }
-//! #     }
-//! # }
-//! # block_on(async {
+//! # pollster::block_on(async {
 //! let slow = sleep(Duration::from_secs(30));
 //! let limited = timeout(Duration::from_millis(2), slow).await;
 //! assert!(limited.is_err());

@@ -37,25 +37,10 @@ use crate::timeline::{PointInTime, Time, When};
 /// The first use of the process-wide engine panics if it cannot start; see [`Global`].
 ///
 /// ```
-/// # use std::pin::pin;
-/// # use std::task::{Context, Poll, Waker};
 /// use std::time::{Duration, Instant};
 /// use tickwheel::time::sleep;
 ///
-/// # fn block_on<F: Future>(future: F) -> F::Output {
-/// #     let mut future = pin!(future);
-/// #     let thread = std::thread::current();
-/// #     struct Unpark(std::thread::Thread);
-/// #     impl std::task::Wake for Unpark { fn wake(self: std::sync::Arc<Self>) { self.0.unpark() } }
-/// #     let waker = Waker::from(std::sync::Arc::new(Unpark(thread)));
-/// #     loop {
-/// #         match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-/// #             Poll::Ready(output) => return output,
-/// #             Poll::Pending => std::thread::park(),
-/// #         }
-/// #     }
-/// # }
-/// # block_on(async {
+/// # pollster::block_on(async {
 /// let start = Instant::now();
 /// sleep(Duration::from_millis(5)).await;
 /// assert!(start.elapsed() >= Duration::from_millis(5));

@@ -33,26 +33,12 @@ const IDLE_WITHIN: Duration = Duration::from_secs(30);
 /// a task, and `run_until` waits for the tracked ones:
 ///
 /// ```
-/// # use std::pin::pin;
-/// # use std::task::{Context, Poll, Waker};
 /// use std::sync::mpsc;
 /// use std::thread;
 /// use std::time::Duration;
 /// use tickwheel::Time;
 /// use tickwheel::time::Timers;
 ///
-/// # fn block_on<F: Future>(future: F) -> F::Output {
-/// #     let mut future = pin!(future);
-/// #     struct Unpark(std::thread::Thread);
-/// #     impl std::task::Wake for Unpark { fn wake(self: std::sync::Arc<Self>) { self.0.unpark() } }
-/// #     let waker = Waker::from(std::sync::Arc::new(Unpark(std::thread::current())));
-/// #     loop {
-/// #         match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-/// #             Poll::Ready(output) => return output,
-/// #             Poll::Pending => std::thread::park(),
-/// #         }
-/// #     }
-/// # }
 /// let (timers, clock) = Timers::builder().start_virtual()?;
 /// let (log, logged) = mpsc::channel();
 /// for name in [1, 2] {
@@ -63,7 +49,7 @@ const IDLE_WITHIN: Duration = Duration::from_secs(30);
 ///             log.send((timers.now(), name)).unwrap();
 ///         }
 ///     });
-///     thread::spawn(move || block_on(task)); // or a runtime's `spawn(task)`
+///     thread::spawn(move || pollster::block_on(task)); // or a runtime's `spawn(task)`
 /// }
 /// clock.run_until(Time::from_secs(3_600)); // does not take an hour
 /// let mut log: Vec<_> = logged.try_iter().collect();
