@@ -42,7 +42,9 @@ mod tests {
             [record.requested.as_nanos(), period, now, tick].map(u128::from);
         let never = u128::from(u64::MAX);
         let next = due + period;
-        let is_missed = next < never && next.div_ceil(tick) <= (now / tick).min(never - 1);
+        let last_tick_begins = (never - 1) / tick * tick;
+        let is_missed =
+            next <= last_tick_begins && next.div_ceil(tick) <= (now / tick).min(never - 1);
         let (next, steps) = match record.missed {
             MissedTicks::Skip if is_missed => {
                 let steps = (now - due) / period + 1;
@@ -105,9 +107,10 @@ mod tests {
         );
     }
 
+    const ENDS: [u64; 5] = [0, 1, 2, u64::MAX - 1, u64::MAX];
+
     /// Calls `f` with every pair of numbers near zero or `u64::MAX`.
     fn at_the_ends(f: impl Fn(u64, u64)) {
-        const ENDS: [u64; 5] = [0, 1, 2, u64::MAX - 1, u64::MAX];
         for one in ENDS {
             ENDS.iter().for_each(|&other| f(one, other));
         }
@@ -118,7 +121,9 @@ mod tests {
         at_the_ends(|due, now| {
             at_the_ends(|period, number| {
                 for missed in [MissedTicks::CatchUp, MissedTicks::Skip, MissedTicks::Delay] {
-                    assert_rearmed(due, period.max(1), now, 1, number.max(1), missed);
+                    for tick in ENDS.map(|tick| tick.max(1)) {
+                        assert_rearmed(due, period.max(1), now, tick, number.max(1), missed);
+                    }
                 }
             });
         });
