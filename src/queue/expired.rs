@@ -2,8 +2,6 @@
 
 use core::fmt;
 use core::time::Duration;
-// Not the `Arc` of `crate::sync`, because no thread waits for another through a name.
-use std::sync::Arc as StdArc;
 use std::thread::{self, ThreadId};
 
 use crate::clock::Clock;
@@ -115,10 +113,6 @@ impl<T> Expired<T> {
             .map(|name| &**name)
     }
 
-    pub(crate) fn shared_name(&self) -> Option<StdArc<str>> {
-        self.obligation.as_ref()?.name.as_deref().cloned()
-    }
-
     /// Returns the time at which this firing was due: the beginning of its
     /// [`tick`](Expired::tick).
     #[must_use]
@@ -156,10 +150,6 @@ impl<T> Expired<T> {
     #[must_use]
     pub fn queue(&self) -> usize {
         self.firing.queue as usize
-    }
-
-    pub(crate) fn firing(&self) -> &Firing {
-        &self.firing
     }
 
     /// Returns the time that has passed since the deadline. Reads the
@@ -273,12 +263,6 @@ impl<T> Expired<T> {
         let (id, number) = (self.firing.id, self.firing.number);
         let lent = self.obligation.as_ref().filter(|owed| owed.payload);
         lent.is_some_and(|lent| lent.core.is_cancelled(id, number))
-    }
-
-    /// Returns the payload to the engine after a caught panic.
-    pub(crate) fn fail(mut self) {
-        let payload = self.payload.take();
-        self.finish(payload, Outcome::Panicked);
     }
 
     #[inline]

@@ -21,7 +21,8 @@ use std::panic::RefUnwindSafe;
 use std::time::Duration;
 
 use crate::hub::{Bell, SharedCore, Wait, WaitError};
-use crate::sync::{Arc, AtomicBool};
+use crate::shard::Claimed;
+use crate::sync::Arc;
 use worker_state::WorkerState;
 
 /// The number of timers that a worker takes from one shard before it moves on.
@@ -210,11 +211,26 @@ impl<T> Queue<T> {
 
     #[inline]
     pub(crate) fn take(&self, wait: Wait<'_>) -> Result<Expired<T>, RecvError> {
+        self.take_as(wait, Queue::expired)
+    }
+
+    /// Takes a timer, for a caller that returns a lent payload itself. The queue must not
+    /// be bounded.
+    pub(crate) fn claim_next(&self, wait: Wait<'_>) -> Result<Claimed<T>, RecvError> {
+        self.take_as(wait, |_, claimed| claimed)
+    }
+
+    #[inline]
+    fn take_as<C>(
+        &self,
+        wait: Wait<'_>,
+        make: impl Fn(&Queue<T>, Claimed<T>) -> C,
+    ) -> Result<C, RecvError> {
         let doorbell = self.core.doorbell(self.index);
         if doorbell.is_bounded() {
             self.wait_at(wait, |wait| doorbell.take_permit(wait))?;
         }
-        let taken = self.take_permitted(wait);
+        let taken = self.take_permitted(wait, make);
         if taken.is_err() {
             doorbell.return_permit();
         }
@@ -223,21 +239,27 @@ impl<T> Queue<T> {
     }
 
     #[inline]
-    fn take_permitted(&self, wait: Wait<'_>) -> Result<Expired<T>, RecvError> {
+    fn take_permitted<C>(
+        &self,
+        wait: Wait<'_>,
+        make: impl Fn(&Queue<T>, Claimed<T>) -> C,
+    ) -> Result<C, RecvError> {
         let doorbell = self.core.doorbell(self.index);
         loop {
             let (shard, turns, bell) = match self.hint.take() {
                 Some((shard, turns)) => (shard, turns, None),
                 None => match self.wait_at(wait, |wait| doorbell.answer(wait)) {
-                    Err(RecvError::ShutDown) => return self.last().ok_or(RecvError::ShutDown),
+                    Err(RecvError::ShutDown) => {
+                        return self.last(make).ok_or(RecvError::ShutDown);
+                    }
                     bell => {
                         let bell = bell?;
                         (bell.shard(), TURNS_PER_SHARD, Some(bell))
                     }
                 },
             };
-            if let Some(expired) = self.claim(shard, turns, bell) {
-                return Ok(expired);
+            if let Some(taken) = self.claim(shard, turns, bell, &make) {
+                return Ok(taken);
             }
             if wait.is_over() {
                 return Err(RecvError::Empty);
@@ -247,21 +269,33 @@ impl<T> Queue<T> {
 
     /// Takes one of the notified tasks left after a shutdown.
     #[cold]
-    fn last(&self) -> Option<Expired<T>> {
-        (0..self.core.shard_count()).find_map(|shard| self.claim(shard, TURNS_PER_SHARD, None))
+    fn last<C>(&self, make: impl Fn(&Queue<T>, Claimed<T>) -> C) -> Option<C> {
+        (0..self.core.shard_count())
+            .find_map(|shard| self.claim(shard, TURNS_PER_SHARD, None, &make))
     }
 
     /// Takes one timer from a shard. While the shard has more timers and
     /// turns are left, the next call goes there directly. Meanwhile, the
     /// bell is in the channel for other workers.
     #[inline]
-    fn claim(&self, shard: usize, turns: u32, bell: Option<Bell>) -> Option<Expired<T>> {
+    fn claim<C>(
+        &self,
+        shard: usize,
+        turns: u32,
+        bell: Option<Bell>,
+        make: impl Fn(&Queue<T>, Claimed<T>) -> C,
+    ) -> Option<C> {
         let queue = self.index;
         let (claimed, more) = self.core.take_timer(shard, queue, bell);
         if more && turns > 1 {
             self.hint.set(Some((shard, turns - 1)));
         }
-        Some(Expired::new(claimed?, queue, &self.core))
+        Some(make(self, claimed?))
+    }
+
+    #[inline]
+    fn expired(&self, claimed: Claimed<T>) -> Expired<T> {
+        Expired::new(claimed, self.index, &self.core)
     }
 
     /// Waits for a permit or a bell. A virtual clock counts the worker as idle.
@@ -295,12 +329,6 @@ impl<T> Queue<T> {
         if self.core.clock.is_virtual() {
             self.worker.join(&self.core.census, self.index, None);
         }
-    }
-
-    /// Blocks until a timer has expired, and takes it. Returns [`RecvError::Empty`] if
-    /// `flag` is set.
-    pub(crate) fn recv_unless(&self, flag: &AtomicBool) -> Result<Expired<T>, RecvError> {
-        self.take(Wait::Unless(flag))
     }
 
     /// Notes that a task of this queue panicked.

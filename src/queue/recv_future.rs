@@ -139,7 +139,7 @@ impl<T> Queue<T> {
                 Some((shard, turns)) => (shard, turns, None),
                 None => match ready!(doorbell.poll_answer(waits, waker)) {
                     Err(WaitError::Stopped) => {
-                        return Poll::Ready(self.last().ok_or(RecvError::ShutDown));
+                        return Poll::Ready(self.last(Queue::expired).ok_or(RecvError::ShutDown));
                     }
                     bell => {
                         let bell = bell?;
@@ -147,7 +147,7 @@ impl<T> Queue<T> {
                     }
                 },
             };
-            if let Some(expired) = self.claim(shard, turns, bell) {
+            if let Some(expired) = self.claim(shard, turns, bell, Queue::expired) {
                 return Poll::Ready(Ok(expired));
             }
         }

@@ -1,6 +1,7 @@
 //! Running tasks in the caller's own loop.
 
 use crate::drive::Driver;
+use crate::hub::Wait;
 use crate::tasks::Task;
 use crate::tasks::worker::run_counted;
 use crate::wheel::Advance;
@@ -60,9 +61,9 @@ impl Driver<Task> {
             let served = self.make_ready(&mut touches);
             let before = tasks;
             while tasks > 0
-                && let Ok(expired) = queue.try_recv()
+                && let Ok(claimed) = queue.claim_next(Wait::No)
             {
-                run_counted(&queue, expired);
+                run_counted(&queue, claimed);
                 tasks -= 1;
             }
             if tasks == 0 || !served {

@@ -1,10 +1,13 @@
 //! Closures that run later, on the engine's own workers.
 
+mod closure;
 mod driven;
 mod firing;
 mod live;
 mod set_workers;
 mod task;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
 mod weak;
 mod worker;
 mod workers;

@@ -1,107 +1,87 @@
 //! The closure that an engine stores, its return to the caller, and the firing that it
 //! receives. These types name each other.
 
-use std::any::Any;
 use std::fmt;
 // Not the `Arc` of `crate::sync`, because no thread waits for another through a name.
 use std::sync::Arc as StdArc;
 
 use crate::hub::SharedCore;
-use crate::queue::Expired;
 use crate::shard;
 use crate::sync::Arc;
+use crate::tasks::closure::{Closure, Make, RunEach, RunOnce};
 use crate::timeline::Time;
 
 /// A closure that is waiting to be run.
-pub struct Task(Box<dyn Run>);
+pub struct Task(Closure<Firing>);
 
-/// A closure of a type that the engine does not know. `Any` restores that type
-/// when the closure is refused.
-trait Run: Send {
-    fn run(&mut self, call: Call<'_>);
-    fn into_any(self: Box<Self>) -> Box<dyn Any>;
-}
+/// A closure that runs at most once, without its firing.
+struct Silent<F>(F);
 
-/// A closure that runs at most once, without its firing. Empty afterwards.
-struct Silent<F>(Option<F>);
-
-impl<F: FnOnce() + Send + 'static> Run for Silent<F> {
-    fn run(&mut self, _: Call<'_>) {
-        if let Some(task) = self.0.take() {
-            task();
-        }
-    }
-
-    fn into_any(self: Box<Self>) -> Box<dyn Any> {
-        self
+impl<F: FnOnce() + Send + 'static> RunOnce<Firing> for Silent<F> {
+    fn run(self, _: Make<'_, Firing>) {
+        (self.0)();
     }
 }
 
-/// A closure that runs at most once. Empty afterwards.
-struct Once<F>(Option<F>);
+/// A closure that runs at most once.
+struct Once<F>(F);
 
-impl<F: FnOnce(Firing) + Send + 'static> Run for Once<F> {
-    fn run(&mut self, call: Call<'_>) {
-        if let Some(task) = self.0.take() {
-            let mut firing = call.into_firing();
-            firing.rearmable = false;
-            task(firing);
-        }
-    }
-
-    fn into_any(self: Box<Self>) -> Box<dyn Any> {
-        self
+impl<F: FnOnce(Firing) + Send + 'static> RunOnce<Firing> for Once<F> {
+    fn run(self, firing: Make<'_, Firing>) {
+        let mut firing = firing();
+        firing.rearmable = false;
+        (self.0)(firing);
     }
 }
 
 /// A closure that runs at every firing.
 struct Each<F>(F);
 
-impl<F: FnMut(Firing) + Send + 'static> Run for Each<F> {
-    fn run(&mut self, call: Call<'_>) {
-        (self.0)(call.into_firing());
-    }
-
-    fn into_any(self: Box<Self>) -> Box<dyn Any> {
-        self
+impl<F: FnMut(Firing) + Send + 'static> RunEach<Firing> for Each<F> {
+    fn run(&mut self, firing: Make<'_, Firing>) {
+        (self.0)(firing());
     }
 }
 
 impl Task {
+    #[inline]
     pub(super) fn silent<F: FnOnce() + Send + 'static>(task: F) -> Task {
-        Task(Box::new(Silent(Some(task))))
+        Task(Closure::once(Silent(task)))
     }
 
+    #[inline]
     pub(super) fn once<F: FnOnce(Firing) + Send + 'static>(task: F) -> Task {
-        Task(Box::new(Once(Some(task))))
+        Task(Closure::once(Once(task)))
     }
 
+    #[inline]
     pub(super) fn each<F: FnMut(Firing) + Send + 'static>(task: F) -> Task {
-        Task(Box::new(Each(task)))
+        Task(Closure::each(Each(task)))
     }
 
-    pub(super) fn run(&mut self, call: Call<'_>) {
-        self.0.run(call);
+    /// Runs the closure, with the firing that `firing` makes. Does nothing if the closure
+    /// runs at most once and has run.
+    pub(super) fn run(&mut self, firing: Make<'_, Firing>) {
+        self.0.run(firing);
     }
 
     /// Returns the closure given to [`Task::silent`], which has not run.
-    pub(super) fn into_silent<F: 'static>(self) -> F {
-        let silent = self.0.into_any().downcast::<Silent<F>>();
-        silent.ok().and_then(|it| it.0).expect("it was not run")
+    pub(super) fn into_silent<F: Send + 'static>(self) -> F {
+        self.0.into_inner::<Silent<F>>().expect(AS_MADE).0
     }
 
     /// Returns the closure given to [`Task::once`], which has not run.
-    pub(super) fn into_once<F: 'static>(self) -> F {
-        let once = self.0.into_any().downcast::<Once<F>>();
-        once.ok().and_then(|once| once.0).expect("it was not run")
+    pub(super) fn into_once<F: Send + 'static>(self) -> F {
+        self.0.into_inner::<Once<F>>().expect(AS_MADE).0
     }
 
     /// Returns the closure given to [`Task::each`].
-    pub(super) fn into_each<F: 'static>(self) -> F {
-        let each = self.0.into_any().downcast::<Each<F>>();
-        each.expect("it is what it was made of").0
+    pub(super) fn into_each<F: Send + 'static>(self) -> F {
+        self.0.into_inner::<Each<F>>().expect(AS_MADE).0
     }
 }
+
+const AS_MADE: &str = "it is what it was made of";
 
 impl fmt::Debug for Task {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -124,30 +104,17 @@ pub struct Firing {
     pub(super) rearmable: bool,
 }
 
-/// The parts of a [`Firing`], for closures that may not need one.
-pub(super) struct Call<'a> {
-    firing: shard::Firing,
-    name: Option<StdArc<str>>,
-    deadline: Time,
-    core: &'a Arc<SharedCore<Task>>,
-}
-
-impl<'a> Call<'a> {
-    pub(super) fn of(expired: &Expired<Task>, core: &'a Arc<SharedCore<Task>>) -> Call<'a> {
-        Call {
-            firing: expired.firing().clone(),
-            name: expired.shared_name(),
-            deadline: expired.deadline(),
-            core,
-        }
-    }
-
-    pub(super) fn into_firing(self) -> Firing {
+impl Firing {
+    pub(super) fn of(
+        firing: &shard::Firing,
+        name: Option<&StdArc<str>>,
+        core: &Arc<SharedCore<Task>>,
+    ) -> Firing {
         Firing {
-            firing: self.firing,
-            name: self.name,
-            deadline: self.deadline,
-            core: Arc::clone(self.core),
+            firing: firing.clone(),
+            name: name.cloned(),
+            deadline: core.tick.start_of(firing.tick),
+            core: Arc::clone(core),
             rearmable: true,
         }
     }

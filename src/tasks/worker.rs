@@ -1,18 +1,17 @@
 //! The threads that run tasks.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
 use crate::caught;
 use crate::engine::{Engine, StartError};
 use crate::engine_name::Role;
-use crate::hub::running;
+use crate::hub::{SharedCore, Wait, running};
 use crate::observe;
-use crate::queue::{Expired, Queue, RecvError};
-use crate::sync;
-use crate::tasks::Task;
-use crate::tasks::task::Call;
+use crate::queue::{Queue, RecvError};
+use crate::shard::{Claimed, Outcome};
+use crate::sync::{self, Arc};
 use crate::tasks::workers::{AtWork, Change, Workers};
+use crate::tasks::{Firing, Task};
 
 /// Starts the first workers of an engine. They end when the engine is shut down.
 pub(super) fn spawn(engine: &Engine<Task>, count: usize) -> Result<Arc<Workers>, StartError> {
@@ -56,8 +55,8 @@ fn start(
 /// Runs tasks until the engine is shut down or the worker leaves.
 fn work(queue: Queue<Task>, workers: &Workers) {
     loop {
-        match queue.recv_unless(workers.surplus()) {
-            Ok(expired) => run_counted(&queue, expired),
+        match queue.claim_next(Wait::Unless(workers.surplus())) {
+            Ok(claimed) => run_counted(&queue, claimed),
             Err(RecvError::Empty) => {}
             Err(RecvError::ShutDown) if workers.begin_to_stop() => {}
             Err(RecvError::ShutDown) => return,
@@ -69,30 +68,38 @@ fn work(queue: Queue<Task>, workers: &Workers) {
 }
 
 /// Runs a task, and counts its panic.
-pub(crate) fn run_counted(queue: &Queue<Task>, expired: Expired<Task>) {
-    if run(queue, expired) {
+pub(crate) fn run_counted(queue: &Queue<Task>, claimed: Claimed<Task>) {
+    if run(queue.core(), claimed) {
         queue.count_panic();
     }
 }
 
 /// Runs a task and returns whether it panicked.
-fn run(queue: &Queue<Task>, mut expired: Expired<Task>) -> bool {
-    let (id, name) = (expired.id(), expired.shared_name());
-    let call = Call::of(&expired, queue.core());
-    let running = running::enter(id);
-    let task = expired.payload_mut();
-    let ran = catch_unwind(AssertUnwindSafe(|| task.run(call)));
+fn run(core: &Arc<SharedCore<Task>>, claimed: Claimed<Task>) -> bool {
+    let Claimed {
+        firing,
+        payload: mut task,
+        recorded,
+    } = claimed;
+    let (lent, name) = recorded.map_or((false, None), |it| (it.lent, it.name));
+    let name = name.as_deref();
+    let running = running::enter(firing.id);
+    let mut make = || Firing::of(&firing, name, core);
+    let ran = catch_unwind(AssertUnwindSafe(|| task.run(&mut make)));
+    let outcome = match &ran {
+        Ok(()) => Outcome::Returned,
+        Err(_) => Outcome::Panicked,
+    };
     // Dropping a closure runs foreign code as well.
-    let ended = catch_unwind(AssertUnwindSafe(|| match &ran {
-        Ok(()) => drop(expired),
-        Err(_) => expired.fail(),
+    let ended = catch_unwind(AssertUnwindSafe(|| match lent {
+        true => core.return_firing(firing.id, Some(task), outcome),
+        false => drop(task),
     }));
     drop(running);
     let panics = [ran, ended].into_iter().filter_map(Result::err);
     panics.fold(false, |_, thrown| {
-        let core = queue.core();
         caught::dispose(thrown, |thrown| {
-            observe::panicked(core.subject(), id, name.as_deref(), thrown)
+            observe::panicked(core.subject(), firing.id, name.map(|it| &**it), thrown)
         });
         true
     })
