@@ -75,10 +75,8 @@
 //!   its limits on heads and its keep-alives.
 //! * `tower`: `time::tower::TimeoutLayer`, which limits each call of a service.
 //! * `loom`, `shuttle`: models of programs that use the crate, together with
-//!   `--cfg loom` or `--cfg shuttle`. Without that flag they change nothing. The
-//!   chapter [Model your own program] has a model to copy.
-//!
-//! [Model your own program]: https://github.com/tickwheel/tickwheel/blob/main/docs/MODELS.md
+//!   `--cfg loom` or `--cfg shuttle`. Without that flag they change nothing. `docs/MODELS.md`
+//!   in the package has a model to copy.
 //!
 //! # Example
 //! ```
