@@ -136,7 +136,7 @@ pub use id::{InvalidTimerId, TimerId};
 #[cfg(feature = "stream")]
 pub use queue::RecvStream;
 pub use queue::{Batch, Expired, Queue, RecvError, RecvFuture, Reports};
-pub use stats::{Histogram, Ledger, Snapshot};
+pub use stats::{Histogram, InspectedShard, Inspection, Ledger, Snapshot};
 pub use tasks::{Firing, Task, TaskBuilder, TaskEngine, WeakTaskEngine};
 pub use tick::Tick;
 pub use timeline::{PointInTime, Time, When};

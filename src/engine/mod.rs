@@ -2,6 +2,7 @@
 //! moves time forward, and workers take expired timers from queues.
 
 mod builder;
+mod inspect;
 mod live_timers;
 mod named_timers;
 mod pause;

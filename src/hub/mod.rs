@@ -14,6 +14,7 @@ mod driving;
 mod earliest;
 pub(crate) mod expire;
 mod fairness;
+mod inspect;
 pub(crate) mod names;
 mod pause;
 mod repetition;

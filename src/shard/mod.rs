@@ -48,6 +48,7 @@ pub(crate) mod drain_count;
 mod end;
 mod expire;
 mod firing;
+mod inspect;
 mod lent;
 mod pause;
 mod ready;

@@ -1,6 +1,7 @@
 //! An engine as seen from outside.
 
 mod histogram;
+mod inspection;
 mod ledger;
 #[cfg(feature = "metrics")]
 mod publish;
@@ -9,6 +10,7 @@ mod publish;
 use std::sync::Arc;
 
 pub use histogram::Histogram;
+pub use inspection::{InspectedShard, Inspection};
 pub use ledger::Ledger;
 
 /// Counts of an engine at one moment, from

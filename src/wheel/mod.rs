@@ -13,6 +13,7 @@ mod hosted;
 mod inspect;
 mod iter;
 mod keyed;
+mod level;
 mod levels;
 mod link;
 mod rearm;
@@ -33,6 +34,7 @@ pub use geometry::{Geometry, InvalidGeometry};
 pub use inspect::{Slot, Slots};
 pub use iter::{IntoIter, Iter};
 pub use keyed::{DuplicateKey, KeyedExpired, KeyedWheel};
+pub use level::Level;
 
 pub(crate) use advance::Step;
 pub(crate) use entries::{EntryIndex, Stamp};

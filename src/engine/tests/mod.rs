@@ -3,6 +3,7 @@
 mod cancel_all;
 mod drain;
 mod expire;
+mod inspect;
 mod leftovers;
 mod names;
 mod queue;

@@ -1,0 +1,47 @@
+//! Inspecting all shards, without keeping other threads waiting.
+
+use core::time::Duration;
+
+use crate::hub::{Core, ShardCell};
+use crate::stats::{InspectedShard, Inspection};
+use crate::tick::Tick;
+use crate::wheel::Level;
+
+/// The number of slots, or of entries in them, that one hold of a shard's lock visits.
+const VISITS_PER_HOLD: usize = 256;
+
+impl<T> Core<T> {
+    pub(crate) fn inspect(&self, most: usize) -> Inspection {
+        let shards = self.shards.iter();
+        let shards: Vec<_> = shards.map(|cell| inspect(cell, most)).collect();
+        Inspection {
+            tick: Duration::from_nanos(self.tick.as_nanos()),
+            wheel_size: self.wheel_size(),
+            shards,
+        }
+    }
+
+    fn wheel_size(&self) -> usize {
+        self.shards[0].lock().wheel.geometry().size()
+    }
+}
+
+fn inspect<T>(cell: &ShardCell<T>, most: usize) -> InspectedShard {
+    let mut inspected = cell.lock().inspect();
+    inspected.next_wakeup = Some(cell.next()).filter(|&next| next < Tick::MAX);
+    for (index, level) in inspected.levels.iter_mut().enumerate() {
+        count(cell, index, level, most.min(VISITS_PER_HOLD));
+    }
+    inspected
+}
+
+/// Counts a level's timers, a bounded number in each hold of the lock.
+fn count<T>(cell: &ShardCell<T>, index: usize, level: &mut Level, most: usize) {
+    let size = level.timers.len();
+    let slots_per_hold = VISITS_PER_HOLD / most.max(1);
+    for first in (0..size).step_by(slots_per_hold) {
+        let slots = first..size.min(first + slots_per_hold);
+        cell.lock().count_in_slots(index, level, slots, most);
+        cell.step_aside();
+    }
+}
