@@ -135,7 +135,7 @@ pub use engine::{Builder, Engine, LiveTimers, NamedTimers, StartError, Unstarted
 pub use id::{InvalidTimerId, TimerId};
 #[cfg(feature = "stream")]
 pub use queue::RecvStream;
-pub use queue::{Batch, Expired, Queue, RecvError, RecvFuture, Reports};
+pub use queue::{Expired, Queue, RecvError, RecvFuture, Reports};
 pub use stats::{Histogram, InspectedShard, Inspection, Ledger, Snapshot};
 pub use tasks::{Firing, Task, TaskBuilder, TaskEngine, WeakTaskEngine};
 pub use tick::Tick;

@@ -56,6 +56,61 @@ fn cancel_and_two_workers() {
     });
 }
 
+/// A worker that takes many does not wait for as many as it may take.
+#[test]
+fn many_and_cancel() {
+    model(|| {
+        let (engine, _clock, id) = two_expired(builder(1));
+        let queue = engine.queue(0);
+        let worker = thread::spawn(move || {
+            let mut taken = Vec::new();
+            assert!(queue.recv_many(&mut taken, 3).unwrap().is_none());
+            taken
+        });
+        let mut ends: Vec<Payload> = engine.cancel(id).payload().into_iter().collect();
+        ends.extend(worker.join().unwrap());
+        assert_eq!(names(&ends), [0, 1]);
+        assert_all_ended(engine.ledger());
+    });
+}
+
+/// Each payload has one end, and a call that took some says so.
+#[test]
+fn many_and_cancel_and_shutdown() {
+    model(|| {
+        let (engine, clock, _) = two_expired(builder(1));
+        // A hold takes two at most.
+        let last = engine.schedule(Timer::at(tick(2), payload(2))).unwrap();
+        clock.advance_to(tick(2));
+        let worker = take_many_until_closed(&engine);
+        let canceller = {
+            let engine = engine.clone();
+            thread::spawn(move || engine.cancel(last).payload())
+        };
+        let returned = engine.shutdown();
+        let mut ends: Vec<Payload> = returned.into_iter().filter_map(|c| c.payload).collect();
+        ends.extend(canceller.join().unwrap());
+        ends.extend(worker.join().unwrap());
+        assert_eq!(names(&ends), [0, 1, 2]);
+        assert_all_ended(engine.ledger());
+    });
+}
+
+fn take_many_until_closed(engine: &Engine<Payload>) -> JoinHandle<Vec<Payload>> {
+    let queue = engine.queue(0);
+    thread::spawn(move || {
+        let mut taken = Vec::new();
+        loop {
+            let before = taken.len();
+            let more = queue.recv_many(&mut taken, 3);
+            assert_eq!(taken.len() > before, more.is_ok());
+            if more.is_err() {
+                return taken;
+            }
+        }
+    })
+}
+
 fn take_one(engine: &Engine<Payload>) -> JoinHandle<Payload> {
     let queue = engine.queue(0);
     thread::spawn(move || queue.recv().unwrap().into_payload())

@@ -6,6 +6,7 @@ use crate::hub::doorbell::Bell;
 use crate::hub::{CannotWait, Core, Held, ShardCell};
 use crate::id::TimerId;
 use crate::shard::{Claimed, Outcome, Shard};
+use crate::sync::IS_MODEL;
 use crate::timeline::When;
 use crate::timer::NotChanged;
 
@@ -23,6 +24,28 @@ impl<T> Core<T> {
                 self.note_take(shard, queue);
             }
             shard.claim(queue)
+        })
+    }
+
+    /// The number of timers that a worker takes in one hold of a shard's lock, at most. A
+    /// caller that schedules waits no longer for it than for the ticker.
+    pub(crate) const TAKES_PER_HOLD: usize = if IS_MODEL { 2 } else { 32 };
+
+    /// Takes expired timers from one shard in one hold of its lock, and appends up to `most`
+    /// payloads. Returns the firing at which it stopped, if that only lends its payload.
+    /// The caller has made room for the payloads.
+    pub(crate) fn take_many(
+        &self,
+        shard: usize,
+        queue: usize,
+        bell: Option<Bell>,
+        payloads: &mut Vec<T>,
+        most: usize,
+    ) -> (Option<Claimed<T>>, bool) {
+        let most = most.min(Self::TAKES_PER_HOLD);
+        self.take_from(shard, queue, bell, |shard| {
+            let now = self.measures_work.then(|| self.clock.now());
+            shard.claim_many(queue, most, now, payloads)
         })
     }
 

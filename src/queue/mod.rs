@@ -1,14 +1,13 @@
 //! The queues from which workers take expired timers.
 
-mod batch;
 mod expired;
+mod many;
 mod recv_future;
 #[cfg(feature = "stream")]
 mod recv_stream;
 mod reports;
 mod worker_state;
 
-pub use batch::Batch;
 pub use expired::Expired;
 pub use recv_future::RecvFuture;
 #[cfg(feature = "stream")]
@@ -30,8 +29,9 @@ const TURNS_PER_SHARD: u32 = 64;
 
 /// A handle to one of an engine's worker queues.
 ///
-/// Expired timers stay in the engine until a worker takes them, one at a
-/// time. Until then they can be cancelled. A queue is never full. Each
+/// Expired timers stay in the engine until a worker takes them: one at a
+/// time with [`recv`](Queue::recv), many with [`recv_many`](Queue::recv_many).
+/// Until then they can be cancelled. A queue is never full. Each
 /// worker thread needs a handle of its own: clone one, or call
 /// [`Engine::queue`](crate::Engine::queue) again.
 ///
@@ -89,6 +89,25 @@ impl From<WaitError> for RecvError {
     }
 }
 
+/// A shard in which to look for expired timers.
+struct Place {
+    shard: usize,
+    /// The number of timers that the worker may take there before it moves on.
+    turns: u32,
+    bell: Option<Bell>,
+}
+
+impl Place {
+    #[inline]
+    fn of(bell: Bell) -> Place {
+        Place {
+            shard: bell.shard(),
+            turns: TURNS_PER_SHARD,
+            bell: Some(bell),
+        }
+    }
+}
+
 impl<T> Queue<T> {
     pub(crate) fn core(&self) -> &Arc<SharedCore<T>> {
         &self.core
@@ -140,7 +159,8 @@ impl<T> Queue<T> {
 
     /// Returns an iterator that takes expired timers one at a time. It
     /// never blocks, and ends if no expired timer is left. A timer that it
-    /// has not reached can still be cancelled.
+    /// has not reached can still be cancelled. [`recv_many`](Queue::recv_many)
+    /// costs less for a worker that needs nothing but the payloads.
     ///
     /// ```
     /// use std::time::Duration;
@@ -226,16 +246,22 @@ impl<T> Queue<T> {
         wait: Wait<'_>,
         make: impl Fn(&Queue<T>, Claimed<T>) -> C,
     ) -> Result<C, RecvError> {
-        let doorbell = self.core.doorbell(self.index);
-        if doorbell.is_bounded() {
-            self.wait_at(wait, |wait| doorbell.take_permit(wait))?;
-        }
+        self.wait_for_permit(wait)?;
         let taken = self.take_permitted(wait, make);
         if taken.is_err() {
-            doorbell.return_permit();
+            self.core.doorbell(self.index).return_permit();
         }
         self.notify_census();
         taken
+    }
+
+    #[inline]
+    fn wait_for_permit(&self, wait: Wait<'_>) -> Result<(), RecvError> {
+        let doorbell = self.core.doorbell(self.index);
+        match doorbell.is_bounded() {
+            true => self.wait_at(wait, |wait| doorbell.take_permit(wait)),
+            false => Ok(()),
+        }
     }
 
     #[inline]
@@ -244,21 +270,12 @@ impl<T> Queue<T> {
         wait: Wait<'_>,
         make: impl Fn(&Queue<T>, Claimed<T>) -> C,
     ) -> Result<C, RecvError> {
-        let doorbell = self.core.doorbell(self.index);
         loop {
-            let (shard, turns, bell) = match self.hint.take() {
-                Some((shard, turns)) => (shard, turns, None),
-                None => match self.wait_at(wait, |wait| doorbell.answer(wait)) {
-                    Err(RecvError::ShutDown) => {
-                        return self.last(make).ok_or(RecvError::ShutDown);
-                    }
-                    bell => {
-                        let bell = bell?;
-                        (bell.shard(), TURNS_PER_SHARD, Some(bell))
-                    }
-                },
+            let place = match self.place(wait) {
+                Err(RecvError::ShutDown) => return self.last(make).ok_or(RecvError::ShutDown),
+                place => place?,
             };
-            if let Some(taken) = self.claim(shard, turns, bell, &make) {
+            if let Some(taken) = self.claim(place, &make) {
                 return Ok(taken);
             }
             if wait.is_over() {
@@ -267,35 +284,57 @@ impl<T> Queue<T> {
         }
     }
 
+    /// Returns the place at which to look for a timer. While the shard of the last call has
+    /// more timers and turns are left, goes there without a bell. Meanwhile, the bell is in
+    /// the channel for other workers.
+    #[inline]
+    fn place(&self, wait: Wait<'_>) -> Result<Place, RecvError> {
+        if let Some(hint) = self.hinted() {
+            return Ok(hint);
+        }
+        let doorbell = self.core.doorbell(self.index);
+        let bell = self.wait_at(wait, |wait| doorbell.answer(wait))?;
+        Ok(Place::of(bell))
+    }
+
+    #[inline]
+    fn hinted(&self) -> Option<Place> {
+        let (shard, turns) = self.hint.take()?;
+        let bell = None;
+        Some(Place { shard, turns, bell })
+    }
+
     /// Takes one of the notified tasks left after a shutdown.
     #[cold]
     fn last<C>(&self, make: impl Fn(&Queue<T>, Claimed<T>) -> C) -> Option<C> {
-        (0..self.core.shard_count())
-            .find_map(|shard| self.claim(shard, TURNS_PER_SHARD, None, &make))
+        let place = |shard| Place {
+            shard,
+            turns: TURNS_PER_SHARD,
+            bell: None,
+        };
+        (0..self.core.shard_count()).find_map(|shard| self.claim(place(shard), &make))
     }
 
-    /// Takes one timer from a shard. While the shard has more timers and
-    /// turns are left, the next call goes there directly. Meanwhile, the
-    /// bell is in the channel for other workers.
+    /// Takes one timer from a shard.
     #[inline]
-    fn claim<C>(
-        &self,
-        shard: usize,
-        turns: u32,
-        bell: Option<Bell>,
-        make: impl Fn(&Queue<T>, Claimed<T>) -> C,
-    ) -> Option<C> {
-        let queue = self.index;
-        let (claimed, more) = self.core.take_timer(shard, queue, bell);
-        if more && turns > 1 {
-            self.hint.set(Some((shard, turns - 1)));
-        }
+    fn claim<C>(&self, place: Place, make: impl Fn(&Queue<T>, Claimed<T>) -> C) -> Option<C> {
+        let Place { shard, turns, bell } = place;
+        let (claimed, more) = self.core.take_timer(shard, self.index, bell);
+        self.stay(shard, turns - 1, more);
         Some(make(self, claimed?))
     }
 
     #[inline]
     fn expired(&self, claimed: Claimed<T>) -> Expired<T> {
         Expired::new(claimed, self.index, &self.core)
+    }
+
+    /// Makes the next call go to this shard, if it has `more` timers and `turns` are left.
+    #[inline]
+    fn stay(&self, shard: usize, turns: u32, more: bool) {
+        if more && turns > 0 {
+            self.hint.set(Some((shard, turns)));
+        }
     }
 
     /// Waits for a permit or a bell. A virtual clock counts the worker as idle.

@@ -8,7 +8,7 @@ use std::mem;
 
 use crate::hub::{WaitError, Waits};
 use crate::queue::expired::Permit;
-use crate::queue::{Expired, Queue, RecvError, Reports, TURNS_PER_SHARD};
+use crate::queue::{Expired, Place, Queue, RecvError, Reports};
 use crate::timer::Closed;
 
 /// What can be awaited: a [`Queue`] or [`Reports`].
@@ -135,19 +135,16 @@ impl<T> Queue<T> {
     ) -> Poll<Result<Expired<T>, RecvError>> {
         let doorbell = self.core.doorbell(self.index);
         loop {
-            let (shard, turns, bell) = match self.hint.take() {
-                Some((shard, turns)) => (shard, turns, None),
+            let place = match self.hinted() {
+                Some(hint) => hint,
                 None => match ready!(doorbell.poll_answer(waits, waker)) {
                     Err(WaitError::Stopped) => {
                         return Poll::Ready(self.last(Queue::expired).ok_or(RecvError::ShutDown));
                     }
-                    bell => {
-                        let bell = bell?;
-                        (bell.shard(), TURNS_PER_SHARD, Some(bell))
-                    }
+                    bell => Place::of(bell?),
                 },
             };
-            if let Some(expired) = self.claim(shard, turns, bell, Queue::expired) {
+            if let Some(expired) = self.claim(place, Queue::expired) {
                 return Poll::Ready(Ok(expired));
             }
         }

@@ -33,6 +33,13 @@ pub(crate) struct Claimed<T> {
     pub(crate) recorded: Option<Recorded>,
 }
 
+impl<T> Claimed<T> {
+    /// Whether the payload must be returned.
+    pub(crate) fn is_lent(&self) -> bool {
+        self.recorded.as_ref().is_some_and(|recorded| recorded.lent)
+    }
+}
+
 /// The name of a timer in one word, because a firing of a plain timer is moved with
 /// room for it.
 pub(crate) type Name = Box<Arc<str>>;

@@ -15,14 +15,42 @@ impl<T> Shard<T> {
         Some(self.take_ready(at, queue))
     }
 
+    /// Takes up to `most` expired timers of a queue, and appends their payloads. Stops at a
+    /// timer that only lends its payload, and returns its firing. Takes are measured if the
+    /// caller has read the clock.
+    pub(crate) fn claim_many(
+        &mut self,
+        queue: usize,
+        most: usize,
+        now: Option<Time>,
+        payloads: &mut Vec<T>,
+    ) -> Option<Claimed<T>> {
+        for _ in 0..most {
+            let at = self.ready[queue].first_to_take(&self.wheel)?;
+            if let Some(now) = now {
+                self.note_take(queue, now);
+            }
+            let payload = match self.record_of(at) {
+                None => self.take_plain(at, queue),
+                Some(key) => {
+                    let claimed = self.take_recorded(at, key);
+                    if claimed.is_lent() {
+                        return Some(claimed);
+                    }
+                    claimed.payload
+                }
+            };
+            payloads.push(payload);
+        }
+        None
+    }
+
     #[inline]
     fn take_ready(&mut self, at: EntryIndex, queue: usize) -> Claimed<T> {
-        let (id, tick) = (self.wheel.id(at), self.wheel.deadline_of(at));
-        self.unlink(at);
         if let Some(key) = self.record_of(at) {
             return self.take_recorded(at, key);
         }
-        debug_assert_eq!(self.tag(at).queue(), queue);
+        let (id, tick) = (self.wheel.id(at), self.wheel.deadline_of(at));
         Claimed {
             firing: Firing {
                 id,
@@ -32,12 +60,21 @@ impl<T> Shard<T> {
                 queue: queue as u32,
                 outcome: CloseReason::Completed,
             },
-            payload: self.end_plain(at, CloseReason::Completed),
+            payload: self.take_plain(at, queue),
             recorded: None,
         }
     }
 
+    #[inline]
+    fn take_plain(&mut self, at: EntryIndex, queue: usize) -> T {
+        debug_assert_eq!(self.tag(at).queue(), queue);
+        self.count_out(at);
+        self.ready[queue].unlink(&mut self.wheel, at);
+        self.end_plain(at, CloseReason::Completed)
+    }
+
     fn take_recorded(&mut self, at: EntryIndex, key: usize) -> Claimed<T> {
+        self.unlink(at);
         let tick = self.wheel.deadline_of(at);
         let record = &mut self.records[key];
         let ended = match record.state {

@@ -65,6 +65,7 @@ impl Pair {
             Op::SetTimes(which, times) => self.set_times(which, times),
             Op::Take(queue) => self.take(queue),
             Op::TakeBatch(queue, max, victim) => self.take_batch(queue, max, victim),
+            Op::TakeMany(queue, max) => self.take_many(queue, max),
             Op::LetGo(which, how) => self.let_go(which, how),
             Op::Advance(step) => self.advance(step),
             Op::RunUntil(step) => self.run_until(step),
@@ -292,11 +293,8 @@ impl Pair {
     }
 
     fn take_batch(&mut self, queue: usize, max: usize, victim: usize) {
-        if !self.may_take(queue) {
-            return;
-        }
         let handle = self.engine.queue(queue);
-        let mut batch = handle.recv_batch(max).unwrap();
+        let mut batch = handle.try_iter().take(max);
         for nth in 0..max {
             let may_take = self.may_take(queue);
             let expired = batch.next();
@@ -307,9 +305,35 @@ impl Pair {
                 self.cancel(victim);
             }
             self.give_back(expired, How::Back);
-            assert!(nth + 1 < max || batch.next().is_none(), "a batch too long");
         }
-        drop(batch);
+    }
+
+    fn take_many(&mut self, queue: usize, max: usize) {
+        let mut payloads = Vec::new();
+        let may_take = self.may_take(queue);
+        let taken = self.queues[queue].try_recv_many(&mut payloads, max);
+        assert_eq!(taken.is_ok(), may_take, "{taken:?}");
+        for &payload in &payloads {
+            self.note_payload(queue, payload);
+        }
+        match taken {
+            Ok(Some(lent)) => {
+                self.note_taken(queue, &lent);
+                assert!(self.oracle.timers[self.numbers[&lent.id()]].ask.is_lent());
+                self.held.push(lent);
+            }
+            Ok(None) => assert!(payloads.len() == max || self.oracle.ready_len(queue) == 0),
+            Err(why) => assert_eq!((why, payloads.len()), (RecvError::Empty, 0)),
+        }
+        assert!(payloads.len() <= max);
+    }
+
+    /// The oracle agrees that the timer of this payload was to be taken.
+    fn note_payload(&mut self, queue: usize, payload: u64) {
+        let mut timers = self.oracle.timers.iter();
+        let timer = timers.position(|timer| timer.payload == payload).unwrap();
+        assert_eq!(self.oracle.timers[timer].ask.queue, queue);
+        assert!(!self.oracle.take(timer), "a lent payload was handed over");
     }
 
     /// The oracle agrees that this was to be taken, and on everything about it.

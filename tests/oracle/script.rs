@@ -45,9 +45,11 @@ pub enum Op {
     SetTimes(usize, u64),
     /// Takes a firing and holds on to it.
     Take(usize),
-    /// Takes up to so many in one batch, letting go of each; the first one's
+    /// Takes up to so many one by one, letting go of each; the first one's
     /// worker cancels a timer.
     TakeBatch(usize, usize, usize),
+    /// Takes up to so many payloads in one call.
+    TakeMany(usize, usize),
     LetGo(usize, How),
     Advance(Step),
     /// As `Advance`, from due tick to due tick.
@@ -200,8 +202,9 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (which.clone(), period()).prop_map(|(which, period)| Op::SetPeriod(which, period)),
         1 => (which.clone(), 0..4u64).prop_map(|(which, times)| Op::SetTimes(which, times)),
         8 => queue.clone().prop_map(Op::Take),
-        2 => (queue, 1..4usize, which.clone())
+        2 => (queue.clone(), 1..4usize, which.clone())
             .prop_map(|(queue, max, victim)| Op::TakeBatch(queue, max, victim)),
+        3 => (queue, 1..5usize).prop_map(|(queue, max)| Op::TakeMany(queue, max)),
         6 => (which, how()).prop_map(|(which, how)| Op::LetGo(which, how)),
         9 => step().prop_map(Op::Advance),
         2 => step().prop_map(Op::RunUntil),

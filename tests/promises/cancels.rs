@@ -15,7 +15,7 @@ fn promise_04_cancel_wins_until_the_task_is_taken() {
     assert_eq!(engine.queue(0).len(), 4);
     let queue = engine.queue(0);
     let mut seen = Vec::new();
-    for expired in queue.recv_batch(4).unwrap() {
+    for expired in queue.try_iter() {
         if *expired.payload() == 0 {
             // Behind its canceller in the same batch, and not the next one.
             assert_eq!(engine.cancel(ids[2]), Cancel::Cancelled(2));

@@ -15,6 +15,7 @@ mod endings;
 mod handles;
 mod instants;
 mod isolation;
+mod many;
 mod names;
 mod order;
 mod pauses;

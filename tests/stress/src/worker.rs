@@ -44,7 +44,7 @@ impl<'a> Worker<'a> {
 
     fn take(&mut self) -> Result<(), RecvError> {
         match self.random.below(4) {
-            0 => self.take_batch()?,
+            0 => self.take_many()?,
             1 => {
                 let limit = self.random.micros(3_000);
                 let expired = self.queue.recv_timeout(limit);
@@ -80,13 +80,17 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    fn take_batch(&mut self) -> Result<(), RecvError> {
+    fn take_many(&mut self) -> Result<(), RecvError> {
         self.let_go_of(self.held.len());
-        let queue = self.queue.clone();
-        let most = 1 + self.random.index(16);
-        for expired in queue.recv_batch(most)? {
-            self.hold(expired);
+        let most = 1 + self.random.index(100);
+        let mut payloads = Vec::new();
+        let lent = self.queue.recv_many(&mut payloads, most)?;
+        for token in payloads {
+            token.record.deliver(self.scene.now(), self.scene.book);
+            self.scene.tally.fired.fetch_add(1, Ordering::Relaxed);
+            token.record.let_go();
         }
+        lent.into_iter().for_each(|expired| self.hold(expired));
         Ok(())
     }
 
