@@ -1,6 +1,8 @@
 //! The clock of an engine, which never goes back, and the ticker's alarm.
 
 mod alarm;
+#[cfg(target_os = "linux")]
+mod instant;
 mod system;
 #[cfg(target_os = "linux")]
 mod timerfd;

@@ -24,6 +24,7 @@ mod linux {
     use std::time::Instant;
 
     use super::ClockSource;
+    use crate::clock::instant::{has_numbers, number};
     use crate::timeline::{Time, nanos};
 
     #[derive(Clone, Copy)]
@@ -35,6 +36,8 @@ mod linux {
         /// The reading of the system's clock at the start.
         origin: u64,
         instant: Instant,
+        /// The number of `instant`, if this clock measures instants and they have numbers.
+        first: Option<u64>,
     }
 
     /// The number of times that the clocks are read for a small spread. A thread that is
@@ -49,7 +52,10 @@ mod linux {
             };
             let readings = (0..READINGS).map(|_| SystemClock::read(id));
             let best = readings.min_by_key(|clock| clock.spread);
-            best.expect("there are several readings")
+            let best = best.expect("there are several readings");
+            let has_first = best.measures_instants() && has_numbers(best.instant);
+            let first = number(best.instant).filter(|_| has_first);
+            SystemClock { first, ..best }
         }
 
         fn read(id: libc::clockid_t) -> SystemClock {
@@ -61,6 +67,7 @@ mod linux {
                 spread: spread.unwrap_or(u32::MAX),
                 origin,
                 instant,
+                first: None,
             }
         }
 
@@ -87,10 +94,19 @@ mod linux {
             self.origin.saturating_add(time.as_nanos())
         }
 
+        /// Returns `None` unless this clock measures instants.
         #[inline]
         pub(crate) fn time_of(&self, instant: Instant) -> Option<Time> {
             // `self.instant` was read a moment before `origin`. The result is
             // therefore a moment late, but never early.
+            match self.first.zip(number(instant)) {
+                Some((first, number)) => Some(Time::from_nanos(number.saturating_sub(first))),
+                None => self.time_by_difference(instant),
+            }
+        }
+
+        #[cold]
+        fn time_by_difference(&self, instant: Instant) -> Option<Time> {
             let since = instant.checked_duration_since(self.instant);
             let time = Time::START + since.unwrap_or_default();
             self.measures_instants().then_some(time)

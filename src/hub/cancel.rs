@@ -25,7 +25,7 @@ impl<T> Core<T> {
     }
 
     #[cold]
-    fn cancel_any(&self, mut held: Held<'_, T>, id: TimerId) -> Cancel<T> {
+    pub(super) fn cancel_any(&self, mut held: Held<'_, T>, id: TimerId) -> Cancel<T> {
         let cancelled = held.shard.cancel(id, || self.tick_now());
         self.release(held);
         cancelled

@@ -11,7 +11,7 @@ use crate::wheel::EntryIndex;
 impl<T> Shard<T> {
     /// Cancels a one-shot that is waiting for its deadline and has no record. Leaves
     /// every other timer alone, and every timer during a drain, which may wait for it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn cancel_plain(&mut self, id: TimerId) -> Option<T> {
         let at = self.wheel.find_own(id)?;
         if !self.tag(at).is_plain() || self.is_draining() {
@@ -79,7 +79,7 @@ impl<T> Shard<T> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn end_plain(&mut self, at: EntryIndex, reason: CloseReason) -> T {
         debug_assert!(!self.tag(at).has_record());
         self.ledger.ended(reason);

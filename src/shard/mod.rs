@@ -169,7 +169,7 @@ impl<T> Shard<T> {
     /// Accepts a one-shot that consists of a payload and a deadline, for a queue that fits
     /// into a tag. Also returns the tick for which the timer was linked. It does so in
     /// registers, whereas `earliest_new` would cost three memory accesses.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn schedule_plain(
         &mut self,
         payload: T,

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use crate::time::Timers;
 use crate::time::handle::{Global, Handle, Moment};
-use crate::time::sleep::{Ended, Sleep, panic_of_refusal};
+use crate::time::registration::Ended;
+use crate::time::sleep::{Sleep, panic_of_refusal};
 use crate::timeline::{PointInTime, Time, nanos};
 use crate::timer::MissedTicks;
 

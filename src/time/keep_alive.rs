@@ -26,7 +26,8 @@ use crate::clock::Clock;
 use crate::sync::{Arc, AtomicU64, Ordering};
 use crate::time::Timers;
 use crate::time::handle::{Global, Handle};
-use crate::time::sleep::{Ended, Sleep, panic_of_refusal};
+use crate::time::registration::Ended;
+use crate::time::sleep::{Sleep, panic_of_refusal};
 use crate::timeline::Time;
 
 /// The value of the word after the end. No clock shows this time.

@@ -4,11 +4,16 @@ use core::num::NonZeroU64;
 
 use crate::id::TimerId;
 
-/// The first number of an id is not zero.
-const NEW: [u64; 2] = [0, 0];
-const LAZY: [u64; 2] = [0, 1];
-const ELAPSED: [u64; 2] = [0, 2];
-const SHUT_DOWN: [u64; 2] = [0, 3];
+// The kind of stage, in the low bits of the second number. The first number of an id is
+// not zero, and that of any other stage is.
+const NEW: u64 = 0;
+const LAZY: u64 = 1;
+const ELAPSED: u64 = 2;
+const SHUT_DOWN: u64 = 3;
+/// The bit that the last two kinds have in common.
+const ENDED: u64 = 2;
+const KIND_MASK: u64 = 3;
+const KIND_BITS: u32 = 2;
 
 /// An enum would take eight more bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -18,8 +23,9 @@ pub(super) struct Registration([u64; 2]);
 pub(super) enum Stage {
     /// Not polled since its deadline was set.
     New,
-    /// Not polled yet. Its deadline is a delay that counts from the first poll.
-    Lazy,
+    /// Not polled yet. Its delay counts from the first poll, and these are the delay's
+    /// nanoseconds beyond whole seconds.
+    Lazy(u32),
     /// The engine has a timer for it, or had one that has ended since.
     Registered(TimerId),
     /// The deadline has passed.
@@ -28,9 +34,17 @@ pub(super) enum Stage {
     ShutDown,
 }
 
+/// How a wait ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Ended {
+    Elapsed,
+    ShutDown,
+    /// The engine was shut down before the first poll.
+    Refused,
+}
+
 impl Registration {
-    pub(super) const NEW: Registration = Registration(NEW);
-    pub(super) const LAZY: Registration = Registration(LAZY);
+    pub(super) const NEW: Registration = Registration([0, NEW]);
 
     /// Returns the id of the timer that the engine has, or had.
     #[inline]
@@ -39,14 +53,27 @@ impl Registration {
         NonZeroU64::new(high).map(|high| TimerId::from_parts(high, low))
     }
 
+    /// Returns how the wait has ended, if it has. The registration has no id.
+    #[inline]
+    pub(super) fn ended(self) -> Option<Ended> {
+        let [_, low] = self.0;
+        (low & ENDED != 0).then(|| match low {
+            ELAPSED => Ended::Elapsed,
+            _ => Ended::ShutDown,
+        })
+    }
+
     #[inline]
     pub(super) fn stage(self) -> Stage {
-        match (self.id(), self.0) {
-            (Some(id), _) => Stage::Registered(id),
-            (None, NEW) => Stage::New,
-            (None, LAZY) => Stage::Lazy,
-            (None, ELAPSED) => Stage::Elapsed,
-            (None, _) => Stage::ShutDown,
+        if let Some(id) = self.id() {
+            return Stage::Registered(id);
+        }
+        let [_, low] = self.0;
+        match low & KIND_MASK {
+            NEW => Stage::New,
+            LAZY => Stage::Lazy((low >> KIND_BITS) as u32),
+            ELAPSED => Stage::Elapsed,
+            _ => Stage::ShutDown,
         }
     }
 }
@@ -55,10 +82,10 @@ impl From<Stage> for Registration {
     #[inline]
     fn from(stage: Stage) -> Registration {
         Registration(match stage {
-            Stage::New => NEW,
-            Stage::Lazy => LAZY,
-            Stage::Elapsed => ELAPSED,
-            Stage::ShutDown => SHUT_DOWN,
+            Stage::New => [0, NEW],
+            Stage::Lazy(nanos) => [0, u64::from(nanos) << KIND_BITS | LAZY],
+            Stage::Elapsed => [0, ELAPSED],
+            Stage::ShutDown => [0, SHUT_DOWN],
             Stage::Registered(id) => {
                 let (high, low) = id.parts();
                 [high.get(), low]
@@ -78,8 +105,9 @@ mod tests {
         let ids = [(1, 0), (1, u32::MAX), (crate::id::MAX_SEQUENCE, 3)];
         let ids = ids.map(|(sequence, index)| TimerId::new(number, sequence, index));
         let stages = ids.map(Stage::Registered).into_iter();
-        let others = [Stage::New, Stage::Lazy, Stage::Elapsed, Stage::ShutDown];
-        for stage in stages.chain(others) {
+        let lazy = [0, 1, 999_999_999].map(Stage::Lazy);
+        let others = [Stage::New, Stage::Elapsed, Stage::ShutDown];
+        for stage in stages.chain(lazy).chain(others) {
             assert_eq!(Registration::from(stage).stage(), stage);
         }
     }

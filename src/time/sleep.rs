@@ -20,7 +20,7 @@ use crate::hub::{Core, Registered, Seen};
 use crate::id::TimerId;
 use crate::time::Timers;
 use crate::time::handle::{Global, Handle, Moment};
-use crate::time::registration::{Registration, Stage};
+use crate::time::registration::{Ended, Registration, Stage};
 use crate::timeline::{PointInTime, Time, When};
 
 /// Waits until a delay has passed; for a loop over several, see
@@ -83,18 +83,10 @@ pub fn sleep_until(deadline: impl PointInTime) -> Sleep {
 /// [shut down](Timers::shutdown) before.
 #[must_use = "futures do nothing unless polled"]
 pub struct Sleep<H: Handle = Global> {
+    /// In [`Stage::Lazy`], the whole seconds of the delay, as if they were nanoseconds.
     deadline: Time,
     registration: Registration,
     handle: H,
-}
-
-/// How a wait ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Ended {
-    Elapsed,
-    ShutDown,
-    /// The engine was shut down before the first poll.
-    Refused,
 }
 
 impl<H: Handle> Sleep<H> {
@@ -119,14 +111,20 @@ impl<H: Handle> Sleep<H> {
         }
     }
 
-    /// Makes a sleep whose delay counts from its first poll.
+    /// Makes a sleep whose delay counts from its first poll. Stores the delay as it is,
+    /// because converting it would cost more than everything else.
     #[inline]
     pub(super) fn lazy(handle: H, delay: Duration) -> Sleep<H> {
         Sleep {
-            deadline: Time::START + delay,
-            registration: Registration::LAZY,
+            deadline: Time::from_nanos(delay.as_secs()),
+            registration: Stage::Lazy(delay.subsec_nanos()).into(),
             handle,
         }
+    }
+
+    /// Returns the delay of a lazy sleep, whose registration has these nanoseconds.
+    fn lazy_delay(&self, nanos: u32) -> Duration {
+        Duration::new(self.deadline.as_nanos(), nanos)
     }
 
     /// Returns the deadline, as the handle tells time: an `Instant` for the functions of
@@ -148,7 +146,7 @@ impl<H: Handle> Sleep<H> {
                 Seen::GoneFromClosed => self.deadline <= core.clock.now(),
                 Seen::Live(()) | Seen::Foreign => false,
             },
-            Stage::New | Stage::Lazy | Stage::ShutDown => false,
+            Stage::New | Stage::Lazy(_) | Stage::ShutDown => false,
         }
     }
 
@@ -210,23 +208,29 @@ impl<H: Handle> Sleep<H> {
         self.registration == Registration::NEW
     }
 
+    /// Stays small, because every poll of a task contains a copy.
     #[inline]
     pub(super) fn poll_ended(&mut self, cx: &mut Context<'_>) -> Poll<Ended> {
-        match self.registration.stage() {
-            Stage::Registered(id) => self.look(id, cx),
-            Stage::New => self.begin(cx),
-            Stage::Lazy => {
-                let delay = self.deadline - Time::START;
-                self.deadline = self.core().clock.after(delay);
-                self.begin(cx)
-            }
-            Stage::Elapsed => Poll::Ready(Ended::Elapsed),
-            Stage::ShutDown => Poll::Ready(Ended::ShutDown),
+        match self.registration.id() {
+            Some(id) => self.look(id, cx),
+            None => self.poll_unregistered(cx),
         }
     }
 
+    #[inline(never)]
+    fn poll_unregistered(&mut self, cx: &mut Context<'_>) -> Poll<Ended> {
+        if let Some(ended) = self.registration.ended() {
+            return Poll::Ready(ended);
+        }
+        if let Stage::Lazy(nanos) = self.registration.stage() {
+            let delay = self.lazy_delay(nanos);
+            self.deadline = self.core().clock.after(delay);
+        }
+        self.begin(cx)
+    }
+
     /// Registers a timer.
-    #[inline]
+    #[inline(always)]
     fn begin(&mut self, cx: &mut Context<'_>) -> Poll<Ended> {
         let waker = cx.waker().clone();
         match self.core().register(self.deadline, waker) {
@@ -239,7 +243,7 @@ impl<H: Handle> Sleep<H> {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn look(&mut self, id: TimerId, cx: &mut Context<'_>) -> Poll<Ended> {
         let waker = cx.waker();
         match self.core().look_at(id, |known| known.will_wake(waker)) {
@@ -248,7 +252,7 @@ impl<H: Handle> Sleep<H> {
             Seen::Gone => self.end(Stage::Elapsed, Ended::Elapsed),
             Seen::GoneFromClosed => self.end_in_shutdown(),
             // A forked child has a copy of a sleep that waits in its parent.
-            Seen::Foreign => self.begin(cx),
+            Seen::Foreign => self.poll_unregistered(cx),
         }
     }
 
@@ -278,7 +282,7 @@ impl<H: Handle> Sleep<H> {
     /// Not inlined, so that a drop without a timer is a single comparison.
     #[inline(never)]
     fn leave(&self, id: TimerId) {
-        drop(self.core().cancel(id));
+        drop(self.core().leave(id));
     }
 
     fn end(&mut self, stage: Stage, ended: Ended) -> Poll<Ended> {
@@ -353,9 +357,12 @@ impl<H: Handle> Drop for Sleep<H> {
 
 impl<H: Handle> fmt::Debug for Sleep<H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sleep")
-            .field("deadline", &self.deadline)
-            .field("stage", &self.registration.stage())
-            .finish_non_exhaustive()
+        let stage = self.registration.stage();
+        let mut debug = f.debug_struct("Sleep");
+        match stage {
+            Stage::Lazy(nanos) => debug.field("delay", &self.lazy_delay(nanos)),
+            _ => debug.field("deadline", &self.deadline),
+        };
+        debug.field("stage", &stage).finish_non_exhaustive()
     }
 }
