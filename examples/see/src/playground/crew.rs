@@ -1,0 +1,67 @@
+//! Worker threads that take timers on the real clock, and rest on request.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+
+use tickwheel::{Engine, Queue, Time};
+
+#[derive(Default)]
+struct Gate {
+    is_closed: Mutex<bool>,
+    opened: Condvar,
+}
+
+impl Gate {
+    fn set_closed(&self, closed: bool) {
+        *self
+            .is_closed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = closed;
+        self.opened.notify_all();
+    }
+
+    fn pass(&self) {
+        let guard = self
+            .is_closed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let passed = self.opened.wait_while(guard, |is_closed| *is_closed);
+        drop(passed);
+    }
+}
+
+/// A worker for each queue. They end when the engine is shut down.
+pub(super) struct Crew {
+    gate: Arc<Gate>,
+}
+
+impl Crew {
+    pub(super) fn start(engine: &Engine<Time>) -> Crew {
+        let gate = Arc::new(Gate::default());
+        let mut queue = 0;
+        while let Some(timers) = engine.get_queue(queue) {
+            let gate = Arc::clone(&gate);
+            thread::spawn(move || work(&timers, &gate));
+            queue += 1;
+        }
+        Crew { gate }
+    }
+
+    /// Lets the workers work, or rest after the timer that each has already begun to wait for.
+    pub(super) fn let_work(&self, works: bool) {
+        self.gate.set_closed(!works);
+    }
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        self.gate.set_closed(false);
+    }
+}
+
+fn work(timers: &Queue<Time>, gate: &Gate) {
+    while let Ok(expired) = timers.recv() {
+        drop(expired);
+        gate.pass();
+    }
+}

@@ -1,0 +1,141 @@
+//! What is on the screen, and the keys that change it.
+
+use std::io;
+use std::time::Duration;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use tickwheel::Engine;
+
+use crate::draw;
+use crate::keys::Key;
+use crate::look::{Eye, Look};
+use crate::terminal;
+
+/// An engine to be looked at, with the keys that act on it.
+pub trait Subject {
+    /// Looks at the engine.
+    fn look(&mut self) -> Look;
+
+    /// Returns the engine's clock and its state, for the first line of the screen.
+    fn status(&self) -> String {
+        String::new()
+    }
+
+    /// Returns the keys that [`press`](Subject::press) understands.
+    fn keys(&self) -> &'static [Key] {
+        &[]
+    }
+
+    /// Acts on a key. Returns a sentence on what happened, or `None` for a key that is not
+    /// one of [`keys`](Subject::keys).
+    fn press(&mut self, key: char) -> Option<String> {
+        let _ = key;
+        None
+    }
+
+    /// Notes that this much real time has passed.
+    fn pass(&mut self, time: Duration) {
+        let _ = time;
+    }
+}
+
+/// An engine of the program's own, to which the viewer does nothing.
+struct Watched<'a, T> {
+    engine: &'a Engine<T>,
+    eye: Eye,
+}
+
+impl<T> Subject for Watched<'_, T> {
+    fn look(&mut self) -> Look {
+        self.eye.look(self.engine)
+    }
+
+    fn status(&self) -> String {
+        match self.engine.is_shut_down() {
+            true => "shut down".to_owned(),
+            false => "running".to_owned(),
+        }
+    }
+}
+
+/// A view of an engine that belongs to the program around it.
+///
+/// The engine runs as before: the viewer reads it twenty times a second. See the
+/// [crate](crate) for an example.
+pub struct Viewer<'a> {
+    subject: Box<dyn Subject + 'a>,
+    /// What the user has chosen to see.
+    pub(crate) view: draw::View,
+}
+
+impl<'a> Viewer<'a> {
+    /// Creates a viewer of an engine. A [`TaskEngine`](tickwheel::TaskEngine) has an engine
+    /// to look at, too: [`TaskEngine::engine`](tickwheel::TaskEngine::engine).
+    #[must_use]
+    pub fn new<T>(engine: &'a Engine<T>) -> Viewer<'a> {
+        Viewer::of(Watched {
+            engine,
+            eye: Eye::default(),
+        })
+    }
+
+    /// Creates a viewer of anything with an engine and keys.
+    #[must_use]
+    pub fn of(subject: impl Subject + 'a) -> Viewer<'a> {
+        Viewer {
+            subject: Box::new(subject),
+            view: draw::View::default(),
+        }
+    }
+
+    /// Takes colours out of the view, whatever the environment says. Without this call,
+    /// the variable `NO_COLOR` does so.
+    #[must_use]
+    pub fn without_colours(mut self) -> Viewer<'a> {
+        self.view.colours = false;
+        self
+    }
+
+    /// Shows the engine in the terminal until the user quits.
+    ///
+    /// Restores the terminal at the end, also if this thread panics.
+    ///
+    /// # Errors
+    /// Returns an error of the terminal.
+    pub fn run(self) -> io::Result<()> {
+        terminal::run(self)
+    }
+
+    /// Lets `time` of real time pass, looks at the engine and draws a frame.
+    pub fn frame(&mut self, time: Duration, area: Rect, buffer: &mut Buffer) {
+        self.subject.pass(time);
+        let look = self.subject.look();
+        let shards = look.inspection.shards.len();
+        self.view.shard = self.view.shard.filter(|&shard| shard < shards);
+        self.view.status = self.subject.status();
+        self.view.keys = self.subject.keys();
+        draw::screen(&look, &self.view, area, buffer);
+    }
+
+    /// Acts on a key. Returns whether the viewer goes on.
+    pub fn press(&mut self, key: char) -> bool {
+        match key {
+            'q' => return false,
+            '?' => self.view.help = !self.view.help,
+            's' => self.next_shard(),
+            key => {
+                if let Some(message) = self.subject.press(key) {
+                    self.view.message = message;
+                }
+            }
+        }
+        true
+    }
+
+    /// Shows all shards, then each by itself.
+    fn next_shard(&mut self) {
+        let next = self.view.shard.map_or(0, |shard| shard + 1);
+        self.view.shard = (next < self.subject.look().inspection.shards.len()).then_some(next);
+    }
+}
