@@ -269,6 +269,18 @@ mod tests {
     }
 
     #[test]
+    fn a_search_goes_on_to_the_last_slot_of_a_level() {
+        for size in [64, 10, 100] {
+            let mut wheel = Wheel::new(size);
+            let last = size as u64 - 1;
+            let postponed = wheel.schedule_at(Tick(last - 1), ());
+            wheel.schedule_at(Tick(last), ());
+            assert!(wheel.reschedule(postponed, Tick(1_000_000)));
+            assert_eq!(wheel.earliest_deadline(), Some(Tick(last)));
+        }
+    }
+
+    #[test]
     fn a_search_ends_once_no_deadline_can_be_earlier() {
         let mut wheel = Wheel::new(64);
         let postponed = wheel.schedule_at(Tick(20), 0);

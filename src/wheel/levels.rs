@@ -333,25 +333,37 @@ impl Levels {
         level: usize,
         now: u64,
     ) -> impl Iterator<Item = Place> + '_ {
-        let size = self.geometry.size();
         let current = self.geometry.slot(level, now);
-        (0..size)
-            .map(move |ahead| (ahead, (current + ahead) % size))
-            .filter(move |&(_, slot)| self.occupied_lanes(level, slot) != 0)
-            .map(move |(ahead, slot)| self.place_ahead(level, slot, ahead, now))
+        let from = move |least: usize| {
+            let slot = self.occupied_from(level, (current + least) % self.geometry.size())?;
+            let ahead = self.geometry.distance(current, slot);
+            // A slot that is nearer has been passed already.
+            (ahead >= least).then(|| self.place_ahead(level, slot, ahead, now))
+        };
+        let last = self.geometry.size() - 1;
+        let ahead = move |slot: usize| self.geometry.distance(current, slot);
+        core::iter::successors(from(0), move |place| {
+            let ahead = ahead(place.slot);
+            (ahead < last).then(|| from(ahead + 1)).flatten()
+        })
     }
 
     fn next_in_level(&self, level: usize, now: u64) -> Option<Place> {
         let current = self.geometry.slot(level, now);
-        let slot = if self.lanes() > 1 {
-            let words = self.lane_words(level).iter();
-            next_bit(words.fold(0, |all, word| all | word), current)
-        } else {
-            let first = level * self.stride;
-            next_bit_in(&self.occupied[first..first + self.stride], current)
-        }?;
+        let slot = self.occupied_from(level, current)?;
         let ahead = self.geometry.distance(current, slot);
         Some(self.place_ahead(level, slot, ahead, now))
+    }
+
+    /// Returns the first occupied slot of `level` from slot `first` on, wrapping around.
+    #[inline(always)]
+    fn occupied_from(&self, level: usize, first: usize) -> Option<usize> {
+        if self.lanes() > 1 {
+            let words = self.lane_words(level).iter();
+            return next_bit(words.fold(0, |all, word| all | word), first);
+        }
+        let words = level * self.stride..(level + 1) * self.stride;
+        next_bit_in(&self.occupied[words], first)
     }
 
     /// Returns a level's words, one for each lane. Their number is fixed, so that

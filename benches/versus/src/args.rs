@@ -65,6 +65,8 @@ pub enum Workload {
     Uptime,
     Tail,
     Probe,
+    Shards,
+    Ticker,
     Sleep,
     Timeout,
     Reset,

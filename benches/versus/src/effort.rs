@@ -26,6 +26,8 @@ impl Effort {
             | Workload::Idle
             | Workload::Tail
             | Workload::Probe
+            | Workload::Shards
+            | Workload::Ticker
             | Workload::AsyncLateness => exactly(self.either(3, 5)),
             // A round of milliseconds says little on a machine that is slow for
             // seconds at a time.

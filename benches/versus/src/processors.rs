@@ -51,6 +51,19 @@ pub fn waited() -> Option<Duration> {
     (!waits.is_empty()).then(|| waits.iter().sum())
 }
 
+/// Returns the processor time of the threads whose names end with `suffix`.
+pub fn used_by(suffix: &str) -> Duration {
+    let threads = fs::read_dir("/proc/self/task").into_iter().flatten();
+    let of_thread = |thread: fs::DirEntry| {
+        let name = fs::read_to_string(thread.path().join("comm")).ok()?;
+        let line = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        let nanos = line.split_whitespace().next()?.parse().ok()?;
+        let is_one = name.trim_end().ends_with(suffix);
+        is_one.then_some(Duration::from_nanos(nanos))
+    };
+    threads.flatten().filter_map(of_thread).sum()
+}
+
 /// Returns the second number of a thread's `schedstat`.
 fn waited_of(line: &str) -> Option<Duration> {
     let nanos = line.split_whitespace().nth(1)?.parse().ok()?;

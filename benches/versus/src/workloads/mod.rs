@@ -17,7 +17,9 @@ mod purgatory;
 mod remote;
 mod server;
 mod setup;
+mod shards;
 mod tail;
+mod ticker;
 mod uptime;
 
 use crate::args::Workload;
@@ -44,6 +46,8 @@ pub fn cases(workload: Workload, effort: Effort) -> Vec<Case> {
         Workload::Uptime => uptime::cases(effort),
         Workload::Tail => tail::cases(effort),
         Workload::Probe => probe::cases(effort),
+        Workload::Shards => shards::cases(effort),
+        Workload::Ticker => ticker::cases(effort),
         Workload::Sleep => awaited::sleep::cases(effort),
         Workload::Timeout => awaited::timeout::cases(effort),
         Workload::Reset => awaited::reset::cases(effort),
