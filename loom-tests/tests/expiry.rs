@@ -3,7 +3,7 @@
 #![cfg(loom)]
 
 use loom::thread;
-use tickwheel::{Cancel, NotChanged, Timer, TimerId};
+use tickwheel::{Cancel, NotChanged, Time, Timer, TimerId};
 use tickwheel_loom_tests::{
     Payload, assert_all_ended, beside, builder, cancel_beside, model, payload, take_all, tick,
 };
@@ -150,6 +150,53 @@ fn postpone() {
             Ok(()) => assert_eq!((taken, taken_later), (0, 1)),
             Err(why) => assert_eq!((why, taken, taken_later), (NotChanged::Gone, 1, 0)),
         }
+        assert_all_ended(engine.ledger());
+    });
+}
+
+/// A timer is disarmed and armed again while it expires and while another thread
+/// cancels it: it fires once, at its old deadline or at its new one, or is cancelled.
+#[test]
+fn disarm_and_arm() {
+    model(|| {
+        let (engine, clock) = builder(1).start_virtual().unwrap();
+        let id = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
+        let queue = engine.queue(0);
+        let canceller = cancel_beside(&engine, id);
+        let time = thread::spawn(move || {
+            clock.advance_to(tick(1));
+            let taken = take_all(&queue).len();
+            (clock, queue, taken)
+        });
+        let disarmed = engine.reschedule(id, Time::MAX);
+        let armed = engine.reschedule(id, tick(3));
+        let (clock, queue, taken) = time.join().unwrap();
+        let cancelled = usize::from(canceller.join().unwrap());
+        clock.advance_to(tick(2));
+        assert_eq!(take_all(&queue).len(), 0);
+        clock.advance_to(tick(3));
+        let taken_later = take_all(&queue).len();
+        assert_eq!(taken + cancelled + taken_later, 1);
+        assert_eq!(taken == 1 && disarmed.is_ok(), false, "it fired disarmed");
+        assert_eq!(
+            armed.is_ok(),
+            disarmed.is_ok() && (taken_later == 1 || cancelled == 1)
+        );
+        assert_all_ended(engine.ledger());
+    });
+}
+
+/// A timer that was never armed is armed while the ticker sleeps, and fires.
+#[test]
+fn arm_beside_the_ticker() {
+    model(|| {
+        let (engine, clock) = builder(1).start_model().unwrap();
+        let id = engine.schedule(Timer::at(Time::MAX, payload(0))).unwrap();
+        let armed = beside(&engine, move |engine| engine.reschedule(id, tick(1)));
+        clock.pass_to(tick(1));
+        let queue = engine.queue(0);
+        assert_eq!(queue.recv().unwrap().into_payload().name(), 0);
+        assert_eq!(armed.join().unwrap(), Ok(()));
         assert_all_ended(engine.ledger());
     });
 }

@@ -285,6 +285,32 @@ impl<T> Engine<T> {
     /// Among the timers of its new tick, a rescheduled timer keeps the
     /// place of its first scheduling.
     ///
+    /// # Reusable timers
+    /// A timer at [`Time::MAX`] never fires: it is disarmed. It stays live, with its id
+    /// and its payload, until it is cancelled or the engine is shut down. A connection
+    /// therefore needs one timer, which it arms for each request and disarms after it.
+    /// Disarming stores to the timer and touches no list, and so does arming it again for
+    /// a deadline that is not before its last one. The ticker may wake once per delay for
+    /// a timer that is disarmed by then.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// use tickwheel::{Engine, Time, Timer};
+    ///
+    /// let (engine, clock) = Engine::builder().start_virtual()?;
+    /// let request = engine.schedule(Timer::at(Time::MAX, "connection 7"))?;
+    /// for _ in 0..3 {
+    ///     engine.reschedule(request, Duration::from_secs(30))?; // arm
+    ///     clock.advance(Duration::from_secs(20));
+    ///     engine.reschedule(request, Time::MAX)?; // disarm
+    /// }
+    /// assert!(engine.queue(0).try_recv().is_err());
+    /// engine.reschedule(request, Duration::from_secs(30))?;
+    /// clock.advance(Duration::from_secs(30));
+    /// assert_eq!(engine.queue(0).recv()?.into_payload(), "connection 7");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// Returns [`NotChanged`] if the timer is not live, or a worker holds a firing
     /// of it; the holder can [re-arm](crate::Expired::rearm) the timer. Also if `when`
@@ -299,7 +325,10 @@ impl<T> Engine<T> {
     /// engine.reschedule(keep_alive, Duration::from_secs(30))?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[inline]
+    #[doc(alias = "arm")]
+    #[doc(alias = "disarm")]
+    #[doc(alias = "reset")]
+    #[inline(always)]
     pub fn reschedule(&self, id: TimerId, when: impl Into<When>) -> Result<(), NotChanged> {
         self.core.reschedule(id, when.into())
     }

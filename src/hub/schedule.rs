@@ -146,7 +146,7 @@ impl<T> Core<T> {
     }
 
     /// Resolves the time where the call is, because the compiler knows its kind there.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn reschedule(&self, id: TimerId, when: When) -> Result<(), NotChanged> {
         let due = self.resolve(when).ok_or(NotChanged::InstantOnOtherClock)?;
         self.reschedule_to(id, due.requested, due.deadline)

@@ -13,9 +13,9 @@ use crate::wheel::Stamp;
 pub(crate) struct Tag(pub(crate) u16);
 
 impl Tag {
-    const RECORD: u16 = 1 << 2;
-    const READY: u16 = 1 << 3;
-    const QUEUE_SHIFT: u32 = 4;
+    const RECORD: u16 = 1 << 3;
+    const READY: u16 = 1 << 4;
+    const QUEUE_SHIFT: u32 = 5;
     /// The number of queues that fit into a tag.
     pub(crate) const QUEUES: usize = 1 << (Stamp::TAG_BITS - Self::QUEUE_SHIFT);
 

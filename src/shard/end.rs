@@ -104,6 +104,8 @@ impl<T> Shard<T> {
         let record = &self.records[key];
         let runs_task = matches!(reason, CloseReason::Cancelled | CloseReason::ShutDown);
         if runs_task && record.run_on_end && record.payload.is_some() {
+            // The timer may have been disarmed, which an expired one is not.
+            self.wheel.set_deadline(at, self.wheel.deadline_of(at));
             self.make_ready(at);
             self.signals.wake_driver = true;
             return None;

@@ -53,7 +53,7 @@ impl<T> Shard<T> {
         loop {
             match self.wheel.step(to.0, budget) {
                 Step::Due(at) => {
-                    let deadline = self.tick.start_of(self.wheel.deadline_of(at));
+                    let deadline = self.tick.start_of(self.wheel.expired_deadline_of(at));
                     self.lateness.record(now.since_nanos(deadline));
                     due(self, at);
                 }

@@ -282,11 +282,12 @@ impl<T> Shard<T> {
     /// whether it did so: any other timer and an earlier deadline are left to the caller.
     #[inline]
     pub(crate) fn postpone_plain(&mut self, id: TimerId, deadline: Tick) -> bool {
-        let Some(at) = self.wheel.find_unmoved(id) else {
+        let Some(at) = self.wheel.find_own_unmoved(id) else {
             return false;
         };
         let is_plain = self.phase == Phase::Open && self.tag(at).is_plain();
-        is_plain && self.wheel.postpone(at, deadline.0)
+        let wheel = &mut self.wheel;
+        is_plain && (wheel.postpone(at, deadline.0) || wheel.disarm_or_arm(at, deadline.0))
     }
 
     /// Changes a timer's deadline and, if the timer repeats, its phase. Calls `now` only for

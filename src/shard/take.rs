@@ -50,7 +50,7 @@ impl<T> Shard<T> {
         if let Some(key) = self.record_of(at) {
             return self.take_recorded(at, key);
         }
-        let (id, tick) = (self.wheel.id(at), self.wheel.deadline_of(at));
+        let (id, tick) = (self.wheel.id(at), self.wheel.expired_deadline_of(at));
         Claimed {
             firing: Firing {
                 id,
@@ -75,7 +75,7 @@ impl<T> Shard<T> {
 
     fn take_recorded(&mut self, at: EntryIndex, key: usize) -> Claimed<T> {
         self.unlink(at);
-        let tick = self.wheel.deadline_of(at);
+        let tick = self.wheel.expired_deadline_of(at);
         let record = &mut self.records[key];
         let ended = match record.state {
             State::Ended { reason, .. } => Some(reason),
@@ -123,7 +123,7 @@ impl<T> Shard<T> {
             }
             record.taken = Some(now);
         }
-        let due = self.tick.start_of(self.wheel.deadline_of(at));
+        let due = self.tick.start_of(self.wheel.expired_deadline_of(at));
         let late = now.since_nanos(due);
         self.work.measure().lateness_at_start.record(late);
     }

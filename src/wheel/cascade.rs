@@ -122,9 +122,17 @@ impl<T> Wheel<T> {
         let place = self.place_from_now(entry);
         // An entry that was postponed beyond its slot may follow younger entries.
         if check || place.level >= from_level {
-            self.levels.append_checked(&mut self.entries, place, entry);
+            self.refile_checked(entry, place);
         } else {
             self.levels.append(&mut self.entries, place, entry);
+        }
+    }
+
+    #[inline(never)]
+    fn refile_checked(&mut self, entry: EntryIndex, place: Place) {
+        match self.is_disarmed(entry) {
+            true => self.relink(entry),
+            false => self.levels.append_checked(&mut self.entries, place, entry),
         }
     }
 

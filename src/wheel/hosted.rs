@@ -40,9 +40,16 @@ impl<T> Wheel<T> {
     /// another entry.
     #[inline]
     pub(crate) fn find_unmoved(&self, id: TimerId) -> Option<EntryIndex> {
-        if !id.is_of(self.number) {
-            return None;
+        match id.is_of(self.number) {
+            true => self.find_own_unmoved(id),
+            false => None,
         }
+    }
+
+    /// Does the same for an id that is known to belong to this wheel.
+    #[inline]
+    pub(crate) fn find_own_unmoved(&self, id: TimerId) -> Option<EntryIndex> {
+        debug_assert!(id.is_of(self.number));
         self.entries.find_unmoved(id.index(), id.sequence())
     }
 
@@ -91,9 +98,11 @@ impl<T> Wheel<T> {
         self.entries.take_for_good(entry)
     }
 
-    /// Returns the deadline that was set, even if it has passed.
+    /// Returns the deadline of a timer that has expired, in fewer instructions than
+    /// [`Wheel::deadline_of`].
     #[inline]
-    pub(crate) fn deadline_of(&self, entry: EntryIndex) -> Tick {
+    pub(crate) fn expired_deadline_of(&self, entry: EntryIndex) -> Tick {
+        debug_assert!(!self.is_disarmed(entry));
         Tick(self.entries.deadline(entry))
     }
 
@@ -102,10 +111,6 @@ impl<T> Wheel<T> {
     #[inline]
     pub(crate) fn due_at(&self, entry: EntryIndex) -> Tick {
         self.deadline_of(entry).max(self.now())
-    }
-
-    pub(crate) fn set_deadline(&mut self, entry: EntryIndex, deadline: Tick) {
-        self.entries.get_mut(entry).deadline = deadline.0;
     }
 
     #[inline]

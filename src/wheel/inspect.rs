@@ -100,7 +100,7 @@ impl<T> Wheel<T> {
         {
             assert!(self.next_turn <= place.start);
             for entry in self.in_slot(place.level, place.slot) {
-                assert!(self.deadline_of(entry).0 >= place.start);
+                assert!(self.linked_for(entry) >= place.start);
             }
         }
     }

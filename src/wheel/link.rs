@@ -2,6 +2,7 @@
 //! unlinking them.
 
 use super::Wheel;
+use super::disarm::{DISARMED, FAR};
 use super::entries::EntryIndex;
 use super::work::SORTING;
 use crate::id::TimerId;
@@ -58,8 +59,14 @@ impl<T> Wheel<T> {
 
     /// Links an entry that may be older than other entries of its slot.
     pub(crate) fn relink(&mut self, entry: EntryIndex) {
+        self.set_deadline(entry, self.deadline_of(entry));
+        self.link_returning(entry);
+    }
+
+    /// Links an entry for a deadline that it has just been given.
+    fn link_returning(&mut self, entry: EntryIndex) {
         let stored = self.entries.get_mut(entry);
-        stored.unmark(SORTING);
+        stored.unmark(SORTING | DISARMED);
         let deadline = stored.deadline;
         if deadline <= self.now {
             return self.link_overdue(entry);
@@ -88,7 +95,7 @@ impl<T> Wheel<T> {
     pub(crate) fn postpone(&mut self, entry: EntryIndex, deadline: u64) -> bool {
         let now = self.now;
         let stored = self.entries.get_mut(entry);
-        let is_enough = deadline >= stored.deadline && stored.deadline > now;
+        let is_enough = deadline < FAR && stored.deadline <= deadline && now < stored.deadline;
         if is_enough {
             stored.deadline = deadline;
         }
@@ -98,18 +105,26 @@ impl<T> Wheel<T> {
     /// Changes the deadline of a linked entry and links the entry accordingly.
     #[inline]
     pub(crate) fn move_to(&mut self, entry: EntryIndex, deadline: u64) {
-        if self.postpone(entry, deadline) {
+        if !self.postpone(entry, deadline) {
+            self.move_elsewhere(entry, deadline);
+        }
+    }
+
+    /// Does the work of [`Wheel::move_to`] where postponing is not enough.
+    #[inline(never)]
+    fn move_elsewhere(&mut self, entry: EntryIndex, deadline: u64) {
+        if self.disarm_or_arm(entry, deadline) {
             return;
         }
-        self.set_deadline(entry, Tick(deadline));
+        self.entries.get_mut(entry).deadline = deadline;
         self.unlink(entry);
-        self.relink(entry);
+        self.link_returning(entry);
     }
 
     /// Sets the deadline of an entry that is not on any list and links the entry.
     pub(crate) fn relink_at(&mut self, entry: EntryIndex, deadline: Tick) {
-        self.set_deadline(entry, deadline);
-        self.relink(entry);
+        self.entries.get_mut(entry).deadline = deadline.0;
+        self.link_returning(entry);
     }
 
     #[inline]

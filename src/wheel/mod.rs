@@ -6,6 +6,7 @@
 
 mod advance;
 mod cascade;
+mod disarm;
 mod entries;
 mod fire;
 mod geometry;
@@ -287,8 +288,26 @@ impl<T> Wheel<T> {
     /// A later deadline costs one store; an earlier one moves the timer to
     /// another slot.
     ///
-    /// A timer at [`Tick::MAX`] never fires, so a wheel needs no pause of its own: to
-    /// pause a timer, read its [`remaining`](Wheel::remaining) ticks and move it to
+    /// A timer at [`Tick::MAX`] never fires: it is disarmed, and keeps its id and its
+    /// payload. Disarming costs two stores. So does arming the timer again for a tick
+    /// that is not before its last deadline, unless that deadline's slot has had its
+    /// turn. One timer can therefore serve all requests of a connection.
+    ///
+    /// ```
+    /// use tickwheel::{Tick, Wheel};
+    ///
+    /// let mut wheel = Wheel::new(64);
+    /// let request = wheel.schedule_at(Tick::MAX, "connection 7");
+    /// for began in [0, 20, 40] {
+    ///     assert!(wheel.reschedule(request, Tick(began + 30))); // arm
+    ///     assert!(wheel.pop_due(Tick(began + 20)).is_none());
+    ///     assert!(wheel.reschedule(request, Tick::MAX)); // disarm
+    /// }
+    /// assert!(wheel.pop_due(Tick(5_000)).is_none());
+    /// assert_eq!(wheel.cancel(request), Some("connection 7"));
+    /// ```
+    ///
+    /// A wheel needs no pause of its own: to pause a timer, read its [`remaining`](Wheel::remaining) ticks and move it to
     /// `Tick::MAX`. To resume it, move it that many ticks after [`now`](Wheel::now).
     ///
     /// ```
@@ -314,6 +333,9 @@ impl<T> Wheel<T> {
     /// assert!(keep_alive.pop_due(Tick(55)).is_some());
     /// assert!(!keep_alive.reschedule(id, Tick(90)));
     /// ```
+    #[doc(alias = "arm")]
+    #[doc(alias = "disarm")]
+    #[doc(alias = "reset")]
     #[inline]
     #[must_use = "a timer that has fired or was cancelled cannot be moved"]
     pub fn reschedule(&mut self, id: TimerId, deadline: Tick) -> bool {

@@ -95,6 +95,6 @@ pub(super) struct HeapEntry {
     pub(super) index: u32,
 }
 
-/// The tag bit of an entry that is waiting in `Wheel::heap`. The next bit is
-/// `MOVED`; all other bits belong to the owner of the wheel.
+/// The tag bit of an entry that is waiting in `Wheel::heap`. The next bits are
+/// `MOVED` and `DISARMED`; all other bits belong to the owner of the wheel.
 pub(super) const SORTING: u16 = 1;

@@ -12,7 +12,7 @@ use tickwheel::{
 };
 
 use crate::oracle::{Cancelled, NEVER, Oracle, Report, State};
-use crate::script::{Ask, First, How, Name, Op, Step};
+use crate::script::{Ask, First, How, Name, Op, Reach, Step};
 use crate::setup::{QUEUES, Setup};
 
 pub struct Pair {
@@ -58,6 +58,10 @@ impl Pair {
             Op::CancelByName(name, max) => self.cancel_by_name(name, max),
             Op::CancelAll => self.cancel_all(),
             Op::Reschedule(which, first) => self.reschedule(which, first),
+            Op::Reuse(which, first) => {
+                self.reschedule(which, First::At(Reach::Never));
+                self.reschedule(which, first);
+            }
             Op::Replace(which) => self.replace(which),
             Op::Pause(which) => self.pause(which),
             Op::Resume(which) => self.resume(which),

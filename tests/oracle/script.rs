@@ -38,6 +38,8 @@ pub enum Op {
     CancelByName(Name, Option<usize>),
     CancelAll,
     Reschedule(usize, First),
+    /// Disarms a timer, and then arms it again.
+    Reuse(usize, First),
     Replace(usize),
     Pause(usize),
     Resume(usize),
@@ -196,6 +198,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => vec(which.clone(), 0..6).prop_map(Op::CancelMany),
         2 => (name(), option::of(0..4usize)).prop_map(|(name, max)| Op::CancelByName(name, max)),
         5 => (which.clone(), first()).prop_map(|(which, first)| Op::Reschedule(which, first)),
+        3 => (which.clone(), armed()).prop_map(|(which, first)| Op::Reuse(which, first)),
         2 => which.clone().prop_map(Op::Replace),
         3 => which.clone().prop_map(Op::Pause),
         3 => which.clone().prop_map(Op::Resume),
@@ -226,6 +229,11 @@ fn how() -> impl Strategy<Value = How> {
 
 fn name() -> impl Strategy<Value = Name> {
     prop_oneof![Just(Name::A), Just(Name::B)]
+}
+
+/// The deadline of a timer that was disarmed, and may stay so.
+fn armed() -> impl Strategy<Value = First> {
+    prop_oneof![2 => first(), 1 => Just(First::At(Reach::Never))]
 }
 
 pub fn first() -> impl Strategy<Value = First> {

@@ -25,6 +25,7 @@ mod repeats;
 mod repetitions;
 mod reports;
 mod reservations;
+mod reuse;
 mod settings;
 mod shares;
 mod shutdowns;

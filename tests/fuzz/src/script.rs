@@ -82,7 +82,7 @@ impl<'a> Script<'a> {
 
     /// An operation that moves no clock.
     fn edit(&mut self) -> Op {
-        match self.byte() % 10 {
+        match self.byte() % 11 {
             0 => Op::Fill(self.delay(), self.byte() % 40, self.byte() % 8),
             1 => Op::Cancel(usize::from(self.pair())),
             2 => Op::Move(usize::from(self.pair()), self.delay()),
@@ -94,6 +94,7 @@ impl<'a> Script<'a> {
                 Op::Forge(index, sequence, self.delay(), self.flag())
             }
             7 => Op::Rearm(usize::from(self.byte()), self.delay()),
+            8 => Op::Reuse(usize::from(self.pair()), self.delay()),
             _ => Op::Schedule(self.delay()),
         }
     }

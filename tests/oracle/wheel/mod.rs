@@ -42,6 +42,11 @@ fn delay() -> impl Strategy<Value = Delay> {
     ]
 }
 
+/// The deadline of a timer that was disarmed, and may stay so.
+fn armed() -> impl Strategy<Value = Delay> {
+    prop_oneof![2 => delay(), 1 => Just(Delay::EndOfTime(0))]
+}
+
 /// A step of the clock. It rarely goes to the end of time, after which nothing is
 /// left to test.
 fn step() -> impl Strategy<Value = Delay> {
@@ -87,6 +92,7 @@ fn op() -> impl Strategy<Value = Op> {
         4 => fill(),
         6 => any::<usize>().prop_map(Op::Cancel),
         10 => (any::<usize>(), delay()).prop_map(|(which, to)| Op::Move(which, to)),
+        6 => (any::<usize>(), armed()).prop_map(|(which, to)| Op::Reuse(which, to)),
         4 => herd(),
         2 => any::<usize>().prop_map(Op::Look),
         8 => (recent(), delay()).prop_map(|(which, to)| Op::Rearm(which, to)),

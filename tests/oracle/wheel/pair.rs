@@ -26,6 +26,8 @@ pub(crate) enum Op {
     Fill(Delay, u8, u8),
     Cancel(usize),
     Move(usize, Delay),
+    /// Disarms a timer, and then arms it again.
+    Reuse(usize, Delay),
     /// Moves a number of timers to one tick, at which they arrive out of order.
     Herd(usize, u8, Delay),
     /// Puts an expired timer back, counted from the last one that fired.
@@ -254,6 +256,11 @@ impl Oracle {
             }
             Op::Cancel(which) => self.cancel(wheel, which),
             Op::Move(which, to) => self.reschedule(wheel, which, to.resolve(wheel)),
+            Op::Reuse(which, to) => {
+                self.reschedule(wheel, which, u64::MAX);
+                assert_consistent(wheel);
+                self.reschedule(wheel, which, to.resolve(wheel));
+            }
             Op::Herd(which, count, to) => {
                 let deadline = to.resolve(wheel);
                 for n in 0..usize::from(count) {
