@@ -151,6 +151,10 @@ pub use wheel::Wheel;
 struct Readme;
 
 #[cfg(doctest)]
+#[doc = include_str!("../docs/how-timing-wheels-work.md")]
+struct HowTimingWheelsWork;
+
+#[cfg(doctest)]
 #[doc = include_str!("../docs/COMPARE.md")]
 struct Compare;
 

@@ -23,6 +23,8 @@ pub struct Slot {
     pub or_more: bool,
     /// The names of its timers, where there is room for them.
     pub names: Option<String>,
+    /// Whether it stands out.
+    pub is_new: bool,
 }
 
 impl Slot {
@@ -96,7 +98,7 @@ fn add(
             sum.add(&Slot {
                 timers,
                 or_more: timers >= most,
-                names: None,
+                ..Slot::default()
             });
         }
     }
@@ -189,10 +191,10 @@ fn draw_wide(row: &Row, width: u16, pen: &mut Pen<'_>) -> u16 {
         if is_hand {
             pen.text(x + 1, y, "▼", Ink::Hand);
         }
-        let ink = if slot.timers == 0 {
-            Ink::Faint
-        } else {
-            Ink::Timers
+        let ink = match (slot.timers, slot.is_new) {
+            (0, _) => Ink::Faint,
+            (_, true) => Ink::Ready,
+            (_, false) => Ink::Timers,
         };
         let label = slot.label();
         let long = label.chars().count() as u16;
@@ -215,7 +217,7 @@ mod tests {
         Slot {
             timers,
             or_more,
-            names: None,
+            ..Slot::default()
         }
     }
 
