@@ -21,7 +21,8 @@ impl<T> Wheel<T> {
         self.note_fronts(slot);
     }
 
-    fn note_fronts(&mut self, slot: usize) {
+    #[inline]
+    pub(super) fn note_fronts(&mut self, slot: usize) {
         let Some(first) = self.levels.head(&self.entries, 0, slot, 0) else {
             self.fronts = Fronts::none(self.overdue);
             return;

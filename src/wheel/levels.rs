@@ -14,12 +14,13 @@ const WORD: usize = u64::BITS as usize;
 
 pub(crate) struct Levels {
     pub(crate) geometry: Geometry,
-    /// A slot has `LANES >> lane_shift` lanes.
+    /// A slot has `LANES >> lane_shift` lanes: one, or all (see `wheel/lanes.rs`).
     lane_shift: u32,
     /// The number of words of `occupied` per level.
     stride: usize,
     /// A bit for each list, set if the list is not empty. Words are sorted by level,
     /// then by lane (or, with more than 64 slots, slot / 64). The bit is slot % 64.
+    /// There is room for all lanes, even while there is one.
     occupied: Box<[u64]>,
     /// A bit for each slot, set if its lists may be out of order.
     unsorted: Box<[u64]>,
@@ -36,7 +37,7 @@ impl Levels {
         let stride = lanes.max(size.div_ceil(WORD));
         let words = geometry.levels() * stride;
         Levels {
-            lane_shift: (LANES / lanes).trailing_zeros(),
+            lane_shift: LANES.trailing_zeros(),
             stride,
             occupied: vec![0; words].into_boxed_slice(),
             unsorted: vec![0; geometry.levels() * size.div_ceil(WORD)].into_boxed_slice(),
@@ -49,6 +50,92 @@ impl Levels {
     #[inline]
     pub(crate) fn lanes(&self) -> usize {
         LANES >> self.lane_shift
+    }
+
+    /// Returns whether a slot can have several lanes: its level's slots fit one word.
+    #[inline]
+    fn can_have_lanes(&self) -> bool {
+        self.geometry.size() <= WORD
+    }
+
+    #[inline]
+    pub(super) fn can_widen(&self) -> bool {
+        self.lane_shift != 0 && self.can_have_lanes()
+    }
+
+    pub(super) fn can_narrow(&self) -> bool {
+        self.lane_shift == 0
+    }
+
+    /// Gives every slot all its lanes, instead of one.
+    pub(super) fn widen<T>(&mut self, entries: &mut Entries<T>) {
+        let narrow = core::mem::replace(&mut self.heads, [EntryIndex::FIRST; MAX_LEVELS]);
+        self.lane_shift = 0;
+        for (level, first) in narrow.into_iter().enumerate() {
+            if first == EntryIndex::FIRST {
+                continue;
+            }
+            for slot in 0..self.geometry.size() {
+                let timers = self.take_all(entries, entries.nth(first, slot as u32));
+                self.append_all(entries, level, slot, timers);
+            }
+            let size = self.geometry.size() as u32;
+            (0..size).for_each(|n| entries.remove_sentinel(entries.nth(first, n)));
+        }
+    }
+
+    /// Gives every slot one lane, instead of several. Marks of unsorted slots stay.
+    /// The first heads of a level stay in use, so that this does not allocate entries.
+    pub(super) fn narrow<T>(&mut self, entries: &mut Entries<T>) {
+        let (size, per_level) = (self.geometry.size() as u32, self.heads_per_level());
+        self.lane_shift = LANES.trailing_zeros();
+        for level in 0..self.geometry.levels() {
+            let Some(first) = self.first_head(level) else {
+                continue;
+            };
+            let mut slots = vec![Vec::new(); size as usize];
+            for n in 0..per_level {
+                let timers = self.take_all(entries, entries.nth(first, n));
+                slots[n as usize / LANES].extend(timers);
+            }
+            (size..per_level).for_each(|n| entries.remove_sentinel(entries.nth(first, n)));
+            for (slot, mut timers) in slots.into_iter().enumerate() {
+                let bitmap_index = self.bitmap_index_of(level, slot, 0);
+                entries.reset_list(entries.nth(first, slot as u32), bitmap_index);
+                timers.sort_unstable_by_key(|&entry| entries.stamp(entry));
+                self.append_all(entries, level, slot, timers);
+            }
+        }
+    }
+
+    /// Returns the timers of a list, which counts as empty from now on.
+    fn take_all<T>(&mut self, entries: &Entries<T>, list: EntryIndex) -> Vec<EntryIndex> {
+        self.list_is_empty(entries.bitmap_index(list));
+        let mut timers = Vec::new();
+        let mut entry = entries.next(list);
+        while entry != list {
+            timers.push(entry);
+            entry = entries.next(entry);
+        }
+        timers
+    }
+
+    /// Appends timers to the lanes of a slot.
+    fn append_all<T>(
+        &mut self,
+        entries: &mut Entries<T>,
+        level: usize,
+        slot: usize,
+        timers: Vec<EntryIndex>,
+    ) {
+        for entry in timers {
+            let place = Place {
+                level,
+                slot,
+                start: 0,
+            };
+            self.append(entries, place, entry);
+        }
     }
 
     /// Returns the number of list heads that the levels not yet needed would have.
@@ -87,6 +174,11 @@ impl Levels {
         ((slot * LANES + lane) >> self.lane_shift) as u32
     }
 
+    /// Returns the number of list heads.
+    pub(super) fn heads(&self) -> usize {
+        self.geometry.levels() * self.heads_per_level() as usize - self.heads_to_come()
+    }
+
     /// Adds the list heads of a level that is needed for the first time. Each head
     /// has the index of its bit in `occupied`.
     #[cold]
@@ -94,11 +186,14 @@ impl Levels {
         let lanes = self.lanes();
         let count = self.heads_per_level();
         let first = entries.add_sentinels(count, |n| {
-            let (slot, lane) = (n as usize / lanes, n as usize % lanes);
-            ((self.word(level, slot, lane) * WORD) + slot % WORD) as u32
+            self.bitmap_index_of(level, n as usize / lanes, n as usize % lanes)
         });
         self.heads[level] = first;
         first
+    }
+
+    fn bitmap_index_of(&self, level: usize, slot: usize, lane: usize) -> u32 {
+        (self.word(level, slot, lane) * WORD + slot % WORD) as u32
     }
 
     /// Returns the first head of the level that `head` belongs to.
@@ -358,7 +453,7 @@ impl Levels {
     /// Returns the first occupied slot of `level` from slot `first` on, wrapping around.
     #[inline(always)]
     fn occupied_from(&self, level: usize, first: usize) -> Option<usize> {
-        if self.lanes() > 1 {
+        if self.can_have_lanes() {
             let words = self.lane_words(level).iter();
             return next_bit(words.fold(0, |all, word| all | word), first);
         }

@@ -32,8 +32,13 @@ impl<T> Wheel<T> {
     pub(crate) fn insert(&mut self, deadline: u64, tag: u16, payload: T) -> EntryIndex {
         let following = self.youngest.following();
         self.youngest = following.expect("2^52 timers were scheduled");
-        self.entries
-            .insert(deadline, self.youngest.with(tag), payload)
+        let stamp = self.youngest.with(tag);
+        let entry = match self.entries.take_vacant() {
+            Some(entry) => entry,
+            None => self.add_vacant(),
+        };
+        self.entries.fill(entry, deadline, stamp, payload);
+        entry
     }
 
     /// Returns the id of the most recently inserted timer.

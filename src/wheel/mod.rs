@@ -14,6 +14,7 @@ mod hosted;
 mod inspect;
 mod iter;
 mod keyed;
+mod lanes;
 mod level;
 mod levels;
 mod link;
@@ -245,6 +246,7 @@ impl<T> Wheel<T> {
     /// assert_eq!(wheel.try_reserve(usize::MAX), Err(ReserveError::TooMany));
     /// ```
     pub fn try_reserve(&mut self, timers: usize) -> Result<(), ReserveError> {
+        self.widen_for(timers);
         // Those timers may need every level.
         let heads = self.levels.heads_to_come();
         self.entries.try_reserve(timers, heads)

@@ -65,6 +65,9 @@ impl<T> Wheel<T> {
         if !id.is_of(self.number) || self.find_own(id).is_some() {
             return Err(expired);
         }
+        if self.may_widen() {
+            self.widen_for(self.len() + 1);
+        }
         let entries = &mut self.entries;
         let entry = entries.put_back(id.index(), id.sequence(), deadline.0, expired.payload);
         self.relink(entry);

@@ -74,7 +74,10 @@ impl<T> Wheel<T> {
 
     /// Begins a pass of shrinking, unless one has begun already.
     pub(crate) fn begin_shrink(&mut self) {
-        self.entries.begin_pass();
+        if self.entries.stage().is_none() {
+            self.narrow();
+            self.entries.begin_pass();
+        }
     }
 
     /// Stops the current pass from moving more timers.
@@ -102,7 +105,11 @@ impl<T> Wheel<T> {
                 Stage::List { until } => self.entries.list_vacant(until, budget),
             }
         }
-        self.entries.trim_some()
+        let is_trimmed = self.entries.trim_some();
+        if is_trimmed {
+            self.widen_for(self.entries.used() as usize - self.levels.heads());
+        }
+        is_trimmed
     }
 
     /// Moves timers from the end of the block to vacant entries.

@@ -37,6 +37,12 @@ impl<T> Entries<T> {
         first
     }
 
+    /// Empties a list, and gives its head another bitmap index. Forgets the entries.
+    pub(crate) fn reset_list(&mut self, list: EntryIndex, bitmap_index: u32) {
+        self.get_mut(list).deadline = u64::from(bitmap_index);
+        self.cut_before(list, list);
+    }
+
     /// Returns the n-th of the list heads that [`Self::add_sentinels`] added.
     #[inline]
     pub(crate) fn nth(&self, first: EntryIndex, n: u32) -> EntryIndex {

@@ -57,12 +57,37 @@ impl<T> Entries<T> {
     /// Stores a timer, which does not hang on any list yet.
     #[inline]
     pub(crate) fn insert(&mut self, deadline: u64, stamp: Stamp, payload: T) -> EntryIndex {
-        let Some(entry) = self.vacant.take_last().or_else(|| self.pop_vacant()) else {
-            return self.insert_at_end(deadline, stamp, payload);
+        let entry = match self.take_vacant() {
+            Some(entry) => entry,
+            None => self.add_vacant(),
         };
+        self.fill(entry, deadline, stamp, payload);
+        entry
+    }
+
+    /// Takes a vacant entry, which the caller fills.
+    #[inline]
+    pub(crate) fn take_vacant(&mut self) -> Option<EntryIndex> {
+        self.vacant.take_last().or_else(|| self.pop_vacant())
+    }
+
+    /// Adds a vacant entry, which the caller fills, behind all other entries.
+    #[inline]
+    pub(crate) fn add_vacant(&mut self) -> EntryIndex {
+        self.block.push_vacant()
+    }
+
+    /// Returns whether adding an entry needs more memory.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.block.is_full()
+    }
+
+    /// Stores a timer in a vacant entry that was taken or added.
+    #[inline]
+    pub(crate) fn fill(&mut self, entry: EntryIndex, deadline: u64, stamp: Stamp, payload: T) {
         self.block.fill(entry, deadline, stamp, payload);
         self.live += 1;
-        entry
     }
 
     /// Takes a vacant entry from the lists, and prefetches one that will be taken
@@ -92,12 +117,6 @@ impl<T> Entries<T> {
         entry
     }
 
-    fn insert_at_end(&mut self, deadline: u64, stamp: Stamp, payload: T) -> EntryIndex {
-        let entry = self.block.push_timer(deadline, stamp, payload);
-        self.live += 1;
-        entry
-    }
-
     /// Takes a timer out of its entry. The entry is on no list, and becomes vacant.
     ///
     /// # Panics
@@ -105,10 +124,21 @@ impl<T> Entries<T> {
     #[inline]
     pub(crate) fn remove(&mut self, entry: EntryIndex) -> T {
         let payload = self.take_for_good(entry);
+        self.note_vacated(entry);
+        payload
+    }
+
+    #[inline]
+    fn note_vacated(&mut self, entry: EntryIndex) {
         if let Some(before) = self.vacant.replace_last(entry) {
             self.put_on_list(before);
         }
-        payload
+    }
+
+    /// Vacates the entry of a list's head, which is needed no longer.
+    pub(crate) fn remove_sentinel(&mut self, head: EntryIndex) {
+        self.block.vacate_sentinel(head);
+        self.note_vacated(head);
     }
 
     /// Takes a timer out of its entry. The entry stays on its list, and is not used

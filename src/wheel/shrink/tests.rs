@@ -67,7 +67,7 @@ fn an_empty_wheel_shrinks_to_the_size_of_a_new_one() {
     wheel.assert_consistent();
     let new = Wheel::<u64>::new(64);
     assert_eq!(wheel.entries.used(), new.entries.used());
-    assert_eq!(wheel.entries.capacity(), 64);
+    assert!(wheel.entries.capacity() <= 16);
     wheel.schedule_at(Tick(70), 7);
     assert_eq!(wheel.pop_due(Tick(70)).map(|e| e.payload), Some(7));
 }

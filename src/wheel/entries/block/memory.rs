@@ -6,10 +6,13 @@ use std::alloc::{Layout, alloc, dealloc, realloc};
 
 /// Entries start on a cache line, so that one of 32 bytes never straddles two.
 pub(super) const ALIGNMENT: usize = 64;
-pub(super) const FIRST_CAPACITY: u32 = 64;
+pub(super) const FIRST_CAPACITY: u32 = 16;
 
-/// A block of this many bytes or more grows by an eighth instead of doubling. At
-/// most a ninth of it is then unused. The system often extends it in place, and
+/// A block of this many bytes or more grows by half instead of doubling. At most a
+/// third of it is then unused.
+const MEDIUM: usize = 32 << 10;
+
+/// A block of this many bytes or more grows by an eighth. The system often extends it in place, and
 /// otherwise moves its pages (see docs/DESIGN.md, "Storage grows by `realloc`").
 const LARGE: usize = 32 << 20;
 
@@ -140,9 +143,10 @@ impl Memory {
 
     /// Returns the capacity to grow to when this one is full.
     pub(super) fn capacity_after(&self, capacity: usize) -> usize {
-        match capacity * self.entry.size() < LARGE {
-            true => (capacity * 2).max(FIRST_CAPACITY as usize),
-            false => capacity + capacity / 8,
+        match capacity * self.entry.size() {
+            LARGE.. => capacity + capacity / 8,
+            MEDIUM.. => capacity + capacity / 2,
+            _ => (capacity * 2).max(FIRST_CAPACITY as usize),
         }
     }
 

@@ -225,10 +225,16 @@ impl<T> Block<T> {
         (stamp, unsafe { self.place(entry).read().assume_init() })
     }
 
+    /// Appends a vacant entry.
+    #[inline]
+    pub(super) fn push_vacant(&mut self) -> EntryIndex {
+        self.push(0, Stamp::VACANT)
+    }
+
     /// Appends an entry with a timer, linked to itself.
-    pub(super) fn push_timer(&mut self, deadline: u64, stamp: Stamp, payload: T) -> EntryIndex {
-        debug_assert!(stamp.is_timer());
-        let entry = self.push(deadline, Stamp::VACANT);
+    #[cfg(test)]
+    fn push_timer(&mut self, deadline: u64, stamp: Stamp, payload: T) -> EntryIndex {
+        let entry = self.push_vacant();
         self.fill(entry, deadline, stamp, payload);
         entry
     }
@@ -239,8 +245,13 @@ impl<T> Block<T> {
     }
 
     #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.used == self.memory.capacity()
+    }
+
+    #[inline]
     fn push(&mut self, deadline: u64, stamp: Stamp) -> EntryIndex {
-        if self.used == self.memory.capacity() {
+        if self.is_full() {
             self.grow_or_fail();
         }
         let entry = EntryIndex(self.used);
@@ -326,6 +337,13 @@ impl<T> Block<T> {
         let stamp = core::mem::replace(&mut stored.stamp, Stamp::VACANT);
         let stored = self.get_mut(to);
         (stored.deadline, stored.stamp) = (deadline, stamp);
+    }
+
+    /// Vacates the entry of a list's head.
+    pub(super) fn vacate_sentinel(&mut self, head: EntryIndex) {
+        let stored = self.get_mut(head);
+        assert!(stored.stamp.is_sentinel());
+        stored.stamp = Stamp::VACANT;
     }
 
     /// Removes the last entry, which is vacant.

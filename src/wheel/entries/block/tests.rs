@@ -33,7 +33,7 @@ fn entries_start_on_a_cache_line() {
 }
 
 #[test]
-fn small_blocks_double_and_large_ones_grow_by_an_eighth() {
+fn small_blocks_double_and_large_ones_grow_by_less() {
     let mut block = Block::new();
     for n in 1..=u64::from(FIRST_CAPACITY) + 1 {
         block.push_timer(n, Stamp::new(n, 0), 7u8);
@@ -43,8 +43,9 @@ fn small_blocks_double_and_large_ones_grow_by_an_eighth() {
     assert_eq!(Block::<u64>::STRIDE, 32);
     let memory = Memory::new(Block::<u64>::LAYOUT);
     let after = |capacity| memory.capacity_after(capacity);
-    assert_eq!((after(0), after(64)), (64, 128));
-    assert_eq!(after((1 << 20) - 1), (1 << 21) - 2);
+    assert_eq!((after(0), after(64)), (16, 128));
+    assert_eq!((after(1_023), after(1_024)), (2_046, 1_536));
+    assert_eq!(after((1 << 20) - 4), 3 * (1 << 19) - 6);
     assert_eq!(after(1 << 20), (1 << 20) + (1 << 17));
 }
 
