@@ -17,7 +17,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The program `tickwheel-see` shows an engine of its own, a [`Playground`], whose load and
+//! `examples/own_engine.rs` is a whole program. The program `tickwheel-see` shows an engine of its own, a [`Playground`], whose load and
 //! whose time its user controls.
 //!
 //! The pictures of the documentation come from the same drawing code: a screen is a
@@ -40,5 +40,4 @@ pub use keys::Key;
 pub use look::{Eye, Look};
 pub use playground::{ClockKind, Playground, Settings};
 pub use rates::PerSecond;
-pub use terminal::run;
 pub use viewer::{Subject, Viewer};

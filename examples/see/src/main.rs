@@ -1,6 +1,7 @@
 //! Shows an engine at work in the terminal, and writes the pictures of the documentation.
 
 use std::error::Error;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
@@ -78,9 +79,18 @@ impl Args {
     }
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let args = Args::parse();
-    match args.command {
+fn main() -> ExitCode {
+    match run(&Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tickwheel-see: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &Args) -> Result<(), Box<dyn Error>> {
+    match &args.command {
         Some(Command::Frames) => write(all_frames()),
         Some(Command::Pictures) => write(all_pictures()),
         None => Ok(Viewer::of(Playground::start(args.settings())?).run()?),

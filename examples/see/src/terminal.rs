@@ -77,10 +77,7 @@ fn restore_before_panics() {
 }
 
 /// Shows a viewer in the terminal until the user quits.
-///
-/// # Errors
-/// Returns an error of the terminal.
-pub fn run(mut viewer: Viewer<'_>) -> io::Result<()> {
+pub(crate) fn run(mut viewer: Viewer<'_>) -> io::Result<()> {
     let mut screen = Screen::take()?;
     let mut shown = Instant::now();
     loop {

@@ -25,7 +25,7 @@ fn draw<T>(sheet: &mut Sheet, engine: &Engine<T>, what: &str, text: &str, is_tak
     let tick = engine.current_tick().0;
     sheet.caption(&format!("{what}, tick {tick} = {tick:03o}"), text);
     sheet.wheel(&rows(engine));
-    let is_ready = engine.queue(0).len() > 0;
+    let is_ready = !engine.queue(0).is_empty();
     let mut pen = sheet.lines(1);
     let dot = |is_here| {
         if is_here {

@@ -201,15 +201,25 @@ impl Playground {
         if self.clock.is_none() {
             return "The real clock cannot be stepped: press v for the virtual one".to_owned();
         }
+        if level as usize >= self.levels() {
+            return format!("No timer has needed level {level} so far");
+        }
         self.is_stopped = true;
         let slot = (self.settings.wheel_size as u64).saturating_pow(level);
-        let next = self.engine.current_tick().0 / slot * slot + slot;
-        let time = Time::START + self.settings.tick.saturating_mul(next as u32);
+        let next = (self.engine.current_tick().0 / slot + 1).saturating_mul(slot);
+        let tick = self.settings.tick.as_nanos() as u64;
+        let time = Time::from_nanos(next.saturating_mul(tick));
         self.move_clock(time, false);
         match level {
             0 => format!("Moved to tick {next}"),
             _ => format!("Moved to tick {next}, where a slot of level {level} has its turn"),
         }
+    }
+
+    /// Returns the number of levels that timers have needed.
+    fn levels(&self) -> usize {
+        let shards = self.engine.inspect(0).shards.into_iter();
+        shards.map(|shard| shard.levels.len()).max().unwrap_or(0)
     }
 
     fn stop(&mut self) -> String {
