@@ -46,7 +46,35 @@ fn a_touch_and_the_end() {
     });
 }
 
-/// The latest touch counts, although another thread may have read the clock before.
+/// A touch that comes while the future looks at an earlier one is not lost.
+#[test]
+fn a_touch_and_a_look() {
+    model(|| {
+        let (timers, clock) = timers();
+        let (alive, idle) = timers.keep_alive(Duration::from_millis(4));
+        let mut idle = idle.into_owned();
+        clock.advance_to(tick(1));
+        assert!(alive.touch());
+        clock.advance_to(tick(2));
+        let toucher = thread::spawn({
+            let timers = timers.clone();
+            move || {
+                let begun = timers.now();
+                assert!(alive.touch());
+                begun
+            }
+        });
+        assert!(!has_ended(&mut idle));
+        clock.advance_to(tick(3));
+        let begun = toucher.join().unwrap();
+        clock.advance_to(begun + Duration::from_millis(3));
+        assert!(!has_ended(&mut idle));
+        clock.advance_to(begun + Duration::from_millis(8));
+        assert!(has_ended(&mut idle));
+    });
+}
+
+/// The later of two touches counts, whichever thread notes its own first.
 #[test]
 fn two_touches() {
     model(|| {
@@ -59,7 +87,7 @@ fn two_touches() {
         assert!(toucher.join().unwrap());
         clock.advance_to(tick(3));
         assert!(!has_ended(&mut idle));
-        clock.advance_to(tick(4));
+        clock.advance_to(tick(5));
         assert!(has_ended(&mut idle));
     });
 }

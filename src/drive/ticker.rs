@@ -21,7 +21,7 @@ pub(crate) fn spawn_sink<T: Send + 'static>(
     core: Arc<Core<T>>,
     mut sink: impl FnMut(&Core<T>, T) + Send + 'static,
 ) -> io::Result<()> {
-    let mut taken = Core::room_for_taken();
+    let mut taken = Vec::new();
     spawn_serving(core, move |core| core.take_a_round(&mut taken, &mut sink))
 }
 

@@ -122,9 +122,14 @@ impl<T> VirtualClock<T> {
     }
 
     /// Does the same, and hands the payloads of due plain timers to `sink`, without holding
-    /// a lock.
+    /// a lock. A call from within `sink` only moves the clock.
     pub(crate) fn advance_taking(&self, time: Time, sink: &mut impl FnMut(&Core<T>, T)) {
         self.core.advance_taking(time, sink);
+    }
+
+    /// Returns whether the calling thread is in a call that runs the sink.
+    pub(crate) fn is_driven_here(&self) -> bool {
+        self.core.enter_loop().is_none()
     }
 
     /// Moves the clock in this way from one due tick to the next, and calls `settle` after

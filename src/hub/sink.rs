@@ -9,11 +9,6 @@ use crate::hub::expire::{BATCHES_PER_RING, ENTRIES_PER_BATCH, Visit};
 use crate::timeline::Time;
 
 impl<T> Core<T> {
-    /// Returns room for the payloads that one hold of a lock takes.
-    pub(crate) fn room_for_taken() -> Vec<T> {
-        Vec::with_capacity(ENTRIES_PER_BATCH)
-    }
-
     /// Runs one round as [`Core::serve_a_round`] does, and hands the payloads of due plain
     /// timers to `sink`.
     pub(crate) fn take_a_round(
@@ -31,18 +26,26 @@ impl<T> Core<T> {
         budget: &mut usize,
         sink: &mut impl FnMut(&Core<T>, T),
     ) -> bool {
-        let mut taken = Core::room_for_taken();
+        let mut taken = Vec::new();
         self.run_due_with(now, budget, |visit| {
             self.visit_and_take(visit, &mut taken, sink)
         })
     }
 
     /// Advances a virtual clock, and hands the payloads of the plain timers that become due
-    /// to `sink`.
+    /// to `sink`. A call from within `sink` only moves the clock, because the outer call
+    /// goes on.
     pub(crate) fn advance_taking(&self, time: Time, sink: &mut impl FnMut(&Core<T>, T)) {
         self.move_clock(time);
-        let mut unlimited = usize::MAX;
-        self.take_due_within(self.clock.now(), &mut unlimited, sink);
+        let Some(_in_loop) = self.enter_loop() else {
+            return;
+        };
+        let (mut served, mut unlimited) = (None, usize::MAX);
+        while served < Some(self.clock.now()) {
+            let now = self.clock.now();
+            self.take_due_within(now, &mut unlimited, sink);
+            served = Some(now);
+        }
     }
 
     /// Takes a bounded number of entries, in several holds of the lock. Returns whether
@@ -54,6 +57,8 @@ impl<T> Core<T> {
         sink: &mut impl FnMut(&Core<T>, T),
     ) -> bool {
         for _ in 0..BATCHES_PER_RING {
+            // Not under the lock, and not before anything is due.
+            taken.reserve(ENTRIES_PER_BATCH);
             let mut held = self.begin(visit);
             let is_last = self.run_batch(&mut held, visit, |shard, now, budget| {
                 shard.expire_into(now, budget, taken)

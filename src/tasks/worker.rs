@@ -1,6 +1,7 @@
 //! The threads that run tasks.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use crate::caught;
 use crate::engine::{Engine, StartError};
@@ -9,7 +10,7 @@ use crate::hub::{SharedCore, Wait, running};
 use crate::observe;
 use crate::queue::{Queue, RecvError};
 use crate::shard::{Claimed, Outcome};
-use crate::sync::{self, Arc};
+use crate::sync;
 use crate::tasks::workers::{AtWork, Change, Workers};
 use crate::tasks::{Firing, Task};
 
@@ -75,7 +76,7 @@ pub(crate) fn run_counted(queue: &Queue<Task>, claimed: Claimed<Task>) {
 }
 
 /// Runs a task and returns whether it panicked.
-fn run(core: &Arc<SharedCore<Task>>, claimed: Claimed<Task>) -> bool {
+fn run(core: &sync::Arc<SharedCore<Task>>, claimed: Claimed<Task>) -> bool {
     let Claimed {
         firing,
         payload: mut task,

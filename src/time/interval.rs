@@ -98,15 +98,11 @@ impl<H: Handle> Interval<H> {
 
     /// Polls for the next tick. Returns `None` if the engine was shut down.
     pub(super) fn poll_next_tick(&mut self, cx: &mut Context<'_>) -> Poll<Option<H::Moment>> {
-        if self.sleep.is_new() {
-            let core = self.sleep.core();
-            if core.is_shut_down() {
-                return Poll::Ready(None);
-            }
-            // It has passed without anyone waiting for it.
-            if self.sleep.deadline_time() <= core.clock.now() {
-                return Poll::Ready(Some(self.take_tick()));
-            }
+        // It has passed without anyone waiting for it. Otherwise, registering it says whether
+        // the engine was shut down.
+        if self.sleep.is_new() && self.sleep.deadline_time() <= self.sleep.core().clock.now() {
+            let is_shut_down = self.sleep.core().is_shut_down();
+            return Poll::Ready((!is_shut_down).then(|| self.take_tick()));
         }
         self.sleep.poll_ended(cx).map(|ended| match ended {
             Ended::Elapsed => Some(self.take_tick()),

@@ -1,19 +1,22 @@
 //! Keep-alives: a future that ends when its handle has not been touched for a while.
 //!
-//! Handle and future share one word, the time of the last touch. A touch reads the
-//! clock and raises the word. It does not call the engine: the future sleeps
-//! until the limit after the last touch that it knows of, and reads the word when it
-//! wakes. If the word has been raised, the future sleeps again. A connection with a
-//! million messages a second therefore costs one wake-up per limit.
+//! Handle and future share one word, which says what happened since the future last looked:
+//! nothing, one touch and its time, or several touches. The first touch after a look reads
+//! the clock, and the second notes that there are several. All others find that noted, and
+//! only read the word. The future looks four times per limit. After one touch it counts the
+//! limit from that touch, and after several from its look, because it does not know
+//! the time of the last one.
 //!
-//! Two properties of the word matter:
+//! Why the future does not end early:
 //!
-//! * *It never goes back.* A thread may be interrupted between reading the clock and
-//!   raising the word, while another one touches. The word is raised, or
-//!   left as it is.
-//! * *The end is a value of the word.* It replaces the time that the future has seen, in
-//!   one step. A touch comes before that step, and the future sleeps again, or after it,
-//!   and the touch returns `false`.
+//! * *A look comes before its reading of the clock.* A touch that found the word full
+//!   began before the look, and therefore before the time from which the limit counts.
+//! * *A touch that is late takes nothing back.* A thread may be interrupted between reading
+//!   the clock and writing the word, while another one touches. The future counts
+//!   from the latest time that it knows.
+//! * *The end is a value of the word.* It replaces "nothing" in one step. A touch comes
+//!   before that step, and the future sleeps again, or after it, and the touch returns
+//!   `false`.
 
 use core::fmt;
 use core::future::Future;
@@ -30,45 +33,76 @@ use crate::time::registration::Ended;
 use crate::time::sleep::{Sleep, panic_of_refusal};
 use crate::timeline::Time;
 
-/// The value of the word after the end. No clock shows this time.
+// The values of the word that are no time of a touch. No clock shows these times.
+/// Nothing was touched since the last look.
+const UNTOUCHED: u64 = u64::MAX - 2;
+/// There were several touches since the last look.
+const SEVERAL: u64 = u64::MAX - 1;
 const ENDED: u64 = u64::MAX;
 
+/// The number of looks in a limit, and so the share of the limit by which the end may be
+/// late.
+const LOOKS: u32 = 4;
+
 struct Word {
-    /// The time of the last touch in nanoseconds, or [`ENDED`]. No other data hangs on
-    /// it, so all accesses are relaxed.
+    /// The time of the only touch since the last look, in nanoseconds, or one of the values
+    /// above. No other data hangs on it, so all accesses are relaxed.
     touched: AtomicU64,
     clock: Clock,
 }
 
 impl Word {
     fn new(clock: Clock) -> Word {
-        let touched = AtomicU64::new(now(&clock));
+        let touched = AtomicU64::new(UNTOUCHED);
         Word { touched, clock }
     }
 
     #[inline]
     fn touch(&self) -> bool {
-        let now = now(&self.clock);
         match self.touched.load(Ordering::Relaxed) {
-            touched if touched < now => self.raise(now),
-            touched => touched != ENDED,
+            SEVERAL => true,
+            found => self.note_touch(found),
         }
     }
 
-    fn raise(&self, now: u64) -> bool {
-        self.touched.fetch_max(now, Ordering::Relaxed) != ENDED
+    /// Notes the first or the second touch since a look.
+    #[cold]
+    fn note_touch(&self, found: u64) -> bool {
+        let mut found = found;
+        loop {
+            let new = match found {
+                ENDED => return false,
+                SEVERAL => return true,
+                UNTOUCHED => now(&self.clock),
+                _once => SEVERAL,
+            };
+            match self.swap_if(found, new) {
+                Ok(_) => return true,
+                Err(other) => found = other,
+            }
+        }
     }
 
-    /// Ends the keep-alive, unless it was touched after `seen`: returns the time of the
-    /// last touch then.
-    fn end_unless_touched_after(&self, seen: u64) -> Option<Time> {
-        let swapped =
-            self.touched
-                .compare_exchange(seen, ENDED, Ordering::Relaxed, Ordering::Relaxed);
-        swapped
-            .err()
-            .filter(|&touched| touched != ENDED)
-            .map(Time::from_nanos)
+    fn swap_if(&self, known: u64, new: u64) -> Result<u64, u64> {
+        let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+        self.touched.compare_exchange(known, new, success, failure)
+    }
+
+    /// Looks for touches since the last look. Returns the time from which the limit counts,
+    /// unless it counts from a later one that is known. Reads the clock last.
+    fn look(&self) -> Option<Time> {
+        let nanos = match self.touched.swap(UNTOUCHED, Ordering::AcqRel) {
+            UNTOUCHED => return None,
+            SEVERAL => now(&self.clock),
+            once => once,
+        };
+        Some(Time::from_nanos(nanos))
+    }
+
+    /// Ends the keep-alive, unless it was touched since the last look. Returns whether it
+    /// has ended.
+    fn end_unless_touched(&self) -> bool {
+        matches!(self.swap_if(UNTOUCHED, ENDED), Ok(_) | Err(ENDED))
     }
 
     fn end(&self) {
@@ -83,7 +117,7 @@ impl Word {
 /// Returns the time of a touch now, which is never too early.
 #[inline]
 fn now(clock: &Clock) -> u64 {
-    clock.after(Duration::ZERO).as_nanos().min(ENDED - 1)
+    clock.after(Duration::ZERO).as_nanos().min(UNTOUCHED - 1)
 }
 
 /// The future's share of the word. Nobody waits once it is dropped.
@@ -140,14 +174,19 @@ impl Timers {
 
 fn new<H: Handle>(handle: H, limit: Duration) -> (KeepAlive, Idle<H>) {
     let word = Arc::new(Word::new(handle.timers().core().clock.clone()));
-    let begin = word.touched.load(Ordering::Relaxed);
+    let since = Time::from_nanos(now(&word.clock));
     let idle = Idle {
-        sleep: Sleep::until(handle, Time::from_nanos(begin) + limit),
-        seen: begin,
+        sleep: Sleep::at(handle, since + between_looks(limit).min(limit)),
+        since,
         limit,
         word: Watch(Arc::clone(&word)),
     };
     (KeepAlive { word }, idle)
+}
+
+/// Returns the time from one look to the next, which is never zero.
+fn between_looks(limit: Duration) -> Duration {
+    limit / LOOKS + Duration::from_nanos(1)
 }
 
 /// Keeps an [`Idle`] from ending.
@@ -169,8 +208,9 @@ impl KeepAlive {
     /// start of this call.
     ///
     /// # Cost
-    /// Hardly more than a reading of the clock. Reads one word, and writes it if the clock
-    /// has moved since the last touch. Takes no lock and does not call the engine.
+    /// Reads one word, which the threads that touch share without writing it. The first two
+    /// touches in each quarter of the limit write it, and the first also reads the clock.
+    /// Takes no lock and does not call the engine.
     #[inline]
     pub fn touch(&self) -> bool {
         self.word.touch()
@@ -192,10 +232,13 @@ impl fmt::Debug for KeepAlive {
 
 /// A future that ends when its [`KeepAlive`] has not been touched for the limit.
 ///
-/// Ends never early: the limit has passed since the start of the last touch. Ends at
-/// most a tick and a wake-up later. Wakes up once per limit
-/// while it is touched. Dropping it frees its timer at once; so does its end. If it is
-/// leaked, its timer fires once.
+/// Ends never early: the limit has passed since the start of the last touch. If there was
+/// one touch in the last quarter of the limit before that, ends at most a tick
+/// and a wake-up later. If there were several, ends at most another quarter of
+/// the limit later, because a touch does not read the clock each time.
+///
+/// Wakes up four times per limit. Dropping it frees its timer at once; so does its end. If
+/// it is leaked, its timer fires once.
 ///
 /// After [`Timers::shutdown`] it ends at once, and [`is_elapsed`](Idle::is_elapsed) returns
 /// `false`.
@@ -204,9 +247,10 @@ impl fmt::Debug for KeepAlive {
 /// The first poll panics if the timers were shut down before.
 #[must_use = "futures do nothing unless polled"]
 pub struct Idle<H: Handle = Global> {
+    /// Sleeps until the next look.
     sleep: Sleep<H>,
-    /// The last touch that the sleep takes into account.
-    seen: u64,
+    /// The time from which the limit counts.
+    since: Time,
     limit: Duration,
     word: Watch,
 }
@@ -223,6 +267,19 @@ impl<H: Handle> Idle<H> {
     pub fn is_elapsed(&self) -> bool {
         self.word.has_ended() && self.sleep.is_elapsed()
     }
+
+    /// Looks for touches, and sets the time of the next look. Returns `false` if the limit
+    /// has passed: the future has ended.
+    fn goes_on(&mut self) -> bool {
+        let looked = self.sleep.deadline_time();
+        if looked >= self.since + self.limit && self.word.end_unless_touched() {
+            return false;
+        }
+        self.since = self.word.look().map_or(self.since, |at| at.max(self.since));
+        let next = looked.max(self.since) + between_looks(self.limit);
+        self.sleep.set_deadline(next.min(self.since + self.limit));
+        true
+    }
 }
 
 impl<H: Handle> Future for Idle<H> {
@@ -235,11 +292,9 @@ impl<H: Handle> Future for Idle<H> {
             panic_of_refusal();
         }
         while ended == Ended::Elapsed {
-            let Some(touched) = this.word.end_unless_touched_after(this.seen) else {
+            if !this.goes_on() {
                 return Poll::Ready(());
-            };
-            this.seen = touched.as_nanos();
-            this.sleep.set_deadline(touched + this.limit);
+            }
             ended = ready!(this.sleep.poll_ended(context));
         }
         this.word.end();
@@ -253,7 +308,7 @@ impl Idle<&Timers> {
     pub fn into_owned(self) -> Idle<Timers> {
         Idle {
             sleep: self.sleep.into_owned(),
-            seen: self.seen,
+            since: self.since,
             limit: self.limit,
             word: self.word,
         }
@@ -326,8 +381,9 @@ mod tests {
         assert!(!task.has_ended());
         clock.advance(LIMIT - Duration::from_nanos(1));
         assert!(!task.has_ended() && !alive.has_ended());
+        let woken = task.woken();
         clock.advance(TICK);
-        assert_eq!(task.woken(), 1);
+        assert_eq!(task.woken(), woken + 1);
         assert!(task.has_ended() && alive.has_ended() && task.idle.is_elapsed());
         assert_eq!(timers.ledger().live, 0);
     }
@@ -347,11 +403,14 @@ mod tests {
             }
         }
         let woken = task.woken();
-        assert!(woken <= 4, "woken {woken} times");
+        assert!(woken <= 4 * 4, "woken {woken} times");
         assert_eq!(timers.ledger().accepted, 1 + woken as u64);
-        clock.advance(LIMIT - Duration::from_nanos(1));
+        // The future looks, and counts from there.
+        clock.advance(LIMIT / 4);
         assert!(!task.has_ended());
-        clock.advance(TICK);
+        clock.advance(LIMIT * 3 / 4 - TICK);
+        assert!(!task.has_ended());
+        clock.advance(LIMIT / 4 + TICK);
         assert!(task.has_ended());
     }
 
@@ -462,11 +521,55 @@ mod tests {
         let (timers, clock) = timers();
         let (alive, idle) = timers.keep_alive(LIMIT);
         let mut task = Task::new(idle);
-        clock.advance(Duration::from_secs(2));
+        clock.advance(LIMIT / 4 - TICK);
         assert!(alive.touch());
-        assert!(alive.word.raise(1_000_000_000));
-        clock.advance(LIMIT - TICK);
+        clock.advance(2 * TICK);
         assert!(!task.has_ended());
+        // The touch is known, and an earlier one comes now.
+        assert!(alive.word.swap_if(UNTOUCHED, 1).is_ok());
+        clock.advance(LIMIT - 3 * TICK);
+        assert!(!task.has_ended());
+        clock.advance(2 * TICK);
+        assert!(task.has_ended());
+    }
+
+    #[test]
+    fn several_touches_count_from_the_next_look_and_no_later() {
+        let (timers, clock) = timers();
+        let (alive, idle) = timers.keep_alive(LIMIT);
+        let mut task = Task::new(idle);
+        assert!(!task.has_ended());
+        clock.advance(TICK);
+        assert!(alive.touch());
+        let first = timers.now();
+        clock.advance(TICK);
+        assert!(alive.touch() && alive.touch());
+        let last = timers.now();
+        let mut ended = None;
+        while ended.is_none() {
+            clock.advance(TICK);
+            ended = task.has_ended().then(|| timers.now());
+        }
+        let ended = ended.unwrap();
+        assert!(last + LIMIT <= ended);
+        assert!(ended <= first + LIMIT + LIMIT / 4 + TICK);
+    }
+
+    #[test]
+    fn a_touch_among_others_reads_and_writes_nothing_but_its_word() {
+        let (timers, clock) = timers();
+        let (alive, _idle) = timers.keep_alive(LIMIT);
+        assert!(alive.touch() && alive.touch());
+        let word = || {
+            alive
+                .word
+                .touched
+                .load(core::sync::atomic::Ordering::Relaxed)
+        };
+        assert_eq!(word(), SEVERAL);
+        clock.advance(TICK);
+        assert!(alive.touch());
+        assert_eq!(word(), SEVERAL);
     }
 
     #[test]

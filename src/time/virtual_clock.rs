@@ -12,6 +12,8 @@ use crate::time::wake::wake;
 use crate::timeline::Time;
 
 /// The time that tasks have to become idle, in real time. It exceeds a poll on any machine.
+/// Fixed, because a test that needs longer has a task that does not wait, and a test that
+/// is to fail sooner gives `settle` a limit of its own.
 const IDLE_WITHIN: Duration = Duration::from_secs(30);
 
 /// The clock of [`Timers`](crate::time::Timers) that were started with
@@ -122,6 +124,9 @@ impl TimersClock {
 
     /// Moves the clock forward, and wakes the tasks whose timers become due. Does not wait
     /// for them.
+    ///
+    /// A call from within a waker that this clock runs only moves the clock. The outer call
+    /// then wakes the tasks that have become due.
     pub fn advance(&self, by: Duration) {
         self.advance_to(self.now() + by);
     }
@@ -149,6 +154,9 @@ impl TimersClock {
 
     /// Moves the clock from one due tick to the next, up to `time`. Blocks at each tick
     /// until all [tracked](TimersClock::track) futures are idle.
+    ///
+    /// A call from within a waker that this clock runs only moves the clock, as
+    /// [`advance`](TimersClock::advance) does there.
     ///
     /// Timers that tasks set on the way are served on the way. If each wait of a task is
     /// for no time at all, a thousand of them end at one tick, and the next ends at the
@@ -199,6 +207,9 @@ impl TimersClock {
     /// Panics if `settle` does, and if tracked futures do not become idle; see
     /// [`run_until`](TimersClock::run_until).
     pub fn run_until_settled(&self, time: Time, mut settle: impl FnMut()) {
+        if self.clock.is_driven_here() {
+            return self.advance_to(time);
+        }
         let settle = || or_panic(self.settle(&mut settle, IDLE_WITHIN));
         self.clock.run_until_taking(time, &mut wake, settle);
     }
@@ -239,10 +250,11 @@ mod tests {
     use std::cell::{Cell, RefCell};
     use std::future::{pending, poll_fn};
     use std::pin::{Pin, pin};
-    use std::task::{Context, Poll};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Context, Poll, Wake};
 
     use super::*;
-    use crate::time::Timers;
+    use crate::time::{Sleep, Timers};
 
     fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
         future.poll(&mut Context::from_waker(Waker::noop()))
@@ -297,6 +309,65 @@ mod tests {
         let mut settle = || assert!(poll(Pin::new(&mut tracked)).is_pending());
         let settled = clock.settle(&mut settle, Duration::from_millis(1));
         assert!(matches!(settled, Err(NotIdle::Busy { .. })));
+    }
+
+    /// A waker that moves the clock by a second, a number of times.
+    struct Moves {
+        clock: Arc<TimersClock>,
+        left: AtomicUsize,
+        depth: AtomicUsize,
+        deepest: AtomicUsize,
+        moved: fn(&TimersClock),
+    }
+
+    impl Moves {
+        fn new(clock: TimersClock, left: usize, moved: fn(&TimersClock)) -> Arc<Moves> {
+            Arc::new(Moves {
+                clock: Arc::new(clock),
+                left: AtomicUsize::new(left),
+                depth: AtomicUsize::new(0),
+                deepest: AtomicUsize::new(0),
+                moved,
+            })
+        }
+    }
+
+    impl Wake for Moves {
+        fn wake(self: Arc<Moves>) {
+            let depth = self.depth.fetch_add(1, Ordering::Relaxed) + 1;
+            self.deepest.fetch_max(depth, Ordering::Relaxed);
+            if self.left.fetch_sub(1, Ordering::Relaxed) > 0 {
+                (self.moved)(&self.clock);
+            }
+            self.depth.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Lets the wakers of five sleeps move the clock, each to the next one's deadline.
+    fn assert_nested_calls_move_the_clock_alone(moved: fn(&TimersClock)) {
+        let (timers, clock) = Timers::builder().start_virtual().unwrap();
+        let moves = Moves::new(clock, 5, moved);
+        let waker = Waker::from(Arc::clone(&moves));
+        let mut sleeps: Vec<_> = (1..=5)
+            .map(|seconds| timers.sleep(Duration::from_secs(seconds)))
+            .collect();
+        for sleep in &mut sleeps {
+            let polled = Pin::new(sleep).poll(&mut Context::from_waker(&waker));
+            assert!(polled.is_pending());
+        }
+        moves.clock.advance(Duration::from_secs(1));
+        assert_eq!(timers.now(), Time::from_secs(6));
+        assert!(sleeps.iter().all(Sleep::is_elapsed));
+        assert_eq!(moves.deepest.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn a_nested_call_moves_the_clock_and_leaves_the_timers_to_the_outer_one() {
+        assert_nested_calls_move_the_clock_alone(|clock| clock.advance(Duration::from_secs(1)));
+        assert_nested_calls_move_the_clock_alone(|clock| {
+            let next = clock.now() + Duration::from_secs(1);
+            clock.run_until_settled(next, || ());
+        });
     }
 
     #[test]

@@ -83,15 +83,25 @@ impl<T: 'static> Queue<T> {
     }
 }
 
+impl Queue<&'static str> {
+    /// Asserts that these payloads are handed out now, that then the task waits, and that
+    /// nothing is left that could come due.
+    fn assert_rest<const N: usize>(&mut self, payloads: [&'static str; N]) {
+        for payload in payloads {
+            assert_eq!(self.poll(), Ok(payload));
+        }
+        assert_eq!(self.poll(), EMPTY);
+        assert_eq!(self.engine.ledger().live, 0);
+    }
+}
+
 /// `single_immediate_delay`
 #[test]
 fn d01_an_entry_due_now_is_handed_out_once() {
     let mut queue = Queue::new();
     queue.insert_at("foo", 0);
     queue.pass(1);
-    assert_eq!(queue.poll(), Ok("foo"));
-    assert_eq!(queue.poll(), EMPTY);
-    assert!(queue.is_used_up());
+    queue.assert_rest(["foo"]);
 }
 
 /// `multi_immediate_delays`. Better: in the order in which they were inserted.
@@ -102,11 +112,7 @@ fn d02_entries_due_now_are_all_handed_out() {
         queue.insert_at(payload, 0);
     }
     queue.pass(1);
-    for payload in ["1", "2", "3"] {
-        assert_eq!(queue.poll(), Ok(payload));
-    }
-    assert_eq!(queue.poll(), EMPTY);
-    assert!(queue.is_used_up());
+    queue.assert_rest(["1", "2", "3"]);
 }
 
 /// `single_short_delay`
@@ -119,9 +125,7 @@ fn d03_a_waiting_task_is_woken_when_an_entry_comes_due() {
     assert!(!queue.is_woken());
     queue.pass(5);
     assert!(queue.is_woken());
-    assert_eq!(queue.poll(), Ok("foo"));
-    assert_eq!(queue.poll(), EMPTY);
-    assert!(queue.is_used_up());
+    queue.assert_rest(["foo"]);
 }
 
 /// `multi_delay_at_start`. Better: tokio's queue also wakes its task when entries move to
@@ -169,8 +173,7 @@ fn d06_a_removed_entry_is_returned_and_never_handed_out() {
     assert_eq!(queue.poll(), EMPTY);
     assert_eq!(queue.engine.cancel(id), Cancel::Cancelled("foo"));
     queue.pass(10);
-    assert_eq!(queue.poll(), EMPTY);
-    assert!(queue.is_used_up());
+    queue.assert_rest([]);
 }
 
 /// `reset_entry`
@@ -187,9 +190,7 @@ fn d07_a_postponed_entry_comes_at_its_new_time_only() {
     assert_eq!(queue.poll(), EMPTY);
     queue.pass(3);
     assert!(queue.is_woken());
-    assert_eq!(queue.poll(), Ok("foo"));
-    assert_eq!(queue.poll(), EMPTY);
-    assert!(queue.is_used_up());
+    queue.assert_rest(["foo"]);
 }
 
 /// `reset_to_past_wakes_pending_queue`. A virtual clock wakes when it is moved.
@@ -203,9 +204,7 @@ fn d08_an_entry_that_is_moved_to_the_past_wakes_the_task() {
     queue.reset_at(id, 0).unwrap();
     queue.pass(0);
     assert!(queue.is_woken());
-    assert_eq!(queue.poll(), Ok("foo"));
-    assert_eq!(queue.poll(), EMPTY);
-    assert!(queue.is_used_up());
+    queue.assert_rest(["foo"]);
 }
 
 /// `reset_much_later`
@@ -247,9 +246,7 @@ fn d11_an_entry_inserted_for_the_past_may_be_moved_to_the_future_twice() {
     assert_eq!(queue.poll(), EMPTY);
     queue.pass_to(1_060);
     assert!(queue.is_woken());
-    assert_eq!(queue.poll(), Ok("foo"));
-    assert_eq!(queue.poll(), EMPTY);
-    assert!(queue.is_used_up());
+    queue.assert_rest(["foo"]);
 }
 
 /// `remove_expired_item`
@@ -316,9 +313,7 @@ fn d15_several_entries_may_be_postponed_in_turn() {
     assert_eq!(queue.poll(), Ok("two"));
     assert_eq!(queue.poll(), EMPTY);
     queue.pass(50);
-    assert_eq!(queue.poll(), Ok("one"));
-    assert_eq!(queue.poll(), EMPTY);
-    assert!(queue.is_used_up());
+    queue.assert_rest(["one"]);
 }
 
 /// `expire_first_key_when_reset_to_expire_earlier`
@@ -526,8 +521,7 @@ fn d29_entries_that_a_shrink_moved_can_be_rescheduled_by_their_ids() {
     assert_eq!(queue.poll(), EMPTY);
     queue.pass(10);
     assert_eq!((queue.poll(), queue.poll()), (Ok("foo4"), Ok("foo6")));
-    assert_eq!(queue.poll(), EMPTY);
-    assert!(queue.is_used_up());
+    queue.assert_rest([]);
 }
 
 /// `item_expiry_greater_than_wheel`
