@@ -59,3 +59,31 @@ fn slots(inspection: &Inspection) -> usize {
     let levels = inspection.shards.iter().map(|shard| shard.levels.len());
     levels.sum::<usize>() * inspection.wheel_size
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+    use tickwheel::Timer;
+
+    /// The counts that a look returns are a bound on the entries that it has visited.
+    #[test]
+    fn a_look_counts_a_bounded_number_of_timers() {
+        let (engine, _clock) = Engine::builder().shards(1).start_virtual().unwrap();
+        for n in 0..100_000 {
+            let delay = Duration::from_millis(n % 4_000 + 1);
+            engine.schedule(Timer::after(delay, ())).unwrap();
+        }
+        let mut eye = Eye::default();
+        for _ in 0..3 {
+            let look = eye.look(&engine);
+            let levels = look
+                .inspection
+                .shards
+                .iter()
+                .flat_map(|shard| &shard.levels);
+            let counted: usize = levels.flat_map(|level| &level.timers).sum();
+            assert!((10_000..=VISITS_PER_LOOK).contains(&counted), "{counted}");
+        }
+    }
+}
