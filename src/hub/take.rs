@@ -52,7 +52,7 @@ impl<T> Core<T> {
     #[cold]
     #[inline(never)]
     fn note_take(&self, shard: &mut Shard<T>, queue: usize) {
-        shard.note_take(queue, self.clock.now());
+        shard.note_first_take(queue, self.clock.now());
     }
 
     /// Takes an expired timer or a report from one shard with `take`. Also returns whether

@@ -73,7 +73,7 @@ impl Drop for Permit<'_> {
 }
 
 impl<T> Expired<T> {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn new(claimed: Claimed<T>, queue: usize, core: &Arc<SharedCore<T>>) -> Expired<T> {
         let permit = core.doorbell(queue).is_bounded();
         let owes = claimed.recorded.is_some() || permit;

@@ -2,6 +2,7 @@
 
 use crate::hub::{Core, Wait};
 use crate::queue::{Expired, Place, Queue, RecvError};
+use crate::shard::Claimed;
 
 impl<T> Queue<T> {
     /// Blocks until a timer has expired, and appends the payloads of up to `max` expired
@@ -127,6 +128,11 @@ impl<T> Queue<T> {
         let (lent, more) = self.core.take_many(shard, self.index, bell, payloads, most);
         let taken = payloads.len() - before + usize::from(lent.is_some());
         self.stay(shard, turns - taken as u32, more);
-        Some(self.expired(lent?))
+        lent.map(|lent| self.lent(lent))
+    }
+
+    #[cold]
+    fn lent(&self, lent: Claimed<T>) -> Expired<T> {
+        self.expired(lent)
     }
 }

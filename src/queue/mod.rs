@@ -324,7 +324,7 @@ impl<T> Queue<T> {
         Some(make(self, claimed?))
     }
 
-    #[inline]
+    #[inline(always)]
     fn expired(&self, claimed: Claimed<T>) -> Expired<T> {
         Expired::new(claimed, self.index, &self.core)
     }

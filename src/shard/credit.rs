@@ -64,6 +64,18 @@ impl Credit {
         }
     }
 
+    /// Gives many credits back.
+    #[inline]
+    pub(crate) fn put_many(&mut self, credits: usize) {
+        if self.pool.is_none() {
+            return;
+        }
+        self.unused += credits;
+        while self.unused > self.most {
+            self.repay();
+        }
+    }
+
     #[cold]
     fn borrow(&mut self) -> bool {
         let Some(Pool(left)) = self.pool.as_deref() else {

@@ -81,9 +81,22 @@ impl<T> Shard<T> {
 
     #[inline(always)]
     pub(crate) fn end_plain(&mut self, at: EntryIndex, reason: CloseReason) -> T {
-        debug_assert!(!self.tag(at).has_record());
         self.ledger.ended(reason);
         self.credit.put();
+        self.take_payload(at)
+    }
+
+    /// Counts plain timers whose payloads were taken because their time had come.
+    #[inline]
+    pub(crate) fn count_completed(&mut self, timers: usize) {
+        self.ledger.completed += timers as u64;
+        self.credit.put_many(timers);
+    }
+
+    /// Takes the payload of a plain timer and frees its entry. The caller counts the timer.
+    #[inline]
+    pub(crate) fn take_payload(&mut self, at: EntryIndex) -> T {
+        debug_assert!(!self.tag(at).has_record());
         // SAFETY: the tag says that the body is a payload.
         unsafe { self.wheel.remove(at).into_payload() }
     }

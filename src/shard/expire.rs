@@ -3,7 +3,6 @@
 use crate::shard::{Phase, Shard};
 use crate::tick::Tick;
 use crate::timeline::Time;
-use crate::timer::CloseReason;
 use crate::wheel::{EntryIndex, Step};
 
 impl<T> Shard<T> {
@@ -27,16 +26,16 @@ impl<T> Shard<T> {
         budget: &mut usize,
         taken: &mut Vec<T>,
     ) -> Tick {
-        self.expire_with(now, budget, |shard, at| match shard.tag(at).has_record() {
-            true => shard.make_ready(at),
-            false => taken.push(shard.end_due(at)),
-        })
-    }
-
-    /// Ends a plain timer that has just come due. It is not on any list.
-    fn end_due(&mut self, at: EntryIndex) -> T {
-        self.count_out(at);
-        self.end_plain(at, CloseReason::Completed)
+        let before = taken.len();
+        let next = self.expire_with(now, budget, |shard, at| {
+            if shard.tag(at).has_record() {
+                return shard.make_ready(at);
+            }
+            shard.count_out(at);
+            taken.push(shard.take_payload(at));
+        });
+        self.count_completed(taken.len() - before);
+        next
     }
 
     #[inline(always)]

@@ -58,11 +58,39 @@ impl Ready {
     #[inline]
     pub(crate) fn first_to_take<B>(&mut self, wheel: &Wheel<B>) -> Option<EntryIndex> {
         let first = self.first(wheel)?;
+        self.look_ahead(wheel, first);
+        Some(first)
+    }
+
+    #[inline]
+    fn look_ahead<B>(&mut self, wheel: &Wheel<B>, first: EntryIndex) {
         if self.is_known {
             self.pass_over(first);
             self.prefetch_ahead(wheel);
         }
-        Some(first)
+    }
+
+    /// Returns the entry after one that a worker takes, and prefetches the next ones. The
+    /// worker takes all entries that it passes off the list with [`Ready::cut_before`].
+    #[inline]
+    pub(crate) fn pass<B>(&mut self, wheel: &Wheel<B>, at: EntryIndex) -> Option<EntryIndex> {
+        self.look_ahead(wheel, at);
+        wheel.next_on(self.list, at)
+    }
+
+    /// Removes the `passed` entries before `first` from the list, or all entries.
+    #[inline]
+    pub(crate) fn cut_before<B>(
+        &mut self,
+        wheel: &mut Wheel<B>,
+        first: Option<EntryIndex>,
+        passed: usize,
+    ) {
+        if passed > 0 {
+            wheel.cut_before(self.list, first.unwrap_or(self.list));
+            self.len -= passed;
+            self.check_ahead();
+        }
     }
 
     /// Removes the list's first entry, and all strays before it, from `ahead`.
@@ -103,6 +131,12 @@ impl Ready {
     pub(crate) fn unlink<B>(&mut self, wheel: &mut Wheel<B>, at: EntryIndex) {
         wheel.unlink(at);
         self.len -= 1;
+        self.check_ahead();
+    }
+
+    /// Clears `ahead` if there are too many strays.
+    #[inline]
+    fn check_ahead(&mut self) {
         let strays = self.ahead.len().saturating_sub(self.len);
         if self.len == 0 || strays > self.len.max(MOST_STRAYS) {
             self.forget_ahead();

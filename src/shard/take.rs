@@ -25,24 +25,46 @@ impl<T> Shard<T> {
         now: Option<Time>,
         payloads: &mut Vec<T>,
     ) -> Option<Claimed<T>> {
-        for _ in 0..most {
+        let full = payloads.len() + most;
+        loop {
+            self.take_plain_ones(queue, full - payloads.len(), now, payloads);
+            if payloads.len() == full {
+                return None;
+            }
             let at = self.ready[queue].first_to_take(&self.wheel)?;
             if let Some(now) = now {
-                self.note_take(queue, now);
+                self.note_take(at, now);
             }
-            let payload = match self.record_of(at) {
-                None => self.take_plain(at, queue),
-                Some(key) => {
-                    let claimed = self.take_recorded(at, key);
-                    if claimed.is_lent() {
-                        return Some(claimed);
-                    }
-                    claimed.payload
-                }
-            };
-            payloads.push(payload);
+            let claimed = self.take_ready(at, queue);
+            if claimed.is_lent() {
+                return Some(claimed);
+            }
+            payloads.push(claimed.payload);
         }
-        None
+    }
+
+    /// Takes up to `most` timers from the front of a queue, as long as they are plain. Takes
+    /// them off the list and counts them together.
+    fn take_plain_ones(
+        &mut self,
+        queue: usize,
+        most: usize,
+        now: Option<Time>,
+        payloads: &mut Vec<T>,
+    ) {
+        let mut next = self.ready[queue].first(&self.wheel);
+        let mut taken = 0;
+        while let Some(at) = next.filter(|&at| taken < most && !self.tag(at).has_record()) {
+            if let Some(now) = now {
+                self.note_take(at, now);
+            }
+            self.count_out(at);
+            next = self.ready[queue].pass(&self.wheel, at);
+            payloads.push(self.take_payload(at));
+            taken += 1;
+        }
+        self.ready[queue].cut_before(&mut self.wheel, next, taken);
+        self.count_completed(taken);
     }
 
     #[inline]
@@ -110,12 +132,16 @@ impl<T> Shard<T> {
         }
     }
 
-    /// Records that a worker takes the first expired timer of a queue at `now`, and how
-    /// late that is.
-    pub(crate) fn note_take(&mut self, queue: usize, now: Time) {
-        let Some(at) = self.ready[queue].first(&self.wheel) else {
-            return;
-        };
+    /// Records that a worker takes the first expired timer of a queue at `now`.
+    pub(crate) fn note_first_take(&mut self, queue: usize, now: Time) {
+        if let Some(at) = self.ready[queue].first(&self.wheel) {
+            self.note_take(at, now);
+        }
+    }
+
+    /// Records that a worker takes an expired timer at `now`, and how late that is.
+    #[cold]
+    fn note_take(&mut self, at: EntryIndex, now: Time) {
         if let Some(key) = self.record_of(at) {
             let record = &mut self.records[key];
             if !record.state.is_live() {

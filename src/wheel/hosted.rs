@@ -145,8 +145,22 @@ impl<T> Wheel<T> {
         self.entries.append(list, entry);
     }
 
+    /// Returns the entry after `entry` on a list of the owner.
+    #[inline]
+    pub(crate) fn next_on(&self, list: EntryIndex, entry: EntryIndex) -> Option<EntryIndex> {
+        let next = self.entries.next(entry);
+        (next != list).then_some(next)
+    }
+
+    /// Makes `first` the first entry of a list of the owner, or empties the list if `first`
+    /// is the list itself. The timers before it have been removed.
+    #[inline]
+    pub(crate) fn cut_before(&mut self, list: EntryIndex, first: EntryIndex) {
+        self.entries.cut_before(list, first);
+    }
+
+    #[inline]
     pub(crate) fn first_of(&self, list: EntryIndex) -> Option<EntryIndex> {
-        let first = self.entries.next(list);
-        (first != list).then_some(first)
+        self.next_on(list, list)
     }
 }

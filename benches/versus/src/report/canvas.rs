@@ -50,6 +50,7 @@ pub fn color(engine: &str, index: Option<usize>) -> RGBAColor {
     match engine {
         "tickwheel wheel" | "tickwheel sleep" => RGBColor(255, 0, 0).to_rgba(),
         "tickwheel engine" | "tickwheel sleep, driven" => RGBColor(160, 0, 0).to_rgba(),
+        "tickwheel engine, many" => RGBColor(230, 120, 0).to_rgba(),
         floor if floor.starts_with("floor") => RGBColor(150, 150, 150).to_rgba(),
         _ => match index {
             Some(index) => RIVALS[index % RIVALS.len()].to_rgba(),

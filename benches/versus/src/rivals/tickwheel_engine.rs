@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use tickwheel::{Engine, Time, Timer, TimerId};
+use tickwheel::{Engine, Queue, Time, Timer, TimerId};
 
 use crate::rival::{Caller, Shared, Sleepers, TICK};
 
@@ -145,20 +145,7 @@ impl Sleepers for Shards {
     }
 
     fn count(delays: &[Duration]) {
-        let engine = engine(TICK);
-        let queue = engine.queue(0);
-        let count = delays.len();
-        thread::scope(|scope| {
-            scope.spawn(move || {
-                let payloads = queue.take(count).map(|expired| *expired.payload());
-                std::hint::black_box(payloads.sum::<u64>());
-            });
-            let start = engine.now();
-            for &delay in delays {
-                let timer = Timer::at(start + delay, 1);
-                engine.schedule(timer).expect("there is no bound");
-            }
-        });
+        count_with(one_by_one, delays);
     }
 
     fn beat(period: Duration, watch: impl FnOnce()) {
@@ -183,10 +170,49 @@ impl Sleepers for Shards {
     }
 }
 
+/// Takes a number of timers and adds up their payloads.
+pub type Worker = fn(Queue<u64>, usize) -> u64;
+
+pub fn one_by_one(queue: Queue<u64>, count: usize) -> u64 {
+    let payloads = queue.take(count).map(|expired| *expired.payload());
+    payloads.sum()
+}
+
+/// Takes what has expired into a buffer.
+pub fn many_at_a_time(queue: Queue<u64>, count: usize) -> u64 {
+    let (mut left, mut sum, mut payloads) = (count, 0, Vec::new());
+    while left > 0 {
+        let taken = queue.recv_many(&mut payloads, left);
+        assert!(taken.is_ok(), "the engine runs");
+        left -= payloads.len();
+        sum += payloads.drain(..).sum::<u64>();
+    }
+    sum
+}
+
+/// Does what [`Sleepers::count`] does, with this worker.
+pub fn count_with(worker: Worker, delays: &[Duration]) {
+    let engine = engine(TICK);
+    let queue = engine.queue(0);
+    let count = delays.len();
+    thread::scope(|scope| {
+        scope.spawn(move || std::hint::black_box(worker(queue, count)));
+        let start = engine.now();
+        for &delay in delays {
+            let timer = Timer::at(start + delay, 1);
+            engine.schedule(timer).expect("there is no bound");
+        }
+    });
+}
+
 /// Expires timers through a worker that counts, on the virtual clock: the work of
 /// the real clock except for the kernel's wake-up, and a minute of timers takes
 /// less than a minute. Returns the time from the first tick to the last timer.
-pub fn expire_through_worker(deadlines: impl Iterator<Item = u64>, ticks: u64) -> Duration {
+pub fn expire_through_worker(
+    worker: Worker,
+    deadlines: impl Iterator<Item = u64>,
+    ticks: u64,
+) -> Duration {
     let builder = Engine::<u64>::builder().tick(TICK);
     let (engine, clock) = builder.start_virtual().expect("a tick is all that was set");
     let mut count = 0;
@@ -198,10 +224,7 @@ pub fn expire_through_worker(deadlines: impl Iterator<Item = u64>, ticks: u64) -
     }
     let queue = engine.queue(0);
     thread::scope(|scope| {
-        let worker = scope.spawn(move || {
-            let payloads = queue.take(count).map(|expired| *expired.payload());
-            std::hint::black_box(payloads.sum::<u64>());
-        });
+        let worker = scope.spawn(move || std::hint::black_box(worker(queue, count)));
         let begun = std::time::Instant::now();
         (0..ticks).for_each(|_| clock.advance(TICK));
         worker.join().expect("the worker only counts");

@@ -11,11 +11,14 @@ use crate::case::{Case, Reading};
 use crate::effort::Effort;
 use crate::rival::Timers;
 use crate::rivals::owners;
-use crate::rivals::tickwheel_engine::expire_through_worker;
+use crate::rivals::tickwheel_engine::{expire_through_worker, many_at_a_time, one_by_one};
 use crate::stopwatch::Stopwatch;
 
 /// Extra ticks, because engines round a deadline up in different ways.
 pub const GRACE: u64 = 2;
+
+/// The engine, with a worker that takes many payloads at a time.
+pub const MANY: &str = "tickwheel engine, many";
 
 const STORM: usize = 1_000_000;
 
@@ -23,10 +26,10 @@ pub fn cases(effort: Effort) -> Vec<Case> {
     let mut cases = Vec::new();
     for size in effort.sizes(&[1_000, 100_000, 1_000_000, 10_000_000]) {
         cases.extend(owners!(case("spread", SPAN, size)));
-        cases.push(through_worker("spread, to a worker", SPAN, size));
+        cases.extend(through_worker("spread, to a worker", SPAN, size));
     }
     cases.extend(owners!(case("one tick", 1, STORM)));
-    cases.push(through_worker("one tick, to a worker", 1, STORM));
+    cases.extend(through_worker("one tick, to a worker", 1, STORM));
     cases.extend(expire_live::cases(effort));
     cases
 }
@@ -64,9 +67,15 @@ fn run<T: Timers>(span: u64, size: usize) -> Duration {
     elapsed
 }
 
-fn through_worker(metric: &'static str, span: u64, size: usize) -> Case {
-    Case::new("tickwheel engine", true, size, move || {
-        let elapsed = expire_through_worker(deadlines(size, span), span);
-        vec![Reading::per_step(metric, elapsed, size)]
-    })
+fn through_worker(metric: &'static str, span: u64, size: usize) -> [Case; 2] {
+    let case = |name, worker| {
+        Case::new(name, true, size, move || {
+            let elapsed = expire_through_worker(worker, deadlines(size, span), span);
+            vec![Reading::per_step(metric, elapsed, size)]
+        })
+    };
+    [
+        case("tickwheel engine", one_by_one),
+        case(MANY, many_at_a_time),
+    ]
 }

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
+use super::expire::MANY;
 use crate::case::{Case, Reading};
 use crate::effort::Effort;
 use crate::rival::Sleepers;
 use crate::rivals::sleepers;
+use crate::rivals::tickwheel_engine::{count_with, many_at_a_time};
 use crate::stopwatch::Stopwatch;
 
 /// Puts the first deadline after the last schedule, with time to spare.
@@ -37,17 +39,27 @@ pub fn cases(effort: Effort) -> Vec<Case> {
     let mut cases = Vec::new();
     for size in effort.either(vec![100_000], vec![100_000, 1_000_000]) {
         cases.extend(sleepers!(case(SPREAD, size)));
+        cases.push(case_of(MANY, count_many, SPREAD, size));
         cases.extend(sleepers!(case(ONE_TICK, size)));
+        cases.push(case_of(MANY, count_many, ONE_TICK, size));
     }
     cases
 }
 
 fn case<S: Sleepers>(setting: Setting, size: usize) -> Case {
-    Case::new(S::NAME, true, size, move || {
+    case_of(S::NAME, S::count, setting, size)
+}
+
+fn count_many(delays: &[Duration]) {
+    count_with(many_at_a_time, delays);
+}
+
+fn case_of(name: &'static str, count: fn(&[Duration]), setting: Setting, size: usize) -> Case {
+    Case::new(name, true, size, move || {
         let delays = delays(setting, size);
         let everybody = Stopwatch::start_all();
         let scheduling = Stopwatch::start();
-        S::count(&delays);
+        count(&delays);
         let scheduling = scheduling.elapsed();
         let others = everybody.elapsed().saturating_sub(scheduling);
         vec![Reading::per_step(setting.metric, others, size)]
