@@ -67,6 +67,7 @@ pub enum Workload {
     Probe,
     Shards,
     Ticker,
+    Cores,
     Sleep,
     Timeout,
     Reset,

@@ -22,6 +22,8 @@ impl Effort {
             // Bytes vary little, and a round of minutes needs no other.
             Workload::Memory => exactly(self.either(1, 3)),
             Workload::Leak => exactly(1),
+            // The model says the same every time, but its check is measured.
+            Workload::Cores => exactly(self.either(1, 3)),
             Workload::Lateness
             | Workload::Idle
             | Workload::Tail

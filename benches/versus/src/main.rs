@@ -10,6 +10,7 @@ mod child;
 mod countdown;
 mod effort;
 mod laps;
+mod lines;
 mod processors;
 mod report;
 mod rival;

@@ -69,6 +69,12 @@ pub trait Shared: Sync + Sized + 'static {
 
     fn start() -> Self;
 
+    /// Starts the engine as on a machine with a core for each of `threads`.
+    fn start_for(threads: usize) -> Self {
+        let _ = threads;
+        Self::start()
+    }
+
     /// Returns a handle for one thread.
     fn caller(&self) -> Self::Caller<'_>;
 

@@ -43,6 +43,11 @@ impl Shared for Shards {
         Shards(engine(TICK))
     }
 
+    fn start_for(threads: usize) -> Shards {
+        let builder = Engine::builder().tick(TICK).shards(threads);
+        Shards(builder.start().expect("a tick and shards"))
+    }
+
     fn caller(&self) -> Thread<'_> {
         Thread {
             engine: &self.0,
@@ -72,8 +77,7 @@ impl Shared for OneShard {
     type Caller<'a> = Thread<'a>;
 
     fn start() -> OneShard {
-        let builder = Engine::builder().tick(TICK).shards(1);
-        OneShard(Shards(builder.start().expect("a tick and a shard")))
+        OneShard(Shards::start_for(1))
     }
 
     fn caller(&self) -> Thread<'_> {

@@ -3,6 +3,7 @@
 mod awaited;
 mod catch_up;
 mod churn;
+mod cores;
 mod expire;
 mod expire_live;
 mod fill_cancel;
@@ -48,6 +49,7 @@ pub fn cases(workload: Workload, effort: Effort) -> Vec<Case> {
         Workload::Probe => probe::cases(effort),
         Workload::Shards => shards::cases(effort),
         Workload::Ticker => ticker::cases(effort),
+        Workload::Cores => cores::cases(effort),
         Workload::Sleep => awaited::sleep::cases(effort),
         Workload::Timeout => awaited::timeout::cases(effort),
         Workload::Reset => awaited::reset::cases(effort),
