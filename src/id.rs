@@ -67,6 +67,26 @@ impl TimerId {
         }
     }
 
+    /// Returns the id of a new timer. `sequence` is its sequence number in the upper 52
+    /// bits. It is not zero, so no check is needed here.
+    #[inline]
+    pub(crate) fn issued(wheel: WheelNumber, sequence: NonZeroU64, index: u32) -> TimerId {
+        debug_assert!(sequence.get() & WHEEL_HIGH_MASK == 0);
+        TimerId {
+            high: sequence | wheel.high,
+            low: wheel.low | u64::from(index),
+        }
+    }
+
+    /// Returns the distance of the timer's wheel from `first`, if [`WheelNumber::reserve`]
+    /// reserved both in one call. For any other wheel, the distance is huge.
+    #[inline]
+    pub(crate) fn wheels_after(self, first: WheelNumber) -> usize {
+        let other_high = (self.high.get() ^ first.high) << (u64::BITS - SEQUENCE_SHIFT);
+        let ahead = self.low.wrapping_sub(first.low) >> 32;
+        usize::try_from(other_high | ahead).unwrap_or(usize::MAX)
+    }
+
     /// Returns the id of which [`TimerId::parts`] made these numbers. The first one of
     /// any id is far from zero.
     #[inline]
@@ -191,10 +211,14 @@ pub(crate) struct WheelNumber {
 }
 
 impl WheelNumber {
-    /// Reserves `count` consecutive numbers and returns the first.
+    /// Reserves `count` consecutive numbers with the same upper bits, and returns the
+    /// first.
     pub(crate) fn reserve(count: usize) -> WheelNumber {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let first = NEXT.fetch_add(count as u64, Ordering::Relaxed);
+        let count = count as u64;
+        let after = |next| Some(first_of(count, next) + count);
+        let next = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, after);
+        let first = first_of(count, next.unwrap_or_else(|next| next));
         assert!(first < 1 << 43, "this process has made too many wheels");
         WheelNumber::from(first)
     }
@@ -208,13 +232,15 @@ impl WheelNumber {
     pub(crate) fn nth(self, offset: usize) -> WheelNumber {
         WheelNumber::from(self.number() + offset as u64)
     }
+}
 
-    /// Returns the distance from `first` to this number. If this number comes before
-    /// `first`, the distance wraps around and is huge.
-    #[inline]
-    pub(crate) fn offset_from(self, first: WheelNumber) -> usize {
-        let offset = self.number().wrapping_sub(first.number());
-        usize::try_from(offset).unwrap_or(usize::MAX)
+/// Returns the first of `count` consecutive numbers from `next` on that have the same
+/// upper bits.
+fn first_of(count: u64, next: u64) -> u64 {
+    let last = next + count.saturating_sub(1);
+    match next >> 32 == last >> 32 {
+        true => next,
+        false => last >> 32 << 32,
     }
 }
 
@@ -302,8 +328,23 @@ mod tests {
         let first = WheelNumber::from(5);
         assert_eq!(first.nth(3), WheelNumber::from(8));
         assert_eq!(first.nth(3).to_string(), "8");
-        assert_eq!(first.nth(3).offset_from(first), 3);
-        assert!(first.offset_from(first.nth(3)) > u32::MAX as usize);
+        let id = |wheel| TimerId::new(wheel, MAX_SEQUENCE, u32::MAX);
+        for first in [first, WheelNumber::from(7 << 32)] {
+            assert_eq!(id(first.nth(3)).wheels_after(first), 3);
+            assert!(id(first).wheels_after(first.nth(3)) > 1 << 30);
+            let same_low = first.nth(1 << 32);
+            assert!(id(same_low).wheels_after(first) > 1 << 30);
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_reserved_together_have_the_same_upper_bits() {
+        let last = (1 << 32) - 1;
+        assert_eq!(first_of(4, 5), 5);
+        assert_eq!((first_of(1, last), first_of(2, last)), (last, 1 << 32));
+        assert_eq!(first_of(4, last - 3), last - 3);
+        assert_eq!(first_of(4, last - 2), 1 << 32);
+        assert_eq!(first_of(4, 1 << 32), 1 << 32);
     }
 
     #[test]

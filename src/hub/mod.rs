@@ -192,7 +192,7 @@ impl<T> Core<T> {
 
     #[inline]
     fn cell_of(&self, id: TimerId) -> Option<&ShardCell<T>> {
-        self.shards.get(id.wheel().offset_from(self.first))
+        self.shards.get(id.wheels_after(self.first))
     }
 
     /// Takes the lock of the calling thread's own shard.

@@ -13,12 +13,15 @@ impl<T> Shard<T> {
     /// every other timer alone, and every timer during a drain, which may wait for it.
     #[inline(always)]
     pub(crate) fn cancel_plain(&mut self, id: TimerId) -> Option<T> {
-        let at = self.wheel.find_own(id)?;
+        let at = self.wheel.find_own_unmoved(id)?;
         if !self.tag(at).is_plain() || self.is_draining() {
             return None;
         }
-        self.wheel.unlink(at);
-        Some(self.end_plain(at, CloseReason::Cancelled))
+        let body = self.wheel.remove_linked(at);
+        self.ledger.ended(CloseReason::Cancelled);
+        self.credit.put();
+        // SAFETY: the tag says that the body is a payload.
+        Some(unsafe { body.into_payload() })
     }
 
     /// Prefetches a timer that will be cancelled soon.

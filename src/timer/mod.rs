@@ -325,7 +325,8 @@ impl<T> Timer<T> {
                 payload,
                 requested,
                 queue,
-            } if queue < queues => Ok(PlainTimer {
+                // There is a first queue in any engine.
+            } if queue == 0 || queue < queues => Ok(PlainTimer {
                 payload,
                 requested,
                 queue,

@@ -25,7 +25,7 @@ impl<T> Wheel<T> {
 
     /// Returns the sequence number of the youngest timer that the wheel ever had.
     pub(crate) fn youngest(&self) -> u64 {
-        self.youngest.sequence()
+        self.next_sequence.stamp(0).sequence() - 1
     }
 
     #[inline]
@@ -89,6 +89,17 @@ impl<T> Wheel<T> {
     #[inline]
     pub(crate) fn remove(&mut self, entry: EntryIndex) -> T {
         self.entries.remove(entry)
+    }
+
+    /// Takes a timer's payload, unlinks its entry and frees it. The stamp, which a caller
+    /// has just compared, is cleared first: after a store to another entry, the compiler
+    /// would load it again.
+    #[inline]
+    pub(crate) fn remove_linked(&mut self, entry: EntryIndex) -> T {
+        let payload = self.entries.take_for_good(entry);
+        self.unlink(entry);
+        self.entries.note_vacated(entry);
+        payload
     }
 
     /// Takes a timer's payload without unlinking its entry, in a wheel that is no

@@ -282,8 +282,8 @@ impl Levels {
     #[inline]
     pub(crate) fn append<T>(&mut self, entries: &mut Entries<T>, place: Place, entry: EntryIndex) {
         let list = self.list_for(entries, place, entry);
-        entries.append(list, entry);
-        self.note_occupied(entries.bitmap_index(list));
+        let bitmap_index = entries.append(list, entry);
+        self.note_occupied(bitmap_index);
     }
 
     /// Links an entry that comes from either end of another slot's list: see

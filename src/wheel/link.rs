@@ -3,7 +3,7 @@
 
 use super::Wheel;
 use super::disarm::{DISARMED, FAR};
-use super::entries::EntryIndex;
+use super::entries::{EntryIndex, Sequence, Stamp};
 use super::work::SORTING;
 use crate::id::TimerId;
 use crate::tick::Tick;
@@ -19,20 +19,24 @@ impl<T> Wheel<T> {
     /// Schedules a timer and gives its entry this tag.
     #[inline(always)]
     pub(crate) fn schedule_tagged(&mut self, deadline: Tick, tag: u16, payload: T) -> Scheduled {
-        let entry = self.insert(deadline.0, tag, payload);
-        let due = self.link_new(entry);
+        let sequence = self.issue();
+        let stamp = sequence.stamp(tag);
+        let entry = self.store(deadline.0, stamp, payload);
         Scheduled {
-            id: self.id_of_youngest(entry),
-            due,
+            id: TimerId::issued(self.number, sequence.shifted(), entry.index()),
+            due: self.link_new_for(entry, deadline.0),
         }
     }
 
     /// Stores a timer without linking it to a list.
     #[inline]
     pub(crate) fn insert(&mut self, deadline: u64, tag: u16, payload: T) -> EntryIndex {
-        let following = self.youngest.following();
-        self.youngest = following.expect("2^52 timers were scheduled");
-        let stamp = self.youngest.with(tag);
+        let stamp = self.issue().stamp(tag);
+        self.store(deadline, stamp, payload)
+    }
+
+    #[inline]
+    fn store(&mut self, deadline: u64, stamp: Stamp, payload: T) -> EntryIndex {
         let entry = match self.entries.take_vacant() {
             Some(entry) => entry,
             None => self.add_vacant(),
@@ -41,17 +45,24 @@ impl<T> Wheel<T> {
         entry
     }
 
-    /// Returns the id of the most recently inserted timer.
+    /// Returns a sequence number that no timer has had.
     #[inline]
-    fn id_of_youngest(&self, entry: EntryIndex) -> TimerId {
-        TimerId::new(self.number, self.youngest.sequence(), entry.index())
+    fn issue(&mut self) -> Sequence {
+        let sequence = self.next_sequence;
+        let following = sequence.following();
+        self.next_sequence = following.expect("2^52 timers were scheduled");
+        sequence
     }
 
     /// Links an entry that is younger than all other entries. Returns the tick at
     /// which its timer is due.
-    #[inline(always)]
     pub(crate) fn link_new(&mut self, entry: EntryIndex) -> Tick {
-        let deadline = self.entries.deadline(entry);
+        self.link_new_for(entry, self.entries.deadline(entry))
+    }
+
+    /// Does the same for an entry whose deadline is at hand.
+    #[inline(always)]
+    fn link_new_for(&mut self, entry: EntryIndex, deadline: u64) -> Tick {
         if deadline <= self.now {
             self.link_overdue(entry);
             return self.now();
@@ -84,7 +95,9 @@ impl<T> Wheel<T> {
     /// Notes that the slot starting at `start` is occupied.
     #[inline]
     fn lower_next_turn(&mut self, start: u64) {
-        self.next_turn = self.next_turn.min(start);
+        if start < self.next_turn {
+            self.next_turn = start;
+        }
     }
 
     #[cold]

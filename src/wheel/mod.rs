@@ -45,7 +45,7 @@ pub(crate) use shrink::Linkage;
 
 use crate::id::{TimerId, WheelNumber};
 use crate::tick::Tick;
-use entries::Entries;
+use entries::{Entries, Sequence};
 use levels::Levels;
 use work::{Fronts, HeapEntry, Work};
 
@@ -112,8 +112,8 @@ pub struct Wheel<T> {
     /// The list that holds an unsorted slot's entries while they are in `heap`.
     sort_list: EntryIndex,
     heap: BinaryHeap<Reverse<HeapEntry>>,
-    /// The stamp of the youngest timer, without a tag.
-    youngest: Stamp,
+    /// The sequence number of the next timer.
+    next_sequence: Sequence,
     number: WheelNumber,
 }
 
@@ -190,7 +190,7 @@ impl<T> Wheel<T> {
             overdue_in_a_row: 0,
             sort_list,
             heap: BinaryHeap::new(),
-            youngest: Stamp::VACANT,
+            next_sequence: Sequence::FIRST,
             number,
         }
     }
@@ -379,10 +379,7 @@ impl<T> Wheel<T> {
     #[inline]
     pub fn cancel(&mut self, id: TimerId) -> Option<T> {
         match self.find_unmoved(id) {
-            Some(entry) => {
-                self.unlink(entry);
-                Some(self.entries.remove(entry))
-            }
+            Some(entry) => Some(self.remove_linked(entry)),
             None => self.cancel_moved(id),
         }
     }
@@ -392,9 +389,7 @@ impl<T> Wheel<T> {
     #[cold]
     #[inline(never)]
     fn cancel_moved(&mut self, id: TimerId) -> Option<T> {
-        let entry = self.find(id)?;
-        self.unlink(entry);
-        Some(self.entries.remove(entry))
+        self.find(id).map(|entry| self.remove_linked(entry))
     }
 
     /// Replaces a timer's payload and returns the old one.

@@ -66,17 +66,19 @@ impl<T> Entries<T> {
         self.next(list) == list
     }
 
-    /// Appends an entry to `list`.
+    /// Appends an entry to `list`. Returns the list's bitmap index.
     #[inline]
-    pub(crate) fn append(&mut self, list: EntryIndex, entry: EntryIndex) {
+    pub(crate) fn append(&mut self, list: EntryIndex, entry: EntryIndex) -> u32 {
         let mut entries = self.block.entries_mut();
         let head = entries.get(list);
+        let bitmap_index = head.deadline as u32;
         let last = head.prev;
         head.prev = entry;
         let stored = entries.get(entry);
         stored.prev = last;
         stored.next = list;
         entries.get(last).next = entry;
+        bitmap_index
     }
 
     /// Links an entry taken from another list's end. Entries from the front stand

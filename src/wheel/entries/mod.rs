@@ -10,7 +10,7 @@ mod pass;
 mod vacant;
 
 pub use block::ReserveError;
-pub(crate) use block::{EntryIndex, LANES, Stamp};
+pub(crate) use block::{EntryIndex, LANES, Sequence, Stamp};
 pub(crate) use pass::{Gather, Stage, Vacancy};
 
 use block::{Block, Entry};
@@ -128,8 +128,9 @@ impl<T> Entries<T> {
         payload
     }
 
+    /// Notes that an entry, which is on no list and holds no timer, may be used again.
     #[inline]
-    fn note_vacated(&mut self, entry: EntryIndex) {
+    pub(crate) fn note_vacated(&mut self, entry: EntryIndex) {
         if let Some(before) = self.vacant.replace_last(entry) {
             self.put_on_list(before);
         }

@@ -29,7 +29,7 @@ use std::alloc::{Layout, handle_alloc_error};
 pub(crate) use entry::Entry;
 pub(crate) use index::{EntryIndex, LANES};
 pub use memory::ReserveError;
-pub(crate) use stamp::Stamp;
+pub(crate) use stamp::{Sequence, Stamp};
 
 use cells::{Cell, SpareCells};
 use memory::Memory;
@@ -193,21 +193,19 @@ impl<T> Block<T> {
     #[inline]
     pub(super) fn fill(&mut self, entry: EntryIndex, deadline: u64, stamp: Stamp, payload: T) {
         debug_assert!(stamp.is_timer() && self.get(entry).stamp == Stamp::VACANT);
-        self.put_payload(entry, payload);
-        let stored = self.get_mut(entry);
-        stored.deadline = deadline;
-        stored.stamp = stamp;
-    }
-
-    #[inline]
-    fn put_payload(&mut self, entry: EntryIndex, payload: T) {
         if !Self::INLINE && self.place(entry).is_null() {
             let cell = self.spare.take();
             self.set_cell(entry, Box::into_raw(cell));
         }
+        // Both addresses are found before the first store, after which the compiler
+        // would load the block's address again.
+        let place = self.place(entry);
+        let stored = self.get_mut(entry);
+        stored.deadline = deadline;
+        stored.stamp = stamp;
         // SAFETY: the place belongs to the entry, and is valid for writes. The
         // write does not drop an old value.
-        unsafe { self.place(entry).write(MaybeUninit::new(payload)) }
+        unsafe { place.write(MaybeUninit::new(payload)) }
     }
 
     /// Vacates a timer's entry. Returns the timer's stamp and payload.

@@ -1,9 +1,41 @@
 //! The stamp of an entry, which identifies the timer in it, if any.
 
+use core::num::NonZeroU64;
+
 /// The identity of an entry's timer: a sequence number that is never reused, and
 /// a tag with some bits of state for the owner of the wheel.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Stamp(u64);
+
+/// A sequence number in the place that it has in a stamp and in an id. It is not zero, so
+/// no call has to check that.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sequence(NonZeroU64);
+
+impl Sequence {
+    /// The sequence number 1.
+    pub(crate) const FIRST: Sequence = match NonZeroU64::new(1 << Stamp::TAG_BITS) {
+        Some(first) => Sequence(first),
+        None => unreachable!(),
+    };
+
+    /// Returns the next sequence number, or `None` if none is left.
+    #[inline]
+    pub(crate) fn following(self) -> Option<Sequence> {
+        self.0.checked_add(1 << Stamp::TAG_BITS).map(Sequence)
+    }
+
+    #[inline]
+    pub(crate) fn shifted(self) -> NonZeroU64 {
+        self.0
+    }
+
+    /// Returns the stamp of the timer with this number.
+    #[inline]
+    pub(crate) fn stamp(self, tag: u16) -> Stamp {
+        Stamp(self.0.get()).with(tag)
+    }
+}
 
 impl Stamp {
     pub(crate) const TAG_BITS: u32 = 12;
@@ -17,13 +49,6 @@ impl Stamp {
         debug_assert!(0 < sequence && sequence <= u64::MAX >> Self::TAG_BITS);
         debug_assert!(u64::from(tag) <= Self::TAG_MASK);
         Stamp(sequence << Self::TAG_BITS | u64::from(tag))
-    }
-
-    /// Returns the stamp with the next sequence number and the same tag, or `None`
-    /// if no sequence number is left.
-    #[inline]
-    pub(crate) fn following(self) -> Option<Stamp> {
-        self.0.checked_add(1 << Self::TAG_BITS).map(Stamp)
     }
 
     #[inline]
