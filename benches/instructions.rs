@@ -35,7 +35,7 @@ struct Call {
 const CALLS: [Call; 15] = [
     Call {
         name: "wheel: cancel and schedule",
-        instructions: 155,
+        instructions: 148,
         run: wheel_pair,
     },
     Call {
@@ -45,17 +45,17 @@ const CALLS: [Call; 15] = [
     },
     Call {
         name: "wheel: disarm and arm",
-        instructions: 128,
+        instructions: 134,
         run: wheel_reuse,
     },
     Call {
         name: "wheel: bring forward",
-        instructions: 176,
+        instructions: 180,
         run: wheel_bring_forward,
     },
     Call {
         name: "wheel: schedule, cascade and expire",
-        instructions: 554,
+        instructions: 551,
         run: wheel_expire,
     },
     Call {
@@ -66,17 +66,17 @@ const CALLS: [Call; 15] = [
     },
     Call {
         name: "engine: cancel and schedule",
-        instructions: 263,
+        instructions: 241,
         run: engine_pair,
     },
     Call {
         name: "engine: postpone",
-        instructions: 105,
+        instructions: 97,
         run: engine_postpone,
     },
     Call {
         name: "engine: disarm and arm",
-        instructions: 215,
+        instructions: 226,
         run: engine_reuse,
     },
     Call {
@@ -97,7 +97,7 @@ const CALLS: [Call; 15] = [
     },
     Call {
         name: "sleep: the same, instant given",
-        instructions: 357,
+        instructions: 356,
         run: sleep_pair_at,
     },
     Call {
