@@ -20,7 +20,7 @@ use std::vec;
 
 use common::{IN_FLIGHT, SPAN, delay};
 use fastrand::Rng;
-use tickwheel::time::{Timers, sleep, sleep_until, timeout};
+use tickwheel::time::{Timers, keep_alive, sleep, sleep_until, timeout};
 use tickwheel::{Engine, Queue, Tick, Time, Timer, TimerId, Wheel};
 
 /// A call, its recorded count, and a function that makes the call repeatedly.
@@ -32,7 +32,7 @@ struct Call {
 
 /// The calls, counted with Rust 1.95 on x86-64. A change that makes a call cheaper
 /// lowers the call's count here.
-const CALLS: [Call; 15] = [
+const CALLS: [Call; 16] = [
     Call {
         name: "wheel: cancel and schedule",
         instructions: 148,
@@ -103,13 +103,18 @@ const CALLS: [Call; 15] = [
     Call {
         name: "sleep: create, poll and wake",
         // There are four sleeps per tick, and an advance visits every shard.
-        instructions: 1066,
+        instructions: 1091,
         run: sleep_wake,
     },
     Call {
         name: "timeout: ready at once",
         instructions: 15,
         run: timeout_ready,
+    },
+    Call {
+        name: "keep-alive: touch",
+        instructions: 7,
+        run: touch,
     },
 ];
 
@@ -418,5 +423,12 @@ fn timeout_ready(times: u64) {
     for _ in 0..times {
         let limited = pin!(timeout(black_box(DELAY), maybe_ready()));
         assert!(limited.poll(&mut context).is_ready());
+    }
+}
+
+fn touch(times: u64) {
+    let (alive, _idle) = keep_alive(DELAY);
+    for _ in 0..times {
+        assert!(black_box(&alive).touch());
     }
 }

@@ -10,8 +10,6 @@ const NEW: u64 = 0;
 const LAZY: u64 = 1;
 const ELAPSED: u64 = 2;
 const SHUT_DOWN: u64 = 3;
-/// The bit that the last two kinds have in common.
-const ENDED: u64 = 2;
 const KIND_MASK: u64 = 3;
 const KIND_BITS: u32 = 2;
 
@@ -57,10 +55,11 @@ impl Registration {
     #[inline]
     pub(super) fn ended(self) -> Option<Ended> {
         let [_, low] = self.0;
-        (low & ENDED != 0).then(|| match low {
-            ELAPSED => Ended::Elapsed,
-            _ => Ended::ShutDown,
-        })
+        match low {
+            ELAPSED => Some(Ended::Elapsed),
+            SHUT_DOWN => Some(Ended::ShutDown),
+            _ => None,
+        }
     }
 
     #[inline]
