@@ -21,7 +21,7 @@ use std::vec;
 use common::{IN_FLIGHT, SPAN, delay};
 use fastrand::Rng;
 use tickwheel::time::{Timers, keep_alive, sleep, sleep_until, timeout};
-use tickwheel::{Engine, Queue, Tick, Time, Timer, TimerId, Wheel};
+use tickwheel::{Driver, Engine, Queue, Task, TaskEngine, Tick, Time, Timer, TimerId, Wheel};
 
 /// A call, its recorded count, and a function that makes the call repeatedly.
 struct Call {
@@ -32,7 +32,7 @@ struct Call {
 
 /// The calls, counted with Rust 1.95 on x86-64. A change that makes a call cheaper
 /// lowers the call's count here.
-const CALLS: [Call; 16] = [
+const CALLS: [Call; 20] = [
     Call {
         name: "wheel: cancel and schedule",
         instructions: 148,
@@ -89,6 +89,27 @@ const CALLS: [Call; 16] = [
         name: "engine: the same, many at a time",
         instructions: 1373,
         run: engine_take_many,
+    },
+    Call {
+        name: "task: cancel and schedule",
+        instructions: 434,
+        run: task_pair,
+    },
+    Call {
+        name: "task: schedule, expire and run",
+        // A thousand tasks are due at each tick.
+        instructions: 1172,
+        run: task_run,
+    },
+    Call {
+        name: "named task: cancel and schedule",
+        instructions: 2321,
+        run: named_task_pair,
+    },
+    Call {
+        name: "named task: the same, by name",
+        instructions: 3833,
+        run: named_task_pair_by_name,
     },
     Call {
         name: "sleep: create, poll and drop",
@@ -352,6 +373,100 @@ fn take_each_tick(times: u64, mut take: impl FnMut(&Queue<u64>)) {
     for _ in 0..=times / 4 {
         clock.advance(Duration::from_millis(1));
         take(&queue);
+    }
+}
+
+/// Returns a task engine without threads, and a time that is far away.
+fn far_tasks() -> (TaskEngine, Driver<Task>, Time) {
+    let (timers, driver) = TaskEngine::builder()
+        .start_driven()
+        .expect("the defaults start");
+    let far = timers.now() + DELAY;
+    (timers, driver, far)
+}
+
+/// Returns a time in the tick `tick` after another time.
+fn later(time: Time, tick: u64) -> Time {
+    time + Duration::from_millis(tick)
+}
+
+fn task_pair(times: u64) {
+    let (timers, _driver, far) = far_tasks();
+    let run_at = |tick| {
+        let task = move || {
+            black_box(tick);
+        };
+        let id = timers.run_at(later(far, tick), task);
+        id.expect("there is no bound")
+    };
+    let mut flight = Flight::new(run_at);
+    for _ in 0..times {
+        let (id, delay) = flight.next();
+        let _ = black_box(timers.cancel(*id));
+        *id = run_at(delay);
+    }
+}
+
+fn task_run(times: u64) {
+    let (timers, driver, _) = far_tasks();
+    for _ in 0..times / 1_000 {
+        for n in 0..1_000 {
+            let task = move || {
+                black_box(n);
+            };
+            timers.run_at(Time::START, task).expect("there is no bound");
+        }
+        while timers.ledger().live > 0 {
+            let _ = driver.run_due(1_000);
+        }
+    }
+}
+
+/// Returns a name for each timer in flight.
+fn names() -> Vec<String> {
+    (0..IN_FLIGHT).map(|n| format!("request {n}")).collect()
+}
+
+fn run_named(timers: &TaskEngine, time: Time, name: &str) -> TimerId {
+    let task = move |_| {
+        black_box(time);
+    };
+    let timer = Timer::at(time, task).named(name);
+    timers.run_once(timer).expect("there is no bound")
+}
+
+fn named_task_pair(times: u64) {
+    let (timers, _driver, far) = far_tasks();
+    let names = names();
+    let mut names = names.iter().cycle();
+    let mut run_next = |delay| {
+        let name = names.next().expect("they come again and again");
+        run_named(&timers, later(far, delay), name)
+    };
+    let mut flight = Flight::new(&mut run_next);
+    for _ in 0..times {
+        let (id, delay) = flight.next();
+        let _ = black_box(timers.cancel(*id));
+        *id = run_next(delay);
+    }
+}
+
+fn named_task_pair_by_name(times: u64) {
+    let (timers, _driver, far) = far_tasks();
+    let names = names();
+    let mut each = names.iter();
+    let mut flight = Flight::new(|delay| {
+        run_named(
+            &timers,
+            later(far, delay),
+            each.next().expect("a name for each"),
+        )
+    });
+    for n in 0..times {
+        let (_, delay) = flight.next();
+        let name = &names[n as usize % IN_FLIGHT];
+        assert_eq!(timers.cancel_by_name(name, None), 1);
+        run_named(&timers, later(far, delay), name);
     }
 }
 

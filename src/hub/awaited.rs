@@ -42,7 +42,7 @@ impl<T> Core<T> {
         if deadline <= self.reached(held.shard.wheel.now()) {
             return Registered::Due(payload);
         }
-        match held.shard.schedule_plain(payload, None, deadline, 0) {
+        match held.shard.schedule_plain(payload, None, deadline, 0, false) {
             Ok((id, earliest_new)) => {
                 self.release_quiet(held, earliest_new);
                 Registered::Waiting(id)

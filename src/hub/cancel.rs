@@ -4,11 +4,16 @@
 use crate::hub::names::{Bucket, NAMESAKES_PER_HOLD, Namesakes};
 use crate::hub::{Core, Held, Unsent};
 use crate::id::TimerId;
+use crate::sync::IS_MODEL;
 use crate::timer::{Cancel, CancelledMany};
 
 /// The number of timers that one hold of a shard's lock cancels: enough that the cost of
 /// taking the lock is negligible, and few enough that a waiter does not wait long.
 const CANCELS_PER_HOLD: usize = 32;
+
+/// The number of timers with a name for which the first hold of a bucket's lock has room.
+/// Few names have more, and memory for many would cost more than the cancels.
+const FIRST_NAMESAKES: usize = if IS_MODEL { 1 } else { 4 };
 
 impl<T> Core<T> {
     #[inline]
@@ -63,24 +68,27 @@ impl<T> Core<T> {
         let max = max.unwrap_or(usize::MAX);
         let mut namesakes = self.names.namesakes(name);
         let mut cancelled = CancelledMany::none();
-        while self.cancel_some_by_name(&mut namesakes, max, &mut cancelled) {
+        let mut count = FIRST_NAMESAKES;
+        while self.cancel_some_by_name(&mut namesakes, count, max, &mut cancelled) {
             self.names.step_aside(&namesakes);
+            count = NAMESAKES_PER_HOLD;
         }
         cancelled
     }
 
-    /// Cancels as many timers as one hold of the bucket allows. Returns whether there may
-    /// be more timers.
+    /// Cancels up to `count` timers in one hold of the bucket. Returns whether there may be
+    /// more timers.
     fn cancel_some_by_name(
         &self,
         namesakes: &mut Namesakes<'_>,
+        count: usize,
         max: usize,
         cancelled: &mut CancelledMany<T>,
     ) -> bool {
         // Reserved before the lock is taken, because growing may copy all payloads.
-        cancelled.reserve(NAMESAKES_PER_HOLD);
-        let mut unsent = Vec::with_capacity(NAMESAKES_PER_HOLD);
-        let may_be_more = self.cancel_in_bucket(namesakes, max, cancelled, &mut unsent);
+        cancelled.reserve(count);
+        let mut unsent = Vec::with_capacity(count);
+        let may_be_more = self.cancel_in_bucket(namesakes, count, max, cancelled, &mut unsent);
         unsent.into_iter().for_each(|unsent| self.send(unsent));
         may_be_more
     }
@@ -89,12 +97,13 @@ impl<T> Core<T> {
     fn cancel_in_bucket(
         &self,
         namesakes: &mut Namesakes<'_>,
+        count: usize,
         max: usize,
         cancelled: &mut CancelledMany<T>,
         unsent: &mut Vec<Unsent>,
     ) -> bool {
         let mut bucket = self.names.bucket_of(namesakes);
-        for _ in 0..NAMESAKES_PER_HOLD {
+        for _ in 0..count {
             if cancelled.ids.len() == max {
                 return false;
             }
@@ -116,12 +125,15 @@ impl<T> Core<T> {
         let answer = held.shard.cancel(id, || self.tick_now());
         let mut unsent = self.release_unsent(held);
         // Taken out, because `send` would not find them any more.
-        let unnamed = std::mem::take(&mut unsent.signals.unnamed);
-        // A timer gives up its name exactly once, when it ends.
-        cancelled.ids.extend(unnamed.iter().map(|_| id));
-        let runs_last = unnamed.is_empty() && matches!(answer, Cancel::Running);
+        let mut has_ended = false;
+        for place in unsent.signals.take_unnamed() {
+            bucket.remove(place);
+            // A timer gives up its name exactly once, when it ends.
+            cancelled.ids.push(id);
+            has_ended = true;
+        }
+        let runs_last = !has_ended && matches!(answer, Cancel::Running);
         cancelled.running += usize::from(runs_last);
-        unnamed.into_iter().for_each(|place| bucket.remove(place));
         cancelled.payloads.extend(answer.payload());
         Some(unsent)
     }

@@ -283,7 +283,7 @@ mod tests {
             .ok()
             .unwrap();
         expire(&mut shard, due);
-        assert!(shard.claim(0).is_some());
+        assert!(shard.claim(0, None).is_some());
         // The clock was read at 5, but another thread then expired timers up to 10.
         expire(&mut shard, Time::from_millis(10));
         let read = Time::from_millis(5);

@@ -257,12 +257,12 @@ impl<T> Core<T> {
     /// Wakes the threads and tasks that a release concerns. The alarm follows the bells,
     /// because the caller's loop that it may wake checks them only once. Names are last: an
     /// alarm must not wait for the lock of a bucket.
-    fn send(&self, unsent: Unsent) {
+    fn send(&self, mut unsent: Unsent) {
         self.ring(unsent.shard, &unsent.signals);
         if let Some(earlier) = unsent.earlier {
             self.alarm.notify_earlier(earlier);
         }
-        let unnamed = unsent.signals.unnamed.into_iter();
+        let unnamed = unsent.signals.take_unnamed();
         unnamed.for_each(|place| self.names.remove(place));
     }
 

@@ -6,10 +6,12 @@
 //! in the index.
 //!
 //! No operation under a bucket's lock costs more than a search in a sorted map: no table
-//! grows all at once, and no list holds all timers with a name. Each engine hashes names
+//! grows all at once (`names/table.rs`), and no list holds all timers with a name. Each engine hashes names
 //! with its own key, so an attacker cannot choose names that share a bucket.
 
-use std::collections::{BTreeMap, VecDeque};
+mod table;
+
+use std::collections::VecDeque;
 use std::hash::BuildHasher;
 use std::iter::from_fn;
 // The standard `Arc` will do: no thread waits for another through a name.
@@ -19,6 +21,7 @@ use crate::hub::fairness::step_aside;
 use crate::id::TimerId;
 use crate::shard::{NameTag, Place};
 use crate::sync::{AtomicU64, IS_MODEL, Lock, LockGuard, Ordering, RandomKey};
+use table::Table;
 
 const BUCKETS: usize = 16;
 
@@ -32,10 +35,9 @@ pub(crate) struct Names {
     created: AtomicU64,
 }
 
-/// The timers, ordered by the hash of their name and then by age. Each is stored with its
-/// name, because two names may have the same hash.
+/// The timers by the hash of their name and by age.
 #[derive(Default)]
-pub(crate) struct Bucket(BTreeMap<Place, (Arc<str>, TimerId)>);
+pub(crate) struct Bucket(Table);
 
 /// The timers with a name that were created before some moment, oldest first.
 pub(crate) struct Namesakes<'a> {
@@ -109,17 +111,18 @@ impl Names {
 
 impl Bucket {
     pub(crate) fn insert(&mut self, tag: NameTag, id: TimerId) {
-        self.0.insert(tag.place, (tag.name, id));
+        let Place { hash, age } = tag.place;
+        self.0.insert(hash, age, (tag.name, id));
     }
 
     pub(crate) fn remove(&mut self, place: Place) {
-        self.0.remove(&place);
+        self.0.remove(place.hash, place.age);
     }
 
     /// Returns the next of these timers, or `None` after the last one.
     pub(crate) fn next(&self, of: &mut Namesakes<'_>) -> Option<TimerId> {
-        for (place, (name, id)) in self.0.range(of.next..of.end) {
-            of.next.age = place.age + 1;
+        for (age, (name, id)) in self.0.find(of.next.hash, of.next.age..of.end.age) {
+            of.next.age = age + 1;
             if **name == *of.name {
                 return Some(*id);
             }

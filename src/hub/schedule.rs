@@ -44,9 +44,13 @@ impl<T> Core<T> {
             return Err(Refused::new(reason, plain.into_timer()));
         };
         let mut held = self.hold_own();
-        let scheduled =
-            held.shard
-                .schedule_plain(plain.payload, due.now, due.deadline, plain.queue);
+        let scheduled = held.shard.schedule_plain(
+            plain.payload,
+            due.now,
+            due.deadline,
+            plain.queue,
+            plain.task,
+        );
         match scheduled {
             Ok((id, earliest_new)) => {
                 self.release_quiet(held, earliest_new);

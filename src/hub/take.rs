@@ -19,11 +19,9 @@ impl<T> Core<T> {
         queue: usize,
         bell: Option<Bell>,
     ) -> (Option<Claimed<T>>, bool) {
-        self.take_from(shard, queue, bell, |shard| {
-            if self.measures_work {
-                self.note_take(shard, queue);
-            }
-            shard.claim(queue)
+        self.take_from(shard, queue, bell, |shard| match self.measures_work {
+            true => self.claim_now(shard, queue),
+            false => shard.claim(queue, None),
         })
     }
 
@@ -51,8 +49,8 @@ impl<T> Core<T> {
 
     #[cold]
     #[inline(never)]
-    fn note_take(&self, shard: &mut Shard<T>, queue: usize) {
-        shard.note_first_take(queue, self.clock.now());
+    fn claim_now(&self, shard: &mut Shard<T>, queue: usize) -> Option<Claimed<T>> {
+        shard.claim(queue, Some(self.clock.now()))
     }
 
     /// Takes an expired timer or a report from one shard with `take`. Also returns whether
@@ -93,6 +91,45 @@ impl<T> Core<T> {
             self.waiters.notify();
         }
         drop(given.payload);
+    }
+
+    /// Takes back a firing whose task is consumed, and takes an expired timer of the same
+    /// shard in the same hold. The end of the one is the start of the other.
+    pub(crate) fn return_and_take(
+        &self,
+        done: TimerId,
+        shard: usize,
+        queue: usize,
+    ) -> (Option<Claimed<T>>, bool) {
+        let (now, mut awaited) = (self.clock.now(), false);
+        let taken = self.take_from(shard, queue, None, |shard| {
+            awaited = shard.return_consumed(done, now);
+            shard.claim(queue, self.measures_work.then_some(now))
+        });
+        if awaited {
+            self.waiters.notify();
+        }
+        taken
+    }
+
+    /// Takes back a firing whose task is consumed.
+    pub(crate) fn return_consumed(&self, done: TimerId) {
+        let Some(cell) = self.cell_of(done) else {
+            return;
+        };
+        let now = self.clock.now();
+        let mut held = self.hold(cell);
+        let awaited = held.shard.return_consumed(done, now);
+        self.release(held);
+        if awaited {
+            self.waiters.notify();
+        }
+    }
+
+    /// Whether this timer is one of a shard's.
+    #[inline]
+    pub(crate) fn is_in(&self, id: TimerId, shard: usize) -> bool {
+        id.wheels_after(self.first) == shard
     }
 
     /// Sets the next firing of a timer from within the current one.

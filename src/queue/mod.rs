@@ -20,6 +20,7 @@ use std::panic::RefUnwindSafe;
 use std::time::Duration;
 
 use crate::hub::{Bell, SharedCore, Wait, WaitError};
+use crate::id::TimerId;
 use crate::shard::Claimed;
 use crate::sync::Arc;
 use worker_state::WorkerState;
@@ -238,6 +239,31 @@ impl<T> Queue<T> {
     /// be bounded.
     pub(crate) fn claim_next(&self, wait: Wait<'_>) -> Result<Claimed<T>, RecvError> {
         self.take_as(wait, |_, claimed| claimed)
+    }
+
+    /// Returns a firing whose task is consumed, and then takes a timer as
+    /// [`claim_next`](Queue::claim_next) does. Does both in one hold if the worker goes on
+    /// in the same shard.
+    pub(crate) fn claim_after(
+        &self,
+        done: TimerId,
+        wait: Wait<'_>,
+    ) -> Result<Claimed<T>, RecvError> {
+        match self.hint.take() {
+            Some((shard, turns)) if self.core.is_in(done, shard) => {
+                let (claimed, more) = self.core.return_and_take(done, shard, self.index);
+                self.stay(shard, turns - 1, more);
+                if let Some(claimed) = claimed {
+                    self.notify_census();
+                    return Ok(claimed);
+                }
+            }
+            hint => {
+                self.hint.set(hint);
+                self.core.return_consumed(done);
+            }
+        }
+        self.claim_next(wait)
     }
 
     #[inline]

@@ -1,11 +1,13 @@
 //! The body of a wheel's entry: a payload or, for the few timers that need more, the index
-//! of a record.
+//! of a record. While a worker has a task without a record, the body is the time at which the
+//! worker took it.
 //!
-//! The entry's tag says which of the two it is. An enum would cost eight more bytes for
+//! The entry's tag says which of these it is. An enum would cost eight more bytes for
 //! every timer.
 
 use core::mem::ManuallyDrop;
 
+use crate::timeline::Time;
 use crate::wheel::Stamp;
 
 /// The state bits in an entry's tag, beside the wheel's own.
@@ -15,14 +17,19 @@ pub(crate) struct Tag(pub(crate) u16);
 impl Tag {
     const RECORD: u16 = 1 << 3;
     const READY: u16 = 1 << 4;
-    const QUEUE_SHIFT: u32 = 5;
+    /// A one-shot whose payload is lent when it is taken. Together with `RECORD`, a task
+    /// that a worker runs, and that has no record.
+    const TASK: u16 = 1 << 5;
+    const LENT: u16 = Self::TASK | Self::RECORD;
+    const QUEUE_SHIFT: u32 = 6;
     /// The number of queues that fit into a tag.
     pub(crate) const QUEUES: usize = 1 << (Stamp::TAG_BITS - Self::QUEUE_SHIFT);
 
     #[inline]
-    pub(crate) fn one_shot(queue: usize) -> Tag {
+    pub(crate) fn one_shot(queue: usize, task: bool) -> Tag {
         debug_assert!(queue < Self::QUEUES);
-        Tag((queue as u16) << Self::QUEUE_SHIFT)
+        let task = if task { Self::TASK } else { 0 };
+        Tag((queue as u16) << Self::QUEUE_SHIFT | task)
     }
 
     pub(crate) fn recorded() -> Tag {
@@ -37,13 +44,41 @@ impl Tag {
     /// Whether the body is the index of a `TimerRecord`.
     #[inline]
     pub(crate) fn has_record(self) -> bool {
-        self.0 & Self::RECORD != 0
+        self.0 & Self::LENT == Self::RECORD
+    }
+
+    /// Whether the body is a payload.
+    #[inline]
+    pub(crate) fn has_payload(self) -> bool {
+        self.0 & Self::RECORD == 0
     }
 
     /// Whether the body is a payload and the timer is waiting for its deadline.
     #[inline]
     pub(crate) fn is_plain(self) -> bool {
         self.0 & (Self::RECORD | Self::READY) == 0
+    }
+
+    /// Whether a worker that takes the timer gets its payload for good.
+    #[inline]
+    pub(crate) fn ends_when_taken(self) -> bool {
+        self.0 & (Self::RECORD | Self::TASK) == 0
+    }
+
+    /// Whether the timer is a task without a record.
+    pub(crate) fn is_task(self) -> bool {
+        self.0 & Self::TASK != 0
+    }
+
+    /// Whether a worker runs this task, which has no record.
+    #[inline]
+    pub(crate) fn is_lent(self) -> bool {
+        self.0 & Self::LENT == Self::LENT
+    }
+
+    /// Returns the tag of the same task while a worker runs it.
+    pub(crate) fn lent(self) -> Tag {
+        Tag(self.0 | Self::LENT)
     }
 
     /// Whether the timer has expired and is waiting to be taken.
@@ -70,6 +105,7 @@ impl Tag {
 pub(crate) union Body<T> {
     payload: ManuallyDrop<T>,
     record: u32,
+    taken: Time,
 }
 
 impl<T> Body<T> {
@@ -83,6 +119,14 @@ impl<T> Body<T> {
     pub(crate) fn record(record: usize) -> Body<T> {
         Body {
             record: u32::try_from(record).expect("no more records than entries"),
+        }
+    }
+
+    /// Makes the body of a task that a worker has, and took at `taken` if takes are measured.
+    #[inline]
+    pub(crate) fn lent(taken: Option<Time>) -> Body<T> {
+        Body {
+            taken: taken.unwrap_or(Time::MAX),
         }
     }
 
@@ -107,6 +151,13 @@ impl<T> Body<T> {
     pub(crate) unsafe fn payload_mut(&mut self) -> &mut T {
         // SAFETY: the caller promises that this field was written.
         unsafe { &mut self.payload }
+    }
+
+    /// # Safety
+    /// The body must have been made by [`Body::lent`].
+    pub(crate) unsafe fn as_taken(&self) -> Option<Time> {
+        // SAFETY: the caller promises that this field was written.
+        Some(unsafe { self.taken }).filter(|&taken| taken != Time::MAX)
     }
 
     /// # Safety

@@ -63,6 +63,7 @@ impl<T> Shard<T> {
 
     fn ends_if_cancelled(&self, at: EntryIndex) -> bool {
         let record = self.record_of(at).map(|key| &self.records[key]);
-        record.is_none_or(TimerRecord::ends_if_cancelled)
+        let is_lent = self.tag(at).is_lent();
+        record.map_or(!is_lent, TimerRecord::ends_if_cancelled)
     }
 }

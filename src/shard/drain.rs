@@ -97,6 +97,6 @@ impl<T> Shard<T> {
             let is_first = !record.is_repeating() && record.firings == 0;
             is_first && record.state == State::Waiting
         });
-        waits && self.wheel.deadline_of(at) <= last
+        waits && !self.tag(at).is_lent() && self.wheel.deadline_of(at) <= last
     }
 }

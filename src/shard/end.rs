@@ -41,7 +41,7 @@ impl<T> Shard<T> {
 
     #[inline]
     pub(super) fn cancel_at(&mut self, at: EntryIndex, now: impl FnOnce() -> Tick) -> Cancel<T> {
-        if let Some(key) = self.record_of(at) {
+        if let Some(key) = self.record_if_lent(at) {
             return self.cancel_recorded(at, key, now);
         }
         self.unlink(at);
@@ -99,7 +99,7 @@ impl<T> Shard<T> {
     /// Takes the payload of a plain timer and frees its entry. The caller counts the timer.
     #[inline]
     pub(crate) fn take_payload(&mut self, at: EntryIndex) -> T {
-        debug_assert!(!self.tag(at).has_record());
+        debug_assert!(self.tag(at).has_payload());
         // SAFETY: the tag says that the body is a payload.
         unsafe { self.wheel.remove(at).into_payload() }
     }
@@ -147,7 +147,7 @@ impl<T> Shard<T> {
     /// Removes a timer from the index of names. Its record keeps the name.
     pub(crate) fn unname(&mut self, key: usize) {
         if let Some(place) = self.records[key].place.take() {
-            self.signals.unnamed.push(place);
+            self.signals.give_up_name(place);
             self.signalled = true;
         }
     }

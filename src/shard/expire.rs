@@ -28,7 +28,7 @@ impl<T> Shard<T> {
     ) -> Tick {
         let before = taken.len();
         let next = self.expire_with(now, budget, |shard, at| {
-            if shard.tag(at).has_record() {
+            if !shard.tag(at).ends_when_taken() {
                 return shard.make_ready(at);
             }
             shard.count_out(at);

@@ -29,6 +29,8 @@ impl<T> Shard<T> {
         next: Next,
         now: impl FnOnce() -> Time,
     ) -> Result<(), NotChanged> {
+        let at = self.wheel.find_own(id).ok_or(NotChanged::Gone)?;
+        self.record_if_lent(at);
         let key = self.find_lent(id, number).ok_or(NotChanged::Gone)?;
         let record = &mut self.records[key];
         let State::Lent { ending, .. } = record.state else {
@@ -75,7 +77,7 @@ impl<T> Shard<T> {
     /// Whether a timer was cancelled or shut down since a worker took this firing.
     pub(crate) fn is_cancelled(&self, id: TimerId, number: u64) -> bool {
         let Some(key) = self.find_lent(id, number) else {
-            return false;
+            return self.is_lent_task(id) && self.phase == Phase::Closed;
         };
         let is_going_on = matches!(self.records[key].state, State::Lent { ending: None, .. });
         !is_going_on || self.phase == Phase::Closed

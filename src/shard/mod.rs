@@ -2,14 +2,18 @@
 //! through.
 //!
 //! A plain timer is a one-shot without a record: its entry's [`Tag`] says
-//! whether it is linked into the wheel or ready. Any other timer has a
-//! [`TimerRecord`] with its [`State`]. Letters name the actors: a caller (c), the
-//! ticker (t), a worker (w).
+//! whether it is linked into the wheel, ready, or a task that a worker runs (`task.rs`).
+//! Any other timer has a [`TimerRecord`] with its [`State`]. Letters name the actors: a
+//! caller (c), the ticker (t), a worker (w).
 //!
 //! ```text
 //! plain     schedule c ─▶ linked ──expire t──▶ ready ──claim w──▶ freed
 //!                           └───────┬────────────┘
 //!                        cancel c, shut down c ─▶ freed
+//!
+//! task      schedule c ─▶ linked ──expire t──▶ ready ──claim w──▶ lent ──return w──▶ freed
+//!                           └───────┬────────────┘                 │
+//!                        cancel c, shut down c ─▶ freed         cancel c, pause c, … ─▶ Lent
 //!
 //! recorded     schedule c ──────┐
 //!                               ▼
@@ -27,7 +31,7 @@
 //! ```
 //!
 //! A `Waiting` timer is linked into the wheel until the ticker expires it; then it is ready
-//! until a worker claims it. `Lent` covers repeating timers, tasks and rearmable one-shots
+//! until a worker claims it. `Lent` covers repeating timers, recorded tasks and rearmable one-shots
 //! while a worker has the payload, and timers whose payload is made from their id
 //! (`reserve.rs`). The holder of a firing can re-arm a `Lent` timer: it notes the next
 //! tick, for which the timer waits once its firing has returned, or does both in one step.
@@ -62,6 +66,7 @@ mod shutdown;
 mod signals;
 mod start;
 mod take;
+mod task;
 pub(crate) mod walk;
 pub(crate) mod work;
 
@@ -176,6 +181,7 @@ impl<T> Shard<T> {
         now: Option<Tick>,
         deadline: Tick,
         queue: usize,
+        task: bool,
     ) -> Result<(TimerId, Tick), (Refusal, T)> {
         if let Some(now) = now {
             self.catch_up(now);
@@ -183,7 +189,7 @@ impl<T> Shard<T> {
         if let Err(reason) = self.admit() {
             return Err((reason, payload));
         }
-        let tag = Tag::one_shot(queue);
+        let tag = Tag::one_shot(queue, task);
         let body = Body::payload(payload);
         let scheduled = self.wheel.schedule_tagged(deadline, tag.0, body);
         self.ledger.accepted += 1;
@@ -342,9 +348,9 @@ impl<T> Shard<T> {
     #[inline]
     pub(crate) fn plain_payload(&self, id: TimerId) -> Option<&T> {
         let at = self.wheel.find_own(id)?;
-        let has_record = self.tag(at).has_record();
+        let has_payload = self.tag(at).has_payload();
         // SAFETY: the tag says that the body is a payload.
-        (!has_record).then(|| unsafe { self.wheel.payload(at).as_payload() })
+        has_payload.then(|| unsafe { self.wheel.payload(at).as_payload() })
     }
 
     /// Returns the tick at which a live timer is due, or was due if it is waiting to be
@@ -419,7 +425,10 @@ impl<T> Shard<T> {
     pub(crate) fn find_waiting(&self, id: TimerId) -> Result<EntryIndex, NotChanged> {
         let at = self.wheel.find_own(id).ok_or(NotChanged::Gone)?;
         let Some(key) = self.record_of(at) else {
-            return Ok(at);
+            return match self.tag(at).is_lent() {
+                true => Err(NotChanged::Running),
+                false => Ok(at),
+            };
         };
         match self.records[key].state {
             State::Waiting | State::Paused => Ok(at),

@@ -19,7 +19,7 @@ impl<T> Shard<T> {
     /// that firing returns.
     pub(crate) fn pause(&mut self, id: TimerId, now: Time) -> Result<(), NotChanged> {
         let at = self.wheel.find_own(id).ok_or(NotChanged::Gone)?;
-        let state = self.record_of(at).map(|key| self.records[key].state);
+        let state = self.record_if_lent(at).map(|key| self.records[key].state);
         match state.unwrap_or(State::Waiting) {
             State::Waiting => {
                 self.unlink(at);
@@ -115,7 +115,8 @@ impl<T> Shard<T> {
         // SAFETY: the tag says that the body is a payload.
         let payload = unsafe { body.into_payload() };
         let requested = self.tick.start_of(self.wheel.deadline_of(at));
-        let timer = Timer::at(requested, payload).queue(tag.queue());
+        let mut timer = Timer::at(requested, payload).queue(tag.queue());
+        timer.task = tag.is_task();
         self.records
             .insert(TimerRecord::new(timer, requested, None));
         self.wheel.set_tag(at, tag.with_record().0);

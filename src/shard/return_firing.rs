@@ -17,14 +17,17 @@ impl<T> Shard<T> {
         outcome: Outcome,
         now: Time,
     ) -> Returned<T> {
-        let found = self.wheel.find_own(id);
-        let Some((at, key)) = found.and_then(|at| Some((at, self.record_of(at)?))) else {
+        let Some(at) = self.wheel.find_own(id) else {
             return Returned {
                 payload,
                 awaited: false,
             };
         };
-        self.note_return(key, now);
+        let Some(key) = self.record_of(at) else {
+            return self.end_task(at, payload, outcome, now);
+        };
+        let taken = self.records[key].taken.take();
+        self.note_return(taken, now);
         let due = self.wheel.deadline_of(at);
         let record = &mut self.records[key];
         let awaited = std::mem::take(&mut record.awaited);
@@ -53,9 +56,9 @@ impl<T> Shard<T> {
     }
 
     /// Records that a lent firing has come back at `now`.
-    fn note_return(&mut self, key: usize, now: Time) {
+    pub(super) fn note_return(&mut self, taken: Option<Time>, now: Time) {
         self.work.held -= 1;
-        if let Some(taken) = self.records[key].taken.take() {
+        if let Some(taken) = taken {
             let nanos = now.since_nanos(taken);
             self.work.measure().durations.record(nanos);
         }
@@ -83,7 +86,8 @@ impl<T> Shard<T> {
     /// Returns whether a worker has a firing of the timer. If so, the return of that firing
     /// will say that a caller is waiting.
     pub(crate) fn await_return(&mut self, id: TimerId) -> bool {
-        let key = self.wheel.find_own(id).and_then(|at| self.record_of(at));
+        let at = self.wheel.find_own(id);
+        let key = at.and_then(|at| self.record_if_lent(at));
         let Some(record) = key.map(|key| &mut self.records[key]) else {
             return false;
         };

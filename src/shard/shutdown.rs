@@ -45,7 +45,7 @@ impl<T> Shard<T> {
 
     pub(crate) fn close_one(&mut self, at: EntryIndex, now: Tick) -> Option<Closed<T>> {
         let id = self.wheel.id(at);
-        if let Some(key) = self.record_of(at) {
+        if let Some(key) = self.record_if_lent(at) {
             return self.close_recorded(at, id, key, now);
         }
         Some(Closed {

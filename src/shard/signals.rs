@@ -8,8 +8,10 @@ pub(crate) struct Signals {
     /// rarely allocates; an allocation could make it wait for another thread.
     bell: Option<usize>,
     more_bells: Vec<usize>,
-    /// The places in the index of names that timers have given up.
-    pub(crate) unnamed: Vec<Place>,
+    /// The place in the index of names that a timer has given up. As with the bells, there
+    /// is rarely more than one.
+    unnamed: Option<Place>,
+    more_unnamed: Vec<Place>,
     /// Whether a task became ready although no timer came due. A loop that runs tasks
     /// itself must be woken for it.
     pub(crate) wake_driver: bool,
@@ -25,6 +27,19 @@ impl Signals {
             None => self.bell = Some(queue),
             Some(_) => self.more_bells.push(queue),
         }
+    }
+
+    pub(super) fn give_up_name(&mut self, place: Place) {
+        match self.unnamed {
+            None => self.unnamed = Some(place),
+            Some(_) => self.more_unnamed.push(place),
+        }
+    }
+
+    /// Takes the places in the index of names that timers have given up.
+    pub(crate) fn take_unnamed(&mut self) -> impl Iterator<Item = Place> + use<> {
+        let more = std::mem::take(&mut self.more_unnamed);
+        self.unnamed.take().into_iter().chain(more)
     }
 
     pub(crate) fn bells(&self) -> impl Iterator<Item = usize> + '_ {

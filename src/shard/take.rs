@@ -3,16 +3,17 @@
 use crate::shard::Shard;
 use crate::shard::firing::{Claimed, Firing, Recorded};
 use crate::shard::record::State;
+use crate::tick::Tick;
 use crate::timeline::Time;
 use crate::timer::{CloseReason, Closed};
 use crate::wheel::EntryIndex;
 
 impl<T> Shard<T> {
-    /// Takes the first expired timer of a queue.
+    /// Takes the first expired timer of a queue, at `now` if takes are measured.
     #[inline]
-    pub(crate) fn claim(&mut self, queue: usize) -> Option<Claimed<T>> {
+    pub(crate) fn claim(&mut self, queue: usize, now: Option<Time>) -> Option<Claimed<T>> {
         let at = self.ready[queue].first_to_take(&self.wheel)?;
-        Some(self.take_ready(at, queue))
+        Some(self.take_ready(at, queue, now))
     }
 
     /// Takes up to `most` expired timers of a queue, and appends their payloads. Stops at a
@@ -32,10 +33,7 @@ impl<T> Shard<T> {
                 return None;
             }
             let at = self.ready[queue].first_to_take(&self.wheel)?;
-            if let Some(now) = now {
-                self.note_take(at, now);
-            }
-            let claimed = self.take_ready(at, queue);
+            let claimed = self.take_ready(at, queue, now);
             if claimed.is_lent() {
                 return Some(claimed);
             }
@@ -54,10 +52,8 @@ impl<T> Shard<T> {
     ) {
         let mut next = self.ready[queue].first(&self.wheel);
         let mut taken = 0;
-        while let Some(at) = next.filter(|&at| taken < most && !self.tag(at).has_record()) {
-            if let Some(now) = now {
-                self.note_take(at, now);
-            }
+        while let Some(at) = next.filter(|&at| taken < most && self.tag(at).ends_when_taken()) {
+            self.note_start(self.wheel.expired_deadline_of(at), now);
             self.count_out(at);
             next = self.ready[queue].pass(&self.wheel, at);
             payloads.push(self.take_payload(at));
@@ -68,11 +64,12 @@ impl<T> Shard<T> {
     }
 
     #[inline]
-    fn take_ready(&mut self, at: EntryIndex, queue: usize) -> Claimed<T> {
-        if let Some(key) = self.record_of(at) {
-            return self.take_recorded(at, key);
+    fn take_ready(&mut self, at: EntryIndex, queue: usize, now: Option<Time>) -> Claimed<T> {
+        if !self.tag(at).ends_when_taken() {
+            return self.take_other(at, now);
         }
         let (id, tick) = (self.wheel.id(at), self.wheel.expired_deadline_of(at));
+        self.note_start(tick, now);
         Claimed {
             firing: Firing {
                 id,
@@ -95,8 +92,20 @@ impl<T> Shard<T> {
         self.end_plain(at, CloseReason::Completed)
     }
 
-    fn take_recorded(&mut self, at: EntryIndex, key: usize) -> Claimed<T> {
+    /// Takes a timer that lends its payload or has a record.
+    fn take_other(&mut self, at: EntryIndex, now: Option<Time>) -> Claimed<T> {
         self.unlink(at);
+        let claimed = match self.record_of(at) {
+            Some(key) => self.take_recorded(at, key, now),
+            None => self.take_task(at, now),
+        };
+        if claimed.firing.outcome == CloseReason::Completed {
+            self.note_start(claimed.firing.tick, now);
+        }
+        claimed
+    }
+
+    fn take_recorded(&mut self, at: EntryIndex, key: usize, now: Option<Time>) -> Claimed<T> {
         let tick = self.wheel.expired_deadline_of(at);
         let record = &mut self.records[key];
         let ended = match record.state {
@@ -105,6 +114,7 @@ impl<T> Shard<T> {
         };
         if ended.is_none() {
             record.deliver();
+            record.taken = now;
         }
         let firing = Firing {
             id: self.wheel.id(at),
@@ -132,26 +142,13 @@ impl<T> Shard<T> {
         }
     }
 
-    /// Records that a worker takes the first expired timer of a queue at `now`.
-    pub(crate) fn note_first_take(&mut self, queue: usize, now: Time) {
-        if let Some(at) = self.ready[queue].first(&self.wheel) {
-            self.note_take(at, now);
+    /// Records how late a worker takes a timer that was due at `due`, if takes are measured.
+    #[inline]
+    fn note_start(&mut self, due: Tick, now: Option<Time>) {
+        if let Some(now) = now {
+            let late = now.since_nanos(self.tick.start_of(due));
+            self.work.measure().lateness_at_start.record(late);
         }
-    }
-
-    /// Records that a worker takes an expired timer at `now`, and how late that is.
-    #[cold]
-    fn note_take(&mut self, at: EntryIndex, now: Time) {
-        if let Some(key) = self.record_of(at) {
-            let record = &mut self.records[key];
-            if !record.state.is_live() {
-                return;
-            }
-            record.taken = Some(now);
-        }
-        let due = self.tick.start_of(self.wheel.expired_deadline_of(at));
-        let late = now.since_nanos(due);
-        self.work.measure().lateness_at_start.record(late);
     }
 
     /// Takes the first unread report.
@@ -182,7 +179,7 @@ impl<T> Shard<T> {
 
     fn take_leftover(&mut self) -> Option<Option<T>> {
         let reports = self.ready.len() - 1;
-        let task = (0..reports).find_map(|queue| self.claim(queue));
+        let task = (0..reports).find_map(|queue| self.claim(queue, None));
         match task {
             Some(task) => Some(Some(task.payload)),
             None => Some(self.claim_report()?.payload),

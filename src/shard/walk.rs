@@ -77,6 +77,7 @@ impl<T> Shard<T> {
     /// Whether a timer is waiting for its deadline.
     fn is_in_wheel(&self, at: EntryIndex) -> bool {
         let waits = |key: usize| self.records[key].state == State::Waiting;
-        !self.tag(at).is_ready() && self.record_of(at).is_none_or(waits)
+        let tag = self.tag(at);
+        !tag.is_ready() && !tag.is_lent() && self.record_of(at).is_none_or(waits)
     }
 }

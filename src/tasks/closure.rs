@@ -40,15 +40,26 @@ pub(super) struct Closure<A: 'static> {
 /// The functions for one type of closure.
 struct Methods<A: 'static> {
     /// # Safety
-    /// The words hold a closure of this type. If `is_consumed`, they hold none afterwards.
+    /// The words hold a closure of this type. If the call consumes it, they hold none
+    /// afterwards.
     run: unsafe fn(&mut Words, Make<'_, A>),
     /// `None` if there is nothing to drop.
     ///
     /// # Safety
     /// The words hold a closure of this type. They hold none afterwards.
     drop: Option<unsafe fn(&mut Words)>,
-    is_consumed: bool,
+    kind: Kind,
     type_id: fn() -> TypeId,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A call leaves the closure as it is.
+    Lasting,
+    /// A call consumes the closure.
+    Consumed,
+    /// There is no closure.
+    Empty,
 }
 
 impl<A> Methods<A> {
@@ -56,7 +67,7 @@ impl<A> Methods<A> {
     const EMPTY: &'static Methods<A> = &Methods {
         run: |_, _| (),
         drop: None,
-        is_consumed: true,
+        kind: Kind::Empty,
         type_id: TypeId::of::<()>,
     };
 }
@@ -154,7 +165,7 @@ impl<A> Closure<A> {
                 &Methods {
                     run: Of::<C>::run_once::<A>,
                     drop: Of::<C>::DROP,
-                    is_consumed: true,
+                    kind: Kind::Consumed,
                     type_id: TypeId::of::<C>,
                 }
             },
@@ -169,7 +180,7 @@ impl<A> Closure<A> {
                 &Methods {
                     run: Of::<C>::run_each::<A>,
                     drop: Of::<C>::DROP,
-                    is_consumed: false,
+                    kind: Kind::Lasting,
                     type_id: TypeId::of::<C>,
                 }
             },
@@ -188,13 +199,18 @@ impl<A> Closure<A> {
     /// Calls the closure. Does nothing if a call has consumed it.
     pub(super) fn run(&mut self, argument: Make<'_, A>) {
         let run = self.methods.run;
-        if self.methods.is_consumed {
+        if self.methods.kind == Kind::Consumed {
             // Empty before the call, which may panic.
             self.methods = Methods::EMPTY;
         }
         // SAFETY: the words hold a closure of the type of these methods, or none if the
         // methods are those of no closure. From now on, they hold none if it is consumed.
         unsafe { run(&mut self.words, argument) };
+    }
+
+    /// Whether a call has consumed the closure.
+    pub(super) fn is_empty(&self) -> bool {
+        self.methods.kind == Kind::Empty
     }
 
     /// Returns the closure, which has not been consumed, or `None` if it is of another

@@ -3,7 +3,7 @@
 use crate::drive::Driver;
 use crate::hub::Wait;
 use crate::tasks::Task;
-use crate::tasks::worker::run_counted;
+use crate::tasks::worker::Runner;
 use crate::wheel::Advance;
 
 /// The number of entries that may be touched for each task that may run. A
@@ -55,17 +55,16 @@ impl Driver<Task> {
 
     fn run_tasks(&self, budget: usize) -> Advance {
         let queue = self.queue();
+        let mut runner = Runner::new(&queue);
         let mut tasks = budget;
         let mut touches = budget.saturating_mul(TOUCHES_PER_TASK);
         loop {
             let served = self.make_ready(&mut touches);
             let before = tasks;
-            while tasks > 0
-                && let Ok(claimed) = queue.claim_next(Wait::No)
-            {
-                run_counted(&queue, claimed);
+            while tasks > 0 && runner.run_next(Wait::No).is_ok() {
                 tasks -= 1;
             }
+            runner.finish();
             if tasks == 0 || !served {
                 return self.what_is_left(served);
             }

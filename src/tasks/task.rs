@@ -65,6 +65,11 @@ impl Task {
         self.0.run(firing);
     }
 
+    /// Whether the closure has run and cannot run again. There is nothing left to drop.
+    pub(super) fn is_consumed(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Returns the closure given to [`Task::silent`], which has not run.
     pub(super) fn into_silent<F: Send + 'static>(self) -> F {
         self.0.into_inner::<Silent<F>>().expect(AS_MADE).0

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use super::*;
 
+mod running;
+
 thread_local! {
     /// The captures of this thread that were made and dropped.
     static MADE: Cell<usize> = const { Cell::new(0) };

@@ -2,11 +2,13 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::thread;
 
 use crate::caught;
 use crate::engine::{Engine, StartError};
 use crate::engine_name::Role;
-use crate::hub::{SharedCore, Wait, running};
+use crate::hub::{Wait, running};
+use crate::id::TimerId;
 use crate::observe;
 use crate::queue::{Queue, RecvError};
 use crate::shard::{Claimed, Outcome};
@@ -55,53 +57,100 @@ fn start(
 
 /// Runs tasks until the engine is shut down or the worker leaves.
 fn work(queue: Queue<Task>, workers: &Workers) {
+    let mut runner = Runner::new(&queue);
     loop {
-        match queue.claim_next(Wait::Unless(workers.surplus())) {
-            Ok(claimed) => run_counted(&queue, claimed),
-            Err(RecvError::Empty) => {}
+        match runner.run_next(Wait::Unless(workers.surplus())) {
+            Ok(()) | Err(RecvError::Empty) => {}
             Err(RecvError::ShutDown) if workers.begin_to_stop() => {}
             Err(RecvError::ShutDown) => return,
         }
-        if workers.leave() {
-            return;
+        if workers.has_surplus() {
+            runner.finish();
+            if workers.leave() {
+                return;
+            }
         }
     }
 }
 
-/// Runs a task, and counts its panic.
-pub(crate) fn run_counted(queue: &Queue<Task>, claimed: Claimed<Task>) {
-    if run(queue.core(), claimed) {
-        queue.count_panic();
+/// Runs the tasks of a queue, one after the other.
+pub(super) struct Runner<'a> {
+    queue: &'a Queue<Task>,
+    /// The firing of the last task, if it is to be returned along with the next take.
+    done: Option<TimerId>,
+}
+
+impl<'a> Runner<'a> {
+    pub(super) fn new(queue: &'a Queue<Task>) -> Runner<'a> {
+        Runner { queue, done: None }
+    }
+
+    /// Returns the last firing, takes the next task, and runs it. A panic is caught and
+    /// counted.
+    pub(super) fn run_next(&mut self, wait: Wait<'_>) -> Result<(), RecvError> {
+        let claimed = match self.done.take() {
+            Some(done) => self.queue.claim_after(done, wait),
+            None => self.queue.claim_next(wait),
+        };
+        self.done = run(self.queue, claimed?);
+        Ok(())
+    }
+
+    /// Returns the last firing.
+    pub(super) fn finish(&mut self) {
+        if let Some(done) = self.done.take() {
+            self.queue.core().return_consumed(done);
+        }
     }
 }
 
-/// Runs a task and returns whether it panicked.
-fn run(core: &sync::Arc<SharedCore<Task>>, claimed: Claimed<Task>) -> bool {
+/// Runs a task. Returns its firing if the task is consumed; otherwise, returns it to the
+/// engine.
+fn run(queue: &Queue<Task>, claimed: Claimed<Task>) -> Option<TimerId> {
+    let core = queue.core();
     let Claimed {
         firing,
         payload: mut task,
         recorded,
     } = claimed;
-    let (lent, name) = recorded.map_or((false, None), |it| (it.lent, it.name));
-    let name = name.as_deref();
-    let running = running::enter(firing.id);
+    let lent = recorded.as_ref().is_some_and(|it| it.lent);
+    let name = recorded.as_ref().and_then(|it| it.name.as_deref());
+    let id = firing.id;
+    let _running = running::enter(id);
     let mut make = || Firing::of(&firing, name, core);
     let ran = catch_unwind(AssertUnwindSafe(|| task.run(&mut make)));
+    if lent && ran.is_ok() && task.is_consumed() {
+        return Some(id);
+    }
     let outcome = match &ran {
         Ok(()) => Outcome::Returned,
         Err(_) => Outcome::Panicked,
     };
     // Dropping a closure runs foreign code as well.
     let ended = catch_unwind(AssertUnwindSafe(|| match lent {
-        true => core.return_firing(firing.id, Some(task), outcome),
+        true => core.return_firing(id, Some(task), outcome),
         false => drop(task),
     }));
-    drop(running);
-    let panics = [ran, ended].into_iter().filter_map(Result::err);
-    panics.fold(false, |_, thrown| {
+    count_panic(queue, id, name, [ran, ended]);
+    None
+}
+
+/// Counts the panic of a task, or of its drop.
+fn count_panic(
+    queue: &Queue<Task>,
+    id: TimerId,
+    name: Option<&Arc<str>>,
+    ends: [thread::Result<()>; 2],
+) {
+    let thrown: Vec<_> = ends.into_iter().filter_map(Result::err).collect();
+    if thrown.is_empty() {
+        return;
+    }
+    for thrown in thrown {
         caught::dispose(thrown, |thrown| {
-            observe::panicked(core.subject(), firing.id, name.map(|it| &**it), thrown)
+            let subject = queue.core().subject();
+            observe::panicked(subject, id, name.map(|it| &**it), thrown);
         });
-        true
-    })
+    }
+    queue.count_panic();
 }

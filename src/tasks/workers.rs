@@ -64,11 +64,17 @@ impl Workers {
         &self.has_surplus
     }
 
+    /// Whether workers are to leave. If so, the calling worker may be one of them.
+    #[inline]
+    pub(super) fn has_surplus(&self) -> bool {
+        self.has_surplus.load(Ordering::Relaxed)
+    }
+
     /// Returns whether the calling worker leaves, because there are more workers than
     /// wanted. A worker calls this while it holds no firing.
     #[inline]
     pub(super) fn leave(&self) -> bool {
-        self.has_surplus.load(Ordering::Relaxed) && self.change().let_one_leave()
+        self.has_surplus() && self.change().let_one_leave()
     }
 
     /// Ends the leaving, because the engine was shut down. Returns whether this is the

@@ -304,8 +304,8 @@ impl<T> Timer<T> {
         }
     }
 
-    /// Returns a plain timer if this one is only a payload, a deadline and one of the first
-    /// `queues`. The test is decided at compile time, because it is inlined with the
+    /// Returns a plain timer if this one is only a payload or a task, a deadline and one of
+    /// the first `queues`. The test is decided at compile time, because it is inlined with the
     /// calls that built the timer. It reads the one mark that the setters of
     /// repeating timers leave, instead of their values.
     #[inline(always)]
@@ -319,17 +319,18 @@ impl<T> Timer<T> {
                 tolerance: Duration::ZERO,
                 reported: false,
                 notified: false,
-                task: false,
                 rearmable: false,
                 name: None,
                 payload,
                 requested,
                 queue,
+                task,
                 // There is a first queue in any engine.
             } if queue == 0 || queue < queues => Ok(PlainTimer {
                 payload,
                 requested,
                 queue,
+                task,
             }),
             timer => Err(timer),
         }
@@ -401,11 +402,14 @@ pub(crate) struct PlainTimer<T> {
     pub(crate) payload: T,
     pub(crate) requested: When,
     pub(crate) queue: usize,
+    pub(crate) task: bool,
 }
 
 impl<T> PlainTimer<T> {
     pub(crate) fn into_timer(self) -> Timer<T> {
-        Timer::once(self.requested, self.payload).queue(self.queue)
+        let mut timer = Timer::once(self.requested, self.payload).queue(self.queue);
+        timer.task = self.task;
+        timer
     }
 }
 

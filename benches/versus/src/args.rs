@@ -51,6 +51,7 @@ pub enum Workload {
     Pair,
     PairClock,
     Churn,
+    Closures,
     Remote,
     FillCancel,
     Expire,

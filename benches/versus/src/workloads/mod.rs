@@ -3,6 +3,7 @@
 mod awaited;
 mod catch_up;
 mod churn;
+mod closures;
 mod cores;
 mod expire;
 mod expire_live;
@@ -32,6 +33,7 @@ pub fn cases(workload: Workload, effort: Effort) -> Vec<Case> {
     match workload {
         Workload::PairClock => pair::with_clock(effort),
         Workload::Pair => pair::cases(effort),
+        Workload::Closures => closures::cases(effort),
         Workload::Churn => churn::cases(effort),
         Workload::Remote => remote::cases(effort),
         Workload::FillCancel => fill_cancel::cases(effort),

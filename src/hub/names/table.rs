@@ -1,0 +1,298 @@
+//! A table from the hashes of names to timers, which grows by one slot at a time.
+//!
+//! This is linear hashing: whenever the table has more hashes than slots, it gets one more
+//! slot, into which one of the others is split. No insertion moves more than the hashes of
+//! one slot, and those are one on average. The slots lie in segments, each as long as all
+//! those before it, so growing copies no slot either. A table that has become sparse gives
+//! a few slots back with each removal.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::id::TimerId;
+
+/// A timer and its name. Two names may have the same hash.
+pub(super) type Named = (Arc<str>, TimerId);
+
+/// The table is sparse if it has more slots than this for each hash. A removal then gives
+/// so many slots back.
+const SPARSE: usize = 4;
+
+#[derive(Default)]
+pub(super) struct Table {
+    /// Slot 0, slot 1, slots 2 and 3, slots 4 to 7, and so on.
+    segments: Vec<Vec<Slot>>,
+    slots: usize,
+    hashes: usize,
+}
+
+/// The hashes of a slot, in a list.
+type Slot = Option<Box<Hashed>>;
+
+/// The timers whose names have the same hash.
+struct Hashed {
+    hash: u64,
+    timers: Timers,
+    next: Slot,
+}
+
+/// Timers by their age.
+enum Timers {
+    One(u64, Named),
+    Many(BTreeMap<u64, Named>),
+}
+
+impl Table {
+    pub(super) fn insert(&mut self, hash: u64, age: u64, named: Named) {
+        if let Some(hashed) = self.find_mut(hash) {
+            return hashed.timers.insert(age, named);
+        }
+        self.hashes += 1;
+        if self.hashes > self.slots {
+            self.add_slot();
+        }
+        let slot = self.slot_mut(hash);
+        let next = slot.take();
+        let timers = Timers::One(age, named);
+        *slot = Some(Box::new(Hashed { hash, timers, next }));
+    }
+
+    pub(super) fn remove(&mut self, hash: u64, age: u64) {
+        if self.slots == 0 {
+            return;
+        }
+        let mut link = self.slot_mut(hash);
+        while link.as_ref().is_some_and(|hashed| hashed.hash != hash) {
+            link = &mut link.as_mut().expect("it was looked at").next;
+        }
+        let Some(hashed) = link else { return };
+        if hashed.timers.remove(age) {
+            let next = hashed.next.take();
+            *link = next;
+            self.hashes -= 1;
+            for _ in 0..SPARSE {
+                if self.slots > SPARSE * self.hashes {
+                    self.remove_slot();
+                }
+            }
+        }
+    }
+
+    /// Returns the timers with a hash and an age in the range, the oldest first.
+    pub(super) fn find(&self, hash: u64, ages: Range<u64>) -> impl Iterator<Item = (u64, &Named)> {
+        let hashed = self.list(hash).find(|hashed| hashed.hash == hash);
+        let timers = hashed.map(|hashed| hashed.timers.within(ages));
+        timers.into_iter().flatten()
+    }
+
+    fn list(&self, hash: u64) -> impl Iterator<Item = &Hashed> {
+        let first = match self.slots {
+            0 => None,
+            slots => {
+                let (segment, index) = place(slot_of(hash, slots));
+                self.segments[segment][index].as_deref()
+            }
+        };
+        hashes_of(first)
+    }
+
+    fn find_mut(&mut self, hash: u64) -> Option<&mut Hashed> {
+        if self.slots == 0 {
+            return None;
+        }
+        let mut next = self.slot_mut(hash).as_deref_mut();
+        while let Some(hashed) = next {
+            if hashed.hash == hash {
+                return Some(hashed);
+            }
+            next = hashed.next.as_deref_mut();
+        }
+        None
+    }
+
+    fn slot_mut(&mut self, hash: u64) -> &mut Slot {
+        let (segment, index) = place(slot_of(hash, self.slots));
+        &mut self.segments[segment][index]
+    }
+
+    /// Adds a slot, and moves the hashes that now belong to it.
+    fn add_slot(&mut self) {
+        let new = self.slots;
+        let (segment, index) = place(new);
+        if index == 0 {
+            self.segments.push(Vec::with_capacity(new.max(1)));
+        }
+        self.segments[segment].push(None);
+        self.slots += 1;
+        if let Some(before) = new.checked_sub(1 << new.checked_ilog2().unwrap_or(0)) {
+            let (segment, index) = place(before);
+            let list = self.segments[segment][index].take();
+            self.put(list);
+        }
+    }
+
+    /// Removes the last slot, and moves its hashes to another one.
+    fn remove_slot(&mut self) {
+        let (segment, _) = place(self.slots - 1);
+        let list = self.segments[segment].pop().flatten();
+        if self.segments[segment].is_empty() {
+            self.segments.pop();
+        }
+        self.slots -= 1;
+        self.put(list);
+    }
+
+    /// Puts each hash of a list into its slot.
+    fn put(&mut self, mut list: Slot) {
+        while let Some(mut hashed) = list {
+            list = hashed.next.take();
+            let slot = self.slot_mut(hashed.hash);
+            hashed.next = slot.take();
+            *slot = Some(hashed);
+        }
+    }
+}
+
+/// Returns a hash and those behind it in its list.
+fn hashes_of(first: Option<&Hashed>) -> impl Iterator<Item = &Hashed> {
+    std::iter::successors(first, |hashed| hashed.next.as_deref())
+}
+
+impl Timers {
+    fn insert(&mut self, age: u64, named: Named) {
+        let timers = match std::mem::replace(self, Timers::Many(BTreeMap::new())) {
+            Timers::One(first, one) => BTreeMap::from([(first, one), (age, named)]),
+            Timers::Many(mut timers) => {
+                timers.insert(age, named);
+                timers
+            }
+        };
+        *self = Timers::Many(timers);
+    }
+
+    /// Removes a timer. Returns whether no timer is left.
+    fn remove(&mut self, age: u64) -> bool {
+        match self {
+            Timers::One(one, _) => *one == age,
+            Timers::Many(timers) => {
+                timers.remove(&age);
+                timers.is_empty()
+            }
+        }
+    }
+
+    fn within(&self, ages: Range<u64>) -> impl Iterator<Item = (u64, &Named)> {
+        let (one, many) = match self {
+            Timers::One(age, named) => (Some((*age, named)), None),
+            Timers::Many(timers) => (None, Some(timers.range(ages.clone()))),
+        };
+        let one = one.filter(|(age, _)| ages.contains(age));
+        let many = many.into_iter().flatten();
+        one.into_iter()
+            .chain(many.map(|(&age, named)| (age, named)))
+    }
+}
+
+/// Returns the slot of a hash, which is one of `slots`. Ignores the bits of the hash that
+/// have chosen the table.
+fn slot_of(hash: u64, slots: usize) -> usize {
+    let bits = (hash >> 32) as usize;
+    let mask = slots.next_power_of_two() - 1;
+    match bits & mask {
+        slot if slot < slots => slot,
+        slot => slot & (mask >> 1),
+    }
+}
+
+/// Returns the segment of a slot, and the slot's index in it.
+fn place(slot: usize) -> (usize, usize) {
+    match slot.checked_ilog2() {
+        None => (0, 0),
+        Some(bit) => (bit as usize + 1, slot - (1 << bit)),
+    }
+}
+
+/// Takes the lists apart one by one, because a long one would otherwise be dropped
+/// recursively.
+impl Drop for Hashed {
+    fn drop(&mut self) {
+        let mut next = self.next.take();
+        while let Some(mut hashed) = next {
+            next = hashed.next.take();
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::tick::Tick;
+    use crate::wheel::Wheel;
+
+    fn named() -> Named {
+        let id = Wheel::new(64).schedule_at(Tick(1_000), ());
+        (Arc::from("name"), id)
+    }
+
+    /// Returns the ages of the timers with a hash.
+    fn ages(table: &Table, hash: u64) -> Vec<u64> {
+        table.find(hash, 0..u64::MAX).map(|(age, _)| age).collect()
+    }
+
+    /// Returns hashes that are as good as random.
+    fn hashes(count: u64) -> impl Iterator<Item = u64> {
+        (1..=count).map(|n| n.wrapping_mul(0x9E37_79B9_7F4A_7C15))
+    }
+
+    fn longest(table: &Table) -> usize {
+        let slots = table.segments.iter().flatten();
+        let length = |slot: &Slot| hashes_of(slot.as_deref()).count();
+        slots.map(length).max().unwrap_or(0)
+    }
+
+    #[test]
+    fn every_timer_is_found_while_the_table_grows_and_shrinks() {
+        let (mut table, one) = (Table::default(), named());
+        for (age, hash) in (0..).zip(hashes(3_000)) {
+            assert!(ages(&table, hash).is_empty());
+            table.insert(hash, age, one.clone());
+            assert_eq!(table.slots, age as usize + 1);
+            assert!(longest(&table) <= 8);
+        }
+        for (age, hash) in (0..).zip(hashes(3_000)) {
+            assert_eq!(ages(&table, hash), [age]);
+            table.remove(hash, age);
+            assert!(ages(&table, hash).is_empty());
+            assert!(table.slots <= SPARSE * table.hashes.max(1));
+        }
+        assert_eq!((table.slots, table.hashes, table.segments.len()), (0, 0, 0));
+    }
+
+    #[test]
+    fn a_segment_is_as_long_as_all_before_it() {
+        let (mut table, one) = (Table::default(), named());
+        for hash in hashes(1_000) {
+            table.insert(hash, 0, one.clone());
+        }
+        let capacities = table.segments.iter().map(Vec::capacity);
+        let lengths = [1, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
+        assert!(capacities.eq(lengths));
+    }
+
+    #[test]
+    fn timers_of_one_hash_come_in_the_order_of_age() {
+        let (mut table, one) = (Table::default(), named());
+        for age in [5, 3, 9, 1] {
+            table.insert(7, age, one.clone());
+        }
+        assert_eq!(ages(&table, 7), [1, 3, 5, 9]);
+        let some = table.find(7, 2..9).map(|(age, _)| age);
+        assert_eq!(some.collect::<Vec<_>>(), [3, 5]);
+        for (age, left) in [(3, 3), (9, 2), (1, 1), (1, 1), (5, 0), (5, 0)] {
+            table.remove(7, age);
+            assert_eq!(ages(&table, 7).len(), left);
+        }
+        assert_eq!(table.hashes, 0);
+    }
+}

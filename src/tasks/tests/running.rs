@@ -1,0 +1,172 @@
+//! Calls on a one-shot task while it runs. A task without a record answers as one with a
+//! record does.
+
+use std::sync::{Arc, Mutex};
+
+use super::*;
+use crate::timeline::Time;
+
+/// What a task does while it runs. It writes the answers down.
+type Act = fn(&TaskEngine, &Firing) -> Vec<String>;
+
+/// Runs a one-shot that does `act`, with or without a record. Returns the answers, and the
+/// ledger afterwards.
+fn answers(act: Act, make: impl Fn(Timer<()>) -> Timer<()>) -> (Vec<String>, Ledger) {
+    let Here { timers, driver } = Here::new(8);
+    let (log, inner) = (Arc::new(Mutex::new(Vec::new())), timers.clone());
+    let written = Arc::clone(&log);
+    let task = move |firing: Firing| {
+        let answers = act(&inner, &firing);
+        written.lock().unwrap().extend(answers);
+    };
+    let ((), timer) = make(Timer::at(Time::START, ())).split();
+    timers.run(timer.map(|()| task)).unwrap();
+    while timers.ledger().live > 0 {
+        let _ = driver.run_due(1);
+    }
+    let log = log.lock().unwrap().clone();
+    (log, timers.ledger())
+}
+
+#[track_caller]
+fn assert_same(act: Act) {
+    let plain = answers(act, |timer| timer);
+    assert!(!plain.0.is_empty());
+    assert_eq!(plain, answers(act, |timer| timer.named("recorded")));
+    assert_eq!(plain, answers(act, Timer::reported));
+}
+
+fn said(answer: impl fmt::Debug) -> String {
+    format!("{answer:?}")
+}
+
+/// Returns the answers to the calls that change nothing.
+fn questions(timers: &TaskEngine, firing: &Firing) -> Vec<String> {
+    let (engine, id) = (timers.engine(), firing.id());
+    let found = timers.find(id);
+    vec![
+        said(timers.deadline(id)),
+        said(found.map(|it| (it.tick, it.paused, it.queue))),
+        said(engine.paused(id)),
+        said(engine.repetition(id).is_none()),
+        said(engine.earliest_deadline()),
+        said(engine.live().count()),
+        said((firing.number(), firing.remaining(), firing.tick())),
+        said((firing.is_cancelled(), firing.outcome())),
+        said(timers.ledger()),
+        said(engine.snapshot().held),
+    ]
+}
+
+#[test]
+fn questions_are_answered_while_a_task_runs() {
+    assert_same(questions);
+}
+
+#[test]
+fn a_running_task_is_cancelled_once() {
+    assert_same(|timers, firing| {
+        let id = firing.id();
+        let mut log = vec![said(timers.reschedule(id, LATER)), said(timers.cancel(id))];
+        log.extend(questions(timers, firing));
+        log.push(said(timers.reschedule(id, LATER)));
+        log.push(said(timers.cancel(id)));
+        log.push(said(timers.cancel_and_wait(id)));
+        log.push(said(firing.rearm(LATER)));
+        log
+    });
+}
+
+#[test]
+fn a_running_task_is_not_counted_as_cancelled_with_all() {
+    assert_same(|timers, firing| {
+        let cancelled = timers.engine().cancel_all();
+        let mut log = vec![said((cancelled.ids.len(), cancelled.running))];
+        log.extend(questions(timers, firing));
+        log
+    });
+}
+
+#[test]
+fn a_running_task_is_paused_for_its_next_firing() {
+    assert_same(|timers, firing| {
+        let (engine, id) = (timers.engine(), firing.id());
+        let mut log = vec![said(timers.resume(id)), said(timers.pause(id))];
+        log.extend(questions(timers, firing));
+        log.push(said(timers.resume(id)));
+        log.push(said(engine.set_times(id, 3)));
+        log.push(said(engine.set_period(id, LATER)));
+        log.extend(questions(timers, firing));
+        log
+    });
+}
+
+#[test]
+fn a_running_task_is_re_armed() {
+    assert_same(|timers, firing| {
+        let rearmed = match firing.number() {
+            1 => said(firing.rearm(NOW)),
+            _ => said(()),
+        };
+        let mut log = vec![rearmed];
+        log.extend(questions(timers, firing));
+        log
+    });
+}
+
+#[test]
+fn a_running_task_that_was_re_armed_is_cancelled() {
+    assert_same(|timers, firing| {
+        let mut log = vec![
+            said(firing.rearm(NOW)),
+            said(timers.cancel(firing.id())),
+            said(firing.rearm(NOW)),
+        ];
+        log.extend(questions(timers, firing));
+        log
+    });
+}
+
+#[test]
+fn a_running_task_is_left_alone_by_a_shutdown() {
+    assert_same(|timers, firing| {
+        let mut log = vec![said(timers.shutdown().len())];
+        log.extend(questions(timers, firing));
+        log.push(said(timers.pause(firing.id())));
+        log.push(said(timers.cancel(firing.id())));
+        log
+    });
+    assert_same(|timers, firing| {
+        let closed = timers.shutdown().len();
+        vec![said((closed, firing.rearm(NOW)))]
+    });
+}
+
+#[test]
+fn a_drain_does_not_wait_for_a_running_task() {
+    assert_same(|timers, firing| {
+        let mut log = vec![said(timers.drain(LATER).len())];
+        log.extend(questions(timers, firing));
+        log
+    });
+}
+
+#[test]
+fn a_paused_task_is_a_task_when_it_is_resumed() {
+    let Here { timers, driver } = Here::new(8);
+    let (inner, id) = (timers.clone(), Arc::new(Mutex::new(None)));
+    let own = Arc::clone(&id);
+    let task = move || {
+        let id = own.lock().unwrap().unwrap();
+        assert_eq!(inner.cancel(id), Cancel::Running);
+        assert_eq!(inner.ledger().live, 1);
+    };
+    *id.lock().unwrap() = Some(timers.run_at(Time::START, task).unwrap());
+    let id = id.lock().unwrap().unwrap();
+    timers.pause(id).unwrap();
+    timers.resume(id).unwrap();
+    while timers.ledger().live > 0 {
+        let _ = driver.run_due(1);
+    }
+    assert_eq!(timers.ledger().completed, 1);
+}
