@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValue;
 use clap::{Parser, ValueEnum};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Runs the same work on tickwheel and on its rivals, interleaved, and prints
 /// medians side by side.
@@ -19,6 +19,16 @@ pub struct Args {
     /// Runs fewer rounds and smaller sizes: all workloads in about seven minutes.
     #[arg(long)]
     pub quick: bool,
+
+    /// Prints these tables in Markdown instead: `front`, the ten rows that users ask
+    /// about, or `all`.
+    #[arg(long, value_name = "WHICH")]
+    pub table: Option<Which>,
+
+    /// Measures nothing, and takes the rows from files that `--json` has written. May be
+    /// given several times.
+    #[arg(long, value_name = "FILE", conflicts_with = "workloads")]
+    pub from: Vec<PathBuf>,
 
     /// Writes the rows as JSON.
     #[arg(long, value_name = "FILE")]
@@ -44,8 +54,14 @@ impl Args {
     }
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Which {
+    Front,
+    All,
+}
+
 /// In the order in which they run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Workload {
     Pair,

@@ -139,7 +139,7 @@ pub struct Row {
     pub outcome: Result<Summary, &'static str>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub struct Summary {
     pub metric: String,
     pub unit: String,

@@ -22,11 +22,12 @@ mod workloads;
 
 use std::error::Error;
 use std::fs;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::Args;
+use args::{Args, Which};
 use case::Row;
 use effort::Effort;
 
@@ -49,14 +50,17 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     })
 }
 
-/// Runs the chosen workloads, prints a table after each, and writes the files
-/// that the command line names.
+/// Runs the chosen workloads or reads their rows, prints the tables, and writes the
+/// files that the command line names.
 fn compare(args: &Args, effort: Effort) -> Result<Vec<Row>, Box<dyn Error>> {
-    let mut rows = Vec::new();
-    for workload in args.chosen() {
-        let found = run::interleaved(workload, effort)?;
-        println!("{}", report::table(workload, &found));
-        rows.extend(found);
+    let rows = match args.from.is_empty() {
+        true => measured(args, effort)?,
+        false => stored(&args.from)?,
+    };
+    match args.table {
+        Some(Which::Front) => println!("{}", report::front(&rows)),
+        Some(Which::All) => println!("{}", report::all(&rows)),
+        None => {}
     }
     if let Some(file) = &args.json {
         fs::write(file, report::json(&rows)?)?;
@@ -64,6 +68,28 @@ fn compare(args: &Args, effort: Effort) -> Result<Vec<Row>, Box<dyn Error>> {
     if let Some(directory) = &args.plot {
         fs::create_dir_all(directory)?;
         report::plots(directory, &rows)?;
+    }
+    Ok(rows)
+}
+
+/// Runs the chosen workloads, and prints a table after each unless another one is wanted.
+fn measured(args: &Args, effort: Effort) -> Result<Vec<Row>, Box<dyn Error>> {
+    let mut rows = Vec::new();
+    for workload in args.chosen() {
+        let found = run::interleaved(workload, effort)?;
+        if args.table.is_none() {
+            println!("{}", report::table(workload, &found));
+        }
+        rows.extend(found);
+    }
+    Ok(rows)
+}
+
+/// Returns the rows of all files, in their order.
+fn stored(files: &[PathBuf]) -> Result<Vec<Row>, Box<dyn Error>> {
+    let mut rows = Vec::new();
+    for file in files {
+        rows.extend(report::read(&fs::read_to_string(file)?)?);
     }
     Ok(rows)
 }

@@ -32,7 +32,7 @@ impl<'a> Answer<'a> {
 
     /// Whether this is neither tickwheel nor a floor, nor the lazy heap. A cancel of
     /// that heap only sets a flag and frees no memory.
-    fn is_rival(&self) -> bool {
+    pub fn is_rival(&self) -> bool {
         !["tickwheel", "floor", "BinaryHeap"]
             .iter()
             .any(|ours| self.row.engine.starts_with(ours))
@@ -41,20 +41,31 @@ impl<'a> Answer<'a> {
     /// Whether any of this engine's figures is below zero, as only the lateness of
     /// an engine that fires too early is.
     fn is_ever_early(&self, answers: &[Answer<'_>]) -> bool {
-        let same = |other: &&Answer<'_>| other.row.engine == self.row.engine;
+        let of_it = |other: &&Answer<'_>| other.row.engine == self.row.engine;
+        let same = |other: &&Answer<'_>| of_it(other) && other.row.workload == self.row.workload;
         let mut of_it = answers.iter().filter(same);
         of_it.any(|other| other.summary.min < 0.0)
     }
 
-    /// Returns this engine's figure over that of the best rival. The rivals of an
-    /// engine that threads can share are those that they can share, too. Excludes
-    /// rivals that fire before the deadline, and figures of zero.
-    pub fn ratio(&self, answers: &[Answer<'_>], figure: fn(&Summary) -> f64) -> Option<f64> {
-        let best = answers
+    /// Returns the answers of the rivals to the same question. The rivals of an engine
+    /// that threads can share are those that they can share, too. Excludes rivals that
+    /// fire before the deadline.
+    pub fn rivals<'r>(&self, answers: &'r [Answer<'a>]) -> Vec<&'r Answer<'a>> {
+        answers
             .iter()
             .filter(|other| other.is_rival() && other.question() == self.question())
+            .filter(|other| other.row.workload == self.row.workload)
             .filter(|other| other.row.thread_safe || !self.row.thread_safe)
             .filter(|other| !other.is_ever_early(answers))
+            .collect()
+    }
+
+    /// Returns this engine's figure over that of the best rival. Excludes
+    /// figures of zero.
+    pub fn ratio(&self, answers: &[Answer<'_>], figure: fn(&Summary) -> f64) -> Option<f64> {
+        let best = self
+            .rivals(answers)
+            .into_iter()
             .map(|other| figure(other.summary))
             .filter(|&figure| figure > 0.0)
             .min_by(f64::total_cmp);

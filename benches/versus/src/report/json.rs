@@ -1,7 +1,8 @@
 //! The rows as JSON.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use crate::args::Workload;
 use crate::case::{Row, Summary};
 
 /// A row with its figures, or with a note that says why there are none.
@@ -25,6 +26,44 @@ impl<'a> Line<'a> {
     }
 }
 
+/// A line as a file has it.
+#[derive(Deserialize)]
+struct Stored {
+    workload: Workload,
+    engine: String,
+    thread_safe: bool,
+    threads: usize,
+    size: usize,
+    #[serde(flatten)]
+    summary: Option<Summary>,
+    note: Option<String>,
+}
+
+/// Returns the rows of a file that [`json`] has written.
+pub fn read(text: &str) -> serde_json::Result<Vec<Row>> {
+    let stored: Vec<Stored> = serde_json::from_str(text)?;
+    Ok(stored.into_iter().map(Stored::into_row).collect())
+}
+
+impl Stored {
+    fn into_row(self) -> Row {
+        let note = || forever(self.note.unwrap_or_default());
+        Row {
+            workload: self.workload,
+            engine: forever(self.engine),
+            thread_safe: self.thread_safe,
+            threads: self.threads,
+            size: self.size,
+            outcome: self.summary.ok_or_else(note),
+        }
+    }
+}
+
+/// Names and notes live as long as the program, which reads one file.
+fn forever(text: String) -> &'static str {
+    Box::leak(text.into_boxed_str())
+}
+
 /// A list of all rows.
 pub fn json(rows: &[Row]) -> serde_json::Result<String> {
     let lines: Vec<Line<'_>> = rows.iter().map(Line::of).collect();
@@ -34,7 +73,6 @@ pub fn json(rows: &[Row]) -> serde_json::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::Workload;
     use crate::case::Reading;
 
     fn line(outcome: Result<Summary, &'static str>) -> String {
@@ -58,6 +96,22 @@ mod tests {
             r#""median":8.5,"min":8.5,"max":8.5,"rounds":1}"#
         );
         assert_eq!(line(summary.ok_or("nothing")), expected);
+    }
+
+    #[test]
+    fn a_file_of_rows_can_be_read_again() {
+        let row = |outcome| Row {
+            workload: Workload::Pair,
+            engine: "floor",
+            thread_safe: true,
+            threads: 2,
+            size: 5,
+            outcome,
+        };
+        let summary = Summary::of(&[&Reading::new("in flight", "ns", 8.5)]);
+        let rows = [row(summary.ok_or("nothing")), row(Err("one owner"))];
+        let written = json(&rows).unwrap();
+        assert_eq!(json(&read(&written).unwrap()).unwrap(), written);
     }
 
     #[test]

@@ -1,11 +1,15 @@
-//! Draws a line per engine, over the size or the number of threads, on
-//! logarithmic scales.
+//! Draws a line per engine through the medians, over the size or the number of threads,
+//! on logarithmic scales. Bars reach from the fastest to the slowest round.
 
 use plotters::prelude::*;
 
 use super::answer::{Answer, label};
 use super::canvas::{Drawn, Panel, color, scale, shown};
 use super::views::{View, in_order};
+use crate::case::Summary;
+
+/// The width of the ends of an error bar.
+const BAR_WIDTH: u32 = 6;
 
 pub fn draw(panel: &Panel<'_>, view: &View<'_>) -> Drawn {
     let View { kind, answers, .. } = view;
@@ -38,6 +42,16 @@ pub fn draw(panel: &Panel<'_>, view: &View<'_>) -> Drawn {
         };
         let points: Vec<(f64, f64)> = answers.iter().filter(of_it).map(point).collect();
         chart.draw_series(LineSeries::new(points.iter().copied(), color).point_size(3))?;
+        let spread = |answer: &&Answer<'_>| {
+            let Summary {
+                min, median, max, ..
+            } = answer.summary;
+            let [min, median, max] = [min, median, max].map(|&value| shown(value));
+            let place = kind.place(answer) as f64;
+            ErrorBar::new_vertical(place, min, median, max, color, BAR_WIDTH)
+        };
+        let bars: Vec<_> = answers.iter().filter(of_it).map(spread).collect();
+        chart.draw_series(bars)?;
         name(panel, index, engine)?;
     }
     Ok(())

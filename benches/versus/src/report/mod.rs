@@ -1,14 +1,16 @@
-//! The results: a table for people, JSON for programs, plots for both.
+//! The results: tables for people, JSON for programs, plots for both.
 
 mod answer;
 mod canvas;
 mod dots;
 mod json;
 mod lines;
+mod markdown;
 mod plot;
 mod table;
 mod views;
 
-pub use json::json;
+pub use json::{json, read};
+pub use markdown::{all, front};
 pub use plot::plots;
 pub use table::table;

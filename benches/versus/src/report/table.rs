@@ -73,7 +73,7 @@ fn cells(answer: &Answer<'_>, answers: &[Answer<'_>], is_new: bool) -> Vec<Strin
 }
 
 /// Formats a value with about three digits.
-fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     match value.abs() {
         0.0..100.0 => format!("{value:.1}"),
         _ => format!("{value:.0}"),

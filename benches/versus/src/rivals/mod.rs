@@ -7,6 +7,7 @@ pub mod futures;
 pub mod hash_wheel;
 pub mod locked_wheel;
 pub mod nexus_timer;
+pub mod promises;
 pub mod tickwheel_engine;
 pub mod tickwheel_wheel;
 pub mod timer_queue;

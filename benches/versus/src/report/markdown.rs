@@ -1,0 +1,281 @@
+//! The tables of docs/PERFORMANCE.md, in Markdown: ten rows that users ask about, and
+//! all rows. Footnotes say what a rival does not promise.
+
+use std::collections::BTreeSet;
+
+use super::answer::{Answer, Question, label};
+use super::table::number;
+use super::views::in_order;
+use crate::args::Workload;
+use crate::case::{Row, Summary};
+use crate::rivals::promises::{Lack, lacks};
+
+/// A row of the first table: the question in a user's words, and the row that answers it.
+struct Asked {
+    question: &'static str,
+    workload: Workload,
+    metric: &'static str,
+    size: usize,
+    threads: usize,
+    engine: &'static str,
+}
+
+impl Asked {
+    fn is(&self, answer: &Answer<'_>) -> bool {
+        let row = answer.row;
+        (row.workload, row.size, row.threads) == (self.workload, self.size, self.threads)
+            && (row.engine, answer.summary.metric.as_str()) == (self.engine, self.metric)
+    }
+}
+
+/// Returns a row of the first table.
+const fn asked(
+    question: &'static str,
+    workload: Workload,
+    metric: &'static str,
+    (size, threads): (usize, usize),
+    engine: &'static str,
+) -> Asked {
+    Asked {
+        question,
+        workload,
+        metric,
+        size,
+        threads,
+        engine,
+    }
+}
+
+const WHEEL: &str = "tickwheel wheel";
+const ENGINE: &str = "tickwheel engine";
+const SLEEP: &str = "tickwheel sleep";
+
+/// All sizes are there in a quick run, too.
+#[rustfmt::skip]
+const ASKED: [Asked; 10] = [
+    asked("Cancel a timer and schedule another, one owner", Workload::Pair, "in flight", (1_024, 1), WHEEL),
+    asked("The same in a shared engine, one thread", Workload::Pair, "in flight", (1_024, 1), ENGINE),
+    asked("The same, two threads", Workload::Pair, "in flight", (1_024, 2), ENGINE),
+    asked("The same, one thread that knows only a delay", Workload::PairClock, "in flight", (1_024, 1), ENGINE),
+    asked("Schedule on one thread, cancel on another", Workload::Remote, "pair", (256, 2), ENGINE),
+    asked("Fire each of 100,000 timers, spread, one owner", Workload::Expire, "spread", (100_000, 1), WHEEL),
+    asked("Fire and take each of 100,000 timers, spread, processor time", Workload::Expire, "spread, CPU of the engine", (100_000, 1), ENGINE),
+    asked("Create, poll and drop a sleep in a task", Workload::Sleep, "delay given", (1, 1), SLEEP),
+    asked("Memory of each of a million timers of 8 bytes", Workload::Memory, "live", (1_000_000, 1), ENGINE),
+    asked("Lateness with a tick of 1 ms, p99", Workload::Lateness, "p99", (1_000, 1), ENGINE),
+];
+
+/// Returns the table of ten rows. A row that was not measured says so.
+pub fn front(rows: &[Row]) -> String {
+    let answers: Vec<Answer<'_>> = rows.iter().filter_map(Answer::of).collect();
+    let mut notes = Notes::default();
+    let mut lines = vec![
+        "| | tickwheel | best rival that promises as much | best rival that promises less |".into(),
+        "|---|--:|--:|--:|".into(),
+    ];
+    for asked in &ASKED {
+        let cells = match answers.iter().find(|answer| asked.is(answer)) {
+            Some(ours) => {
+                let rivals = ours.rivals(&answers);
+                let equal = named(best(&rivals, true), &mut notes);
+                let less = named(best(&rivals, false), &mut notes);
+                format!("**{}** | {equal} | {less}", figure(ours))
+            }
+            None => "not measured | – | –".into(),
+        };
+        lines.push(format!("| {} | {cells} |", asked.question));
+    }
+    finished(lines, &notes)
+}
+
+/// Returns a table of each workload, with a line for each question.
+pub fn all(rows: &[Row]) -> String {
+    let mut tables = Vec::new();
+    for workload in in_order(rows.iter().map(|row| row.workload)) {
+        let of_it = |answer: &Answer<'_>| answer.row.workload == workload;
+        let answers: Vec<Answer<'_>> = rows.iter().filter_map(Answer::of).filter(of_it).collect();
+        if !answers.is_empty() {
+            tables.push(format!("### `{workload}`\n\n{}", one(&answers, workload)));
+        }
+    }
+    tables.join("\n")
+}
+
+fn one(answers: &[Answer<'_>], workload: Workload) -> String {
+    let mut notes = Notes {
+        prefix: format!("{workload}-"),
+        ..Notes::default()
+    };
+    let mut lines = vec![
+        "| metric | threads | size | tickwheel | floor | best rival that promises as much | best rival that promises less |".into(),
+        "|---|--:|--:|--:|--:|--:|--:|".into(),
+    ];
+    let questions: Vec<Question<'_>> = in_order(answers.iter().map(Answer::question));
+    for question in questions {
+        // The wheel's rivals may have one owner. Those of the engine may not.
+        for thread_safe in [false, true] {
+            let all = || {
+                answers
+                    .iter()
+                    .filter(|answer| answer.question() == question)
+            };
+            let is_ours = |answer: &&Answer<'_>| {
+                answer.row.engine.starts_with("tickwheel") && answer.row.thread_safe == thread_safe
+            };
+            let ours: Vec<&Answer<'_>> = all().filter(is_ours).collect();
+            let Some(first) = ours.first() else { continue };
+            let floor = all().find(|answer| answer.row.engine.starts_with("floor"));
+            let rivals = first.rivals(answers);
+            let figures: Vec<String> = ours.iter().map(|answer| short(answer)).collect();
+            lines.push(format!(
+                "| {} | {} | {} | {} | {} | {} | {} |",
+                first.summary.metric,
+                first.row.threads,
+                label(first.row.size),
+                figures.join("<br>"),
+                floor.map_or("–".into(), figure),
+                named(best(&rivals, true), &mut notes),
+                named(best(&rivals, false), &mut notes),
+            ));
+        }
+    }
+    finished(lines, &notes)
+}
+
+/// Returns the rival with the least median, of those that promise as much as tickwheel or
+/// of the others.
+fn best<'r, 'a>(rivals: &[&'r Answer<'a>], is_equal: bool) -> Option<&'r Answer<'a>> {
+    let of_kind = |rival: &&&Answer<'_>| lacks(rival.row.engine).is_empty() == is_equal;
+    let medians =
+        |a: &&&Answer<'_>, b: &&&Answer<'_>| a.summary.median.total_cmp(&b.summary.median);
+    rivals.iter().filter(of_kind).min_by(medians).copied()
+}
+
+/// Returns a median with the fastest and the slowest round, and the unit.
+fn figure(answer: &Answer<'_>) -> String {
+    let Summary {
+        median,
+        min,
+        max,
+        unit,
+        ..
+    } = answer.summary;
+    let space = if unit.is_empty() { "" } else { " " };
+    match min == max {
+        true => format!("{}{space}{unit}", number(*median)),
+        false => format!(
+            "{} ({}–{}){space}{unit}",
+            number(*median),
+            number(*min),
+            number(*max)
+        ),
+    }
+}
+
+/// Returns a figure of tickwheel, with what took part.
+fn short(answer: &Answer<'_>) -> String {
+    let name = answer.row.engine.trim_start_matches("tickwheel ");
+    format!("{} {name}", figure(answer))
+}
+
+fn named(rival: Option<&Answer<'_>>, notes: &mut Notes) -> String {
+    let Some(rival) = rival else {
+        return "–".into();
+    };
+    let engine = rival.row.engine;
+    format!("{} {engine}{}", figure(rival), notes.mark(engine))
+}
+
+/// The footnotes of a table.
+#[derive(Default)]
+struct Notes {
+    prefix: String,
+    engines: BTreeSet<&'static str>,
+}
+
+impl Notes {
+    /// Notes an engine, and returns the mark of its footnote.
+    fn mark(&mut self, engine: &'static str) -> String {
+        if lacks(engine).is_empty() {
+            return String::new();
+        }
+        self.engines.insert(engine);
+        format!("[^{}{}]", self.prefix, anchor(engine))
+    }
+
+    fn text(&self, engine: &str) -> String {
+        let lacks: Vec<&str> = lacks(engine).iter().copied().map(Lack::text).collect();
+        let anchor = anchor(engine);
+        format!(
+            "[^{}{anchor}]: {engine}: {}.",
+            self.prefix,
+            lacks.join("; ")
+        )
+    }
+}
+
+/// Returns a name as a footnote can have it.
+fn anchor(engine: &str) -> String {
+    let plain = |letter: char| {
+        if letter.is_alphanumeric() {
+            letter
+        } else {
+            '-'
+        }
+    };
+    engine.to_lowercase().chars().map(plain).collect()
+}
+
+fn finished(mut lines: Vec<String>, notes: &Notes) -> String {
+    if !notes.engines.is_empty() {
+        lines.push(String::new());
+        lines.extend(notes.engines.iter().map(|engine| notes.text(engine)));
+    }
+    lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::Reading;
+
+    fn row(engine: &'static str, values: &[f64]) -> Row {
+        let readings: Vec<Reading> = values
+            .iter()
+            .map(|&value| Reading::new("in flight", "ns", value))
+            .collect();
+        let rounds: Vec<&Reading> = readings.iter().collect();
+        Row {
+            workload: Workload::Pair,
+            engine,
+            thread_safe: false,
+            threads: 1,
+            size: 1_024,
+            outcome: Summary::of(&rounds).ok_or("nothing"),
+        }
+    }
+
+    #[test]
+    fn a_rival_that_promises_less_stands_apart_with_a_footnote() {
+        let rows = [
+            row(WHEEL, &[10.0, 9.0, 12.0]),
+            row("tm-wheel", &[8.0]),
+            row("timer-queue", &[9.0]),
+            row("BTreeMap", &[90.0]),
+            row("BinaryHeap, lazy", &[1.0]),
+        ];
+        let expected = "| Cancel a timer and schedule another, one owner \
+            | **10.0 (9.0–12.0) ns** | 90.0 ns BTreeMap | 8.0 ns tm-wheel[^tm-wheel] |";
+        let front = front(&rows);
+        assert_eq!(front.lines().nth(2), Some(expected));
+        assert!(front.contains("| The same, two threads | not measured | – | – |"));
+        assert!(front.ends_with("\n[^tm-wheel]: tm-wheel: no order among equal deadlines.\n"));
+        let all = all(&rows);
+        assert!(all.starts_with("### `pair`\n\n| metric |"), "{all}");
+        assert!(
+            all.contains(
+                "| in flight | 1 | 1k | 10.0 (9.0–12.0) ns wheel | – | 90.0 ns BTreeMap |"
+            )
+        );
+    }
+}
