@@ -35,7 +35,7 @@ struct Call {
 const CALLS: [Call; 20] = [
     Call {
         name: "wheel: cancel and schedule",
-        instructions: 148,
+        instructions: 149,
         run: wheel_pair,
     },
     Call {
@@ -66,7 +66,7 @@ const CALLS: [Call; 20] = [
     },
     Call {
         name: "engine: cancel and schedule",
-        instructions: 241,
+        instructions: 243,
         run: engine_pair,
     },
     Call {

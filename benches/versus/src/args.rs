@@ -72,6 +72,7 @@ pub enum Workload {
     FillCancel,
     Expire,
     Postpone,
+    Reuse,
     Purgatory,
     Server,
     Leak,

@@ -41,6 +41,21 @@ pub trait Timers {
         self.schedule(deadline, payload)
     }
 
+    /// Keeps a live timer from firing until it is armed again. Defaults to a cancel, for
+    /// engines that have no call for it.
+    fn disarm(&mut self, id: Self::Id) -> Option<Self::Id> {
+        self.cancel(id);
+        None
+    }
+
+    /// Arms a timer that was disarmed, or schedules a new one.
+    fn arm(&mut self, id: Option<Self::Id>, deadline: u64, payload: u64) -> Self::Id {
+        match id {
+            Some(id) => self.postpone(id, deadline, payload),
+            None => self.schedule(deadline, payload),
+        }
+    }
+
     /// Moves the clock to `now`, never back, and appends the payloads of the
     /// timers that fired.
     fn advance(&mut self, now: u64, fired: &mut Vec<u64>);
@@ -114,6 +129,20 @@ pub trait Caller {
     fn postpone(&mut self, id: Self::Id, delay_ticks: u64, payload: u64) -> Self::Id {
         self.cancel(id);
         self.schedule(delay_ticks, payload)
+    }
+
+    /// Keeps a live timer from firing, as [`Timers::disarm`] does.
+    fn disarm(&mut self, id: Self::Id) -> Option<Self::Id> {
+        self.cancel(id);
+        None
+    }
+
+    /// Arms a timer that was disarmed, or schedules a new one.
+    fn arm(&mut self, id: Option<Self::Id>, delay_ticks: u64, payload: u64) -> Self::Id {
+        match id {
+            Some(id) => self.postpone(id, delay_ticks, payload),
+            None => self.schedule(delay_ticks, payload),
+        }
     }
 }
 

@@ -118,6 +118,10 @@ impl Caller for Thread<'_> {
         debug_assert!(moved.is_ok());
         id
     }
+
+    fn disarm(&mut self, id: TimerId) -> Option<TimerId> {
+        self.engine.reschedule(id, Time::MAX).is_ok().then_some(id)
+    }
 }
 
 impl Sleepers for Shards {

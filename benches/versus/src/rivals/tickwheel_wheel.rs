@@ -31,6 +31,10 @@ impl Timers for BareWheel {
         id
     }
 
+    fn disarm(&mut self, id: TimerId) -> Option<TimerId> {
+        self.0.reschedule(id, Tick::MAX).then_some(id)
+    }
+
     fn advance(&mut self, now: u64, fired: &mut Vec<u64>) {
         while let Some(expired) = self.0.pop_due(Tick(now)) {
             fired.push(expired.payload);

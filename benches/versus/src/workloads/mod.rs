@@ -17,6 +17,7 @@ mod postpone;
 mod probe;
 mod purgatory;
 mod remote;
+mod reuse;
 mod server;
 mod setup;
 mod shards;
@@ -39,6 +40,7 @@ pub fn cases(workload: Workload, effort: Effort) -> Vec<Case> {
         Workload::FillCancel => fill_cancel::cases(effort),
         Workload::Expire => expire::cases(effort),
         Workload::Postpone => postpone::cases(effort),
+        Workload::Reuse => reuse::cases(effort),
         Workload::Purgatory => purgatory::cases(effort),
         Workload::Server => server::cases(effort),
         Workload::Leak => leak::cases(effort),
