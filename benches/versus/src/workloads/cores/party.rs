@@ -13,8 +13,14 @@ use crate::workloads::setup::SPAN;
 /// The timers in flight of each thread.
 const IN_FLIGHT: usize = 48;
 
+/// The number of pairs of its own timers with which a thread begins.
+const WARM_PAIRS: usize = 150;
+
 /// The number of pairs of a lap in which the threads take turns seldom.
 pub const MANY: usize = 16;
+
+/// Added to every delay, in ticks. A traced process is slow, and no timer may be due.
+const FAR: u64 = 3_600_000;
 
 /// The kind of the calls that bring caches to their usual state.
 const WARM: Kind = 1;
@@ -66,7 +72,7 @@ impl Phase {
     /// Returns the laps of all phases, of which the first ones do not count.
     pub fn laps_of<E: Shared>(threads: usize) -> Vec<Lap> {
         // Many threads make many pairs in few laps.
-        let laps = if threads > 16 { 4 } else { 20 };
+        let laps = if threads > 16 { 8 } else { 20 };
         let of = |phase: Phase| {
             let laps = laps / phase.pairs.min(4);
             (0..2 * laps).map(move |n| Lap {
@@ -124,6 +130,11 @@ impl<'e, E: Shared, const TRACED: bool> Party<'e, E, TRACED> {
             cancels: me,
         };
         (0..IN_FLIGHT).for_each(|_| party.schedule(WARM));
+        // New timers are seldom the earliest of a shard that has been in use.
+        for _ in 0..WARM_PAIRS {
+            party.schedule(WARM);
+            party.cancel(false, WARM);
+        }
         party
     }
 
@@ -139,7 +150,7 @@ impl<'e, E: Shared, const TRACED: bool> Party<'e, E, TRACED> {
     }
 
     fn schedule(&mut self, kind: Kind) {
-        let delay = self.rng.u64(1_000..=SPAN);
+        let delay = FAR + self.rng.u64(1..=SPAN);
         let id = mark::<TRACED, _>(kind, || self.caller.schedule(delay, 0));
         self.shelves.0[self.me].lock().unwrap().push_back(id);
     }
