@@ -60,6 +60,18 @@ pub(crate) enum Step {
     Paused,
 }
 
+/// What [`Wheel::go_on`] found.
+enum Next {
+    /// An overdue timer that is no longer on any list.
+    Overdue(EntryIndex),
+    /// A timer of a slot that is due and is no longer on any list.
+    Due(EntryIndex),
+    /// Work, which has begun.
+    Work,
+    /// No work until the requested tick.
+    Done,
+}
+
 /// The number of overdue timers that fire in a row before the next round waits for
 /// the next occupied slot's turn. A chain of callbacks, each scheduling the next
 /// with no delay, fires at one tick if it is no longer than this.
@@ -93,9 +105,17 @@ impl<T> Wheel<T> {
         if self.idle_to(to.0) {
             return None;
         }
+        let entry = self.pop_entry(to.0)?;
+        Some(self.take_expired(entry))
+    }
+
+    /// Takes the next due timer off its list. Not inlined, because a caller asks most
+    /// often while nothing is due.
+    #[inline(never)]
+    fn pop_entry(&mut self, to: u64) -> Option<EntryIndex> {
         let mut unlimited = usize::MAX;
-        match self.step(to.0, &mut unlimited) {
-            Step::Due(entry) => Some(self.take_expired(entry)),
+        match self.step(to, &mut unlimited) {
+            Step::Due(entry) => Some(entry),
             Step::Done | Step::Paused => None,
         }
     }
@@ -157,29 +177,56 @@ impl<T> Wheel<T> {
 
     /// Continues towards `to` until a timer is due, `budget` entries have been
     /// touched, or `to` is reached with no work left.
+    #[inline]
     pub(crate) fn step(&mut self, to: u64, budget: &mut usize) -> Step {
+        match self.fire_front(budget) {
+            Some(entry) => self.due(entry),
+            None => self.step_on(to, budget),
+        }
+    }
+
+    /// Continues as [`Wheel::step`] does, whatever the unfinished work is.
+    #[inline(never)]
+    fn step_on(&mut self, to: u64, budget: &mut usize) -> Step {
+        if self.idle_to(to) {
+            return self.done();
+        }
         loop {
             if *budget == 0 {
                 return self.pause(to);
             }
-            let due = match self.work {
-                Work::Cascade(cascade) => {
-                    self.cascade(cascade, budget);
-                    None
-                }
-                Work::Fire => self.fire_slot(budget),
-                Work::Sort => self.sort(budget),
-                Work::Nothing => match self.pop_overdue(budget) {
-                    Some(entry) => return Step::Due(entry),
-                    None if self.go_on(to) => None,
-                    None => return self.done(),
-                },
+            let next = match self.work {
+                Work::Nothing => self.go_on(to, budget),
+                _ => self.go_on_with_work(budget),
             };
-            if let Some(entry) = due {
-                self.overdue_in_a_row = 0;
-                return Step::Due(entry);
+            match next {
+                Next::Due(entry) => return self.due(entry),
+                Next::Overdue(entry) => return Step::Due(entry),
+                Next::Work => {}
+                Next::Done => return self.done(),
             }
         }
+    }
+
+    /// Continues a cascade, or a slot that is being fired or sorted.
+    fn go_on_with_work(&mut self, budget: &mut usize) -> Next {
+        let due = match self.work {
+            Work::Cascade(cascade) => {
+                self.cascade(cascade, budget);
+                None
+            }
+            Work::Fire => self.fire_slot(budget),
+            Work::Sort => self.sort(budget),
+            Work::Nothing => None,
+        };
+        due.map_or(Next::Work, Next::Due)
+    }
+
+    /// Notes that a timer of a slot fires.
+    #[inline]
+    fn due(&mut self, entry: EntryIndex) -> Step {
+        self.overdue_in_a_row = 0;
+        Step::Due(entry)
     }
 
     /// Pauses when the budget is used up, or moves to `to` if no work is left.
@@ -197,7 +244,7 @@ impl<T> Wheel<T> {
     }
 
     #[inline]
-    fn has_overdue(&self) -> bool {
+    pub(super) fn has_overdue(&self) -> bool {
         !self.entries.is_empty_list(self.round) || !self.entries.is_empty_list(self.overdue)
     }
 
@@ -213,13 +260,50 @@ impl<T> Wheel<T> {
         Step::Done
     }
 
-    /// Begins the next piece of work. Returns whether there is any.
+    /// Begins the next piece of work.
     ///
     /// Overdue timers and slots alternate. A timer that keeps rescheduling itself
     /// with no delay thus fires each time without holding up other timers.
-    fn go_on(&mut self, to: u64) -> bool {
-        let overdue_first = self.overdue_in_a_row < OVERDUE_IN_A_ROW;
-        (overdue_first && self.begin_round()) || self.enter_next(to) || self.begin_round()
+    #[inline]
+    fn go_on(&mut self, to: u64, budget: &mut usize) -> Next {
+        // While a timer is overdue, the next turn is not known.
+        if self.next_turn <= self.now {
+            if let Some(entry) = self.pop_overdue(budget) {
+                return Next::Overdue(entry);
+            }
+            let overdue_first = self.overdue_in_a_row < OVERDUE_IN_A_ROW;
+            if overdue_first && self.begin_round() {
+                return Next::Work;
+            }
+        }
+        match self.enter_next(to) {
+            Some(place) => self.begin_turn(place, budget).map_or(Next::Work, Next::Due),
+            None if self.begin_round() => Next::Work,
+            None => Next::Done,
+        }
+    }
+
+    /// Begins the turn of a slot. Returns its timer if there is just one and it is
+    /// due.
+    #[inline]
+    fn begin_turn(&mut self, place: Place, budget: &mut usize) -> Option<EntryIndex> {
+        let Place { level, slot, .. } = place;
+        let open = self.levels.occupied_lanes(level, slot);
+        if let Some((head, entry)) = self.sole_in(level, slot, open) {
+            *budget -= 1;
+            return self.take_sole(level, head, entry);
+        }
+        match level {
+            0 => self.begin_slot(slot, open),
+            _ => self.cascade(
+                Cascade {
+                    place,
+                    resumed: false,
+                },
+                budget,
+            ),
+        }
+        None
     }
 
     /// Begins a round for the timers that are overdue now.
@@ -257,38 +341,32 @@ impl<T> Wheel<T> {
     }
 
     /// Moves the clock to the next occupied slot's turn, or to `to` if that
-    /// comes first. Returns whether there is work at the new tick.
-    fn enter_next(&mut self, to: u64) -> bool {
+    /// comes first. Returns the slot if its turn has come.
+    #[inline(always)]
+    fn enter_next(&mut self, to: u64) -> Option<Place> {
         debug_assert!(self.work == Work::Nothing && self.heap.is_empty());
         if self.levels.is_rotation_ahead(self.now, to) {
             self.now = self.levels.leap(self.now, to);
             self.next_turn = 0;
         }
-        match self.upcoming() {
+        let next = self.upcoming();
+        match next {
             Some(next) if next.start <= to.max(self.now) => {
                 self.now = next.start.max(self.now);
                 self.next_turn = 0;
-                match next.level {
-                    0 => self.begin_slot(),
-                    _ => {
-                        self.work = Work::Cascade(Cascade {
-                            place: next,
-                            resumed: false,
-                        });
-                    }
-                }
-                true
             }
-            next => {
+            _ => {
                 self.now = self.now.max(to);
                 self.next_turn = next.map_or(u64::MAX, |next| next.start);
-                false
+                return None;
             }
         }
+        next
     }
 
     /// Returns the slot whose turn comes next. It is usually known from
     /// `next_turn`, and may have become empty since.
+    #[inline]
     fn upcoming(&self) -> Option<Place> {
         let turn = self.next_turn;
         match self.now < turn && turn < u64::MAX {

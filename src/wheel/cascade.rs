@@ -10,6 +10,7 @@ use super::Wheel;
 use super::entries::list::End;
 use super::entries::{EntryIndex, LANES};
 use super::geometry::Place;
+use super::levels::{Below, List};
 use super::work::{Cascade, Work};
 
 /// The position of a cascade in each lane of its slot.
@@ -26,11 +27,21 @@ struct Lanes {
 const UNLIMITED: usize = u32::MAX as usize;
 
 impl<T> Wheel<T> {
+    /// Links the entry again that was the only one of its slot. Lower levels are
+    /// empty, so the next turn is that of the entry's new slot, if that is inward.
+    pub(super) fn refile_sole(&mut self, entry: EntryIndex, level: usize) {
+        debug_assert!(self.levels.is_empty_before(level));
+        let place = self.refile(entry, level, false);
+        if place.level < level {
+            self.note_next_turn(place.start);
+        }
+    }
+
     /// Re-files an outer slot inward, walking all its lanes side by side.
     pub(super) fn cascade(&mut self, cascade: Cascade, budget: &mut usize) {
         let Place { level, slot, .. } = cascade.place;
         let check_all = cascade.resumed || self.levels.is_unsorted(level, slot);
-        if *budget > UNLIMITED && !check_all {
+        if level > 1 && *budget > UNLIMITED && !check_all {
             self.cascade_from_both_ends(level, slot);
         } else if !self.cascade_from_the_front(level, slot, check_all, budget) {
             self.work = Work::Cascade(Cascade {
@@ -40,7 +51,8 @@ impl<T> Wheel<T> {
             return;
         }
         self.levels.set_unsorted(level, slot, false);
-        self.begin_slot();
+        let current = self.levels.geometry.slot(0, self.now);
+        self.begin_slot(current, self.levels.occupied_lanes(0, current));
     }
 
     /// Re-files an outer slot within a budget. Returns whether the budget was enough.
@@ -51,12 +63,16 @@ impl<T> Wheel<T> {
         check: bool,
         budget: &mut usize,
     ) -> bool {
+        let below = match check {
+            true => None,
+            false => self.levels.below(level, self.now),
+        };
         let mut lanes = self.lanes_of(level, slot);
         while lanes.open != 0 {
-            for lane in 0..self.levels.lanes() {
-                if lanes.open >> lane & 1 == 0 {
-                    continue;
-                }
+            let mut round = lanes.open;
+            while round != 0 {
+                let lane = round.trailing_zeros() as usize;
+                round &= round - 1;
                 if *budget == 0 {
                     self.reattach(&lanes);
                     return false;
@@ -67,11 +83,14 @@ impl<T> Wheel<T> {
                 lanes.front[lane] = next;
                 if next == lanes.head[lane] {
                     lanes.open &= !(1 << lane);
-                    self.empty_list(next);
+                    self.drain(next);
                 } else {
                     self.entries.prefetch(next);
                 }
-                self.refile(entry, level, check);
+                match self.list_below(below.as_ref(), lane, entry) {
+                    Some(list) => self.levels.append_to(&mut self.entries, list, entry),
+                    None => _ = self.refile(entry, level, check),
+                }
             }
         }
         true
@@ -84,9 +103,10 @@ impl<T> Wheel<T> {
             if lanes.open >> lane & 1 == 1 {
                 lanes.back[lane] = self.entries.prev(lanes.head[lane]);
                 self.entries.prefetch(lanes.back[lane]);
-                self.empty_list(lanes.head[lane]);
+                self.drain(lanes.head[lane]);
             }
         }
+        let below = self.levels.below(level, self.now);
         // These entries are found from the back and are therefore in reverse order.
         let mut outward = Vec::new();
         while lanes.open != 0 {
@@ -103,10 +123,12 @@ impl<T> Wheel<T> {
                     self.entries.prefetch(next);
                     self.entries.prefetch(before);
                 }
-                if !self.refile_inward(first, level, End::Front) {
+                if !self.refile_inward(below.as_ref(), lane, first, level, End::Front) {
                     self.refile(first, level, true);
                 }
-                if first != last && !self.refile_inward(last, level, End::Back) {
+                if first != last
+                    && !self.refile_inward(below.as_ref(), lane, last, level, End::Back)
+                {
                     outward.push(last);
                 }
             }
@@ -116,9 +138,18 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Links an entry of a slot whose turn has come, at its place relative to now.
+    /// Returns the list of the level below for an entry of this lane, if the entry
+    /// goes to that level.
     #[inline]
-    fn refile(&mut self, entry: EntryIndex, from_level: usize, check: bool) {
+    fn list_below(&self, below: Option<&Below>, lane: usize, entry: EntryIndex) -> Option<List> {
+        let below = below?;
+        let slot = below.slot(self.entries.deadline(entry))?;
+        Some(below.list(&self.entries, slot, lane))
+    }
+
+    /// Links an entry of a slot whose turn has come, at its place relative to now.
+    #[inline(always)]
+    fn refile(&mut self, entry: EntryIndex, from_level: usize, check: bool) -> Place {
         let place = self.place_from_now(entry);
         // An entry that was postponed beyond its slot may follow younger entries.
         if check || place.level >= from_level {
@@ -126,6 +157,7 @@ impl<T> Wheel<T> {
         } else {
             self.levels.append(&mut self.entries, place, entry);
         }
+        place
     }
 
     #[inline(never)]
@@ -140,7 +172,19 @@ impl<T> Wheel<T> {
     /// does, if it goes to a lower level. Returns `false` for an entry that was
     /// postponed beyond its slot.
     #[inline]
-    fn refile_inward(&mut self, entry: EntryIndex, from_level: usize, from: End) -> bool {
+    fn refile_inward(
+        &mut self,
+        below: Option<&Below>,
+        lane: usize,
+        entry: EntryIndex,
+        from_level: usize,
+        from: End,
+    ) -> bool {
+        if let Some(list) = self.list_below(below, lane, entry) {
+            self.levels
+                .insert_at_middle_of(&mut self.entries, list, entry, from);
+            return true;
+        }
         let place = self.place_from_now(entry);
         if place.level >= from_level {
             return false;
@@ -190,7 +234,7 @@ impl<T> Wheel<T> {
         }
     }
 
-    fn empty_list(&mut self, list: EntryIndex) {
+    pub(super) fn drain(&mut self, list: EntryIndex) {
         self.entries.cut_before(list, list);
         let bitmap_index = self.entries.bitmap_index(list);
         self.levels.list_is_empty(bitmap_index);
@@ -199,7 +243,7 @@ impl<T> Wheel<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Step;
+    use super::super::{Advance, Step};
     use super::*;
     use crate::tick::Tick;
 
@@ -234,6 +278,90 @@ mod tests {
                 fires_in_order(size, count);
             }
         }
+    }
+
+    /// Cascades the second slot of the third level and asserts that every entry is in
+    /// the slot of its deadline, and that all fire in order.
+    fn entries_go_to_their_places(size: u64, count: u64, budget: usize) {
+        let (start, span) = (size * size, size * size * size);
+        let mut wheel = Wheel::new(size as usize);
+        // Every level has been needed.
+        for tick in [1, size, start * 2, span] {
+            wheel.schedule_at(Tick(tick), u64::MAX);
+        }
+        let mut expected = Vec::new();
+        for n in 0..count {
+            let deadline = start + n * n * 7_919 % start;
+            let id = wheel.schedule_at(Tick(deadline), n);
+            let later = deadline + [0, 0, 0, 1, size, start, span][n as usize % 7];
+            assert!(wheel.reschedule(id, Tick(later)));
+            expected.push((later, n));
+        }
+        expected.sort_unstable();
+        let mut fired = Vec::new();
+        while wheel.advance(Tick(start), budget, |wheel, e| {
+            fired.push((e.deadline.0, e.payload));
+            wheel.assert_consistent();
+        }) == Advance::More
+        {}
+        let places: Vec<Place> = wheel
+            .slots()
+            .flat_map(|slot| {
+                let deadlines = slot.timers.iter().map(|&id| wheel.deadline(id).unwrap());
+                let places = deadlines.map(|to| wheel.geometry().place(start, to.0));
+                let here = (slot.level, slot.index);
+                places
+                    .inspect(move |place| assert_eq!((place.level, place.slot), here))
+                    .collect::<Vec<_>>()
+            })
+            .collect();
+        assert_eq!(places.len(), wheel.len());
+        let pop = || {
+            wheel
+                .pop_due(Tick(9 * span))
+                .map(|e| (e.deadline.0, e.payload))
+        };
+        fired.extend(std::iter::from_fn(pop));
+        fired.retain(|&(_, n)| n != u64::MAX);
+        assert_eq!(fired, expected);
+    }
+
+    #[test]
+    fn every_entry_of_a_slot_goes_to_its_place() {
+        for size in [4, 20, 64] {
+            for count in [1, 2, 7, 50, 500] {
+                for budget in [1, 10, usize::MAX] {
+                    entries_go_to_their_places(size, count, budget);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_single_timer_of_an_outer_slot_keeps_its_place_in_the_order() {
+        let mut wheel = Wheel::new(64);
+        wheel.schedule_at(Tick(70), "older");
+        assert!(wheel.pop_due(Tick(64)).is_none());
+        wheel.schedule_at(Tick(70), "younger");
+        wheel.schedule_at(Tick(128), "at its slot's start");
+        let pop = || wheel.pop_due(Tick(128)).map(|e| (e.deadline.0, e.payload));
+        let fired: Vec<_> = std::iter::from_fn(pop).collect();
+        assert_eq!(
+            fired,
+            [(70, "older"), (70, "younger"), (128, "at its slot's start")]
+        );
+    }
+
+    #[test]
+    fn a_single_timer_that_was_postponed_beyond_its_slot_hides_no_other() {
+        let mut wheel = Wheel::new(64);
+        let postponed = wheel.schedule_at(Tick(70), 0);
+        wheel.schedule_at(Tick(130), 1);
+        assert!(wheel.reschedule(postponed, Tick(5_000)));
+        assert!(wheel.pop_due(Tick(100)).is_none());
+        assert_eq!(wheel.next_wakeup(), Some(Tick(128)));
+        let fired = [(); 2].map(|()| wheel.pop_due(Tick(5_000)).unwrap().deadline);
+        assert_eq!(fired, [Tick(130), Tick(5_000)]);
     }
 
     /// Postpones two timers of one lane from slots 1 and 2 of level 1 to slot 3,

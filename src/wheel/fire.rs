@@ -10,25 +10,76 @@ use super::entries::EntryIndex;
 use super::work::{Fronts, HeapEntry, SORTING, Work};
 
 impl<T> Wheel<T> {
-    /// Begins to fire the slot of the current tick.
-    pub(super) fn begin_slot(&mut self) {
-        let slot = self.levels.geometry.slot(0, self.now);
+    /// Begins to fire the slot of the current tick, whose occupied lanes are `open`.
+    pub(super) fn begin_slot(&mut self, slot: usize, open: u32) {
         if self.levels.is_unsorted(0, slot) {
             self.work = Work::Sort;
             return;
         }
-        self.work = Work::Fire;
-        self.note_fronts(slot);
+        let first = self.levels.head(&self.entries, 0, slot, 0);
+        match first.filter(|_| open != 0) {
+            Some(first) => self.note_fronts(first, open),
+            None => self.work = Work::Nothing,
+        }
     }
 
+    /// Returns the entry of a slot that has exactly one, and the entry's list, unless
+    /// the slot is marked as unsorted. The slot's occupied lanes are `open`.
     #[inline]
-    pub(super) fn note_fronts(&mut self, slot: usize) {
-        let Some(first) = self.levels.head(&self.entries, 0, slot, 0) else {
-            self.fronts = Fronts::none(self.overdue);
-            return;
-        };
-        self.fronts = Fronts::none(first);
-        let mut open = self.levels.occupied_lanes(0, slot);
+    pub(super) fn sole_in(
+        &self,
+        level: usize,
+        slot: usize,
+        open: u32,
+    ) -> Option<(EntryIndex, EntryIndex)> {
+        if !open.is_power_of_two() || self.levels.is_unsorted(level, slot) {
+            return None;
+        }
+        let lane = open.trailing_zeros() as usize;
+        let head = self.levels.head(&self.entries, level, slot, lane)?;
+        Some((head, self.entries.sole(head)?))
+    }
+
+    /// Takes the only entry out of a slot whose turn has come. Returns the entry if
+    /// its timer is due, and otherwise links it again.
+    #[inline]
+    pub(super) fn take_sole(
+        &mut self,
+        level: usize,
+        head: EntryIndex,
+        entry: EntryIndex,
+    ) -> Option<EntryIndex> {
+        self.drain(head);
+        if self.is_due(entry) {
+            self.end_slot();
+            return Some(entry);
+        }
+        self.refile_sole(entry, level);
+        None
+    }
+
+    /// Notes that no entry of the current slot is left, and when the next slot's
+    /// turn comes.
+    #[inline(never)]
+    pub(super) fn end_slot(&mut self) {
+        self.work = Work::Nothing;
+        let next = self.levels.next_occupied(self.now);
+        self.note_next_turn(next.map_or(u64::MAX, |next| next.start));
+    }
+
+    /// Notes when the next slot's turn comes, unless overdue timers come first.
+    #[inline]
+    pub(super) fn note_next_turn(&mut self, start: u64) {
+        if !self.has_overdue() {
+            self.next_turn = start;
+        }
+    }
+
+    /// Notes the fronts of the slot that is being fired.
+    pub(super) fn note_fronts(&mut self, first: EntryIndex, lanes: u32) {
+        self.work = Work::Fire;
+        self.fronts = Fronts::of(first, lanes);
+        let mut open = lanes;
         while open != 0 {
             let lane = open.trailing_zeros() as usize;
             open &= open - 1;
@@ -45,11 +96,34 @@ impl<T> Wheel<T> {
         self.entries.prefetch(self.entries.next(front));
     }
 
-    /// Takes the oldest timer out of the current slot.
+    /// Takes the oldest timer out of the current slot, if it is known and due.
+    /// [`Wheel::fire_slot`] does the rest.
+    #[inline]
+    pub(super) fn fire_front(&mut self, budget: &mut usize) -> Option<EntryIndex> {
+        if self.work != Work::Fire || *budget == 0 {
+            return None;
+        }
+        let (lane, sequence) = self.fronts.oldest()?;
+        let head = self.entries.nth(self.fronts.first(), lane as u32);
+        let front = self.entries.next(head);
+        // The sequence number of a list's head is no timer's.
+        if self.entries.stamp(front).sequence() != sequence || !self.is_due(front) {
+            return None;
+        }
+        *budget -= 1;
+        self.take_front(lane, head, front);
+        if self.fronts.are_none() {
+            self.end_slot();
+        }
+        Some(front)
+    }
+
+    /// Takes the oldest timer out of the current slot. Passes over timers that were
+    /// cancelled or rescheduled.
     pub(super) fn fire_slot(&mut self, budget: &mut usize) -> Option<EntryIndex> {
         while *budget > 0 {
             let Some(entry) = self.take_oldest() else {
-                self.work = Work::Nothing;
+                self.end_slot();
                 return None;
             };
             *budget -= 1;
@@ -61,7 +135,6 @@ impl<T> Wheel<T> {
         None
     }
 
-    #[inline]
     fn take_oldest(&mut self) -> Option<EntryIndex> {
         while let Some((lane, sequence)) = self.fronts.oldest() {
             let head = self.entries.nth(self.fronts.first(), lane as u32);
@@ -81,12 +154,11 @@ impl<T> Wheel<T> {
     #[inline]
     fn take_front(&mut self, lane: usize, head: EntryIndex, front: EntryIndex) {
         let next = self.entries.next(front);
-        self.entries.cut_before(head, next);
         if next == head {
             self.fronts.close(lane);
-            let bitmap_index = self.entries.bitmap_index(head);
-            self.levels.list_is_empty(bitmap_index);
+            self.drain(head);
         } else {
+            self.entries.cut_before(head, next);
             self.note_front(lane, next);
         }
     }
@@ -174,6 +246,47 @@ mod tests {
         wheel
     }
 
+    #[test]
+    fn a_single_timer_that_was_postponed_does_not_fire_in_its_old_slot() {
+        for later in [9, 500, 5_000] {
+            let mut wheel = Wheel::new(64);
+            let id = wheel.schedule_at(Tick(5), 0);
+            wheel.schedule_at(Tick(400), 1);
+            assert!(wheel.reschedule(id, Tick(later)));
+            assert!(wheel.pop_due(Tick(8)).is_none());
+            wheel.assert_consistent();
+            let mut expected = [(later, 0), (400, 1)];
+            expected.sort_unstable();
+            let fired = [(); 2].map(|()| wheel.pop_due(Tick(6_000)).unwrap());
+            assert_eq!(fired.map(|e| (e.deadline.0, e.payload)), expected);
+        }
+    }
+
+    #[test]
+    fn the_next_turn_is_known_as_soon_as_the_last_timer_of_a_slot_has_fired() {
+        let mut wheel = Wheel::new(64);
+        for (n, tick) in [(0, 5), (1, 5), (2, 40), (3, 130), (4, 5_000)] {
+            schedule(&mut wheel, Tick(tick), n);
+        }
+        let turns = [0, 40, 128, 4_096].into_iter().enumerate();
+        for (n, turn) in turns {
+            let fired = wheel.pop_due(Tick(1_000)).unwrap();
+            assert_eq!((fired.payload, wheel.next_turn), (n as u64, turn));
+        }
+        assert!(wheel.pop_due(Tick(4_096)).is_none());
+        assert_eq!(wheel.next_turn, 4_992);
+    }
+
+    #[test]
+    fn a_timer_that_becomes_overdue_before_a_slot_is_over_fires_after_it() {
+        let mut wheel = Wheel::new(64);
+        schedule(&mut wheel, Tick(5), 0);
+        schedule(&mut wheel, Tick(5), 1);
+        assert_eq!(wheel.pop_due(Tick(5)).unwrap().payload, 0);
+        schedule(&mut wheel, Tick(1), 2);
+        assert_eq!(pop_all(&mut wheel, Tick(5)), [1, 2]);
+    }
+
     fn pop_all(wheel: &mut Wheel<u64>, to: Tick) -> Vec<u64> {
         let pop = || wheel.pop_due(to).map(|expired| expired.payload);
         std::iter::from_fn(pop).collect()
@@ -252,6 +365,12 @@ mod tests {
         let mut cascaded = Wheel::new(64);
         (0..100).for_each(|n| schedule(&mut cascaded, Tick(70), n));
         assert_eq!(calls_to_fire(&mut cascaded, Tick(70)), 20);
+
+        let mut single = Wheel::new(64);
+        schedule(&mut single, Tick(5_000), 0);
+        for more in [Advance::More, Advance::More, Advance::Done] {
+            assert_eq!(single.advance(Tick(6_000), 1, |_, _| {}), more);
+        }
 
         // Each entry is touched twice: on its way into the heap and on its way out.
         let mut sorted = with_an_unsorted_slot(Tick(9));

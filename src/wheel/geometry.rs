@@ -130,6 +130,11 @@ impl Geometry {
         (!self.complete).then(|| self.units[self.levels as usize - 1])
     }
 
+    /// Returns the binary logarithm of the size, if the size is a power of two.
+    pub(crate) fn bits(&self) -> Option<u32> {
+        self.bits
+    }
+
     /// Returns the slot of `level` that covers `tick`.
     #[inline]
     pub(crate) fn slot(&self, level: usize, tick: u64) -> usize {

@@ -65,7 +65,11 @@ impl<T> Wheel<T> {
     fn look_up_fronts(&mut self) {
         self.fronts = Fronts::none(self.overdue);
         if self.work == Work::Fire {
-            self.note_fronts(self.levels.geometry.slot(0, self.now));
+            let slot = self.levels.geometry.slot(0, self.now);
+            let open = self.levels.occupied_lanes(0, slot);
+            if let Some(first) = self.levels.head(&self.entries, 0, slot, 0) {
+                self.note_fronts(first, open);
+            }
         }
     }
 }

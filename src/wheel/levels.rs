@@ -301,6 +301,48 @@ impl Levels {
         self.note_occupied(entries.bitmap_index(list));
     }
 
+    /// Returns the level below `level`, of which a slot has its turn at `now`. Returns
+    /// `None` if a level has more than 64 slots, if the size is not a power of two, or
+    /// if the level below has not been needed yet.
+    pub(super) fn below(&self, level: usize, now: u64) -> Option<Below> {
+        let (bits, level) = (self.geometry.bits()?, level - 1);
+        let shift = level as u32 * bits;
+        let begins_now = now.trailing_zeros() >= shift + bits;
+        if !self.can_have_lanes() || !begins_now {
+            return None;
+        }
+        let least = u64::from(level > 0);
+        Some(Below {
+            now,
+            shift,
+            least,
+            slots: self.geometry.size() as u64 - least,
+            first: self.first_head(level)?,
+            first_word: level * self.stride,
+            lane_shift: self.lane_shift,
+        })
+    }
+
+    /// Appends an entry to `list`.
+    #[inline]
+    pub(super) fn append_to<T>(&mut self, entries: &mut Entries<T>, list: List, entry: EntryIndex) {
+        entries.append(list.head, entry);
+        self.occupied[list.word] |= 1 << list.slot;
+    }
+
+    /// Links an entry to `list`: see [`Entries::insert_at_middle`].
+    #[inline]
+    pub(super) fn insert_at_middle_of<T>(
+        &mut self,
+        entries: &mut Entries<T>,
+        list: List,
+        entry: EntryIndex,
+        from: End,
+    ) {
+        entries.insert_at_middle(list.head, entry, from);
+        self.occupied[list.word] |= 1 << list.slot;
+    }
+
     #[inline]
     fn list_for<T>(
         &mut self,
@@ -357,7 +399,7 @@ impl Levels {
     }
 
     /// Returns a set bit for each non-empty lane of this slot.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn occupied_lanes(&self, level: usize, slot: usize) -> u32 {
         let bit = slot % WORD;
         if self.lanes() == 1 {
@@ -486,6 +528,54 @@ impl Levels {
     #[inline]
     fn unsorted_word(&self, level: usize, slot: usize) -> usize {
         level * self.geometry.size().div_ceil(WORD) + slot / WORD
+    }
+}
+
+/// The level below a slot whose turn has come. Most of the slot's entries go there,
+/// each to the same lane, so their new lists are found in fewer steps than by
+/// [`Levels::place`].
+pub(super) struct Below {
+    /// The start of the slot whose turn has come.
+    now: u64,
+    /// The binary logarithm of the number of ticks per slot.
+    shift: u32,
+    /// The first slot to which entries go, and the number of slots from there on.
+    /// Entries of slot 0 go to lower levels, if there are any.
+    least: u64,
+    slots: u64,
+    /// The head of slot 0's first lane, and the word of that lane in `occupied`.
+    first: EntryIndex,
+    first_word: usize,
+    lane_shift: u32,
+}
+
+/// One of the lists of a level below.
+pub(super) struct List {
+    head: EntryIndex,
+    /// The word of `occupied`, and the bit in it.
+    word: usize,
+    slot: u64,
+}
+
+impl Below {
+    /// Returns the slot for a deadline, if it belongs to this level.
+    #[inline]
+    pub(super) fn slot(&self, deadline: u64) -> Option<u64> {
+        let slot = (deadline ^ self.now) >> self.shift;
+        (slot.wrapping_sub(self.least) < self.slots).then_some(slot)
+    }
+
+    /// Returns the list of this slot and lane.
+    #[inline]
+    pub(super) fn list<T>(&self, entries: &Entries<T>, slot: u64, lane: usize) -> List {
+        List {
+            head: entries.nth(
+                self.first,
+                ((slot as usize * LANES + lane) >> self.lane_shift) as u32,
+            ),
+            word: self.first_word + lane,
+            slot,
+        }
     }
 }
 

@@ -34,6 +34,8 @@ pub(super) struct Cascade {
 #[derive(Clone, Copy)]
 pub(super) struct Fronts {
     keys: [u64; LANES],
+    /// A set bit for each lane that may have a front.
+    open: u32,
     /// The head of the slot's first lane.
     first: EntryIndex,
 }
@@ -44,10 +46,24 @@ const NO_FRONT: u64 = u64::MAX;
 impl Fronts {
     /// Returns the fronts of no slot. `first` may be any list.
     pub(super) fn none(first: EntryIndex) -> Fronts {
+        Fronts::of(first, 0)
+    }
+
+    /// Returns the fronts of a slot whose first head is `first`, with a bit in
+    /// `open` for each lane whose front the caller notes.
+    #[inline]
+    pub(super) fn of(first: EntryIndex, open: u32) -> Fronts {
         Fronts {
             keys: [NO_FRONT; LANES],
+            open,
             first,
         }
+    }
+
+    /// Returns whether all lanes are known to be empty.
+    #[inline]
+    pub(super) fn are_none(&self) -> bool {
+        self.open == 0
     }
 
     /// Returns the position of the slot's first head among the heads of the level
@@ -76,12 +92,15 @@ impl Fronts {
     #[inline]
     pub(super) fn close(&mut self, lane: usize) {
         self.keys[lane] = NO_FRONT;
+        self.open &= !(1 << lane);
     }
 
     /// Returns the lane with the oldest front, and the front's sequence number.
     #[inline]
     pub(super) fn oldest(&self) -> Option<(usize, u64)> {
-        let key = self.keys.iter().copied().fold(NO_FRONT, u64::min);
+        // Not in a row, because then each comparison would wait for the one before.
+        let [a, b, c, d, e, f, g, h] = self.keys;
+        let key = a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)));
         let lane = key as usize & (LANES - 1);
         (key != NO_FRONT).then_some((lane, key >> LANE_BITS))
     }

@@ -66,6 +66,13 @@ impl<T> Entries<T> {
         self.next(list) == list
     }
 
+    /// Returns the entry of a list that has exactly one.
+    #[inline]
+    pub(crate) fn sole(&self, list: EntryIndex) -> Option<EntryIndex> {
+        let head = self.get(list);
+        (head.next == head.prev && head.next != list).then_some(head.next)
+    }
+
     /// Appends an entry to `list`. Returns the list's bitmap index.
     #[inline]
     pub(crate) fn append(&mut self, list: EntryIndex, entry: EntryIndex) -> u32 {
