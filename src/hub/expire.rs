@@ -87,7 +87,7 @@ impl<T> Core<T> {
         let mut unlimited = usize::MAX;
         for cell in self.cells_in_turn() {
             if cell.next() <= tick {
-                serve(&mut Visit::new(cell, now, &mut unlimited));
+                serve(&mut Visit::new(cell, now, tick, &mut unlimited));
                 cell.step_aside();
             }
         }
@@ -110,15 +110,21 @@ impl<T> Core<T> {
         budget: &mut usize,
         mut serve: impl FnMut(&mut Visit<'_, '_, T>) -> bool,
     ) -> bool {
-        let served = |cell| self.serve(&mut Visit::new(cell, now, budget), &mut serve);
-        self.cells_in_turn().all(served)
+        let tick = self.tick.tick_at(now);
+        for cell in self.cells_in_turn() {
+            let is_due = cell.next() <= tick;
+            if is_due && !self.serve(&mut Visit::new(cell, now, tick, budget), &mut serve) {
+                return false;
+            }
+        }
+        true
     }
 
     /// Iterates over all shards, beginning after the last one visited.
     fn cells_in_turn(&self) -> impl Iterator<Item = &ShardCell<T>> {
         let first = self.visited.load(Ordering::Relaxed).wrapping_add(1);
         let mask = self.shards.len() - 1;
-        (0..=mask).map(move |n| &self.shards[first.wrapping_add(n) & mask])
+        (0..self.shards.len()).map(move |n| &self.shards[first.wrapping_add(n) & mask])
     }
 
     /// Visits a shard until all timers that were due at the first visit are ready.
@@ -128,8 +134,8 @@ impl<T> Core<T> {
         visit: &mut Visit<'_, '_, T>,
         serve: &mut impl FnMut(&mut Visit<'_, '_, T>) -> bool,
     ) -> bool {
-        let (cell, tick) = (visit.cell, self.tick.tick_at(visit.now));
-        while cell.next() <= tick {
+        let cell = visit.cell;
+        while cell.next() <= visit.tick {
             if *visit.budget == 0 {
                 return false;
             }
@@ -196,7 +202,7 @@ impl<T> Core<T> {
     /// Whether everything is done that was due when the visit began.
     pub(super) fn is_settled(&self, held: &Held<'_, T>, visit: &Visit<'_, '_, T>) -> bool {
         let since = visit.since.unwrap_or_default();
-        held.shard.has_settled(self.tick.tick_at(visit.now), since)
+        held.shard.has_settled(visit.tick, since)
     }
 
     /// Runs one batch. Returns whether it was the last batch for now.
@@ -213,7 +219,7 @@ impl<T> Core<T> {
         held.shard.take_earliest_new();
         held.shard.wake_driver = false;
         held.cell.set_next(next);
-        *visit.budget == 0 || next > self.tick.tick_at(visit.now)
+        *visit.budget == 0 || next > visit.tick
     }
 }
 
@@ -221,6 +227,8 @@ impl<T> Core<T> {
 pub(super) struct Visit<'a, 'b, T> {
     pub(super) cell: &'a ShardCell<T>,
     pub(super) now: Time,
+    /// The tick of `now`.
+    tick: Tick,
     /// The number of entries that it may touch.
     budget: &'b mut usize,
     /// The state of the shard when the visit began.
@@ -228,10 +236,16 @@ pub(super) struct Visit<'a, 'b, T> {
 }
 
 impl<'a, 'b, T> Visit<'a, 'b, T> {
-    fn new(cell: &'a ShardCell<T>, now: Time, budget: &'b mut usize) -> Visit<'a, 'b, T> {
+    fn new(
+        cell: &'a ShardCell<T>,
+        now: Time,
+        tick: Tick,
+        budget: &'b mut usize,
+    ) -> Visit<'a, 'b, T> {
         Visit {
             cell,
             now,
+            tick,
             budget,
             since: None,
         }
