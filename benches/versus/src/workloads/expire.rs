@@ -6,7 +6,7 @@ use std::time::Duration;
 use fastrand::Rng;
 
 use super::expire_live;
-use super::setup::SPAN;
+use super::setup::{GROWTH, SPAN};
 use crate::case::{Case, Reading};
 use crate::effort::Effort;
 use crate::rival::Timers;
@@ -24,7 +24,7 @@ const STORM: usize = 1_000_000;
 
 pub fn cases(effort: Effort) -> Vec<Case> {
     let mut cases = Vec::new();
-    for size in effort.sizes(&[1_000, 100_000, 1_000_000, 10_000_000]) {
+    for size in effort.sizes(&GROWTH) {
         cases.extend(owners!(case("spread", SPAN, size)));
         cases.extend(through_worker("spread, to a worker", SPAN, size));
     }
