@@ -105,7 +105,7 @@ fn a_running_task_is_paused_for_its_next_firing() {
 fn a_running_task_is_re_armed() {
     assert_same(|timers, firing| {
         let rearmed = match firing.number() {
-            1 => said(firing.rearm(NOW)),
+            1 => said(firing.rearm(Time::START)),
             _ => said(()),
         };
         let mut log = vec![rearmed];
@@ -118,9 +118,9 @@ fn a_running_task_is_re_armed() {
 fn a_running_task_that_was_re_armed_is_cancelled() {
     assert_same(|timers, firing| {
         let mut log = vec![
-            said(firing.rearm(NOW)),
+            said(firing.rearm(Time::START)),
             said(timers.cancel(firing.id())),
-            said(firing.rearm(NOW)),
+            said(firing.rearm(Time::START)),
         ];
         log.extend(questions(timers, firing));
         log
@@ -138,7 +138,7 @@ fn a_running_task_is_left_alone_by_a_shutdown() {
     });
     assert_same(|timers, firing| {
         let closed = timers.shutdown().len();
-        vec![said((closed, firing.rearm(NOW)))]
+        vec![said((closed, firing.rearm(Time::START)))]
     });
 }
 
