@@ -57,7 +57,7 @@ impl Capture for Aligned {
     }
 
     fn is_intact(&self) -> bool {
-        self.0 == 7 && std::ptr::from_ref(self).addr().is_multiple_of(64)
+        self.0 == 7 && std::ptr::from_ref(self).addr() % 64 == 0
     }
 }
 
@@ -223,10 +223,8 @@ fn a_panic_in_drop<const N: usize>() {
     };
     let run = all_dropped_once(|here| {
         here.timers.run_after(NOW, bomb()).unwrap();
-        let mut each = bomb();
-        here.timers
-            .run(Timer::after(NOW, move |_| (&mut each)()))
-            .unwrap();
+        let each = bomb();
+        here.timers.run(Timer::after(NOW, move |_| each())).unwrap();
         here.run();
         assert_eq!(here.timers.ledger().live, 0);
         assert_eq!(here.timers.engine().snapshot().panics, 2);

@@ -132,7 +132,7 @@ mod tests {
     fn a_hand_points_to_the_slot_of_now() {
         let wheel = filled(20);
         let hands: Vec<_> = wheel.levels(1).iter().map(|level| level.hand).collect();
-        let by_digit = [1_500 % 20, 1_500 / 20 % 20, 1_500 / 400 % 20];
+        let by_digit = [1_500, 1_500 / 20, 1_500 / 400].map(|digits| digits % 20);
         assert_eq!(hands, by_digit);
     }
 
