@@ -222,6 +222,10 @@ fn promise_11_many_need_a_permit_and_keep_it_only_for_a_firing() {
     drop(lent);
     assert!(queue.recv_many(&mut payloads, 100).unwrap().is_none());
     assert_eq!(payloads.last(), Some(&51));
+    // That call has given its permit back.
+    clock.advance(MS);
+    let again = queue.try_recv_many(&mut payloads, 100).unwrap();
+    assert!(again.is_some_and(|beat| *beat.payload() == 50));
 }
 
 #[test]
