@@ -105,17 +105,17 @@ impl<T> Wheel<T> {
         if self.idle_to(to.0) {
             return None;
         }
-        let entry = self.pop_entry(to.0)?;
-        Some(self.take_expired(entry))
+        self.pop_next(to.0)
     }
 
-    /// Takes the next due timer off its list. Not inlined, because a caller asks most
-    /// often while nothing is due.
+    /// Takes the next due timer, as [`Wheel::pop_due`] does, if there may be one. Not
+    /// inlined, because a loop asks most often while nothing is due, and then saves no
+    /// registers.
     #[inline(never)]
-    fn pop_entry(&mut self, to: u64) -> Option<EntryIndex> {
+    fn pop_next(&mut self, to: u64) -> Option<Expired<T>> {
         let mut unlimited = usize::MAX;
         match self.step(to, &mut unlimited) {
-            Step::Due(entry) => Some(entry),
+            Step::Due(entry) => Some(self.take_expired(entry)),
             Step::Done | Step::Paused => None,
         }
     }
