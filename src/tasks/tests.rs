@@ -259,6 +259,14 @@ fn a_refused_closure_is_the_one_that_was_given() {
 }
 
 #[test]
+fn a_loop_returns_the_task_that_uses_up_its_budget() {
+    let here = Here::new(8);
+    here.timers.run_after(NOW, || ()).unwrap();
+    let _ = here.driver.run_due(1);
+    assert_eq!(here.timers.ledger().completed, 1);
+}
+
+#[test]
 fn a_closure_of_four_words_and_its_functions_fit_beside_an_entry() {
     assert_eq!(size_of::<Task>(), 40);
     assert_eq!(size_of::<Option<Task>>(), 40);
