@@ -6,7 +6,7 @@
 # of the crate itself (`test: --lib module`, `test: --test file name`).
 #
 #   tests/plant.sh [--sample n] [folder or name...]
-#   tests/plant.sh --table | --check
+#   tests/plant.sh --table | --check | --build
 #
 #   tests/plant.sh                    all of them
 #   tests/plant.sh wheel              those in tests/planted/wheel
@@ -15,6 +15,8 @@
 #   tests/plant.sh --check            checks that each patch applies and names
 #                                     tests that exist, and that the table is
 #                                     current; builds nothing
+#   tests/plant.sh --build            checks that the library builds with each of
+#                                     them; plants many at a time
 #
 # A sample is drawn at random. The copy and its builds are deleted at the end, or
 # kept in PLANT_DIR if that is set.
@@ -184,6 +186,24 @@ check() {
     ) | { ! grep .; }
 }
 
+# Whether the library builds with all bugs planted: as many together as apply, then
+# the rest, until none is left.
+build_all() {
+    make_copy
+    left=$(patches .)
+    while [ -n "$left" ]; do
+        rm -rf "$copy/src"
+        cp -R "$sound/src" "$copy"
+        together=$left left=
+        for patch in $together; do
+            git -C "$copy" apply --recount -C1 "$patch" 2>/dev/null || left="$left $patch"
+        done
+        [ "$left" != "$together" ] || { echo "these do not apply: $left"; return 1; }
+        (cd "$copy" && cargo check -q --lib --message-format short --target-dir "$work/check") 2>&1 |
+            { ! grep error; } || return 1
+    done
+}
+
 # The patches that an argument stands for: a folder's, or one by its name.
 patches() {
     if [ -d "$planted/$1" ]; then
@@ -206,6 +226,7 @@ endless=
 case ${1:-} in
 --table) table >"$planted/TABLE.md"; exit ;;
 --check) check; exit ;;
+--build) build_all; exit ;;
 --sample)
     sample=$2
     shift 2
