@@ -12,6 +12,9 @@ pub(super) const FIRST_CAPACITY: u32 = 16;
 /// third of it is then unused.
 const MEDIUM: usize = 32 << 10;
 
+/// A block of this many bytes or more grows by a quarter.
+const BIG: usize = 1 << 20;
+
 /// A block of this many bytes or more grows by an eighth. The system often extends it in place, and
 /// otherwise moves its pages (see docs/DESIGN.md, "Storage grows by `realloc`").
 const LARGE: usize = 32 << 20;
@@ -145,6 +148,7 @@ impl Memory {
     pub(super) fn capacity_after(&self, capacity: usize) -> usize {
         match capacity * self.entry.size() {
             LARGE.. => capacity + capacity / 8,
+            BIG.. => capacity + capacity / 4,
             MEDIUM.. => capacity + capacity / 2,
             _ => (capacity * 2).max(FIRST_CAPACITY as usize),
         }

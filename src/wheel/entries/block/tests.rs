@@ -45,7 +45,8 @@ fn small_blocks_double_and_large_ones_grow_by_less() {
     let after = |capacity| memory.capacity_after(capacity);
     assert_eq!((after(0), after(64)), (16, 128));
     assert_eq!((after(1_023), after(1_024)), (2_046, 1_536));
-    assert_eq!(after((1 << 20) - 4), 3 * (1 << 19) - 6);
+    assert_eq!((after((1 << 15) - 2), after(1 << 15)), (49_149, 40_960));
+    assert_eq!(after((1 << 20) - 4), 5 * (1 << 18) - 5);
     assert_eq!(after(1 << 20), (1 << 20) + (1 << 17));
 }
 
