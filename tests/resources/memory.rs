@@ -140,7 +140,8 @@ fn a_live_timer_costs_about_the_same_after_most_were_cancelled() {
         ];
         for (which, stays) in patterns {
             let (full, few) = bytes_per_timer(stays);
-            assert!(few <= 2 * full, "{which}: {full} and then {few} bytes each");
+            // An entry of 32 bytes, its place in the map of moved timers, and some room.
+            assert!(few <= 84, "{which}: {full} and then {few} bytes each");
         }
     });
 }
