@@ -157,7 +157,7 @@ const CALLS: [Call; 23] = [
 /// The slack for differences between compilers and libraries.
 const SLACK_PERCENT: u64 = 10;
 /// The loop around a call of a few instructions may take one more or less.
-const LEAST_SLACK: u64 = 2;
+const LEAST_SLACK: u64 = 1;
 const TIMES: u64 = 20_000;
 const MOST_TIMES: u64 = 2 * TIMES;
 

@@ -6,6 +6,11 @@
 //! third of the time (see docs/DESIGN.md, "Eight lanes per slot"). The low bits of
 //! an entry's index select its lane.
 
+mod below;
+mod widen;
+
+pub(super) use below::{Below, List};
+
 use super::entries::list::End;
 use super::entries::{Entries, EntryIndex, LANES};
 use super::geometry::{Geometry, MAX_LEVELS, Place};
@@ -58,86 +63,6 @@ impl Levels {
         self.geometry.size() <= WORD
     }
 
-    #[inline]
-    pub(super) fn can_widen(&self) -> bool {
-        self.lane_shift != 0 && self.can_have_lanes()
-    }
-
-    pub(super) fn can_narrow(&self) -> bool {
-        self.lane_shift == 0
-    }
-
-    /// Gives every slot all its lanes, instead of one.
-    pub(super) fn widen<T>(&mut self, entries: &mut Entries<T>) {
-        let narrow = core::mem::replace(&mut self.heads, [EntryIndex::FIRST; MAX_LEVELS]);
-        self.lane_shift = 0;
-        for (level, first) in narrow.into_iter().enumerate() {
-            if first == EntryIndex::FIRST {
-                continue;
-            }
-            for slot in 0..self.geometry.size() {
-                let timers = self.take_all(entries, entries.nth(first, slot as u32));
-                self.append_all(entries, level, slot, timers);
-            }
-            let size = self.geometry.size() as u32;
-            (0..size).for_each(|n| entries.remove_sentinel(entries.nth(first, n)));
-        }
-    }
-
-    /// Gives every slot one lane, instead of several. Marks of unsorted slots stay.
-    /// The first heads of a level stay in use, so that this does not allocate entries.
-    pub(super) fn narrow<T>(&mut self, entries: &mut Entries<T>) {
-        let (size, per_level) = (self.geometry.size() as u32, self.heads_per_level());
-        self.lane_shift = LANES.trailing_zeros();
-        for level in 0..self.geometry.levels() {
-            let Some(first) = self.first_head(level) else {
-                continue;
-            };
-            let mut slots = vec![Vec::new(); size as usize];
-            for n in 0..per_level {
-                let timers = self.take_all(entries, entries.nth(first, n));
-                slots[n as usize / LANES].extend(timers);
-            }
-            (size..per_level).for_each(|n| entries.remove_sentinel(entries.nth(first, n)));
-            for (slot, mut timers) in slots.into_iter().enumerate() {
-                let bitmap_index = self.bitmap_index_of(level, slot, 0);
-                entries.reset_list(entries.nth(first, slot as u32), bitmap_index);
-                timers.sort_unstable_by_key(|&entry| entries.stamp(entry));
-                self.append_all(entries, level, slot, timers);
-            }
-        }
-    }
-
-    /// Returns the timers of a list, which counts as empty from now on.
-    fn take_all<T>(&mut self, entries: &Entries<T>, list: EntryIndex) -> Vec<EntryIndex> {
-        self.list_is_empty(entries.bitmap_index(list));
-        let mut timers = Vec::new();
-        let mut entry = entries.next(list);
-        while entry != list {
-            timers.push(entry);
-            entry = entries.next(entry);
-        }
-        timers
-    }
-
-    /// Appends timers to the lanes of a slot.
-    fn append_all<T>(
-        &mut self,
-        entries: &mut Entries<T>,
-        level: usize,
-        slot: usize,
-        timers: Vec<EntryIndex>,
-    ) {
-        for entry in timers {
-            let place = Place {
-                level,
-                slot,
-                start: 0,
-            };
-            self.append(entries, place, entry);
-        }
-    }
-
     /// Returns the number of list heads that the levels not yet needed would have.
     pub(crate) fn heads_to_come(&self) -> usize {
         let levels = &self.heads[..self.geometry.levels()];
@@ -174,11 +99,6 @@ impl Levels {
         ((slot * LANES + lane) >> self.lane_shift) as u32
     }
 
-    /// Returns the number of list heads.
-    pub(super) fn heads(&self) -> usize {
-        self.geometry.levels() * self.heads_per_level() as usize - self.heads_to_come()
-    }
-
     /// Adds the list heads of a level that is needed for the first time. Each head
     /// has the index of its bit in `occupied`.
     #[cold]
@@ -194,58 +114,6 @@ impl Levels {
 
     fn bitmap_index_of(&self, level: usize, slot: usize, lane: usize) -> u32 {
         (self.word(level, slot, lane) * WORD + slot % WORD) as u32
-    }
-
-    /// Returns the first head of the level that `head` belongs to.
-    pub(super) fn first_of_level_with(&self, head: EntryIndex) -> Option<EntryIndex> {
-        let count = self.heads_per_level();
-        let is_in = |first: &EntryIndex| *first <= head && head.index() - first.index() < count;
-        let levels = self.heads[..self.geometry.levels()].iter();
-        levels
-            .copied()
-            .find(|first| *first != EntryIndex::FIRST && is_in(first))
-    }
-
-    /// Returns the levels whose heads stand at `index` or behind it, in the order
-    /// of their heads.
-    pub(super) fn levels_from(&self, index: u32) -> Vec<usize> {
-        let is_behind = |&level: &usize| {
-            let first = self.heads[level];
-            first != EntryIndex::FIRST && first.index() >= index
-        };
-        let levels = 0..self.geometry.levels();
-        let mut levels: Vec<usize> = levels.filter(is_behind).collect();
-        levels.sort_unstable_by_key(|&level| self.heads[level]);
-        levels
-    }
-
-    pub(super) fn heads_per_level(&self) -> u32 {
-        (self.geometry.size() * self.lanes()) as u32
-    }
-
-    /// Moves a level's heads to `to`. All entries between `to` and the heads are
-    /// vacant. Returns the old and the new first head.
-    pub(super) fn move_heads<T>(
-        &mut self,
-        entries: &mut Entries<T>,
-        level: usize,
-        to: u32,
-    ) -> (EntryIndex, EntryIndex) {
-        let was = self.heads[level];
-        let is = entries.nth(EntryIndex::FIRST, to);
-        if was != is {
-            for n in 0..self.heads_per_level() {
-                let (from, to) = (entries.nth(was, n), entries.nth(is, n));
-                entries.move_sentinel(from, to);
-            }
-        }
-        self.heads[level] = is;
-        (was, is)
-    }
-
-    /// Forgets a level's heads, whose lists are empty.
-    pub(super) fn forget_heads(&mut self, level: usize) {
-        self.heads[level] = EntryIndex::FIRST;
     }
 
     /// Clears the marks of unsorted slots. All slots are empty.
@@ -299,48 +167,6 @@ impl Levels {
         let list = self.list_for(entries, place, entry);
         entries.insert_at_middle(list, entry, from);
         self.note_occupied(entries.bitmap_index(list));
-    }
-
-    /// Returns the level below `level`, of which a slot has its turn at `now`. Returns
-    /// `None` if a level has more than 64 slots, if the size is not a power of two, or
-    /// if the level below has not been needed yet.
-    pub(super) fn below(&self, level: usize, now: u64) -> Option<Below> {
-        let (bits, level) = (self.geometry.bits()?, level - 1);
-        let shift = level as u32 * bits;
-        let begins_now = now.trailing_zeros() >= shift + bits;
-        if !self.can_have_lanes() || !begins_now {
-            return None;
-        }
-        let least = u64::from(level > 0);
-        Some(Below {
-            now,
-            shift,
-            least,
-            slots: self.geometry.size() as u64 - least,
-            first: self.first_head(level)?,
-            first_word: level * self.stride,
-            lane_shift: self.lane_shift,
-        })
-    }
-
-    /// Appends an entry to `list`.
-    #[inline]
-    pub(super) fn append_to<T>(&mut self, entries: &mut Entries<T>, list: List, entry: EntryIndex) {
-        entries.append(list.head, entry);
-        self.occupied[list.word] |= 1 << list.slot;
-    }
-
-    /// Links an entry to `list`: see [`Entries::insert_at_middle`].
-    #[inline]
-    pub(super) fn insert_at_middle_of<T>(
-        &mut self,
-        entries: &mut Entries<T>,
-        list: List,
-        entry: EntryIndex,
-        from: End,
-    ) {
-        entries.insert_at_middle(list.head, entry, from);
-        self.occupied[list.word] |= 1 << list.slot;
     }
 
     #[inline]
@@ -528,54 +354,6 @@ impl Levels {
     #[inline]
     fn unsorted_word(&self, level: usize, slot: usize) -> usize {
         level * self.geometry.size().div_ceil(WORD) + slot / WORD
-    }
-}
-
-/// The level below a slot whose turn has come. Most of the slot's entries go there,
-/// each to the same lane, so their new lists are found in fewer steps than by
-/// [`Levels::place`].
-pub(super) struct Below {
-    /// The start of the slot whose turn has come.
-    now: u64,
-    /// The binary logarithm of the number of ticks per slot.
-    shift: u32,
-    /// The first slot to which entries go, and the number of slots from there on.
-    /// Entries of slot 0 go to lower levels, if there are any.
-    least: u64,
-    slots: u64,
-    /// The head of slot 0's first lane, and the word of that lane in `occupied`.
-    first: EntryIndex,
-    first_word: usize,
-    lane_shift: u32,
-}
-
-/// One of the lists of a level below.
-pub(super) struct List {
-    head: EntryIndex,
-    /// The word of `occupied`, and the bit in it.
-    word: usize,
-    slot: u64,
-}
-
-impl Below {
-    /// Returns the slot for a deadline, if it belongs to this level.
-    #[inline]
-    pub(super) fn slot(&self, deadline: u64) -> Option<u64> {
-        let slot = (deadline ^ self.now) >> self.shift;
-        (slot.wrapping_sub(self.least) < self.slots).then_some(slot)
-    }
-
-    /// Returns the list of this slot and lane.
-    #[inline]
-    pub(super) fn list<T>(&self, entries: &Entries<T>, slot: u64, lane: usize) -> List {
-        List {
-            head: entries.nth(
-                self.first,
-                ((slot as usize * LANES + lane) >> self.lane_shift) as u32,
-            ),
-            word: self.first_word + lane,
-            slot,
-        }
     }
 }
 
