@@ -12,12 +12,12 @@ const VISITS_PER_HOLD: usize = 256;
 
 impl<T> Core<T> {
     pub(crate) fn inspect(&self, most: usize) -> Inspection {
+        let size = self.wheel_size();
         let shards = self.shards.iter();
-        let shards: Vec<_> = shards.map(|cell| inspect(cell, most)).collect();
         Inspection {
             tick: Duration::from_nanos(self.tick.as_nanos()),
-            wheel_size: self.wheel_size(),
-            shards,
+            wheel_size: size,
+            shards: shards.map(|cell| inspect(cell, size, most)).collect(),
         }
     }
 
@@ -26,10 +26,11 @@ impl<T> Core<T> {
     }
 }
 
-fn inspect<T>(cell: &ShardCell<T>, most: usize) -> InspectedShard {
+fn inspect<T>(cell: &ShardCell<T>, size: usize, most: usize) -> InspectedShard {
     let mut inspected = cell.lock().inspect();
     inspected.next_wakeup = Some(cell.next()).filter(|&next| next < Tick::MAX);
     for (index, level) in inspected.levels.iter_mut().enumerate() {
+        level.timers = vec![0; size];
         count(cell, index, level, most.min(VISITS_PER_HOLD));
     }
     inspected

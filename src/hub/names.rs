@@ -6,8 +6,9 @@
 //! in the index.
 //!
 //! No operation under a bucket's lock costs more than a search in a sorted map: no table
-//! grows all at once (`names/table.rs`), and no list holds all timers with a name. Each engine hashes names
-//! with its own key, so an attacker cannot choose names that share a bucket.
+//! grows all at once (`names/table.rs`), and no list holds all timers with a name. Each
+//! engine hashes names with its own key, so an attacker cannot choose names that share a
+//! bucket.
 
 mod table;
 

@@ -23,10 +23,11 @@ impl<T> Queue<T> {
     /// # Cost
     /// Takes up to 32 timers in one hold of a shard's lock, and so costs less than half of
     /// what `recv` costs for each. The price is that a timer in `payloads` can no longer be
-    /// cancelled: a cancel of it returns [`Cancel::Gone`](crate::Cancel::Gone), although the worker has not
-    /// come to it. [`try_iter`](Queue::try_iter) takes a timer only when it reaches it. A
-    /// [`queue_bound`](crate::Builder::queue_bound) does not count payloads: the call waits for
-    /// a permit as `recv` does, and keeps it only for the firing that it returns.
+    /// cancelled: a cancel of it returns [`Cancel::Gone`](crate::Cancel::Gone), although
+    /// the worker has not come to it. [`try_iter`](Queue::try_iter) takes a timer only
+    /// when it reaches it. A [`queue_bound`](crate::Builder::queue_bound) does not count
+    /// payloads: the call waits for a permit as `recv` does, and keeps it only for the
+    /// firing that it returns.
     ///
     /// ```
     /// use std::time::Duration;

@@ -225,7 +225,7 @@ impl<T> TimerRecord<T> {
 }
 
 /// The position of a timer in its bucket.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) hash: u64,
     /// The number of timers that were created before this one.

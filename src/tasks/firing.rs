@@ -121,8 +121,9 @@ impl Firing {
     /// meanwhile, [`NotChanged::UsedUp`] if the timer has fired as often as
     /// [`times`](Timer::times) says, [`NotChanged::NotRearmable`] in a closure of
     /// [`TaskEngine::run_once`](crate::TaskEngine::run_once), and [`NotChanged::Gone`] if
-    /// the task of this firing has returned. A timer that was cancelled or shut down then ends for that
-    /// reason, and not as completed. Returns [`NotChanged::InstantOnOtherClock`] as
+    /// the task of this firing has returned. A timer that was cancelled or shut down then
+    /// ends for that reason, and not as completed. Returns
+    /// [`NotChanged::InstantOnOtherClock`] as
     /// [`Engine::reschedule`](crate::Engine::reschedule) does.
     ///
     /// # Cost

@@ -50,18 +50,21 @@ impl<T> Wheel<T> {
     #[must_use]
     pub fn levels(&self, most: usize) -> Vec<Level> {
         let mut levels = self.uncounted_levels();
+        let size = self.geometry().size();
         for (index, level) in levels.iter_mut().enumerate() {
-            self.count_in_slots(index, 0..self.geometry().size(), most, &mut level.timers);
+            level.timers = vec![0; size];
+            self.count_in_slots(index, 0..size, most, &mut level.timers);
         }
         levels
     }
 
-    /// Returns the same levels, with all counts zero.
+    /// Returns the same levels, without room for counts: the caller may hold a lock, and
+    /// the room grows with the wheel's size.
     pub(crate) fn uncounted_levels(&self) -> Vec<Level> {
         let level = |level| Level {
             slot_ticks: self.geometry().unit(level),
             hand: self.geometry().slot(level, self.now),
-            timers: vec![0; self.geometry().size()],
+            timers: Vec::new(),
         };
         (0..self.needed_levels()).map(level).collect()
     }
@@ -120,6 +123,9 @@ mod tests {
             for most in [0, 1, 2, 7, 8, 9, 50, usize::MAX] {
                 let levels = wheel.levels(most);
                 let mut named = wheel.uncounted_levels();
+                named
+                    .iter_mut()
+                    .for_each(|level| level.timers = vec![0; size]);
                 for slot in wheel.slots() {
                     named[slot.level].timers[slot.index] = slot.timers.len().min(most);
                 }

@@ -60,8 +60,8 @@ use work::{Fronts, HeapEntry, Work};
 /// Timers fire by deadline. Within a tick they fire in the order in which they were
 /// first scheduled, even if they have been rescheduled or re-armed since. A timer
 /// that is scheduled, rescheduled or re-armed for a tick already reached is
-/// *overdue*: it is due at once. Overdue timers fire after all other due timers, in the order of those
-/// calls. The same calls produce the same order in every run.
+/// *overdue*: it is due at once. Overdue timers fire after all other due timers, in the
+/// order of those calls. The same calls produce the same order in every run.
 ///
 /// Overdue timers fire in rounds. A round fires all timers that are overdue when it
 /// begins; timers that become overdue meanwhile wait for the next round. After
@@ -309,8 +309,9 @@ impl<T> Wheel<T> {
     /// assert_eq!(wheel.cancel(request), Some("connection 7"));
     /// ```
     ///
-    /// A wheel needs no pause of its own: to pause a timer, read its [`remaining`](Wheel::remaining) ticks and move it to
-    /// `Tick::MAX`. To resume it, move it that many ticks after [`now`](Wheel::now).
+    /// A wheel needs no pause of its own: to pause a timer, read its
+    /// [`remaining`](Wheel::remaining) ticks and move it to `Tick::MAX`. To resume it,
+    /// move it that many ticks after [`now`](Wheel::now).
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};

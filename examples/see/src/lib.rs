@@ -17,8 +17,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! `examples/own_engine.rs` is a whole program. The program `tickwheel-see` shows an engine of its own, a [`Playground`], whose load and
-//! whose time its user controls.
+//! `examples/own_engine.rs` is a whole program. The program `tickwheel-see` shows an
+//! engine of its own, a [`Playground`], whose load and whose time its user controls.
 //!
 //! The pictures of the documentation come from the same drawing code: a screen is a
 //! [`Buffer`](ratatui::buffer::Buffer) of cells, which goes to a terminal, to a text file

@@ -48,6 +48,7 @@ const fn asked(
 
 const WHEEL: &str = "tickwheel wheel";
 const ENGINE: &str = "tickwheel engine";
+const TASKS: &str = "tickwheel tasks";
 const SLEEP: &str = "tickwheel sleep";
 
 /// All sizes are there in a quick run, too.
@@ -56,7 +57,7 @@ const ASKED: [Asked; 10] = [
     asked("Cancel a timer and schedule another, one owner", Workload::Pair, "in flight", (1_024, 1), WHEEL),
     asked("The same in a shared engine, one thread", Workload::Pair, "in flight", (1_024, 1), ENGINE),
     asked("The same, two threads", Workload::Pair, "in flight", (1_024, 2), ENGINE),
-    asked("The same, one thread that knows only a delay", Workload::PairClock, "in flight", (1_024, 1), ENGINE),
+    asked("The same with a closure, one thread that knows only a delay", Workload::Closures, "pair", (1_024, 1), TASKS),
     asked("Schedule on one thread, cancel on another", Workload::Remote, "pair", (256, 2), ENGINE),
     asked("Fire each of 100,000 timers, spread, one owner", Workload::Expire, "spread", (100_000, 1), WHEEL),
     asked("Fire and take each of 100,000 timers, spread, processor time", Workload::Expire, "spread, CPU of the engine", (100_000, 1), ENGINE),

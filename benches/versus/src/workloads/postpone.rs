@@ -5,14 +5,12 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
-use super::setup::{SPAN, Table, advance, filled};
+use super::setup::{SPAN, Table, filled, steps_in_time};
 use crate::case::{Case, Reading};
 use crate::effort::Effort;
 use crate::rival::{Caller, Shared, Timers};
 use crate::rivals::{owners, shared};
 use crate::stopwatch::Stopwatch;
-
-const STEPS_PER_TICK: usize = 100;
 
 pub fn cases(effort: Effort) -> Vec<Case> {
     let mut cases = Vec::new();
@@ -53,17 +51,9 @@ fn move_to<T: Timers>(timers: &mut T, table: &mut Table<T>, which: usize, deadli
 /// Postpones timers while time moves on, so that the figure includes linking
 /// postponed timers again.
 fn later<T: Timers>(timers: &mut T, table: &mut Table<T>, steps: usize, rng: &mut Rng) -> Duration {
-    let mut fired = Vec::new();
-    let mut now = 0;
-    let begun = Stopwatch::start();
-    for step in 1..=steps {
+    steps_in_time(timers, table, steps, |timers, table, _, now| {
         move_to(timers, table, rng.usize(..table.len()), now + SPAN);
-        if step % STEPS_PER_TICK == 0 {
-            now += 1;
-            advance(timers, now, table, &mut fired);
-        }
-    }
-    begun.elapsed()
+    })
 }
 
 /// Moves each timer once, in random order, from the second span after `from` to

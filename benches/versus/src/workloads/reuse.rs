@@ -6,14 +6,12 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
-use super::setup::{SPAN, Table, advance, filled};
+use super::setup::{SPAN, Table, filled, steps_in_time};
 use crate::case::{Case, Reading};
 use crate::effort::Effort;
 use crate::rival::{Caller, Shared, Timers};
 use crate::rivals::{owners, shared};
 use crate::stopwatch::Stopwatch;
-
-const STEPS_PER_TICK: usize = 100;
 
 pub fn cases(effort: Effort) -> Vec<Case> {
     let mut cases = Vec::new();
@@ -38,19 +36,11 @@ fn owner<T: Timers>(size: usize, effort: Effort) -> Case {
 /// Disarms and arms the timers in turn while time moves on. A timer whose request was
 /// not answered in time has fired, and its connection gets another one.
 fn requests<T: Timers>(timers: &mut T, table: &mut Table<T>, steps: usize) -> Duration {
-    let mut fired = Vec::new();
-    let mut now = 0;
-    let begun = Stopwatch::start();
-    for step in 1..=steps {
+    steps_in_time(timers, table, steps, |timers, table, step, now| {
         let which = step % table.len();
         let disarmed = table[which].take().and_then(|id| timers.disarm(id));
         table[which] = Some(timers.arm(disarmed, now + SPAN, which as u64));
-        if step % STEPS_PER_TICK == 0 {
-            now += 1;
-            advance(timers, now, table, &mut fired);
-        }
-    }
-    begun.elapsed()
+    })
 }
 
 /// Measures on the real clock. No timer expires: every delay is longer than the

@@ -1,12 +1,18 @@
 //! What several workloads share: the length of delays, the numbers of timers,
 //! and a table of the ids of those that have not fired.
 
+use std::time::Duration;
+
 use fastrand::Rng;
 
 use crate::rival::Timers;
+use crate::stopwatch::Stopwatch;
 
 /// Delays are uniform between one tick and this many.
 pub const SPAN: u64 = 60_000;
+
+/// The steps of [`steps_in_time`] between two ticks.
+const STEPS_PER_TICK: usize = 100;
 
 /// The numbers of timers over which workloads measure growth.
 pub const GROWTH: [usize; 5] = [1_000, 10_000, 100_000, 1_000_000, 10_000_000];
@@ -31,4 +37,25 @@ pub fn advance<T: Timers>(timers: &mut T, now: u64, table: &mut Table<T>, fired:
             timers.ended(id);
         }
     }
+}
+
+/// Measures steps while time moves on, so that the figure includes what a step leaves to
+/// later ticks. A step learns its number and the present tick.
+pub fn steps_in_time<T: Timers>(
+    timers: &mut T,
+    table: &mut Table<T>,
+    steps: usize,
+    mut take_step: impl FnMut(&mut T, &mut Table<T>, usize, u64),
+) -> Duration {
+    let mut fired = Vec::new();
+    let mut now = 0;
+    let begun = Stopwatch::start();
+    for step in 1..=steps {
+        take_step(timers, table, step, now);
+        if step % STEPS_PER_TICK == 0 {
+            now += 1;
+            advance(timers, now, table, &mut fired);
+        }
+    }
+    begun.elapsed()
 }
