@@ -101,6 +101,8 @@ compile_error!(
     "`--cfg shuttle` needs the feature `shuttle` of tickwheel: add `features = [\"shuttle\"]` to its line in Cargo.toml"
 );
 
+extern crate alloc;
+
 mod caught;
 mod clock;
 mod drive;
