@@ -6,7 +6,7 @@ mod serialize;
 
 use core::fmt;
 use core::num::NonZeroU64;
-use core::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The position of the sequence number in [`TimerId::high`]. The lower bits hold
 /// the upper part of the wheel's number.

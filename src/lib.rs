@@ -101,8 +101,6 @@ compile_error!(
     "`--cfg shuttle` needs the feature `shuttle` of tickwheel: add `features = [\"shuttle\"]` to its line in Cargo.toml"
 );
 
-extern crate alloc;
-
 mod caught;
 mod clock;
 mod drive;
@@ -138,7 +136,7 @@ pub use id::{InvalidTimerId, TimerId};
 #[cfg(feature = "stream")]
 pub use queue::RecvStream;
 pub use queue::{Expired, Queue, RecvError, RecvFuture, Reports};
-pub use stats::{Histogram, InspectedShard, Inspection, Ledger, Snapshot};
+pub use stats::{Histogram, InspectedShard, Inspection, Ledger, RefusedTimers, Snapshot};
 pub use tasks::{Firing, Task, TaskBuilder, TaskEngine, WeakTaskEngine};
 pub use tick::Tick;
 pub use timeline::{PointInTime, Time, When};

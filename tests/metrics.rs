@@ -111,8 +111,14 @@ fn the_ledger_and_the_queues_are_published_as_they_stand() {
         assert_eq!(ended, count, "{reason}");
     }
     assert_eq!(kept.gauge("tickwheel_timers_live{engine=leases}"), 5.0);
-    assert_eq!(kept.gauge("tickwheel_queued{engine=leases,queue=0}"), 0.0);
-    assert_eq!(kept.gauge("tickwheel_queued{engine=leases,queue=1}"), 4.0);
+    assert_eq!(
+        kept.gauge("tickwheel_timers_queued{engine=leases,queue=0}"),
+        0.0
+    );
+    assert_eq!(
+        kept.gauge("tickwheel_timers_queued{engine=leases,queue=1}"),
+        4.0
+    );
     assert_eq!(kept.gauge("tickwheel_reports_unread{engine=leases}"), 1.0);
 }
 
@@ -152,6 +158,38 @@ fn lateness_is_published_in_cumulative_buckets() {
 }
 
 #[test]
+fn bounds_refusals_and_arrears_are_published() {
+    let builder = Engine::builder().name("full").shards(1).max_timers(2);
+    let (engine, clock) = builder.start_virtual().unwrap();
+    for n in 0..5 {
+        let _ = engine.schedule(Timer::after(MS, n));
+    }
+    let _ = clock.advance_within(1_501 * MS, 0); // finds no timer due
+    let snapshot = engine.snapshot();
+    let kept = Kept::of(&snapshot);
+    let refused = |reason: &str| {
+        let labels = format!("engine=full,reason={reason}");
+        kept.counter(&format!("tickwheel_timers_refused_total{{{labels}}}"))
+    };
+    assert_eq!((refused("full"), refused("shut_down")), (3, 0));
+    assert_eq!(kept.gauge("tickwheel_timers_limit{engine=full}"), 2.0);
+    assert_eq!(kept.gauge("tickwheel_behind_seconds{engine=full}"), 1.5);
+    let bytes = kept.gauge("tickwheel_memory_bytes{engine=full}");
+    assert_eq!(bytes, snapshot.memory as f64);
+}
+
+#[test]
+fn an_engine_without_a_bound_publishes_none() {
+    let (engine, _clock) = Engine::<()>::builder()
+        .name("free")
+        .start_virtual()
+        .unwrap();
+    let kept = Kept::of(&engine.snapshot());
+    let gauges = kept.gauges.lock().unwrap();
+    assert!(!gauges.contains_key("tickwheel_timers_limit{engine=free}"));
+}
+
+#[test]
 fn work_is_published() {
     let builder = TaskEngine::builder().name("work").workers(3);
     let (tasks, clock) = builder.start_virtual().unwrap();
@@ -162,7 +200,7 @@ fn work_is_published() {
         let key = format!("tickwheel_{name}_firings_total{{engine=work,within=0.000001024}}");
         assert_eq!(kept.counter(&key), 1, "{name}");
     }
-    assert_eq!(kept.gauge("tickwheel_held{engine=work}"), 0.0);
+    assert_eq!(kept.gauge("tickwheel_firings_held{engine=work}"), 0.0);
     assert_eq!(kept.gauge("tickwheel_workers{engine=work}"), 3.0);
 }
 
@@ -193,9 +231,14 @@ fn everything_that_is_published_is_described() {
     let (counters, gauges) = (kept.counters.lock().unwrap(), kept.gauges.lock().unwrap());
     for key in counters.keys().chain(gauges.keys()) {
         let name = key.split('{').next().unwrap();
-        assert_eq!(described.get(name), Some(&Some(Unit::Count)), "{name}");
+        let unit = match name.rsplit('_').next() {
+            Some("bytes") => Unit::Bytes,
+            Some("seconds") => Unit::Seconds,
+            _ => Unit::Count,
+        };
+        assert_eq!(described.get(name), Some(&Some(unit)), "{name}");
     }
-    assert_eq!(described.len(), 12);
+    assert_eq!(described.len(), 16);
 }
 
 /// An exporter for Prometheus renders each counter as a family of its own. Names and

@@ -428,7 +428,8 @@ impl<T> Builder<T> {
         doorbells.push(Doorbell::new(shards, None));
         let name = self.name.clone();
         let core = Core::new(name, all, first, clock, tick, alarm, doorbells);
-        core.measuring_work(self.measure_work)
+        core.bounded(self.max_timers)
+            .measuring_work(self.measure_work)
     }
 }
 

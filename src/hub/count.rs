@@ -1,5 +1,7 @@
 //! Counts over all shards.
 
+use std::time::Duration;
+
 use crate::hub::{Core, Doorbell};
 use crate::stats::{Ledger, Snapshot};
 use crate::sync::Ordering;
@@ -23,6 +25,8 @@ impl<T> Core<T> {
             wakeups: self.alarm.wakeups(),
             panics: self.panics(),
             workers: self.workers(),
+            max_timers: self.max_timers,
+            behind: self.behind(),
             ..Snapshot::default()
         };
         for cell in &self.shards {
@@ -35,8 +39,16 @@ impl<T> Core<T> {
             }
             snapshot.ledger.add(&shard.ledger());
             snapshot.lateness.add(&shard.lateness);
+            snapshot.refused.add(&shard.refused);
+            snapshot.memory += shard.bytes();
         }
         snapshot
+    }
+
+    /// Returns the time since the tick at which a shard should have been visited, or zero if
+    /// that tick has not come.
+    fn behind(&self) -> Duration {
+        self.clock.now() - self.tick.start_of(self.next_due())
     }
 
     /// Returns the number of threads that the engine itself is to have for its tasks.

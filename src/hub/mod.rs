@@ -70,6 +70,7 @@ pub(crate) struct Core<T> {
     unsettled: Unsettled,
     panics: AtomicU64,
     workers: AtomicUsize,
+    max_timers: Option<usize>,
     /// Whether takes read the clock, to record lateness and durations.
     measures_work: bool,
     pub(crate) names: Names,
@@ -127,6 +128,7 @@ impl<T> Core<T> {
             doorbells: doorbells.into_boxed_slice(),
             panics: AtomicU64::new(0),
             workers: AtomicUsize::new(0),
+            max_timers: None,
             measures_work: false,
             names: Names::new(),
             plain_queues,
@@ -141,6 +143,11 @@ impl<T> Core<T> {
             is_driven: true,
             ..self
         }
+    }
+
+    /// Notes the bound that the shards' credits keep.
+    pub(crate) fn bounded(self, max_timers: Option<usize>) -> Core<T> {
+        Core { max_timers, ..self }
     }
 
     /// Makes takes read the clock.

@@ -1,7 +1,8 @@
-//! Inspecting a shard, in several holds of its lock.
+//! Inspecting a shard, in several holds of its lock; its memory.
 
 use core::ops::Range;
 
+use crate::shard::record::TimerRecord;
 use crate::shard::{Phase, Shard};
 use crate::stats::InspectedShard;
 use crate::wheel::Level;
@@ -21,6 +22,11 @@ impl<T> Shard<T> {
                 _ => self.wheel.uncounted_levels(),
             },
         }
+    }
+
+    /// Returns the number of bytes of the shard's timers: entries and records.
+    pub(crate) fn bytes(&self) -> usize {
+        self.wheel.bytes() + self.records.capacity() * size_of::<TimerRecord<T>>()
     }
 
     /// Counts the timers in some slots of a level, each up to `most`. Leaves the counts

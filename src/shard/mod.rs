@@ -87,7 +87,7 @@ use crate::shard::drain_count::Awaited;
 use crate::shard::ready::Ready;
 use crate::shard::record::{State, TimerRecord};
 use crate::shard::work::Work;
-use crate::stats::{Histogram, Ledger};
+use crate::stats::{Histogram, Ledger, RefusedTimers};
 use crate::sync::IS_MODEL;
 use crate::tick::Tick;
 use crate::timeline::Time;
@@ -110,6 +110,7 @@ pub(crate) struct Shard<T> {
     /// The expired timers of each queue and, after the last queue, the unread reports.
     pub(crate) ready: Box<[Ready]>,
     pub(crate) ledger: Ledger,
+    pub(crate) refused: RefusedTimers,
     pub(crate) lateness: Histogram,
     pub(crate) work: Work,
     pub(crate) credit: Credit,
@@ -156,6 +157,7 @@ impl<T> Shard<T> {
             not_live: 0,
             ready,
             ledger: Ledger::default(),
+            refused: RefusedTimers::default(),
             lateness: Histogram::default(),
             work: Work::default(),
             credit,
@@ -239,9 +241,18 @@ impl<T> Shard<T> {
     #[inline]
     pub(crate) fn admit(&mut self) -> Result<(), Refusal> {
         if self.phase != Phase::Open {
-            return Err(Refusal::ShutDown);
+            return Err(self.refuse(Refusal::ShutDown));
         }
-        self.credit.take().then_some(()).ok_or(Refusal::Full)
+        match self.credit.take() {
+            true => Ok(()),
+            false => Err(self.refuse(Refusal::Full)),
+        }
+    }
+
+    #[cold]
+    fn refuse(&mut self, reason: Refusal) -> Refusal {
+        self.refused.count(reason);
+        reason
     }
 
     pub(crate) fn accept(&mut self, reported: bool) {

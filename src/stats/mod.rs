@@ -5,13 +5,16 @@ mod inspection;
 mod ledger;
 #[cfg(feature = "metrics")]
 mod publish;
+mod refused_timers;
 
 // Not the `Arc` of `crate::sync`, because no thread waits for another through a name.
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use histogram::Histogram;
 pub use inspection::{InspectedShard, Inspection};
 pub use ledger::Ledger;
+pub use refused_timers::RefusedTimers;
 
 /// Counts of an engine at one moment, from
 /// [`Engine::snapshot`](crate::Engine::snapshot).
@@ -25,6 +28,19 @@ pub struct Snapshot {
     /// The account of all timers, as returned by [`Engine::ledger`](crate::Engine::ledger).
     /// It agrees with `lateness`, because both are read under the same lock.
     pub ledger: Ledger,
+    /// The number of timers that were not accepted.
+    pub refused: RefusedTimers,
+    /// The bound on live timers; see [`Builder::max_timers`](crate::Builder::max_timers).
+    pub max_timers: Option<usize>,
+    /// The bytes that the engine has allocated for timers: entries, with the payloads in
+    /// them, and records, both occupied and vacant. [`Engine::shrink`](crate::Engine::shrink)
+    /// gives back what live timers do not need. Leaves out names, and what payloads
+    /// themselves own.
+    pub memory: usize,
+    /// The time for which due timers have been waiting to be found due: how far the ticker,
+    /// or the caller's loop, is behind. Zero if it is not behind. `lateness` cannot show a
+    /// ticker that has stopped, because it counts only timers that were found due.
+    pub behind: Duration,
     /// The number of expired timers waiting in each queue.
     pub queued: Vec<usize>,
     /// The number of unread reports.

@@ -11,17 +11,21 @@ use std::time::Duration;
 
 use metrics::{Label, Unit, counter, describe_counter, describe_gauge, gauge};
 
-use crate::stats::{Histogram, Ledger, Snapshot};
+use crate::stats::{Histogram, Ledger, RefusedTimers, Snapshot};
 
 const ACCEPTED: &str = "tickwheel_timers_accepted_total";
 const ENDED: &str = "tickwheel_timers_ended_total";
+const REFUSED: &str = "tickwheel_timers_refused_total";
 const LIVE: &str = "tickwheel_timers_live";
-const QUEUED: &str = "tickwheel_queued";
+const LIMIT: &str = "tickwheel_timers_limit";
+const QUEUED: &str = "tickwheel_timers_queued";
 const REPORTS: &str = "tickwheel_reports_unread";
+const MEMORY: &str = "tickwheel_memory_bytes";
+const BEHIND: &str = "tickwheel_behind_seconds";
 const LATENESS: &str = "tickwheel_lateness_firings_total";
 const LATENESS_AT_START: &str = "tickwheel_lateness_at_start_firings_total";
 const DURATIONS: &str = "tickwheel_durations_firings_total";
-const HELD: &str = "tickwheel_held";
+const HELD: &str = "tickwheel_firings_held";
 const WORKERS: &str = "tickwheel_workers";
 const WAKEUPS: &str = "tickwheel_wakeups_total";
 const PANICS: &str = "tickwheel_panics_total";
@@ -46,13 +50,17 @@ impl Snapshot {
     /// |---|---|---|
     /// | `tickwheel_timers_accepted_total` | counter, timers | |
     /// | `tickwheel_timers_ended_total` | counter, timers | `reason`: `completed`, `cancelled`, `shut_down`, `failed` |
+    /// | `tickwheel_timers_refused_total` | counter, timers | `reason`: `full`, `shut_down` |
     /// | `tickwheel_timers_live` | gauge, timers | |
-    /// | `tickwheel_queued` | gauge, expired timers that wait for a worker | `queue`: its number |
+    /// | `tickwheel_timers_limit` | gauge, timers; only with [`max_timers`](crate::Builder::max_timers) | |
+    /// | `tickwheel_timers_queued` | gauge, expired timers that wait for a worker | `queue`: its number |
     /// | `tickwheel_reports_unread` | gauge, closed reports | |
+    /// | `tickwheel_memory_bytes` | gauge, bytes allocated for timers | |
+    /// | `tickwheel_behind_seconds` | gauge, seconds for which due timers have not been found due | |
     /// | `tickwheel_lateness_firings_total` | counter, firings no later than `within` | `within`: seconds, or `+Inf` |
     /// | `tickwheel_lateness_at_start_firings_total` | counter, firings taken no later than `within` | `within`: as above |
     /// | `tickwheel_durations_firings_total` | counter, firings held no longer than `within` | `within`: as above |
-    /// | `tickwheel_held` | gauge, firings that workers hold | |
+    /// | `tickwheel_firings_held` | gauge, firings that workers hold | |
     /// | `tickwheel_workers` | gauge, threads of a `TaskEngine` | |
     /// | `tickwheel_wakeups_total` | counter, wake-ups of the ticker thread | |
     /// | `tickwheel_panics_total` | counter, runs of tasks | |
@@ -64,6 +72,9 @@ impl Snapshot {
     /// histogram_quantile(0.99, label_replace(
     ///     rate(tickwheel_lateness_firings_total[5m]), "le", "$1", "within", "(.*)"))
     /// ```
+    ///
+    /// `docs/dashboards` in the repository has a dashboard for Grafana and alarms for
+    /// Prometheus, which use these names.
     ///
     /// ```
     /// use std::time::Duration;
@@ -79,6 +90,7 @@ impl Snapshot {
         describe();
         let labels = vec![Label::new("engine", Arc::clone(&self.name))];
         self.publish_timers(&labels);
+        self.publish_bounds(&labels);
         publish_histogram(LATENESS, &self.lateness, &labels);
         self.publish_work(&labels);
         counter!(WAKEUPS, labels.clone()).absolute(self.wakeups);
@@ -91,10 +103,21 @@ impl Snapshot {
         for (reason, timers) in endings(&self.ledger) {
             counter!(ENDED, with(labels, "reason", reason)).absolute(timers);
         }
+        for (reason, timers) in refusals(&self.refused) {
+            counter!(REFUSED, with(labels, "reason", reason)).absolute(timers);
+        }
         for (queue, &timers) in self.queued.iter().enumerate() {
             gauge!(QUEUED, with(labels, "queue", queue.to_string())).set(timers as f64);
         }
         gauge!(REPORTS, labels.to_vec()).set(self.reports as f64);
+    }
+
+    fn publish_bounds(&self, labels: &[Label]) {
+        if let Some(limit) = self.max_timers {
+            gauge!(LIMIT, labels.to_vec()).set(limit as f64);
+        }
+        gauge!(MEMORY, labels.to_vec()).set(self.memory as f64);
+        gauge!(BEHIND, labels.to_vec()).set(self.behind.as_secs_f64());
     }
 
     fn publish_work(&self, labels: &[Label]) {
@@ -127,6 +150,10 @@ fn endings(ledger: &Ledger) -> [(&'static str, u64); 4] {
     ]
 }
 
+fn refusals(refused: &RefusedTimers) -> [(&'static str, u64); 2] {
+    [("full", refused.full), ("shut_down", refused.shut_down)]
+}
+
 fn with(labels: &[Label], key: &'static str, value: impl Into<String>) -> Vec<Label> {
     let mut labels = labels.to_vec();
     labels.push(Label::new(key, value.into()));
@@ -138,12 +165,20 @@ fn with(labels: &[Label], key: &'static str, value: impl Into<String>) -> Vec<La
 fn describe() {
     describe_counter!(ACCEPTED, Unit::Count, "Timers accepted since the start");
     describe_counter!(ENDED, Unit::Count, "Timers that ended, by reason");
+    describe_counter!(REFUSED, Unit::Count, "Timers that were refused, by reason");
     describe_gauge!(LIVE, Unit::Count, "Timers that have not ended");
+    describe_gauge!(LIMIT, Unit::Count, "The bound on live timers");
     describe_gauge!(QUEUED, Unit::Count, "Expired timers that wait for a worker");
     describe_gauge!(
         REPORTS,
         Unit::Count,
         "Closed reports that have not been read"
+    );
+    describe_gauge!(MEMORY, Unit::Bytes, "Bytes allocated for timers");
+    describe_gauge!(
+        BEHIND,
+        Unit::Seconds,
+        "Seconds for which due timers have been waiting to be found due"
     );
     describe_counter!(
         LATENESS,

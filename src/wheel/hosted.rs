@@ -17,6 +17,11 @@ impl<T> Wheel<T> {
         )
     }
 
+    /// Returns the number of bytes of the wheel's entries, with the places of payloads.
+    pub(crate) fn bytes(&self) -> usize {
+        self.entries.bytes()
+    }
+
     /// Returns the sequence number of a timer. A younger timer has a higher one.
     #[inline]
     pub(crate) fn sequence(&self, entry: EntryIndex) -> u64 {

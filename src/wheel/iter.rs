@@ -1,8 +1,5 @@
 //! Walking over live timers: all at once, or a bounded part at a time.
 
-use alloc::boxed::Box;
-use alloc::vec::{self, Vec};
-
 use super::Wheel;
 use super::entries::EntryIndex;
 use crate::id::TimerId;
@@ -191,7 +188,7 @@ impl<'a, T> IntoIterator for &'a Wheel<T> {
 /// [`Wheel::into_iter`](IntoIterator::into_iter).
 pub struct IntoIter<T> {
     wheel: Wheel<T>,
-    entries: vec::IntoIter<EntryIndex>,
+    entries: std::vec::IntoIter<EntryIndex>,
 }
 
 impl<T> Iterator for IntoIter<T> {

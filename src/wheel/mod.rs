@@ -27,9 +27,8 @@ mod work;
 #[path = "../../tests/oracle/wheel/mod.rs"]
 mod oracle;
 
-use alloc::collections::BinaryHeap;
-use alloc::vec::Vec;
 use core::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 pub use advance::{Advance, Expired};
 pub use entries::ReserveError;

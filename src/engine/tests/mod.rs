@@ -9,3 +9,4 @@ mod names;
 mod queue;
 mod shrink;
 mod shutdown;
+mod snapshot;

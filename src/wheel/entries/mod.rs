@@ -13,8 +13,6 @@ pub use block::ReserveError;
 pub(crate) use block::{EntryIndex, LANES, Sequence, Stamp};
 pub(crate) use pass::{Gather, Stage, Vacancy};
 
-use alloc::boxed::Box;
-
 use block::{Block, Entry};
 use moved::{MOVED, Moved};
 use pass::Pass;
@@ -167,6 +165,11 @@ impl<T> Entries<T> {
         if self.pass.as_ref().is_none_or(|pass| pass.lists(vacant)) {
             self.get_mut(vacant).next = self.vacant.push(vacant);
         }
+    }
+
+    /// Returns the number of bytes of all entries and cells; see [`Block::bytes`].
+    pub(crate) fn bytes(&self) -> usize {
+        self.block.bytes()
     }
 
     #[cfg(test)]

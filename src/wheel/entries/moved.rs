@@ -4,7 +4,7 @@
 //! that shrinking moves to another entry, or that is re-armed in another one, keeps
 //! its id, and is found here. A bit in its stamp says that it was moved.
 
-use alloc::collections::BTreeMap;
+use std::collections::BTreeMap;
 
 use super::block::EntryIndex;
 

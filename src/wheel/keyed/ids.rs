@@ -5,11 +5,9 @@
 //! This file does none of these things. The caller's code runs before anything
 //! changes or after everything has changed.
 
-use alloc::vec;
-use alloc::vec::Vec;
-use core::hash::{BuildHasherDefault, Hasher};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::id::TimerId;
 

@@ -1,11 +1,9 @@
 //! Cells for payloads that stand outside of their entries, and the spare cells
 //! that do not belong to any entry yet.
 
-use alloc::alloc::{Layout, alloc};
-use alloc::boxed::Box;
-use alloc::vec::Vec;
 use core::hint::black_box;
 use core::mem::MaybeUninit;
+use std::alloc::{Layout, alloc};
 
 use super::memory::ReserveError;
 
@@ -56,7 +54,6 @@ impl<T> SpareCells<T> {
         are_all
     }
 
-    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }

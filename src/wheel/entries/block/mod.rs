@@ -21,11 +21,10 @@ mod index;
 mod memory;
 mod stamp;
 
-use alloc::alloc::{Layout, handle_alloc_error};
-use alloc::boxed::Box;
 use core::marker::PhantomData;
 use core::mem::{MaybeUninit, offset_of};
 use core::ptr::{self, NonNull};
+use std::alloc::{Layout, handle_alloc_error};
 
 pub(crate) use entry::Entry;
 pub(crate) use index::{EntryIndex, LANES};
@@ -93,6 +92,16 @@ impl<T> Block<T> {
     #[inline]
     pub(super) fn used(&self) -> u32 {
         self.used
+    }
+
+    /// Returns the number of bytes of all entries and cells. Each entry counts with a cell
+    /// once it has been used, even if it never needed one.
+    pub(super) fn bytes(&self) -> usize {
+        let cells = match Self::INLINE {
+            true => 0,
+            false => self.used as usize + self.spare.len(),
+        };
+        self.memory.capacity() as usize * Self::STRIDE + cells * size_of::<T>()
     }
 
     #[cfg(test)]

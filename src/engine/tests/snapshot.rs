@@ -1,0 +1,64 @@
+//! Snapshots of an engine that is full, large, or behind.
+
+use std::time::Duration;
+
+use crate::wheel::Advance;
+use crate::{Engine, Refusal, Timer};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[test]
+fn refused_timers_are_counted_by_reason() {
+    let builder = Engine::builder().shards(1).max_timers(2);
+    let (engine, _clock) = builder.start_virtual().unwrap();
+    let timer = || Timer::after(SECOND, ());
+    for _ in 0..2 {
+        engine.schedule(timer()).unwrap();
+    }
+    for refused in [
+        engine.schedule(timer()).unwrap_err(),
+        engine.schedule(timer().named("recorded")).unwrap_err(),
+        engine.create(timer()).map(drop).unwrap_err(),
+    ] {
+        assert_eq!(refused.reason(), Refusal::Full);
+    }
+    engine.schedule(timer().queue(9)).unwrap_err(); // refused by every engine
+    engine.shutdown();
+    engine.schedule(timer()).unwrap_err();
+    let snapshot = engine.snapshot();
+    assert_eq!((snapshot.refused.full, snapshot.refused.shut_down), (3, 1));
+    assert_eq!(snapshot.max_timers, Some(2));
+}
+
+#[test]
+fn memory_follows_a_peak_and_a_shrink() {
+    let builder = Engine::builder().shards(1);
+    let (engine, _clock) = builder.start_virtual().unwrap();
+    let new = engine.snapshot().memory;
+    for n in 0..10_000_u64 {
+        engine.schedule(Timer::after(SECOND, n).reported()).unwrap();
+    }
+    let full = engine.snapshot().memory;
+    assert!(full >= 10_000 * 64, "{full} bytes");
+    engine.cancel_all();
+    while engine.reports().try_recv().is_ok() {}
+    assert_eq!(engine.snapshot().memory, full);
+    engine.shrink();
+    let shrunk = engine.snapshot().memory;
+    assert!(shrunk <= new + 4_096, "{shrunk} bytes, and {new} when new");
+}
+
+#[test]
+fn an_engine_is_behind_until_its_due_timers_are_found() {
+    let (engine, clock) = Engine::builder().shards(1).start_virtual().unwrap();
+    for n in 0..3 {
+        engine.schedule(Timer::after(SECOND, n)).unwrap();
+    }
+    let behind = || engine.snapshot().behind;
+    assert_eq!(clock.advance_within(SECOND / 2, 1_000), Advance::Done);
+    assert_eq!(behind(), Duration::ZERO);
+    assert_eq!(clock.advance_within(3 * SECOND / 2, 0), Advance::More);
+    assert_eq!(behind(), SECOND);
+    assert_eq!(clock.advance_within(Duration::ZERO, 1_000), Advance::Done);
+    assert_eq!(behind(), Duration::ZERO);
+}
