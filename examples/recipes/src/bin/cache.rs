@@ -1,0 +1,194 @@
+//! Expire a cache: answers of a name server are kept for 50 ms, at most 100 of them.
+//!
+//! The cache is a bare wheel with keys: an entry is a timer whose payload is the value. It
+//! needs no thread, because each call first removes what has expired by now. Overwriting
+//! cancels the old entry, so that its end does not remove the new one. Beyond its capacity
+//! the cache gives a value back, which its caller then uses without keeping it.
+//!
+//! ```text
+//! cargo run -p tickwheel-recipes --bin cache
+//! ```
+
+use std::error::Error;
+use std::hash::Hash;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tickwheel::Tick;
+use tickwheel::wheel::KeyedWheel;
+
+const TTL: Duration = Duration::from_millis(50);
+const CAPACITY: usize = 100;
+const NAMES: u64 = 120;
+const THREADS: usize = 4;
+const LOOK_UPS: usize = 5_000;
+
+/// The longest wait for the name server.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn main() -> Result<(), Box<dyn Error>> {
+    an_overwritten_entry_has_its_own_end();
+    a_full_cache_gives_values_back();
+    let resolver = Resolver::start()?;
+    thread::scope(|scope| {
+        let look_up = || resolver.look_up_many();
+        let threads = [(); THREADS].map(|()| scope.spawn(look_up));
+        threads.map(|thread| thread.join().expect("a look-up panicked"))
+    })
+    .into_iter()
+    .collect::<io::Result<()>>()?;
+    let look_ups = THREADS * LOOK_UPS;
+    let asked = resolver.asked.load(Ordering::Relaxed);
+    println!("{look_ups} look-ups, {asked} questions to the name server");
+    assert!(resolver.cache().wheel.len() <= CAPACITY);
+    assert!(asked < look_ups as u64);
+    Ok(())
+}
+
+struct Cache<K, V> {
+    wheel: KeyedWheel<K, V>,
+    start: Instant,
+    capacity: usize,
+}
+
+impl<K: Eq + Hash, V> Cache<K, V> {
+    fn new(start: Instant, capacity: usize) -> Cache<K, V> {
+        Cache {
+            wheel: KeyedWheel::new(64),
+            start,
+            capacity,
+        }
+    }
+
+    /// Returns the value of `key`, unless it has expired by `now`.
+    fn get(&mut self, key: &K, now: Instant) -> Option<&V> {
+        self.remove_expired(now);
+        self.wheel.get(key)
+    }
+
+    /// Keeps a value until `expires`, and removes an older one of this key. Returns the
+    /// value if the cache is full.
+    fn insert(&mut self, key: K, value: V, expires: Instant, now: Instant) -> Result<(), V> {
+        self.remove_expired(now);
+        self.wheel.cancel(&key);
+        if self.wheel.len() == self.capacity {
+            return Err(value);
+        }
+        let deadline = self.tick_of(expires);
+        let scheduled = self.wheel.schedule_at(key, deadline, value);
+        scheduled.map_err(|refused| refused.payload)
+    }
+
+    fn remove_expired(&mut self, now: Instant) {
+        let now = self.tick_of(now);
+        while self.wheel.pop_due(now).is_some() {}
+    }
+
+    /// Returns the tick that lasts at this time, of a millisecond each. An entry thus ends
+    /// up to a tick early, and never late.
+    fn tick_of(&self, time: Instant) -> Tick {
+        let since = time.saturating_duration_since(self.start);
+        Tick(since.as_millis() as u64)
+    }
+}
+
+/// Time is an argument, so this needs no clock.
+fn an_overwritten_entry_has_its_own_end() {
+    let start = Instant::now();
+    let at = |millis| start + Duration::from_millis(millis);
+    let mut cache = Cache::new(start, CAPACITY);
+    assert_eq!(cache.insert("a", 1, at(50), at(0)), Ok(()));
+    assert_eq!(cache.insert("a", 2, at(80), at(30)), Ok(()));
+    assert_eq!(cache.get(&"a", at(79)), Some(&2));
+    assert_eq!(cache.get(&"a", at(80)), None);
+}
+
+fn a_full_cache_gives_values_back() {
+    let start = Instant::now();
+    let mut cache = Cache::new(start, 1);
+    assert_eq!(cache.insert("a", 1, start + TTL, start), Ok(()));
+    assert_eq!(cache.insert("b", 2, start + TTL, start), Err(2));
+    assert_eq!(cache.insert("b", 2, start + 2 * TTL, start + TTL), Ok(()));
+}
+
+/// A client of a name server, for many threads.
+struct Resolver {
+    cache: Mutex<Cache<u64, Answer>>,
+    server: SocketAddr,
+    asked: Arc<AtomicU64>,
+}
+
+#[derive(Clone, Copy)]
+struct Answer {
+    address: u64,
+    /// When the server was asked.
+    asked: Instant,
+}
+
+impl Resolver {
+    fn start() -> io::Result<Resolver> {
+        let asked = Arc::default();
+        Ok(Resolver {
+            cache: Mutex::new(Cache::new(Instant::now(), CAPACITY)),
+            server: name_server(Arc::clone(&asked))?,
+            asked,
+        })
+    }
+
+    fn look_up_many(&self) -> io::Result<()> {
+        let socket = UdpSocket::bind("127.0.0.1:0")?;
+        socket.set_read_timeout(Some(PATIENCE))?;
+        for _ in 0..LOOK_UPS {
+            let (name, begin) = (fastrand::u64(..NAMES), Instant::now());
+            let answer = self.look_up(name, &socket)?;
+            assert_eq!(answer.address, name + 1);
+            // No answer is older than it may be.
+            assert!(answer.asked + TTL >= begin);
+        }
+        Ok(())
+    }
+
+    fn look_up(&self, name: u64, socket: &UdpSocket) -> io::Result<Answer> {
+        if let Some(answer) = self.cache().get(&name, Instant::now()) {
+            return Ok(*answer);
+        }
+        let asked = Instant::now();
+        let address = ask(socket, self.server, name)?;
+        let answer = Answer { address, asked };
+        let mut cache = self.cache();
+        // A full cache does not keep it.
+        let _ = cache.insert(name, answer, asked + TTL, Instant::now());
+        Ok(answer)
+    }
+
+    fn cache(&self) -> MutexGuard<'_, Cache<u64, Answer>> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn ask(socket: &UdpSocket, server: SocketAddr, name: u64) -> io::Result<u64> {
+    let mut answer = [0; 8];
+    socket.send_to(&name.to_le_bytes(), server)?;
+    socket.recv(&mut answer)?;
+    Ok(u64::from_le_bytes(answer))
+}
+
+/// Starts a server that counts the questions in `asked`.
+fn name_server(asked: Arc<AtomicU64>) -> io::Result<SocketAddr> {
+    let socket = UdpSocket::bind("127.0.0.1:0")?;
+    let address = socket.local_addr()?;
+    thread::spawn(move || -> io::Result<()> {
+        let mut name = [0; 8];
+        loop {
+            let (_, client) = socket.recv_from(&mut name)?;
+            asked.fetch_add(1, Ordering::Relaxed);
+            let address = u64::from_le_bytes(name) + 1;
+            socket.send_to(&address.to_le_bytes(), client)?;
+        }
+    });
+    Ok(address)
+}
