@@ -13,13 +13,13 @@ fail() {
 }
 
 # Cargo adds the files named in the second line.
-allowed='^(src/.*\.rs|examples/[a-z_]+(/[a-z_]+)?\.rs|docs/([a-z]+/)?[A-Za-z_-]+\.(md|svg)|[A-Z]+\.md|LICENSE-(MIT|APACHE))$
+allowed='^(src/.*\.rs|docs/([a-z]+/)?[A-Za-z_-]+\.(md|svg)|[A-Z]+\.md|LICENSE-(MIT|APACHE))$
 ^(Cargo\.(toml|toml\.orig|lock)|\.cargo_vcs_info\.json)$'
 
-strangers=$(cargo package --list "$@" 2>/dev/null | grep -Evx "$allowed" || true)
+strangers=$(cargo package -p tickwheel --list "$@" 2>/dev/null | grep -Evx "$allowed" || true)
 [ -z "$strangers" ] || fail "the package holds files that no user needs:
 $strangers"
 
-cargo publish --dry-run "$@" 2>&1 | grep -v 'is not included in the published package' |
+cargo publish -p tickwheel --dry-run "$@" 2>&1 | grep -v 'is not included in the published package' |
     tee target/package.log
 grep -q 'aborting upload due to dry run' target/package.log || fail "the package was refused"

@@ -17,7 +17,7 @@ pub fn delay(rng: &mut Rng) -> u64 {
     rng.u64(1..=SPAN)
 }
 
-/// Returns `size`, or a small size under `cargo bench -- --test`, which only checks
+/// Returns `size`, or a small size under `cargo bench … -- --test`, which only checks
 /// that the benches still run.
 pub fn sized(size: usize) -> usize {
     let is_test = env::args().any(|argument| argument == "--test");

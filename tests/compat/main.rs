@@ -22,7 +22,7 @@ mod workflow;
 
 /// The server of the example, as it is.
 #[cfg(target_os = "linux")]
-#[path = "../../examples/delayed_reply/server.rs"]
+#[path = "../../examples/sockets/src/bin/delayed_reply/server.rs"]
 mod server;
 
 use std::time::{Duration, Instant};

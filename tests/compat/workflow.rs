@@ -431,7 +431,7 @@ fn a_better_a_bad_duration_cannot_be_expressed() {
 }
 
 /// The article's closing program, over real sockets: the server is that of
-/// `examples/delayed_reply`.
+/// `examples/sockets/src/bin/delayed_reply`.
 #[cfg(target_os = "linux")]
 mod a11 {
     use super::*;

@@ -3,8 +3,8 @@
 //! the engine's worker answers. No thread waits for the second to pass.
 //!
 //! ```text
-//! cargo run --release --example workflow_server                             # tries itself out
-//! cargo run --release --example workflow_server -- serve 127.0.0.1:8888
+//! cargo run --release --example delayed_http                                # tries itself out
+//! cargo run --release --example delayed_http -- serve 127.0.0.1:8888
 //! curl '127.0.0.1:8888/delay?name=Ada' &
 //! curl '127.0.0.1:8888/cancel?name=Ada'
 //! ```
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     match arguments[..] {
         [] => try_out(),
         ["serve", address] => serve_for_ever(address),
-        _ => Err("usage: workflow_server [serve ADDR]".into()),
+        _ => Err("usage: delayed_http [serve ADDR]".into()),
     }
 }
 

@@ -3,9 +3,9 @@
 //! its connection. A client beside it measures how late the replies are.
 //!
 //! ```text
-//! cargo run --release --example delayed_reply                            # both, 400 connections
-//! cargo run --release --example delayed_reply -- serve 127.0.0.1:7007
-//! cargo run --release --example delayed_reply -- load 127.0.0.1:7007 10000
+//! cargo run --release -p tickwheel-socket-examples --bin delayed_reply      # both, 400 connections
+//! cargo run --release -p tickwheel-socket-examples --bin delayed_reply -- serve 127.0.0.1:7007
+//! cargo run --release -p tickwheel-socket-examples --bin delayed_reply -- load 127.0.0.1:7007 10000
 //! ```
 //!
 //! All use of timers is in `server.rs`; the rest is sockets. Each connection is an

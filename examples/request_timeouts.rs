@@ -8,7 +8,7 @@
 //! seconds in real time, where answers race with a worker.
 //!
 //! ```text
-//! cargo run --release --example purgatory
+//! cargo run --release --example request_timeouts
 //! ```
 
 use std::cmp::Reverse;

@@ -1,4 +1,4 @@
-//! Timers in a reactor: one thread and one poll for timers and sockets alike.
+//! Timers in an event loop: one thread and one poll for timers and sockets alike.
 //! The engine's driver is a descriptor that is readable when a timer is due. Its
 //! tasks run in the loop's own thread.
 //!
@@ -6,7 +6,7 @@
 //! deleted, and a socket that a peer writes to.
 //!
 //! ```text
-//! cargo run --release --example reactor
+//! cargo run -p tickwheel-socket-examples --bin event_loop
 //! ```
 
 #[cfg(target_os = "linux")]
