@@ -10,6 +10,10 @@ use crate::sync::IS_MODEL;
 use crate::timeline::When;
 use crate::timer::NotChanged;
 
+/// The number of timers that a worker takes in one hold of a shard's lock, at most. A
+/// caller that schedules waits no longer for it than for the ticker.
+pub(crate) const TAKES_PER_HOLD: usize = if IS_MODEL { 2 } else { 32 };
+
 impl<T> Core<T> {
     /// Takes an expired timer from one shard.
     #[inline]
@@ -25,10 +29,6 @@ impl<T> Core<T> {
         })
     }
 
-    /// The number of timers that a worker takes in one hold of a shard's lock, at most. A
-    /// caller that schedules waits no longer for it than for the ticker.
-    pub(crate) const TAKES_PER_HOLD: usize = if IS_MODEL { 2 } else { 32 };
-
     /// Takes expired timers from one shard in one hold of its lock, and appends up to `most`
     /// payloads. Returns the firing at which it stopped, if that only lends its payload.
     /// The caller has made room for the payloads.
@@ -40,7 +40,7 @@ impl<T> Core<T> {
         payloads: &mut Vec<T>,
         most: usize,
     ) -> (Option<Claimed<T>>, bool) {
-        let most = most.min(Self::TAKES_PER_HOLD);
+        let most = most.min(TAKES_PER_HOLD);
         self.take_from(shard, queue, bell, |shard| {
             let now = self.measures_work.then(|| self.clock.now());
             shard.claim_many(queue, most, now, payloads)

@@ -1,6 +1,6 @@
 //! Many payloads for one worker, in few holds of a lock.
 
-use crate::hub::{Core, Wait};
+use crate::hub::{TAKES_PER_HOLD, Wait};
 use crate::queue::{Expired, Place, Queue, RecvError};
 use crate::shard::Claimed;
 
@@ -104,7 +104,7 @@ impl<T> Queue<T> {
         let (mut left, mut wait) = (max, wait);
         while left > 0 {
             // A bell in hand must not meet a failed allocation, which would lose it.
-            payloads.reserve(left.min(Core::<T>::TAKES_PER_HOLD));
+            payloads.reserve(left.min(TAKES_PER_HOLD));
             let place = match self.place(wait) {
                 Err(_) if left < max => break,
                 place => place?,

@@ -30,8 +30,10 @@ impl<T> Shard<T> {
         now: impl FnOnce() -> Time,
     ) -> Result<(), NotChanged> {
         let at = self.wheel.find_own(id).ok_or(NotChanged::Gone)?;
-        self.record_if_lent(at);
-        let key = self.find_lent(id, number).ok_or(NotChanged::Gone)?;
+        let key = self.record_if_lent(at).ok_or(NotChanged::Gone)?;
+        if !self.has_firing(key, number) {
+            return Err(NotChanged::Gone);
+        }
         let record = &mut self.records[key];
         let State::Lent { ending, .. } = record.state else {
             return Err(record.state.obstacle());
@@ -86,8 +88,13 @@ impl<T> Shard<T> {
     /// Finds the record of a timer of which a worker holds this firing.
     fn find_lent(&self, id: TimerId, number: u64) -> Option<usize> {
         let key = self.record_of(self.wheel.find_own(id)?)?;
+        self.has_firing(key, number).then_some(key)
+    }
+
+    /// Whether a worker holds this firing of a timer.
+    fn has_firing(&self, key: usize, number: u64) -> bool {
         let record = &self.records[key];
         let is_lent = matches!(record.state, State::Lent { .. } | State::Abandoned { .. });
-        (is_lent && record.number == number).then_some(key)
+        is_lent && record.number == number
     }
 }
