@@ -516,7 +516,7 @@ impl<T> Engine<T> {
     /// Grows with the largest number of timers live since the last call. A hold
     /// of a shard's lock touches at most a few hundred entries, or the list
     /// heads of the levels if these have to move. A timer that was moved takes
-    /// some thirty bytes more from then on, and needs a lookup in a sorted map
+    /// some twenty bytes more from then on, and needs a lookup in a sorted map
     /// when it ends. Timers that fire together may have to be sorted first.
     ///
     /// ```

@@ -29,7 +29,7 @@ impl<T> Wheel<T> {
     /// # Cost
     /// Takes constant time and does not allocate if no other timer was popped,
     /// scheduled or cancelled since the timer was popped. Otherwise the timer may get
-    /// another entry. Until it leaves the wheel, such a timer takes some thirty bytes
+    /// another entry. Until it leaves the wheel, such a timer takes some twenty bytes
     /// more, and finding it takes a look-up in a sorted map.
     ///
     /// # Example

@@ -49,7 +49,7 @@ impl<T> Wheel<T> {
     ///
     /// The cost grows with the largest number of timers that the wheel has held
     /// since it last shrank. Afterwards, each timer that was moved in memory takes
-    /// some thirty bytes more, and needs a look-up in a sorted map when it ends.
+    /// some twenty bytes more, and needs a look-up in a sorted map when it ends.
     /// Timers that fire together may have to be sorted.
     ///
     /// ```
