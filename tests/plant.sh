@@ -2,8 +2,9 @@
 # Checks that the tests pass, then plants the bugs of tests/planted in a copy of
 # the crate, one after the other, and checks that each test that a bug's patch
 # names finds it: a model of loom (`model: file::test`), a test under shuttle
-# (`shuttle: file::test`), a test of awaited timers (`await: file::test`), or a test
-# of the crate itself (`test: --lib module`, `test: --test file name`).
+# (`shuttle: file::test`), a test of awaited timers (`await: file::test`), a test of
+# durable jobs (`durable: --lib module`, `durable: --test file name`), or a test of the
+# crate itself (`test: --lib module`, `test: --test file name`).
 #
 #   tests/plant.sh [--sample n] [folder or name...]
 #   tests/plant.sh --table | --check | --build
@@ -39,10 +40,10 @@ export GIT_CEILING_DIRECTORIES="$work"
 make_copy() {
     rm -rf "$copy" "$sound"
     mkdir -p "$copy" "$sound"
-    for part in Cargo.toml Cargo.lock README.md CONTRIBUTING.md docs src loom-tests tests benches examples; do
+    for part in Cargo.toml Cargo.lock README.md CONTRIBUTING.md docs src loom-tests durable tests benches examples; do
         [ ! -e "$root/$part" ] || cp -R "$root/$part" "$copy"
     done
-    cp -R "$root/src" "$root/loom-tests" "$sound"
+    cp -R "$root/src" "$root/loom-tests" "$root/durable" "$sound"
 }
 
 # Builds tests in the way $1, with a limit that no busy machine needs.
@@ -67,6 +68,7 @@ tests() {
     # Assertions as in debug, and ten times as fast.
     plain) set -- -p tickwheel --config profile.dev.opt-level=1 "$@" ;;
     await) set -- -p tickwheel-await-tests --config profile.dev.opt-level=1 "$@" ;;
+    durable) set -- -p tickwheel-durable --config profile.dev.opt-level=1 "$@" ;;
     *)
         flags="$flags --cfg $way"
         set -- -p "tickwheel-$way-tests" --release "$@"
@@ -80,6 +82,7 @@ finders() {
     sed -n 's/^model: \([^:]*\)::\(.*\)/loom|--test \1|--exact \2/p
         s/^shuttle: \([^:]*\)::\(.*\)/shuttle|--test \1|--exact \2/p
         s/^await: \([^:]*\)::\(.*\)/await|--test \1|--exact \2/p
+        s/^durable: \(.*\) \(.*\)/durable|\1|\2/p
         s/^test: \(.*\) \(.*\)/plain|\1|\2/p' "$1"
 }
 
@@ -123,7 +126,7 @@ run_limited() (
     # Seconds of processor time: many times what a sound wheel needs. Models count
     # their steps themselves.
     case $1 in
-    plain | await) ulimit -S -t 12 ;;
+    plain | await | durable) ulimit -S -t 12 ;;
     esac
     run "$1" $2 -- $3 --nocapture
 )
@@ -142,6 +145,7 @@ table() {
         /^model: / { finders[++count] = "threads loom `" $2 "`" }
         /^shuttle: / { finders[++count] = "threads shuttle `" $2 "`" }
         /^await: / { finders[++count] = "await `" $2 "`" }
+        /^durable: / { finders[++count] = "durable `" $NF "`" }
         /^test: --lib / {
             folder = $3 ~ /^wheel/ ? "wheel" : "units"
             finders[++count] = folder " `" $3 "`"
@@ -170,7 +174,7 @@ check() {
     (
         cd "$root" || exit
         table | cmp -s - "$planted/TABLE.md" || echo "the table is old: tests/plant.sh --table"
-        functions=$(grep -rhoE '\b(fn|mod) \w+' src tests loom-tests --include='*.rs')
+        functions=$(grep -rhoE '\b(fn|mod) \w+' src tests loom-tests durable --include='*.rs')
         for patch in "$planted"/*/*.patch; do
             name=$(basename "$patch")
             git apply --check --recount -C1 "$patch" 2>/dev/null || echo "$name: does not apply"
@@ -192,14 +196,14 @@ build_all() {
     make_copy
     left=$(patches .)
     while [ -n "$left" ]; do
-        rm -rf "$copy/src"
-        cp -R "$sound/src" "$copy"
+        rm -rf "$copy/src" "$copy/durable"
+        cp -R "$sound/src" "$sound/durable" "$copy"
         together=$left left=
         for patch in $together; do
             git -C "$copy" apply --recount -C1 "$patch" 2>/dev/null || left="$left $patch"
         done
         [ "$left" != "$together" ] || { echo "these do not apply: $left"; return 1; }
-        (cd "$copy" && cargo check -q --lib --message-format short --target-dir "$work/check") 2>&1 |
+        (cd "$copy" && cargo check -q -p tickwheel -p tickwheel-durable --lib --message-format short --target-dir "$work/check") 2>&1 |
             { ! grep error; } || return 1
     done
 }
@@ -216,7 +220,7 @@ patches() {
 # Whether the tests of one way pass while nothing is planted.
 sound() {
     case $1 in
-    plain) build plain --lib && run plain --lib ;;
+    plain | durable) build "$1" --lib && run "$1" --lib ;;
     *) build "$1" && SHUTTLE_ITERATIONS=500 run "$1" ;;
     esac
 }

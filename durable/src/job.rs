@@ -1,0 +1,266 @@
+//! A job as its caller describes it, and as a store keeps it.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::recurrence::{InvalidCron, Recurrence, check_cron};
+use crate::wall::WallTime;
+
+/// A job to schedule: the handler's name, bytes for it, and the time at which it is due.
+///
+/// A job is due at once unless [`at`](Job::at) or [`after`](Job::after) says otherwise.
+///
+/// ```
+/// use std::time::Duration;
+/// use tickwheel_durable::{IfTaken, Job};
+///
+/// let reminder = Job::new("reminder", b"call Ada".to_vec())
+///     .after(Duration::from_secs(7 * 24 * 3_600))
+///     .key("ada", IfTaken::Replace);
+/// let report = Job::new("report", Vec::new()).cron("0 6 * * MON Europe/Berlin")?;
+/// # Ok::<(), tickwheel_durable::InvalidCron>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Job {
+    pub(crate) kind: String,
+    pub(crate) key: Option<String>,
+    pub(crate) if_taken: IfTaken,
+    pub(crate) due: Due,
+    pub(crate) repeat: Repeat,
+    pub(crate) payload: Vec<u8>,
+}
+
+/// The due time of a job before a clock was read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Due {
+    /// At once, or at the first occurrence of the recurrence.
+    Unset,
+    After(Duration),
+    At(WallTime),
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Repeat {
+    Once,
+    Every(Duration),
+    Cron(String),
+}
+
+/// Decides what happens if a waiting or running job of the same kind has the key already.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum IfTaken {
+    /// Refuses the new job.
+    #[default]
+    Refuse,
+    /// Keeps the stored job, and drops the new one.
+    Keep,
+    /// Gives the stored job the payload, due time and recurrence of the new one. It keeps its
+    /// id. If it is running, it runs again when it is due.
+    Replace,
+}
+
+impl Job {
+    /// Returns a job for the handler of `kind`, due at once.
+    #[must_use]
+    pub fn new(kind: impl Into<String>, payload: impl Into<Vec<u8>>) -> Job {
+        Job {
+            kind: kind.into(),
+            key: None,
+            if_taken: IfTaken::Refuse,
+            due: Due::Unset,
+            repeat: Repeat::Once,
+            payload: payload.into(),
+        }
+    }
+
+    /// Sets the due time.
+    #[must_use]
+    pub fn at(mut self, due: impl Into<WallTime>) -> Job {
+        self.due = Due::At(due.into());
+        self
+    }
+
+    /// Sets the due time to a delay after the call that schedules the job.
+    #[must_use]
+    pub fn after(mut self, delay: Duration) -> Job {
+        self.due = Due::After(delay);
+        self
+    }
+
+    /// Gives the job a key, which at most one waiting or running job of a kind has.
+    #[must_use]
+    pub fn key(mut self, key: impl Into<String>, if_taken: IfTaken) -> Job {
+        self.key = Some(key.into());
+        self.if_taken = if_taken;
+        self
+    }
+
+    /// Repeats the job every `period` from its due time on. The shortest period is a
+    /// microsecond. Missed occurrences are made up for by one run.
+    #[must_use]
+    pub fn every(mut self, period: Duration) -> Job {
+        self.repeat = Repeat::Every(period.max(Duration::from_micros(1)));
+        self
+    }
+
+    /// Repeats the job at the times of a cron expression: five fields and a time zone. The
+    /// first run is at the first such time after the call that schedules the job, unless a due
+    /// time is set.
+    ///
+    /// On days on which the clocks change, a local time that is left out is passed over, and
+    /// one that comes twice counts twice.
+    ///
+    /// # Errors
+    /// Returns [`InvalidCron`] if the expression cannot be understood.
+    pub fn cron(mut self, expression: impl Into<String>) -> Result<Job, InvalidCron> {
+        let expression = expression.into();
+        check_cron(&expression)?;
+        self.repeat = Repeat::Cron(expression);
+        Ok(self)
+    }
+
+    /// Returns the bytes, for a job that was refused.
+    #[must_use]
+    pub fn into_payload(self) -> Vec<u8> {
+        self.payload
+    }
+
+    /// Returns the due time as of `now`, or `None` if the recurrence has no occurrence.
+    pub(crate) fn resolve(&self, now: WallTime) -> Option<WallTime> {
+        match (&self.due, &self.repeat) {
+            (Due::At(due), _) => Some(*due),
+            (Due::After(delay), _) => Some(now + *delay),
+            (Due::Unset, Repeat::Cron(expression)) => {
+                Recurrence::Cron(expression.clone()).next_after(now)
+            }
+            (Due::Unset, _) => Some(now),
+        }
+    }
+
+    pub(crate) fn recurrence(&self, due: WallTime) -> Option<Recurrence> {
+        match &self.repeat {
+            Repeat::Once => None,
+            Repeat::Every(period) => Some(Recurrence::Every {
+                period: *period,
+                first: due,
+            }),
+            Repeat::Cron(expression) => Some(Recurrence::Cron(expression.clone())),
+        }
+    }
+}
+
+/// The id of a job: the due time with which it was created, and its number. It never reaches a
+/// later job.
+///
+/// ```
+/// use tickwheel_durable::JobId;
+///
+/// let id: JobId = "6460a7c1bd000-2a".parse()?;
+/// assert_eq!((id.number(), id.to_string().as_str()), (42, "6460a7c1bd000-2a"));
+/// # Ok::<(), tickwheel_durable::InvalidJobId>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct JobId {
+    /// The due time with which the job was created, where most jobs are found.
+    pub(crate) born: WallTime,
+    pub(crate) number: u64,
+}
+
+impl JobId {
+    /// Returns the id of the job with this number that was created with this due time, for
+    /// stores.
+    #[must_use]
+    pub fn new(born: WallTime, number: u64) -> JobId {
+        JobId { born, number }
+    }
+
+    /// Returns the due time with which the job was created.
+    #[must_use]
+    pub fn born(self) -> WallTime {
+        self.born
+    }
+
+    /// Returns the number, which is unique in its store.
+    #[must_use]
+    pub fn number(self) -> u64 {
+        self.number
+    }
+}
+
+impl fmt::Display for JobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:x}-{:x}", self.born.as_unix_micros(), self.number)
+    }
+}
+
+impl fmt::Debug for JobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A text that is not an id.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct InvalidJobId;
+
+impl fmt::Display for InvalidJobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not an id: pass the text of a `JobId`, such as 6460a7c1bd000-2a")
+    }
+}
+
+impl std::error::Error for InvalidJobId {}
+
+impl FromStr for JobId {
+    type Err = InvalidJobId;
+
+    fn from_str(text: &str) -> Result<JobId, InvalidJobId> {
+        let hex = |digits| u64::from_str_radix(digits, 16).map_err(|_| InvalidJobId);
+        let (born, number) = text.split_once('-').ok_or(InvalidJobId)?;
+        Ok(JobId::new(
+            WallTime::from_unix_micros(hex(born)?),
+            hex(number)?,
+        ))
+    }
+}
+
+/// A job as a store keeps it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StoredJob {
+    /// The id.
+    pub id: JobId,
+    /// The name of the handler.
+    pub kind: String,
+    /// The key, if the job has one.
+    pub key: Option<String>,
+    /// The time at which the job is due, or at which a dead letter died.
+    pub due: WallTime,
+    /// A number that rises with each change of the due time.
+    pub version: u64,
+    /// The attempts that were started since the last success.
+    pub attempts: u32,
+    /// The state.
+    pub state: State,
+    /// The recurrence, if the job has one.
+    pub recurrence: Option<Recurrence>,
+    /// The message of the last failure.
+    pub failure: Option<String>,
+    /// The bytes for the handler.
+    pub payload: Vec<u8>,
+}
+
+/// The state of a stored job.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// Waits for its due time.
+    Waiting,
+    /// Was started under the lease with this fence. If that lease is over, the job waits to be
+    /// started again.
+    Started {
+        /// The fence of the lease.
+        fence: u64,
+    },
+    /// A dead letter: the attempts are used up.
+    Dead,
+}

@@ -1,0 +1,138 @@
+//! When a recurring job is due next.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::wall::WallTime;
+
+/// The recurrence of a job.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Recurrence {
+    /// Every `period` from the job's first due time on.
+    Every {
+        /// The time from one occurrence to the next.
+        period: Duration,
+        /// The first due time, which fixes the phase.
+        first: WallTime,
+    },
+    /// At the times of a cron expression that ends with a time zone.
+    Cron(String),
+}
+
+impl Recurrence {
+    /// Returns the first occurrence after `time`, or `None` if there is none: a cron
+    /// expression that does not come true within four years, or a time past the end of the
+    /// calendar.
+    #[must_use]
+    pub fn next_after(&self, time: WallTime) -> Option<WallTime> {
+        match self {
+            Recurrence::Every { period, first } => next_multiple(*period, *first, time),
+            Recurrence::Cron(expression) => next_match(expression, time),
+        }
+    }
+}
+
+fn next_multiple(period: Duration, first: WallTime, time: WallTime) -> Option<WallTime> {
+    let period = u64::try_from(period.as_micros()).ok()?.max(1);
+    if time < first {
+        return Some(first);
+    }
+    let turns = time.since(first).as_micros() as u64 / period + 1;
+    let offset = turns.checked_mul(period)?;
+    let next = first.as_unix_micros().checked_add(offset)?;
+    Some(WallTime::from_unix_micros(next))
+}
+
+fn next_match(expression: &str, time: WallTime) -> Option<WallTime> {
+    let crontab = cronexpr::parse_crontab(expression).ok()?;
+    let micros = i64::try_from(time.as_unix_micros()).ok()?;
+    let after = cronexpr::MakeTimestamp::from_microsecond(micros).ok()?;
+    let next = crontab.find_next(after).ok()?.timestamp().as_microsecond();
+    u64::try_from(next).ok().map(WallTime::from_unix_micros)
+}
+
+/// A cron expression that cannot be understood.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InvalidCron {
+    message: String,
+}
+
+impl fmt::Display for InvalidCron {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let InvalidCron { message } = self;
+        write!(
+            f,
+            "not a cron expression: write five fields and a time zone, such as `30 9 * * MON-FRI Europe/Berlin` ({message})"
+        )
+    }
+}
+
+impl std::error::Error for InvalidCron {}
+
+/// Checks that an expression can be understood.
+pub(crate) fn check_cron(expression: &str) -> Result<(), InvalidCron> {
+    match cronexpr::parse_crontab(expression) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(InvalidCron {
+            message: error.to_string(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> WallTime {
+        let time: jiff::Timestamp = text.parse().unwrap();
+        WallTime::from_unix_micros(time.as_microsecond() as u64)
+    }
+
+    fn next(expression: &str, after: &str) -> String {
+        let cron = Recurrence::Cron(expression.to_owned());
+        cron.next_after(at(after))
+            .map_or("none".to_owned(), |time| time.to_string())
+    }
+
+    #[test]
+    fn every_keeps_its_phase() {
+        let first = WallTime::from_unix_micros(7);
+        let period = Duration::from_micros(10);
+        let every = Recurrence::Every { period, first };
+        let next = |now| {
+            every
+                .next_after(WallTime::from_unix_micros(now))
+                .unwrap()
+                .as_unix_micros()
+        };
+        assert_eq!(
+            [next(0), next(7), next(16), next(17), next(1_000)],
+            [7, 17, 17, 27, 1_007]
+        );
+        assert_eq!(every.next_after(WallTime::MAX), None);
+    }
+
+    #[test]
+    fn cron_is_read_in_its_time_zone() {
+        let weekdays = "30 9 * * MON-FRI Europe/Berlin";
+        assert_eq!(
+            next(weekdays, "2026-11-20T10:00:00Z"),
+            "2026-11-23T08:30:00Z"
+        );
+        assert_eq!(
+            next(weekdays, "2026-07-01T00:00:00Z"),
+            "2026-07-01T07:30:00Z"
+        );
+        assert_eq!(next("0 0 30 2 * UTC", "2026-01-01T00:00:00Z"), "none");
+    }
+
+    /// A local time that a change of the clock leaves out is passed over on that day; one that
+    /// comes twice counts twice.
+    #[test]
+    fn cron_on_the_days_on_which_the_clocks_change() {
+        let night = "30 2 * * * Europe/Berlin";
+        assert_eq!(next(night, "2026-03-28T12:00:00Z"), "2026-03-30T00:30:00Z");
+        assert_eq!(next(night, "2026-10-24T12:00:00Z"), "2026-10-25T00:30:00Z");
+        assert_eq!(next(night, "2026-10-25T00:30:00Z"), "2026-10-25T01:30:00Z");
+    }
+}

@@ -1,0 +1,202 @@
+//! A store in memory, for tests and for jobs that need not outlive the process.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use crate::job::{JobId, StoredJob};
+use crate::store::apply::{Place, Rows, apply};
+use crate::store::{Answer, Change, DueJob, Lease, List, Store, StoreError};
+use crate::wall::{SystemClock, WallClock, WallTime};
+
+/// A store in memory. Clones share the jobs, so that several nodes can work on them, or one
+/// after the other.
+///
+/// It has one shard.
+#[derive(Clone)]
+pub struct MemoryStore {
+    jobs: Arc<Mutex<Jobs>>,
+    clock: Arc<dyn WallClock>,
+}
+
+#[derive(Default)]
+struct Jobs {
+    rows: BTreeMap<(Place, JobId), StoredJob>,
+    /// The places of jobs that do not lie where they were born.
+    places: HashMap<u64, Place>,
+    keys: HashMap<(String, String), JobId>,
+    next_number: u64,
+    fence: u64,
+    /// The time at which the lease runs out, and its owner.
+    lease: Option<(WallTime, String)>,
+}
+
+impl Default for MemoryStore {
+    fn default() -> MemoryStore {
+        MemoryStore::new()
+    }
+}
+
+impl MemoryStore {
+    /// Returns an empty store, whose leases run out by the clock of the system.
+    #[must_use]
+    pub fn new() -> MemoryStore {
+        MemoryStore::with_clock(SystemClock)
+    }
+
+    /// Returns an empty store, whose leases run out by `clock`.
+    #[must_use]
+    pub fn with_clock(clock: impl WallClock) -> MemoryStore {
+        MemoryStore {
+            jobs: Arc::default(),
+            clock: Arc::new(clock),
+        }
+    }
+
+    fn jobs(&self) -> MutexGuard<'_, Jobs> {
+        self.jobs.lock().unwrap_or_else(|error| error.into_inner())
+    }
+}
+
+impl Store for MemoryStore {
+    fn acquire(&self, owner: &str, length: Duration) -> Result<Option<Lease>, StoreError> {
+        let (mut jobs, now) = (self.jobs(), self.clock.now());
+        let is_held = |(end, holder): &(WallTime, String)| *end > now && holder != owner;
+        if jobs.lease.as_ref().is_some_and(is_held) {
+            return Ok(None);
+        }
+        jobs.fence += 1;
+        jobs.lease = Some((now + length, owner.to_owned()));
+        Ok(Some(Lease {
+            shard: 0,
+            fence: jobs.fence,
+        }))
+    }
+
+    fn renew(&self, lease: Lease, length: Duration) -> Result<bool, StoreError> {
+        let (mut jobs, now) = (self.jobs(), self.clock.now());
+        let is_last = jobs.fence == lease.fence;
+        match &mut jobs.lease {
+            Some((end, _)) if is_last && *end > now => *end = now + length,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn commit(&self, lease: Option<Lease>, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
+        let mut jobs = self.jobs();
+        let apply = |change| apply(&mut *jobs, lease, change);
+        changes.iter().map(apply).collect()
+    }
+
+    fn recover(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn due_before(
+        &self,
+        _: Lease,
+        before: WallTime,
+        most: usize,
+    ) -> Result<Vec<DueJob>, StoreError> {
+        let jobs = self.jobs();
+        let first = (Place::Live(before), JobId::new(WallTime::default(), 0));
+        let due = jobs.rows.range(..first).take(most);
+        Ok(due
+            .map(|(_, job)| DueJob {
+                id: job.id,
+                version: job.version,
+                due: job.due,
+            })
+            .collect())
+    }
+
+    fn get(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {
+        self.jobs().get(id)
+    }
+
+    fn find(&self, kind: &str, key: &str) -> Result<Option<StoredJob>, StoreError> {
+        let mut jobs = self.jobs();
+        let holder = jobs.holder(kind, key)?;
+        Ok(holder.map(|id| jobs.get(id)).transpose()?.flatten())
+    }
+
+    fn list(
+        &self,
+        list: List,
+        after: Option<&StoredJob>,
+        most: usize,
+    ) -> Result<Vec<StoredJob>, StoreError> {
+        let jobs = self.jobs();
+        let is_behind =
+            |at: &(Place, JobId)| after.is_none_or(|job| *at > (Place::of(job), job.id));
+        let listed = jobs.of(list).filter(|(at, _)| is_behind(at)).take(most);
+        Ok(listed.map(|(_, job)| job.clone()).collect())
+    }
+
+    fn count(&self, list: List) -> Result<u64, StoreError> {
+        Ok(self.jobs().of(list).count() as u64)
+    }
+}
+
+impl Jobs {
+    fn of(&self, list: List) -> impl Iterator<Item = (&(Place, JobId), &StoredJob)> {
+        let is_listed = move |place: &Place| match list {
+            List::Live => matches!(place, Place::Live(_)),
+            List::Dead => matches!(place, Place::Dead(_)),
+        };
+        self.rows
+            .iter()
+            .filter(move |((place, _), _)| is_listed(place))
+    }
+
+    fn place_of(&self, id: JobId) -> Place {
+        let moved = self.places.get(&id.number).copied();
+        moved.unwrap_or(Place::Live(id.born))
+    }
+}
+
+impl Rows for Jobs {
+    fn fence(&mut self) -> Result<u64, StoreError> {
+        Ok(self.fence)
+    }
+
+    fn next_number(&mut self) -> Result<u64, StoreError> {
+        self.next_number += 1;
+        Ok(self.next_number)
+    }
+
+    fn get(&mut self, id: JobId) -> Result<Option<StoredJob>, StoreError> {
+        Ok(self.rows.get(&(self.place_of(id), id)).cloned())
+    }
+
+    fn put(&mut self, job: &StoredJob) -> Result<(), StoreError> {
+        let place = Place::of(job);
+        match place.is_birthplace(job.id) {
+            true => self.places.remove(&job.id.number),
+            false => self.places.insert(job.id.number, place),
+        };
+        self.rows.insert((place, job.id), job.clone());
+        Ok(())
+    }
+
+    fn remove(&mut self, job: &StoredJob) -> Result<(), StoreError> {
+        self.places.remove(&job.id.number);
+        self.rows.remove(&(Place::of(job), job.id));
+        Ok(())
+    }
+
+    fn holder(&mut self, kind: &str, key: &str) -> Result<Option<JobId>, StoreError> {
+        let name = (kind.to_owned(), key.to_owned());
+        Ok(self.keys.get(&name).copied())
+    }
+
+    fn set_holder(&mut self, kind: &str, key: &str, id: Option<JobId>) -> Result<(), StoreError> {
+        let name = (kind.to_owned(), key.to_owned());
+        match id {
+            Some(id) => self.keys.insert(name, id),
+            None => self.keys.remove(&name),
+        };
+        Ok(())
+    }
+}

@@ -1,0 +1,381 @@
+//! Where jobs are kept: the interface that every store fulfils.
+//!
+//! A store carries out *changes*, whole decisions such as "start this job if its version is
+//! still 4", in batches that are durable when the call returns. It reads jobs in the order of
+//! their due times. It knows nothing of windows, threads and handlers.
+//!
+//! `tests/conformance` checks every store in the same way.
+
+mod apply;
+mod memory;
+mod redb;
+mod row;
+
+pub use self::memory::MemoryStore;
+pub use self::redb::{RedbOptions, RedbStore};
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::job::{IfTaken, Job, JobId, State, StoredJob};
+use crate::recurrence::Recurrence;
+use crate::wall::WallTime;
+
+/// A store of jobs. All calls block, and any thread may make them.
+///
+/// Every change of a batch has an answer of its own. Later changes of a batch see the effects
+/// of earlier ones. If the call fails, none or all of them have happened.
+pub trait Store: Send + Sync + 'static {
+    /// Takes the lease of a shard that nobody holds, or whose lease has run out, for
+    /// `length` by the store's clock. Returns `None` if every shard is held.
+    ///
+    /// Each grant has a higher fence than all before.
+    ///
+    /// # Errors
+    /// Returns the reason why the store did not answer.
+    fn acquire(&self, owner: &str, length: Duration) -> Result<Option<Lease>, StoreError>;
+
+    /// Extends a lease by `length` from now. Returns `false` if it was lost.
+    ///
+    /// # Errors
+    /// Returns the reason why the store did not answer.
+    fn renew(&self, lease: Lease, length: Duration) -> Result<bool, StoreError>;
+
+    /// Carries out the changes in their order, and returns their answers once all are
+    /// durable. [`Change::Start`] and [`Change::Finish`] need a lease that is still the last
+    /// one granted; otherwise they change nothing, and the answer is [`Answer::Fenced`].
+    ///
+    /// # Errors
+    /// Returns the reason for which it is unknown whether the changes happened. The store then
+    /// accepts no more changes until [`recover`](Store::recover) has succeeded.
+    fn commit(&self, lease: Option<Lease>, changes: &[Change]) -> Result<Vec<Answer>, StoreError>;
+
+    /// Makes the store accept changes again after a failed commit. Keeps the leases.
+    ///
+    /// # Errors
+    /// Returns the reason why it still accepts none.
+    fn recover(&self) -> Result<(), StoreError>;
+
+    /// Returns the first `most` jobs of the lease's shard that are due before `before`, in the
+    /// order of due times. Begins with the earliest job of all, started ones included.
+    ///
+    /// # Errors
+    /// Returns the reason why the store did not answer.
+    fn due_before(
+        &self,
+        lease: Lease,
+        before: WallTime,
+        most: usize,
+    ) -> Result<Vec<DueJob>, StoreError>;
+
+    /// Returns a job, dead letters included.
+    ///
+    /// # Errors
+    /// Returns the reason why the store did not answer.
+    fn get(&self, id: JobId) -> Result<Option<StoredJob>, StoreError>;
+
+    /// Returns the waiting or running job of this kind that has this key.
+    ///
+    /// # Errors
+    /// Returns the reason why the store did not answer.
+    fn find(&self, kind: &str, key: &str) -> Result<Option<StoredJob>, StoreError>;
+
+    /// Returns up to `most` jobs that stand behind `after` in the list, or the first ones.
+    ///
+    /// # Errors
+    /// Returns the reason why the store did not answer.
+    fn list(
+        &self,
+        list: List,
+        after: Option<&StoredJob>,
+        most: usize,
+    ) -> Result<Vec<StoredJob>, StoreError>;
+
+    /// Returns whether there is room for new jobs. Defaults to true.
+    fn has_room(&self) -> bool {
+        true
+    }
+
+    /// Returns the number of jobs in a list.
+    ///
+    /// # Errors
+    /// Returns the reason why the store did not answer.
+    fn count(&self, list: List) -> Result<u64, StoreError>;
+}
+
+/// The two lists of a store.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum List {
+    /// Waiting and running jobs, by due time.
+    Live,
+    /// Dead letters, by the time at which they died.
+    Dead,
+}
+
+/// The right to run the jobs of a shard.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lease {
+    /// The shard.
+    pub shard: u32,
+    /// The number of the grant.
+    pub fence: u64,
+}
+
+/// A job that is due soon, without its bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DueJob {
+    /// The id.
+    pub id: JobId,
+    /// The version at which `due` holds.
+    pub version: u64,
+    /// The due time.
+    pub due: WallTime,
+}
+
+/// A job, by its id or by its key.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Target {
+    /// The job with this id.
+    Id(JobId),
+    /// The waiting or running job of this kind with this key.
+    Key {
+        /// The kind.
+        kind: String,
+        /// The key.
+        key: String,
+    },
+}
+
+impl From<JobId> for Target {
+    fn from(id: JobId) -> Target {
+        Target::Id(id)
+    }
+}
+
+impl From<(&str, &str)> for Target {
+    fn from((kind, key): (&str, &str)) -> Target {
+        Target::Key {
+            kind: kind.to_owned(),
+            key: key.to_owned(),
+        }
+    }
+}
+
+/// A change of the stored jobs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// Stores a job. Answers `Placed`, `Kept` or `Taken`.
+    Insert(NewJob),
+    /// Removes a waiting or running job. Answers `Removed`, `RemovedRunning` or `Gone`.
+    Cancel(Target),
+    /// Sets the due time of a waiting or running job. Answers `Placed` or `Gone`.
+    Move {
+        /// The job.
+        target: Target,
+        /// Its new due time.
+        due: WallTime,
+    },
+    /// Notes that a handler is about to run, and counts the attempt. Answers `Started`,
+    /// `Stale`, `Gone` or `Fenced`. If the job was started under the same lease already,
+    /// answers `Started` and counts nothing.
+    Start {
+        /// The job.
+        id: JobId,
+        /// The version that it must have.
+        version: u64,
+    },
+    /// Notes how a run ended. Answers `Placed`, `Removed`, `Stale`, `Gone` or `Fenced`. `Stale`
+    /// means that the job was moved while it ran: the move stands, and the outcome is dropped.
+    Finish {
+        /// The job.
+        id: JobId,
+        /// The version that it was started with.
+        version: u64,
+        /// What becomes of it.
+        then: Then,
+    },
+    /// Makes a dead letter due again, without its attempts. Answers `Placed`, `Taken` if another
+    /// job has its key meanwhile, or `Gone`.
+    Revive {
+        /// The dead letter.
+        id: JobId,
+        /// Its new due time.
+        due: WallTime,
+    },
+    /// Removes a dead letter. Answers `Removed` or `Gone`.
+    Bury(JobId),
+}
+
+impl Change {
+    /// Returns whether the change needs a valid lease.
+    #[must_use]
+    pub fn is_fenced(&self) -> bool {
+        matches!(self, Change::Start { .. } | Change::Finish { .. })
+    }
+}
+
+/// A job that is about to be stored.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NewJob {
+    /// The job as its caller described it, for the way back.
+    pub(crate) job: Job,
+    pub(crate) due: WallTime,
+}
+
+impl NewJob {
+    /// Returns the job with its due time as of `now`.
+    ///
+    /// # Errors
+    /// Returns the job if its recurrence has no occurrence after `now`.
+    pub fn new(job: Job, now: WallTime) -> Result<NewJob, Job> {
+        match job.resolve(now) {
+            Some(due) => Ok(NewJob { job, due }),
+            None => Err(job),
+        }
+    }
+
+    /// Returns the job that a store is to keep under `id`.
+    #[must_use]
+    pub fn stored(&self, id: JobId) -> StoredJob {
+        StoredJob {
+            id,
+            kind: self.job.kind.clone(),
+            key: self.job.key.clone(),
+            due: self.due,
+            version: 1,
+            attempts: 0,
+            state: State::Waiting,
+            recurrence: self.recurrence(),
+            failure: None,
+            payload: self.job.payload.clone(),
+        }
+    }
+
+    /// Returns the due time.
+    #[must_use]
+    pub fn due(&self) -> WallTime {
+        self.due
+    }
+
+    /// Returns the kind, and the key if there is one.
+    #[must_use]
+    pub fn name(&self) -> (&str, Option<&str>) {
+        (&self.job.kind, self.job.key.as_deref())
+    }
+
+    /// Returns what to do if the key is taken.
+    #[must_use]
+    pub fn if_taken(&self) -> IfTaken {
+        self.job.if_taken
+    }
+
+    fn recurrence(&self) -> Option<Recurrence> {
+        self.job.recurrence(self.due)
+    }
+}
+
+/// What becomes of a job after a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Then {
+    /// It has ended.
+    End,
+    /// It is due again.
+    Again {
+        /// The next due time.
+        due: WallTime,
+        /// The message, if the run failed. If it did not, the attempts are forgotten.
+        failure: Option<String>,
+    },
+    /// Its attempts are used up. If it recurs, the failed occurrence becomes a dead letter with
+    /// an id of its own and without a recurrence, and the job goes on.
+    Die {
+        /// The message.
+        failure: String,
+        /// The time of death.
+        at: WallTime,
+        /// The next occurrence, if the job recurs.
+        next: Option<WallTime>,
+    },
+}
+
+/// The answer to a change.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// The job waits for its due time.
+    Placed(DueJob),
+    /// The key was taken, and the stored job was kept.
+    Kept(JobId),
+    /// The key was taken, and nothing was stored.
+    Taken(JobId),
+    /// The job was removed. It was not running.
+    Removed(Box<StoredJob>),
+    /// The job was removed while a handler ran it.
+    RemovedRunning(JobId),
+    /// The handler may run.
+    Started(Box<StoredJob>),
+    /// The job has another version, which waits for its due time.
+    Stale(DueJob),
+    /// There is no such job.
+    Gone,
+    /// The lease is not the last one that was granted.
+    Fenced,
+}
+
+/// The reason why a store did not do what it should.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The file belongs to another program.
+    Foreign(String),
+    /// The file was written by a newer version of this crate.
+    Newer {
+        /// Its schema.
+        found: u64,
+        /// The newest schema that this version knows.
+        known: u64,
+    },
+    /// The file is damaged.
+    Damaged(String),
+    /// Another process, or another handle in this one, has the file open.
+    InUse,
+    /// The disk is full.
+    Full,
+    /// Reading or writing failed.
+    Io(Arc<std::io::Error>),
+    /// An earlier commit failed, and the store has not recovered since.
+    NotWriting,
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StoreError::Foreign(found) => write!(
+                f,
+                "not a file of tickwheel-durable ({found}): choose another path; nothing was written"
+            ),
+            StoreError::Newer { found, known } => write!(
+                f,
+                "the file has schema {found}, and this version knows {known}: update tickwheel-durable; nothing was written"
+            ),
+            StoreError::Damaged(how) => write!(f, "the file is damaged: restore a copy ({how})"),
+            StoreError::InUse => f.write_str("the file is open elsewhere: close it there first"),
+            StoreError::Full => {
+                f.write_str("the disk is full: make room; writing resumes by itself")
+            }
+            StoreError::Io(error) => write!(f, "the store could not be read or written: {error}"),
+            StoreError::NotWriting => {
+                f.write_str("the store accepts no changes since one failed: try again later")
+            }
+        }
+    }
+}
+
+impl std::error::Error for StoreError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            StoreError::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}

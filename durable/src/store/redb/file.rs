@@ -1,0 +1,159 @@
+//! Opening a file, creating it, and leaving those of others alone.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use redb::{
+    Builder, Database, DatabaseError, ReadTransaction, ReadableDatabase, StorageBackend,
+    TableError, TableHandle,
+};
+
+use super::tables::{META, SCHEMA, create_tables, fail};
+use crate::store::StoreError;
+
+/// The schema that this version writes and reads.
+const KNOWN: u64 = 1;
+/// The first bytes of every file of redb.
+const MAGIC: [u8; 9] = *b"redb\x1A\x0A\xA9\x0D\x0A";
+
+/// Opens the file at `path`, or creates it.
+pub(super) fn open_file(path: &Path, cache_bytes: usize) -> Result<Database, StoreError> {
+    if is_absent(path)? {
+        create_file(path, cache_bytes)?;
+    }
+    check_magic(path)?;
+    check_closed_file(path)?;
+    let database = guarded(|| builder(cache_bytes).open(path))?;
+    check_schema(&database.begin_read().map_err(fail)?)?;
+    Ok(database)
+}
+
+pub(super) fn open_backend(
+    backend: impl StorageBackend,
+    cache_bytes: usize,
+) -> Result<Database, StoreError> {
+    let database = guarded(|| builder(cache_bytes).create_with_backend(backend))?;
+    let is_new = {
+        let transaction = database.begin_read().map_err(fail)?;
+        transaction.list_tables().map_err(fail)?.next().is_none()
+    };
+    if is_new {
+        create_tables(&database, KNOWN)?;
+    }
+    check_schema(&database.begin_read().map_err(fail)?)?;
+    Ok(database)
+}
+
+fn builder(cache_bytes: usize) -> Builder {
+    let mut builder = Database::builder();
+    builder.set_cache_size(cache_bytes);
+    builder
+}
+
+/// Calls redb, which may panic if it meets a damaged file.
+fn guarded<R>(open: impl FnOnce() -> Result<R, DatabaseError>) -> Result<R, StoreError> {
+    match catch_unwind(AssertUnwindSafe(open)) {
+        Ok(opened) => opened.map_err(fail),
+        Err(_) => Err(StoreError::Damaged("redb cannot read it".to_owned())),
+    }
+}
+
+fn is_absent(path: &Path) -> Result<bool, StoreError> {
+    match fs::metadata(path) {
+        Ok(found) => Ok(found.len() == 0),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(io(error)),
+    }
+}
+
+/// Creates the file under another name and renames it, so that a crash leaves a whole one or
+/// none.
+fn create_file(path: &Path, cache_bytes: usize) -> Result<(), StoreError> {
+    let unfinished = beside(path, ".new");
+    if unfinished.exists() {
+        fs::remove_file(&unfinished).map_err(io)?;
+    }
+    let database = guarded(|| builder(cache_bytes).create(&unfinished))?;
+    create_tables(&database, KNOWN)?;
+    guarded(|| database.close())?;
+    fs::rename(&unfinished, path).map_err(io)?;
+    sync_folder_of(path)
+}
+
+#[cfg(unix)]
+fn sync_folder_of(path: &Path) -> Result<(), StoreError> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let folder = File::open(folder.unwrap_or(Path::new("."))).map_err(io)?;
+    folder.sync_all().map_err(io)
+}
+
+/// Other systems keep a rename once it has returned.
+#[cfg(not(unix))]
+fn sync_folder_of(_: &Path) -> Result<(), StoreError> {
+    Ok(())
+}
+
+pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+fn check_magic(path: &Path) -> Result<(), StoreError> {
+    let (mut file, mut begin) = (File::open(path).map_err(io)?, [0; MAGIC.len()]);
+    match file.read_exact(&mut begin) {
+        Ok(()) if begin == MAGIC => Ok(()),
+        Ok(()) => Err(StoreError::Foreign("it is no file of redb".to_owned())),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+            Err(StoreError::Foreign("it is too short".to_owned()))
+        }
+        Err(error) => Err(io(error)),
+    }
+}
+
+/// Checks the schema of a file that was closed without writing to it. One that was not closed
+/// must be repaired before it can be read.
+fn check_closed_file(path: &Path) -> Result<(), StoreError> {
+    let open = || match builder(1 << 20).open_read_only(path) {
+        Err(DatabaseError::RepairAborted) => Ok(None),
+        opened => opened.map(Some),
+    };
+    match guarded(open)? {
+        Some(database) => check_schema(&database.begin_read().map_err(fail)?),
+        None => Ok(()),
+    }
+}
+
+fn check_schema(transaction: &ReadTransaction) -> Result<(), StoreError> {
+    let meta = match transaction.open_table(META) {
+        Err(TableError::TableDoesNotExist(_)) => return Err(other_program(transaction)),
+        opened => opened.map_err(fail)?,
+    };
+    let schema = meta.get(SCHEMA).map_err(fail)?;
+    match schema.map_or(0, |schema| schema.value()) {
+        0 => Err(StoreError::Damaged("it names no schema".to_owned())),
+        found if found > KNOWN => Err(StoreError::Newer {
+            found,
+            known: KNOWN,
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn other_program(transaction: &ReadTransaction) -> StoreError {
+    let tables = transaction.list_tables().into_iter().flatten();
+    let names: Vec<String> = tables.map(|table| table.name().to_owned()).collect();
+    StoreError::Foreign(format!("redb tables {names:?}"))
+}
+
+pub(super) fn io(error: std::io::Error) -> StoreError {
+    match error.kind() {
+        ErrorKind::StorageFull => StoreError::Full,
+        _ => StoreError::Io(Arc::new(error)),
+    }
+}

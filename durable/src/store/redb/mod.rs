@@ -1,0 +1,251 @@
+//! A store in one file of redb, without a server.
+//!
+//! ```text
+//! live:   (due, number) -> row       in the order in which jobs are loaded
+//! dead:   (died, number) -> row
+//! places: number -> (list, time)     jobs that do not lie at the due time in their id
+//! keys:   kind, key -> (born, number)
+//! meta:   schema, fence, numbers     numbers are reserved by the thousand
+//! ```
+//! The types of redb appear in this folder alone.
+
+mod file;
+mod reserve;
+mod tables;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, RwLock};
+use std::time::Duration;
+
+use ::redb::{Database, ReadableDatabase, StorageBackend};
+
+use self::file::open_file;
+use self::reserve::Reserve;
+use self::tables::{Reading, Session, Writing, fail};
+use crate::job::{JobId, StoredJob};
+use crate::store::apply::apply;
+use crate::store::{Answer, Change, DueJob, Lease, List, Store, StoreError};
+use crate::wall::WallTime;
+
+/// Settings of a [`RedbStore`].
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("jobs.redb");
+/// use tickwheel_durable::RedbOptions;
+///
+/// let store = RedbOptions::new().cache_bytes(16 << 20).open(path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct RedbOptions {
+    cache_bytes: usize,
+    quick_repair: bool,
+    reserve_bytes: u64,
+}
+
+impl Default for RedbOptions {
+    fn default() -> RedbOptions {
+        RedbOptions::new()
+    }
+}
+
+impl RedbOptions {
+    /// Returns the default settings.
+    #[must_use]
+    pub fn new() -> RedbOptions {
+        RedbOptions {
+            cache_bytes: 32 << 20,
+            quick_repair: false,
+            reserve_bytes: 4 << 20,
+        }
+    }
+
+    /// Sets the memory for pages of the file. Defaults to 32 MiB.
+    #[must_use]
+    pub fn cache_bytes(mut self, bytes: usize) -> RedbOptions {
+        self.cache_bytes = bytes;
+        self
+    }
+
+    /// Sets whether each commit saves what makes the file open at once after a crash. Otherwise
+    /// opening reads the whole file then. Makes commits slower, the more the larger the file is.
+    /// Defaults to false.
+    #[must_use]
+    pub fn quick_repair(mut self, quick: bool) -> RedbOptions {
+        self.quick_repair = quick;
+        self
+    }
+
+    /// Sets the size of the file beside the store that is deleted when the disk is full, so
+    /// that running jobs can be completed. Defaults to 4 MiB; zero means none.
+    #[must_use]
+    pub fn reserve_bytes(mut self, bytes: u64) -> RedbOptions {
+        self.reserve_bytes = bytes;
+        self
+    }
+
+    /// Opens the file, or creates it. If it was not closed, because the process died, reads
+    /// the whole file first unless [`quick_repair`](RedbOptions::quick_repair) is set.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::InUse`] if the file is open elsewhere. Returns
+    /// [`StoreError::Foreign`], [`StoreError::Newer`] or [`StoreError::Damaged`] if it is not a
+    /// file of this version, and leaves it as it is. (A file of redb that belongs to another
+    /// program and was not closed is repaired by redb before it is refused.)
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<RedbStore, StoreError> {
+        let path = path.as_ref().to_owned();
+        let reserve = Reserve::beside(&path, self.reserve_bytes);
+        let database = open_file(&path, self.cache_bytes)?;
+        reserve.fill();
+        RedbStore::new(database, Some(path), reserve, self.clone())
+    }
+
+    /// Opens a store on storage of the caller's, for tests of power cuts and of full disks.
+    ///
+    /// # Errors
+    /// Returns an error if the storage fails, or holds something else.
+    #[doc(hidden)]
+    pub fn open_backend(&self, backend: impl StorageBackend) -> Result<RedbStore, StoreError> {
+        let database = file::open_backend(backend, self.cache_bytes)?;
+        RedbStore::new(database, None, Reserve::none(), self.clone())
+    }
+}
+
+/// A store in one file, for one process.
+///
+/// A full disk does not damage it: the store gives up its reserve, so that running jobs can be
+/// completed, and refuses new jobs until there is room.
+pub struct RedbStore {
+    open: RwLock<Option<Database>>,
+    /// The numbers that a commit uses; held while it works.
+    session: Mutex<Session>,
+    path: Option<PathBuf>,
+    reserve: Reserve,
+    options: RedbOptions,
+}
+
+impl RedbStore {
+    /// Opens a file with the default settings, or creates it; see [`RedbOptions::open`].
+    ///
+    /// # Errors
+    /// See [`RedbOptions::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<RedbStore, StoreError> {
+        RedbOptions::new().open(path)
+    }
+
+    fn new(
+        database: Database,
+        path: Option<PathBuf>,
+        reserve: Reserve,
+        options: RedbOptions,
+    ) -> Result<RedbStore, StoreError> {
+        let session = Session::load(&database)?;
+        Ok(RedbStore {
+            open: RwLock::new(Some(database)),
+            session: Mutex::new(session),
+            path,
+            reserve,
+            options,
+        })
+    }
+
+    fn session(&self) -> MutexGuard<'_, Session> {
+        self.session
+            .lock()
+            .unwrap_or_else(|error| error.into_inner())
+    }
+
+    fn read<R>(
+        &self,
+        read: impl FnOnce(&Reading) -> Result<R, StoreError>,
+    ) -> Result<R, StoreError> {
+        let open = self.open.read().unwrap_or_else(|error| error.into_inner());
+        let database = open.as_ref().ok_or(StoreError::NotWriting)?;
+        read(&Reading::new(database.begin_read().map_err(fail)?)?)
+    }
+
+    /// Runs `write` in a transaction, and commits it. A failure leaves no trace in the session.
+    fn write<R>(
+        &self,
+        write: impl FnOnce(&mut Writing) -> Result<R, StoreError>,
+    ) -> Result<R, StoreError> {
+        let mut session = self.session();
+        let open = self.open.read().unwrap_or_else(|error| error.into_inner());
+        let database = open.as_ref().ok_or(StoreError::NotWriting)?;
+        let mut transaction = database.begin_write().map_err(fail)?;
+        transaction.set_quick_repair(self.options.quick_repair);
+        let mut changed = *session;
+        let result = write(&mut Writing::new(&transaction, &mut changed)?)?;
+        transaction.commit().map_err(fail)?;
+        *session = changed;
+        Ok(result)
+    }
+}
+
+impl Store for RedbStore {
+    /// Always succeeds: whoever has the file open holds the lease.
+    fn acquire(&self, _: &str, _: Duration) -> Result<Option<Lease>, StoreError> {
+        let fence = self.write(|writing| writing.raise_fence())?;
+        Ok(Some(Lease { shard: 0, fence }))
+    }
+
+    fn renew(&self, lease: Lease, _: Duration) -> Result<bool, StoreError> {
+        Ok(self.session().fence == lease.fence)
+    }
+
+    fn commit(&self, lease: Option<Lease>, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
+        self.write(|writing| {
+            let apply = |change| apply(writing, lease, change);
+            changes.iter().map(apply).collect()
+        })
+    }
+
+    fn recover(&self) -> Result<(), StoreError> {
+        let Some(path) = &self.path else {
+            return Err(StoreError::NotWriting);
+        };
+        let mut session = self.session();
+        let mut open = self.open.write().unwrap_or_else(|error| error.into_inner());
+        *open = None;
+        self.reserve.give_up();
+        let database = open_file(path, self.options.cache_bytes)?;
+        *session = Session::load(&database)?;
+        *open = Some(database);
+        Ok(())
+    }
+
+    fn has_room(&self) -> bool {
+        self.reserve.is_there_again()
+    }
+
+    fn due_before(
+        &self,
+        _: Lease,
+        before: WallTime,
+        most: usize,
+    ) -> Result<Vec<DueJob>, StoreError> {
+        self.read(|reading| reading.due_before(before, most))
+    }
+
+    fn get(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {
+        self.read(|reading| reading.get(id))
+    }
+
+    fn find(&self, kind: &str, key: &str) -> Result<Option<StoredJob>, StoreError> {
+        self.read(|reading| reading.find(kind, key))
+    }
+
+    fn list(
+        &self,
+        list: List,
+        after: Option<&StoredJob>,
+        most: usize,
+    ) -> Result<Vec<StoredJob>, StoreError> {
+        self.read(|reading| reading.list(list, after, most))
+    }
+
+    fn count(&self, list: List) -> Result<u64, StoreError> {
+        self.read(|reading| reading.count(list))
+    }
+}

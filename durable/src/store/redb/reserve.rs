@@ -1,0 +1,103 @@
+//! Room that is kept for the completions of running jobs when the disk is full.
+//!
+//! Completing a job writes, because redb copies pages. The store therefore keeps a file of
+//! zeros beside its own, deletes it when the disk is full, and accepts new jobs only once the
+//! file fits on the disk again.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use super::file::beside;
+
+/// The pause between two attempts to fill the reserve.
+const PAUSE: Duration = Duration::from_millis(500);
+
+pub(super) struct Reserve {
+    path: Option<PathBuf>,
+    bytes: u64,
+    /// The time of the last attempt, while the reserve is given up.
+    given_up: Mutex<Option<Instant>>,
+}
+
+impl Reserve {
+    pub(super) fn beside(store: &Path, bytes: u64) -> Reserve {
+        Reserve {
+            path: (bytes > 0).then(|| beside(store, ".reserve")),
+            bytes,
+            given_up: Mutex::new(None),
+        }
+    }
+
+    pub(super) fn none() -> Reserve {
+        Reserve {
+            path: None,
+            bytes: 0,
+            given_up: Mutex::new(None),
+        }
+    }
+
+    /// Writes the file. If the disk is too full for it, new jobs are refused from the
+    /// beginning.
+    pub(super) fn fill(&self) {
+        if !self.write() {
+            self.give_up();
+        }
+    }
+
+    /// Deletes the file, and makes its room the store's.
+    pub(super) fn give_up(&self) {
+        let mut given_up = self
+            .given_up
+            .lock()
+            .unwrap_or_else(|error| error.into_inner());
+        if let Some(path) = &self.path {
+            let _ = fs::remove_file(path);
+            *given_up = Some(Instant::now());
+        }
+    }
+
+    /// Returns whether the reserve is filled. Tries to fill it from time to time if it is not.
+    pub(super) fn is_there_again(&self) -> bool {
+        let mut given_up = self
+            .given_up
+            .lock()
+            .unwrap_or_else(|error| error.into_inner());
+        match *given_up {
+            None => return true,
+            Some(last) if last.elapsed() < PAUSE => return false,
+            Some(_) => {}
+        }
+        *given_up = (!self.write()).then(Instant::now);
+        given_up.is_none()
+    }
+
+    /// Returns whether the whole file is on the disk. Deletes a part of it.
+    fn write(&self) -> bool {
+        let Some(path) = &self.path else {
+            return true;
+        };
+        if fs::metadata(path).is_ok_and(|found| found.len() == self.bytes) {
+            return true;
+        }
+        let written = write_zeros(path, self.bytes);
+        if written.is_err() {
+            let _ = fs::remove_file(path);
+        }
+        written.is_ok()
+    }
+}
+
+fn write_zeros(path: &Path, bytes: u64) -> std::io::Result<()> {
+    let mut file = File::create(path)?;
+    let zeros = vec![0; 64 << 10];
+    let mut left = bytes;
+    while left > 0 {
+        let part = left.min(zeros.len() as u64);
+        file.write_all(&zeros[..part as usize])?;
+        left -= part;
+    }
+    file.sync_all()
+}

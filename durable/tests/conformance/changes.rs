@@ -1,0 +1,144 @@
+//! Storing, cancelling, moving; keys.
+
+use super::*;
+
+on_each_store!(
+    a_stored_job_is_found,
+    a_job_is_cancelled_once,
+    a_moved_job_keeps_its_id,
+    a_key_is_refused_kept_or_replaced,
+    a_key_is_free_after_the_end,
+    kinds_do_not_share_keys,
+    a_batch_sees_its_own_changes,
+    a_forged_id_reaches_no_job,
+    every_field_is_kept,
+);
+
+fn a_stored_job_is_found<S: Store>(bench: &Bench<S>) {
+    let job = bench.insert(mail(5).key("ada", IfTaken::Refuse));
+    let found = bench.store.get(job.id).unwrap().unwrap();
+    assert_eq!(
+        (found.due, found.version, found.attempts),
+        (at(5), job.version, 0)
+    );
+    assert_eq!(bench.store.find("mail", "ada").unwrap(), Some(found));
+    assert_eq!(bench.store.find("mail", "eve").unwrap(), None);
+}
+
+fn a_job_is_cancelled_once<S: Store>(bench: &Bench<S>) {
+    let job = bench.insert(mail(5));
+    let cancel = || bench.change(Change::Cancel(job.id.into()));
+    assert!(matches!(cancel(), Answer::Removed(removed) if removed.payload == b"body"));
+    assert_eq!(cancel(), Answer::Gone);
+    assert_eq!(bench.counts(), (0, 0));
+}
+
+fn a_moved_job_keeps_its_id<S: Store>(bench: &Bench<S>) {
+    let (target, _other) = (bench.insert(mail(5)), bench.insert(mail(6)));
+    for due in [7, 3, 5] {
+        let moved = Change::Move {
+            target: target.id.into(),
+            due: at(due),
+        };
+        let moved = placed(bench.change(moved));
+        assert_eq!((moved.id, moved.due), (target.id, at(due)));
+        let found = bench.store.get(target.id).unwrap().unwrap();
+        assert_eq!((found.due, found.version), (at(due), moved.version));
+        let mut due = [due, 6];
+        due.sort_unstable();
+        assert_eq!(bench.due(), due);
+    }
+    let gone = Change::Move {
+        target: JobId::new(at(5), 99).into(),
+        due: at(1),
+    };
+    assert_eq!(bench.change(gone), Answer::Gone);
+}
+
+fn a_key_is_refused_kept_or_replaced<S: Store>(bench: &Bench<S>) {
+    let first = bench.insert(mail(5).key("ada", IfTaken::Refuse));
+    assert_eq!(
+        bench.try_insert(mail(6).key("ada", IfTaken::Refuse)),
+        Answer::Taken(first.id)
+    );
+    assert_eq!(
+        bench.try_insert(mail(6).key("ada", IfTaken::Keep)),
+        Answer::Kept(first.id)
+    );
+    assert_eq!(bench.due(), [5]);
+    let replaced = bench.insert(
+        Job::new("mail", b"new".to_vec())
+            .at(at(9))
+            .key("ada", IfTaken::Replace),
+    );
+    assert_eq!((replaced.id, bench.due()), (first.id, vec![9]));
+    let found = bench.store.find("mail", "ada").unwrap().unwrap();
+    assert_eq!((found.payload.as_slice(), found.due), (&b"new"[..], at(9)));
+    assert!(found.version > first.version);
+}
+
+fn a_key_is_free_after_the_end<S: Store>(bench: &Bench<S>) {
+    let keyed = |due| mail(due).key("ada", IfTaken::Refuse);
+    let first = bench.insert(keyed(5));
+    bench.change(Change::Cancel(("mail", "ada").into()));
+    let second = bench.insert(keyed(6));
+    assert_ne!(first.id, second.id);
+    let job = bench.started(second);
+    bench.finish(&job, Then::End);
+    let third = bench.started(bench.insert(keyed(7)));
+    let die = Then::Die {
+        failure: "no".to_owned(),
+        at: at(8),
+        next: None,
+    };
+    bench.finish(&third, die);
+    bench.insert(keyed(9));
+}
+
+fn kinds_do_not_share_keys<S: Store>(bench: &Bench<S>) {
+    let insert = |kind: &str, key: &str| {
+        bench.insert(Job::new(kind, Vec::new()).key(key, IfTaken::Refuse));
+    };
+    insert("a", "bc");
+    insert("ab", "c");
+    insert("abc", "");
+    assert_eq!(bench.counts().0, 3);
+}
+
+fn a_batch_sees_its_own_changes<S: Store>(bench: &Bench<S>) {
+    let insert =
+        |due| Change::Insert(NewJob::new(mail(due).key("a", IfTaken::Keep), at(0)).unwrap());
+    let cancel = Change::Cancel(("mail", "a").into());
+    let answers = bench.commit(&[insert(1), insert(2), cancel.clone(), cancel, insert(3)]);
+    let first = placed(answers[0].clone());
+    assert_eq!(answers[1], Answer::Kept(first.id));
+    assert!(matches!(&answers[2], Answer::Removed(job) if job.id == first.id));
+    assert_eq!(answers[3], Answer::Gone);
+    assert_ne!(placed(answers[4].clone()).id, first.id);
+    assert_eq!(bench.due(), [3]);
+}
+
+fn a_forged_id_reaches_no_job<S: Store>(bench: &Bench<S>) {
+    let job = bench.insert(mail(5));
+    bench.change(Change::Move {
+        target: job.id.into(),
+        due: at(9),
+    });
+    let forged = JobId::new(at(8), job.id.number());
+    assert_eq!(bench.store.get(forged).unwrap(), None);
+    assert_eq!(bench.change(Change::Cancel(forged.into())), Answer::Gone);
+    assert_eq!(bench.counts().0, 1);
+}
+
+fn every_field_is_kept<S: Store>(bench: &Bench<S>) {
+    let cron = mail(5).cron("0 6 * * MON Europe/Berlin").unwrap();
+    for job in [mail(4), mail(5).every(HOUR), cron] {
+        let new = NewJob::new(job.key("k", IfTaken::Replace), at(0)).unwrap();
+        let placed = placed(bench.change(Change::Insert(new.clone())));
+        let expected = StoredJob {
+            version: placed.version,
+            ..new.stored(placed.id)
+        };
+        assert_eq!(bench.store.get(placed.id).unwrap(), Some(expected));
+    }
+}

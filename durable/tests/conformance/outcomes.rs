@@ -1,0 +1,176 @@
+//! Starting and finishing; attempts, dead letters; leases and fences.
+
+use super::*;
+
+on_each_store!(
+    a_start_counts_the_attempt_once,
+    a_start_needs_the_version,
+    a_cancelled_run_is_known,
+    a_move_outlives_the_outcome,
+    a_replacement_outlives_the_outcome,
+    a_failure_keeps_the_attempts_and_success_forgets_them,
+    a_dead_letter_is_kept_and_revived,
+    a_revived_job_needs_its_key,
+    a_recurring_job_leaves_its_failed_occurrence,
+    a_late_holder_is_fenced_off,
+    a_job_of_an_earlier_holder_is_started_again,
+);
+
+fn a_start_counts_the_attempt_once<S: Store>(bench: &Bench<S>) {
+    let job = bench.insert(mail(5));
+    let fence = bench.lease.fence;
+    for _ in 0..2 {
+        let started = bench.started(job);
+        assert_eq!(
+            (started.attempts, started.state),
+            (1, State::Started { fence })
+        );
+    }
+    assert_eq!(bench.due(), [5], "a started job is still read");
+}
+
+fn a_start_needs_the_version<S: Store>(bench: &Bench<S>) {
+    let job = bench.insert(mail(5));
+    let (target, due) = (job.id.into(), at(6));
+    let moved = placed(bench.change(Change::Move { target, due }));
+    assert_eq!(bench.start(job), Answer::Stale(moved));
+    bench.change(Change::Cancel(job.id.into()));
+    assert_eq!(bench.start(moved), Answer::Gone);
+}
+
+fn a_cancelled_run_is_known<S: Store>(bench: &Bench<S>) {
+    let job = bench.started(bench.insert(mail(5)));
+    let cancel = Change::Cancel(job.id.into());
+    assert_eq!(bench.change(cancel), Answer::RemovedRunning(job.id));
+    assert_eq!(bench.finish(&job, Then::End), Answer::Gone);
+    assert_eq!(bench.counts(), (0, 0));
+}
+
+fn a_move_outlives_the_outcome<S: Store>(bench: &Bench<S>) {
+    let job = bench.started(bench.insert(mail(5)));
+    let (target, due) = (job.id.into(), at(9));
+    let moved = placed(bench.change(Change::Move { target, due }));
+    assert_eq!(bench.finish(&job, Then::End), Answer::Stale(moved));
+    let found = bench.store.get(job.id).unwrap().unwrap();
+    assert_eq!((found.due, found.state), (at(9), State::Waiting));
+}
+
+fn a_replacement_outlives_the_outcome<S: Store>(bench: &Bench<S>) {
+    let job = bench.started(bench.insert(mail(5).key("a", IfTaken::Refuse)));
+    let replaced = bench.insert(mail(9).key("a", IfTaken::Replace));
+    assert_eq!(bench.finish(&job, Then::End), Answer::Stale(replaced));
+    assert_eq!(bench.started(replaced).attempts, 1);
+}
+
+fn a_failure_keeps_the_attempts_and_success_forgets_them<S: Store>(bench: &Bench<S>) {
+    let again = |failure: Option<&str>| Then::Again {
+        due: at(5),
+        failure: failure.map(str::to_owned),
+    };
+    let mut job = bench.insert(mail(5));
+    for attempts in [1, 2, 3] {
+        let started = bench.started(job);
+        assert_eq!(started.attempts, attempts);
+        job = placed(bench.finish(&started, again(Some("no"))));
+    }
+    let failure = bench.store.get(job.id).unwrap().unwrap().failure;
+    assert_eq!(failure.as_deref(), Some("no"));
+    let started = bench.started(job);
+    placed(bench.finish(&started, again(None)));
+    let found = bench.store.get(job.id).unwrap().unwrap();
+    assert_eq!((found.attempts, found.failure), (0, None));
+}
+
+fn die(bench: &Bench<impl Store>, job: DueJob, next: Option<WallTime>) -> Answer {
+    let job = bench.started(job);
+    let failure = "worn out".to_owned();
+    let at = at(100);
+    bench.finish(&job, Then::Die { failure, at, next })
+}
+
+fn a_dead_letter_is_kept_and_revived<S: Store>(bench: &Bench<S>) {
+    let job = bench.insert(mail(5));
+    assert!(matches!(die(bench, job, None), Answer::Removed(_)));
+    assert_eq!((bench.due(), bench.counts()), (vec![], (0, 1)));
+    let dead = bench.store.list(List::Dead, None, 9).unwrap().remove(0);
+    assert_eq!(
+        (dead.id, dead.due, dead.state),
+        (job.id, at(100), State::Dead)
+    );
+    assert_eq!(bench.start(job), Answer::Gone);
+    assert_eq!(bench.change(Change::Cancel(job.id.into())), Answer::Gone);
+
+    let (id, due) = (job.id, at(7));
+    let revived = placed(bench.change(Change::Revive { id, due }));
+    assert_eq!((revived.due, bench.counts()), (at(7), (1, 0)));
+    assert_eq!(bench.started(revived).attempts, 1);
+    assert_eq!(bench.change(Change::Revive { id, due }), Answer::Gone);
+    assert_eq!(bench.change(Change::Bury(id)), Answer::Gone);
+}
+
+fn a_revived_job_needs_its_key<S: Store>(bench: &Bench<S>) {
+    let keyed = || mail(5).key("a", IfTaken::Refuse);
+    let job = bench.insert(keyed());
+    die(bench, job, None);
+    let other = bench.insert(keyed());
+    let (id, due) = (job.id, at(7));
+    assert_eq!(
+        bench.change(Change::Revive { id, due }),
+        Answer::Taken(other.id)
+    );
+    bench.change(Change::Cancel(other.id.into()));
+    placed(bench.change(Change::Revive { id, due }));
+    assert_eq!(bench.try_insert(keyed()), Answer::Taken(id));
+}
+
+fn a_recurring_job_leaves_its_failed_occurrence<S: Store>(bench: &Bench<S>) {
+    let job = bench.insert(mail(5).every(HOUR).key("a", IfTaken::Refuse));
+    let next = placed(die(bench, job, Some(at(50))));
+    assert_eq!((next.id, next.due), (job.id, at(50)));
+    assert_eq!(bench.counts(), (1, 1));
+    let dead = bench.store.list(List::Dead, None, 9).unwrap().remove(0);
+    assert_ne!(dead.id, job.id);
+    assert_eq!((dead.recurrence, dead.key), (None, None));
+    assert_eq!(bench.started(next).attempts, 1);
+    let id = dead.id;
+    assert!(matches!(bench.change(Change::Bury(id)), Answer::Removed(_)));
+    assert_eq!(bench.counts(), (1, 0));
+}
+
+fn a_late_holder_is_fenced_off<S: Store>(bench: &Bench<S>) {
+    let job = bench.started(bench.insert(mail(5)));
+    let next = bench.store.acquire("first", HOUR).unwrap().unwrap();
+    assert!(next.fence > bench.lease.fence);
+    assert!(!bench.store.renew(bench.lease, HOUR).unwrap());
+    assert!(bench.store.renew(next, HOUR).unwrap());
+    assert_eq!(bench.finish(&job, Then::End), Answer::Fenced);
+    let (id, version) = (job.id, job.version);
+    let start = Change::Start { id, version };
+    assert_eq!(bench.change(start.clone()), Answer::Fenced);
+    let without = bench.store.commit(None, &[start]).unwrap();
+    assert_eq!(without, [Answer::Fenced]);
+    // What needs no lease goes on.
+    bench.insert(mail(6));
+    assert_eq!(bench.due(), [5, 6]);
+}
+
+fn a_job_of_an_earlier_holder_is_started_again<S: Store>(bench: &Bench<S>) {
+    let job = bench.insert(mail(5));
+    bench.started(job);
+    let lease = bench.store.acquire("first", HOUR).unwrap().unwrap();
+    let (id, version) = (job.id, job.version);
+    let start = [Change::Start { id, version }];
+    let answer = bench.store.commit(Some(lease), &start).unwrap().remove(0);
+    let Answer::Started(started) = answer else {
+        panic!("{answer:?}");
+    };
+    assert_eq!(started.attempts, 2);
+    // No handler runs it for a cancel that comes before the start.
+    let other = bench.insert(mail(6));
+    let (id, version) = (other.id, other.version);
+    let start = [Change::Start { id, version }];
+    bench.store.commit(Some(lease), &start).unwrap();
+    bench.store.acquire("first", HOUR).unwrap();
+    let cancelled = bench.change(Change::Cancel(other.id.into()));
+    assert!(matches!(cancelled, Answer::Removed(_)));
+}

@@ -1,0 +1,128 @@
+//! What one store does beyond the others: leases that run out, and files.
+
+use std::fs;
+use std::path::Path;
+
+use tickwheel_durable::ManualClock;
+
+use super::*;
+
+#[test]
+fn a_lease_in_memory_runs_out() {
+    let clock = ManualClock::new(at(0));
+    let store = MemoryStore::with_clock(clock.clone());
+    let lease = store.acquire("first", HOUR).unwrap().unwrap();
+    assert_eq!(store.acquire("second", HOUR).unwrap(), None);
+    clock.set(at(0) + HOUR / 2);
+    assert!(store.renew(lease, HOUR).unwrap());
+    clock.set(at(0) + HOUR * 2);
+    assert!(!store.renew(lease, HOUR).unwrap());
+    let next = store.acquire("second", HOUR).unwrap().unwrap();
+    assert!(next.fence > lease.fence);
+}
+
+/// What is in a file and beside it.
+fn contents(path: &Path) -> (Vec<u8>, usize) {
+    let beside = fs::read_dir(path.parent().unwrap()).unwrap().count();
+    (fs::read(path).unwrap(), beside)
+}
+
+/// Opens a file that is no store, and checks that it is left as it was.
+fn refused(path: &Path) -> StoreError {
+    let before = contents(path);
+    let Err(error) = RedbStore::open(path) else {
+        panic!("was opened");
+    };
+    let after = contents(path);
+    assert_eq!(before.1, after.1, "a file appeared");
+    assert!(before.0 == after.0, "the file was changed");
+    error
+}
+
+#[test]
+fn durable_13_a_file_of_another_program_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("jobs.redb");
+    for text in ["x", "a longer text than the first bytes of a file of redb"] {
+        fs::write(&path, text).unwrap();
+        assert!(matches!(refused(&path), StoreError::Foreign(_)));
+    }
+    fs::remove_file(&path).unwrap();
+
+    let table = redb::TableDefinition::<u64, u64>::new("theirs");
+    let database = redb::Database::create(&path).unwrap();
+    let transaction = database.begin_write().unwrap();
+    transaction.open_table(table).unwrap().insert(1, 2).unwrap();
+    transaction.commit().unwrap();
+    drop(database);
+    let error = refused(&path);
+    assert!(error.to_string().contains("theirs"), "{error}");
+}
+
+#[test]
+fn durable_13_a_file_of_a_newer_schema_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("jobs.redb");
+    drop(RedbStore::open(&path).unwrap());
+    let meta = redb::TableDefinition::<&str, u64>::new("tickwheel-durable");
+    let database = redb::Database::open(&path).unwrap();
+    let transaction = database.begin_write().unwrap();
+    transaction
+        .open_table(meta)
+        .unwrap()
+        .insert("schema", 7)
+        .unwrap();
+    transaction.commit().unwrap();
+    drop(database);
+    let error = refused(&path);
+    assert!(matches!(error, StoreError::Newer { found: 7, known: 1 }));
+}
+
+#[test]
+fn durable_13_a_torn_file_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("jobs.redb");
+    let bench = Bench::new(RedbStore::open(&path).unwrap());
+    for due in 0..2_000 {
+        bench.insert(mail(due));
+        if due == 20 {
+            break;
+        }
+    }
+    drop(bench);
+    let whole = fs::read(&path).unwrap();
+    for part in [10, 100, 1_000, 4_096, whole.len() / 2] {
+        fs::write(&path, &whole[..part]).unwrap();
+        let error = refused(&path);
+        assert!(
+            matches!(
+                error,
+                StoreError::Damaged(_) | StoreError::Foreign(_) | StoreError::Io(_)
+            ),
+            "{part}: {error}"
+        );
+    }
+}
+
+#[test]
+fn a_file_is_open_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("jobs.redb");
+    let store = RedbStore::open(&path).unwrap();
+    assert!(matches!(RedbStore::open(&path), Err(StoreError::InUse)));
+    drop(store);
+    RedbStore::open(&path).unwrap();
+}
+
+#[test]
+fn a_file_keeps_jobs_and_fences() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("jobs.redb");
+    let bench = Bench::new(RedbStore::open(&path).unwrap());
+    let (job, fence) = (bench.insert(mail(5)), bench.lease.fence);
+    drop(bench);
+    let bench = Bench::new(RedbStore::open(&path).unwrap());
+    assert!(bench.lease.fence > fence);
+    assert_eq!(bench.due(), [5]);
+    assert_ne!(bench.insert(mail(5)).id, job.id);
+}
