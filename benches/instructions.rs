@@ -118,12 +118,12 @@ const CALLS: [Call; 23] = [
     },
     Call {
         name: "named task: cancel and schedule",
-        instructions: 2321,
+        instructions: 1_906,
         run: named_task_pair,
     },
     Call {
         name: "named task: the same, by name",
-        instructions: 3833,
+        instructions: 3_291,
         run: named_task_pair_by_name,
     },
     Call {

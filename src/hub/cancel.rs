@@ -126,12 +126,12 @@ impl<T> Core<T> {
         let mut unsent = self.release_unsent(held);
         // Taken out, because `send` would not find them any more.
         let mut has_ended = false;
-        for place in unsent.signals.take_unnamed() {
+        unsent.signals.take_unnamed(|place| {
             bucket.remove(place);
             // A timer gives up its name exactly once, when it ends.
             cancelled.ids.push(id);
             has_ended = true;
-        }
+        });
         let runs_last = !has_ended && matches!(answer, Cancel::Running);
         cancelled.running += usize::from(runs_last);
         cancelled.payloads.extend(answer.payload());

@@ -270,14 +270,13 @@ impl<T> Core<T> {
         if let Some(earlier) = unsent.earlier {
             self.alarm.notify_earlier(earlier);
         }
-        let unnamed = unsent.signals.take_unnamed();
-        unnamed.for_each(|place| self.names.remove(place));
+        unsent
+            .signals
+            .take_unnamed(|place| self.names.remove(place));
     }
 
     fn ring(&self, shard: usize, signals: &Signals) {
-        for queue in signals.bells() {
-            self.doorbells[queue].ring(shard);
-        }
+        signals.each_bell(|queue| self.doorbells[queue].ring(shard));
         if signals.settled && self.unsettled.settle_one() {
             self.doorbell(self.queues()).stop();
         }

@@ -13,15 +13,15 @@
 mod table;
 
 use std::collections::VecDeque;
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hasher};
 use std::iter::from_fn;
 // The standard `Arc` will do: no thread waits for another through a name.
 use std::sync::Arc;
 
 use crate::hub::fairness::step_aside;
 use crate::id::TimerId;
-use crate::shard::{NameTag, Place};
-use crate::sync::{AtomicU64, IS_MODEL, Lock, LockGuard, Ordering, RandomKey};
+use crate::shard::Place;
+use crate::sync::{IS_MODEL, Lock, LockGuard, RandomKey};
 use table::Table;
 
 const BUCKETS: usize = 16;
@@ -32,13 +32,15 @@ pub(crate) const NAMESAKES_PER_HOLD: usize = if IS_MODEL { 1 } else { 32 };
 pub(crate) struct Names {
     buckets: [Lock<Bucket>; BUCKETS],
     key: RandomKey,
-    /// The number of timers with a name that were created.
-    created: AtomicU64,
 }
 
 /// The timers by the hash of their name and by age.
 #[derive(Default)]
-pub(crate) struct Bucket(Table);
+pub(crate) struct Bucket {
+    table: Table,
+    /// The number of timers that were created under a name of this bucket.
+    created: u64,
+}
 
 /// The timers with a name that were created before some moment, oldest first.
 pub(crate) struct Namesakes<'a> {
@@ -54,30 +56,26 @@ impl Names {
         Names {
             buckets: std::array::from_fn(|_| Lock::new(Bucket::default())),
             key: RandomKey::default(),
-            created: AtomicU64::new(0),
         }
     }
 
-    /// Locks the bucket for a timer that is being created, and makes the timer's tag.
-    pub(crate) fn enter(&self, name: &Arc<str>) -> (LockGuard<'_, Bucket>, NameTag) {
-        let hash = self.key.hash_one(&**name);
-        let bucket = self.lock_of(hash).lock();
-        let age = self.created.fetch_add(1, Ordering::Relaxed);
-        let tag = NameTag {
-            name: Arc::clone(name),
-            place: Place { hash, age },
-        };
-        (bucket, tag)
+    /// Locks the bucket for a timer that is being created, and makes the timer's place.
+    pub(crate) fn enter(&self, name: &str) -> (LockGuard<'_, Bucket>, Place) {
+        let hash = self.hash(name);
+        let mut bucket = self.lock_of(hash).lock();
+        let age = bucket.created;
+        bucket.created += 1;
+        (bucket, Place { hash, age })
     }
 
     /// Returns the timers that have this name now.
     pub(crate) fn namesakes<'a>(&self, name: &'a str) -> Namesakes<'a> {
-        let hash = self.key.hash_one(name);
+        let hash = self.hash(name);
         let place = |age| Place { hash, age };
         Namesakes {
             name,
             next: place(0),
-            end: place(self.created.load(Ordering::Relaxed)),
+            end: place(self.lock_of(hash).lock().created),
         }
     }
 
@@ -105,24 +103,31 @@ impl Names {
         self.lock_of(place.hash).lock().remove(place);
     }
 
+    /// Hashes the bytes of a name. A `str` would end with one more byte, which sets names
+    /// apart only in a key of several parts.
+    fn hash(&self, name: &str) -> u64 {
+        let mut hasher = self.key.build_hasher();
+        hasher.write(name.as_bytes());
+        hasher.finish()
+    }
+
     fn lock_of(&self, hash: u64) -> &Lock<Bucket> {
         &self.buckets[hash as usize % BUCKETS]
     }
 }
 
 impl Bucket {
-    pub(crate) fn insert(&mut self, tag: NameTag, id: TimerId) {
-        let Place { hash, age } = tag.place;
-        self.0.insert(hash, age, (tag.name, id));
+    pub(crate) fn insert(&mut self, place: Place, name: Arc<str>, id: TimerId) {
+        self.table.insert(place.hash, place.age, (name, id));
     }
 
     pub(crate) fn remove(&mut self, place: Place) {
-        self.0.remove(place.hash, place.age);
+        self.table.remove(place.hash, place.age);
     }
 
     /// Returns the next of these timers, or `None` after the last one.
     pub(crate) fn next(&self, of: &mut Namesakes<'_>) -> Option<TimerId> {
-        for (age, (name, id)) in self.0.find(of.next.hash, of.next.age..of.end.age) {
+        for (age, (name, id)) in self.table.find(of.next.hash, of.next.age..of.end.age) {
             of.next.age = age + 1;
             if **name == *of.name {
                 return Some(*id);
@@ -146,8 +151,7 @@ mod tests {
         let mut bucket = Bucket::default();
         for ((age, name), id) in (0..).zip(names).zip(ids) {
             let place = Place { hash: 7, age };
-            let name = Arc::from(name);
-            bucket.insert(NameTag { name, place }, id);
+            bucket.insert(place, Arc::from(name), id);
         }
         let mut one = Namesakes {
             name: "one",

@@ -3,7 +3,7 @@
 use crate::hub::running::{self, Running};
 use crate::hub::{Core, ShardCell};
 use crate::id::TimerId;
-use crate::shard::NameTag;
+use crate::shard::Place;
 use crate::timeline::When;
 use crate::timer::{Refused, Timer};
 
@@ -44,7 +44,7 @@ impl<T> Core<T> {
     {
         let requested = timer.requested;
         let (make, timer) = timer.split();
-        let id = match self.enter_name(timer, |timer, name| self.reserve(timer, name)) {
+        let id = match self.enter_name(timer, |timer, place| self.reserve(timer, place)) {
             Ok(id) => id,
             Err(refused) => return Err(refused.map(|()| make)),
         };
@@ -60,14 +60,14 @@ impl<T> Core<T> {
         Ok(id)
     }
 
-    fn reserve(&self, timer: Timer<()>, name: Option<NameTag>) -> Result<TimerId, Refused<()>> {
+    fn reserve(&self, timer: Timer<()>, place: Option<Place>) -> Result<TimerId, Refused<()>> {
         let due = match self.validate(&timer) {
             Ok(due) => due,
             Err(reason) => return Err(Refused::new(reason, timer)),
         };
         let mut held = self.hold_own();
         let shard = &mut held.shard;
-        let reserved = shard.reserve(timer, due.requested, due.deadline, name);
+        let reserved = shard.reserve(timer, due.requested, due.deadline, place);
         reserved.map_err(|(reason, timer)| Refused::new(reason, timer))
     }
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::hub::{Core, Held};
 use crate::id::TimerId;
-use crate::shard::{NameTag, Next};
+use crate::shard::{Next, Place};
 use crate::tick::Tick;
 use crate::timeline::{Time, When};
 use crate::timer::{LiveTimer, NotChanged, PlainTimer, Refusal, Refused, Timer};
@@ -66,13 +66,13 @@ impl<T> Core<T> {
 
     #[cold]
     fn schedule_recorded(&self, timer: Timer<T>) -> Result<TimerId, Refused<T>> {
-        self.enter_name(timer, |timer, name| self.schedule_named(timer, name))
+        self.enter_name(timer, |timer, place| self.schedule_at_place(timer, place))
     }
 
-    fn schedule_named(
+    fn schedule_at_place(
         &self,
         timer: Timer<T>,
-        name: Option<NameTag>,
+        place: Option<Place>,
     ) -> Result<TimerId, Refused<T>> {
         let due = match self.validate(&timer) {
             Ok(due) => due,
@@ -81,7 +81,7 @@ impl<T> Core<T> {
         let mut held = self.hold_own();
         let scheduled = held
             .shard
-            .schedule_recorded(timer, due.requested, due.deadline, name);
+            .schedule_recorded(timer, due.requested, due.deadline, place);
         self.release(held);
         scheduled.map_err(|(reason, timer)| Refused::new(reason, timer))
     }
@@ -91,8 +91,8 @@ impl<T> Core<T> {
         if let Err(reason) = self.validate(&timer) {
             return Err(Refused::new(reason, timer));
         }
-        self.enter_name(timer, |timer, name| {
-            let created = self.hold_own().shard.create(timer, name);
+        self.enter_name(timer, |timer, place| {
+            let created = self.hold_own().shard.create(timer, place);
             created.map_err(|(reason, timer)| Refused::new(reason, timer))
         })
     }
@@ -114,14 +114,14 @@ impl<T> Core<T> {
     pub(super) fn enter_name<P>(
         &self,
         timer: Timer<P>,
-        make: impl FnOnce(Timer<P>, Option<NameTag>) -> Result<TimerId, Refused<P>>,
+        make: impl FnOnce(Timer<P>, Option<Place>) -> Result<TimerId, Refused<P>>,
     ) -> Result<TimerId, Refused<P>> {
         let Some(name) = timer.name.clone() else {
             return make(timer, None);
         };
-        let (mut bucket, tag) = self.names.enter(&name);
-        let id = make(timer, Some(tag.clone()))?;
-        bucket.insert(tag, id);
+        let (mut bucket, place) = self.names.enter(&name);
+        let id = make(timer, Some(place))?;
+        bucket.insert(place, name, id);
         Ok(id)
     }
 

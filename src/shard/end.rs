@@ -56,11 +56,15 @@ impl<T> Shard<T> {
     ) -> Cancel<T> {
         let record = &mut self.records[key];
         let ends = record.ends_if_cancelled();
+        let tick = match record.reported {
+            true => now(),
+            false => Tick::MAX,
+        };
         match &mut record.state {
             State::Waiting | State::Paused => {
                 let payload = record.payload.take_if(|_| !record.run_on_end);
                 self.unlink_waiting(at, key);
-                self.end_recorded(at, CloseReason::Cancelled, now());
+                self.end_recorded(at, CloseReason::Cancelled, tick);
                 payload.map_or(Cancel::Notified, Cancel::Cancelled)
             }
             State::Unstarted { cancelled, .. } if ends => {
@@ -71,7 +75,7 @@ impl<T> Shard<T> {
             }
             State::Lent { ending, .. } => {
                 if ending.is_none() {
-                    *ending = Some((CloseReason::Cancelled, now()));
+                    *ending = Some((CloseReason::Cancelled, tick));
                     if ends {
                         self.unname(key);
                     }

@@ -74,7 +74,7 @@ pub(crate) use cancel_all::{CANCELS_PER_HOLD, CancelWalk};
 pub(crate) use drain_count::DrainKey;
 pub(crate) use firing::{Claimed, Firing, Name, Outcome, Recorded};
 pub(crate) use lent::Next;
-pub(crate) use record::{NameTag, Place};
+pub(crate) use record::Place;
 pub(crate) use signals::Signals;
 
 use slab::Slab;
@@ -204,12 +204,12 @@ impl<T> Shard<T> {
         timer: Timer<T>,
         requested: Time,
         deadline: Tick,
-        name: Option<NameTag>,
+        place: Option<Place>,
     ) -> Result<TimerId, (Refusal, Timer<T>)> {
         if let Err(reason) = self.admit() {
             return Err((reason, timer));
         }
-        let record = TimerRecord::new(timer, requested, name);
+        let record = TimerRecord::new(timer, requested, place);
         self.accept(record.reported);
         let deadline = self.within_tolerance(&record, deadline);
         let at = self.insert_recorded(record, deadline);

@@ -101,17 +101,16 @@ impl State {
 }
 
 impl<T> TimerRecord<T> {
-    pub(crate) fn new(timer: Timer<T>, requested: Time, name: Option<NameTag>) -> TimerRecord<T> {
-        TimerRecord::of(timer.map(Some), requested, name)
+    pub(crate) fn new(timer: Timer<T>, requested: Time, place: Option<Place>) -> TimerRecord<T> {
+        TimerRecord::of(timer.map(Some), requested, place)
     }
 
     /// Makes the record of a timer whose payload may come later.
     pub(crate) fn of(
         timer: Timer<Option<T>>,
         requested: Time,
-        name: Option<NameTag>,
+        place: Option<Place>,
     ) -> TimerRecord<T> {
-        let (name, place) = name.map(|tag| (tag.name, tag.place)).unzip();
         let left = match timer.repeat {
             None => Some(1),
             Some(_) => Some(timer.times).filter(|&times| times > 0),
@@ -134,7 +133,7 @@ impl<T> TimerRecord<T> {
             taken: None,
             awaited: false,
             run_on_end: timer.notified && timer.task,
-            name,
+            name: timer.name,
             place,
         }
     }
@@ -228,13 +227,6 @@ impl<T> TimerRecord<T> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) hash: u64,
-    /// The number of timers that were created before this one.
+    /// The number of timers that were created in this bucket before this one.
     pub(crate) age: u64,
-}
-
-/// A timer's name, and the timer's position in the bucket of that name.
-#[derive(Clone)]
-pub(crate) struct NameTag {
-    pub(crate) name: Arc<str>,
-    pub(crate) place: Place,
 }

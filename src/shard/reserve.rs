@@ -6,7 +6,7 @@
 use crate::id::TimerId;
 use crate::shard::Shard;
 use crate::shard::firing::Returned;
-use crate::shard::record::{NameTag, State, TimerRecord};
+use crate::shard::record::{Place, State, TimerRecord};
 use crate::tick::Tick;
 use crate::timeline::Time;
 use crate::timer::{CloseReason, Refusal, Timer};
@@ -19,12 +19,12 @@ impl<T> Shard<T> {
         timer: Timer<()>,
         requested: Time,
         deadline: Tick,
-        name: Option<NameTag>,
+        place: Option<Place>,
     ) -> Result<TimerId, (Refusal, Timer<()>)> {
         if let Err(reason) = self.admit() {
             return Err((reason, timer));
         }
-        let mut record = TimerRecord::of(timer.map(|()| None), requested, name);
+        let mut record = TimerRecord::of(timer.map(|()| None), requested, place);
         record.state = State::LENT;
         self.accept(record.reported);
         let at = self.insert_recorded(record, deadline);

@@ -7,11 +7,10 @@ pub(crate) struct Signals {
     /// A queue whose bell is to be rung. There is rarely more than one, so the ticker
     /// rarely allocates; an allocation could make it wait for another thread.
     bell: Option<usize>,
-    more_bells: Vec<usize>,
     /// The place in the index of names that a timer has given up. As with the bells, there
     /// is rarely more than one.
     unnamed: Option<Place>,
-    more_unnamed: Vec<Place>,
+    more: Option<Box<More>>,
     /// Whether a task became ready although no timer came due. A loop that runs tasks
     /// itself must be woken for it.
     pub(crate) wake_driver: bool,
@@ -21,28 +20,52 @@ pub(crate) struct Signals {
     pub(crate) drained: bool,
 }
 
+/// The bells and places beyond the first. In a box, because signals are moved whenever
+/// there are any.
+#[derive(Default)]
+struct More {
+    bells: Vec<usize>,
+    unnamed: Vec<Place>,
+}
+
 impl Signals {
     pub(super) fn ring(&mut self, queue: usize) {
         match self.bell {
             None => self.bell = Some(queue),
-            Some(_) => self.more_bells.push(queue),
+            Some(_) => self.more().bells.push(queue),
         }
     }
 
     pub(super) fn give_up_name(&mut self, place: Place) {
         match self.unnamed {
             None => self.unnamed = Some(place),
-            Some(_) => self.more_unnamed.push(place),
+            Some(_) => self.more().unnamed.push(place),
         }
     }
 
-    /// Takes the places in the index of names that timers have given up.
-    pub(crate) fn take_unnamed(&mut self) -> impl Iterator<Item = Place> + use<> {
-        let more = std::mem::take(&mut self.more_unnamed);
-        self.unnamed.take().into_iter().chain(more)
+    #[cold]
+    fn more(&mut self) -> &mut More {
+        self.more.get_or_insert_default()
     }
 
-    pub(crate) fn bells(&self) -> impl Iterator<Item = usize> + '_ {
-        self.bell.iter().chain(&self.more_bells).copied()
+    /// Takes the places in the index of names that timers have given up.
+    #[inline]
+    pub(crate) fn take_unnamed(&mut self, mut each: impl FnMut(Place)) {
+        if let Some(place) = self.unnamed.take() {
+            each(place);
+        }
+        if let Some(more) = &mut self.more {
+            more.unnamed.drain(..).for_each(each);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn each_bell(&self, mut each: impl FnMut(usize)) {
+        if let Some(queue) = self.bell {
+            each(queue);
+        }
+        if let Some(more) = &self.more {
+            more.bells.iter().copied().for_each(each);
+        }
     }
 }

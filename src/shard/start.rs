@@ -1,7 +1,7 @@
 //! A shard's timers before they are started.
 
 use crate::id::TimerId;
-use crate::shard::record::{NameTag, State, TimerRecord};
+use crate::shard::record::{Place, State, TimerRecord};
 use crate::shard::{Phase, Shard};
 use crate::tick::Tick;
 use crate::timeline::{Time, When};
@@ -13,13 +13,13 @@ impl<T> Shard<T> {
     pub(crate) fn create(
         &mut self,
         timer: Timer<T>,
-        name: Option<NameTag>,
+        place: Option<Place>,
     ) -> Result<TimerId, (Refusal, Timer<T>)> {
         if let Err(reason) = self.admit() {
             return Err((reason, timer));
         }
         let requested = timer.requested;
-        let mut record = TimerRecord::new(timer, Time::MAX, name);
+        let mut record = TimerRecord::new(timer, Time::MAX, place);
         record.state = State::Unstarted {
             requested,
             cancelled: false,

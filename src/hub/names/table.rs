@@ -19,12 +19,19 @@ pub(super) type Named = (Arc<str>, TimerId);
 /// so many slots back.
 const SPARSE: usize = 4;
 
+/// The number of boxes that a table keeps for new hashes. An allocation would take as long as
+/// the rest of an insertion.
+const MOST_SPARES: usize = 8;
+
 #[derive(Default)]
 pub(super) struct Table {
     /// Slot 0, slot 1, slots 2 and 3, slots 4 to 7, and so on.
     segments: Vec<Vec<Slot>>,
     slots: usize,
     hashes: usize,
+    /// Boxes of hashes that were removed, in a list. They hold no timers.
+    spare: Slot,
+    spares: usize,
 }
 
 /// The hashes of a slot, in a list.
@@ -52,10 +59,11 @@ impl Table {
         if self.hashes > self.slots {
             self.add_slot();
         }
-        let slot = self.slot_mut(hash);
-        let next = slot.take();
         let timers = Timers::One(age, named);
-        *slot = Some(Box::new(Hashed { hash, timers, next }));
+        let mut hashed = self.boxed(hash, timers);
+        let slot = self.slot_mut(hash);
+        hashed.next = slot.take();
+        *slot = Some(hashed);
     }
 
     pub(super) fn remove(&mut self, hash: u64, age: u64) {
@@ -66,16 +74,38 @@ impl Table {
         while link.as_ref().is_some_and(|hashed| hashed.hash != hash) {
             link = &mut link.as_mut().expect("it was looked at").next;
         }
-        let Some(hashed) = link else { return };
-        if hashed.timers.remove(age) {
-            let next = hashed.next.take();
-            *link = next;
-            self.hashes -= 1;
-            for _ in 0..SPARSE {
-                if self.slots > SPARSE * self.hashes {
-                    self.remove_slot();
-                }
+        let Some(mut hashed) = link.take_if(|hashed| hashed.timers.remove(age)) else {
+            return;
+        };
+        *link = hashed.next.take();
+        self.hashes -= 1;
+        self.keep(hashed);
+        for _ in 0..SPARSE {
+            if self.slots > SPARSE * self.hashes {
+                self.remove_slot();
             }
+        }
+    }
+
+    /// Puts a new hash into a box.
+    fn boxed(&mut self, hash: u64, timers: Timers) -> Box<Hashed> {
+        let next = None;
+        let Some(mut spare) = self.spare.take() else {
+            return Box::new(Hashed { hash, timers, next });
+        };
+        self.spare = spare.next.take();
+        self.spares -= 1;
+        (spare.hash, spare.timers) = (hash, timers);
+        spare
+    }
+
+    /// Keeps the box of a removed hash if there are few such boxes.
+    fn keep(&mut self, mut removed: Box<Hashed>) {
+        if self.spares < MOST_SPARES {
+            removed.timers = Timers::none();
+            removed.next = self.spare.take();
+            self.spare = Some(removed);
+            self.spares += 1;
         }
     }
 
@@ -160,8 +190,12 @@ fn hashes_of(first: Option<&Hashed>) -> impl Iterator<Item = &Hashed> {
 }
 
 impl Timers {
+    fn none() -> Timers {
+        Timers::Many(BTreeMap::new())
+    }
+
     fn insert(&mut self, age: u64, named: Named) {
-        let timers = match std::mem::replace(self, Timers::Many(BTreeMap::new())) {
+        let timers = match std::mem::replace(self, Timers::none()) {
             Timers::One(first, one) => BTreeMap::from([(first, one), (age, named)]),
             Timers::Many(mut timers) => {
                 timers.insert(age, named);
@@ -267,6 +301,22 @@ mod tests {
             assert!(table.slots <= SPARSE * table.hashes.max(1));
         }
         assert_eq!((table.slots, table.hashes, table.segments.len()), (0, 0, 0));
+    }
+
+    #[test]
+    fn a_few_boxes_are_kept_for_new_hashes_without_their_names() {
+        let (mut table, one) = (Table::default(), named());
+        for hash in hashes(100) {
+            table.insert(hash, 0, one.clone());
+        }
+        hashes(100).for_each(|hash| table.remove(hash, 0));
+        assert_eq!(Arc::strong_count(&one.0), 1);
+        assert_eq!(hashes_of(table.spare.as_deref()).count(), MOST_SPARES);
+        for (hash, left) in hashes(100).zip((0..MOST_SPARES).rev()) {
+            table.insert(hash, 0, one.clone());
+            assert_eq!((table.spares, ages(&table, hash).len()), (left, 1));
+        }
+        assert!(table.spare.is_none());
     }
 
     #[test]
