@@ -100,9 +100,9 @@ impl Device {
     }
 }
 
-#[cfg(target_os = "linux")]
 impl Alarm {
     /// Returns the descriptor, which becomes readable when a timer is due.
+    #[cfg(target_os = "linux")]
     pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
         match &self.device {
             Device::TimerFd(timer) => Some(timer.as_fd()),

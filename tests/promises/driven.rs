@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use tickwheel::wheel::Advance;
-use tickwheel::{Driver, RecvError, Task, TaskEngine, Timer};
+use tickwheel::{Driver, Task, TaskEngine, Timer};
 
 #[cfg(target_os = "linux")]
 mod descriptor {
@@ -14,6 +14,7 @@ mod descriptor {
     use std::os::fd::AsRawFd;
     use std::sync::Barrier;
     use std::thread;
+    use tickwheel::RecvError;
 
     /// Whether the descriptor becomes readable within `limit`.
     fn is_readable(fd: &impl AsRawFd, limit: Duration) -> bool {

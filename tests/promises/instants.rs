@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
 use tickwheel::wheel::Advance;
-use tickwheel::{ClockSource, Firing, NotChanged, Refusal, TaskEngine, Time, Timer};
+use tickwheel::{Firing, NotChanged, Refusal, TaskEngine, Time, Timer};
 
 #[test]
 fn promise_01_a_timer_at_an_instant_is_never_early() {
@@ -49,7 +49,7 @@ fn promise_15_a_clock_that_does_not_measure_instants_refuses_them() {
         Engine::builder().start_virtual().unwrap().0,
         #[cfg(target_os = "linux")]
         {
-            let builder = Engine::builder().clock(ClockSource::BootTime);
+            let builder = Engine::builder().clock(tickwheel::ClockSource::BootTime);
             builder.start().unwrap()
         },
     ];

@@ -22,8 +22,8 @@ const EXTREMES: [usize; 12] = [
     1_025,
     65_537,
     (1 << 22) + 1,
-    1 << 32,
-    1 << 55,
+    1 << (usize::BITS / 2),
+    1 << (usize::BITS - 9),
     usize::MAX / 2 + 2,
     usize::MAX,
 ];
@@ -146,7 +146,7 @@ fn a_setting_out_of_range_is_refused_and_says_what_to_do() {
             "1024 shards at most",
         ),
         (
-            |builder| builder.shards(1 << 55),
+            |builder| builder.shards(1 << (usize::BITS - 9)),
             |error| matches!(error, StartError::TooManyShards),
             "1024 shards at most",
         ),
