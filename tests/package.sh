@@ -13,7 +13,7 @@ fail() {
 }
 
 # Cargo adds the files named in the second line.
-allowed='^(src/.*\.rs|docs/([a-z]+/)?[A-Za-z_-]+\.(md|svg)|[A-Z]+\.md|LICENSE-(MIT|APACHE))$
+allowed='^(src/.*\.rs|docs/([a-z]+/)?[A-Za-z_-]+\.(md|svg)|docs/dashboards/[a-z]+\.(json|yml)|[A-Z]+\.md|LICENSE-(MIT|APACHE))$
 ^(Cargo\.(toml|toml\.orig|lock)|\.cargo_vcs_info\.json)$'
 
 strangers=$(cargo package -p tickwheel --list "$@" 2>/dev/null | grep -Evx "$allowed" || true)

@@ -73,7 +73,7 @@ impl Snapshot {
     ///     rate(tickwheel_lateness_firings_total[5m]), "le", "$1", "within", "(.*)"))
     /// ```
     ///
-    /// `docs/dashboards` in the repository has a dashboard for Grafana and alarms for
+    /// `docs/dashboards` in the package has a dashboard for Grafana and alarms for
     /// Prometheus, which use these names.
     ///
     /// ```

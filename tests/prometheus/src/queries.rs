@@ -1,0 +1,82 @@
+//! The queries of the dashboard and of the alarms.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+/// Returns a file of docs/dashboards.
+///
+/// # Panics
+/// Panics if it cannot be read.
+#[must_use]
+pub fn file(name: &str) -> String {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let path = root.join("../../docs/dashboards").join(name);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Returns the dashboard.
+///
+/// # Panics
+/// Panics if it is not JSON.
+#[must_use]
+pub fn dashboard() -> Value {
+    serde_json::from_str(&file("tickwheel.json")).expect("JSON")
+}
+
+/// Returns the queries of the dashboard's panels, each with the title of its panel, and with
+/// values in place of Grafana's variables.
+///
+/// # Panics
+/// Panics if a panel has no title, or a target has no query.
+#[must_use]
+pub fn of_panels(dashboard: &Value) -> Vec<(String, String)> {
+    let panels = dashboard["panels"].as_array().expect("panels");
+    let of_panel = |panel: &Value| {
+        let title = panel["title"].as_str().expect("a title").to_owned();
+        let targets = panel["targets"].as_array().cloned().unwrap_or_default();
+        let query = |target: Value| with_values(target["expr"].as_str().expect("a query"));
+        let queries = targets.into_iter().map(query);
+        queries
+            .map(|query| (title.clone(), query))
+            .collect::<Vec<_>>()
+    };
+    panels.iter().flat_map(of_panel).collect()
+}
+
+fn with_values(query: &str) -> String {
+    let query = query.replace("$__rate_interval", "5m");
+    ["job", "instance", "engine"]
+        .iter()
+        .fold(query, |query, name| {
+            query.replace(&format!("\"${name}\""), "\".*\"")
+        })
+}
+
+/// Returns the names of the alarms and their queries.
+#[must_use]
+pub fn of_alarms(rules: &str) -> Vec<(String, String)> {
+    let alarms = rules.split("- alert: ").skip(1);
+    alarms
+        .map(|alarm| {
+            let (name, rest) = alarm.split_once('\n').expect("a line");
+            let (_, query) = rest.split_once("expr: ").expect("a query");
+            let lines = query.lines().take_while(|line| {
+                !line.trim_start().starts_with("for: ") && !line.trim_start().starts_with("labels:")
+            });
+            let query: Vec<&str> = lines.map(str::trim).filter(|&line| line != "|").collect();
+            (name.to_owned(), query.join(" "))
+        })
+        .collect()
+}
+
+/// Returns rules that record each query, for a check of their syntax by `promtool`.
+#[must_use]
+pub fn as_rules(queries: &[(String, String)]) -> String {
+    let mut rules = String::from("groups:\n  - name: panels\n    rules:\n");
+    for (number, (_, query)) in queries.iter().enumerate() {
+        rules += &format!("      - record: panel:{number}\n        expr: '{query}'\n");
+    }
+    rules
+}
