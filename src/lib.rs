@@ -10,6 +10,8 @@
 //! | the data structure alone | [`Wheel`], [`wheel::KeyedWheel`] |
 //! | games, simulations and tests | [`Builder::start_virtual`], [`VirtualClock`] |
 //!
+//! The [guide] helps to choose, and has a recipe for each common use.
+//!
 //! # Promises
 //! 1. **Never early.** A delay counts from a fresh reading of the clock and is
 //!    rounded up to a tick.
@@ -145,6 +147,18 @@ pub use timer::{
     Refused, Repetition, Timer,
 };
 pub use wheel::Wheel;
+
+/// The guide: which API and which settings to choose, how to do what, and what happens when.
+///
+/// The programs of its recipes are in the folder `examples/recipes` of the repository.
+// Of two definitions of a link, the first one counts. Those of the page itself lead to files
+// beside it.
+#[cfg(any(doc, doctest))]
+#[doc = ""]
+#[doc = include_str!("../docs/links/guide.md")]
+#[doc = ""]
+#[doc = include_str!("../docs/guide.md")]
+pub mod guide {}
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

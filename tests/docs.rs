@@ -69,18 +69,30 @@ fn the_programs_of_the_chapter_on_models_are_tests() {
     assert_eq!(programs, 3);
 }
 
+/// The targets of a page's links: those in the text, and those defined at its end.
+fn targets(text: &str) -> Vec<&str> {
+    let in_text = text.split("](").skip(1);
+    let in_text = in_text.filter_map(|rest| rest.split(')').next());
+    in_text
+        .chain(definitions(text).map(|(_, target)| target))
+        .collect()
+}
+
+/// The labels and the targets of links that a page defines, one a line.
+fn definitions(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let lines = text.lines().filter_map(|line| line.strip_prefix('['));
+    lines.filter_map(|line| line.split_once("]: "))
+}
+
 /// A file that a page links to exists.
 #[test]
 fn every_link_within_the_repository_leads_somewhere() {
     for page in pages() {
         let text = fs::read_to_string(&page).unwrap();
-        for target in text
-            .split("](")
-            .skip(1)
-            .filter_map(|rest| rest.split(')').next())
-        {
+        for target in targets(&text) {
             let file = target.split('#').next().unwrap();
-            let is_elsewhere = target.contains("://") || file.is_empty();
+            // A footnote is not a link.
+            let is_elsewhere = target.contains("://") || target.contains(' ') || file.is_empty();
             let path = page.parent().unwrap().join(file);
             assert!(
                 is_elsewhere || path.exists(),
@@ -89,6 +101,58 @@ fn every_link_within_the_repository_leads_somewhere() {
             );
         }
     }
+}
+
+fn guide() -> String {
+    fs::read_to_string(root().join("docs/guide.md")).unwrap()
+}
+
+/// Each link of the guide leads to a file beside it, and on docs.rs to the documentation.
+#[test]
+fn every_link_of_the_guide_has_two_targets() {
+    let (guide, links) = (guide(), root().join("docs/links/guide.md"));
+    let links = fs::read_to_string(links).unwrap();
+    let [here, there] = [&guide, &links].map(|text| {
+        let mut labels: Vec<&str> = definitions(text).map(|(label, _)| label).collect();
+        labels.sort_unstable();
+        labels
+    });
+    assert!(here.len() > 20);
+    assert_eq!(here, there);
+}
+
+/// Each recipe is under a heading of the guide, with a link to it.
+#[test]
+fn every_recipe_is_in_the_guide() {
+    let guide = guide();
+    let recipes = guide.split("## How do I\n").nth(1).unwrap();
+    let recipes = recipes.split("\n## ").next().unwrap();
+    assert_eq!(recipes.matches("\n### ").count(), 13);
+    for path in files(&root().join("examples/recipes/src/bin")) {
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        assert!(recipes.contains(&format!("\nProgram: [{name}]")), "{name}");
+        let file = format!("../examples/recipes/src/bin/{name}.rs");
+        assert!(definitions(&guide).any(|link| link == (name, &file)));
+    }
+}
+
+/// Each test that the guide names exists.
+#[test]
+fn every_test_of_the_guide_exists() {
+    let guide = guide();
+    let table = guide.split("\n## Tests\n").nth(1).unwrap();
+    let is_name = |word: &&str| word.matches('_').count() > 2 && !word.contains(' ');
+    let is_code = |word: &&str| is_name(word) && !word.contains('\n');
+    let names: Vec<&str> = table.split('`').filter(is_code).collect();
+    let tests = files(&root().join("tests")).into_iter();
+    let code: String = tests
+        .filter_map(|path| fs::read_to_string(path).ok())
+        .collect();
+    let missing = names
+        .iter()
+        .filter(|name| !code.contains(&format!("fn {name}(")));
+    assert_eq!(missing.collect::<Vec<_>>(), [&""; 0]);
+    assert!(names.len() > 20);
 }
 
 /// All files in a directory and the directories in it.
