@@ -1,12 +1,12 @@
 //! Timer ids. An id names a wheel, an entry, and one of the timers that the entry
 //! has held.
 
+mod counter;
 #[cfg(feature = "serde")]
 mod serialize;
 
 use core::fmt;
 use core::num::NonZeroU64;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The position of the sequence number in [`TimerId::high`]. The lower bits hold
 /// the upper part of the wheel's number.
@@ -214,13 +214,13 @@ impl WheelNumber {
     /// Reserves `count` consecutive numbers with the same upper bits, and returns the
     /// first.
     pub(crate) fn reserve(count: usize) -> WheelNumber {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
         let count = count as u64;
-        let after = |next| Some(first_of(count, next) + count);
-        let next = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, after);
-        let first = first_of(count, next.unwrap_or_else(|next| next));
-        assert!(first < 1 << 43, "this process has made too many wheels");
-        WheelNumber::from(first)
+        let next = counter::advance(|next| first_of(count, next) + count);
+        let first = next.map(|next| first_of(count, next));
+        match first.filter(|&first| first < 1 << 43) {
+            Some(first) => WheelNumber::from(first),
+            None => panic!("this process has made too many wheels"),
+        }
     }
 
     #[inline]

@@ -60,9 +60,13 @@
 //!   [weak](WeakTaskEngine).
 //!
 //! # Features
-//! All default to off. None adds cost to scheduling, cancelling, rescheduling or
+//! All but `std` default to off. None adds cost to scheduling, cancelling, rescheduling or
 //! expiring.
 //!
+//! * `std`: everything but the wheels. With `default-features = false`, the crate is
+//!   [`Wheel`], [`wheel::KeyedWheel`], [`Tick`] and [`TimerId`] on `core` and `alloc`, for
+//!   kernels, firmware and WebAssembly: see [Without `std`](wheel#without-std). All features
+//!   but `serde` turn it on.
 //! * `tracing`: rare events for operators, with the target `tickwheel` and the
 //!   [name](Builder::name) of the engine. An engine's start, drain or shutdown and a
 //!   ticker's end are at level info, a refused start is a warning, and a panic of a
@@ -93,6 +97,9 @@
 //! ```
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(not(any(feature = "std", test)), no_std)]
+// This page and the wheel's name items that need `std`.
+#![cfg_attr(not(feature = "std"), allow(rustdoc::broken_intra_doc_links))]
 
 #[cfg(all(loom, not(feature = "loom")))]
 compile_error!(
@@ -103,26 +110,50 @@ compile_error!(
     "`--cfg shuttle` needs the feature `shuttle` of tickwheel: add `features = [\"shuttle\"]` to its line in Cargo.toml"
 );
 
-mod caught;
-mod clock;
-mod drive;
-mod engine;
-mod engine_name;
-mod fork;
-mod hub;
+extern crate alloc;
+
+// The ground and the wheel, on `core` and `alloc`. A shard calls more of them than a user
+// can, and there are no shards without `std`.
+#[cfg_attr(not(feature = "std"), allow(dead_code))]
 mod id;
-mod observe;
-mod queue;
-mod rounding;
-mod shard;
-mod stats;
-mod sync;
-mod tasks;
 mod tick;
-pub mod time;
-mod timeline;
-mod timer;
+#[cfg_attr(not(feature = "std"), allow(dead_code))]
 pub mod wheel;
+
+#[cfg(feature = "std")]
+mod caught;
+#[cfg(feature = "std")]
+mod clock;
+#[cfg(feature = "std")]
+mod drive;
+#[cfg(feature = "std")]
+mod engine;
+#[cfg(feature = "std")]
+mod engine_name;
+#[cfg(feature = "std")]
+mod fork;
+#[cfg(feature = "std")]
+mod hub;
+#[cfg(feature = "std")]
+mod observe;
+#[cfg(feature = "std")]
+mod queue;
+#[cfg(feature = "std")]
+mod rounding;
+#[cfg(feature = "std")]
+mod shard;
+#[cfg(feature = "std")]
+mod stats;
+#[cfg(feature = "std")]
+mod sync;
+#[cfg(feature = "std")]
+mod tasks;
+#[cfg(feature = "std")]
+pub mod time;
+#[cfg(feature = "std")]
+mod timeline;
+#[cfg(feature = "std")]
+mod timer;
 
 /// For models: locks, their parkers, and channels, each by itself.
 #[cfg(any(loom, shuttle))]
@@ -131,17 +162,25 @@ pub mod model {
     pub use crate::sync::{Channel, CondvarParker, Place, RawLock};
 }
 
+#[cfg(feature = "std")]
 pub use clock::ClockSource;
+#[cfg(feature = "std")]
 pub use drive::{Driver, VirtualClock};
+#[cfg(feature = "std")]
 pub use engine::{Builder, Engine, LiveTimers, NamedTimers, StartError, Unstarted, WeakEngine};
 pub use id::{InvalidTimerId, TimerId};
 #[cfg(feature = "stream")]
 pub use queue::RecvStream;
+#[cfg(feature = "std")]
 pub use queue::{Expired, Queue, RecvError, RecvFuture, Reports};
+#[cfg(feature = "std")]
 pub use stats::{Histogram, InspectedShard, Inspection, Ledger, RefusedTimers, Snapshot};
+#[cfg(feature = "std")]
 pub use tasks::{Firing, Task, TaskBuilder, TaskEngine, WeakTaskEngine};
 pub use tick::Tick;
+#[cfg(feature = "std")]
 pub use timeline::{PointInTime, Time, When};
+#[cfg(feature = "std")]
 pub use timer::{
     Cancel, CancelledMany, CloseReason, Closed, LiveTimer, MissedTicks, NotChanged, Refusal,
     Refused, Repetition, Timer,

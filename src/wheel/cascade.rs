@@ -6,6 +6,8 @@
 //! "Eight lanes per slot"). With a budget, it walks from the front, because the walk
 //! may be paused, and the entries cancelled and rescheduled meanwhile.
 
+use alloc::vec::Vec;
+
 use super::Wheel;
 use super::entries::list::End;
 use super::entries::{EntryIndex, LANES};

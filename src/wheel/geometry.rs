@@ -70,7 +70,7 @@ impl Geometry {
         }
         let bits = size.is_power_of_two().then(|| size.trailing_zeros());
         let by_highest_bit = bits.map(|bits| {
-            std::array::from_fn(|bit| {
+            core::array::from_fn(|bit| {
                 let level = bit as u32 / bits;
                 (level as u8, (level * bits) as u8)
             })
@@ -273,7 +273,7 @@ impl fmt::Display for InvalidGeometry {
     }
 }
 
-impl std::error::Error for InvalidGeometry {}
+impl core::error::Error for InvalidGeometry {}
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,8 @@
 //! Inspecting a wheel: the timers in each slot, and the wheel's invariants.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
 use super::Wheel;
 use crate::id::TimerId;
 use crate::tick::Tick;

@@ -1,5 +1,8 @@
 //! Walking over live timers: all at once, or a bounded part at a time.
 
+use alloc::boxed::Box;
+use alloc::vec::{self, Vec};
+
 use super::Wheel;
 use super::entries::EntryIndex;
 use crate::id::TimerId;
@@ -188,7 +191,7 @@ impl<'a, T> IntoIterator for &'a Wheel<T> {
 /// [`Wheel::into_iter`](IntoIterator::into_iter).
 pub struct IntoIter<T> {
     wheel: Wheel<T>,
-    entries: std::vec::IntoIter<EntryIndex>,
+    entries: vec::IntoIter<EntryIndex>,
 }
 
 impl<T> Iterator for IntoIter<T> {

@@ -5,6 +5,8 @@
 //! it. A count is therefore a walk along the slot's lists. The caller bounds the walk,
 //! and the bitmaps alone answer where the slot's lanes suffice.
 
+use alloc::vec;
+use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::Wheel;

@@ -9,6 +9,9 @@
 mod below;
 mod widen;
 
+use alloc::boxed::Box;
+use alloc::vec;
+
 pub(super) use below::{Below, List};
 
 use super::entries::list::End;

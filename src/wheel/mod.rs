@@ -3,6 +3,33 @@
 //!
 //! Game loops, simulations, event loops and caches use a [`Wheel`] by itself. An
 //! [`Engine`](crate::Engine) has one per shard.
+//!
+//! # Without `std`
+//! With `default-features = false`, the wheels need `core`, `alloc`, a global allocator, and
+//! atomics of 32 bits. Three things then depend on the target:
+//!
+//! * **Keys.** A [`KeyedWheel`] finds a timer in logarithmic time, in a sorted map. Its hashes
+//!   are not random.
+//! * **Without a compare-and-swap of 64 bits** (thumbv7em), a program can make
+//!   2<sup>32</sup> − 2 wheels. The next call panics.
+//! * **Without any compare-and-swap** (thumbv6m), wheels must be made one at a time. If an
+//!   interrupt or another core makes a wheel during such a call, both wheels may take each
+//!   other's ids for their own. Memory stays safe.
+//!
+//! ```toml
+//! tickwheel = { version = "0.1", default-features = false }
+//! ```
+//!
+//! ```
+//! // In firmware, `#![no_std]` and a `#[global_allocator]` precede this.
+//! use tickwheel::{Tick, Wheel};
+//!
+//! let mut wheel = Wheel::new(16);
+//! wheel.schedule_after(500, "blink");
+//! let sleep_until = wheel.next_wakeup(); // for the compare register of a hardware timer
+//! assert_eq!(sleep_until, Some(Tick(256)));
+//! assert_eq!(wheel.pop_due(Tick(500)).unwrap().payload, "blink");
+//! ```
 
 mod advance;
 mod cascade;
@@ -27,8 +54,9 @@ mod work;
 #[path = "../../tests/oracle/wheel/mod.rs"]
 mod oracle;
 
+use alloc::collections::BinaryHeap;
+use alloc::vec::Vec;
 use core::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 pub use advance::{Advance, Expired};
 pub use entries::ReserveError;
@@ -38,10 +66,16 @@ pub use iter::{IntoIter, Iter};
 pub use keyed::{DuplicateKey, KeyedExpired, KeyedWheel};
 pub use level::Level;
 
+#[cfg(any(feature = "std", test))]
 pub(crate) use advance::Step;
-pub(crate) use entries::{EntryIndex, Stamp};
-pub(crate) use iter::{Cursor, OverBudget};
-pub(crate) use shrink::Linkage;
+pub(crate) use entries::EntryIndex;
+// For shards alone.
+#[cfg(feature = "std")]
+pub(crate) use {
+    entries::Stamp,
+    iter::{Cursor, OverBudget},
+    shrink::Linkage,
+};
 
 use crate::id::{TimerId, WheelNumber};
 use crate::tick::Tick;

@@ -1,6 +1,8 @@
 //! For `wheel/shrink.rs`: moving entries to the front of the block, so that the
 //! block's end can be cut off.
 
+use alloc::boxed::Box;
+
 use super::Entries;
 use super::block::{EntryIndex, LANES};
 use super::moved::MOVED;

@@ -13,6 +13,8 @@ pub use block::ReserveError;
 pub(crate) use block::{EntryIndex, LANES, Sequence, Stamp};
 pub(crate) use pass::{Gather, Stage, Vacancy};
 
+use alloc::boxed::Box;
+
 use block::{Block, Entry};
 use moved::{MOVED, Moved};
 use pass::Pass;

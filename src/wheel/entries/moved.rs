@@ -10,7 +10,8 @@
 //! in order has half-empty parts (see docs/DESIGN.md, "Memory is given back on
 //! request").
 
-use std::collections::BTreeMap;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
 use super::block::EntryIndex;
 

@@ -67,4 +67,4 @@ impl<K: fmt::Debug, T> fmt::Display for DuplicateKey<K, T> {
     }
 }
 
-impl<K: fmt::Debug, T> std::error::Error for DuplicateKey<K, T> {}
+impl<K: fmt::Debug, T> core::error::Error for DuplicateKey<K, T> {}

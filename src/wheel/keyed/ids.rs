@@ -5,16 +5,16 @@
 //! This file does none of these things. The caller's code runs before anything
 //! changes or after everything has changed.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-use std::hash::{BuildHasherDefault, Hasher};
+use alloc::vec;
+use alloc::vec::Vec;
 
+use super::by_hash::{ByHash, Entry, shrink};
 use crate::id::TimerId;
 
 /// The timers of all keys in use, by the hashes of the keys.
 #[derive(Default)]
 pub(super) struct Ids {
-    by_hash: HashMap<u64, SameHash, BuildHasherDefault<HashedAlready>>,
+    by_hash: ByHash<SameHash>,
 }
 
 /// The timers of all keys with the same hash: nearly always a single timer.
@@ -64,31 +64,13 @@ impl Ids {
     }
 
     pub(super) fn shrink(&mut self) {
-        self.by_hash.shrink_to_fit();
+        shrink(&mut self.by_hash);
     }
 
     /// Returns the number of timers.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.by_hash.keys().map(|&hash| self.of(hash).len()).sum()
-    }
-}
-
-/// A hasher for keys that are hashes already. It returns them unchanged.
-#[derive(Default)]
-struct HashedAlready(u64);
-
-impl Hasher for HashedAlready {
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
-    }
-
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("only hashes are looked up");
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
     }
 }
 

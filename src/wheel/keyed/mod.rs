@@ -1,13 +1,13 @@
 //! A wheel whose timers have keys chosen by the caller.
 
 mod answers;
+mod by_hash;
 mod ids;
 mod payloads;
 
 use core::borrow::Borrow;
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
-use std::collections::hash_map::RandomState;
 
 pub use answers::{DuplicateKey, KeyedExpired};
 
@@ -15,6 +15,7 @@ use super::Wheel;
 use super::geometry::Geometry;
 use crate::id::TimerId;
 use crate::tick::Tick;
+use by_hash::HashKey;
 use ids::Ids;
 
 /// A [`Wheel`] in which every timer has a key chosen by the caller, such as a
@@ -30,7 +31,7 @@ use ids::Ids;
 ///
 /// Every call that takes a key hashes it once and looks it up in a hash map. All
 /// other costs are those of a [`Wheel`]. Firing a timer does not hash its key. A
-/// key is stored once, with its hash.
+/// key is stored once, with its hash. Without the feature `std`, the map is a sorted one.
 ///
 /// # Panics
 ///
@@ -56,7 +57,7 @@ use ids::Ids;
 /// # Ok::<(), tickwheel::wheel::DuplicateKey<i32, &str>>(())
 /// ```
 pub struct KeyedWheel<K, T> {
-    hasher: RandomState,
+    hasher: HashKey,
     /// The timers of all keys in use, which are exactly the timers in the wheel.
     ids: Ids,
     wheel: Wheel<Keyed<K, T>>,
@@ -125,7 +126,7 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
 
     fn around(wheel: Wheel<Keyed<K, T>>) -> KeyedWheel<K, T> {
         KeyedWheel {
-            hasher: RandomState::new(),
+            hasher: HashKey::default(),
             ids: Ids::default(),
             wheel,
         }

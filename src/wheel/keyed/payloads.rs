@@ -1,6 +1,7 @@
 //! Reading, changing and removing the payloads of a keyed wheel, as a map of the standard
 //! library does.
 
+use alloc::vec::Vec;
 use core::borrow::Borrow;
 use core::hash::{BuildHasher, Hash};
 

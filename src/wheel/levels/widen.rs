@@ -2,6 +2,9 @@
 //! and moving heads to other entries. `wheel/lanes.rs` and `wheel/shrink.rs` decide
 //! when.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use super::super::entries::{Entries, EntryIndex, LANES};
 use super::super::geometry::{MAX_LEVELS, Place};
 use super::Levels;

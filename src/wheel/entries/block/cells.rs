@@ -1,9 +1,11 @@
 //! Cells for payloads that stand outside of their entries, and the spare cells
 //! that do not belong to any entry yet.
 
+use alloc::alloc::{Layout, alloc};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::hint::black_box;
 use core::mem::MaybeUninit;
-use std::alloc::{Layout, alloc};
 
 use super::memory::ReserveError;
 

@@ -1,8 +1,8 @@
 //! Allocating, growing and freeing the memory of a block, whatever its entries hold.
 
+use alloc::alloc::{Layout, alloc, dealloc, realloc};
 use core::fmt;
 use core::ptr::{self, NonNull};
-use std::alloc::{Layout, alloc, dealloc, realloc};
 
 /// Entries start on a cache line, so that one of 32 bytes never straddles two.
 pub(super) const ALIGNMENT: usize = 64;

@@ -21,10 +21,11 @@ mod index;
 mod memory;
 mod stamp;
 
+use alloc::alloc::{Layout, handle_alloc_error};
+use alloc::boxed::Box;
 use core::marker::PhantomData;
 use core::mem::{MaybeUninit, offset_of};
 use core::ptr::{self, NonNull};
-use std::alloc::{Layout, handle_alloc_error};
 
 pub(crate) use entry::Entry;
 pub(crate) use index::{EntryIndex, LANES};
