@@ -43,7 +43,7 @@ make_copy() {
     for part in Cargo.toml Cargo.lock README.md CONTRIBUTING.md docs src loom-tests durable tests benches examples; do
         [ ! -e "$root/$part" ] || cp -R "$root/$part" "$copy"
     done
-    cp -R "$root/src" "$root/loom-tests" "$root/durable" "$sound"
+    cp -R "$root/src" "$root/docs" "$root/loom-tests" "$root/durable" "$sound"
 }
 
 # Builds tests in the way $1, with a limit that no busy machine needs.

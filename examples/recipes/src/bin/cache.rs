@@ -42,10 +42,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     .into_iter()
     .collect::<io::Result<()>>()?;
     let look_ups = THREADS * LOOK_UPS;
-    let asked = resolver.asked.load(Ordering::Relaxed);
-    println!("{look_ups} look-ups, {asked} questions to the name server");
+    let queries = resolver.queries.load(Ordering::Relaxed);
+    println!("{look_ups} look-ups, {queries} queries to the name server");
     assert!(resolver.cache().wheel.len() <= CAPACITY);
-    assert!(asked < look_ups as u64);
+    assert!(queries < look_ups as u64);
     Ok(())
 }
 
@@ -119,23 +119,23 @@ fn a_full_cache_gives_values_back() {
 struct Resolver {
     cache: Mutex<Cache<u64, Answer>>,
     server: SocketAddr,
-    asked: Arc<AtomicU64>,
+    queries: Arc<AtomicU64>,
 }
 
 #[derive(Clone, Copy)]
 struct Answer {
     address: u64,
-    /// When the server was asked.
-    asked: Instant,
+    /// The time of the query.
+    queried: Instant,
 }
 
 impl Resolver {
     fn start() -> io::Result<Resolver> {
-        let asked = Arc::default();
+        let queries = Arc::default();
         Ok(Resolver {
             cache: Mutex::new(Cache::new(Instant::now(), CAPACITY)),
-            server: name_server(Arc::clone(&asked))?,
-            asked,
+            server: name_server(Arc::clone(&queries))?,
+            queries,
         })
     }
 
@@ -147,7 +147,7 @@ impl Resolver {
             let answer = self.look_up(name, &socket)?;
             assert_eq!(answer.address, name + 1);
             // No answer is older than it may be.
-            assert!(answer.asked + TTL >= begin);
+            assert!(answer.queried + TTL >= begin);
         }
         Ok(())
     }
@@ -156,12 +156,12 @@ impl Resolver {
         if let Some(answer) = self.cache().get(&name, Instant::now()) {
             return Ok(*answer);
         }
-        let asked = Instant::now();
-        let address = ask(socket, self.server, name)?;
-        let answer = Answer { address, asked };
+        let queried = Instant::now();
+        let address = query(socket, self.server, name)?;
+        let answer = Answer { address, queried };
         let mut cache = self.cache();
         // A full cache does not keep it.
-        let _ = cache.insert(name, answer, asked + TTL, Instant::now());
+        let _ = cache.insert(name, answer, queried + TTL, Instant::now());
         Ok(answer)
     }
 
@@ -170,22 +170,22 @@ impl Resolver {
     }
 }
 
-fn ask(socket: &UdpSocket, server: SocketAddr, name: u64) -> io::Result<u64> {
+fn query(socket: &UdpSocket, server: SocketAddr, name: u64) -> io::Result<u64> {
     let mut answer = [0; 8];
     socket.send_to(&name.to_le_bytes(), server)?;
     socket.recv(&mut answer)?;
     Ok(u64::from_le_bytes(answer))
 }
 
-/// Starts a server that counts the questions in `asked`.
-fn name_server(asked: Arc<AtomicU64>) -> io::Result<SocketAddr> {
+/// Starts a server that counts its queries.
+fn name_server(queries: Arc<AtomicU64>) -> io::Result<SocketAddr> {
     let socket = UdpSocket::bind("127.0.0.1:0")?;
     let address = socket.local_addr()?;
     thread::spawn(move || -> io::Result<()> {
         let mut name = [0; 8];
         loop {
             let (_, client) = socket.recv_from(&mut name)?;
-            asked.fetch_add(1, Ordering::Relaxed);
+            queries.fetch_add(1, Ordering::Relaxed);
             let address = u64::from_le_bytes(name) + 1;
             socket.send_to(&address.to_le_bytes(), client)?;
         }

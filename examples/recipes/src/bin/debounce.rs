@@ -46,7 +46,7 @@ fn try_out(mut editor: Editor) -> Result<(), Box<dyn Error>> {
     println!("30 keys, {after_burst} save");
     assert!(after_burst < 10);
 
-    // Somebody who types on and on does not put it off for ever.
+    // Typing without a pause does not postpone the save for ever.
     editor.press_keys(500)?;
     let meanwhile = saves(&text) - after_burst;
     text.wait_until_saved();
@@ -74,7 +74,7 @@ impl Editor {
         Ok(())
     }
 
-    /// Sees to it that the text is saved soon.
+    /// Postpones the save, or schedules one.
     fn changed(&mut self) -> Result<(), Refusal> {
         let now = Instant::now();
         if let Some((save, latest)) = self.save {

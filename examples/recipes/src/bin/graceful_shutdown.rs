@@ -1,4 +1,4 @@
-//! Shut a service down: on SIGTERM, a server finishes the work that is due soon, tells its
+//! Shut a service down: on SIGTERM, a server finishes the work that is due soon, answers its
 //! other clients, reports what was live, and ends.
 //!
 //! `drain` refuses new timers, waits for the one-shots that are due within its limit, and

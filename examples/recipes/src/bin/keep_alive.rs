@@ -67,7 +67,7 @@ struct Gateway {
 struct Connection {
     stream: TcpStream,
     idle: TimerId,
-    heard: Instant,
+    last_message: Instant,
 }
 
 const LISTENER: Token = Token(0);
@@ -126,11 +126,11 @@ impl Gateway {
         let registry = self.poll.registry();
         registry.register(&mut stream, token, Interest::READABLE)?;
         let idle = self.timers.schedule(Timer::after(SILENCE, token))?;
-        let heard = Instant::now();
+        let last_message = Instant::now();
         let connection = Connection {
             stream,
             idle,
-            heard,
+            last_message,
         };
         self.connections.insert(token, connection);
         Ok(())
@@ -144,7 +144,7 @@ impl Gateway {
         };
         match drain(&mut connection.stream) {
             Ok(()) => {
-                connection.heard = Instant::now();
+                connection.last_message = Instant::now();
                 self.timers.reschedule(connection.idle, SILENCE)
             }
             Err(_ended) => {
@@ -161,7 +161,7 @@ impl Gateway {
         let _ = self.driver.process_due(BUDGET);
         for expired in self.timers.queue(0).try_iter() {
             let connection = self.connections.remove(expired.payload());
-            let silent = connection.map(|it| it.heard.elapsed());
+            let silent = connection.map(|it| it.last_message.elapsed());
             assert!(silent >= Some(SILENCE), "closed after {silent:?}");
         }
     }

@@ -56,7 +56,7 @@ fn give_up(timers: &TaskEngine) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The client loses interest, and finds its retries by their name.
+/// The client no longer needs an answer, and cancels its retries by their name.
 fn cancel_between_attempts(timers: &TaskEngine) -> Result<(), Box<dyn Error>> {
     let attempts = send_with_retries(timers, flaky_server(u64::MAX)?)?;
     timers.cancel_by_name("message", None);
