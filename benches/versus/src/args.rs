@@ -34,7 +34,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
-    /// Writes one SVG plot per workload into this directory.
+    /// Writes one SVG plot per workload into this directory, and one of the ten rows that
+    /// users ask about, `front.svg`.
     #[arg(long, value_name = "DIR")]
     pub plot: Option<PathBuf>,
 

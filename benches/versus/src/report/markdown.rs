@@ -4,67 +4,12 @@
 use std::collections::BTreeSet;
 
 use super::answer::{Answer, Question, label};
+use super::asked::{ASKED, best};
 use super::table::number;
 use super::views::in_order;
 use crate::args::Workload;
 use crate::case::{Row, Summary};
 use crate::rivals::promises::{Lack, lacks};
-
-/// A row of the first table: the question in a user's words, and the row that answers it.
-struct Asked {
-    question: &'static str,
-    workload: Workload,
-    metric: &'static str,
-    size: usize,
-    threads: usize,
-    engine: &'static str,
-}
-
-impl Asked {
-    fn is(&self, answer: &Answer<'_>) -> bool {
-        let row = answer.row;
-        (row.workload, row.size, row.threads) == (self.workload, self.size, self.threads)
-            && (row.engine, answer.summary.metric.as_str()) == (self.engine, self.metric)
-    }
-}
-
-/// Returns a row of the first table.
-const fn asked(
-    question: &'static str,
-    workload: Workload,
-    metric: &'static str,
-    (size, threads): (usize, usize),
-    engine: &'static str,
-) -> Asked {
-    Asked {
-        question,
-        workload,
-        metric,
-        size,
-        threads,
-        engine,
-    }
-}
-
-const WHEEL: &str = "tickwheel wheel";
-const ENGINE: &str = "tickwheel engine";
-const TASKS: &str = "tickwheel tasks";
-const SLEEP: &str = "tickwheel sleep";
-
-/// All sizes are there in a quick run, too.
-#[rustfmt::skip]
-const ASKED: [Asked; 10] = [
-    asked("Cancel a timer and schedule another, one owner", Workload::Pair, "in flight", (1_024, 1), WHEEL),
-    asked("The same in a shared engine, one thread", Workload::Pair, "in flight", (1_024, 1), ENGINE),
-    asked("The same, two threads", Workload::Pair, "in flight", (1_024, 2), ENGINE),
-    asked("The same with a closure, one thread that knows only a delay", Workload::Closures, "pair", (1_024, 1), TASKS),
-    asked("Schedule on one thread, cancel on another", Workload::Remote, "pair", (256, 2), ENGINE),
-    asked("Fire each of 100,000 timers, spread, one owner", Workload::Expire, "spread", (100_000, 1), WHEEL),
-    asked("Fire and take each of 100,000 timers, spread, processor time", Workload::Expire, "spread, CPU of the engine", (100_000, 1), ENGINE),
-    asked("Create, poll and drop a sleep in a task", Workload::Sleep, "delay given", (1, 1), SLEEP),
-    asked("Memory of each of a million timers of 8 bytes", Workload::Memory, "live", (1_000_000, 1), ENGINE),
-    asked("Lateness with a tick of 1 ms, p99", Workload::Lateness, "p99", (1_000, 1), ENGINE),
-];
 
 /// Returns the table of ten rows. A row that was not measured says so.
 pub fn front(rows: &[Row]) -> String {
@@ -75,7 +20,7 @@ pub fn front(rows: &[Row]) -> String {
         "|---|--:|--:|--:|".into(),
     ];
     for asked in &ASKED {
-        let cells = match answers.iter().find(|answer| asked.is(answer)) {
+        let cells = match asked.answer(&answers) {
             Some(ours) => {
                 let rivals = ours.rivals(&answers);
                 let equal = named(best(&rivals, true), &mut notes);
@@ -141,15 +86,6 @@ fn one(answers: &[Answer<'_>], workload: Workload) -> String {
         }
     }
     finished(lines, &notes)
-}
-
-/// Returns the rival with the least median, of those that promise as much as tickwheel or
-/// of the others.
-fn best<'r, 'a>(rivals: &[&'r Answer<'a>], is_equal: bool) -> Option<&'r Answer<'a>> {
-    let of_kind = |rival: &&&Answer<'_>| lacks(rival.row.engine).is_empty() == is_equal;
-    let medians =
-        |a: &&&Answer<'_>, b: &&&Answer<'_>| a.summary.median.total_cmp(&b.summary.median);
-    rivals.iter().filter(of_kind).min_by(medians).copied()
 }
 
 /// Returns a median with the fastest and the slowest round, and the unit.
@@ -237,6 +173,7 @@ fn finished(mut lines: Vec<String>, notes: &Notes) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::asked::WHEEL;
     use super::*;
     use crate::case::Reading;
 

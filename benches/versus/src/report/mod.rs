@@ -1,6 +1,8 @@
 //! The results: tables for people, JSON for programs, plots for both.
 
 mod answer;
+mod asked;
+mod bars;
 mod canvas;
 mod dots;
 mod json;

@@ -1,5 +1,7 @@
-//! Draws one picture per workload, with a panel for each view.
+//! Draws one picture per workload, with a panel for each view, and one of the ten rows that
+//! users ask about.
 
+use std::fs;
 use std::path::Path;
 
 use plotters::prelude::*;
@@ -7,7 +9,7 @@ use plotters::prelude::*;
 use super::answer::Answer;
 use super::canvas::Drawn;
 use super::views::{Kind, in_order, views};
-use super::{dots, lines};
+use super::{bars, dots, lines};
 use crate::args::Workload;
 use crate::case::Row;
 
@@ -24,6 +26,9 @@ pub fn plots(directory: &Path, rows: &[Row]) -> Drawn {
             workload,
             &answers,
         )?;
+    }
+    if let Some(picture) = bars::draw(&answers) {
+        fs::write(directory.join("front.svg"), picture)?;
     }
     Ok(())
 }
