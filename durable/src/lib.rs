@@ -1,15 +1,57 @@
 //! Timers that outlive the process: jobs in a durable store, behind a timing wheel.
 //!
 //! A [`Job`] has a kind, a due time on the wall clock, and bytes. A [store](store::Store) keeps
-//! it until it has ended: [`RedbStore`] in one file, [`MemoryStore`] for tests. DESIGN.md, beside
-//! this package, gives the promises and the reasons.
+//! it until it has ended: [`RedbStore`] in one file, [`MemoryStore`] for tests. A node,
+//! [`Durable`], holds the jobs of the near future in a wheel, starts each when it is due, and
+//! runs the handler of its kind at least once.
+//!
+//! DESIGN.md, beside this package, gives the promises and the reasons.
+//!
+//! # Example
+//! ```
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("jobs.redb");
+//! use std::time::Duration;
+//! use tickwheel_durable::{Durable, IfTaken, Job, RedbStore, Retry};
+//!
+//! let jobs = Durable::builder()
+//!     .handler("mail", |attempt| match attempt.payload() {
+//!         [] => Err("no address"),
+//!         _ => Ok(()),
+//!     })
+//!     .retry("mail", Retry::attempts(5))
+//!     .open(RedbStore::open(path)?)?;
+//!
+//! let tomorrow = Duration::from_secs(24 * 3_600);
+//! let reminder = Job::new("mail", "ada@example.org").key("ada", IfTaken::Replace);
+//! let id = jobs.schedule(reminder.after(tomorrow))?;
+//! jobs.schedule(Job::new("mail", "all@example.org").cron("0 6 * * MON Europe/Berlin")?)?;
+//! assert!(jobs.cancel(id)?.is_cancelled());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
+mod attempt;
+mod commit;
+mod durable;
+mod handlers;
+mod inner;
 mod job;
+mod jobs;
+mod keeper;
+mod node;
+mod outcome;
 mod recurrence;
 pub mod store;
+mod virtual_node;
 mod wall;
+mod window;
 
+pub use attempt::Attempt;
+pub use durable::{Builder, Durable, OpenError};
 pub use job::{IfTaken, InvalidJobId, Job, JobId, State, StoredJob};
+pub use jobs::{Cancelled, Jobs, Refusal, Refused, Revived, Status};
+pub use outcome::{Outcome, Retry};
 pub use recurrence::{InvalidCron, Recurrence};
 pub use store::{MemoryStore, RedbOptions, RedbStore, StoreError};
+pub use virtual_node::VirtualNode;
 pub use wall::{ManualClock, SystemClock, WallClock, WallTime};

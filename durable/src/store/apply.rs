@@ -1,7 +1,7 @@
 //! The changes, carried out on rows: what all stores that are ordered maps share.
 
 use crate::job::{IfTaken, JobId, State, StoredJob};
-use crate::store::{Answer, Change, DueJob, Lease, NewJob, StoreError, Target, Then};
+use crate::store::{Answer, Change, DueJob, NewJob, StoreError, Target, Then};
 use crate::wall::WallTime;
 
 /// Where a job's row lies.
@@ -44,21 +44,19 @@ pub(crate) trait Rows {
 }
 
 /// Carries out one change.
-pub(crate) fn apply(
-    rows: &mut impl Rows,
-    lease: Option<Lease>,
-    change: &Change,
-) -> Result<Answer, StoreError> {
+pub(crate) fn apply(rows: &mut impl Rows, change: &Change) -> Result<Answer, StoreError> {
     let fence = rows.fence()?;
-    if change.is_fenced() && lease.is_none_or(|lease| lease.fence != fence) {
+    if change.fence().is_some_and(|needed| needed != fence) {
         return Ok(Answer::Fenced);
     }
     match change {
         Change::Insert(new) => insert(rows, new),
         Change::Cancel(target) => with_live(rows, target, |rows, job| cancel(rows, job, fence)),
         Change::Move { target, due } => with_live(rows, target, |rows, job| moved(rows, job, *due)),
-        Change::Start { id, version } => start(rows, fence, *id, *version),
-        Change::Finish { id, version, then } => finish(rows, *id, *version, then),
+        Change::Start { id, version, .. } => start(rows, fence, *id, *version),
+        Change::Finish {
+            id, version, then, ..
+        } => finish(rows, *id, *version, then),
         Change::Revive { id, due } => with_dead(rows, *id, |rows, job| revive(rows, job, *due)),
         Change::Bury(id) => with_dead(rows, *id, |rows, job| {
             rows.remove(&job)?;

@@ -83,9 +83,9 @@ impl Store for MemoryStore {
         Ok(true)
     }
 
-    fn commit(&self, lease: Option<Lease>, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
+    fn commit(&self, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
         let mut jobs = self.jobs();
-        let apply = |change| apply(&mut *jobs, lease, change);
+        let apply = |change| apply(&mut *jobs, change);
         changes.iter().map(apply).collect()
     }
 

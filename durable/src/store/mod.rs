@@ -43,13 +43,19 @@ pub trait Store: Send + Sync + 'static {
     fn renew(&self, lease: Lease, length: Duration) -> Result<bool, StoreError>;
 
     /// Carries out the changes in their order, and returns their answers once all are
-    /// durable. [`Change::Start`] and [`Change::Finish`] need a lease that is still the last
-    /// one granted; otherwise they change nothing, and the answer is [`Answer::Fenced`].
+    /// durable. [`Change::Start`] and [`Change::Finish`] need the fence of the last lease that
+    /// was granted; otherwise they change nothing, and the answer is [`Answer::Fenced`].
     ///
     /// # Errors
     /// Returns the reason for which it is unknown whether the changes happened. The store then
     /// accepts no more changes until [`recover`](Store::recover) has succeeded.
-    fn commit(&self, lease: Option<Lease>, changes: &[Change]) -> Result<Vec<Answer>, StoreError>;
+    fn commit(&self, changes: &[Change]) -> Result<Vec<Answer>, StoreError>;
+
+    /// Returns whether leases run out. If not, a lease lasts until the store is closed, and is
+    /// not renewed. Defaults to true.
+    fn leases_end(&self) -> bool {
+        true
+    }
 
     /// Makes the store accept changes again after a failed commit. Keeps the leases.
     ///
@@ -184,6 +190,8 @@ pub enum Change {
         id: JobId,
         /// The version that it must have.
         version: u64,
+        /// The fence of the lease.
+        fence: u64,
     },
     /// Notes how a run ended. Answers `Placed`, `Removed`, `Stale`, `Gone` or `Fenced`. `Stale`
     /// means that the job was moved while it ran: the move stands, and the outcome is dropped.
@@ -192,6 +200,8 @@ pub enum Change {
         id: JobId,
         /// The version that it was started with.
         version: u64,
+        /// The fence of the lease under which it was started.
+        fence: u64,
         /// What becomes of it.
         then: Then,
     },
@@ -208,10 +218,13 @@ pub enum Change {
 }
 
 impl Change {
-    /// Returns whether the change needs a valid lease.
+    /// Returns the fence that the change needs, if it needs one.
     #[must_use]
-    pub fn is_fenced(&self) -> bool {
-        matches!(self, Change::Start { .. } | Change::Finish { .. })
+    pub fn fence(&self) -> Option<u64> {
+        match self {
+            Change::Start { fence, .. } | Change::Finish { fence, .. } => Some(*fence),
+            _ => None,
+        }
     }
 }
 
@@ -268,6 +281,14 @@ impl NewJob {
     #[must_use]
     pub fn if_taken(&self) -> IfTaken {
         self.job.if_taken
+    }
+
+    pub(crate) fn job(&self) -> &Job {
+        &self.job
+    }
+
+    pub(crate) fn into_job(self) -> Job {
+        self.job
     }
 
     fn recurrence(&self) -> Option<Recurrence> {

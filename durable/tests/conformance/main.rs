@@ -36,7 +36,7 @@ impl<S: Store> Bench<S> {
     }
 
     pub(crate) fn commit(&self, changes: &[Change]) -> Vec<Answer> {
-        self.store.commit(Some(self.lease), changes).unwrap()
+        self.store.commit(changes).unwrap()
     }
 
     pub(crate) fn change(&self, change: Change) -> Answer {
@@ -54,8 +54,12 @@ impl<S: Store> Bench<S> {
     }
 
     pub(crate) fn start(&self, job: DueJob) -> Answer {
-        let DueJob { id, version, .. } = job;
-        self.change(Change::Start { id, version })
+        self.start_under(self.lease, job)
+    }
+
+    pub(crate) fn start_under(&self, lease: Lease, job: DueJob) -> Answer {
+        let (DueJob { id, version, .. }, Lease { fence, .. }) = (job, lease);
+        self.change(Change::Start { id, version, fence })
     }
 
     pub(crate) fn started(&self, job: DueJob) -> StoredJob {
@@ -66,8 +70,13 @@ impl<S: Store> Bench<S> {
     }
 
     pub(crate) fn finish(&self, job: &StoredJob, then: Then) -> Answer {
-        let (id, version) = (job.id, job.version);
-        self.change(Change::Finish { id, version, then })
+        let (id, version, fence) = (job.id, job.version, self.lease.fence);
+        self.change(Change::Finish {
+            id,
+            version,
+            fence,
+            then,
+        })
     }
 
     pub(crate) fn due(&self) -> Vec<u64> {

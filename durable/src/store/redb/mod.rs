@@ -194,9 +194,13 @@ impl Store for RedbStore {
         Ok(self.session().fence == lease.fence)
     }
 
-    fn commit(&self, lease: Option<Lease>, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
+    fn leases_end(&self) -> bool {
+        false
+    }
+
+    fn commit(&self, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
         self.write(|writing| {
-            let apply = |change| apply(writing, lease, change);
+            let apply = |change| apply(writing, change);
             changes.iter().map(apply).collect()
         })
     }

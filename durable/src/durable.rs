@@ -1,0 +1,441 @@
+//! Opening a node, its threads, and its end.
+
+use std::fmt;
+use std::ops::Deref;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use tickwheel::{ClockSource, Engine, RecvError, StartError};
+
+use crate::attempt::Attempt;
+use crate::commit::Commits;
+use crate::handlers::Handlers;
+use crate::inner::{Inner, Mode, Run};
+use crate::jobs::Jobs;
+use crate::keeper::Alarm;
+use crate::node::{Node, Settings};
+use crate::outcome::{Outcome, Retry};
+use crate::store::{RedbStore, Store, StoreError};
+use crate::virtual_node::VirtualNode;
+use crate::wall::{ManualClock, SystemClock, WallClock};
+use crate::window::Aimed;
+
+/// The largest number of jobs that are started in one commit.
+const MOST_STARTS: usize = 4_096;
+
+/// A node: a store, and the threads that run its jobs. Offers the calls of [`Jobs`].
+///
+/// Dropping it waits for the handlers of all jobs that were started.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("jobs.redb");
+/// use std::time::Duration;
+/// use tickwheel_durable::{Durable, Job, RedbStore};
+///
+/// let (sender, receiver) = std::sync::mpsc::channel();
+/// let jobs = Durable::builder()
+///     .handler("reminder", move |attempt| {
+///         println!("{}", String::from_utf8_lossy(attempt.payload()));
+///         sender.send(attempt.number())
+///     })
+///     .open(RedbStore::open(path)?)?;
+/// jobs.schedule(Job::new("reminder", "call Ada").after(Duration::from_millis(20)))?;
+/// assert_eq!(receiver.recv()?, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Durable {
+    jobs: Jobs,
+    closing: Arc<AtomicBool>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Durable {
+    /// Opens the jobs in a file, or creates it, to schedule, to read and to cancel them. Runs
+    /// none: a node that runs jobs is [built](Durable::builder) with handlers.
+    ///
+    /// # Errors
+    /// See [`RedbStore::open`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("jobs.redb");
+    /// use std::time::Duration;
+    /// use tickwheel_durable::{Durable, Job};
+    ///
+    /// let jobs = Durable::open(path)?;
+    /// let id = jobs.schedule(Job::new("reminder", "call Ada").after(Duration::from_secs(60)))?;
+    /// assert_eq!(jobs.get(id)?.map(|job| job.attempts), Some(0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn open(path: impl AsRef<Path>) -> Result<Durable, OpenError> {
+        Durable::builder().open(RedbStore::open(path)?)
+    }
+
+    /// Returns the settings of a node.
+    #[must_use]
+    pub fn builder() -> Builder {
+        Builder {
+            handlers: Handlers::default(),
+            wall: None,
+            owner: "node".to_owned(),
+            workers: 4,
+            running: 1_024,
+            window: Duration::from_secs(60),
+            window_jobs: 65_536,
+            tick: Duration::from_millis(1),
+            lease: Duration::from_secs(10),
+        }
+    }
+
+    fn start(inner: Arc<Inner>, workers: usize) -> Durable {
+        let closing = Arc::new(AtomicBool::new(false));
+        let jobs = Jobs {
+            inner: Arc::clone(&inner),
+        };
+        let durable = Durable {
+            jobs,
+            closing: Arc::clone(&closing),
+            threads: Mutex::default(),
+        };
+        let shared = Arc::clone(&inner);
+        durable.spawn("commit", move || {
+            shared.commits.work(&shared.node, || shared.after_commit());
+        });
+        if inner.handlers.is_empty() {
+            return durable;
+        }
+        let shared = Arc::clone(&inner);
+        durable.spawn("keep", move || keep(&shared, &closing));
+        let (sender, receiver) = unbounded();
+        for _ in 0..workers {
+            let (shared, receiver) = (Arc::clone(&inner), receiver.clone());
+            durable.spawn("run", move || work(shared, &receiver));
+        }
+        durable.spawn("start", move || dispatch(&inner, &sender));
+        durable
+    }
+
+    fn spawn(&self, name: &str, run: impl FnOnce() + Send + 'static) {
+        let thread = thread::Builder::new().name(format!("durable-{name}"));
+        // Without threads a node is of no use.
+        let thread = thread.spawn(run).expect("the system starts no thread");
+        self.threads().push(thread);
+    }
+
+    fn threads(&self) -> std::sync::MutexGuard<'_, Vec<JoinHandle<()>>> {
+        self.threads
+            .lock()
+            .unwrap_or_else(|error| error.into_inner())
+    }
+}
+
+impl Deref for Durable {
+    type Target = Jobs;
+
+    fn deref(&self) -> &Jobs {
+        &self.jobs
+    }
+}
+
+/// Ends the threads in the order in which they hand over their work.
+impl Drop for Durable {
+    fn drop(&mut self) {
+        let inner = &self.jobs.inner;
+        self.closing.store(true, Ordering::SeqCst);
+        inner.node.shut_down();
+        inner.commits.end();
+        if let Mode::Threads(alarm) = &inner.mode {
+            alarm.ring();
+        }
+        let mut threads = std::mem::take(&mut *self.threads());
+        // The first thread commits what the others hand in.
+        let others = threads.split_off(threads.len().min(1));
+        others.into_iter().for_each(join);
+        inner.commits.close();
+        threads.into_iter().for_each(join);
+    }
+}
+
+/// Waits for a thread, unless it is the one that calls.
+fn join(thread: JoinHandle<()>) {
+    if thread.thread().id() != thread::current().id() {
+        let _ = thread.join();
+    }
+}
+
+/// Keeps window and lease.
+fn keep(inner: &Inner, closing: &AtomicBool) {
+    let Mode::Threads(alarm) = &inner.mode else {
+        return;
+    };
+    while !closing.load(Ordering::SeqCst) {
+        let until = inner.node.keep();
+        alarm.sleep(until, inner.node.now());
+    }
+}
+
+/// Takes expired timers, has their jobs started, and hands these to the workers.
+fn dispatch(inner: &Inner, workers: &Sender<Run>) {
+    let queue = inner.node.engine().queue(0);
+    loop {
+        let room = inner.node.wait_for_room().min(MOST_STARTS);
+        let mut aimed: Vec<Aimed> = Vec::new();
+        match queue.recv_many(&mut aimed, room) {
+            Err(RecvError::ShutDown) => return,
+            Err(RecvError::Empty) | Ok(_) => {}
+        }
+        let Some(starting) = inner.start(aimed) else {
+            inner.after_commit();
+            continue;
+        };
+        for run in starting.wait() {
+            let _ = workers.send(run);
+        }
+        inner.after_commit();
+    }
+}
+
+/// Runs handlers.
+fn work(inner: Arc<Inner>, started: &Receiver<Run>) {
+    let jobs = Jobs { inner };
+    for run in started {
+        jobs.inner.run(&run, &jobs);
+    }
+}
+
+/// The settings of a node. Every setting has a default.
+pub struct Builder {
+    handlers: Handlers,
+    wall: Option<Arc<dyn WallClock>>,
+    owner: String,
+    workers: usize,
+    running: usize,
+    window: Duration,
+    window_jobs: usize,
+    tick: Duration,
+    lease: Duration,
+}
+
+impl Builder {
+    /// Sets the handler of the jobs of a kind. It returns an [`Outcome`], or something that
+    /// converts to one, such as a `Result`.
+    ///
+    /// A node with handlers runs the jobs of all kinds. A job without a handler fails.
+    #[must_use]
+    pub fn handler<O: Into<Outcome>>(
+        mut self,
+        kind: impl Into<String>,
+        handler: impl Fn(&Attempt<'_>) -> O + Send + Sync + 'static,
+    ) -> Builder {
+        let handler = Box::new(move |attempt: &Attempt<'_>| handler(attempt).into());
+        self.handlers.set_handler(kind.into(), handler);
+        self
+    }
+
+    /// Sets how often and when failed jobs of a kind are tried again.
+    #[must_use]
+    pub fn retry(mut self, kind: impl Into<String>, retry: Retry) -> Builder {
+        self.handlers.set_retry(kind.into(), retry);
+        self
+    }
+
+    /// Sets the number of threads that run handlers, at least one. Defaults to 4.
+    #[must_use]
+    pub fn workers(mut self, workers: usize) -> Builder {
+        self.workers = workers.max(1);
+        self
+    }
+
+    /// Sets the largest number of jobs that are started and not yet completed, at least one.
+    /// Their bytes are in memory. Defaults to 1,024.
+    #[must_use]
+    pub fn running(mut self, most: usize) -> Builder {
+        self.running = most.max(1);
+        self
+    }
+
+    /// Sets how far the window reaches, at least 10 ms. The store is read every half of it.
+    /// Defaults to a minute.
+    #[must_use]
+    pub fn window(mut self, length: Duration) -> Builder {
+        self.window = length.max(Duration::from_millis(10));
+        self
+    }
+
+    /// Sets the largest number of jobs in the window, at least one. Each takes about 200
+    /// bytes. Defaults to 65,536.
+    #[must_use]
+    pub fn window_jobs(mut self, most: usize) -> Builder {
+        self.window_jobs = most.max(1);
+        self
+    }
+
+    /// Sets the tick to which due times are rounded up. Defaults to a millisecond.
+    #[must_use]
+    pub fn tick(mut self, tick: Duration) -> Builder {
+        self.tick = tick;
+        self
+    }
+
+    /// Sets the length of the lease, if the store's leases end; another node takes over after
+    /// this time at the latest. Defaults to 10 seconds.
+    #[must_use]
+    pub fn lease(mut self, length: Duration) -> Builder {
+        self.lease = length.max(Duration::from_millis(10));
+        self
+    }
+
+    /// Sets the name under which the node takes its lease. Nodes that work at the same time
+    /// need different ones. Defaults to `node`.
+    #[must_use]
+    pub fn owner(mut self, name: impl Into<String>) -> Builder {
+        self.owner = name.into();
+        self
+    }
+
+    /// Sets the wall clock. Defaults to the system's. After a step of a clock of your own, call
+    /// [`clock_stepped`](Jobs::clock_stepped).
+    #[must_use]
+    pub fn wall_clock(mut self, clock: impl WallClock) -> Builder {
+        self.wall = Some(Arc::new(clock));
+        self
+    }
+
+    /// Starts a node on a store.
+    ///
+    /// # Errors
+    /// Returns the reason why the store did not answer, or the engine did not start.
+    pub fn open(self, store: impl Store) -> Result<Durable, OpenError> {
+        let engine = Engine::builder()
+            .tick(self.tick)
+            .shards(1)
+            .clock(clock_source())
+            .start()?;
+        let alarm = Alarm::new(self.wall.is_none());
+        let workers = self.workers;
+        let inner = self.inner(store, engine, Mode::Threads(alarm))?;
+        Ok(Durable::start(inner, workers))
+    }
+
+    /// Starts a node on virtual time: nothing happens except within
+    /// [`VirtualNode::run_until`], which moves `clock`. The same calls give the same run.
+    ///
+    /// # Errors
+    /// Returns the reason why the store did not answer, or the engine did not start.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel_durable::store::List;
+    /// use tickwheel_durable::{Durable, Job, ManualClock, MemoryStore, WallClock, WallTime};
+    ///
+    /// let clock = ManualClock::new(WallTime::from_unix_micros(1_800_000_000_000_000));
+    /// let (jobs, node) = Durable::builder()
+    ///     .handler("reminder", |_| ())
+    ///     .open_virtual(MemoryStore::with_clock(clock.clone()), clock.clone())?;
+    /// let week = Duration::from_secs(7 * 24 * 3_600);
+    /// jobs.schedule(Job::new("reminder", "call Ada").after(week))?;
+    /// node.run_until(clock.now() + week);
+    /// assert_eq!(jobs.count(List::Live)?, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn open_virtual(
+        mut self,
+        store: impl Store,
+        clock: ManualClock,
+    ) -> Result<(Durable, VirtualNode), OpenError> {
+        self.wall = Some(Arc::new(clock.clone()));
+        let (engine, engine_clock) = Engine::builder()
+            .tick(self.tick)
+            .shards(1)
+            .start_virtual()?;
+        let inner = self.inner(store, engine, Mode::Virtual(Mutex::default()))?;
+        let jobs = Jobs { inner };
+        let node = VirtualNode::new(Arc::clone(&jobs.inner), clock, engine_clock);
+        let durable = Durable {
+            jobs,
+            closing: Arc::default(),
+            threads: Mutex::default(),
+        };
+        Ok((durable, node))
+    }
+
+    fn inner(
+        self,
+        store: impl Store,
+        engine: Engine<Aimed>,
+        mode: Mode,
+    ) -> Result<Arc<Inner>, OpenError> {
+        let settings = Settings {
+            owner: self.owner,
+            window: self.window,
+            window_jobs: self.window_jobs,
+            running: self.running,
+            lease: self.lease,
+            delivers: !self.handlers.is_empty(),
+        };
+        let seed = match mode {
+            Mode::Threads(_) => fastrand::u64(..),
+            Mode::Virtual(_) => 0,
+        };
+        let wall = self.wall.unwrap_or_else(|| Arc::new(SystemClock));
+        Ok(Arc::new(Inner {
+            node: Node::new(Box::new(store), wall, engine, settings),
+            commits: Commits::default(),
+            handlers: self.handlers,
+            random: Mutex::new(fastrand::Rng::with_seed(seed)),
+            mode,
+        }))
+    }
+}
+
+/// A clock that counts suspends, where there is one.
+fn clock_source() -> ClockSource {
+    match cfg!(any(target_os = "linux", target_os = "android")) {
+        true => ClockSource::BootTime,
+        false => ClockSource::Monotonic,
+    }
+}
+
+/// The reason why a node was not opened.
+#[derive(Debug)]
+pub enum OpenError {
+    /// The store did not answer.
+    Store(StoreError),
+    /// The engine did not start.
+    Engine(StartError),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::Store(error) => error.fmt(f),
+            OpenError::Engine(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            OpenError::Store(error) => Some(error),
+            OpenError::Engine(error) => Some(error),
+        }
+    }
+}
+
+impl From<StoreError> for OpenError {
+    fn from(error: StoreError) -> OpenError {
+        OpenError::Store(error)
+    }
+}
+
+impl From<StartError> for OpenError {
+    fn from(error: StartError) -> OpenError {
+        OpenError::Engine(error)
+    }
+}

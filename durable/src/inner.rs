@@ -1,0 +1,137 @@
+//! What the threads of a node share.
+
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, TryRecvError};
+
+use crate::attempt::Attempt;
+use crate::commit::{Commits, Failed};
+use crate::handlers::Handlers;
+use crate::job::StoredJob;
+use crate::jobs::Jobs;
+use crate::keeper::Alarm;
+use crate::node::Node;
+use crate::store::{Answer, Change, DueJob};
+use crate::window::Aimed;
+
+pub(crate) struct Inner {
+    pub(crate) node: Node,
+    pub(crate) commits: Commits,
+    pub(crate) handlers: Handlers,
+    pub(crate) random: Mutex<fastrand::Rng>,
+    pub(crate) mode: Mode,
+}
+
+/// Who commits, and who keeps the window.
+pub(crate) enum Mode {
+    /// Threads of their own.
+    Threads(Alarm),
+    /// The caller, on virtual time. Holds the lock of the one commit at a time.
+    Virtual(Mutex<()>),
+}
+
+/// A job that may run, and the lease under which it was started.
+pub(crate) struct Run {
+    pub(crate) job: StoredJob,
+    pub(crate) fence: u64,
+}
+
+impl Inner {
+    /// Hands in changes, and returns where their answers come.
+    pub(crate) fn request(&self, changes: Vec<Change>) -> Receiver<Result<Vec<Answer>, Failed>> {
+        let reply = self.commits.request(changes);
+        self.commit_here();
+        reply
+    }
+
+    fn commit_here(&self) {
+        if let Mode::Virtual(lock) = &self.mode {
+            let _one = lock.lock().unwrap_or_else(|error| error.into_inner());
+            if self.commits.failure().is_none() {
+                self.commits.commit_all(&self.node);
+            }
+        }
+    }
+
+    /// Commits what an earlier failure has left, on virtual time.
+    pub(crate) fn retry_commits(&self) {
+        self.commit_here();
+    }
+
+    /// Has the window loaded, if half of it is used up.
+    pub(crate) fn after_commit(&self) {
+        if self.node.take_load_due() {
+            self.call_keeper();
+        }
+    }
+
+    pub(crate) fn call_keeper(&self) {
+        match &self.mode {
+            Mode::Threads(alarm) => alarm.ring(),
+            Mode::Virtual(_) => {
+                self.node.keep();
+            }
+        }
+    }
+
+    /// Hands in the starts of jobs whose timers have expired.
+    pub(crate) fn start(&self, aimed: Vec<Aimed>) -> Option<Starting> {
+        let (fence, due) = self.node.fire(aimed)?;
+        let start = |DueJob { id, version, .. }| Change::Start { id, version, fence };
+        let reply = self.request(due.into_iter().map(start).collect());
+        Some(Starting { reply, fence })
+    }
+
+    /// Runs a job's handler, and hands in its outcome.
+    pub(crate) fn run(&self, run: &Run, jobs: &Jobs) {
+        let Run { job, fence } = run;
+        let outcome = self.handlers.run(&Attempt::new(job, *fence, jobs));
+        let random = self
+            .random
+            .lock()
+            .unwrap_or_else(|error| error.into_inner())
+            .f64();
+        let then = self.handlers.then(job, outcome, self.node.now(), random);
+        let finish = Change::Finish {
+            id: job.id,
+            version: job.version,
+            fence: *fence,
+            then,
+        };
+        self.commits.post(vec![finish]);
+        self.commit_here();
+    }
+}
+
+/// Starts on their way to the store.
+pub(crate) struct Starting {
+    reply: Receiver<Result<Vec<Answer>, Failed>>,
+    fence: u64,
+}
+
+impl Starting {
+    /// Waits for the commit, and returns the jobs that may run.
+    pub(crate) fn wait(self) -> Vec<Run> {
+        let reply = self.reply.recv();
+        self.started(reply.ok())
+    }
+
+    /// Returns the jobs that may run, unless the commit is still on its way.
+    pub(crate) fn poll(self) -> Result<Vec<Run>, Starting> {
+        match self.reply.try_recv() {
+            Err(TryRecvError::Empty) => Err(self),
+            reply => Ok(self.started(reply.ok())),
+        }
+    }
+
+    fn started(&self, reply: Option<Result<Vec<Answer>, Failed>>) -> Vec<Run> {
+        let answers = reply.and_then(Result::ok).unwrap_or_default();
+        let started = |answer| match answer {
+            Answer::Started(job) => Some(Run {
+                job: *job,
+                fence: self.fence,
+            }),
+            _ => None,
+        };
+        answers.into_iter().filter_map(started).collect()
+    }
+}

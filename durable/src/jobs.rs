@@ -1,0 +1,393 @@
+//! The calls on stored jobs.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+
+use crate::commit::Failed;
+use crate::inner::Inner;
+use crate::job::{Job, JobId, StoredJob};
+use crate::store::{Answer, Change, List, NewJob, StoreError, Target};
+use crate::wall::WallTime;
+
+const MOST_KIND: usize = 256;
+const MOST_KEY: usize = 1_024;
+const MOST_PAYLOAD: usize = 16 << 20;
+
+/// The stored jobs: what [`Durable`](crate::Durable) and a running
+/// [`Attempt`](crate::Attempt) offer.
+///
+/// Every call that changes something returns once the change is durable. Threads that wait at
+/// the same time share a commit.
+pub struct Jobs {
+    pub(crate) inner: Arc<Inner>,
+}
+
+impl Jobs {
+    /// Stores a job, and returns its id.
+    ///
+    /// # Errors
+    /// Returns the job with the reason. Unless the reason is [`Refusal::Store`], nothing has
+    /// happened; then it may have, if the process ends before the store has recovered.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel_durable::{Durable, IfTaken, Job, MemoryStore};
+    ///
+    /// let jobs = Durable::builder().open(MemoryStore::new())?;
+    /// let reminder = || Job::new("reminder", "call Ada").key("ada", IfTaken::Refuse);
+    /// let id = jobs.schedule(reminder().after(Duration::from_secs(3_600)))?;
+    /// let refused = jobs.schedule(reminder()).unwrap_err();
+    /// assert_eq!(refused.job.into_payload(), b"call Ada");
+    /// assert!(jobs.cancel(id)?.is_cancelled());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn schedule(&self, job: Job) -> Result<JobId, Refused> {
+        let mut answers = self.schedule_many([job]);
+        answers.remove(0)
+    }
+
+    /// Stores jobs in one commit, and returns the answer of [`schedule`](Jobs::schedule) for
+    /// each. A refused job does not affect the others.
+    pub fn schedule_many(
+        &self,
+        jobs: impl IntoIterator<Item = Job>,
+    ) -> Vec<Result<JobId, Refused>> {
+        let now = self.inner.node.now();
+        let has_room = self.inner.node.store().has_room();
+        let mut changes = Vec::new();
+        let checked: Vec<Option<Refused>> = jobs
+            .into_iter()
+            .map(|job| match check(job, now, has_room) {
+                Ok(new) => {
+                    changes.push(Change::Insert(new));
+                    None
+                }
+                Err(refused) => Some(refused),
+            })
+            .collect();
+        let mut answers = self.insert(changes).into_iter();
+        let answer = |refused: Option<Refused>| match refused {
+            Some(refused) => Some(Err(refused)),
+            None => answers.next(),
+        };
+        checked.into_iter().filter_map(answer).collect()
+    }
+
+    fn insert(&self, changes: Vec<Change>) -> Vec<Result<JobId, Refused>> {
+        if changes.is_empty() {
+            return Vec::new();
+        }
+        // The changes go to the store, and their jobs are needed if keys are taken.
+        let jobs: Vec<Option<Job>> = changes.iter().map(keyed).collect();
+        match self.commit(changes) {
+            Ok(answers) => answers.into_iter().zip(jobs).map(scheduled).collect(),
+            Err((error, changes)) => {
+                let refuse = |change| Err(refused(change, Refusal::Store(error.clone())));
+                changes.into_iter().map(refuse).collect()
+            }
+        }
+    }
+
+    /// Cancels a waiting or running job, by its id or by its kind and key.
+    ///
+    /// # Errors
+    /// Returns the reason why it is unknown whether the job is cancelled.
+    ///
+    /// ```
+    /// # use tickwheel_durable::{Cancelled, Durable, IfTaken, Job, MemoryStore};
+    /// # let jobs = Durable::builder().open(MemoryStore::new())?;
+    /// jobs.schedule(Job::new("reminder", "call Ada").key("ada", IfTaken::Refuse))?;
+    /// assert!(jobs.cancel(("reminder", "ada"))?.is_cancelled());
+    /// assert_eq!(jobs.cancel(("reminder", "ada"))?, Cancelled::Gone);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn cancel(&self, target: impl Into<Target>) -> Result<Cancelled, StoreError> {
+        Ok(match self.change(Change::Cancel(target.into()))? {
+            Answer::Removed(job) => Cancelled::Cancelled(job),
+            Answer::RemovedRunning(id) => Cancelled::Running(id),
+            _ => Cancelled::Gone,
+        })
+    }
+
+    /// Sets the due time of a waiting or running job. A running job runs again then, whatever
+    /// its handler returns. Returns `false` if there is no such job.
+    ///
+    /// A recurring job keeps the phase of its later occurrences.
+    ///
+    /// # Errors
+    /// Returns the reason why it is unknown whether the job was moved.
+    pub fn reschedule(
+        &self,
+        target: impl Into<Target>,
+        due: impl Into<WallTime>,
+    ) -> Result<bool, StoreError> {
+        let (target, due) = (target.into(), due.into());
+        let answer = self.change(Change::Move { target, due })?;
+        Ok(matches!(answer, Answer::Placed(_)))
+    }
+
+    /// Makes a dead letter due again, with all its attempts.
+    ///
+    /// # Errors
+    /// Returns the reason why it is unknown whether the job was revived.
+    pub fn revive(&self, id: JobId, due: impl Into<WallTime>) -> Result<Revived, StoreError> {
+        let due = due.into();
+        Ok(match self.change(Change::Revive { id, due })? {
+            Answer::Placed(_) => Revived::Revived,
+            Answer::Taken(holder) => Revived::KeyTaken(holder),
+            _ => Revived::Gone,
+        })
+    }
+
+    /// Removes a dead letter, and returns it.
+    ///
+    /// # Errors
+    /// Returns the reason why it is unknown whether the dead letter was removed.
+    pub fn bury(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {
+        Ok(match self.change(Change::Bury(id))? {
+            Answer::Removed(job) => Some(*job),
+            _ => None,
+        })
+    }
+
+    /// Returns a job, dead letters included.
+    ///
+    /// # Errors
+    /// Returns the reason why the store could not be read.
+    pub fn get(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {
+        self.inner.node.store().get(id)
+    }
+
+    /// Returns the waiting or running job of this kind that has this key.
+    ///
+    /// # Errors
+    /// Returns the reason why the store could not be read.
+    pub fn find(&self, kind: &str, key: &str) -> Result<Option<StoredJob>, StoreError> {
+        self.inner.node.store().find(kind, key)
+    }
+
+    /// Returns up to `most` jobs of a list that stand behind `after`, or the first ones.
+    ///
+    /// # Errors
+    /// Returns the reason why the store could not be read.
+    ///
+    /// ```
+    /// # use tickwheel_durable::store::List;
+    /// # use tickwheel_durable::{Durable, Job, MemoryStore};
+    /// # let jobs = Durable::builder().open(MemoryStore::new())?;
+    /// let mut last = None;
+    /// loop {
+    ///     let page = jobs.list(List::Dead, last.as_ref(), 100)?;
+    ///     for dead in &page {
+    ///         println!("{} {}: {:?}", dead.id, dead.kind, dead.failure);
+    ///     }
+    ///     last = page.last().cloned();
+    ///     if last.is_none() {
+    ///         break;
+    ///     }
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn list(
+        &self,
+        list: List,
+        after: Option<&StoredJob>,
+        most: usize,
+    ) -> Result<Vec<StoredJob>, StoreError> {
+        self.inner.node.store().list(list, after, most)
+    }
+
+    /// Returns the number of jobs in a list.
+    ///
+    /// # Errors
+    /// Returns the reason why the store could not be read.
+    pub fn count(&self, list: List) -> Result<u64, StoreError> {
+        self.inner.node.store().count(list)
+    }
+
+    /// Returns the state of the node.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        let node = &self.inner.node;
+        let failure = self.inner.commits.failure();
+        let holds_lease = node.lease().is_some();
+        let window = node.window();
+        Status {
+            armed: window.armed(),
+            running: window.running(),
+            horizon: window.horizon(),
+            holds_lease,
+            failure,
+        }
+    }
+
+    /// Compares the window with the wall clock. The node does so by itself, at once on Linux
+    /// and with the next load elsewhere; call this after a step of a clock of your own.
+    pub fn clock_stepped(&self) {
+        self.inner.call_keeper();
+    }
+
+    fn change(&self, change: Change) -> Result<Answer, StoreError> {
+        match self.commit(vec![change]) {
+            Ok(mut answers) => Ok(answers.remove(0)),
+            Err((error, _)) => Err(error),
+        }
+    }
+
+    fn commit(&self, changes: Vec<Change>) -> Result<Vec<Answer>, Failed> {
+        let reply: Receiver<_> = self.inner.request(changes);
+        // The committer answers every request.
+        reply
+            .recv()
+            .unwrap_or(Err((StoreError::NotWriting, Vec::new())))
+    }
+}
+
+/// Checks the sizes, and reads the clock.
+fn check(job: Job, now: WallTime, has_room: bool) -> Result<NewJob, Refused> {
+    let key = job.key.as_ref().map_or(0, String::len);
+    let refuse = |job, reason| {
+        let job = Box::new(job);
+        Err(Refused { job, reason })
+    };
+    if job.kind.len() > MOST_KIND || key > MOST_KEY || job.payload.len() > MOST_PAYLOAD {
+        return refuse(job, Refusal::TooLarge);
+    }
+    if !has_room {
+        return refuse(job, Refusal::Store(StoreError::Full));
+    }
+    match NewJob::new(job, now) {
+        Ok(new) => Ok(new),
+        Err(job) => refuse(job, Refusal::NeverDue),
+    }
+}
+
+/// Returns a copy of a job that may be refused for its key.
+fn keyed(change: &Change) -> Option<Job> {
+    match change {
+        Change::Insert(new) => new.name().1.map(|_| new.job().clone()),
+        _ => None,
+    }
+}
+
+fn scheduled((answer, job): (Answer, Option<Job>)) -> Result<JobId, Refused> {
+    match (answer, job) {
+        (Answer::Placed(placed), _) => Ok(placed.id),
+        (Answer::Kept(id), _) => Ok(id),
+        (Answer::Taken(id), Some(job)) => Err(Refused {
+            job: Box::new(job),
+            reason: Refusal::KeyTaken(id),
+        }),
+        (answer, _) => unreachable!("a store answered {answer:?} to an insert"),
+    }
+}
+
+fn refused(change: Change, reason: Refusal) -> Refused {
+    match change {
+        Change::Insert(new) => Refused {
+            job: Box::new(new.into_job()),
+            reason,
+        },
+        change => unreachable!("{change:?} came back from an insert"),
+    }
+}
+
+/// A job that was not stored.
+#[derive(Clone, Debug)]
+pub struct Refused {
+    /// The job.
+    pub job: Box<Job>,
+    /// The reason.
+    pub reason: Refusal,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.reason.fmt(f)
+    }
+}
+
+impl std::error::Error for Refused {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.reason {
+            Refusal::Store(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// The reason why a job was not stored.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// This waiting or running job has the key.
+    KeyTaken(JobId),
+    /// The kind is longer than 256 bytes, the key than 1,024, or the payload than 16 MiB.
+    TooLarge,
+    /// The recurrence has no occurrence.
+    NeverDue,
+    /// The store does not write.
+    Store(StoreError),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::KeyTaken(id) => write!(
+                f,
+                "job {id} has the key: cancel it first, or replace it with `IfTaken::Replace`"
+            ),
+            Refusal::TooLarge => f.write_str(
+                "too large: a kind has at most 256 bytes, a key 1,024, a payload 16 MiB; store larger data elsewhere",
+            ),
+            Refusal::NeverDue => f.write_str("never due: the cron expression has no occurrence"),
+            Refusal::Store(error) => error.fmt(f),
+        }
+    }
+}
+
+/// The answer of [`Jobs::cancel`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Cancelled {
+    /// The job was waiting, and no handler starts any more.
+    Cancelled(Box<StoredJob>),
+    /// The handler is running. It is not stopped, but the job does not run again.
+    Running(JobId),
+    /// There is no such job: it has ended, or is a dead letter.
+    Gone,
+}
+
+impl Cancelled {
+    /// Returns whether the job was cancelled before it ran.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self, Cancelled::Cancelled(_))
+    }
+}
+
+/// The answer of [`Jobs::revive`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Revived {
+    /// The job waits for its new due time.
+    Revived,
+    /// This job has its key meanwhile.
+    KeyTaken(JobId),
+    /// There is no such dead letter.
+    Gone,
+}
+
+/// The state of a node.
+#[derive(Clone, Debug)]
+pub struct Status {
+    /// The number of jobs in the window that wait for their due time.
+    pub armed: usize,
+    /// The number of jobs that run, or are about to.
+    pub running: usize,
+    /// The time before which the window holds every waiting job.
+    pub horizon: WallTime,
+    /// Whether this node may start jobs.
+    pub holds_lease: bool,
+    /// The reason why the store does not write, if it does not.
+    pub failure: Option<StoreError>,
+}

@@ -1,0 +1,99 @@
+//! The sleep of the thread that keeps the window.
+//!
+//! On Linux the thread sleeps on a timerfd of the wall clock, which also wakes it when the
+//! clock is set (`TFD_TIMER_CANCEL_ON_SET`). Elsewhere, and for a clock of the caller's, it
+//! sleeps for the time that the wall clock has left; a step forward is then noticed with the
+//! next load.
+
+use std::sync::{Condvar, Mutex, MutexGuard};
+
+use crate::wall::WallTime;
+
+#[cfg(target_os = "linux")]
+#[path = "keeper/timerfd.rs"]
+mod timerfd;
+#[cfg(target_os = "linux")]
+use self::timerfd::StepTimer;
+
+pub(crate) struct Alarm {
+    is_rung: Mutex<bool>,
+    bell: Condvar,
+    #[cfg(target_os = "linux")]
+    timer: Option<StepTimer>,
+}
+
+impl Alarm {
+    /// Returns an alarm. With `is_system`, times are the system's.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn new(is_system: bool) -> Alarm {
+        Alarm {
+            is_rung: Mutex::new(false),
+            bell: Condvar::new(),
+            timer: is_system.then(StepTimer::new).and_then(Result::ok),
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn new(_: bool) -> Alarm {
+        Alarm {
+            is_rung: Mutex::new(false),
+            bell: Condvar::new(),
+        }
+    }
+
+    fn is_rung(&self) -> MutexGuard<'_, bool> {
+        self.is_rung
+            .lock()
+            .unwrap_or_else(|error| error.into_inner())
+    }
+
+    /// Ends the sleep, or the next one.
+    pub(crate) fn ring(&self) {
+        #[cfg(target_os = "linux")]
+        if let Some(timer) = &self.timer {
+            return timer.ring();
+        }
+        *self.is_rung() = true;
+        self.bell.notify_one();
+    }
+
+    /// Blocks until the wall clock shows `until`, it is set, or the alarm is rung. May return
+    /// early.
+    pub(crate) fn sleep(&self, until: WallTime, now: WallTime) {
+        #[cfg(target_os = "linux")]
+        if let Some(timer) = &self.timer {
+            return timer.sleep(until);
+        }
+        let mut rung = self.is_rung();
+        if !*rung {
+            let slept = self.bell.wait_timeout(rung, until.since(now));
+            rung = slept.unwrap_or_else(|error| error.into_inner()).0;
+        }
+        *rung = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::wall::{SystemClock, WallClock};
+
+    #[test]
+    fn an_alarm_ends_by_its_time_and_by_its_bell() {
+        for is_system in [true, false] {
+            let alarm = Alarm::new(is_system);
+            let now = SystemClock.now();
+            let until = now + Duration::from_millis(5);
+            alarm.sleep(until, now);
+            assert!(SystemClock.now() >= until);
+            alarm.ring();
+            alarm.sleep(WallTime::MAX, now);
+            std::thread::scope(|scope| {
+                scope.spawn(|| alarm.sleep(WallTime::MAX, now));
+                alarm.ring();
+            });
+        }
+    }
+}

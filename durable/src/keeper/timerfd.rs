@@ -1,0 +1,66 @@
+//! A timerfd that follows the wall clock, and an eventfd that ends its sleep.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::io::{read, write};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
+
+use crate::wall::WallTime;
+
+/// The furthest time that is set, in seconds since 1970: the year 36,000.
+const FURTHEST: i64 = 1 << 40;
+
+pub(super) struct StepTimer {
+    timer: OwnedFd,
+    bell: OwnedFd,
+}
+
+impl StepTimer {
+    pub(super) fn new() -> io::Result<StepTimer> {
+        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+        Ok(StepTimer {
+            timer: timerfd_create(TimerfdClockId::Realtime, flags)?,
+            bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+        })
+    }
+
+    pub(super) fn ring(&self) {
+        let _ = write(&self.bell, &1_u64.to_ne_bytes());
+    }
+
+    pub(super) fn sleep(&self, until: WallTime) {
+        let flags = TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET;
+        // A timer that was cancelled by a step is armed nevertheless.
+        let _ = timerfd_settime(&self.timer, flags, &spec(until));
+        let mut fds = [
+            PollFd::new(&self.timer, PollFlags::IN),
+            PollFd::new(&self.bell, PollFlags::IN),
+        ];
+        let _ = poll(&mut fds, None);
+        // Fails with ECANCELED after a step, and then the caller looks at the clock.
+        let _ = read(&self.timer, &mut [0_u8; 8]);
+        let _ = read(&self.bell, &mut [0_u8; 8]);
+    }
+}
+
+fn spec(until: WallTime) -> Itimerspec {
+    let micros = until.as_unix_micros();
+    let secs = i64::try_from(micros / 1_000_000).unwrap_or(FURTHEST);
+    // A time of zero would disarm the timer.
+    let nanos = (micros % 1_000_000 * 1_000).max(1) as i64;
+    Itimerspec {
+        it_interval: Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        },
+        it_value: Timespec {
+            tv_sec: secs.min(FURTHEST),
+            tv_nsec: nanos,
+        },
+    }
+}

@@ -1,0 +1,283 @@
+//! A node: a store, the window in front of it, and the lease under which it starts jobs.
+//!
+//! The node has no thread. Threads call it: one that commits, one that keeps window and lease,
+//! one that takes expired timers. On virtual time, one thread does all of it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+
+use tickwheel::{Engine, Time};
+
+use crate::store::{Answer, Change, DueJob, Lease, Store, StoreError};
+use crate::wall::{WallClock, WallTime};
+use crate::window::{Aimed, Window};
+
+/// The pause after a read that failed.
+const READ_AGAIN: Duration = Duration::from_secs(1);
+/// A difference between wall clock and engine that is taken for a step.
+const STEP: Duration = Duration::from_millis(1);
+
+pub(crate) struct Settings {
+    pub(crate) owner: String,
+    pub(crate) window: Duration,
+    pub(crate) window_jobs: usize,
+    pub(crate) running: usize,
+    pub(crate) lease: Duration,
+    /// Whether this node runs jobs.
+    pub(crate) delivers: bool,
+}
+
+pub(crate) struct Node {
+    store: Box<dyn Store>,
+    wall: Arc<dyn WallClock>,
+    engine: Engine<Aimed>,
+    settings: Settings,
+    window: Mutex<Window>,
+    /// Notified when runs have ended.
+    freed: Condvar,
+    held: Mutex<Held>,
+    /// Whether a loader should look before its time has come.
+    is_load_due: AtomicBool,
+}
+
+/// The lease, in the engine's time, which counts suspends and knows no steps.
+struct Held {
+    lease: Option<Lease>,
+    /// The end of the lease, as far as this node can be sure of it.
+    end: Time,
+    /// The engine's time and the wall clock when they were last compared.
+    compared: (Time, WallTime),
+}
+
+impl Node {
+    pub(crate) fn new(
+        store: Box<dyn Store>,
+        wall: Arc<dyn WallClock>,
+        engine: Engine<Aimed>,
+        settings: Settings,
+    ) -> Node {
+        let window = Window::new(engine.clone(), settings.window, settings.window_jobs);
+        let held = Held {
+            lease: None,
+            end: engine.now(),
+            compared: (engine.now(), wall.now()),
+        };
+        Node {
+            store,
+            wall,
+            engine,
+            settings,
+            window: Mutex::new(window),
+            freed: Condvar::new(),
+            held: Mutex::new(held),
+            is_load_due: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn store(&self) -> &dyn Store {
+        &*self.store
+    }
+
+    pub(crate) fn engine(&self) -> &Engine<Aimed> {
+        &self.engine
+    }
+
+    pub(crate) fn now(&self) -> WallTime {
+        self.wall.now()
+    }
+
+    pub(crate) fn window(&self) -> MutexGuard<'_, Window> {
+        self.window
+            .lock()
+            .unwrap_or_else(|error| error.into_inner())
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(|error| error.into_inner())
+    }
+
+    /// Returns the lease, if it is certain that no other node has it.
+    pub(crate) fn lease(&self) -> Option<Lease> {
+        let held = self.held();
+        held.lease.filter(|_| self.engine.now() < held.end)
+    }
+
+    /// Returns the number of jobs that may be started now.
+    pub(crate) fn room(&self) -> usize {
+        self.room_beside(&self.window())
+    }
+
+    fn room_beside(&self, window: &Window) -> usize {
+        self.settings.running.saturating_sub(window.running())
+    }
+
+    /// Waits until a job may be started, or the node is shut down. Returns how many may.
+    pub(crate) fn wait_for_room(&self) -> usize {
+        let mut window = self.window();
+        while self.room_beside(&window) == 0 && !self.engine.is_shut_down() {
+            window = self
+                .freed
+                .wait(window)
+                .unwrap_or_else(|error| error.into_inner());
+        }
+        self.room_beside(&window).max(1)
+    }
+
+    /// Starts no more jobs.
+    pub(crate) fn shut_down(&self) {
+        let window = self.window();
+        self.engine.shutdown();
+        drop(window);
+        self.freed.notify_all();
+    }
+
+    /// Takes the jobs among these that are to be started, and returns them with the fence of
+    /// the lease. Without a lease there are none, and the window is emptied.
+    pub(crate) fn fire(&self, aimed: Vec<Aimed>) -> Option<(u64, Vec<DueJob>)> {
+        let Some(lease) = self.lease() else {
+            self.lose_lease();
+            return None;
+        };
+        let (now, mut window) = (self.now(), self.window());
+        let fired = aimed
+            .into_iter()
+            .filter_map(|aimed| window.fire(aimed, now));
+        let fired: Vec<DueJob> = fired.collect();
+        self.note_load(&window, now);
+        (!fired.is_empty()).then_some((lease.fence, fired))
+    }
+
+    fn note_load(&self, window: &Window, now: WallTime) {
+        if window.wants_load(now) {
+            self.is_load_due.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// Returns, once, whether the window should be loaded before its time has come.
+    pub(crate) fn take_load_due(&self) -> bool {
+        self.is_load_due.swap(false, Ordering::SeqCst)
+    }
+
+    /// Commits the changes, and tells the window of them in their order.
+    pub(crate) fn commit(&self, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
+        let answers = self.store.commit(changes)?;
+        let (now, mut window) = (self.now(), self.window());
+        let fence = self.held().lease.map(|lease| lease.fence);
+        let mut is_lost = false;
+        for (change, answer) in changes.iter().zip(&answers) {
+            settle(&mut window, change, answer, now);
+            is_lost |= *answer == Answer::Fenced && change.fence() == fence;
+        }
+        self.note_load(&window, now);
+        drop(window);
+        self.freed.notify_all();
+        if is_lost {
+            self.lose_lease();
+        }
+        Ok(answers)
+    }
+
+    /// Keeps lease and window: renews, loads, and aims anew after a step of the wall clock.
+    /// Returns the time at which it wants to be called again.
+    pub(crate) fn keep(&self) -> WallTime {
+        if !self.settings.delivers {
+            return WallTime::MAX;
+        }
+        if self.clock_has_stepped() {
+            self.window().re_aim(self.now());
+            self.load();
+        }
+        self.keep_lease();
+        let now = self.now();
+        if self.lease().is_some() && self.window().wants_load(now) && !self.load() {
+            return now + READ_AGAIN;
+        }
+        self.next_keep()
+    }
+
+    /// Compares the wall clock with the engine's, which knows no steps.
+    fn clock_has_stepped(&self) -> bool {
+        let (time, wall) = (self.engine.now(), self.now());
+        let mut held = self.held();
+        let (before, expected) = held.compared;
+        let expected = expected + time.since(before);
+        held.compared = (time, wall);
+        wall.since(expected).max(expected.since(wall)) > STEP
+    }
+
+    fn keep_lease(&self) {
+        let (asked, length) = (self.engine.now(), self.settings.lease);
+        let (lease, end) = {
+            let held = self.held();
+            (held.lease, held.end)
+        };
+        if lease.is_some() && end.since(asked) > length * 2 / 3 {
+            return;
+        }
+        if let Ok(Some(lease)) = self.renew_or_take(lease) {
+            let mut held = self.held();
+            held.lease = Some(lease);
+            held.end = match self.store.leases_end() {
+                true => asked + length,
+                false => Time::MAX,
+            };
+        }
+    }
+
+    fn renew_or_take(&self, lease: Option<Lease>) -> Result<Option<Lease>, StoreError> {
+        let length = self.settings.lease;
+        if let Some(lease) = lease {
+            if self.store.renew(lease, length)? {
+                return Ok(Some(lease));
+            }
+            self.lose_lease();
+        }
+        self.store.acquire(&self.settings.owner, length)
+    }
+
+    fn lose_lease(&self) {
+        self.held().lease = None;
+        self.window().clear();
+    }
+
+    /// Loads the window; see its rules. Returns whether the store could be read.
+    fn load(&self) -> bool {
+        let Some(lease) = self.lease() else {
+            return true;
+        };
+        let (before, most) = self.window().begin_load(self.now());
+        match self.store.due_before(lease, before, most) {
+            Ok(read) => self.window().end_load(&read, most, self.now()),
+            Err(_) => self.window().clear(),
+        }
+        self.window().horizon() > WallTime::default()
+    }
+
+    fn next_keep(&self) -> WallTime {
+        let now = self.now();
+        let left = self.held().end.since(self.engine.now());
+        let third = self.settings.lease / 3;
+        let renewal = now + left.saturating_sub(third * 2).max(Duration::from_millis(1));
+        let load = self
+            .window()
+            .next_load()
+            .max(now + Duration::from_millis(1));
+        renewal.min(load)
+    }
+}
+
+/// Tells the window of a change that was committed.
+fn settle(window: &mut Window, change: &Change, answer: &Answer, now: WallTime) {
+    let is_run = matches!(answer, Answer::Started(_));
+    if let (Change::Start { id, .. } | Change::Finish { id, .. }, false) = (change, is_run) {
+        window.end_run(*id);
+    }
+    match answer {
+        // Whoever holds the lease now finds the job in the store, perhaps this node.
+        Answer::Fenced => window.forget_horizon(),
+        Answer::Placed(job) | Answer::Stale(job) => window.place(*job, now),
+        Answer::Removed(job) => window.remove(job.id),
+        _ => {}
+    }
+}

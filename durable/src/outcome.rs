@@ -1,0 +1,126 @@
+//! How a handler ends, and when a failed job is tried again.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use crate::wall::WallTime;
+
+/// The end of a handler.
+///
+/// `()` converts to [`Done`](Outcome::Done). So does `Ok(())`, and an error converts to
+/// [`Failed`](Outcome::Failed). A panic counts as a failure, too.
+///
+/// ```
+/// use tickwheel_durable::Outcome;
+///
+/// let sent: Result<(), std::io::Error> = Err(std::io::ErrorKind::TimedOut.into());
+/// assert_eq!(Outcome::from(sent), Outcome::Failed("timed out".to_owned()));
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// The job is done. A recurring job waits for its next occurrence.
+    Done,
+    /// The job is not done, and runs again at this time. Its attempts are forgotten.
+    AgainAt(WallTime),
+    /// The same, after a delay.
+    AgainAfter(Duration),
+    /// The attempt failed. The job is tried again after a pause, or becomes a dead letter if
+    /// its attempts are used up.
+    Failed(String),
+}
+
+impl From<()> for Outcome {
+    fn from((): ()) -> Outcome {
+        Outcome::Done
+    }
+}
+
+impl<O: Into<Outcome>, E: Display> From<Result<O, E>> for Outcome {
+    fn from(result: Result<O, E>) -> Outcome {
+        match result {
+            Ok(outcome) => outcome.into(),
+            Err(error) => Outcome::Failed(error.to_string()),
+        }
+    }
+}
+
+/// How often and when a failed job is tried again.
+///
+/// The pause doubles with each failure. A random part of up to half of it is taken off, so
+/// that jobs that failed together do not come back together.
+///
+/// ```
+/// use std::time::Duration;
+/// use tickwheel_durable::Retry;
+///
+/// let retry = Retry::attempts(3).first_pause(Duration::from_millis(100));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Retry {
+    attempts: u32,
+    first: Duration,
+    longest: Duration,
+}
+
+impl Default for Retry {
+    /// Ten attempts, with pauses from a second to an hour.
+    fn default() -> Retry {
+        Retry::attempts(10)
+    }
+}
+
+impl Retry {
+    /// Allows so many attempts, at least one.
+    #[must_use]
+    pub fn attempts(attempts: u32) -> Retry {
+        Retry {
+            attempts: attempts.max(1),
+            first: Duration::from_secs(1),
+            longest: Duration::from_secs(3_600),
+        }
+    }
+
+    /// Sets the pause after the first failure. Defaults to a second.
+    #[must_use]
+    pub fn first_pause(mut self, pause: Duration) -> Retry {
+        self.first = pause;
+        self
+    }
+
+    /// Sets the longest pause. Defaults to an hour.
+    #[must_use]
+    pub fn longest_pause(mut self, pause: Duration) -> Retry {
+        self.longest = pause;
+        self
+    }
+
+    pub(crate) fn is_last(self, attempts: u32) -> bool {
+        attempts >= self.attempts
+    }
+
+    pub(crate) fn is_beyond(self, attempts: u32) -> bool {
+        attempts > self.attempts
+    }
+
+    /// Returns the pause after so many attempts, at least one. `random` lies between 0 and 1.
+    pub(crate) fn pause(self, attempts: u32, random: f64) -> Duration {
+        let doubled = 2_u32.saturating_pow(attempts.saturating_sub(1));
+        let pause = self.first.saturating_mul(doubled).min(self.longest);
+        pause.mul_f64(1.0 - random / 2.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_the_longest() {
+        let second = Duration::from_secs(1);
+        let retry = Retry::attempts(5).longest_pause(second * 5);
+        let pauses = [1, 2, 3, 4, 99].map(|attempts| retry.pause(attempts, 0.0));
+        assert_eq!(pauses, [1, 2, 4, 5, 5].map(|secs| second * secs));
+        assert_eq!(retry.pause(1, 1.0), second / 2);
+        assert!(retry.is_last(5) && !retry.is_last(4));
+    }
+}

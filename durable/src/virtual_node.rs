@@ -1,0 +1,101 @@
+//! A node on virtual time: one thread does what several do otherwise.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tickwheel::{Queue, VirtualClock};
+
+use crate::inner::{Inner, Starting};
+use crate::jobs::Jobs;
+use crate::wall::{ManualClock, WallClock, WallTime};
+use crate::window::Aimed;
+
+/// The driver of a node that was opened with
+/// [`open_virtual`](crate::Builder::open_virtual).
+///
+/// Handlers run within [`run_until`](VirtualNode::run_until), on the calling thread, in the
+/// order in which their jobs become due. To make the wall clock step, set the
+/// [`ManualClock`]: what the node's timers count does not change by that.
+pub struct VirtualNode {
+    jobs: Jobs,
+    wall: ManualClock,
+    clock: VirtualClock<Aimed>,
+    queue: Queue<Aimed>,
+    /// Starts whose commit failed, until the store has recovered.
+    starting: RefCell<Vec<Starting>>,
+}
+
+impl VirtualNode {
+    pub(crate) fn new(
+        inner: Arc<Inner>,
+        wall: ManualClock,
+        clock: VirtualClock<Aimed>,
+    ) -> VirtualNode {
+        let queue = inner.node.engine().queue(0);
+        VirtualNode {
+            jobs: Jobs { inner },
+            wall,
+            clock,
+            queue,
+            starting: RefCell::default(),
+        }
+    }
+
+    /// Moves the clocks forward to `time`, and runs everything that becomes due on the way.
+    /// If `time` has passed, runs what is due now.
+    pub fn run_until(&self, time: WallTime) {
+        loop {
+            self.jobs.inner.commits.try_recover(&self.jobs.inner.node);
+            self.jobs.inner.retry_commits();
+            let next = self.jobs.inner.node.keep();
+            self.run_due();
+            let now = self.wall.now();
+            if now >= time {
+                return;
+            }
+            self.advance(self.next_stop(next, now).min(time).since(now));
+        }
+    }
+
+    /// Returns the time at which something happens next: a load, a renewal or a timer.
+    fn next_stop(&self, keep: WallTime, now: WallTime) -> WallTime {
+        let engine = self.jobs.inner.node.engine();
+        let deadline = engine.earliest_deadline();
+        let timer = deadline.map(|deadline| now + deadline.since(engine.now()));
+        let tick = now + Duration::from_micros(1);
+        timer.map_or(keep, |timer| timer.min(keep)).max(tick)
+    }
+
+    fn advance(&self, by: Duration) {
+        self.wall.set(self.wall.now() + by);
+        self.clock.advance(by);
+    }
+
+    /// Runs the jobs whose timers have expired, and those that become due by that.
+    fn run_due(&self) {
+        let inner = &self.jobs.inner;
+        loop {
+            self.run_started();
+            self.clock.advance(Duration::ZERO);
+            let (mut aimed, room) = (Vec::new(), inner.node.room());
+            if room == 0 || self.queue.try_recv_many(&mut aimed, room).is_err() {
+                return;
+            }
+            self.starting.borrow_mut().extend(inner.start(aimed));
+        }
+    }
+
+    fn run_started(&self) {
+        let starting = std::mem::take(&mut *self.starting.borrow_mut());
+        for starting in starting {
+            match starting.poll() {
+                Ok(runs) => runs
+                    .iter()
+                    .for_each(|run| self.jobs.inner.run(run, &self.jobs)),
+                Err(starting) => self.starting.borrow_mut().push(starting),
+            }
+        }
+        self.jobs.inner.after_commit();
+    }
+}

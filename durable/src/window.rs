@@ -1,0 +1,363 @@
+//! The near window: the jobs that stand in the wheel, and the horizon before which it holds
+//! every waiting job.
+//!
+//! Loads, commits, expiries and steps of the wall clock meet here. The rules that keep them
+//! from losing a job:
+//!
+//! 1. A load publishes its horizon ([`Window::begin_load`]) **before** it reads the store,
+//!    reads from the beginning, and leaves alone a job that the window has with the same or a
+//!    higher version ([`Window::end_load`]).
+//! 2. A change is placed **after** its commit ([`Window::place`]): a job that is due before the
+//!    horizon is armed.
+//! 3. A removed job is disarmed after the commit ([`Window::remove`]). A load may bring it back.
+//! 4. A job that fires is started at the store, which knows whether it is still there.
+//! 5. A job that fires is compared with the wall clock ([`Window::fire`]); after a step of that
+//!    clock, all are aimed anew ([`Window::re_aim`]).
+//!
+//! `tests/window_model.rs` drops each rule once.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
+
+use tickwheel::{Engine, Timer, TimerId};
+
+use crate::job::JobId;
+use crate::store::DueJob;
+use crate::wall::WallTime;
+
+/// The payload of a timer: the job that it stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Aimed {
+    pub(crate) id: JobId,
+    pub(crate) version: u64,
+}
+
+pub(crate) struct Window {
+    engine: Engine<Aimed>,
+    length: Duration,
+    /// The largest number of armed jobs.
+    most: usize,
+    horizon: WallTime,
+    /// Whether the horizon was lowered because the window was full.
+    is_cut: bool,
+    jobs: HashMap<JobId, Held>,
+    /// The armed jobs in the order of due times.
+    armed: BTreeSet<(WallTime, JobId)>,
+}
+
+enum Held {
+    Armed {
+        version: u64,
+        due: WallTime,
+        timer: TimerId,
+    },
+    /// Being started, or running. The end of the run says where the job goes.
+    Running,
+}
+
+impl Window {
+    pub(crate) fn new(engine: Engine<Aimed>, length: Duration, most: usize) -> Window {
+        Window {
+            engine,
+            length,
+            most,
+            horizon: WallTime::default(),
+            is_cut: false,
+            jobs: HashMap::new(),
+            armed: BTreeSet::new(),
+        }
+    }
+
+    pub(crate) fn armed(&self) -> usize {
+        self.armed.len()
+    }
+
+    pub(crate) fn running(&self) -> usize {
+        self.jobs.len() - self.armed.len()
+    }
+
+    pub(crate) fn horizon(&self) -> WallTime {
+        self.horizon
+    }
+
+    /// Returns whether half of the window is used up: of its time, or of its jobs if there was
+    /// no room for more.
+    ///
+    /// The armed jobs of a cut window are due by the horizon. They are therefore used up by
+    /// the time at which the first missing job is due.
+    pub(crate) fn wants_load(&self, now: WallTime) -> bool {
+        match self.is_cut {
+            true => self.armed.len() <= self.most / 2,
+            false => now >= self.next_load(),
+        }
+    }
+
+    /// Returns the time at which half of the window's time is used up.
+    pub(crate) fn next_load(&self) -> WallTime {
+        let half = self.length / 2;
+        let since_1970 = self.horizon.since(WallTime::default());
+        WallTime::default() + since_1970.saturating_sub(half)
+    }
+
+    /// Publishes the horizon of a load that is about to read the store. Returns it, and the
+    /// number of jobs to read.
+    pub(crate) fn begin_load(&mut self, now: WallTime) -> (WallTime, usize) {
+        self.horizon = now + self.length;
+        self.is_cut = false;
+        (self.horizon, self.most + self.running())
+    }
+
+    /// Arms the jobs that a load has read. `most` is the number that it was to read.
+    pub(crate) fn end_load(&mut self, read: &[DueJob], most: usize, now: WallTime) {
+        if let Some(last) = read.last().filter(|_| read.len() == most) {
+            self.cut(last.due);
+        }
+        for job in read {
+            self.arm(*job, now);
+        }
+    }
+
+    /// Takes note of a job's due time, after the commit that set it.
+    pub(crate) fn place(&mut self, job: DueJob, now: WallTime) {
+        match job.due < self.horizon {
+            true => self.arm(job, now),
+            false => self.disarm_older(job),
+        }
+    }
+
+    /// Takes note of the removal of a job, after its commit. A running job stays noted until
+    /// its run ends.
+    pub(crate) fn remove(&mut self, id: JobId) {
+        if let Some(Held::Armed { due, timer, .. }) = self.jobs.get(&id) {
+            self.armed.remove(&(*due, id));
+            let _ = self.engine.cancel(*timer);
+            self.jobs.remove(&id);
+        }
+    }
+
+    /// Takes a job whose timer has expired, if it is armed with this version and due by the
+    /// wall clock. If it is not due, aims it anew.
+    pub(crate) fn fire(&mut self, aimed: Aimed, now: WallTime) -> Option<DueJob> {
+        let Aimed { id, version } = aimed;
+        let Some(Held::Armed {
+            version: armed,
+            due,
+            ..
+        }) = self.jobs.get(&id)
+        else {
+            return None;
+        };
+        let due = *due;
+        if *armed != version {
+            return None;
+        }
+        if now < due {
+            self.aim(DueJob { id, version, due }, now);
+            return None;
+        }
+        self.armed.remove(&(due, id));
+        self.jobs.insert(id, Held::Running);
+        Some(DueJob { id, version, due })
+    }
+
+    /// Takes note of the end of a run, or of a start that was refused.
+    pub(crate) fn end_run(&mut self, id: JobId) {
+        if let Some(Held::Running) = self.jobs.get(&id) {
+            self.jobs.remove(&id);
+        }
+    }
+
+    /// Aims every armed job anew, after a step of the wall clock.
+    pub(crate) fn re_aim(&mut self, now: WallTime) {
+        for (due, id) in self.armed.clone() {
+            if let Some(Held::Armed { version, timer, .. }) = self.jobs.get(&id) {
+                let version = *version;
+                let _ = self.engine.cancel(*timer);
+                self.aim(DueJob { id, version, due }, now);
+            }
+        }
+    }
+
+    /// Forgets every armed job, and asks for a load. For a node that has lost its lease.
+    pub(crate) fn clear(&mut self) {
+        for (_, id) in self.armed.clone() {
+            self.remove(id);
+        }
+        self.forget_horizon();
+    }
+
+    /// Asks for a load at once.
+    pub(crate) fn forget_horizon(&mut self) {
+        self.horizon = WallTime::default();
+        self.is_cut = false;
+    }
+
+    fn disarm_older(&mut self, job: DueJob) {
+        let held = self.jobs.get(&job.id);
+        if matches!(held, Some(Held::Armed { version, .. }) if *version < job.version) {
+            self.remove(job.id);
+        }
+    }
+
+    /// Arms a job unless the window has it with the same or a higher version. If the window is
+    /// full, the furthest job leaves it.
+    fn arm(&mut self, job: DueJob, now: WallTime) {
+        match self.jobs.get(&job.id) {
+            Some(Held::Running) => return,
+            Some(Held::Armed { version, .. }) if *version >= job.version => return,
+            _ => self.remove(job.id),
+        }
+        if self.make_room_for(job) {
+            self.armed.insert((job.due, job.id));
+            self.aim(job, now);
+        }
+    }
+
+    fn make_room_for(&mut self, job: DueJob) -> bool {
+        if self.armed.len() < self.most {
+            return true;
+        }
+        match self.armed.last().copied() {
+            Some((furthest, id)) if job.due < furthest => {
+                self.cut(furthest);
+                self.remove(id);
+                true
+            }
+            _ => {
+                self.cut(job.due);
+                false
+            }
+        }
+    }
+
+    fn cut(&mut self, horizon: WallTime) {
+        self.horizon = self.horizon.min(horizon);
+        self.is_cut = true;
+    }
+
+    /// Sets the timer of an armed job. An engine that was shut down takes none.
+    fn aim(&mut self, job: DueJob, now: WallTime) {
+        let DueJob { id, version, due } = job;
+        let timer = Timer::after(due.since(now), Aimed { id, version });
+        match self.engine.schedule(timer) {
+            Ok(timer) => {
+                let armed = Held::Armed {
+                    version,
+                    due,
+                    timer,
+                };
+                self.jobs.insert(id, armed);
+            }
+            Err(_) => {
+                self.armed.remove(&(due, id));
+                self.jobs.remove(&id);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(secs: u64) -> WallTime {
+        WallTime::from_unix_micros(secs * 1_000_000)
+    }
+
+    fn job(number: u64, version: u64, due: u64) -> DueJob {
+        let id = JobId::new(at(0), number);
+        let due = at(due);
+        DueJob { id, version, due }
+    }
+
+    /// A window of 10 s and three jobs, loaded at 100 s from an empty store.
+    fn window() -> Window {
+        let (engine, _clock) = Engine::builder().start_virtual().unwrap();
+        let mut window = Window::new(engine, Duration::from_secs(10), 3);
+        let (horizon, most) = window.begin_load(at(100));
+        assert_eq!((horizon, most), (at(110), 3));
+        window.end_load(&[], most, at(100));
+        window
+    }
+
+    fn fires(window: &mut Window, job: DueJob, now: u64) -> bool {
+        let DueJob { id, version, .. } = job;
+        window.fire(Aimed { id, version }, at(now)).is_some()
+    }
+
+    #[test]
+    fn a_job_before_the_horizon_is_armed() {
+        let mut window = window();
+        window.place(job(1, 1, 109), at(100));
+        window.place(job(2, 1, 110), at(100));
+        assert_eq!(window.armed(), 1);
+        assert!(!window.wants_load(at(104)));
+        assert!(window.wants_load(at(105)));
+    }
+
+    #[test]
+    fn an_older_version_changes_nothing() {
+        let mut window = window();
+        window.place(job(1, 2, 105), at(100));
+        window.end_load(&[job(1, 1, 103)], 3, at(100));
+        assert!(!fires(&mut window, job(1, 1, 103), 106));
+        assert!(fires(&mut window, job(1, 2, 105), 106));
+        // While it runs, a load does not arm it again.
+        window.end_load(&[job(1, 2, 105)], 3, at(100));
+        assert_eq!((window.armed(), window.running()), (0, 1));
+    }
+
+    #[test]
+    fn a_job_that_moves_away_is_disarmed() {
+        let mut window = window();
+        window.place(job(1, 1, 105), at(100));
+        window.place(job(1, 2, 500), at(100));
+        assert_eq!(window.armed(), 0);
+        assert!(!fires(&mut window, job(1, 1, 105), 106));
+    }
+
+    #[test]
+    fn a_job_that_is_early_by_the_wall_clock_is_aimed_anew() {
+        let mut window = window();
+        window.place(job(1, 1, 105), at(100));
+        assert!(!fires(&mut window, job(1, 1, 105), 104));
+        assert_eq!(window.armed(), 1);
+        assert!(fires(&mut window, job(1, 1, 105), 105));
+    }
+
+    /// The furthest job leaves a full window, and the horizon says so.
+    #[test]
+    fn durable_09_a_full_window_lowers_its_horizon() {
+        let mut window = window();
+        for (number, due) in [(1, 103), (2, 105), (3, 107)] {
+            window.place(job(number, 1, due), at(100));
+        }
+        window.place(job(4, 1, 104), at(100));
+        assert_eq!((window.armed(), window.horizon()), (3, at(107)));
+        window.place(job(5, 1, 106), at(100));
+        assert_eq!((window.armed(), window.horizon()), (3, at(106)));
+        // A cut window loads again once half of its jobs are used up.
+        assert!(!window.wants_load(at(105)));
+        for (number, due) in [(1, 103), (4, 104)] {
+            assert!(fires(&mut window, job(number, 1, due), 105));
+        }
+        assert!(window.wants_load(at(105)));
+    }
+
+    /// More jobs than the window holds may be due at one time.
+    #[test]
+    fn jobs_of_one_due_time_come_in_parts() {
+        let mut window = window();
+        let all: Vec<_> = (1..=5).map(|number| job(number, 1, 105)).collect();
+        window.begin_load(at(100));
+        window.end_load(&all[..3], 3, at(100));
+        assert_eq!((window.armed(), window.horizon()), (3, at(105)));
+        for job in &all[..3] {
+            assert!(fires(&mut window, *job, 105));
+        }
+        let (_, most) = window.begin_load(at(105));
+        assert_eq!(most, 6, "those that run are read again");
+        window.end_load(&all, most, at(105));
+        assert_eq!((window.armed(), window.running()), (2, 3));
+    }
+}

@@ -1,0 +1,136 @@
+//! Failures, dead letters, and recurring jobs.
+
+use super::*;
+
+#[test]
+fn a_failed_job_is_tried_again_and_then_dead() {
+    let world = World::new();
+    let builder = world.notes(|_| Err::<(), _>("no line"));
+    let retry = Retry::attempts(3).first_pause(SECOND);
+    let (jobs, node) = world.open(builder.retry("note", retry));
+    let id = jobs.schedule(note("job", 10)).unwrap();
+    node.run_until(at(100));
+    let runs = world.log.take();
+    let pauses: Vec<u64> = runs.windows(2).map(|pair| pair[1].1 - pair[0].1).collect();
+    assert_eq!(runs.len(), 3);
+    assert!((500..=1_001).contains(&pauses[0]), "{pauses:?}");
+    assert!((1_000..=2_001).contains(&pauses[1]), "{pauses:?}");
+
+    let dead = jobs.list(List::Dead, None, 9).unwrap();
+    assert_eq!((dead.len(), dead[0].id, dead[0].attempts), (1, id, 3));
+    assert_eq!(dead[0].failure.as_deref(), Some("no line"));
+    jobs.revive(id, at(200)).unwrap();
+    node.run_until(at(300));
+    assert_eq!(world.log.take().len(), 3, "with all attempts");
+    assert_eq!(jobs.bury(id).unwrap().map(|job| job.id), Some(id));
+    assert_eq!(jobs.get(id).unwrap(), None);
+}
+
+#[test]
+fn a_panic_is_a_failure() {
+    let world = World::new();
+    let builder = world.notes(|_| -> () { panic!("at the disco") });
+    let (jobs, node) = world.open(builder.retry("note", Retry::attempts(1)));
+    let id = jobs.schedule(note("job", 1)).unwrap();
+    node.run_until(at(2));
+    let dead = jobs.get(id).unwrap().unwrap();
+    assert_eq!(dead.state, State::Dead);
+    assert_eq!(dead.failure.as_deref(), Some("panicked: at the disco"));
+}
+
+#[test]
+fn a_job_without_a_handler_fails() {
+    let world = World::new();
+    let (jobs, node) = world.open(world.notes(|_| ()).retry("other", Retry::attempts(2)));
+    let id = jobs.schedule(Job::new("other", "")).unwrap();
+    node.run_until(at(100));
+    let dead = jobs.get(id).unwrap().unwrap();
+    assert_eq!((dead.state, dead.attempts), (State::Dead, 2));
+    let failure = dead.failure.unwrap();
+    assert!(failure.contains("no handler"), "{failure}");
+}
+
+/// The process dies in every attempt: the handler never returns.
+#[test]
+fn durable_07_a_job_that_kills_its_process_is_not_retried_for_ever() {
+    let world = World::new();
+    let retry = Retry::attempts(3);
+    let (jobs, node) = world.open(Durable::builder());
+    let id = jobs.schedule(note("poison", 1)).unwrap();
+    drop((jobs, node));
+    world.clock.set(at(2));
+    for attempts in 1..=3 {
+        // Started, and then nothing more is heard of this node.
+        let job = world.store.get(id).unwrap().unwrap();
+        let fence = world.store.acquire("node", HOUR).unwrap().unwrap().fence;
+        let start = Change::Start {
+            id,
+            version: job.version,
+            fence,
+        };
+        let answer = world.store.commit(&[start]).unwrap().remove(0);
+        assert!(matches!(answer, Answer::Started(job) if job.attempts == attempts));
+    }
+    let (jobs, node) = world.open(world.notes(|_| ()).retry("note", retry));
+    node.run_until(at(100));
+    assert_eq!(world.log.texts(), [""; 0], "its attempts are used up");
+    let dead = jobs.get(id).unwrap().unwrap();
+    assert_eq!(dead.state, State::Dead);
+    let failure = dead.failure.unwrap();
+    assert!(failure.contains("process ended"), "{failure}");
+}
+
+#[test]
+fn a_handler_asks_for_another_run() {
+    let world = World::new();
+    let builder = world.notes(|attempt| match attempt.due() < at(20) {
+        true => Outcome::AgainAt(attempt.due() + SECOND * 7),
+        false => Outcome::Done,
+    });
+    let (jobs, node) = world.open(builder.retry("note", Retry::attempts(1)));
+    jobs.schedule(note("job", 10)).unwrap();
+    node.run_until(at(100));
+    let expected = [10_000, 17_000, 24_000].map(|millis| said("job", millis));
+    assert_eq!(world.log.take(), expected);
+    assert_eq!(world.count(List::Live), 0);
+}
+
+#[test]
+fn durable_11_a_recurring_job_keeps_its_phase() {
+    let world = World::new();
+    let (jobs, node) = world.node();
+    let id = jobs.schedule(note("job", 5).every(SECOND * 10)).unwrap();
+    node.run_until(at(26));
+    let expected = [5_000, 15_000, 25_000].map(|millis| said("job", millis));
+    assert_eq!(world.log.take(), expected);
+
+    // Four occurrences pass while no node runs: one run makes up for them.
+    drop((jobs, node));
+    world.clock.set(at(67));
+    let (jobs, node) = world.node();
+    node.run_until(at(80));
+    assert_eq!(world.log.take(), [said("job", 67_000), said("job", 75_000)]);
+    assert!(jobs.cancel(id).unwrap().is_cancelled());
+}
+
+#[test]
+fn durable_11_a_failed_occurrence_does_not_end_the_recurrence() {
+    let world = World::new();
+    let builder = world.notes(|attempt| match attempt.due() < at(60) {
+        true => Outcome::Failed("no".to_owned()),
+        false => Outcome::Done,
+    });
+    let (jobs, node) = world.open(builder.retry("note", Retry::attempts(1)));
+    let cron = Job::new("note", "job").cron("* * * * * UTC").unwrap();
+    jobs.schedule(note("every", 30).every(SECOND * 60)).unwrap();
+    jobs.schedule(cron).unwrap();
+    node.run_until(at(130));
+    let expected = [
+        said("every", 30_000),
+        said("job", 60_000),
+        said("every", 90_000),
+        said("job", 120_000),
+    ];
+    assert_eq!(world.log.take(), expected);
+    assert_eq!((world.count(List::Live), world.count(List::Dead)), (2, 1));
+}

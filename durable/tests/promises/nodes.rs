@@ -1,0 +1,113 @@
+//! Several nodes on one store, one after the other and beside each other.
+
+use super::*;
+
+/// Runs two nodes beside each other on one wall clock, a second at a time.
+fn run_both(world: &World, nodes: [&VirtualNode; 2], until: u64) {
+    while world.clock.now() < at(until) {
+        let next = world.clock.now() + SECOND;
+        for node in nodes {
+            node.run_until(world.clock.now());
+        }
+        nodes[0].run_until(next);
+    }
+}
+
+#[test]
+fn a_second_node_waits_until_the_lease_of_the_first_runs_out() {
+    let world = World::new();
+    let named = |name: &'static str| {
+        let log = world.log.clone();
+        let clock = world.clock.clone();
+        Durable::builder()
+            .owner(name)
+            .handler("note", move |_| log.note(name, clock.now()))
+    };
+    let (jobs, first) = world.open(named("first"));
+    let (_other, second) = world.open(named("second"));
+    for due in [5, 15, 25] {
+        jobs.schedule(note("job", due)).unwrap();
+    }
+    first.run_until(at(0));
+    run_both(&world, [&first, &second], 12);
+    assert_eq!(world.log.texts(), ["first"]);
+    // The first node dies. Its lease of ten seconds ends.
+    second.run_until(at(40));
+    let ran = world.log.take();
+    assert_eq!(ran.len(), 2);
+    assert!(ran.iter().all(|(name, _)| name == "second"), "{ran:?}");
+    assert!(ran[0].1 <= 24_000, "taken over within the lease: {ran:?}");
+}
+
+/// A node that was paused for longer than its lease comes back with an outcome.
+#[test]
+fn durable_08_a_late_outcome_is_refused() {
+    let world = World::new();
+    let (store, clock) = (world.store.clone(), world.clock.clone());
+    let builder = world.notes(move |attempt| {
+        if attempt.number() == 1 {
+            // Pauses: another node takes the lease and starts the job.
+            clock.set(clock.now() + SECOND * 11);
+            let fence = store.acquire("other", SECOND).unwrap().unwrap().fence;
+            assert!(fence > attempt.fence());
+            let start = Change::Start {
+                id: attempt.id(),
+                version: attempt.job().version,
+                fence,
+            };
+            assert!(matches!(
+                store.commit(&[start]).unwrap()[0],
+                Answer::Started(_)
+            ));
+        }
+    });
+    let (jobs, node) = world.open(builder);
+    let id = jobs.schedule(note("job", 5)).unwrap();
+    node.run_until(at(6));
+    let found = jobs.get(id).unwrap();
+    assert!(found.is_some_and(|job| job.attempts == 2), "not completed");
+    // The other node does nothing, and its lease ends: the job runs once more.
+    node.run_until(at(60));
+    assert_eq!(world.log.texts(), ["job", "job"]);
+    assert_eq!((world.count(List::Live), jobs.status().running), (0, 0));
+}
+
+#[test]
+fn durable_08_a_move_outlives_the_outcome() {
+    let world = World::new();
+    let builder = world.notes(|attempt| {
+        if attempt.due() == at(5) {
+            assert!(attempt.jobs().reschedule(attempt.id(), at(50)).unwrap());
+        }
+    });
+    let (jobs, node) = world.open(builder);
+    jobs.schedule(note("job", 5)).unwrap();
+    node.run_until(at(100));
+    assert_eq!(world.log.take(), [said("job", 5_000), said("job", 50_000)]);
+    assert_eq!(world.count(List::Live), 0);
+}
+
+/// While a job runs, nothing starts it again: neither a move into the past nor a replacement.
+#[test]
+fn durable_03_one_handler_at_a_time_for_each_job() {
+    let world = World::new();
+    let running = Arc::new(Mutex::new(0));
+    let builder = world.notes(move |attempt| {
+        let mut count = running.try_lock().expect("beside itself");
+        *count += 1;
+        if *count < 5 {
+            let again = note("again", 0).key("k", IfTaken::Replace);
+            attempt.jobs().schedule(again).unwrap();
+            attempt.jobs().clock_stepped();
+        }
+    });
+    let (jobs, node) = world.open(builder);
+    jobs.schedule(note("job", 5).key("k", IfTaken::Refuse))
+        .unwrap();
+    node.run_until(at(100));
+    assert_eq!(
+        world.log.texts(),
+        ["job", "again", "again", "again", "again"]
+    );
+    assert_eq!(world.count(List::Live), 0);
+}

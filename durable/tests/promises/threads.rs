@@ -1,0 +1,84 @@
+//! A node with its threads, on the system's clock.
+
+use std::sync::mpsc::channel;
+use std::thread;
+
+use tickwheel_durable::{RedbStore, SystemClock};
+
+use super::*;
+
+/// Jobs of many threads, each due within a tenth of a second: all run once, none early.
+#[test]
+fn durable_02_threads_schedule_and_every_job_runs_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (sender, receiver) = channel();
+    let jobs = Durable::builder()
+        .handler("note", move |attempt| {
+            assert!(attempt.due() <= SystemClock.now(), "early");
+            sender.send(attempt.id()).unwrap();
+        })
+        .open(RedbStore::open(folder.path().join("jobs.redb")).unwrap())
+        .unwrap();
+    let schedule = |thread: u64| -> Vec<JobId> {
+        (0..25)
+            .map(|n| {
+                let delay = Duration::from_millis((thread * 7 + n * 13) % 100);
+                jobs.schedule(Job::new("note", "").after(delay)).unwrap()
+            })
+            .collect()
+    };
+    let mut ids: Vec<JobId> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|n| scope.spawn(move || schedule(n))).collect();
+        threads
+            .into_iter()
+            .flat_map(|thread| thread.join().unwrap())
+            .collect()
+    });
+    let mut ran: Vec<JobId> = receiver.iter().take(ids.len()).collect();
+    ids.sort_unstable();
+    ran.sort_unstable();
+    assert_eq!(ids, ran);
+    drop(jobs);
+    assert!(receiver.recv().is_err(), "a job ran twice");
+    let jobs = Durable::open(folder.path().join("jobs.redb")).unwrap();
+    assert_eq!(jobs.count(List::Live).unwrap(), 0);
+}
+
+/// Dropping a node waits for the jobs that it has started, and for their outcomes.
+#[test]
+fn a_drop_waits_for_running_handlers() {
+    let store = MemoryStore::new();
+    let (entered, inside) = channel();
+    let (leave, left) = channel();
+    let left = Mutex::new(left);
+    let jobs = Durable::builder()
+        .handler("note", move |_| {
+            entered.send(()).unwrap();
+            left.lock().unwrap().recv().unwrap();
+        })
+        .open(store.clone())
+        .unwrap();
+    jobs.schedule(Job::new("note", "")).unwrap();
+    inside.recv().unwrap();
+    assert_eq!(jobs.status().running, 1);
+    let drop = thread::spawn(move || drop(jobs));
+    leave.send(()).unwrap();
+    drop.join().unwrap();
+    assert_eq!(store.count(List::Live).unwrap(), 0);
+}
+
+/// A clock of the caller's, which steps while threads sleep.
+#[test]
+fn durable_10_a_step_wakes_a_sleeping_node() {
+    let world = World::new();
+    let (sender, receiver) = channel();
+    let jobs = Durable::builder()
+        .wall_clock(world.clock.clone())
+        .handler("note", move |_| sender.send(()).unwrap())
+        .open(world.store.clone())
+        .unwrap();
+    jobs.schedule(note("in an hour", 3_600)).unwrap();
+    world.clock.set(at(3_600));
+    jobs.clock_stepped();
+    receiver.recv().unwrap();
+}
