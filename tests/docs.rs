@@ -103,6 +103,42 @@ fn every_link_within_the_repository_leads_somewhere() {
     }
 }
 
+/// A link to a section leads to a heading of its page.
+#[test]
+fn every_link_to_a_section_leads_to_a_heading() {
+    let mut links = 0;
+    for page in pages() {
+        let text = fs::read_to_string(&page).unwrap();
+        for target in targets(&text) {
+            let Some((file, section)) = target.split_once('#') else {
+                continue;
+            };
+            let path = page.parent().unwrap().join(file);
+            let there = match file {
+                "" => text.clone(),
+                _ if file.ends_with(".md") && !file.contains("://") => {
+                    fs::read_to_string(path).unwrap()
+                }
+                _ => continue,
+            };
+            let headings = there.lines().filter(|line| line.starts_with('#'));
+            let mut anchors = headings.map(anchor);
+            let name = page.display();
+            assert!(anchors.any(|anchor| anchor == section), "{name}: {target}");
+            links += 1;
+        }
+    }
+    assert!(links > 20, "{links} links");
+}
+
+/// Returns the anchor of a heading, as renderers of Markdown make it.
+fn anchor(heading: &str) -> String {
+    let text = heading.trim_start_matches('#').trim().to_lowercase();
+    let text = text.replace(' ', "-");
+    let is_kept = |letter: &char| letter.is_alphanumeric() || matches!(letter, '-' | '_');
+    text.chars().filter(is_kept).collect()
+}
+
 fn guide() -> String {
     fs::read_to_string(root().join("docs/guide.md")).unwrap()
 }
@@ -121,10 +157,11 @@ fn every_link_of_the_guide_has_two_targets() {
     assert_eq!(here, there);
 }
 
-/// Each recipe is under a heading of the guide, with a link to it.
+/// Each recipe is under a heading of the guide and in a row of the README, with links to it.
 #[test]
 fn every_recipe_is_in_the_guide() {
-    let guide = guide();
+    let (guide, readme) = (guide(), root().join("README.md"));
+    let readme = fs::read_to_string(readme).unwrap();
     let recipes = guide.split("## How do I\n").nth(1).unwrap();
     let recipes = recipes.split("\n## ").next().unwrap();
     assert_eq!(recipes.matches("\n### ").count(), 13);
@@ -133,6 +170,10 @@ fn every_recipe_is_in_the_guide() {
         assert!(recipes.contains(&format!("\nProgram: [{name}]")), "{name}");
         let file = format!("../examples/recipes/src/bin/{name}.rs");
         assert!(definitions(&guide).any(|link| link == (name, &file)));
+        assert!(
+            readme.contains(&format!("| [`{name}`]({}) |", &file[3..])),
+            "{name}"
+        );
     }
 }
 
