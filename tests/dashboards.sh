@@ -1,15 +1,23 @@
 #!/usr/bin/env bash
-# Checks with promtool what docs/dashboards promises: Prometheus accepts the exposition of a
-# snapshot and the queries of the dashboard, and each alarm fires when it must and not
-# before (dashboards/alarms-test.yml).
+# Checks with the tools of Prometheus what docs/dashboards promises:
 #
-# promtool is in Debian's package `prometheus`. If it is not installed, the package is
+#   - Prometheus accepts the exposition of a snapshot (`promtool check metrics`);
+#   - it parses the queries of the dashboard and of the alarms (`promtool check rules`);
+#   - each alarm fires when it must and not before (dashboards/alarms-test.yml);
+#   - a server that scrapes a busy engine has an answer to each query of the dashboard.
+#
+# The tools are in Debian's package `prometheus`. If they are not installed, the package is
 # unpacked into target/promtool, because an installation would start a server.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+fail() {
+    echo "$*" >&2
+    exit 1
+}
+
 unpacked=target/promtool
-if ! command -v promtool >/dev/null; then
+if ! command -v promtool >/dev/null || ! command -v prometheus >/dev/null; then
     if [ ! -x $unpacked/usr/bin/promtool ]; then
         mkdir -p $unpacked
         package() { (cd $unpacked && apt-get download -qq prometheus 2>/dev/null); }
@@ -20,18 +28,45 @@ if ! command -v promtool >/dev/null; then
     PATH=$PATH:$PWD/$unpacked/usr/bin
 fi
 
+work=$(mktemp -d)
+trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -rf "$work"' EXIT
 cargo build --quiet -p tickwheel-prometheus
-print() { cargo run --quiet -p tickwheel-prometheus -- "$1"; }
-print exposition | promtool check metrics
-print queries >target/panels.yml
-promtool check rules target/panels.yml docs/dashboards/alarms.yml
+program=${CARGO_TARGET_DIR:-target}/debug/tickwheel-prometheus
+
+"$program" exposition | promtool check metrics
+"$program" rules >"$work/panels.yml"
+promtool check rules "$work/panels.yml" docs/dashboards/alarms.yml
 promtool test rules tests/dashboards/alarms-test.yml
 
-# The tests of the alarms must find a threshold that is ten times too high.
-mkdir -p target/dashboards
-sed 's/> 0\.01$/> 10/; s/behind_seconds > 1/behind_seconds > 600/' docs/dashboards/alarms.yml >target/dashboards/alarms.yml
-sed 's|\.\./\.\./docs/dashboards/||' tests/dashboards/alarms-test.yml >target/dashboards/alarms-test.yml
-if promtool test rules target/dashboards/alarms-test.yml >target/dashboards/log 2>&1; then
-    echo "the tests of the alarms pass with wrong thresholds" >&2
-    exit 1
-fi
+# The tests of the alarms must find thresholds that are too high.
+sed 's/> 0\.01$/> 10/; s/behind_seconds > 1/behind_seconds > 600/' docs/dashboards/alarms.yml >"$work/alarms.yml"
+sed 's|\.\./\.\./docs/dashboards/||' tests/dashboards/alarms-test.yml >"$work/alarms-test.yml"
+! promtool test rules "$work/alarms-test.yml" >"$work/log" 2>&1 ||
+    fail "the tests of the alarms pass with wrong thresholds"
+
+# On this machine only, and until the script ends.
+engine=127.0.0.1:$((20000 + RANDOM % 5000))
+server=127.0.0.1:$((25000 + RANDOM % 5000))
+cat >"$work/prometheus.yml" <<END
+global: { scrape_interval: 1s }
+scrape_configs:
+  - job_name: test
+    static_configs: [{ targets: ["$engine"] }]
+END
+"$program" serve "$engine" &
+prometheus --config.file="$work/prometheus.yml" --storage.tsdb.path="$work/data" \
+    --web.listen-address="$server" >"$work/log" 2>&1 &
+
+# A query has an answer if it returns a number.
+answered() {
+    promtool query instant "http://$server" "$1" 2>/dev/null | grep -qE '=> [0-9.e+-]+ @'
+}
+for second in {1..60}; do
+    ! answered 'rate(tickwheel_durations_firings_total{within="+Inf"}[1m]) > 0' || break
+    [ "$second" -lt 60 ] || fail "nothing was scraped: $(tail -5 "$work/log")"
+    sleep 1
+done
+while read -r query; do
+    answered "$query" || fail "no answer to $query"
+done < <("$program" queries)
+echo "$("$program" queries | wc -l) queries have answers from a server"

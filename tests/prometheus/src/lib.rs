@@ -6,3 +6,4 @@
 
 pub mod exposition;
 pub mod queries;
+pub mod serve;

@@ -1,14 +1,24 @@
-//! Prints what `promtool` checks: an exposition, or the dashboard's queries as rules.
+//! What `tests/dashboards.sh` needs: an exposition, the dashboard's queries as rules and as
+//! lines, and a server for Prometheus to scrape.
 
 use std::env;
+use std::error::Error;
 
 use tickwheel_prometheus::exposition::{rendered, snapshot};
 use tickwheel_prometheus::queries::{as_rules, dashboard, of_panels};
+use tickwheel_prometheus::serve::serve;
 
-fn main() {
-    match env::args().nth(1).as_deref() {
-        Some("exposition") => print!("{}", rendered(&snapshot(), false)),
-        Some("queries") => print!("{}", as_rules(&of_panels(&dashboard()))),
-        _ => panic!("give `exposition` or `queries`"),
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        ["exposition"] => print!("{}", rendered(&snapshot(), false)),
+        ["rules"] => print!("{}", as_rules(&of_panels(&dashboard()))),
+        ["queries"] => of_panels(&dashboard())
+            .iter()
+            .for_each(|(_, query)| println!("{query}")),
+        ["serve", address] => serve(address)?,
+        _ => return Err("give `exposition`, `rules`, `queries`, or `serve` and an address".into()),
     }
+    Ok(())
 }

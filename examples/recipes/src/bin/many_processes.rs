@@ -6,8 +6,8 @@
 //! Then one worker is killed (`SIGKILL`). Its timers are gone: an engine keeps them in memory
 //! alone. The front process starts another worker and sends it again what the dead one had not
 //! finished. A timer may therefore fire twice, if the worker died between firing it and saying
-//! so; it must not fire never. For timers that outlive all processes, the source of the truth
-//! has to be on a disk.
+//! so, but it fires at least once. For timers that outlive all processes, the source of the
+//! truth has to be on a disk: the workspace's member `durable` keeps jobs in a file.
 //!
 //! At the end, the program forks. A child may drop its copy of an engine, and may start an
 //! engine of its own; the parent notices neither.

@@ -1,0 +1,63 @@
+//! A busy engine that Prometheus can scrape.
+
+use std::error::Error;
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use tickwheel::{TaskEngine, Timer};
+
+/// Long enough for a check on a busy machine. The script ends the server sooner.
+const LIFE: Duration = Duration::from_secs(300);
+
+/// Serves the counts of an engine at `address`. Each answer has fresh ones.
+///
+/// # Errors
+/// Returns an error if the engine does not start, or if the address is not free.
+pub fn serve(address: &str) -> Result<(), Box<dyn Error>> {
+    let listener = TcpListener::bind(address)?;
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let rendered = recorder.handle();
+    let timers = busy_engine()?;
+    let begun = Instant::now();
+    for stream in listener.incoming() {
+        let publish = || timers.engine().snapshot().publish();
+        metrics::with_local_recorder(&recorder, publish);
+        // A client that hangs up is none of the server's business.
+        let _ = stream.and_then(|stream| answer(stream, &rendered));
+        if begun.elapsed() > LIFE {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Starts an engine in which each count that a dashboard shows as a rate grows, except that of
+/// panics.
+fn busy_engine() -> Result<TaskEngine, Box<dyn Error>> {
+    let builder = TaskEngine::builder().name("busy").shards(1).max_timers(3);
+    let timers = builder.start()?;
+    let own = timers.downgrade();
+    timers.run_every(Duration::from_millis(5), move |_| {
+        let soon = || Timer::after(Duration::from_millis(2), |_| ());
+        // The second of these exceeds the bound.
+        own.upgrade()
+            .map(|timers| [timers.run(soon()).is_ok(), timers.run(soon()).is_ok()]);
+    })?;
+    timers.run_after(Duration::from_secs(3_600), || ())?;
+    Ok(timers)
+}
+
+fn answer(mut stream: TcpStream, rendered: &PrometheusHandle) -> io::Result<()> {
+    let mut request = Vec::new();
+    while !request.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte)?;
+        request.extend(byte);
+    }
+    let text = rendered.render();
+    let length = text.len();
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nConnection: close";
+    write!(stream, "{head}\r\nContent-Length: {length}\r\n\r\n{text}")
+}
