@@ -40,7 +40,7 @@ pub(crate) fn count() -> u64 {
     forks::count()
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod forks {
     use std::sync::Once;
     use std::sync::atomic::{AtomicU64, Ordering};
@@ -75,7 +75,7 @@ mod forks {
     }
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
 mod forks {
     pub(super) fn start_counting() {}
 

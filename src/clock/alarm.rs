@@ -14,12 +14,10 @@
 //! which has expired, and no deadline is earlier.
 
 use std::io;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "android"))]
 use std::os::fd::{AsFd, BorrowedFd};
 
-use crate::clock::Clock;
-#[cfg(target_os = "linux")]
-use crate::clock::timerfd::{Reading, TimerFd};
+use crate::clock::{Clock, SystemTimer};
 use crate::rounding::TickLength;
 use crate::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Ordering, fence, lock, wait, wait_for};
 use crate::tick::Tick;
@@ -62,9 +60,8 @@ impl Arming {
 
 /// The object that the ticker sleeps on.
 pub(crate) enum Device {
-    #[cfg(target_os = "linux")]
-    TimerFd(TimerFd),
-    /// For systems without timerfd.
+    Timer(SystemTimer),
+    /// For systems without such a timer.
     Condvar(Condvar),
     /// Nothing, because no thread sleeps: the owner of the clock calls the engine.
     Nobody,
@@ -81,31 +78,29 @@ pub(crate) enum Wake {
 impl Device {
     /// Creates the best device that the system offers.
     pub(crate) fn system(clock: &Clock, portable: bool) -> io::Result<Device> {
-        #[cfg(target_os = "linux")]
-        if let (Clock::System(clock), false) = (clock, portable) {
-            return Ok(Device::TimerFd(TimerFd::new(*clock, Reading::Waits)?));
-        }
-        let _ = (clock, portable);
-        Ok(Device::Condvar(Condvar::new()))
+        let timer = match clock {
+            Clock::System(clock) if !portable => SystemTimer::for_ticker(*clock)?,
+            Clock::System(_) | Clock::Virtual(_) => None,
+        };
+        Ok(timer.map_or_else(|| Device::Condvar(Condvar::new()), Device::Timer))
     }
 
     /// Creates a device that a caller's own event loop can sleep on.
     pub(crate) fn for_caller(clock: &Clock) -> io::Result<Device> {
-        #[cfg(target_os = "linux")]
-        if let Clock::System(clock) = clock {
-            return Ok(Device::TimerFd(TimerFd::new(*clock, Reading::Returns)?));
-        }
-        let _ = clock;
-        Ok(Device::Nobody)
+        let timer = match clock {
+            Clock::System(clock) => SystemTimer::for_caller(*clock)?,
+            Clock::Virtual(_) => None,
+        };
+        Ok(timer.map_or(Device::Nobody, Device::Timer))
     }
 }
 
 impl Alarm {
     /// Returns the descriptor, which becomes readable when a timer is due.
-    #[cfg(target_os = "linux")]
+    #[cfg(any(target_os = "linux", target_os = "android"))]
     pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
         match &self.device {
-            Device::TimerFd(timer) => Some(timer.as_fd()),
+            Device::Timer(timer) => Some(timer.as_fd()),
             _ => None,
         }
     }
@@ -187,8 +182,7 @@ impl Alarm {
             return;
         }
         arming.forget_call();
-        #[cfg(target_os = "linux")]
-        if let Device::TimerFd(timer) = &self.device {
+        if let Device::Timer(timer) = &self.device {
             timer.wait();
         }
     }
@@ -228,8 +222,7 @@ impl Alarm {
 
     fn wait(&self, arming: MutexGuard<'_, Arming>) -> Wake {
         let mut arming = match &self.device {
-            #[cfg(target_os = "linux")]
-            Device::TimerFd(timer) => {
+            Device::Timer(timer) => {
                 drop(arming);
                 timer.wait();
                 lock(&self.arming)
@@ -270,8 +263,7 @@ impl Alarm {
 
     fn set(&self, deadline: Tick) {
         match &self.device {
-            #[cfg(target_os = "linux")]
-            Device::TimerFd(timer) => {
+            Device::Timer(timer) => {
                 let never = deadline == Tick::MAX;
                 timer.set((!never).then(|| self.tick.start_of(deadline)));
             }
@@ -279,7 +271,6 @@ impl Alarm {
             Device::Condvar(changed) => changed.notify_all(),
             Device::Nobody => {}
         }
-        let _ = deadline;
     }
 
     /// Ends the ticker, even if it is asleep, or wakes the caller's loop. The first
@@ -304,8 +295,7 @@ impl Alarm {
     /// Returns the name of the device for an operator.
     pub(crate) fn device(&self) -> &'static str {
         match self.device {
-            #[cfg(target_os = "linux")]
-            Device::TimerFd(_) => "timerfd",
+            Device::Timer(_) => SystemTimer::NAME,
             Device::Condvar(_) => "condition variable",
             Device::Nobody => "nothing",
         }
@@ -332,6 +322,91 @@ impl Alarm {
         let now = self.tick.tick_at(self.clock.now());
         if let (Device::Condvar(changed), true) = (&self.device, arming.asleep_until <= now) {
             changed.notify_all();
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::clock::ClockSource;
+    use crate::timeline::Time;
+    use std::sync::mpsc::{RecvTimeoutError, channel};
+    use std::thread;
+    use std::time::Duration;
+
+    const MS: Duration = Duration::from_millis(1);
+    const LIMIT: Duration = Duration::from_secs(20);
+
+    /// An alarm for each device that a ticker of this system can have.
+    fn alarms() -> [Alarm; 2] {
+        [false, true].map(|portable| {
+            let clock = Clock::system(ClockSource::Monotonic);
+            let device = Device::system(&clock, portable).unwrap();
+            Alarm::new(device, clock, TickLength::new(MS).unwrap())
+        })
+    }
+
+    fn now(alarm: &Alarm) -> Tick {
+        alarm.tick.tick_at(alarm.clock.now())
+    }
+
+    /// Sleeps until the tick in `next`, while `call` acts on the sleeper once it is armed.
+    /// Returns how the sleep ended, and when.
+    fn sleep(alarm: &Alarm, next: &AtomicU64, call: impl FnOnce()) -> (Wake, Time) {
+        let wanted = next.load(Ordering::SeqCst);
+        let (ended, end) = channel();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                let wake = alarm.sleep(Tick(0), || Tick(next.load(Ordering::SeqCst)));
+                ended.send((wake, alarm.clock.now())).unwrap();
+            });
+            while alarm.armed.load(Ordering::SeqCst) != wanted {
+                thread::yield_now();
+            }
+            call();
+            let end = end.recv_timeout(LIMIT);
+            if end == Err(RecvTimeoutError::Timeout) {
+                // Lets the thread go, so that the test can fail.
+                alarm.stop(|| ());
+                alarm.clock_moved();
+            }
+            end.unwrap_or_else(|_| panic!("asleep on the {}", alarm.device()))
+        })
+    }
+
+    #[test]
+    fn a_sleep_ends_at_its_deadline_and_not_before() {
+        for alarm in alarms() {
+            for ticks in 1..10 {
+                let next = Tick(now(&alarm).0 + ticks);
+                let (wake, end) = sleep(&alarm, &AtomicU64::new(next.0), || ());
+                assert_eq!(wake, Wake::Expire);
+                assert!(end >= alarm.tick.start_of(next), "{}", alarm.device());
+            }
+        }
+    }
+
+    #[test]
+    fn a_call_ends_a_sleep_that_has_begun() {
+        for alarm in alarms() {
+            let next = AtomicU64::new(now(&alarm).0 + 3_600_000);
+            let earlier = Tick(now(&alarm).0 + 3);
+            let (wake, end) = sleep(&alarm, &next, || {
+                next.store(earlier.0, Ordering::SeqCst);
+                alarm.notify_earlier(earlier);
+            });
+            assert_eq!(wake, Wake::Expire);
+            assert!(end >= alarm.tick.start_of(earlier), "{}", alarm.device());
+        }
+    }
+
+    #[test]
+    fn a_stop_ends_a_sleep_without_end() {
+        for alarm in alarms() {
+            let never = AtomicU64::new(Tick::MAX.0);
+            let (wake, _) = sleep(&alarm, &never, || _ = alarm.stop(|| ()));
+            assert_eq!(wake, Wake::Stop);
         }
     }
 }

@@ -1,15 +1,30 @@
 //! The clock of an engine, which never goes back, and the ticker's alarm.
 
 mod alarm;
-#[cfg(target_os = "linux")]
+#[cfg(any(windows, test))]
+mod due_time;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod instant;
+#[cfg(not(any(target_os = "linux", target_os = "android", windows)))]
+mod no_timer;
 mod system;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod timerfd;
+#[cfg(windows)]
+mod waitable_timer;
 
 pub(crate) use alarm::{Alarm, Device, Wake};
 pub use system::ClockSource;
 use system::SystemClock;
+
+/// The timer on which a thread can sleep better than on a condition variable. Deadlines
+/// come as times of the engine, and may be set while a thread sleeps.
+#[cfg(not(any(target_os = "linux", target_os = "android", windows)))]
+use no_timer::NoTimer as SystemTimer;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use timerfd::TimerFd as SystemTimer;
+#[cfg(windows)]
+use waitable_timer::WaitableTimer as SystemTimer;
 
 use std::time::{Duration, Instant};
 

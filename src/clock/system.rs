@@ -1,8 +1,9 @@
-//! The clocks of the system: the monotonic clock and, on Linux, the boot-time clock.
+//! The clocks of the system: the monotonic clock and, on Linux and Android, the boot-time
+//! clock.
 
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) use linux::SystemClock;
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(crate) use portable::SystemClock;
 
 /// The system clock that an engine follows.
@@ -13,11 +14,11 @@ pub enum ClockSource {
     #[default]
     Monotonic,
     /// The boot-time clock, which also runs while the machine is suspended. Only
-    /// Linux has it. On other systems, this is the monotonic clock.
+    /// Linux and Android have it. On other systems, this is the monotonic clock.
     BootTime,
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod linux {
     use core::mem::MaybeUninit;
     use core::time::Duration;
@@ -168,7 +169,7 @@ mod linux {
     }
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
 mod portable {
     use core::time::Duration;
     use std::time::Instant;

@@ -1,4 +1,4 @@
-//! Sleeping on a timerfd, on Linux.
+//! Sleeping on a timerfd, on Linux and Android.
 //!
 //! Deadlines are absolute, which prevents drift. The kernel wakes the reader with the
 //! precision of a high-resolution timer, unlike a thread that sleeps on a condition
@@ -19,19 +19,21 @@ pub(crate) struct TimerFd {
     owner: Process,
 }
 
-/// Whether a read before the deadline waits or returns at once.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Reading {
-    Waits,
-    Returns,
-}
-
 impl TimerFd {
-    pub(crate) fn new(clock: SystemClock, reading: Reading) -> io::Result<TimerFd> {
-        let flags = match reading {
-            Reading::Waits => libc::TFD_CLOEXEC,
-            Reading::Returns => libc::TFD_CLOEXEC | libc::TFD_NONBLOCK,
-        };
+    pub(crate) const NAME: &str = "timerfd";
+
+    /// Creates a timer for a thread that sleeps in [`TimerFd::wait`].
+    pub(crate) fn for_ticker(clock: SystemClock) -> io::Result<Option<TimerFd>> {
+        TimerFd::new(clock, libc::TFD_CLOEXEC).map(Some)
+    }
+
+    /// Creates a timer for an event loop that sleeps on the descriptor.
+    /// [`TimerFd::wait`] then returns at once.
+    pub(crate) fn for_caller(clock: SystemClock) -> io::Result<Option<TimerFd>> {
+        TimerFd::new(clock, libc::TFD_CLOEXEC | libc::TFD_NONBLOCK).map(Some)
+    }
+
+    fn new(clock: SystemClock, flags: libc::c_int) -> io::Result<TimerFd> {
         // SAFETY: the call takes no pointers.
         let fd = unsafe { libc::timerfd_create(clock.id(), flags) };
         if fd < 0 {
@@ -71,7 +73,7 @@ impl TimerFd {
         debug_assert_eq!(result, 0, "{}", io::Error::last_os_error());
     }
 
-    /// Waits for the deadline, unless reads return at once. May return early if a
+    /// Waits for the deadline, or returns at once in a timer for a caller. May return early if a
     /// signal arrives.
     pub(crate) fn wait(&self) {
         let mut expirations = 0u64;

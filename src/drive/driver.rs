@@ -3,7 +3,7 @@
 
 use core::fmt;
 use core::time::Duration;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "android"))]
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
 use crate::hub::{Core, Driving, SharedCore};
@@ -208,7 +208,7 @@ impl<T> Driver<T> {
     }
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "android"))]
 impl<T> AsFd for Driver<T> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         let fd = self.core.alarm.fd();
@@ -216,7 +216,7 @@ impl<T> AsFd for Driver<T> {
     }
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "android"))]
 impl<T> AsRawFd for Driver<T> {
     fn as_raw_fd(&self) -> RawFd {
         self.as_fd().as_raw_fd()

@@ -1,7 +1,7 @@
 //! Driving awaited timers from the caller's own loop or runtime.
 
 use core::fmt;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "android"))]
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::task::Waker;
 use std::time::Duration;
@@ -76,14 +76,14 @@ impl TimersDriver {
     }
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "android"))]
 impl AsFd for TimersDriver {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.driver.as_fd()
     }
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "android"))]
 impl AsRawFd for TimersDriver {
     fn as_raw_fd(&self) -> RawFd {
         self.driver.as_raw_fd()

@@ -73,6 +73,40 @@ fn each_builder_gets_the_ticker_that_it_asked_for() {
     if cfg!(target_os = "linux") {
         assert_eq!(sleeps_on(Ticker::System), "timerfd");
         assert_eq!(sleeps_on(Ticker::Loop), "timerfd");
+    } else if cfg!(windows) {
+        assert_eq!(sleeps_on(Ticker::System), "waitable timer");
+    } else {
+        assert_eq!(sleeps_on(Ticker::System), "condition variable");
+    }
+}
+
+/// The lateness of a timer that is alone in its engine, from its deadline to the worker.
+fn lateness_alone(engine: &Engine<()>, delay: Duration) -> Duration {
+    engine.schedule(Timer::after(delay, ())).unwrap();
+    let expired = engine.queue(0).recv_timeout(20 * SECOND).unwrap();
+    expired.lateness()
+}
+
+/// The figures of docs/PLATFORMS.md: `cargo test --release --test promises lateness --
+/// --ignored --nocapture`.
+#[test]
+#[ignore = "prints figures"]
+fn lateness_of_each_ticker() {
+    let start = |ticker| start(Engine::builder().tick(Duration::from_micros(50)), ticker);
+    let engines = THREADS.map(start);
+    let mut random = Rng::with_seed(7);
+    let mut late = [vec![], vec![]];
+    // In turn, so that both meet the same load of the machine.
+    for _ in 0..1_000 {
+        let delay = Duration::from_micros(random.u64(1_000..20_000));
+        for (late, engine) in late.iter_mut().zip(&engines) {
+            late.push(lateness_alone(engine, delay));
+        }
+    }
+    for (mut late, ticker) in late.into_iter().zip(THREADS) {
+        late.sort();
+        let [median, most] = [late[500], late[990]];
+        println!("{ticker:?}: median {median:?}, 99 in 100 at most {most:?}");
     }
 }
 

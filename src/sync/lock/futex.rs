@@ -1,4 +1,4 @@
-//! A sleep on the word itself, on 64-bit Linux. With 32-bit pointers, a time has 32
+//! A sleep on the word itself, on 64-bit Linux and Android. With 32-bit pointers, a time has 32
 //! or 64 bits, depending on the C library, so a condition variable is used there.
 
 use super::parker::{LONGEST, Parker};

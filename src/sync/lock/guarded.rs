@@ -12,9 +12,15 @@ use super::pace::{pauses, pauses_per_micro};
 use super::raw::RawLock;
 use crate::sync::primitives::{AtomicU32, Ordering};
 
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[cfg(all(
+    any(target_os = "linux", target_os = "android"),
+    target_pointer_width = "64"
+))]
 type SystemParker = super::futex::FutexParker;
-#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+#[cfg(not(all(
+    any(target_os = "linux", target_os = "android"),
+    target_pointer_width = "64"
+)))]
 type SystemParker = super::condvar::CondvarParker;
 
 /// A lock, the value that it protects, and the counts of its waiters.

@@ -25,11 +25,14 @@ mod raw;
     test,
     loom,
     shuttle,
-    not(all(target_os = "linux", target_pointer_width = "64"))
+    not(all(
+        any(target_os = "linux", target_os = "android"),
+        target_pointer_width = "64"
+    ))
 ))]
 mod condvar;
 #[cfg(all(
-    target_os = "linux",
+    any(target_os = "linux", target_os = "android"),
     target_pointer_width = "64",
     not(any(loom, shuttle))
 ))]
