@@ -97,12 +97,12 @@ const CALLS: [Call; 23] = [
     Call {
         name: "engine: schedule, expire and take",
         // There are four timers per tick, and an advance visits every shard.
-        instructions: 1_482,
+        instructions: 1_438,
         run: engine_take,
     },
     Call {
         name: "engine: the same, many at a time",
-        instructions: 1_245,
+        instructions: 1_180,
         run: engine_take_many,
     },
     Call {
@@ -113,7 +113,7 @@ const CALLS: [Call; 23] = [
     Call {
         name: "task: schedule, expire and run",
         // A thousand tasks are due at each tick.
-        instructions: 1_136,
+        instructions: 1_116,
         run: task_run,
     },
     Call {

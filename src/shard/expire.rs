@@ -16,7 +16,7 @@ impl<T> Shard<T> {
     /// Makes timers due by `now` ready, touching at most `budget` entries. Returns the tick
     /// at which the shard next wants to be visited.
     pub(crate) fn expire(&mut self, now: Time, budget: &mut usize) -> Tick {
-        self.expire_with(now, budget, Shard::make_ready)
+        self.expire_with(now, budget, Shard::make_ready_in_line)
     }
 
     /// Does the same, but ends plain timers and hands their payloads to `taken`.
@@ -86,11 +86,18 @@ impl<T> Shard<T> {
     }
 
     pub(crate) fn make_ready(&mut self, at: EntryIndex) {
+        self.make_ready_in_line(at);
+    }
+
+    /// Does the same inside the ticker's loop, which calls it for every timer.
+    #[inline(always)]
+    fn make_ready_in_line(&mut self, at: EntryIndex) {
         let queue = self.queue_of(at);
         self.wheel.set_tag(at, self.tag(at).ready(true).0);
         self.put_on(queue, at);
     }
 
+    #[inline]
     pub(crate) fn put_on(&mut self, queue: usize, at: EntryIndex) {
         if self.ready[queue].append(&mut self.wheel, at) {
             self.signals.ring(queue);

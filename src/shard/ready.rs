@@ -70,25 +70,37 @@ impl Ready {
         }
     }
 
-    /// Returns the entry after one that a worker takes, and prefetches the next ones. The
-    /// worker takes all entries that it passes off the list with [`Ready::cut_before`].
+    /// Prefetches the first entries, for a worker that will take many. Returns the number of
+    /// entries that [`Ready::nth`] knows: all, or none if there are strays.
     #[inline]
-    pub(crate) fn pass<B>(&mut self, wheel: &Wheel<B>, at: EntryIndex) -> Option<EntryIndex> {
-        self.look_ahead(wheel, at);
-        wheel.next_on(self.list, at)
+    pub(crate) fn begin_taking<B>(&mut self, wheel: &Wheel<B>) -> usize {
+        // All entries of the list are in `ahead`, so if there are no more, no other is.
+        if !self.is_known || self.ahead.len() != self.len {
+            return 0;
+        }
+        self.prefetch_ahead(wheel);
+        self.len
     }
 
-    /// Removes the `passed` entries before `first` from the list, or all entries.
+    /// Returns an entry that a worker takes in its turn, and prefetches one of the next. The
+    /// worker takes all of them off the list with [`Ready::cut`].
     #[inline]
-    pub(crate) fn cut_before<B>(
-        &mut self,
-        wheel: &mut Wheel<B>,
-        first: Option<EntryIndex>,
-        passed: usize,
-    ) {
-        if passed > 0 {
+    pub(crate) fn nth<B>(&self, wheel: &Wheel<B>, n: usize) -> EntryIndex {
+        if let Some(&next) = self.ahead.get(n + PREFETCHED_AHEAD) {
+            wheel.prefetch_entry(next);
+        }
+        self.ahead[n]
+    }
+
+    /// Removes the first entries from the list. [`Ready::nth`] has returned them.
+    #[inline]
+    pub(crate) fn cut<B>(&mut self, wheel: &mut Wheel<B>, taken: usize) {
+        if taken > 0 {
+            self.ahead.drain(..taken);
+            self.prefetched = PREFETCHED_AHEAD.min(self.ahead.len());
+            let first = self.ahead.front().copied();
             wheel.cut_before(self.list, first.unwrap_or(self.list));
-            self.len -= passed;
+            self.len -= taken;
             self.check_ahead();
         }
     }
@@ -203,6 +215,23 @@ mod tests {
         assert_eq!(take(&mut wheel, &mut ready), Some(entries[50]));
         assert!(ready.ahead.iter().eq(&entries[51..]));
         assert_eq!(ready.prefetched, PREFETCHED_AHEAD);
+    }
+
+    #[test]
+    fn many_are_taken_in_order_and_none_while_there_are_strays() {
+        let (mut wheel, mut ready, entries) = with_ready(100);
+        assert_eq!(ready.begin_taking(&wheel), 100);
+        let taken = (0..40).map(|n| ready.nth(&wheel, n));
+        assert!(taken.eq(entries[..40].iter().copied()));
+        ready.cut(&mut wheel, 40);
+        assert_eq!((ready.len(), ready.prefetched), (60, PREFETCHED_AHEAD));
+        ready.unlink(&mut wheel, entries[41]);
+        assert_eq!(ready.begin_taking(&wheel), 0);
+        assert_eq!(take(&mut wheel, &mut ready), Some(entries[40]));
+        assert_eq!(take(&mut wheel, &mut ready), Some(entries[42]));
+        assert_eq!(ready.begin_taking(&wheel), 57);
+        ready.cut(&mut wheel, 57);
+        assert_eq!((ready.first(&wheel), ready.prefetched), (None, 0));
     }
 
     #[test]

@@ -29,6 +29,7 @@ struct More {
 }
 
 impl Signals {
+    #[cold]
     pub(super) fn ring(&mut self, queue: usize) {
         match self.bell {
             None => self.bell = Some(queue),

@@ -42,7 +42,8 @@ impl<T> Shard<T> {
     }
 
     /// Takes up to `most` timers from the front of a queue, as long as they are plain. Takes
-    /// them off the list and counts them together.
+    /// them off the list and counts them together. Takes none if timers behind the first were
+    /// cancelled: the caller then takes one after the other until it has passed them.
     fn take_plain_ones(
         &mut self,
         queue: usize,
@@ -50,16 +51,19 @@ impl<T> Shard<T> {
         now: Option<Time>,
         payloads: &mut Vec<T>,
     ) {
-        let mut next = self.ready[queue].first(&self.wheel);
+        let most = most.min(self.ready[queue].begin_taking(&self.wheel));
         let mut taken = 0;
-        while let Some(at) = next.filter(|&at| taken < most && self.tag(at).ends_when_taken()) {
+        while taken < most {
+            let at = self.ready[queue].nth(&self.wheel, taken);
+            if !self.tag(at).ends_when_taken() {
+                break;
+            }
             self.note_start(self.wheel.expired_deadline_of(at), now);
             self.count_out(at);
-            next = self.ready[queue].pass(&self.wheel, at);
             payloads.push(self.take_payload(at));
             taken += 1;
         }
-        self.ready[queue].cut_before(&mut self.wheel, next, taken);
+        self.ready[queue].cut(&mut self.wheel, taken);
         self.count_completed(taken);
     }
 

@@ -93,7 +93,9 @@ impl<T> Wheel<T> {
     fn note_front(&mut self, lane: usize, front: EntryIndex) {
         let sequence = self.entries.stamp(front).sequence();
         self.fronts.note(lane, sequence);
-        self.entries.prefetch(self.entries.next(front));
+        // Two ahead, because the next timers may be of this lane, too.
+        let next = self.entries.next(front);
+        self.entries.prefetch(self.entries.next(next));
     }
 
     /// Takes the oldest timer out of the current slot, if it is known and due.
