@@ -3,8 +3,9 @@
 # the crate, one after the other, and checks that each test that a bug's patch
 # names finds it: a model of loom (`model: file::test`), a test under shuttle
 # (`shuttle: file::test`), a test of awaited timers (`await: file::test`), a test of
-# durable jobs (`durable: --lib module`, `durable: --test file name`), or a test of the
-# crate itself (`test: --lib module`, `test: --test file name`).
+# durable jobs (`durable: --lib module`, `durable: --test file name`), a test of the
+# public interface (`api: file::test`), or a test of the crate itself
+# (`test: --lib module`, `test: --test file name`).
 #
 #   tests/plant.sh [--sample n] [folder or name...]
 #   tests/plant.sh --table | --check | --build
@@ -68,6 +69,7 @@ tests() {
     # Assertions as in debug, and ten times as fast.
     plain) set -- -p tickwheel --config profile.dev.opt-level=1 "$@" ;;
     await) set -- -p tickwheel-await-tests --config profile.dev.opt-level=1 "$@" ;;
+    api) set -- -p tickwheel-api "$@" ;;
     durable) set -- -p tickwheel-durable --config profile.dev.opt-level=1 "$@" ;;
     *)
         flags="$flags --cfg $way"
@@ -82,6 +84,7 @@ finders() {
     sed -n 's/^model: \([^:]*\)::\(.*\)/loom|--test \1|--exact \2/p
         s/^shuttle: \([^:]*\)::\(.*\)/shuttle|--test \1|--exact \2/p
         s/^await: \([^:]*\)::\(.*\)/await|--test \1|--exact \2/p
+        s/^api: \([^:]*\)::\(.*\)/api|--test \1|--exact \2/p
         s/^durable: \(.*\) \(.*\)/durable|\1|\2/p
         s/^test: \(.*\) \(.*\)/plain|\1|\2/p' "$1"
 }
@@ -145,6 +148,7 @@ table() {
         /^model: / { finders[++count] = "threads loom `" $2 "`" }
         /^shuttle: / { finders[++count] = "threads shuttle `" $2 "`" }
         /^await: / { finders[++count] = "await `" $2 "`" }
+        /^api: / { finders[++count] = "api `" $2 "`" }
         /^durable: / { finders[++count] = "durable `" $NF "`" }
         /^test: --lib / {
             folder = $3 ~ /^wheel/ ? "wheel" : "units"

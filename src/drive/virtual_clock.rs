@@ -1,6 +1,7 @@
 //! A clock that only its owner moves, for games, simulations and tests with any
 //! number of threads.
 
+use std::fmt;
 use std::time::Duration;
 
 #[cfg(any(loom, shuttle))]
@@ -265,5 +266,13 @@ impl<T> VirtualClock<T> {
         let advance = |time| self.advance_to(time);
         self.core
             .run_until(time, advance, || self.core.wait_until_idle());
+    }
+}
+
+impl<T> fmt::Debug for VirtualClock<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VirtualClock")
+            .field("now", &self.now())
+            .finish_non_exhaustive()
     }
 }

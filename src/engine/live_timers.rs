@@ -1,6 +1,7 @@
 //! Walking through live timers while other threads use the engine.
 
 use std::collections::VecDeque;
+use std::fmt;
 
 use crate::engine::Engine;
 use crate::hub::Core;
@@ -14,11 +15,18 @@ use crate::wheel::Cursor;
 /// Holds a shard's lock for a few hundred entries at a time. Returns a
 /// timer that lives through the whole walk exactly once. May miss a timer
 /// that is scheduled or ends meanwhile.
+#[must_use = "an iterator does nothing until it is advanced"]
 pub struct LiveTimers<'a, T> {
     core: &'a Core<T>,
     shard: usize,
     cursor: Cursor,
     found: VecDeque<LiveTimer>,
+}
+
+impl<T> fmt::Debug for LiveTimers<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LiveTimers").finish_non_exhaustive()
+    }
 }
 
 impl<T> Engine<T> {

@@ -1,6 +1,7 @@
 //! Finding timers by name while other threads use the engine.
 
 use std::collections::VecDeque;
+use std::fmt;
 
 use crate::engine::Engine;
 use crate::hub::Core;
@@ -13,11 +14,18 @@ use crate::id::TimerId;
 /// Holds a lock of the name for a few dozen timers at a time. Returns a timer that
 /// has the name during the whole walk exactly once, and no timer that is created
 /// meanwhile. A returned timer may have ended since.
+#[must_use = "an iterator does nothing until it is advanced"]
 pub struct NamedTimers<'a, T> {
     core: &'a Core<T>,
     namesakes: Namesakes<'a>,
     found: VecDeque<TimerId>,
     is_complete: bool,
+}
+
+impl<T> fmt::Debug for NamedTimers<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NamedTimers").finish_non_exhaustive()
+    }
 }
 
 impl<T> Engine<T> {

@@ -1,6 +1,5 @@
 //! Inspecting a wheel: the timers in each slot, and the wheel's invariants.
 
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::Wheel;
@@ -23,17 +22,6 @@ pub struct Slot {
     pub timers: Vec<TimerId>,
 }
 
-/// An iterator over a wheel's occupied slots, from [`Wheel::slots`].
-pub struct Slots<'a>(Box<dyn Iterator<Item = Slot> + 'a>);
-
-impl Iterator for Slots<'_> {
-    type Item = Slot;
-
-    fn next(&mut self) -> Option<Slot> {
-        self.0.next()
-    }
-}
-
 impl<T> Wheel<T> {
     /// Returns the occupied slots, in the order of their turns, for debugging and
     /// testing. Due timers that are waiting to be taken are not in any slot.
@@ -47,20 +35,18 @@ impl<T> Wheel<T> {
     /// assert_eq!((slot.level, slot.index, slot.start), (1, 17, Tick(340)));
     /// assert_eq!(slot.timers, [id]);
     /// ```
-    pub fn slots(&self) -> Slots<'_> {
+    pub fn slots(&self) -> impl Iterator<Item = Slot> + '_ {
         let levels = 0..self.geometry().levels();
         let places = levels.flat_map(|level| self.levels.occupied_in_level(level, self.now));
-        Slots(Box::new(places.map(|place| {
-            Slot {
-                level: place.level,
-                index: place.slot,
-                start: Tick(place.start),
-                timers: self
-                    .in_slot(place.level, place.slot)
-                    .map(|entry| self.id(entry))
-                    .collect(),
-            }
-        })))
+        places.map(|place| Slot {
+            level: place.level,
+            index: place.slot,
+            start: Tick(place.start),
+            timers: self
+                .in_slot(place.level, place.slot)
+                .map(|entry| self.id(entry))
+                .collect(),
+        })
     }
 
     /// Asserts that all lists, bitmaps and bounds agree.

@@ -1,7 +1,7 @@
 //! Walking over live timers: all at once, or a bounded part at a time.
 
-use alloc::boxed::Box;
 use alloc::vec::{self, Vec};
+use core::fmt;
 
 use super::Wheel;
 use super::entries::EntryIndex;
@@ -9,18 +9,27 @@ use crate::id::TimerId;
 use crate::tick::Tick;
 
 /// An iterator over a wheel's timers, from [`Wheel::iter`].
+#[must_use = "an iterator does nothing until it is advanced"]
 pub struct Iter<'a, T> {
     wheel: &'a Wheel<T>,
-    entries: Box<dyn Iterator<Item = EntryIndex> + 'a>,
+    cursor: Cursor,
 }
 
 impl<'a, T> Iterator for Iter<'a, T> {
     type Item = (TimerId, Tick, &'a T);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let entry = self.entries.next()?;
+        let entry = self
+            .wheel
+            .next_entry(&mut self.cursor, &mut { usize::MAX })?;
         let payload = self.wheel.entries.payload(entry);
         Some((self.wheel.id(entry), self.wheel.due_at(entry), payload))
+    }
+}
+
+impl<T> fmt::Debug for Iter<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Iter").finish_non_exhaustive()
     }
 }
 
@@ -103,7 +112,7 @@ impl<T> Wheel<T> {
     pub fn iter(&self) -> Iter<'_, T> {
         Iter {
             wheel: self,
-            entries: Box::new(self.entries.timers()),
+            cursor: Cursor::START,
         }
     }
 
@@ -210,6 +219,14 @@ impl<T> Iterator for IntoIter<T> {
 }
 
 impl<T> ExactSizeIterator for IntoIter<T> {}
+
+impl<T> fmt::Debug for IntoIter<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IntoIter")
+            .field("left", &self.len())
+            .finish_non_exhaustive()
+    }
+}
 
 /// Returns every timer exactly once, in no particular order.
 impl<T> IntoIterator for Wheel<T> {

@@ -61,7 +61,7 @@ use core::cmp::Reverse;
 pub use advance::{Advance, Expired};
 pub use entries::ReserveError;
 pub use geometry::{Geometry, InvalidGeometry};
-pub use inspect::{Slot, Slots};
+pub use inspect::Slot;
 pub use iter::{IntoIter, Iter};
 pub use keyed::{DuplicateKey, KeyedExpired, KeyedWheel};
 pub use level::Level;
