@@ -143,16 +143,27 @@ impl<T> Wheel<T> {
     /// assert_eq!(wheel.advance(Tick(9), 7, |_, _| fired += 1), Advance::Done);
     /// assert_eq!((fired, wheel.now()), (10, Tick(9)));
     /// ```
+    #[inline]
     pub fn advance(
         &mut self,
         to: Tick,
         budget: usize,
+        fire: impl FnMut(&mut Wheel<T>, Expired<T>),
+    ) -> Advance {
+        match self.idle_to(to.0) {
+            true => Advance::Done,
+            false => self.advance_with(to, budget, fire),
+        }
+    }
+
+    /// Advances as [`Wheel::advance`] does, if there may be work.
+    #[inline(never)]
+    fn advance_with(
+        &mut self,
+        to: Tick,
+        mut budget: usize,
         mut fire: impl FnMut(&mut Wheel<T>, Expired<T>),
     ) -> Advance {
-        if self.idle_to(to.0) {
-            return Advance::Done;
-        }
-        let mut budget = budget;
         loop {
             match self.step(to.0, &mut budget) {
                 Step::Due(entry) => {
@@ -177,9 +188,12 @@ impl<T> Wheel<T> {
 
     /// Continues towards `to` until a timer is due, `budget` entries have been
     /// touched, or `to` is reached with no work left.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn step(&mut self, to: u64, budget: &mut usize) -> Step {
-        match self.fire_front(budget) {
+        if let Some(entry) = self.fire_front(budget) {
+            return self.due(entry);
+        }
+        match self.fire_next_slot(to, budget) {
             Some(entry) => self.due(entry),
             None => self.step_on(to, budget),
         }
@@ -289,7 +303,8 @@ impl<T> Wheel<T> {
     fn begin_turn(&mut self, place: Place, budget: &mut usize) -> Option<EntryIndex> {
         let Place { level, slot, .. } = place;
         let open = self.levels.occupied_lanes(level, slot);
-        if let Some((head, entry)) = self.sole_in(level, slot, open) {
+        let sole = self.sole_in(level, slot, open);
+        if let Some((head, entry)) = sole.filter(|_| !self.levels.is_unsorted(level, slot)) {
             *budget -= 1;
             return self.take_sole(level, head, entry);
         }

@@ -1,10 +1,16 @@
 //! Re-filing an outer slot inward when its turn has come.
 //!
-//! A cascade mostly waits for entries that are not in any cache. The more lists it
-//! walks side by side, the less it waits. Without a budget it therefore walks each
-//! lane from both ends, which saves a quarter of the time (see docs/DESIGN.md,
-//! "Eight lanes per slot"). With a budget, it walks from the front, because the walk
-//! may be paused, and the entries cancelled and rescheduled meanwhile.
+//! The cascade of a large wheel mostly waits for entries that are not in any cache.
+//! The more lists it walks side by side, the less it waits. Without a budget it
+//! therefore walks each lane from both ends, which saves a quarter of the time (see
+//! docs/DESIGN.md, "Eight lanes per slot"). With a budget, it walks from the front,
+//! because the walk may be paused, and the entries cancelled and rescheduled meanwhile.
+//!
+//! A wheel whose entries are in a cache waits for branches that cannot be predicted
+//! instead: whether an entry is the last one of its lane. It walks from the front,
+//! which takes fewer instructions, and takes the first entries of each lane without
+//! branches (see docs/DESIGN.md, "The first entries of a lane are taken without
+//! branches").
 
 use alloc::vec::Vec;
 
@@ -28,6 +34,15 @@ struct Lanes {
 /// A budget that is larger than the number of entries in any wheel.
 const UNLIMITED: usize = u32::MAX as usize;
 
+/// The largest number of timers whose entries are expected to be in a cache. In unit
+/// tests it is small, so that they see both kinds of walk.
+const FEW: usize = if cfg!(test) { 16 } else { 1 << 17 };
+
+/// The number of entries of each lane that are taken without branches.
+const DEPTH: usize = 2;
+
+const LEADERS: usize = LANES * DEPTH;
+
 impl<T> Wheel<T> {
     /// Links the entry again that was the only one of its slot. Lower levels are
     /// empty, so the next turn is that of the entry's new slot, if that is inward.
@@ -43,7 +58,8 @@ impl<T> Wheel<T> {
     pub(super) fn cascade(&mut self, cascade: Cascade, budget: &mut usize) {
         let Place { level, slot, .. } = cascade.place;
         let check_all = cascade.resumed || self.levels.is_unsorted(level, slot);
-        if level > 1 && *budget > UNLIMITED && !check_all {
+        let is_far_from_caches = level > 1 && self.len() > FEW;
+        if is_far_from_caches && *budget > UNLIMITED && !check_all {
             self.cascade_from_both_ends(level, slot);
         } else if !self.cascade_from_the_front(level, slot, check_all, budget) {
             self.work = Work::Cascade(Cascade {
@@ -70,6 +86,9 @@ impl<T> Wheel<T> {
             false => self.levels.below(level, self.now),
         };
         let mut lanes = self.lanes_of(level, slot);
+        if !check && *budget >= LEADERS {
+            *budget -= self.refile_leaders(level, slot, below.as_ref(), &mut lanes);
+        }
         while lanes.open != 0 {
             let mut round = lanes.open;
             while round != 0 {
@@ -96,6 +115,48 @@ impl<T> Wheel<T> {
             }
         }
         true
+    }
+
+    /// Re-files the first entries of each lane of a slot, and returns their number. In a
+    /// sparse wheel these are most entries of the slot.
+    fn refile_leaders(
+        &mut self,
+        level: usize,
+        slot: usize,
+        below: Option<&Below>,
+        lanes: &mut Lanes,
+    ) -> usize {
+        let (leaders, count) = self.take_leaders(lanes);
+        self.levels.close_lanes(level, slot, lanes.open);
+        for &entry in &leaders[..count] {
+            let lane = entry.lane() & (self.levels.lanes() - 1);
+            match self.list_below(below, lane, entry) {
+                Some(list) => self.levels.append_to(&mut self.entries, list, entry),
+                None => _ = self.refile(entry, level, false),
+            }
+        }
+        count
+    }
+
+    /// Takes the first entries off each lane's list. Those of a lane stand in order. The
+    /// loops have fixed numbers of steps, and no step depends on the length of a lane.
+    fn take_leaders(&mut self, lanes: &mut Lanes) -> ([EntryIndex; LEADERS], usize) {
+        let mut leaders = [self.overdue; LEADERS];
+        let mut count = 0;
+        for lane in 0..self.levels.lanes() {
+            let head = lanes.head[lane];
+            let mut entry = lanes.front[lane];
+            for _ in 0..DEPTH {
+                leaders[count % LEADERS] = entry;
+                count += usize::from(entry != head);
+                let next = self.entries.next(entry);
+                entry = if entry == head { head } else { next };
+            }
+            lanes.front[lane] = entry;
+            lanes.open &= !(u32::from(entry == head) << lane);
+            self.entries.cut_before(head, entry);
+        }
+        (leaders, count)
     }
 
     fn cascade_from_both_ends(&mut self, level: usize, slot: usize) {

@@ -23,16 +23,16 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Returns the entry of a slot that has exactly one, and the entry's list, unless
-    /// the slot is marked as unsorted. The slot's occupied lanes are `open`.
-    #[inline]
+    /// Returns the entry of a slot that has exactly one, and the entry's list. The
+    /// slot's occupied lanes are `open`.
+    #[inline(always)]
     pub(super) fn sole_in(
         &self,
         level: usize,
         slot: usize,
         open: u32,
     ) -> Option<(EntryIndex, EntryIndex)> {
-        if !open.is_power_of_two() || self.levels.is_unsorted(level, slot) {
+        if !open.is_power_of_two() {
             return None;
         }
         let lane = open.trailing_zeros() as usize;
@@ -63,8 +63,7 @@ impl<T> Wheel<T> {
     #[inline(never)]
     pub(super) fn end_slot(&mut self) {
         self.work = Work::Nothing;
-        let next = self.levels.next_occupied(self.now);
-        self.note_next_turn(next.map_or(u64::MAX, |next| next.start));
+        self.note_next_turn(self.levels.next_start(self.now));
     }
 
     /// Notes when the next slot's turn comes, unless overdue timers come first.
@@ -100,7 +99,7 @@ impl<T> Wheel<T> {
 
     /// Takes the oldest timer out of the current slot, if it is known and due.
     /// [`Wheel::fire_slot`] does the rest.
-    #[inline]
+    #[inline(always)]
     pub(super) fn fire_front(&mut self, budget: &mut usize) -> Option<EntryIndex> {
         if self.work != Work::Fire || *budget == 0 {
             return None;

@@ -135,6 +135,12 @@ impl Geometry {
         self.bits
     }
 
+    /// Returns whether the size is a power of two and no level wraps around.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.by_highest_bit.is_some()
+    }
+
     /// Returns the slot of `level` that covers `tick`.
     #[inline]
     pub(crate) fn slot(&self, level: usize, tick: u64) -> usize {

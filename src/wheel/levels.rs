@@ -24,8 +24,9 @@ pub(crate) struct Levels {
     pub(crate) geometry: Geometry,
     /// A slot has `LANES >> lane_shift` lanes: one, or all (see `wheel/lanes.rs`).
     lane_shift: u32,
-    /// The number of words of `occupied` per level.
+    /// The number of words of `occupied` per level, and of `unsorted`.
     stride: usize,
+    marks: usize,
     /// A bit for each list, set if the list is not empty. Words are sorted by level,
     /// then by lane (or, with more than 64 slots, slot / 64). The bit is slot % 64.
     /// There is room for all lanes, even while there is one.
@@ -35,6 +36,9 @@ pub(crate) struct Levels {
     /// The first list head of each level. Until a level is needed, its place holds
     /// the first of all entries, which does not belong to any level.
     heads: [EntryIndex; MAX_LEVELS],
+    /// Whether the slots of level 0 fit one word, and the level ends where a slot of
+    /// level 1 does.
+    is_innermost_plain: bool,
     far: Far,
 }
 
@@ -47,9 +51,11 @@ impl Levels {
         Levels {
             lane_shift: LANES.trailing_zeros(),
             stride,
+            marks: size.div_ceil(WORD),
             occupied: vec![0; words].into_boxed_slice(),
             unsorted: vec![0; geometry.levels() * size.div_ceil(WORD)].into_boxed_slice(),
             heads: [EntryIndex::FIRST; MAX_LEVELS],
+            is_innermost_plain: size <= WORD && geometry.is_plain(),
             far: Far::default(),
             geometry,
         }
@@ -194,7 +200,7 @@ impl Levels {
 
     /// Appends an entry that may be older than the last one on the list. If it is
     /// older, marks the slot, which is then sorted when it fires.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn append_checked<T>(
         &mut self,
         entries: &mut Entries<T>,
@@ -217,6 +223,16 @@ impl Levels {
         // A list outside all slots has a bitmap index beyond every word.
         if let Some(word) = self.occupied.get_mut(bitmap_index / WORD) {
             *word &= !(1 << (bitmap_index % WORD));
+        }
+    }
+
+    /// Notes that all lanes of a slot are empty, except those that are set in `open`.
+    #[inline]
+    pub(crate) fn close_lanes(&mut self, level: usize, slot: usize, open: u32) {
+        for lane in 0..self.lanes() {
+            let closed = u64::from(!open >> lane & 1);
+            let word = self.word(level, slot, lane);
+            self.occupied[word] &= !(closed << (slot % WORD));
         }
     }
 
@@ -252,9 +268,47 @@ impl Levels {
     /// Returns the slot whose turn comes next. It is in the first level that is not
     /// empty, because the slots of a level come before those of the next level.
     pub(crate) fn next_occupied(&self, now: u64) -> Option<Place> {
-        (0..self.geometry.levels())
+        self.next_occupied_from(0, now)
+    }
+
+    /// Returns the next slot as [`Levels::next_occupied`] does, if all levels before
+    /// this one are empty.
+    fn next_occupied_from(&self, level: usize, now: u64) -> Option<Place> {
+        (level..self.geometry.levels())
             .filter(|&level| self.first_head(level).is_some())
             .find_map(|level| self.next_in_level(level, now))
+    }
+
+    /// Returns the start of the slot whose turn comes next, or the end of time.
+    #[inline]
+    pub(crate) fn next_start(&self, now: u64) -> u64 {
+        let next = match self.next_innermost(now) {
+            Some(start) => return start,
+            None => self.next_occupied_from(usize::from(self.is_innermost_plain), now),
+        };
+        next.map_or(u64::MAX, |next| next.start)
+    }
+
+    /// Returns the start of the next occupied slot of level 0, in fewer steps than
+    /// [`Levels::next_occupied`].
+    #[inline]
+    fn next_innermost(&self, now: u64) -> Option<u64> {
+        if !self.is_innermost_plain {
+            return None;
+        }
+        let words = self.lane_words(0).iter();
+        let slots = words.fold(0, |all, word| all | word);
+        // All slots of the level that are occupied lie ahead.
+        let ahead = slots >> (now as usize & (self.geometry.size() - 1));
+        (ahead != 0).then(|| now + u64::from(ahead.trailing_zeros()))
+    }
+
+    /// Returns the slot that starts at `start`, later than `now`, if it is in level 0.
+    #[inline]
+    pub(crate) fn innermost_slot(&self, now: u64, start: u64) -> Option<usize> {
+        let size = self.geometry.size() as u64;
+        let is_in = self.is_innermost_plain && (now ^ start) < size;
+        is_in.then_some((start & (size - 1)) as usize)
     }
 
     /// Returns whether only the top level of a capped wheel is occupied, and `to`
@@ -356,7 +410,7 @@ impl Levels {
 
     #[inline]
     fn unsorted_word(&self, level: usize, slot: usize) -> usize {
-        level * self.geometry.size().div_ceil(WORD) + slot / WORD
+        level * self.marks + slot / WORD
     }
 }
 

@@ -45,6 +45,7 @@ mod lanes;
 mod level;
 mod levels;
 mod link;
+mod next_slot;
 mod rearm;
 mod shrink;
 mod work;

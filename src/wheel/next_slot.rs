@@ -1,0 +1,59 @@
+//! Firing the next slot in few steps, if it is one of the innermost level.
+//!
+//! Most ticks of a sparse wheel have one timer or two. The general way to a timer,
+//! in `wheel/advance.rs`, looks for overdue timers, for rotations to skip and for the
+//! level of the next turn, which takes more instructions than the timer. Here, the
+//! next turn is known to be that of a slot of level 0, and everything else goes the
+//! general way (see docs/DESIGN.md, "A timer alone in its slot takes a shorter way").
+
+use super::Wheel;
+use super::entries::EntryIndex;
+use super::work::Work;
+
+impl<T> Wheel<T> {
+    /// Takes the first timer of the next slot, if the slot has its turn by `to`, is in
+    /// level 0 and in order, and if the timer is due. Otherwise the clock has not moved,
+    /// or the slot is being fired.
+    #[inline(always)]
+    pub(super) fn fire_next_slot(&mut self, to: u64, budget: &mut usize) -> Option<EntryIndex> {
+        let turn = self.next_turn;
+        // While a timer is overdue, the next turn is not known.
+        let is_known = self.now < turn && turn <= to;
+        if !is_known || self.work != Work::Nothing || *budget == 0 {
+            return None;
+        }
+        let slot = self.levels.innermost_slot(self.now, turn)?;
+        let open = self.levels.occupied_lanes(0, slot);
+        if open == 0 || self.levels.is_unsorted(0, slot) {
+            return None;
+        }
+        match self.sole_in(0, slot, open) {
+            Some((head, entry)) => self.fire_sole(turn, head, entry, budget),
+            None => {
+                let first = self.levels.head(&self.entries, 0, slot, 0)?;
+                self.now = turn;
+                self.next_turn = 0;
+                self.note_fronts(first, open);
+                self.fire_front(budget)
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn fire_sole(
+        &mut self,
+        turn: u64,
+        head: EntryIndex,
+        entry: EntryIndex,
+        budget: &mut usize,
+    ) -> Option<EntryIndex> {
+        if self.entries.deadline(entry) > turn {
+            return None;
+        }
+        *budget -= 1;
+        self.now = turn;
+        self.drain(head);
+        self.next_turn = self.levels.next_start(turn);
+        Some(entry)
+    }
+}
