@@ -11,7 +11,7 @@ mod threads;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tickwheel_durable::store::{Answer, Change, DueJob, Lease, List, Store, StoreError};
+use tickwheel_durable::store::{Answer, Change, List, Store, StoreError};
 use tickwheel_durable::{
     Attempt, Builder, Cancelled, Durable, IfTaken, Job, JobId, ManualClock, MemoryStore, Outcome,
     Refusal, Retry, State, StoredJob, VirtualNode, WallClock, WallTime,
