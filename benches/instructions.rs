@@ -107,13 +107,13 @@ const CALLS: [Call; 23] = [
     },
     Call {
         name: "task: cancel and schedule",
-        instructions: 389,
+        instructions: 299,
         run: task_pair,
     },
     Call {
         name: "task: schedule, expire and run",
         // A thousand tasks are due at each tick.
-        instructions: 1_116,
+        instructions: 1_023,
         run: task_run,
     },
     Call {

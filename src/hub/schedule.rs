@@ -31,9 +31,9 @@ impl Due {
 impl<T> Core<T> {
     #[inline(always)]
     pub(crate) fn schedule(&self, timer: Timer<T>) -> Result<TimerId, Refused<T>> {
-        match timer.into_plain(self.plain_queues) {
-            Ok(plain) => self.schedule_plain(plain),
-            Err(timer) => self.schedule_recorded(timer),
+        match timer.is_plain(self.plain_queues) {
+            true => self.schedule_plain(timer.into_plain()),
+            false => self.schedule_recorded(timer),
         }
     }
 
@@ -116,12 +116,15 @@ impl<T> Core<T> {
         timer: Timer<P>,
         make: impl FnOnce(Timer<P>, Option<Place>) -> Result<TimerId, Refused<P>>,
     ) -> Result<TimerId, Refused<P>> {
-        let Some(name) = timer.name.clone() else {
-            return make(timer, None);
-        };
-        let (mut bucket, place) = self.names.enter(&name);
-        let id = make(timer, Some(place))?;
-        bucket.insert(place, name, id);
+        let named = timer
+            .name
+            .clone()
+            .map(|name| (self.names.enter(&name), name));
+        let place = named.as_ref().map(|((_, place), _)| *place);
+        let id = make(timer, place)?;
+        if let Some(((mut bucket, place), name)) = named {
+            bucket.insert(place, name, id);
+        }
         Ok(id)
     }
 

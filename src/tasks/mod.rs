@@ -117,7 +117,9 @@ impl TaskEngine {
         self.run_silent(Timer::at(time, task))
     }
 
-    /// Schedules a closure that runs at most once and does not see its [`Firing`].
+    /// Schedules a closure that runs at most once and does not see its [`Firing`]. Inlined
+    /// where the timer is made, because the compiler then knows that it is plain.
+    #[inline(always)]
     fn run_silent<F>(&self, timer: Timer<F>) -> Result<TimerId, Refused<F>>
     where
         F: FnOnce() + Send + 'static,

@@ -273,6 +273,7 @@ impl<T> Timer<T> {
     }
 
     /// Returns the timer of a task, which ends when the task returns.
+    #[inline(always)]
     pub(crate) fn into_task<U>(self, f: impl FnOnce(T) -> U) -> Timer<U> {
         let mut timer = self.map(f);
         timer.task = true;
@@ -286,6 +287,7 @@ impl<T> Timer<T> {
         (payload.expect("mapped once"), timer)
     }
 
+    #[inline(always)]
     pub(crate) fn map<U>(self, f: impl FnOnce(T) -> U) -> Timer<U> {
         Timer {
             payload: f(self.payload),
@@ -304,13 +306,13 @@ impl<T> Timer<T> {
         }
     }
 
-    /// Returns a plain timer if this one is only a payload or a task, a deadline and one of
-    /// the first `queues`. The test is decided at compile time, because it is inlined with the
-    /// calls that built the timer. It reads the one mark that the setters of
-    /// repeating timers leave, instead of their values.
+    /// Whether this timer is only a payload or a task, a deadline and one of the first
+    /// `queues`. The test is decided at compile time, because it is inlined with the calls
+    /// that built the timer. It reads the one mark that the setters of repeating timers
+    /// leave, instead of their values.
     #[inline(always)]
-    pub(crate) fn into_plain(self, queues: usize) -> Result<PlainTimer<T>, Timer<T>> {
-        match self {
+    pub(crate) fn is_plain(&self, queues: usize) -> bool {
+        match *self {
             Timer {
                 repeat: None,
                 times: _,
@@ -321,18 +323,24 @@ impl<T> Timer<T> {
                 notified: false,
                 rearmable: false,
                 name: None,
-                payload,
-                requested,
+                payload: _,
+                requested: _,
                 queue,
-                task,
+                task: _,
                 // There is a first queue in any engine.
-            } if queue == 0 || queue < queues => Ok(PlainTimer {
-                payload,
-                requested,
-                queue,
-                task,
-            }),
-            timer => Err(timer),
+            } => queue == 0 || queue < queues,
+            _ => false,
+        }
+    }
+
+    /// Returns the plain timer that this one is.
+    #[inline(always)]
+    pub(crate) fn into_plain(self) -> PlainTimer<T> {
+        PlainTimer {
+            payload: self.payload,
+            requested: self.requested,
+            queue: self.queue,
+            task: self.task,
         }
     }
 

@@ -46,6 +46,8 @@ struct Hashed {
 
 /// Timers by their age.
 enum Timers {
+    /// Of a hash that was removed.
+    None,
     One(u64, Named),
     Many(BTreeMap<u64, Named>),
 }
@@ -102,7 +104,7 @@ impl Table {
     /// Keeps the box of a removed hash if there are few such boxes.
     fn keep(&mut self, mut removed: Box<Hashed>) {
         if self.spares < MOST_SPARES {
-            removed.timers = Timers::none();
+            removed.timers = Timers::None;
             removed.next = self.spare.take();
             self.spare = Some(removed);
             self.spares += 1;
@@ -190,24 +192,21 @@ fn hashes_of(first: Option<&Hashed>) -> impl Iterator<Item = &Hashed> {
 }
 
 impl Timers {
-    fn none() -> Timers {
-        Timers::Many(BTreeMap::new())
-    }
-
     fn insert(&mut self, age: u64, named: Named) {
-        let timers = match std::mem::replace(self, Timers::none()) {
-            Timers::One(first, one) => BTreeMap::from([(first, one), (age, named)]),
+        *self = match std::mem::replace(self, Timers::None) {
+            Timers::None => Timers::One(age, named),
+            Timers::One(first, one) => Timers::Many([(first, one), (age, named)].into()),
             Timers::Many(mut timers) => {
                 timers.insert(age, named);
-                timers
+                Timers::Many(timers)
             }
         };
-        *self = Timers::Many(timers);
     }
 
     /// Removes a timer. Returns whether no timer is left.
     fn remove(&mut self, age: u64) -> bool {
         match self {
+            Timers::None => true,
             Timers::One(one, _) => *one == age,
             Timers::Many(timers) => {
                 timers.remove(&age);
@@ -218,6 +217,7 @@ impl Timers {
 
     fn within(&self, ages: Range<u64>) -> impl Iterator<Item = (u64, &Named)> {
         let (one, many) = match self {
+            Timers::None => (None, None),
             Timers::One(age, named) => (Some((*age, named)), None),
             Timers::Many(timers) => (None, Some(timers.range(ages.clone()))),
         };
