@@ -2,8 +2,9 @@
 # Checks the wheels without the feature `std`:
 #
 #   - runs a program on `core` and `alloc` alone (tests/bare);
-#   - builds the library for targets without an operating system, as far as rustup has
-#     or finds their `core`. `tests/platforms.sh bare` builds all of them.
+#   - builds the library for targets without an operating system. Uses the `core` of
+#     rustup and installs it, or passes over the target if rustup cannot. Then
+#     `tests/platforms.sh bare` builds it with a `core` of its own.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)

@@ -6,6 +6,7 @@
 #   tests/platforms.sh check windows     # some parts
 #
 #   check     compiles for the targets of docs/PLATFORMS.md
+#   bare      compiles the wheel without std for targets without an operating system
 #   i686      runs the tests on 32 bits, natively
 #   windows   runs them as Windows programs, under wine
 #   aarch64   runs them as Arm programs, under qemu
@@ -141,6 +142,16 @@ check() {
     done
 }
 
+bare() {
+    local target
+    compiler $newest
+    for target in thumbv6m-none-eabi thumbv7em-none-eabi x86_64-unknown-none; do
+        built_std "$target" core,alloc
+        note bare "$target" cargo build "${build[@]}" -p tickwheel --lib --no-default-features
+        rm -rf "${out:?}/$target"
+    done
+}
+
 std_with_tests=std,panic_unwind,proc_macro,test
 
 i686() {
@@ -222,10 +233,10 @@ tsan() {
 }
 
 failed=0
-[ $# -gt 0 ] || set -- check i686 windows aarch64 msrv minimal tsan
+[ $# -gt 0 ] || set -- check bare i686 windows aarch64 msrv minimal tsan
 for part in "$@"; do
     case $part in
-    check | i686 | windows | aarch64 | msrv | minimal | tsan) ;;
+    check | bare | i686 | windows | aarch64 | msrv | minimal | tsan) ;;
     *)
         sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2
         exit 2
