@@ -14,7 +14,7 @@ use std::time::Duration;
 use tickwheel_durable::store::{Answer, Change, List, Store, StoreError};
 use tickwheel_durable::{
     Attempt, Builder, Cancelled, Durable, IfTaken, Job, JobId, ManualClock, MemoryStore, Outcome,
-    Refusal, Retry, State, StoredJob, VirtualNode, WallClock, WallTime,
+    Refusal, Retry, State, VirtualNode, WallClock, WallTime,
 };
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
