@@ -299,7 +299,12 @@ fn g6_wheel_time_follows_the_monotonic_clock() {
             last = tick;
         }
         let on_monotonic_clock = engine.time_of(Instant::now()).is_some();
-        assert_eq!(on_monotonic_clock, source == ClockSource::Monotonic);
+        // Other systems have no second clock.
+        let has_both = cfg!(any(target_os = "linux", target_os = "android"));
+        assert_eq!(
+            on_monotonic_clock,
+            source == ClockSource::Monotonic || !has_both
+        );
     }
 }
 
