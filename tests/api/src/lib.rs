@@ -10,6 +10,8 @@ mod source;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
+use std::time::SystemTime;
 use std::{env, fs, io};
 
 use item::Interface;
@@ -92,13 +94,20 @@ fn note(mark: &str) -> String {
 /// Returns what rustdoc writes for the library. Its JSON is unstable, which the compilers
 /// of every channel accept from a program that sets `RUSTC_BOOTSTRAP`. Only rustdoc sees
 /// it, so the dependencies are compiled as for any other check.
+///
+/// All features share a file. Therefore one thread at a time writes and reads it, and a new
+/// flag each time keeps cargo from taking the file of other features for a current one.
 fn json(features: &str) -> io::Result<serde_json::Value> {
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock();
     let root = root();
+    let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
         .args(["rustdoc", "--quiet", "-p", "tickwheel", "--lib", features])
         .args(["--target-dir", "target", "--", "-Zunstable-options"])
         .args(["--output-format=json", "--cap-lints=allow"])
+        .arg(format!("--cfg=at_{}", now.as_nanos()))
         .env("RUSTDOC", root.join("tests/api/rustdoc"))
         .current_dir(&root)
         .status()?;
