@@ -7,7 +7,7 @@ use core::cmp::Reverse;
 
 use super::Wheel;
 use super::entries::EntryIndex;
-use super::work::{Fronts, HeapEntry, SORTING, Work};
+use super::work::{HeapEntry, SORTING, Work};
 
 impl<T> Wheel<T> {
     /// Begins to fire the slot of the current tick, whose occupied lanes are `open`.
@@ -77,7 +77,7 @@ impl<T> Wheel<T> {
     /// Notes the fronts of the slot that is being fired.
     pub(super) fn note_fronts(&mut self, first: EntryIndex, lanes: u32) {
         self.work = Work::Fire;
-        self.fronts = Fronts::of(first, lanes);
+        self.fronts.begin(first, lanes);
         let mut open = lanes;
         while open != 0 {
             let lane = open.trailing_zeros() as usize;
@@ -91,10 +91,18 @@ impl<T> Wheel<T> {
     #[inline]
     fn note_front(&mut self, lane: usize, front: EntryIndex) {
         let sequence = self.entries.stamp(front).sequence();
-        self.fronts.note(lane, sequence);
-        // Two ahead, because the next timers may be of this lane, too.
-        let next = self.entries.next(front);
-        self.entries.prefetch(self.entries.next(next));
+        let behind = self.read_behind(front);
+        self.fronts.note(lane, sequence, behind);
+    }
+
+    /// Returns the sequence number of the entry after `front`, which may be the list's
+    /// head, and prefetches the next entry but one. It will soon be read, because two
+    /// timers of one lane often follow each other.
+    #[inline]
+    fn read_behind(&self, front: EntryIndex) -> u64 {
+        let behind = self.entries.next(front);
+        self.entries.prefetch(self.entries.next(behind));
+        self.entries.stamp(behind).sequence()
     }
 
     /// Takes the oldest timer out of the current slot, if it is known and due.
@@ -160,7 +168,8 @@ impl<T> Wheel<T> {
             self.drain(head);
         } else {
             self.entries.cut_before(head, next);
-            self.note_front(lane, next);
+            let behind = self.read_behind(next);
+            self.fronts.pass(lane, behind);
         }
     }
 

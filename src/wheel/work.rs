@@ -31,9 +31,13 @@ pub(super) struct Cascade {
 /// entry that was the lane's front when the key was noted. Since then, entries may
 /// have been cancelled or rescheduled, but none has been added. Therefore a lane's
 /// front is at least as young as its key.
-#[derive(Clone, Copy)]
+///
+/// The key of the entry behind a front is noted, too. The lane of the next front is then
+/// known before that front has been read.
 pub(super) struct Fronts {
     keys: [u64; LANES],
+    /// The keys of the entries behind the fronts. Those of other lanes mean nothing.
+    following: [u64; LANES],
     /// A set bit for each lane that may have a front.
     open: u32,
     /// The head of the slot's first lane.
@@ -46,18 +50,20 @@ const NO_FRONT: u64 = u64::MAX;
 impl Fronts {
     /// Returns the fronts of no slot. `first` may be any list.
     pub(super) fn none(first: EntryIndex) -> Fronts {
-        Fronts::of(first, 0)
-    }
-
-    /// Returns the fronts of a slot whose first head is `first`, with a bit in
-    /// `open` for each lane whose front the caller notes.
-    #[inline]
-    pub(super) fn of(first: EntryIndex, open: u32) -> Fronts {
         Fronts {
             keys: [NO_FRONT; LANES],
-            open,
+            following: [NO_FRONT; LANES],
+            open: 0,
             first,
         }
+    }
+
+    /// Forgets all fronts, and begins with those of a slot whose first head is `first`.
+    /// `open` has a bit for each lane whose front the caller notes.
+    #[inline]
+    pub(super) fn begin(&mut self, first: EntryIndex, open: u32) {
+        self.keys = [NO_FRONT; LANES];
+        (self.first, self.open) = (first, open);
     }
 
     /// Returns whether all lanes are known to be empty.
@@ -83,9 +89,19 @@ impl Fronts {
         self.first
     }
 
+    /// Notes the sequence numbers of a lane's front and of the entry behind it.
     #[inline]
-    pub(super) fn note(&mut self, lane: usize, sequence: u64) {
-        self.keys[lane] = sequence << LANE_BITS | lane as u64;
+    pub(super) fn note(&mut self, lane: usize, front: u64, behind: u64) {
+        self.keys[lane] = key(lane, front);
+        self.following[lane] = key(lane, behind);
+    }
+
+    /// Notes that a lane's front was taken, and the sequence number of the entry behind
+    /// the new front.
+    #[inline]
+    pub(super) fn pass(&mut self, lane: usize, behind: u64) {
+        self.keys[lane] = self.following[lane];
+        self.following[lane] = key(lane, behind);
     }
 
     /// Notes that a lane is empty.
@@ -104,6 +120,10 @@ impl Fronts {
         let lane = key as usize & (LANES - 1);
         (key != NO_FRONT).then_some((lane, key >> LANE_BITS))
     }
+}
+
+fn key(lane: usize, sequence: u64) -> u64 {
+    sequence << LANE_BITS | lane as u64
 }
 
 /// An entry of an unsorted slot. The smallest one fires first.
