@@ -42,6 +42,21 @@ pub(crate) struct Bucket {
     created: u64,
 }
 
+/// The name of a timer that is being created, and the lock of the name's bucket.
+pub(crate) struct Naming<'a> {
+    bucket: LockGuard<'a, Bucket>,
+    name: Arc<str>,
+    pub(crate) place: Place,
+}
+
+impl Naming<'_> {
+    /// Enters the timer under its name, and releases the bucket.
+    #[inline]
+    pub(crate) fn end(mut self, id: TimerId) {
+        self.bucket.insert(self.place, self.name, id);
+    }
+}
+
 /// The timers with a name that were created before some moment, oldest first.
 pub(crate) struct Namesakes<'a> {
     name: &'a str,
@@ -60,12 +75,17 @@ impl Names {
     }
 
     /// Locks the bucket for a timer that is being created, and makes the timer's place.
-    pub(crate) fn enter(&self, name: &str) -> (LockGuard<'_, Bucket>, Place) {
+    #[inline]
+    pub(crate) fn begin(&self, name: &Arc<str>) -> Naming<'_> {
         let hash = self.hash(name);
         let mut bucket = self.lock_of(hash).lock();
         let age = bucket.created;
         bucket.created += 1;
-        (bucket, Place { hash, age })
+        Naming {
+            bucket,
+            name: Arc::clone(name),
+            place: Place { hash, age },
+        }
     }
 
     /// Returns the timers that have this name now.

@@ -1,11 +1,12 @@
 //! Timers whose payload is made once their id is known.
 
 use crate::hub::running::{self, Running};
+use crate::hub::schedule::end_naming;
 use crate::hub::{Core, ShardCell};
 use crate::id::TimerId;
 use crate::shard::Place;
 use crate::timeline::When;
-use crate::timer::{Refused, Timer};
+use crate::timer::{Refusal, Refused, Timer};
 
 /// A timer that waits for its payload. Dropping it starts the timer or, if the payload
 /// was not made because its maker panicked, ends it.
@@ -44,7 +45,9 @@ impl<T> Core<T> {
     {
         let requested = timer.requested;
         let (make, timer) = timer.split();
-        let id = match self.enter_name(timer, |timer, place| self.reserve(timer, place)) {
+        let naming = self.begin_naming(&timer);
+        let place = naming.as_ref().map(|naming| naming.place);
+        let id = match end_naming(naming, self.reserve(timer, place)) {
             Ok(id) => id,
             Err(refused) => return Err(refused.map(|()| make)),
         };
@@ -60,14 +63,17 @@ impl<T> Core<T> {
         Ok(id)
     }
 
-    fn reserve(&self, timer: Timer<()>, place: Option<Place>) -> Result<TimerId, Refused<()>> {
+    fn reserve(
+        &self,
+        timer: Timer<()>,
+        place: Option<Place>,
+    ) -> Result<TimerId, (Refusal, Timer<()>)> {
         let due = match self.validate(&timer) {
             Ok(due) => due,
-            Err(reason) => return Err(Refused::new(reason, timer)),
+            Err(reason) => return Err((reason, timer)),
         };
         let mut held = self.hold_own();
         let shard = &mut held.shard;
-        let reserved = shard.reserve(timer, due.requested, due.deadline, place);
-        reserved.map_err(|(reason, timer)| Refused::new(reason, timer))
+        shard.reserve(timer, due.requested, due.deadline, place)
     }
 }

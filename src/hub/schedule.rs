@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use crate::hub::names::Naming;
 use crate::hub::{Core, Held};
 use crate::id::TimerId;
-use crate::shard::{Next, Place};
+use crate::shard::Next;
 use crate::tick::Tick;
 use crate::timeline::{Time, When};
 use crate::timer::{LiveTimer, NotChanged, PlainTimer, Refusal, Refused, Timer};
@@ -66,24 +67,18 @@ impl<T> Core<T> {
 
     #[cold]
     fn schedule_recorded(&self, timer: Timer<T>) -> Result<TimerId, Refused<T>> {
-        self.enter_name(timer, |timer, place| self.schedule_at_place(timer, place))
-    }
-
-    fn schedule_at_place(
-        &self,
-        timer: Timer<T>,
-        place: Option<Place>,
-    ) -> Result<TimerId, Refused<T>> {
+        let naming = self.begin_naming(&timer);
         let due = match self.validate(&timer) {
             Ok(due) => due,
             Err(reason) => return Err(Refused::new(reason, timer)),
         };
+        let place = naming.as_ref().map(|naming| naming.place);
         let mut held = self.hold_own();
         let scheduled = held
             .shard
             .schedule_recorded(timer, due.requested, due.deadline, place);
         self.release(held);
-        scheduled.map_err(|(reason, timer)| Refused::new(reason, timer))
+        end_naming(naming, scheduled)
     }
 
     /// Creates a timer that is started later.
@@ -91,10 +86,16 @@ impl<T> Core<T> {
         if let Err(reason) = self.validate(&timer) {
             return Err(Refused::new(reason, timer));
         }
-        self.enter_name(timer, |timer, place| {
-            let created = self.hold_own().shard.create(timer, place);
-            created.map_err(|(reason, timer)| Refused::new(reason, timer))
-        })
+        let naming = self.begin_naming(&timer);
+        let place = naming.as_ref().map(|naming| naming.place);
+        let created = self.hold_own().shard.create(timer, place);
+        end_naming(naming, created)
+    }
+
+    /// If a new timer has a name, locks the name's bucket until the timer has been entered
+    /// there. Otherwise, the timer could end before.
+    pub(super) fn begin_naming<P>(&self, timer: &Timer<P>) -> Option<Naming<'_>> {
+        timer.name.as_ref().map(|name| self.names.begin(name))
     }
 
     /// Checks a timer's settings and computes when it is due.
@@ -108,24 +109,6 @@ impl<T> Core<T> {
     pub(super) fn resolve_validated(&self, when: When) -> Due {
         let due = self.resolve(when);
         due.expect("an engine keeps its clock")
-    }
-
-    /// Makes a timer and, if it has a name, enters it under that name before it can end.
-    pub(super) fn enter_name<P>(
-        &self,
-        timer: Timer<P>,
-        make: impl FnOnce(Timer<P>, Option<Place>) -> Result<TimerId, Refused<P>>,
-    ) -> Result<TimerId, Refused<P>> {
-        let named = timer
-            .name
-            .clone()
-            .map(|name| (self.names.enter(&name), name));
-        let place = named.as_ref().map(|((_, place), _)| *place);
-        let id = make(timer, place)?;
-        if let Some(((mut bucket, place), name)) = named {
-            bucket.insert(place, name, id);
-        }
-        Ok(id)
     }
 
     pub(crate) fn start(&self, id: TimerId) -> Result<TimerId, Refused<T>> {
@@ -240,4 +223,16 @@ impl<T> Core<T> {
     fn due_at_instant(&self, instant: Instant) -> Option<Due> {
         Some(self.due_at(self.clock.time_of(instant)?))
     }
+}
+
+/// Enters a timer under its name, unless it was refused.
+pub(super) fn end_naming<P>(
+    naming: Option<Naming<'_>>,
+    made: Result<TimerId, (Refusal, Timer<P>)>,
+) -> Result<TimerId, Refused<P>> {
+    let id = made.map_err(|(reason, timer)| Refused::new(reason, timer))?;
+    if let Some(naming) = naming {
+        naming.end(id);
+    }
+    Ok(id)
 }

@@ -199,6 +199,7 @@ impl<T> Shard<T> {
     }
 
     /// Accepts any timer that needs a record. `requested` lies in the tick `deadline`.
+    #[inline(always)]
     pub(crate) fn schedule_recorded(
         &mut self,
         timer: Timer<T>,
@@ -260,6 +261,7 @@ impl<T> Shard<T> {
         self.to_report += usize::from(reported);
     }
 
+    #[inline]
     pub(crate) fn insert_recorded(&mut self, record: TimerRecord<T>, deadline: Tick) -> EntryIndex {
         self.not_live += usize::from(!record.state.is_live());
         let record = self.records.insert(record);

@@ -101,11 +101,13 @@ impl State {
 }
 
 impl<T> TimerRecord<T> {
+    #[inline(always)]
     pub(crate) fn new(timer: Timer<T>, requested: Time, place: Option<Place>) -> TimerRecord<T> {
         TimerRecord::of(timer.map(Some), requested, place)
     }
 
     /// Makes the record of a timer whose payload may come later.
+    #[inline(always)]
     pub(crate) fn of(
         timer: Timer<Option<T>>,
         requested: Time,
