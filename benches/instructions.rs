@@ -97,12 +97,12 @@ const CALLS: [Call; 23] = [
     Call {
         name: "engine: schedule, expire and take",
         // There are four timers per tick, and an advance visits every shard.
-        instructions: 1_438,
+        instructions: 1_389,
         run: engine_take,
     },
     Call {
         name: "engine: the same, many at a time",
-        instructions: 1_180,
+        instructions: 1_131,
         run: engine_take_many,
     },
     Call {
@@ -139,7 +139,7 @@ const CALLS: [Call; 23] = [
     Call {
         name: "sleep: create, poll and wake",
         // There are four sleeps per tick, and an advance visits every shard.
-        instructions: 1_002,
+        instructions: 960,
         run: sleep_wake,
     },
     Call {
