@@ -1,5 +1,7 @@
 //! A job as its handler sees it.
 
+use std::fmt;
+
 use crate::job::{JobId, StoredJob};
 use crate::jobs::Jobs;
 use crate::wall::WallTime;
@@ -9,6 +11,18 @@ pub struct Attempt<'a> {
     job: &'a StoredJob,
     fence: u64,
     jobs: &'a Jobs,
+}
+
+impl fmt::Debug for Attempt<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut attempt = f.debug_struct("Attempt");
+        attempt
+            .field("id", &self.id())
+            .field("kind", &self.job.kind);
+        attempt
+            .field("number", &self.number())
+            .finish_non_exhaustive()
+    }
 }
 
 impl<'a> Attempt<'a> {

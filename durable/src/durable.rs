@@ -54,6 +54,14 @@ pub struct Durable {
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
+impl fmt::Debug for Durable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Durable")
+            .field("jobs", &self.jobs)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Durable {
     /// Opens the jobs in a file, or creates it, to schedule, to read and to cancel them. Runs
     /// none: a node that runs jobs is [built](Durable::builder) with handlers.
@@ -219,6 +227,18 @@ pub struct Builder {
     window_jobs: usize,
     tick: Duration,
     lease: Duration,
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut builder = f.debug_struct("Builder");
+        builder
+            .field("owner", &self.owner)
+            .field("workers", &self.workers);
+        builder
+            .field("window", &self.window)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Builder {

@@ -23,6 +23,14 @@ pub struct Jobs {
     pub(crate) inner: Arc<Inner>,
 }
 
+impl fmt::Debug for Jobs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Jobs")
+            .field("status", &self.status())
+            .finish_non_exhaustive()
+    }
+}
+
 impl Jobs {
     /// Stores a job, and returns its id.
     ///

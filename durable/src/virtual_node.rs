@@ -1,6 +1,7 @@
 //! A node on virtual time: one thread does what several do otherwise.
 
 use std::cell::RefCell;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +25,14 @@ pub struct VirtualNode {
     queue: Queue<Aimed>,
     /// Starts whose commit failed, until the store has recovered.
     starting: RefCell<Vec<Starting>>,
+}
+
+impl fmt::Debug for VirtualNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut node = f.debug_struct("VirtualNode");
+        node.field("jobs", &self.jobs).field("wall", &self.wall);
+        node.finish_non_exhaustive()
+    }
 }
 
 impl VirtualNode {

@@ -101,9 +101,15 @@ impl Window {
 
     /// Publishes the horizon of a load that is about to read the store. Returns it, and the
     /// number of jobs to read.
+    ///
+    /// After a step back of the wall clock the horizon falls. The jobs behind it leave the
+    /// window, because those of a full window must be due by its horizon.
     pub(crate) fn begin_load(&mut self, now: WallTime) -> (WallTime, usize) {
         self.horizon = now + self.length;
         self.is_cut = false;
+        while let Some((_, id)) = self.last_armed().filter(|(due, _)| *due >= self.horizon) {
+            self.remove(id);
+        }
         (self.horizon, self.most + self.running())
     }
 
@@ -213,11 +219,15 @@ impl Window {
         }
     }
 
+    fn last_armed(&self) -> Option<(WallTime, JobId)> {
+        self.armed.last().copied()
+    }
+
     fn make_room_for(&mut self, job: DueJob) -> bool {
         if self.armed.len() < self.most {
             return true;
         }
-        match self.armed.last().copied() {
+        match self.last_armed() {
             Some((furthest, id)) if job.due < furthest => {
                 self.cut(furthest);
                 self.remove(id);
@@ -342,6 +352,20 @@ mod tests {
             assert!(fires(&mut window, job(number, 1, due), 105));
         }
         assert!(window.wants_load(at(105)));
+    }
+
+    /// Otherwise a full window would not load again before these are due.
+    #[test]
+    fn jobs_behind_the_horizon_leave_after_a_step_back() {
+        let mut window = window();
+        for number in 1..=3 {
+            window.place(job(number, 1, 109), at(100));
+        }
+        let (horizon, most) = window.begin_load(at(50));
+        assert_eq!((horizon, window.armed()), (at(60), 0));
+        window.end_load(&[job(4, 1, 55)], most, at(50));
+        assert!(fires(&mut window, job(4, 1, 55), 55));
+        assert!(window.wants_load(at(55)));
     }
 
     /// More jobs than the window holds may be due at one time.

@@ -126,7 +126,7 @@ fn durable_14_a_full_disk_is_a_state() {
     };
     let said = String::from_utf8_lossy(&output.stdout);
     let complained = String::from_utf8_lossy(&output.stderr);
-    if output.status.code() == Some(77) || complained.contains("unshare failed") {
+    if !said.contains("running 1 test") {
         return println!("not checked: {complained}");
     }
     assert!(output.status.success(), "{said}\n{complained}");

@@ -1,6 +1,7 @@
 //! A store in memory, for tests and for jobs that need not outlive the process.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -34,6 +35,15 @@ struct Jobs {
 impl Default for MemoryStore {
     fn default() -> MemoryStore {
         MemoryStore::new()
+    }
+}
+
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let jobs = self.jobs().rows.len();
+        f.debug_struct("MemoryStore")
+            .field("jobs", &jobs)
+            .finish_non_exhaustive()
     }
 }
 

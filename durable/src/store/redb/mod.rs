@@ -13,6 +13,7 @@ mod file;
 mod reserve;
 mod tables;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, RwLock};
 use std::time::Duration;
@@ -123,6 +124,16 @@ pub struct RedbStore {
     path: Option<PathBuf>,
     reserve: Reserve,
     options: RedbOptions,
+}
+
+impl fmt::Debug for RedbStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut store = f.debug_struct("RedbStore");
+        store
+            .field("path", &self.path)
+            .field("options", &self.options);
+        store.finish_non_exhaustive()
+    }
 }
 
 impl RedbStore {
