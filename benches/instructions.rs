@@ -50,17 +50,17 @@ const CALLS: [Call; 23] = [
     },
     Call {
         name: "wheel: bring forward",
-        instructions: 180,
+        instructions: 161,
         run: wheel_bring_forward,
     },
     Call {
         name: "wheel: schedule, cascade and expire",
-        instructions: 490,
+        instructions: 432,
         run: wheel_expire,
     },
     Call {
         name: "wheel: alone on a tick",
-        instructions: 548,
+        instructions: 484,
         run: wheel_alone,
     },
     Call {

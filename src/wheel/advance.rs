@@ -290,6 +290,12 @@ impl<T> Wheel<T> {
                 return Next::Work;
             }
         }
+        if let Some(entry) = self.fire_next_slot(to, budget) {
+            return Next::Due(entry);
+        }
+        if self.work != Work::Nothing {
+            return Next::Work;
+        }
         match self.enter_next(to) {
             Some(place) => self.begin_turn(place, budget).map_or(Next::Work, Next::Due),
             None if self.begin_round() => Next::Work,

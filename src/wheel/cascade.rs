@@ -393,7 +393,7 @@ mod tests {
     fn every_entry_of_a_slot_goes_to_its_place() {
         for size in [4, 20, 64] {
             for count in [1, 2, 7, 50, 500] {
-                for budget in [1, 10, usize::MAX] {
+                for budget in [1, 10, LEADERS + 4, usize::MAX] {
                     entries_go_to_their_places(size, count, budget);
                 }
             }
