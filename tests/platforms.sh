@@ -4,6 +4,7 @@
 #
 #   tests/platforms.sh                   # everything, in this order; two hours
 #   tests/platforms.sh check windows     # some parts
+#   TARGETS=x86_64-pc-windows-gnu tests/platforms.sh check
 #
 #   check     compiles for the targets of docs/PLATFORMS.md
 #   bare      compiles the wheel without std for targets without an operating system
@@ -31,16 +32,10 @@ newest=1.96
 oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 mkdir -p "$out"
 
-checked=(
-    x86_64-pc-windows-gnu
-    aarch64-apple-darwin
-    x86_64-unknown-freebsd
-    aarch64-linux-android
-    i686-unknown-linux-gnu
-    aarch64-unknown-linux-gnu
-    x86_64-unknown-linux-musl
-    wasm32-unknown-unknown
-)
+# The targets of `check`; another list may come from outside.
+checked=${TARGETS:-x86_64-pc-windows-gnu aarch64-apple-darwin x86_64-unknown-freebsd
+    aarch64-linux-android i686-unknown-linux-gnu aarch64-unknown-linux-gnu
+    x86_64-unknown-linux-musl wasm32-unknown-unknown}
 
 # Installs Debian's packages, unless they are.
 packages() {
@@ -130,15 +125,18 @@ run_tests() {
     note "$part" await cargo test "$@" --no-fail-fast -p tickwheel-await-tests
 }
 
+# Deletes what was built for the target or part $1: a gigabyte and more.
+clean() {
+    rm -rf "${out:?}/$1"
+}
+
 check() {
     local target
     compiler $newest
-    packages gcc-mingw-w64-x86-64
-    for target in "${checked[@]}"; do
+    for target in $checked; do
         built_std "$target" std,panic_abort
-        note check "$target" cargo check "${build[@]}"
         note check "$target, all features" cargo check "${build[@]}" --all-features
-        rm -rf "$out/$target"
+        clean "$target"
     done
 }
 
@@ -148,7 +146,7 @@ bare() {
     for target in thumbv6m-none-eabi thumbv7em-none-eabi x86_64-unknown-none; do
         built_std "$target" core,alloc
         note bare "$target" cargo build "${build[@]}" -p tickwheel --lib --no-default-features
-        rm -rf "${out:?}/$target"
+        clean "$target"
     done
 }
 
@@ -160,6 +158,7 @@ i686() {
     packages gcc-12-multilib libc6-dev-i386
     built_std i686-unknown-linux-gnu $std_with_tests
     run_tests i686 "${build[@]}"
+    clean i686-unknown-linux-gnu
 }
 
 windows() {
@@ -170,6 +169,7 @@ windows() {
     export CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER=/usr/lib/wine/wine64
     randomness_for_wine
     run_tests windows "${build[@]}"
+    clean x86_64-pc-windows-gnu
 }
 
 # Wine 8 lacks a DLL that Rust's standard library takes random numbers from. A program
@@ -195,12 +195,14 @@ aarch64() {
     export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
     export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu"
     run_tests aarch64 "${build[@]}"
+    clean aarch64-unknown-linux-gnu
 }
 
 msrv() {
     compiler "$oldest"
     note msrv "check, all features" cargo check --all-features --target-dir "$out/msrv"
     run_tests msrv --target-dir "$out/msrv"
+    clean msrv
 }
 
 # The oldest versions of the direct dependencies that Cargo.toml allows, then of all. The
@@ -226,6 +228,7 @@ minimal() {
         # shellcheck disable=SC2086
         note minimal "${set##*-}" cargo test --target-dir "$out/minimal" --no-fail-fast $set
     done
+    clean minimal
 }
 
 # Every part of the program is instrumented, so neither suppressions nor annotations of
@@ -233,13 +236,13 @@ minimal() {
 tsan() {
     local target=x86_64-unknown-linux-gnu
     compiler $newest
-    built_std $target $std_with_tests
     build=(-Zbuild-std=$std_with_tests --target $target --target-dir "$out/tsan" --release)
     export RUSTFLAGS="-Zsanitizer=thread"
     export TSAN_OPTIONS="allocator_may_return_null=1:halt_on_error=1"
     export PROPTEST_CASES="${PROPTEST_CASES:-20}"
     run_tests tsan "${build[@]}"
     note tsan stress cargo run "${build[@]}" -p tickwheel-stress -- --seconds 30
+    clean tsan
 }
 
 failed=0
@@ -254,7 +257,15 @@ for part in "$@"; do
     esac
 done
 for part in "$@"; do
-    # In a process of its own: a part sets variables.
-    ("$part" && exit "$failed") || failed=1
+    # In a process of its own, because a part sets variables. It ends at the first command
+    # that fails, which it would not do as part of a condition.
+    set +e
+    (
+        set -e
+        "$part"
+        exit "$failed"
+    )
+    [ $? -eq 0 ] || failed=1
+    set -e
 done
 exit "$failed"
