@@ -47,13 +47,6 @@ mod forks {
 
     static FORKS: AtomicU64 = AtomicU64::new(0);
 
-    type Handler = Option<unsafe extern "C" fn()>;
-
-    unsafe extern "C" {
-        // POSIX; the `libc` crate does not declare it for Linux.
-        fn pthread_atfork(prepare: Handler, parent: Handler, child: Handler) -> libc::c_int;
-    }
-
     extern "C" fn in_child() {
         FORKS.fetch_add(1, Ordering::Relaxed);
     }
@@ -65,7 +58,7 @@ mod forks {
             // SAFETY: the handler only adds to an atomic, which is allowed in a
             // child of a process with threads. If there is no memory for the
             // handler, ids alone distinguish processes.
-            let _ = unsafe { pthread_atfork(None, None, Some(in_child)) };
+            let _ = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
         });
     }
 

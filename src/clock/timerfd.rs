@@ -57,8 +57,7 @@ impl TimerFd {
             None => 0,
         };
         let mut spec = disarmed();
-        // Ten billion seconds are three centuries, as good as never for the kernel.
-        spec.it_value.tv_sec = (raw / 1_000_000_000).min(10_000_000_000) as libc::time_t;
+        spec.it_value.tv_sec = seconds(raw);
         spec.it_value.tv_nsec = (raw % 1_000_000_000) as _;
         // SAFETY: the descriptor is a timerfd, the new value is valid, and a null
         // pointer declines the old value.
@@ -93,6 +92,13 @@ impl AsFd for TimerFd {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
+}
+
+/// Returns the whole seconds, at most three centuries, which are as good as never. Where
+/// seconds have 32 bits, the latest deadline is in the year 2038 or later.
+fn seconds(nanos: u64) -> libc::time_t {
+    let seconds = (nanos / 1_000_000_000).min(10_000_000_000);
+    libc::time_t::try_from(seconds).unwrap_or(libc::time_t::MAX)
 }
 
 fn disarmed() -> libc::itimerspec {

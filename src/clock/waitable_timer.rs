@@ -12,6 +12,7 @@
 
 use core::ffi::c_void;
 use core::ptr;
+use core::time::Duration;
 use std::io;
 use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle, RawHandle};
 
@@ -46,8 +47,6 @@ unsafe extern "system" {
         resume: i32,
     ) -> i32;
 
-    fn CancelWaitableTimer(timer: RawHandle) -> i32;
-
     fn WaitForSingleObject(object: RawHandle, millis: u32) -> u32;
 }
 
@@ -77,17 +76,15 @@ impl WaitableTimer {
     /// Wakes the sleeper at `time`, or never if `time` is `None`. If `time` has passed,
     /// wakes the sleeper at once.
     pub(crate) fn set(&self, time: Option<Time>) {
+        // A cancelled timer would keep a signal that nobody has waited for.
+        let delay = time.map_or(Duration::MAX, |time| {
+            time - Time::from_nanos(self.clock.nanos())
+        });
+        let due_time = due_time(delay);
         let timer = self.handle.as_raw_handle();
-        let done = match time {
-            Some(time) => {
-                let due_time = due_time(time - Time::from_nanos(self.clock.nanos()));
-                // SAFETY: the handle is a timer, the due time is valid for reads, and no
-                // routine is called.
-                unsafe { SetWaitableTimer(timer, &due_time, 0, ptr::null(), ptr::null(), 0) }
-            }
-            // SAFETY: the handle is a timer.
-            None => unsafe { CancelWaitableTimer(timer) },
-        };
+        // SAFETY: the handle is a timer, the due time is valid for reads, and no routine is
+        // called.
+        let done = unsafe { SetWaitableTimer(timer, &due_time, 0, ptr::null(), ptr::null(), 0) };
         debug_assert_ne!(done, 0, "{}", io::Error::last_os_error());
     }
 

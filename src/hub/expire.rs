@@ -67,7 +67,7 @@ impl<T> Core<T> {
         let cell = &self.shards[0];
         let mut shard = cell.lock();
         shard.wake_driver = true;
-        cell.lower_next(Tick(0));
+        cell.lower_next(self.tick_now());
     }
 
     /// Runs one round of the ticker: a bounded visit to each shard that has due timers,

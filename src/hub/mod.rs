@@ -251,7 +251,7 @@ impl<T> Core<T> {
         let signals = held.shard.take_signals();
         let mut earliest_new = held.shard.take_earliest_new();
         if signals.wake_driver && self.is_driven {
-            earliest_new = Tick(0);
+            earliest_new = earliest_new.min(self.tick_now());
             held.shard.wake_driver = true;
         }
         let lowered = held.cell.lower_next(earliest_new);

@@ -30,7 +30,7 @@ impl<T> Shard<T> {
         self.wheel.prefetch(id);
     }
 
-    /// Cancels a timer. Calls `now` only if a report will carry the tick.
+    /// Cancels a timer. Calls `now` only for a timer with a report, which may carry the tick.
     #[inline]
     pub(crate) fn cancel(&mut self, id: TimerId, now: impl FnOnce() -> Tick) -> Cancel<T> {
         let Some(at) = self.wheel.find_own(id) else {

@@ -56,7 +56,8 @@ impl<T> Shard<T> {
                     self.lateness.record(now.since_nanos(deadline));
                     due(self, at);
                 }
-                Step::Paused => return to,
+                // The tick that the visit has reached: `Core::behind` measures from it.
+                Step::Paused => return self.wheel.now().min(to),
                 Step::Done => return self.wheel.next_wakeup().unwrap_or(Tick::MAX),
             }
         }

@@ -19,8 +19,9 @@ const MOST_STRAYS: usize = 1_024;
 pub(crate) struct Ready {
     list: EntryIndex,
     len: usize,
-    /// The entries to be taken next, in order, and strays among them. Used only for
-    /// prefetching.
+    /// The entries to be taken next, in order, and strays among them. A worker that takes
+    /// many takes these entries without a look at the list, so the entries must be forgotten
+    /// before timers move to other entries.
     ahead: VecDeque<EntryIndex>,
     /// The number of entries at the front of `ahead` that were prefetched.
     prefetched: usize,
@@ -155,9 +156,10 @@ impl Ready {
         }
     }
 
-    /// Clears `ahead`. The entries on the list are then taken without a prefetch.
+    /// Clears `ahead`. The entries on the list are then taken one after the other, without a
+    /// prefetch.
     #[inline]
-    fn forget_ahead(&mut self) {
+    pub(crate) fn forget_ahead(&mut self) {
         self.ahead.clear();
         self.prefetched = 0;
         self.is_known = self.len == 0;

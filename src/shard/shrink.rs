@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use slab::Slab;
 
 use crate::shard::body::Body;
+use crate::shard::ready::Ready;
 use crate::shard::record::{State, TimerRecord};
 use crate::shard::{Phase, Shard};
 use crate::wheel::{EntryIndex, Linkage, Wheel};
@@ -44,6 +45,8 @@ impl<T> Shard<T> {
         if self.phase == Phase::Draining || self.walks > 0 {
             self.wheel.stop_gathering();
         }
+        // Ready timers move, too, and other holds may have added some since the last one.
+        self.ready.iter_mut().for_each(Ready::forget_ahead);
         let records = &self.records;
         let linkage = |wheel: &Wheel<Body<T>>, at| linkage_of(wheel, records, at);
         self.wheel.shrink_some(&mut { CELLS_PER_HOLD }, linkage)

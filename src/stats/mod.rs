@@ -38,8 +38,10 @@ pub struct Snapshot {
     /// themselves own.
     pub memory: usize,
     /// The time for which due timers have been waiting to be found due: how far the ticker,
-    /// or the caller's loop, is behind. Zero if it is not behind. `lateness` cannot show a
-    /// ticker that has stopped, because it counts only timers that were found due.
+    /// or the caller's loop, is behind. Measured from the earliest tick at which a shard
+    /// wanted to be visited: that of a timer, even if the timer was cancelled since, or the
+    /// start of a slot. Zero if no such tick has come. `lateness` cannot show a ticker that
+    /// has stopped, because it counts only timers that were found due.
     pub behind: Duration,
     /// The number of expired timers waiting in each queue.
     pub queued: Vec<usize>,

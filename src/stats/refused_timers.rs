@@ -29,6 +29,7 @@ impl RefusedTimers {
     pub(crate) fn count(&mut self, reason: Refusal) {
         match reason {
             Refusal::Full => self.full += 1,
+            // A call that asks for the impossible is refused before it reaches a shard.
             _ => self.shut_down += 1,
         }
     }

@@ -7,20 +7,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::{Cancel, Engine, Time, Timer, TimerId};
+use crate::{Cancel, Engine, Time, Timer, TimerId, VirtualClock};
 
 const COUNT: u64 = 4_000;
 
-/// Returns an engine of one shard in which only the youngest timers are left.
-fn with_the_youngest() -> (Engine<u64>, HashSet<TimerId>) {
-    let (engine, _clock) = Engine::builder().shards(1).start_virtual().unwrap();
+/// Returns an engine of one shard in which only the youngest timers are left, and its clock.
+fn with_the_youngest() -> (Engine<u64>, HashSet<TimerId>, VirtualClock<u64>) {
+    let (engine, clock) = Engine::builder().shards(1).start_virtual().unwrap();
     let at = |n| Timer::at(Time::from_millis(1 + n * 7_919 % COUNT), n);
     let ids: Vec<_> = (0..COUNT)
         .map(|n| engine.schedule(at(n)).unwrap())
         .collect();
     let (gone, stay) = ids.split_at(COUNT as usize * 3 / 4);
     gone.iter().for_each(|&id| _ = engine.cancel(id));
-    (engine, stay.iter().copied().collect())
+    (engine, stay.iter().copied().collect(), clock)
 }
 
 fn entries(engine: &Engine<u64>) -> usize {
@@ -30,7 +30,7 @@ fn entries(engine: &Engine<u64>) -> usize {
 
 #[test]
 fn who_walks_meanwhile_sees_each_timer_once() {
-    let (engine, stay) = with_the_youngest();
+    let (engine, stay, _clock) = with_the_youngest();
     let before = entries(&engine);
     let mut walk = engine.live();
     let mut seen: Vec<TimerId> = walk.by_ref().take(10).map(|timer| timer.id).collect();
@@ -45,7 +45,7 @@ fn who_walks_meanwhile_sees_each_timer_once() {
 
 #[test]
 fn a_walk_that_is_given_up_keeps_nothing_from_shrinking() {
-    let (engine, _) = with_the_youngest();
+    let (engine, ..) = with_the_youngest();
     let before = entries(&engine);
     assert!(engine.live().next().is_some());
     engine.shrink();
@@ -54,7 +54,7 @@ fn a_walk_that_is_given_up_keeps_nothing_from_shrinking() {
 
 #[test]
 fn a_shard_that_is_drained_keeps_its_timers_where_they_are() {
-    let (engine, _) = with_the_youngest();
+    let (engine, ..) = with_the_youngest();
     let before = entries(&engine);
     let drain = |shard: &mut Shard<u64>| shard.phase = Phase::Draining;
     engine.core.with_shard(0, drain).unwrap();
@@ -121,7 +121,7 @@ fn others_use_the_engine_meanwhile() {
 
 #[test]
 fn a_hold_of_the_lock_touches_a_bounded_number_of_cells() {
-    let (engine, _) = with_the_youngest();
+    let (engine, ..) = with_the_youngest();
     let mut holds = 0;
     let mut shrink = |shard: &mut Shard<u64>| {
         holds += 1;
@@ -131,4 +131,20 @@ fn a_hold_of_the_lock_touches_a_bounded_number_of_cells() {
     engine.core.with_shard(0, begin).unwrap();
     while !engine.core.with_shard(0, &mut shrink).unwrap() {}
     assert!(holds >= COUNT as usize / shrink::CELLS_PER_HOLD, "{holds}");
+}
+
+/// Timers become due, and move, between two holds of the lock. A worker that takes many
+/// then finds each where it is.
+#[test]
+fn timers_that_become_due_meanwhile_are_found_where_they_are() {
+    let (engine, stay, clock) = with_the_youngest();
+    let begin = |shard: &mut Shard<u64>| drop(shard.begin_shrink());
+    engine.core.with_shard(0, begin).unwrap();
+    clock.advance(Duration::from_millis(COUNT));
+    while !engine.core.with_shard(0, Shard::shrink_some).unwrap() {}
+    let mut payloads = Vec::new();
+    while engine.queue(0).try_recv_many(&mut payloads, 100).is_ok() {}
+    assert_eq!(payloads.len(), stay.len());
+    assert!(payloads.iter().all(|&n| n >= COUNT * 3 / 4));
+    assert!(engine.ledger().is_balanced());
 }
