@@ -92,6 +92,7 @@ impl Durable {
             wall: None,
             owner: "node".to_owned(),
             workers: 4,
+            ahead: 0,
             running: 1_024,
             window: Duration::from_secs(60),
             window_jobs: 65_536,
@@ -222,6 +223,7 @@ pub struct Builder {
     wall: Option<Arc<dyn WallClock>>,
     owner: String,
     workers: usize,
+    ahead: usize,
     running: usize,
     window: Duration,
     window_jobs: usize,
@@ -271,8 +273,19 @@ impl Builder {
         self
     }
 
+    /// Sets how many jobs are started beyond those that the workers run. Defaults to 0.
+    ///
+    /// They share a commit, so a backlog of short jobs drains faster. If the process dies, an
+    /// attempt of each is counted, although its handler did not run: a job that kills its
+    /// process uses up their attempts, too.
+    #[must_use]
+    pub fn ahead(mut self, jobs: usize) -> Builder {
+        self.ahead = jobs;
+        self
+    }
+
     /// Sets the largest number of jobs that are started and not yet completed, at least one.
-    /// Their bytes are in memory. Defaults to 1,024.
+    /// A job whose handler has returned counts until its outcome is durable. Their bytes are in memory. Defaults to 1,024.
     #[must_use]
     pub fn running(mut self, most: usize) -> Builder {
         self.running = most.max(1);
@@ -395,6 +408,7 @@ impl Builder {
             window: self.window,
             window_jobs: self.window_jobs,
             running: self.running,
+            at_work: self.workers.saturating_add(self.ahead),
             lease: self.lease,
             delivers: !self.handlers.is_empty(),
         };

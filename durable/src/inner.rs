@@ -81,9 +81,13 @@ impl Inner {
         Some(Starting { reply, fence })
     }
 
-    /// Runs a job's handler, and hands in its outcome.
+    /// Runs a job's handler, and hands in its outcome. Runs none if the lease is lost.
     pub(crate) fn run(&self, run: &Run, jobs: &Jobs) {
         let Run { job, fence } = run;
+        if !self.node.holds(*fence) {
+            self.node.give_up_run(job.id);
+            return self.after_commit();
+        }
         let outcome = self.handlers.run(&Attempt::new(job, *fence, jobs));
         let random = self
             .random
@@ -97,6 +101,7 @@ impl Inner {
             fence: *fence,
             then,
         };
+        self.node.note_return(job.id);
         self.commits.post(vec![finish]);
         self.commit_here();
     }

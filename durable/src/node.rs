@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tickwheel::{Engine, Time};
 
+use crate::job::JobId;
 use crate::store::{Answer, Change, DueJob, Lease, Store, StoreError};
 use crate::wall::{WallClock, WallTime};
 use crate::window::{Aimed, Window};
@@ -23,6 +24,8 @@ pub(crate) struct Settings {
     pub(crate) window: Duration,
     pub(crate) window_jobs: usize,
     pub(crate) running: usize,
+    /// The largest number of jobs that are started and whose handlers have not returned.
+    pub(crate) at_work: usize,
     pub(crate) lease: Duration,
     /// Whether this node runs jobs.
     pub(crate) delivers: bool,
@@ -103,13 +106,20 @@ impl Node {
         held.lease.filter(|_| self.engine.now() < held.end)
     }
 
+    /// Returns whether a job that was started under this fence may run.
+    pub(crate) fn holds(&self, fence: u64) -> bool {
+        self.lease().is_some_and(|lease| lease.fence == fence)
+    }
+
     /// Returns the number of jobs that may be started now.
     pub(crate) fn room(&self) -> usize {
         self.room_beside(&self.window())
     }
 
     fn room_beside(&self, window: &Window) -> usize {
-        self.settings.running.saturating_sub(window.running())
+        let running = self.settings.running.saturating_sub(window.running());
+        let at_work = self.settings.at_work.saturating_sub(window.at_work());
+        running.min(at_work)
     }
 
     /// Waits until a job may be started, or the node is shut down. Returns how many may.
@@ -146,6 +156,23 @@ impl Node {
         let fired: Vec<DueJob> = fired.collect();
         self.note_load(&window, now);
         (!fired.is_empty()).then_some((lease.fence, fired))
+    }
+
+    /// Takes note that a handler has returned: its worker may have the next job.
+    pub(crate) fn note_return(&self, id: JobId) {
+        self.window().note_return(id);
+        self.freed.notify_all();
+    }
+
+    /// Gives up a job that was started under a lease that the node has lost. Whoever holds the
+    /// lease now finds it in the store, perhaps this node.
+    pub(crate) fn give_up_run(&self, id: JobId) {
+        let mut window = self.window();
+        window.end_run(id);
+        window.forget_horizon();
+        self.is_load_due.store(true, Ordering::SeqCst);
+        drop(window);
+        self.freed.notify_all();
     }
 
     fn note_load(&self, window: &Window, now: WallTime) {

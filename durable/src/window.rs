@@ -43,6 +43,8 @@ pub(crate) struct Window {
     jobs: HashMap<JobId, Held>,
     /// The armed jobs in the order of due times.
     armed: BTreeSet<(WallTime, JobId)>,
+    /// The number of jobs whose handler has returned.
+    returned: usize,
 }
 
 enum Held {
@@ -53,6 +55,8 @@ enum Held {
     },
     /// Being started, or running. The end of the run says where the job goes.
     Running,
+    /// The handler has returned, and its outcome is not durable.
+    Returned,
 }
 
 impl Window {
@@ -65,6 +69,7 @@ impl Window {
             is_cut: false,
             jobs: HashMap::new(),
             armed: BTreeSet::new(),
+            returned: 0,
         }
     }
 
@@ -74,6 +79,11 @@ impl Window {
 
     pub(crate) fn running(&self) -> usize {
         self.jobs.len() - self.armed.len()
+    }
+
+    /// Returns the number of running jobs whose handler has not returned.
+    pub(crate) fn at_work(&self) -> usize {
+        self.running() - self.returned
     }
 
     pub(crate) fn horizon(&self) -> WallTime {
@@ -166,11 +176,22 @@ impl Window {
         Some(DueJob { id, version, due })
     }
 
+    /// Takes note that a handler has returned. The run ends with the commit of its outcome.
+    pub(crate) fn note_return(&mut self, id: JobId) {
+        if let Some(held @ Held::Running) = self.jobs.get_mut(&id) {
+            *held = Held::Returned;
+            self.returned += 1;
+        }
+    }
+
     /// Takes note of the end of a run, or of a start that was refused.
     pub(crate) fn end_run(&mut self, id: JobId) {
-        if let Some(Held::Running) = self.jobs.get(&id) {
-            self.jobs.remove(&id);
+        match self.jobs.get(&id) {
+            Some(Held::Running) => {}
+            Some(Held::Returned) => self.returned -= 1,
+            Some(Held::Armed { .. }) | None => return,
         }
+        self.jobs.remove(&id);
     }
 
     /// Aims every armed job anew, after a step of the wall clock.
@@ -209,7 +230,7 @@ impl Window {
     /// full, the furthest job leaves it.
     fn arm(&mut self, job: DueJob, now: WallTime) {
         match self.jobs.get(&job.id) {
-            Some(Held::Running) => return,
+            Some(Held::Running | Held::Returned) => return,
             Some(Held::Armed { version, .. }) if *version >= job.version => return,
             _ => self.remove(job.id),
         }

@@ -1,5 +1,8 @@
 //! Failures, dead letters, and recurring jobs.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::failing::{Failing, Mode};
 use super::*;
 
 #[test]
@@ -133,4 +136,40 @@ fn durable_11_a_failed_occurrence_does_not_end_the_recurrence() {
     ];
     assert_eq!(world.log.take(), expected);
     assert_eq!((world.count(List::Live), world.count(List::Dead)), (2, 1));
+}
+
+/// One job kills its process in every attempt, and 50 others are due with it. Each has one
+/// attempt.
+#[test]
+fn durable_07_a_job_that_kills_its_process_uses_up_no_attempt_of_others() {
+    let world = World::new();
+    let (jobs, node) = world.open(Durable::builder());
+    let poison = jobs.schedule(note("poison", 1)).unwrap();
+    for _ in 0..50 {
+        jobs.schedule(note("innocent", 1)).unwrap();
+    }
+    drop((jobs, node));
+    let is_dead = Arc::new(AtomicBool::new(false));
+    for _ in 0..2 {
+        // From the poison on, the store hears nothing of this process, and no handler runs.
+        let store = Failing::new(world.store.clone());
+        let (log, dead, switch) = (world.log.clone(), is_dead.clone(), store.clone());
+        let builder = Durable::builder()
+            .workers(1)
+            .retry("note", Retry::attempts(1));
+        let builder = builder.handler("note", move |attempt| {
+            if attempt.payload() == b"poison" {
+                dead.store(true, Ordering::SeqCst);
+                switch.set(Mode::FailsBefore);
+            } else if !dead.load(Ordering::SeqCst) {
+                log.note("innocent", at(1));
+            }
+        });
+        let (_jobs, node) = builder.open_virtual(store, world.clock.clone()).unwrap();
+        is_dead.store(false, Ordering::SeqCst);
+        node.run_until(at(2));
+    }
+    assert_eq!(world.log.texts().len(), 50);
+    let dead = world.store.list(List::Dead, None, 99).unwrap();
+    assert_eq!(dead.iter().map(|job| job.id).collect::<Vec<_>>(), [poison]);
 }

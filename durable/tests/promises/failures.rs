@@ -1,10 +1,7 @@
 //! A store that fails, before or after it has carried out a commit.
 
+use super::failing::{Failing, Mode};
 use super::*;
-
-#[path = "../support/failing.rs"]
-mod failing;
-use failing::{Failing, Mode};
 
 /// A store that has failed takes no job; what it holds runs once it works again.
 #[test]

@@ -4,6 +4,8 @@
 mod attempts;
 mod calls;
 mod clocks;
+#[path = "../support/failing.rs"]
+mod failing;
 mod failures;
 mod nodes;
 mod threads;

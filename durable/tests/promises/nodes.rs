@@ -111,3 +111,26 @@ fn durable_03_one_handler_at_a_time_for_each_job() {
     );
     assert_eq!(world.count(List::Live), 0);
 }
+
+/// Two jobs are started in one commit. While the first one runs, another node takes the lease.
+#[test]
+fn durable_03_no_handler_starts_after_the_lease_is_lost() {
+    let world = World::new();
+    let (store, clock) = (world.store.clone(), world.clock.clone());
+    let builder = world.notes(move |attempt| {
+        if attempt.payload() == b"first" && attempt.number() == 1 {
+            clock.set(clock.now() + SECOND * 11);
+            store.acquire("other", SECOND * 30).unwrap().unwrap();
+        }
+    });
+    let (jobs, node) = world.open(builder);
+    jobs.schedule(note("first", 5)).unwrap();
+    jobs.schedule(note("second", 5)).unwrap();
+    node.run_until(at(40));
+    assert_eq!(world.log.texts(), ["first"]);
+    assert_eq!(jobs.status().running, 0);
+    // The lease of the other node has ended.
+    node.run_until(at(60));
+    assert_eq!(world.log.texts(), ["first", "second"]);
+    assert_eq!((world.count(List::Live), jobs.status().running), (0, 0));
+}
