@@ -4,10 +4,14 @@
 //! them. If a commit fails, it is unknown whether it happened. Callers then get their changes
 //! back. Starts and outcomes are kept instead, because repeating them is harmless, and are the
 //! first to be committed once the store has recovered.
+//!
+//! A single change may be what the store cannot carry out: its job's row is damaged. Kept
+//! requests are then committed one by one, and the run of that job ends without an outcome.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Condvar, Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::node::Node;
 use crate::store::{Answer, Change, StoreError};
@@ -18,6 +22,18 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// The changes of a failed request, and the reason.
 pub(crate) type Failed = (StoreError, Vec<Change>);
 type Reply = Result<Vec<Answer>, Failed>;
+
+/// The pauses before the attempts to recover: none, and then growing ones until a commit
+/// succeeds. To open a file succeeds on a full disk, too.
+#[derive(Default)]
+struct Pauses(Duration);
+
+impl Pauses {
+    fn next(&mut self) -> Duration {
+        let longer = (self.0 * 2).clamp(FIRST_PAUSE, LONGEST_PAUSE);
+        std::mem::replace(&mut self.0, longer)
+    }
+}
 
 struct Request {
     changes: Vec<Change>,
@@ -83,6 +99,10 @@ impl Commits {
     fn push(&self, request: Request) {
         let mut queue = self.queue();
         match &queue.failure {
+            _ if queue.is_closed => {
+                drop(queue);
+                request.refuse(StoreError::NotWriting);
+            }
             Some(error) if !request.is_kept() => {
                 let error = error.clone();
                 drop(queue);
@@ -113,12 +133,19 @@ impl Commits {
         self.bell.notify_all();
     }
 
-    /// Commits until [`close`](Commits::close), and calls `after` after each commit.
+    /// Commits until [`close`](Commits::close), and calls `after` after each commit and each
+    /// recovery.
     pub(crate) fn work(&self, node: &Node, mut after: impl FnMut()) {
+        let mut pauses = Pauses::default();
         while self.wait() {
             self.commit_all(node);
             after();
-            self.recover(node);
+            if self.failure().is_none() {
+                pauses = Pauses::default();
+                continue;
+            }
+            self.recover(node, &mut pauses);
+            after();
         }
     }
 
@@ -140,7 +167,7 @@ impl Commits {
         let lengths: Vec<usize> = requests.iter().map(|one| one.changes.len()).collect();
         let taken = requests.iter_mut().flat_map(|one| one.changes.drain(..));
         let changes: Vec<Change> = taken.collect();
-        match node.commit(&changes) {
+        match commit(node, &changes) {
             Ok(answers) => {
                 let mut answers = answers.into_iter();
                 for (request, length) in requests.into_iter().zip(lengths) {
@@ -152,16 +179,20 @@ impl Commits {
                 for (request, length) in requests.iter_mut().zip(lengths) {
                     request.changes.extend(changes.by_ref().take(length));
                 }
-                self.fail(requests, error);
+                self.fail(requests, &error);
+                if matches!(error, StoreError::Damaged(_)) {
+                    self.commit_each(node);
+                }
             }
         }
     }
 
-    fn fail(&self, requests: Vec<Request>, error: StoreError) {
-        let (mut kept, refused): (Vec<_>, Vec<_>) =
-            requests.into_iter().partition(Request::is_kept);
+    /// Keeps starts and outcomes, and refuses everything else, so that no caller waits for the
+    /// recovery.
+    fn fail(&self, mut requests: Vec<Request>, error: &StoreError) {
         let mut queue = self.queue();
-        kept.append(&mut queue.requests);
+        requests.append(&mut queue.requests);
+        let (kept, refused): (Vec<_>, Vec<_>) = requests.into_iter().partition(Request::is_kept);
         queue.requests = kept;
         queue.failure = Some(error.clone());
         drop(queue);
@@ -170,43 +201,118 @@ impl Commits {
         }
     }
 
-    /// Waits until the store writes again, if it does not.
-    fn recover(&self, node: &Node) {
-        let mut pause = FIRST_PAUSE;
-        while !self.try_recover(node) {
-            let queue = self.queue();
-            if queue.is_ending {
-                self.give_up(queue);
+    /// Commits the kept requests one by one after a failure that a single one may have caused.
+    fn commit_each(&self, node: &Node) {
+        if !self.has_kept() {
+            return;
+        }
+        let mut result = recover(node);
+        while result.is_ok() {
+            let Some(request) = self.take_first() else {
+                break;
+            };
+            result = match commit_parts(node, &request.changes) {
+                Ok(answers) => {
+                    request.answer(Ok(answers));
+                    Ok(())
+                }
+                Err(error) => {
+                    self.queue().requests.insert(0, request);
+                    Err(error)
+                }
+            };
+        }
+        self.queue().failure = result.err();
+    }
+
+    fn has_kept(&self) -> bool {
+        !self.queue().requests.is_empty()
+    }
+
+    fn take_first(&self) -> Option<Request> {
+        let mut queue = self.queue();
+        (!queue.requests.is_empty()).then(|| queue.requests.remove(0))
+    }
+
+    /// Waits until the store accepts changes again.
+    fn recover(&self, node: &Node, pauses: &mut Pauses) {
+        while self.rest(pauses.next()) {
+            if self.try_recover(node) {
                 return;
             }
-            drop(self.bell.wait_timeout(queue, pause));
-            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+        self.give_up();
+    }
+
+    /// Waits for so long, whatever is handed in. Returns `false` if nothing waits for the store
+    /// any more; without a pause there is one more attempt.
+    fn rest(&self, pause: Duration) -> bool {
+        let end = Instant::now() + pause;
+        let mut queue = self.queue();
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() || queue.is_ending {
+                return pause.is_zero() || !queue.is_ending;
+            }
+            let waited = self.bell.wait_timeout(queue, left);
+            queue = waited.unwrap_or_else(|error| error.into_inner()).0;
         }
     }
 
     /// Drops what cannot be committed before the end. The jobs will run again.
-    fn give_up(&self, mut queue: MutexGuard<'_, Queue>) {
-        let requests = std::mem::take(&mut queue.requests);
-        drop(queue);
+    fn give_up(&self) {
+        let requests = std::mem::take(&mut self.queue().requests);
         for request in requests {
             request.refuse(StoreError::NotWriting);
         }
     }
 
-    /// Returns whether the store writes.
+    /// Returns whether the store accepts changes.
     pub(crate) fn try_recover(&self, node: &Node) -> bool {
         if self.failure().is_none() {
             return true;
         }
-        match node.store().recover() {
-            Ok(()) => {
-                self.queue().failure = None;
-                true
-            }
-            Err(error) => {
-                self.queue().failure = Some(error);
-                false
-            }
-        }
+        let failure = recover(node).err();
+        let works = failure.is_none();
+        self.queue().failure = failure;
+        works
     }
 }
+
+/// Commits starts and outcomes, but for those that the store cannot carry out, which are
+/// answered with `Gone`.
+fn commit_parts(node: &Node, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
+    match commit(node, changes) {
+        Err(StoreError::Damaged(_)) => recover(node)?,
+        result => return result,
+    }
+    if let [change] = changes {
+        node.drop_run(change);
+        return Ok(vec![Answer::Gone]);
+    }
+    let (one, other) = changes.split_at(changes.len() / 2);
+    let mut answers = commit_parts(node, one)?;
+    answers.extend(commit_parts(node, other)?);
+    Ok(answers)
+}
+
+fn commit(node: &Node, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
+    guarded(|| node.commit(changes))
+}
+
+/// Has the store accept changes again, and the window loaded: a change that was refused may
+/// have happened.
+fn recover(node: &Node) -> Result<(), StoreError> {
+    guarded(|| node.store().recover())?;
+    node.ask_for_load();
+    Ok(())
+}
+
+/// Calls a store, which may panic if it meets what it cannot read.
+pub(crate) fn guarded<R>(call: impl FnOnce() -> Result<R, StoreError>) -> Result<R, StoreError> {
+    catch_unwind(AssertUnwindSafe(call))
+        .unwrap_or_else(|_| Err(StoreError::Damaged("the store panicked".to_owned())))
+}
+
+#[cfg(test)]
+mod tests;

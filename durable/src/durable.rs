@@ -12,7 +12,7 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use tickwheel::{ClockSource, Engine, RecvError, StartError};
 
 use crate::attempt::Attempt;
-use crate::commit::Commits;
+use crate::commit::{Commits, guarded};
 use crate::handlers::Handlers;
 use crate::inner::{Inner, Mode, Run};
 use crate::jobs::Jobs;
@@ -26,6 +26,8 @@ use crate::window::Aimed;
 
 /// The largest number of jobs that are started in one commit.
 const MOST_STARTS: usize = 4_096;
+/// The pause of the keeper after a panic of the store.
+const KEEP_AGAIN: Duration = Duration::from_secs(1);
 
 /// A node: a store, and the threads that run its jobs. Offers the calls of [`Jobs`].
 ///
@@ -183,8 +185,9 @@ fn keep(inner: &Inner, closing: &AtomicBool) {
         return;
     };
     while !closing.load(Ordering::SeqCst) {
-        let until = inner.node.keep();
-        alarm.sleep(until, inner.node.now());
+        let until = guarded(|| Ok(inner.node.keep()));
+        let now = inner.node.now();
+        alarm.sleep(until.unwrap_or(now + KEEP_AGAIN), now);
     }
 }
 

@@ -36,7 +36,9 @@ impl Jobs {
     ///
     /// # Errors
     /// Returns the job with the reason. Unless the reason is [`Refusal::Store`], nothing has
-    /// happened; then it may have, if the process ends before the store has recovered.
+    /// happened. With that reason the commit failed, and the job may be stored nevertheless:
+    /// it then runs like every other. A key with [`IfTaken::Keep`](crate::IfTaken::Keep) lets
+    /// the call be repeated.
     ///
     /// ```
     /// use std::time::Duration;

@@ -32,6 +32,13 @@
 
 #![warn(missing_debug_implementations)]
 
+// The support of the tests in `tests` names this crate.
+#[cfg(test)]
+extern crate self as tickwheel_durable;
+#[cfg(test)]
+#[path = "../tests/support/failing.rs"]
+mod failing;
+
 mod attempt;
 mod commit;
 mod durable;

@@ -205,6 +205,18 @@ impl Node {
         Ok(answers)
     }
 
+    /// Ends the run of a change that the store cannot carry out.
+    pub(crate) fn drop_run(&self, change: &Change) {
+        settle(&mut self.window(), change, &Answer::Gone, self.now());
+        self.freed.notify_all();
+    }
+
+    /// Has the window loaded at once.
+    pub(crate) fn ask_for_load(&self) {
+        self.window().forget_horizon();
+        self.is_load_due.store(true, Ordering::SeqCst);
+    }
+
     /// Keeps lease and window: renews, loads, and aims anew after a step of the wall clock.
     /// Returns the time at which it wants to be called again.
     pub(crate) fn keep(&self) -> WallTime {

@@ -364,7 +364,7 @@ pub enum StoreError {
     Full,
     /// Reading or writing failed.
     Io(Arc<std::io::Error>),
-    /// An earlier commit failed, and the store has not recovered since.
+    /// An earlier commit failed, and the store has not recovered since; or the node is closed.
     NotWriting,
 }
 
@@ -386,7 +386,7 @@ impl fmt::Display for StoreError {
             }
             StoreError::Io(error) => write!(f, "the store could not be read or written: {error}"),
             StoreError::NotWriting => {
-                f.write_str("the store accepts no changes since one failed: try again later")
+                f.write_str("the store accepts no changes, since one failed or the node is closed: try again later")
             }
         }
     }

@@ -53,3 +53,25 @@ fn durable_14_an_outcome_outlives_the_failure() {
         assert_eq!((world.count(List::Live), jobs.status().running), (0, 0));
     }
 }
+
+/// A store that panics while the node keeps its lease ends no thread.
+#[test]
+fn durable_02_a_panic_of_the_store_does_not_end_the_keeper() {
+    let world = World::new();
+    let store = Failing::new(world.store.clone());
+    let mut panics = 1;
+    store.on_commit(move |changes| {
+        if changes.is_empty() && panics > 0 {
+            panics -= 1;
+            panic!("out of luck");
+        }
+        Ok(())
+    });
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let jobs = Durable::builder()
+        .handler("note", move |_| sender.send(()).unwrap())
+        .open(store)
+        .unwrap();
+    jobs.schedule(Job::new("note", "")).unwrap();
+    receiver.recv().unwrap();
+}

@@ -1,7 +1,7 @@
 //! A store that fails on request.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tickwheel_durable::store::{Answer, Change, DueJob, Lease, List, Store, StoreError};
@@ -16,6 +16,9 @@ pub(crate) enum Mode {
     FailsAfter,
 }
 
+/// What is called before a commit. An error makes it fail.
+type Hook = Box<dyn FnMut(&[Change]) -> Result<(), StoreError> + Send>;
+
 /// A store in memory that fails before or after it has carried out a commit. Clones fail
 /// together.
 #[derive(Clone)]
@@ -24,6 +27,7 @@ pub(crate) struct Failing {
     mode: Arc<AtomicU32>,
     /// The number of commits that still succeed before the mode holds.
     left: Arc<AtomicU32>,
+    hook: Arc<Mutex<Option<Hook>>>,
 }
 
 impl Failing {
@@ -32,6 +36,7 @@ impl Failing {
             inner,
             mode: Arc::default(),
             left: Arc::default(),
+            hook: Arc::default(),
         }
     }
 
@@ -45,6 +50,20 @@ impl Failing {
         self.mode.store(mode as u32, Ordering::SeqCst);
     }
 
+    /// Calls `hook` before each commit, and without changes before each grant of a lease.
+    #[allow(dead_code, reason = "not every test has hooks")]
+    pub(crate) fn on_commit(
+        &self,
+        hook: impl FnMut(&[Change]) -> Result<(), StoreError> + Send + 'static,
+    ) {
+        *self.hook.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(hook));
+    }
+
+    fn call_hook(&self, changes: &[Change]) -> Result<(), StoreError> {
+        let mut hook = self.hook.lock().unwrap_or_else(PoisonError::into_inner);
+        hook.as_mut().map_or(Ok(()), |hook| hook(changes))
+    }
+
     fn check(&self, mode: Mode) -> Result<(), StoreError> {
         let is_set = self.mode.load(Ordering::SeqCst) == mode as u32;
         match is_set && self.left.load(Ordering::SeqCst) == 0 {
@@ -56,6 +75,7 @@ impl Failing {
 
 impl Store for Failing {
     fn acquire(&self, owner: &str, length: Duration) -> Result<Option<Lease>, StoreError> {
+        self.call_hook(&[])?;
         self.inner.acquire(owner, length)
     }
 
@@ -65,6 +85,7 @@ impl Store for Failing {
 
     fn commit(&self, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
         self.check(Mode::FailsBefore)?;
+        self.call_hook(changes)?;
         let answers = self.inner.commit(changes)?;
         self.check(Mode::FailsAfter)?;
         let left = self.left.load(Ordering::SeqCst);

@@ -1,0 +1,185 @@
+//! Commits on a store that fails by a hook.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+
+use super::*;
+use crate::failing::Failing;
+use crate::job::{Job, JobId};
+use crate::node::Settings;
+use crate::store::{MemoryStore, NewJob, Then};
+use crate::wall::{ManualClock, WallTime};
+
+fn at(secs: u64) -> WallTime {
+    WallTime::from_unix_micros((1_800_000_000 + secs) * 1_000_000)
+}
+
+fn node(store: &Failing) -> Node {
+    let clock = ManualClock::new(at(0));
+    let (engine, _) = tickwheel::Engine::builder().start_virtual().unwrap();
+    let settings = Settings {
+        owner: "node".to_owned(),
+        window: Duration::from_secs(60),
+        window_jobs: 100,
+        running: 100,
+        lease: Duration::from_secs(10),
+        delivers: true,
+    };
+    Node::new(Box::new(store.clone()), Arc::new(clock), engine, settings)
+}
+
+fn insert() -> Vec<Change> {
+    let job = Job::new("job", "bytes").at(at(10));
+    vec![Change::Insert(NewJob::new(job, at(0)).unwrap())]
+}
+
+fn finish(number: u64) -> Change {
+    Change::Finish {
+        id: JobId::new(at(0), number),
+        version: 1,
+        fence: 0,
+        then: Then::End,
+    }
+}
+
+/// Returns the payload that came back, and the error.
+fn refused(reply: &Receiver<Reply>) -> (Vec<Change>, StoreError) {
+    let (error, changes) = reply.try_recv().expect("no answer").unwrap_err();
+    (changes, error)
+}
+
+#[test]
+fn the_pauses_grow_until_a_commit_succeeds() {
+    let mut pauses = Pauses::default();
+    let millis = [(); 9].map(|()| pauses.next().as_millis());
+    assert_eq!(millis, [0, 100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000]);
+}
+
+/// On a full disk the file can be opened, and the next commit fails again.
+#[test]
+fn durable_14_a_store_that_recovers_in_vain_is_left_in_peace() {
+    let store = Failing::new(MemoryStore::new());
+    let (node, commits) = (node(&store), Arc::new(Commits::default()));
+    let (calls, closing) = (AtomicU32::new(0), Arc::clone(&commits));
+    store.on_commit(move |_| match calls.fetch_add(1, Ordering::SeqCst) {
+        0..3 => Err(StoreError::Full),
+        _ => {
+            closing.close();
+            Ok(())
+        }
+    });
+    commits.post(vec![finish(1)]);
+    let begin = Instant::now();
+    commits.work(&node, || ());
+    assert!(begin.elapsed() >= FIRST_PAUSE * 3, "no pauses");
+}
+
+#[test]
+fn a_pause_lasts_whatever_is_handed_in() {
+    let commits = Commits::default();
+    let begin = Instant::now();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while begin.elapsed() < FIRST_PAUSE / 2 {
+                commits.post(vec![finish(1)]);
+                thread::yield_now();
+            }
+        });
+        assert!(commits.rest(FIRST_PAUSE));
+        assert!(begin.elapsed() >= FIRST_PAUSE);
+    });
+}
+
+/// What is handed in while a commit fails gets its answer at once.
+#[test]
+fn durable_12_an_insert_beside_a_failing_commit_comes_back() {
+    let store = Failing::new(MemoryStore::new());
+    let (node, commits) = (node(&store), Arc::new(Commits::default()));
+    let (other, beside) = (Arc::clone(&commits), Arc::new(Mutex::new(None)));
+    let reply = Arc::clone(&beside);
+    store.on_commit(move |_| {
+        *reply.lock().unwrap() = Some(other.request(insert()));
+        other.post(vec![finish(1)]);
+        Err(StoreError::Full)
+    });
+    let first = commits.request(insert());
+    commits.commit_all(&node);
+    let beside = beside.lock().unwrap().take().unwrap();
+    for reply in [first, beside] {
+        let (changes, error) = refused(&reply);
+        assert_eq!(changes, insert());
+        assert!(matches!(error, StoreError::Full));
+    }
+    assert_eq!(commits.queue().requests.len(), 1, "the outcome is kept");
+}
+
+/// A store that cannot carry out one change goes on with the others.
+#[test]
+fn durable_14_one_impossible_change_does_not_stop_the_store() {
+    let store = Failing::new(MemoryStore::new());
+    let (node, commits) = (node(&store), Commits::default());
+    let culprit = finish(3);
+    store.on_commit(move |changes| match changes.contains(&culprit) {
+        true => Err(StoreError::Damaged("row 3".to_owned())),
+        false => Ok(()),
+    });
+    commits.post(vec![finish(1)]);
+    let starts = commits.request((2..7).map(finish).collect());
+    let new = commits.request(insert());
+    commits.commit_all(&node);
+    assert_eq!(starts.try_recv().unwrap().unwrap().len(), 5);
+    assert!(matches!(refused(&new).1, StoreError::Damaged(_)));
+    assert!(commits.failure().is_none() && commits.queue().requests.is_empty());
+    let again = commits.request(insert());
+    commits.commit_all(&node);
+    assert!(matches!(
+        again.try_recv().unwrap().unwrap()[..],
+        [Answer::Placed(_)]
+    ));
+}
+
+/// A panic of the store is an answer to its callers, too.
+#[test]
+fn durable_12_a_panic_of_the_store_gives_the_job_back() {
+    let store = Failing::new(MemoryStore::new());
+    let (node, commits) = (node(&store), Commits::default());
+    store.on_commit(|_| panic!("out of luck"));
+    let reply = commits.request(insert());
+    commits.commit_all(&node);
+    let (changes, error) = refused(&reply);
+    assert_eq!(changes, insert());
+    assert!(matches!(error, StoreError::Damaged(_)));
+    store.on_commit(|_| Ok(()));
+    assert!(commits.try_recover(&node));
+    let reply = commits.request(insert());
+    commits.commit_all(&node);
+    assert!(reply.try_recv().unwrap().is_ok());
+}
+
+/// A change that was refused may have happened: the window is loaded after the recovery.
+#[test]
+fn a_recovery_asks_for_a_load() {
+    let store = Failing::new(MemoryStore::new());
+    let (node, commits) = (node(&store), Commits::default());
+    node.keep();
+    assert!(!node.window().wants_load(at(0)));
+    store.set(crate::failing::Mode::FailsAfter);
+    let reply = commits.request(insert());
+    commits.commit_all(&node);
+    assert!(matches!(refused(&reply).1, StoreError::Full));
+    store.set(crate::failing::Mode::Works);
+    assert!(commits.try_recover(&node));
+    assert!(node.take_load_due() && node.window().wants_load(at(0)));
+    node.keep();
+    assert_eq!(node.window().armed(), 1, "the stored job is armed");
+}
+
+#[test]
+fn a_closed_node_takes_nothing() {
+    let commits = Commits::default();
+    commits.close();
+    let (changes, error) = refused(&commits.request(insert()));
+    assert_eq!(changes, insert());
+    assert!(matches!(error, StoreError::NotWriting));
+}
