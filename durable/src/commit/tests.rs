@@ -23,6 +23,7 @@ fn node(store: &Failing) -> Node {
         window: Duration::from_secs(60),
         window_jobs: 100,
         running: 100,
+        at_work: 4,
         lease: Duration::from_secs(10),
         delivers: true,
     };
