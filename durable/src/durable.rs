@@ -24,6 +24,9 @@ use crate::virtual_node::VirtualNode;
 use crate::wall::{ManualClock, SystemClock, WallClock};
 use crate::window::Aimed;
 
+/// The bounds of lengths of time.
+const SHORTEST: Duration = Duration::from_millis(10);
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3_600);
 /// The largest number of jobs that are started in one commit.
 const MOST_STARTS: usize = 4_096;
 /// The pause of the keeper after a panic of the store.
@@ -295,11 +298,11 @@ impl Builder {
         self
     }
 
-    /// Sets how far the window reaches, at least 10 ms. The store is read every half of it.
+    /// Sets how far the window reaches, from 10 ms to a year. The store is read every half of it.
     /// Defaults to a minute.
     #[must_use]
     pub fn window(mut self, length: Duration) -> Builder {
-        self.window = length.max(Duration::from_millis(10));
+        self.window = length.clamp(SHORTEST, LONGEST);
         self
     }
 
@@ -318,11 +321,11 @@ impl Builder {
         self
     }
 
-    /// Sets the length of the lease, if the store's leases end; another node takes over after
-    /// this time at the latest. Defaults to 10 seconds.
+    /// Sets the length of the lease, from 10 ms to a year, if the store's leases end. Another
+    /// node takes over after this time and a tenth of it at the latest. Defaults to 10 seconds.
     #[must_use]
     pub fn lease(mut self, length: Duration) -> Builder {
-        self.lease = length.max(Duration::from_millis(10));
+        self.lease = length.clamp(SHORTEST, LONGEST);
         self
     }
 

@@ -145,8 +145,9 @@ impl Node {
     /// Takes the jobs among these that are to be started, and returns them with the fence of
     /// the lease. Without a lease there are none, and the window is emptied.
     pub(crate) fn fire(&self, aimed: Vec<Aimed>) -> Option<(u64, Vec<DueJob>)> {
+        let last = self.last_fence();
         let Some(lease) = self.lease() else {
-            self.lose_lease();
+            self.lose_lease(last);
             return None;
         };
         let (now, mut window) = (self.now(), self.window());
@@ -176,7 +177,7 @@ impl Node {
     }
 
     fn note_load(&self, window: &Window, now: WallTime) {
-        if window.wants_load(now) {
+        if window.wants_load(now) && self.lease().is_some() {
             self.is_load_due.store(true, Ordering::SeqCst);
         }
     }
@@ -190,7 +191,7 @@ impl Node {
     pub(crate) fn commit(&self, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
         let answers = self.store.commit(changes)?;
         let (now, mut window) = (self.now(), self.window());
-        let fence = self.held().lease.map(|lease| lease.fence);
+        let fence = self.last_fence();
         let mut is_lost = false;
         for (change, answer) in changes.iter().zip(&answers) {
             settle(&mut window, change, answer, now);
@@ -200,7 +201,7 @@ impl Node {
         drop(window);
         self.freed.notify_all();
         if is_lost {
-            self.lose_lease();
+            self.lose_lease(fence);
         }
         Ok(answers)
     }
@@ -270,14 +271,23 @@ impl Node {
             if self.store.renew(lease, length)? {
                 return Ok(Some(lease));
             }
-            self.lose_lease();
+            self.lose_lease(Some(lease.fence));
         }
         self.store.acquire(&self.settings.owner, length)
     }
 
-    fn lose_lease(&self) {
-        self.held().lease = None;
+    fn last_fence(&self) -> Option<u64> {
+        self.held().lease.map(|lease| lease.fence)
+    }
+
+    /// Drops the lease with this fence, unless there is a newer one meanwhile. The window is
+    /// emptied, because the timers that found no lease are gone.
+    fn lose_lease(&self, fence: Option<u64>) {
+        let mut held = self.held();
+        held.lease = held.lease.filter(|lease| Some(lease.fence) != fence);
+        drop(held);
         self.window().clear();
+        self.is_load_due.store(true, Ordering::SeqCst);
     }
 
     /// Loads the window; see its rules. Returns whether the store could be read.
@@ -294,15 +304,22 @@ impl Node {
     }
 
     fn next_keep(&self) -> WallTime {
-        let now = self.now();
-        let left = self.held().end.since(self.engine.now());
-        let third = self.settings.lease / 3;
-        let renewal = now + left.saturating_sub(third * 2).max(Duration::from_millis(1));
-        let load = self
-            .window()
-            .next_load()
-            .max(now + Duration::from_millis(1));
-        renewal.min(load)
+        let (now, length) = (self.now(), self.settings.lease);
+        let until_renewal = self.left().saturating_sub(length * 2 / 3);
+        let renewal = now + until_renewal.max(length / 10);
+        match self.lease() {
+            Some(_) => renewal.min(self.window().look_again(now)),
+            None => renewal,
+        }
+    }
+
+    /// Returns what is left of the lease.
+    fn left(&self) -> Duration {
+        let held = self.held();
+        match held.lease {
+            Some(_) => held.end.since(self.engine.now()),
+            None => Duration::ZERO,
+        }
     }
 }
 
@@ -318,5 +335,42 @@ fn settle(window: &mut Window, change: &Change, answer: &Answer, now: WallTime) 
         Answer::Placed(job) | Answer::Stale(job) => window.place(*job, now),
         Answer::Removed(job) => window.remove(job.id),
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::MemoryStore;
+    use crate::wall::ManualClock;
+
+    fn node() -> Node {
+        let clock = ManualClock::new(WallTime::from_unix_micros(1_000_000));
+        let (engine, _clock) = Engine::builder().start_virtual().unwrap();
+        let settings = Settings {
+            owner: "node".to_owned(),
+            window: Duration::from_secs(60),
+            window_jobs: 9,
+            running: 9,
+            at_work: 9,
+            lease: Duration::from_secs(10),
+            delivers: true,
+        };
+        let store = MemoryStore::with_clock(clock.clone());
+        Node::new(Box::new(store), Arc::new(clock), engine, settings)
+    }
+
+    /// One thread found no lease, and before it says so, another takes the next one.
+    #[test]
+    fn the_loss_of_a_lease_leaves_the_next_one() {
+        let node = node();
+        node.keep();
+        let lease = node.lease().unwrap();
+        node.lose_lease(None);
+        node.lose_lease(Some(lease.fence - 1));
+        assert_eq!(node.lease(), Some(lease));
+        assert!(node.take_load_due(), "the window was emptied");
+        node.lose_lease(Some(lease.fence));
+        assert_eq!(node.lease(), None);
     }
 }

@@ -102,8 +102,18 @@ impl Window {
         }
     }
 
+    /// Returns the time by which to look again whether a load is due. Of a cut window, the jobs
+    /// that fire tell.
+    pub(crate) fn look_again(&self, now: WallTime) -> WallTime {
+        let soon = now + Duration::from_millis(1);
+        match self.is_cut && !self.wants_load(now) {
+            true => WallTime::MAX,
+            false => self.next_load().max(soon),
+        }
+    }
+
     /// Returns the time at which half of the window's time is used up.
-    pub(crate) fn next_load(&self) -> WallTime {
+    fn next_load(&self) -> WallTime {
         let half = self.length / 2;
         let since_1970 = self.horizon.since(WallTime::default());
         WallTime::default() + since_1970.saturating_sub(half)
@@ -120,7 +130,7 @@ impl Window {
         while let Some((_, id)) = self.last_armed().filter(|(due, _)| *due >= self.horizon) {
             self.remove(id);
         }
-        (self.horizon, self.most + self.running())
+        (self.horizon, self.most.saturating_add(self.running()))
     }
 
     /// Arms the jobs that a load has read. `most` is the number that it was to read.
@@ -367,6 +377,7 @@ mod tests {
         assert_eq!((window.armed(), window.horizon()), (3, at(107)));
         window.place(job(5, 1, 106), at(100));
         assert_eq!((window.armed(), window.horizon()), (3, at(106)));
+        assert_eq!(window.look_again(at(105)), WallTime::MAX);
         // A cut window loads again once half of its jobs are used up.
         assert!(!window.wants_load(at(105)));
         for (number, due) in [(1, 103), (4, 104)] {

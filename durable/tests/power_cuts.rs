@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use redb::StorageBackend;
-use tickwheel_durable::store::{Answer, Change, List, NewJob, Store, Then};
+use tickwheel_durable::store::{Answer, Change, Lease, List, NewJob, Store, Then};
 use tickwheel_durable::{Job, JobId, RedbOptions, RedbStore, State, WallTime};
 
 const SECTOR: usize = 512;
@@ -241,6 +241,14 @@ fn values(contents: &Contents) -> Vec<(u64, WallTime, u32, bool)> {
     values.collect()
 }
 
+/// The change with the fence of this lease, if it needs one.
+fn under(lease: Lease, mut change: Change) -> Change {
+    if let Change::Start { fence, .. } | Change::Finish { fence, .. } = &mut change {
+        *fence = lease.fence;
+    }
+    change
+}
+
 /// A batch on its way when the power was cut.
 struct Cut {
     before: Contents,
@@ -324,7 +332,9 @@ impl Machine {
             return;
         }
         let twin = read(&cut.disk);
-        twin.commit(&cut.batch).unwrap();
+        let lease = twin.acquire("node", Duration::ZERO).unwrap().unwrap();
+        let batch: Vec<Change> = cut.batch.into_iter().map(|it| under(lease, it)).collect();
+        twin.commit(&batch).unwrap();
         let after = contents(&twin);
         assert_eq!(
             values(&found),

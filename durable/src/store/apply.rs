@@ -29,7 +29,7 @@ impl Place {
 
 /// Rows within a transaction.
 pub(crate) trait Rows {
-    /// Returns the fence of the last lease.
+    /// Returns the fence of the last lease, or zero if that cannot hold any more.
     fn fence(&mut self) -> Result<u64, StoreError>;
     /// Returns a number that no job had before.
     fn next_number(&mut self) -> Result<u64, StoreError>;

@@ -126,3 +126,24 @@ fn a_file_keeps_jobs_and_fences() {
     assert_eq!(bench.due(), [5]);
     assert_ne!(bench.insert(mail(5)).id, job.id);
 }
+
+/// The process that started a job has ended, and this one has no lease.
+#[test]
+fn durable_05_a_job_of_a_process_that_has_ended_is_not_running() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("jobs.redb");
+    let bench = Bench::new(RedbStore::open(&path).unwrap());
+    let due = bench.insert(mail(5));
+    let job = bench.started(due);
+    drop(bench);
+    let store = RedbStore::open(&path).unwrap();
+    let finish = Change::Finish {
+        id: job.id,
+        version: job.version,
+        fence: 1,
+        then: Then::End,
+    };
+    assert_eq!(store.commit(&[finish]).unwrap(), [Answer::Fenced]);
+    let cancelled = store.commit(&[Change::Cancel(job.id.into())]).unwrap();
+    assert_eq!(cancelled, [Answer::Removed(Box::new(job))]);
+}

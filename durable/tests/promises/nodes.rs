@@ -1,5 +1,6 @@
 //! Several nodes on one store, one after the other and beside each other.
 
+use super::failing::Failing;
 use super::*;
 
 /// Runs two nodes beside each other on one wall clock, a second at a time.
@@ -133,4 +134,36 @@ fn durable_03_no_handler_starts_after_the_lease_is_lost() {
     node.run_until(at(60));
     assert_eq!(world.log.texts(), ["first", "second"]);
     assert_eq!((world.count(List::Live), jobs.status().running), (0, 0));
+}
+
+#[test]
+fn a_node_without_a_lease_asks_ten_times_in_its_length() {
+    let world = World::new();
+    world.store.acquire("other", HOUR).unwrap().unwrap();
+    let store = Failing::new(world.store.clone());
+    let builder = world.notes(|_| ());
+    let (_jobs, node) = builder
+        .open_virtual(store.clone(), world.clock.clone())
+        .unwrap();
+    node.run_until(at(100));
+    assert!(
+        (100..=102).contains(&store.acquires()),
+        "{}",
+        store.acquires()
+    );
+}
+
+#[test]
+fn extreme_settings_are_cut() {
+    let world = World::new();
+    let builder = world.notes(|_| ()).lease(Duration::MAX).ahead(usize::MAX);
+    let builder = builder.window(Duration::MAX).window_jobs(usize::MAX);
+    let (jobs, node) = world.open(builder.running(usize::MAX));
+    jobs.schedule(note("job", 5)).unwrap();
+    node.run_until(at(10));
+    let horizon = jobs.status().horizon;
+    assert!(horizon < at(10) + HOUR * 24 * 366, "{horizon}");
+    jobs.schedule(note("job", 3_600)).unwrap();
+    node.run_until(at(4_000));
+    assert_eq!(world.log.texts(), ["job", "job"]);
 }

@@ -28,6 +28,7 @@ pub(crate) struct Failing {
     /// The number of commits that still succeed before the mode holds.
     left: Arc<AtomicU32>,
     hook: Arc<Mutex<Option<Hook>>>,
+    acquires: Arc<AtomicU32>,
 }
 
 impl Failing {
@@ -37,6 +38,7 @@ impl Failing {
             mode: Arc::default(),
             left: Arc::default(),
             hook: Arc::default(),
+            acquires: Arc::default(),
         }
     }
 
@@ -64,6 +66,12 @@ impl Failing {
         hook.as_mut().map_or(Ok(()), |hook| hook(changes))
     }
 
+    /// Returns how often a lease was asked for.
+    #[allow(dead_code, reason = "not every test counts them")]
+    pub(crate) fn acquires(&self) -> u32 {
+        self.acquires.load(Ordering::SeqCst)
+    }
+
     fn check(&self, mode: Mode) -> Result<(), StoreError> {
         let is_set = self.mode.load(Ordering::SeqCst) == mode as u32;
         match is_set && self.left.load(Ordering::SeqCst) == 0 {
@@ -76,6 +84,7 @@ impl Failing {
 impl Store for Failing {
     fn acquire(&self, owner: &str, length: Duration) -> Result<Option<Lease>, StoreError> {
         self.call_hook(&[])?;
+        self.acquires.fetch_add(1, Ordering::SeqCst);
         self.inner.acquire(owner, length)
     }
 

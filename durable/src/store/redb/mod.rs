@@ -225,7 +225,9 @@ impl Store for RedbStore {
         *open = None;
         self.reserve.give_up();
         let database = open_file(path, self.options.cache_bytes)?;
+        let is_granted = session.is_granted;
         *session = Session::load(&database)?;
+        session.is_granted = is_granted;
         *open = Some(database);
         Ok(())
     }

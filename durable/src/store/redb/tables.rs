@@ -33,6 +33,8 @@ const NUMBERS_PER_BLOCK: u64 = 1_000;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Session {
     pub(super) fence: u64,
+    /// Whether the fence was granted in this opening, and not by a process that has ended.
+    pub(super) is_granted: bool,
     next_number: u64,
     /// The first number that is not reserved.
     reserved: u64,
@@ -49,6 +51,7 @@ impl Session {
         let reserved = read(NUMBERS)?;
         Ok(Session {
             fence: read(FENCE)?,
+            is_granted: false,
             next_number: reserved,
             reserved,
         })
@@ -91,6 +94,7 @@ impl<'t> Writing<'t> {
 
     pub(super) fn raise_fence(&mut self) -> Result<u64, StoreError> {
         self.session.fence += 1;
+        self.session.is_granted = true;
         self.set_meta(FENCE, self.session.fence)?;
         Ok(self.session.fence)
     }
@@ -125,8 +129,12 @@ impl<'t> Writing<'t> {
 }
 
 impl Rows for Writing<'_> {
+    /// Zero, which no job has, before the first grant in this opening.
     fn fence(&mut self) -> Result<u64, StoreError> {
-        Ok(self.session.fence)
+        Ok(match self.session.is_granted {
+            true => self.session.fence,
+            false => 0,
+        })
     }
 
     fn next_number(&mut self) -> Result<u64, StoreError> {
