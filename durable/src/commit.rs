@@ -303,7 +303,7 @@ fn commit(node: &Node, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
 /// Has the store accept changes again, and the window loaded: a change that was refused may
 /// have happened.
 fn recover(node: &Node) -> Result<(), StoreError> {
-    guarded(|| node.store().recover())?;
+    guarded(|| node.recover())?;
     node.ask_for_load();
     Ok(())
 }

@@ -220,7 +220,7 @@ impl Jobs {
     #[must_use]
     pub fn status(&self) -> Status {
         let node = &self.inner.node;
-        let failure = self.inner.commits.failure();
+        let failure = self.inner.commits.failure().or_else(|| node.failure());
         let holds_lease = node.lease().is_some();
         let window = node.window();
         Status {

@@ -40,6 +40,10 @@ pub(crate) struct Node {
     /// Notified when runs have ended.
     freed: Condvar,
     held: Mutex<Held>,
+    /// Held while the store recovers.
+    recovering: Mutex<()>,
+    /// The reason why the last request for a lease failed.
+    failure: Mutex<Option<StoreError>>,
     /// Whether a loader should look before its time has come.
     is_load_due: AtomicBool,
 }
@@ -47,6 +51,8 @@ pub(crate) struct Node {
 /// The lease, in the engine's time, which counts suspends and knows no steps.
 struct Held {
     lease: Option<Lease>,
+    /// Whether the lease is not certain, because the store is being opened again.
+    is_aside: bool,
     /// The end of the lease, as far as this node can be sure of it.
     end: Time,
     /// The engine's time and the wall clock when they were last compared.
@@ -63,6 +69,7 @@ impl Node {
         let window = Window::new(engine.clone(), settings.window, settings.window_jobs);
         let held = Held {
             lease: None,
+            is_aside: false,
             end: engine.now(),
             compared: (engine.now(), wall.now()),
         };
@@ -74,6 +81,8 @@ impl Node {
             window: Mutex::new(window),
             freed: Condvar::new(),
             held: Mutex::new(held),
+            recovering: Mutex::default(),
+            failure: Mutex::default(),
             is_load_due: AtomicBool::new(false),
         }
     }
@@ -103,7 +112,8 @@ impl Node {
     /// Returns the lease, if it is certain that no other node has it.
     pub(crate) fn lease(&self) -> Option<Lease> {
         let held = self.held();
-        held.lease.filter(|_| self.engine.now() < held.end)
+        let is_certain = !held.is_aside && self.engine.now() < held.end;
+        held.lease.filter(|_| is_certain)
     }
 
     /// Returns whether a job that was started under this fence may run.
@@ -145,9 +155,9 @@ impl Node {
     /// Takes the jobs among these that are to be started, and returns them with the fence of
     /// the lease. Without a lease there are none, and the window is emptied.
     pub(crate) fn fire(&self, aimed: Vec<Aimed>) -> Option<(u64, Vec<DueJob>)> {
-        let last = self.last_fence();
+        let ended = self.ended_fence();
         let Some(lease) = self.lease() else {
-            self.lose_lease(last);
+            self.lose_lease(ended);
             return None;
         };
         let (now, mut window) = (self.now(), self.window());
@@ -255,7 +265,13 @@ impl Node {
         if lease.is_some() && end.since(asked) > length * 2 / 3 {
             return;
         }
-        if let Ok(Some(lease)) = self.renew_or_take(lease) {
+        let taken = self.renew_or_take(lease);
+        self.set_failure(taken.as_ref().err().cloned());
+        if taken.is_err() {
+            // Until a change fails, nobody else notices that the store accepts none.
+            let _ = self.recover();
+        }
+        if let Ok(Some(lease)) = taken {
             let mut held = self.held();
             held.lease = Some(lease);
             held.end = match self.store.leases_end() {
@@ -274,6 +290,39 @@ impl Node {
             self.lose_lease(Some(lease.fence));
         }
         self.store.acquire(&self.settings.owner, length)
+    }
+
+    /// Has the store accept changes again. No job starts meanwhile: a store that is opened again
+    /// is closed for a moment, in which another node may take it.
+    pub(crate) fn recover(&self) -> Result<(), StoreError> {
+        let _one = self
+            .recovering
+            .lock()
+            .unwrap_or_else(|error| error.into_inner());
+        self.held().is_aside = true;
+        self.store.recover()?;
+        self.held().is_aside = false;
+        Ok(())
+    }
+
+    /// Returns why the last request for a lease failed, if it did.
+    pub(crate) fn failure(&self) -> Option<StoreError> {
+        let failure = self.failure.lock();
+        failure.unwrap_or_else(|error| error.into_inner()).clone()
+    }
+
+    fn set_failure(&self, failure: Option<StoreError>) {
+        *self
+            .failure
+            .lock()
+            .unwrap_or_else(|error| error.into_inner()) = failure;
+    }
+
+    /// Returns the fence of the last lease, unless the lease is only set aside.
+    fn ended_fence(&self) -> Option<u64> {
+        let held = self.held();
+        let ended = held.lease.filter(|_| self.engine.now() >= held.end);
+        ended.map(|lease| lease.fence)
     }
 
     fn last_fence(&self) -> Option<u64> {
@@ -317,8 +366,8 @@ impl Node {
     fn left(&self) -> Duration {
         let held = self.held();
         match held.lease {
-            Some(_) => held.end.since(self.engine.now()),
-            None => Duration::ZERO,
+            Some(_) if !held.is_aside => held.end.since(self.engine.now()),
+            _ => Duration::ZERO,
         }
     }
 }

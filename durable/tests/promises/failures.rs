@@ -19,6 +19,10 @@ fn durable_14_a_full_disk_loses_nothing() {
         node.run_until(at(20));
         assert_eq!(world.log.texts(), [""; 0], "no start is durable");
         assert!(jobs.status().failure.is_some());
+        assert!(
+            !jobs.status().holds_lease,
+            "set aside while the store is closed"
+        );
         let refused = jobs.schedule(note("second", 30)).unwrap_err();
         assert!(matches!(refused.reason, Refusal::Store(StoreError::Full)));
         assert_eq!(refused.job.into_payload(), b"second");
@@ -27,6 +31,7 @@ fn durable_14_a_full_disk_loses_nothing() {
         node.run_until(at(21));
         assert_eq!(world.log.take(), [said("first", 20_000)]);
         assert_eq!((world.count(List::Live), jobs.status().running), (0, 0));
+        assert!(jobs.status().holds_lease);
         jobs.schedule(note("third", 30)).unwrap();
         node.run_until(at(31));
         assert_eq!(world.log.take(), [said("third", 30_000)]);

@@ -5,6 +5,7 @@ use std::thread;
 
 use tickwheel_durable::{RedbStore, SystemClock};
 
+use super::failing::Failing;
 use super::*;
 
 /// Jobs of many threads, each due within a tenth of a second: all run once, none early.
@@ -81,4 +82,26 @@ fn durable_10_a_step_wakes_a_sleeping_node() {
     world.clock.set(at(3_600));
     jobs.clock_stepped();
     receiver.recv().unwrap();
+}
+
+/// Nothing is committed, so only the request for a lease meets the failure.
+#[test]
+fn durable_14_a_lease_that_was_not_granted_is_recovered() {
+    let world = World::new();
+    let (idle, _node) = world.open(Durable::builder());
+    idle.schedule(note("job", 0)).unwrap();
+    let store = Failing::new(world.store.clone());
+    let failing = store.clone();
+    store.on_commit(move |_| match failing.recoveries() {
+        0 => Err(StoreError::NotWriting),
+        _ => Ok(()),
+    });
+    let (sender, receiver) = channel();
+    let _jobs = Durable::builder()
+        .lease(Duration::from_millis(100))
+        .wall_clock(world.clock.clone())
+        .handler("note", move |_| sender.send(()).unwrap())
+        .open(store)
+        .unwrap();
+    receiver.recv_timeout(SECOND * 60).unwrap();
 }

@@ -29,6 +29,7 @@ pub(crate) struct Failing {
     left: Arc<AtomicU32>,
     hook: Arc<Mutex<Option<Hook>>>,
     acquires: Arc<AtomicU32>,
+    recoveries: Arc<AtomicU32>,
 }
 
 impl Failing {
@@ -39,6 +40,7 @@ impl Failing {
             left: Arc::default(),
             hook: Arc::default(),
             acquires: Arc::default(),
+            recoveries: Arc::default(),
         }
     }
 
@@ -72,6 +74,12 @@ impl Failing {
         self.acquires.load(Ordering::SeqCst)
     }
 
+    /// Returns how often the store was to recover.
+    #[allow(dead_code, reason = "not every test counts them")]
+    pub(crate) fn recoveries(&self) -> u32 {
+        self.recoveries.load(Ordering::SeqCst)
+    }
+
     fn check(&self, mode: Mode) -> Result<(), StoreError> {
         let is_set = self.mode.load(Ordering::SeqCst) == mode as u32;
         match is_set && self.left.load(Ordering::SeqCst) == 0 {
@@ -103,6 +111,7 @@ impl Store for Failing {
     }
 
     fn recover(&self) -> Result<(), StoreError> {
+        self.recoveries.fetch_add(1, Ordering::SeqCst);
         self.check(Mode::FailsBefore)?;
         self.check(Mode::FailsAfter)
     }
