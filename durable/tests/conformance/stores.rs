@@ -147,3 +147,74 @@ fn durable_05_a_job_of_a_process_that_has_ended_is_not_running() {
     let cancelled = store.commit(&[Change::Cancel(job.id.into())]).unwrap();
     assert_eq!(cancelled, [Answer::Removed(Box::new(job))]);
 }
+
+/// A store that lost its file does not begin anew.
+#[test]
+fn durable_13_a_recovery_creates_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("jobs.redb");
+    let bench = Bench::new(RedbStore::open(&path).unwrap());
+    bench.insert(mail(5));
+    let aside = folder.path().join("aside");
+    fs::rename(&path, &aside).unwrap();
+    assert!(matches!(bench.store.recover(), Err(StoreError::Io(_))));
+    assert!(!path.exists());
+    fs::write(&path, "").unwrap();
+    assert!(matches!(bench.store.recover(), Err(StoreError::Damaged(_))));
+    fs::remove_file(&path).unwrap();
+    drop(RedbStore::open(&path).unwrap());
+    let error = bench.store.recover().unwrap_err();
+    assert!(error.to_string().contains("older"), "{error}");
+    fs::rename(&aside, &path).unwrap();
+    bench.store.recover().unwrap();
+    assert_eq!(bench.due(), [5]);
+}
+
+#[test]
+fn durable_13_an_empty_file_is_damaged() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("jobs.redb");
+    fs::write(&path, "").unwrap();
+    assert!(matches!(refused(&path), StoreError::Damaged(_)));
+}
+
+#[test]
+fn durable_13_files_beside_the_store_are_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("jobs.redb");
+    let beside = |suffix| folder.path().join(format!("jobs.redb.{suffix}"));
+    fs::write(beside("new"), "theirs").unwrap();
+    fs::write(beside("reserve"), "theirs, too").unwrap();
+    let Err(StoreError::Foreign(which)) = RedbStore::open(&path) else {
+        panic!("was opened");
+    };
+    assert!(which.contains("jobs.redb.reserve"), "{which}");
+    assert!(!path.exists());
+    assert_eq!(fs::read(beside("reserve")).unwrap(), b"theirs, too");
+    fs::write(beside("reserve"), [0; 9]).unwrap();
+    drop(RedbStore::open(&path).unwrap());
+    assert_eq!(fs::read(beside("new")).unwrap(), b"theirs");
+}
+
+/// Only a full disk costs the reserve.
+#[test]
+fn a_recovery_keeps_the_reserve() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = RedbStore::open(folder.path().join("jobs.redb")).unwrap();
+    store.recover().unwrap();
+    assert!(store.has_room());
+    assert!(folder.path().join("jobs.redb.reserve").exists());
+}
+
+/// The number of a forged id is as large as it can be.
+#[test]
+fn a_list_goes_on_behind_every_number() {
+    let folder = tempfile::tempdir().unwrap();
+    let bench = Bench::new(RedbStore::open(folder.path().join("jobs.redb")).unwrap());
+    let job = bench.insert(mail(5));
+    let mut stored = bench.store.get(job.id).unwrap().unwrap();
+    bench.insert(mail(6));
+    stored.id = format!("{:x}-{:x}", 5, u64::MAX).parse().unwrap();
+    let behind = bench.store.list(List::Live, Some(&stored), 9).unwrap();
+    assert_eq!(behind.len(), 1);
+}

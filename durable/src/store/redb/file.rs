@@ -4,14 +4,13 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use redb::{
     Builder, Database, DatabaseError, ReadTransaction, ReadableDatabase, StorageBackend,
     TableError, TableHandle,
 };
 
-use super::tables::{META, SCHEMA, create_tables, fail};
+use super::tables::{META, SCHEMA, create_tables, fail, io};
 use crate::store::StoreError;
 
 /// The schema that this version writes and reads.
@@ -20,12 +19,19 @@ const KNOWN: u64 = 1;
 const MAGIC: [u8; 9] = *b"redb\x1A\x0A\xA9\x0D\x0A";
 
 /// Opens the file at `path`, or creates it.
-pub(super) fn open_file(path: &Path, cache_bytes: usize) -> Result<Database, StoreError> {
+pub(super) fn open_or_create(path: &Path, cache_bytes: usize) -> Result<Database, StoreError> {
     if is_absent(path)? {
         create_file(path, cache_bytes)?;
     }
+    open_file(path, cache_bytes)
+}
+
+/// Opens the file at `path`. Its name may be younger than its bytes on the disk, if the process
+/// that created it was killed, so the folder is synced, too.
+pub(super) fn open_file(path: &Path, cache_bytes: usize) -> Result<Database, StoreError> {
     check_magic(path)?;
     check_closed_file(path)?;
+    sync_folder_of(path)?;
     let database = guarded(|| builder(cache_bytes).open(path))?;
     check_schema(&database.begin_read().map_err(fail)?)?;
     Ok(database)
@@ -63,24 +69,36 @@ fn guarded<R>(open: impl FnOnce() -> Result<R, DatabaseError>) -> Result<R, Stor
 
 fn is_absent(path: &Path) -> Result<bool, StoreError> {
     match fs::metadata(path) {
-        Ok(found) => Ok(found.len() == 0),
+        Ok(_) => Ok(false),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
         Err(error) => Err(io(error)),
     }
 }
 
-/// Creates the file under another name and renames it, so that a crash leaves a whole one or
-/// none.
+/// Creates the file under a name that nobody else uses, so that a crash leaves a whole one or
+/// none. If another process has created it meanwhile, that one stays.
 fn create_file(path: &Path, cache_bytes: usize) -> Result<(), StoreError> {
-    let unfinished = beside(path, ".new");
-    if unfinished.exists() {
-        fs::remove_file(&unfinished).map_err(io)?;
-    }
-    let database = guarded(|| builder(cache_bytes).create(&unfinished))?;
+    let unfinished = beside(path, &format!(".{:016x}.new", fastrand::u64(..)));
+    let created = create_at(&unfinished, cache_bytes).and_then(|()| name_file(&unfinished, path));
+    let _ = fs::remove_file(&unfinished);
+    created
+}
+
+fn create_at(path: &Path, cache_bytes: usize) -> Result<(), StoreError> {
+    let database = guarded(|| builder(cache_bytes).create(path))?;
     create_tables(&database, KNOWN)?;
-    guarded(|| database.close())?;
-    fs::rename(&unfinished, path).map_err(io)?;
-    sync_folder_of(path)
+    guarded(|| database.close())
+}
+
+/// Gives a whole file its name, unless one has it. A rename would replace that one; where the
+/// file system has no links, it must do.
+fn name_file(unfinished: &Path, path: &Path) -> Result<(), StoreError> {
+    match fs::hard_link(unfinished, path) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(_) if is_absent(path)? => fs::rename(unfinished, path).map_err(io),
+        Err(error) => Err(io(error)),
+    }
 }
 
 #[cfg(unix)]
@@ -88,8 +106,12 @@ fn sync_folder_of(path: &Path) -> Result<(), StoreError> {
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
-    let folder = File::open(folder.unwrap_or(Path::new("."))).map_err(io)?;
-    folder.sync_all().map_err(io)
+    match File::open(folder.unwrap_or(Path::new("."))) {
+        Ok(folder) => folder.sync_all().map_err(io),
+        // A folder that may be passed through and not be read.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(()),
+        Err(error) => Err(io(error)),
+    }
 }
 
 /// Other systems keep a rename once it has returned.
@@ -109,10 +131,16 @@ fn check_magic(path: &Path) -> Result<(), StoreError> {
     match file.read_exact(&mut begin) {
         Ok(()) if begin == MAGIC => Ok(()),
         Ok(()) => Err(StoreError::Foreign("it is no file of redb".to_owned())),
-        Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-            Err(StoreError::Foreign("it is too short".to_owned()))
-        }
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Err(too_short(&file)),
         Err(error) => Err(io(error)),
+    }
+}
+
+/// A store is never empty: such a file was cut off.
+fn too_short(file: &File) -> StoreError {
+    match file.metadata().is_ok_and(|found| found.len() == 0) {
+        true => StoreError::Damaged("it is empty; to create a store, remove it".to_owned()),
+        false => StoreError::Foreign("it is too short".to_owned()),
     }
 }
 
@@ -151,9 +179,18 @@ fn other_program(transaction: &ReadTransaction) -> StoreError {
     StoreError::Foreign(format!("redb tables {names:?}"))
 }
 
-pub(super) fn io(error: std::io::Error) -> StoreError {
-    match error.kind() {
-        ErrorKind::StorageFull => StoreError::Full,
-        _ => StoreError::Io(Arc::new(error)),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two processes create a file at once: the second opens what the first has made.
+    #[test]
+    fn a_file_that_appeared_meanwhile_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, ours) = (folder.path().join("jobs"), folder.path().join("ours"));
+        fs::write(&path, "theirs").unwrap();
+        fs::write(&ours, "ours").unwrap();
+        name_file(&ours, &path).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"theirs");
     }
 }

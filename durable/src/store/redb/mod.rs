@@ -15,12 +15,13 @@ mod tables;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, RwLock};
 use std::time::Duration;
 
 use ::redb::{Database, ReadableDatabase, StorageBackend};
 
-use self::file::open_file;
+use self::file::{open_file, open_or_create};
 use self::reserve::Reserve;
 use self::tables::{Reading, Session, Writing, fail};
 use crate::job::{JobId, StoredJob};
@@ -92,12 +93,15 @@ impl RedbOptions {
     /// # Errors
     /// Returns [`StoreError::InUse`] if the file is open elsewhere. Returns
     /// [`StoreError::Foreign`], [`StoreError::Newer`] or [`StoreError::Damaged`] if it is not a
-    /// file of this version, and leaves it as it is. (A file of redb that belongs to another
-    /// program and was not closed is repaired by redb before it is refused.)
+    /// file of this version, and leaves it as it is. (A file of redb that was not closed is
+    /// repaired by redb before it can be refused.) Returns [`StoreError::Foreign`], too, if the
+    /// file of the [reserve](RedbOptions::reserve_bytes), the path with `.reserve` behind it,
+    /// holds anything but zeros.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<RedbStore, StoreError> {
         let path = path.as_ref().to_owned();
         let reserve = Reserve::beside(&path, self.reserve_bytes);
-        let database = open_file(&path, self.cache_bytes)?;
+        reserve.check()?;
+        let database = open_or_create(&path, self.cache_bytes)?;
         reserve.fill();
         RedbStore::new(database, Some(path), reserve, self.clone())
     }
@@ -123,6 +127,8 @@ pub struct RedbStore {
     session: Mutex<Session>,
     path: Option<PathBuf>,
     reserve: Reserve,
+    /// Whether the disk was full since the last recovery.
+    is_full: AtomicBool,
     options: RedbOptions,
 }
 
@@ -157,6 +163,7 @@ impl RedbStore {
             session: Mutex::new(session),
             path,
             reserve,
+            is_full: AtomicBool::new(false),
             options,
         })
     }
@@ -178,6 +185,21 @@ impl RedbStore {
 
     /// Runs `write` in a transaction, and commits it. A failure leaves no trace in the session.
     fn write<R>(
+        &self,
+        write: impl FnOnce(&mut Writing) -> Result<R, StoreError>,
+    ) -> Result<R, StoreError> {
+        self.note(self.try_write(write))
+    }
+
+    /// Takes note of a full disk, for the next recovery.
+    fn note<R>(&self, result: Result<R, StoreError>) -> Result<R, StoreError> {
+        if let Err(StoreError::Full) = result {
+            self.is_full.store(true, Ordering::SeqCst);
+        }
+        result
+    }
+
+    fn try_write<R>(
         &self,
         write: impl FnOnce(&mut Writing) -> Result<R, StoreError>,
     ) -> Result<R, StoreError> {
@@ -223,11 +245,18 @@ impl Store for RedbStore {
         let mut session = self.session();
         let mut open = self.open.write().unwrap_or_else(|error| error.into_inner());
         *open = None;
-        self.reserve.give_up();
-        let database = open_file(path, self.options.cache_bytes)?;
-        let is_granted = session.is_granted;
-        *session = Session::load(&database)?;
-        session.is_granted = is_granted;
+        if self.is_full.swap(false, Ordering::SeqCst) {
+            self.reserve.give_up();
+        }
+        let database = self.note(open_file(path, self.options.cache_bytes))?;
+        let mut found = Session::load(&database)?;
+        if session.is_ahead_of(&found) {
+            let how = "an older file has taken its place";
+            return Err(StoreError::Damaged(how.to_owned()));
+        }
+        // The grant holds if no other process had the file open meanwhile.
+        found.is_granted = session.is_granted && found.fence == session.fence;
+        *session = found;
         *open = Some(database);
         Ok(())
     }

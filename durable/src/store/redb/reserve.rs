@@ -5,12 +5,14 @@
 //! file fits on the disk again.
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use super::file::beside;
+use super::tables::io;
+use crate::store::StoreError;
 
 /// The pause between two attempts to fill the reserve.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -36,6 +38,19 @@ impl Reserve {
             path: None,
             bytes: 0,
             given_up: Mutex::new(None),
+        }
+    }
+
+    /// Checks that no file of another program has the reserve's name.
+    pub(super) fn check(&self) -> Result<(), StoreError> {
+        let Some(path) = &self.path else {
+            return Ok(());
+        };
+        match is_zeros(path) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(StoreError::Foreign(format!("{}", path.display()))),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(io(error)),
         }
     }
 
@@ -82,11 +97,44 @@ impl Reserve {
         if fs::metadata(path).is_ok_and(|found| found.len() == self.bytes) {
             return true;
         }
+        if !has_room_for(path, self.bytes) {
+            return false;
+        }
         let written = write_zeros(path, self.bytes);
         if written.is_err() {
             let _ = fs::remove_file(path);
         }
         written.is_ok()
+    }
+}
+
+/// Returns whether as much is left beside the reserve as it takes itself: filled to the brim,
+/// the disk would refuse the outcomes that the reserve is for. Unknown counts as enough.
+#[cfg(target_os = "linux")]
+fn has_room_for(path: &Path, bytes: u64) -> bool {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let free = rustix::fs::statvfs(folder.unwrap_or(Path::new(".")));
+    free.map_or(true, |disk| {
+        disk.f_bavail.saturating_mul(disk.f_frsize) / 2 >= bytes
+    })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn has_room_for(_: &Path, _: u64) -> bool {
+    true
+}
+
+/// Returns whether a file holds nothing but zeros, of which a crash may have left a part.
+fn is_zeros(path: &Path) -> std::io::Result<bool> {
+    let (mut file, mut part) = (File::open(path)?, vec![0; 64 << 10]);
+    loop {
+        match file.read(&mut part)? {
+            0 => return Ok(true),
+            count if part[..count].iter().any(|byte| *byte != 0) => return Ok(false),
+            _ => {}
+        }
     }
 }
 
@@ -100,4 +148,19 @@ fn write_zeros(path: &Path, bytes: u64) -> std::io::Result<()> {
         left -= part;
     }
     file.sync_all()
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    /// A reserve for which there is only just room would leave none for outcomes.
+    #[test]
+    fn durable_14_the_reserve_leaves_room() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("jobs");
+        let disk = rustix::fs::statvfs(folder.path()).unwrap();
+        let free = disk.f_bavail * disk.f_frsize;
+        assert!(!has_room_for(&path, free / 4 * 3) && has_room_for(&path, free / 4));
+    }
 }

@@ -1,5 +1,7 @@
 //! The tables of a file, read and written.
 
+use std::io::ErrorKind;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use redb::{
@@ -41,6 +43,11 @@ pub(super) struct Session {
 }
 
 impl Session {
+    /// Returns whether a file with these numbers is an older one than that of `self`.
+    pub(super) fn is_ahead_of(&self, other: &Session) -> bool {
+        self.fence > other.fence || self.reserved > other.reserved
+    }
+
     pub(super) fn load(database: &Database) -> Result<Session, StoreError> {
         let transaction = database.begin_read().map_err(fail)?;
         let meta = transaction.open_table(META).map_err(fail)?;
@@ -243,8 +250,11 @@ impl Reading {
         most: usize,
     ) -> Result<Vec<StoredJob>, StoreError> {
         let table = self.0.open_table(table_of(list)).map_err(fail)?;
-        let first = after.map_or((0, 0), |job| (job.due.as_unix_micros(), job.id.number + 1));
-        let rows = table.range(first..).map_err(fail)?.take(most);
+        let first = after.map_or(Bound::Unbounded, |job| {
+            Bound::Excluded(at(job.due, job.id.number))
+        });
+        let rows = table.range::<At>((first, Bound::Unbounded)).map_err(fail)?;
+        let rows = rows.take(most);
         rows.map(|entry| {
             let (key, row) = entry.map_err(fail)?;
             let (time, number) = key.value();
@@ -334,13 +344,19 @@ fn unreadable(number: u64) -> StoreError {
 /// Says what an error of redb means.
 pub(super) fn fail(error: impl Into<Error>) -> StoreError {
     match error.into() {
-        Error::Io(error) if error.kind() == std::io::ErrorKind::StorageFull => StoreError::Full,
-        Error::Io(error) => StoreError::Io(Arc::new(error)),
+        Error::Io(error) => io(error),
         Error::PreviousIo | Error::DatabaseClosed => StoreError::NotWriting,
         Error::DatabaseAlreadyOpen => StoreError::InUse,
         Error::UpgradeRequired(format) => {
             StoreError::Foreign(format!("redb's file format {format}"))
         }
         error => StoreError::Damaged(error.to_string()),
+    }
+}
+
+pub(super) fn io(error: std::io::Error) -> StoreError {
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => StoreError::Full,
+        _ => StoreError::Io(Arc::new(error)),
     }
 }
