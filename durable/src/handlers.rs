@@ -6,7 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::attempt::Attempt;
 use crate::job::StoredJob;
-use crate::outcome::{Outcome, Retry};
+use crate::outcome::{Outcome, Retry, cut};
+use crate::recurrence::InvalidCron;
 use crate::store::Then;
 use crate::wall::WallTime;
 
@@ -54,20 +55,28 @@ impl Handlers {
         now: WallTime,
         random: f64,
     ) -> Then {
-        let next = || job.recurrence.as_ref()?.next_after(now);
         let again = |due| Then::Again { due, failure: None };
+        let die = |failure, next| Then::Die {
+            failure: cut(failure),
+            at: now,
+            next,
+        };
         match outcome {
-            Outcome::Done => next().map_or(Then::End, again),
+            Outcome::Done => match next_after(job, now) {
+                Ok(next) => next.map_or(Then::End, again),
+                Err(error) => die(error.to_string(), None),
+            },
             Outcome::AgainAt(due) => again(due),
             Outcome::AgainAfter(delay) => again(now + delay),
-            Outcome::Failed(failure) if self.retry(job).is_last(job.attempts) => Then::Die {
-                failure,
-                at: now,
-                next: next(),
-            },
+            Outcome::Failed(failure) if self.retry(job).is_last(job.attempts) => {
+                match next_after(job, now) {
+                    Ok(next) => die(failure, next),
+                    Err(error) => die(format!("{error}; {failure}"), None),
+                }
+            }
             Outcome::Failed(failure) => Then::Again {
                 due: now + self.retry(job).pause(job.attempts, random),
-                failure: Some(failure),
+                failure: Some(cut(failure)),
             },
         }
     }
@@ -77,8 +86,50 @@ impl Handlers {
     }
 }
 
+/// Returns the next occurrence of a job, if it recurs.
+fn next_after(job: &StoredJob, now: WallTime) -> Result<Option<WallTime>, InvalidCron> {
+    match &job.recurrence {
+        Some(recurrence) => recurrence.try_next_after(now),
+        None => Ok(None),
+    }
+}
+
 fn message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     let owned = || panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(owned).unwrap_or("a value that is no text")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::{JobId, State};
+    use crate::recurrence::Recurrence;
+
+    /// A stored expression whose time zone this machine does not know.
+    #[test]
+    fn durable_02_an_unreadable_recurrence_ends_as_a_dead_letter() {
+        let now = WallTime::from_unix_micros(9);
+        let job = StoredJob {
+            id: JobId::new(now, 1),
+            kind: "job".to_owned(),
+            key: None,
+            due: now,
+            version: 1,
+            attempts: 10,
+            state: State::Waiting,
+            recurrence: Some(Recurrence::Cron("0 0 * * * Mars/Olympus".to_owned())),
+            failure: None,
+            payload: Vec::new(),
+        };
+        for outcome in [Outcome::Done, Outcome::Failed("no line".to_owned())] {
+            let is_failed = outcome != Outcome::Done;
+            let then = Handlers::default().then(&job, outcome, now, 0.0);
+            let Then::Die { failure, next, .. } = then else {
+                panic!("{then:?}");
+            };
+            assert!(failure.contains("not a cron expression"), "{failure}");
+            assert_eq!((next, failure.contains("no line")), (None, is_failed));
+        }
+    }
 }

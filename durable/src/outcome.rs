@@ -5,6 +5,11 @@ use std::time::Duration;
 
 use crate::wall::WallTime;
 
+/// The largest number of bytes that are kept of a failure.
+const MOST_FAILURE: usize = 4_096;
+/// A pause that nobody waits for, and with which a computer can reckon.
+const LONGEST: Duration = Duration::from_secs(1 << 40);
+
 /// The end of a handler.
 ///
 /// `()` converts to [`Done`](Outcome::Done). So does `Ok(())`, and an error converts to
@@ -25,7 +30,7 @@ pub enum Outcome {
     /// The same, after a delay.
     AgainAfter(Duration),
     /// The attempt failed. The job is tried again after a pause, or becomes a dead letter if
-    /// its attempts are used up.
+    /// its attempts are used up. The store keeps the first 4,096 bytes of the message.
     Failed(String),
 }
 
@@ -106,13 +111,36 @@ impl Retry {
     pub(crate) fn pause(self, attempts: u32, random: f64) -> Duration {
         let doubled = 2_u32.saturating_pow(attempts.saturating_sub(1));
         let pause = self.first.saturating_mul(doubled).min(self.longest);
-        pause.mul_f64(1.0 - random / 2.0)
+        pause.min(LONGEST).mul_f64(1.0 - random / 2.0)
     }
+}
+
+/// Returns as much of a failure as a store keeps.
+pub(crate) fn cut(mut failure: String) -> String {
+    let mut length = failure.len().min(MOST_FAILURE);
+    while !failure.is_char_boundary(length) {
+        length -= 1;
+    }
+    failure.truncate(length);
+    failure
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_failure_is_cut_between_letters() {
+        let kept = cut("\u{20ac}".repeat(9_999));
+        assert_eq!(kept.len(), MOST_FAILURE / 3 * 3);
+        assert_eq!(cut("short".to_owned()), "short");
+    }
+
+    #[test]
+    fn an_endless_pause_is_no_panic() {
+        let retry = Retry::attempts(5).first_pause(Duration::MAX);
+        assert_eq!(retry.longest_pause(Duration::MAX).pause(1, 0.0), LONGEST);
+    }
 
     #[test]
     fn pauses_double_up_to_the_longest() {

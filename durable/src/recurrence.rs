@@ -1,7 +1,10 @@
 //! When a recurring job is due next.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
+
+use cronexpr::Crontab;
 
 use crate::wall::WallTime;
 
@@ -25,9 +28,15 @@ impl Recurrence {
     /// calendar.
     #[must_use]
     pub fn next_after(&self, time: WallTime) -> Option<WallTime> {
+        self.try_next_after(time).ok().flatten()
+    }
+
+    /// Returns the first occurrence after `time`, or an error if a stored expression or its
+    /// time zone is not known here.
+    pub(crate) fn try_next_after(&self, time: WallTime) -> Result<Option<WallTime>, InvalidCron> {
         match self {
-            Recurrence::Every { period, first } => next_multiple(*period, *first, time),
-            Recurrence::Cron(expression) => next_match(expression, time),
+            Recurrence::Every { period, first } => Ok(next_multiple(*period, *first, time)),
+            Recurrence::Cron(expression) => Ok(next_match(&parse(expression)?, time)),
         }
     }
 }
@@ -37,17 +46,18 @@ fn next_multiple(period: Duration, first: WallTime, time: WallTime) -> Option<Wa
     if time < first {
         return Some(first);
     }
-    let turns = time.since(first).as_micros() as u64 / period + 1;
-    let offset = turns.checked_mul(period)?;
+    let turns = time.since(first).as_micros() as u64 / period;
+    let offset = turns.checked_add(1)?.checked_mul(period)?;
     let next = first.as_unix_micros().checked_add(offset)?;
     Some(WallTime::from_unix_micros(next))
 }
 
-fn next_match(expression: &str, time: WallTime) -> Option<WallTime> {
-    let crontab = cronexpr::parse_crontab(expression).ok()?;
+/// Near the end of the calendar `cronexpr` panics.
+fn next_match(crontab: &Crontab, time: WallTime) -> Option<WallTime> {
     let micros = i64::try_from(time.as_unix_micros()).ok()?;
     let after = cronexpr::MakeTimestamp::from_microsecond(micros).ok()?;
-    let next = crontab.find_next(after).ok()?.timestamp().as_microsecond();
+    let next = catch_unwind(AssertUnwindSafe(|| crontab.find_next(after))).ok()?;
+    let next = next.ok()?.timestamp().as_microsecond();
     u64::try_from(next).ok().map(WallTime::from_unix_micros)
 }
 
@@ -71,12 +81,13 @@ impl std::error::Error for InvalidCron {}
 
 /// Checks that an expression can be understood.
 pub(crate) fn check_cron(expression: &str) -> Result<(), InvalidCron> {
-    match cronexpr::parse_crontab(expression) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(InvalidCron {
-            message: error.to_string(),
-        }),
-    }
+    parse(expression).map(drop)
+}
+
+fn parse(expression: &str) -> Result<Crontab, InvalidCron> {
+    cronexpr::parse_crontab(expression).map_err(|error| InvalidCron {
+        message: error.to_string(),
+    })
 }
 
 #[cfg(test)]
@@ -110,6 +121,26 @@ mod tests {
             [7, 17, 17, 27, 1_007]
         );
         assert_eq!(every.next_after(WallTime::MAX), None);
+    }
+
+    /// At the end of all times there is no next occurrence, and no panic.
+    #[test]
+    fn the_end_of_the_calendar_is_no_panic() {
+        let (period, first) = (Duration::from_micros(1), WallTime::default());
+        let every = Recurrence::Every { period, first };
+        assert_eq!(every.next_after(WallTime::MAX), None);
+        let cron = Recurrence::Cron("0 0 1 1 * UTC".to_owned());
+        for year in 9_990..=9_999 {
+            let new_year = at(&format!("{year}-01-01T00:00:00Z"));
+            assert!(cron.next_after(new_year).is_none_or(|next| next > new_year));
+        }
+    }
+
+    #[test]
+    fn an_unknown_zone_is_an_error() {
+        let cron = Recurrence::Cron("0 0 * * * Mars/Olympus".to_owned());
+        assert!(cron.try_next_after(WallTime::default()).is_err());
+        assert_eq!(cron.next_after(WallTime::default()), None);
     }
 
     #[test]

@@ -43,6 +43,7 @@ impl WallTime {
     }
 }
 
+/// Rounds up to a microsecond, so that nothing comes early.
 impl From<SystemTime> for WallTime {
     fn from(time: SystemTime) -> WallTime {
         let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -92,8 +93,15 @@ pub struct SystemClock;
 
 impl WallClock for SystemClock {
     fn now(&self) -> WallTime {
-        SystemTime::now().into()
+        has_reached(SystemTime::now())
     }
+}
+
+/// Returns the last microsecond that has begun. A due time is rounded up instead: both in the
+/// direction in which nothing comes early.
+fn has_reached(now: SystemTime) -> WallTime {
+    let micros = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+    WallTime(u64::try_from(micros.as_micros()).unwrap_or(u64::MAX))
 }
 
 /// A clock that only its owner sets, forwards or backwards. Clones show the same time.
@@ -116,5 +124,17 @@ impl ManualClock {
 impl WallClock for ManualClock {
     fn now(&self) -> WallTime {
         WallTime(self.0.load(Ordering::SeqCst))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durable_04_the_present_is_rounded_down() {
+        let time = UNIX_EPOCH + Duration::from_nanos(5_900);
+        assert_eq!(has_reached(time), WallTime(5));
+        assert_eq!(WallTime::from(time), WallTime(6));
     }
 }

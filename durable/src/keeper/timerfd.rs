@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
-use rustix::io::{read, write};
+use rustix::io::{Errno, read, write};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
     timerfd_settime,
@@ -35,8 +35,11 @@ impl StepTimer {
 
     pub(super) fn sleep(&self, until: WallTime) {
         let flags = TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET;
-        // A timer that was cancelled by a step is armed nevertheless.
-        let _ = timerfd_settime(&self.timer, flags, &spec(until));
+        // Reports a step since the last sleep, once; the caller then looks at the clock.
+        let set = timerfd_settime(&self.timer, flags, &spec(until));
+        if set.err() == Some(Errno::CANCELED) {
+            return;
+        }
         let mut fds = [
             PollFd::new(&self.timer, PollFlags::IN),
             PollFd::new(&self.bell, PollFlags::IN),
