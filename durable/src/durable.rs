@@ -95,7 +95,7 @@ impl Durable {
         Builder {
             handlers: Handlers::default(),
             wall: None,
-            owner: "node".to_owned(),
+            owner: format!("node-{:016x}", fastrand::u64(..)),
             workers: 4,
             ahead: 0,
             running: 1_024,
@@ -330,7 +330,8 @@ impl Builder {
     }
 
     /// Sets the name under which the node takes its lease. Nodes that work at the same time
-    /// need different ones. Defaults to `node`.
+    /// need different ones. A node that comes back under its name takes its lease at once.
+    /// Defaults to a random name.
     #[must_use]
     pub fn owner(mut self, name: impl Into<String>) -> Builder {
         self.owner = name.into();

@@ -362,7 +362,8 @@ impl fmt::Display for Refusal {
 pub enum Cancelled {
     /// The job was waiting, and no handler starts any more.
     Cancelled(Box<StoredJob>),
-    /// The handler is running. It is not stopped, but the job does not run again.
+    /// The handler is running. It is not stopped, but the job does not run again. Its key is
+    /// free, so a new job with the key may run beside it.
     Running(JobId),
     /// There is no such job: it has ended, or is a dead letter.
     Gone,

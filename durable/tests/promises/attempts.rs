@@ -155,6 +155,7 @@ fn durable_07_a_job_that_kills_its_process_uses_up_no_attempt_of_others() {
         let store = Failing::new(world.store.clone());
         let (log, dead, switch) = (world.log.clone(), is_dead.clone(), store.clone());
         let builder = Durable::builder()
+            .owner("node")
             .workers(1)
             .retry("note", Retry::attempts(1));
         let builder = builder.handler("note", move |attempt| {

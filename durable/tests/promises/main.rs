@@ -67,13 +67,15 @@ impl World {
         }
     }
 
-    /// A builder whose handler of kind `note` logs the job and returns `outcome`.
+    /// A builder whose handler of kind `note` logs the job and returns `outcome`. All its nodes
+    /// have one name.
     pub(crate) fn notes<O: Into<Outcome>>(
         &self,
         outcome: impl Fn(&Attempt<'_>) -> O + Send + Sync + 'static,
     ) -> Builder {
         let (log, clock) = (self.log.clone(), self.clock.clone());
-        Durable::builder().handler("note", move |attempt| {
+        let builder = Durable::builder().owner("node");
+        builder.handler("note", move |attempt| {
             log.note(&String::from_utf8_lossy(attempt.payload()), clock.now());
             outcome(attempt).into()
         })

@@ -167,3 +167,33 @@ fn extreme_settings_are_cut() {
     node.run_until(at(4_000));
     assert_eq!(world.log.texts(), ["job", "job"]);
 }
+
+/// Otherwise each would take the lease of the other.
+#[test]
+fn durable_03_nodes_have_different_names() {
+    let world = World::new();
+    let unnamed = || Durable::builder().handler("note", |_| ());
+    let (first, one) = world.open(unnamed());
+    let (second, other) = world.open(unnamed());
+    one.run_until(at(0));
+    other.run_until(at(0));
+    assert!(first.status().holds_lease && !second.status().holds_lease);
+}
+
+/// The handler of a cancelled job is not waited for.
+#[test]
+fn durable_06_a_cancelled_run_has_no_key() {
+    let world = World::new();
+    let builder = world.notes(|attempt| {
+        if attempt.payload() == b"first" {
+            attempt.jobs().cancel(attempt.id()).unwrap();
+            let second = note("second", 5).key("k", IfTaken::Refuse);
+            attempt.jobs().schedule(second).unwrap();
+        }
+    });
+    let (jobs, node) = world.open(builder);
+    jobs.schedule(note("first", 5).key("k", IfTaken::Refuse))
+        .unwrap();
+    node.run_until(at(10));
+    assert_eq!(world.log.texts(), ["first", "second"]);
+}
