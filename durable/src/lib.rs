@@ -36,8 +36,8 @@
 #[cfg(test)]
 extern crate self as tickwheel_durable;
 #[cfg(test)]
-#[path = "../tests/support/failing.rs"]
-mod failing;
+#[path = "../tests/support/mod.rs"]
+mod support;
 
 mod attempt;
 mod commit;

@@ -9,6 +9,8 @@
 
 #![cfg(unix)]
 
+mod support;
+
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
@@ -18,8 +20,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use tickwheel_durable::store::{Answer, Change, DueJob, Lease, List, Store, StoreError};
-use tickwheel_durable::{Durable, Job, JobId, RedbStore, StoredJob, WallTime};
+use support::hooked::{Hooked, Hooks};
+use tickwheel_durable::store::{Change, List, StoreError};
+use tickwheel_durable::{Durable, Job, RedbStore};
 
 /// The variables by which a child knows its part.
 const FOLDER: &str = "DURABLE_KILLS_FOLDER";
@@ -57,9 +60,8 @@ impl Step {
     }
 }
 
-/// A store that asks to be killed at a step, after so many commits of its sort.
+/// Asks to be killed at a step, after so many commits of its sort.
 struct Dying {
-    inner: RedbStore,
     step: Step,
     left: Mutex<u32>,
 }
@@ -88,62 +90,19 @@ fn die() -> ! {
     }
 }
 
-impl Store for Dying {
-    fn commit(&self, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
-        if self.is_at(Step::Ran, changes) {
-            die();
+impl Hooks for Dying {
+    fn before_commit(&self, changes: &[Change]) -> Result<(), StoreError> {
+        match self.is_at(Step::Ran, changes) {
+            true => die(),
+            false => Ok(()),
         }
-        let answers = self.inner.commit(changes)?;
-        if self.is_at(Step::Stored, changes) || self.is_at(Step::Started, changes) {
-            die();
+    }
+
+    fn after_commit(&self, changes: &[Change]) -> Result<(), StoreError> {
+        match self.is_at(Step::Stored, changes) || self.is_at(Step::Started, changes) {
+            true => die(),
+            false => Ok(()),
         }
-        Ok(answers)
-    }
-
-    fn acquire(&self, owner: &str, length: Duration) -> Result<Option<Lease>, StoreError> {
-        self.inner.acquire(owner, length)
-    }
-
-    fn renew(&self, lease: Lease, length: Duration) -> Result<bool, StoreError> {
-        self.inner.renew(lease, length)
-    }
-
-    fn leases_end(&self) -> bool {
-        self.inner.leases_end()
-    }
-
-    fn recover(&self) -> Result<(), StoreError> {
-        self.inner.recover()
-    }
-
-    fn due_before(
-        &self,
-        lease: Lease,
-        before: WallTime,
-        most: usize,
-    ) -> Result<Vec<DueJob>, StoreError> {
-        self.inner.due_before(lease, before, most)
-    }
-
-    fn get(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {
-        self.inner.get(id)
-    }
-
-    fn find(&self, kind: &str, key: &str) -> Result<Option<StoredJob>, StoreError> {
-        self.inner.find(kind, key)
-    }
-
-    fn list(
-        &self,
-        list: List,
-        after: Option<&StoredJob>,
-        most: usize,
-    ) -> Result<Vec<StoredJob>, StoreError> {
-        self.inner.list(list, after, most)
-    }
-
-    fn count(&self, list: List) -> Result<u64, StoreError> {
-        self.inner.count(list)
     }
 }
 
@@ -175,11 +134,9 @@ fn child() {
     let round = std::env::var(ROUND).unwrap();
     let step = Step::of(&std::env::var(STEP).unwrap());
     let log = Log::open(&folder);
-    let store = Dying {
-        inner: RedbStore::open(folder.join("jobs.redb")).unwrap(),
-        step,
-        left: Mutex::new(1 + fastrand::u32(..4)),
-    };
+    let left = Mutex::new(1 + fastrand::u32(..4));
+    let file = RedbStore::open(folder.join("jobs.redb")).unwrap();
+    let store = Hooked::with(file, Dying { step, left });
     let runs = log.clone();
     let this = round.clone();
     let jobs = Durable::builder()

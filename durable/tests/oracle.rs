@@ -5,16 +5,15 @@
 //! oracle asks the store what has happened; a job that it had for certain must still be there.
 //! Time is virtual, so a sequence gives the same run each time, and shrinks.
 
-#[path = "support/failing.rs"]
-mod failing;
+mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use failing::{Failing, Mode};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use support::failing::{Failing, Mode};
 use tickwheel_durable::store::{List, Store};
 use tickwheel_durable::{
     Cancelled, Durable, IfTaken, Job, JobId, ManualClock, MemoryStore, VirtualNode, WallClock,

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
 use super::*;
-use crate::failing::Failing;
 use crate::job::{Job, JobId};
 use crate::node::Settings;
 use crate::store::{MemoryStore, NewJob, Then};
+use crate::support::failing::Failing;
 use crate::wall::{ManualClock, WallTime};
 
 fn at(secs: u64) -> WallTime {
@@ -165,11 +165,11 @@ fn a_recovery_asks_for_a_load() {
     let (node, commits) = (node(&store), Commits::default());
     node.keep();
     assert!(!node.window().wants_load(at(0)));
-    store.set(crate::failing::Mode::FailsAfter);
+    store.set(crate::support::failing::Mode::FailsAfter);
     let reply = commits.request(insert());
     commits.commit_all(&node);
     assert!(matches!(refused(&reply).1, StoreError::Full));
-    store.set(crate::failing::Mode::Works);
+    store.set(crate::support::failing::Mode::Works);
     assert!(commits.try_recover(&node));
     assert!(node.take_load_due() && node.window().wants_load(at(0)));
     node.keep();

@@ -133,7 +133,7 @@ fn start(rows: &mut impl Rows, fence: u64, id: JobId, version: u64) -> Result<An
     with_live(rows, &Target::Id(id), |rows, mut job| {
         let started = State::Started { fence };
         if job.version != version {
-            return Ok(Answer::Stale(due_job(&job)));
+            return Ok(Answer::Stale(DueJob::of(&job)));
         }
         if job.state != started {
             job.state = started;
@@ -154,7 +154,7 @@ fn finish(
         if job.version != version {
             job.state = State::Waiting;
             rows.put(&job)?;
-            return Ok(Answer::Stale(due_job(&job)));
+            return Ok(Answer::Stale(DueJob::of(&job)));
         }
         rows.remove(&job)?;
         match then {
@@ -258,20 +258,12 @@ fn with_dead<R: Rows>(
 
 fn place(rows: &mut impl Rows, job: StoredJob) -> Result<Answer, StoreError> {
     rows.put(&job)?;
-    Ok(Answer::Placed(due_job(&job)))
+    Ok(Answer::Placed(DueJob::of(&job)))
 }
 
 fn free_key(rows: &mut impl Rows, job: &StoredJob) -> Result<(), StoreError> {
     match &job.key {
         Some(key) => rows.set_holder(&job.kind, key, None),
         None => Ok(()),
-    }
-}
-
-fn due_job(job: &StoredJob) -> DueJob {
-    DueJob {
-        id: job.id,
-        version: job.version,
-        due: job.due,
     }
 }

@@ -112,13 +112,7 @@ impl Store for MemoryStore {
         let jobs = self.jobs();
         let first = (Place::Live(before), JobId::new(WallTime::default(), 0));
         let due = jobs.rows.range(..first).take(most);
-        Ok(due
-            .map(|(_, job)| DueJob {
-                id: job.id,
-                version: job.version,
-                due: job.due,
-            })
-            .collect())
+        Ok(due.map(|(_, job)| DueJob::of(job)).collect())
     }
 
     fn get(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {

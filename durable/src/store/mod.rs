@@ -139,6 +139,16 @@ pub struct DueJob {
     pub due: WallTime,
 }
 
+impl DueJob {
+    pub(crate) fn of(job: &StoredJob) -> DueJob {
+        DueJob {
+            id: job.id,
+            version: job.version,
+            due: job.due,
+        }
+    }
+}
+
 /// A job, by its id or by its key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Target {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::failing::{Failing, Mode};
+use super::support::failing::{Failing, Mode};
 use super::*;
 
 #[test]

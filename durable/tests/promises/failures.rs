@@ -1,6 +1,6 @@
 //! A store that fails, before or after it has carried out a commit.
 
-use super::failing::{Failing, Mode};
+use super::support::failing::{Failing, Mode};
 use super::*;
 
 /// A store that has failed takes no job; what it holds runs once it works again.

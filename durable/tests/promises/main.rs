@@ -4,10 +4,10 @@
 mod attempts;
 mod calls;
 mod clocks;
-#[path = "../support/failing.rs"]
-mod failing;
 mod failures;
 mod nodes;
+#[path = "../support/mod.rs"]
+mod support;
 mod threads;
 
 use std::sync::{Arc, Mutex};

@@ -1,6 +1,6 @@
 //! Several nodes on one store, one after the other and beside each other.
 
-use super::failing::Failing;
+use super::support::failing::Failing;
 use super::*;
 
 /// Runs two nodes beside each other on one wall clock, a second at a time.

@@ -5,7 +5,7 @@ use std::thread;
 
 use tickwheel_durable::{RedbStore, SystemClock};
 
-use super::failing::Failing;
+use super::support::failing::Failing;
 use super::*;
 
 /// Jobs of many threads, each due within a tenth of a second: all run once, none early.

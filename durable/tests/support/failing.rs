@@ -1,11 +1,11 @@
 //! A store that fails on request.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
 
-use tickwheel_durable::store::{Answer, Change, DueJob, Lease, List, Store, StoreError};
-use tickwheel_durable::{JobId, MemoryStore, StoredJob, WallTime};
+use super::hooked::{Hooked, Hooks};
+use tickwheel_durable::MemoryStore;
+use tickwheel_durable::store::{Change, StoreError};
 
 /// How a store treats commits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,27 +21,21 @@ type Hook = Box<dyn FnMut(&[Change]) -> Result<(), StoreError> + Send>;
 
 /// A store in memory that fails before or after it has carried out a commit. Clones fail
 /// together.
-#[derive(Clone)]
-pub(crate) struct Failing {
-    inner: MemoryStore,
-    mode: Arc<AtomicU32>,
+pub(crate) type Failing = Hooked<MemoryStore, Faults>;
+
+#[derive(Default)]
+pub(crate) struct Faults {
+    mode: AtomicU32,
     /// The number of commits that still succeed before the mode holds.
-    left: Arc<AtomicU32>,
-    hook: Arc<Mutex<Option<Hook>>>,
-    acquires: Arc<AtomicU32>,
-    recoveries: Arc<AtomicU32>,
+    left: AtomicU32,
+    hook: Mutex<Option<Hook>>,
+    acquires: AtomicU32,
+    recoveries: AtomicU32,
 }
 
 impl Failing {
     pub(crate) fn new(inner: MemoryStore) -> Failing {
-        Failing {
-            inner,
-            mode: Arc::default(),
-            left: Arc::default(),
-            hook: Arc::default(),
-            acquires: Arc::default(),
-            recoveries: Arc::default(),
-        }
+        Failing::with(inner, Faults::default())
     }
 
     pub(crate) fn set(&self, mode: Mode) {
@@ -50,34 +44,38 @@ impl Failing {
 
     /// Lets so many commits succeed first.
     pub(crate) fn fail_after(&self, commits: u32, mode: Mode) {
-        self.left.store(commits, Ordering::SeqCst);
-        self.mode.store(mode as u32, Ordering::SeqCst);
+        self.hooks.left.store(commits, Ordering::SeqCst);
+        self.hooks.mode.store(mode as u32, Ordering::SeqCst);
     }
 
     /// Calls `hook` before each commit, and without changes before each grant of a lease.
-    #[allow(dead_code, reason = "not every test has hooks")]
     pub(crate) fn on_commit(
         &self,
         hook: impl FnMut(&[Change]) -> Result<(), StoreError> + Send + 'static,
     ) {
-        *self.hook.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(hook));
-    }
-
-    fn call_hook(&self, changes: &[Change]) -> Result<(), StoreError> {
-        let mut hook = self.hook.lock().unwrap_or_else(PoisonError::into_inner);
-        hook.as_mut().map_or(Ok(()), |hook| hook(changes))
+        let mut old = self
+            .hooks
+            .hook
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *old = Some(Box::new(hook));
     }
 
     /// Returns how often a lease was asked for.
-    #[allow(dead_code, reason = "not every test counts them")]
     pub(crate) fn acquires(&self) -> u32 {
-        self.acquires.load(Ordering::SeqCst)
+        self.hooks.acquires.load(Ordering::SeqCst)
     }
 
     /// Returns how often the store was to recover.
-    #[allow(dead_code, reason = "not every test counts them")]
     pub(crate) fn recoveries(&self) -> u32 {
-        self.recoveries.load(Ordering::SeqCst)
+        self.hooks.recoveries.load(Ordering::SeqCst)
+    }
+}
+
+impl Faults {
+    fn call_hook(&self, changes: &[Change]) -> Result<(), StoreError> {
+        let mut hook = self.hook.lock().unwrap_or_else(PoisonError::into_inner);
+        hook.as_mut().map_or(Ok(()), |hook| hook(changes))
     }
 
     fn check(&self, mode: Mode) -> Result<(), StoreError> {
@@ -89,60 +87,28 @@ impl Failing {
     }
 }
 
-impl Store for Failing {
-    fn acquire(&self, owner: &str, length: Duration) -> Result<Option<Lease>, StoreError> {
+impl Hooks for Faults {
+    fn before_acquire(&self) -> Result<(), StoreError> {
         self.call_hook(&[])?;
         self.acquires.fetch_add(1, Ordering::SeqCst);
-        self.inner.acquire(owner, length)
+        Ok(())
     }
 
-    fn renew(&self, lease: Lease, length: Duration) -> Result<bool, StoreError> {
-        self.inner.renew(lease, length)
-    }
-
-    fn commit(&self, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
+    fn before_commit(&self, changes: &[Change]) -> Result<(), StoreError> {
         self.check(Mode::FailsBefore)?;
-        self.call_hook(changes)?;
-        let answers = self.inner.commit(changes)?;
+        self.call_hook(changes)
+    }
+
+    fn after_commit(&self, _: &[Change]) -> Result<(), StoreError> {
         self.check(Mode::FailsAfter)?;
         let left = self.left.load(Ordering::SeqCst);
         self.left.store(left.saturating_sub(1), Ordering::SeqCst);
-        Ok(answers)
+        Ok(())
     }
 
-    fn recover(&self) -> Result<(), StoreError> {
+    fn before_recover(&self) -> Result<(), StoreError> {
         self.recoveries.fetch_add(1, Ordering::SeqCst);
         self.check(Mode::FailsBefore)?;
         self.check(Mode::FailsAfter)
-    }
-
-    fn due_before(
-        &self,
-        lease: Lease,
-        before: WallTime,
-        most: usize,
-    ) -> Result<Vec<DueJob>, StoreError> {
-        self.inner.due_before(lease, before, most)
-    }
-
-    fn get(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {
-        self.inner.get(id)
-    }
-
-    fn find(&self, kind: &str, key: &str) -> Result<Option<StoredJob>, StoreError> {
-        self.inner.find(kind, key)
-    }
-
-    fn list(
-        &self,
-        list: List,
-        after: Option<&StoredJob>,
-        most: usize,
-    ) -> Result<Vec<StoredJob>, StoreError> {
-        self.inner.list(list, after, most)
-    }
-
-    fn count(&self, list: List) -> Result<u64, StoreError> {
-        self.inner.count(list)
     }
 }

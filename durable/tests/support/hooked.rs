@@ -1,0 +1,110 @@
+//! A store with hooks around its calls, which passes everything else on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tickwheel_durable::store::{Answer, Change, DueJob, Lease, List, Store, StoreError};
+use tickwheel_durable::{JobId, StoredJob, WallTime};
+
+/// What happens around the calls of a store. An error becomes the answer of the call.
+pub(crate) trait Hooks: Send + Sync + 'static {
+    fn before_acquire(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn before_commit(&self, _: &[Change]) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// Is called after a commit that succeeded.
+    fn after_commit(&self, _: &[Change]) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn before_recover(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+/// A store with hooks. Clones share them.
+pub(crate) struct Hooked<S, H> {
+    pub(crate) inner: S,
+    pub(crate) hooks: Arc<H>,
+}
+
+impl<S: Clone, H> Clone for Hooked<S, H> {
+    fn clone(&self) -> Hooked<S, H> {
+        Hooked {
+            inner: self.inner.clone(),
+            hooks: Arc::clone(&self.hooks),
+        }
+    }
+}
+
+impl<S, H> Hooked<S, H> {
+    pub(crate) fn with(inner: S, hooks: H) -> Hooked<S, H> {
+        let hooks = Arc::new(hooks);
+        Hooked { inner, hooks }
+    }
+}
+
+impl<S: Store, H: Hooks> Store for Hooked<S, H> {
+    fn acquire(&self, owner: &str, length: Duration) -> Result<Option<Lease>, StoreError> {
+        self.hooks.before_acquire()?;
+        self.inner.acquire(owner, length)
+    }
+
+    fn renew(&self, lease: Lease, length: Duration) -> Result<bool, StoreError> {
+        self.inner.renew(lease, length)
+    }
+
+    fn commit(&self, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
+        self.hooks.before_commit(changes)?;
+        let answers = self.inner.commit(changes)?;
+        self.hooks.after_commit(changes)?;
+        Ok(answers)
+    }
+
+    fn leases_end(&self) -> bool {
+        self.inner.leases_end()
+    }
+
+    fn recover(&self) -> Result<(), StoreError> {
+        self.hooks.before_recover()?;
+        self.inner.recover()
+    }
+
+    fn due_before(
+        &self,
+        lease: Lease,
+        before: WallTime,
+        most: usize,
+    ) -> Result<Vec<DueJob>, StoreError> {
+        self.inner.due_before(lease, before, most)
+    }
+
+    fn get(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {
+        self.inner.get(id)
+    }
+
+    fn find(&self, kind: &str, key: &str) -> Result<Option<StoredJob>, StoreError> {
+        self.inner.find(kind, key)
+    }
+
+    fn list(
+        &self,
+        list: List,
+        after: Option<&StoredJob>,
+        most: usize,
+    ) -> Result<Vec<StoredJob>, StoreError> {
+        self.inner.list(list, after, most)
+    }
+
+    fn has_room(&self) -> bool {
+        self.inner.has_room()
+    }
+
+    fn count(&self, list: List) -> Result<u64, StoreError> {
+        self.inner.count(list)
+    }
+}
