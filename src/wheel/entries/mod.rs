@@ -141,6 +141,9 @@ impl<T> Entries<T> {
     /// Vacates the entry of a list's head, which is needed no longer.
     pub(crate) fn remove_sentinel(&mut self, head: EntryIndex) {
         self.block.vacate_sentinel(head);
+        if let Some(pass) = &mut self.pass {
+            pass.return_to(head);
+        }
         self.note_vacated(head);
     }
 
@@ -197,6 +200,10 @@ impl<T> Entries<T> {
             assert_eq!(self.find(self.index_of(entry), sequence), Some(entry));
         }
         assert_eq!(self.timers().count(), self.live());
+        if let Some(Stage::Gather(gather)) = self.stage() {
+            let mut timers = self.timers().map(EntryIndex::index);
+            assert!(timers.all(|index| index < gather.high || index >= gather.top));
+        }
         if self.pass.is_none() {
             let cells = (0..self.used()).filter_map(|index| self.entry_at(index));
             let vacant = cells.filter(|&entry| self.is_vacant(entry)).count();

@@ -66,6 +66,16 @@ impl Pass {
         *low = entry.index().min(*low);
     }
 
+    /// Gathers a vacated list head again, if the pass has left it where it stands. A
+    /// timer may be stored in its entry before the pass ends.
+    pub(super) fn return_to(&mut self, head: EntryIndex) {
+        if let Stage::Gather(gather) = &mut self.stage {
+            if head.index() < gather.top {
+                gather.high = gather.high.max(head.index() + 1);
+            }
+        }
+    }
+
     /// Returns the next entry of a lane, if it comes before `end`.
     pub(super) fn next_of(&mut self, lane: usize, end: u32) -> Option<u32> {
         let low = self.low[lane];

@@ -100,6 +100,47 @@ fn an_entry_that_a_timer_leaves_below_late_heads_is_reused() {
 }
 
 #[test]
+fn a_timer_in_the_entry_of_a_head_that_a_pass_has_left_behind_is_kept() {
+    let mut wheel = Wheel::new(64);
+    wheel.schedule_at(Tick(1), 0);
+    assert!(wheel.pop_due(Tick(1)).is_some());
+    wheel.begin_shrink();
+    assert!(!wheel.shrink_some(&mut 1, |_, _| Linkage::InWheel));
+    // The last of these timers gives the slots more lanes. No slot needs its heads.
+    let overdue: Vec<_> = (0..17).map(|n| wheel.schedule_at(Tick(0), n)).collect();
+    wheel.assert_consistent();
+    wheel.shrink();
+    wheel.assert_consistent();
+    assert!(overdue.iter().all(|&id| wheel.contains(id)));
+}
+
+#[test]
+fn so_is_one_in_an_entry_that_the_walk_for_vacant_entries_has_passed() {
+    let some = |wheel: &mut Wheel<u64>, mut budget| {
+        wheel.begin_shrink();
+        let _ = wheel.shrink_some(&mut budget, |_, _| Linkage::InWheel);
+        wheel.assert_consistent();
+    };
+    let mut wheel = Wheel::starting_at(Tick(4_095), 64);
+    wheel.schedule_at(Tick(4_160), 0);
+    assert!(wheel.pop_due(Tick(4_096)).is_none());
+    let far = wheel.schedule_at(Tick(1 << 48), 1);
+    some(&mut wheel, 1);
+    assert!(wheel.reschedule(far, Tick(4_000)));
+    // Its level gets heads behind everything, and the walk passes them.
+    wheel.schedule_at(Tick(4_160), 2);
+    some(&mut wheel, 18);
+    for n in 3..17 {
+        wheel.schedule_at(Tick(0), n);
+        wheel.assert_consistent();
+    }
+    some(&mut wheel, usize::MAX);
+    wheel.shrink();
+    wheel.assert_consistent();
+    assert_eq!(wheel.len(), 17);
+}
+
+#[test]
 fn the_memory_of_large_payloads_is_given_back() {
     let mut wheel = Wheel::new(64);
     let ids: Vec<_> = (0..1_000u64)
