@@ -70,7 +70,7 @@ tests() {
     plain) set -- -p tickwheel --config profile.dev.opt-level=1 "$@" ;;
     await) set -- -p tickwheel-await-tests --config profile.dev.opt-level=1 "$@" ;;
     api) set -- -p tickwheel-api "$@" ;;
-    durable) set -- -p tickwheel-durable --config profile.dev.opt-level=1 "$@" ;;
+    durable) set -- -p tickwheel-durable --features metrics,tracing --config profile.dev.opt-level=1 "$@" ;;
     *)
         flags="$flags --cfg $way"
         set -- -p "tickwheel-$way-tests" --release "$@"

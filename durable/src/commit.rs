@@ -297,7 +297,9 @@ fn commit_parts(node: &Node, changes: &[Change]) -> Result<Vec<Answer>, StoreErr
 }
 
 fn commit(node: &Node, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
-    guarded(|| node.commit(changes))
+    let result = guarded(|| node.commit(changes));
+    node.observer().committed(changes, &result);
+    result
 }
 
 /// Has the store accept changes again, and the window loaded: a change that was refused may

@@ -172,6 +172,7 @@ impl Drop for Durable {
         others.into_iter().for_each(join);
         inner.commits.close();
         threads.into_iter().for_each(join);
+        inner.node.observer().closed();
     }
 }
 
@@ -424,8 +425,10 @@ impl Builder {
             Mode::Virtual(_) => 0,
         };
         let wall = self.wall.unwrap_or_else(|| Arc::new(SystemClock));
+        let node = Node::new(Box::new(store), wall, engine, settings);
+        node.observer().opened(node.delivers());
         Ok(Arc::new(Inner {
-            node: Node::new(Box::new(store), wall, engine, settings),
+            node,
             commits: Commits::default(),
             handlers: self.handlers,
             random: Mutex::new(fastrand::Rng::with_seed(seed)),

@@ -10,6 +10,7 @@ use crate::job::StoredJob;
 use crate::jobs::Jobs;
 use crate::keeper::Alarm;
 use crate::node::Node;
+use crate::observe::Ending;
 use crate::store::{Answer, Change, DueJob};
 use crate::window::Aimed;
 
@@ -88,13 +89,17 @@ impl Inner {
             self.node.give_up_run(job.id);
             return self.after_commit();
         }
-        let outcome = self.handlers.run(&Attempt::new(job, *fence, jobs));
+        let attempt = Attempt::new(job, *fence, jobs);
+        let (observer, now) = (self.node.observer(), self.node.now());
+        let outcome = observer.run(job, now, || self.handlers.run(&attempt));
+        let ending = Ending::of(&outcome);
         let random = self
             .random
             .lock()
             .unwrap_or_else(|error| error.into_inner())
             .f64();
         let then = self.handlers.then(job, outcome, self.node.now(), random);
+        observer.ended(job, ending, &then);
         let finish = Change::Finish {
             id: job.id,
             version: job.version,

@@ -7,6 +7,7 @@ use std::sync::mpsc::Receiver;
 use crate::commit::Failed;
 use crate::inner::Inner;
 use crate::job::{Job, JobId, StoredJob};
+use crate::status::Status;
 use crate::store::{Answer, Change, List, NewJob, StoreError, Target};
 use crate::wall::WallTime;
 
@@ -222,13 +223,18 @@ impl Jobs {
         let node = &self.inner.node;
         let failure = self.inner.commits.failure().or_else(|| node.failure());
         let holds_lease = node.lease().is_some();
-        let window = node.window();
+        let counts = node.observer().counts().clone();
+        let (now, window) = (node.now(), node.window());
         Status {
+            owner: node.observer().owner().to_owned(),
+            delivers: node.delivers(),
             armed: window.armed(),
             running: window.running(),
             horizon: window.horizon(),
+            behind: window.behind(now),
             holds_lease,
             failure,
+            counts,
         }
     }
 
@@ -386,19 +392,4 @@ pub enum Revived {
     KeyTaken(JobId),
     /// There is no such dead letter.
     Gone,
-}
-
-/// The state of a node.
-#[derive(Clone, Debug)]
-pub struct Status {
-    /// The number of jobs in the window that wait for their due time.
-    pub armed: usize,
-    /// The number of jobs that run, or are about to.
-    pub running: usize,
-    /// The time before which the window holds every waiting job.
-    pub horizon: WallTime,
-    /// Whether this node may start jobs.
-    pub holds_lease: bool,
-    /// The reason why the store does not write, if it does not.
-    pub failure: Option<StoreError>,
 }

@@ -30,6 +30,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(missing_debug_implementations)]
 
 // The support of the tests in `tests` names this crate.
@@ -48,8 +49,12 @@ mod job;
 mod jobs;
 mod keeper;
 mod node;
+mod observe;
 mod outcome;
+#[cfg(feature = "metrics")]
+mod publish;
 mod recurrence;
+mod status;
 pub mod store;
 mod virtual_node;
 mod wall;
@@ -58,9 +63,11 @@ mod window;
 pub use attempt::Attempt;
 pub use durable::{Builder, Durable, OpenError};
 pub use job::{IfTaken, InvalidJobId, Job, JobId, State, StoredJob};
-pub use jobs::{Cancelled, Jobs, Refusal, Refused, Revived, Status};
+pub use jobs::{Cancelled, Jobs, Refusal, Refused, Revived};
+pub use observe::Counts;
 pub use outcome::{Outcome, Retry};
 pub use recurrence::{InvalidCron, Recurrence};
+pub use status::{Health, Status};
 pub use store::{MemoryStore, RedbOptions, RedbStore, StoreError};
 pub use virtual_node::VirtualNode;
 pub use wall::{ManualClock, SystemClock, WallClock, WallTime};

@@ -10,6 +10,7 @@ use std::time::Duration;
 use tickwheel::{Engine, Time};
 
 use crate::job::JobId;
+use crate::observe::Observer;
 use crate::store::{Answer, Change, DueJob, Lease, Store, StoreError};
 use crate::wall::{WallClock, WallTime};
 use crate::window::{Aimed, Window};
@@ -36,6 +37,7 @@ pub(crate) struct Node {
     wall: Arc<dyn WallClock>,
     engine: Engine<Aimed>,
     settings: Settings,
+    observer: Observer,
     window: Mutex<Window>,
     /// Notified when runs have ended.
     freed: Condvar,
@@ -77,6 +79,7 @@ impl Node {
             store,
             wall,
             engine,
+            observer: Observer::new(settings.owner.clone()),
             settings,
             window: Mutex::new(window),
             freed: Condvar::new(),
@@ -89,6 +92,15 @@ impl Node {
 
     pub(crate) fn store(&self) -> &dyn Store {
         &*self.store
+    }
+
+    pub(crate) fn observer(&self) -> &Observer {
+        &self.observer
+    }
+
+    /// Returns whether this node runs jobs.
+    pub(crate) fn delivers(&self) -> bool {
+        self.settings.delivers
     }
 
     pub(crate) fn engine(&self) -> &Engine<Aimed> {
@@ -183,6 +195,7 @@ impl Node {
         window.forget_horizon();
         self.is_load_due.store(true, Ordering::SeqCst);
         drop(window);
+        self.observer.given_up();
         self.freed.notify_all();
     }
 
@@ -234,7 +247,8 @@ impl Node {
         if !self.settings.delivers {
             return WallTime::MAX;
         }
-        if self.clock_has_stepped() {
+        if let Some(step) = self.clock_step() {
+            self.observer.clock_stepped(step);
             self.window().re_aim(self.now());
             self.load();
         }
@@ -246,14 +260,16 @@ impl Node {
         self.next_keep()
     }
 
-    /// Compares the wall clock with the engine's, which knows no steps.
-    fn clock_has_stepped(&self) -> bool {
+    /// Compares the wall clock with the engine's, which knows no steps. Returns the length of a
+    /// step, forwards or backwards.
+    fn clock_step(&self) -> Option<Duration> {
         let (time, wall) = (self.engine.now(), self.now());
         let mut held = self.held();
         let (before, expected) = held.compared;
         let expected = expected + time.since(before);
         held.compared = (time, wall);
-        wall.since(expected).max(expected.since(wall)) > STEP
+        let step = wall.since(expected).max(expected.since(wall));
+        (step > STEP).then_some(step)
     }
 
     fn keep_lease(&self) {
@@ -267,6 +283,7 @@ impl Node {
         }
         let taken = self.renew_or_take(lease);
         self.set_failure(taken.as_ref().err().cloned());
+        self.observer.leased(lease, &taken);
         if taken.is_err() {
             // Until a change fails, nobody else notices that the store accepts none.
             let _ = self.recover();
@@ -302,6 +319,7 @@ impl Node {
         self.held().is_aside = true;
         self.store.recover()?;
         self.held().is_aside = false;
+        self.observer.recovered();
         Ok(())
     }
 
@@ -333,10 +351,11 @@ impl Node {
     /// emptied, because the timers that found no lease are gone.
     fn lose_lease(&self, fence: Option<u64>) {
         let mut held = self.held();
-        held.lease = held.lease.filter(|lease| Some(lease.fence) != fence);
+        let lost = held.lease.take_if(|lease| Some(lease.fence) == fence);
         drop(held);
         self.window().clear();
         self.is_load_due.store(true, Ordering::SeqCst);
+        self.observer.lost(lost);
     }
 
     /// Loads the window; see its rules. Returns whether the store could be read.

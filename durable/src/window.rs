@@ -77,6 +77,12 @@ impl Window {
         self.armed.len()
     }
 
+    /// Returns the time for which the first armed job has been due.
+    pub(crate) fn behind(&self, now: WallTime) -> Duration {
+        let first = self.armed.first();
+        first.map_or(Duration::ZERO, |(due, _)| now.since(*due))
+    }
+
     pub(crate) fn running(&self) -> usize {
         self.jobs.len() - self.armed.len()
     }

@@ -53,7 +53,7 @@ impl<T> Shard<T> {
             match self.wheel.step(to.0, budget) {
                 Step::Due(at) => {
                     let deadline = self.tick.start_of(self.wheel.expired_deadline_of(at));
-                    self.lateness.record(now.since_nanos(deadline));
+                    self.lateness.record_nanos(now.since_nanos(deadline));
                     due(self, at);
                 }
                 // The tick that the visit has reached: `Core::behind` measures from it.

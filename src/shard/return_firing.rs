@@ -60,7 +60,7 @@ impl<T> Shard<T> {
         self.work.held -= 1;
         if let Some(taken) = taken {
             let nanos = now.since_nanos(taken);
-            self.work.measure().durations.record(nanos);
+            self.work.measure().durations.record_nanos(nanos);
         }
     }
 

@@ -151,7 +151,7 @@ impl<T> Shard<T> {
     fn note_start(&mut self, due: Tick, now: Option<Time>) {
         if let Some(now) = now {
             let late = now.since_nanos(self.tick.start_of(due));
-            self.work.measure().lateness_at_start.record(late);
+            self.work.measure().lateness_at_start.record_nanos(late);
         }
     }
 

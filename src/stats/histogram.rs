@@ -57,8 +57,23 @@ impl Histogram {
             .map(move |(bucket, &timers)| (Duration::from_nanos(bound(bucket)), timers))
     }
 
+    /// Counts a duration, for measurements of a program's own. One of more than 584 years
+    /// counts as that long.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::Histogram;
+    ///
+    /// let mut waits = Histogram::default();
+    /// waits.record(Duration::from_millis(3));
+    /// assert_eq!(waits.count(), 1);
+    /// ```
+    pub fn record(&mut self, duration: Duration) {
+        self.record_nanos(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
+    }
+
     #[inline]
-    pub(crate) fn record(&mut self, nanos: u64) {
+    pub(crate) fn record_nanos(&mut self, nanos: u64) {
         self.buckets[(u64::BITS - nanos.leading_zeros()) as usize] += 1;
     }
 
@@ -85,7 +100,7 @@ mod tests {
     fn each_duration_has_a_bucket_up_to_the_longest() {
         for bits in 0..64 {
             let mut lateness = Histogram::default();
-            lateness.record(1 << bits);
+            lateness.record(Duration::from_nanos(1 << bits));
             let below = Duration::from_nanos((1u64 << bits).saturating_mul(2));
             assert_eq!(lateness.quantile(1.0).map(|late| late <= below), Some(true));
             assert!(lateness.quantile(1.0) > Some(Duration::from_nanos(1 << bits)));
@@ -97,7 +112,7 @@ mod tests {
         let mut sum = Histogram::default();
         for nanos in [0, 1, 1 << 40] {
             let mut one = Histogram::default();
-            one.record(nanos);
+            one.record(Duration::from_nanos(nanos));
             sum.add(&one);
         }
         let buckets: Vec<_> = sum.buckets().collect();

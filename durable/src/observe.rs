@@ -1,0 +1,191 @@
+//! What a node has done, for operators: counts, and events of the crate `tracing`.
+//!
+//! The node calls an [`Observer`] after it has done something, and never under a lock of its
+//! own, because a subscriber of events is foreign code that may block. Counts are kept in any
+//! case: beside a commit, they cost nothing.
+
+#[cfg_attr(feature = "tracing", path = "observe/events.rs")]
+#[cfg_attr(not(feature = "tracing"), path = "observe/no_events.rs")]
+mod events;
+
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use tickwheel::Histogram;
+
+use crate::job::StoredJob;
+use crate::outcome::Outcome;
+use crate::store::{Answer, Change, Lease, StoreError, Then};
+use crate::wall::WallTime;
+
+/// What a node has done since it was opened.
+///
+/// Each attempt ends as one of `done`, `again`, `failed`, `dead` and `given_up`, or still runs.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+#[non_exhaustive]
+pub struct Counts {
+    /// Attempts: jobs that were started.
+    pub attempts: u64,
+    /// Runs that ended with [`Outcome::Done`].
+    pub done: u64,
+    /// Runs that ended with [`Outcome::AgainAt`] or [`Outcome::AgainAfter`].
+    pub again: u64,
+    /// Runs that failed, and whose jobs are tried again.
+    pub failed: u64,
+    /// Runs whose jobs became dead letters.
+    pub dead: u64,
+    /// Attempts without a run, because the lease was lost in between.
+    pub given_up: u64,
+    /// Outcomes that the store did not accept: the lease was lost, or the job was cancelled,
+    /// moved or replaced while it ran.
+    pub refused: u64,
+    /// Leases that were taken. A renewed lease does not count.
+    pub leases_taken: u64,
+    /// Leases that were lost: another node took over, or the lease was not renewed in time.
+    pub leases_lost: u64,
+    /// Commits that succeeded.
+    pub commits: u64,
+    /// Changes in these commits.
+    pub changes: u64,
+    /// Commits that failed, and requests for a lease.
+    pub store_failures: u64,
+    /// How often the store accepted changes again after a failure.
+    pub recoveries: u64,
+    /// Steps of the wall clock.
+    pub clock_steps: u64,
+    /// The times from a job's due time to the start of its handler.
+    pub lag: Histogram,
+}
+
+/// Counts what a node does, and emits events.
+#[derive(Debug)]
+pub(crate) struct Observer {
+    owner: String,
+    counts: Mutex<Counts>,
+}
+
+/// How a run ended, before its outcome is turned into a change.
+#[derive(Clone, Copy)]
+pub(crate) enum Ending {
+    Done,
+    Again,
+    Failed,
+}
+
+impl Ending {
+    pub(crate) fn of(outcome: &Outcome) -> Ending {
+        match outcome {
+            Outcome::Done => Ending::Done,
+            Outcome::AgainAt(_) | Outcome::AgainAfter(_) => Ending::Again,
+            Outcome::Failed(_) => Ending::Failed,
+        }
+    }
+}
+
+impl Observer {
+    pub(crate) fn new(owner: String) -> Observer {
+        let counts = Mutex::default();
+        Observer { owner, counts }
+    }
+
+    pub(crate) fn owner(&self) -> &str {
+        &self.owner
+    }
+
+    pub(crate) fn counts(&self) -> MutexGuard<'_, Counts> {
+        self.counts
+            .lock()
+            .unwrap_or_else(|error| error.into_inner())
+    }
+
+    pub(crate) fn opened(&self, delivers: bool) {
+        events::opened(&self.owner, delivers);
+    }
+
+    pub(crate) fn closed(&self) {
+        events::closed(&self.owner);
+    }
+
+    /// Takes note of a commit.
+    pub(crate) fn committed(&self, changes: &[Change], result: &Result<Vec<Answer>, StoreError>) {
+        match result {
+            Ok(answers) => self.count_commit(changes, answers),
+            Err(error) => self.store_failed(error),
+        }
+    }
+
+    fn count_commit(&self, changes: &[Change], answers: &[Answer]) {
+        let mut counts = self.counts();
+        counts.commits += 1;
+        counts.changes += changes.len() as u64;
+        for (change, answer) in changes.iter().zip(answers) {
+            counts.attempts += u64::from(matches!(answer, Answer::Started(_)));
+            counts.refused += u64::from(is_refused(change, answer));
+        }
+    }
+
+    /// Takes note of a commit that failed, or of a request for a lease.
+    pub(crate) fn store_failed(&self, error: &StoreError) {
+        self.counts().store_failures += 1;
+        events::store_failed(&self.owner, error);
+    }
+
+    pub(crate) fn recovered(&self) {
+        self.counts().recoveries += 1;
+        events::recovered(&self.owner);
+    }
+
+    /// Takes note of the answer to a request for a lease. The node had `before`.
+    pub(crate) fn leased(&self, before: Option<Lease>, answer: &Result<Option<Lease>, StoreError>) {
+        match answer {
+            Ok(Some(lease)) if before.map(|lease| lease.fence) != Some(lease.fence) => {
+                self.counts().leases_taken += 1;
+                events::lease_taken(&self.owner, *lease);
+            }
+            Ok(_) => {}
+            Err(error) => self.store_failed(error),
+        }
+    }
+
+    pub(crate) fn lost(&self, lease: Option<Lease>) {
+        if let Some(lease) = lease {
+            self.counts().leases_lost += 1;
+            events::lease_lost(&self.owner, lease);
+        }
+    }
+
+    pub(crate) fn clock_stepped(&self, by: Duration) {
+        self.counts().clock_steps += 1;
+        events::clock_stepped(&self.owner, by);
+    }
+
+    /// Takes note of an attempt that has no run.
+    pub(crate) fn given_up(&self) {
+        self.counts().given_up += 1;
+    }
+
+    /// Runs a handler at `now`, within a span.
+    pub(crate) fn run<R>(&self, job: &StoredJob, now: WallTime, handler: impl FnOnce() -> R) -> R {
+        self.counts().lag.record(now.since(job.due));
+        events::in_span(job, handler)
+    }
+
+    /// Takes note of the end of a run, and of what becomes of the job.
+    pub(crate) fn ended(&self, job: &StoredJob, ending: Ending, then: &Then) {
+        let mut counts = self.counts();
+        match (then, ending) {
+            (Then::Die { .. }, _) => counts.dead += 1,
+            (_, Ending::Done) => counts.done += 1,
+            (_, Ending::Again) => counts.again += 1,
+            (_, Ending::Failed) => counts.failed += 1,
+        }
+        drop(counts);
+        events::ended(&self.owner, job, then);
+    }
+}
+
+/// Returns whether the store did not accept an outcome.
+fn is_refused(change: &Change, answer: &Answer) -> bool {
+    let is_accepted = matches!(answer, Answer::Placed(_) | Answer::Removed(_));
+    matches!(change, Change::Finish { .. }) && !is_accepted
+}

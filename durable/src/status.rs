@@ -1,0 +1,71 @@
+//! The state of a node, as an operator sees it.
+
+use std::time::Duration;
+
+use crate::observe::Counts;
+use crate::store::StoreError;
+use crate::wall::WallTime;
+
+/// The state of a node.
+///
+/// With the feature `metrics`, `publish` hands it to a recorder.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Status {
+    /// The [name](crate::Builder::owner) of the node.
+    pub owner: String,
+    /// Whether the node has handlers.
+    pub delivers: bool,
+    /// The number of jobs in the window that wait for their due time.
+    pub armed: usize,
+    /// The number of jobs that run, or are about to.
+    pub running: usize,
+    /// The time before which the window holds every waiting job.
+    pub horizon: WallTime,
+    /// The time for which the first job of the window has been due, or zero. Jobs wait beyond
+    /// their due time if there is no free worker.
+    pub behind: Duration,
+    /// Whether this node may start jobs.
+    pub holds_lease: bool,
+    /// The reason why the store does not write, if it does not.
+    pub failure: Option<StoreError>,
+    /// What the node has done since it was opened.
+    pub counts: Counts,
+}
+
+impl Status {
+    /// Returns whether the node does its work, for probes. How far it may be
+    /// [behind](Status::behind) is for the operator to say.
+    ///
+    /// ```
+    /// use tickwheel_durable::{Durable, Health, MemoryStore};
+    ///
+    /// let jobs = Durable::builder().open(MemoryStore::new())?;
+    /// let answer = match jobs.status().health() {
+    ///     Health::Working | Health::StandingBy => (200, "ok".to_owned()),
+    ///     Health::Failing(error) => (503, error.to_string()),
+    /// };
+    /// assert_eq!(answer.0, 200);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn health(&self) -> Health {
+        match &self.failure {
+            Some(error) => Health::Failing(error.clone()),
+            None if self.delivers && !self.holds_lease => Health::StandingBy,
+            None => Health::Working,
+        }
+    }
+}
+
+/// Whether a node does its work.
+#[derive(Clone, Debug)]
+pub enum Health {
+    /// The store accepts changes, and jobs with handlers run.
+    Working,
+    /// The store accepts changes. Another node holds the lease, or none yet; this one asks for
+    /// it ten times in the length of a lease.
+    StandingBy,
+    /// The store accepts no changes. The node tries to recover by itself.
+    Failing(StoreError),
+}

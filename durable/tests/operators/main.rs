@@ -1,0 +1,92 @@
+//! What an operator sees of a node: its status, and with the features `metrics` and `tracing`
+//! its metrics and events. Time is virtual.
+
+mod counts;
+#[cfg(feature = "metrics")]
+mod metrics;
+#[path = "../support/mod.rs"]
+mod support;
+#[cfg(feature = "tracing")]
+mod tracing;
+
+use std::time::Duration;
+
+use tickwheel_durable::{
+    Builder, Durable, Job, ManualClock, MemoryStore, Outcome, Retry, VirtualNode, WallTime,
+};
+
+use self::support::failing::{Failing, Mode};
+
+pub(crate) const SECOND: Duration = Duration::from_secs(1);
+
+/// A time, in seconds since the beginning.
+pub(crate) fn at(secs: u64) -> WallTime {
+    WallTime::from_unix_micros((1_800_000_000 + secs) * 1_000_000)
+}
+
+/// A node on a store that fails on request.
+pub(crate) struct World {
+    pub(crate) jobs: Durable,
+    pub(crate) node: VirtualNode,
+    pub(crate) clock: ManualClock,
+    pub(crate) store: Failing,
+    pub(crate) memory: MemoryStore,
+}
+
+impl World {
+    pub(crate) fn new() -> World {
+        World::of(handlers())
+    }
+
+    pub(crate) fn of(builder: Builder) -> World {
+        let clock = ManualClock::new(at(0));
+        let memory = MemoryStore::with_clock(clock.clone());
+        let store = Failing::new(memory.clone());
+        let opened = builder.open_virtual(store.clone(), clock.clone());
+        let (jobs, node) = opened.unwrap();
+        World {
+            jobs,
+            node,
+            clock,
+            store,
+            memory,
+        }
+    }
+
+    pub(crate) fn schedule(&self, kind: &str, due: u64) {
+        let job = Job::new(kind, "").at(at(due));
+        self.jobs.schedule(job).unwrap();
+    }
+
+    /// Runs a job of each kind at 10 s, and to the end of the one that is tried twice.
+    pub(crate) fn run_each(&self) {
+        for kind in ["done", "again", "failed", "unknown"] {
+            self.schedule(kind, 10);
+        }
+        self.node.run_until(at(20));
+    }
+}
+
+/// A node with a handler for each outcome.
+pub(crate) fn handlers() -> Builder {
+    let retry = Retry::attempts(2).first_pause(SECOND).longest_pause(SECOND);
+    Durable::builder()
+        .owner("node")
+        .handler("done", |_| ())
+        .handler("again", |attempt| match attempt.due() < at(11) {
+            true => Outcome::AgainAt(at(12)),
+            false => Outcome::Done,
+        })
+        .handler("failed", |_| Err::<(), _>("no line"))
+        .retry("failed", retry)
+        .retry("unknown", Retry::attempts(1))
+}
+
+/// Makes the store fail at 30 s, and work again at 35 s.
+pub(crate) fn fail_for_a_while(world: &World) {
+    world.store.set(Mode::FailsBefore);
+    assert!(world.jobs.schedule(Job::new("done", "")).is_err());
+    world.node.run_until(at(35));
+    world.store.set(Mode::Works);
+    world.node.run_until(at(40));
+}

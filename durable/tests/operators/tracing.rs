@@ -1,0 +1,160 @@
+//! Which events an operator sees.
+
+use std::fmt::{Debug, Write};
+use std::sync::{Arc, Mutex};
+
+use super::*;
+use ::tracing::field::{Field, Visit};
+use ::tracing::span::{Attributes, Id, Record};
+use ::tracing::subscriber::with_default;
+use ::tracing::{Event, Metadata, Subscriber, info};
+use tickwheel_durable::StoreError;
+
+/// The events: `LEVEL message field=value …`, those of a handler within their span.
+#[derive(Clone, Default)]
+struct Told(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    lines: Vec<String>,
+    /// The spans that were created, and those that are entered, by their number.
+    spans: Vec<String>,
+    entered: Vec<u64>,
+}
+
+#[derive(Default)]
+struct Line {
+    message: String,
+    fields: String,
+}
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        match field.name() {
+            "message" => write!(self.message, "{value:?}").unwrap(),
+            "id" => {}
+            name => write!(self.fields, " {name}={value:?}").unwrap(),
+        }
+    }
+}
+
+impl Subscriber for Told {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target() == "tickwheel_durable" || metadata.target() == "handler"
+    }
+
+    fn new_span(&self, span: &Attributes<'_>) -> Id {
+        let mut line = Line::default();
+        span.record(&mut line);
+        let spans = &mut self.0.lock().unwrap().spans;
+        spans.push(format!("{}{}", span.metadata().name(), line.fields));
+        Id::from_u64(spans.len() as u64)
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        let mut line = Line::default();
+        event.record(&mut line);
+        let mut state = self.0.lock().unwrap();
+        let span = state
+            .entered
+            .last()
+            .map(|&span| &state.spans[span as usize - 1]);
+        let span = span.map_or(String::new(), |span| format!("{span}: "));
+        let level = event.metadata().level();
+        let text = format!("{span}{level} {}{}", line.message, line.fields);
+        state.lines.push(text);
+    }
+
+    fn enter(&self, span: &Id) {
+        self.0.lock().unwrap().entered.push(span.into_u64());
+    }
+
+    fn exit(&self, span: &Id) {
+        let entered = self.0.lock().unwrap().entered.pop();
+        assert_eq!(entered, Some(span.into_u64()));
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+}
+
+/// The events of the calling thread while `act` runs.
+fn told(act: impl FnOnce()) -> Vec<String> {
+    let told = Told::default();
+    with_default(told.clone(), act);
+    std::mem::take(&mut told.0.lock().unwrap().lines)
+}
+
+#[test]
+fn events_tell_failures_and_no_success() {
+    let lines = told(|| World::new().run_each());
+    assert_eq!(
+        lines[..2],
+        [
+            "INFO opened owner=\"node\" delivers=true",
+            "INFO lease taken owner=\"node\" shard=0 fence=1",
+        ]
+    );
+    let unknown = "no handler for jobs of kind \\\"unknown\\\"";
+    let expected = [
+        "WARN attempt failed owner=\"node\" kind=\"failed\" attempt=1 failure=\"no line\"",
+        &format!(
+            "ERROR dead letter owner=\"node\" kind=\"unknown\" attempt=1 failure=\"{unknown}\""
+        ),
+        "ERROR dead letter owner=\"node\" kind=\"failed\" attempt=2 failure=\"no line\"",
+    ];
+    for (line, expected) in lines[2..5].iter().zip(expected) {
+        assert!(line.starts_with(expected), "{line}");
+    }
+    assert_eq!(lines[5..], ["INFO closed owner=\"node\""]);
+}
+
+#[test]
+fn events_tell_that_the_store_fails_and_recovers() {
+    let world = World::new();
+    world.node.run_until(at(30));
+    let lines = told(|| fail_for_a_while(&world));
+    let full = StoreError::Full;
+    assert_eq!(
+        lines[0],
+        format!("ERROR store failed owner=\"node\" error={full}")
+    );
+    assert_eq!(lines.last().unwrap(), "INFO store recovered owner=\"node\"");
+}
+
+#[test]
+fn events_tell_a_step_of_the_clock() {
+    let world = World::new();
+    let lines = told(|| {
+        world.node.run_until(at(1));
+        world.clock.set(at(3_601));
+        world.node.run_until(at(3_602));
+    });
+    assert_eq!(lines[0], "INFO lease taken owner=\"node\" shard=0 fence=1");
+    assert_eq!(lines[1], "WARN wall clock stepped owner=\"node\" by=3600s");
+}
+
+/// What a handler logs belongs to its job.
+#[test]
+fn events_of_a_handler_are_within_the_span_of_its_job() {
+    let builder = handlers().handler("talks", |_| info!(target: "handler", "hello"));
+    let world = World::of(builder);
+    world.schedule("talks", 1);
+    let lines = told(|| world.node.run_until(at(2)));
+    assert_eq!(lines[1..], ["job kind=\"talks\" attempt=1: INFO hello"]);
+}
+
+/// Another node has taken the lease while this one was paused.
+#[test]
+fn events_tell_a_lost_lease() {
+    let paused = World::new();
+    paused.node.run_until(at(1));
+    let other = handlers().owner("other");
+    let opened = other.open_virtual(paused.memory.clone(), paused.clock.clone());
+    let (_jobs, node) = opened.unwrap();
+    node.run_until(at(20));
+    let lines = told(|| paused.node.run_until(at(25)));
+    let lost = "WARN lease lost owner=\"node\" shard=0 fence=1".to_owned();
+    assert!(lines.contains(&lost), "{lines:?}");
+}
