@@ -81,12 +81,3 @@ pub(crate) fn handlers() -> Builder {
         .retry("failed", retry)
         .retry("unknown", Retry::attempts(1))
 }
-
-/// Makes the store fail at 30 s, and work again at 35 s.
-pub(crate) fn fail_for_a_while(world: &World) {
-    world.store.set(Mode::FailsBefore);
-    assert!(world.jobs.schedule(Job::new("done", "")).is_err());
-    world.node.run_until(at(35));
-    world.store.set(Mode::Works);
-    world.node.run_until(at(40));
-}

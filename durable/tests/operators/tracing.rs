@@ -110,6 +110,15 @@ fn events_tell_failures_and_no_success() {
     assert_eq!(lines[5..], ["INFO closed owner=\"node\""]);
 }
 
+/// Makes the store fail at 30 s, and work again at 35 s.
+fn fail_for_a_while(world: &World) {
+    world.store.set(Mode::FailsBefore);
+    assert!(world.jobs.schedule(Job::new("done", "")).is_err());
+    world.node.run_until(at(35));
+    world.store.set(Mode::Works);
+    world.node.run_until(at(40));
+}
+
 #[test]
 fn events_tell_that_the_store_fails_and_recovers() {
     let world = World::new();
