@@ -2,7 +2,7 @@
 # Checks what a program that depends on tickwheel gets beside it. In the workspace:
 #
 #   - all packages come from crates.io;
-#   - those of any feature have a licence that permits any use;
+#   - those of any feature, and of durable jobs, have a licence that permits any use;
 #   - no two are versions of one package, apart from those of the models.
 #
 # In a crate made for this check:
@@ -34,7 +34,7 @@ only_from_crates_io() {
 # Every package with its licence: each part of the licence that an AND joins must offer,
 # between its ORs, one of the permitted ones.
 permitted_licences() {
-    (cd "$root" && cargo tree -p tickwheel --all-features --target all -e normal,build --prefix none -f '{p}|{l}') |
+    (cd "$root" && cargo tree -p tickwheel -p tickwheel-durable --all-features --target all -e normal,build --prefix none -f '{p}|{l}') |
         sed 's/ (\*)$//' | sort -u | awk -F'|' -v permitted="$licences" '
             BEGIN { n = split(permitted, names, " "); for (i = 1; i <= n; i++) ok[names[i]] = 1 }
             {
