@@ -108,7 +108,7 @@ bare() {
 }
 
 msrv() {
-    rustup --quiet toolchain install "$oldest" --profile minimal
+    rustup --quiet toolchain install "$oldest" --profile minimal >"$out/rustup.log" 2>&1
     export RUSTUP_TOOLCHAIN=$oldest
     build=(-p tickwheel --target-dir "$out/msrv")
     note msrv "check, all features" cargo check "${build[@]}" --all-features

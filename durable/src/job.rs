@@ -108,8 +108,9 @@ impl Job {
     /// first run is at the first such time after the call that schedules the job, unless a due
     /// time is set.
     ///
-    /// On days on which the clocks change, a local time that is left out is passed over, and
-    /// one that comes twice counts twice.
+    /// On days on which the clocks change, a fixed local time counts once: one that is left out
+    /// comes right after the change, and one that comes twice counts the first time. A pattern
+    /// with a wildcard or a step for the minute or the hour counts each time that passes.
     ///
     /// # Errors
     /// Returns [`InvalidCron`] if the expression cannot be understood.

@@ -4,7 +4,10 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use cronexpr::Crontab;
+use croner::Cron;
+use croner::parser::{CronParser, Seconds, Year};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 use crate::wall::WallTime;
 
@@ -24,8 +27,7 @@ pub enum Recurrence {
 
 impl Recurrence {
     /// Returns the first occurrence after `time`, or `None` if there is none: a cron
-    /// expression that does not come true within four years, or a time past the end of the
-    /// calendar.
+    /// expression that never comes true, or a time past the end of the calendar.
     #[must_use]
     pub fn next_after(&self, time: WallTime) -> Option<WallTime> {
         self.try_next_after(time).ok().flatten()
@@ -52,12 +54,20 @@ fn next_multiple(period: Duration, first: WallTime, time: WallTime) -> Option<Wa
     Some(WallTime::from_unix_micros(next))
 }
 
-/// Near the end of the calendar `cronexpr` panics.
+/// The times of a pattern in a time zone.
+struct Crontab {
+    pattern: Cron,
+    zone: TimeZone,
+}
+
+/// A panic of another crate ends the job and not its node.
 fn next_match(crontab: &Crontab, time: WallTime) -> Option<WallTime> {
     let micros = i64::try_from(time.as_unix_micros()).ok()?;
-    let after = cronexpr::MakeTimestamp::from_microsecond(micros).ok()?;
-    let next = catch_unwind(AssertUnwindSafe(|| crontab.find_next(after))).ok()?;
-    let next = next.ok()?.timestamp().as_microsecond();
+    let after = Timestamp::from_microsecond(micros).ok()?;
+    let after = after.to_zoned(crontab.zone.clone());
+    let search = || crontab.pattern.find_next_occurrence(&after, false);
+    let next = catch_unwind(AssertUnwindSafe(search)).ok()?.ok()?;
+    let next = next.timestamp().as_microsecond();
     u64::try_from(next).ok().map(WallTime::from_unix_micros)
 }
 
@@ -85,9 +95,24 @@ pub(crate) fn check_cron(expression: &str) -> Result<(), InvalidCron> {
 }
 
 fn parse(expression: &str) -> Result<Crontab, InvalidCron> {
-    cronexpr::parse_crontab(expression).map_err(|error| InvalidCron {
-        message: error.to_string(),
+    let expression = expression.trim();
+    let (pattern, zone) = expression
+        .rsplit_once(char::is_whitespace)
+        .ok_or_else(|| invalid("there is one word"))?;
+    let parser = CronParser::builder()
+        .seconds(Seconds::Disallowed)
+        .year(Year::Disallowed)
+        .build();
+    Ok(Crontab {
+        pattern: parser.parse(pattern).map_err(invalid)?,
+        zone: TimeZone::get(zone).map_err(invalid)?,
     })
+}
+
+fn invalid(reason: impl fmt::Display) -> InvalidCron {
+    InvalidCron {
+        message: reason.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -157,13 +182,42 @@ mod tests {
         assert_eq!(next("0 0 30 2 * UTC", "2026-01-01T00:00:00Z"), "none");
     }
 
-    /// A local time that a change of the clock leaves out is passed over on that day; one that
-    /// comes twice counts twice.
+    /// A local time that is left out runs right after the change, and one that comes twice
+    /// runs the first time.
     #[test]
-    fn cron_on_the_days_on_which_the_clocks_change() {
+    fn cron_runs_once_on_the_days_on_which_the_clocks_change() {
         let night = "30 2 * * * Europe/Berlin";
-        assert_eq!(next(night, "2026-03-28T12:00:00Z"), "2026-03-30T00:30:00Z");
+        assert_eq!(next(night, "2026-03-28T12:00:00Z"), "2026-03-29T01:00:00Z");
+        assert_eq!(next(night, "2026-03-29T01:00:00Z"), "2026-03-30T00:30:00Z");
         assert_eq!(next(night, "2026-10-24T12:00:00Z"), "2026-10-25T00:30:00Z");
-        assert_eq!(next(night, "2026-10-25T00:30:00Z"), "2026-10-25T01:30:00Z");
+        assert_eq!(next(night, "2026-10-25T00:30:00Z"), "2026-10-26T01:30:00Z");
+    }
+
+    /// A pattern with a wildcard for the hour counts each hour that passes.
+    #[test]
+    fn cron_for_every_hour_runs_in_every_hour() {
+        let hourly = "30 * * * * Europe/Berlin";
+        for day in ["2026-03-29", "2026-10-25"] {
+            for hour in 0..6 {
+                let after = format!("{day}T0{hour}:00:00Z");
+                assert_eq!(next(hourly, &after), format!("{day}T0{hour}:30:00Z"));
+            }
+        }
+    }
+
+    /// Each is refused, and with the reason.
+    #[test]
+    fn what_is_no_expression_is_refused() {
+        for bad in [
+            "",
+            "UTC",
+            "* * * * *",
+            "* * * * UTC",
+            "* * * * * *",
+            "* * * * * * UTC",
+        ] {
+            assert!(check_cron(bad).is_err(), "{bad}");
+        }
+        assert!(check_cron(" 0 12 * * 1#2 \t UTC ").is_ok());
     }
 }
