@@ -81,6 +81,30 @@ fn notified_task_is_cancelled() {
     });
 }
 
+/// Another timer is due when a task is cancelled that runs at its end. The loop may serve
+/// that timer once the task is ready but before its bell rings, and is called again.
+#[test]
+fn notified_task_is_cancelled_at_a_due_tick() {
+    model(|| {
+        let (tasks, clock) = TaskEngine::builder().start_driven_model().unwrap();
+        let driver = clock.driver();
+        let ran = Arc::new(AtomicBool::new(false));
+        let runs = Arc::clone(&ran);
+        let task = move |_| runs.store(true, Ordering::Relaxed);
+        let id = tasks.run(Timer::at(tick(9), task).notified()).unwrap();
+        tasks.run_at(tick(1), || {}).unwrap();
+        let caller = thread::spawn(move || {
+            while !ran.load(Ordering::Relaxed) {
+                driver.wait();
+                let _ = driver.run_due(9);
+            }
+        });
+        clock.pass_to(tick(1));
+        tasks.cancel(id).payload().unwrap();
+        caller.join().unwrap();
+    });
+}
+
 /// Two loops share a driver and its descriptor. One of them takes the timer and ends the
 /// engine, and both learn of the end.
 #[test]

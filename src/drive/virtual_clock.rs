@@ -4,7 +4,7 @@
 use std::fmt;
 use std::time::Duration;
 
-#[cfg(any(loom, shuttle))]
+#[cfg(any(loom, shuttle, test))]
 use crate::drive::driver::Driver;
 use crate::hub::{Core, SharedCore};
 use crate::sync::Arc;
@@ -197,7 +197,7 @@ impl<T> VirtualClock<T> {
     ///
     /// Exists only with `--cfg loom` or `--cfg shuttle`, for engines of
     /// [`Builder::start_driven_model`](crate::Builder::start_driven_model).
-    #[cfg(any(loom, shuttle))]
+    #[cfg(any(loom, shuttle, test))]
     #[must_use]
     pub fn driver(&self) -> Driver<T> {
         Driver::new(Arc::clone(&self.core))

@@ -300,7 +300,7 @@ impl<T> Builder<T> {
     ///
     /// # Errors
     /// Returns [`StartError`] if a setting is out of range.
-    #[cfg(any(loom, shuttle))]
+    #[cfg(any(loom, shuttle, test))]
     pub fn start_driven_model(self) -> Result<(Engine<T>, VirtualClock<T>), StartError> {
         let shape = self.shape()?;
         let clock = Clock::virtual_at(self.start);

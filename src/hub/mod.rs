@@ -250,15 +250,18 @@ impl<T> Core<T> {
     fn release_unsent(&self, mut held: Held<'_, T>) -> Unsent {
         let signals = held.shard.take_signals();
         let mut earliest_new = held.shard.take_earliest_new();
-        if signals.wake_driver && self.is_driven {
+        let wakes_driver = signals.wake_driver && self.is_driven;
+        if wakes_driver {
             earliest_new = earliest_new.min(self.tick_now());
             held.shard.wake_driver = true;
         }
         let lowered = held.cell.lower_next(earliest_new);
+        // If the shard is due anyway, the loop may visit it before the bell rings.
+        let notifies = lowered || wakes_driver;
         Unsent {
             shard: held.cell.index,
             signals,
-            earlier: lowered.then_some(earliest_new),
+            earlier: notifies.then_some(earliest_new),
         }
     }
 

@@ -484,7 +484,7 @@ impl TaskBuilder {
     ///
     /// # Errors
     /// Fails as [`Builder::start_driven_model`] does.
-    #[cfg(any(loom, shuttle))]
+    #[cfg(any(loom, shuttle, test))]
     pub fn start_driven_model(self) -> Result<(TaskEngine, VirtualClock<Task>), StartError> {
         let (engine, clock) = self.engine.start_driven_model()?;
         let workers = Arc::default();

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::*;
 
+mod driven;
 mod running;
 
 thread_local! {
