@@ -3,9 +3,9 @@
 # the crate, one after the other, and checks that each test that a bug's patch
 # names finds it: a model of loom (`model: file::test`), a test under shuttle
 # (`shuttle: file::test`), a test of awaited timers (`await: file::test`), a test of
-# durable jobs (`durable: --lib module`, `durable: --test file name`), a test of the
-# public interface (`api: file::test`), or a test of the crate itself
-# (`test: --lib module`, `test: --test file name`).
+# durable jobs (`durable: --lib module`, `durable: --test file name`) or of their tool
+# (`tool: file::test`), a test of the public interface (`api: file::test`), or a test
+# of the crate itself (`test: --lib module`, `test: --test file name`).
 #
 #   tests/plant.sh [--sample n] [folder or name...]
 #   tests/plant.sh --table | --check | --build
@@ -70,6 +70,7 @@ tests() {
     plain) set -- -p tickwheel --config profile.dev.opt-level=1 "$@" ;;
     await) set -- -p tickwheel-await-tests --config profile.dev.opt-level=1 "$@" ;;
     api) set -- -p tickwheel-api "$@" ;;
+    tool) set -- -p tickwheel-jobs "$@" ;;
     durable) set -- -p tickwheel-durable --features metrics,tracing --config profile.dev.opt-level=1 "$@" ;;
     *)
         flags="$flags --cfg $way"
@@ -86,6 +87,7 @@ finders() {
         s/^await: \([^:]*\)::\(.*\)/await|--test \1|--exact \2/p
         s/^api: \([^:]*\)::\(.*\)/api|--test \1|--exact \2/p
         s/^durable: \(.*\) \(.*\)/durable|\1|\2/p
+        s/^tool: \(.*\)::\(.*\)/tool|--test \1|--exact \2/p
         s/^test: \(.*\) \(.*\)/plain|\1|\2/p' "$1"
 }
 
@@ -149,6 +151,7 @@ table() {
         /^shuttle: / { finders[++count] = "threads shuttle `" $2 "`" }
         /^await: / { finders[++count] = "await `" $2 "`" }
         /^api: / { finders[++count] = "api `" $2 "`" }
+        /^tool: / { finders[++count] = "tool `" $2 "`" }
         /^durable: / { finders[++count] = "durable `" $NF "`" }
         /^test: --lib / {
             folder = $3 ~ /^wheel/ ? "wheel" : "units"

@@ -1,0 +1,52 @@
+//! Why a command was not carried out.
+
+use std::io;
+use std::process::ExitCode;
+
+use serde_json::json;
+use tickwheel_durable::StoreError;
+
+/// The reason why a command ended early.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The store is open in another process.
+    InUse(String),
+    /// The store cannot be opened.
+    Open(String),
+    /// The store could not be read or written.
+    Store(StoreError),
+    /// The output could not be written.
+    Output(io::Error),
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Failure {
+        Failure::Store(error)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        Failure::Output(error)
+    }
+}
+
+impl Failure {
+    /// Prints the reason, and returns the exit code. The end of a pipe is no failure.
+    pub(crate) fn report(self, json: bool) -> ExitCode {
+        let (code, kind, message) = match self {
+            Failure::InUse(message) => (3, "in_use", message),
+            Failure::Open(message) => (3, "open", message),
+            Failure::Store(error) => (4, "store", error.to_string()),
+            Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                return ExitCode::SUCCESS;
+            }
+            Failure::Output(error) => (4, "output", error.to_string()),
+        };
+        match json {
+            true => eprintln!("{}", json!({"error": kind, "message": message})),
+            false => eprintln!("tickwheel-jobs: {message}"),
+        }
+        ExitCode::from(code)
+    }
+}

@@ -1,0 +1,147 @@
+//! The command-line tool for the jobs of a store.
+//!
+//! People read its output; with `--json`, programs do: an object a line. The exit code is 0 if
+//! everything was done, 1 if a job was not found or is left, 2 for a wrong command line, 3 if
+//! the store cannot be opened, and 4 if it cannot be read or written.
+//!
+//! A file is open in one process at a time, so the tool works on it while no service has it
+//! open. It says which process has it, and can wait for that process to end (`--wait`).
+
+mod change;
+mod failure;
+mod holder;
+mod look;
+mod open;
+mod output;
+mod stats;
+mod time;
+mod watch;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand};
+use tickwheel_durable::JobId;
+
+use crate::failure::Failure;
+use crate::look::Listed;
+use crate::output::Output;
+
+/// Looks at the jobs of a store, and cancels, retries and counts them.
+///
+/// STORE is the path of a file. One process at a time can open it: stop the service that runs
+/// its jobs, or let the service offer these calls itself (examples/reminders shows how).
+#[derive(Parser)]
+#[command(version, max_term_width = 100)]
+pub(crate) struct Args {
+    /// The store: the path of a file
+    pub(crate) store: String,
+
+    /// Print JSON, one object a line
+    #[arg(long, global = true)]
+    json: bool,
+
+    /// Wait so long for a store that is open elsewhere, for example 30s
+    #[arg(long, global = true, value_name = "TIME", default_value = "0s", value_parser = time::length)]
+    pub(crate) wait: Duration,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// List jobs in the order of their due times
+    List(Listed),
+    /// Show a job with all that is stored of it
+    Show {
+        /// The id, as `list` prints it
+        id: JobId,
+    },
+    /// Remove waiting jobs, so that they do not run
+    Cancel {
+        /// The ids
+        #[arg(required_unless_present = "key")]
+        ids: Vec<JobId>,
+        /// The job of this kind with this key
+        #[arg(long, num_args = 2, value_names = ["KIND", "KEY"])]
+        key: Option<Vec<String>>,
+    },
+    /// Make dead letters due again, with all their attempts
+    Retry {
+        /// The ids
+        #[arg(required_unless_present = "all")]
+        ids: Vec<JobId>,
+        /// All dead letters
+        #[arg(long, conflicts_with = "ids")]
+        all: bool,
+        /// All of this kind
+        #[arg(long, requires = "all")]
+        kind: Option<String>,
+        /// Due after this time, for example 10m
+        #[arg(long = "in", value_name = "TIME", default_value = "0s", value_parser = time::length)]
+        after: Duration,
+    },
+    /// Remove dead letters
+    Bury {
+        /// The ids
+        #[arg(required = true)]
+        ids: Vec<JobId>,
+    },
+    /// Wait until no service has the store open (--wait), and say how many jobs are left
+    ///
+    /// Exits with 0 if none is left. Jobs that run are finished by their service, which a store
+    /// that is open elsewhere still has; nothing starts while this program has it open.
+    Drain {
+        /// Count only jobs that are due within this time, for example 1h
+        #[arg(long, value_name = "TIME", value_parser = time::length)]
+        within: Option<Duration>,
+    },
+    /// Count jobs by kind and by due time. Reads them all
+    Stats,
+    /// Show the counts again and again; between two looks, others may open the store
+    Watch {
+        /// The time between two looks
+        #[arg(long, value_name = "TIME", default_value = "2s", value_parser = time::length)]
+        every: Duration,
+        /// End after so many looks
+        #[arg(long)]
+        times: Option<u64>,
+    },
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let mut output = Output::new(args.json);
+    match run(&args, &mut output) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(failure) => failure.report(args.json),
+    }
+}
+
+/// Carries out the command. Returns whether it found everything that it was to find.
+fn run(args: &Args, output: &mut Output) -> Result<bool, Failure> {
+    if let Command::Watch { every, times } = &args.command {
+        return watch::watch(&args.store, *every, *times, output);
+    }
+    let jobs = open::open_within(&args.store, args.wait)?;
+    match &args.command {
+        Command::List(listed) => look::list(&jobs, listed, output),
+        Command::Show { id } => look::show(&jobs, *id, output),
+        Command::Cancel { ids, key } => change::cancel(&jobs, ids, key.as_deref(), output),
+        Command::Retry {
+            ids,
+            all,
+            kind,
+            after,
+        } => match all {
+            true => change::retry_all(&jobs, kind.as_deref(), *after, output),
+            false => change::retry(&jobs, ids, *after, output),
+        },
+        Command::Bury { ids } => change::bury(&jobs, ids, output),
+        Command::Drain { within } => stats::drain(&jobs, *within, output),
+        Command::Stats => stats::show(&jobs, output),
+        Command::Watch { .. } => unreachable!("handled above"),
+    }
+}

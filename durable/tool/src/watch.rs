@@ -1,0 +1,56 @@
+//! The live view: the counts, drawn again and again.
+//!
+//! The store is open only during a look, so that a service can open it in between.
+
+use std::io::IsTerminal;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::json;
+use tickwheel_durable::{SystemClock, WallClock};
+
+use crate::failure::Failure;
+use crate::open::open;
+use crate::output::Output;
+use crate::stats::Stats;
+
+/// Moves to the upper left corner, and clears the screen.
+const CLEAR: &str = "\u{1b}[H\u{1b}[2J";
+
+pub(crate) fn watch(
+    store: &str,
+    every: Duration,
+    times: Option<u64>,
+    output: &mut Output,
+) -> Result<bool, Failure> {
+    let clear = match std::io::stdout().is_terminal() {
+        true => CLEAR,
+        false => "",
+    };
+    let mut looks = 0;
+    loop {
+        let now = SystemClock.now();
+        match look(store) {
+            Ok(stats) => {
+                let text = format!("{clear}{store} at {now}\n\n{}", stats.text());
+                output.line(&text, || stats.object())?;
+            }
+            Err(Failure::InUse(message)) => {
+                let text = format!("{clear}{store} at {now}\n\n{message}");
+                output.line(&text, || json!({"error": "in_use", "message": message}))?;
+            }
+            Err(failure) => return Err(failure),
+        }
+        output.flush()?;
+        looks += 1;
+        if times.is_some_and(|times| looks >= times) {
+            return Ok(true);
+        }
+        thread::sleep(every);
+    }
+}
+
+fn look(store: &str) -> Result<Stats, Failure> {
+    let jobs = open(store)?;
+    Ok(Stats::of(&jobs)?)
+}
