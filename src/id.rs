@@ -78,8 +78,9 @@ impl TimerId {
         }
     }
 
-    /// Returns the distance of the timer's wheel from `first`, if [`WheelNumber::reserve`]
-    /// reserved both in one call. For any other wheel, the distance is huge.
+    /// Returns the distance of the timer's wheel from `first`, if
+    /// [`WheelNumber::reserve`] reserved both in one call. For any other wheel, the
+    /// distance is huge.
     #[inline]
     pub(crate) fn wheels_after(self, first: WheelNumber) -> usize {
         let other_high = (self.high.get() ^ first.high) << (u64::BITS - SEQUENCE_SHIFT);

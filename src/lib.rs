@@ -60,13 +60,13 @@
 //!   [weak](WeakTaskEngine).
 //!
 //! # Features
-//! All but `std` default to off. None adds cost to scheduling, cancelling, rescheduling or
-//! expiring.
+//! All but `std` default to off. None adds cost to scheduling, cancelling,
+//! rescheduling or expiring.
 //!
 //! * `std`: everything but the wheels. With `default-features = false`, the crate is
-//!   [`Wheel`], [`wheel::KeyedWheel`], [`Tick`] and [`TimerId`] on `core` and `alloc`, for
-//!   kernels, firmware and WebAssembly: see [Without `std`](wheel#without-std). All features
-//!   but `serde` turn it on.
+//!   [`Wheel`], [`wheel::KeyedWheel`], [`Tick`] and [`TimerId`] on `core` and `alloc`,
+//!   for kernels, firmware and WebAssembly: see [Without `std`](wheel#without-std). All
+//!   features but `serde` turn it on.
 //! * `tracing`: rare events for operators, with the target `tickwheel` and the
 //!   [name](Builder::name) of the engine. An engine's start, drain or shutdown and a
 //!   ticker's end are at level info, a refused start is a warning, and a panic of a
@@ -75,14 +75,14 @@
 //!   recorder at each call.
 //! * `serde`: `Serialize` and `Deserialize` for [`TimerId`], [`Tick`], [`Time`] and
 //!   [`Ledger`].
-//! * `stream`: `Queue::into_stream` and `Reports::into_stream`, and `Stream` (of `futures-core`) for
-//!   [`time::Interval`].
-//! * `hyper`: hyper's `rt::Timer` for [`time::Global`] and `&'static` [`time::Timers`], for
-//!   its limits on heads and its keep-alives.
+//! * `stream`: `Queue::into_stream` and `Reports::into_stream`, and `Stream` (of
+//!   `futures-core`) for [`time::Interval`].
+//! * `hyper`: hyper's `rt::Timer` for [`time::Global`] and `&'static` [`time::Timers`],
+//!   for its limits on heads and its keep-alives.
 //! * `tower`: `time::tower::TimeoutLayer`, which limits each call of a service.
-//! * `loom`, `shuttle`: models of programs that use the crate, together with
-//!   `--cfg loom` or `--cfg shuttle`. Without that flag they change nothing. `docs/MODELS.md`
-//!   in the package has a model to copy.
+//! * `loom`, `shuttle`: models of programs that use the crate, together with `--cfg loom`
+//!   or `--cfg shuttle`. Without that flag they change nothing. `docs/MODELS.md` in the
+//!   package has a model to copy.
 //!
 //! # Example
 //! ```
@@ -187,11 +187,12 @@ pub use timer::{
 };
 pub use wheel::Wheel;
 
-/// The guide: which API and which settings to choose, how to do what, and what happens when.
+/// The guide: which API and which settings to choose, how to do what, and what
+/// happens when.
 ///
 /// The programs of its recipes are in the folder `examples/recipes` of the repository.
-// Of two definitions of a link, the first one counts. Those of the page itself lead to files
-// beside it.
+// Of two definitions of a link, the first one counts. Those of the page itself lead to
+// files beside it.
 #[cfg(any(doc, doctest))]
 #[doc = ""]
 #[doc = include_str!("../docs/links/guide.md")]

@@ -351,8 +351,8 @@ mod tests {
         alarm.tick.tick_at(alarm.clock.now())
     }
 
-    /// Sleeps until the tick in `next`, while `call` acts on the sleeper once it is armed.
-    /// Returns how the sleep ended, and when.
+    /// Sleeps until the tick in `next`, while `call` acts on the sleeper once it is
+    /// armed. Returns how the sleep ended, and when.
     fn sleep(alarm: &Alarm, next: &AtomicU64, call: impl FnOnce()) -> (Wake, Time) {
         let wanted = next.load(Ordering::SeqCst);
         let (ended, end) = channel();

@@ -5,9 +5,9 @@ use core::time::Duration;
 /// As good as never: three centuries.
 const LONGEST: Duration = Duration::from_secs(10_000_000_000);
 
-/// Returns the due time of a waitable timer that goes off after `delay`, and never before:
-/// a number of hundreds of nanoseconds, rounded up. It is negative, because any other
-/// number is a time of day.
+/// Returns the due time of a waitable timer that goes off after `delay`, and never
+/// before: a number of hundreds of nanoseconds, rounded up. It is negative, because any
+/// other number is a time of day.
 pub(super) fn due_time(delay: Duration) -> i64 {
     let hundreds = delay.min(LONGEST).as_nanos().div_ceil(100).max(1);
     -(hundreds as i64)

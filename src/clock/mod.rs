@@ -102,7 +102,8 @@ impl Clock {
         }
     }
 
-    /// Converts a time to an `Instant`, if the clock measures instants and the time comes.
+    /// Converts a time to an `Instant`, if the clock measures instants and the
+    /// time comes.
     pub(crate) fn instant_of(&self, time: Time) -> Option<Instant> {
         match self {
             Clock::System(clock) if time < Time::MAX => clock.instant_of(time),

@@ -37,7 +37,8 @@ mod linux {
         /// The reading of the system's clock at the start.
         origin: u64,
         instant: Instant,
-        /// The number of `instant`, if this clock measures instants and they have numbers.
+        /// The number of `instant`, if this clock measures instants and they have
+        /// numbers.
         first: Option<u64>,
     }
 

@@ -72,8 +72,8 @@ impl TimerFd {
         debug_assert_eq!(result, 0, "{}", io::Error::last_os_error());
     }
 
-    /// Waits for the deadline, or returns at once in a timer for a caller. May return early if a
-    /// signal arrives.
+    /// Waits for the deadline, or returns at once in a timer for a caller. May return
+    /// early if a signal arrives.
     pub(crate) fn wait(&self) {
         let mut expirations = 0u64;
         // SAFETY: the buffer is valid for the eight bytes that a timerfd writes. The

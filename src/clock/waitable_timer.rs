@@ -6,9 +6,9 @@
 //! wait that has begun, as with a timerfd, so a call of the ticker needs no event beside
 //! the timer.
 //!
-//! The due time is relative: an absolute one follows the wall clock, which can be set, and
-//! timers of high resolution have none. The functions are declared here, because a crate
-//! that declares all of Windows would cost more to build than this crate.
+//! The due time is relative: an absolute one follows the wall clock, which can be set,
+//! and timers of high resolution have none. The functions are declared here, because a
+//! crate that declares all of Windows would cost more to build than this crate.
 
 use core::ffi::c_void;
 use core::ptr;
@@ -82,8 +82,8 @@ impl WaitableTimer {
         });
         let due_time = due_time(delay);
         let timer = self.handle.as_raw_handle();
-        // SAFETY: the handle is a timer, the due time is valid for reads, and no routine is
-        // called.
+        // SAFETY: the handle is a timer, the due time is valid for reads, and no
+        // routine is called.
         let done = unsafe { SetWaitableTimer(timer, &due_time, 0, ptr::null(), ptr::null(), 0) };
         debug_assert_ne!(done, 0, "{}", io::Error::last_os_error());
     }

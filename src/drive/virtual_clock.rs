@@ -122,8 +122,8 @@ impl<T> VirtualClock<T> {
         self.core.advance_to(time);
     }
 
-    /// Does the same, and hands the payloads of due plain timers to `sink`, without holding
-    /// a lock. A call from within `sink` only moves the clock.
+    /// Does the same, and hands the payloads of due plain timers to `sink`, without
+    /// holding a lock. A call from within `sink` only moves the clock.
     pub(crate) fn advance_taking(&self, time: Time, sink: &mut impl FnMut(&Core<T>, T)) {
         self.core.advance_taking(time, sink);
     }
@@ -133,8 +133,8 @@ impl<T> VirtualClock<T> {
         self.core.enter_loop().is_none()
     }
 
-    /// Moves the clock in this way from one due tick to the next, and calls `settle` after
-    /// each move; see [`Core::run_until`].
+    /// Moves the clock in this way from one due tick to the next, and calls `settle`
+    /// after each move; see [`Core::run_until`].
     pub(crate) fn run_until_taking(
         &self,
         time: Time,
@@ -148,9 +148,10 @@ impl<T> VirtualClock<T> {
     /// Moves the clock forward as [`advance`](VirtualClock::advance) does, but touches
     /// at most `budget` entries. The clock stands at the new time in any case.
     ///
-    /// Returns [`Advance::More`] if the budget did not suffice. The next call goes on
-    /// with the timers that are left, in their order, even if it moves the clock by zero.
-    /// Returns [`Advance::ShutDown`] if the engine was shut down and its queues are empty.
+    /// Returns [`Advance::More`] if the budget did not suffice. The next call
+    /// goes on with the timers that are left, in their order, even if it moves
+    /// the clock by zero. Returns [`Advance::ShutDown`] if the engine was shut
+    /// down and its queues are empty.
     ///
     /// ```
     /// use std::time::Duration;
@@ -244,12 +245,12 @@ impl<T> VirtualClock<T> {
     /// and each worker is back in `recv`.
     ///
     /// A worker is a [`Queue`](crate::Queue) handle that has waited in `recv` or
-    /// `recv_timeout` before, or a thread of a
-    /// [`TaskEngine`](crate::TaskEngine). If threads of the caller's own have just been
-    /// started, [`expect_workers`](VirtualClock::expect_workers) makes this call wait
-    /// for them. A handle that is awaited ([`recv_async`](crate::Queue::recv_async)) is no
-    /// worker. Timers that tasks schedule on the way
-    /// are served on the way; those without a delay are served at the same tick.
+    /// `recv_timeout` before, or a thread of a [`TaskEngine`](crate::TaskEngine). If
+    /// threads of the caller's own have just been started,
+    /// [`expect_workers`](VirtualClock::expect_workers) makes this call wait for them. A
+    /// handle that is awaited ([`recv_async`](crate::Queue::recv_async)) is no worker.
+    /// Timers that tasks schedule on the way are served on the way; those without a delay
+    /// are served at the same tick.
     ///
     /// Always returns. If each task adds another without a delay, a thousand of
     /// them run at one tick, and the next runs at the next due tick or at `time`.

@@ -170,10 +170,10 @@ impl<T> Builder<T> {
         self
     }
 
-    /// Makes the ticker sleep on a condition variable even where the system has a
-    /// better timer: timerfd on Linux and Android, a waitable timer on Windows. This is
-    /// less precise, but runs the same code everywhere.
-    /// An engine's `Debug` output names the device that its ticker sleeps on.
+    /// Makes the ticker sleep on a condition variable even where the system has a better
+    /// timer: timerfd on Linux and Android, a waitable timer on Windows. This is less
+    /// precise, but runs the same code everywhere. An engine's `Debug` output names the
+    /// device that its ticker sleeps on.
     pub fn portable_ticker(mut self) -> Builder<T> {
         self.portable_ticker = true;
         self

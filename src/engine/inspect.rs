@@ -8,15 +8,15 @@ impl<T> Engine<T> {
     /// lists, its account and its next wake-up. Counts at most `most` timers of a slot,
     /// and at most 256; with a `most` of 1, a count says whether the slot is occupied.
     ///
-    /// For viewers and for questions such as "do my deadlines share a few slots?";
-    /// [`snapshot`](Engine::snapshot) has the counts for monitoring. If other threads
-    /// use the engine meanwhile, a timer that moves from slot to slot may be counted twice
-    /// or not at all.
+    /// For viewers and for questions such as "do my deadlines share a few
+    /// slots?"; [`snapshot`](Engine::snapshot) has the counts for monitoring. If
+    /// other threads use the engine meanwhile, a timer that moves from slot to
+    /// slot may be counted twice or not at all.
     ///
     /// # Cost
-    /// Grows with the numbers of shards and slots and with `most`, and not with the number
-    /// of timers. A hold of a shard's lock visits at most 256 slots, or as many entries.
-    /// A `most` of 1 reads no entry.
+    /// Grows with the numbers of shards and slots and with `most`, and not with the
+    /// number of timers. A hold of a shard's lock visits at most 256 slots, or as many
+    /// entries. A `most` of 1 reads no entry.
     ///
     /// ```
     /// use std::time::Duration;

@@ -39,10 +39,9 @@ use crate::timer::{Cancel, CancelledMany, Closed, NotChanged, Refused, Timer};
 
 /// A timer engine for many threads.
 ///
-/// Clones of a handle share one engine; a [`WeakEngine`] does not keep it alive.
-/// Dropping the last clone shuts the engine
-/// down without waiting for any thread; its queues then return
-/// [`RecvError::ShutDown`](crate::RecvError::ShutDown). To get the live timers
+/// Clones of a handle share one engine; a [`WeakEngine`] does not keep it alive. Dropping
+/// the last clone shuts the engine down without waiting for any thread; its queues then
+/// return [`RecvError::ShutDown`](crate::RecvError::ShutDown). To get the live timers
 /// back, call [`shutdown`](Engine::shutdown) or [`drain`](Engine::drain).
 ///
 /// # Cost
@@ -190,8 +189,8 @@ impl<T> Engine<T> {
     }
 
     /// Cancels the timers that have this name, oldest first: all of them if `max` is
-    /// `None`, otherwise at most `max`. None of the timers fires again. A timer whose last
-    /// firing is running is counted apart, because it may end by itself, and not
+    /// `None`, otherwise at most `max`. None of the timers fires again. A timer whose
+    /// last firing is running is counted apart, because it may end by itself, and not
     /// towards `max`. Does not cancel timers that are created during the call.
     ///
     /// # Cost
@@ -225,8 +224,8 @@ impl<T> Engine<T> {
     ///
     /// # Cost
     /// Grows with the largest number of timers that were ever live, or live since
-    /// the last [`shrink`](Engine::shrink). Holds a shard's lock for a few dozen timers at
-    /// a time.
+    /// the last [`shrink`](Engine::shrink). Holds a shard's lock for a few dozen
+    /// timers at a time.
     ///
     /// ```
     /// # use std::time::Duration;

@@ -11,13 +11,11 @@ impl<T> Engine<T> {
     /// [`resume`](Engine::resume). The timer keeps its id, name and payload and
     /// what is left of its delay. It cannot fire and causes no wake-up.
     ///
-    /// A paused timer is live: it can be cancelled,
-    /// [`live`](Engine::live) visits it, [`shutdown`](Engine::shutdown)
-    /// returns it, and it counts against
-    /// [`Builder::max_timers`](crate::Builder::max_timers). A
-    /// [`drain`](Engine::drain) does not wait for it.
-    /// [`reschedule`](Engine::reschedule) sets what is left of its delay, and
-    /// leaves it paused.
+    /// A paused timer is live: it can be cancelled, [`live`](Engine::live) visits it,
+    /// [`shutdown`](Engine::shutdown) returns it, and it counts against
+    /// [`Builder::max_timers`](crate::Builder::max_timers). A [`drain`](Engine::drain)
+    /// does not wait for it. [`reschedule`](Engine::reschedule) sets what is left of its
+    /// delay, and leaves it paused.
     ///
     /// An expired timer that no worker has taken leaves its queue, with nothing
     /// left of its delay. While a worker holds a firing, the pause takes effect

@@ -23,16 +23,16 @@ pub(crate) enum Seen<R> {
     Live(R),
     /// The timer has fired or was cancelled.
     Gone,
-    /// The timer has ended, and the engine is shut down or about to be. Only the clock can
-    /// say whether the timer fired before.
+    /// The timer has ended, and the engine is shut down or about to be. Only the clock
+    /// can say whether the timer fired before.
     GoneFromClosed,
     /// The timer belongs to another engine.
     Foreign,
 }
 
 impl<T> Core<T> {
-    /// Schedules a plain timer, unless the shard's wheel has reached the deadline. Does not
-    /// read the clock.
+    /// Schedules a plain timer, unless the shard's wheel has reached the deadline. Does
+    /// not read the clock.
     ///
     /// Inlined, because an id that is returned in memory costs its reader a stall.
     #[inline(always)]
@@ -51,8 +51,8 @@ impl<T> Core<T> {
         }
     }
 
-    /// Returns the tick that time has certainly reached. A shard's wheel may lag behind. On
-    /// a virtual clock the answer must not depend on that.
+    /// Returns the tick that time has certainly reached. A shard's wheel may lag behind.
+    /// On a virtual clock the answer must not depend on that.
     #[inline]
     fn reached(&self, wheel: Tick) -> Tick {
         match self.clock.is_virtual() {
@@ -61,8 +61,8 @@ impl<T> Core<T> {
         }
     }
 
-    /// Cancels a timer whose owner does not wait any longer. Returns the payload, if it is
-    /// still there.
+    /// Cancels a timer whose owner does not wait any longer. Returns the payload, if it
+    /// is still there.
     #[inline(always)]
     pub(crate) fn leave(&self, id: TimerId) -> Option<T> {
         let mut held = self.hold(self.cell_of(id)?);

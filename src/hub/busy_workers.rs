@@ -74,8 +74,8 @@ impl Census {
             .change(|workers| workers.queues[queue].expected = count);
     }
 
-    /// Adds a worker of `queue`, which is busy until it calls `set_idle`. Wakes no waiter,
-    /// because `set_idle` will.
+    /// Adds a worker of `queue`, which is busy until it calls `set_idle`. Wakes no
+    /// waiter, because `set_idle` will.
     pub(crate) fn join(&self, queue: usize, thread: Option<ThreadId>) {
         self.0.with(|workers, _| {
             workers.queues[queue].present += 1;

@@ -76,8 +76,8 @@ impl<T> Core<T> {
         cancelled
     }
 
-    /// Cancels up to `count` timers in one hold of the bucket. Returns whether there may be
-    /// more timers.
+    /// Cancels up to `count` timers in one hold of the bucket. Returns whether there may
+    /// be more timers.
     fn cancel_some_by_name(
         &self,
         namesakes: &mut Namesakes<'_>,
@@ -93,7 +93,8 @@ impl<T> Core<T> {
         may_be_more
     }
 
-    /// Does the same, and leaves in `unsent` what has to be sent outside the bucket's lock.
+    /// Does the same, and leaves in `unsent` what has to be sent outside the
+    /// bucket's lock.
     fn cancel_in_bucket(
         &self,
         namesakes: &mut Namesakes<'_>,

@@ -45,8 +45,8 @@ impl<T> Core<T> {
         snapshot
     }
 
-    /// Returns the time since the tick at which a shard should have been visited, or zero if
-    /// that tick has not come.
+    /// Returns the time since the tick at which a shard should have been visited, or zero
+    /// if that tick has not come.
     fn behind(&self) -> Duration {
         self.clock.now() - self.tick.start_of(self.next_due())
     }

@@ -118,7 +118,8 @@ impl Doorbell {
         self.ring(shard);
     }
 
-    /// Wakes threads before tasks, as a virtual clock needs it: it waits for threads alone.
+    /// Wakes threads before tasks, as a virtual clock needs it: it waits for
+    /// threads alone.
     pub(crate) fn threads_first(self) -> Doorbell {
         Doorbell {
             bells: self.bells.threads_first(),

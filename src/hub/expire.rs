@@ -153,8 +153,8 @@ impl<T> Core<T> {
         self.advance_within(time, usize::MAX);
     }
 
-    /// Does the same, but touches at most `budget` entries. Returns whether the budget was
-    /// enough.
+    /// Does the same, but touches at most `budget` entries. Returns whether the
+    /// budget was enough.
     pub(crate) fn advance_within(&self, time: Time, budget: usize) -> bool {
         let mut budget = budget;
         self.move_clock(time);
@@ -167,8 +167,8 @@ impl<T> Core<T> {
     }
 
     /// Makes a bounded number of entries ready and rings for them, in one hold of the
-    /// lock, or in several if there are urgent waiters. Returns whether everything is done
-    /// that was due when the visit began.
+    /// lock, or in several if there are urgent waiters. Returns whether everything is
+    /// done that was due when the visit began.
     fn visit(&self, visit: &mut Visit<'_, '_, T>) -> bool {
         let mut held = self.begin(visit);
         let cell = visit.cell;

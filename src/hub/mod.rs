@@ -245,8 +245,8 @@ impl<T> Core<T> {
         self.send(unsent);
     }
 
-    /// Does the same as [`Core::release`] but wakes nobody, for a caller that holds the lock
-    /// of a bucket of names. The caller releases it and then calls [`Core::send`].
+    /// Does the same as [`Core::release`] but wakes nobody, for a caller that holds the
+    /// lock of a bucket of names. The caller releases it and then calls [`Core::send`].
     fn release_unsent(&self, mut held: Held<'_, T>) -> Unsent {
         let signals = held.shard.take_signals();
         let mut earliest_new = held.shard.take_earliest_new();
@@ -266,8 +266,8 @@ impl<T> Core<T> {
     }
 
     /// Wakes the threads and tasks that a release concerns. The alarm follows the bells,
-    /// because the caller's loop that it may wake checks them only once. Names are last: an
-    /// alarm must not wait for the lock of a bucket.
+    /// because the caller's loop that it may wake checks them only once. Names are last:
+    /// an alarm must not wait for the lock of a bucket.
     fn send(&self, mut unsent: Unsent) {
         self.ring(unsent.shard, &unsent.signals);
         if let Some(earlier) = unsent.earlier {

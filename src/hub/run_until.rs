@@ -3,8 +3,8 @@
 use crate::hub::Core;
 use crate::timeline::Time;
 
-/// The maximum number of times that one tick is served, for timers added meanwhile, before
-/// the clock goes on to the next tick.
+/// The maximum number of times that one tick is served, for timers added meanwhile,
+/// before the clock goes on to the next tick.
 const PASSES_AT_A_TIME: usize = 1_000;
 
 impl<T> Core<T> {
@@ -30,8 +30,8 @@ impl<T> Core<T> {
         serve(time);
     }
 
-    /// Moves the clock to `time`, and serves the timers due then, including those that are
-    /// added meanwhile.
+    /// Moves the clock to `time`, and serves the timers due then, including those that
+    /// are added meanwhile.
     fn serve_at(&self, time: Time, advance: &mut impl FnMut(Time), settle: &mut impl FnMut()) {
         for _ in 0..PASSES_AT_A_TIME {
             advance(time);

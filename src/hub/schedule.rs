@@ -92,8 +92,8 @@ impl<T> Core<T> {
         end_naming(naming, created)
     }
 
-    /// If a new timer has a name, locks the name's bucket until the timer has been entered
-    /// there. Otherwise, the timer could end before.
+    /// If a new timer has a name, locks the name's bucket until the timer has been
+    /// entered there. Otherwise, the timer could end before.
     pub(super) fn begin_naming<P>(&self, timer: &Timer<P>) -> Option<Naming<'_>> {
         timer.name.as_ref().map(|name| self.names.begin(name))
     }

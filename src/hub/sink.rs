@@ -9,8 +9,8 @@ use crate::hub::expire::{BATCHES_PER_RING, ENTRIES_PER_BATCH, Visit};
 use crate::timeline::Time;
 
 impl<T> Core<T> {
-    /// Runs one round as [`Core::serve_a_round`] does, and hands the payloads of due plain
-    /// timers to `sink`.
+    /// Runs one round as [`Core::serve_a_round`] does, and hands the payloads of due
+    /// plain timers to `sink`.
     pub(crate) fn take_a_round(
         &self,
         taken: &mut Vec<T>,
@@ -32,9 +32,9 @@ impl<T> Core<T> {
         })
     }
 
-    /// Advances a virtual clock, and hands the payloads of the plain timers that become due
-    /// to `sink`. A call from within `sink` only moves the clock, because the outer call
-    /// goes on.
+    /// Advances a virtual clock, and hands the payloads of the plain timers that
+    /// become due to `sink`. A call from within `sink` only moves the clock,
+    /// because the outer call goes on.
     pub(crate) fn advance_taking(&self, time: Time, sink: &mut impl FnMut(&Core<T>, T)) {
         self.move_clock(time);
         let Some(_in_loop) = self.enter_loop() else {

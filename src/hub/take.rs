@@ -29,9 +29,9 @@ impl<T> Core<T> {
         })
     }
 
-    /// Takes expired timers from one shard in one hold of its lock, and appends up to `most`
-    /// payloads. Returns the firing at which it stopped, if that only lends its payload.
-    /// The caller has made room for the payloads.
+    /// Takes expired timers from one shard in one hold of its lock, and appends up to
+    /// `most` payloads. Returns the firing at which it stopped, if that only lends its
+    /// payload. The caller has made room for the payloads.
     pub(crate) fn take_many(
         &self,
         shard: usize,
@@ -53,8 +53,9 @@ impl<T> Core<T> {
         shard.claim(queue, Some(self.clock.now()))
     }
 
-    /// Takes an expired timer or a report from one shard with `take`. Also returns whether
-    /// the shard has more. If so, rings the caller's bell again; otherwise, drops it.
+    /// Takes an expired timer or a report from one shard with `take`. Also
+    /// returns whether the shard has more. If so, rings the caller's bell again;
+    /// otherwise, drops it.
     #[inline]
     pub(crate) fn take_from<C>(
         &self,

@@ -61,8 +61,8 @@ impl<S> Waiters<S> {
         self.change(|_| ());
     }
 
-    /// Blocks until `done` returns true. Calls it at once and after each change, but gives
-    /// up when `left` returns zero, however many changes there are.
+    /// Blocks until `done` returns true. Calls it at once and after each change, but
+    /// gives up when `left` returns zero, however many changes there are.
     pub(crate) fn wait_until(
         &self,
         mut done: impl FnMut() -> bool,

@@ -2,8 +2,9 @@
 //!
 //! The best counter is shared by all threads and has 64 bits. Some targets without an
 //! operating system have a compare-and-swap of 32 bits only (thumbv7em), and then a
-//! process makes fewer wheels. Others have loads and stores only (thumbv6m). There a count
-//! may be lost, so wheels must be made one at a time; see [`wheel`](crate::wheel#without-std).
+//! process makes fewer wheels. Others have loads and stores only (thumbv6m). There a
+//! count may be lost, so wheels must be made one at a time; see
+//! [`wheel`](crate::wheel#without-std).
 
 use core::sync::atomic::{AtomicU32, Ordering};
 

@@ -152,9 +152,9 @@ impl<T> Expired<T> {
         self.firing.queue as usize
     }
 
-    /// Returns the time that has passed since the deadline. Reads the
-    /// clock. With a [tolerance](crate::Timer::tolerance), and for
-    /// repeating timers, counts from the exact time that was requested.
+    /// Returns the time that has passed since the deadline. Reads the clock. With a
+    /// [tolerance](crate::Timer::tolerance), and for repeating timers, counts from the
+    /// exact time that was requested.
     #[must_use]
     pub fn lateness(&self) -> Duration {
         self.clock.now() - self.firing.requested
@@ -184,21 +184,22 @@ impl<T> Expired<T> {
     }
 
     /// Returns the payload to the engine, and sets the next deadline of the timer: a
-    /// [`Duration`] from now, a [`Time`], or an `Instant`. The timer keeps its id, name, queue and
-    /// settings, and the next firing has the next [`number`](Expired::number).
+    /// [`Duration`] from now, a [`Time`], or an `Instant`. The timer keeps its id, name,
+    /// queue and settings, and the next firing has the next [`number`](Expired::number).
     ///
-    /// A one-shot must be [`rearmable`](crate::Timer::rearmable). A repeating timer continues
-    /// from its new deadline, as after [`Engine::reschedule`](crate::Engine::reschedule).
-    /// A deadline that has passed is due at once, behind all expired timers.
+    /// A one-shot must be [`rearmable`](crate::Timer::rearmable). A repeating timer
+    /// continues from its new deadline, as after
+    /// [`Engine::reschedule`](crate::Engine::reschedule). A deadline that has passed is
+    /// due at once, behind all expired timers.
     ///
     /// # Errors
-    /// Returns this firing, with the reason, and changes nothing: [`NotChanged::Cancelled`]
-    /// or [`NotChanged::ShutDown`] if that happened since the firing was taken,
-    /// [`NotChanged::UsedUp`] if the timer has fired as often as
+    /// Returns this firing, with the reason, and changes nothing:
+    /// [`NotChanged::Cancelled`] or [`NotChanged::ShutDown`] if that happened since the
+    /// firing was taken, [`NotChanged::UsedUp`] if the timer has fired as often as
     /// [`times`](crate::Timer::times) says, [`NotChanged::NotRearmable`] for a one-shot
     /// that is not rearmable, and [`NotChanged::InstantOnOtherClock`] if the engine's
-    /// clock does not measure `when`. A timer that was cancelled or shut down then ends for
-    /// that reason, and not as completed.
+    /// clock does not measure `when`. A timer that was cancelled or shut down then ends
+    /// for that reason, and not as completed.
     ///
     /// # Cost
     /// Takes the lock of the timer's shard once, as dropping the firing does.
@@ -254,7 +255,8 @@ impl<T> Expired<T> {
     /// so that it will not fire again. A long task can stop early then.
     ///
     /// Always returns `false` for a one-shot that is not
-    /// [`rearmable`](crate::Timer::rearmable): it ended when it was taken, and no cancel reaches it.
+    /// [`rearmable`](crate::Timer::rearmable): it ended when it was taken, and no
+    /// cancel reaches it.
     ///
     /// # Cost
     /// Takes the lock of the timer's shard.

@@ -12,22 +12,22 @@ impl<T> Queue<T> {
     /// if the worker had called [`recv`](Queue::recv) and [`Expired::into_payload`] for
     /// each of them, one after the other.
     ///
-    /// A repeating or [`rearmable`](crate::Timer::rearmable) timer only lends its payload. The call
-    /// ends at such a timer and returns its firing: the firing comes after the payloads
-    /// that were appended. Dropping it returns the payload to the engine. The worker
-    /// calls again for the timers behind it.
+    /// A repeating or [`rearmable`](crate::Timer::rearmable) timer only lends its
+    /// payload. The call ends at such a timer and returns its firing: the firing comes
+    /// after the payloads that were appended. Dropping it returns the payload to the
+    /// engine. The worker calls again for the timers behind it.
     ///
     /// # Errors
     /// Returns [`RecvError::ShutDown`] if the engine was shut down, and appends nothing.
     ///
     /// # Cost
-    /// Takes up to 32 timers in one hold of a shard's lock, and so costs less than half of
-    /// what `recv` costs for each. The price is that a timer in `payloads` can no longer be
-    /// cancelled: a cancel of it returns [`Cancel::Gone`](crate::Cancel::Gone), although
-    /// the worker has not come to it. [`try_iter`](Queue::try_iter) takes a timer only
-    /// when it reaches it. A [`queue_bound`](crate::Builder::queue_bound) does not count
-    /// payloads: the call waits for a permit as `recv` does, and keeps it only for the
-    /// firing that it returns.
+    /// Takes up to 32 timers in one hold of a shard's lock, and so costs less than half
+    /// of what `recv` costs for each. The price is that a timer in `payloads` can no
+    /// longer be cancelled: a cancel of it returns [`Cancel::Gone`](crate::Cancel::Gone),
+    /// although the worker has not come to it. [`try_iter`](Queue::try_iter) takes a
+    /// timer only when it reaches it. A [`queue_bound`](crate::Builder::queue_bound) does
+    /// not count payloads: the call waits for a permit as `recv` does, and keeps it only
+    /// for the firing that it returns.
     ///
     /// ```
     /// use std::time::Duration;

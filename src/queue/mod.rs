@@ -30,11 +30,10 @@ const TURNS_PER_SHARD: u32 = 64;
 
 /// A handle to one of an engine's worker queues.
 ///
-/// Expired timers stay in the engine until a worker takes them: one at a
-/// time with [`recv`](Queue::recv), many with [`recv_many`](Queue::recv_many).
-/// Until then they can be cancelled. A queue is never full. Each
-/// worker thread needs a handle of its own: clone one, or call
-/// [`Engine::queue`](crate::Engine::queue) again.
+/// Expired timers stay in the engine until a worker takes them: one at a time with
+/// [`recv`](Queue::recv), many with [`recv_many`](Queue::recv_many). Until then they can
+/// be cancelled. A queue is never full. Each worker thread needs a handle of its own:
+/// clone one, or call [`Engine::queue`](crate::Engine::queue) again.
 ///
 /// Timers of one shard (usually those that one thread scheduled) arrive in
 /// the order of their deadlines. The order across shards is not guaranteed.
@@ -213,8 +212,8 @@ impl<T> Queue<T> {
     /// passed when it begins to wait or is woken; see
     /// [`wake_receivers`](Queue::wake_receivers).
     ///
-    /// Without this call, a [`recv_timeout`](Queue::recv_timeout) of a model waits until a
-    /// timer comes. Exists only with `--cfg loom` or `--cfg shuttle`.
+    /// Without this call, a [`recv_timeout`](Queue::recv_timeout) of a model waits until
+    /// a timer comes. Exists only with `--cfg loom` or `--cfg shuttle`.
     #[cfg(any(loom, shuttle))]
     pub fn pass_limits(&self) {
         self.core.doorbell(self.index).pass_limits();
@@ -242,8 +241,8 @@ impl<T> Queue<T> {
     }
 
     /// Returns a firing whose task is consumed, and then takes a timer as
-    /// [`claim_next`](Queue::claim_next) does. Does both in one hold if the worker goes on
-    /// in the same shard.
+    /// [`claim_next`](Queue::claim_next) does. Does both in one hold if the worker goes
+    /// on in the same shard.
     pub(crate) fn claim_after(
         &self,
         done: TimerId,
@@ -310,9 +309,9 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Returns the place at which to look for a timer. While the shard of the last call has
-    /// more timers and turns are left, goes there without a bell. Meanwhile, the bell is in
-    /// the channel for other workers.
+    /// Returns the place at which to look for a timer. While the shard of the last call
+    /// has more timers and turns are left, goes there without a bell. Meanwhile, the bell
+    /// is in the channel for other workers.
     #[inline]
     fn place(&self, wait: Wait<'_>) -> Result<Place, RecvError> {
         if let Some(hint) = self.hinted() {
@@ -355,7 +354,8 @@ impl<T> Queue<T> {
         Expired::new(claimed, self.index, &self.core)
     }
 
-    /// Makes the next call go to this shard, if it has `more` timers and `turns` are left.
+    /// Makes the next call go to this shard, if it has `more` timers and `turns`
+    /// are left.
     #[inline]
     fn stay(&self, shard: usize, turns: u32, more: bool) {
         if more && turns > 0 {

@@ -72,8 +72,8 @@ impl<R: Receiver + fmt::Debug> fmt::Debug for RecvFuture<'_, R> {
 }
 
 impl<T> Queue<T> {
-    /// Waits until a timer has expired, and takes it, without blocking the thread. Works on
-    /// every runtime, beside tasks and blocking workers that take from the same queue:
+    /// Waits until a timer has expired, and takes it, without blocking the thread. Works
+    /// on every runtime, beside tasks and blocking workers that take from the same queue:
     /// each timer goes to one of them.
     ///
     /// Each task needs a handle of its own. The future is `Send` if `T` is. It can be

@@ -61,12 +61,13 @@ impl<R: Receiver + fmt::Debug> fmt::Debug for RecvStream<R> {
 
 impl<T> Queue<T> {
     /// Returns a stream of this queue's expired timers. It ends when the engine is shut
-    /// down. A queue is no stream itself, because it is already an iterator, whose methods
-    /// have the same names.
+    /// down. A queue is no stream itself, because it is already an iterator, whose
+    /// methods have the same names.
     ///
-    /// A stream loses nothing either, but it may stop being polled without being dropped.
-    /// So a timer that wakes a stream also wakes the next one that waits: where many tasks
-    /// take from one queue, [`recv_async`](Queue::recv_async) wakes only one of them.
+    /// A stream loses nothing either, but it may stop being polled without being
+    /// dropped. So a timer that wakes a stream also wakes the next one that
+    /// waits: where many tasks take from one queue,
+    /// [`recv_async`](Queue::recv_async) wakes only one of them.
     ///
     /// Exists only with the feature `stream`.
     ///
@@ -94,8 +95,8 @@ impl<T> Queue<T> {
 }
 
 impl<T> Reports<T> {
-    /// Returns a stream of the reports, which works as [`Queue::into_stream`] does. It ends
-    /// when [`recv`](Reports::recv) would fail.
+    /// Returns a stream of the reports, which works as [`Queue::into_stream`] does. It
+    /// ends when [`recv`](Reports::recv) would fail.
     ///
     /// Exists only with the feature `stream`.
     #[cfg_attr(docsrs, doc(cfg(feature = "stream")))]

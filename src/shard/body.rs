@@ -1,6 +1,6 @@
-//! The body of a wheel's entry: a payload or, for the few timers that need more, the index
-//! of a record. While a worker has a task without a record, the body is the time at which the
-//! worker took it.
+//! The body of a wheel's entry: a payload or, for the few timers that need more, the
+//! index of a record. While a worker has a task without a record, the body is the time at
+//! which the worker took it.
 //!
 //! The entry's tag says which of these it is. An enum would cost eight more bytes for
 //! every timer.
@@ -122,7 +122,8 @@ impl<T> Body<T> {
         }
     }
 
-    /// Makes the body of a task that a worker has, and took at `taken` if takes are measured.
+    /// Makes the body of a task that a worker has, and took at `taken` if takes
+    /// are measured.
     #[inline]
     pub(crate) fn lent(taken: Option<Time>) -> Body<T> {
         Body {

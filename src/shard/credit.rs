@@ -21,7 +21,8 @@ pub(crate) struct Credit {
 }
 
 impl Pool {
-    /// Returns a source of credits for `shards` shards, which together allow `max` timers.
+    /// Returns a source of credits for `shards` shards, which together allow
+    /// `max` timers.
     pub(crate) fn share(max: Option<usize>, shards: usize) -> impl FnMut() -> Credit {
         let pool = max.map(|max| Arc::new(Pool(AtomicUsize::new(max))));
         let batch = match max {

@@ -20,8 +20,8 @@ impl<T> Shard<T> {
         DrainKey(self.drains.len() - 1)
     }
 
-    /// Counts the timers in a bounded number of further cells. Returns whether the count is
-    /// complete, or no longer needed because the shard was closed.
+    /// Counts the timers in a bounded number of further cells. Returns whether the count
+    /// is complete, or no longer needed because the shard was closed.
     pub(crate) fn count_some(&mut self, drain: DrainKey) -> bool {
         if !self.is_draining() {
             return true;

@@ -30,7 +30,8 @@ impl<T> Shard<T> {
         self.wheel.prefetch(id);
     }
 
-    /// Cancels a timer. Calls `now` only for a timer with a report, which may carry the tick.
+    /// Cancels a timer. Calls `now` only for a timer with a report, which may
+    /// carry the tick.
     #[inline]
     pub(crate) fn cancel(&mut self, id: TimerId, now: impl FnOnce() -> Tick) -> Cancel<T> {
         let Some(at) = self.wheel.find_own(id) else {
@@ -100,7 +101,8 @@ impl<T> Shard<T> {
         self.credit.put_many(timers);
     }
 
-    /// Takes the payload of a plain timer and frees its entry. The caller counts the timer.
+    /// Takes the payload of a plain timer and frees its entry. The caller counts
+    /// the timer.
     #[inline]
     pub(crate) fn take_payload(&mut self, at: EntryIndex) -> T {
         debug_assert!(self.tag(at).has_payload());
@@ -133,9 +135,10 @@ impl<T> Shard<T> {
         self.close_entry(at, key)
     }
 
-    /// Frees the entry of an ended timer. A reported timer keeps its entry, and its payload
-    /// if it still has one, until the report is read. A task is dropped in any case,
-    /// because waiting for the workers includes waiting for the values that tasks hold.
+    /// Frees the entry of an ended timer. A reported timer keeps its entry, and
+    /// its payload if it still has one, until the report is read. A task is
+    /// dropped in any case, because waiting for the workers includes waiting for
+    /// the values that tasks hold.
     pub(crate) fn close_entry(&mut self, at: EntryIndex, key: usize) -> Option<T> {
         let record = &mut self.records[key];
         if record.reported {

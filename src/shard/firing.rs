@@ -8,8 +8,8 @@ use crate::tick::Tick;
 use crate::timeline::Time;
 use crate::timer::CloseReason;
 
-/// One firing of a timer. It is built when a worker takes the timer, and it does not change
-/// until the worker is done.
+/// One firing of a timer. It is built when a worker takes the timer, and it does not
+/// change until the worker is done.
 #[derive(Clone)]
 pub(crate) struct Firing {
     pub(crate) id: TimerId,

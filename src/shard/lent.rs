@@ -1,4 +1,5 @@
-//! A timer while a worker holds a firing of it: re-arming it, and whether it was cancelled.
+//! A timer while a worker holds a firing of it: re-arming it, and whether it was
+//! cancelled.
 //!
 //! A firing is recognised by its number, which no two firings of a timer share. A firing
 //! whose task has returned is therefore not found, even if the next one has been taken.
@@ -57,8 +58,9 @@ impl<T> Shard<T> {
         Ok(())
     }
 
-    /// Takes back a lent firing at `now`, and sets the next one. Returns whether a caller
-    /// is waiting for the return, or the payload with the reason if the timer cannot fire again.
+    /// Takes back a lent firing at `now`, and sets the next one. Returns whether
+    /// a caller is waiting for the return, or the payload with the reason if the
+    /// timer cannot fire again.
     pub(crate) fn rearm_and_return(
         &mut self,
         id: TimerId,

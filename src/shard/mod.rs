@@ -30,15 +30,15 @@
 //! Lent (paused meanwhile) ─return w─▶ Paused
 //! ```
 //!
-//! A `Waiting` timer is linked into the wheel until the ticker expires it; then it is ready
-//! until a worker claims it. `Lent` covers repeating timers, recorded tasks and rearmable one-shots
-//! while a worker has the payload, and timers whose payload is made from their id
-//! (`reserve.rs`). The holder of a firing can re-arm a `Lent` timer: it notes the next
-//! tick, for which the timer waits once its firing has returned, or does both in one step.
-//! Cancelling an `Unstarted` or `Lent` timer marks it: the timer ends when it is started or
-//! when its firing returns, and is not re-armed. A `Paused` timer is on no list
-//! (`pause.rs`). An `Ended` timer is freed at once unless its task must run once more or
-//! its report is unread.
+//! A `Waiting` timer is linked into the wheel until the ticker expires it; then it is
+//! ready until a worker claims it. `Lent` covers repeating timers, recorded tasks and
+//! rearmable one-shots while a worker has the payload, and timers whose payload is made
+//! from their id (`reserve.rs`). The holder of a firing can re-arm a `Lent` timer: it
+//! notes the next tick, for which the timer waits once its firing has returned, or does
+//! both in one step. Cancelling an `Unstarted` or `Lent` timer marks it: the timer ends
+//! when it is started or when its firing returns, and is not re-armed. A `Paused` timer
+//! is on no list (`pause.rs`). An `Ended` timer is freed at once unless its task must run
+//! once more or its report is unread.
 //!
 //! A shard is single-threaded: `hub` puts it behind a lock. It never drops a payload and
 //! never runs foreign code. Payloads go to the caller, who drops them after releasing the
@@ -98,7 +98,8 @@ use crate::wheel::{EntryIndex, Geometry, Wheel};
 /// lock. It is so small that waiting threads hardly notice, whatever the cells hold.
 pub(crate) const CELLS_PER_HOLD: usize = 16_384;
 
-/// The number of cells that a timer counts as. A model's walk releases the lock after each.
+/// The number of cells that a timer counts as. A model's walk releases the lock
+/// after each.
 pub(crate) const CELLS_PER_TIMER: usize = if IS_MODEL { CELLS_PER_HOLD } else { 4 };
 
 pub(crate) struct Shard<T> {
@@ -173,9 +174,9 @@ impl<T> Shard<T> {
         }
     }
 
-    /// Accepts a one-shot that consists of a payload and a deadline, for a queue that fits
-    /// into a tag. Also returns the tick for which the timer was linked. It does so in
-    /// registers, whereas `earliest_new` would cost three memory accesses.
+    /// Accepts a one-shot that consists of a payload and a deadline, for a queue that
+    /// fits into a tag. Also returns the tick for which the timer was linked. It does so
+    /// in registers, whereas `earliest_new` would cost three memory accesses.
     #[inline(always)]
     pub(crate) fn schedule_plain(
         &mut self,
@@ -289,8 +290,8 @@ impl<T> Shard<T> {
         std::mem::take(&mut self.signals)
     }
 
-    /// Puts back the signals that the caller took at the end of its last hold. Threads that
-    /// have held the lock since then have taken their own signals.
+    /// Puts back the signals that the caller took at the end of its last hold. Threads
+    /// that have held the lock since then have taken their own signals.
     pub(crate) fn put_back(&mut self, signals: Option<Signals>) {
         debug_assert!(!self.signalled);
         self.signalled = signals.is_some();
@@ -309,8 +310,8 @@ impl<T> Shard<T> {
         is_plain && (wheel.postpone(at, deadline.0) || wheel.disarm_or_arm(at, deadline.0))
     }
 
-    /// Changes a timer's deadline and, if the timer repeats, its phase. Calls `now` only for
-    /// a paused timer.
+    /// Changes a timer's deadline and, if the timer repeats, its phase. Calls `now` only
+    /// for a paused timer.
     pub(crate) fn reschedule(
         &mut self,
         id: TimerId,

@@ -1,6 +1,7 @@
-//! Pausing timers. For a paused timer, time stands still: `requested` and the moment of the
-//! pause stay as they are, and the resumption moves `requested` by the length of the pause.
-//! A repeating timer's phase and the firings that it has missed thus survive the pause.
+//! Pausing timers. For a paused timer, time stands still: `requested` and the
+//! moment of the pause stay as they are, and the resumption moves `requested` by
+//! the length of the pause. A repeating timer's phase and the firings that it has
+//! missed thus survive the pause.
 
 use core::time::Duration;
 
@@ -15,8 +16,8 @@ use crate::timer::{NotChanged, Timer};
 use crate::wheel::EntryIndex;
 
 impl<T> Shard<T> {
-    /// Pauses a timer at `now`. If a worker has a firing of it, the next one is paused when
-    /// that firing returns.
+    /// Pauses a timer at `now`. If a worker has a firing of it, the next one is paused
+    /// when that firing returns.
     pub(crate) fn pause(&mut self, id: TimerId, now: Time) -> Result<(), NotChanged> {
         let at = self.wheel.find_own(id).ok_or(NotChanged::Gone)?;
         let state = self.record_if_lent(at).map(|key| self.records[key].state);
@@ -65,7 +66,8 @@ impl<T> Shard<T> {
         Ok(())
     }
 
-    /// Gives a paused timer another deadline. What is left of its delay counts from `now`.
+    /// Gives a paused timer another deadline. What is left of its delay counts
+    /// from `now`.
     pub(super) fn reschedule_paused(
         &mut self,
         at: EntryIndex,

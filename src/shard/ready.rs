@@ -20,16 +20,16 @@ pub(crate) struct Ready {
     list: EntryIndex,
     len: usize,
     /// The entries to be taken next, in order, and strays among them. A worker that takes
-    /// many takes these entries without a look at the list, so the entries must be forgotten
-    /// before timers move to other entries.
+    /// many takes these entries without a look at the list, so the entries must be
+    /// forgotten before timers move to other entries.
     ahead: VecDeque<EntryIndex>,
     /// The number of entries at the front of `ahead` that were prefetched.
     prefetched: usize,
     /// Whether `ahead` contains the whole list.
     is_known: bool,
-    /// Whether a bell for this list is in the queue's channel or with a worker. Always true
-    /// while the list is not empty. A worker that answers a bell and leaves the list empty
-    /// sets it to false.
+    /// Whether a bell for this list is in the queue's channel or with a worker. Always
+    /// true while the list is not empty. A worker that answers a bell and leaves the list
+    /// empty sets it to false.
     pub(crate) rung: bool,
 }
 
@@ -71,8 +71,8 @@ impl Ready {
         }
     }
 
-    /// Prefetches the first entries, for a worker that will take many. Returns the number of
-    /// entries that [`Ready::nth`] knows: all, or none if there are strays.
+    /// Prefetches the first entries, for a worker that will take many. Returns the number
+    /// of entries that [`Ready::nth`] knows: all, or none if there are strays.
     #[inline]
     pub(crate) fn begin_taking<B>(&mut self, wheel: &Wheel<B>) -> usize {
         // All entries of the list are in `ahead`, so if there are no more, no other is.
@@ -83,8 +83,8 @@ impl Ready {
         self.len
     }
 
-    /// Returns an entry that a worker takes in its turn, and prefetches one of the next. The
-    /// worker takes all of them off the list with [`Ready::cut`].
+    /// Returns an entry that a worker takes in its turn, and prefetches one of the next.
+    /// The worker takes all of them off the list with [`Ready::cut`].
     #[inline]
     pub(crate) fn nth<B>(&self, wheel: &Wheel<B>, n: usize) -> EntryIndex {
         if let Some(&next) = self.ahead.get(n + PREFETCHED_AHEAD) {
@@ -156,8 +156,8 @@ impl Ready {
         }
     }
 
-    /// Clears `ahead`. The entries on the list are then taken one after the other, without a
-    /// prefetch.
+    /// Clears `ahead`. The entries on the list are then taken one after the other,
+    /// without a prefetch.
     #[inline]
     pub(crate) fn forget_ahead(&mut self) {
         self.ahead.clear();

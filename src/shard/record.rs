@@ -56,18 +56,18 @@ pub(crate) enum State {
     Paused,
     /// A worker has a firing.
     Lent {
-        /// The reason and the tick with which the timer ends when the firing comes back, if
-        /// it was cancelled or shut down meanwhile. On a last firing, this
-        /// refuses a re-arming or a new count, and has an effect only after such a
-        /// re-arming.
+        /// The reason and the tick with which the timer ends when the firing comes back,
+        /// if it was cancelled or shut down meanwhile. On a last firing, this refuses a
+        /// re-arming or a new count, and has an effect only after such a re-arming.
         ending: Option<(CloseReason, Tick)>,
         /// The tick of the next firing, if the holder has re-armed the timer.
         next: Option<Tick>,
     },
-    /// Shut down at `tick` while a worker has a firing. The timer is already in the ledger,
-    /// and is reported when the firing comes back.
+    /// Shut down at `tick` while a worker has a firing. The timer is already in the
+    /// ledger, and is reported when the firing comes back.
     Abandoned { tick: Tick },
-    /// Ended. The entry waits for its task to run once more, or for its report to be read.
+    /// Ended. The entry waits for its task to run once more, or for its report to
+    /// be read.
     Ended { reason: CloseReason, tick: Tick },
 }
 

@@ -29,8 +29,8 @@ impl<T> Shard<T> {
         Ok(())
     }
 
-    /// Finds a repeating timer that can fire again. A timer whose last firing is held can,
-    /// if it was not cancelled and the shard not closed.
+    /// Finds a repeating timer that can fire again. A timer whose last firing is held
+    /// can, if it was not cancelled and the shard not closed.
     fn find_repeating(&mut self, id: TimerId) -> Result<&mut TimerRecord<T>, NotChanged> {
         let at = self.wheel.find_own(id).ok_or(NotChanged::Gone)?;
         let key = self.record_of(at).ok_or(NotChanged::NotRepeating)?;

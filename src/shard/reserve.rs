@@ -13,7 +13,8 @@ use crate::timer::{CloseReason, Refusal, Timer};
 use crate::wheel::EntryIndex;
 
 impl<T> Shard<T> {
-    /// Accepts a timer whose payload comes later. `requested` lies in the tick `deadline`.
+    /// Accepts a timer whose payload comes later. `requested` lies in the tick
+    /// `deadline`.
     pub(crate) fn reserve(
         &mut self,
         timer: Timer<()>,

@@ -76,15 +76,16 @@ impl<T> Shard<T> {
             self.wheel.set_deadline(at, deadline);
             self.make_ready(at);
         } else {
-            // A deadline that the holder has set waits for the ticker even if it has passed.
-            // A timer that is due again at once then holds up neither others nor the clock.
+            // A deadline that the holder has set waits for the ticker even if it
+            // has passed. A timer that is due again at once then holds up neither
+            // others nor the clock.
             self.wheel.relink_at(at, deadline);
             self.earliest_new = self.earliest_new.min(self.wheel.due_at(at));
         }
     }
 
-    /// Returns whether a worker has a firing of the timer. If so, the return of that firing
-    /// will say that a caller is waiting.
+    /// Returns whether a worker has a firing of the timer. If so, the return of that
+    /// firing will say that a caller is waiting.
     pub(crate) fn await_return(&mut self, id: TimerId) -> bool {
         let at = self.wheel.find_own(id);
         let key = at.and_then(|at| self.record_if_lent(at));

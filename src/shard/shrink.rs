@@ -1,9 +1,9 @@
 //! Giving back a shard's memory, a bounded number of cells at a time.
 //!
 //! Shrinking moves timers to other entries. While a shard is being walked or drained, a
-//! cursor outlives a hold of the lock. Such a shard therefore keeps its timers in place and
-//! gives back only the memory behind them. A shard that was shut down gives nothing back
-//! (see `shutdown.rs`).
+//! cursor outlives a hold of the lock. Such a shard therefore keeps its timers in place
+//! and gives back only the memory behind them. A shard that was shut down gives nothing
+//! back (see `shutdown.rs`).
 
 use std::collections::VecDeque;
 

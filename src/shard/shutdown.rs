@@ -1,9 +1,9 @@
-//! Shutting a shard down: ending every live timer, a bounded number of cells at a time, and
-//! signalling when the last report is available.
+//! Shutting a shard down: ending every live timer, a bounded number of cells at a time,
+//! and signalling when the last report is available.
 //!
 //! A shard counts the reported timers that it has accepted and that have no report yet:
-//! live timers, those with a lent firing, and those whose task has yet to run once more. A
-//! closed shard accepts no timers. At a count of zero, it is *settled*.
+//! live timers, those with a lent firing, and those whose task has yet to run once more.
+//! A closed shard accepts no timers. At a count of zero, it is *settled*.
 
 use crate::id::TimerId;
 use crate::shard::record::State;
@@ -26,8 +26,8 @@ impl<T> Shard<T> {
     /// Continues the walk that ends every live timer of a closed shard, for a bounded
     /// number of cells. Returns whether the walk is complete.
     ///
-    /// Leaves timers that will not fire again to end by themselves: those whose last firing
-    /// is running, and those that were cancelled during a firing.
+    /// Leaves timers that will not fire again to end by themselves: those whose last
+    /// firing is running, and those that were cancelled during a firing.
     pub(crate) fn close_some(
         &mut self,
         cursor: &mut Cursor,
@@ -122,7 +122,8 @@ impl<T> Shard<T> {
         Some(closed)
     }
 
-    /// Ends a timer that was shut down while a worker had its payload, which has come back.
+    /// Ends a timer that was shut down while a worker had its payload, which has
+    /// come back.
     pub(super) fn end_abandoned(&mut self, at: EntryIndex, key: usize, tick: Tick) -> Option<T> {
         let reason = CloseReason::ShutDown;
         self.enter(key, State::Ended { reason, tick });

@@ -7,8 +7,8 @@ pub(crate) struct Signals {
     /// A queue whose bell is to be rung. There is rarely more than one, so the ticker
     /// rarely allocates; an allocation could make it wait for another thread.
     bell: Option<usize>,
-    /// The place in the index of names that a timer has given up. As with the bells, there
-    /// is rarely more than one.
+    /// The place in the index of names that a timer has given up. As with the bells,
+    /// there is rarely more than one.
     unnamed: Option<Place>,
     more: Option<Box<More>>,
     /// Whether a task became ready although no timer came due. A loop that runs tasks

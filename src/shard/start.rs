@@ -37,9 +37,9 @@ impl<T> Shard<T> {
         }
     }
 
-    /// Starts a timer that was created earlier. If the start is refused, returns the timer,
-    /// or `None` if it was cancelled and has lost its payload. Calls `now` only for a
-    /// cancelled timer.
+    /// Starts a timer that was created earlier. If the start is refused, returns the
+    /// timer, or `None` if it was cancelled and has lost its payload. Calls `now` only
+    /// for a cancelled timer.
     pub(crate) fn start(
         &mut self,
         id: TimerId,

@@ -16,9 +16,9 @@ impl<T> Shard<T> {
         Some(self.take_ready(at, queue, now))
     }
 
-    /// Takes up to `most` expired timers of a queue, and appends their payloads. Stops at a
-    /// timer that only lends its payload, and returns its firing. Takes are measured if the
-    /// caller has read the clock.
+    /// Takes up to `most` expired timers of a queue, and appends their payloads. Stops at
+    /// a timer that only lends its payload, and returns its firing. Takes are measured if
+    /// the caller has read the clock.
     pub(crate) fn claim_many(
         &mut self,
         queue: usize,
@@ -41,9 +41,10 @@ impl<T> Shard<T> {
         }
     }
 
-    /// Takes up to `most` timers from the front of a queue, as long as they are plain. Takes
-    /// them off the list and counts them together. Takes none if timers behind the first were
-    /// cancelled: the caller then takes one after the other until it has passed them.
+    /// Takes up to `most` timers from the front of a queue, as long as they are
+    /// plain. Takes them off the list and counts them together. Takes none if
+    /// timers behind the first were cancelled: the caller then takes one after
+    /// the other until it has passed them.
     fn take_plain_ones(
         &mut self,
         queue: usize,
@@ -146,7 +147,8 @@ impl<T> Shard<T> {
         }
     }
 
-    /// Records how late a worker takes a timer that was due at `due`, if takes are measured.
+    /// Records how late a worker takes a timer that was due at `due`, if takes
+    /// are measured.
     #[inline]
     fn note_start(&mut self, due: Tick, now: Option<Time>) {
         if let Some(now) = now {
@@ -168,8 +170,8 @@ impl<T> Shard<T> {
         Some(record.into_closed(id, reason, tick))
     }
 
-    /// Takes up to `count` payloads of ready tasks and unread reports, which no thread will
-    /// request from now on.
+    /// Takes up to `count` payloads of ready tasks and unread reports, which no thread
+    /// will request from now on.
     pub(crate) fn take_leftovers(&mut self, count: usize) -> Vec<Option<T>> {
         let mut leftovers = Vec::new();
         while leftovers.len() < count {

@@ -1,8 +1,8 @@
 //! One-shot tasks without a record: lending one to a worker, and its end.
 //!
-//! While a worker runs such a task, its entry stays, without a payload and on no list, and
-//! its tag says that it is lent. A call that has to note anything for the worker's return
-//! gives the entry a record; from then on it is a recorded timer like any other.
+//! While a worker runs such a task, its entry stays, without a payload and on no list,
+//! and its tag says that it is lent. A call that has to note anything for the worker's
+//! return gives the entry a record; from then on it is a recorded timer like any other.
 
 use crate::id::TimerId;
 use crate::shard::Shard;
@@ -64,8 +64,8 @@ impl<T> Shard<T> {
         }
     }
 
-    /// Takes back the firing of a consumed task at `now`. Returns whether a caller is waiting
-    /// for the return.
+    /// Takes back the firing of a consumed task at `now`. Returns whether a caller is
+    /// waiting for the return.
     pub(crate) fn return_consumed(&mut self, id: TimerId, now: Time) -> bool {
         let returned = self.return_firing(id, None, Outcome::Returned, now);
         returned.awaited

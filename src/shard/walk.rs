@@ -60,8 +60,8 @@ impl<T> Shard<T> {
         }
     }
 
-    /// Looks for an earlier deadline in a bounded number of cells. Returns whether the walk
-    /// is complete.
+    /// Looks for an earlier deadline in a bounded number of cells. Returns whether the
+    /// walk is complete.
     pub(crate) fn find_earliest(&self, cursor: &mut Cursor, earliest: &mut Option<Tick>) -> bool {
         let mut budget = CELLS_PER_HOLD;
         while let Some(at) = self.wheel.next_entry(cursor, &mut budget) {

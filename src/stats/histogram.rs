@@ -34,8 +34,8 @@ impl Histogram {
         self.buckets.iter().sum()
     }
 
-    /// Returns a duration that the fraction `q` of those counted (0.5 for the median) stayed
-    /// below. It is at most twice too high. Returns `None` if none were counted.
+    /// Returns a duration that the fraction `q` of those counted (0.5 for the median)
+    /// stayed below. It is at most twice too high. Returns `None` if none were counted.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<Duration> {
         let count = self.count();

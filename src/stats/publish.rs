@@ -42,9 +42,9 @@ impl Snapshot {
     /// counts are needed, for instance before each scrape; the engine does no work for it
     /// in between. Without a recorder, nothing happens.
     ///
-    /// Every metric carries the label `engine` with the
-    /// [name](crate::Builder::name) of the engine. Engines of the same name in one process
-    /// overwrite the counts of each other, so give each engine a name of its own:
+    /// Every metric carries the label `engine` with the [name](crate::Builder::name) of
+    /// the engine. Engines of the same name in one process overwrite the counts of each
+    /// other, so give each engine a name of its own:
     ///
     /// | name | kind, unit | further labels |
     /// |---|---|---|
@@ -160,8 +160,8 @@ fn with(labels: &[Label], key: &'static str, value: impl Into<String>) -> Vec<La
     labels
 }
 
-/// Describes each metric, for recorders that show descriptions. Repeats this on each call,
-/// because the recorder may have changed.
+/// Describes each metric, for recorders that show descriptions. Repeats this on each
+/// call, because the recorder may have changed.
 fn describe() {
     describe_counter!(ACCEPTED, Unit::Count, "Timers accepted since the start");
     describe_counter!(ENDED, Unit::Count, "Timers that ended, by reason");

@@ -2,8 +2,8 @@
 
 use crate::timer::Refusal;
 
-/// The number of timers that an engine refused because of its own state, by reason. Leaves
-/// out timers that no engine would accept, such as one with a period of zero.
+/// The number of timers that an engine refused because of its own state, by reason.
+/// Leaves out timers that no engine would accept, such as one with a period of zero.
 ///
 /// ```
 /// use std::time::Duration;

@@ -223,8 +223,8 @@ impl<T> Channel<T> {
         received
     }
 
-    /// Leaves the place of a task that no longer waits. If the task was called and has not
-    /// been polled since, calls another receiver.
+    /// Leaves the place of a task that no longer waits. If the task was called and has
+    /// not been polled since, calls another receiver.
     pub fn leave(&self, place: &mut Place) {
         if place.is_vacant() {
             return;
@@ -244,9 +244,9 @@ impl<T> Channel<T> {
         lock(&self.sleep).limits.pass();
     }
 
-    /// Wakes all sleeping receivers, so that they check for messages, their flags and, in a
-    /// model, their limits. A receiver that is about to sleep holds the lock until it
-    /// sleeps.
+    /// Wakes all sleeping receivers, so that they check for messages, their flags
+    /// and, in a model, their limits. A receiver that is about to sleep holds the
+    /// lock until it sleeps.
     pub fn wake_receivers(&self) {
         let calls = self.change(Sleepers::call_all);
         self.wake(calls);

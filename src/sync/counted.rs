@@ -13,9 +13,9 @@ mod model {
 
     use crate::sync::primitives::{AtomicUsize, Ordering};
 
-    /// The standard library's `Arc`. Each change of its count touches an atomic first: the
-    /// scheduler may switch threads there, and orders them as the count does. It does not
-    /// switch between the touch and the change.
+    /// The standard library's `Arc`. Each change of its count touches an atomic first:
+    /// the scheduler may switch threads there, and orders them as the count does. It does
+    /// not switch between the touch and the change.
     pub(crate) struct CountedArc<T> {
         /// Present until the drop.
         value: Option<Arc<T>>,

@@ -1,8 +1,8 @@
 //! A closure of a type that the engine does not know, in five words.
 //!
 //! A closure of up to four words stands in the value itself, and thus in the entry of its
-//! timer. A larger or over-aligned closure has a box. The fifth word points to the functions
-//! for the closure's type.
+//! timer. A larger or over-aligned closure has a box. The fifth word points to the
+//! functions for the closure's type.
 
 use std::any::TypeId;
 use std::marker::PhantomData;

@@ -78,8 +78,8 @@ impl Firing {
     }
 
     /// Returns the time that has passed since the deadline; see
-    /// [`Expired::lateness`](crate::Expired::lateness). Returns zero if the task runs early because
-    /// its timer was cancelled or shut down.
+    /// [`Expired::lateness`](crate::Expired::lateness). Returns zero if the task runs
+    /// early because its timer was cancelled or shut down.
     ///
     /// ```
     /// use std::time::Duration;
@@ -122,8 +122,9 @@ impl Firing {
     /// [`times`](Timer::times) says, [`NotChanged::NotRearmable`] in a closure of
     /// [`TaskEngine::run_once`](crate::TaskEngine::run_once), and [`NotChanged::Gone`] if
     /// the task of this firing has returned. A timer that was cancelled or shut down then
-    /// ends for that reason, and not as completed. Returns
-    /// [`NotChanged::InstantOnOtherClock`] as
+    /// ends for that reason, and not as completed.
+    ///
+    /// Returns [`NotChanged::InstantOnOtherClock`] as
     /// [`Engine::reschedule`](crate::Engine::reschedule) does.
     ///
     /// # Cost

@@ -6,7 +6,8 @@ use crate::timeline::{Time, When};
 use crate::timer::{LiveTimer, NotChanged};
 
 impl TaskEngine {
-    /// Moves a live task to another deadline; see [`Engine::reschedule`](crate::Engine::reschedule).
+    /// Moves a live task to another deadline; see
+    /// [`Engine::reschedule`](crate::Engine::reschedule).
     ///
     /// # Errors
     /// Fails as [`Engine::reschedule`](crate::Engine::reschedule) does. A running task

@@ -117,8 +117,8 @@ impl TaskEngine {
         self.run_silent(Timer::at(time, task))
     }
 
-    /// Schedules a closure that runs at most once and does not see its [`Firing`]. Inlined
-    /// where the timer is made, because the compiler then knows that it is plain.
+    /// Schedules a closure that runs at most once and does not see its [`Firing`].
+    /// Inlined where the timer is made, because the compiler then knows that it is plain.
     #[inline(always)]
     fn run_silent<F>(&self, timer: Timer<F>) -> Result<TimerId, Refused<F>>
     where
@@ -138,8 +138,8 @@ impl TaskEngine {
     /// `|firing: Firing|` if the closure calls its methods.
     ///
     /// # Errors
-    /// Fails as [`run_after`](TaskEngine::run_after) does. Also returns the closure if the
-    /// timer has a period ([`Refusal::Repeating`](crate::Refusal::Repeating)).
+    /// Fails as [`run_after`](TaskEngine::run_after) does. Also returns the closure if
+    /// the timer has a period ([`Refusal::Repeating`](crate::Refusal::Repeating)).
     ///
     /// ```
     /// use std::time::Duration;

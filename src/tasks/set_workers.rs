@@ -20,15 +20,15 @@ impl TaskEngine {
 
     /// Sets the number of worker threads, from 1 to 4,096, while the engine runs.
     ///
-    /// If the number grows, the new workers serve waiting tasks at once, even if all others
-    /// run long tasks. If it falls, surplus workers leave: idle ones at once, busy ones
-    /// when their tasks return. This call does not wait for them. More tasks than
+    /// If the number grows, the new workers serve waiting tasks at once, even if all
+    /// others run long tasks. If it falls, surplus workers leave: idle ones at once, busy
+    /// ones when their tasks return. This call does not wait for them. More tasks than
     /// `workers` may therefore run for a while. Growing again keeps surplus workers that
     /// have not left, before it starts others.
     ///
     /// A task may call this, and may thereby dismiss its own worker. If several threads
-    /// call at the same time, the calls take effect one after the other. A shutdown ends the
-    /// leaving: workers that have not left serve until all
+    /// call at the same time, the calls take effect one after the other. A shutdown ends
+    /// the leaving: workers that have not left serve until all
     /// [`notified`](crate::Timer::notified) tasks have run.
     ///
     /// # Errors
@@ -40,8 +40,8 @@ impl TaskEngine {
     /// this call has started remain, and [`workers`](TaskEngine::workers) counts them.
     ///
     /// # Cost
-    /// Starts a thread for each worker that is added. Wakes all idle workers if the number
-    /// falls.
+    /// Starts a thread for each worker that is added. Wakes all idle workers if
+    /// the number falls.
     ///
     /// ```
     /// use std::time::Duration;

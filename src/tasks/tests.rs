@@ -87,8 +87,8 @@ impl Here {
     }
 }
 
-/// Runs a case, in which every capture must be dropped exactly once. Returns the number of
-/// closures that ran.
+/// Runs a case, in which every capture must be dropped exactly once. Returns the number
+/// of closures that ran.
 fn all_dropped_once(case: impl FnOnce(Here)) -> usize {
     for count in [&MADE, &DROPPED, &RUNS] {
         count.set(0);

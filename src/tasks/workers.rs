@@ -107,8 +107,8 @@ impl Change<'_> {
         self.state.is_stopping
     }
 
-    /// Gives the worker that `spawn` starts the lowest free number, before that worker can
-    /// end.
+    /// Gives the worker that `spawn` starts the lowest free number, before that
+    /// worker can end.
     pub(super) fn start<E>(
         &mut self,
         spawn: impl FnOnce(usize) -> Result<ThreadId, E>,

@@ -12,9 +12,9 @@ use crate::timeline::{PointInTime, Time};
 ///
 /// This trait is sealed.
 pub trait Handle: Sealed + Clone + Unpin + Send + Sync {
-    /// How the engine's awaited timers tell time: by `Instant` on the process-wide engine,
-    /// which follows the monotonic clock, and by [`Time`] on an engine with settings of
-    /// its own.
+    /// How the engine's awaited timers tell time: by `Instant` on the process-wide
+    /// engine, which follows the monotonic clock, and by [`Time`] on an engine with
+    /// settings of its own.
     type Moment: PointInTime + Moment + Copy + core::fmt::Debug + Send + Sync;
 }
 

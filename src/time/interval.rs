@@ -59,8 +59,8 @@ pub fn interval_at(start: impl PointInTime, period: Duration) -> Interval {
 /// Defaults to [`MissedTicks::CatchUp`].
 ///
 /// # Panics
-/// Waiting for a tick panics if the engine was
-/// [shut down](crate::time::Timers::shutdown).
+/// Waiting for a tick panics if the engine was [shut
+/// down](crate::time::Timers::shutdown).
 pub struct Interval<H: Handle = Global> {
     sleep: Sleep<H>,
     period: Duration,
@@ -98,8 +98,8 @@ impl<H: Handle> Interval<H> {
 
     /// Polls for the next tick. Returns `None` if the engine was shut down.
     pub(super) fn poll_next_tick(&mut self, cx: &mut Context<'_>) -> Poll<Option<H::Moment>> {
-        // It has passed without anyone waiting for it. Otherwise, registering it says whether
-        // the engine was shut down.
+        // It has passed without anyone waiting for it. Otherwise, registering it says
+        // whether the engine was shut down.
         if self.sleep.is_new() && self.sleep.deadline_time() <= self.sleep.core().clock.now() {
             let is_shut_down = self.sleep.core().is_shut_down();
             return Poll::Ready((!is_shut_down).then(|| self.take_tick()));

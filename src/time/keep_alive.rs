@@ -1,18 +1,18 @@
 //! Keep-alives: a future that ends when its handle has not been touched for a while.
 //!
-//! Handle and future share one word, which says what happened since the future last looked:
-//! nothing, one touch and its time, or several touches. The first touch after a look reads
-//! the clock, and the second notes that there are several. All others find that noted, and
-//! only read the word. The future looks four times per limit. After one touch it counts the
-//! limit from that touch, and after several from its look, because it does not know
-//! the time of the last one.
+//! Handle and future share one word, which says what happened since the future last
+//! looked: nothing, one touch and its time, or several touches. The first touch after a
+//! look reads the clock, and the second notes that there are several. All others find
+//! that noted, and only read the word. The future looks four times per limit. After one
+//! touch it counts the limit from that touch, and after several from its look, because it
+//! does not know the time of the last one.
 //!
 //! Why the future does not end early:
 //!
 //! * *A look comes before its reading of the clock.* A touch that found the word full
 //!   began before the look, and therefore before the time from which the limit counts.
-//! * *A touch that is late takes nothing back.* A thread may be interrupted between reading
-//!   the clock and writing the word, while another one touches. The future counts
+//! * *A touch that is late takes nothing back.* A thread may be interrupted between
+//!   reading the clock and writing the word, while another one touches. The future counts
 //!   from the latest time that it knows.
 //! * *The end is a value of the word.* It replaces "nothing" in one step. A touch comes
 //!   before that step, and the future sleeps again, or after it, and the touch returns
@@ -45,8 +45,8 @@ const ENDED: u64 = u64::MAX;
 const LOOKS: u32 = 4;
 
 struct Word {
-    /// The time of the only touch since the last look, in nanoseconds, or one of the values
-    /// above. No other data hangs on it, so all accesses are relaxed.
+    /// The time of the only touch since the last look, in nanoseconds, or one of the
+    /// values above. No other data hangs on it, so all accesses are relaxed.
     touched: AtomicU64,
     clock: Clock,
 }
@@ -88,8 +88,8 @@ impl Word {
         self.touched.compare_exchange(known, new, success, failure)
     }
 
-    /// Looks for touches since the last look. Returns the time from which the limit counts,
-    /// unless it counts from a later one that is known. Reads the clock last.
+    /// Looks for touches since the last look. Returns the time from which the limit
+    /// counts, unless it counts from a later one that is known. Reads the clock last.
     fn look(&self) -> Option<Time> {
         let nanos = match self.touched.swap(UNTOUCHED, Ordering::AcqRel) {
             UNTOUCHED => return None,
@@ -208,9 +208,9 @@ impl KeepAlive {
     /// start of this call.
     ///
     /// # Cost
-    /// Reads one word, which the threads that touch share without writing it. The first two
-    /// touches in each quarter of the limit write it, and the first also reads the clock.
-    /// Takes no lock and does not call the engine.
+    /// Reads one word, which the threads that touch share without writing it. The first
+    /// two touches in each quarter of the limit write it, and the first also reads the
+    /// clock. Takes no lock and does not call the engine.
     #[inline]
     pub fn touch(&self) -> bool {
         self.word.touch()
@@ -237,11 +237,11 @@ impl fmt::Debug for KeepAlive {
 /// and a wake-up later. If there were several, ends at most another quarter of
 /// the limit later, because a touch does not read the clock each time.
 ///
-/// Wakes up four times per limit. Dropping it frees its timer at once; so does its end. If
-/// it is leaked, its timer fires once.
+/// Wakes up four times per limit. Dropping it frees its timer at once; so does its end.
+/// If it is leaked, its timer fires once.
 ///
-/// After [`Timers::shutdown`] it ends at once, and [`is_elapsed`](Idle::is_elapsed) returns
-/// `false`.
+/// After [`Timers::shutdown`] it ends at once, and [`is_elapsed`](Idle::is_elapsed)
+/// returns `false`.
 ///
 /// # Panics
 /// The first poll panics if the timers were shut down before.
@@ -268,8 +268,8 @@ impl<H: Handle> Idle<H> {
         self.word.has_ended() && self.sleep.is_elapsed()
     }
 
-    /// Looks for touches, and sets the time of the next look. Returns `false` if the limit
-    /// has passed: the future has ended.
+    /// Looks for touches, and sets the time of the next look. Returns `false` if the
+    /// limit has passed: the future has ended.
     fn goes_on(&mut self) -> bool {
         let looked = self.sleep.deadline_time();
         if looked >= self.since + self.limit && self.word.end_unless_touched() {

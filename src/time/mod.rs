@@ -22,8 +22,8 @@
 //!
 //! # Wakers
 //! A waker is code of the runtime. If it panics, the panic is counted in
-//! [`Snapshot::panics`](crate::Snapshot::panics), and other tasks are woken. If it blocks,
-//! it delays the engine's other wake-ups, because one thread wakes all tasks.
+//! [`Snapshot::panics`](crate::Snapshot::panics), and other tasks are woken. If it
+//! blocks, it delays the engine's other wake-ups, because one thread wakes all tasks.
 
 mod busy_tasks;
 mod driver;
@@ -57,7 +57,8 @@ pub use track::Tracked;
 pub use virtual_clock::TimersClock;
 
 /// The policy for ticks of an [`Interval`] that nobody awaited, under its name in tokio.
-/// [`CatchUp`](crate::MissedTicks::CatchUp) is tokio's [`Burst`](crate::MissedTicks::Burst).
+/// [`CatchUp`](crate::MissedTicks::CatchUp) is tokio's
+/// [`Burst`](crate::MissedTicks::Burst).
 pub use crate::timer::MissedTicks as MissedTickBehavior;
 
 #[doc(no_inline)]

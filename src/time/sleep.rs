@@ -79,8 +79,8 @@ pub fn sleep_until(deadline: impl PointInTime) -> Sleep {
 /// polls, and leaked.
 ///
 /// # Panics
-/// A poll that would register a timer panics if the engine was
-/// [shut down](Timers::shutdown) before.
+/// A poll that would register a timer panics if the engine was [shut
+/// down](Timers::shutdown) before.
 #[must_use = "futures do nothing unless polled"]
 pub struct Sleep<H: Handle = Global> {
     /// In [`Stage::Lazy`], the whole seconds of the delay, as if they were nanoseconds.

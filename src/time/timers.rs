@@ -59,8 +59,8 @@ impl Timers {
         self.engine.core()
     }
 
-    /// Keeps the engine to the end of the process, and returns a handle that costs nothing
-    /// to copy, for spawned tasks. The engine can still be shut down.
+    /// Keeps the engine to the end of the process, and returns a handle that costs
+    /// nothing to copy, for spawned tasks. The engine can still be shut down.
     #[must_use]
     pub fn leak(self) -> &'static Timers {
         Box::leak(Box::new(self))

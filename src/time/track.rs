@@ -1,10 +1,10 @@
 //! A future that a virtual clock waits for, in whatever executor runs it.
 //!
 //! The future is polled with a waker of its own, the relay. A wake-up marks the task as
-//! busy and then goes on to the executor's waker, in this order: otherwise time could move
-//! between the two. The task stays busy until the poll that follows has returned, and a
-//! wake-up during the poll keeps it busy. The future is dropped while its task is busy,
-//! because its destructors may wake other tasks.
+//! busy and then goes on to the executor's waker, in this order: otherwise time could
+//! move between the two. The task stays busy until the poll that follows has returned,
+//! and a wake-up during the poll keeps it busy. The future is dropped while its task is
+//! busy, because its destructors may wake other tasks.
 //!
 //! ```text
 //!            wake            poll
@@ -29,9 +29,9 @@ use crate::time::busy_tasks::BusyTasks;
 /// A future that a virtual clock waits for; see
 /// [`TimersClock::track`](crate::time::TimersClock::track).
 ///
-/// Counts as busy from its creation to the end of its first poll, and afterwards from each
-/// wake-up to the end of the poll that follows. Once it has ended or is dropped, it does
-/// not count.
+/// Counts as busy from its creation to the end of its first poll, and afterwards from
+/// each wake-up to the end of the poll that follows. Once it has ended or is dropped, it
+/// does not count.
 #[must_use = "a tracked future does nothing, and no time passes, until it is polled"]
 pub struct Tracked<F> {
     /// Present until the future has ended.

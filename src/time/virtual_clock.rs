@@ -11,9 +11,9 @@ use crate::time::track::Tracked;
 use crate::time::wake::wake;
 use crate::timeline::Time;
 
-/// The time that tasks have to become idle, in real time. It exceeds a poll on any machine.
-/// Fixed, because a test that needs longer has a task that does not wait, and a test that
-/// is to fail sooner gives `settle` a limit of its own.
+/// The time that tasks have to become idle, in real time. It exceeds a poll on any
+/// machine. Fixed, because a test that needs longer has a task that does not wait, and a
+/// test that is to fail sooner gives `settle` a limit of its own.
 const IDLE_WITHIN: Duration = Duration::from_secs(30);
 
 /// The clock of [`Timers`](crate::time::Timers) that were started with
@@ -24,15 +24,16 @@ const IDLE_WITHIN: Duration = Duration::from_secs(30);
 ///
 /// # Testing with virtual time
 /// [`advance`](TimersClock::advance) moves the time at once. Tasks of other threads then
-/// find out late, as on a machine that was suspended. [`run_until`](TimersClock::run_until)
-/// goes from one due tick to the next instead, and waits at each until all tasks are idle.
-/// Therefore whatever a task does at a tick, it does at that time, and each task behaves
-/// the same in every run. The order of tasks within a tick is up to their executor.
+/// find out late, as on a machine that was suspended.
+/// [`run_until`](TimersClock::run_until) goes from one due tick to the next instead, and
+/// waits at each until all tasks are idle. Therefore whatever a task does at a tick, it
+/// does at that time, and each task behaves the same in every run. The order of tasks
+/// within a tick is up to their executor.
 ///
 /// There are two ways to know that all tasks are idle.
 ///
-/// **Tracking** works with any executor. [`track`](TimersClock::track) wraps the future of
-/// a task, and `run_until` waits for the tracked ones:
+/// **Tracking** works with any executor. [`track`](TimersClock::track) wraps the future
+/// of a task, and `run_until` waits for the tracked ones:
 ///
 /// ```
 /// use std::sync::mpsc;
@@ -62,8 +63,8 @@ const IDLE_WITHIN: Duration = Duration::from_secs(30);
 /// ```
 ///
 /// **Watching the runtime** needs no change to the tasks, and covers those that libraries
-/// spawn. [`run_until_settled`](TimersClock::run_until_settled) takes a closure that blocks
-/// until the runtime is idle. For tokio it reads the runtime's stable metrics:
+/// spawn. [`run_until_settled`](TimersClock::run_until_settled) takes a closure that
+/// blocks until the runtime is idle. For tokio it reads the runtime's stable metrics:
 ///
 /// ```ignore
 /// use std::time::{Duration, Instant};
@@ -97,12 +98,12 @@ const IDLE_WITHIN: Duration = Duration::from_secs(30);
 /// # What does not count
 /// * I/O, `spawn_blocking` and threads of one's own are unknown to both ways. A task that
 ///   waits for them is idle, and time passes.
-/// * The future of `block_on` is not a task of the runtime. A test may move the clock from
-///   there if the runtime has other threads.
+/// * The future of `block_on` is not a task of the runtime. A test may move the clock
+///   from there if the runtime has other threads.
 /// * Tracking sees wake-ups. tokio delays the wake-ups of `yield_now`, of a task that has
-///   used up its budget, and of the one that awaits a `JoinHandle`, until the task has been
-///   polled; time may move meanwhile. Watch the runtime if tasks do these things, or send
-///   the result of a task through a channel.
+///   used up its budget, and of the one that awaits a `JoinHandle`, until the task has
+///   been polled; time may move meanwhile. Watch the runtime if tasks do these things, or
+///   send the result of a task through a channel.
 /// * `tokio::time::pause` moves the timers of a runtime with one thread. It does not move
 ///   this clock, nor does this clock move those timers.
 pub struct TimersClock {
@@ -122,11 +123,11 @@ impl TimersClock {
         self.clock.now()
     }
 
-    /// Moves the clock forward, and wakes the tasks whose timers become due. Does not wait
-    /// for them.
+    /// Moves the clock forward, and wakes the tasks whose timers become due. Does not
+    /// wait for them.
     ///
-    /// A call from within a waker that this clock runs only moves the clock. The outer call
-    /// then wakes the tasks that have become due.
+    /// A call from within a waker that this clock runs only moves the clock. The outer
+    /// call then wakes the tasks that have become due.
     pub fn advance(&self, by: Duration) {
         self.advance_to(self.now() + by);
     }
@@ -140,14 +141,14 @@ impl TimersClock {
     /// Returns a future that behaves as the given one, and for which
     /// [`run_until`](TimersClock::run_until) waits.
     ///
-    /// The future is busy from this call to the end of its first poll, and afterwards from
-    /// each wake-up to the end of the next poll. It is idle otherwise, and once it has
-    /// returned, panicked or been dropped. Track a whole task: a future that its task does
-    /// not poll after a wake-up stays busy.
+    /// The future is busy from this call to the end of its first poll, and afterwards
+    /// from each wake-up to the end of the next poll. It is idle otherwise, and once it
+    /// has returned, panicked or been dropped. Track a whole task: a future that its task
+    /// does not poll after a wake-up stays busy.
     ///
     /// # Cost
-    /// Two allocations. Each poll and each wake-up take a lock that all tracked futures of
-    /// the clock share.
+    /// Two allocations. Each poll and each wake-up take a lock that all tracked futures
+    /// of the clock share.
     pub fn track<F: IntoFuture>(&self, future: F) -> Tracked<F::IntoFuture> {
         Tracked::new(future.into_future(), Arc::clone(&self.busy))
     }
@@ -173,8 +174,8 @@ impl TimersClock {
     }
 
     /// Moves the clock from one due tick to the next, up to `time`. At each tick calls
-    /// `settle`, which blocks until the tasks of a runtime are idle or runs them itself, and
-    /// blocks until all [tracked](TimersClock::track) futures are idle as well.
+    /// `settle`, which blocks until the tasks of a runtime are idle or runs them itself,
+    /// and blocks until all [tracked](TimersClock::track) futures are idle as well.
     ///
     /// An executor of one thread can be the closure:
     ///
@@ -214,8 +215,8 @@ impl TimersClock {
         self.clock.run_until_taking(time, &mut wake, settle);
     }
 
-    /// Blocks until both kinds of tasks are idle at the same time: calls `settle` until no
-    /// tracked future has run meanwhile, for as long as `limit`.
+    /// Blocks until both kinds of tasks are idle at the same time: calls `settle` until
+    /// no tracked future has run meanwhile, for as long as `limit`.
     fn settle(&self, settle: &mut impl FnMut(), limit: Duration) -> Result<(), NotIdle> {
         let begun = Instant::now();
         loop {

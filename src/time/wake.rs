@@ -7,7 +7,8 @@ use crate::caught;
 use crate::hub::Core;
 use crate::observe;
 
-/// Wakes a task, and counts a panic of its waker. A waker is foreign code: no lock is held.
+/// Wakes a task, and counts a panic of its waker. A waker is foreign code: no
+/// lock is held.
 pub(super) fn wake(core: &Core<Waker>, waker: Waker) {
     if let Err(thrown) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
         core.count_panic();

@@ -23,8 +23,8 @@ pub enum Refusal {
     /// [`TaskEngine::run_once`](crate::TaskEngine::run_once) was given a timer with a
     /// period, and a closure that can run only once.
     Repeating,
-    /// A repeating timer with [`MissedTicks::CatchUp`](crate::MissedTicks::CatchUp) is due
-    /// more than a hundred times a tick. A worker might never catch up with it.
+    /// A repeating timer with [`MissedTicks::CatchUp`](crate::MissedTicks::CatchUp) is
+    /// due more than a hundred times a tick. A worker might never catch up with it.
     PeriodTooShort,
     /// The timer's time is an `Instant`, but the engine follows the boot-time clock or a
     /// virtual clock, which do not measure instants.

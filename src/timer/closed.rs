@@ -42,8 +42,9 @@ pub struct Closed<T> {
     pub firings: u64,
     /// The reason why the timer ended.
     pub reason: CloseReason,
-    /// The payload, unless it went to the caller of `cancel`, to a worker, or into the list
-    /// that shutdown returned. `None` for a task: the worker drops a closure that has run,
-    /// so that [`TaskEngine::join`](crate::TaskEngine::join) can wait for the drop.
+    /// The payload, unless it went to the caller of `cancel`, to a worker, or
+    /// into the list that shutdown returned. `None` for a task: the worker drops
+    /// a closure that has run, so that
+    /// [`TaskEngine::join`](crate::TaskEngine::join) can wait for the drop.
     pub payload: Option<T>,
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::id::TimerId;
 use crate::tick::Tick;
 
-/// A live timer, as it was when a walk reached it or [`Engine::find`](crate::Engine::find)
-/// looked it up.
+/// A live timer, as it was when a walk reached it or
+/// [`Engine::find`](crate::Engine::find) looked it up.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct LiveTimer {

@@ -15,8 +15,8 @@ impl MissedTicks {
     #[allow(non_upper_case_globals)]
     pub const Burst: MissedTicks = MissedTicks::CatchUp;
 
-    /// Returns the time of the firing that follows the one due at `due`, and the number of
-    /// periods between them. `late` is whether the policy applies.
+    /// Returns the time of the firing that follows the one due at `due`, and the number
+    /// of periods between them. `late` is whether the policy applies.
     pub(crate) fn next(self, due: Time, period: u64, now: Time, late: bool) -> (Time, u64) {
         let (due, now) = (due.as_nanos(), now.as_nanos());
         let (next, steps) = match self {

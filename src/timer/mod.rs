@@ -69,25 +69,27 @@ pub(crate) struct Repeat {
 }
 
 impl<T> Timer<T> {
-    /// Creates a timer that fires once, `delay` after the moment at which it is scheduled.
+    /// Creates a timer that fires once, `delay` after the moment at which it is
+    /// scheduled.
     ///
     /// The delay is rounded up to a tick. With a delay of zero, the timer is due at once.
-    /// With a delay of [`Duration::MAX`], it is never due, and only cancelling or shutdown
-    /// ends it. On a virtual clock, a timer that is due at once still waits for the next
-    /// advance, even one by zero: see [`VirtualClock`](crate::VirtualClock).
+    /// With a delay of [`Duration::MAX`], it is never due, and only cancelling or
+    /// shutdown ends it. On a virtual clock, a timer that is due at once still waits for
+    /// the next advance, even one by zero: see [`VirtualClock`](crate::VirtualClock).
     #[inline]
     pub fn after(delay: Duration, payload: T) -> Timer<T> {
         Timer::once(When::After(delay), payload)
     }
 
-    /// Creates a timer that fires once, at a [`Time`](crate::Time) of the engine's own time
-    /// line or at an [`Instant`](std::time::Instant), rounded up to a tick. If that tick has
-    /// begun, the timer is due at once. The clock is not read: a timer with a time in the
-    /// past fires after all timers that have expired, and takes its place by deadline among
-    /// those that have not.
+    /// Creates a timer that fires once, at a [`Time`](crate::Time) of the engine's own
+    /// time line or at an [`Instant`](std::time::Instant), rounded up to a tick. If that
+    /// tick has begun, the timer is due at once. The clock is not read: a timer with a
+    /// time in the past fires after all timers that have expired, and takes its place by
+    /// deadline among those that have not.
     ///
-    /// An instant is a reading of the monotonic clock. An engine on another clock refuses it
-    /// ([`Refusal::InstantOnOtherClock`]). An instant before the engine's start is the start.
+    /// An instant is a reading of the monotonic clock. An engine on another clock
+    /// refuses it ([`Refusal::InstantOnOtherClock`]). An instant before the
+    /// engine's start is the start.
     ///
     /// ```
     /// use std::time::{Duration, Instant};
@@ -119,12 +121,12 @@ impl<T> Timer<T> {
     }
 
     /// Creates a timer that fires for ever, or as often as [`times`](Timer::times) says.
-    /// Firing k is due k periods after the moment of scheduling, no matter how late earlier
-    /// firings were.
+    /// Firing k is due k periods after the moment of scheduling, no matter how late
+    /// earlier firings were.
     ///
     /// A period of zero is refused. If the period is shorter than a tick, several firings
-    /// are due at each tick, one after the other. [`MissedTicks::CatchUp`] delivers all of
-    /// them. More than a hundred firings a tick are then refused
+    /// are due at each tick, one after the other. [`MissedTicks::CatchUp`] delivers all
+    /// of them. More than a hundred firings a tick are then refused
     /// ([`Refusal::PeriodTooShort`]), because a worker might never catch up. `Skip` and
     /// `Delay` accept any period but zero.
     pub fn every(period: Duration, payload: T) -> Timer<T> {
@@ -155,8 +157,8 @@ impl<T> Timer<T> {
 
     /// Sets the time of a repeating timer's first firing. Defaults to one period after
     /// scheduling. Takes a delay, a [`Time`](crate::Time) or an
-    /// [`Instant`](std::time::Instant); see [`Timer::at`]. A one-shot with this setting is
-    /// refused ([`Refusal::NotRepeating`]).
+    /// [`Instant`](std::time::Instant); see [`Timer::at`]. A one-shot with this setting
+    /// is refused ([`Refusal::NotRepeating`]).
     pub fn starting(mut self, first: impl Into<When>) -> Timer<T> {
         self.requested = first.into();
         self.meant_to_repeat = true;
@@ -178,8 +180,8 @@ impl<T> Timer<T> {
         self
     }
 
-    /// Sets the policy for firings of a repeating timer that come due while an earlier one
-    /// is waiting or running. A one-shot with this setting is refused
+    /// Sets the policy for firings of a repeating timer that come due while an earlier
+    /// one is waiting or running. A one-shot with this setting is refused
     /// ([`Refusal::NotRepeating`]).
     pub fn missed(mut self, missed: MissedTicks) -> Timer<T> {
         self.missed = missed;
@@ -230,10 +232,11 @@ impl<T> Timer<T> {
     /// Makes a one-shot lend its payload to the worker, so that
     /// [`Expired::rearm`](crate::Expired::rearm) can set its next deadline.
     ///
-    /// The timer then ends as completed when the [`Expired`](crate::Expired) is dropped or
-    /// its payload is taken out, not when it is taken from its queue. Until then, a cancel
-    /// is answered [`Cancel::Running`] and refuses a later `rearm`; a panic fails the
-    /// timer. Has no effect on repeating timers and tasks, which can always be re-armed.
+    /// The timer then ends as completed when the [`Expired`](crate::Expired) is
+    /// dropped or its payload is taken out, not when it is taken from its queue.
+    /// Until then, a cancel is answered [`Cancel::Running`] and refuses a later
+    /// `rearm`; a panic fails the timer. Has no effect on repeating timers and
+    /// tasks, which can always be re-armed.
     ///
     /// ```
     /// use std::time::Duration;
@@ -260,8 +263,8 @@ impl<T> Timer<T> {
     }
 
     /// Sets a name by which [`Engine::cancel_by_name`](crate::Engine::cancel_by_name) can
-    /// cancel the timer, and [`Engine::find_by_name`](crate::Engine::find_by_name) can find
-    /// it. Many timers may share a name. Firings, reports and walks carry the name.
+    /// cancel the timer, and [`Engine::find_by_name`](crate::Engine::find_by_name) can
+    /// find it. Many timers may share a name. Firings, reports and walks carry the name.
     pub fn named(mut self, name: impl Into<Arc<str>>) -> Timer<T> {
         self.name = Some(name.into());
         self
@@ -307,9 +310,9 @@ impl<T> Timer<T> {
     }
 
     /// Whether this timer is only a payload or a task, a deadline and one of the first
-    /// `queues`. The test is decided at compile time, because it is inlined with the calls
-    /// that built the timer. It reads the one mark that the setters of repeating timers
-    /// leave, instead of their values.
+    /// `queues`. The test is decided at compile time, because it is inlined with the
+    /// calls that built the timer. It reads the one mark that the setters of repeating
+    /// timers leave, instead of their values.
     #[inline(always)]
     pub(crate) fn is_plain(&self, queues: usize) -> bool {
         match *self {
@@ -431,9 +434,9 @@ pub enum MissedTicks {
     /// Delivers all missed firings, one after the other, each with its own due tick.
     #[default]
     CatchUp,
-    /// Skips the missed firings: the next firing is due at the next multiple of the period.
-    /// [`Expired::number`](crate::Expired::number) counts the due ticks, skipped or not,
-    /// whereas [`Timer::times`] counts deliveries.
+    /// Skips the missed firings: the next firing is due at the next multiple of the
+    /// period. [`Expired::number`](crate::Expired::number) counts the due ticks, skipped
+    /// or not, whereas [`Timer::times`] counts deliveries.
     Skip,
     /// Fires next a full period after the late firing is done, which moves the timer's
     /// phase.

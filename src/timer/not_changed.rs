@@ -36,15 +36,16 @@ pub enum NotChanged {
     /// A worker has a firing of the timer at this moment. The holder can
     /// [re-arm](crate::Expired::rearm) the timer.
     Running,
-    /// The timer was cancelled while a worker has a firing of it, and does not fire again.
+    /// The timer was cancelled while a worker has a firing of it, and does not
+    /// fire again.
     Cancelled,
     /// The engine was shut down while a worker has a firing of the timer, which does not
     /// fire again.
     ShutDown,
     /// The timer has fired as often as [`times`](crate::Timer::times) says.
     UsedUp,
-    /// The timer is a one-shot that does not lend its payload, and ended when it was taken,
-    /// or a task whose closure can run only once.
+    /// The timer is a one-shot that does not lend its payload, and ended when it was
+    /// taken, or a task whose closure can run only once.
     NotRearmable,
     /// The timer was [created](crate::Engine::create), but not
     /// [started](crate::Unstarted::start).

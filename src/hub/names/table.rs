@@ -1,10 +1,10 @@
 //! A table from the hashes of names to timers, which grows by one slot at a time.
 //!
-//! This is linear hashing: whenever the table has more hashes than slots, it gets one more
-//! slot, into which one of the others is split. No insertion moves more than the hashes of
-//! one slot, and those are one on average. The slots lie in segments, each as long as all
-//! those before it, so growing copies no slot either. A table that has become sparse gives
-//! a few slots back with each removal.
+//! This is linear hashing: whenever the table has more hashes than slots, it gets one
+//! more slot, into which one of the others is split. No insertion moves more than the
+//! hashes of one slot, and those are one on average. The slots lie in segments, each as
+//! long as all those before it, so growing copies no slot either. A table that has become
+//! sparse gives a few slots back with each removal.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -19,8 +19,8 @@ pub(super) type Named = (Arc<str>, TimerId);
 /// so many slots back.
 const SPARSE: usize = 4;
 
-/// The number of boxes that a table keeps for new hashes. An allocation would take as long as
-/// the rest of an insertion.
+/// The number of boxes that a table keeps for new hashes. An allocation would take as
+/// long as the rest of an insertion.
 const MOST_SPARES: usize = 8;
 
 #[derive(Default)]

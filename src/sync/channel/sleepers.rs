@@ -8,11 +8,12 @@
 //! it takes its place again and then checks for messages. If its future is dropped
 //! instead, the call goes on to another sleeper.
 //!
-//! Nobody knows which thread the condition variable wakes, so calls of threads are only
-//! counted. Every thread that wakes up answers one call, if there is one, and then checks
-//! for messages. A thread may answer the call of another one, because its limit has passed
-//! or it woke up by itself. That other thread is awake too, or is about to be woken, and
-//! also checks. So there are never more unanswered calls than threads that will check.
+//! Nobody knows which thread the condition variable wakes, so calls of threads
+//! are only counted. Every thread that wakes up answers one call, if there is
+//! one, and then checks for messages. A thread may answer the call of another
+//! one, because its limit has passed or it woke up by itself. That other thread
+//! is awake too, or is about to be woken, and also checks. So there are never
+//! more unanswered calls than threads that will check.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -50,8 +51,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// Creates the place of a task that may neither poll again nor leave when it is called.
-    /// So a message that calls it calls another sleeper too.
+    /// Creates the place of a task that may neither poll again nor leave when it is
+    /// called. So a message that calls it calls another sleeper too.
     #[cfg_attr(not(feature = "stream"), allow(dead_code))]
     pub fn watching() -> Place {
         Place {
@@ -105,9 +106,10 @@ impl Sleepers {
         self.called = self.called.saturating_sub(1);
     }
 
-    /// Leaves the task's waker in its place, unless an equal waker is there. Takes it from
-    /// `spare`, and leaves there what has to be dropped outside the lock. Returns false if
-    /// a waker is needed and `spare` is empty, because cloning runs foreign code.
+    /// Leaves the task's waker in its place, unless an equal waker is there.
+    /// Takes it from `spare`, and leaves there what has to be dropped outside the
+    /// lock. Returns false if a waker is needed and `spare` is empty, because
+    /// cloning runs foreign code.
     pub(super) fn enter(
         &mut self,
         place: &mut Place,

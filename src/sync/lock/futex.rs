@@ -1,5 +1,5 @@
-//! A sleep on the word itself, on 64-bit Linux and Android. With 32-bit pointers, a time has 32
-//! or 64 bits, depending on the C library, so a condition variable is used there.
+//! A sleep on the word itself, on 64-bit Linux and Android. With 32-bit pointers, a time
+//! has 32 or 64 bits, depending on the C library, so a condition variable is used there.
 
 use super::parker::{LONGEST, Parker};
 use crate::sync::primitives::AtomicU32;

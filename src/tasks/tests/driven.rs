@@ -1,5 +1,5 @@
-//! A loop that has to run a task although no timer has come due. It is not behind, however
-//! long the engine has run.
+//! A loop that has to run a task although no timer has come due. It is not behind,
+//! however long the engine has run.
 
 use super::*;
 use crate::VirtualClock;

@@ -9,8 +9,8 @@ use crate::timeline::Time;
 /// What a task does while it runs. It writes the answers down.
 type Act = fn(&TaskEngine, &Firing) -> Vec<String>;
 
-/// Runs a one-shot that does `act`, with or without a record. Returns the answers, and the
-/// ledger afterwards.
+/// Runs a one-shot that does `act`, with or without a record. Returns the answers, and
+/// the ledger afterwards.
 fn answers(act: Act, make: impl Fn(Timer<()>) -> Timer<()>) -> (Vec<String>, Ledger) {
     let Here { timers, driver } = Here::new(8);
     let (log, inner) = (Arc::new(Mutex::new(Vec::new())), timers.clone());
