@@ -1,25 +1,26 @@
 #!/usr/bin/env bash
-# Runs the tests and the stress program under a sanitizer, on a stable
-# toolchain:
+# Runs the tests and the stress program under a sanitizer:
 #
 #   tests/sanitize.sh thread                  # data races
 #   tests/sanitize.sh address                 # bad accesses, and leaks
+#   tests/sanitize.sh thread-std              # data races, the standard library's included
 #   tests/sanitize.sh thread --seconds 600    # arguments for the stress program;
 #                                             # it runs for 30 s by default
 #
-# The standard library comes without instrumentation. sanitize/std_order.c tells
-# ThreadSanitizer which of its calls order memory; sanitize/thread.supp lists the
-# rest, with a reason each. ThreadSanitizer does not model fences: loom checks those
-# of the ticker's sleep.
+# The first two work with any toolchain, whose standard library comes without
+# instrumentation. sanitize/std_order.c tells ThreadSanitizer which of its calls order
+# memory; sanitize/thread.supp lists the rest, with a reason each. The third compiles the
+# standard library, too, with a nightly toolchain, which rustup installs, and needs neither.
+# ThreadSanitizer does not model fences: loom checks those of the ticker's sleep.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 sanitizer=${1:-thread}
 shift || true
 case $sanitizer in
-thread | address) ;;
+thread | address | thread-std) ;;
 *)
-    echo "usage: $0 [thread|address] [arguments of the stress program]" >&2
+    echo "usage: $0 [thread|address|thread-std] [arguments of the stress program]" >&2
     exit 2
     ;;
 esac
@@ -60,6 +61,14 @@ run() {
     "$@"
 }
 
+# Compiles the standard library with the program.
+instrument_std() {
+    rustup --quiet toolchain install nightly --profile minimal --component rust-src
+    export RUSTUP_TOOLCHAIN=nightly
+    RUSTFLAGS=-Zsanitizer=thread
+    build+=(-Zbuild-std=std,panic_unwind,test,proc_macro)
+}
+
 build=(--release --target "$target" --target-dir "$out")
 export RUSTC_BOOTSTRAP=1
 export RUSTFLAGS="-Zsanitizer=$sanitizer -Cunsafe-allow-abi-mismatch=sanitizer"
@@ -67,10 +76,16 @@ export CARGO_INCREMENTAL=0
 export RUST_BACKTRACE="${RUST_BACKTRACE:-0}"
 export PROPTEST_CASES="${PROPTEST_CASES:-20}"
 # A test requests more memory than there is, and expects a refusal.
-export TSAN_OPTIONS="allocator_may_return_null=1:suppressions=$PWD/tests/sanitize/thread.supp:${TSAN_OPTIONS:-halt_on_error=1}"
+export TSAN_OPTIONS="allocator_may_return_null=1:${TSAN_OPTIONS:-halt_on_error=1}"
 export ASAN_OPTIONS="allocator_may_return_null=1:${ASAN_OPTIONS:-detect_leaks=1:detect_stack_use_after_return=1}"
 export LSAN_OPTIONS="suppressions=$PWD/tests/sanitize/address.supp:print_suppressions=0:${LSAN_OPTIONS:-}"
-[ "$sanitizer" = address ] || tell_order
+case $sanitizer in
+thread)
+    tell_order
+    TSAN_OPTIONS+=:suppressions=$PWD/tests/sanitize/thread.supp
+    ;;
+thread-std) instrument_std ;;
+esac
 [ $# -gt 0 ] || set -- --seconds 30
 
 run cargo test "${build[@]}" --lib --test promises --test compat

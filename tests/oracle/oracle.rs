@@ -264,10 +264,8 @@ impl Oracle {
         self.now = self.now.max(to);
         self.moves += 1;
         let due = (self.now_tick(), u64::MAX);
-        while let Some((&key, &timer)) = self.armed.first_key_value()
-            && key <= due
-        {
-            self.armed.remove(&key);
+        while let Some(first) = self.armed.first_entry().filter(|first| *first.key() <= due) {
+            let timer = first.remove();
             self.make_ready(timer);
         }
     }
