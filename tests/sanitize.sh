@@ -63,7 +63,8 @@ run() {
 
 # Compiles the standard library with the program.
 instrument_std() {
-    rustup --quiet toolchain install nightly --profile minimal --component rust-src
+    rustup component add rust-src --toolchain nightly 2>/dev/null ||
+        rustup toolchain install nightly --profile minimal --component rust-src
     export RUSTUP_TOOLCHAIN=nightly
     RUSTFLAGS=-Zsanitizer=thread
     build+=(-Zbuild-std=std,panic_unwind,test,proc_macro)

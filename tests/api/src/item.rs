@@ -46,14 +46,15 @@ pub(crate) struct Interface {
 }
 
 impl Interface {
-    pub(crate) fn new(root: &Path, mut json: Value) -> io::Result<Interface> {
+    /// Reads the JSON of the library `name`.
+    pub(crate) fn new(root: &Path, name: &str, mut json: Value) -> io::Result<Interface> {
         let mut interface = Interface {
             index: json["index"].take(),
             sources: Sources::new(root),
             lines: BTreeMap::new(),
         };
         let crate_root = interface.item(&json["root"]);
-        interface.module("tickwheel", &crate_root)?;
+        interface.module(name, &crate_root)?;
         Ok(interface)
     }
 

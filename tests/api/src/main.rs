@@ -1,7 +1,12 @@
-//! Writes the listing of the public interface anew.
+//! Writes the listings of the public interfaces anew.
 
 use std::{fs, io};
 
+use tickwheel_api::LIBRARIES;
+
 fn main() -> io::Result<()> {
-    fs::write(tickwheel_api::file(), tickwheel_api::listing()?)
+    for library in LIBRARIES {
+        fs::write(library.file(), library.listing()?)?;
+    }
+    Ok(())
 }

@@ -1,27 +1,33 @@
-//! The listing is current, and the interface follows the guidelines for libraries.
+//! The listings are current, and the interfaces follow the guidelines for libraries.
 
 use std::collections::BTreeSet;
 use std::fs;
 
-use tickwheel_api::{Line, file, items, listing};
+use tickwheel_api::{LIBRARIES, Library, Line};
 
 #[test]
 fn the_interface_is_the_one_that_is_listed() {
-    let listed = fs::read_to_string(file()).unwrap();
-    let is = listing().unwrap();
+    LIBRARIES.into_iter().for_each(is_listed);
+}
+
+fn is_listed(library: Library) {
+    let listed = fs::read_to_string(library.file()).unwrap();
+    let is = library.listing().unwrap();
     let (listed, is): (BTreeSet<_>, BTreeSet<_>) = (listed.lines().collect(), is.lines().collect());
     let gone: Vec<_> = listed.difference(&is).collect();
     let new: Vec<_> = is.difference(&listed).collect();
     assert!(
         gone.is_empty() && new.is_empty(),
-        "the public interface has changed.\ngone: {gone:#?}\nnew: {new:#?}\n\
-         If this is deliberate, run `cargo run -p tickwheel-api`, and read docs/RELEASING.md."
+        "the public interface of {} has changed.\ngone: {gone:#?}\nnew: {new:#?}\n\
+         If this is deliberate, run `cargo run -p tickwheel-api`, and read docs/RELEASING.md.",
+        library.package
     );
 }
 
 /// Returns the items whose first line contains `kind` and for which `fails` holds.
 fn items_that(kind: &str, fails: impl Fn(&str, &str) -> bool) -> Vec<String> {
-    let items = items().unwrap().into_iter();
+    let items = LIBRARIES.map(|library| library.items().unwrap());
+    let items = items.into_iter().flatten();
     let failing = items.filter(|(path, lines)| {
         let head = lines.first().map(Line::to_string).unwrap_or_default();
         let text = lines
