@@ -123,6 +123,7 @@ impl Durable {
         if inner.handlers.is_empty() {
             return durable;
         }
+        listen(&inner);
         let shared = Arc::clone(&inner);
         durable.spawn("keep", move || keep(&shared, &closing));
         let (sender, receiver) = unbounded();
@@ -174,6 +175,18 @@ impl Drop for Durable {
         threads.into_iter().for_each(join);
         inner.node.observer().closed();
     }
+}
+
+/// Has the store tell the node of others. The store is part of the node, so it does not hold it.
+fn listen(inner: &Arc<Inner>) {
+    let node = Arc::downgrade(inner);
+    let hear = move |news| {
+        if let Some(inner) = node.upgrade() {
+            inner.node.hear(news);
+            inner.after_commit();
+        }
+    };
+    inner.node.listen(Box::new(hear));
 }
 
 /// Waits for a thread, unless it is the one that calls.

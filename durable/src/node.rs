@@ -11,7 +11,7 @@ use tickwheel::{Engine, Time};
 
 use crate::job::JobId;
 use crate::observe::Observer;
-use crate::store::{Answer, Change, DueJob, Lease, Store, StoreError};
+use crate::store::{Answer, Change, DueJob, Hear, Lease, News, Store, StoreError};
 use crate::wall::{WallClock, WallTime};
 use crate::window::{Aimed, Window};
 
@@ -46,8 +46,10 @@ pub(crate) struct Node {
     recovering: Mutex<()>,
     /// The reason why the last request for a lease failed.
     failure: Mutex<Option<StoreError>>,
-    /// Whether a loader should look before its time has come.
+    /// Whether the keeper should look before its time has come.
     is_load_due: AtomicBool,
+    /// Whether the lease should be renewed before its time has come.
+    is_renewal_due: AtomicBool,
 }
 
 /// The lease, in the engine's time, which counts suspends and knows no steps.
@@ -57,6 +59,8 @@ struct Held {
     is_aside: bool,
     /// The end of the lease, as far as this node can be sure of it.
     end: Time,
+    /// The time at which it was last asked for.
+    asked: Time,
     /// The engine's time and the wall clock when they were last compared.
     compared: (Time, WallTime),
 }
@@ -73,6 +77,7 @@ impl Node {
             lease: None,
             is_aside: false,
             end: engine.now(),
+            asked: engine.now(),
             compared: (engine.now(), wall.now()),
         };
         Node {
@@ -87,6 +92,7 @@ impl Node {
             recovering: Mutex::default(),
             failure: Mutex::default(),
             is_load_due: AtomicBool::new(false),
+            is_renewal_due: AtomicBool::new(false),
         }
     }
 
@@ -217,7 +223,7 @@ impl Node {
         let fence = self.last_fence();
         let mut is_lost = false;
         for (change, answer) in changes.iter().zip(&answers) {
-            settle(&mut window, change, answer, now);
+            settle(&mut window, change, answer, now, self.store());
             is_lost |= *answer == Answer::Fenced && change.fence() == fence;
         }
         self.note_load(&window, now);
@@ -231,7 +237,8 @@ impl Node {
 
     /// Ends the run of a change that the store cannot carry out.
     pub(crate) fn drop_run(&self, change: &Change) {
-        settle(&mut self.window(), change, &Answer::Gone, self.now());
+        let (now, store) = (self.now(), self.store());
+        settle(&mut self.window(), change, &Answer::Gone, now, store);
         self.freed.notify_all();
     }
 
@@ -239,6 +246,28 @@ impl Node {
     pub(crate) fn ask_for_load(&self) {
         self.window().forget_horizon();
         self.is_load_due.store(true, Ordering::SeqCst);
+    }
+
+    /// Has the store call `hear` with what other nodes do.
+    pub(crate) fn listen(&self, hear: Hear) {
+        self.store.listen(self.settings.window, hear);
+    }
+
+    /// Takes note of what other nodes have done.
+    pub(crate) fn hear(&self, news: News) {
+        match news {
+            News::Placed(jobs) => {
+                let (now, mut window) = (self.now(), self.window());
+                let here = jobs.into_iter().filter(|job| self.store.is_here(job.id));
+                here.for_each(|job| window.place(job, now));
+                self.note_load(&window, now);
+            }
+            News::Many => self.ask_for_load(),
+            News::Nodes => {
+                self.is_renewal_due.store(true, Ordering::SeqCst);
+                self.is_load_due.store(true, Ordering::SeqCst);
+            }
+        }
     }
 
     /// Keeps lease and window: renews, loads, and aims anew after a step of the wall clock.
@@ -274,13 +303,16 @@ impl Node {
 
     fn keep_lease(&self) {
         let (asked, length) = (self.engine.now(), self.settings.lease);
+        let is_asked = self.is_renewal_due.swap(false, Ordering::SeqCst);
         let (lease, end) = {
             let held = self.held();
             (held.lease, held.end)
         };
-        if lease.is_some() && end.since(asked) > length * 2 / 3 {
+        let is_early = end.since(asked) > length * 2 / 3 && !self.until_wanted().is_zero();
+        if lease.is_some() && is_early && !is_asked {
             return;
         }
+        self.held().asked = asked;
         let taken = self.renew_or_take(lease);
         self.set_failure(taken.as_ref().err().cloned());
         self.observer.leased(lease, &taken);
@@ -374,11 +406,17 @@ impl Node {
     fn next_keep(&self) -> WallTime {
         let (now, length) = (self.now(), self.settings.lease);
         let until_renewal = self.left().saturating_sub(length * 2 / 3);
-        let renewal = now + until_renewal.max(length / 10);
+        let renewal = now + until_renewal.max(length / 10).min(self.until_wanted());
         match self.lease() {
             Some(_) => renewal.min(self.window().look_again(now)),
             None => renewal,
         }
+    }
+
+    /// Returns the time until the store wants the lease to be renewed, wherever its end is.
+    fn until_wanted(&self) -> Duration {
+        let since_asked = self.engine.now().since(self.held().asked);
+        self.store.renew_after().saturating_sub(since_asked)
     }
 
     /// Returns what is left of the lease.
@@ -392,7 +430,7 @@ impl Node {
 }
 
 /// Tells the window of a change that was committed.
-fn settle(window: &mut Window, change: &Change, answer: &Answer, now: WallTime) {
+fn settle(window: &mut Window, change: &Change, answer: &Answer, now: WallTime, store: &dyn Store) {
     let is_run = matches!(answer, Answer::Started(_));
     if let (Change::Start { id, .. } | Change::Finish { id, .. }, false) = (change, is_run) {
         window.end_run(*id);
@@ -400,7 +438,9 @@ fn settle(window: &mut Window, change: &Change, answer: &Answer, now: WallTime) 
     match answer {
         // Whoever holds the lease now finds the job in the store, perhaps this node.
         Answer::Fenced => window.forget_horizon(),
-        Answer::Placed(job) | Answer::Stale(job) => window.place(*job, now),
+        Answer::Placed(job) | Answer::Stale(job) if store.is_here(job.id) => {
+            window.place(*job, now);
+        }
         Answer::Removed(job) => window.remove(job.id),
         _ => {}
     }
@@ -426,6 +466,22 @@ mod tests {
         };
         let store = MemoryStore::with_clock(clock.clone());
         Node::new(Box::new(store), Arc::new(clock), engine, settings)
+    }
+
+    #[test]
+    fn jobs_of_other_nodes_are_armed_within_the_horizon() {
+        let node = node();
+        node.keep();
+        let due = |secs| DueJob {
+            id: JobId::new(WallTime::default(), secs),
+            version: 1,
+            due: node.now() + Duration::from_secs(secs),
+        };
+        node.hear(News::Placed(vec![due(5), due(59), due(60)]));
+        assert_eq!(node.window().armed(), 2);
+        assert!(!node.take_load_due());
+        node.hear(News::Many);
+        assert!(node.take_load_due(), "reads the store");
     }
 
     /// One thread found no lease, and before it says so, another takes the next one.

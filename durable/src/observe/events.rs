@@ -18,11 +18,11 @@ pub(crate) fn closed(owner: &str) {
 }
 
 pub(crate) fn lease_taken(owner: &str, lease: Lease) {
-    info!(target: TARGET, owner, shard = lease.shard, fence = lease.fence, "lease taken");
+    info!(target: TARGET, owner, fence = lease.fence, "lease taken");
 }
 
 pub(crate) fn lease_lost(owner: &str, lease: Lease) {
-    warn!(target: TARGET, owner, shard = lease.shard, fence = lease.fence, "lease lost");
+    warn!(target: TARGET, owner, fence = lease.fence, "lease lost");
 }
 
 pub(crate) fn store_failed(owner: &str, error: &StoreError) {

@@ -13,7 +13,7 @@ use crate::wall::{SystemClock, WallClock, WallTime};
 /// A store in memory. Clones share the jobs, so that several nodes can work on them, or one
 /// after the other.
 ///
-/// It has one shard.
+/// One lease is for all jobs.
 #[derive(Clone)]
 pub struct MemoryStore {
     jobs: Arc<Mutex<Jobs>>,
@@ -77,10 +77,7 @@ impl Store for MemoryStore {
         }
         jobs.fence += 1;
         jobs.lease = Some((now + length, owner.to_owned()));
-        Ok(Some(Lease {
-            shard: 0,
-            fence: jobs.fence,
-        }))
+        Ok(Some(Lease { fence: jobs.fence }))
     }
 
     fn renew(&self, lease: Lease, length: Duration) -> Result<bool, StoreError> {

@@ -27,10 +27,10 @@ use crate::wall::WallTime;
 /// Every change of a batch has an answer of its own. Later changes of a batch see the effects
 /// of earlier ones. If the call fails, none or all of them have happened.
 pub trait Store: Send + Sync + 'static {
-    /// Takes the lease of a shard that nobody holds, or whose lease has run out, for
-    /// `length` by the store's clock. Returns `None` if every shard is held.
+    /// Takes a lease for `length` by the store's clock. Returns `None` if there is none to take.
     ///
-    /// Each grant has a higher fence than all before.
+    /// The store decides which jobs belong to a lease: all, or those of some shards. A job never
+    /// belongs to two leases. Each grant has a higher fence than all before.
     ///
     /// # Errors
     /// Returns the reason why the store did not answer.
@@ -43,8 +43,9 @@ pub trait Store: Send + Sync + 'static {
     fn renew(&self, lease: Lease, length: Duration) -> Result<bool, StoreError>;
 
     /// Carries out the changes in their order, and returns their answers once all are
-    /// durable. [`Change::Start`] and [`Change::Finish`] need the fence of the last lease that
-    /// was granted; otherwise they change nothing, and the answer is [`Answer::Fenced`].
+    /// durable. [`Change::Start`] and [`Change::Finish`] need the fence of a lease that no other
+    /// has replaced; otherwise they change nothing, and the answer is [`Answer::Fenced`]. To a
+    /// lease that the job does not belong to, the answer is [`Answer::Gone`].
     ///
     /// # Errors
     /// Returns the reason for which it is unknown whether the changes happened. The store then
@@ -57,13 +58,30 @@ pub trait Store: Send + Sync + 'static {
         true
     }
 
+    /// Returns after what time a lease should be renewed even if its end is far: another node may
+    /// have ended, or stored jobs. Defaults to no such time.
+    fn renew_after(&self) -> Duration {
+        Duration::MAX
+    }
+
+    /// Returns whether a job belongs to the lease that was taken through this store, as far as
+    /// is known here. Defaults to true.
+    fn is_here(&self, _: JobId) -> bool {
+        true
+    }
+
+    /// Calls `hear` from now on with what other nodes do. Jobs that are due within `reach` may
+    /// stand in this node's window. Defaults to nothing, for stores that serve one node at a
+    /// time.
+    fn listen(&self, _reach: Duration, _hear: Hear) {}
+
     /// Makes the store accept changes again after a failed commit. Keeps the leases.
     ///
     /// # Errors
     /// Returns the reason why it still accepts none.
     fn recover(&self) -> Result<(), StoreError>;
 
-    /// Returns the first `most` jobs of the lease's shard that are due before `before`, in the
+    /// Returns the first `most` jobs of the lease that are due before `before`, in the
     /// order of due times. Begins with the earliest job of all, started ones included.
     ///
     /// # Errors
@@ -119,13 +137,25 @@ pub enum List {
     Dead,
 }
 
-/// The right to run the jobs of a shard.
+/// The right to run the jobs that the store gives to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lease {
-    /// The shard.
-    pub shard: u32,
     /// The number of the grant.
     pub fence: u64,
+}
+
+/// What a node is called with when a store tells it of others.
+pub type Hear = Box<dyn Fn(News) + Send + Sync>;
+
+/// What other nodes have done.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum News {
+    /// These jobs wait for their due times.
+    Placed(Vec<DueJob>),
+    /// More jobs than can be said, or jobs of a shard that was another node's.
+    Many,
+    /// A node came or went: the lease should be renewed.
+    Nodes,
 }
 
 /// A job that is due soon, without its bytes.

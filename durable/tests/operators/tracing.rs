@@ -93,7 +93,7 @@ fn events_tell_failures_and_no_success() {
         lines[..2],
         [
             "INFO opened owner=\"node\" delivers=true",
-            "INFO lease taken owner=\"node\" shard=0 fence=1",
+            "INFO lease taken owner=\"node\" fence=1",
         ]
     );
     let unknown = "no handler for jobs of kind \\\"unknown\\\"";
@@ -140,7 +140,7 @@ fn events_tell_a_step_of_the_clock() {
         world.clock.set(at(3_601));
         world.node.run_until(at(3_602));
     });
-    assert_eq!(lines[0], "INFO lease taken owner=\"node\" shard=0 fence=1");
+    assert_eq!(lines[0], "INFO lease taken owner=\"node\" fence=1");
     assert_eq!(lines[1], "WARN wall clock stepped owner=\"node\" by=3600s");
 }
 
@@ -164,6 +164,6 @@ fn events_tell_a_lost_lease() {
     let (_jobs, node) = opened.unwrap();
     node.run_until(at(20));
     let lines = told(|| paused.node.run_until(at(25)));
-    let lost = "WARN lease lost owner=\"node\" shard=0 fence=1".to_owned();
+    let lost = "WARN lease lost owner=\"node\" fence=1".to_owned();
     assert!(lines.contains(&lost), "{lines:?}");
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tickwheel_durable::store::{Answer, Change, DueJob, Lease, List, Store, StoreError};
+use tickwheel_durable::store::{Answer, Change, DueJob, Hear, Lease, List, Store, StoreError};
 use tickwheel_durable::{JobId, StoredJob, WallTime};
 
 /// What happens around the calls of a store. An error becomes the answer of the call.
@@ -67,6 +67,18 @@ impl<S: Store, H: Hooks> Store for Hooked<S, H> {
 
     fn leases_end(&self) -> bool {
         self.inner.leases_end()
+    }
+
+    fn renew_after(&self) -> Duration {
+        self.inner.renew_after()
+    }
+
+    fn is_here(&self, id: JobId) -> bool {
+        self.inner.is_here(id)
+    }
+
+    fn listen(&self, reach: Duration, hear: Hear) {
+        self.inner.listen(reach, hear);
     }
 
     fn recover(&self) -> Result<(), StoreError> {

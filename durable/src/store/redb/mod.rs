@@ -220,7 +220,7 @@ impl Store for RedbStore {
     /// Always succeeds: whoever has the file open holds the lease.
     fn acquire(&self, _: &str, _: Duration) -> Result<Option<Lease>, StoreError> {
         let fence = self.write(|writing| writing.raise_fence())?;
-        Ok(Some(Lease { shard: 0, fence }))
+        Ok(Some(Lease { fence }))
     }
 
     fn renew(&self, lease: Lease, _: Duration) -> Result<bool, StoreError> {
