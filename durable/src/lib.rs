@@ -69,5 +69,7 @@ pub use outcome::{Outcome, Retry};
 pub use recurrence::{InvalidCron, Recurrence};
 pub use status::{Health, Status};
 pub use store::{MemoryStore, RedbOptions, RedbStore, StoreError};
+#[cfg(feature = "postgres")]
+pub use store::{PostgresOptions, PostgresStore};
 pub use virtual_node::VirtualNode;
 pub use wall::{ManualClock, SystemClock, WallClock, WallTime};

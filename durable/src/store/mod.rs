@@ -8,10 +8,15 @@
 
 mod apply;
 mod memory;
+#[cfg(feature = "postgres")]
+#[cfg_attr(docsrs, doc(cfg(feature = "postgres")))]
+mod postgres;
 mod redb;
 mod row;
 
 pub use self::memory::MemoryStore;
+#[cfg(feature = "postgres")]
+pub use self::postgres::{PostgresOptions, PostgresStore};
 pub use self::redb::{RedbOptions, RedbStore};
 
 use std::fmt;
@@ -331,7 +336,7 @@ impl NewJob {
         self.job
     }
 
-    fn recurrence(&self) -> Option<Recurrence> {
+    pub(crate) fn recurrence(&self) -> Option<Recurrence> {
         self.job.recurrence(self.due)
     }
 }
@@ -387,21 +392,23 @@ pub enum Answer {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The file belongs to another program.
+    /// The file or schema belongs to another program.
     Foreign(String),
-    /// The file was written by a newer version of this crate.
+    /// The file or schema was written by a newer version of this crate.
     Newer {
         /// Its schema.
         found: u64,
         /// The newest schema that this version knows.
         known: u64,
     },
-    /// The file is damaged.
+    /// The file or a table is damaged.
     Damaged(String),
     /// Another process, or another handle in this one, has the file open.
     InUse,
     /// The disk is full.
     Full,
+    /// The database refused a statement, with this message.
+    Refused(String),
     /// Reading or writing failed.
     Io(Arc<std::io::Error>),
     /// An earlier commit failed, and the store has not recovered since; or the node is closed.
@@ -413,16 +420,19 @@ impl fmt::Display for StoreError {
         match self {
             StoreError::Foreign(found) => write!(
                 f,
-                "not a file of tickwheel-durable ({found}): choose another path; nothing was written"
+                "not a store of tickwheel-durable ({found}): choose another path or schema; nothing was written"
             ),
             StoreError::Newer { found, known } => write!(
                 f,
-                "the file has schema {found}, and this version knows {known}: update tickwheel-durable; nothing was written"
+                "the store has schema {found}, and this version knows {known}: update tickwheel-durable; nothing was written"
             ),
-            StoreError::Damaged(how) => write!(f, "the file is damaged: restore a copy ({how})"),
+            StoreError::Damaged(how) => write!(f, "the store is damaged: restore a copy ({how})"),
             StoreError::InUse => f.write_str("the file is open elsewhere: close it there first"),
             StoreError::Full => {
                 f.write_str("the disk is full: make room; writing resumes by itself")
+            }
+            StoreError::Refused(message) => {
+                write!(f, "the database refused: change its settings or rights ({message})")
             }
             StoreError::Io(error) => write!(f, "the store could not be read or written: {error}"),
             StoreError::NotWriting => {

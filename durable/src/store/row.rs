@@ -72,6 +72,20 @@ pub(crate) fn head(number: u64, row: &[u8]) -> Result<(JobId, u64), Unreadable> 
     Ok((row.id(number)?, version))
 }
 
+/// Returns a recurrence alone as bytes, for stores that keep it in a column.
+#[cfg(feature = "postgres")]
+pub(crate) fn recurrence_to_bytes(recurrence: Option<Recurrence>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    put_recurrence(&mut bytes, recurrence.as_ref());
+    bytes
+}
+
+/// Reads the bytes of a recurrence.
+#[cfg(feature = "postgres")]
+pub(crate) fn recurrence_from_bytes(bytes: &[u8]) -> Result<Option<Recurrence>, Unreadable> {
+    Reader(bytes).recurrence()
+}
+
 fn fence(state: State) -> u64 {
     match state {
         State::Started { fence } => fence,

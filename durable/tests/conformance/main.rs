@@ -3,6 +3,9 @@
 mod changes;
 mod lists;
 mod outcomes;
+#[cfg(feature = "postgres")]
+#[path = "../support/postgres.rs"]
+mod postgres;
 mod stores;
 
 use std::time::Duration;
@@ -109,6 +112,13 @@ macro_rules! on_each_store {
                 let folder = tempfile::tempdir().unwrap();
                 let store = crate::RedbStore::open(folder.path().join("jobs.redb")).unwrap();
                 super::$test(&crate::Bench::new(store));
+            })*
+        }
+        #[cfg(feature = "postgres")]
+        mod postgres {
+            $(#[test] fn $test() {
+                let Some(schema) = crate::postgres::Schema::new() else { return };
+                super::$test(&crate::Bench::new(schema.open()));
             })*
         }
     };

@@ -148,7 +148,8 @@ fn a_late_holder_is_fenced_off<S: Store>(bench: &Bench<S>) {
     assert_eq!(bench.start(due), Answer::Fenced);
     // What needs no lease goes on.
     bench.insert(mail(6));
-    assert_eq!(bench.due(), [5, 6]);
+    let due = bench.store.due_before(next, WallTime::MAX, 9).unwrap();
+    assert_eq!(due.len(), 2);
 }
 
 fn a_job_of_an_earlier_holder_is_started_again<S: Store>(bench: &Bench<S>) {

@@ -1,0 +1,50 @@
+//! What the errors of the database mean to a node.
+
+use std::error::Error as _;
+use std::io;
+use std::sync::Arc;
+
+use ::postgres::Error;
+use ::postgres::error::SqlState;
+
+use crate::store::StoreError;
+
+/// Returns the reason for a failure. The name of the schema helps whoever reads it.
+pub(super) fn reason(error: &Error, schema: &str) -> StoreError {
+    let Some(code) = error.code() else {
+        return StoreError::Io(Arc::new(io_error(error)));
+    };
+    let message = error
+        .as_db_error()
+        .map_or_else(|| error.to_string(), |error| error.message().to_owned());
+    match &code.code()[..2] {
+        // Connections that end or are refused, a server that stops or starts.
+        "08" | "57" => StoreError::Io(Arc::new(io::Error::other(message))),
+        "53" if *code != SqlState::TOO_MANY_CONNECTIONS => StoreError::Full,
+        "53" => StoreError::Io(Arc::new(io::Error::other(message))),
+        "XX" | "58" => StoreError::Damaged(message),
+        _ => StoreError::Refused(format!("schema {schema}, {}: {message}", code.code())),
+    }
+}
+
+/// Returns whether the transaction was undone, and may succeed if it is repeated.
+pub(super) fn is_passing(error: &Error) -> bool {
+    let code = error.code();
+    [
+        &SqlState::T_R_DEADLOCK_DETECTED,
+        &SqlState::T_R_SERIALIZATION_FAILURE,
+    ]
+    .into_iter()
+    .any(|passing| code == Some(passing))
+}
+
+fn io_error(error: &Error) -> io::Error {
+    let source = error
+        .source()
+        .and_then(|error| error.downcast_ref::<io::Error>());
+    let kind = source.map_or(io::ErrorKind::NotConnected, io::Error::kind);
+    let detail = error
+        .source()
+        .map_or_else(String::new, |cause| format!(": {cause}"));
+    io::Error::new(kind, format!("{error}{detail}"))
+}

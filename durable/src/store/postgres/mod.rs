@@ -1,0 +1,506 @@
+//! A store in PostgreSQL, for several nodes on several machines.
+//!
+//! The tables lie in a schema of their own. Everything that is written happens in functions of
+//! the database: a batch of changes is one statement and one round trip, and no client holds a
+//! lock while it is paused. `schema_1.sql` has the tables and the functions.
+//!
+//! # Leases and shards
+//! Each node has a lease with an end by the database's clock, and about the same number of
+//! shards as every other. A commit that starts or finishes jobs locks the row of its lease
+//! against removal, so a node whose lease was replaced changes nothing. When a node renews, it
+//! removes leases that have ended, takes shards that nobody has, and gives up those beyond its
+//! share: it starts nothing more of such a shard, and hands it over once nothing of it runs.
+//!
+//! # What nodes hear of each other
+//! A commit that places a job in another node's shard, within the reach of its window, announces
+//! the job in the same transaction (`NOTIFY`). Every few seconds a node also reads what is due
+//! soon, with the renewal of its lease.
+
+mod error;
+mod listen;
+mod rows;
+mod schema;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::time::Duration;
+
+use ::postgres::types::ToSql;
+use ::postgres::{Client, Config, NoTls, Row, Statement};
+
+use self::error::{is_passing, reason};
+use self::rows::{COLUMNS, micros, numbers, signed};
+use crate::job::{JobId, StoredJob};
+use crate::store::{Answer, Change, DueJob, Hear, Lease, List, News, Store, StoreError};
+use crate::wall::WallTime;
+
+/// The time after which a node asks what others have done.
+const ASK: Duration = Duration::from_secs(5);
+/// The time after which it asks whether a shard that leaves may go.
+const ASK_SOON: Duration = Duration::from_millis(50);
+/// The time until a connection counts as refused, and until one that answers nothing is broken.
+const CONNECT: Duration = Duration::from_secs(10);
+const UNANSWERED: Duration = Duration::from_secs(30);
+/// How often a commit is repeated that the database has undone.
+const REPEATS: u32 = 10;
+
+type Connector = Box<dyn Fn() -> Result<Client, ::postgres::Error> + Send + Sync>;
+type Failure = ::postgres::Error;
+
+/// Settings of a [`PostgresStore`].
+///
+/// ```no_run
+/// use tickwheel_durable::PostgresOptions;
+///
+/// let options = PostgresOptions::new().schema("reminders").shards(32);
+/// let store = options.connect("host=db.example.org user=app dbname=app")?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct PostgresOptions {
+    schema: String,
+    shards: u32,
+}
+
+impl Default for PostgresOptions {
+    fn default() -> PostgresOptions {
+        PostgresOptions::new()
+    }
+}
+
+impl PostgresOptions {
+    /// Returns the default settings.
+    #[must_use]
+    pub fn new() -> PostgresOptions {
+        PostgresOptions {
+            schema: "tickwheel".to_owned(),
+            shards: 16,
+        }
+    }
+
+    /// Sets the schema that holds the tables: up to 48 lower-case letters, digits and
+    /// underscores. Stores in different schemas know nothing of each other. Defaults to
+    /// `tickwheel`.
+    #[must_use]
+    pub fn schema(mut self, name: impl Into<String>) -> PostgresOptions {
+        self.schema = name.into();
+        self
+    }
+
+    /// Sets the number of shards with which the tables are created, from 1 to 1,024. It limits
+    /// the number of nodes that have work; tables that exist keep theirs. Defaults to 16.
+    #[must_use]
+    pub fn shards(mut self, shards: u32) -> PostgresOptions {
+        self.shards = shards.clamp(1, 1_024);
+        self
+    }
+
+    /// Connects without TLS, and creates the tables unless they exist. `params` is a URL or
+    /// `key=value` pairs, as [`postgres::Config`](https://docs.rs/postgres) reads them.
+    ///
+    /// The role needs the right to create a schema, or to create tables and functions in an
+    /// existing one. The connection must lead to the database itself, and not through a pooler
+    /// that changes servers between transactions.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Newer`] if a newer version of this crate has created the tables, and
+    /// [`StoreError::Foreign`] if the schema holds those of another program; both are left alone.
+    /// Returns [`StoreError::Refused`] with the database's message if a right is missing, and
+    /// [`StoreError::Io`] if the database does not answer.
+    pub fn connect(&self, params: &str) -> Result<PostgresStore, StoreError> {
+        let config: Result<Config, _> = params.parse();
+        let mut config = config.map_err(|error| reason(&error, &self.schema))?;
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(CONNECT);
+        }
+        if config.get_tcp_user_timeout().is_none() {
+            config.tcp_user_timeout(UNANSWERED);
+        }
+        self.connect_by(move || config.connect(NoTls))
+    }
+
+    /// The same, with connections of the caller's, for example with TLS. Each node has four, and
+    /// one more for each handler that works in a transaction.
+    ///
+    /// # Errors
+    /// See [`connect`](PostgresOptions::connect).
+    pub fn connect_by(
+        &self,
+        connect: impl Fn() -> Result<Client, ::postgres::Error> + Send + Sync + 'static,
+    ) -> Result<PostgresStore, StoreError> {
+        schema::check_name(&self.schema)?;
+        let mut shared = Shared::new(self.schema.clone(), Box::new(connect));
+        let mut client = self::connect(&shared)?;
+        shared.shards = schema::open(&mut client, &self.schema, self.shards)?;
+        Ok(PostgresStore {
+            shared: Arc::new(shared),
+            commits: Mutex::new(Commits {
+                line: Some(Line::new(client)),
+                works: true,
+            }),
+            leases: Mutex::default(),
+            reads: Mutex::default(),
+        })
+    }
+}
+
+/// A store in a PostgreSQL database, for several nodes.
+///
+/// Each node has a `PostgresStore` of its own, in the same process or on other machines, and all
+/// their stores use one schema. The nodes share the jobs. Needs PostgreSQL 12 or later, and the
+/// feature `postgres`.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use tickwheel_durable::{Durable, Job, PostgresStore};
+///
+/// let store = PostgresStore::connect("postgres://app@db.example.org/app")?;
+/// let jobs = Durable::builder()
+///     .handler("reminder", |attempt| println!("{}", attempt.id()))
+///     .open(store)?;
+/// jobs.schedule(Job::new("reminder", "call Ada").after(Duration::from_secs(60)))?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct PostgresStore {
+    shared: Arc<Shared>,
+    commits: Mutex<Commits>,
+    /// The connection on which leases are kept and windows loaded. Nothing slow waits there.
+    leases: Mutex<Option<Line>>,
+    /// The connection on which lists are read.
+    reads: Mutex<Option<Line>>,
+}
+
+struct Commits {
+    line: Option<Line>,
+    /// Whether commits are accepted.
+    works: bool,
+}
+
+/// What the store and its listener know.
+struct Shared {
+    schema: String,
+    shards: usize,
+    connector: Connector,
+    member: Mutex<Member>,
+    hear: OnceLock<(Duration, Hear)>,
+}
+
+/// What the node has, as of the last renewal.
+#[derive(Default)]
+struct Member {
+    fence: u64,
+    /// Whether each shard is this node's.
+    has: Vec<bool>,
+    renew_after: Option<Duration>,
+}
+
+/// A connection with its prepared statements.
+struct Line {
+    client: Client,
+    statements: HashMap<String, Statement>,
+}
+
+impl Line {
+    fn new(client: Client) -> Line {
+        let statements = HashMap::new();
+        Line { client, statements }
+    }
+
+    fn statement(&mut self, text: &str) -> Result<Statement, Failure> {
+        if let Some(statement) = self.statements.get(text) {
+            return Ok(statement.clone());
+        }
+        let statement = self.client.prepare(text)?;
+        self.statements.insert(text.to_owned(), statement.clone());
+        Ok(statement)
+    }
+
+    fn query(&mut self, text: &str, with: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, Failure> {
+        let statement = self.statement(text)?;
+        self.client.query(&statement, with)
+    }
+}
+
+/// Opens a connection on which a commit is durable, whatever the role's settings.
+fn connect(shared: &Shared) -> Result<Client, StoreError> {
+    let connected = (shared.connector)().and_then(|mut client| {
+        client.batch_execute(
+            "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED; SET jit = off; \
+             SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
+        )?;
+        Ok(client)
+    });
+    connected.map_err(|error| shared.reason(&error))
+}
+
+impl Shared {
+    fn new(schema: String, connector: Connector) -> Shared {
+        Shared {
+            schema,
+            shards: 0,
+            connector,
+            member: Mutex::default(),
+            hear: OnceLock::new(),
+        }
+    }
+
+    fn member(&self) -> MutexGuard<'_, Member> {
+        self.member
+            .lock()
+            .unwrap_or_else(|error| error.into_inner())
+    }
+
+    fn reason(&self, error: &Failure) -> StoreError {
+        reason(error, &self.schema)
+    }
+
+    fn tell(&self, news: News) {
+        if let Some((_, hear)) = self.hear.get() {
+            hear(news);
+        }
+    }
+
+    fn reach(&self) -> Duration {
+        let reach = self.hear.get().map(|(reach, _)| *reach);
+        reach.unwrap_or(Duration::from_secs(60))
+    }
+
+    /// Takes note of what a renewal has said, and tells the node. Returns the fence, unless the
+    /// lease was lost.
+    fn note(&self, rows: &[Row]) -> Option<u64> {
+        let of = |what: i64| rows.iter().filter(move |row| row.get::<_, i64>(0) == what);
+        let first = of(1).next()?;
+        let fence = first.get::<_, i64>(1) as u64;
+        let mut has = vec![false; self.shards];
+        for row in of(2) {
+            has[row.get::<_, i64>(1) as usize] = true;
+        }
+        let mut member = self.member();
+        let is_more = (0..has.len())
+            .any(|shard| has[shard] && !member.has.get(shard).is_some_and(|had| *had));
+        *member = Member {
+            fence,
+            has,
+            renew_after: Some(renew_after(first)),
+        };
+        drop(member);
+        if is_more {
+            self.tell(News::Many);
+        }
+        let soon: Vec<DueJob> = of(3).map(|row| rows::due_job(row, 1)).collect();
+        if !soon.is_empty() {
+            self.tell(News::Placed(soon));
+        }
+        Some(fence)
+    }
+}
+
+/// Returns the time until another node's lease may have ended, or a shard may leave.
+fn renew_after(row: &Row) -> Duration {
+    let until_end: Option<i64> = row.get(2);
+    let leaving: i64 = row.get(3);
+    let until_end = until_end.map_or(ASK, |micros| {
+        Duration::from_micros(u64::try_from(micros).unwrap_or(0)) + Duration::from_millis(1)
+    });
+    match leaving {
+        0 => until_end.clamp(ASK_SOON, ASK),
+        _ => ASK_SOON,
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|error| error.into_inner())
+}
+
+impl fmt::Debug for PostgresStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresStore")
+            .field("schema", &self.shared.schema)
+            .finish_non_exhaustive()
+    }
+}
+
+impl PostgresStore {
+    /// Connects with the default settings. See [`PostgresOptions::connect`].
+    ///
+    /// # Errors
+    /// See [`PostgresOptions::connect`].
+    pub fn connect(params: &str) -> Result<PostgresStore, StoreError> {
+        PostgresOptions::new().connect(params)
+    }
+
+    fn text(&self, text: &str) -> String {
+        text.replace("{schema}", &self.shared.schema)
+    }
+
+    /// Asks on a connection, which is opened first if need be, and anew if it has ended.
+    fn ask(
+        &self,
+        line: &Mutex<Option<Line>>,
+        text: &str,
+        with: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, StoreError> {
+        let (mut line, text) = (lock(line), self.text(text));
+        let mut repeats = 0;
+        loop {
+            let open = match line.take() {
+                Some(open) if !open.client.is_closed() => open,
+                _ => Line::new(connect(&self.shared)?),
+            };
+            let open = line.insert(open);
+            let result = open.query(&text, with);
+            let is_closed = open.client.is_closed();
+            repeats += 1;
+            match result {
+                Ok(rows) => return Ok(rows),
+                Err(error) if (is_closed || is_passing(&error)) && repeats < 3 => {}
+                Err(error) => return Err(self.shared.reason(&error)),
+            }
+        }
+    }
+
+    fn read(&self, text: &str, with: &[&(dyn ToSql + Sync)]) -> Result<Vec<StoredJob>, StoreError> {
+        let rows = self.ask(&self.reads, &text.replace("{columns}", COLUMNS), with)?;
+        rows.iter().map(|row| rows::stored(row, 0)).collect()
+    }
+
+    fn try_commit(&self, line: &mut Line, changes: &[Change]) -> Result<Vec<Row>, Failure> {
+        let origin = self.shared.member().fence;
+        let text = rows::apply_text(&self.shared.schema);
+        let mut repeats = 0;
+        loop {
+            let statement = line.statement(&text)?;
+            let result = rows::apply(&mut line.client, &statement, origin, changes);
+            repeats += 1;
+            match result {
+                Err(error) if is_passing(&error) && repeats < REPEATS => {}
+                result => return result,
+            }
+        }
+    }
+}
+
+impl Store for PostgresStore {
+    fn acquire(&self, owner: &str, length: Duration) -> Result<Option<Lease>, StoreError> {
+        let reach = duration_micros(self.shared.reach());
+        let with: [&(dyn ToSql + Sync); 3] = [&owner.as_bytes(), &duration_micros(length), &reach];
+        let text = "SELECT * FROM {schema}.acquire($1, $2, $3)";
+        let rows = self.ask(&self.leases, text, &with)?;
+        Ok(self.shared.note(&rows).map(|fence| Lease { fence }))
+    }
+
+    fn renew(&self, lease: Lease, length: Duration) -> Result<bool, StoreError> {
+        let with: [&(dyn ToSql + Sync); 2] = [&signed(lease.fence), &duration_micros(length)];
+        let rows = self.ask(&self.leases, "SELECT * FROM {schema}.renew($1, $2)", &with)?;
+        Ok(self.shared.note(&rows).is_some())
+    }
+
+    fn commit(&self, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
+        let mut commits = lock(&self.commits);
+        let works = commits.works;
+        let Some(line) = commits.line.as_mut().filter(|_| works) else {
+            return Err(StoreError::NotWriting);
+        };
+        let rows = self.try_commit(line, changes);
+        let answers = rows
+            .map_err(|error| self.shared.reason(&error))
+            .and_then(|rows| rows.iter().map(rows::answer).collect());
+        commits.works = answers.is_ok();
+        answers
+    }
+
+    fn renew_after(&self) -> Duration {
+        self.shared.member().renew_after.unwrap_or(ASK)
+    }
+
+    fn is_here(&self, id: JobId) -> bool {
+        let shard = id.number() % self.shared.shards as u64;
+        let member = self.shared.member();
+        member.has.get(shard as usize).is_some_and(|has| *has)
+    }
+
+    fn listen(&self, reach: Duration, hear: Hear) {
+        if self.shared.hear.set((reach, hear)).is_ok() {
+            listen::start(Arc::downgrade(&self.shared));
+        }
+    }
+
+    fn recover(&self) -> Result<(), StoreError> {
+        let mut commits = lock(&self.commits);
+        commits.line = None;
+        commits.line = Some(Line::new(connect(&self.shared)?));
+        commits.works = true;
+        Ok(())
+    }
+
+    fn due_before(
+        &self,
+        lease: Lease,
+        before: WallTime,
+        most: usize,
+    ) -> Result<Vec<DueJob>, StoreError> {
+        let with: [&(dyn ToSql + Sync); 3] =
+            [&signed(lease.fence), &micros(before), &signed(most as u64)];
+        let text = "SELECT * FROM {schema}.due_before($1, $2, $3)";
+        let rows = self.ask(&self.leases, text, &with)?;
+        Ok(rows.iter().map(|row| rows::due_job(row, 0)).collect())
+    }
+
+    fn get(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {
+        let (number, born) = numbers(id);
+        let text = "SELECT {columns} FROM {schema}.jobs j WHERE j.number = $1 AND j.born = $2";
+        Ok(self.read(text, &[&number, &born])?.pop())
+    }
+
+    fn find(&self, kind: &str, key: &str) -> Result<Option<StoredJob>, StoreError> {
+        let text =
+            "SELECT {columns} FROM {schema}.jobs j WHERE j.kind = $1 AND j.key = $2 AND NOT j.dead";
+        Ok(self.read(text, &[&kind.as_bytes(), &key.as_bytes()])?.pop())
+    }
+
+    fn list(
+        &self,
+        list: List,
+        after: Option<&StoredJob>,
+        most: usize,
+    ) -> Result<Vec<StoredJob>, StoreError> {
+        let (due, number) = after.map_or((-1, 0), |job| (micros(job.due), signed(job.id.number())));
+        let text = match list {
+            List::Live => {
+                "SELECT {columns} FROM {schema}.shards s, LATERAL (SELECT * FROM {schema}.jobs k \
+                 WHERE k.shard = s.shard AND NOT k.dead AND (k.due, k.number) > ($1, $2) \
+                 ORDER BY k.due, k.number LIMIT $3) j ORDER BY j.due, j.number LIMIT $3"
+            }
+            List::Dead => {
+                "SELECT {columns} FROM {schema}.jobs j WHERE j.dead AND (j.due, j.number) > ($1, $2) \
+                 ORDER BY j.due, j.number LIMIT $3"
+            }
+        };
+        self.read(text, &[&due, &number, &signed(most as u64)])
+    }
+
+    fn count(&self, list: List) -> Result<u64, StoreError> {
+        let text = "SELECT count(*) FROM {schema}.jobs WHERE dead = $1";
+        let rows = self.ask(&self.reads, text, &[&(list == List::Dead)])?;
+        Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0) as u64))
+    }
+}
+
+/// Gives back the lease, so that others need not wait for its end.
+impl Drop for PostgresStore {
+    fn drop(&mut self) {
+        let fence = self.shared.member().fence;
+        let is_open = lock(&self.leases)
+            .as_ref()
+            .is_some_and(|line| !line.client.is_closed());
+        if fence != 0 && is_open {
+            let text = "SELECT {schema}.give_back($1)";
+            let _ = self.ask(&self.leases, text, &[&signed(fence)]);
+        }
+    }
+}
+
+fn duration_micros(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
+}
