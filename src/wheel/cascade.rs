@@ -126,7 +126,8 @@ impl<T> Wheel<T> {
         below: Option<&Below>,
         lanes: &mut Lanes,
     ) -> usize {
-        let (leaders, count) = self.take_leaders(lanes);
+        let mut leaders = [self.overdue; LEADERS];
+        let count = self.take_leaders(lanes, &mut leaders);
         self.levels.close_lanes(level, slot, lanes.open);
         for &entry in &leaders[..count] {
             let lane = entry.lane() & (self.levels.lanes() - 1);
@@ -140,8 +141,7 @@ impl<T> Wheel<T> {
 
     /// Takes the first entries off each lane's list. Those of a lane stand in order. The
     /// loops have fixed numbers of steps, and no step depends on the length of a lane.
-    fn take_leaders(&mut self, lanes: &mut Lanes) -> ([EntryIndex; LEADERS], usize) {
-        let mut leaders = [self.overdue; LEADERS];
+    fn take_leaders(&mut self, lanes: &mut Lanes, leaders: &mut [EntryIndex; LEADERS]) -> usize {
         let mut count = 0;
         for lane in 0..self.levels.lanes() {
             let head = lanes.head[lane];
@@ -156,7 +156,7 @@ impl<T> Wheel<T> {
             lanes.open &= !(u32::from(entry == head) << lane);
             self.entries.cut_before(head, entry);
         }
-        (leaders, count)
+        count
     }
 
     fn cascade_from_both_ends(&mut self, level: usize, slot: usize) {

@@ -49,11 +49,11 @@ impl<T> Wheel<T> {
         head: EntryIndex,
         entry: EntryIndex,
     ) -> Option<EntryIndex> {
-        self.drain(head);
         if self.is_due(entry) {
-            self.end_slot();
+            self.drain_last(head);
             return Some(entry);
         }
+        self.drain(head);
         self.refile_sole(entry, level);
         None
     }
@@ -64,6 +64,21 @@ impl<T> Wheel<T> {
     pub(super) fn end_slot(&mut self) {
         self.work = Work::Nothing;
         self.note_next_turn(self.levels.next_start(self.now));
+    }
+
+    /// Empties the last list of the current slot that has an entry, and notes when the
+    /// next slot's turn comes. Reads the bitmaps before it stores to one of them, as
+    /// [`Levels::innermost_turn`](super::levels::Levels::innermost_turn) does.
+    #[inline(never)]
+    pub(super) fn drain_last(&mut self, head: EntryIndex) {
+        let others = self.levels.innermost_but(self.now);
+        self.drain(head);
+        self.work = Work::Nothing;
+        let start = match others {
+            Some(others) => self.levels.next_start_after(self.now, others),
+            None => self.levels.next_start(self.now),
+        };
+        self.note_next_turn(start);
     }
 
     /// Notes when the next slot's turn comes, unless overdue timers come first.
@@ -121,9 +136,6 @@ impl<T> Wheel<T> {
         }
         *budget -= 1;
         self.take_front(lane, head, front);
-        if self.fronts.are_none() {
-            self.end_slot();
-        }
         Some(front)
     }
 
@@ -165,7 +177,10 @@ impl<T> Wheel<T> {
         let next = self.entries.next(front);
         if next == head {
             self.fronts.close(lane);
-            self.drain(head);
+            match self.fronts.are_none() {
+                true => self.drain_last(head),
+                false => self.drain(head),
+            }
         } else {
             self.entries.cut_before(head, next);
             let behind = self.read_behind(next);

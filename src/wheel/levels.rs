@@ -42,6 +42,16 @@ pub(crate) struct Levels {
     far: Far,
 }
 
+/// A slot of level 0 whose turn comes next, and what the level's bitmaps say.
+pub(crate) struct Turn {
+    pub(crate) start: u64,
+    pub(crate) slot: usize,
+    /// A set bit for each non-empty lane of the slot.
+    pub(crate) open: u32,
+    /// A set bit for each other occupied slot of the level.
+    pub(crate) others: u64,
+}
+
 impl Levels {
     pub(crate) fn new(geometry: Geometry) -> Levels {
         let size = geometry.size();
@@ -282,33 +292,68 @@ impl Levels {
     /// Returns the start of the slot whose turn comes next, or the end of time.
     #[inline]
     pub(crate) fn next_start(&self, now: u64) -> u64 {
-        let next = match self.next_innermost(now) {
-            Some(start) => return start,
-            None => self.next_occupied_from(usize::from(self.is_innermost_plain), now),
-        };
+        match self.is_innermost_plain {
+            true => self.next_start_after(now, self.innermost_slots()),
+            false => self.next_start_from(0, now),
+        }
+    }
+
+    /// Returns a set bit for each occupied slot of level 0, except the one that has its
+    /// turn now.
+    #[inline]
+    pub(crate) fn innermost_but(&self, now: u64) -> Option<u64> {
+        let slot = now as usize & (self.geometry.size() - 1);
+        let slots = || self.innermost_slots() & !(1 << slot);
+        self.is_innermost_plain.then(slots)
+    }
+
+    /// Returns the next start as [`Levels::next_start`] does, if level 0 is plain and
+    /// exactly these of its slots are occupied.
+    #[inline]
+    pub(crate) fn next_start_after(&self, now: u64, slots: u64) -> u64 {
+        // All slots of the level that are occupied lie ahead.
+        let ahead = slots >> (now as usize & (self.geometry.size() - 1));
+        match ahead {
+            0 => self.next_start_from(1, now),
+            _ => now + u64::from(ahead.trailing_zeros()),
+        }
+    }
+
+    #[inline(never)]
+    fn next_start_from(&self, level: usize, now: u64) -> u64 {
+        let next = self.next_occupied_from(level, now);
         next.map_or(u64::MAX, |next| next.start)
     }
 
-    /// Returns the start of the next occupied slot of level 0, in fewer steps than
-    /// [`Levels::next_occupied`].
     #[inline]
-    fn next_innermost(&self, now: u64) -> Option<u64> {
-        if !self.is_innermost_plain {
-            return None;
-        }
-        let words = self.lane_words(0).iter();
-        let slots = words.fold(0, |all, word| all | word);
-        // All slots of the level that are occupied lie ahead.
-        let ahead = slots >> (now as usize & (self.geometry.size() - 1));
-        (ahead != 0).then(|| now + u64::from(ahead.trailing_zeros()))
+    fn innermost_slots(&self) -> u64 {
+        self.lane_words(0).iter().fold(0, |all, word| all | word)
     }
 
     /// Returns the slot that starts at `start`, later than `now`, if it is in level 0.
-    #[inline]
-    pub(crate) fn innermost_slot(&self, now: u64, start: u64) -> Option<usize> {
+    /// Reads the bitmaps once for the slot and for the one after it. If they were read
+    /// again after a store to one of their words, a load of two words at once would wait
+    /// for that store (see docs/DESIGN.md, "A turn reads the bitmaps once").
+    #[inline(always)]
+    pub(crate) fn innermost_turn(&self, now: u64, start: u64) -> Option<Turn> {
         let size = self.geometry.size() as u64;
-        let is_in = self.is_innermost_plain && (now ^ start) < size;
-        is_in.then_some((start & (size - 1)) as usize)
+        if !self.is_innermost_plain || (now ^ start) >= size {
+            return None;
+        }
+        let slot = (start & (size - 1)) as usize;
+        Some(Turn {
+            start,
+            slot,
+            open: self.occupied_lanes(0, slot),
+            others: self.innermost_slots() & !(1 << slot),
+        })
+    }
+
+    /// Notes that the only non-empty lane of a slot of level 0 has become empty.
+    #[inline]
+    pub(crate) fn close_sole_lane(&mut self, turn: &Turn) {
+        let word = self.word(0, turn.slot, turn.open.trailing_zeros() as usize);
+        self.occupied[word] &= !(1 << (turn.slot % WORD));
     }
 
     /// Returns whether only the top level of a capped wheel is occupied, and `to`

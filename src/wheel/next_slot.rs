@@ -8,6 +8,7 @@
 
 use super::Wheel;
 use super::entries::EntryIndex;
+use super::levels::Turn;
 use super::work::Work;
 
 impl<T> Wheel<T> {
@@ -22,38 +23,41 @@ impl<T> Wheel<T> {
         if !is_known || self.work != Work::Nothing || *budget == 0 {
             return None;
         }
-        let slot = self.levels.innermost_slot(self.now, turn)?;
-        let open = self.levels.occupied_lanes(0, slot);
-        if open == 0 || self.levels.is_unsorted(0, slot) {
+        let turn = self.levels.innermost_turn(self.now, turn)?;
+        if turn.open == 0 || self.levels.is_unsorted(0, turn.slot) {
             return None;
         }
-        match self.sole_in(0, slot, open) {
-            Some((head, entry)) => self.fire_sole(turn, head, entry, budget),
-            None => {
-                let first = self.levels.head(&self.entries, 0, slot, 0)?;
-                self.now = turn;
-                self.next_turn = 0;
-                self.note_fronts(first, open);
-                self.fire_front(budget)
-            }
+        match self.sole_in(0, turn.slot, turn.open) {
+            Some((head, entry)) => self.fire_sole(&turn, head, entry, budget),
+            None => self.fire_first(&turn, budget),
         }
     }
 
     #[inline(always)]
     fn fire_sole(
         &mut self,
-        turn: u64,
+        turn: &Turn,
         head: EntryIndex,
         entry: EntryIndex,
         budget: &mut usize,
     ) -> Option<EntryIndex> {
-        if self.entries.deadline(entry) > turn {
+        if self.entries.deadline(entry) > turn.start {
             return None;
         }
         *budget -= 1;
-        self.now = turn;
-        self.drain(head);
-        self.next_turn = self.levels.next_start(turn);
+        self.now = turn.start;
+        self.entries.cut_before(head, head);
+        self.levels.close_sole_lane(turn);
+        self.next_turn = self.levels.next_start_after(turn.start, turn.others);
         Some(entry)
+    }
+
+    #[inline(always)]
+    fn fire_first(&mut self, turn: &Turn, budget: &mut usize) -> Option<EntryIndex> {
+        let first = self.levels.head(&self.entries, 0, turn.slot, 0)?;
+        self.now = turn.start;
+        self.next_turn = 0;
+        self.note_fronts(first, turn.open);
+        self.fire_front(budget)
     }
 }
