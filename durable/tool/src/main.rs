@@ -5,7 +5,8 @@
 //! the store cannot be opened, and 4 if it cannot be read or written.
 //!
 //! A file is open in one process at a time, so the tool works on it while no service has it
-//! open. It says which process has it, and can wait for that process to end (`--wait`).
+//! open. It says which process has it, and can wait for that process to end (`--wait`). A
+//! database can be looked at at any time.
 
 mod change;
 mod failure;
@@ -25,25 +26,27 @@ use tickwheel_durable::JobId;
 
 use crate::failure::Failure;
 use crate::look::Listed;
+use crate::open::Place;
 use crate::output::Output;
 
 /// Looks at the jobs of a store, and cancels, retries and counts them.
 ///
-/// STORE is the path of a file. One process at a time can open it: stop the service that runs
-/// its jobs, or let the service offer these calls itself (examples/reminders shows how).
+/// STORE is the path of a file, or postgres://…. One process at a time can open a file: stop the
+/// service that runs its jobs, or let the service offer these calls itself (examples/reminders
+/// shows how). A database can be looked at while services work on it.
 #[derive(Parser)]
 #[command(version, max_term_width = 100)]
-pub(crate) struct Args {
-    /// The store: the path of a file
-    pub(crate) store: String,
+struct Args {
+    #[command(flatten)]
+    place: Place,
 
     /// Print JSON, one object a line
     #[arg(long, global = true)]
     json: bool,
 
-    /// Wait so long for a store that is open elsewhere, for example 30s
+    /// Wait so long for a file that is open elsewhere, or for the end of `drain`, for example 30s
     #[arg(long, global = true, value_name = "TIME", default_value = "0s", value_parser = time::length)]
-    pub(crate) wait: Duration,
+    wait: Duration,
 
     #[command(subcommand)]
     command: Command,
@@ -88,10 +91,11 @@ enum Command {
         #[arg(required = true)]
         ids: Vec<JobId>,
     },
-    /// Wait until no service has the store open (--wait), and say how many jobs are left
+    /// Say how many jobs are left, and with --wait, wait until none is
     ///
-    /// Exits with 0 if none is left. Jobs that run are finished by their service, which a store
-    /// that is open elsewhere still has; nothing starts while this program has it open.
+    /// Exits with 0 if none is left. Nodes go on working on a database meanwhile. A file that is
+    /// open elsewhere is waited for; then nothing starts while this program has it open, so
+    /// nothing more is waited for.
     Drain {
         /// Count only jobs that are due within this time, for example 1h
         #[arg(long, value_name = "TIME", value_parser = time::length)]
@@ -123,9 +127,9 @@ fn main() -> ExitCode {
 /// Carries out the command. Returns whether it found everything that it was to find.
 fn run(args: &Args, output: &mut Output) -> Result<bool, Failure> {
     if let Command::Watch { every, times } = &args.command {
-        return watch::watch(&args.store, *every, *times, output);
+        return watch::watch(&args.place, *every, *times, output);
     }
-    let jobs = open::open_within(&args.store, args.wait)?;
+    let jobs = open::open_within(&args.place, args.wait)?;
     match &args.command {
         Command::List(listed) => look::list(&jobs, listed, output),
         Command::Show { id } => look::show(&jobs, *id, output),
@@ -140,7 +144,14 @@ fn run(args: &Args, output: &mut Output) -> Result<bool, Failure> {
             false => change::retry(&jobs, ids, *after, output),
         },
         Command::Bury { ids } => change::bury(&jobs, ids, output),
-        Command::Drain { within } => stats::drain(&jobs, *within, output),
+        Command::Drain { within } => {
+            // Nothing changes in a file that this program has open.
+            let wait = match args.place.is_shared() {
+                true => args.wait,
+                false => Duration::ZERO,
+            };
+            stats::drain(&jobs, *within, wait, output)
+        }
         Command::Stats => stats::show(&jobs, output),
         Command::Watch { .. } => unreachable!("handled above"),
     }

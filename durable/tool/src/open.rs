@@ -4,6 +4,10 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use clap::Args;
+#[cfg(feature = "postgres")]
+use tickwheel_durable::PostgresOptions;
+use tickwheel_durable::store::Store;
 use tickwheel_durable::{Durable, RedbOptions, StoreError};
 
 use crate::failure::Failure;
@@ -13,10 +17,28 @@ use crate::time::rough;
 /// The pause between two attempts to open a store.
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// A store.
+#[derive(Args)]
+pub(crate) struct Place {
+    /// The store: the path of a file, or the URL of a PostgreSQL database
+    pub(crate) store: String,
+
+    /// The schema of the jobs in a PostgreSQL database
+    #[arg(long, global = true, default_value = "tickwheel")]
+    schema: String,
+}
+
+impl Place {
+    /// Returns whether others work on the store while this program has it open.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.store.contains("://")
+    }
+}
+
 /// Opens a store. Waits for one that is open elsewhere, and says so.
-pub(crate) fn open_within(store: &str, wait: Duration) -> Result<Durable, Failure> {
+pub(crate) fn open_within(place: &Place, wait: Duration) -> Result<Durable, Failure> {
     let begun = Instant::now();
-    let mut opened = open(store);
+    let mut opened = open(place);
     if let Err(Failure::InUse(message)) = &opened {
         let first = message.lines().next().unwrap_or_default();
         if !wait.is_zero() {
@@ -28,19 +50,43 @@ pub(crate) fn open_within(store: &str, wait: Duration) -> Result<Durable, Failur
     }
     while matches!(opened, Err(Failure::InUse(_))) && begun.elapsed() < wait {
         thread::sleep(PAUSE);
-        opened = open(store);
+        opened = open(place);
     }
     opened
 }
 
 /// Opens a store that exists, without handlers: no job starts.
-pub(crate) fn open(store: &str) -> Result<Durable, Failure> {
+pub(crate) fn open(place: &Place) -> Result<Durable, Failure> {
+    let store = &place.store;
     match store.split_once("://") {
+        Some(("postgres" | "postgresql", _)) => open_postgres(store, &place.schema),
         Some((scheme, _)) => Err(Failure::Open(format!(
-            "{scheme}:// is no store that this program knows: pass the path of a file"
+            "{scheme}:// is no store that this program knows: pass the path of a file, or postgres://…"
         ))),
         None => open_file(Path::new(store)),
     }
+}
+
+#[cfg(feature = "postgres")]
+fn open_postgres(url: &str, schema: &str) -> Result<Durable, Failure> {
+    let options = PostgresOptions::new().schema(schema).creates(false);
+    let store = options.connect(url);
+    // The URL may hold a password.
+    let store = store.map_err(|error| Failure::Open(format!("PostgreSQL: {error}")))?;
+    start(store)
+}
+
+#[cfg(not(feature = "postgres"))]
+fn open_postgres(_: &str, _: &str) -> Result<Durable, Failure> {
+    Err(Failure::Open(
+        "this program was built without PostgreSQL: build it with the feature `postgres`"
+            .to_owned(),
+    ))
+}
+
+fn start(store: impl Store) -> Result<Durable, Failure> {
+    let jobs = Durable::builder().owner("tickwheel-jobs").open(store);
+    jobs.map_err(|error| Failure::Open(error.to_string()))
 }
 
 fn open_file(path: &Path) -> Result<Durable, Failure> {
@@ -53,8 +99,7 @@ fn open_file(path: &Path) -> Result<Durable, Failure> {
     // The reserve for a full disk belongs to the service.
     let opened = RedbOptions::new().reserve_bytes(0).open(path);
     let store = opened.map_err(|error| refused(path, &error))?;
-    let jobs = Durable::builder().owner("tickwheel-jobs").open(store);
-    jobs.map_err(|error| Failure::Open(error.to_string()))
+    start(store)
 }
 
 fn refused(path: &Path, error: &StoreError) -> Failure {

@@ -1,7 +1,8 @@
 //! Counts of jobs.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tickwheel_durable::store::List;
@@ -11,6 +12,9 @@ use crate::failure::Failure;
 use crate::look::for_each;
 use crate::output::{Output, plain};
 use crate::time::{from_now, rough};
+
+/// The pause between two looks at a store that is being drained.
+const PAUSE: Duration = Duration::from_millis(250);
 
 /// The bounds of due times, by which jobs are counted.
 const SPANS: [(&str, u64); 4] = [
@@ -143,14 +147,25 @@ pub(crate) fn show(jobs: &Jobs, output: &mut Output) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// Says how many jobs are left, of those that are due within a time if it is given.
+/// Returns whether the first job is due by `end`.
+fn is_left(jobs: &Jobs, end: WallTime) -> Result<bool, StoreError> {
+    let first = jobs.list(List::Live, None, 1)?;
+    Ok(first.first().is_some_and(|job| job.due <= end))
+}
+
+/// Waits until no job is left, of those that are due within a time if it is given, and says how
+/// many are left.
 pub(crate) fn drain(
     jobs: &Jobs,
     within: Option<Duration>,
+    wait: Duration,
     output: &mut Output,
 ) -> Result<bool, Failure> {
-    let now = SystemClock.now();
-    let end = within.map_or(WallTime::MAX, |within| now + within);
+    let begun = Instant::now();
+    let end = within.map_or(WallTime::MAX, |within| SystemClock.now() + within);
+    while begun.elapsed() < wait && is_left(jobs, end)? {
+        thread::sleep(PAUSE);
+    }
     let (mut waiting, mut started) = (0, 0);
     for_each(jobs, List::Live, |job| {
         match job.state {

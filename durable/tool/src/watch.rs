@@ -10,7 +10,7 @@ use serde_json::json;
 use tickwheel_durable::{SystemClock, WallClock};
 
 use crate::failure::Failure;
-use crate::open::open;
+use crate::open::{Place, open};
 use crate::output::Output;
 use crate::stats::Stats;
 
@@ -18,7 +18,7 @@ use crate::stats::Stats;
 const CLEAR: &str = "\u{1b}[H\u{1b}[2J";
 
 pub(crate) fn watch(
-    store: &str,
+    place: &Place,
     every: Duration,
     times: Option<u64>,
     output: &mut Output,
@@ -27,16 +27,21 @@ pub(crate) fn watch(
         true => CLEAR,
         false => "",
     };
+    // A URL may hold a password.
+    let name = match place.is_shared() {
+        true => "PostgreSQL",
+        false => &place.store,
+    };
     let mut looks = 0;
     loop {
         let now = SystemClock.now();
-        match look(store) {
+        match look(place) {
             Ok(stats) => {
-                let text = format!("{clear}{store} at {now}\n\n{}", stats.text());
+                let text = format!("{clear}{name} at {now}\n\n{}", stats.text());
                 output.line(&text, || stats.object())?;
             }
             Err(Failure::InUse(message)) => {
-                let text = format!("{clear}{store} at {now}\n\n{message}");
+                let text = format!("{clear}{name} at {now}\n\n{message}");
                 output.line(&text, || json!({"error": "in_use", "message": message}))?;
             }
             Err(failure) => return Err(failure),
@@ -50,7 +55,7 @@ pub(crate) fn watch(
     }
 }
 
-fn look(store: &str) -> Result<Stats, Failure> {
-    let jobs = open(store)?;
+fn look(place: &Place) -> Result<Stats, Failure> {
+    let jobs = open(place)?;
     Ok(Stats::of(&jobs)?)
 }

@@ -297,6 +297,42 @@ fn drain_says_how_many_are_left() {
     assert_eq!(world.json(&["drain", "--within", "1h"]).0, 0);
 }
 
+/// Others work on a database while the tool looks at it.
+#[cfg(feature = "postgres")]
+#[test]
+fn a_database_is_looked_at_while_a_node_works_on_it() {
+    let Ok(server) = std::env::var("TICKWHEEL_POSTGRES") else {
+        eprintln!("SKIPPED: TICKWHEEL_POSTGRES is not set; durable/tests/postgres.sh sets it");
+        return;
+    };
+    let schema = format!("tool_{}", std::process::id());
+    let url = format!("postgres:///?{}", server.replace(' ', "&"));
+    let run = |args: &[&str]| {
+        let mut tool = Command::new(env!("CARGO_BIN_EXE_tickwheel-jobs"));
+        let tool = tool.args([&url, "--schema", &schema, "--json"]).args(args);
+        let output = tool.output().unwrap();
+        let objects = output.stdout.lines().map(|line| line.unwrap());
+        let objects = objects.map(|line| serde_json::from_str(&line).unwrap());
+        (code(&output), objects.collect::<Vec<serde_json::Value>>())
+    };
+    assert_eq!(run(&["list"]).0, 3, "no tables, and none are created");
+    let options = tickwheel_durable::PostgresOptions::new().schema(&schema);
+    let service = options.clone().connect(&server).unwrap();
+    let node = Durable::builder().handler("mail", |_| ()).open(service);
+    let node = node.unwrap();
+    let far = node.schedule(mail("far")).unwrap().to_string();
+    node.schedule(Job::new("mail", "now")).unwrap();
+    let (drained, objects) = run(&["drain", "--within", "1m", "--wait", "10m"]);
+    assert_eq!((drained, &objects[0]["left"]), (0, &0.into()));
+    assert_eq!(run(&["list"]).1.len(), 1);
+    assert_eq!(run(&["cancel", &far]).1[0]["result"], "cancelled");
+    assert_eq!(run(&["drain"]).0, 0);
+    drop(node);
+    let mut client = postgres::Client::connect(&server, postgres::NoTls).unwrap();
+    let drop = format!("DROP SCHEMA {schema} CASCADE");
+    client.batch_execute(&drop).unwrap();
+}
+
 /// A file that a service has open is left alone, and the message says whose it is and what to
 /// do.
 #[test]

@@ -61,6 +61,7 @@ type Failure = ::postgres::Error;
 pub struct PostgresOptions {
     schema: String,
     shards: u32,
+    creates: bool,
 }
 
 impl Default for PostgresOptions {
@@ -76,6 +77,7 @@ impl PostgresOptions {
         PostgresOptions {
             schema: "tickwheel".to_owned(),
             shards: 16,
+            creates: true,
         }
     }
 
@@ -96,6 +98,14 @@ impl PostgresOptions {
         self
     }
 
+    /// Sets whether tables are created, or brought up to date, if there are none of this version.
+    /// A program that only looks must not. Defaults to true.
+    #[must_use]
+    pub fn creates(mut self, creates: bool) -> PostgresOptions {
+        self.creates = creates;
+        self
+    }
+
     /// Connects without TLS, and creates the tables unless they exist. `params` is a URL or
     /// `key=value` pairs, as [`postgres::Config`](https://docs.rs/postgres) reads them.
     ///
@@ -106,7 +116,8 @@ impl PostgresOptions {
     /// # Errors
     /// Returns [`StoreError::Newer`] if a newer version of this crate has created the tables, and
     /// [`StoreError::Foreign`] if the schema holds those of another program; both are left alone.
-    /// Returns [`StoreError::Refused`] with the database's message if a right is missing, and
+    /// Returns [`StoreError::Refused`] with the database's message if a right is missing, or if
+    /// there are no tables and none are to be [created](PostgresOptions::creates), and
     /// [`StoreError::Io`] if the database does not answer.
     pub fn connect(&self, params: &str) -> Result<PostgresStore, StoreError> {
         let config: Result<Config, _> = params.parse();
@@ -132,7 +143,7 @@ impl PostgresOptions {
         schema::check_name(&self.schema)?;
         let mut shared = Shared::new(self.schema.clone(), Box::new(connect));
         let mut client = self::connect(&shared)?;
-        shared.shards = schema::open(&mut client, &self.schema, self.shards)?;
+        shared.shards = schema::open(&mut client, &self.schema, self.shards, self.creates)?;
         Ok(PostgresStore {
             shared: Arc::new(shared),
             commits: Mutex::new(Commits {

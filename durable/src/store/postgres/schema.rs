@@ -24,7 +24,12 @@ pub(super) fn check_name(name: &str) -> Result<(), StoreError> {
 }
 
 /// Creates the schema or brings it up to date, in one transaction. Returns the number of shards.
-pub(super) fn open(client: &mut Client, schema: &str, shards: u32) -> Result<usize, StoreError> {
+pub(super) fn open(
+    client: &mut Client,
+    schema: &str,
+    shards: u32,
+    creates: bool,
+) -> Result<usize, StoreError> {
     let fail = |error| reason(&error, schema);
     let mut transaction = client.transaction().map_err(fail)?;
     // Of nodes that open at once, one creates the schema.
@@ -35,6 +40,11 @@ pub(super) fn open(client: &mut Client, schema: &str, shards: u32) -> Result<usi
     let known = STEPS.len() as u64;
     if found > known {
         return Err(StoreError::Newer { found, known });
+    }
+    if found < known && !creates {
+        return Err(StoreError::Refused(format!(
+            "schema {schema} has no jobs of this version: open it with a service first"
+        )));
     }
     for step in &STEPS[found as usize..] {
         let step = step.replace("{schema}", schema);
