@@ -1,5 +1,7 @@
 //! The entries that are left after shrinking, and the timers, which are unchanged.
 
+mod search;
+
 use super::*;
 use crate::id::TimerId;
 use crate::tick::Tick;
