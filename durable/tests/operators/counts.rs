@@ -63,6 +63,10 @@ fn a_failure_of_the_store_shows_until_it_recovers() {
     assert!(world.jobs.schedule(Job::new("done", "")).is_err());
     let health = world.jobs.status().health();
     assert!(matches!(health, Health::Failing(StoreError::Full)));
+    // The lease is set aside while the store is tried again.
+    world.node.run_until(at(31));
+    let health = world.jobs.status().health();
+    assert!(matches!(health, Health::Failing(StoreError::Full)));
     world.store.set(Mode::Works);
     world.node.run_until(at(40));
     let status = world.jobs.status();
