@@ -9,25 +9,24 @@ use tickwheel_durable::Attempt;
 /// A file to which lines are appended. Each line is one write, so a kill leaves whole lines.
 pub(crate) struct Ledger {
     file: File,
-    name: String,
+    life: String,
 }
 
 impl Ledger {
-    pub(crate) fn open(path: &Path, name: &str) -> io::Result<Ledger> {
+    pub(crate) fn open(path: &Path, life: &str) -> io::Result<Ledger> {
         let file = OpenOptions::new().append(true).create(true).open(path)?;
-        let name = name.to_owned();
-        Ok(Ledger { file, name })
+        let life = life.to_owned();
+        Ok(Ledger { file, life })
     }
 
-    /// Writes `ran ID ATTEMPT FENCE NAME TEXT`. The id and the fence tell repeated runs apart.
+    /// Writes `ran ID ATTEMPT LIFE TEXT`. The id and the attempt tell repeated runs apart.
     pub(crate) fn write(&self, attempt: &Attempt<'_>) -> io::Result<()> {
         let text = String::from_utf8_lossy(attempt.payload());
         let line = format!(
-            "ran {} {} {} {} {:?}\n",
+            "ran {} {} {} {:?}\n",
             attempt.id(),
             attempt.number(),
-            attempt.fence(),
-            self.name,
+            self.life,
             text
         );
         (&self.file).write_all(line.as_bytes())

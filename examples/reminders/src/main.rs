@@ -14,6 +14,12 @@
 //! curl           127.0.0.1:8080/health           # 200, or 503 with the reason
 //! curl           127.0.0.1:8080/metrics          # for Prometheus
 //! ```
+//! Several nodes share the reminders of a database, and take over from one that dies:
+//!
+//! ```text
+//! cargo run -p tickwheel-reminders -- --store postgres://app@db/app --name one
+//! cargo run -p tickwheel-reminders -- --store postgres://app@db/app --name two --listen 127.0.0.1:8081
+//! ```
 //! A reminder that is due is a line in the ledger. SIGTERM and Ctrl-C end the service once the
 //! handlers that run have ended.
 
@@ -33,7 +39,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use metrics_exporter_prometheus::PrometheusBuilder;
 use tickwheel::time::Global;
-use tickwheel_durable::{Durable, RedbStore, Retry};
+use tickwheel_durable::{Durable, PostgresOptions, RedbStore, Retry};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::api::Service;
@@ -47,18 +53,28 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Keeps reminders, and writes those that are due to a ledger.
 #[derive(Parser)]
 struct Args {
-    /// The file of the reminders; created if it does not exist
+    /// The file of the reminders, created if it does not exist; or postgres://… for several
+    /// nodes, each with a name of its own
     #[arg(long, default_value = "reminders.redb")]
-    store: PathBuf,
+    store: String,
+    /// The schema of the reminders in a PostgreSQL database
+    #[arg(long, default_value = "reminders")]
+    schema: String,
     /// The file to which due reminders are appended
     #[arg(long, default_value = "ledger.txt")]
     ledger: PathBuf,
     /// The address to listen on
     #[arg(long, default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
-    /// The name of this process in the ledger and in the metrics
+    /// The name of this node; one that comes back under its name takes its lease at once
     #[arg(long, default_value = "reminders")]
     name: String,
+    /// The seconds after which another node takes over
+    #[arg(long, default_value_t = 10)]
+    lease: u64,
+    /// The name of this process in the ledger; defaults to the process id
+    #[arg(long)]
+    life: Option<String>,
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -80,14 +96,22 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Opens the reminders. A ledger that cannot be written fails the attempt, and the reminder is
 /// tried again.
 fn open(args: &Args) -> Result<Durable, Box<dyn Error>> {
-    let ledger = Ledger::open(&args.ledger, &args.name)?;
+    let life = args.life.clone();
+    let life = life.unwrap_or_else(|| std::process::id().to_string());
+    let ledger = Ledger::open(&args.ledger, &life)?;
     let retry = Retry::attempts(100).longest_pause(Duration::from_secs(60));
-    let jobs = Durable::builder()
+    let node = Durable::builder()
         .owner(&args.name)
+        .lease(Duration::from_secs(args.lease))
         .handler(api::KIND, move |attempt| ledger.write(attempt))
-        .retry(api::KIND, retry)
-        .open(RedbStore::open(&args.store)?)?;
-    Ok(jobs)
+        .retry(api::KIND, retry);
+    Ok(match args.store.contains("://") {
+        true => {
+            let options = PostgresOptions::new().schema(&args.schema);
+            node.open(options.connect(&args.store)?)?
+        }
+        false => node.open(RedbStore::open(&args.store)?)?,
+    })
 }
 
 /// Answers requests until the process is told to end.

@@ -7,7 +7,7 @@ mod support;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use self::support::{Life, ask};
+use self::support::{Life, Place, ask};
 
 struct World {
     folder: TempDir,
@@ -17,7 +17,7 @@ struct World {
 impl World {
     fn new() -> World {
         let folder = tempfile::tempdir().unwrap();
-        let life = Life::begin(folder.path(), 0);
+        let life = Life::begin(&Place::new(folder.path(), None), "reminders", 0);
         World { folder, life }
     }
 
@@ -108,10 +108,12 @@ fn health_and_metrics_are_served() {
     let metrics = metrics.as_str().unwrap();
     assert_eq!(status, 200);
     assert!(
-        metrics.contains("tickwheel_durable_window_jobs{owner=\"0\"}"),
+        metrics.contains("tickwheel_durable_window_jobs{owner=\"reminders\"}"),
         "{metrics}"
     );
-    assert!(metrics.contains("tickwheel_durable_lag_runs_total{owner=\"0\",within=\"+Inf\"} 0"));
+    assert!(
+        metrics.contains("tickwheel_durable_lag_runs_total{owner=\"reminders\",within=\"+Inf\"} 0")
+    );
     world.life.kill();
 }
 
@@ -123,7 +125,7 @@ fn sigterm_ends_the_service_and_keeps_its_reminders() {
     let (status, _) = ask(life.address, "POST", "/reminders", &body).unwrap();
     assert_eq!(status, 201);
     assert!(life.end());
-    let life = Life::begin(folder.path(), 1);
+    let life = Life::begin(&Place::new(folder.path(), None), "reminders", 1);
     let (_, list) = ask(life.address, "GET", "/reminders", "").unwrap();
     assert_eq!(list[0]["text"], "tea");
     life.kill();

@@ -1,14 +1,13 @@
-//! The service is killed by SIGKILL at random moments while clients use it, and started again
-//! on the same file. In the end the ledger must balance:
+//! Services are killed by SIGKILL at random moments while clients use them, and started again on
+//! the same store: one on a file, two on PostgreSQL if there is a server. In the end the ledger,
+//! to which all of them append, must balance:
 //!
 //! - nothing is lost: a reminder whose `POST` was answered has run, unless a `DELETE` was sent,
-//!   which may be carried out without an answer; one that was answered with `cancelled` did
-//!   not run afterwards;
-//! - a reminder runs once in the life of a process at most;
-//! - each repeated run is explained: the process of the earlier one was killed, and until then
-//!   no client had seen the reminder gone. One that a client has seen gone was durably
-//!   completed, and never runs again;
-//! - attempts and fences rise from run to run.
+//!   which may be carried out without an answer;
+//! - each repeated run is explained: its attempt has a higher number, and the process of the
+//!   earlier run was killed before, or its log says that it had lost its lease;
+//! - a reminder that a client has seen gone was durably completed, and one whose `DELETE` was
+//!   answered with `cancelled` was removed before it ran: neither runs afterwards.
 //!
 //! `KILLS` sets the number of kills, `SEED` the moments and the requests.
 
@@ -20,13 +19,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use tempfile::TempDir;
 
-use self::support::{Life, ask};
+use self::support::{Life, Place, ask};
 
 /// The number of clients at a time.
 const CLIENTS: u64 = 3;
@@ -39,114 +40,199 @@ fn set(name: &str, default: u64) -> u64 {
     set.map_or(default, |text| text.parse().expect("a number"))
 }
 
-/// What a client was told.
+/// What a client was told, and how long the ledger was afterwards.
 #[derive(Debug)]
 enum Told {
     Stored(String),
     /// A `DELETE` was sent.
     Asked(String),
-    Cancelled(String),
-    Gone(String),
+    /// The reminder was cancelled, or seen gone.
+    Ended(String, u64),
 }
 
-/// What the clients were told.
+/// What is known of the reminders and of the processes.
 #[derive(Default)]
 struct Known {
     stored: BTreeSet<String>,
-    /// Reminders that a `DELETE` was sent for.
     asked: BTreeSet<String>,
-    /// The life in which a reminder was cancelled, or seen gone.
-    cancelled: BTreeMap<String, u64>,
-    gone: BTreeMap<String, u64>,
+    /// The length that the ledger had when a reminder was seen to have ended.
+    ended: BTreeMap<String, u64>,
+    /// The length that the ledger had when a process was about to be killed.
+    killed: BTreeMap<u64, u64>,
+    /// The processes that have lost a lease.
+    late: BTreeSet<u64>,
 }
 
 impl Known {
-    fn note(&mut self, life: u64, told: Told) {
+    fn note(&mut self, told: Told) {
         match told {
             Told::Stored(id) => drop(self.stored.insert(id)),
             Told::Asked(id) => drop(self.asked.insert(id)),
-            Told::Cancelled(id) => drop(self.cancelled.insert(id, life)),
-            Told::Gone(id) => drop(self.gone.entry(id).or_insert(life)),
+            Told::Ended(id, length) => drop(self.ended.entry(id).or_insert(length)),
         }
     }
 }
 
-/// Schedules, cancels and looks up reminders until the service is killed.
-fn client(address: SocketAddr, mut random: fastrand::Rng, is_over: &AtomicBool) -> Vec<Told> {
-    let mut told = Vec::new();
-    let mut ids: Vec<String> = Vec::new();
-    while !is_over.load(Ordering::SeqCst) {
-        if request(address, &mut random, &mut ids, &mut told).is_err() {
-            break;
-        }
-    }
-    told
+/// Where reminders are kept, and how random it is.
+struct World {
+    place: Place,
+    random: fastrand::Rng,
+    known: Known,
+    next: u64,
+    _folder: TempDir,
 }
 
-fn request(
-    address: SocketAddr,
-    random: &mut fastrand::Rng,
-    ids: &mut Vec<String>,
-    told: &mut Vec<Told>,
-) -> io::Result<()> {
-    let number = random.usize(..ids.len().max(1));
-    let path = ids.get(number).map(|id| format!("/reminders/{id}"));
-    match (random.u32(..8), path) {
-        (0, Some(path)) => {
-            let id = ids.swap_remove(number);
-            told.push(Told::Asked(id.clone()));
-            let (status, answer) = ask(address, "DELETE", &path, "")?;
-            match status {
-                200 => told.push(Told::Cancelled(id)),
-                202 => {}
-                404 => told.push(Told::Gone(id)),
-                _ => panic!("{status}: {answer}"),
+impl World {
+    fn new(store: Option<String>) -> World {
+        let seed = set("SEED", fastrand::u64(..));
+        println!("SEED={seed}");
+        let folder = tempfile::tempdir().unwrap();
+        World {
+            place: Place::new(folder.path(), store),
+            random: fastrand::Rng::with_seed(seed),
+            known: Known::default(),
+            next: 0,
+            _folder: folder,
+        }
+    }
+
+    /// Starts a process of the node with this name.
+    fn begin(&mut self, name: &str) -> Life {
+        self.next += 1;
+        Life::begin(&self.place, name, self.next - 1)
+    }
+
+    /// Lets clients use the services until one of them is killed at a random moment.
+    fn use_and_kill(&mut self, lives: &mut Vec<Life>) {
+        let addresses: Vec<SocketAddr> = lives.iter().map(|life| life.address).collect();
+        let (ledger, is_over) = (self.place.ledger(), AtomicBool::new(false));
+        let random = &mut self.random;
+        let doomed = lives.swap_remove(random.usize(..lives.len()));
+        let told: Vec<Told> = thread::scope(|scope| {
+            let clients: Vec<_> = (0..CLIENTS)
+                .map(|_| {
+                    let client = Client {
+                        addresses: &addresses,
+                        ledger: &ledger,
+                        random: random.fork(),
+                        ids: Vec::new(),
+                        told: Vec::new(),
+                    };
+                    let is_over = &is_over;
+                    scope.spawn(move || client.work(is_over))
+                })
+                .collect();
+            thread::sleep(Duration::from_micros(random.u64(..150_000)));
+            self.known.killed.insert(doomed.number, length(&ledger));
+            doomed.kill();
+            is_over.store(true, Ordering::SeqCst);
+            let told = clients.into_iter().map(|client| client.join().unwrap());
+            told.flatten().collect()
+        });
+        told.into_iter().for_each(|told| self.known.note(told));
+    }
+
+    /// Waits until every reminder has run, and balances the ledger.
+    fn finish(mut self, lives: Vec<Life>) {
+        lives.iter().for_each(finish);
+        drop(lives);
+        for life in 0..self.next {
+            let log = fs::read_to_string(self.place.log(life)).unwrap();
+            if log.contains("lease lost") {
+                self.known.late.insert(life);
             }
         }
-        (1 | 2, Some(path)) => {
-            let (status, answer) = ask(address, "GET", &path, "")?;
-            match status {
-                200 => {}
-                404 => told.push(Told::Gone(ids.swap_remove(number))),
-                _ => panic!("{status}: {answer}"),
-            }
-        }
-        _ => {
-            let delay = format!("{}ms", random.u32(..40));
-            let body = json!({"text": "a \"reminder\"\n", "in": delay}).to_string();
-            let (status, answer) = ask(address, "POST", "/reminders", &body)?;
-            assert_eq!(status, 201, "{answer}");
-            let id = answer["id"].as_str().unwrap().to_owned();
-            told.push(Told::Stored(id.clone()));
-            ids.push(id);
-        }
+        let ledger = fs::read_to_string(self.place.ledger()).unwrap();
+        let repeated = check(&ledger, &self.known).unwrap_or_else(|reason| panic!("{reason}"));
+        println!(
+            "{} stored, {} seen to end, {repeated} runs repeated, {} leases lost, 0 reminders lost",
+            self.known.stored.len(),
+            self.known.ended.len(),
+            self.known.late.len(),
+        );
     }
-    Ok(())
 }
 
-/// Lets clients use the service until it is killed at a random moment.
-fn use_and_kill(number: u64, life: Life, random: &mut fastrand::Rng, known: &mut Known) {
-    let (address, is_over) = (life.address, AtomicBool::new(false));
-    let told: Vec<Told> = thread::scope(|scope| {
-        let clients: Vec<_> = (0..CLIENTS)
-            .map(|_| {
-                let (random, is_over) = (random.fork(), &is_over);
-                scope.spawn(move || client(address, random, is_over))
-            })
-            .collect();
-        thread::sleep(Duration::from_micros(random.u64(..150_000)));
-        life.kill();
-        is_over.store(true, Ordering::SeqCst);
-        clients
-            .into_iter()
-            .flat_map(|client| client.join().unwrap())
-            .collect()
-    });
-    told.into_iter().for_each(|told| known.note(number, told));
+fn length(ledger: &Path) -> u64 {
+    fs::metadata(ledger).unwrap().len()
+}
+
+/// A client of services that may be killed.
+struct Client<'a> {
+    addresses: &'a [SocketAddr],
+    ledger: &'a Path,
+    random: fastrand::Rng,
+    ids: Vec<String>,
+    told: Vec<Told>,
+}
+
+impl Client<'_> {
+    /// Schedules, cancels and looks up reminders.
+    fn work(mut self, is_over: &AtomicBool) -> Vec<Told> {
+        while !is_over.load(Ordering::SeqCst) {
+            if self.request().is_err() {
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+        self.told
+    }
+
+    fn request(&mut self) -> io::Result<()> {
+        let address = self.addresses[self.random.usize(..self.addresses.len())];
+        if self.ids.is_empty() {
+            return self.post(address);
+        }
+        let number = self.random.usize(..self.ids.len());
+        match self.random.u32(..8) {
+            0 => self.delete(address, number),
+            1 | 2 => self.get(address, number),
+            _ => self.post(address),
+        }
+    }
+
+    fn post(&mut self, address: SocketAddr) -> io::Result<()> {
+        let delay = format!("{}ms", self.random.u32(..40));
+        let body = json!({"text": "a \"reminder\"\n", "in": delay}).to_string();
+        let (status, answer) = ask(address, "POST", "/reminders", &body)?;
+        assert_eq!(status, 201, "{answer}");
+        let id = answer["id"].as_str().unwrap().to_owned();
+        self.told.push(Told::Stored(id.clone()));
+        self.ids.push(id);
+        Ok(())
+    }
+
+    fn get(&mut self, address: SocketAddr, number: usize) -> io::Result<()> {
+        let path = format!("/reminders/{}", self.ids[number]);
+        let (status, answer) = ask(address, "GET", &path, "")?;
+        match status {
+            200 => {}
+            404 => self.end(number),
+            _ => panic!("{status}: {answer}"),
+        }
+        Ok(())
+    }
+
+    fn delete(&mut self, address: SocketAddr, number: usize) -> io::Result<()> {
+        let id = self.ids[number].clone();
+        self.told.push(Told::Asked(id.clone()));
+        let (status, answer) = ask(address, "DELETE", &format!("/reminders/{id}"), "")?;
+        match status {
+            200 | 404 => self.end(number),
+            // Its run goes on.
+            202 => drop(self.ids.swap_remove(number)),
+            _ => panic!("{status}: {answer}"),
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, number: usize) {
+        let ended = Told::Ended(self.ids.swap_remove(number), length(self.ledger));
+        self.told.push(ended);
+    }
 }
 
 /// Waits until every reminder has run. None may be a dead letter.
-fn finish(life: Life) {
+fn finish(life: &Life) {
     let list = |path: &str| {
         let (status, list) = ask(life.address, "GET", path, "").unwrap();
         assert_eq!(status, 200, "{list}");
@@ -154,39 +240,38 @@ fn finish(life: Life) {
     };
     let begun = Instant::now();
     while list("/reminders") > 0 {
-        assert!(
-            begun.elapsed() < PATIENCE,
-            "reminders are left that do not run"
-        );
+        let elapsed = begun.elapsed();
+        assert!(elapsed < PATIENCE, "reminders are left that do not run");
         thread::sleep(Duration::from_millis(5));
     }
     assert_eq!(list("/reminders?dead"), 0);
     let (status, health) = ask(life.address, "GET", "/health", "").unwrap();
     assert_eq!(status, 200, "{health}");
-    life.kill();
 }
 
-/// A line of the ledger.
+/// A line of the ledger, and where it begins.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     attempt: u32,
-    fence: u64,
     life: u64,
+    at: u64,
 }
 
 fn runs(ledger: &str) -> BTreeMap<&str, Vec<Run>> {
     let mut runs: BTreeMap<&str, Vec<Run>> = BTreeMap::new();
-    for line in ledger.lines() {
-        let fields: Vec<&str> = line.splitn(6, ' ').collect();
-        let &["ran", id, attempt, fence, life, text] = &fields[..] else {
+    let mut at = 0;
+    for line in ledger.split_inclusive('\n') {
+        let fields: Vec<&str> = line.splitn(5, ' ').collect();
+        let &["ran", id, attempt, life, text] = &fields[..] else {
             panic!("a torn line: {line}");
         };
-        assert_eq!(text, r#""a \"reminder\"\n""#);
+        assert_eq!(text, "\"a \\\"reminder\\\"\\n\"\n");
         runs.entry(id).or_default().push(Run {
             attempt: attempt.parse().unwrap(),
-            fence: fence.parse().unwrap(),
             life: life.parse().unwrap(),
+            at,
         });
+        at += line.len() as u64;
     }
     runs
 }
@@ -194,98 +279,103 @@ fn runs(ledger: &str) -> BTreeMap<&str, Vec<Run>> {
 /// Balances the ledger. Returns the number of repeated runs.
 fn check(ledger: &str, known: &Known) -> Result<usize, String> {
     let runs = runs(ledger);
-    let is_ended = |id: &&String| runs.contains_key(id.as_str()) || known.asked.contains(*id);
-    if let Some(lost) = known.stored.iter().find(|id| !is_ended(id)) {
+    let is_run = |id: &String| runs.contains_key(id.as_str()) || known.asked.contains(id);
+    if let Some(lost) = known.stored.iter().find(|id| !is_run(id)) {
         return Err(format!("lost: {lost} was stored and has not run"));
     }
     let mut repeated = 0;
     for (id, runs) in &runs {
-        let rises = |one: &Run, next: &Run| {
-            one.life < next.life && one.fence < next.fence && one.attempt < next.attempt
-        };
-        if !runs.is_sorted_by(rises) {
+        if !runs.is_sorted_by(|one, next| is_explained(one, next, known)) {
             return Err(format!("unexplained: {id} {runs:?}"));
         }
-        let last = runs.last().map_or(0, |run| run.life);
-        if known.gone.get(*id).is_some_and(|seen| *seen < last) {
-            return Err(format!("completed, and run again: {id} {runs:?}"));
-        }
-        if known.cancelled.get(*id).is_some_and(|seen| *seen <= last) {
-            return Err(format!("cancelled, and run afterwards: {id} {runs:?}"));
+        let end = known.ended.get(*id).copied().unwrap_or(u64::MAX);
+        let is_after = |run: &&Run| run.at >= end && !known.late.contains(&run.life);
+        if let Some(run) = runs.iter().find(is_after) {
+            return Err(format!("ended, and run again: {id} {run:?}"));
         }
         repeated += runs.len() - 1;
     }
     Ok(repeated)
 }
 
+/// Returns whether the second run may follow the first one.
+fn is_explained(one: &Run, next: &Run, known: &Known) -> bool {
+    let was_killed = known.killed.get(&one.life).is_some_and(|at| *at <= next.at);
+    let is_other = one.life != next.life && was_killed;
+    one.attempt < next.attempt && (is_other || known.late.contains(&one.life))
+}
+
 #[test]
 fn kills_lose_no_reminder_and_explain_each_that_runs_again() {
-    let (kills, seed) = (set("KILLS", 8), set("SEED", fastrand::u64(..)));
-    println!("KILLS={kills} SEED={seed}");
-    let mut random = fastrand::Rng::with_seed(seed);
-    let folder = tempfile::tempdir().unwrap();
-    let mut known = Known::default();
-    for number in 0..kills {
-        let life = Life::begin(folder.path(), number);
-        use_and_kill(number, life, &mut random, &mut known);
+    let mut world = World::new(None);
+    for _ in 0..set("KILLS", 8) {
+        let mut lives = vec![world.begin("one")];
+        world.use_and_kill(&mut lives);
     }
-    finish(Life::begin(folder.path(), kills));
-    let ledger = fs::read_to_string(folder.path().join("ledger.txt")).unwrap_or_default();
-    let repeated = check(&ledger, &known).unwrap_or_else(|reason| panic!("{reason}"));
-    println!(
-        "{} stored, {} cancelled, {} seen gone, {repeated} runs repeated, 0 lost",
-        known.stored.len(),
-        known.cancelled.len(),
-        known.gone.len(),
-    );
+    let last = world.begin("one");
+    world.finish(vec![last]);
+}
+
+/// A node that is killed comes back under its name, and has its lease at once; or under another
+/// one, and the other node takes over when the lease has run out.
+#[test]
+fn kills_of_one_of_two_nodes_lose_no_reminder() {
+    let Ok(server) = std::env::var("TICKWHEEL_POSTGRES") else {
+        eprintln!("SKIPPED: TICKWHEEL_POSTGRES is not set; durable/tests/postgres.sh sets it");
+        return;
+    };
+    let url = format!("postgres:///?{}", server.replace(' ', "&"));
+    let mut world = World::new(Some(url));
+    let mut lives = vec![world.begin("one"), world.begin("two")];
+    for kill in 0..set("KILLS", 8) {
+        let names: Vec<String> = lives.iter().map(|life| life.name.clone()).collect();
+        world.use_and_kill(&mut lives);
+        let mut gone = names.into_iter().filter(|name| *name != lives[0].name);
+        let name = match kill % 4 {
+            3 => format!("node{kill}"),
+            _ => gone.next().unwrap(),
+        };
+        lives.push(world.begin(&name));
+    }
+    world.finish(lives);
 }
 
 /// The check finds what it is for.
 #[test]
 fn an_unbalanced_ledger_is_found() {
-    let line = |id: &str, attempt: u32, life: u64| {
-        let fence = life + 1;
-        format!(
-            "ran {id} {attempt} {fence} {life} {:?}\n",
-            "a \"reminder\"\n"
-        )
+    let line = |attempt: u32, life: u64| {
+        let text = "a \"reminder\"\n";
+        format!("ran 1-1 {attempt} {life} {text:?}\n")
     };
-    let known = |told: Vec<(u64, Told)>| {
+    let length = line(1, 0).len() as u64;
+    let known = |ended: Option<u64>, killed: Option<u64>| {
         let mut known = Known::default();
-        told.into_iter()
-            .for_each(|(life, told)| known.note(life, told));
+        let id = || "1-1".to_owned();
+        known.note(Told::Stored(id()));
+        if let Some(at) = ended {
+            known.note(Told::Ended(id(), at));
+        }
+        known.killed.extend(killed.map(|at| (0, at)));
         known
     };
-    let id = || "1-1".to_owned();
-    let stored = known(vec![(0, Told::Stored(id()))]);
-    assert_eq!(
-        check(&(line("1-1", 1, 0) + &line("1-1", 2, 1)), &stored),
-        Ok(1)
-    );
+    let twice = line(1, 0) + &line(2, 1);
+    let killed = Some(length);
+    assert_eq!(check(&twice, &known(None, killed)), Ok(1));
+    let mut late = known(None, None);
+    late.late.insert(0);
+    assert_eq!(check(&twice, &late), Ok(1));
+    let same_attempt = line(1, 0) + &line(1, 1);
+    let same_life = line(1, 0) + &line(2, 0);
     for (ledger, known, found) in [
-        (String::new(), &stored, "lost"),
-        (
-            line("1-1", 1, 0) + &line("1-1", 2, 0),
-            &stored,
-            "unexplained",
-        ),
-        (
-            line("1-1", 1, 0) + &line("1-1", 1, 1),
-            &stored,
-            "unexplained",
-        ),
-        (
-            line("1-1", 1, 0) + &line("1-1", 2, 1),
-            &known(vec![(0, Told::Gone(id()))]),
-            "completed",
-        ),
-        (
-            line("1-1", 1, 0),
-            &known(vec![(0, Told::Cancelled(id()))]),
-            "cancelled",
-        ),
+        ("", known(None, None), "lost"),
+        (&twice, known(None, None), "unexplained"),
+        (&twice, known(None, Some(length + 1)), "unexplained"),
+        (&same_attempt, known(None, killed), "unexplained"),
+        (&same_life, known(None, killed), "unexplained"),
+        (&twice, known(Some(length), killed), "ended"),
+        (&line(1, 0), known(Some(0), None), "ended"),
     ] {
-        let reason = check(&ledger, known).unwrap_err();
+        let reason = check(ledger, &known).unwrap_err();
         assert!(reason.starts_with(found), "{reason}");
     }
 }

@@ -1,36 +1,80 @@
 //! A service to start, to ask and to end.
 
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
+
+/// Where services keep reminders.
+pub(crate) struct Place {
+    folder: PathBuf,
+    store: Option<String>,
+}
+
+impl Place {
+    /// Returns a place with a file of its own in the folder, or with this store.
+    pub(crate) fn new(folder: &Path, store: Option<String>) -> Place {
+        let folder = folder.to_owned();
+        Place { folder, store }
+    }
+
+    pub(crate) fn ledger(&self) -> PathBuf {
+        self.folder.join("ledger.txt")
+    }
+
+    /// Returns the log of a process.
+    pub(crate) fn log(&self, number: u64) -> PathBuf {
+        self.folder.join(format!("log.{number}"))
+    }
+
+    fn store(&self) -> String {
+        let file = self.folder.join("reminders.redb").display().to_string();
+        self.store.clone().unwrap_or(file)
+    }
+
+    /// Returns a schema that no other test uses, in a database.
+    fn schema(&self) -> String {
+        format!("reminders_{}", std::process::id())
+    }
+}
 
 /// A running service.
 pub(crate) struct Life {
     process: Child,
     pub(crate) address: SocketAddr,
+    #[allow(dead_code, reason = "one of two tests has several")]
+    pub(crate) name: String,
+    #[allow(dead_code, reason = "one of two tests has several")]
+    pub(crate) number: u64,
 }
 
 impl Life {
-    pub(crate) fn begin(folder: &Path, number: u64) -> Life {
+    /// Starts a process of the node with this name.
+    pub(crate) fn begin(place: &Place, name: &str, number: u64) -> Life {
+        let log = File::create(place.log(number)).unwrap();
         let mut process = Command::new(env!("CARGO_BIN_EXE_tickwheel-reminders"))
-            .arg("--store")
-            .arg(folder.join("reminders.redb"))
-            .arg("--ledger")
-            .arg(folder.join("ledger.txt"))
-            .args(["--listen", "127.0.0.1:0", "--name", &number.to_string()])
+            .args(["--listen", "127.0.0.1:0", "--lease", "3", "--name", name])
+            .args(["--store", &place.store(), "--schema", &place.schema()])
+            .args(["--life", &number.to_string(), "--ledger"])
+            .arg(place.ledger())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(Stdio::from(log))
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
-        let said = lines.next().expect("the service does not start").unwrap();
+        let said = lines.next().map(Result::unwrap).unwrap_or_else(|| {
+            let log = fs::read_to_string(place.log(number));
+            panic!("the service does not start: {log:?}")
+        });
         let address = said.strip_prefix("listening on ").unwrap();
         Life {
             process,
             address: address.parse().unwrap(),
+            name: name.to_owned(),
+            number,
         }
     }
 
