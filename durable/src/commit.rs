@@ -163,7 +163,7 @@ impl Commits {
 
     /// Commits what has been handed in, in one commit.
     pub(crate) fn commit_all(&self, node: &Node) {
-        let mut requests = std::mem::take(&mut self.queue().requests);
+        let mut requests = self.take_requests();
         let lengths: Vec<usize> = requests.iter().map(|one| one.changes.len()).collect();
         let taken = requests.iter_mut().flat_map(|one| one.changes.drain(..));
         let changes: Vec<Change> = taken.collect();
@@ -203,35 +203,24 @@ impl Commits {
 
     /// Commits the kept requests one by one after a failure that a single one may have caused.
     fn commit_each(&self, node: &Node) {
-        if !self.has_kept() {
+        let mut kept = self.take_requests().into_iter().peekable();
+        if kept.peek().is_none() {
             return;
         }
         let mut result = recover(node);
-        while result.is_ok() {
-            let Some(request) = self.take_first() else {
-                break;
-            };
-            result = match commit_parts(node, &request.changes) {
-                Ok(answers) => {
-                    request.answer(Ok(answers));
-                    Ok(())
-                }
-                Err(error) => {
-                    self.queue().requests.insert(0, request);
-                    Err(error)
-                }
-            };
+        while let (Ok(()), Some(request)) = (&result, kept.peek()) {
+            result = commit_parts(node, &request.changes).map(|answers| {
+                let request = kept.next().expect("it was there");
+                request.answer(Ok(answers));
+            });
         }
-        self.queue().failure = result.err();
-    }
-
-    fn has_kept(&self) -> bool {
-        !self.queue().requests.is_empty()
-    }
-
-    fn take_first(&self) -> Option<Request> {
         let mut queue = self.queue();
-        (!queue.requests.is_empty()).then(|| queue.requests.remove(0))
+        queue.requests.splice(..0, kept);
+        queue.failure = result.err();
+    }
+
+    fn take_requests(&self) -> Vec<Request> {
+        std::mem::take(&mut self.queue().requests)
     }
 
     /// Waits until the store accepts changes again.
@@ -261,8 +250,7 @@ impl Commits {
 
     /// Drops what cannot be committed before the end. The jobs will run again.
     fn give_up(&self) {
-        let requests = std::mem::take(&mut self.queue().requests);
-        for request in requests {
+        for request in self.take_requests() {
             request.refuse(StoreError::NotWriting);
         }
     }
@@ -280,7 +268,7 @@ impl Commits {
 }
 
 /// Commits starts and outcomes, but for those that the store cannot carry out, which are
-/// answered with `Gone`.
+/// answered with `Gone`. Their jobs are left alone for a while.
 fn commit_parts(node: &Node, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
     match commit(node, changes) {
         Err(StoreError::Damaged(_)) => recover(node)?,

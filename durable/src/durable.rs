@@ -27,6 +27,8 @@ use crate::window::Aimed;
 /// The bounds of lengths of time.
 const SHORTEST: Duration = Duration::from_millis(10);
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3_600);
+/// The largest number of jobs that are started ahead, unless it is set.
+const AHEAD: usize = 60;
 /// The largest number of jobs that are started in one commit.
 const MOST_STARTS: usize = 4_096;
 /// The pause of the keeper after a panic of the store.
@@ -57,6 +59,17 @@ pub struct Durable {
     jobs: Jobs,
     closing: Arc<AtomicBool>,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    /// Ends the commits with the last thread that has something to commit.
+    committing: Option<Arc<Committing>>,
+}
+
+/// The last of its clones lets the thread that commits end.
+struct Committing(Arc<Inner>);
+
+impl Drop for Committing {
+    fn drop(&mut self) {
+        self.0.commits.close();
+    }
 }
 
 impl fmt::Debug for Durable {
@@ -97,7 +110,7 @@ impl Durable {
             wall: None,
             owner: format!("node-{:016x}", fastrand::u64(..)),
             workers: 4,
-            ahead: 0,
+            ahead: None,
             running: 1_024,
             window: Duration::from_secs(60),
             window_jobs: 65_536,
@@ -107,19 +120,22 @@ impl Durable {
     }
 
     fn start(inner: Arc<Inner>, workers: usize) -> Durable {
+        let committing = Arc::new(Committing(Arc::clone(&inner)));
         let closing = Arc::new(AtomicBool::new(false));
         let jobs = Jobs {
             inner: Arc::clone(&inner),
         };
-        let durable = Durable {
+        let mut durable = Durable {
             jobs,
             closing: Arc::clone(&closing),
             threads: Mutex::default(),
+            committing: None,
         };
         let shared = Arc::clone(&inner);
         durable.spawn("commit", move || {
             shared.commits.work(&shared.node, || shared.after_commit());
         });
+        durable.committing = Some(Arc::clone(&committing));
         if inner.handlers.is_empty() {
             return durable;
         }
@@ -128,8 +144,8 @@ impl Durable {
         durable.spawn("keep", move || keep(&shared, &closing));
         let (sender, receiver) = unbounded();
         for _ in 0..workers {
-            let (shared, receiver) = (Arc::clone(&inner), receiver.clone());
-            durable.spawn("run", move || work(shared, &receiver));
+            let (committing, receiver) = (Arc::clone(&committing), receiver.clone());
+            durable.spawn("run", move || work(&committing, &receiver));
         }
         durable.spawn("start", move || dispatch(&inner, &sender));
         durable
@@ -157,7 +173,8 @@ impl Deref for Durable {
     }
 }
 
-/// Ends the threads in the order in which they hand over their work.
+/// Ends the threads in the order in which they hand over their work. A handler that drops its
+/// own node waits for the other ones, and its own thread commits its outcome.
 impl Drop for Durable {
     fn drop(&mut self) {
         let inner = &self.jobs.inner;
@@ -170,10 +187,13 @@ impl Drop for Durable {
         let mut threads = std::mem::take(&mut *self.threads());
         // The first thread commits what the others hand in.
         let others = threads.split_off(threads.len().min(1));
+        let is_own = others.iter().any(is_current);
         others.into_iter().for_each(join);
-        inner.commits.close();
-        threads.into_iter().for_each(join);
-        inner.node.observer().closed();
+        self.committing = None;
+        if !is_own {
+            threads.into_iter().for_each(join);
+        }
+        self.jobs.inner.node.observer().closed();
     }
 }
 
@@ -191,9 +211,13 @@ fn listen(inner: &Arc<Inner>) {
 
 /// Waits for a thread, unless it is the one that calls.
 fn join(thread: JoinHandle<()>) {
-    if thread.thread().id() != thread::current().id() {
+    if !is_current(&thread) {
         let _ = thread.join();
     }
+}
+
+fn is_current(thread: &JoinHandle<()>) -> bool {
+    thread.thread().id() == thread::current().id()
 }
 
 /// Keeps window and lease.
@@ -222,7 +246,7 @@ fn dispatch(inner: &Inner, workers: &Sender<Run>) {
             inner.after_commit();
             continue;
         };
-        for run in starting.wait() {
+        for run in inner.node.pace(|| starting.wait()) {
             let _ = workers.send(run);
         }
         inner.after_commit();
@@ -230,7 +254,8 @@ fn dispatch(inner: &Inner, workers: &Sender<Run>) {
 }
 
 /// Runs handlers.
-fn work(inner: Arc<Inner>, started: &Receiver<Run>) {
+fn work(committing: &Committing, started: &Receiver<Run>) {
+    let inner = Arc::clone(&committing.0);
     let jobs = Jobs { inner };
     for run in started {
         jobs.inner.run(&run, &jobs);
@@ -243,7 +268,7 @@ pub struct Builder {
     wall: Option<Arc<dyn WallClock>>,
     owner: String,
     workers: usize,
-    ahead: usize,
+    ahead: Option<usize>,
     running: usize,
     window: Duration,
     window_jobs: usize,
@@ -293,19 +318,22 @@ impl Builder {
         self
     }
 
-    /// Sets how many jobs are started beyond those that the workers run. Defaults to 0.
+    /// Sets how many jobs may be started beyond those that the workers run. Defaults to 60, or
+    /// to zero if [a kind](Builder::retry) has a single attempt.
     ///
-    /// They share a commit, so a backlog of short jobs drains faster. If the process dies, an
-    /// attempt of each is counted, although its handler did not run: a job that kills its
-    /// process uses up their attempts, too.
+    /// They share a commit, so a backlog of short jobs drains faster. No more are started than
+    /// handlers returned during the last such commit: ahead of long jobs, none. If the process
+    /// dies, an attempt of each is counted, although its handler did not run. It is the only one
+    /// that they lose: beside a job whose last run did not end, none is started ahead.
     #[must_use]
     pub fn ahead(mut self, jobs: usize) -> Builder {
-        self.ahead = jobs;
+        self.ahead = Some(jobs);
         self
     }
 
     /// Sets the largest number of jobs that are started and not yet completed, at least one.
-    /// A job whose handler has returned counts until its outcome is durable. Their bytes are in memory. Defaults to 1,024.
+    /// A job whose handler has returned counts until its outcome is durable. Their bytes are in
+    /// memory. Defaults to 1,024.
     #[must_use]
     pub fn running(mut self, most: usize) -> Builder {
         self.running = most.max(1);
@@ -414,6 +442,7 @@ impl Builder {
             jobs,
             closing: Arc::default(),
             threads: Mutex::default(),
+            committing: None,
         };
         Ok((durable, node))
     }
@@ -429,7 +458,13 @@ impl Builder {
             window: self.window,
             window_jobs: self.window_jobs,
             running: self.running,
-            at_work: self.workers.saturating_add(self.ahead),
+            workers: self.workers,
+            ahead: self
+                .ahead
+                .unwrap_or(match self.handlers.has_single_attempts() {
+                    true => 0,
+                    false => AHEAD,
+                }),
             lease: self.lease,
             delivers: !self.handlers.is_empty(),
         };

@@ -32,6 +32,11 @@ impl Handlers {
         self.handlers.is_empty()
     }
 
+    /// Returns whether jobs of some kind have one attempt only.
+    pub(crate) fn has_single_attempts(&self) -> bool {
+        self.retries.values().any(|retry| retry.is_last(1))
+    }
+
     /// Runs the handler of a job, unless its attempts were used up by runs that never ended.
     pub(crate) fn run(&self, attempt: &Attempt<'_>) -> Outcome {
         let job = attempt.job();

@@ -11,7 +11,7 @@ use crate::jobs::Jobs;
 use crate::keeper::Alarm;
 use crate::node::Node;
 use crate::observe::Ending;
-use crate::store::{Answer, Change, DueJob};
+use crate::store::{Answer, Change};
 use crate::window::Aimed;
 
 pub(crate) struct Inner {
@@ -77,7 +77,7 @@ impl Inner {
     /// Hands in the starts of jobs whose timers have expired.
     pub(crate) fn start(&self, aimed: Vec<Aimed>) -> Option<Starting> {
         let (fence, due) = self.node.fire(aimed)?;
-        let start = |DueJob { id, version, .. }| Change::Start { id, version, fence };
+        let start = |Aimed { id, version }| Change::Start { id, version, fence };
         let reply = self.request(due.into_iter().map(start).collect());
         Some(Starting { reply, fence })
     }

@@ -233,6 +233,7 @@ impl Jobs {
             horizon: window.horizon(),
             behind: window.behind(now),
             holds_lease,
+            set_aside: window.set_aside(),
             failure,
             counts,
         }

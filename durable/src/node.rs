@@ -3,7 +3,7 @@
 //! The node has no thread. Threads call it: one that commits, one that keeps window and lease,
 //! one that takes expired timers. On virtual time, one thread does all of it.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tickwheel::{Engine, Time};
 
 use crate::job::JobId;
 use crate::observe::Observer;
-use crate::store::{Answer, Change, DueJob, Hear, Lease, News, Store, StoreError};
+use crate::store::{Answer, Change, Hear, Lease, News, Store, StoreError};
 use crate::wall::{WallClock, WallTime};
 use crate::window::{Aimed, Window};
 
@@ -25,8 +25,10 @@ pub(crate) struct Settings {
     pub(crate) window: Duration,
     pub(crate) window_jobs: usize,
     pub(crate) running: usize,
-    /// The largest number of jobs that are started and whose handlers have not returned.
-    pub(crate) at_work: usize,
+    /// The number of jobs whose handlers run at the same time.
+    pub(crate) workers: usize,
+    /// The largest number of jobs that are started beyond those.
+    pub(crate) ahead: usize,
     pub(crate) lease: Duration,
     /// Whether this node runs jobs.
     pub(crate) delivers: bool,
@@ -39,6 +41,12 @@ pub(crate) struct Node {
     settings: Settings,
     observer: Observer,
     window: Mutex<Window>,
+    /// The number of handlers that have returned.
+    returns: AtomicUsize,
+    /// How many of them returned while the last starts were committed: as many more are
+    /// started ahead, so that workers do not wait for commits. Jobs that take longer than a
+    /// commit get no other ahead of them.
+    pace: AtomicUsize,
     /// Notified when runs have ended.
     freed: Condvar,
     held: Mutex<Held>,
@@ -87,6 +95,8 @@ impl Node {
             observer: Observer::new(settings.owner.clone()),
             settings,
             window: Mutex::new(window),
+            returns: AtomicUsize::new(0),
+            pace: AtomicUsize::new(0),
             freed: Condvar::new(),
             held: Mutex::new(held),
             recovering: Mutex::default(),
@@ -146,8 +156,26 @@ impl Node {
 
     fn room_beside(&self, window: &Window) -> usize {
         let running = self.settings.running.saturating_sub(window.running());
-        let at_work = self.settings.at_work.saturating_sub(window.at_work());
-        running.min(at_work)
+        let started = self.settings.workers.saturating_add(self.ahead(window));
+        running.min(started.saturating_sub(window.at_work()))
+    }
+
+    /// Returns the number of jobs that may be started beyond those that the workers run. While
+    /// a job is here of which the process may have died, none is.
+    fn ahead(&self, window: &Window) -> usize {
+        match window.has_interrupted() {
+            true => 0,
+            false => self.pace.load(Ordering::SeqCst).min(self.settings.ahead),
+        }
+    }
+
+    /// Calls `commit`, which waits for the commit of starts, and takes note of the pace.
+    pub(crate) fn pace<R>(&self, commit: impl FnOnce() -> R) -> R {
+        let before = self.returns.load(Ordering::SeqCst);
+        let result = commit();
+        let returned = self.returns.load(Ordering::SeqCst).wrapping_sub(before);
+        self.pace.store(returned, Ordering::SeqCst);
+        result
     }
 
     /// Waits until a job may be started, or the node is shut down. Returns how many may.
@@ -172,7 +200,7 @@ impl Node {
 
     /// Takes the jobs among these that are to be started, and returns them with the fence of
     /// the lease. Without a lease there are none, and the window is emptied.
-    pub(crate) fn fire(&self, aimed: Vec<Aimed>) -> Option<(u64, Vec<DueJob>)> {
+    pub(crate) fn fire(&self, aimed: Vec<Aimed>) -> Option<(u64, Vec<Aimed>)> {
         let ended = self.ended_fence();
         let Some(lease) = self.lease() else {
             self.lose_lease(ended);
@@ -182,13 +210,14 @@ impl Node {
         let fired = aimed
             .into_iter()
             .filter_map(|aimed| window.fire(aimed, now));
-        let fired: Vec<DueJob> = fired.collect();
+        let fired: Vec<Aimed> = fired.collect();
         self.note_load(&window, now);
         (!fired.is_empty()).then_some((lease.fence, fired))
     }
 
     /// Takes note that a handler has returned: its worker may have the next job.
     pub(crate) fn note_return(&self, id: JobId) {
+        self.returns.fetch_add(1, Ordering::SeqCst);
         self.window().note_return(id);
         self.freed.notify_all();
     }
@@ -235,10 +264,16 @@ impl Node {
         Ok(answers)
     }
 
-    /// Ends the run of a change that the store cannot carry out.
+    /// Ends the run of a change that the store cannot carry out, and leaves its job alone for
+    /// a while: otherwise the load that follows would try it again at once.
     pub(crate) fn drop_run(&self, change: &Change) {
         let (now, store) = (self.now(), self.store());
-        settle(&mut self.window(), change, &Answer::Gone, now, store);
+        let mut window = self.window();
+        settle(&mut window, change, &Answer::Gone, now, store);
+        if let Change::Start { id, .. } | Change::Finish { id, .. } = change {
+            window.set_job_aside(*id);
+        }
+        drop(window);
         self.freed.notify_all();
     }
 
@@ -302,6 +337,8 @@ impl Node {
     }
 
     fn keep_lease(&self) {
+        // A lease that is granted while the store recovers would not be certain.
+        let one_recovery = self.one_recovery();
         let (asked, length) = (self.engine.now(), self.settings.lease);
         let is_asked = self.is_renewal_due.swap(false, Ordering::SeqCst);
         let (lease, end) = {
@@ -318,11 +355,12 @@ impl Node {
         self.observer.leased(lease, &taken);
         if taken.is_err() {
             // Until a change fails, nobody else notices that the store accepts none.
-            let _ = self.recover();
+            let _ = self.recover_within(&one_recovery);
         }
         if let Ok(Some(lease)) = taken {
             let mut held = self.held();
             held.lease = Some(lease);
+            held.is_aside = false;
             held.end = match self.store.leases_end() {
                 true => asked + length,
                 false => Time::MAX,
@@ -344,10 +382,15 @@ impl Node {
     /// Has the store accept changes again. No job starts meanwhile: a store that is opened again
     /// is closed for a moment, in which another node may take it.
     pub(crate) fn recover(&self) -> Result<(), StoreError> {
-        let _one = self
-            .recovering
-            .lock()
-            .unwrap_or_else(|error| error.into_inner());
+        self.recover_within(&self.one_recovery())
+    }
+
+    fn one_recovery(&self) -> MutexGuard<'_, ()> {
+        let recovering = self.recovering.lock();
+        recovering.unwrap_or_else(|error| error.into_inner())
+    }
+
+    fn recover_within(&self, _: &MutexGuard<'_, ()>) -> Result<(), StoreError> {
         self.held().is_aside = true;
         self.store.recover()?;
         self.held().is_aside = false;
@@ -449,23 +492,102 @@ fn settle(window: &mut Window, change: &Change, answer: &Answer, now: WallTime, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::MemoryStore;
+    use crate::job::Job;
+    use crate::store::{DueJob, MemoryStore, NewJob, Then};
+    use crate::support::failing::{Failing, Mode};
     use crate::wall::ManualClock;
 
     fn node() -> Node {
-        let clock = ManualClock::new(WallTime::from_unix_micros(1_000_000));
+        node_on(MemoryStore::with_clock(clock()))
+    }
+
+    fn clock() -> ManualClock {
+        ManualClock::new(WallTime::from_unix_micros(1_000_000))
+    }
+
+    fn node_on(store: impl Store) -> Node {
         let (engine, _clock) = Engine::builder().start_virtual().unwrap();
         let settings = Settings {
             owner: "node".to_owned(),
             window: Duration::from_secs(60),
             window_jobs: 9,
-            running: 9,
-            at_work: 9,
+            running: 99,
+            workers: 4,
+            ahead: 60,
             lease: Duration::from_secs(10),
             delivers: true,
         };
-        let store = MemoryStore::with_clock(clock.clone());
-        Node::new(Box::new(store), Arc::new(clock), engine, settings)
+        Node::new(Box::new(store), Arc::new(clock()), engine, settings)
+    }
+
+    /// A request for a lease fails, and so does the recovery; the next request is granted.
+    #[test]
+    fn durable_14_a_lease_that_is_granted_again_is_certain() {
+        let store = Failing::new(MemoryStore::with_clock(clock()));
+        let node = node_on(store.clone());
+        store.set(Mode::FailsBefore);
+        store.on_commit(|_| Err(StoreError::Full));
+        node.keep();
+        assert_eq!(node.lease(), None);
+        store.on_commit(|_| Ok(()));
+        node.keep();
+        assert!(node.lease().is_some());
+    }
+
+    /// As many jobs are started ahead as handlers returned during the last commit.
+    #[test]
+    fn durable_07_slow_jobs_are_not_started_ahead() {
+        let node = node();
+        let return_many = |count| {
+            for number in 0..count {
+                node.note_return(JobId::new(WallTime::default(), number));
+            }
+        };
+        assert_eq!(node.room(), 4);
+        node.pace(|| return_many(8));
+        return_many(5);
+        assert_eq!(node.room(), 12);
+        node.pace(|| return_many(100));
+        assert_eq!(node.room(), 64);
+        node.pace(|| ());
+        assert_eq!(node.room(), 4);
+    }
+
+    /// Otherwise a job that kills its process would cost the others an attempt each time.
+    #[test]
+    fn durable_07_nothing_is_started_ahead_beside_an_interrupted_job() {
+        let store = MemoryStore::with_clock(clock());
+        let job = NewJob::new(Job::new("job", ""), clock().now()).unwrap();
+        let placed = store.commit(&[Change::Insert(job)]).unwrap();
+        let Answer::Placed(DueJob { id, version, .. }) = placed[0] else {
+            panic!("{placed:?}");
+        };
+        let fence = store
+            .acquire("node", Duration::ZERO)
+            .unwrap()
+            .unwrap()
+            .fence;
+        let start = Change::Start { id, version, fence };
+        store.commit(&[start]).unwrap();
+
+        let node = node_on(store);
+        node.keep();
+        node.pace(|| node.returns.store(60, Ordering::SeqCst));
+        assert_eq!(node.window().armed(), 1);
+        assert_eq!(node.room(), 4);
+        let (fence, _) = node.fire(vec![Aimed { id, version }]).unwrap();
+        let then = Then::End;
+        node.commit(&[Change::Start { id, version, fence }])
+            .unwrap();
+        assert_eq!(node.room(), 3);
+        let finish = Change::Finish {
+            id,
+            version,
+            fence,
+            then,
+        };
+        node.commit(&[finish]).unwrap();
+        assert_eq!(node.room(), 64);
     }
 
     #[test]
@@ -476,6 +598,7 @@ mod tests {
             id: JobId::new(WallTime::default(), secs),
             version: 1,
             due: node.now() + Duration::from_secs(secs),
+            is_started: false,
         };
         node.hear(News::Placed(vec![due(5), due(59), due(60)]));
         assert_eq!(node.window().armed(), 2);

@@ -27,6 +27,9 @@ pub struct Status {
     pub behind: Duration,
     /// Whether this node may start jobs.
     pub holds_lease: bool,
+    /// The number of jobs that the store could not start or complete, because their rows are
+    /// damaged. Each is tried again after an hour, or once it is scheduled anew.
+    pub set_aside: usize,
     /// The reason why the store does not write, if it does not.
     pub failure: Option<StoreError>,
     /// What the node has done since it was opened.

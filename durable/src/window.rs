@@ -16,14 +16,17 @@
 //!
 //! `tests/window_model.rs` drops each rule once.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
-use tickwheel::{Engine, Timer, TimerId};
+use tickwheel::{Engine, Time, Timer, TimerId};
 
 use crate::job::JobId;
 use crate::store::DueJob;
 use crate::wall::WallTime;
+
+/// The pause before a job that the store could not carry out is tried again.
+const TRY_AGAIN: Duration = Duration::from_secs(3_600);
 
 /// The payload of a timer: the job that it stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,8 +44,12 @@ pub(crate) struct Window {
     /// Whether the horizon was lowered because the window was full.
     is_cut: bool,
     jobs: HashMap<JobId, Held>,
-    /// The armed jobs in the order of due times.
+    /// The armed jobs in the order of due times. None is due after the horizon.
     armed: BTreeSet<(WallTime, JobId)>,
+    /// The held jobs of which an earlier run has begun and not ended.
+    interrupted: HashSet<JobId>,
+    /// The jobs that the store cannot carry out, and the times at which they are tried again.
+    set_aside: HashMap<JobId, Time>,
     /// The number of jobs whose handler has returned.
     returned: usize,
 }
@@ -69,6 +76,8 @@ impl Window {
             is_cut: false,
             jobs: HashMap::new(),
             armed: BTreeSet::new(),
+            interrupted: HashSet::new(),
+            set_aside: HashMap::new(),
             returned: 0,
         }
     }
@@ -90,6 +99,16 @@ impl Window {
     /// Returns the number of running jobs whose handler has not returned.
     pub(crate) fn at_work(&self) -> usize {
         self.running() - self.returned
+    }
+
+    /// Returns whether an earlier run of a held job has begun and not ended: its process may
+    /// have died of it.
+    pub(crate) fn has_interrupted(&self) -> bool {
+        !self.interrupted.is_empty()
+    }
+
+    pub(crate) fn set_aside(&self) -> usize {
+        self.set_aside.len()
     }
 
     pub(crate) fn horizon(&self) -> WallTime {
@@ -136,21 +155,26 @@ impl Window {
         while let Some((_, id)) = self.last_armed().filter(|(due, _)| *due >= self.horizon) {
             self.remove(id);
         }
-        (self.horizon, self.most.saturating_add(self.running()))
+        let skipped = self.running() + self.set_aside.len();
+        (self.horizon, self.most.saturating_add(skipped))
     }
 
-    /// Arms the jobs that a load has read. `most` is the number that it was to read.
+    /// Arms the jobs that a load has read, up to the horizon, which may have fallen meanwhile.
+    /// `most` is the number that it was to read.
     pub(crate) fn end_load(&mut self, read: &[DueJob], most: usize, now: WallTime) {
         if let Some(last) = read.last().filter(|_| read.len() == most) {
             self.cut(last.due);
         }
         for job in read {
-            self.arm(*job, now);
+            if job.due <= self.horizon && !self.is_set_aside(job.id) {
+                self.arm(*job, now);
+            }
         }
     }
 
     /// Takes note of a job's due time, after the commit that set it.
     pub(crate) fn place(&mut self, job: DueJob, now: WallTime) {
+        self.set_aside.remove(&job.id);
         match job.due < self.horizon {
             true => self.arm(job, now),
             false => self.disarm_older(job),
@@ -163,13 +187,34 @@ impl Window {
         if let Some(Held::Armed { due, timer, .. }) = self.jobs.get(&id) {
             self.armed.remove(&(*due, id));
             let _ = self.engine.cancel(*timer);
-            self.jobs.remove(&id);
+            self.forget(id);
         }
+    }
+
+    /// Leaves a job that the store cannot carry out alone for an hour.
+    pub(crate) fn set_job_aside(&mut self, id: JobId) {
+        self.remove(id);
+        if self.set_aside.len() < self.most {
+            self.set_aside.insert(id, self.engine.now() + TRY_AGAIN);
+        }
+    }
+
+    fn is_set_aside(&mut self, id: JobId) -> bool {
+        match self.set_aside.get(&id) {
+            Some(until) if self.engine.now() < *until => true,
+            Some(_) => self.set_aside.remove(&id).is_none(),
+            None => false,
+        }
+    }
+
+    fn forget(&mut self, id: JobId) {
+        self.jobs.remove(&id);
+        self.interrupted.remove(&id);
     }
 
     /// Takes a job whose timer has expired, if it is armed with this version and due by the
     /// wall clock. If it is not due, aims it anew.
-    pub(crate) fn fire(&mut self, aimed: Aimed, now: WallTime) -> Option<DueJob> {
+    pub(crate) fn fire(&mut self, aimed: Aimed, now: WallTime) -> Option<Aimed> {
         let Aimed { id, version } = aimed;
         let Some(Held::Armed {
             version: armed,
@@ -184,12 +229,12 @@ impl Window {
             return None;
         }
         if now < due {
-            self.aim(DueJob { id, version, due }, now);
+            self.aim(aimed, due, now);
             return None;
         }
         self.armed.remove(&(due, id));
         self.jobs.insert(id, Held::Running);
-        Some(DueJob { id, version, due })
+        Some(aimed)
     }
 
     /// Takes note that a handler has returned. The run ends with the commit of its outcome.
@@ -207,7 +252,7 @@ impl Window {
             Some(Held::Returned) => self.returned -= 1,
             Some(Held::Armed { .. }) | None => return,
         }
-        self.jobs.remove(&id);
+        self.forget(id);
     }
 
     /// Aims every armed job anew, after a step of the wall clock.
@@ -216,7 +261,7 @@ impl Window {
             if let Some(Held::Armed { version, timer, .. }) = self.jobs.get(&id) {
                 let version = *version;
                 let _ = self.engine.cancel(*timer);
-                self.aim(DueJob { id, version, due }, now);
+                self.aim(Aimed { id, version }, due, now);
             }
         }
     }
@@ -251,8 +296,14 @@ impl Window {
             _ => self.remove(job.id),
         }
         if self.make_room_for(job) {
-            self.armed.insert((job.due, job.id));
-            self.aim(job, now);
+            let DueJob {
+                id, version, due, ..
+            } = job;
+            self.armed.insert((due, id));
+            if job.is_started {
+                self.interrupted.insert(id);
+            }
+            self.aim(Aimed { id, version }, due, now);
         }
     }
 
@@ -277,15 +328,23 @@ impl Window {
         }
     }
 
+    /// Lowers the horizon to the due time of a job for which there is no room. Those behind it
+    /// leave the window.
     fn cut(&mut self, horizon: WallTime) {
-        self.horizon = self.horizon.min(horizon);
+        if horizon >= self.horizon {
+            return;
+        }
+        self.horizon = horizon;
         self.is_cut = true;
+        while let Some((_, id)) = self.last_armed().filter(|(due, _)| *due > horizon) {
+            self.remove(id);
+        }
     }
 
     /// Sets the timer of an armed job. An engine that was shut down takes none.
-    fn aim(&mut self, job: DueJob, now: WallTime) {
-        let DueJob { id, version, due } = job;
-        let timer = Timer::after(due.since(now), Aimed { id, version });
+    fn aim(&mut self, aimed: Aimed, due: WallTime, now: WallTime) {
+        let Aimed { id, version } = aimed;
+        let timer = Timer::after(due.since(now), aimed);
         match self.engine.schedule(timer) {
             Ok(timer) => {
                 let armed = Held::Armed {
@@ -297,7 +356,7 @@ impl Window {
             }
             Err(_) => {
                 self.armed.remove(&(due, id));
-                self.jobs.remove(&id);
+                self.forget(id);
             }
         }
     }
@@ -313,8 +372,12 @@ mod tests {
 
     fn job(number: u64, version: u64, due: u64) -> DueJob {
         let id = JobId::new(at(0), number);
-        let due = at(due);
-        DueJob { id, version, due }
+        DueJob {
+            id,
+            version,
+            due: at(due),
+            is_started: false,
+        }
     }
 
     /// A window of 10 s and three jobs, loaded at 100 s from an empty store.
@@ -390,6 +453,71 @@ mod tests {
             assert!(fires(&mut window, job(number, 1, due), 105));
         }
         assert!(window.wants_load(at(105)));
+    }
+
+    /// While a load reads, jobs come and go in a full window. What it has read behind the new
+    /// horizon would fill the window, and the missing job before it would come late.
+    #[test]
+    fn durable_09_a_load_arms_nothing_behind_a_horizon_that_has_fallen() {
+        let mut window = Window {
+            most: 4,
+            ..window()
+        };
+        let (_, most) = window.begin_load(at(100));
+        for (number, due) in [(1, 107), (2, 101), (3, 102), (4, 103), (5, 104)] {
+            window.place(job(number, 1, due), at(100));
+        }
+        assert_eq!((window.armed(), window.horizon()), (4, at(107)));
+        for (number, due) in [(2, 101), (3, 102), (4, 103)] {
+            assert!(fires(&mut window, job(number, 1, due), 103));
+        }
+        let read = [6, 7, 8].map(|number| job(number, 1, 109));
+        window.end_load(&read, most, at(103));
+        assert_eq!(window.armed(), 1);
+        assert!(window.wants_load(at(103)), "job 1 is missing");
+    }
+
+    /// The jobs of a cut window are due by its horizon, and so are those that it had before.
+    #[test]
+    fn durable_09_jobs_behind_a_cut_leave_the_window() {
+        let mut window = window();
+        for number in 1..=2 {
+            window.place(job(number, 1, 109), at(100));
+        }
+        window.forget_horizon();
+        let (_, most) = window.begin_load(at(100));
+        for number in 3..=5 {
+            window.place(job(number, 1, 100), at(100));
+            assert!(fires(&mut window, job(number, 1, 100), 100));
+        }
+        let read = [3, 4, 5].map(|number| job(number, 1, 100));
+        window.end_load(&read, most, at(100));
+        assert_eq!((window.armed(), window.horizon()), (0, at(100)));
+        assert!(window.wants_load(at(100)));
+    }
+
+    /// Another load was asked for while one was on its way.
+    #[test]
+    fn a_horizon_that_was_forgotten_stays_so() {
+        let mut window = window();
+        let (_, most) = window.begin_load(at(100));
+        window.forget_horizon();
+        let read = [1, 2, 3].map(|number| job(number, 1, 105));
+        window.end_load(&read, most, at(100));
+        assert!(window.wants_load(at(100)));
+    }
+
+    /// A change that was committed shows that the job can be carried out.
+    #[test]
+    fn durable_14_a_job_that_was_set_aside_comes_back_with_a_change() {
+        let mut window = window();
+        window.set_job_aside(job(1, 1, 105).id);
+        let (_, most) = window.begin_load(at(100));
+        assert_eq!(most, 4, "it is read, too");
+        window.end_load(&[job(1, 1, 105)], most, at(100));
+        assert_eq!((window.armed(), window.set_aside()), (0, 1));
+        window.place(job(1, 2, 105), at(100));
+        assert_eq!((window.armed(), window.set_aside()), (1, 0));
     }
 
     /// Otherwise a full window would not load again before these are due.

@@ -23,7 +23,8 @@ fn node(store: &Failing) -> Node {
         window: Duration::from_secs(60),
         window_jobs: 100,
         running: 100,
-        at_work: 4,
+        workers: 4,
+        ahead: 0,
         lease: Duration::from_secs(10),
         delivers: true,
     };
@@ -138,6 +139,54 @@ fn durable_14_one_impossible_change_does_not_stop_the_store() {
         again.try_recv().unwrap().unwrap()[..],
         [Answer::Placed(_)]
     ));
+}
+
+/// The load that follows a recovery would try it again at once, and for ever.
+#[test]
+fn durable_14_a_job_that_cannot_be_started_is_left_alone() {
+    let store = Failing::new(MemoryStore::with_clock(ManualClock::new(at(0))));
+    let (node, commits) = (node(&store), Commits::default());
+    node.keep();
+    let reply = commits.request(insert());
+    commits.commit_all(&node);
+    let Answer::Placed(job) = reply.try_recv().unwrap().unwrap()[0] else {
+        panic!("not stored");
+    };
+    store.on_commit(|_| Err(StoreError::Damaged("its row".to_owned())));
+    let start = Change::Start {
+        id: job.id,
+        version: job.version,
+        fence: node.lease().unwrap().fence,
+    };
+    let reply = commits.request(vec![start]);
+    commits.commit_all(&node);
+    assert_eq!(reply.try_recv().unwrap().unwrap(), [Answer::Gone]);
+    assert!(node.take_load_due());
+    node.keep();
+    let window = node.window();
+    assert_eq!((window.armed(), window.set_aside()), (0, 1));
+}
+
+/// A store that fails while kept requests are committed one by one.
+#[test]
+fn kept_requests_keep_their_order() {
+    let store = Failing::new(MemoryStore::new());
+    let (node, commits) = (node(&store), Arc::new(Commits::default()));
+    let beside = Arc::clone(&commits);
+    store.on_commit(move |changes| match changes {
+        [_, _, ..] => Err(StoreError::Damaged("one of them".to_owned())),
+        [first] if *first == finish(1) => Ok(()),
+        _ => {
+            beside.post(vec![finish(4)]);
+            Err(StoreError::Full)
+        }
+    });
+    (1..4).for_each(|number| commits.post(vec![finish(number)]));
+    commits.commit_all(&node);
+    assert!(matches!(commits.failure(), Some(StoreError::Full)));
+    let left = commits.take_requests().into_iter();
+    let left: Vec<_> = left.flat_map(|request| request.changes).collect();
+    assert_eq!(left, [2, 3, 4].map(finish));
 }
 
 /// A panic of the store is an answer to its callers, too.

@@ -152,6 +152,10 @@ fn finish(
 ) -> Result<Answer, StoreError> {
     with_live(rows, &Target::Id(id), |rows, mut job| {
         if job.version != version {
+            // A repeated outcome finds no run, and must not forget a failure.
+            if let State::Started { .. } = job.state {
+                job.attempts = 0;
+            }
             job.state = State::Waiting;
             rows.put(&job)?;
             return Ok(Answer::Stale(DueJob::of(&job)));

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -19,6 +20,12 @@ pub struct MemoryStore {
     jobs: Arc<Mutex<Jobs>>,
     clock: Arc<dyn WallClock>,
 }
+
+/// The smallest id.
+const FIRST: JobId = JobId {
+    born: WallTime::from_unix_micros(0),
+    number: 0,
+};
 
 #[derive(Default)]
 struct Jobs {
@@ -107,8 +114,7 @@ impl Store for MemoryStore {
         most: usize,
     ) -> Result<Vec<DueJob>, StoreError> {
         let jobs = self.jobs();
-        let first = (Place::Live(before), JobId::new(WallTime::default(), 0));
-        let due = jobs.rows.range(..first).take(most);
+        let due = jobs.rows.range(..(Place::Live(before), FIRST)).take(most);
         Ok(due.map(|(_, job)| DueJob::of(job)).collect())
     }
 
@@ -129,28 +135,29 @@ impl Store for MemoryStore {
         most: usize,
     ) -> Result<Vec<StoredJob>, StoreError> {
         let jobs = self.jobs();
-        let is_behind =
-            |at: &(Place, JobId)| after.is_none_or(|job| *at > (Place::of(job), job.id));
-        let listed = jobs.of(list).filter(|(at, _)| is_behind(at)).take(most);
+        let (mut first, end) = bounds(list);
+        if let Some(job) = after {
+            first = Bound::Excluded((Place::of(job), job.id));
+        }
+        let listed = jobs.rows.range((first, end)).take(most);
         Ok(listed.map(|(_, job)| job.clone()).collect())
     }
 
     fn count(&self, list: List) -> Result<u64, StoreError> {
-        Ok(self.jobs().of(list).count() as u64)
+        Ok(self.jobs().rows.range(bounds(list)).count() as u64)
+    }
+}
+
+/// The places of a list: dead letters lie behind all others.
+fn bounds(list: List) -> (Bound<(Place, JobId)>, Bound<(Place, JobId)>) {
+    let dead = (Place::Dead(WallTime::default()), FIRST);
+    match list {
+        List::Live => (Bound::Unbounded, Bound::Excluded(dead)),
+        List::Dead => (Bound::Included(dead), Bound::Unbounded),
     }
 }
 
 impl Jobs {
-    fn of(&self, list: List) -> impl Iterator<Item = (&(Place, JobId), &StoredJob)> {
-        let is_listed = move |place: &Place| match list {
-            List::Live => matches!(place, Place::Live(_)),
-            List::Dead => matches!(place, Place::Dead(_)),
-        };
-        self.rows
-            .iter()
-            .filter(move |((place, _), _)| is_listed(place))
-    }
-
     fn place_of(&self, id: JobId) -> Place {
         let moved = self.places.get(&id.number).copied();
         moved.unwrap_or(Place::Live(id.born))

@@ -87,7 +87,8 @@ pub trait Store: Send + Sync + 'static {
     fn recover(&self) -> Result<(), StoreError>;
 
     /// Returns the first `most` jobs of the lease that are due before `before`, in the
-    /// order of due times. Begins with the earliest job of all, started ones included.
+    /// order of due times. Begins with the earliest job of all, started ones included. A job
+    /// whose row cannot be read is among them: starting it fails.
     ///
     /// # Errors
     /// Returns the reason why the store did not answer.
@@ -172,6 +173,9 @@ pub struct DueJob {
     pub version: u64,
     /// The due time.
     pub due: WallTime,
+    /// Whether a run has begun and not ended: under another lease, its process may have died
+    /// of it.
+    pub is_started: bool,
 }
 
 impl DueJob {
@@ -180,6 +184,7 @@ impl DueJob {
             id: job.id,
             version: job.version,
             due: job.due,
+            is_started: matches!(job.state, State::Started { .. }),
         }
     }
 }
@@ -239,7 +244,8 @@ pub enum Change {
         fence: u64,
     },
     /// Notes how a run ended. Answers `Placed`, `Removed`, `Stale`, `Gone` or `Fenced`. `Stale`
-    /// means that the job was moved while it ran: the move stands, and the outcome is dropped.
+    /// means that the job was moved while it ran: the move stands, the outcome is dropped, and
+    /// the attempts are forgotten.
     Finish {
         /// The job.
         id: JobId,

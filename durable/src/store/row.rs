@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use crate::job::{JobId, State, StoredJob};
 use crate::recurrence::Recurrence;
+use crate::store::DueJob;
 use crate::store::apply::Place;
 use crate::wall::WallTime;
 
@@ -63,13 +64,18 @@ pub(crate) fn decode(number: u64, place: Place, row: &[u8]) -> Result<StoredJob,
     }
 }
 
-/// Returns the id and the version of a row without reading the rest.
-pub(crate) fn head(number: u64, row: &[u8]) -> Result<(JobId, u64), Unreadable> {
+/// Reads the beginning of a row, for a job that is due at `due`.
+pub(crate) fn head(number: u64, due: WallTime, row: &[u8]) -> Result<DueJob, Unreadable> {
     let mut row = Reader(row);
-    row.byte()?;
-    let version = row.number()?;
-    row.number()?;
-    Ok((row.id(number)?, version))
+    if row.byte()? != FORMAT {
+        return Err(Unreadable);
+    }
+    Ok(DueJob {
+        version: row.number()?,
+        is_started: row.number()? != 0,
+        id: row.id(number)?,
+        due,
+    })
 }
 
 /// Returns a recurrence alone as bytes, for stores that keep it in a column.
@@ -224,7 +230,7 @@ mod tests {
     fn a_row_is_read_as_it_was_written() {
         for job in recurrences().map(job) {
             let row = encode(&job);
-            assert_eq!(head(7, &row).unwrap(), (job.id, 3));
+            assert_eq!(head(7, job.due, &row).unwrap(), DueJob::of(&job));
             assert_eq!(decode(7, Place::Live(job.due), &row).unwrap(), job);
         }
     }

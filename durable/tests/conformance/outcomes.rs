@@ -7,7 +7,9 @@ on_each_store!(
     a_start_needs_the_version,
     a_cancelled_run_is_known,
     a_move_outlives_the_outcome,
+    a_repeated_outcome_changes_nothing,
     a_replacement_outlives_the_outcome,
+    a_started_job_is_known_to_a_load,
     a_failure_keeps_the_attempts_and_success_forgets_them,
     a_dead_letter_is_kept_and_revived,
     a_revived_job_needs_its_key,
@@ -50,15 +52,46 @@ fn a_move_outlives_the_outcome<S: Store>(bench: &Bench<S>) {
     let job = bench.started(bench.insert(mail(5)));
     let (target, due) = (job.id.into(), at(9));
     let moved = placed(bench.change(Change::Move { target, due }));
-    assert_eq!(bench.finish(&job, Then::End), Answer::Stale(moved));
+    assert_eq!(stale(bench.finish(&job, Then::End)), moved.version);
     let found = bench.store.get(job.id).unwrap().unwrap();
     assert_eq!((found.due, found.state), (at(9), State::Waiting));
+    assert_eq!(found.attempts, 0, "it is a new job in all but its id");
+}
+
+fn stale(answer: Answer) -> u64 {
+    match answer {
+        Answer::Stale(job) => job.version,
+        answer => panic!("{answer:?}"),
+    }
+}
+
+/// It is unknown whether a commit that failed has happened, so an outcome may come twice.
+fn a_repeated_outcome_changes_nothing<S: Store>(bench: &Bench<S>) {
+    let job = bench.started(bench.insert(mail(5)));
+    let again = || Then::Again {
+        due: at(9),
+        failure: Some("no".to_owned()),
+    };
+    let placed = placed(bench.finish(&job, again()));
+    assert_eq!(stale(bench.finish(&job, again())), placed.version);
+    let found = bench.store.get(job.id).unwrap().unwrap();
+    assert_eq!((found.attempts, found.state), (1, State::Waiting));
+}
+
+/// The lease under which a job was started may be over: its run has not ended.
+fn a_started_job_is_known_to_a_load<S: Store>(bench: &Bench<S>) {
+    let first = bench.insert(mail(5));
+    bench.insert(mail(6));
+    bench.started(first);
+    let due = bench.store.due_before(bench.lease, at(9), 9).unwrap();
+    let started: Vec<bool> = due.iter().map(|job| job.is_started).collect();
+    assert_eq!(started, [true, false]);
 }
 
 fn a_replacement_outlives_the_outcome<S: Store>(bench: &Bench<S>) {
     let job = bench.started(bench.insert(mail(5).key("a", IfTaken::Refuse)));
     let replaced = bench.insert(mail(9).key("a", IfTaken::Replace));
-    assert_eq!(bench.finish(&job, Then::End), Answer::Stale(replaced));
+    assert_eq!(stale(bench.finish(&job, Then::End)), replaced.version);
     assert_eq!(bench.started(replaced).attempts, 1);
 }
 

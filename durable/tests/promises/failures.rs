@@ -1,5 +1,10 @@
 //! A store that fails, before or after it has carried out a commit.
 
+use std::path::Path;
+
+use redb::ReadableTable as _;
+use tickwheel_durable::RedbStore;
+
 use super::support::failing::{Failing, Mode};
 use super::*;
 
@@ -56,6 +61,46 @@ fn durable_14_an_outcome_outlives_the_failure() {
         node.run_until(at(30));
         assert_eq!(world.log.take(), [said("once", 10_000)]);
         assert_eq!((world.count(List::Live), jobs.status().running), (0, 0));
+    }
+}
+
+/// Overwrites the row of the job that is due first.
+fn damage(path: &Path, row: &[u8]) {
+    let live = redb::TableDefinition::<(u64, u64), &[u8]>::new("live");
+    let database = redb::Database::open(path).unwrap();
+    let transaction = database.begin_write().unwrap();
+    let mut table = transaction.open_table(live).unwrap();
+    let first = table.first().unwrap().unwrap().0.value();
+    table.insert(first, row).unwrap();
+    drop(table);
+    transaction.commit().unwrap();
+}
+
+/// A row of which nothing can be read, and one whose beginning can be read.
+#[test]
+fn durable_14_a_damaged_row_stops_no_other_job() {
+    let mut beginning = vec![1; 40];
+    beginning[9..17].fill(0);
+    beginning[17..25].copy_from_slice(&at(10).as_unix_micros().to_le_bytes());
+    for row in [vec![], vec![9; 40], beginning] {
+        let folder = tempfile::tempdir().unwrap();
+        let (world, path) = (World::new(), folder.path().join("jobs.redb"));
+        let jobs = Durable::open(&path).unwrap();
+        jobs.schedule(note("damaged", 10)).unwrap();
+        jobs.schedule(note("whole", 11)).unwrap();
+        drop(jobs);
+        damage(&path, &row);
+        let store = RedbStore::open(&path).unwrap();
+        let builder = world.notes(|_| ());
+        let (jobs, node) = builder.open_virtual(store, world.clock.clone()).unwrap();
+        node.run_until(at(20));
+        assert_eq!(world.log.texts(), ["whole"]);
+        assert_eq!((jobs.status().set_aside, jobs.status().running), (1, 0));
+        assert!(jobs.status().failure.is_none());
+        jobs.schedule(note("next", 30)).unwrap();
+        node.run_until(at(4_000));
+        assert_eq!(world.log.texts(), ["next"]);
+        assert_eq!(jobs.status().set_aside, 1, "it was tried again");
     }
 }
 

@@ -88,6 +88,24 @@ fn durable_08_a_move_outlives_the_outcome() {
     assert_eq!(world.count(List::Live), 0);
 }
 
+/// Otherwise a job with one attempt that moves itself would be dead before its second run.
+#[test]
+fn durable_08_a_move_forgets_the_attempts() {
+    let world = World::new();
+    let builder = world.notes(|attempt| {
+        if attempt.due() < at(30) {
+            let next = attempt.due() + SECOND * 10;
+            assert!(attempt.jobs().reschedule(attempt.id(), next).unwrap());
+        }
+        Err::<(), _>("no line")
+    });
+    let (jobs, node) = world.open(builder.retry("note", Retry::attempts(1)));
+    jobs.schedule(note("job", 10)).unwrap();
+    node.run_until(at(100));
+    assert_eq!(world.log.texts(), ["job"; 3]);
+    assert_eq!(world.count(List::Dead), 1);
+}
+
 /// While a job runs, nothing starts it again: neither a move into the past nor a replacement.
 #[test]
 fn durable_03_one_handler_at_a_time_for_each_job() {

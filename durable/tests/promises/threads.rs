@@ -68,6 +68,32 @@ fn a_drop_waits_for_running_handlers() {
     assert_eq!(store.count(List::Live).unwrap(), 0);
 }
 
+/// The outcome of the handler is committed after the node is gone.
+#[test]
+fn durable_02_a_handler_may_drop_its_own_node() {
+    let store = Failing::new(MemoryStore::new());
+    let (sender, finished) = channel();
+    store.on_commit(move |changes| {
+        if let [Change::Finish { .. }] = changes {
+            sender.send(()).unwrap();
+        }
+        Ok(())
+    });
+    let node = Arc::new(Mutex::new(None));
+    let own: Arc<Mutex<Option<Durable>>> = Arc::clone(&node);
+    // The handler waits until the node is there.
+    let mut place = node.lock().unwrap();
+    let jobs = Durable::builder()
+        .handler("note", move |_| drop(own.lock().unwrap().take()))
+        .open(store)
+        .unwrap();
+    jobs.schedule(Job::new("note", "")).unwrap();
+    *place = Some(jobs);
+    drop(place);
+    // The sender is gone with the store.
+    finished.recv().expect("the outcome was dropped");
+}
+
 /// A clock of the caller's, which steps while threads sleep.
 #[test]
 fn durable_10_a_step_wakes_a_sleeping_node() {

@@ -76,6 +76,7 @@ fn due_job(word: &str) -> Option<DueJob> {
         id: JobId::new(time(born), number),
         version,
         due: time(due),
+        is_started: false,
     })
 }
 
@@ -91,6 +92,7 @@ mod tests {
             id: JobId::new(time(5), 7),
             version: 2,
             due: time(9),
+            is_started: false,
         };
         assert_eq!(placed, News::Placed(vec![job]));
         assert_eq!(news("members"), News::Nodes);

@@ -455,7 +455,11 @@ impl Store for PostgresStore {
             [&signed(lease.fence), &micros(before), &signed(most as u64)];
         let text = "SELECT * FROM {schema}.due_before($1, $2, $3)";
         let rows = self.ask(&self.leases, text, &with)?;
-        Ok(rows.iter().map(|row| rows::due_job(row, 0)).collect())
+        let due = rows.iter().map(|row| DueJob {
+            is_started: row.get::<_, i64>(4) != 0,
+            ..rows::due_job(row, 0)
+        });
+        Ok(due.collect())
     }
 
     fn get(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {

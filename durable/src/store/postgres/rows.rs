@@ -262,12 +262,15 @@ pub(super) fn due_job(row: &Row, from: usize) -> DueJob {
         id: id(row, from),
         version: row.get::<_, i64>(from + 2) as u64,
         due: time(row.get(from + 3)),
+        is_started: false,
     }
 }
 
 /// Reads a job from the column `from` on.
 pub(super) fn stored(row: &Row, from: usize) -> Result<StoredJob, StoreError> {
-    let DueJob { id, version, due } = due_job(row, from);
+    let DueJob {
+        id, version, due, ..
+    } = due_job(row, from);
     let damaged = || StoreError::Damaged(format!("job {id} cannot be read"));
     let text = |bytes: Option<Vec<u8>>| bytes.map(String::from_utf8).transpose();
     let recurrence: &[u8] = row.get(from + 9);

@@ -204,9 +204,11 @@ BEGIN
             IF FOUND THEN answer := 4; END IF;
         END IF;
 
-        -- An outcome of an older version: the move stands, and the job runs no more.
+        -- An outcome of an older version: the move stands, and the job runs no more. A repeated
+        -- outcome finds no run, and forgets no attempt.
         IF answer = 8 AND c.op BETWEEN 9 AND 11 AND owners[s] = c.fence THEN
-            UPDATE {schema}.jobs j SET fence = 0
+            UPDATE {schema}.jobs j SET fence = 0,
+                attempts = CASE WHEN j.fence = 0 THEN j.attempts ELSE 0 END
                 WHERE j.number = c.number AND j.born = c.born AND NOT j.dead RETURNING * INTO job;
             IF FOUND THEN answer := 7; END IF;
         END IF;
@@ -344,8 +346,8 @@ $function$;
 
 -- The first jobs of a node's shards. Of a shard that leaves, those that the node has started.
 CREATE FUNCTION {schema}.due_before(me bigint, before bigint, most bigint)
-RETURNS TABLE (o_number bigint, o_born bigint, o_version bigint, o_due bigint) LANGUAGE sql AS $function$
-    SELECT j.number, j.born, j.version, j.due FROM {schema}.shards s, LATERAL
+RETURNS TABLE (o_number bigint, o_born bigint, o_version bigint, o_due bigint, o_fence bigint) LANGUAGE sql AS $function$
+    SELECT j.number, j.born, j.version, j.due, j.fence FROM {schema}.shards s, LATERAL
         (SELECT * FROM {schema}.jobs k WHERE k.shard = s.shard AND NOT k.dead AND k.due < before
             AND (k.fence = me OR NOT s.leaving)
             ORDER BY k.due, k.number LIMIT most) j

@@ -1,5 +1,6 @@
 //! Opening a file, creating it, and leaving those of others alone.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,6 +16,8 @@ use crate::store::StoreError;
 
 /// The schema that this version writes and reads.
 const KNOWN: u64 = 1;
+/// The end of the name of a file that is being created.
+const UNFINISHED: &str = ".new";
 /// The first bytes of every file of redb.
 const MAGIC: [u8; 9] = *b"redb\x1A\x0A\xA9\x0D\x0A";
 
@@ -23,7 +26,9 @@ pub(super) fn open_or_create(path: &Path, cache_bytes: usize) -> Result<Database
     if is_absent(path)? {
         create_file(path, cache_bytes)?;
     }
-    open_file(path, cache_bytes)
+    let database = open_file(path, cache_bytes)?;
+    remove_unfinished(path);
+    Ok(database)
 }
 
 /// Opens the file at `path`. Its name may be younger than its bytes on the disk, if the process
@@ -78,7 +83,7 @@ fn is_absent(path: &Path) -> Result<bool, StoreError> {
 /// Creates the file under a name that nobody else uses, so that a crash leaves a whole one or
 /// none. If another process has created it meanwhile, that one stays.
 fn create_file(path: &Path, cache_bytes: usize) -> Result<(), StoreError> {
-    let unfinished = beside(path, &format!(".{:016x}.new", fastrand::u64(..)));
+    let unfinished = beside(path, &format!(".{:016x}{UNFINISHED}", fastrand::u64(..)));
     let created = create_at(&unfinished, cache_bytes).and_then(|()| name_file(&unfinished, path));
     let _ = fs::remove_file(&unfinished);
     created
@@ -94,19 +99,51 @@ fn create_at(path: &Path, cache_bytes: usize) -> Result<(), StoreError> {
 /// file system has no links, it must do.
 fn name_file(unfinished: &Path, path: &Path) -> Result<(), StoreError> {
     match fs::hard_link(unfinished, path) {
-        Ok(()) => Ok(()),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
         Err(_) if is_absent(path)? => fs::rename(unfinished, path).map_err(io),
-        Err(error) => Err(io(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Removes what processes have left that were killed while they created the file. One that is
+/// still creating its own finds that there is a file by now.
+fn remove_unfinished(path: &Path) {
+    let beside = fs::read_dir(folder_of(path)).into_iter().flatten();
+    for found in beside.flatten() {
+        if is_unfinished(path, &found.file_name()) && is_empty_or_redb(&found.path()) {
+            let _ = fs::remove_file(found.path());
+        }
+    }
+}
+
+/// Returns whether a name is that of the file, 16 hexadecimal digits, and `.new`.
+fn is_unfinished(path: &Path, name: &OsStr) -> bool {
+    let own = path.file_name().unwrap_or_default().as_encoded_bytes();
+    let digits = name
+        .as_encoded_bytes()
+        .strip_prefix(own)
+        .and_then(|rest| rest.strip_prefix(b"."))
+        .and_then(|rest| rest.strip_suffix(UNFINISHED.as_bytes()));
+    digits.is_some_and(|digits| digits.len() == 16 && digits.iter().all(u8::is_ascii_hexdigit))
+}
+
+/// redb writes its first bytes last; until then they are zeros.
+fn is_empty_or_redb(path: &Path) -> bool {
+    let mut begin = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(9).read_to_end(&mut begin));
+    read.is_ok() && (begin == MAGIC || begin.iter().all(|byte| *byte == 0))
+}
+
+pub(super) fn folder_of(path: &Path) -> &Path {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    match folder.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => folder,
     }
 }
 
 #[cfg(unix)]
 fn sync_folder_of(path: &Path) -> Result<(), StoreError> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    match File::open(folder.unwrap_or(Path::new("."))) {
+    match File::open(folder_of(path)) {
         Ok(folder) => folder.sync_all().map_err(io),
         // A folder that may be passed through and not be read.
         Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(()),

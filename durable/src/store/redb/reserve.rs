@@ -11,6 +11,8 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use super::file::beside;
+#[cfg(target_os = "linux")]
+use super::file::folder_of;
 use super::tables::io;
 use crate::store::StoreError;
 
@@ -112,10 +114,7 @@ impl Reserve {
 /// the disk would refuse the outcomes that the reserve is for. Unknown counts as enough.
 #[cfg(target_os = "linux")]
 fn has_room_for(path: &Path, bytes: u64) -> bool {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let free = rustix::fs::statvfs(folder.unwrap_or(Path::new(".")));
+    let free = rustix::fs::statvfs(folder_of(path));
     free.map_or(true, |disk| {
         disk.f_bavail.saturating_mul(disk.f_frsize) / 2 >= bytes
     })

@@ -220,9 +220,8 @@ impl Reading {
         rows.map(|entry| {
             let (key, row) = entry.map_err(fail)?;
             let (due, number) = key.value();
-            let (id, version) = head(number, row.value()).map_err(|_| unreadable(number))?;
             let due = WallTime::from_unix_micros(due);
-            Ok(DueJob { id, version, due })
+            Ok(head(number, due, row.value()).unwrap_or(unknown(number, due)))
         })
         .collect()
     }
@@ -335,6 +334,17 @@ fn holder(
 fn name(kind: &str, key: &str) -> Vec<u8> {
     let length = kind.len() as u32;
     [&length.to_be_bytes(), kind.as_bytes(), key.as_bytes()].concat()
+}
+
+/// Returns a job of which nothing but its place can be read. One such row does not keep the
+/// others from being loaded; starting it says what is wrong.
+fn unknown(number: u64, due: WallTime) -> DueJob {
+    DueJob {
+        id: JobId::new(due, number),
+        version: 0,
+        due,
+        is_started: false,
+    }
 }
 
 fn unreadable(number: u64) -> StoreError {
