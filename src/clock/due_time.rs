@@ -13,7 +13,7 @@ pub(super) fn due_time(delay: Duration) -> i64 {
     -(hundreds as i64)
 }
 
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -1,7 +1,7 @@
 //! The clock of an engine, which never goes back, and the ticker's alarm.
 
 mod alarm;
-#[cfg(any(windows, test))]
+#[cfg(any(windows, all(test, not(any(loom, shuttle)))))]
 mod due_time;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod instant;

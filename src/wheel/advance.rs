@@ -216,8 +216,13 @@ impl<T> Wheel<T> {
             match next {
                 Next::Due(entry) => return self.due(entry),
                 Next::Overdue(entry) => return Step::Due(entry),
-                Next::Work => {}
                 Next::Done => return self.done(),
+                // The work may have moved timers to the innermost level.
+                Next::Work => {
+                    if let Some(entry) = self.fire_next_slot(to, budget) {
+                        return self.due(entry);
+                    }
+                }
             }
         }
     }
@@ -289,12 +294,6 @@ impl<T> Wheel<T> {
             if overdue_first && self.begin_round() {
                 return Next::Work;
             }
-        }
-        if let Some(entry) = self.fire_next_slot(to, budget) {
-            return Next::Due(entry);
-        }
-        if self.work != Work::Nothing {
-            return Next::Work;
         }
         match self.enter_next(to) {
             Some(place) => self.begin_turn(place, budget).map_or(Next::Work, Next::Due),

@@ -31,8 +31,9 @@ struct Lanes {
     back: [EntryIndex; LANES],
 }
 
-/// A budget that is larger than the number of entries in any wheel.
-const UNLIMITED: usize = u32::MAX as usize;
+/// A budget that is larger than the number of entries in any wheel, also after as many
+/// entries were touched.
+const UNLIMITED: usize = usize::MAX / 2;
 
 /// The largest number of timers whose entries are expected to be in a cache. In unit
 /// tests it is small, so that they see both kinds of walk.

@@ -161,13 +161,6 @@ impl<T> Wheel<T> {
         self.entries.append(list, entry);
     }
 
-    /// Returns the entry after `entry` on a list of the owner.
-    #[inline]
-    pub(crate) fn next_on(&self, list: EntryIndex, entry: EntryIndex) -> Option<EntryIndex> {
-        let next = self.entries.next(entry);
-        (next != list).then_some(next)
-    }
-
     /// Makes `first` the first entry of a list of the owner, or empties the list if `first`
     /// is the list itself. The timers before it have been removed.
     #[inline]
@@ -175,8 +168,10 @@ impl<T> Wheel<T> {
         self.entries.cut_before(list, first);
     }
 
+    /// Returns the first entry of a list, or `None` if the list is empty.
     #[inline]
     pub(crate) fn first_of(&self, list: EntryIndex) -> Option<EntryIndex> {
-        self.next_on(list, list)
+        let first = self.entries.next(list);
+        (first != list).then_some(first)
     }
 }
