@@ -1,0 +1,106 @@
+//! Cancelling many timers, and waiting for a timer that runs.
+
+use crate::engine::Engine;
+use crate::hub::running;
+use crate::id::TimerId;
+use crate::timer::{Cancel, CancelledMany};
+
+impl<T> Engine<T> {
+    /// Cancels many timers, and returns the answer of [`cancel`](Engine::cancel)
+    /// for each, in the order of `ids`.
+    ///
+    /// Faster than repeated `cancel` calls, especially for timers that another
+    /// thread scheduled. Consecutive ids from one thread are cancelled under a
+    /// single lock acquisition, and their entries are prefetched together.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use tickwheel::{Cancel, Engine, Timer};
+    /// let engine = Engine::builder().start()?;
+    /// let schedule = |n| engine.schedule(Timer::after(Duration::from_secs(9), n));
+    /// let ids = [schedule(1)?, schedule(2)?];
+    /// engine.cancel(ids[0]);
+    /// assert_eq!(engine.cancel_many(&ids), [Cancel::Gone, Cancel::Cancelled(2)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use = "a running timer was not stopped, and a cancelled one's payload is in here"]
+    pub fn cancel_many(&self, ids: &[TimerId]) -> Vec<Cancel<T>> {
+        self.core.cancel_many(ids)
+    }
+
+    /// Cancels the timers that have this name, oldest first: all of them if `max` is
+    /// `None`, otherwise at most `max`. None of the timers fires again. A timer whose
+    /// last firing is running is counted apart, because it may end by itself, and not
+    /// towards `max`. Does not cancel timers that are created during the call.
+    ///
+    /// # Cost
+    /// Grows with the number of timers cancelled, not with the number that share
+    /// the name. Other users of the name can proceed after every few timers.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use tickwheel::{Engine, Timer};
+    /// let engine = Engine::builder().start()?;
+    /// for n in 0..3 {
+    ///     engine.schedule(Timer::after(Duration::from_secs(9), n).named("batch"))?;
+    /// }
+    /// assert_eq!(engine.cancel_by_name("batch", 2).payloads, [0, 1]);
+    /// assert_eq!(engine.cancel_by_name("batch", None).ids.len(), 1);
+    /// assert_eq!(engine.cancel_by_name("batch", None).ids.len(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn cancel_by_name(&self, name: &str, max: impl Into<Option<usize>>) -> CancelledMany<T> {
+        self.core.cancel_by_name(name, max.into())
+    }
+
+    /// Cancels all timers, without shutting the engine down.
+    ///
+    /// Does for each timer what [`cancel`](Engine::cancel) does. Expired timers that no
+    /// worker has taken, paused and [unstarted](Engine::create) timers are cancelled, and
+    /// a timer with a running firing does not fire again. Returns the ids of the timers
+    /// that end as cancelled because of this call, and their payloads, in no particular
+    /// order. Does not cancel timers that are created during the call, so it returns even
+    /// if other threads continue to schedule.
+    ///
+    /// # Cost
+    /// Grows with the largest number of timers that were ever live, or live since
+    /// the last [`shrink`](Engine::shrink). Holds a shard's lock for a few dozen
+    /// timers at a time.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use tickwheel::{Engine, Timer};
+    /// // A game room is cleared, and the next round begins in it.
+    /// let room = Engine::builder().start()?;
+    /// for buff in ["haste", "shield"] {
+    ///     room.schedule(Timer::after(Duration::from_secs(9), buff))?;
+    /// }
+    /// let cleared = room.cancel_all();
+    /// assert_eq!((cleared.ids.len(), cleared.payloads.len()), (2, 2));
+    /// assert!(room.schedule(Timer::after(Duration::from_secs(9), "haste")).is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn cancel_all(&self) -> CancelledMany<T> {
+        self.core.cancel_all()
+    }
+
+    /// Cancels a timer, and blocks until no worker holds a firing of it. Returns
+    /// the answer of [`cancel`](Engine::cancel).
+    ///
+    /// Does not block when called from within the timer's own task, even if that
+    /// task drives another engine whose task makes the call. A worker that calls
+    /// this for an [`Expired`](crate::Expired) that it holds itself blocks for
+    /// ever; so do two tasks that wait for each other.
+    pub fn cancel_and_wait(&self, id: TimerId) -> Cancel<T> {
+        let cancelled = self.cancel(id);
+        self.wait_unless_here(id, &cancelled);
+        cancelled
+    }
+
+    /// Blocks while a firing is running, unless it is the caller's own.
+    pub(crate) fn wait_unless_here<P>(&self, id: TimerId, cancelled: &Cancel<P>) {
+        if matches!(cancelled, Cancel::Running) && !running::is_running_here(id) {
+            self.core.wait_for_return(id);
+        }
+    }
+}
