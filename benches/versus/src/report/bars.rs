@@ -101,20 +101,9 @@ fn figure(answer: &Answer<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::asked::WHEEL;
+    use super::super::samples::row;
     use super::*;
-    use crate::args::Workload;
-    use crate::case::{Reading, Row, Summary};
-
-    fn row(engine: &'static str, value: f64) -> Row {
-        Row {
-            workload: Workload::Pair,
-            engine,
-            thread_safe: false,
-            threads: 1,
-            size: 1_024,
-            outcome: Summary::of(&[&Reading::new("in flight", "ns", value)]).ok_or("nothing"),
-        }
-    }
+    use crate::case::Row;
 
     fn drawn(rows: &[Row]) -> Option<String> {
         draw(&rows.iter().filter_map(Answer::of).collect::<Vec<_>>())
@@ -123,9 +112,9 @@ mod tests {
     #[test]
     fn the_longer_bar_fills_the_width_and_the_rival_that_promises_less_has_a_mark() {
         let rows = [
-            row(WHEEL, 10.0),
-            row("BTreeMap", 90.0),
-            row("timer-queue", 40.0),
+            row(WHEEL, &[10.0]),
+            row("BTreeMap", &[90.0]),
+            row("timer-queue", &[40.0]),
         ];
         let svg = drawn(&rows).unwrap();
         assert!(
@@ -140,6 +129,6 @@ mod tests {
 
     #[test]
     fn rows_that_were_not_measured_make_no_picture() {
-        assert_eq!(drawn(&[row("BTreeMap", 90.0)]), None);
+        assert_eq!(drawn(&[row("BTreeMap", &[90.0])]), None);
     }
 }

@@ -174,24 +174,8 @@ fn finished(mut lines: Vec<String>, notes: &Notes) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::asked::WHEEL;
+    use super::super::samples::row;
     use super::*;
-    use crate::case::Reading;
-
-    fn row(engine: &'static str, values: &[f64]) -> Row {
-        let readings: Vec<Reading> = values
-            .iter()
-            .map(|&value| Reading::new("in flight", "ns", value))
-            .collect();
-        let rounds: Vec<&Reading> = readings.iter().collect();
-        Row {
-            workload: Workload::Pair,
-            engine,
-            thread_safe: false,
-            threads: 1,
-            size: 1_024,
-            outcome: Summary::of(&rounds).ok_or("nothing"),
-        }
-    }
 
     #[test]
     fn a_rival_that_promises_less_stands_apart_with_a_footnote() {

@@ -9,6 +9,8 @@ mod json;
 mod lines;
 mod markdown;
 mod plot;
+#[cfg(test)]
+mod samples;
 mod table;
 mod views;
 
