@@ -33,6 +33,7 @@ trait Counter {
 
 #[cfg(target_has_atomic = "64")]
 impl Counter for AtomicU64 {
+    #[allow(deprecated)] // Rust 1.99 gave `fetch_update` a new name
     fn advance(&self, next: impl Fn(u64) -> u64) -> Option<u64> {
         let next = |count| Some(next(count));
         let old = self.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
@@ -42,6 +43,7 @@ impl Counter for AtomicU64 {
 
 #[cfg(target_has_atomic = "32")]
 impl Counter for AtomicU32 {
+    #[allow(deprecated)] // as above
     fn advance(&self, next: impl Fn(u64) -> u64) -> Option<u64> {
         let next = |count| next(u64::from(count)).try_into().ok();
         let old = self.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);

@@ -78,6 +78,7 @@ impl Credit {
     }
 
     #[cold]
+    #[allow(deprecated)] // Rust 1.99 gave `fetch_update` a new name
     fn borrow(&mut self) -> bool {
         let Some(Pool(left)) = self.pool.as_deref() else {
             return false;
