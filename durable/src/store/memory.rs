@@ -21,6 +21,9 @@ pub struct MemoryStore {
     clock: Arc<dyn WallClock>,
 }
 
+/// Where a row lies.
+type At = (Place, JobId);
+
 /// The smallest id.
 const FIRST: JobId = JobId {
     born: WallTime::from_unix_micros(0),
@@ -29,7 +32,7 @@ const FIRST: JobId = JobId {
 
 #[derive(Default)]
 struct Jobs {
-    rows: BTreeMap<(Place, JobId), StoredJob>,
+    rows: BTreeMap<At, StoredJob>,
     /// The places of jobs that do not lie where they were born.
     places: HashMap<u64, Place>,
     keys: HashMap<(String, String), JobId>,
@@ -149,7 +152,7 @@ impl Store for MemoryStore {
 }
 
 /// The places of a list: dead letters lie behind all others.
-fn bounds(list: List) -> (Bound<(Place, JobId)>, Bound<(Place, JobId)>) {
+fn bounds(list: List) -> (Bound<At>, Bound<At>) {
     let dead = (Place::Dead(WallTime::default()), FIRST);
     match list {
         List::Live => (Bound::Unbounded, Bound::Excluded(dead)),
