@@ -13,7 +13,7 @@ use tickwheel::{ClockSource, Engine, RecvError, StartError};
 
 use crate::attempt::Attempt;
 use crate::commit::{Commits, guarded};
-use crate::handlers::Handlers;
+use crate::handlers::{Handler, Handlers};
 use crate::inner::{Inner, Mode, Run};
 use crate::jobs::Jobs;
 use crate::keeper::Alarm;
@@ -300,7 +300,47 @@ impl Builder {
         handler: impl Fn(&Attempt<'_>) -> O + Send + Sync + 'static,
     ) -> Builder {
         let handler = Box::new(move |attempt: &Attempt<'_>| handler(attempt).into());
-        self.handlers.set_handler(kind.into(), handler);
+        self.handlers
+            .set_handler(kind.into(), Handler::Plain(handler));
+        self
+    }
+
+    /// Sets the handler of the jobs of a kind, which works in the transaction of its completion:
+    /// its effects in the database and the job's end happen together, exactly once.
+    ///
+    /// If the outcome is a failure, if the handler panics, or if the outcome is refused because
+    /// the lease was lost or the job was moved or cancelled meanwhile, the transaction is rolled
+    /// back; the run then counts as failed. The handler leaves beginning and ending the
+    /// transaction to the node. Needs a [`PostgresStore`](crate::PostgresStore), and the feature
+    /// `postgres`.
+    ///
+    /// ```no_run
+    /// use tickwheel_durable::{Durable, PostgresStore};
+    ///
+    /// let jobs = Durable::builder()
+    ///     .handler_in_transaction("charge", |attempt, transaction| {
+    ///         let charge = "UPDATE accounts SET balance = balance - 1 WHERE name = $1";
+    ///         let name = String::from_utf8_lossy(attempt.payload());
+    ///         transaction.execute(charge, &[&&*name]).map(|_| ())
+    ///     })
+    ///     .open(PostgresStore::connect("postgres://app@db.example.org/app")?)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "postgres")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "postgres")))]
+    #[must_use]
+    pub fn handler_in_transaction<O: Into<Outcome>>(
+        mut self,
+        kind: impl Into<String>,
+        handler: impl Fn(&Attempt<'_>, &mut postgres::Transaction<'_>) -> O + Send + Sync + 'static,
+    ) -> Builder {
+        let handler = Box::new(
+            move |attempt: &Attempt<'_>, transaction: &mut postgres::Transaction<'_>| {
+                handler(attempt, transaction).into()
+            },
+        );
+        self.handlers
+            .set_handler(kind.into(), Handler::InTransaction(handler));
         self
     }
 
@@ -468,6 +508,11 @@ impl Builder {
             lease: self.lease,
             delivers: !self.handlers.is_empty(),
         };
+        #[cfg(feature = "postgres")]
+        if self.handlers.need_transactions() && store.postgres().is_none() {
+            let message = "a handler in a transaction needs a PostgresStore".to_owned();
+            return Err(StoreError::Refused(message).into());
+        }
         let seed = match mode {
             Mode::Threads(_) => fastrand::u64(..),
             Mode::Virtual(_) => 0,

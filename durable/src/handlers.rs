@@ -4,6 +4,9 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+#[cfg(feature = "postgres")]
+use postgres::Transaction;
+
 use crate::attempt::Attempt;
 use crate::job::StoredJob;
 use crate::outcome::{Outcome, Retry, cut};
@@ -11,7 +14,15 @@ use crate::recurrence::InvalidCron;
 use crate::store::Then;
 use crate::wall::WallTime;
 
-type Handler = Box<dyn Fn(&Attempt<'_>) -> Outcome + Send + Sync>;
+type Plain = Box<dyn Fn(&Attempt<'_>) -> Outcome + Send + Sync>;
+#[cfg(feature = "postgres")]
+type InTransaction = Box<dyn Fn(&Attempt<'_>, &mut Transaction<'_>) -> Outcome + Send + Sync>;
+
+pub(crate) enum Handler {
+    Plain(Plain),
+    #[cfg(feature = "postgres")]
+    InTransaction(InTransaction),
+}
 
 #[derive(Default)]
 pub(crate) struct Handlers {
@@ -37,8 +48,44 @@ impl Handlers {
         self.retries.values().any(|retry| retry.is_last(1))
     }
 
-    /// Runs the handler of a job, unless its attempts were used up by runs that never ended.
+    /// Returns whether handlers of this kind work in a transaction.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn is_in_transaction(&self, kind: &str) -> bool {
+        matches!(self.handlers.get(kind), Some(Handler::InTransaction(_)))
+    }
+
+    /// Returns whether any handler works in a transaction.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn need_transactions(&self) -> bool {
+        self.handlers
+            .keys()
+            .any(|kind| self.is_in_transaction(kind))
+    }
+
+    /// Runs the handler of a job in a transaction.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn run_in(
+        &self,
+        attempt: &Attempt<'_>,
+        transaction: &mut Transaction<'_>,
+    ) -> Outcome {
+        self.guarded(attempt, |handler| match handler {
+            Handler::Plain(handler) => handler(attempt),
+            Handler::InTransaction(handler) => handler(attempt, transaction),
+        })
+    }
+
+    /// Runs the handler of a job.
     pub(crate) fn run(&self, attempt: &Attempt<'_>) -> Outcome {
+        self.guarded(attempt, |handler| match handler {
+            Handler::Plain(handler) => handler(attempt),
+            #[cfg(feature = "postgres")]
+            Handler::InTransaction(_) => Outcome::Failed("no transaction".to_owned()),
+        })
+    }
+
+    /// Calls a job's handler, unless its attempts were used up by runs that never ended.
+    fn guarded(&self, attempt: &Attempt<'_>, call: impl FnOnce(&Handler) -> Outcome) -> Outcome {
         let job = attempt.job();
         if self.retry(job).is_beyond(job.attempts) {
             return Outcome::Failed("the process ended during the last attempt".to_owned());
@@ -46,7 +93,7 @@ impl Handlers {
         let Some(handler) = self.handlers.get(&job.kind) else {
             return Outcome::Failed(format!("no handler for jobs of kind {:?}", job.kind));
         };
-        match catch_unwind(AssertUnwindSafe(|| handler(attempt))) {
+        match catch_unwind(AssertUnwindSafe(|| call(handler))) {
             Ok(outcome) => outcome,
             Err(panic) => Outcome::Failed(format!("panicked: {}", message(&*panic))),
         }

@@ -11,7 +11,8 @@ use crate::jobs::Jobs;
 use crate::keeper::Alarm;
 use crate::node::Node;
 use crate::observe::Ending;
-use crate::store::{Answer, Change};
+use crate::outcome::Outcome;
+use crate::store::{Answer, Change, Then};
 use crate::window::Aimed;
 
 pub(crate) struct Inner {
@@ -34,6 +35,17 @@ pub(crate) enum Mode {
 pub(crate) struct Run {
     pub(crate) job: StoredJob,
     pub(crate) fence: u64,
+}
+
+impl Run {
+    pub(crate) fn finish(&self, then: Then) -> Change {
+        Change::Finish {
+            id: self.job.id,
+            version: self.job.version,
+            fence: self.fence,
+            then,
+        }
+    }
 }
 
 impl Inner {
@@ -90,25 +102,36 @@ impl Inner {
             return self.after_commit();
         }
         let attempt = Attempt::new(job, *fence, jobs);
-        let (observer, now) = (self.node.observer(), self.node.now());
-        let outcome = observer.run(job, now, || self.handlers.run(&attempt));
+        let Some(outcome) = self.outcome(run, &attempt) else {
+            return self.after_commit();
+        };
         let ending = Ending::of(&outcome);
+        let then = self.then(run, outcome);
+        self.node.observer().ended(job, ending, &then);
+        self.node.note_return(job.id);
+        self.commits.post(vec![run.finish(then)]);
+        self.commit_here();
+    }
+
+    /// Runs a job's handler. Returns its outcome, unless that is committed already.
+    fn outcome(&self, run: &Run, attempt: &Attempt<'_>) -> Option<Outcome> {
+        #[cfg(feature = "postgres")]
+        if self.handlers.is_in_transaction(&run.job.kind) {
+            return self.run_in_transaction(run, attempt);
+        }
+        let (observer, now) = (self.node.observer(), self.node.now());
+        Some(observer.run(&run.job, now, || self.handlers.run(attempt)))
+    }
+
+    /// Decides what becomes of a job after its run.
+    pub(crate) fn then(&self, run: &Run, outcome: Outcome) -> Then {
         let random = self
             .random
             .lock()
             .unwrap_or_else(|error| error.into_inner())
             .f64();
-        let then = self.handlers.then(job, outcome, self.node.now(), random);
-        observer.ended(job, ending, &then);
-        let finish = Change::Finish {
-            id: job.id,
-            version: job.version,
-            fence: *fence,
-            then,
-        };
-        self.node.note_return(job.id);
-        self.commits.post(vec![finish]);
-        self.commit_here();
+        self.handlers
+            .then(&run.job, outcome, self.node.now(), random)
     }
 }
 

@@ -56,6 +56,8 @@ mod publish;
 mod recurrence;
 mod status;
 pub mod store;
+#[cfg(feature = "postgres")]
+mod transaction;
 mod virtual_node;
 mod wall;
 mod window;

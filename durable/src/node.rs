@@ -248,10 +248,16 @@ impl Node {
     /// Commits the changes, and tells the window of them in their order.
     pub(crate) fn commit(&self, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
         let answers = self.store.commit(changes)?;
+        self.settle(changes, &answers);
+        Ok(answers)
+    }
+
+    /// Tells the window of changes that were committed, in their order.
+    pub(crate) fn settle(&self, changes: &[Change], answers: &[Answer]) {
         let (now, mut window) = (self.now(), self.window());
         let fence = self.last_fence();
         let mut is_lost = false;
-        for (change, answer) in changes.iter().zip(&answers) {
+        for (change, answer) in changes.iter().zip(answers) {
             settle(&mut window, change, answer, now, self.store());
             is_lost |= *answer == Answer::Fenced && change.fence() == fence;
         }
@@ -261,7 +267,6 @@ impl Node {
         if is_lost {
             self.lose_lease(fence);
         }
-        Ok(answers)
     }
 
     /// Ends the run of a change that the store cannot carry out, and leaves its job alone for

@@ -80,6 +80,14 @@ pub trait Store: Send + Sync + 'static {
     /// time.
     fn listen(&self, _reach: Duration, _hear: Hear) {}
 
+    /// Returns the store in a database, if this is one: handlers may then work in transactions.
+    /// Defaults to none.
+    #[cfg(feature = "postgres")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "postgres")))]
+    fn postgres(&self) -> Option<&PostgresStore> {
+        None
+    }
+
     /// Makes the store accept changes again after a failed commit. Keeps the leases.
     ///
     /// # Errors

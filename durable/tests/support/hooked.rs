@@ -81,6 +81,11 @@ impl<S: Store, H: Hooks> Store for Hooked<S, H> {
         self.inner.listen(reach, hear);
     }
 
+    #[cfg(feature = "postgres")]
+    fn postgres(&self) -> Option<&tickwheel_durable::PostgresStore> {
+        self.inner.postgres()
+    }
+
     fn recover(&self) -> Result<(), StoreError> {
         self.hooks.before_recover()?;
         self.inner.recover()

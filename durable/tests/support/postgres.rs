@@ -6,7 +6,7 @@ use ::postgres::{Client, NoTls};
 use tickwheel_durable::{PostgresOptions, PostgresStore};
 
 /// How to connect to the server, for those tests that need one.
-const SERVER: &str = "TICKWHEEL_POSTGRES";
+pub(crate) const SERVER: &str = "TICKWHEEL_POSTGRES";
 
 /// A schema of a test's own, which is dropped with it.
 pub(crate) struct Schema {

@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use ::postgres::types::ToSql;
-use ::postgres::{Client, Config, NoTls, Row, Statement};
+use ::postgres::{Client, Config, NoTls, Row, Statement, Transaction};
 
 use self::error::{is_passing, reason};
 use self::rows::{COLUMNS, micros, numbers, signed};
@@ -152,6 +152,7 @@ impl PostgresOptions {
             }),
             leases: Mutex::default(),
             reads: Mutex::default(),
+            idle: Mutex::default(),
         })
     }
 }
@@ -180,6 +181,8 @@ pub struct PostgresStore {
     leases: Mutex<Option<Line>>,
     /// The connection on which lists are read.
     reads: Mutex<Option<Line>>,
+    /// The connections for transactions of handlers, while no handler uses them.
+    idle: Mutex<Vec<Line>>,
 }
 
 struct Commits {
@@ -376,6 +379,49 @@ impl PostgresStore {
         rows.iter().map(|row| rows::stored(row, 0)).collect()
     }
 
+    /// Calls `work` within a transaction, and carries out the change that it returns in it, too.
+    /// Commits and returns the change and its answer if that is accepted. Otherwise rolls back, and
+    /// returns `None` if there was no change, or an error.
+    pub(crate) fn transact(
+        &self,
+        work: impl FnOnce(&mut Transaction<'_>) -> Option<Change>,
+    ) -> Result<Option<(Change, Answer)>, StoreError> {
+        let idle = lock(&self.idle).pop();
+        let mut line = match idle.filter(|line| !line.client.is_closed()) {
+            Some(line) => line,
+            None => Line::new(connect(&self.shared)?),
+        };
+        let transacted = self.transact_on(&mut line, work);
+        lock(&self.idle).push(line);
+        transacted
+    }
+
+    fn transact_on(
+        &self,
+        line: &mut Line,
+        work: impl FnOnce(&mut Transaction<'_>) -> Option<Change>,
+    ) -> Result<Option<(Change, Answer)>, StoreError> {
+        let fail = |error| self.shared.reason(&error);
+        let text = rows::complete_text(&self.shared.schema);
+        let statement = line.statement(&text).map_err(fail)?;
+        let mut transaction = line.client.transaction().map_err(fail)?;
+        let Some(change) = work(&mut transaction) else {
+            return transaction.rollback().map(|()| None).map_err(fail);
+        };
+        let changes = [change];
+        let origin = self.shared.member().fence;
+        let rows = rows::apply(&mut transaction, &statement, origin, &changes).map_err(fail)?;
+        let answer = rows.first().map_or(Ok(Answer::Gone), rows::answer)?;
+        if !matches!(answer, Answer::Placed(_) | Answer::Removed(_)) {
+            transaction.rollback().map_err(fail)?;
+            let message = "the lease was lost, or the job was moved or cancelled".to_owned();
+            return Err(StoreError::Refused(message));
+        }
+        transaction.commit().map_err(fail)?;
+        let [change] = changes;
+        Ok(Some((change, answer)))
+    }
+
     fn try_commit(&self, line: &mut Line, changes: &[Change]) -> Result<Vec<Row>, Failure> {
         let origin = self.shared.member().fence;
         let text = rows::apply_text(&self.shared.schema);
@@ -423,6 +469,10 @@ impl Store for PostgresStore {
 
     fn renew_after(&self) -> Duration {
         self.shared.member().renew_after.unwrap_or(ASK)
+    }
+
+    fn postgres(&self) -> Option<&PostgresStore> {
+        Some(self)
     }
 
     fn is_here(&self, id: JobId) -> bool {

@@ -18,6 +18,13 @@ pub(super) fn apply_text(schema: &str) -> String {
     format!("SELECT * FROM {schema}.apply({})", arguments.join(", "))
 }
 
+/// The same for the last statement of a longer transaction. From then on the server ends the
+/// transaction of a client that is paused, so that its locks keep nobody else.
+pub(super) fn complete_text(schema: &str) -> String {
+    let limit = "set_config('idle_in_transaction_session_timeout', '1000', true)";
+    apply_text(schema).replace("SELECT *", &format!("SELECT *, {limit}"))
+}
+
 /// A time or a number, which the database keeps as a signed one. Later times count as the last
 /// that it can keep, in the year 294,000.
 pub(super) fn signed(number: u64) -> i64 {

@@ -256,7 +256,8 @@ DECLARE
     has_moved boolean := false;
     soon bigint := (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + 60000000;
 BEGIN
-    DELETE FROM {schema}.leases l WHERE l.ends <= clock_timestamp();
+    -- A lease that is granted here may be so short that it has ended already.
+    DELETE FROM {schema}.leases l WHERE l.ends <= clock_timestamp() AND l.fence <> me;
     UPDATE {schema}.shards s SET fence = 0, leaving = false
         WHERE s.fence <> 0 AND NOT EXISTS (SELECT 1 FROM {schema}.leases l WHERE l.fence = s.fence);
     SELECT count(*) INTO members FROM {schema}.leases;

@@ -1,0 +1,49 @@
+//! Runs whose handler works in the transaction of its completion.
+//!
+//! The outcome is committed with the handler's effects, by the change by which it would be
+//! committed otherwise. If they are not committed, whatever the reason, the run has failed, and
+//! that outcome is handed in like every other. If it is unknown whether they are, it is refused
+//! where they are: the job is gone then, or has another version.
+
+use crate::attempt::Attempt;
+use crate::inner::{Inner, Run};
+use crate::observe::Ending;
+use crate::outcome::Outcome;
+
+impl Inner {
+    /// Runs a job's handler in a transaction. Returns an outcome that is still to be handed in.
+    pub(crate) fn run_in_transaction(&self, run: &Run, attempt: &Attempt<'_>) -> Option<Outcome> {
+        let Some(store) = self.node.store().postgres() else {
+            return Some(Outcome::Failed("the store has no transactions".to_owned()));
+        };
+        let (observer, now) = (self.node.observer(), self.node.now());
+        let (mut failed, mut ended) = (None, None);
+        let committed = store.transact(|transaction| {
+            let handle = || self.handlers.run_in(attempt, transaction);
+            match observer.run(&run.job, now, handle) {
+                outcome @ Outcome::Failed(_) => {
+                    failed = Some(outcome);
+                    None
+                }
+                outcome => {
+                    let ending = Ending::of(&outcome);
+                    let then = self.then(run, outcome);
+                    ended = Some((ending, then.clone()));
+                    Some(run.finish(then))
+                }
+            }
+        });
+        match (committed, ended) {
+            (Ok(Some((finish, answer))), Some((ending, then))) => {
+                observer.ended(&run.job, ending, &then);
+                self.node.note_return(run.job.id);
+                self.node.settle(&[finish], &[answer]);
+                None
+            }
+            (Err(error), _) if failed.is_none() => {
+                Some(Outcome::Failed(format!("not committed: {error}")))
+            }
+            _ => Some(failed.unwrap_or_else(|| Outcome::Failed("not committed".to_owned()))),
+        }
+    }
+}

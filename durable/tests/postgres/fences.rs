@@ -1,0 +1,172 @@
+//! Leases and shards, without nodes: what the store itself refuses.
+
+use super::*;
+
+fn insert(store: &PostgresStore, due: u64) -> DueJob {
+    let job = note("job").at(WallTime::from_unix_micros(due));
+    let new = NewJob::new(job, WallTime::default()).unwrap();
+    match store.commit(&[Change::Insert(new)]).unwrap().remove(0) {
+        Answer::Placed(job) => job,
+        answer => panic!("{answer:?}"),
+    }
+}
+
+fn start(store: &PostgresStore, lease: Lease, job: DueJob) -> Answer {
+    let (DueJob { id, version, .. }, fence) = (job, lease.fence);
+    let start = Change::Start { id, version, fence };
+    store.commit(&[start]).unwrap().remove(0)
+}
+
+fn finish(store: &PostgresStore, lease: Lease, job: DueJob) -> Answer {
+    let (DueJob { id, version, .. }, fence) = (job, lease.fence);
+    let then = Then::End;
+    let finish = Change::Finish {
+        id,
+        version,
+        fence,
+        then,
+    };
+    store.commit(&[finish]).unwrap().remove(0)
+}
+
+fn attempts(answer: Answer) -> u32 {
+    match answer {
+        Answer::Started(job) => job.attempts,
+        answer => panic!("{answer:?}"),
+    }
+}
+
+fn due(store: &PostgresStore, lease: Lease) -> usize {
+    store.due_before(lease, WallTime::MAX, 99).unwrap().len()
+}
+
+/// A node that is paused for longer than its lease comes back with a start and an outcome.
+#[test]
+fn durable_08_a_node_that_was_paused_is_fenced_off() {
+    let Some(schema) = Schema::new() else { return };
+    let (paused, other) = (schema.open(), schema.open());
+    let old = paused.acquire("paused", millis(20)).unwrap().unwrap();
+    let (job, next) = (insert(&paused, 5), insert(&paused, 6));
+    assert_eq!(attempts(start(&paused, old, job)), 1);
+
+    let new = other.acquire("other", HOUR).unwrap().unwrap();
+    until("the other node has the jobs", || {
+        assert!(other.renew(new, HOUR).unwrap());
+        due(&other, new) == 2
+    });
+    assert_eq!(finish(&paused, old, job), Answer::Fenced);
+    assert_eq!(start(&paused, old, next), Answer::Fenced);
+    assert!(!paused.renew(old, HOUR).unwrap());
+    assert_eq!(due(&paused, old), 0);
+    assert_eq!(attempts(start(&other, new, job)), 2);
+    assert!(matches!(finish(&other, new, job), Answer::Removed(_)));
+}
+
+/// A lease ends by the database's clock, even if nobody else takes its place.
+#[test]
+fn a_lease_ends_by_the_clock_of_the_database() {
+    let Some(schema) = Schema::new() else { return };
+    let store = schema.open();
+    let lease = store.acquire("node", HOUR).unwrap().unwrap();
+    assert!(store.renew(lease, millis(10)).unwrap());
+    let text = format!(
+        "SELECT count(*) FROM {}.leases WHERE ends > clock_timestamp()",
+        schema.name
+    );
+    let mut client = schema.client();
+    until("the end", || {
+        client.query_one(&text, &[]).unwrap().get::<_, i64>(0) == 0
+    });
+    assert!(!store.renew(lease, HOUR).unwrap());
+    let next = store.acquire("node", HOUR).unwrap().unwrap();
+    assert!(next.fence > lease.fence);
+}
+
+/// Each shard has a job that runs when the second node comes.
+#[test]
+fn durable_03_a_shard_is_handed_over_when_nothing_of_it_runs() {
+    let Some(schema) = Schema::new() else { return };
+    let (first, second) = (schema.open(), schema.open());
+    let old = first.acquire("first", HOUR).unwrap().unwrap();
+    let jobs: Vec<DueJob> = (0..32).map(|due| insert(&first, due)).collect();
+    for job in &jobs[..16] {
+        assert_eq!(attempts(start(&first, old, *job)), 1);
+    }
+    let new = second.acquire("second", HOUR).unwrap().unwrap();
+    for _ in 0..3 {
+        assert!(first.renew(old, HOUR).unwrap());
+        assert_eq!(shares(&schema)["second"], 0);
+    }
+    // Half of the shards leave: nothing more of them is started, and what runs may end.
+    let leaving: Vec<usize> = (16..32)
+        .filter(|index| start(&first, old, jobs[*index]) == Answer::Gone)
+        .collect();
+    assert_eq!(leaving.len(), 8);
+    for (handed, index) in leaving.iter().enumerate() {
+        let job = jobs[index - 16];
+        assert!(!first.is_here(job.id) || handed == 0);
+        assert!(matches!(finish(&first, old, job), Answer::Removed(_)));
+        assert!(first.renew(old, HOUR).unwrap());
+        assert_eq!(shares(&schema)["second"], handed as i64 + 1);
+    }
+    assert!(second.renew(new, HOUR).unwrap());
+    assert_eq!(due(&second, new), 8);
+    assert!(second.is_here(jobs[leaving[0]].id) && !first.is_here(jobs[leaving[0]].id));
+    assert_eq!(attempts(start(&second, new, jobs[leaving[0]])), 1);
+}
+
+/// However many nodes there are, each has its share, and the last one has everything.
+#[test]
+fn nodes_come_and_go() {
+    let Some(schema) = Schema::new() else { return };
+    let names = ["a", "b", "c", "d", "e"];
+    let mut nodes: Vec<(PostgresStore, Lease)> = Vec::new();
+    let settle = |nodes: &[(PostgresStore, Lease)]| {
+        for _ in 0..3 {
+            for (store, lease) in nodes {
+                assert!(store.renew(*lease, HOUR).unwrap());
+            }
+        }
+        let shares: Vec<i64> = shares(&schema).into_values().collect();
+        let (least, most) = (shares.iter().min().unwrap(), shares.iter().max().unwrap());
+        assert_eq!(shares.iter().sum::<i64>(), 16);
+        assert!(most - least <= 1, "{shares:?}");
+    };
+    for name in names {
+        let store = schema.open();
+        let lease = store.acquire(name, HOUR).unwrap().unwrap();
+        nodes.push((store, lease));
+        settle(&nodes);
+    }
+    while nodes.len() > 1 {
+        nodes.remove(0);
+        settle(&nodes);
+    }
+}
+
+/// Two nodes store a job with the same key at once.
+#[test]
+fn durable_06_a_key_is_unique_among_nodes() {
+    let Some(schema) = Schema::new() else { return };
+    let stores = [schema.open(), schema.open(), schema.open()];
+    for round in 0..20 {
+        let key = format!("key {round}");
+        let insert = |store: &PostgresStore| {
+            let job = note("job").key(&key, tickwheel_durable::IfTaken::Keep);
+            let new = NewJob::new(job, WallTime::default()).unwrap();
+            store.commit(&[Change::Insert(new)]).unwrap().remove(0)
+        };
+        let answers: Vec<Answer> = thread::scope(|scope| {
+            let all: Vec<_> = stores
+                .iter()
+                .map(|store| scope.spawn(|| insert(store)))
+                .collect();
+            all.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        let placed = answers
+            .iter()
+            .filter(|answer| matches!(answer, Answer::Placed(_)));
+        assert_eq!(placed.count(), 1, "{answers:?}");
+    }
+    assert_eq!(stores[0].count(List::Live).unwrap(), 20);
+}

@@ -1,0 +1,158 @@
+//! Handlers that work in the transaction of their completion.
+
+use tickwheel_durable::{Attempt, MemoryStore, OpenError, Outcome};
+
+use super::*;
+
+/// A table of the application's, in which each run leaves a row.
+fn effects(schema: &Schema) -> String {
+    let table = format!("{}_effects", schema.name);
+    let create = format!("CREATE TABLE {table} (job text NOT NULL, attempt bigint NOT NULL)");
+    schema.client().batch_execute(&create).unwrap();
+    table
+}
+
+fn rows(schema: &Schema, table: &str) -> Vec<(String, i64)> {
+    let text = format!("SELECT job, attempt FROM {table} ORDER BY job, attempt");
+    let rows = schema.client().query(&text, &[]).unwrap();
+    rows.iter().map(|row| (row.get(0), row.get(1))).collect()
+}
+
+fn drop_table(schema: &Schema, table: &str) {
+    schema
+        .client()
+        .batch_execute(&format!("DROP TABLE {table}"))
+        .unwrap();
+}
+
+/// A node whose handler leaves a row, and then does what `then` says.
+fn node(
+    schema: &Schema,
+    table: &str,
+    then: impl Fn(&Attempt<'_>, &mut postgres::Transaction<'_>) -> Outcome + Send + Sync + 'static,
+) -> Durable {
+    let insert = format!("INSERT INTO {table} VALUES ($1, $2)");
+    let retry = Retry::attempts(5).first_pause(millis(5));
+    let builder = Durable::builder().owner("node").retry("effect", retry);
+    let handler = move |attempt: &Attempt<'_>, transaction: &mut postgres::Transaction<'_>| {
+        let name = String::from_utf8_lossy(attempt.payload()).into_owned();
+        let number = i64::from(attempt.number());
+        transaction.execute(&insert, &[&name, &number]).unwrap();
+        then(attempt, transaction)
+    };
+    let builder = builder.handler_in_transaction("effect", handler);
+    builder.open(schema.open()).unwrap()
+}
+
+/// Runs a job to its end, and returns the rows that it has left.
+fn effects_of(
+    then: impl Fn(&Attempt<'_>, &mut postgres::Transaction<'_>) -> Outcome + Send + Sync + 'static,
+) -> Option<Vec<i64>> {
+    let schema = Schema::new()?;
+    let table = effects(&schema);
+    let node = node(&schema, &table, then);
+    node.schedule(Job::new("effect", "job")).unwrap();
+    until("the end", || {
+        node.count(List::Live).unwrap() == 0 && node.status().running == 0
+    });
+    assert_eq!(node.count(List::Dead).unwrap(), 0);
+    let rows = rows(&schema, &table);
+    drop_table(&schema, &table);
+    Some(rows.into_iter().map(|(_, attempt)| attempt).collect())
+}
+
+#[test]
+fn effects_of_a_run_are_committed_once() {
+    let Some(attempts) = effects_of(|_, _| Outcome::Done) else {
+        return;
+    };
+    assert_eq!(attempts, [1]);
+}
+
+#[test]
+fn a_failure_leaves_no_effects() {
+    let then = |attempt: &Attempt<'_>, _: &mut postgres::Transaction<'_>| match attempt.number() {
+        1 => Outcome::Failed("no".to_owned()),
+        2 => panic!("worse"),
+        _ => Outcome::Done,
+    };
+    let Some(attempts) = effects_of(then) else {
+        return;
+    };
+    assert_eq!(attempts, [3]);
+}
+
+/// Its statement failed, and the handler takes no notice.
+#[test]
+fn a_transaction_that_cannot_commit_is_a_failure() {
+    let then = |attempt: &Attempt<'_>, transaction: &mut postgres::Transaction<'_>| {
+        if attempt.number() == 1 {
+            assert!(transaction.batch_execute("SELECT 1 / 0").is_err());
+        }
+        Outcome::Done
+    };
+    let Some(attempts) = effects_of(then) else {
+        return;
+    };
+    assert_eq!(attempts, [2]);
+}
+
+#[test]
+fn a_connection_that_ends_leaves_no_effects() {
+    let then = |attempt: &Attempt<'_>, transaction: &mut postgres::Transaction<'_>| {
+        if attempt.number() == 1 {
+            let end = "SELECT pg_terminate_backend(pg_backend_pid())";
+            assert!(transaction.batch_execute(end).is_err());
+        }
+        Outcome::Done
+    };
+    let Some(attempts) = effects_of(then) else {
+        return;
+    };
+    assert_eq!(attempts, [2]);
+}
+
+/// The run of a job that is moved meanwhile leaves nothing, and the next one does.
+#[test]
+fn an_outcome_of_an_older_version_leaves_no_effects() {
+    let moved = Mutex::new(false);
+    let then = move |attempt: &Attempt<'_>, _: &mut postgres::Transaction<'_>| {
+        if !std::mem::replace(&mut *moved.lock().unwrap(), true) {
+            let soon = SystemClock.now() + millis(20);
+            assert!(attempt.jobs().reschedule(attempt.id(), soon).unwrap());
+        }
+        Outcome::Done
+    };
+    let Some(attempts) = effects_of(then) else {
+        return;
+    };
+    assert_eq!(attempts.len(), 1, "of the second run");
+}
+
+/// While the handler works, another node takes the lease.
+#[test]
+fn durable_08_a_late_outcome_leaves_no_effects() {
+    let Some(schema) = Schema::new() else { return };
+    let (table, thief) = (effects(&schema), schema.open());
+    let node = node(&schema, &table, move |attempt, _| {
+        if attempt.number() == 1 {
+            // Under the same name, so that it need not wait.
+            thief.acquire("node", millis(1)).unwrap().unwrap();
+        }
+        Outcome::Done
+    });
+    node.schedule(Job::new("effect", "job")).unwrap();
+    until("the end", || node.count(List::Live).unwrap() == 0);
+    assert_eq!(rows(&schema, &table), [("job".to_owned(), 2)]);
+    drop_table(&schema, &table);
+}
+
+#[test]
+fn a_store_without_transactions_is_refused() {
+    let builder = Durable::builder().handler_in_transaction("effect", |_, _| ());
+    let opened = builder.open(MemoryStore::new());
+    assert!(
+        matches!(opened, Err(OpenError::Store(StoreError::Refused(_)))),
+        "{opened:?}"
+    );
+}
