@@ -67,6 +67,8 @@ mod signals;
 mod start;
 mod take;
 mod task;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
 pub(crate) mod walk;
 pub(crate) mod work;
 

@@ -36,7 +36,7 @@ impl<T> Shard<T> {
 
     /// Puts a timer that is not on any list into the state of a paused one.
     pub(super) fn lay_aside(&mut self, at: EntryIndex, key: usize, now: Time) {
-        self.wheel.set_aside(at);
+        self.wheel.set_aside_unsorted(at);
         self.enter(key, State::Paused);
         self.records[key].paused.get_or_insert(now);
     }

@@ -38,6 +38,11 @@ impl<T> Shard<T> {
     /// Continues to shrink, for a bounded number of cells. Returns whether the work is
     /// done.
     pub(crate) fn shrink_some(&mut self) -> bool {
+        self.shrink_within(&mut { CELLS_PER_HOLD })
+    }
+
+    /// Continues to shrink until `budget` cells have been touched.
+    pub(super) fn shrink_within(&mut self, budget: &mut usize) -> bool {
         if self.phase == Phase::Closed {
             // The lists of a closed shard may contain vacant entries.
             return true;
@@ -49,7 +54,7 @@ impl<T> Shard<T> {
         self.ready.iter_mut().for_each(Ready::forget_ahead);
         let records = &self.records;
         let linkage = |wheel: &Wheel<Body<T>>, at| linkage_of(wheel, records, at);
-        self.wheel.shrink_some(&mut { CELLS_PER_HOLD }, linkage)
+        self.wheel.shrink_some(budget, linkage)
     }
 
     /// Notes the beginning of a walk, whose cursor outlives a hold of the lock.
