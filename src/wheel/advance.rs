@@ -180,8 +180,8 @@ impl<T> Wheel<T> {
     #[inline]
     pub(crate) fn idle_to(&mut self, to: u64) -> bool {
         let quiet = to < self.next_turn;
-        if quiet {
-            self.now = self.now.max(to);
+        if quiet && self.now < to {
+            self.now = to;
         }
         quiet
     }
