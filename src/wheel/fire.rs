@@ -172,7 +172,7 @@ impl<T> Wheel<T> {
         None
     }
 
-    #[inline]
+    #[inline(always)]
     fn take_front(&mut self, lane: usize, head: EntryIndex, front: EntryIndex) {
         let next = self.entries.next(front);
         if next == head {
