@@ -341,11 +341,15 @@ impl Levels {
             return None;
         }
         let slot = (start & (size - 1)) as usize;
+        let slots = match self.lanes() {
+            1 => self.lane_words(0)[0],
+            _ => self.innermost_slots(),
+        };
         Some(Turn {
             start,
             slot,
             open: self.occupied_lanes(0, slot),
-            others: self.innermost_slots() & !(1 << slot),
+            others: slots & !(1 << slot),
         })
     }
 
