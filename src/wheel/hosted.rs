@@ -168,8 +168,8 @@ impl<T> Wheel<T> {
         self.entries.append(list, entry);
     }
 
-    /// Makes `first` the first entry of a list of the owner, or empties the list if `first`
-    /// is the list itself. The timers before it have been removed.
+    /// Makes `first` the first entry of a list of the owner, or empties the list if
+    /// `first` is the list itself. The timers before it have been removed.
     #[inline]
     pub(crate) fn cut_before(&mut self, list: EntryIndex, first: EntryIndex) {
         self.entries.cut_before(list, first);

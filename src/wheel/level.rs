@@ -11,7 +11,8 @@ use core::ops::Range;
 
 use super::Wheel;
 
-/// A level of a wheel, from [`Wheel::levels`] or [`Engine::inspect`](crate::Engine::inspect).
+/// A level of a wheel, from [`Wheel::levels`] or
+/// [`Engine::inspect`](crate::Engine::inspect).
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Level {

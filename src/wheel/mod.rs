@@ -5,16 +5,16 @@
 //! [`Engine`](crate::Engine) has one per shard.
 //!
 //! # Without `std`
-//! With `default-features = false`, the wheels need `core`, `alloc`, a global allocator, and
-//! atomics of 32 bits. Three things then depend on the target:
+//! With `default-features = false`, the wheels need `core`, `alloc`, a global allocator,
+//! and atomics of 32 bits. Three things then depend on the target:
 //!
-//! * **Keys.** A [`KeyedWheel`] finds a timer in logarithmic time, in a sorted map. Its hashes
-//!   are not random.
+//! * **Keys.** A [`KeyedWheel`] finds a timer in logarithmic time, in a sorted map. Its
+//!   hashes are not random.
 //! * **Without a compare-and-swap of 64 bits** (thumbv7em), a program can make
 //!   2<sup>32</sup> − 2 wheels. The next call panics.
-//! * **Without any compare-and-swap** (thumbv6m), wheels must be made one at a time. If an
-//!   interrupt or another core makes a wheel during such a call, both wheels may take each
-//!   other's ids for their own. Memory stays safe.
+//! * **Without any compare-and-swap** (thumbv6m), wheels must be made one at a time. If
+//!   an interrupt or another core makes a wheel during such a call, both wheels may take
+//!   each other's ids for their own. Memory stays safe.
 //!
 //! ```toml
 //! tickwheel = { version = "0.1", default-features = false }

@@ -4,7 +4,8 @@ use core::fmt;
 
 use crate::tick::Tick;
 
-/// A timer that left a [`KeyedWheel`](super::KeyedWheel) because its deadline was reached.
+/// A timer that left a [`KeyedWheel`](super::KeyedWheel) because its deadline was
+/// reached.
 ///
 /// ```
 /// use tickwheel::Tick;

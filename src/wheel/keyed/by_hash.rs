@@ -1,9 +1,10 @@
 //! The hash of a key, and the map from hashes to timers.
 //!
-//! With `std`, each wheel hashes with a random key of its own, and the map is a hash map.
-//! `core` has no source of randomness, and `alloc` has no hash map. Without `std`, all
-//! wheels therefore hash with the same key, and the map is sorted: an attacker cannot make
-//! it slower with keys whose hashes are different, but can with keys that share a hash.
+//! With `std`, each wheel hashes with a random key of its own, and the map is a
+//! hash map. `core` has no source of randomness, and `alloc` has no hash map.
+//! Without `std`, all wheels therefore hash with the same key, and the map is
+//! sorted: an attacker cannot make it slower with keys whose hashes are
+//! different, but can with keys that share a hash.
 
 #[cfg(feature = "std")]
 pub(super) use hashed::{ByHash, Entry, HashKey, shrink};

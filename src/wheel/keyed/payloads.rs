@@ -118,7 +118,8 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
 
 impl<K, T> KeyedWheel<K, T> {
     /// Returns an iterator over all timers: keys, deadlines and payloads, in no
-    /// particular order. Hashes no key. The cost is that of [`Wheel::iter`](crate::Wheel::iter).
+    /// particular order. Hashes no key. The cost is that of
+    /// [`Wheel::iter`](crate::Wheel::iter).
     ///
     /// ```
     /// use tickwheel::Tick;

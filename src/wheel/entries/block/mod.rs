@@ -95,8 +95,8 @@ impl<T> Block<T> {
         self.used
     }
 
-    /// Returns the number of bytes of all entries and cells. Each entry counts with a cell
-    /// once it has been used, even if it never needed one.
+    /// Returns the number of bytes of all entries and cells. Each entry counts with a
+    /// cell once it has been used, even if it never needed one.
     pub(super) fn bytes(&self) -> usize {
         let cells = match Self::INLINE {
             true => 0,
