@@ -361,10 +361,10 @@ impl Builder {
     /// Sets how many jobs may be started beyond those that the workers run. Defaults to 60, or
     /// to zero if [a kind](Builder::retry) has a single attempt.
     ///
-    /// They share a commit, so a backlog of short jobs drains faster. No more are started than
-    /// handlers returned during the last such commit: ahead of long jobs, none. If the process
-    /// dies, an attempt of each is counted, although its handler did not run. It is the only one
-    /// that they lose: beside a job whose last run did not end, none is started ahead.
+    /// They share a commit, so a backlog of short jobs drains faster. Ahead of jobs that take
+    /// longer than a commit, none is started. If the process dies, an attempt of each is
+    /// counted, although its handler did not run. It is the only one that they lose: beside a
+    /// job whose last run did not end, none is started ahead.
     #[must_use]
     pub fn ahead(mut self, jobs: usize) -> Builder {
         self.ahead = Some(jobs);

@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::Instant;
 
 use crate::attempt::Attempt;
 use crate::commit::{Commits, Failed};
@@ -102,13 +103,15 @@ impl Inner {
             return self.after_commit();
         }
         let attempt = Attempt::new(job, *fence, jobs);
+        let begin = Instant::now();
         let Some(outcome) = self.outcome(run, &attempt) else {
             return self.after_commit();
         };
+        let after = begin.elapsed();
         let ending = Ending::of(&outcome);
         let then = self.then(run, outcome);
         self.node.observer().ended(job, ending, &then);
-        self.node.note_return(job.id);
+        self.node.note_return(job.id, after);
         self.commits.post(vec![run.finish(then)]);
         self.commit_here();
     }

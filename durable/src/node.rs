@@ -3,9 +3,9 @@
 //! The node has no thread. Threads call it: one that commits, one that keeps window and lease,
 //! one that takes expired timers. On virtual time, one thread does all of it.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tickwheel::{Engine, Time};
 
@@ -41,12 +41,12 @@ pub(crate) struct Node {
     settings: Settings,
     observer: Observer,
     window: Mutex<Window>,
-    /// The number of handlers that have returned.
-    returns: AtomicUsize,
-    /// How many of them returned while the last starts were committed: as many more are
-    /// started ahead, so that workers do not wait for commits. Jobs that take longer than a
-    /// commit get no other ahead of them.
+    /// The number of jobs that may be started ahead, so that workers do not wait for commits.
     pace: AtomicUsize,
+    /// The number of short runs since the pace was set: those that took no longer than a commit.
+    short_runs: AtomicUsize,
+    /// The time of the last commit of starts, in nanoseconds.
+    commit_nanos: AtomicU64,
     /// Notified when runs have ended.
     freed: Condvar,
     held: Mutex<Held>,
@@ -95,8 +95,9 @@ impl Node {
             observer: Observer::new(settings.owner.clone()),
             settings,
             window: Mutex::new(window),
-            returns: AtomicUsize::new(0),
             pace: AtomicUsize::new(0),
+            short_runs: AtomicUsize::new(0),
+            commit_nanos: AtomicU64::new(0),
             freed: Condvar::new(),
             held: Mutex::new(held),
             recovering: Mutex::default(),
@@ -165,16 +166,23 @@ impl Node {
     fn ahead(&self, window: &Window) -> usize {
         match window.has_interrupted() {
             true => 0,
-            false => self.pace.load(Ordering::SeqCst).min(self.settings.ahead),
+            false => self.pace.load(Ordering::SeqCst),
         }
     }
 
-    /// Calls `commit`, which waits for the commit of starts, and takes note of the pace.
+    /// Calls `commit`, which waits for the commit of starts, and sets the pace: twice the number
+    /// of short runs since the last time, or half of the pace that it was. Ahead of jobs that
+    /// take longer than a commit, none is started.
     pub(crate) fn pace<R>(&self, commit: impl FnOnce() -> R) -> R {
-        let before = self.returns.load(Ordering::SeqCst);
+        let begin = Instant::now();
         let result = commit();
-        let returned = self.returns.load(Ordering::SeqCst).wrapping_sub(before);
-        self.pace.store(returned, Ordering::SeqCst);
+        let nanos = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.commit_nanos.store(nanos, Ordering::SeqCst);
+        let short = self.short_runs.swap(0, Ordering::SeqCst);
+        let kept = self.pace.load(Ordering::SeqCst) / 2;
+        let pace = short.saturating_mul(2).max(kept);
+        self.pace
+            .store(pace.min(self.settings.ahead), Ordering::SeqCst);
         result
     }
 
@@ -215,9 +223,11 @@ impl Node {
         (!fired.is_empty()).then_some((lease.fence, fired))
     }
 
-    /// Takes note that a handler has returned: its worker may have the next job.
-    pub(crate) fn note_return(&self, id: JobId) {
-        self.returns.fetch_add(1, Ordering::SeqCst);
+    /// Takes note that a handler has returned after so long: its worker may have the next job.
+    pub(crate) fn note_return(&self, id: JobId, after: Duration) {
+        if after <= Duration::from_nanos(self.commit_nanos.load(Ordering::SeqCst)) {
+            self.short_runs.fetch_add(1, Ordering::SeqCst);
+        }
         self.window().note_return(id);
         self.freed.notify_all();
     }
@@ -539,22 +549,27 @@ mod tests {
         assert!(node.lease().is_some());
     }
 
-    /// As many jobs are started ahead as handlers returned during the last commit.
-    #[test]
-    fn durable_07_slow_jobs_are_not_started_ahead() {
-        let node = node();
-        let return_many = |count| {
-            for number in 0..count {
-                node.note_return(JobId::new(WallTime::default(), number));
-            }
-        };
-        assert_eq!(node.room(), 4);
-        node.pace(|| return_many(8));
-        return_many(5);
-        assert_eq!(node.room(), 12);
-        node.pace(|| return_many(100));
-        assert_eq!(node.room(), 64);
+    /// Lets so many handlers return after so long, and sets the pace.
+    fn return_many(node: &Node, count: u64, after: Duration) {
+        for number in 0..count {
+            node.note_return(JobId::new(WallTime::default(), number), after);
+        }
         node.pace(|| ());
+    }
+
+    /// Twice as many jobs are started ahead as short ones have returned.
+    #[test]
+    fn durable_07_no_job_is_started_ahead_of_long_ones() {
+        let node = node();
+        return_many(&node, 100, Duration::MAX);
+        assert_eq!(node.room(), 4);
+        return_many(&node, 4, Duration::ZERO);
+        assert_eq!(node.room(), 12);
+        return_many(&node, 100, Duration::ZERO);
+        assert_eq!(node.room(), 64);
+        return_many(&node, 100, Duration::MAX);
+        assert_eq!(node.room(), 34);
+        (0..9).for_each(|_| return_many(&node, 4, Duration::MAX));
         assert_eq!(node.room(), 4);
     }
 
@@ -577,7 +592,7 @@ mod tests {
 
         let node = node_on(store);
         node.keep();
-        node.pace(|| node.returns.store(60, Ordering::SeqCst));
+        return_many(&node, 60, Duration::ZERO);
         assert_eq!(node.window().armed(), 1);
         assert_eq!(node.room(), 4);
         let (fence, _) = node.fire(vec![Aimed { id, version }]).unwrap();

@@ -5,6 +5,8 @@
 //! that outcome is handed in like every other. If it is unknown whether they are, it is refused
 //! where they are: the job is gone then, or has another version.
 
+use std::time::Duration;
+
 use crate::attempt::Attempt;
 use crate::inner::{Inner, Run};
 use crate::observe::Ending;
@@ -36,7 +38,8 @@ impl Inner {
         match (committed, ended) {
             (Ok(Some((finish, answer))), Some((ending, then))) => {
                 observer.ended(&run.job, ending, &then);
-                self.node.note_return(run.job.id);
+                // A commit of its own is no short run.
+                self.node.note_return(run.job.id, Duration::MAX);
                 self.node.settle(&[finish], &[answer]);
                 None
             }
