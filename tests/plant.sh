@@ -4,7 +4,8 @@
 # names finds it: a model of loom (`model: file::test`), a test under shuttle
 # (`shuttle: file::test`), a test of awaited timers (`await: file::test`), a test of
 # durable jobs (`durable: --lib module`, `durable: --test file name`) or of their tool
-# (`tool: file::test`), a test of the public interface (`api: file::test`), or a test
+# (`tool: file::test`) or beside a PostgreSQL server (`postgres: --test file name`), a
+# test of the public interface (`api: file::test`), or a test
 # of the crate itself (`test: --lib module`, `test: --test file name`).
 #
 #   tests/plant.sh [--sample n] [folder or name...]
@@ -64,7 +65,7 @@ run() {
 tests() {
     way=$1
     shift
-    flags=${RUSTFLAGS:-}
+    flags=${RUSTFLAGS:-} beside=
     case $way in
     # Assertions as in debug, and ten times as fast.
     plain) set -- -p tickwheel --config profile.dev.opt-level=1 "$@" ;;
@@ -72,12 +73,16 @@ tests() {
     api) set -- -p tickwheel-api "$@" ;;
     tool) set -- -p tickwheel-jobs "$@" ;;
     durable) set -- -p tickwheel-durable --features metrics,tracing --config profile.dev.opt-level=1 "$@" ;;
+    postgres)
+        set -- -p tickwheel-durable --features postgres "$@"
+        case " $* " in *" --no-run "*) ;; *) beside=durable/tests/postgres.sh ;; esac
+        ;;
     *)
         flags="$flags --cfg $way"
         set -- -p "tickwheel-$way-tests" --release "$@"
         ;;
     esac
-    (cd "$copy" && RUSTFLAGS=$flags timeout $limit cargo test -q --target-dir "$work/$way" "$@") >"$log" 2>&1
+    (cd "$copy" && RUSTFLAGS=$flags timeout $limit $beside cargo test -q --target-dir "$work/$way" "$@") >"$log" 2>&1
 }
 
 # The finders of patch $1, one a line: way|target|test.
@@ -87,6 +92,7 @@ finders() {
         s/^await: \([^:]*\)::\(.*\)/await|--test \1|--exact \2/p
         s/^api: \([^:]*\)::\(.*\)/api|--test \1|--exact \2/p
         s/^durable: \(.*\) \(.*\)/durable|\1|\2/p
+        s/^postgres: \(.*\) \(.*\)/postgres|\1|\2/p
         s/^tool: \(.*\)::\(.*\)/tool|--test \1|--exact \2/p
         s/^test: \(.*\) \(.*\)/plain|\1|\2/p' "$1"
 }
@@ -153,6 +159,7 @@ table() {
         /^api: / { finders[++count] = "api `" $2 "`" }
         /^tool: / { finders[++count] = "tool `" $2 "`" }
         /^durable: / { finders[++count] = "durable `" $NF "`" }
+        /^postgres: / { finders[++count] = "postgres `" $NF "`" }
         /^test: --lib / {
             folder = $3 ~ /^wheel/ ? "wheel" : "units"
             finders[++count] = folder " `" $3 "`"
@@ -210,7 +217,7 @@ build_all() {
             git -C "$copy" apply --recount -C1 "$patch" 2>/dev/null || left="$left $patch"
         done
         [ "$left" != "$together" ] || { echo "these do not apply: $left"; return 1; }
-        (cd "$copy" && cargo check -q -p tickwheel -p tickwheel-durable --lib --message-format short --target-dir "$work/check") 2>&1 |
+        (cd "$copy" && cargo check -q -p tickwheel -p tickwheel-durable --features tickwheel-durable/postgres --lib --message-format short --target-dir "$work/check") 2>&1 |
             { ! grep error; } || return 1
     done
 }
@@ -227,7 +234,7 @@ patches() {
 # Whether the tests of one way pass while nothing is planted.
 sound() {
     case $1 in
-    plain | durable) build "$1" --lib && run "$1" --lib ;;
+    plain | durable | postgres) build "$1" --lib && run "$1" --lib ;;
     *) build "$1" && SHUTTLE_ITERATIONS=500 run "$1" ;;
     esac
 }
