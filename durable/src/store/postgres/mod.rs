@@ -163,6 +163,9 @@ impl PostgresOptions {
 /// their stores use one schema. The nodes share the jobs. Needs PostgreSQL 12 or later, and the
 /// feature `postgres`.
 ///
+/// Its calls block. Calls that read jobs, such as [`get`](crate::Jobs::get), panic on a thread that
+/// drives an async runtime; make them where the runtime allows blocking.
+///
 /// ```no_run
 /// use std::time::Duration;
 /// use tickwheel_durable::{Durable, Job, PostgresStore};
