@@ -63,16 +63,25 @@ fn a_failure_of_the_store_shows_until_it_recovers() {
     assert!(world.jobs.schedule(Job::new("done", "")).is_err());
     let health = world.jobs.status().health();
     assert!(matches!(health, Health::Failing(StoreError::Full)));
-    // The lease is set aside while the store is tried again.
-    world.node.run_until(at(31));
-    let health = world.jobs.status().health();
-    assert!(matches!(health, Health::Failing(StoreError::Full)));
     world.store.set(Mode::Works);
     world.node.run_until(at(40));
     let status = world.jobs.status();
     assert!(matches!(status.health(), Health::Working), "{status:?}");
     assert!(status.counts.store_failures >= 1);
     assert_eq!(status.counts.recoveries, 1);
+}
+
+/// A node without a lease is no node that stands by if its store does not answer.
+#[test]
+fn a_store_that_grants_no_lease_is_a_failure() {
+    let world = World::new();
+    world.store.on_commit(|_| Err(StoreError::Full));
+    world.node.run_until(at(1));
+    let status = world.jobs.status();
+    assert!(!status.holds_lease);
+    let health = status.health();
+    assert!(matches!(health, Health::Failing(StoreError::Full)));
+    assert!(status.counts.store_failures >= 1);
 }
 
 /// Another node with its own name has to wait for the end of the lease.
