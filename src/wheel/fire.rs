@@ -290,10 +290,11 @@ mod tests {
     #[test]
     fn the_next_turn_is_known_as_soon_as_the_last_timer_of_a_slot_has_fired() {
         let mut wheel = Wheel::new(64);
-        for (n, tick) in [(0, 5), (1, 5), (2, 40), (3, 130), (4, 5_000)] {
+        let ticks = [5, 5, 40, 130, 150, 170, 5_000].into_iter();
+        for (n, tick) in (0..).zip(ticks) {
             schedule(&mut wheel, Tick(tick), n);
         }
-        let turns = [0, 40, 128, 4_096].into_iter().enumerate();
+        let turns = [0, 40, 128, 150, 170, 4_096].into_iter().enumerate();
         for (n, turn) in turns {
             let fired = wheel.pop_due(Tick(1_000)).unwrap();
             assert_eq!((fired.payload, wheel.next_turn), (n as u64, turn));
