@@ -75,6 +75,24 @@ fn f18_a_forked_child_drops_no_payload_of_its_parent() {
     assert_eq!(engine.shutdown().len(), 2);
 }
 
+/// As above, for a timer that has not been started.
+#[test]
+fn f18_a_forked_child_that_drops_an_unstarted_timer_leaves_it_to_its_parent() {
+    let engine = Engine::builder().start().unwrap();
+    let timer = Timer::after(HOUR, NotInChild::new());
+    let unstarted = std::mem::ManuallyDrop::new(engine.create(timer).unwrap());
+    let drops = Child::fork(|| {
+        IN_CHILD.store(true, Ordering::Relaxed);
+        // SAFETY: in the child the timer is dropped once, here; in the parent it is
+        // started once, below.
+        drop(unsafe { std::ptr::read(&*unstarted) });
+    });
+    assert!(drops.ends_by_itself(), "the child dropped the payload");
+    let unstarted = std::mem::ManuallyDrop::into_inner(unstarted);
+    assert!(unstarted.start().is_ok());
+    assert_eq!(engine.shutdown().len(), 1);
+}
+
 /// As above, where the child has its parent's process id: each is the first of a
 /// PID namespace of its own. Needs the right to make one; without it there is
 /// nothing to be seen here.
