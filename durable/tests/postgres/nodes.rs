@@ -66,7 +66,14 @@ fn schedule(jobs: &Durable, names: &[String]) {
 fn three_nodes_share_the_jobs() {
     let Some(schema) = Schema::new() else { return };
     let ledger = Ledger::default();
-    let open = |name| ledger.builder(name).open(schema.open()).unwrap();
+    let lease = SECOND * 60;
+    let open = |name| {
+        ledger
+            .builder(name)
+            .lease(lease)
+            .open(schema.open())
+            .unwrap()
+    };
     let nodes = ["one", "two", "three"].map(open);
     until("equal shares", || {
         let shares = shares(&schema);

