@@ -55,12 +55,12 @@ const CALLS: [Call; 23] = [
     },
     Call {
         name: "wheel: schedule, cascade and expire",
-        instructions: 432,
+        instructions: 426,
         run: wheel_expire,
     },
     Call {
         name: "wheel: alone on a tick",
-        instructions: 484,
+        instructions: 467,
         run: wheel_alone,
     },
     Call {
