@@ -38,7 +38,7 @@ permitted_licences() {
         sed 's/ (\*)$//' | sort -u | awk -F'|' -v permitted="$licences" '
             BEGIN { n = split(permitted, names, " "); for (i = 1; i <= n; i++) ok[names[i]] = 1 }
             {
-                gsub(/[()]/, "", $2); gsub("/", " OR ", $2)
+                gsub(/[()]/, "", $2); gsub(/ *\/ */, " OR ", $2)
                 parts = split($2, part, / AND /)
                 for (i = 1; i <= parts; i++) {
                     found = 0
