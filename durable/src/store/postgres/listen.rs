@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ::postgres::fallible_iterator::FallibleIterator;
 
-use super::{Shared, connect};
+use super::shared::Shared;
 use crate::job::JobId;
 use crate::store::{DueJob, News, StoreError};
 use crate::wall::WallTime;
@@ -36,7 +36,7 @@ fn listen(shared: &Weak<Shared>) -> Result<(), StoreError> {
     let Some(store) = shared.upgrade() else {
         return Ok(());
     };
-    let mut client = connect(&store)?;
+    let mut client = store.connect()?;
     let listen = format!("LISTEN tickwheel_{}", store.schema);
     let listens = client.batch_execute(&listen);
     listens.map_err(|error| store.reason(&error))?;

@@ -17,145 +17,31 @@
 //! soon, with the renewal of its lease.
 
 mod error;
+mod line;
 mod listen;
+mod options;
 mod rows;
 mod schema;
+mod shared;
 
-use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use ::postgres::types::ToSql;
-use ::postgres::{Client, Config, NoTls, Row, Statement, Transaction};
+use ::postgres::{Client, Row, Transaction};
 
-use self::error::{is_passing, reason};
+use self::error::is_passing;
+use self::line::{Failure, Line};
+pub use self::options::PostgresOptions;
 use self::rows::{COLUMNS, micros, numbers, signed};
+use self::shared::{ASK, Shared};
 use crate::job::{JobId, StoredJob};
-use crate::store::{Answer, Change, DueJob, Hear, Lease, List, News, Store, StoreError};
+use crate::store::{Answer, Change, DueJob, Hear, Lease, List, Store, StoreError};
 use crate::wall::WallTime;
 
-/// The time after which a node asks what others have done.
-const ASK: Duration = Duration::from_secs(5);
-/// The time after which it asks whether a shard that leaves may go.
-const ASK_SOON: Duration = Duration::from_millis(50);
-/// The time until a connection counts as refused, and until one that answers nothing is broken.
-const CONNECT: Duration = Duration::from_secs(10);
-const UNANSWERED: Duration = Duration::from_secs(30);
 /// How often a commit is repeated that the database has undone.
 const REPEATS: u32 = 10;
-
-type Connector = Box<dyn Fn() -> Result<Client, ::postgres::Error> + Send + Sync>;
-type Failure = ::postgres::Error;
-
-/// Settings of a [`PostgresStore`].
-///
-/// ```no_run
-/// use tickwheel_durable::PostgresOptions;
-///
-/// let options = PostgresOptions::new().schema("reminders").shards(32);
-/// let store = options.connect("host=db.example.org user=app dbname=app")?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug)]
-pub struct PostgresOptions {
-    schema: String,
-    shards: u32,
-    creates: bool,
-}
-
-impl Default for PostgresOptions {
-    fn default() -> PostgresOptions {
-        PostgresOptions::new()
-    }
-}
-
-impl PostgresOptions {
-    /// Returns the default settings.
-    #[must_use]
-    pub fn new() -> PostgresOptions {
-        PostgresOptions {
-            schema: "tickwheel".to_owned(),
-            shards: 16,
-            creates: true,
-        }
-    }
-
-    /// Sets the schema that holds the tables: up to 48 lower-case letters, digits and
-    /// underscores. Stores in different schemas know nothing of each other. Defaults to
-    /// `tickwheel`.
-    #[must_use]
-    pub fn schema(mut self, name: impl Into<String>) -> PostgresOptions {
-        self.schema = name.into();
-        self
-    }
-
-    /// Sets the number of shards with which the tables are created, from 1 to 1,024. It limits
-    /// the number of nodes that have work; tables that exist keep theirs. Defaults to 16.
-    #[must_use]
-    pub fn shards(mut self, shards: u32) -> PostgresOptions {
-        self.shards = shards.clamp(1, 1_024);
-        self
-    }
-
-    /// Sets whether tables are created, or brought up to date, if there are none of this version.
-    /// A program that only looks must not. Defaults to true.
-    #[must_use]
-    pub fn creates(mut self, creates: bool) -> PostgresOptions {
-        self.creates = creates;
-        self
-    }
-
-    /// Connects without TLS, and creates the tables unless they exist. `params` is a URL or
-    /// `key=value` pairs, as [`postgres::Config`](https://docs.rs/postgres) reads them.
-    ///
-    /// The role needs the right to create a schema, or to create tables and functions in an
-    /// existing one. The connection must lead to the database itself, and not through a pooler
-    /// that changes servers between transactions.
-    ///
-    /// # Errors
-    /// Returns [`StoreError::Newer`] if a newer version of this crate has created the tables, and
-    /// [`StoreError::Foreign`] if the schema holds those of another program; both are left alone.
-    /// Returns [`StoreError::Refused`] with the database's message if a right is missing, or if
-    /// there are no tables and none are to be [created](PostgresOptions::creates), and
-    /// [`StoreError::Io`] if the database does not answer.
-    pub fn connect(&self, params: &str) -> Result<PostgresStore, StoreError> {
-        let config: Result<Config, _> = params.parse();
-        let mut config = config.map_err(|error| reason(&error, &self.schema))?;
-        if config.get_connect_timeout().is_none() {
-            config.connect_timeout(CONNECT);
-        }
-        if config.get_tcp_user_timeout().is_none() {
-            config.tcp_user_timeout(UNANSWERED);
-        }
-        self.connect_by(move || config.connect(NoTls))
-    }
-
-    /// The same, with connections of the caller's, for example with TLS. Each node has four, and
-    /// one more for each handler that works in a transaction.
-    ///
-    /// # Errors
-    /// See [`connect`](PostgresOptions::connect).
-    pub fn connect_by(
-        &self,
-        connect: impl Fn() -> Result<Client, ::postgres::Error> + Send + Sync + 'static,
-    ) -> Result<PostgresStore, StoreError> {
-        schema::check_name(&self.schema)?;
-        let mut shared = Shared::new(self.schema.clone(), Box::new(connect));
-        let mut client = self::connect(&shared)?;
-        shared.shards = schema::open(&mut client, &self.schema, self.shards, self.creates)?;
-        Ok(PostgresStore {
-            shared: Arc::new(shared),
-            commits: Mutex::new(Commits {
-                line: Some(Line::new(client)),
-                works: true,
-            }),
-            leases: Mutex::default(),
-            reads: Mutex::default(),
-            idle: Mutex::default(),
-        })
-    }
-}
 
 /// A store in a PostgreSQL database, for several nodes.
 ///
@@ -194,138 +80,6 @@ struct Commits {
     works: bool,
 }
 
-/// What the store and its listener know.
-struct Shared {
-    schema: String,
-    shards: usize,
-    connector: Connector,
-    member: Mutex<Member>,
-    hear: OnceLock<(Duration, Hear)>,
-}
-
-/// What the node has, as of the last renewal.
-#[derive(Default)]
-struct Member {
-    fence: u64,
-    /// Whether each shard is this node's.
-    has: Vec<bool>,
-    renew_after: Option<Duration>,
-}
-
-/// A connection with its prepared statements.
-struct Line {
-    client: Client,
-    statements: HashMap<String, Statement>,
-}
-
-impl Line {
-    fn new(client: Client) -> Line {
-        let statements = HashMap::new();
-        Line { client, statements }
-    }
-
-    fn statement(&mut self, text: &str) -> Result<Statement, Failure> {
-        if let Some(statement) = self.statements.get(text) {
-            return Ok(statement.clone());
-        }
-        let statement = self.client.prepare(text)?;
-        self.statements.insert(text.to_owned(), statement.clone());
-        Ok(statement)
-    }
-
-    fn query(&mut self, text: &str, with: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, Failure> {
-        let statement = self.statement(text)?;
-        self.client.query(&statement, with)
-    }
-}
-
-/// Opens a connection on which a commit is durable, whatever the role's settings.
-fn connect(shared: &Shared) -> Result<Client, StoreError> {
-    let connected = (shared.connector)().and_then(|mut client| {
-        client.batch_execute(
-            "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED; SET jit = off; \
-             SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
-        )?;
-        Ok(client)
-    });
-    connected.map_err(|error| shared.reason(&error))
-}
-
-impl Shared {
-    fn new(schema: String, connector: Connector) -> Shared {
-        Shared {
-            schema,
-            shards: 0,
-            connector,
-            member: Mutex::default(),
-            hear: OnceLock::new(),
-        }
-    }
-
-    fn member(&self) -> MutexGuard<'_, Member> {
-        self.member
-            .lock()
-            .unwrap_or_else(|error| error.into_inner())
-    }
-
-    fn reason(&self, error: &Failure) -> StoreError {
-        reason(error, &self.schema)
-    }
-
-    fn tell(&self, news: News) {
-        if let Some((_, hear)) = self.hear.get() {
-            hear(news);
-        }
-    }
-
-    fn reach(&self) -> Duration {
-        let reach = self.hear.get().map(|(reach, _)| *reach);
-        reach.unwrap_or(Duration::from_secs(60))
-    }
-
-    /// Takes note of what a renewal has said, and tells the node. Returns the fence, unless the
-    /// lease was lost.
-    fn note(&self, rows: &[Row]) -> Option<u64> {
-        let of = |what: i64| rows.iter().filter(move |row| row.get::<_, i64>(0) == what);
-        let first = of(1).next()?;
-        let fence = first.get::<_, i64>(1) as u64;
-        let mut has = vec![false; self.shards];
-        for row in of(2) {
-            has[row.get::<_, i64>(1) as usize] = true;
-        }
-        let mut member = self.member();
-        let is_more = (0..has.len())
-            .any(|shard| has[shard] && !member.has.get(shard).is_some_and(|had| *had));
-        *member = Member {
-            fence,
-            has,
-            renew_after: Some(renew_after(first)),
-        };
-        drop(member);
-        if is_more {
-            self.tell(News::Many);
-        }
-        let soon: Vec<DueJob> = of(3).map(|row| rows::due_job(row, 1)).collect();
-        if !soon.is_empty() {
-            self.tell(News::Placed(soon));
-        }
-        Some(fence)
-    }
-}
-
-/// Returns the time until another node's lease may have ended, or a shard may leave.
-fn renew_after(row: &Row) -> Duration {
-    let until_end: Option<i64> = row.get(2);
-    let leaving: i64 = row.get(3);
-    let until_end = until_end.map_or(ASK, |micros| {
-        Duration::from_micros(u64::try_from(micros).unwrap_or(0)) + Duration::from_millis(1)
-    });
-    match leaving {
-        0 => until_end.clamp(ASK_SOON, ASK),
-        _ => ASK_SOON,
-    }
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|error| error.into_inner())
 }
@@ -339,12 +93,17 @@ impl fmt::Debug for PostgresStore {
 }
 
 impl PostgresStore {
-    /// Connects with the default settings. See [`PostgresOptions::connect`].
-    ///
-    /// # Errors
-    /// See [`PostgresOptions::connect`].
-    pub fn connect(params: &str) -> Result<PostgresStore, StoreError> {
-        PostgresOptions::new().connect(params)
+    fn new(shared: Shared, client: Client) -> PostgresStore {
+        PostgresStore {
+            shared: Arc::new(shared),
+            commits: Mutex::new(Commits {
+                line: Some(Line::new(client)),
+                works: true,
+            }),
+            leases: Mutex::default(),
+            reads: Mutex::default(),
+            idle: Mutex::default(),
+        }
     }
 
     fn text(&self, text: &str) -> String {
@@ -363,7 +122,7 @@ impl PostgresStore {
         loop {
             let open = match line.take() {
                 Some(open) if !open.client.is_closed() => open,
-                _ => Line::new(connect(&self.shared)?),
+                _ => Line::new(self.shared.connect()?),
             };
             let open = line.insert(open);
             let result = open.query(&text, with);
@@ -392,7 +151,7 @@ impl PostgresStore {
         let idle = lock(&self.idle).pop();
         let mut line = match idle.filter(|line| !line.client.is_closed()) {
             Some(line) => line,
-            None => Line::new(connect(&self.shared)?),
+            None => Line::new(self.shared.connect()?),
         };
         let transacted = self.transact_on(&mut line, work);
         lock(&self.idle).push(line);
@@ -493,7 +252,7 @@ impl Store for PostgresStore {
     fn recover(&self) -> Result<(), StoreError> {
         let mut commits = lock(&self.commits);
         commits.line = None;
-        commits.line = Some(Line::new(connect(&self.shared)?));
+        commits.line = Some(Line::new(self.shared.connect()?));
         commits.works = true;
         Ok(())
     }
