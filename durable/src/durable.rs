@@ -246,7 +246,7 @@ fn dispatch(inner: &Inner, workers: &Sender<Run>) {
             inner.after_commit();
             continue;
         };
-        for run in inner.node.pace(|| starting.wait()) {
+        for run in inner.node.pace().set_by(|| starting.wait()) {
             let _ = workers.send(run);
         }
         inner.after_commit();

@@ -51,6 +51,7 @@ mod keeper;
 mod node;
 mod observe;
 mod outcome;
+mod pace;
 #[cfg(feature = "metrics")]
 mod publish;
 mod recurrence;

@@ -3,15 +3,19 @@
 //! The node has no thread. Threads call it: one that commits, one that keeps window and lease,
 //! one that takes expired timers. On virtual time, one thread does all of it.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+mod lease;
+
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tickwheel::{Engine, Time};
 
+use self::lease::Held;
 use crate::job::JobId;
 use crate::observe::Observer;
-use crate::store::{Answer, Change, Hear, Lease, News, Store, StoreError};
+use crate::pace::Pace;
+use crate::store::{Answer, Change, Hear, News, Store, StoreError};
 use crate::wall::{WallClock, WallTime};
 use crate::window::{Aimed, Window};
 
@@ -41,15 +45,12 @@ pub(crate) struct Node {
     settings: Settings,
     observer: Observer,
     window: Mutex<Window>,
-    /// The number of jobs that may be started ahead, so that workers do not wait for commits.
-    pace: AtomicUsize,
-    /// The number of short runs since the pace was set: those that took no longer than a commit.
-    short_runs: AtomicUsize,
-    /// The time of the last commit of starts, in nanoseconds.
-    commit_nanos: AtomicU64,
+    pace: Pace,
     /// Notified when runs have ended.
     freed: Condvar,
     held: Mutex<Held>,
+    /// The engine's time and the wall clock when they were last compared.
+    compared: Mutex<(Time, WallTime)>,
     /// Held while the store recovers.
     recovering: Mutex<()>,
     /// The reason why the last request for a lease failed.
@@ -60,19 +61,6 @@ pub(crate) struct Node {
     is_renewal_due: AtomicBool,
 }
 
-/// The lease, in the engine's time, which counts suspends and knows no steps.
-struct Held {
-    lease: Option<Lease>,
-    /// Whether the lease is not certain, because the store is being opened again.
-    is_aside: bool,
-    /// The end of the lease, as far as this node can be sure of it.
-    end: Time,
-    /// The time at which it was last asked for.
-    asked: Time,
-    /// The engine's time and the wall clock when they were last compared.
-    compared: (Time, WallTime),
-}
-
 impl Node {
     pub(crate) fn new(
         store: Box<dyn Store>,
@@ -81,25 +69,18 @@ impl Node {
         settings: Settings,
     ) -> Node {
         let window = Window::new(engine.clone(), settings.window, settings.window_jobs);
-        let held = Held {
-            lease: None,
-            is_aside: false,
-            end: engine.now(),
-            asked: engine.now(),
-            compared: (engine.now(), wall.now()),
-        };
+        let (time, now) = (engine.now(), wall.now());
         Node {
             store,
             wall,
             engine,
             observer: Observer::new(settings.owner.clone()),
-            settings,
             window: Mutex::new(window),
-            pace: AtomicUsize::new(0),
-            short_runs: AtomicUsize::new(0),
-            commit_nanos: AtomicU64::new(0),
+            pace: Pace::new(settings.ahead),
+            settings,
             freed: Condvar::new(),
-            held: Mutex::new(held),
+            held: Mutex::new(Held::new(time)),
+            compared: Mutex::new((time, now)),
             recovering: Mutex::default(),
             failure: Mutex::default(),
             is_load_due: AtomicBool::new(false),
@@ -109,6 +90,10 @@ impl Node {
 
     pub(crate) fn store(&self) -> &dyn Store {
         &*self.store
+    }
+
+    pub(crate) fn pace(&self) -> &Pace {
+        &self.pace
     }
 
     pub(crate) fn observer(&self) -> &Observer {
@@ -134,22 +119,6 @@ impl Node {
             .unwrap_or_else(|error| error.into_inner())
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(|error| error.into_inner())
-    }
-
-    /// Returns the lease, if it is certain that no other node has it.
-    pub(crate) fn lease(&self) -> Option<Lease> {
-        let held = self.held();
-        let is_certain = !held.is_aside && self.engine.now() < held.end;
-        held.lease.filter(|_| is_certain)
-    }
-
-    /// Returns whether a job that was started under this fence may run.
-    pub(crate) fn holds(&self, fence: u64) -> bool {
-        self.lease().is_some_and(|lease| lease.fence == fence)
-    }
-
     /// Returns the number of jobs that may be started now.
     pub(crate) fn room(&self) -> usize {
         self.room_beside(&self.window())
@@ -166,27 +135,12 @@ impl Node {
     fn ahead(&self, window: &Window) -> usize {
         match window.has_interrupted() {
             true => 0,
-            false => self.pace.load(Ordering::SeqCst),
+            false => self.pace.ahead(),
         }
     }
 
-    /// Calls `commit`, which waits for the commit of starts, and sets the pace: twice the number
-    /// of short runs since the last time, or half of the pace that it was. Ahead of jobs that
-    /// take longer than a commit, none is started.
-    pub(crate) fn pace<R>(&self, commit: impl FnOnce() -> R) -> R {
-        let begin = Instant::now();
-        let result = commit();
-        let nanos = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.commit_nanos.store(nanos, Ordering::SeqCst);
-        let short = self.short_runs.swap(0, Ordering::SeqCst);
-        let kept = self.pace.load(Ordering::SeqCst) / 2;
-        let pace = short.saturating_mul(2).max(kept);
-        self.pace
-            .store(pace.min(self.settings.ahead), Ordering::SeqCst);
-        result
-    }
-
-    /// Waits until a job may be started, or the node is shut down. Returns how many may.
+    /// Waits until a job may be started, or the node is shut down. Returns how many may, and one
+    /// after the shutdown, so that the caller asks the queue, which says so.
     pub(crate) fn wait_for_room(&self) -> usize {
         let mut window = self.window();
         while self.room_beside(&window) == 0 && !self.engine.is_shut_down() {
@@ -225,9 +179,7 @@ impl Node {
 
     /// Takes note that a handler has returned after so long: its worker may have the next job.
     pub(crate) fn note_return(&self, id: JobId, after: Duration) {
-        if after <= Duration::from_nanos(self.commit_nanos.load(Ordering::SeqCst)) {
-            self.short_runs.fetch_add(1, Ordering::SeqCst);
-        }
+        self.pace.note_run(after);
         self.window().note_return(id);
         self.freed.notify_all();
     }
@@ -343,109 +295,15 @@ impl Node {
     /// step, forwards or backwards.
     fn clock_step(&self) -> Option<Duration> {
         let (time, wall) = (self.engine.now(), self.now());
-        let mut held = self.held();
-        let (before, expected) = held.compared;
+        let mut compared = self
+            .compared
+            .lock()
+            .unwrap_or_else(|error| error.into_inner());
+        let (before, expected) = *compared;
         let expected = expected + time.since(before);
-        held.compared = (time, wall);
+        *compared = (time, wall);
         let step = wall.since(expected).max(expected.since(wall));
         (step > STEP).then_some(step)
-    }
-
-    fn keep_lease(&self) {
-        // A lease that is granted while the store recovers would not be certain.
-        let one_recovery = self.one_recovery();
-        let (asked, length) = (self.engine.now(), self.settings.lease);
-        let is_asked = self.is_renewal_due.swap(false, Ordering::SeqCst);
-        let (lease, end) = {
-            let held = self.held();
-            (held.lease, held.end)
-        };
-        let is_early = end.since(asked) > length * 2 / 3 && !self.until_wanted().is_zero();
-        if lease.is_some() && is_early && !is_asked {
-            return;
-        }
-        self.held().asked = asked;
-        let taken = self.renew_or_take(lease);
-        self.set_failure(taken.as_ref().err().cloned());
-        self.observer.leased(lease, &taken);
-        if taken.is_err() {
-            // Until a change fails, nobody else notices that the store accepts none.
-            let _ = self.recover_within(&one_recovery);
-        }
-        if let Ok(Some(lease)) = taken {
-            let mut held = self.held();
-            held.lease = Some(lease);
-            held.is_aside = false;
-            held.end = match self.store.leases_end() {
-                true => asked + length,
-                false => Time::MAX,
-            };
-        }
-    }
-
-    fn renew_or_take(&self, lease: Option<Lease>) -> Result<Option<Lease>, StoreError> {
-        let length = self.settings.lease;
-        if let Some(lease) = lease {
-            if self.store.renew(lease, length)? {
-                return Ok(Some(lease));
-            }
-            self.lose_lease(Some(lease.fence));
-        }
-        self.store.acquire(&self.settings.owner, length)
-    }
-
-    /// Has the store accept changes again. No job starts meanwhile: a store that is opened again
-    /// is closed for a moment, in which another node may take it.
-    pub(crate) fn recover(&self) -> Result<(), StoreError> {
-        self.recover_within(&self.one_recovery())
-    }
-
-    fn one_recovery(&self) -> MutexGuard<'_, ()> {
-        let recovering = self.recovering.lock();
-        recovering.unwrap_or_else(|error| error.into_inner())
-    }
-
-    fn recover_within(&self, _: &MutexGuard<'_, ()>) -> Result<(), StoreError> {
-        self.held().is_aside = true;
-        self.store.recover()?;
-        self.held().is_aside = false;
-        self.observer.recovered();
-        Ok(())
-    }
-
-    /// Returns why the last request for a lease failed, if it did.
-    pub(crate) fn failure(&self) -> Option<StoreError> {
-        let failure = self.failure.lock();
-        failure.unwrap_or_else(|error| error.into_inner()).clone()
-    }
-
-    fn set_failure(&self, failure: Option<StoreError>) {
-        *self
-            .failure
-            .lock()
-            .unwrap_or_else(|error| error.into_inner()) = failure;
-    }
-
-    /// Returns the fence of the last lease, unless the lease is only set aside.
-    fn ended_fence(&self) -> Option<u64> {
-        let held = self.held();
-        let ended = held.lease.filter(|_| self.engine.now() >= held.end);
-        ended.map(|lease| lease.fence)
-    }
-
-    fn last_fence(&self) -> Option<u64> {
-        self.held().lease.map(|lease| lease.fence)
-    }
-
-    /// Drops the lease with this fence, unless there is a newer one meanwhile. The window is
-    /// emptied, because the timers that found no lease are gone.
-    fn lose_lease(&self, fence: Option<u64>) {
-        let mut held = self.held();
-        let lost = held.lease.take_if(|lease| Some(lease.fence) == fence);
-        drop(held);
-        self.window().clear();
-        self.is_load_due.store(true, Ordering::SeqCst);
-        self.observer.lost(lost);
     }
 
     /// Loads the window; see its rules. Returns whether the store could be read.
@@ -468,21 +326,6 @@ impl Node {
         match self.lease() {
             Some(_) => renewal.min(self.window().look_again(now)),
             None => renewal,
-        }
-    }
-
-    /// Returns the time until the store wants the lease to be renewed, wherever its end is.
-    fn until_wanted(&self) -> Duration {
-        let since_asked = self.engine.now().since(self.held().asked);
-        self.store.renew_after().saturating_sub(since_asked)
-    }
-
-    /// Returns what is left of the lease.
-    fn left(&self) -> Duration {
-        let held = self.held();
-        match held.lease {
-            Some(_) if !held.is_aside => held.end.since(self.engine.now()),
-            _ => Duration::ZERO,
         }
     }
 }
@@ -554,7 +397,7 @@ mod tests {
         for number in 0..count {
             node.note_return(JobId::new(WallTime::default(), number), after);
         }
-        node.pace(|| ());
+        node.pace().set_by(|| ());
     }
 
     /// Twice as many jobs are started ahead as short ones have returned.

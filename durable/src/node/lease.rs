@@ -1,0 +1,163 @@
+//! The lease of a node: renewing it, taking the next one, and the moments in which none is certain.
+
+use std::sync::MutexGuard;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tickwheel::Time;
+
+use super::Node;
+use crate::store::{Lease, StoreError};
+
+/// The lease, in the engine's time, which counts suspends and knows no steps.
+pub(super) struct Held {
+    lease: Option<Lease>,
+    /// Whether the lease is not certain, because the store is being opened again.
+    is_aside: bool,
+    /// The end of the lease, as far as this node can be sure of it.
+    end: Time,
+    /// The time at which it was last asked for.
+    asked: Time,
+}
+
+impl Held {
+    pub(super) fn new(now: Time) -> Held {
+        Held {
+            lease: None,
+            is_aside: false,
+            end: now,
+            asked: now,
+        }
+    }
+}
+
+impl Node {
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(|error| error.into_inner())
+    }
+
+    /// Returns the lease, if it is certain that no other node has it.
+    pub(crate) fn lease(&self) -> Option<Lease> {
+        let held = self.held();
+        let is_certain = !held.is_aside && self.engine.now() < held.end;
+        held.lease.filter(|_| is_certain)
+    }
+
+    /// Returns whether a job that was started under this fence may run.
+    pub(crate) fn holds(&self, fence: u64) -> bool {
+        self.lease().is_some_and(|lease| lease.fence == fence)
+    }
+
+    pub(super) fn keep_lease(&self) {
+        let (now, length) = (self.engine.now(), self.settings.lease);
+        let is_asked = self.is_renewal_due.swap(false, Ordering::SeqCst);
+        let (lease, end) = {
+            let held = self.held();
+            (held.lease, held.end)
+        };
+        let is_early = end.since(now) > length * 2 / 3 && !self.until_wanted().is_zero();
+        if lease.is_some() && is_early && !is_asked {
+            return;
+        }
+        // A lease that is granted while the store recovers would not be certain.
+        let one_recovery = self.one_recovery();
+        let asked = self.engine.now();
+        self.held().asked = asked;
+        let taken = self.renew_or_take(lease);
+        self.set_failure(taken.as_ref().err().cloned());
+        self.observer.leased(lease, &taken);
+        if taken.is_err() {
+            // Until a change fails, nobody else notices that the store accepts none.
+            let _ = self.recover_within(&one_recovery);
+        }
+        if let Ok(Some(lease)) = taken {
+            let mut held = self.held();
+            held.lease = Some(lease);
+            held.is_aside = false;
+            held.end = match self.store.leases_end() {
+                true => asked + length,
+                false => Time::MAX,
+            };
+        }
+    }
+
+    fn renew_or_take(&self, lease: Option<Lease>) -> Result<Option<Lease>, StoreError> {
+        let length = self.settings.lease;
+        if let Some(lease) = lease {
+            if self.store.renew(lease, length)? {
+                return Ok(Some(lease));
+            }
+            self.lose_lease(Some(lease.fence));
+        }
+        self.store.acquire(&self.settings.owner, length)
+    }
+
+    /// Has the store accept changes again. No job starts meanwhile: a store that is opened again
+    /// is closed for a moment, in which another node may take it.
+    pub(crate) fn recover(&self) -> Result<(), StoreError> {
+        self.recover_within(&self.one_recovery())
+    }
+
+    fn one_recovery(&self) -> MutexGuard<'_, ()> {
+        let recovering = self.recovering.lock();
+        recovering.unwrap_or_else(|error| error.into_inner())
+    }
+
+    fn recover_within(&self, _: &MutexGuard<'_, ()>) -> Result<(), StoreError> {
+        self.held().is_aside = true;
+        self.store.recover()?;
+        self.held().is_aside = false;
+        self.observer.recovered();
+        Ok(())
+    }
+
+    /// Returns why the last request for a lease failed, if it did.
+    pub(crate) fn failure(&self) -> Option<StoreError> {
+        let failure = self.failure.lock();
+        failure.unwrap_or_else(|error| error.into_inner()).clone()
+    }
+
+    fn set_failure(&self, failure: Option<StoreError>) {
+        *self
+            .failure
+            .lock()
+            .unwrap_or_else(|error| error.into_inner()) = failure;
+    }
+
+    /// Returns the fence of the last lease, unless the lease is only set aside.
+    pub(super) fn ended_fence(&self) -> Option<u64> {
+        let held = self.held();
+        let ended = held.lease.filter(|_| self.engine.now() >= held.end);
+        ended.map(|lease| lease.fence)
+    }
+
+    pub(super) fn last_fence(&self) -> Option<u64> {
+        self.held().lease.map(|lease| lease.fence)
+    }
+
+    /// Drops the lease with this fence, unless there is a newer one meanwhile. The window is
+    /// emptied, because the timers that found no lease are gone.
+    pub(super) fn lose_lease(&self, fence: Option<u64>) {
+        let mut held = self.held();
+        let lost = held.lease.take_if(|lease| Some(lease.fence) == fence);
+        drop(held);
+        self.window().clear();
+        self.is_load_due.store(true, Ordering::SeqCst);
+        self.observer.lost(lost);
+    }
+
+    /// Returns the time until the store wants the lease to be renewed, wherever its end is.
+    pub(super) fn until_wanted(&self) -> Duration {
+        let since_asked = self.engine.now().since(self.held().asked);
+        self.store.renew_after().saturating_sub(since_asked)
+    }
+
+    /// Returns what is left of the lease.
+    pub(super) fn left(&self) -> Duration {
+        let held = self.held();
+        match held.lease {
+            Some(_) if !held.is_aside => held.end.since(self.engine.now()),
+            _ => Duration::ZERO,
+        }
+    }
+}
