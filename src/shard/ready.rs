@@ -16,6 +16,10 @@ const PREFETCHED_AHEAD: usize = 12;
 /// keeps. If the list is longer than this, the list's length is the maximum.
 const MOST_STRAYS: usize = 1_024;
 
+/// The number of strays that one take passes over. Taking as many timers as one hold of
+/// the shard's lock allows passes over as many strays as a walk passes cells.
+const PASSED_PER_TAKE: usize = 256;
+
 pub(crate) struct Ready {
     list: EntryIndex,
     len: usize,
@@ -106,15 +110,29 @@ impl Ready {
         }
     }
 
-    /// Removes the list's first entry, and all strays before it, from `ahead`.
+    /// Removes the list's first entry, and strays before it, from `ahead`. If there are
+    /// many, leaves some to the next takes, and the first entry becomes one of them.
     #[inline]
     fn pass_over(&mut self, first: EntryIndex) {
-        while let Some(passed) = self.ahead.pop_front() {
-            self.prefetched = self.prefetched.saturating_sub(1);
-            if passed == first {
+        if self.pass_one() != Some(first) {
+            self.pass_strays(first);
+        }
+    }
+
+    #[cold]
+    fn pass_strays(&mut self, first: EntryIndex) {
+        for _ in 0..PASSED_PER_TAKE {
+            if self.pass_one().is_none_or(|passed| passed == first) {
                 break;
             }
         }
+    }
+
+    #[inline]
+    fn pass_one(&mut self) -> Option<EntryIndex> {
+        let passed = self.ahead.pop_front()?;
+        self.prefetched = self.prefetched.saturating_sub(1);
+        Some(passed)
     }
 
     #[inline]
@@ -217,6 +235,36 @@ mod tests {
         assert_eq!(take(&mut wheel, &mut ready), Some(entries[50]));
         assert!(ready.ahead.iter().eq(&entries[51..]));
         assert_eq!(ready.prefetched, PREFETCHED_AHEAD);
+    }
+
+    #[test]
+    fn a_take_passes_over_a_bounded_number_of_strays() {
+        const STRAYS: usize = 10 * PASSED_PER_TAKE;
+        let (mut wheel, mut ready, entries) = with_ready(4 * STRAYS);
+        for &at in &entries[..STRAYS] {
+            ready.unlink(&mut wheel, at);
+        }
+        for &first in &entries[STRAYS..] {
+            let before = ready.ahead.len();
+            assert_eq!(take(&mut wheel, &mut ready), Some(first));
+            assert!(before - ready.ahead.len() <= 1 + PASSED_PER_TAKE);
+        }
+        assert!(ready.ahead.is_empty());
+    }
+
+    #[test]
+    fn entries_are_prefetched_again_once_takes_have_passed_all_strays() {
+        const STRAYS: usize = 3 * PASSED_PER_TAKE;
+        let (mut wheel, mut ready, entries) = with_ready(2 * STRAYS);
+        for &at in &entries[..STRAYS] {
+            ready.unlink(&mut wheel, at);
+        }
+        for _ in 0..4 {
+            take(&mut wheel, &mut ready);
+        }
+        assert!(ready.ahead.iter().eq(&entries[STRAYS + 4..]));
+        assert_eq!(ready.prefetched, PREFETCHED_AHEAD);
+        assert_eq!(ready.begin_taking(&wheel), STRAYS - 4);
     }
 
     #[test]
