@@ -19,6 +19,7 @@ use crate::jobs::Jobs;
 use crate::keeper::Alarm;
 use crate::node::{Node, Settings};
 use crate::outcome::{Outcome, Retry};
+use crate::runner::Runner;
 use crate::store::{RedbStore, Store, StoreError};
 use crate::virtual_node::VirtualNode;
 use crate::wall::{ManualClock, SystemClock, WallClock};
@@ -119,7 +120,8 @@ impl Durable {
         }
     }
 
-    fn start(inner: Arc<Inner>, workers: usize) -> Durable {
+    fn start(runner: Runner, workers: usize) -> Durable {
+        let inner = Arc::clone(runner.inner());
         let committing = Arc::new(Committing(Arc::clone(&inner)));
         let closing = Arc::new(AtomicBool::new(false));
         let jobs = Jobs {
@@ -136,16 +138,18 @@ impl Durable {
             shared.commits.work(&shared.node, || shared.after_commit());
         });
         durable.committing = Some(Arc::clone(&committing));
-        if inner.handlers.is_empty() {
+        if !inner.node.delivers() {
             return durable;
         }
         listen(&inner);
         let shared = Arc::clone(&inner);
         durable.spawn("keep", move || keep(&shared, &closing));
         let (sender, receiver) = unbounded();
+        let runner = Arc::new(runner);
         for _ in 0..workers {
-            let (committing, receiver) = (Arc::clone(&committing), receiver.clone());
-            durable.spawn("run", move || work(&committing, &receiver));
+            let (runner, receiver) = (Arc::clone(&runner), receiver.clone());
+            let committing = Arc::clone(&committing);
+            durable.spawn("run", move || work(&runner, &receiver, committing));
         }
         durable.spawn("start", move || dispatch(&inner, &sender));
         durable
@@ -253,13 +257,12 @@ fn dispatch(inner: &Inner, workers: &Sender<Run>) {
     }
 }
 
-/// Runs handlers.
-fn work(committing: &Committing, started: &Receiver<Run>) {
-    let inner = Arc::clone(&committing.0);
-    let jobs = Jobs { inner };
+/// Runs handlers. The last worker that returns lets the commits end.
+fn work(runner: &Runner, started: &Receiver<Run>, committing: Arc<Committing>) {
     for run in started {
-        jobs.inner.run(&run, &jobs);
+        runner.run(&run);
     }
+    drop(committing);
 }
 
 /// The settings of a node. Every setting has a default.
@@ -440,8 +443,8 @@ impl Builder {
             .start()?;
         let alarm = Alarm::new(self.wall.is_none());
         let workers = self.workers;
-        let inner = self.inner(store, engine, Mode::Threads(alarm))?;
-        Ok(Durable::start(inner, workers))
+        let runner = self.runner(store, engine, Mode::Threads(alarm))?;
+        Ok(Durable::start(runner, workers))
     }
 
     /// Starts a node on virtual time: nothing happens except within
@@ -475,9 +478,10 @@ impl Builder {
             .tick(self.tick)
             .shards(1)
             .start_virtual()?;
-        let inner = self.inner(store, engine, Mode::Virtual(Mutex::default()))?;
+        let runner = self.runner(store, engine, Mode::Virtual(Mutex::default()))?;
+        let inner = Arc::clone(runner.inner());
         let jobs = Jobs { inner };
-        let node = VirtualNode::new(Arc::clone(&jobs.inner), clock, engine_clock);
+        let node = VirtualNode::new(runner, clock, engine_clock);
         let durable = Durable {
             jobs,
             closing: Arc::default(),
@@ -487,12 +491,12 @@ impl Builder {
         Ok((durable, node))
     }
 
-    fn inner(
+    fn runner(
         self,
         store: impl Store,
         engine: Engine<Aimed>,
         mode: Mode,
-    ) -> Result<Arc<Inner>, OpenError> {
+    ) -> Result<Runner, OpenError> {
         let settings = Settings {
             owner: self.owner,
             window: self.window,
@@ -520,13 +524,12 @@ impl Builder {
         let wall = self.wall.unwrap_or_else(|| Arc::new(SystemClock));
         let node = Node::new(Box::new(store), wall, engine, settings);
         node.observer().opened(node.delivers());
-        Ok(Arc::new(Inner {
+        let inner = Inner {
             node,
             commits: Commits::default(),
-            handlers: self.handlers,
-            random: Mutex::new(fastrand::Rng::with_seed(seed)),
             mode,
-        }))
+        };
+        Ok(Runner::new(Arc::new(inner), self.handlers, seed))
     }
 }
 

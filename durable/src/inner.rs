@@ -2,25 +2,17 @@
 
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, TryRecvError};
-use std::time::Instant;
 
-use crate::attempt::Attempt;
 use crate::commit::{Commits, Failed};
-use crate::handlers::Handlers;
 use crate::job::StoredJob;
-use crate::jobs::Jobs;
 use crate::keeper::Alarm;
 use crate::node::Node;
-use crate::observe::Ending;
-use crate::outcome::Outcome;
 use crate::store::{Answer, Change, Then};
 use crate::window::Aimed;
 
 pub(crate) struct Inner {
     pub(crate) node: Node,
     pub(crate) commits: Commits,
-    pub(crate) handlers: Handlers,
-    pub(crate) random: Mutex<fastrand::Rng>,
     pub(crate) mode: Mode,
 }
 
@@ -55,6 +47,12 @@ impl Inner {
         let reply = self.commits.request(changes);
         self.commit_here();
         reply
+    }
+
+    /// Hands in the outcome of a run.
+    pub(crate) fn post(&self, finish: Change) {
+        self.commits.post(vec![finish]);
+        self.commit_here();
     }
 
     fn commit_here(&self) {
@@ -93,48 +91,6 @@ impl Inner {
         let start = |Aimed { id, version }| Change::Start { id, version, fence };
         let reply = self.request(due.into_iter().map(start).collect());
         Some(Starting { reply, fence })
-    }
-
-    /// Runs a job's handler, and hands in its outcome. Runs none if the lease is lost.
-    pub(crate) fn run(&self, run: &Run, jobs: &Jobs) {
-        let Run { job, fence } = run;
-        if !self.node.holds(*fence) {
-            self.node.give_up_run(job.id);
-            return self.after_commit();
-        }
-        let attempt = Attempt::new(job, *fence, jobs);
-        let begin = Instant::now();
-        let Some(outcome) = self.outcome(run, &attempt) else {
-            return self.after_commit();
-        };
-        let after = begin.elapsed();
-        let ending = Ending::of(&outcome);
-        let then = self.then(run, outcome);
-        self.node.observer().ended(job, ending, &then);
-        self.node.note_return(job.id, after);
-        self.commits.post(vec![run.finish(then)]);
-        self.commit_here();
-    }
-
-    /// Runs a job's handler. Returns its outcome, unless that is committed already.
-    fn outcome(&self, run: &Run, attempt: &Attempt<'_>) -> Option<Outcome> {
-        #[cfg(feature = "postgres")]
-        if self.handlers.is_in_transaction(&run.job.kind) {
-            return self.run_in_transaction(run, attempt);
-        }
-        let (observer, now) = (self.node.observer(), self.node.now());
-        Some(observer.run(&run.job, now, || self.handlers.run(attempt)))
-    }
-
-    /// Decides what becomes of a job after its run.
-    pub(crate) fn then(&self, run: &Run, outcome: Outcome) -> Then {
-        let random = self
-            .random
-            .lock()
-            .unwrap_or_else(|error| error.into_inner())
-            .f64();
-        self.handlers
-            .then(&run.job, outcome, self.node.now(), random)
     }
 }
 

@@ -55,6 +55,7 @@ mod pace;
 #[cfg(feature = "metrics")]
 mod publish;
 mod recurrence;
+mod runner;
 mod status;
 pub mod store;
 #[cfg(feature = "postgres")]

@@ -8,17 +8,19 @@
 use std::time::Duration;
 
 use crate::attempt::Attempt;
-use crate::inner::{Inner, Run};
+use crate::inner::Run;
 use crate::observe::Ending;
 use crate::outcome::Outcome;
+use crate::runner::Runner;
 
-impl Inner {
+impl Runner {
     /// Runs a job's handler in a transaction. Returns an outcome that is still to be handed in.
     pub(crate) fn run_in_transaction(&self, run: &Run, attempt: &Attempt<'_>) -> Option<Outcome> {
-        let Some(store) = self.node.store().postgres() else {
+        let node = &self.inner().node;
+        let Some(store) = node.store().postgres() else {
             return Some(Outcome::Failed("the store has no transactions".to_owned()));
         };
-        let (observer, now) = (self.node.observer(), self.node.now());
+        let (observer, now) = (node.observer(), node.now());
         let (mut failed, mut ended) = (None, None);
         let committed = store.transact(|transaction| {
             let handle = || self.handlers.run_in(attempt, transaction);
@@ -39,8 +41,8 @@ impl Inner {
             (Ok(Some((finish, answer))), Some((ending, then))) => {
                 observer.ended(&run.job, ending, &then);
                 // A commit of its own is no short run.
-                self.node.note_return(run.job.id, Duration::MAX);
-                self.node.settle(&[finish], &[answer]);
+                node.note_return(run.job.id, Duration::MAX);
+                node.settle(&[finish], &[answer]);
                 None
             }
             (Err(error), _) if failed.is_none() => {

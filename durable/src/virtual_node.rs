@@ -2,13 +2,12 @@
 
 use std::cell::RefCell;
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use tickwheel::{Queue, VirtualClock};
 
-use crate::inner::{Inner, Starting};
-use crate::jobs::Jobs;
+use crate::inner::Starting;
+use crate::runner::Runner;
 use crate::wall::{ManualClock, WallClock, WallTime};
 use crate::window::Aimed;
 
@@ -19,7 +18,7 @@ use crate::window::Aimed;
 /// order in which their jobs become due. To make the wall clock step, set the
 /// [`ManualClock`]: what the node's timers count does not change by that.
 pub struct VirtualNode {
-    jobs: Jobs,
+    runner: Runner,
     wall: ManualClock,
     clock: VirtualClock<Aimed>,
     queue: Queue<Aimed>,
@@ -30,20 +29,21 @@ pub struct VirtualNode {
 impl fmt::Debug for VirtualNode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut node = f.debug_struct("VirtualNode");
-        node.field("jobs", &self.jobs).field("wall", &self.wall);
+        node.field("jobs", &self.runner.jobs)
+            .field("wall", &self.wall);
         node.finish_non_exhaustive()
     }
 }
 
 impl VirtualNode {
     pub(crate) fn new(
-        inner: Arc<Inner>,
+        runner: Runner,
         wall: ManualClock,
         clock: VirtualClock<Aimed>,
     ) -> VirtualNode {
-        let queue = inner.node.engine().queue(0);
+        let queue = runner.inner().node.engine().queue(0);
         VirtualNode {
-            jobs: Jobs { inner },
+            runner,
             wall,
             clock,
             queue,
@@ -55,9 +55,10 @@ impl VirtualNode {
     /// If `time` has passed, runs what is due now.
     pub fn run_until(&self, time: WallTime) {
         loop {
-            self.jobs.inner.commits.try_recover(&self.jobs.inner.node);
-            self.jobs.inner.retry_commits();
-            let next = self.jobs.inner.node.keep();
+            let inner = self.runner.inner();
+            inner.commits.try_recover(&inner.node);
+            inner.retry_commits();
+            let next = inner.node.keep();
             self.run_due();
             let now = self.wall.now();
             if now >= time {
@@ -69,7 +70,7 @@ impl VirtualNode {
 
     /// Returns the time at which something happens next: a load, a renewal or a timer.
     fn next_stop(&self, keep: WallTime, now: WallTime) -> WallTime {
-        let engine = self.jobs.inner.node.engine();
+        let engine = self.runner.inner().node.engine();
         let deadline = engine.earliest_deadline();
         let timer = deadline.map(|deadline| now + deadline.since(engine.now()));
         let tick = now + Duration::from_micros(1);
@@ -83,7 +84,7 @@ impl VirtualNode {
 
     /// Runs the jobs whose timers have expired, and those that become due by that.
     fn run_due(&self) {
-        let inner = &self.jobs.inner;
+        let inner = self.runner.inner();
         loop {
             self.run_started();
             self.clock.advance(Duration::ZERO);
@@ -99,12 +100,10 @@ impl VirtualNode {
         let starting = std::mem::take(&mut *self.starting.borrow_mut());
         for starting in starting {
             match starting.poll() {
-                Ok(runs) => runs
-                    .iter()
-                    .for_each(|run| self.jobs.inner.run(run, &self.jobs)),
+                Ok(runs) => runs.iter().for_each(|run| self.runner.run(run)),
                 Err(starting) => self.starting.borrow_mut().push(starting),
             }
         }
-        self.jobs.inner.after_commit();
+        self.runner.inner().after_commit();
     }
 }
