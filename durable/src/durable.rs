@@ -513,7 +513,7 @@ impl Builder {
             delivers: !self.handlers.is_empty(),
         };
         #[cfg(feature = "postgres")]
-        if self.handlers.need_transactions() && store.postgres().is_none() {
+        if self.handlers.need_transactions() && store.transactions().is_none() {
             let message = "a handler in a transaction needs a PostgresStore".to_owned();
             return Err(StoreError::Refused(message).into());
         }

@@ -3,6 +3,7 @@
 //! The node has no thread. Threads call it: one that commits, one that keeps window and lease,
 //! one that takes expired timers. On virtual time, one thread does all of it.
 
+mod held;
 mod lease;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +12,7 @@ use std::time::Duration;
 
 use tickwheel::{Engine, Time};
 
-use self::lease::Held;
+use self::held::Held;
 use crate::job::JobId;
 use crate::observe::Observer;
 use crate::pace::Pace;

@@ -17,12 +17,12 @@ impl Runner {
     /// Runs a job's handler in a transaction. Returns an outcome that is still to be handed in.
     pub(crate) fn run_in_transaction(&self, run: &Run, attempt: &Attempt<'_>) -> Option<Outcome> {
         let node = &self.inner().node;
-        let Some(store) = node.store().postgres() else {
+        let Some(transactions) = node.store().transactions() else {
             return Some(Outcome::Failed("the store has no transactions".to_owned()));
         };
         let (observer, now) = (node.observer(), node.now());
         let (mut failed, mut ended) = (None, None);
-        let committed = store.transact(|transaction| {
+        let committed = transactions.transact(Box::new(|transaction| {
             let handle = || self.handlers.run_in(attempt, transaction);
             match observer.run(&run.job, now, handle) {
                 outcome @ Outcome::Failed(_) => {
@@ -36,7 +36,7 @@ impl Runner {
                     Some(run.finish(then))
                 }
             }
-        });
+        }));
         match (committed, ended) {
             (Ok(Some((finish, answer))), Some((ending, then))) => {
                 observer.ended(&run.job, ending, &then);

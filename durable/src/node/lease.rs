@@ -7,29 +7,8 @@ use std::time::Duration;
 use tickwheel::Time;
 
 use super::Node;
+use super::held::Held;
 use crate::store::{Lease, StoreError};
-
-/// The lease, in the engine's time, which counts suspends and knows no steps.
-pub(super) struct Held {
-    lease: Option<Lease>,
-    /// Whether the lease is not certain, because the store is being opened again.
-    is_aside: bool,
-    /// The end of the lease, as far as this node can be sure of it.
-    end: Time,
-    /// The time at which it was last asked for.
-    asked: Time,
-}
-
-impl Held {
-    pub(super) fn new(now: Time) -> Held {
-        Held {
-            lease: None,
-            is_aside: false,
-            end: now,
-            asked: now,
-        }
-    }
-}
 
 impl Node {
     fn held(&self) -> MutexGuard<'_, Held> {
@@ -38,9 +17,7 @@ impl Node {
 
     /// Returns the lease, if it is certain that no other node has it.
     pub(crate) fn lease(&self) -> Option<Lease> {
-        let held = self.held();
-        let is_certain = !held.is_aside && self.engine.now() < held.end;
-        held.lease.filter(|_| is_certain)
+        self.held().certain(self.engine.now())
     }
 
     /// Returns whether a job that was started under this fence may run.
@@ -71,13 +48,11 @@ impl Node {
             let _ = self.recover_within(&one_recovery);
         }
         if let Ok(Some(lease)) = taken {
-            let mut held = self.held();
-            held.lease = Some(lease);
-            held.is_aside = false;
-            held.end = match self.store.leases_end() {
+            let end = match self.store.leases_end() {
                 true => asked + length,
                 false => Time::MAX,
             };
+            self.held().grant(lease, end);
         }
     }
 
@@ -126,9 +101,7 @@ impl Node {
 
     /// Returns the fence of the last lease, unless the lease is only set aside.
     pub(super) fn ended_fence(&self) -> Option<u64> {
-        let held = self.held();
-        let ended = held.lease.filter(|_| self.engine.now() >= held.end);
-        ended.map(|lease| lease.fence)
+        self.held().ended(self.engine.now())
     }
 
     pub(super) fn last_fence(&self) -> Option<u64> {
@@ -154,10 +127,6 @@ impl Node {
 
     /// Returns what is left of the lease.
     pub(super) fn left(&self) -> Duration {
-        let held = self.held();
-        match held.lease {
-            Some(_) if !held.is_aside => held.end.since(self.engine.now()),
-            _ => Duration::ZERO,
-        }
+        self.held().left(self.engine.now())
     }
 }

@@ -80,11 +80,11 @@ pub trait Store: Send + Sync + 'static {
     /// time.
     fn listen(&self, _reach: Duration, _hear: Hear) {}
 
-    /// Returns the store in a database, if this is one: handlers may then work in transactions.
-    /// Defaults to none.
+    /// Returns the transactions of the store, if it is a database: handlers may then work in
+    /// them. Defaults to none.
     #[cfg(feature = "postgres")]
     #[cfg_attr(docsrs, doc(cfg(feature = "postgres")))]
-    fn postgres(&self) -> Option<&PostgresStore> {
+    fn transactions(&self) -> Option<&dyn Transactions> {
         None
     }
 
@@ -141,6 +141,25 @@ pub trait Store: Send + Sync + 'static {
     /// Returns the reason why the store did not answer.
     fn count(&self, list: List) -> Result<u64, StoreError>;
 }
+
+/// Transactions in which handlers work.
+#[cfg(feature = "postgres")]
+#[cfg_attr(docsrs, doc(cfg(feature = "postgres")))]
+pub trait Transactions {
+    /// Calls `work` within a transaction, and carries out the change that it returns in it, too.
+    /// Commits and returns the change and its answer if that is accepted. Otherwise rolls back, and
+    /// returns `None` if there was no change.
+    ///
+    /// # Errors
+    /// Returns the reason why the change was not accepted, or why it is unknown whether the
+    /// transaction was committed.
+    fn transact(&self, work: Work<'_>) -> Result<Option<(Change, Answer)>, StoreError>;
+}
+
+/// What is done within a transaction, before the change that it returns.
+#[cfg(feature = "postgres")]
+#[cfg_attr(docsrs, doc(cfg(feature = "postgres")))]
+pub type Work<'a> = Box<dyn FnOnce(&mut ::postgres::Transaction<'_>) -> Option<Change> + 'a>;
 
 /// The two lists of a store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

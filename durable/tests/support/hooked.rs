@@ -82,8 +82,8 @@ impl<S: Store, H: Hooks> Store for Hooked<S, H> {
     }
 
     #[cfg(feature = "postgres")]
-    fn postgres(&self) -> Option<&tickwheel_durable::PostgresStore> {
-        self.inner.postgres()
+    fn transactions(&self) -> Option<&dyn tickwheel_durable::store::Transactions> {
+        self.inner.transactions()
     }
 
     fn recover(&self) -> Result<(), StoreError> {

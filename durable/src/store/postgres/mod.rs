@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use ::postgres::types::ToSql;
-use ::postgres::{Client, Row, Transaction};
+use ::postgres::{Client, Row};
 
 use self::error::is_passing;
 use self::line::{Failure, Line};
@@ -37,7 +37,9 @@ pub use self::options::PostgresOptions;
 use self::rows::{COLUMNS, micros, numbers, signed};
 use self::shared::{ASK, Shared};
 use crate::job::{JobId, StoredJob};
-use crate::store::{Answer, Change, DueJob, Hear, Lease, List, Store, StoreError};
+use crate::store::{
+    Answer, Change, DueJob, Hear, Lease, List, Store, StoreError, Transactions, Work,
+};
 use crate::wall::WallTime;
 
 /// How often a commit is repeated that the database has undone.
@@ -141,27 +143,10 @@ impl PostgresStore {
         rows.iter().map(|row| rows::stored(row, 0)).collect()
     }
 
-    /// Calls `work` within a transaction, and carries out the change that it returns in it, too.
-    /// Commits and returns the change and its answer if that is accepted. Otherwise rolls back, and
-    /// returns `None` if there was no change, or an error.
-    pub(crate) fn transact(
-        &self,
-        work: impl FnOnce(&mut Transaction<'_>) -> Option<Change>,
-    ) -> Result<Option<(Change, Answer)>, StoreError> {
-        let idle = lock(&self.idle).pop();
-        let mut line = match idle.filter(|line| !line.client.is_closed()) {
-            Some(line) => line,
-            None => Line::new(self.shared.connect()?),
-        };
-        let transacted = self.transact_on(&mut line, work);
-        lock(&self.idle).push(line);
-        transacted
-    }
-
     fn transact_on(
         &self,
         line: &mut Line,
-        work: impl FnOnce(&mut Transaction<'_>) -> Option<Change>,
+        work: Work<'_>,
     ) -> Result<Option<(Change, Answer)>, StoreError> {
         let fail = |error| self.shared.reason(&error);
         let text = rows::complete_text(&self.shared.schema);
@@ -233,7 +218,7 @@ impl Store for PostgresStore {
         self.shared.member().renew_after.unwrap_or(ASK)
     }
 
-    fn postgres(&self) -> Option<&PostgresStore> {
+    fn transactions(&self) -> Option<&dyn Transactions> {
         Some(self)
     }
 
@@ -311,6 +296,19 @@ impl Store for PostgresStore {
         let text = "SELECT count(*) FROM {schema}.jobs WHERE dead = $1";
         let rows = self.ask(&self.reads, text, &[&(list == List::Dead)])?;
         Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0) as u64))
+    }
+}
+
+impl Transactions for PostgresStore {
+    fn transact(&self, work: Work<'_>) -> Result<Option<(Change, Answer)>, StoreError> {
+        let idle = lock(&self.idle).pop();
+        let mut line = match idle.filter(|line| !line.client.is_closed()) {
+            Some(line) => line,
+            None => Line::new(self.shared.connect()?),
+        };
+        let transacted = self.transact_on(&mut line, work);
+        lock(&self.idle).push(line);
+        transacted
     }
 }
 
