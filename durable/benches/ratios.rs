@@ -144,7 +144,7 @@ fn drain(store: &RedbStore) -> u64 {
         });
         let started = store.commit(&start.collect::<Vec<_>>()).unwrap();
         let finish = started.iter().filter_map(|answer| match answer {
-            Answer::Started(job) => Some(Change::Finish {
+            Answer::Started { job, .. } => Some(Change::Finish {
                 id: job.id,
                 version: job.version,
                 fence,

@@ -61,13 +61,9 @@ impl<'a> Attempt<'a> {
         self.job.due
     }
 
-    /// Returns the fence of the lease under which the handler runs. In a store for one node it is
-    /// higher than that of every earlier holder, so a resource that refuses lower ones is safe
-    /// from a node that was paused.
-    ///
-    /// Nodes of one database have leases beside each other, and a node that takes over may have
-    /// the lower fence. There, compare the version of the [job](Attempt::job) and then the
-    /// [number](Attempt::number) of the attempt: one of them rises from run to run of a job.
+    /// Returns a number that is higher than that of every earlier holder of the job, in every
+    /// store. A resource that remembers the highest number for each job, and refuses lower ones,
+    /// is safe from a node that was paused. Runs of a job on one node may have the same number.
     #[must_use]
     pub fn fence(&self) -> u64 {
         self.fence

@@ -28,6 +28,8 @@ pub(crate) enum Mode {
 pub(crate) struct Run {
     pub(crate) job: StoredJob,
     pub(crate) fence: u64,
+    /// The number that the handler sees.
+    pub(crate) token: u64,
 }
 
 impl Run {
@@ -118,9 +120,10 @@ impl Starting {
     fn started(&self, reply: Option<Result<Vec<Answer>, Failed>>) -> Vec<Run> {
         let answers = reply.and_then(Result::ok).unwrap_or_default();
         let started = |answer| match answer {
-            Answer::Started(job) => Some(Run {
+            Answer::Started { job, token } => Some(Run {
                 job: *job,
                 fence: self.fence,
+                token,
             }),
             _ => None,
         };

@@ -333,7 +333,7 @@ impl Node {
 
 /// Tells the window of a change that was committed.
 fn settle(window: &mut Window, change: &Change, answer: &Answer, now: WallTime, store: &dyn Store) {
-    let is_run = matches!(answer, Answer::Started(_));
+    let is_run = matches!(answer, Answer::Started { .. });
     if let (Change::Start { id, .. } | Change::Finish { id, .. }, false) = (change, is_run) {
         window.end_run(*id);
     }

@@ -119,7 +119,7 @@ impl Observer {
         counts.commits += 1;
         counts.changes += changes.len() as u64;
         for (change, answer) in changes.iter().zip(answers) {
-            counts.attempts += u64::from(matches!(answer, Answer::Started(_)));
+            counts.attempts += u64::from(matches!(answer, Answer::Started { .. }));
             counts.refused += u64::from(is_refused(change, answer));
         }
     }

@@ -38,7 +38,7 @@ impl Runner {
             node.give_up_run(run.job.id);
             return self.inner().after_commit();
         }
-        let attempt = Attempt::new(&run.job, run.fence, &self.jobs);
+        let attempt = Attempt::new(&run.job, run.token, &self.jobs);
         let begin = Instant::now();
         let Some(outcome) = self.outcome(run, &attempt) else {
             return self.inner().after_commit();

@@ -217,7 +217,7 @@ impl Program {
     /// The ends of the runs that a batch has begun.
     fn finish(&mut self, answers: &[Answer]) -> Vec<Change> {
         let started = answers.iter().filter_map(|answer| match answer {
-            Answer::Started(job) => Some(Change::Finish {
+            Answer::Started { job, .. } => Some(Change::Finish {
                 id: job.id,
                 version: job.version,
                 fence: self.fence,

@@ -140,7 +140,10 @@ fn start(rows: &mut impl Rows, fence: u64, id: JobId, version: u64) -> Result<An
             job.attempts += 1;
             rows.put(&job)?;
         }
-        Ok(Answer::Started(Box::new(job)))
+        Ok(Answer::Started {
+            job: Box::new(job),
+            token: fence,
+        })
     })
 }
 

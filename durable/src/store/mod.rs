@@ -412,7 +412,13 @@ pub enum Answer {
     /// The job was removed while a handler ran it.
     RemovedRunning(JobId),
     /// The handler may run.
-    Started(Box<StoredJob>),
+    Started {
+        /// The job, as it is from now on.
+        job: Box<StoredJob>,
+        /// The number of the grant by which this lease has the job: higher than that of every
+        /// earlier holder of the job. Where a lease is for all jobs, its fence.
+        token: u64,
+    },
     /// The job has another version, which waits for its due time.
     Stale(DueJob),
     /// There is no such job.

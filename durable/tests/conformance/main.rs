@@ -67,7 +67,7 @@ impl<S: Store> Bench<S> {
 
     pub(crate) fn started(&self, job: DueJob) -> StoredJob {
         match self.start(job) {
-            Answer::Started(job) => *job,
+            Answer::Started { job, .. } => *job,
             answer => panic!("{answer:?}"),
         }
     }

@@ -16,6 +16,7 @@ on_each_store!(
     a_recurring_job_leaves_its_failed_occurrence,
     a_late_holder_is_fenced_off,
     a_job_of_an_earlier_holder_is_started_again,
+    a_token_rises_with_each_holder,
 );
 
 fn a_start_counts_the_attempt_once<S: Store>(bench: &Bench<S>) {
@@ -191,8 +192,25 @@ fn a_job_of_an_earlier_holder_is_started_again<S: Store>(bench: &Bench<S>) {
     bench.started(other);
     let lease = bench.store.acquire("first", HOUR).unwrap().unwrap();
     let answer = bench.start_under(lease, job);
-    assert!(matches!(answer, Answer::Started(job) if job.attempts == 2));
+    assert!(matches!(answer, Answer::Started { job, .. } if job.attempts == 2));
     // A handler of a lost lease does not count as running.
     let cancelled = bench.change(Change::Cancel(other.id.into()));
     assert!(matches!(cancelled, Answer::Removed(_)));
+}
+
+/// Whatever a resource outside has seen last is lower than what the next holder shows.
+fn a_token_rises_with_each_holder<S: Store>(bench: &Bench<S>) {
+    let job = bench.insert(mail(5));
+    let token = |lease| match bench.start_under(lease, job) {
+        Answer::Started { token, .. } => token,
+        answer => panic!("{answer:?}"),
+    };
+    let mut last = token(bench.lease);
+    assert_eq!(token(bench.lease), last, "the holder is the same");
+    for _ in 0..5 {
+        let lease = bench.store.acquire("first", HOUR).unwrap().unwrap();
+        let next = token(lease);
+        assert!(next > last, "{next} after {last}");
+        last = next;
+    }
 }

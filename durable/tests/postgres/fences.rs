@@ -29,9 +29,26 @@ fn finish(store: &PostgresStore, lease: Lease, job: DueJob) -> Answer {
     store.commit(&[finish]).unwrap().remove(0)
 }
 
+/// The outcome of a run that is to be repeated at once.
+fn run_again(store: &PostgresStore, lease: Lease, job: DueJob) -> Answer {
+    let (
+        DueJob {
+            id, version, due, ..
+        },
+        fence,
+    ) = (job, lease.fence);
+    let finish = Change::Finish {
+        id,
+        version,
+        fence,
+        then: Then::Again { due, failure: None },
+    };
+    store.commit(&[finish]).unwrap().remove(0)
+}
+
 fn attempts(answer: Answer) -> u32 {
     match answer {
-        Answer::Started(job) => job.attempts,
+        Answer::Started { job, .. } => job.attempts,
         answer => panic!("{answer:?}"),
     }
 }
@@ -113,6 +130,104 @@ fn durable_03_a_shard_is_handed_over_when_nothing_of_it_runs() {
     assert_eq!(due(&second, new), 8);
     assert!(second.is_here(jobs[leaving[0]].id) && !first.is_here(jobs[leaving[0]].id));
     assert_eq!(attempts(start(&second, new, jobs[leaving[0]])), 1);
+}
+
+fn token(answer: Answer) -> u64 {
+    match answer {
+        Answer::Started { token, .. } => token,
+        answer => panic!("{answer:?}"),
+    }
+}
+
+/// A shard is handed over, given back and taken over, each time by leases with other fences: the
+/// node that has the lowest fence shows the highest number at the end.
+#[test]
+fn durable_08_a_token_rises_with_each_grant_of_a_shard() {
+    let Some(schema) = Schema::new() else { return };
+    let first = schema.open();
+    let low = first.acquire("first", HOUR).unwrap().unwrap();
+    let mut jobs: Vec<DueJob> = (0..16).map(|due| insert(&first, due)).collect();
+    let mut last: Vec<u64> = (jobs.iter())
+        .map(|job| token(start(&first, low, *job)))
+        .collect();
+    // A shard is handed over once nothing of it runs.
+    let end_all = |store: &PostgresStore, lease: Lease, jobs: &mut Vec<DueJob>| {
+        for job in jobs {
+            if let Answer::Placed(again) = run_again(store, lease, *job) {
+                *job = again;
+            }
+        }
+    };
+    end_all(&first, low, &mut jobs);
+    for round in 0..3 {
+        let second = schema.open();
+        let high = second.acquire("second", HOUR).unwrap().unwrap();
+        assert!(high.fence > low.fence);
+        for _ in 0..2 {
+            assert!(first.renew(low, HOUR).unwrap());
+            assert!(second.renew(high, HOUR).unwrap());
+        }
+        let mut handed = Vec::new();
+        for (job, last) in jobs.iter().zip(&mut last) {
+            if second.is_here(job.id) {
+                let next = token(start(&second, high, *job));
+                assert!(
+                    next > *last,
+                    "round {round}: handed over with {next} after {last}"
+                );
+                *last = next;
+                handed.push(job.id);
+            }
+        }
+        assert_eq!(handed.len(), 8);
+        end_all(&second, high, &mut jobs);
+        drop(second);
+        assert!(first.renew(low, HOUR).unwrap());
+        for (job, last) in jobs.iter().zip(&mut last) {
+            let next = token(start(&first, low, *job));
+            let is_back = handed.contains(&job.id);
+            assert_eq!(next > *last, is_back, "round {round}: {next} after {last}");
+            assert!(!is_back || next > high.fence);
+            *last = next;
+        }
+        end_all(&first, low, &mut jobs);
+    }
+}
+
+/// The failed occurrence of a recurring job is a job of its own: a node finds it where its number
+/// says.
+#[test]
+fn a_failed_occurrence_lies_in_the_shard_of_its_number() {
+    let Some(schema) = Schema::new() else { return };
+    let store = schema.open();
+    let lease = store.acquire("node", HOUR).unwrap().unwrap();
+    let (job, fence) = (insert(&store, 5), lease.fence);
+    assert_eq!(attempts(start(&store, lease, job)), 1);
+    let then = Then::Die {
+        failure: "no".to_owned(),
+        at: WallTime::from_unix_micros(6),
+        next: Some(WallTime::from_unix_micros(7)),
+    };
+    let (DueJob { id, version, .. }, due) = (job, WallTime::from_unix_micros(8));
+    let finish = Change::Finish {
+        id,
+        version,
+        fence,
+        then,
+    };
+    store.commit(&[finish]).unwrap();
+    let id = store.list(List::Dead, None, 9).unwrap()[0].id;
+    let revived = store.commit(&[Change::Revive { id, due }]).unwrap();
+    let &[Answer::Placed(revived)] = &revived[..] else {
+        panic!("{revived:?}");
+    };
+    let wrong = format!(
+        "SELECT count(*) FROM {}.jobs WHERE shard <> number % 16",
+        schema.name
+    );
+    let wrong: i64 = schema.client().query_one(&wrong, &[]).unwrap().get(0);
+    assert_eq!(wrong, 0);
+    assert_eq!(attempts(start(&store, lease, revived)), 1);
 }
 
 /// However many nodes there are, each has its share, and the last one has everything.

@@ -194,6 +194,52 @@ fn a_job_that_nobody_announced_is_found() {
     until("the job", || ledger.jobs().contains_key("quiet"));
 }
 
+/// The second node comes and goes, and the first one has the lowest fence of all leases.
+#[test]
+fn durable_08_the_fence_of_a_handler_rises() {
+    let Some(schema) = Schema::new() else { return };
+    type Runs = Arc<Mutex<Vec<(String, &'static str, u64)>>>;
+    let runs: Runs = Arc::default();
+    let open = |node: &'static str| {
+        let runs = Arc::clone(&runs);
+        let builder = Durable::builder().owner(node).lease(HOUR);
+        let builder = builder.handler("again", move |attempt| {
+            let job = String::from_utf8_lossy(attempt.payload()).into_owned();
+            runs.lock().unwrap().push((job, node, attempt.fence()));
+            tickwheel_durable::Outcome::AgainAfter(millis(5))
+        });
+        builder.open(schema.open()).unwrap()
+    };
+    let of = |node| {
+        let runs = runs.lock().unwrap();
+        runs.iter().filter(|run| run.1 == node).count()
+    };
+    let stays = open("stays");
+    let jobs: Vec<_> = (names(32).into_iter())
+        .map(|name| stays.schedule(Job::new("again", name)).unwrap())
+        .collect();
+    for _ in 0..3 {
+        let (comes, before) = (open("comes"), of("comes"));
+        until("runs on the other node", || of("comes") > before + 50);
+        drop(comes);
+        let before = of("stays");
+        until("runs on the first node", || of("stays") > before + 200);
+    }
+    for job in jobs {
+        stays.cancel(job).unwrap();
+    }
+    drop(stays);
+    let mut changes = 0;
+    let mut last: BTreeMap<String, (&str, u64)> = BTreeMap::new();
+    for (job, node, fence) in runs.lock().unwrap().drain(..) {
+        let (before, highest) = last.insert(job, (node, fence)).unwrap_or((node, fence));
+        let is_higher = fence > highest || (fence == highest && node == before);
+        assert!(is_higher, "{node} has {fence} after {before} had {highest}");
+        changes += usize::from(node != before);
+    }
+    assert!(changes >= 6, "{changes}");
+}
+
 /// The shards of a node that is closed are taken at once, and not after its lease.
 #[test]
 fn a_node_that_is_closed_gives_back_its_lease() {

@@ -72,7 +72,7 @@ fn durable_07_a_job_that_kills_its_process_is_not_retried_for_ever() {
             fence,
         };
         let answer = world.store.commit(&[start]).unwrap().remove(0);
-        assert!(matches!(answer, Answer::Started(job) if job.attempts == attempts));
+        assert!(matches!(answer, Answer::Started { job, .. } if job.attempts == attempts));
     }
     let (jobs, node) = world.open(world.notes(|_| ()).retry("note", retry));
     node.run_until(at(100));

@@ -58,7 +58,7 @@ fn durable_08_a_late_outcome_is_refused() {
             };
             assert!(matches!(
                 store.commit(&[start]).unwrap()[0],
-                Answer::Started(_)
+                Answer::Started { .. }
             ));
         }
     });

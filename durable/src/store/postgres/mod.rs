@@ -2,7 +2,7 @@
 //!
 //! The tables lie in a schema of their own. Everything that is written happens in functions of
 //! the database: a batch of changes is one statement and one round trip, and no client holds a
-//! lock while it is paused. `schema_1.sql` has the tables and the functions.
+//! lock while it is paused. `schema_1.sql` has the first tables, `functions.sql` the functions.
 //!
 //! # Leases and shards
 //! Each node has a lease with an end by the database's clock, and about the same number of

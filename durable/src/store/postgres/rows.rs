@@ -251,7 +251,10 @@ pub(super) fn answer(row: &Row) -> Result<Answer, StoreError> {
         3 => Answer::Taken(id(row, 1)),
         4 => Answer::Removed(Box::new(stored(row, 1)?)),
         5 => Answer::RemovedRunning(id(row, 1)),
-        6 => Answer::Started(Box::new(stored(row, 1)?)),
+        6 => Answer::Started {
+            job: Box::new(stored(row, 1)?),
+            token: row.get::<_, i64>(13) as u64,
+        },
         7 => Answer::Stale(due_job(row, 1)),
         8 => Answer::Gone,
         9 => Answer::Fenced,

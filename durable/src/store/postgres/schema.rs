@@ -5,8 +5,11 @@ use ::postgres::{Client, Transaction};
 use super::error::reason;
 use crate::store::StoreError;
 
-/// The steps from each version of the schema to the next.
-const STEPS: [&str; 1] = [include_str!("schema_1.sql")];
+/// The steps from each version of the schema to the next. A step stays as it is once tables of
+/// its version may exist.
+const STEPS: [&str; 2] = [include_str!("schema_1.sql"), include_str!("schema_2.sql")];
+/// The functions of the newest version.
+const FUNCTIONS: &str = include_str!("functions.sql");
 /// The longest name, which leaves room for the channel's.
 const LONGEST_NAME: usize = 48;
 
@@ -24,6 +27,9 @@ pub(super) fn check_name(name: &str) -> Result<(), StoreError> {
 }
 
 /// Creates the schema or brings it up to date, in one transaction. Returns the number of shards.
+///
+/// Nodes that work meanwhile wait for the end of the transaction. Those of an older version go on:
+/// a step keeps the columns that they read.
 pub(super) fn open(
     client: &mut Client,
     schema: &str,
@@ -46,6 +52,9 @@ pub(super) fn open(
             "schema {schema} has no jobs of this version: open it with a service first"
         )));
     }
+    if found > 0 && found < known {
+        stop_renewals(&mut transaction, schema).map_err(fail)?;
+    }
     for step in &STEPS[found as usize..] {
         let step = step.replace("{schema}", schema);
         transaction.batch_execute(&step).map_err(fail)?;
@@ -54,6 +63,8 @@ pub(super) fn open(
         fill(&mut transaction, schema, shards).map_err(fail)?;
     }
     if found < known {
+        let functions = FUNCTIONS.replace("{schema}", schema);
+        transaction.batch_execute(&functions).map_err(fail)?;
         let update = format!("UPDATE {schema}.tickwheel_durable SET version = {known}");
         transaction.execute(&update, &[]).map_err(fail)?;
     }
@@ -61,6 +72,14 @@ pub(super) fn open(
     let count: i64 = transaction.query_one(&count, &[]).map_err(fail)?.get(0);
     transaction.commit().map_err(fail)?;
     Ok(count as usize)
+}
+
+/// Has nodes wait that take or renew leases, before anything else is locked. A step that waits for
+/// somebody's long transaction keeps them for five seconds at most, and is undone.
+fn stop_renewals(transaction: &mut Transaction<'_>, schema: &str) -> Result<(), ::postgres::Error> {
+    transaction.batch_execute(&format!(
+        "SET LOCAL lock_timeout = '5s'; SELECT 1 FROM {schema}.tickwheel_durable FOR UPDATE"
+    ))
 }
 
 /// Returns the version of the schema, or zero if it is empty or new.
