@@ -3,84 +3,14 @@
 
 #![cfg(not(loom))]
 
+#[path = "support/recorder.rs"]
+mod recorder;
 mod support;
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
-
-use metrics::{
-    Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit,
-    with_local_recorder,
-};
+use metrics::{Unit, with_local_recorder};
+use recorder::Kept;
 use support::MS;
 use tickwheel::{Engine, TaskEngine, Timer};
-
-/// Keeps what it is given, by name and labels.
-#[derive(Default)]
-struct Kept {
-    counters: Mutex<BTreeMap<String, Arc<AtomicU64>>>,
-    gauges: Mutex<BTreeMap<String, Arc<AtomicU64>>>,
-    described: Mutex<BTreeMap<String, Option<Unit>>>,
-}
-
-/// `name{key=value,…}`
-fn shown(key: &Key) -> String {
-    let labels: Vec<_> = key
-        .labels()
-        .map(|label| format!("{}={}", label.key(), label.value()))
-        .collect();
-    format!("{}{{{}}}", key.name(), labels.join(","))
-}
-
-impl Kept {
-    fn of(snapshot: &tickwheel::Snapshot) -> Kept {
-        let kept = Kept::default();
-        with_local_recorder(&kept, || snapshot.publish());
-        kept
-    }
-
-    fn counter(&self, key: &str) -> u64 {
-        self.counters.lock().unwrap()[key].load(Relaxed)
-    }
-
-    fn gauge(&self, key: &str) -> f64 {
-        f64::from_bits(self.gauges.lock().unwrap()[key].load(Relaxed))
-    }
-
-    fn describe(&self, name: &KeyName, unit: Option<Unit>) {
-        let mut described = self.described.lock().unwrap();
-        described.insert(name.as_str().to_owned(), unit);
-    }
-}
-
-impl Recorder for Kept {
-    fn describe_counter(&self, name: KeyName, unit: Option<Unit>, _: SharedString) {
-        self.describe(&name, unit);
-    }
-
-    fn describe_gauge(&self, name: KeyName, unit: Option<Unit>, _: SharedString) {
-        self.describe(&name, unit);
-    }
-
-    fn describe_histogram(&self, name: KeyName, _: Option<Unit>, _: SharedString) {
-        panic!("{name:?} costs every firing a word each time");
-    }
-
-    fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
-        let mut counters = self.counters.lock().unwrap();
-        Counter::from_arc(Arc::clone(counters.entry(shown(key)).or_default()))
-    }
-
-    fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
-        let mut gauges = self.gauges.lock().unwrap();
-        Gauge::from_arc(Arc::clone(gauges.entry(shown(key)).or_default()))
-    }
-
-    fn register_histogram(&self, key: &Key, _: &Metadata<'_>) -> Histogram {
-        panic!("{key:?} costs every firing a word each time");
-    }
-}
 
 #[test]
 fn the_ledger_and_the_queues_are_published_as_they_stand() {
@@ -98,7 +28,7 @@ fn the_ledger_and_the_queues_are_published_as_they_stand() {
     clock.advance(MS);
     drop(engine.queue(1).try_recv().unwrap());
 
-    let kept = Kept::of(&engine.snapshot());
+    let kept = Kept::of(|| engine.snapshot().publish());
     let timers = |name: &str| kept.counter(&format!("tickwheel_timers_{name}"));
     assert_eq!(timers("accepted_total{engine=leases}"), 7);
     for (reason, count) in [
@@ -145,7 +75,7 @@ fn lateness_is_published_in_cumulative_buckets() {
     engine.schedule(Timer::after(MS, ())).unwrap();
     clock.advance(3_601_000 * MS); // and one an hour
 
-    let kept = Kept::of(&engine.snapshot());
+    let kept = Kept::of(|| engine.snapshot().publish());
     let bucket = |within: &str| {
         let labels = format!("engine=late,within={within}");
         kept.counter(&format!("tickwheel_lateness_firings_total{{{labels}}}"))
@@ -166,7 +96,7 @@ fn bounds_refusals_and_arrears_are_published() {
     }
     let _ = clock.advance_within(1_501 * MS, 0); // finds no timer due
     let snapshot = engine.snapshot();
-    let kept = Kept::of(&snapshot);
+    let kept = Kept::of(|| snapshot.publish());
     let refused = |reason: &str| {
         let labels = format!("engine=full,reason={reason}");
         kept.counter(&format!("tickwheel_timers_refused_total{{{labels}}}"))
@@ -184,7 +114,7 @@ fn an_engine_without_a_bound_publishes_none() {
         .name("free")
         .start_virtual()
         .unwrap();
-    let kept = Kept::of(&engine.snapshot());
+    let kept = Kept::of(|| engine.snapshot().publish());
     let gauges = kept.gauges.lock().unwrap();
     assert!(!gauges.contains_key("tickwheel_timers_limit{engine=free}"));
 }
@@ -195,7 +125,7 @@ fn work_is_published() {
     let (tasks, clock) = builder.start_virtual().unwrap();
     tasks.run_after(MS, || ()).unwrap();
     clock.run_until(tasks.now() + MS);
-    let kept = Kept::of(&tasks.engine().snapshot());
+    let kept = Kept::of(|| tasks.engine().snapshot().publish());
     for name in ["lateness_at_start", "durations"] {
         let key = format!("tickwheel_{name}_firings_total{{engine=work,within=0.000001024}}");
         assert_eq!(kept.counter(&key), 1, "{name}");
@@ -209,7 +139,7 @@ fn wakeups_and_panics_are_published() {
     let (tasks, clock) = TaskEngine::builder().name("tasks").start_virtual().unwrap();
     tasks.run_after(MS, || panic!("on purpose")).unwrap();
     clock.run_until(tasks.now() + MS);
-    let kept = Kept::of(&tasks.engine().snapshot());
+    let kept = Kept::of(|| tasks.engine().snapshot().publish());
     assert_eq!(kept.counter("tickwheel_panics_total{engine=tasks}"), 1);
     assert_eq!(kept.counter("tickwheel_wakeups_total{engine=tasks}"), 0);
 
@@ -219,14 +149,14 @@ fn wakeups_and_panics_are_published() {
         engine.schedule(Timer::after(MS, ())).unwrap();
         drop(engine.queue(0).recv().unwrap());
     }
-    let kept = Kept::of(&engine.snapshot());
+    let kept = Kept::of(|| engine.snapshot().publish());
     assert!(kept.counter("tickwheel_wakeups_total{engine=awake}") > 0);
 }
 
 #[test]
 fn everything_that_is_published_is_described() {
     let engine = Engine::<()>::builder().start().unwrap();
-    let kept = Kept::of(&engine.snapshot());
+    let kept = Kept::of(|| engine.snapshot().publish());
     let described = kept.described.lock().unwrap();
     let (counters, gauges) = (kept.counters.lock().unwrap(), kept.gauges.lock().unwrap());
     for key in counters.keys().chain(gauges.keys()) {
@@ -247,7 +177,7 @@ fn everything_that_is_published_is_described() {
 #[test]
 fn no_counter_looks_like_a_part_of_a_histogram() {
     let engine = Engine::<()>::builder().start().unwrap();
-    let kept = Kept::of(&engine.snapshot());
+    let kept = Kept::of(|| engine.snapshot().publish());
     for key in kept.counters.lock().unwrap().keys() {
         let (name, labels) = key.split_once('{').unwrap();
         assert!(name.ends_with("_total"), "{name}");

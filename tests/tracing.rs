@@ -2,83 +2,32 @@
 
 #![cfg(not(loom))]
 
+#[path = "support/events.rs"]
+mod events;
 mod support;
 
-use std::fmt::{Debug, Write};
 use std::hint::black_box;
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use events::Told;
 use support::MS;
 use tickwheel::{Engine, StartError, TaskEngine, Timer};
-use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::with_default;
 use tracing::{Event, Metadata, Subscriber};
 
-/// The events: `LEVEL message field=value …`, without `engine`, whose number
-/// differs from run to run.
-#[derive(Clone, Default)]
-struct Told {
-    lines: Arc<Mutex<Vec<String>>>,
-    /// Listens only to threads of this name, if there is one.
-    only: Option<&'static str>,
+/// Listens to the events of the crate. `engine` is a number that differs from run to run.
+fn told() -> Told {
+    Told::new(&["tickwheel"], "engine")
 }
 
-impl Told {
-    fn take(&self) -> Vec<String> {
-        std::mem::take(&mut self.lines.lock().unwrap())
-    }
-}
-
-impl Subscriber for Told {
-    fn enabled(&self, _: &Metadata<'_>) -> bool {
-        true
-    }
-
-    fn event(&self, event: &Event<'_>) {
-        if self.only.is_some() && self.only != thread::current().name() {
-            return;
-        }
-        assert_eq!(event.metadata().target(), "tickwheel");
-        let mut line = Line::default();
-        event.record(&mut line);
-        let level = event.metadata().level();
-        let told = format!("{level} {}{}", line.message, line.fields);
-        self.lines.lock().unwrap().push(told);
-    }
-
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        panic!("the crate opens no spans")
-    }
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-    fn enter(&self, _: &Id) {}
-    fn exit(&self, _: &Id) {}
-}
-
-#[derive(Default)]
-struct Line {
-    message: String,
-    fields: String,
-}
-
-impl Visit for Line {
-    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        match field.name() {
-            "message" => write!(self.message, "{value:?}").unwrap(),
-            "engine" => {}
-            name => write!(self.fields, " {name}={value:?}").unwrap(),
-        }
-    }
-}
-
-/// The events of the calling thread while `act` runs.
+/// The events of the calling thread while `act` runs. The crate opens no spans.
 fn told_here(act: impl FnOnce()) -> Vec<String> {
-    let told = Told::default();
-    with_default(told.clone(), act);
-    told.take()
+    let told = told();
+    let lines = told.clone().here(act);
+    assert_eq!(told.spans(), 0);
+    lines
 }
 
 #[test]
@@ -181,7 +130,7 @@ fn a_worker_that_panics_with_a_firing_is_told() {
     let (engine, clock) = Engine::builder().start_virtual().unwrap();
     let id = engine.schedule(Timer::every(MS, ()).named("beat")).unwrap();
     clock.advance(MS);
-    let told = Told::default();
+    let told = told();
     let (queue, subscriber) = (engine.queue(0), told.clone());
     let worker = thread::spawn(move || {
         with_default(subscriber, || {
@@ -198,10 +147,7 @@ fn a_worker_that_panics_with_a_firing_is_told() {
 /// The only test with a ticker thread: nobody else's can be heard.
 #[test]
 fn the_ticker_tells_that_it_ends_and_nothing_else() {
-    let told = Told {
-        only: Some("tickwheel-tick"),
-        ..Told::default()
-    };
+    let told = told().only("tickwheel-tick");
     tracing::subscriber::set_global_default(told.clone()).unwrap();
     let engine = Engine::builder().start().unwrap();
     for _ in 0..10 {

@@ -1,11 +1,11 @@
 //! Opening a node, its threads, and its end.
 
 use std::fmt;
+use std::io;
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
@@ -21,6 +21,7 @@ use crate::node::{Node, Settings};
 use crate::outcome::{Outcome, Retry};
 use crate::runner::Runner;
 use crate::store::{RedbStore, Store, StoreError};
+use crate::threads::Threads;
 use crate::virtual_node::VirtualNode;
 use crate::wall::{ManualClock, SystemClock, WallClock};
 use crate::window::Aimed;
@@ -59,7 +60,7 @@ const KEEP_AGAIN: Duration = Duration::from_secs(1);
 pub struct Durable {
     jobs: Jobs,
     closing: Arc<AtomicBool>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
+    threads: Threads,
     /// Ends the commits with the last thread that has something to commit.
     committing: Option<Arc<Committing>>,
 }
@@ -120,52 +121,54 @@ impl Durable {
         }
     }
 
-    fn start(runner: Runner, workers: usize) -> Durable {
+    /// Starts the threads. If the system refuses one, the others are ended.
+    fn start(runner: Runner, workers: usize) -> Result<Durable, OpenError> {
         let inner = Arc::clone(runner.inner());
-        let committing = Arc::new(Committing(Arc::clone(&inner)));
-        let closing = Arc::new(AtomicBool::new(false));
-        let jobs = Jobs {
-            inner: Arc::clone(&inner),
-        };
         let mut durable = Durable {
-            jobs,
-            closing: Arc::clone(&closing),
-            threads: Mutex::default(),
+            jobs: Jobs { inner },
+            closing: Arc::default(),
+            threads: Threads::default(),
             committing: None,
         };
-        let shared = Arc::clone(&inner);
-        durable.spawn("commit", move || {
+        let started = durable.start_threads(runner, workers);
+        started.map(|()| durable).map_err(OpenError::Thread)
+    }
+
+    /// Starts the keeper last, because no job starts before it.
+    fn start_threads(&mut self, runner: Runner, workers: usize) -> Result<(), io::Error> {
+        let inner = runner.inner();
+        let shared = Arc::clone(inner);
+        self.threads.spawn("commit", move || {
             shared.commits.work(&shared.node, || shared.after_commit());
-        });
-        durable.committing = Some(Arc::clone(&committing));
-        if !inner.node.delivers() {
-            return durable;
+        })?;
+        let committing = Arc::new(Committing(Arc::clone(inner)));
+        self.committing = Some(Arc::clone(&committing));
+        match inner.node.delivers() {
+            true => self.start_delivery(Arc::new(runner), workers, &committing),
+            false => Ok(()),
         }
-        listen(&inner);
-        let shared = Arc::clone(&inner);
-        durable.spawn("keep", move || keep(&shared, &closing));
+    }
+
+    fn start_delivery(
+        &self,
+        runner: Arc<Runner>,
+        workers: usize,
+        committing: &Arc<Committing>,
+    ) -> Result<(), io::Error> {
+        let inner = Arc::clone(runner.inner());
         let (sender, receiver) = unbounded();
-        let runner = Arc::new(runner);
         for _ in 0..workers {
             let (runner, receiver) = (Arc::clone(&runner), receiver.clone());
-            let committing = Arc::clone(&committing);
-            durable.spawn("run", move || work(&runner, &receiver, committing));
+            let committing = Arc::clone(committing);
+            let run = move || work(&runner, &receiver, committing);
+            self.threads.spawn("run", run)?;
         }
-        durable.spawn("start", move || dispatch(&inner, &sender));
-        durable
-    }
-
-    fn spawn(&self, name: &str, run: impl FnOnce() + Send + 'static) {
-        let thread = thread::Builder::new().name(format!("durable-{name}"));
-        // Without threads a node is of no use.
-        let thread = thread.spawn(run).expect("the system starts no thread");
-        self.threads().push(thread);
-    }
-
-    fn threads(&self) -> std::sync::MutexGuard<'_, Vec<JoinHandle<()>>> {
+        let shared = Arc::clone(&inner);
         self.threads
-            .lock()
-            .unwrap_or_else(|error| error.into_inner())
+            .spawn("start", move || dispatch(&shared, &sender))?;
+        listen(&inner);
+        let closing = Arc::clone(&self.closing);
+        self.threads.spawn("keep", move || keep(&inner, &closing))
     }
 }
 
@@ -188,15 +191,9 @@ impl Drop for Durable {
         if let Mode::Threads(alarm) = &inner.mode {
             alarm.ring();
         }
-        let mut threads = std::mem::take(&mut *self.threads());
         // The first thread commits what the others hand in.
-        let others = threads.split_off(threads.len().min(1));
-        let is_own = others.iter().any(is_current);
-        others.into_iter().for_each(join);
-        self.committing = None;
-        if !is_own {
-            threads.into_iter().for_each(join);
-        }
+        let committing = &mut self.committing;
+        self.threads.join(|| *committing = None);
         self.jobs.inner.node.observer().closed();
     }
 }
@@ -211,17 +208,6 @@ fn listen(inner: &Arc<Inner>) {
         }
     };
     inner.node.listen(Box::new(hear));
-}
-
-/// Waits for a thread, unless it is the one that calls.
-fn join(thread: JoinHandle<()>) {
-    if !is_current(&thread) {
-        let _ = thread.join();
-    }
-}
-
-fn is_current(thread: &JoinHandle<()>) -> bool {
-    thread.thread().id() == thread::current().id()
 }
 
 /// Keeps window and lease.
@@ -434,7 +420,8 @@ impl Builder {
     /// Starts a node on a store.
     ///
     /// # Errors
-    /// Returns the reason why the store did not answer, or the engine did not start.
+    /// Returns the reason why the store did not answer, or the engine or a thread did not start.
+    /// Nothing of the node is left then.
     pub fn open(self, store: impl Store) -> Result<Durable, OpenError> {
         let engine = Engine::builder()
             .tick(self.tick)
@@ -444,7 +431,7 @@ impl Builder {
         let alarm = Alarm::new(self.wall.is_none());
         let workers = self.workers;
         let runner = self.runner(store, engine, Mode::Threads(alarm))?;
-        Ok(Durable::start(runner, workers))
+        Durable::start(runner, workers)
     }
 
     /// Starts a node on virtual time: nothing happens except within
@@ -485,7 +472,7 @@ impl Builder {
         let durable = Durable {
             jobs,
             closing: Arc::default(),
-            threads: Mutex::default(),
+            threads: Threads::default(),
             committing: None,
         };
         Ok((durable, node))
@@ -548,6 +535,8 @@ pub enum OpenError {
     Store(StoreError),
     /// The engine did not start.
     Engine(StartError),
+    /// The system started no thread for the node, which has `workers` and three more.
+    Thread(io::Error),
 }
 
 impl fmt::Display for OpenError {
@@ -555,6 +544,10 @@ impl fmt::Display for OpenError {
         match self {
             OpenError::Store(error) => error.fmt(f),
             OpenError::Engine(error) => error.fmt(f),
+            OpenError::Thread(error) => write!(
+                f,
+                "the system starts no thread: {error}; set fewer `workers`, or raise its limit of threads"
+            ),
         }
     }
 }
@@ -564,6 +557,7 @@ impl std::error::Error for OpenError {
         match self {
             OpenError::Store(error) => Some(error),
             OpenError::Engine(error) => Some(error),
+            OpenError::Thread(error) => Some(error),
         }
     }
 }
@@ -577,5 +571,36 @@ impl From<StoreError> for OpenError {
 impl From<StartError> for OpenError {
     fn from(error: StartError) -> OpenError {
         OpenError::Engine(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::MemoryStore;
+    use crate::threads::refusal;
+
+    const WORKERS: usize = 3;
+    /// Those that commit, start jobs and keep the window.
+    const OTHERS: usize = 3;
+
+    /// A node whose handler has `held`, on a system that starts so many threads.
+    fn open(threads: usize, held: &Arc<()>) -> Result<Durable, OpenError> {
+        let held = Arc::clone(held);
+        let handler = move |_: &Attempt<'_>| drop(Arc::clone(&held));
+        let builder = Durable::builder().workers(WORKERS).handler("job", handler);
+        refusal::after(threads, || builder.open(MemoryStore::new()))
+    }
+
+    #[test]
+    fn a_node_without_a_thread_is_an_error_and_leaves_nothing() {
+        for threads in 0..WORKERS + OTHERS {
+            let held = Arc::new(());
+            let error = open(threads, &held).unwrap_err();
+            assert!(matches!(&error, OpenError::Thread(_)), "{error:?}");
+            // Every thread has a part of the node, and one of these is the handler.
+            assert_eq!(Arc::strong_count(&held), 1, "after {threads} threads");
+        }
+        assert!(open(WORKERS + OTHERS, &Arc::new(())).is_ok());
     }
 }

@@ -58,6 +58,7 @@ mod recurrence;
 mod runner;
 mod status;
 pub mod store;
+mod threads;
 #[cfg(feature = "postgres")]
 mod transaction;
 mod virtual_node;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use metrics::{Label, Unit, counter, describe_counter, describe_gauge, gauge};
 use tickwheel::Histogram;
 
+use crate::observe::Counts;
 use crate::status::Status;
 
 const ATTEMPTS: &str = "tickwheel_durable_attempts_total";
@@ -23,6 +24,9 @@ const STEPS: &str = "tickwheel_durable_clock_steps_total";
 const ARMED: &str = "tickwheel_durable_window_jobs";
 const RUNNING: &str = "tickwheel_durable_running_jobs";
 const BEHIND: &str = "tickwheel_durable_behind_seconds";
+const HORIZON: &str = "tickwheel_durable_horizon_timestamp_seconds";
+const SET_ASIDE: &str = "tickwheel_durable_set_aside_jobs";
+const DELIVERS: &str = "tickwheel_durable_delivers";
 const HELD: &str = "tickwheel_durable_lease_held";
 const WRITES: &str = "tickwheel_durable_store_writes";
 
@@ -55,6 +59,9 @@ impl Status {
     /// | `tickwheel_durable_window_jobs` | gauge, jobs in the window | |
     /// | `tickwheel_durable_running_jobs` | gauge, jobs | |
     /// | `tickwheel_durable_behind_seconds` | gauge, seconds for which the first job has been due | |
+    /// | `tickwheel_durable_horizon_timestamp_seconds` | gauge, the time before which the window holds every waiting job, in seconds since 1970 | |
+    /// | `tickwheel_durable_set_aside_jobs` | gauge, jobs whose damaged rows the store could not start or complete | |
+    /// | `tickwheel_durable_delivers` | gauge, 1 if the node has handlers | |
     /// | `tickwheel_durable_lease_held` | gauge, 1 if the node may start jobs | |
     /// | `tickwheel_durable_store_writes` | gauge, 0 while the store accepts no changes | |
     ///
@@ -77,47 +84,79 @@ impl Status {
     pub fn publish(&self) {
         describe();
         let labels = [Label::new("owner", self.owner.clone())];
-        self.publish_runs(&labels);
-        self.publish_store(&labels);
         self.publish_state(&labels);
+        publish_counts(&self.counts, &labels);
     }
 
-    fn publish_runs(&self, labels: &[Label]) {
-        let counts = &self.counts;
-        counter!(ATTEMPTS, labels.to_vec()).absolute(counts.attempts);
-        for (outcome, runs) in [
-            ("done", counts.done),
-            ("again", counts.again),
-            ("failed", counts.failed),
-            ("dead", counts.dead),
-            ("given_up", counts.given_up),
-        ] {
-            counter!(OUTCOMES, with(labels, "outcome", outcome)).absolute(runs);
-        }
-        counter!(REFUSED, labels.to_vec()).absolute(counts.refused);
-        publish_lag(&counts.lag, labels);
-    }
-
-    fn publish_store(&self, labels: &[Label]) {
-        let counts = &self.counts;
-        for (event, leases) in [("taken", counts.leases_taken), ("lost", counts.leases_lost)] {
-            counter!(LEASES, with(labels, "event", event)).absolute(leases);
-        }
-        counter!(COMMITS, labels.to_vec()).absolute(counts.commits);
-        counter!(CHANGES, labels.to_vec()).absolute(counts.changes);
-        counter!(FAILURES, labels.to_vec()).absolute(counts.store_failures);
-        counter!(RECOVERIES, labels.to_vec()).absolute(counts.recoveries);
-        counter!(STEPS, labels.to_vec()).absolute(counts.clock_steps);
-    }
-
+    /// Names every field, so that a new one is published or left out on purpose.
     fn publish_state(&self, labels: &[Label]) {
-        let writes = self.failure.is_none();
-        gauge!(ARMED, labels.to_vec()).set(self.armed as f64);
-        gauge!(RUNNING, labels.to_vec()).set(self.running as f64);
-        gauge!(BEHIND, labels.to_vec()).set(self.behind.as_secs_f64());
-        gauge!(HELD, labels.to_vec()).set(f64::from(u8::from(self.holds_lease)));
-        gauge!(WRITES, labels.to_vec()).set(f64::from(u8::from(writes)));
+        let Status {
+            owner: _,
+            delivers,
+            armed,
+            running,
+            horizon,
+            behind,
+            holds_lease,
+            set_aside,
+            failure,
+            counts: _,
+        } = self;
+        let set = |name, value: f64| gauge!(name, labels.to_vec()).set(value);
+        let set_if = |name, holds: bool| set(name, f64::from(u8::from(holds)));
+        set(ARMED, *armed as f64);
+        set(RUNNING, *running as f64);
+        set(HORIZON, horizon.as_unix_micros() as f64 / 1e6);
+        set(BEHIND, behind.as_secs_f64());
+        set(SET_ASIDE, *set_aside as f64);
+        set_if(DELIVERS, *delivers);
+        set_if(HELD, *holds_lease);
+        set_if(WRITES, failure.is_none());
     }
+}
+
+/// Names every field, as [`Status::publish_state`] does.
+fn publish_counts(counts: &Counts, labels: &[Label]) {
+    let Counts {
+        attempts,
+        done,
+        again,
+        failed,
+        dead,
+        given_up,
+        refused,
+        leases_taken,
+        leases_lost,
+        commits,
+        changes,
+        store_failures,
+        recoveries,
+        clock_steps,
+        lag,
+    } = counts;
+    for (name, value) in [
+        (ATTEMPTS, attempts),
+        (REFUSED, refused),
+        (COMMITS, commits),
+        (CHANGES, changes),
+        (FAILURES, store_failures),
+        (RECOVERIES, recoveries),
+        (STEPS, clock_steps),
+    ] {
+        counter!(name, labels.to_vec()).absolute(*value);
+    }
+    for (name, key, label, value) in [
+        (OUTCOMES, "outcome", "done", done),
+        (OUTCOMES, "outcome", "again", again),
+        (OUTCOMES, "outcome", "failed", failed),
+        (OUTCOMES, "outcome", "dead", dead),
+        (OUTCOMES, "outcome", "given_up", given_up),
+        (LEASES, "event", "taken", leases_taken),
+        (LEASES, "event", "lost", leases_lost),
+    ] {
+        counter!(name, with(labels, key, label)).absolute(*value);
+    }
+    publish_lag(lag, labels);
 }
 
 /// Publishes the lag as one counter for each bound.
@@ -159,14 +198,26 @@ fn describe() {
     for (name, text) in [
         (ARMED, "Jobs in the window"),
         (RUNNING, "Jobs that run, or are about to"),
+        (
+            SET_ASIDE,
+            "Jobs whose damaged rows the store could not start or complete",
+        ),
+        (DELIVERS, "Whether the node has handlers"),
         (HELD, "Whether the node may start jobs"),
         (WRITES, "Whether the store accepts changes"),
     ] {
         describe_gauge!(name, Unit::Count, text);
     }
-    describe_gauge!(
-        BEHIND,
-        Unit::Seconds,
-        "Seconds for which the first job of the window has been due"
-    );
+    for (name, text) in [
+        (
+            HORIZON,
+            "The time before which the window holds every waiting job",
+        ),
+        (
+            BEHIND,
+            "Seconds for which the first job of the window has been due",
+        ),
+    ] {
+        describe_gauge!(name, Unit::Seconds, text);
+    }
 }

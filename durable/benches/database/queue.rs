@@ -20,14 +20,17 @@ const SCHEMA: &str = "
     CREATE INDEX IF NOT EXISTS jobs_due ON jobs (due)";
 const INSERT: &str = "INSERT INTO jobs (due, body) SELECT due, $2 FROM unnest($1::bigint[]) due";
 const CLAIM: &str = "
-    WITH batch AS (
-        SELECT id FROM jobs WHERE due <= $1 ORDER BY due LIMIT $2 FOR UPDATE SKIP LOCKED)
-    DELETE FROM jobs USING batch WHERE jobs.id = batch.id RETURNING jobs.due, jobs.body";
+    DELETE FROM jobs WHERE id = ANY(ARRAY(
+        SELECT id FROM jobs WHERE due <= $1 ORDER BY due LIMIT $2 FOR UPDATE SKIP LOCKED))
+    RETURNING due, body";
+/// The statements are prepared while the table is empty, and keep their plans.
+const PLANS: &str = "SET enable_seqscan = off";
 
 /// Connects, and creates the table unless it exists.
 pub(crate) fn connect(database: &str) -> Client {
     let mut client = Client::connect(database, NoTls).unwrap();
     client.batch_execute(SCHEMA).unwrap();
+    client.batch_execute(PLANS).unwrap();
     client
 }
 

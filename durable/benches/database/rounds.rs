@@ -15,7 +15,7 @@ use crate::server::Server;
 
 /// The lease of the nodes that have one, by default and while one of them is killed.
 const LEASE: Duration = Duration::from_secs(10);
-const SHORT_LEASE: Duration = Duration::from_secs(2);
+const SHORT_LEASE: Duration = Duration::from_secs(1);
 /// The variable by which a child knows the contender whose node it is.
 pub(crate) const CHILD: &str = "DURABLE_DATABASE";
 /// The time for which nothing happens.
@@ -110,8 +110,8 @@ impl<'a> World<'a> {
         thread::sleep(SHORT_LEASE);
         let first = SystemClock.now() + Duration::from_millis(500);
         let due = |job| first + Duration::from_millis(5) * job;
-        self.schedule(&(0..400).map(due).collect::<Vec<_>>());
-        thread::sleep(Duration::from_millis(1_500));
+        self.schedule(&(0..300).map(due).collect::<Vec<_>>());
+        thread::sleep(Duration::from_secs(1));
         child.kill().unwrap();
         child.wait().unwrap();
         self.wait_until_none_is_left();
@@ -154,7 +154,8 @@ pub(crate) struct Lags {
     pub(crate) transactions: f64,
 }
 
-/// Returns the medians of rounds. Idle transactions are not counted as those of jobs.
+/// Returns the medians of rounds. The transactions of a job are those of the seconds in which jobs
+/// are due; the ones of the time between are those of idle nodes.
 pub(crate) fn lags(
     worlds: &[World<'_>],
     server: &mut Server,
@@ -171,11 +172,11 @@ pub(crate) fn lags(
     }
     server.settle();
     let after = counts(worlds, server);
-    let elapsed = begin.elapsed().as_secs_f64();
+    let between = begin.elapsed().as_secs_f64() - (secs * rounds) as f64;
     let jobs = (rate * secs * rounds) as f64;
     let each = |(world, spreads): (usize, &Vec<[f64; 3]>)| Lags {
         spread: medians(spreads),
-        transactions: ((after[world] - before[world] - idle[world] * 2.0 * elapsed) / jobs)
+        transactions: ((after[world] - before[world] - idle[world] * 2.0 * between) / jobs)
             .max(0.0),
     };
     spreads.iter().enumerate().map(each).collect()

@@ -2,8 +2,14 @@
 //! its metrics and events. Time is virtual.
 
 mod counts;
+#[cfg(feature = "tracing")]
+#[path = "../../../tests/support/events.rs"]
+mod events;
 #[cfg(feature = "metrics")]
 mod metrics;
+#[cfg(feature = "metrics")]
+#[path = "../../../tests/support/recorder.rs"]
+mod recorder;
 #[path = "../support/mod.rs"]
 mod support;
 #[cfg(feature = "tracing")]

@@ -1,82 +1,37 @@
 //! What a recorder receives when a status is published.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
+use std::collections::BTreeSet;
 
 use super::*;
-use ::metrics::{
-    Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit,
-    with_local_recorder,
-};
+use crate::recorder::Kept;
+use tickwheel_durable::StoreError;
+use tickwheel_durable::store::Change;
 
-/// Keeps what it is given, by name and labels.
-#[derive(Default)]
-struct Kept {
-    counters: Mutex<BTreeMap<String, Arc<AtomicU64>>>,
-    gauges: Mutex<BTreeMap<String, Arc<AtomicU64>>>,
-    described: Mutex<BTreeSet<String>>,
-}
+/// The name of the node, which is the first label of each metric.
+const OWNER: &str = "owner=node";
 
-/// `name{key=value,…}`, without the owner.
-fn shown(key: &Key) -> String {
-    let mut labels: Vec<_> = key
-        .labels()
-        .map(|label| format!("{}={}", label.key(), label.value()))
-        .collect();
-    assert_eq!(labels.remove(0), "owner=node");
-    format!("{}{{{}}}", key.name(), labels.join(","))
-}
+/// What a recorder receives of a node.
+struct Published(Kept);
 
-impl Kept {
-    fn of(world: &World) -> Kept {
-        let kept = Kept::default();
-        with_local_recorder(&kept, || world.jobs.status().publish());
-        kept
+impl Published {
+    fn of(world: &World) -> Published {
+        Published(Kept::of(|| world.jobs.status().publish()))
     }
 
+    /// Returns a counter, by its name and the labels behind the owner.
     fn counter(&self, key: &str) -> u64 {
-        self.counters.lock().unwrap()[&format!("tickwheel_durable_{key}")].load(Relaxed)
+        let (name, labels) = key.split_once('{').unwrap();
+        let labels = match labels {
+            "}" => labels.to_owned(),
+            labels => format!(",{labels}"),
+        };
+        self.0
+            .counter(&format!("tickwheel_durable_{name}{{{OWNER}{labels}"))
     }
 
-    fn gauge(&self, key: &str) -> f64 {
-        let gauges = self.gauges.lock().unwrap();
-        f64::from_bits(gauges[&format!("tickwheel_durable_{key}{{}}")].load(Relaxed))
-    }
-
-    fn describe(&self, name: &KeyName) {
-        self.described
-            .lock()
-            .unwrap()
-            .insert(name.as_str().to_owned());
-    }
-}
-
-impl Recorder for Kept {
-    fn describe_counter(&self, name: KeyName, _: Option<Unit>, _: SharedString) {
-        self.describe(&name);
-    }
-
-    fn describe_gauge(&self, name: KeyName, _: Option<Unit>, _: SharedString) {
-        self.describe(&name);
-    }
-
-    fn describe_histogram(&self, name: KeyName, _: Option<Unit>, _: SharedString) {
-        panic!("{name:?} would be recorded with each run");
-    }
-
-    fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
-        let mut counters = self.counters.lock().unwrap();
-        Counter::from_arc(Arc::clone(counters.entry(shown(key)).or_default()))
-    }
-
-    fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
-        let mut gauges = self.gauges.lock().unwrap();
-        Gauge::from_arc(Arc::clone(gauges.entry(shown(key)).or_default()))
-    }
-
-    fn register_histogram(&self, key: &Key, _: &Metadata<'_>) -> Histogram {
-        panic!("{key:?} would be recorded with each run");
+    fn gauge(&self, name: &str) -> f64 {
+        self.0
+            .gauge(&format!("tickwheel_durable_{name}{{{OWNER}}}"))
     }
 }
 
@@ -84,7 +39,7 @@ impl Recorder for Kept {
 fn metrics_of_runs_are_published() {
     let world = World::new();
     world.run_each();
-    let kept = Kept::of(&world);
+    let kept = Published::of(&world);
     assert_eq!(kept.counter("attempts_total{}"), 6);
     for (outcome, runs) in [
         ("done", 2),
@@ -112,7 +67,7 @@ fn metrics_of_lag_are_cumulative() {
     world.node.run_until(at(19));
     world.clock.set(at(23)); // the second is three seconds late
     world.node.run_until(at(23));
-    let kept = Kept::of(&world);
+    let kept = Published::of(&world);
     let within = |within: &str| kept.counter(&format!("lag_runs_total{{within={within}}}"));
     assert_eq!(within("0.001048576"), 1);
     assert_eq!(within("2.147483648"), 1);
@@ -125,7 +80,7 @@ fn metrics_of_the_store_are_published() {
     let world = World::new();
     world.node.run_until(at(1));
     world.schedule("done", 50);
-    let kept = Kept::of(&world);
+    let kept = Published::of(&world);
     assert_eq!(
         (kept.gauge("window_jobs"), kept.gauge("running_jobs")),
         (1.0, 0.0)
@@ -136,17 +91,37 @@ fn metrics_of_the_store_are_published() {
     );
     world.store.set(Mode::FailsBefore);
     assert!(world.jobs.schedule(Job::new("done", "")).is_err());
-    let kept = Kept::of(&world);
+    let kept = Published::of(&world);
     assert_eq!(kept.gauge("store_writes"), 0.0);
     assert_eq!(kept.counter("store_failures_total{}"), 1);
     world.clock.set(at(55));
-    assert_eq!(Kept::of(&world).gauge("behind_seconds"), 5.0);
+    assert_eq!(Published::of(&world).gauge("behind_seconds"), 5.0);
+}
+
+/// A job whose row is damaged, and a node that has read the store up to its horizon.
+#[test]
+fn metrics_of_the_window_are_published() {
+    let world = World::new();
+    let none = Published::of(&world);
+    assert_eq!(none.gauge("horizon_timestamp_seconds"), 0.0);
+    world.schedule("done", 5);
+    world.store.on_commit(|changes| match changes {
+        [Change::Start { .. }, ..] => Err(StoreError::Damaged("a row".to_owned())),
+        _ => Ok(()),
+    });
+    world.node.run_until(at(10));
+    let published = Published::of(&world);
+    assert_eq!(published.gauge("set_aside_jobs"), 1.0);
+    assert_eq!(published.gauge("delivers"), 1.0);
+    let horizon = world.jobs.status().horizon.as_unix_micros() as f64 / 1e6;
+    assert_eq!(published.gauge("horizon_timestamp_seconds"), horizon);
+    assert!(horizon > at(10).as_unix_micros() as f64 / 1e6);
 }
 
 /// An exporter for Prometheus renders each counter as a family of its own.
 #[test]
 fn metrics_are_described_and_named_by_their_kind() {
-    let kept = Kept::of(&World::new());
+    let Published(kept) = Published::of(&World::new());
     let (counters, gauges) = (kept.counters.lock().unwrap(), kept.gauges.lock().unwrap());
     let name = |key: &String| key.split('{').next().unwrap().to_owned();
     let counters: BTreeSet<_> = counters.keys().map(name).collect();
@@ -154,5 +129,6 @@ fn metrics_are_described_and_named_by_their_kind() {
     assert!(counters.iter().all(|name| name.ends_with("_total")));
     assert!(!gauges.iter().any(|name| name.ends_with("_total")));
     let published: BTreeSet<_> = counters.union(&gauges).cloned().collect();
-    assert_eq!(*kept.described.lock().unwrap(), published);
+    let described: BTreeSet<_> = kept.described.lock().unwrap().keys().cloned().collect();
+    assert_eq!(described, published);
 }

@@ -1,89 +1,14 @@
 //! Which events an operator sees.
 
-use std::fmt::{Debug, Write};
-use std::sync::{Arc, Mutex};
-
 use super::*;
-use ::tracing::field::{Field, Visit};
-use ::tracing::span::{Attributes, Id, Record};
-use ::tracing::subscriber::with_default;
-use ::tracing::{Event, Metadata, Subscriber, info};
+use crate::events::Told;
+use ::tracing::info;
 use tickwheel_durable::StoreError;
 
-/// The events: `LEVEL message field=value …`, those of a handler within their span.
-#[derive(Clone, Default)]
-struct Told(Arc<Mutex<State>>);
-
-#[derive(Default)]
-struct State {
-    lines: Vec<String>,
-    /// The spans that were created, and those that are entered, by their number.
-    spans: Vec<String>,
-    entered: Vec<u64>,
-}
-
-#[derive(Default)]
-struct Line {
-    message: String,
-    fields: String,
-}
-
-impl Visit for Line {
-    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        match field.name() {
-            "message" => write!(self.message, "{value:?}").unwrap(),
-            "id" => {}
-            name => write!(self.fields, " {name}={value:?}").unwrap(),
-        }
-    }
-}
-
-impl Subscriber for Told {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target() == "tickwheel_durable" || metadata.target() == "handler"
-    }
-
-    fn new_span(&self, span: &Attributes<'_>) -> Id {
-        let mut line = Line::default();
-        span.record(&mut line);
-        let spans = &mut self.0.lock().unwrap().spans;
-        spans.push(format!("{}{}", span.metadata().name(), line.fields));
-        Id::from_u64(spans.len() as u64)
-    }
-
-    fn event(&self, event: &Event<'_>) {
-        let mut line = Line::default();
-        event.record(&mut line);
-        let mut state = self.0.lock().unwrap();
-        let span = state
-            .entered
-            .last()
-            .map(|&span| &state.spans[span as usize - 1]);
-        let span = span.map_or(String::new(), |span| format!("{span}: "));
-        let level = event.metadata().level();
-        let text = format!("{span}{level} {}{}", line.message, line.fields);
-        state.lines.push(text);
-    }
-
-    fn enter(&self, span: &Id) {
-        self.0.lock().unwrap().entered.push(span.into_u64());
-    }
-
-    fn exit(&self, span: &Id) {
-        let entered = self.0.lock().unwrap().entered.pop();
-        assert_eq!(entered, Some(span.into_u64()));
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-}
-
-/// The events of the calling thread while `act` runs.
+/// The events of the calling thread while `act` runs, those of a handler within their span. The
+/// id of a job differs from run to run.
 fn told(act: impl FnOnce()) -> Vec<String> {
-    let told = Told::default();
-    with_default(told.clone(), act);
-    std::mem::take(&mut told.0.lock().unwrap().lines)
+    Told::new(&["tickwheel_durable", "handler"], "id").here(act)
 }
 
 #[test]
