@@ -35,7 +35,7 @@ struct Call {
 const CALLS: [Call; 23] = [
     Call {
         name: "wheel: cancel and schedule",
-        instructions: 149,
+        instructions: 139,
         run: wheel_pair,
     },
     Call {
@@ -50,17 +50,17 @@ const CALLS: [Call; 23] = [
     },
     Call {
         name: "wheel: bring forward",
-        instructions: 161,
+        instructions: 155,
         run: wheel_bring_forward,
     },
     Call {
         name: "wheel: schedule, cascade and expire",
-        instructions: 426,
+        instructions: 421,
         run: wheel_expire,
     },
     Call {
         name: "wheel: alone on a tick",
-        instructions: 467,
+        instructions: 463,
         run: wheel_alone,
     },
     Call {
@@ -81,12 +81,12 @@ const CALLS: [Call; 23] = [
     },
     Call {
         name: "engine: cancel and schedule",
-        instructions: 243,
+        instructions: 228,
         run: engine_pair,
     },
     Call {
         name: "engine: postpone",
-        instructions: 98,
+        instructions: 97,
         run: engine_postpone,
     },
     Call {
@@ -97,17 +97,17 @@ const CALLS: [Call; 23] = [
     Call {
         name: "engine: schedule, expire and take",
         // There are four timers per tick, and an advance visits every shard.
-        instructions: 1_389,
+        instructions: 1_370,
         run: engine_take,
     },
     Call {
         name: "engine: the same, many at a time",
-        instructions: 1_131,
+        instructions: 1_112,
         run: engine_take_many,
     },
     Call {
         name: "task: cancel and schedule",
-        instructions: 299,
+        instructions: 290,
         run: task_pair,
     },
     Call {
@@ -118,22 +118,22 @@ const CALLS: [Call; 23] = [
     },
     Call {
         name: "named task: cancel and schedule",
-        instructions: 1_782,
+        instructions: 1_778,
         run: named_task_pair,
     },
     Call {
         name: "named task: the same, by name",
-        instructions: 3_177,
+        instructions: 3_170,
         run: named_task_pair_by_name,
     },
     Call {
         name: "sleep: create, poll and drop",
-        instructions: 376,
+        instructions: 364,
         run: sleep_pair,
     },
     Call {
         name: "sleep: the same, instant given",
-        instructions: 356,
+        instructions: 350,
         run: sleep_pair_at,
     },
     Call {

@@ -49,6 +49,26 @@ pub(crate) struct Place {
     pub(crate) start: u64,
 }
 
+/// A place in two words: the first tick, and the level beside the slot.
+pub(crate) type TwoWords = (u64, u64);
+
+impl From<Place> for TwoWords {
+    fn from(place: Place) -> TwoWords {
+        (place.start, (place.level as u64) << 32 | place.slot as u64)
+    }
+}
+
+impl From<TwoWords> for Place {
+    #[inline]
+    fn from((start, place): TwoWords) -> Place {
+        Place {
+            level: (place >> 32) as usize,
+            slot: place as u32 as usize,
+            start,
+        }
+    }
+}
+
 impl Geometry {
     /// Creates a shape with `size` slots per level and as many levels as deadlines
     /// need.

@@ -16,7 +16,7 @@ pub(super) use below::{Below, List};
 
 use super::entries::list::End;
 use super::entries::{Entries, EntryIndex, LANES};
-use super::geometry::{Geometry, MAX_LEVELS, Place};
+use super::geometry::{Geometry, MAX_LEVELS, Place, TwoWords};
 
 const WORD: usize = u64::BITS as usize;
 
@@ -144,16 +144,18 @@ impl Levels {
     #[inline]
     pub(crate) fn place(&mut self, now: u64, deadline: u64) -> Place {
         let by_bits = self.geometry.place_by_bits(now, deadline);
-        by_bits.unwrap_or_else(|| self.place_by_division(now, deadline))
+        by_bits.unwrap_or_else(|| self.place_by_division(now, deadline).into())
     }
 
+    /// Returns two words, which come back in registers. A `Place` would come back in
+    /// memory, and the places that are not computed here would go through memory too.
     #[cold]
-    fn place_by_division(&mut self, now: u64, deadline: u64) -> Place {
+    fn place_by_division(&mut self, now: u64, deadline: u64) -> TwoWords {
         let place = self.geometry.place_by_division(now, deadline);
         if self.geometry.capped_unit().is_some() && place.level + 1 == self.geometry.levels() {
             self.note_at_top(place.start, deadline);
         }
-        place
+        place.into()
     }
 
     fn note_at_top(&mut self, start: u64, deadline: u64) {

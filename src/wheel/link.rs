@@ -22,9 +22,12 @@ impl<T> Wheel<T> {
         let sequence = self.issue();
         let stamp = sequence.stamp(tag);
         let entry = self.store(deadline.0, stamp, payload);
+        // Linked first: the number of the wheel is then read where the id is made, and
+        // need not be kept meanwhile.
+        let due = self.link_new_for(entry, deadline.0);
         Scheduled {
             id: TimerId::issued(self.number, sequence.shifted(), entry.index()),
-            due: self.link_new_for(entry, deadline.0),
+            due,
         }
     }
 
