@@ -21,7 +21,8 @@ pub struct Args {
     pub quick: bool,
 
     /// Prints these tables in Markdown instead: `front`, the ten rows that users ask
-    /// about, or `all`.
+    /// about, `targets`, the rows in which a rival that promises as much is ahead
+    /// (`behind`), or `all`.
     #[arg(long, value_name = "WHICH")]
     pub table: Option<Which>,
 
@@ -58,6 +59,8 @@ impl Args {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Which {
     Front,
+    Targets,
+    Behind,
     All,
 }
 

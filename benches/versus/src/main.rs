@@ -59,6 +59,8 @@ fn compare(args: &Args, effort: Effort) -> Result<Vec<Row>, Box<dyn Error>> {
     };
     match args.table {
         Some(Which::Front) => println!("{}", report::front(&rows)),
+        Some(Which::Targets) => println!("{}", report::targets(&rows)),
+        Some(Which::Behind) => println!("{}", report::behind(&rows)),
         Some(Which::All) => println!("{}", report::all(&rows)),
         None => {}
     }

@@ -30,6 +30,10 @@ impl<'a> Answer<'a> {
         }
     }
 
+    pub fn is_ours(&self) -> bool {
+        self.row.engine.starts_with("tickwheel")
+    }
+
     /// Whether this is neither tickwheel nor a floor, nor the lazy heap. A cancel of
     /// that heap only sets a flag and frees no memory.
     pub fn is_rival(&self) -> bool {

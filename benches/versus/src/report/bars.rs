@@ -27,7 +27,7 @@ const STYLE: &str = "\
 
 /// Returns the picture as SVG. `None` if none of the rows was measured.
 pub fn draw(answers: &[Answer<'_>]) -> Option<String> {
-    let answered = |asked: &'static Asked| Some((asked.question, asked.answer(answers)?));
+    let answered = |asked: &'static Asked| Some((asked.question, asked.place.find(answers)?));
     let rows: Vec<_> = ASKED.iter().filter_map(answered).collect();
     let height = 2 * MARGIN + (rows.len() + 1) * ROW - ROW / 2;
     let mut svg = format!(
@@ -100,7 +100,7 @@ fn figure(answer: &Answer<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::asked::WHEEL;
+    use super::super::place::WHEEL;
     use super::super::samples::row;
     use super::*;
     use crate::case::Row;

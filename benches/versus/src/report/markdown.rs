@@ -1,15 +1,12 @@
-//! The tables of docs/PERFORMANCE.md, in Markdown: ten rows that users ask about, and
-//! all rows. Footnotes say what a rival does not promise.
-
-use std::collections::BTreeSet;
+//! Two tables of docs/PERFORMANCE.md, in Markdown: ten rows that users ask about, and
+//! all rows.
 
 use super::answer::{Answer, Question, label};
 use super::asked::{ASKED, best};
-use super::table::number;
+use super::notes::{Notes, figure, finished, named};
 use super::views::in_order;
 use crate::args::Workload;
-use crate::case::{Row, Summary};
-use crate::rivals::promises::{Lack, lacks};
+use crate::case::Row;
 
 /// Returns the table of ten rows. A row that was not measured says so.
 pub fn front(rows: &[Row]) -> String {
@@ -20,7 +17,7 @@ pub fn front(rows: &[Row]) -> String {
         "|---|--:|--:|--:|".into(),
     ];
     for asked in &ASKED {
-        let cells = match asked.answer(&answers) {
+        let cells = match asked.place.find(&answers) {
             Some(ours) => {
                 let rivals = ours.rivals(&answers);
                 let equal = named(best(&rivals, true), &mut notes);
@@ -48,10 +45,7 @@ pub fn all(rows: &[Row]) -> String {
 }
 
 fn one(answers: &[Answer<'_>], workload: Workload) -> String {
-    let mut notes = Notes {
-        prefix: format!("{workload}-"),
-        ..Notes::default()
-    };
+    let mut notes = Notes::new(format!("{workload}-"));
     let mut lines = vec![
         "| metric | threads | size | tickwheel | floor | best rival that promises as much | best rival that promises less |".into(),
         "|---|--:|--:|--:|--:|--:|--:|".into(),
@@ -65,9 +59,8 @@ fn one(answers: &[Answer<'_>], workload: Workload) -> String {
                     .iter()
                     .filter(|answer| answer.question() == question)
             };
-            let is_ours = |answer: &&Answer<'_>| {
-                answer.row.engine.starts_with("tickwheel") && answer.row.thread_safe == thread_safe
-            };
+            let is_ours =
+                |answer: &&Answer<'_>| answer.is_ours() && answer.row.thread_safe == thread_safe;
             let ours: Vec<&Answer<'_>> = all().filter(is_ours).collect();
             let Some(first) = ours.first() else { continue };
             let floor = all().find(|answer| answer.row.engine.starts_with("floor"));
@@ -88,92 +81,15 @@ fn one(answers: &[Answer<'_>], workload: Workload) -> String {
     finished(lines, &notes)
 }
 
-/// Returns a median with the fastest and the slowest round, and the unit.
-fn figure(answer: &Answer<'_>) -> String {
-    let Summary {
-        median,
-        min,
-        max,
-        unit,
-        ..
-    } = answer.summary;
-    let space = if unit.is_empty() { "" } else { " " };
-    match min == max {
-        true => format!("{}{space}{unit}", number(*median)),
-        false => format!(
-            "{} ({}–{}){space}{unit}",
-            number(*median),
-            number(*min),
-            number(*max)
-        ),
-    }
-}
-
 /// Returns a figure of tickwheel, with what took part.
 fn short(answer: &Answer<'_>) -> String {
     let name = answer.row.engine.trim_start_matches("tickwheel ");
     format!("{} {name}", figure(answer))
 }
 
-fn named(rival: Option<&Answer<'_>>, notes: &mut Notes) -> String {
-    let Some(rival) = rival else {
-        return "–".into();
-    };
-    let engine = rival.row.engine;
-    format!("{} {engine}{}", figure(rival), notes.mark(engine))
-}
-
-/// The footnotes of a table.
-#[derive(Default)]
-struct Notes {
-    prefix: String,
-    engines: BTreeSet<&'static str>,
-}
-
-impl Notes {
-    /// Notes an engine, and returns the mark of its footnote.
-    fn mark(&mut self, engine: &'static str) -> String {
-        if lacks(engine).is_empty() {
-            return String::new();
-        }
-        self.engines.insert(engine);
-        format!("[^{}{}]", self.prefix, anchor(engine))
-    }
-
-    fn text(&self, engine: &str) -> String {
-        let lacks: Vec<&str> = lacks(engine).iter().copied().map(Lack::text).collect();
-        let anchor = anchor(engine);
-        format!(
-            "[^{}{anchor}]: {engine}: {}.",
-            self.prefix,
-            lacks.join("; ")
-        )
-    }
-}
-
-/// Returns a name as a footnote can have it.
-fn anchor(engine: &str) -> String {
-    let plain = |letter: char| {
-        if letter.is_alphanumeric() {
-            letter
-        } else {
-            '-'
-        }
-    };
-    engine.to_lowercase().chars().map(plain).collect()
-}
-
-fn finished(mut lines: Vec<String>, notes: &Notes) -> String {
-    if !notes.engines.is_empty() {
-        lines.push(String::new());
-        lines.extend(notes.engines.iter().map(|engine| notes.text(engine)));
-    }
-    lines.join("\n") + "\n"
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::asked::WHEEL;
+    use super::super::place::WHEEL;
     use super::super::samples::row;
     use super::*;
 

@@ -1,5 +1,5 @@
 //! What the rivals do not promise although tickwheel does, as their documentation and
-//! code say (docs/COMPARE.md).
+//! code say (docs/COMPARE.md). futures-timer keeps a heap that compares instants alone.
 
 /// A promise that an engine does not make.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,7 +31,7 @@ pub fn lacks(engine: &str) -> &'static [Lack] {
     match engine {
         "tokio Sleep" | "tokio Sleep, paused" => &[Lack::Order, Lack::Payload],
         "tokio-util DelayQueue" => &[Lack::StaleIds, Lack::Order],
-        "tm-wheel" | "nexus-timer" => &[Lack::Order],
+        "tm-wheel" | "nexus-timer" | "tokio" | "futures-timer" => &[Lack::Order],
         "timer-queue" => &[Lack::StaleIds, Lack::Order],
         "hash-wheel" => &[Lack::Payload, Lack::Removal],
         "hash-wheel thread" => &[Lack::Payload, Lack::Removal, Lack::Deadline],
