@@ -91,7 +91,7 @@ const CALLS: [Call; 23] = [
     },
     Call {
         name: "engine: disarm and arm",
-        instructions: 226,
+        instructions: 204,
         run: engine_reuse,
     },
     Call {

@@ -83,6 +83,10 @@ impl TickLength {
 
     #[cold]
     fn far_tick_after(self, time: Time) -> Tick {
+        // The time to which timers are disarmed.
+        if time == Time::MAX {
+            return NEVER;
+        }
         let last = (Time::MAX.as_nanos() - 1) / self.nanos * self.nanos;
         if time.as_nanos() > last {
             return NEVER;
