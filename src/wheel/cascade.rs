@@ -1,21 +1,16 @@
 //! Re-filing an outer slot inward when its turn has come.
 //!
-//! The cascade of a large wheel mostly waits for entries that are not in any cache.
-//! The more lists it walks side by side, the less it waits. Without a budget it
-//! therefore walks each lane from both ends, which saves a quarter of the time (see
-//! docs/DESIGN.md, "Eight lanes per slot"). With a budget, it walks from the front,
-//! because the walk may be paused, and the entries cancelled and rescheduled meanwhile.
+//! The cascade of a large wheel mostly waits for entries that are not in a cache nearby.
+//! The more lists it walks side by side, the less it waits. While it walks each lane from
+//! the front, it also looks at the lane from the back, one entry at each step, so that
+//! the second half of a lane is in a cache once the walk comes there (see
+//! docs/DESIGN.md, "Eight lanes per slot").
 //!
-//! A wheel whose entries are in a cache waits for branches that cannot be predicted
-//! instead: whether an entry is the last one of its lane. It walks from the front,
-//! which takes fewer instructions, and takes the first entries of each lane without
-//! branches (see docs/DESIGN.md, "The first entries of a lane are taken without
-//! branches").
-
-use alloc::vec::Vec;
+//! Whether an entry is the last one of its lane cannot be predicted. The first entries
+//! of each lane are therefore taken without branches (see docs/DESIGN.md, "The first
+//! entries of a lane are taken without branches").
 
 use super::Wheel;
-use super::entries::list::End;
 use super::entries::{EntryIndex, LANES};
 use super::geometry::Place;
 use super::levels::{Below, List};
@@ -27,17 +22,10 @@ struct Lanes {
     open: u32,
     head: [EntryIndex; LANES],
     front: [EntryIndex; LANES],
-    /// The position at the other end, if the cascade walks from both ends.
-    back: [EntryIndex; LANES],
 }
 
-/// A budget that is larger than the number of entries in any wheel, also after as many
-/// entries were touched.
-const UNLIMITED: usize = usize::MAX / 2;
-
-/// The largest number of timers whose entries are expected to be in a cache. In unit
-/// tests it is small, so that they see both kinds of walk.
-const FEW: usize = if cfg!(test) { 16 } else { 1 << 17 };
+/// The largest number of timers whose entries are expected to be in a cache nearby.
+const FEW: usize = if cfg!(test) { 16 } else { 1 << 15 };
 
 /// The number of entries of each lane that are taken without branches.
 const DEPTH: usize = 2;
@@ -59,10 +47,7 @@ impl<T> Wheel<T> {
     pub(super) fn cascade(&mut self, cascade: Cascade, budget: &mut usize) {
         let Place { level, slot, .. } = cascade.place;
         let check_all = cascade.resumed || self.levels.is_unsorted(level, slot);
-        let is_far_from_caches = level > 1 && self.len() > FEW;
-        if is_far_from_caches && *budget > UNLIMITED && !check_all {
-            self.cascade_from_both_ends(level, slot);
-        } else if !self.cascade_from_the_front(level, slot, check_all, budget) {
+        if !self.cascade_within(level, slot, check_all, budget) {
             self.work = Work::Cascade(Cascade {
                 resumed: true,
                 ..cascade
@@ -75,7 +60,7 @@ impl<T> Wheel<T> {
     }
 
     /// Re-files an outer slot within a budget. Returns whether the budget was enough.
-    fn cascade_from_the_front(
+    fn cascade_within(
         &mut self,
         level: usize,
         slot: usize,
@@ -90,6 +75,9 @@ impl<T> Wheel<T> {
         if !check && *budget >= LEADERS {
             *budget -= self.refile_leaders(level, slot, below.as_ref(), &mut lanes);
         }
+        let looks_ahead = self.len() > FEW;
+        // The entries that were last looked at. They may be in other lanes by now.
+        let mut back = lanes.head;
         while lanes.open != 0 {
             let mut round = lanes.open;
             while round != 0 {
@@ -108,6 +96,10 @@ impl<T> Wheel<T> {
                     self.drain(next);
                 } else {
                     self.entries.prefetch(next);
+                    if looks_ahead {
+                        back[lane] = self.entries.prev(back[lane]);
+                        self.entries.prefetch(back[lane]);
+                    }
                 }
                 match self.list_below(below.as_ref(), lane, entry) {
                     Some(list) => self.levels.append_to(&mut self.entries, list, entry),
@@ -160,48 +152,6 @@ impl<T> Wheel<T> {
         count
     }
 
-    fn cascade_from_both_ends(&mut self, level: usize, slot: usize) {
-        debug_assert!(self.levels.is_empty_before(level));
-        let mut lanes = self.lanes_of(level, slot);
-        for lane in 0..self.levels.lanes() {
-            if lanes.open >> lane & 1 == 1 {
-                lanes.back[lane] = self.entries.prev(lanes.head[lane]);
-                self.entries.prefetch(lanes.back[lane]);
-                self.drain(lanes.head[lane]);
-            }
-        }
-        let below = self.levels.below(level, self.now);
-        // These entries are found from the back and are therefore in reverse order.
-        let mut outward = Vec::new();
-        while lanes.open != 0 {
-            for lane in 0..self.levels.lanes() {
-                if lanes.open >> lane & 1 == 0 {
-                    continue;
-                }
-                let (first, last) = (lanes.front[lane], lanes.back[lane]);
-                let (next, before) = (self.entries.next(first), self.entries.prev(last));
-                if first == last || next == last {
-                    lanes.open &= !(1 << lane);
-                } else {
-                    (lanes.front[lane], lanes.back[lane]) = (next, before);
-                    self.entries.prefetch(next);
-                    self.entries.prefetch(before);
-                }
-                if !self.refile_inward(below.as_ref(), lane, first, level, End::Front) {
-                    self.refile(first, level, true);
-                }
-                if first != last
-                    && !self.refile_inward(below.as_ref(), lane, last, level, End::Back)
-                {
-                    outward.push(last);
-                }
-            }
-        }
-        for entry in outward.into_iter().rev() {
-            self.refile(entry, level, true);
-        }
-    }
-
     /// Returns the list of the level below for an entry of this lane, if the entry
     /// goes to that level.
     #[inline]
@@ -232,32 +182,6 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Links an entry from either end of the slot's list, as [`Wheel::refile`]
-    /// does, if it goes to a lower level. Returns `false` for an entry that was
-    /// postponed beyond its slot.
-    #[inline]
-    fn refile_inward(
-        &mut self,
-        below: Option<&Below>,
-        lane: usize,
-        entry: EntryIndex,
-        from_level: usize,
-        from: End,
-    ) -> bool {
-        if let Some(list) = self.list_below(below, lane, entry) {
-            self.levels
-                .insert_at_middle_of(&mut self.entries, list, entry, from);
-            return true;
-        }
-        let place = self.place_from_now(entry);
-        if place.level >= from_level {
-            return false;
-        }
-        self.levels
-            .insert_at_middle(&mut self.entries, place, entry, from);
-        true
-    }
-
     /// Returns the place for an entry from a slot whose turn has come.
     #[inline]
     fn place_from_now(&mut self, entry: EntryIndex) -> Place {
@@ -277,7 +201,6 @@ impl<T> Wheel<T> {
             open: self.levels.occupied_lanes(level, slot),
             head: [self.overdue; LANES],
             front: [self.overdue; LANES],
-            back: [self.overdue; LANES],
         };
         for lane in 0..self.levels.lanes() {
             if let Some(head) = self.levels.head(&self.entries, level, slot, lane) {
@@ -336,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn walking_a_slot_from_both_ends_keeps_its_order() {
+    fn a_cascade_keeps_the_order_of_its_slot() {
         for size in [2, 20, 64, 100] {
             for count in (0..40).chain([1_000]) {
                 fires_in_order(size, count);

@@ -14,7 +14,6 @@ use alloc::vec;
 
 pub(super) use below::{Below, List};
 
-use super::entries::list::End;
 use super::entries::{Entries, EntryIndex, LANES};
 use super::geometry::{Geometry, MAX_LEVELS, Place, TwoWords};
 
@@ -173,21 +172,6 @@ impl Levels {
         let list = self.list_for(entries, place, entry);
         let bitmap_index = entries.append(list, entry);
         self.note_occupied(bitmap_index);
-    }
-
-    /// Links an entry that comes from either end of another slot's list: see
-    /// [`Entries::insert_at_middle`].
-    #[inline]
-    pub(crate) fn insert_at_middle<T>(
-        &mut self,
-        entries: &mut Entries<T>,
-        place: Place,
-        entry: EntryIndex,
-        from: End,
-    ) {
-        let list = self.list_for(entries, place, entry);
-        entries.insert_at_middle(list, entry, from);
-        self.note_occupied(entries.bitmap_index(list));
     }
 
     #[inline]

@@ -20,9 +20,9 @@
 //!   `entries/pass.rs`);
 //! - `Moved`, which holds only live timers.
 //!
-//! Ids, walks, entries that are being sorted, and the middle of a list are kept as
-//! numbers, which [`Entries::entry_at`] or [`Entries::find`] looks up. A wrong hint
-//! to the processor does no harm. A paused cascade and a slot that is being fired
+//! Ids, walks and entries that are being sorted are kept as numbers, which
+//! [`Entries::entry_at`] or [`Entries::find`] looks up. A wrong hint to the processor
+//! does no harm. A paused cascade and a slot that is being fired
 //! look up their lists again.
 //!
 //! [`Entries::entry_at`]: super::entries::Entries::entry_at

@@ -141,11 +141,9 @@ impl<T> Entries<T> {
         self.redirect_links(from, to);
     }
 
-    /// Moves a list's head to a vacant entry, and forgets the list's middle.
+    /// Moves a list's head to a vacant entry.
     pub(crate) fn move_sentinel(&mut self, from: EntryIndex, to: EntryIndex) {
         self.block.move_sentinel(from, to);
-        let bitmap_index = self.bitmap_index(to);
-        self.get_mut(to).deadline = u64::from(bitmap_index);
         self.redirect_links(from, to);
     }
 

@@ -10,13 +10,6 @@ use super::block::EntryIndex;
 /// The bitmap index of a list that has no bit.
 const NO_BITMAP_INDEX: u32 = u32::MAX;
 
-/// The end at which an entry is taken off its old list to be linked again.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum End {
-    Front,
-    Back,
-}
-
 impl<T> Entries<T> {
     /// Adds an empty list that has no bit, and returns its head.
     pub(crate) fn add_list(&mut self) -> EntryIndex {
@@ -88,33 +81,6 @@ impl<T> Entries<T> {
         bitmap_index
     }
 
-    /// Links an entry taken from another list's end. Entries from the front stand
-    /// in the order of the calls. They come before all entries from the back, which
-    /// stand in reverse order. The list must be empty before the first such call.
-    #[inline]
-    pub(crate) fn insert_at_middle(&mut self, list: EntryIndex, entry: EntryIndex, from: End) {
-        let head = self.get(list);
-        let middle = match head.next == list {
-            true => list,
-            false => self.nth(EntryIndex::FIRST, (head.deadline >> u32::BITS) as u32),
-        };
-        let new_middle = match from {
-            End::Front => entry,
-            End::Back => middle,
-        };
-        let mut entries = self.block.entries_mut();
-        let head = entries.get(list);
-        head.deadline =
-            u64::from(head.deadline as u32) | u64::from(new_middle.index()) << u32::BITS;
-        let before = entries.get(middle);
-        let next = before.next;
-        before.next = entry;
-        let stored = entries.get(entry);
-        stored.prev = middle;
-        stored.next = next;
-        entries.get(next).prev = entry;
-    }
-
     /// Returns the bitmap index of a list.
     #[inline]
     pub(crate) fn bitmap_index(&self, list: EntryIndex) -> u32 {
@@ -127,6 +93,8 @@ impl<T> Entries<T> {
         let mut entries = self.block.entries_mut();
         let stored = entries.get(entry);
         let (prev, next) = (stored.prev, stored.next);
+        // A timer that was set aside has no list, and so no list becomes empty.
+        debug_assert!(prev != entry, "the entry is on a list");
         entries.get(prev).next = next;
         entries.get(next).prev = prev;
         // If both neighbours are the same entry, only the list's head is left.

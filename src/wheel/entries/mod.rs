@@ -4,7 +4,7 @@
 
 mod block;
 mod compact;
-pub(super) mod list;
+mod list;
 mod moved;
 mod pass;
 mod vacant;

@@ -1,7 +1,6 @@
 //! The level below a slot whose turn has come, where a cascade sends most of the
 //! slot's entries.
 
-use super::super::entries::list::End;
 use super::super::entries::{Entries, EntryIndex, LANES};
 use super::Levels;
 
@@ -80,19 +79,6 @@ impl Levels {
     #[inline]
     pub(crate) fn append_to<T>(&mut self, entries: &mut Entries<T>, list: List, entry: EntryIndex) {
         entries.append(list.head, entry);
-        self.occupied[list.word] |= 1 << list.slot;
-    }
-
-    /// Links an entry to `list`: see [`Entries::insert_at_middle`].
-    #[inline]
-    pub(crate) fn insert_at_middle_of<T>(
-        &mut self,
-        entries: &mut Entries<T>,
-        list: List,
-        entry: EntryIndex,
-        from: End,
-    ) {
-        entries.insert_at_middle(list.head, entry, from);
         self.occupied[list.word] |= 1 << list.slot;
     }
 }

@@ -6,9 +6,8 @@ use super::stamp::Stamp;
 /// One cell of a block. The payload follows it.
 #[repr(C)]
 pub(crate) struct Entry {
-    /// A timer's deadline. In a sentinel, the lower half is its bitmap index: the
-    /// bit that says whether its list holds anything (see `wheel/levels.rs`). The
-    /// upper half is the list's middle (see `insert_at_middle` in `entries/list.rs`).
+    /// A timer's deadline. In a sentinel, its bitmap index: the bit that says whether
+    /// its list holds anything (see `wheel/levels.rs`).
     pub(crate) deadline: u64,
     /// Only the block changes a stamp from one kind to another.
     pub(super) stamp: Stamp,
