@@ -16,7 +16,7 @@ set -eu
 
 licences="MIT Apache-2.0 BSD-2-Clause BSD-3-Clause ISC Zlib Unicode-3.0"
 for_users="tracing,metrics,serde,stream,hyper,tower"
-expected="crossbeam-channel crossbeam-utils libc slab tickwheel user"
+expected="crossbeam-channel crossbeam-utils libc tickwheel user"
 root=$(cd "$(dirname "$0")/.." && pwd)
 user=$(mktemp -d)
 trap 'rm -rf "$user"' EXIT

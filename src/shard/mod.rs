@@ -57,6 +57,7 @@ mod lent;
 mod pause;
 mod ready;
 pub(crate) mod record;
+mod records;
 mod repeat;
 mod repetition;
 mod reserve;
@@ -79,8 +80,6 @@ pub(crate) use lent::Next;
 pub(crate) use record::Place;
 pub(crate) use signals::Signals;
 
-use slab::Slab;
-
 use crate::id::{TimerId, WheelNumber};
 use crate::rounding::TickLength;
 use crate::shard::body::{Body, Tag};
@@ -88,6 +87,7 @@ use crate::shard::credit::Credit;
 use crate::shard::drain_count::Awaited;
 use crate::shard::ready::Ready;
 use crate::shard::record::{State, TimerRecord};
+use crate::shard::records::TimerRecords;
 use crate::shard::work::Work;
 use crate::stats::{Histogram, Ledger, RefusedTimers};
 use crate::sync::IS_MODEL;
@@ -106,7 +106,7 @@ pub(crate) const CELLS_PER_TIMER: usize = if IS_MODEL { CELLS_PER_HOLD } else { 
 
 pub(crate) struct Shard<T> {
     pub(crate) wheel: Wheel<Body<T>>,
-    pub(crate) records: Slab<TimerRecord<T>>,
+    pub(crate) records: TimerRecords<T>,
     /// The number of entries that are not live timers: those not yet started, those shut
     /// down while a worker holds a firing, and those that ended with an unread report.
     not_live: usize,
@@ -156,7 +156,7 @@ impl<T> Shard<T> {
         let ready = (0..=queues).map(|_| Ready::new(&mut wheel)).collect();
         Shard {
             wheel,
-            records: Slab::new(),
+            records: TimerRecords::new(),
             not_live: 0,
             ready,
             ledger: Ledger::default(),

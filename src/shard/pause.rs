@@ -112,15 +112,16 @@ impl<T> Shard<T> {
             return key;
         }
         let tag = self.tag(at);
-        let key = self.records.vacant_key();
-        let body = std::mem::replace(self.wheel.payload_mut(at), Body::record(key));
+        let body = std::mem::replace(self.wheel.payload_mut(at), Body::lent(None));
         // SAFETY: the tag says that the body is a payload.
         let payload = unsafe { body.into_payload() };
         let requested = self.tick.start_of(self.wheel.deadline_of(at));
         let mut timer = Timer::at(requested, payload).queue(tag.queue());
         timer.task = tag.is_task();
-        self.records
+        let key = self
+            .records
             .insert(TimerRecord::new(timer, requested, None));
+        *self.wheel.payload_mut(at) = Body::record(key);
         self.wheel.set_tag(at, tag.with_record().0);
         key
     }
