@@ -25,6 +25,13 @@ impl Process {
         self == Process::now()
     }
 
+    /// Returns whether this process was forked from that one. Cheaper than
+    /// [`Process::is_this`], and blind to forks by the bare system call.
+    #[inline]
+    pub(crate) fn has_forked(self) -> bool {
+        self.forks != forks::count()
+    }
+
     fn now() -> Process {
         Process {
             id: std::process::id(),
@@ -79,15 +86,22 @@ mod forks {
 }
 
 #[cfg(all(test, target_os = "linux", not(any(loom, shuttle))))]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    /// Returns the result of `check` in a child of this process.
-    fn in_a_child(check: impl FnOnce() -> bool) -> bool {
-        // SAFETY: the child only compares numbers and then ends.
+    /// The time after which the system ends a child that is stuck, in seconds.
+    const PATIENCE: libc::c_uint = 30;
+
+    /// Returns the result of `check` in a child of this process, or `false` if the child
+    /// is stuck.
+    pub(crate) fn in_a_child(check: impl FnOnce() -> bool) -> bool {
+        // SAFETY: the child has only this thread, uses what this thread owns or an
+        // allocator that survives a fork, and then ends.
         let pid = unsafe { libc::fork() };
         assert!(pid >= 0, "cannot fork");
         if pid == 0 {
+            // SAFETY: the call takes no pointers, and concerns only the child.
+            unsafe { libc::alarm(PATIENCE) };
             let status = i32::from(!check());
             // SAFETY: ends the process, so no code runs after it.
             unsafe { libc::_exit(status) }
@@ -104,6 +118,9 @@ mod tests {
         let parent = Process::this();
         assert!(parent.is_this());
         assert!(in_a_child(|| !parent.is_this() && Process::this().is_this()));
+        assert!(in_a_child(
+            || parent.has_forked() && !Process::this().has_forked()
+        ));
         let same_id = || Process {
             id: std::process::id(),
             ..parent

@@ -11,7 +11,7 @@ mod repetition;
 mod schedule_with;
 mod start_error;
 #[cfg(all(test, not(any(loom, shuttle))))]
-mod tests;
+pub(crate) mod tests;
 mod unstarted;
 mod weak;
 
@@ -65,7 +65,8 @@ use crate::timer::{Cancel, Closed, NotChanged, Refused, Timer};
 /// An engine belongs to the process that started it. A child made by `fork`
 /// has no ticker thread, and a lock that another thread held at that moment
 /// is never released. Therefore no timer fires, and any call may block for
-/// ever. A child may only drop its copy. The drop does not stop the engine,
+/// ever. A child may only drop its copies: of the engine, and of firings, queues,
+/// sleeps and all else that came from it. Such a drop does not stop the engine,
 /// does not wait, and leaves the payloads alone. To use timers in a child
 /// process, start a new engine in it.
 ///

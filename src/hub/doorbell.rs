@@ -211,6 +211,14 @@ impl Doorbell {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn while_locked<R>(&self, during: impl FnOnce() -> R) -> R {
+        self.bells.while_locked(|| match &self.permits {
+            Some(permits) => permits.while_locked(during),
+            None => during(),
+        })
+    }
+
     /// Returns the number of tasks' wakers that panicked.
     pub(crate) fn panics(&self) -> u64 {
         let permits = self.permits.as_ref().map_or(0, Channel::panics);

@@ -7,7 +7,6 @@
 
 use std::ops::Deref;
 
-use crate::fork::Process;
 use crate::hub::{Core, Held, ShardCell};
 use crate::sync::Arc;
 
@@ -16,14 +15,11 @@ pub(crate) const LEFTOVERS_PER_HOLD: usize = 32;
 
 pub(crate) struct SharedCore<T> {
     core: Arc<Core<T>>,
-    /// The process that started the engine.
-    owner: Process,
 }
 
 impl<T> SharedCore<T> {
     pub(crate) fn new(core: Arc<Core<T>>) -> Arc<SharedCore<T>> {
-        let owner = Process::this();
-        Arc::new(SharedCore { core, owner })
+        Arc::new(SharedCore { core })
     }
 
     /// Returns the core itself, saving a step for a holder that also keeps its share.
@@ -34,7 +30,7 @@ impl<T> SharedCore<T> {
     /// Returns whether this process started the engine. A forked child has none of the
     /// threads for which it would wait, and the payloads belong to the parent.
     pub(crate) fn is_owned_here(&self) -> bool {
-        self.owner.is_this()
+        self.core.owner.is_this()
     }
 }
 

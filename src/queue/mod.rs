@@ -413,7 +413,9 @@ impl<T> Clone for Queue<T> {
 
 impl<T> Drop for Queue<T> {
     fn drop(&mut self) {
-        self.worker.leave(&self.core.census, self.index);
+        if !self.core.is_inherited() {
+            self.worker.leave(&self.core.census, self.index);
+        }
     }
 }
 

@@ -175,7 +175,9 @@ impl<T> Receiver for Queue<T> {
     }
 
     fn leave(&self, Waiting(waits): &mut Waiting) {
-        self.core.doorbell(self.index).leave(waits);
+        if !self.core.is_inherited() {
+            self.core.doorbell(self.index).leave(waits);
+        }
     }
 }
 

@@ -135,7 +135,9 @@ impl<T> Reports<T> {
     }
 
     pub(super) fn leave_places(&self, waits: &mut Waits) {
-        self.core.doorbell(self.core.queues()).leave(waits);
+        if !self.core.is_inherited() {
+            self.core.doorbell(self.core.queues()).leave(waits);
+        }
     }
 
     /// Searches every shard, because the stop sign may have overtaken a bell.

@@ -21,6 +21,9 @@ pub trait Handle: Sealed + Clone + Unpin + Send + Sync {
 /// Keeps other crates from implementing [`Handle`].
 pub trait Sealed {
     fn timers(&self) -> &Timers;
+
+    /// Returns the engine, unless it was inherited in a fork or has yet to be started.
+    fn timers_here(&self) -> Option<&Timers>;
 }
 
 /// Converts the engine's time to a handle's [`Handle::Moment`].
@@ -90,6 +93,14 @@ impl Generation {
         }
     }
 
+    /// Returns the engine of this process, if it was started.
+    fn started(&self) -> Option<&Timers> {
+        match self.timers.get()? {
+            (forks, timers) if *forks == fork::count() => Some(timers),
+            _ => self.child.get()?.started(),
+        }
+    }
+
     #[cold]
     fn timers_of_child(&self) -> &Timers {
         let child = || Box::new(Generation::new());
@@ -114,6 +125,10 @@ impl Sealed for Global {
     fn timers(&self) -> &Timers {
         GLOBAL.timers()
     }
+
+    fn timers_here(&self) -> Option<&Timers> {
+        GLOBAL.started()
+    }
 }
 
 impl Handle for Global {
@@ -125,6 +140,11 @@ impl Sealed for Timers {
     fn timers(&self) -> &Timers {
         self
     }
+
+    #[inline]
+    fn timers_here(&self) -> Option<&Timers> {
+        (!self.core().is_inherited()).then_some(self)
+    }
 }
 
 impl Handle for Timers {
@@ -135,6 +155,11 @@ impl Sealed for &Timers {
     #[inline]
     fn timers(&self) -> &Timers {
         self
+    }
+
+    #[inline]
+    fn timers_here(&self) -> Option<&Timers> {
+        (**self).timers_here()
     }
 }
 
@@ -155,5 +180,42 @@ impl Moment for Instant {
 impl Moment for Time {
     fn at(_: &Timers, time: Time) -> Time {
         time
+    }
+}
+
+#[cfg(all(test, target_os = "linux", not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::engine::tests::forked::{dropped_in_a_child, poll};
+    use crate::fork::tests::in_a_child;
+    use crate::time::sleep;
+    use std::pin::pin;
+
+    const HOUR: Duration = Duration::from_secs(3_600);
+
+    #[test]
+    fn a_forked_child_drops_what_a_task_holds() {
+        let (timers, _clock) = Timers::builder().start_virtual().unwrap();
+        let mut own = Box::pin(timers.sleep(HOUR));
+        poll(own.as_mut());
+        dropped_in_a_child("a sleep", timers.core(), own);
+        let mut limit = Box::pin(timers.timeout(HOUR, std::future::pending::<()>()));
+        poll(limit.as_mut());
+        dropped_in_a_child("a limit", timers.core(), limit);
+        let (alive, mut idle) = timers.keep_alive(HOUR);
+        poll(pin!(&mut idle));
+        dropped_in_a_child("a keep-alive", timers.core(), (alive, idle));
+        assert_eq!(timers.ledger().live, 0);
+    }
+
+    #[test]
+    fn a_forked_child_drops_a_sleep_and_starts_no_engine_for_it() {
+        let mut global = Box::pin(sleep(HOUR));
+        poll(global.as_mut());
+        let mut global = Some(global);
+        assert!(in_a_child(|| {
+            drop(global.take());
+            GLOBAL.started().is_none()
+        }));
     }
 }

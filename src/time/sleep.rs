@@ -282,7 +282,9 @@ impl<H: Handle> Sleep<H> {
     /// Not inlined, so that a drop without a timer is a single comparison.
     #[inline(never)]
     fn leave(&self, id: TimerId) {
-        drop(self.core().leave(id));
+        if let Some(timers) = self.handle.timers_here() {
+            drop(timers.core().leave(id));
+        }
     }
 
     fn end(&mut self, stage: Stage, ended: Ended) -> Poll<Ended> {

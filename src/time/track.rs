@@ -23,6 +23,7 @@ use std::pin::Pin;
 use std::sync::Arc as StdArc;
 use std::task::{Context, Poll, Wake, Waker};
 
+use crate::fork;
 use crate::sync::{Arc, Mutex, lock};
 use crate::time::busy_tasks::BusyTasks;
 
@@ -45,6 +46,8 @@ pub struct Tracked<F> {
 struct Relay {
     task: Mutex<Task>,
     busy: Arc<BusyTasks>,
+    /// The number of forks at its creation. A forked child does not count its tasks.
+    forks: u64,
 }
 
 struct Task {
@@ -108,7 +111,8 @@ impl<F: Future> Future for Tracked<F> {
 impl<F> Drop for Tracked<F> {
     fn drop(&mut self) {
         if let Some(future) = self.future.take() {
-            let _turn = self.relay.begin();
+            let is_counted = self.relay.forks == fork::count();
+            let _turn = is_counted.then(|| self.relay.begin());
             drop(future);
         }
     }
@@ -129,6 +133,7 @@ impl Relay {
         Relay {
             task: Mutex::new(Task { stage, outer }),
             busy,
+            forks: fork::count(),
         }
     }
 

@@ -3,6 +3,8 @@
 mod cancel_all;
 mod drain;
 mod expire;
+#[cfg(target_os = "linux")]
+pub(crate) mod forked;
 mod inspect;
 mod leftovers;
 mod names;
