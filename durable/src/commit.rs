@@ -7,9 +7,14 @@
 //!
 //! A single change may be what the store cannot carry out: its job's row is damaged. Kept
 //! requests are then committed one by one, and the run of that job ends without an outcome.
+//!
+//! For starts and outcomes nobody waits. On a store whose commits are dear they linger: the
+//! commit begins no sooner than a set time after the last one began, and takes all that have
+//! come by then. A caller's change ends that at once, and so does the thread that starts jobs,
+//! if it may start no more.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -35,9 +40,12 @@ impl Pauses {
     }
 }
 
+/// Is called with the answers, without a lock.
+type Answered = Box<dyn FnOnce(Reply) + Send>;
+
 struct Request {
     changes: Vec<Change>,
-    reply: Option<SyncSender<Reply>>,
+    answered: Option<Answered>,
 }
 
 impl Request {
@@ -47,8 +55,8 @@ impl Request {
     }
 
     fn answer(self, reply: Reply) {
-        if let Some(sender) = self.reply {
-            let _ = sender.send(reply);
+        if let Some(answered) = self.answered {
+            answered(reply);
         }
     }
 
@@ -62,11 +70,19 @@ impl Request {
 pub(crate) struct Commits {
     queue: Mutex<Queue>,
     bell: Condvar,
+    /// The least time between the beginnings of two commits for which no caller waits.
+    linger: Duration,
 }
 
 #[derive(Default)]
 struct Queue {
     requests: Vec<Request>,
+    /// Whether a caller waits for one of the requests.
+    has_caller: bool,
+    /// Whether no more jobs may be started until some of the requests are committed.
+    is_full: bool,
+    /// The beginning of the last commit.
+    begun: Option<Instant>,
     /// Set while the store does not write.
     failure: Option<StoreError>,
     /// Set when nothing waits any more for the store to write again.
@@ -74,7 +90,35 @@ struct Queue {
     is_closed: bool,
 }
 
+impl Queue {
+    fn push(&mut self, request: Request) {
+        self.has_caller |= !request.is_kept();
+        self.requests.push(request);
+    }
+
+    /// Returns whether the next commit waits for nothing else.
+    fn is_urgent(&self) -> bool {
+        self.has_caller || self.is_full || self.is_ending || self.is_closed
+    }
+
+    /// Returns for how long starts and outcomes linger.
+    fn lingers(&self, linger: Duration, now: Instant) -> Duration {
+        match self.begun {
+            Some(begun) if !self.is_urgent() => (begun + linger).saturating_duration_since(now),
+            _ => Duration::ZERO,
+        }
+    }
+}
+
 impl Commits {
+    /// Returns commits whose starts and outcomes linger for up to `linger`.
+    pub(crate) fn new(linger: Duration) -> Commits {
+        Commits {
+            linger,
+            ..Commits::default()
+        }
+    }
+
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(|error| error.into_inner())
     }
@@ -82,18 +126,36 @@ impl Commits {
     /// Hands in changes, and returns where their answers will come.
     pub(crate) fn request(&self, changes: Vec<Change>) -> Receiver<Reply> {
         let (sender, receiver) = sync_channel(1);
-        let request = Request {
-            changes,
-            reply: Some(sender),
-        };
-        self.push(request);
+        self.start(changes, move |reply| drop(sender.send(reply)));
         receiver
+    }
+
+    /// Hands in changes, and has `answered` called with their answers, unless they are given up.
+    pub(crate) fn start(
+        &self,
+        changes: Vec<Change>,
+        answered: impl FnOnce(Reply) + Send + 'static,
+    ) {
+        let answered: Option<Answered> = Some(Box::new(answered));
+        self.push(Request { changes, answered });
     }
 
     /// Hands in outcomes that nobody waits for.
     pub(crate) fn post(&self, changes: Vec<Change>) {
-        let reply = None;
-        self.push(Request { changes, reply });
+        let answered = None;
+        self.push(Request { changes, answered });
+    }
+
+    /// Calls `wait`, which waits for the end of runs. Nothing lingers meanwhile.
+    pub(crate) fn hurried<R>(&self, wait: impl FnOnce() -> R) -> R {
+        if self.linger.is_zero() {
+            return wait();
+        }
+        self.queue().is_full = true;
+        self.bell.notify_one();
+        let result = wait();
+        self.queue().is_full = false;
+        result
     }
 
     fn push(&self, request: Request) {
@@ -109,9 +171,13 @@ impl Commits {
                 request.refuse(error);
             }
             _ => {
-                queue.requests.push(request);
+                let was_empty = queue.requests.is_empty();
+                queue.push(request);
+                let is_heard = was_empty || queue.has_caller;
                 drop(queue);
-                self.bell.notify_one();
+                if is_heard {
+                    self.bell.notify_one();
+                }
             }
         }
     }
@@ -149,7 +215,7 @@ impl Commits {
         }
     }
 
-    /// Waits for requests. Returns `false` if there will be none.
+    /// Waits for requests, and while they linger. Returns `false` if there will be none.
     fn wait(&self) -> bool {
         let mut queue = self.queue();
         while queue.requests.is_empty() && !queue.is_closed {
@@ -158,7 +224,24 @@ impl Commits {
                 .wait(queue)
                 .unwrap_or_else(|error| error.into_inner());
         }
-        !queue.requests.is_empty()
+        let has_requests = !queue.requests.is_empty();
+        if !self.linger.is_zero() {
+            self.linger(queue);
+        }
+        has_requests
+    }
+
+    fn linger(&self, mut queue: MutexGuard<'_, Queue>) {
+        loop {
+            let now = Instant::now();
+            let left = queue.lingers(self.linger, now);
+            if left.is_zero() {
+                queue.begun = Some(now);
+                return;
+            }
+            let waited = self.bell.wait_timeout(queue, left);
+            queue = waited.unwrap_or_else(|error| error.into_inner()).0;
+        }
     }
 
     /// Commits what has been handed in, in one commit.
@@ -194,6 +277,7 @@ impl Commits {
         requests.append(&mut queue.requests);
         let (kept, refused): (Vec<_>, Vec<_>) = requests.into_iter().partition(Request::is_kept);
         queue.requests = kept;
+        queue.has_caller = false;
         queue.failure = Some(error.clone());
         drop(queue);
         for request in refused {
@@ -220,7 +304,9 @@ impl Commits {
     }
 
     fn take_requests(&self) -> Vec<Request> {
-        std::mem::take(&mut self.queue().requests)
+        let mut queue = self.queue();
+        queue.has_caller = false;
+        std::mem::take(&mut queue.requests)
     }
 
     /// Waits until the store accepts changes again.
@@ -285,7 +371,12 @@ fn commit_parts(node: &Node, changes: &[Change]) -> Result<Vec<Answer>, StoreErr
 }
 
 fn commit(node: &Node, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
-    let result = guarded(|| node.commit(changes));
+    let call = || guarded(|| node.commit(changes));
+    let starts = |change: &Change| matches!(change, Change::Start { .. });
+    let result = match changes.iter().any(starts) {
+        true => node.pace().set_by(call),
+        false => call(),
+    };
     node.observer().committed(changes, &result);
     result
 }

@@ -222,23 +222,17 @@ fn keep(inner: &Inner, closing: &AtomicBool) {
     }
 }
 
-/// Takes expired timers, has their jobs started, and hands these to the workers.
+/// Takes expired timers, and has their jobs started and handed to the workers.
 fn dispatch(inner: &Inner, workers: &Sender<Run>) {
     let queue = inner.node.engine().queue(0);
     loop {
-        let room = inner.node.wait_for_room().min(MOST_STARTS);
+        let room = inner.wait_for_room().min(MOST_STARTS);
         let mut aimed: Vec<Aimed> = Vec::new();
         match queue.recv_many(&mut aimed, room) {
             Err(RecvError::ShutDown) => return,
             Err(RecvError::Empty) | Ok(_) => {}
         }
-        let Some(starting) = inner.start(aimed) else {
-            inner.after_commit();
-            continue;
-        };
-        for run in inner.node.pace().set_by(|| starting.wait()) {
-            let _ = workers.send(run);
-        }
+        inner.start(aimed, workers);
         inner.after_commit();
     }
 }
@@ -490,12 +484,13 @@ impl Builder {
             window_jobs: self.window_jobs,
             running: self.running,
             workers: self.workers,
-            ahead: self
-                .ahead
-                .unwrap_or(match self.handlers.has_single_attempts() {
-                    true => 0,
-                    false => AHEAD,
-                }),
+            // Virtual time knows no length of a run or a commit.
+            ahead: match (&mode, self.ahead) {
+                (Mode::Virtual(_), _) => 0,
+                (_, Some(ahead)) => ahead,
+                (_, None) if self.handlers.has_single_attempts() => 0,
+                (_, None) => AHEAD,
+            },
             lease: self.lease,
             delivers: !self.handlers.is_empty(),
         };
@@ -511,9 +506,13 @@ impl Builder {
         let wall = self.wall.unwrap_or_else(|| Arc::new(SystemClock));
         let node = Node::new(Box::new(store), wall, engine, settings);
         node.observer().opened(node.delivers());
+        let commits = match mode {
+            Mode::Threads(_) => Commits::new(node.linger()),
+            Mode::Virtual(_) => Commits::default(),
+        };
         let inner = Inner {
             node,
-            commits: Commits::default(),
+            commits,
             mode,
         };
         Ok(Runner::new(Arc::new(inner), self.handlers, seed))

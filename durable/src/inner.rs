@@ -1,7 +1,9 @@
 //! What the threads of a node share.
 
 use std::sync::Mutex;
-use std::sync::mpsc::{Receiver, TryRecvError};
+use std::sync::mpsc::Receiver;
+
+use crossbeam_channel::Sender;
 
 use crate::commit::{Commits, Failed};
 use crate::job::StoredJob;
@@ -33,6 +35,17 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    fn of(answer: Answer, fence: u64) -> Option<Run> {
+        match answer {
+            Answer::Started { job, token } => Some(Run {
+                job: *job,
+                fence,
+                token,
+            }),
+            _ => None,
+        }
+    }
+
     pub(crate) fn finish(&self, then: Then) -> Change {
         Change::Finish {
             id: self.job.id,
@@ -87,46 +100,27 @@ impl Inner {
         }
     }
 
-    /// Hands in the starts of jobs whose timers have expired.
-    pub(crate) fn start(&self, aimed: Vec<Aimed>) -> Option<Starting> {
-        let (fence, due) = self.node.fire(aimed)?;
-        let start = |Aimed { id, version }| Change::Start { id, version, fence };
-        let reply = self.request(due.into_iter().map(start).collect());
-        Some(Starting { reply, fence })
-    }
-}
-
-/// Starts on their way to the store.
-pub(crate) struct Starting {
-    reply: Receiver<Result<Vec<Answer>, Failed>>,
-    fence: u64,
-}
-
-impl Starting {
-    /// Waits for the commit, and returns the jobs that may run.
-    pub(crate) fn wait(self) -> Vec<Run> {
-        let reply = self.reply.recv();
-        self.started(reply.ok())
-    }
-
-    /// Returns the jobs that may run, unless the commit is still on its way.
-    pub(crate) fn poll(self) -> Result<Vec<Run>, Starting> {
-        match self.reply.try_recv() {
-            Err(TryRecvError::Empty) => Err(self),
-            reply => Ok(self.started(reply.ok())),
-        }
-    }
-
-    fn started(&self, reply: Option<Result<Vec<Answer>, Failed>>) -> Vec<Run> {
-        let answers = reply.and_then(Result::ok).unwrap_or_default();
-        let started = |answer| match answer {
-            Answer::Started { job, token } => Some(Run {
-                job: *job,
-                fence: self.fence,
-                token,
-            }),
-            _ => None,
+    /// Hands in the starts of jobs whose timers have expired. Those that may run go to the
+    /// workers after the commit.
+    pub(crate) fn start(&self, aimed: Vec<Aimed>, workers: &Sender<Run>) {
+        let Some((fence, due)) = self.node.fire(aimed) else {
+            return;
         };
-        answers.into_iter().filter_map(started).collect()
+        let start = |Aimed { id, version }| Change::Start { id, version, fence };
+        let (starts, workers) = (due.into_iter().map(start).collect(), workers.clone());
+        self.commits.start(starts, move |reply| {
+            let answers = reply.unwrap_or_default().into_iter();
+            let runs = answers.filter_map(|answer| Run::of(answer, fence));
+            runs.for_each(|run| drop(workers.send(run)));
+        });
+        self.commit_here();
+    }
+
+    /// Waits until a job may be started, or the node is shut down. Returns how many may.
+    pub(crate) fn wait_for_room(&self) -> usize {
+        match self.node.room() {
+            0 => self.commits.hurried(|| self.node.wait_for_room()),
+            room => room,
+        }
     }
 }

@@ -197,6 +197,11 @@ impl Node {
         self.freed.notify_all();
     }
 
+    /// Returns for how long starts and outcomes may linger: no longer than a tenth of the lease.
+    pub(crate) fn linger(&self) -> Duration {
+        self.store.linger().min(self.settings.lease / 10)
+    }
+
     fn note_load(&self, window: &Window, now: WallTime) {
         if window.wants_load(now) && self.lease().is_some() {
             self.is_load_due.store(true, Ordering::SeqCst);

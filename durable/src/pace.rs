@@ -39,7 +39,7 @@ impl Pace {
         }
     }
 
-    /// Calls `commit`, which waits for the commit of starts, and sets the pace: twice the number
+    /// Calls `commit`, which commits starts, and sets the pace: twice the number
     /// of short runs since the last time, or half of the pace that it was.
     pub(crate) fn set_by<R>(&self, commit: impl FnOnce() -> R) -> R {
         let begin = Instant::now();

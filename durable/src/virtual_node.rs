@@ -1,12 +1,12 @@
 //! A node on virtual time: one thread does what several do otherwise.
 
-use std::cell::RefCell;
 use std::fmt;
 use std::time::Duration;
 
+use crossbeam_channel::{Receiver, Sender, unbounded};
 use tickwheel::{Queue, VirtualClock};
 
-use crate::inner::Starting;
+use crate::inner::Run;
 use crate::runner::Runner;
 use crate::wall::{ManualClock, WallClock, WallTime};
 use crate::window::Aimed;
@@ -22,8 +22,8 @@ pub struct VirtualNode {
     wall: ManualClock,
     clock: VirtualClock<Aimed>,
     queue: Queue<Aimed>,
-    /// Starts whose commit failed, until the store has recovered.
-    starting: RefCell<Vec<Starting>>,
+    /// The jobs that may run. The starts whose commit failed follow once the store has recovered.
+    started: (Sender<Run>, Receiver<Run>),
 }
 
 impl fmt::Debug for VirtualNode {
@@ -47,7 +47,7 @@ impl VirtualNode {
             wall,
             clock,
             queue,
-            starting: RefCell::default(),
+            started: unbounded(),
         }
     }
 
@@ -92,17 +92,13 @@ impl VirtualNode {
             if room == 0 || self.queue.try_recv_many(&mut aimed, room).is_err() {
                 return;
             }
-            self.starting.borrow_mut().extend(inner.start(aimed));
+            inner.start(aimed, &self.started.0);
         }
     }
 
     fn run_started(&self) {
-        let starting = std::mem::take(&mut *self.starting.borrow_mut());
-        for starting in starting {
-            match starting.poll() {
-                Ok(runs) => runs.iter().for_each(|run| self.runner.run(run)),
-                Err(starting) => self.starting.borrow_mut().push(starting),
-            }
+        for run in self.started.1.try_iter() {
+            self.runner.run(&run);
         }
         self.runner.inner().after_commit();
     }

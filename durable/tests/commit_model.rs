@@ -7,7 +7,8 @@
 //! or somebody waits for ever.
 //!
 //! The model is that of `src/commit.rs` and of the end of a node. It knows no damaged rows and
-//! no time: a pause is over at some moment.
+//! no time: a pause is over at some moment, and so is the time for which starts and outcomes
+//! linger. By that moment nobody may have waited who should not.
 
 use std::collections::HashMap;
 
@@ -36,9 +37,17 @@ enum Rule {
     CommitBeforeEnd,
     /// What is handed in after the close is refused.
     RefuseAfterClose,
+    /// Starts and outcomes linger for a time only.
+    LingerForATime,
+    /// A caller's change ends the lingering.
+    CallersEndLingering,
+    /// A thread that may start no more jobs ends it.
+    FullEndsLingering,
+    /// The end of the node ends it.
+    EndEndsLingering,
 }
 
-const RULES: [Rule; 11] = [
+const RULES: [Rule; 15] = [
     Rule::SleepUnderTheLock,
     Rule::RefuseWhileFailing,
     Rule::RefuseWhatGathered,
@@ -50,6 +59,10 @@ const RULES: [Rule; 11] = [
     Rule::CloseLast,
     Rule::CommitBeforeEnd,
     Rule::RefuseAfterClose,
+    Rule::LingerForATime,
+    Rule::CallersEndLingering,
+    Rule::FullEndsLingering,
+    Rule::EndEndsLingering,
 ];
 
 /// The requests: an insert of a caller that the closer waits for, one of a caller that it does
@@ -106,6 +119,8 @@ enum Committer {
     /// It has seen no request, and will sleep.
     Drowsy,
     Asleep,
+    /// It sleeps until the requests have lingered.
+    Lingers,
     Took(Set),
     Committed(Set),
     Failed(Set),
@@ -130,6 +145,8 @@ struct State {
     /// Whether the next recovery is tried without a pause.
     is_first_try: bool,
     closer: Closer,
+    /// Whether the thread that starts jobs waits for the start to be committed.
+    is_full: bool,
     /// Whether the store accepts changes.
     accepts: bool,
     /// Whether a recovery was given up at the end: what waited for it runs again.
@@ -145,6 +162,10 @@ struct Model {
     dropped: Option<Rule>,
     /// Whether the store never recovers.
     is_down: bool,
+    /// Whether the node is closed after all have their answers.
+    closes_late: bool,
+    /// Whether no more than one job may be started.
+    has_one_worker: bool,
 }
 
 impl Model {
@@ -158,6 +179,7 @@ impl Model {
         for request in 0..REQUESTS {
             self.hand_in(state, request, &mut next);
         }
+        self.fill(state, &mut next);
         self.commit(state, &mut next)?;
         self.close(state, &mut next);
         Ok(next)
@@ -175,16 +197,52 @@ impl Model {
         } else {
             after.clients[request] = Client::Waits;
             after.queue = state.queue.with(request);
-            wake(&mut after);
+            self.wake(&mut after);
         }
         next.push(after);
+    }
+
+    /// The thread that starts jobs finds that it may start no more.
+    fn fill(&self, state: &State, next: &mut Vec<State>) {
+        if self.has_one_worker && state.clients[START] == Client::Waits && !state.is_full {
+            let mut after = state.clone();
+            after.is_full = true;
+            self.wake(&mut after);
+            next.push(after);
+        }
+    }
+
+    fn wake(&self, state: &mut State) {
+        match state.committer {
+            Committer::Asleep => state.committer = Committer::Looks,
+            Committer::Lingers if self.is_urgent(state) => state.committer = Committer::Looks,
+            _ => {}
+        }
+    }
+
+    /// Returns whether nothing lingers.
+    fn is_urgent(&self, state: &State) -> bool {
+        has_caller(state.queue) && self.keeps(Rule::CallersEndLingering)
+            || state.is_full && self.keeps(Rule::FullEndsLingering)
+            || state.closer != Closer::Open && self.keeps(Rule::EndEndsLingering)
     }
 
     fn commit(&self, state: &State, next: &mut Vec<State>) -> Result<(), &'static str> {
         let mut after = state.clone();
         match state.committer {
-            Committer::Looks => self.look(&mut after),
+            Committer::Looks => {
+                if !state.queue.is_empty() && !self.is_urgent(state) {
+                    after.committer = Committer::Lingers;
+                    next.push(after.clone());
+                }
+                self.look(&mut after);
+            }
             Committer::Drowsy => after.committer = Committer::Asleep,
+            Committer::Lingers if !self.keeps(Rule::LingerForATime) => return Ok(()),
+            Committer::Lingers => {
+                after.committer = Committer::Took(std::mem::take(&mut after.queue));
+                check_lingering(state)?;
+            }
             Committer::Asleep | Committer::Gone => return Ok(()),
             Committer::Took(batch) => return self.try_commit(state, batch, next),
             Committer::Committed(batch) => {
@@ -197,8 +255,7 @@ impl Model {
             }
             Committer::Failed(batch) => self.fail(&mut after, batch),
             Committer::Pauses => {
-                let waits = state.queue.each().any(|request| !is_kept(request));
-                if waits && self.keeps(Rule::RepeatNoInsert) {
+                if has_caller(state.queue) && self.keeps(Rule::RepeatNoInsert) {
                     return Err("a caller waits for a recovery");
                 }
                 self.end_pause(&mut after);
@@ -307,13 +364,15 @@ impl Model {
         let is_done = |request: usize| matches!(state.clients[request], Client::Done(_));
         let posted = state.clients[OUTCOME] != Client::Idle;
         let have_ended = is_done(INSERT) && is_done(START) && posted;
+        let are_done = (0..REQUESTS).all(|request| request == OUTCOME || is_done(request));
         let mut after = state.clone();
         after.closer = match state.closer {
+            Closer::Open if self.closes_late && !are_done => return,
             Closer::Open if is_done(INSERT) => Closer::Ended,
             Closer::Ended if have_ended || !self.keeps(Rule::CloseLast) => Closer::Closed,
             _ => return,
         };
-        wake(&mut after);
+        self.wake(&mut after);
         next.push(after);
     }
 
@@ -338,14 +397,27 @@ impl Model {
     }
 }
 
-fn wake(state: &mut State) {
-    if state.committer == Committer::Asleep {
-        state.committer = Committer::Looks;
+fn has_caller(requests: Set) -> bool {
+    requests.each().any(|request| !is_kept(request))
+}
+
+/// Checks what has waited for as long as requests linger.
+fn check_lingering(state: &State) -> Result<(), &'static str> {
+    if has_caller(state.queue) {
+        return Err("a caller waits for what lingers");
     }
+    if state.is_full {
+        return Err("a worker waits for a start that lingers");
+    }
+    if state.closer != Closer::Open {
+        return Err("the end waits for what lingers");
+    }
+    Ok(())
 }
 
 fn answer(state: &mut State, requests: Set, is_committed: bool) {
     for request in requests.each() {
+        state.is_full &= request != START;
         state.clients[request] = Client::Done(is_committed);
     }
 }
@@ -358,6 +430,7 @@ fn first() -> State {
         committer: Committer::Looks,
         is_first_try: true,
         closer: Closer::Open,
+        is_full: false,
         accepts: true,
         has_given_up: false,
         happened: [0; REQUESTS],
@@ -407,13 +480,27 @@ fn count_of(ends: Vec<usize>, before: &[Vec<usize>]) -> usize {
     reaches.into_iter().filter(|reaches| *reaches).count()
 }
 
-fn explore_both(dropped: Option<Rule>) -> [Result<usize, &'static str>; 2] {
-    [false, true].map(|is_down| explore(&Model { dropped, is_down }))
+fn explore_all(dropped: Option<Rule>) -> Vec<Result<usize, &'static str>> {
+    let programs = [
+        (false, false, false),
+        (true, false, false),
+        (false, true, false),
+        (false, false, true),
+    ];
+    let run = |(is_down, closes_late, has_one_worker)| {
+        explore(&Model {
+            dropped,
+            is_down,
+            closes_late,
+            has_one_worker,
+        })
+    };
+    programs.map(run).into()
 }
 
 #[test]
 fn every_caller_is_answered_and_nothing_is_lost_or_happens_twice() {
-    for run in explore_both(None) {
+    for run in explore_all(None) {
         let states = run.unwrap();
         assert!(states > 500, "{states}");
     }
@@ -422,7 +509,7 @@ fn every_caller_is_answered_and_nothing_is_lost_or_happens_twice() {
 #[test]
 fn every_rule_is_needed() {
     for rule in RULES {
-        let runs = explore_both(Some(rule));
+        let runs = explore_all(Some(rule));
         println!("without {rule:?}: {runs:?}");
         assert!(runs.iter().any(Result::is_err), "{rule:?} is not needed");
     }

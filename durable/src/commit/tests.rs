@@ -225,6 +225,64 @@ fn a_recovery_asks_for_a_load() {
     assert_eq!(node.window().armed(), 1, "the stored job is armed");
 }
 
+/// Starts and outcomes wait until the last commit began so long ago, and for nothing else.
+#[test]
+fn starts_and_outcomes_linger_after_a_commit() {
+    const LINGER: Duration = Duration::from_millis(5);
+    let (begun, half) = (Instant::now(), LINGER / 2);
+    let (commits, mut quiet) = (Commits::new(LINGER), Queue::default());
+    commits.post(vec![finish(1)]);
+    assert_eq!(commits.queue().lingers(LINGER, begun), Duration::ZERO);
+    commits.queue().begun = Some(begun);
+    assert_eq!(commits.queue().lingers(LINGER, begun), LINGER);
+    assert_eq!(commits.queue().lingers(LINGER, begun + half), half);
+    for after in [LINGER, LINGER * 2] {
+        let now = begun + after;
+        assert_eq!(commits.queue().lingers(LINGER, now), Duration::ZERO);
+    }
+    let caller = commits.request(insert());
+    assert_eq!(commits.queue().lingers(LINGER, begun), Duration::ZERO);
+    drop((commits.take_requests(), caller));
+    assert_eq!(commits.queue().lingers(LINGER, begun), LINGER);
+    commits.hurried(|| {
+        assert_eq!(commits.queue().lingers(LINGER, begun), Duration::ZERO);
+    });
+    assert_eq!(commits.queue().lingers(LINGER, begun), LINGER);
+    commits.end();
+    assert_eq!(commits.queue().lingers(LINGER, begun), Duration::ZERO);
+    quiet.begun = Some(begun);
+    assert_eq!(quiet.lingers(Duration::ZERO, begun), Duration::ZERO);
+}
+
+/// The first outcome is committed at once. The second one lingers, until a caller's change takes
+/// it along.
+#[test]
+fn a_callers_change_takes_along_what_lingers() {
+    let store = Failing::new(MemoryStore::new());
+    let commits = Arc::new(Commits::new(Duration::from_secs(3_600)));
+    let (sender, committed) = sync_channel(9);
+    store.on_commit(move |changes| {
+        sender.send(changes.len()).unwrap();
+        Ok(())
+    });
+    let (node, committing) = (node(&store), Arc::clone(&commits));
+    let thread = thread::spawn(move || committing.work(&node, || ()));
+    let next = || committed.recv_timeout(Duration::from_secs(60)).unwrap();
+    commits.post(vec![finish(1)]);
+    assert_eq!(next(), 1);
+    commits.post(vec![finish(2)]);
+    let caller = commits.request(insert());
+    assert_eq!(next(), 2);
+    assert!(caller.recv().unwrap().is_ok());
+    commits.post(vec![finish(3)]);
+    assert_eq!(commits.hurried(next), 1);
+    commits.post(vec![finish(4)]);
+    commits.end();
+    assert_eq!(next(), 1);
+    commits.close();
+    thread.join().unwrap();
+}
+
 #[test]
 fn a_closed_node_takes_nothing() {
     let commits = Commits::default();

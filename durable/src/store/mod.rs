@@ -69,6 +69,13 @@ pub trait Store: Send + Sync + 'static {
         Duration::MAX
     }
 
+    /// Returns how long starts and outcomes may wait for others, to be committed with them. A
+    /// node waits for no more than a tenth of its lease. Defaults to zero: a commit begins when
+    /// the last one has ended.
+    fn linger(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// Returns whether a job belongs to the lease that was taken through this store, as far as
     /// is known here. Defaults to true.
     fn is_here(&self, _: JobId) -> bool {

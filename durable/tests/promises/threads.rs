@@ -6,6 +6,7 @@ use std::thread;
 use tickwheel_durable::{RedbStore, SystemClock};
 
 use super::support::failing::Failing;
+use super::support::hooked::{Hooked, Hooks};
 use super::*;
 
 /// Jobs of many threads, each due within a tenth of a second: all run once, none early.
@@ -65,6 +66,34 @@ fn a_drop_waits_for_running_handlers() {
     let drop = thread::spawn(move || drop(jobs));
     leave.send(()).unwrap();
     drop.join().unwrap();
+    assert_eq!(store.count(List::Live).unwrap(), 0);
+}
+
+/// Starts and outcomes linger for an hour.
+struct Lingering;
+
+impl Hooks for Lingering {
+    fn linger(&self) -> Duration {
+        HOUR
+    }
+}
+
+/// The only worker would wait for each start, and the end for the last outcome.
+#[test]
+fn a_backlog_and_the_end_of_a_node_do_not_linger() {
+    let store = MemoryStore::new();
+    let (sender, receiver) = channel();
+    let jobs = Durable::builder()
+        .workers(1)
+        .ahead(0)
+        .lease(HOUR * 24)
+        .handler("note", move |_| sender.send(()).unwrap())
+        .open(Hooked::with(store.clone(), Lingering))
+        .unwrap();
+    let ten = (0..10).map(|_| Job::new("note", ""));
+    assert!(jobs.schedule_many(ten).iter().all(Result::is_ok));
+    (0..10).for_each(|_| receiver.recv_timeout(SECOND * 60).unwrap());
+    drop(jobs);
     assert_eq!(store.count(List::Live).unwrap(), 0);
 }
 

@@ -21,6 +21,10 @@ pub(crate) trait Hooks: Send + Sync + 'static {
         Ok(())
     }
 
+    fn linger(&self) -> Duration {
+        Duration::ZERO
+    }
+
     fn before_recover(&self) -> Result<(), StoreError> {
         Ok(())
     }
@@ -71,6 +75,10 @@ impl<S: Store, H: Hooks> Store for Hooked<S, H> {
 
     fn renew_after(&self) -> Duration {
         self.inner.renew_after()
+    }
+
+    fn linger(&self) -> Duration {
+        self.hooks.linger().max(self.inner.linger())
     }
 
     fn is_here(&self, id: JobId) -> bool {

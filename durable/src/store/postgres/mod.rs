@@ -218,6 +218,10 @@ impl Store for PostgresStore {
         self.shared.member().renew_after.unwrap_or(ASK)
     }
 
+    fn linger(&self) -> Duration {
+        self.shared.linger
+    }
+
     fn transactions(&self) -> Option<&dyn Transactions> {
         Some(self)
     }

@@ -10,6 +10,8 @@ use super::schema;
 use super::shared::Shared;
 use crate::store::StoreError;
 
+/// For how long starts and outcomes wait for others.
+const LINGER: Duration = Duration::from_micros(5_500);
 /// The time until a connection counts as refused, and until one that answers nothing is broken.
 const CONNECT: Duration = Duration::from_secs(10);
 const UNANSWERED: Duration = Duration::from_secs(30);
@@ -28,6 +30,7 @@ pub struct PostgresOptions {
     schema: String,
     shards: u32,
     creates: bool,
+    linger: Duration,
 }
 
 impl Default for PostgresOptions {
@@ -44,6 +47,7 @@ impl PostgresOptions {
             schema: "tickwheel".to_owned(),
             shards: 16,
             creates: true,
+            linger: LINGER,
         }
     }
 
@@ -69,6 +73,23 @@ impl PostgresOptions {
     #[must_use]
     pub fn creates(mut self, creates: bool) -> PostgresOptions {
         self.creates = creates;
+        self
+    }
+
+    /// Sets how long starts and outcomes of jobs may wait for others, so that they share a
+    /// transaction. A transaction of nothing else begins so long after the last one began. Defaults
+    /// to 5.5 ms.
+    ///
+    /// At a steady rate, a job starts up to so much later, and a node makes one transaction in
+    /// that time instead of one or two for each job. After a quiet moment, a job starts at once.
+    /// A backlog does not wait, nor does what a caller schedules, cancels or moves. If the process
+    /// dies, a job whose outcome waited runs again.
+    ///
+    /// Zero lets nothing wait. A node waits for no more than a tenth of its
+    /// [lease](crate::Builder::lease).
+    #[must_use]
+    pub fn linger(mut self, most: Duration) -> PostgresOptions {
+        self.linger = most;
         self
     }
 
@@ -108,6 +129,7 @@ impl PostgresOptions {
     ) -> Result<PostgresStore, StoreError> {
         schema::check_name(&self.schema)?;
         let mut shared = Shared::new(self.schema.clone(), Box::new(connect));
+        shared.linger = self.linger;
         let mut client = shared.connect()?;
         shared.shards = schema::open(&mut client, &self.schema, self.shards, self.creates)?;
         Ok(PostgresStore::new(shared, client))

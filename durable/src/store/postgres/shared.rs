@@ -22,6 +22,7 @@ type Connector = Box<dyn Fn() -> Result<Client, Failure> + Send + Sync>;
 pub(super) struct Shared {
     pub(super) schema: String,
     pub(super) shards: usize,
+    pub(super) linger: Duration,
     connector: Connector,
     member: Mutex<Member>,
     pub(super) hear: OnceLock<(Duration, Hear)>,
@@ -41,6 +42,7 @@ impl Shared {
         Shared {
             schema,
             shards: 0,
+            linger: Duration::ZERO,
             connector,
             member: Mutex::default(),
             hear: OnceLock::new(),
