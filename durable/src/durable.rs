@@ -388,6 +388,9 @@ impl Builder {
 
     /// Sets the length of the lease, from 10 ms to a year, if the store's leases end. Another
     /// node takes over after this time and a tenth of it at the latest. Defaults to 10 seconds.
+    ///
+    /// It is renewed when a third of it is left. Leases of less than 10 seconds are renewed sooner,
+    /// so that the store has up to 3.3 seconds for the answer.
     #[must_use]
     pub fn lease(mut self, length: Duration) -> Builder {
         self.lease = length.clamp(SHORTEST, LONGEST);

@@ -327,8 +327,11 @@ impl Node {
 
     fn next_keep(&self) -> WallTime {
         let (now, length) = (self.now(), self.settings.lease);
-        let until_renewal = self.left().saturating_sub(length * 2 / 3);
-        let renewal = now + until_renewal.max(length / 10).min(self.until_wanted());
+        let renewal = now
+            + self
+                .until_renewal()
+                .max(length / 10)
+                .min(self.until_wanted());
         match self.lease() {
             Some(_) => renewal.min(self.window().look_again(now)),
             None => renewal,
@@ -370,6 +373,10 @@ mod tests {
     }
 
     fn node_on(store: impl Store) -> Node {
+        node_with(store, Duration::from_secs(10))
+    }
+
+    fn node_with(store: impl Store, lease: Duration) -> Node {
         let (engine, _clock) = Engine::builder().start_virtual().unwrap();
         let settings = Settings {
             owner: "node".to_owned(),
@@ -378,7 +385,7 @@ mod tests {
             running: 99,
             workers: 4,
             ahead: 60,
-            lease: Duration::from_secs(10),
+            lease,
             delivers: true,
         };
         Node::new(Box::new(store), Arc::new(clock()), engine, settings)
@@ -404,6 +411,17 @@ mod tests {
             node.note_return(JobId::new(WallTime::default(), number), after);
         }
         node.pace().set_by(|| ());
+    }
+
+    /// A renewal is a query of the database. A short lease has more time for its answer.
+    #[test]
+    fn an_idle_node_renews_when_a_third_of_its_lease_is_left() {
+        for (lease, after) in [(30, 20_000), (10, 6_667), (6, 2_700), (3, 1_000)] {
+            let lease = Duration::from_secs(lease);
+            let node = node_with(MemoryStore::with_clock(clock()), lease);
+            let until = node.keep().since(node.now());
+            assert_eq!((until.as_micros() + 500) / 1_000, after, "{lease:?}");
+        }
     }
 
     /// Twice as many jobs are started ahead as short ones have returned.

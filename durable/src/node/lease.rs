@@ -10,6 +10,15 @@ use super::Node;
 use super::held::Held;
 use crate::store::{Lease, StoreError};
 
+/// The time that a store has to answer before a lease ends, unless the lease is short.
+const MARGIN: Duration = Duration::from_millis(3_300);
+
+/// Returns what is left of a lease when it is renewed: a third, but `MARGIN`, or two thirds of
+/// a short lease.
+fn margin(length: Duration) -> Duration {
+    MARGIN.min(length * 2 / 3).max(length / 3)
+}
+
 impl Node {
     fn held(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(|error| error.into_inner())
@@ -32,7 +41,7 @@ impl Node {
             let held = self.held();
             (held.lease, held.end)
         };
-        let is_early = end.since(now) > length * 2 / 3 && !self.until_wanted().is_zero();
+        let is_early = end.since(now) > margin(length) && !self.until_wanted().is_zero();
         if lease.is_some() && is_early && !is_asked {
             return;
         }
@@ -125,8 +134,9 @@ impl Node {
         self.store.renew_after().saturating_sub(since_asked)
     }
 
-    /// Returns what is left of the lease.
-    pub(super) fn left(&self) -> Duration {
-        self.held().left(self.engine.now())
+    /// Returns the time until the lease should be renewed, whatever the store wants.
+    pub(super) fn until_renewal(&self) -> Duration {
+        let left = self.held().left(self.engine.now());
+        left.saturating_sub(margin(self.settings.lease))
     }
 }

@@ -96,8 +96,8 @@ fn leases_are_counted_when_taken_and_when_lost() {
     assert!(matches!(jobs.status().health(), Health::StandingBy));
     node.run_until(at(20));
     assert!(matches!(jobs.status().health(), Health::Working));
-    // It renews once a third of the length has passed.
-    first.node.run_until(at(25));
+    // It renews once two thirds of the length have passed.
+    first.node.run_until(at(26));
     let counts = first.jobs.status().counts;
     assert_eq!((counts.leases_taken, counts.leases_lost), (1, 1));
     let counts = jobs.status().counts;

@@ -12,7 +12,7 @@ use super::rows;
 use crate::store::{DueJob, Hear, News, StoreError};
 
 /// The time after which a node asks what others have done.
-pub(super) const ASK: Duration = Duration::from_secs(5);
+pub(super) const ASK: Duration = Duration::from_secs(7);
 /// The time after which it asks whether a shard that leaves may go.
 const ASK_SOON: Duration = Duration::from_millis(50);
 
