@@ -4,7 +4,8 @@
 # names finds it: a model of loom (`model: file::test`), a test under shuttle
 # (`shuttle: file::test`), a test of awaited timers (`await: file::test`), a test of
 # durable jobs (`durable: --lib module`, `durable: --test file name`) or of their tool
-# (`tool: file::test`) or beside a PostgreSQL server (`postgres: --test file name`), a
+# (`tool: file::test`, `tool: --bins module`), of the reminder service
+# (`reminders: file::test`) or beside a PostgreSQL server (`postgres: --test file name`), a
 # test of the public interface (`api: file::test`), or a test
 # of the crate itself (`test: --lib module`, `test: --test file name`).
 #
@@ -45,7 +46,7 @@ make_copy() {
     for part in Cargo.toml Cargo.lock README.md CONTRIBUTING.md docs src loom-tests durable tests benches examples; do
         [ ! -e "$root/$part" ] || cp -R "$root/$part" "$copy"
     done
-    cp -R "$root/src" "$root/docs" "$root/loom-tests" "$root/durable" "$sound"
+    cp -R "$root/src" "$root/docs" "$root/loom-tests" "$root/durable" "$root/examples" "$sound"
 }
 
 # Builds tests in the way $1, with a limit that no busy machine needs.
@@ -72,6 +73,7 @@ tests() {
     await) set -- -p tickwheel-await-tests --config profile.dev.opt-level=1 "$@" ;;
     api) set -- -p tickwheel-api "$@" ;;
     tool) set -- -p tickwheel-jobs "$@" ;;
+    reminders) set -- -p tickwheel-reminders "$@" ;;
     durable) set -- -p tickwheel-durable --features metrics,tracing --config profile.dev.opt-level=1 "$@" ;;
     postgres)
         set -- -p tickwheel-durable --features postgres "$@"
@@ -93,7 +95,9 @@ finders() {
         s/^api: \([^:]*\)::\(.*\)/api|--test \1|--exact \2/p
         s/^durable: \(.*\) \(.*\)/durable|\1|\2/p
         s/^postgres: \(.*\) \(.*\)/postgres|\1|\2/p
-        s/^tool: \(.*\)::\(.*\)/tool|--test \1|--exact \2/p
+        s/^tool: \([^ ]*\)::\([^ ]*\)$/tool|--test \1|--exact \2/p
+        s/^tool: \(-.*\) \(.*\)/tool|\1|\2/p
+        s/^reminders: \(.*\)::\(.*\)/reminders|--test \1|--exact \2/p
         s/^test: \(.*\) \(.*\)/plain|\1|\2/p' "$1"
 }
 
@@ -157,7 +161,8 @@ table() {
         /^shuttle: / { finders[++count] = "threads shuttle `" $2 "`" }
         /^await: / { finders[++count] = "await `" $2 "`" }
         /^api: / { finders[++count] = "api `" $2 "`" }
-        /^tool: / { finders[++count] = "tool `" $2 "`" }
+        /^tool: / { finders[++count] = "tool `" $NF "`" }
+        /^reminders: / { finders[++count] = "reminders `" $2 "`" }
         /^durable: / { finders[++count] = "durable `" $NF "`" }
         /^postgres: / { finders[++count] = "postgres `" $NF "`" }
         /^test: --lib / {
@@ -188,7 +193,7 @@ check() {
     (
         cd "$root" || exit
         table | cmp -s - "$planted/TABLE.md" || echo "the table is old: tests/plant.sh --table"
-        functions=$(grep -rhoE '\b(fn|mod) \w+' src tests loom-tests durable --include='*.rs')
+        functions=$(grep -rhoE '\b(fn|mod) \w+' src tests loom-tests durable examples --include='*.rs')
         for patch in "$planted"/*/*.patch; do
             name=$(basename "$patch")
             git apply --check --recount -C1 "$patch" 2>/dev/null || echo "$name: does not apply"

@@ -32,17 +32,27 @@ impl From<io::Error> for Failure {
 }
 
 impl Failure {
+    /// Returns the reason.
+    pub(crate) fn message(self) -> String {
+        match self {
+            Failure::InUse(message) | Failure::Open(message) => message,
+            Failure::Store(error) => error.to_string(),
+            Failure::Output(error) => error.to_string(),
+        }
+    }
+
     /// Prints the reason, and returns the exit code. The end of a pipe is no failure.
     pub(crate) fn report(self, json: bool) -> ExitCode {
-        let (code, kind, message) = match self {
-            Failure::InUse(message) => (3, "in_use", message),
-            Failure::Open(message) => (3, "open", message),
-            Failure::Store(error) => (4, "store", error.to_string()),
+        let (code, kind) = match &self {
+            Failure::InUse(_) => (3, "in_use"),
+            Failure::Open(_) => (3, "open"),
+            Failure::Store(_) => (4, "store"),
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 return ExitCode::SUCCESS;
             }
-            Failure::Output(error) => (4, "output", error.to_string()),
+            Failure::Output(_) => (4, "output"),
         };
+        let message = self.message();
         match json {
             true => eprintln!("{}", json!({"error": kind, "message": message})),
             false => eprintln!("tickwheel-jobs: {message}"),

@@ -11,6 +11,7 @@
 mod change;
 mod failure;
 mod holder;
+mod live;
 mod look;
 mod open;
 mod output;
@@ -18,6 +19,7 @@ mod stats;
 mod time;
 mod watch;
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -103,12 +105,15 @@ enum Command {
     },
     /// Count jobs by kind and by due time. Reads them all
     Stats,
-    /// Show the counts again and again; between two looks, others may open the store
+    /// Show counts over time, the next jobs and dead letters; between two looks, others may open a file
+    ///
+    /// In a terminal, keys scroll and quit. Elsewhere, with --json or with --times, prints the counts
+    /// of `stats` as lines.
     Watch {
         /// The time between two looks
         #[arg(long, value_name = "TIME", default_value = "2s", value_parser = time::length)]
         every: Duration,
-        /// End after so many looks
+        /// Print lines, and end after so many looks
         #[arg(long)]
         times: Option<u64>,
     },
@@ -127,7 +132,11 @@ fn main() -> ExitCode {
 /// Carries out the command. Returns whether it found everything that it was to find.
 fn run(args: &Args, output: &mut Output) -> Result<bool, Failure> {
     if let Command::Watch { every, times } = &args.command {
-        return watch::watch(&args.place, *every, *times, output);
+        let is_live = !args.json && times.is_none() && std::io::stdout().is_terminal();
+        return match is_live {
+            true => live::run(&args.place, *every),
+            false => watch::watch(&args.place, *every, *times, output),
+        };
     }
     let jobs = open::open_within(&args.place, args.wait)?;
     match &args.command {

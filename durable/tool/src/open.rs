@@ -18,7 +18,7 @@ use crate::time::rough;
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// A store.
-#[derive(Args)]
+#[derive(Clone, Args)]
 pub(crate) struct Place {
     /// The store: the path of a file, or the URL of a PostgreSQL database
     pub(crate) store: String,
@@ -32,6 +32,14 @@ impl Place {
     /// Returns whether others work on the store while this program has it open.
     pub(crate) fn is_shared(&self) -> bool {
         self.store.contains("://")
+    }
+
+    /// Returns the name of the store for people. A URL may hold a password.
+    pub(crate) fn name(&self) -> &str {
+        match self.is_shared() {
+            true => "PostgreSQL",
+            false => &self.store,
+        }
     }
 }
 
