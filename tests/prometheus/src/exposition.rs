@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use metrics_exporter_prometheus::PrometheusBuilder;
 use tickwheel::{Engine, Snapshot, Timer};
+use tickwheel_durable::{Durable, Job, ManualClock, MemoryStore, Status, WallClock, WallTime};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -61,13 +62,13 @@ pub fn read(text: &str) -> Families {
     families
 }
 
-/// Renders a snapshot, with the exporter's own names or with the recommended ones
-/// (`_total` behind each counter, units behind each name).
+/// Renders what `publish` hands to the recorder, with the exporter's own names or with the
+/// recommended ones (`_total` behind each counter, units behind each name).
 #[must_use]
-pub fn rendered(snapshot: &Snapshot, recommended: bool) -> String {
+pub fn rendered(publish: impl FnOnce(), recommended: bool) -> String {
     let builder = PrometheusBuilder::new().with_recommended_naming(recommended);
     let recorder = builder.build_recorder();
-    metrics::with_local_recorder(&recorder, || snapshot.publish());
+    metrics::with_local_recorder(&recorder, publish);
     recorder.handle().render()
 }
 
@@ -91,4 +92,21 @@ pub fn snapshot() -> Snapshot {
     engine.schedule(Timer::after(MS, ())).unwrap();
     clock.advance(3_601_000 * MS); // and one an hour
     engine.snapshot()
+}
+
+/// The status of a node that has run a job three seconds late.
+///
+/// # Panics
+/// Panics if the node does not start.
+#[must_use]
+pub fn status() -> Status {
+    let clock = ManualClock::new(WallTime::from_unix_micros(1_800_000_000_000_000));
+    let builder = Durable::builder().owner("mailer").handler("mail", |_| ());
+    let store = MemoryStore::with_clock(clock.clone());
+    let (jobs, node) = builder.open_virtual(store, clock.clone()).unwrap();
+    let due = clock.now() + 1_000 * MS;
+    jobs.schedule(Job::new("mail", "").at(due)).unwrap();
+    clock.set(due + 3_000 * MS);
+    node.run_until(clock.now());
+    jobs.status()
 }

@@ -1,4 +1,4 @@
-//! The queries of the dashboard and of the alarms.
+//! The queries of the dashboards and of the alarms.
 
 use std::fs;
 use std::path::PathBuf;
@@ -16,13 +16,51 @@ pub fn file(name: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Returns the dashboard.
-///
-/// # Panics
-/// Panics if it is not JSON.
+/// A dashboard with its alarms, and their tests.
+#[derive(Clone, Copy)]
+pub struct Board {
+    /// The file of the dashboard.
+    pub dashboard: &'static str,
+    /// The file of the alarms.
+    pub alarms: &'static str,
+    /// The number of alarms.
+    pub alarm_count: usize,
+    /// The tests of the alarms.
+    pub tests: &'static str,
+}
+
+/// That of engines, and that of durable jobs.
+pub const BOARDS: [Board; 2] = [
+    Board {
+        dashboard: "tickwheel.json",
+        alarms: "alarms.yml",
+        alarm_count: 12,
+        tests: "../../tests/dashboards/alarms-test.yml",
+    },
+    Board {
+        dashboard: "tickwheel-durable.json",
+        alarms: "durable-alarms.yml",
+        alarm_count: 9,
+        tests: "../../tests/dashboards/durable-alarms-test.yml",
+    },
+];
+
+impl Board {
+    /// Returns the dashboard.
+    ///
+    /// # Panics
+    /// Panics if it is not JSON.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&file(self.dashboard)).expect("JSON")
+    }
+}
+
+/// Returns the queries of both dashboards.
 #[must_use]
-pub fn dashboard() -> Value {
-    serde_json::from_str(&file("tickwheel.json")).expect("JSON")
+pub fn of_all() -> Vec<(String, String)> {
+    let boards = BOARDS.iter().map(Board::json);
+    boards.flat_map(|board| of_panels(&board)).collect()
 }
 
 /// Returns the queries of the dashboard's panels, each with the title of its panel, and with
@@ -47,7 +85,7 @@ pub fn of_panels(dashboard: &Value) -> Vec<(String, String)> {
 
 fn with_values(query: &str) -> String {
     let query = query.replace("$__rate_interval", "5m");
-    ["job", "instance", "engine"]
+    ["job", "instance", "engine", "owner"]
         .iter()
         .fold(query, |query, name| {
             query.replace(&format!("\"${name}\""), "\".*\"")

@@ -1,4 +1,4 @@
-//! A busy engine that Prometheus can scrape.
+//! A busy engine and a busy node that Prometheus can scrape.
 
 use std::error::Error;
 use std::io::{self, Read, Write};
@@ -7,22 +7,27 @@ use std::time::{Duration, Instant};
 
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use tickwheel::{TaskEngine, Timer};
+use tickwheel_durable::{Durable, Job, MemoryStore, Retry};
 
 /// Long enough for a check on a busy machine. The script ends the server sooner.
 const LIFE: Duration = Duration::from_secs(300);
 
-/// Serves the counts of an engine at `address`. Each answer has fresh ones.
+/// Serves the counts of an engine and of a node at `address`. Each answer has fresh ones.
 ///
 /// # Errors
-/// Returns an error if the engine does not start, or if the address is not free.
+/// Returns an error if one of them does not start, or if the address is not free.
 pub fn serve(address: &str) -> Result<(), Box<dyn Error>> {
     let listener = TcpListener::bind(address)?;
     let recorder = PrometheusBuilder::new().build_recorder();
     let rendered = recorder.handle();
     let timers = busy_engine()?;
+    let jobs = busy_node()?;
     let begun = Instant::now();
     for stream in listener.incoming() {
-        let publish = || timers.engine().snapshot().publish();
+        let publish = || {
+            timers.engine().snapshot().publish();
+            jobs.status().publish();
+        };
         metrics::with_local_recorder(&recorder, publish);
         // A client that hangs up is none of the server's business.
         let _ = stream.and_then(|stream| answer(stream, &rendered));
@@ -47,6 +52,20 @@ fn busy_engine() -> Result<TaskEngine, Box<dyn Error>> {
     })?;
     timers.run_after(Duration::from_secs(3_600), || ())?;
     Ok(timers)
+}
+
+/// Starts a node that runs two jobs again and again, one of which fails.
+fn busy_node() -> Result<Durable, Box<dyn Error>> {
+    let builder = Durable::builder()
+        .owner("busy")
+        .handler("mail", |_| ())
+        .handler("fails", |_| Err::<(), _>("on purpose"))
+        .retry("fails", Retry::attempts(1));
+    let jobs = builder.open(MemoryStore::new())?;
+    for kind in ["mail", "fails"] {
+        jobs.schedule(Job::new(kind, "").every(Duration::from_millis(200)))?;
+    }
+    Ok(jobs)
 }
 
 fn answer(mut stream: TcpStream, rendered: &PrometheusHandle) -> io::Result<()> {

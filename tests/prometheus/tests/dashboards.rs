@@ -1,19 +1,24 @@
-//! The dashboard and the alarms name only metrics and labels that an engine publishes, and
-//! all of its metrics.
+//! The dashboards and the alarms name only metrics and labels that an engine or a node of durable
+//! jobs publishes, and all of them.
 
 use std::collections::BTreeSet;
 
 use promql_parser::label::MatchOp;
 use promql_parser::parser::{self, Expr, LabelModifier, VectorSelector};
 use serde_json::Value;
-use tickwheel_prometheus::exposition::{Families, Family, read, rendered, snapshot};
-use tickwheel_prometheus::queries::{dashboard, file, of_alarms, of_panels};
+use tickwheel_prometheus::exposition::{Families, Family, read, rendered, snapshot, status};
+use tickwheel_prometheus::queries::{BOARDS, Board, file, of_alarms, of_all, of_panels};
 
 /// Labels that Prometheus or a query adds.
 const ADDED: [&str; 3] = ["job", "instance", "le"];
 
-fn published() -> Families {
-    read(&rendered(&snapshot(), false))
+/// Each dashboard, with what is published for it.
+fn boards() -> [(Board, Families); 2] {
+    let [engine, durable] = BOARDS;
+    [
+        (engine, read(&rendered(|| snapshot().publish(), false))),
+        (durable, read(&rendered(|| status().publish(), false))),
+    ]
 }
 
 fn parsed(title: &str, query: &str) -> Expr {
@@ -97,30 +102,32 @@ fn assert_published(families: &Families, title: &str, query: &str) -> BTreeSet<S
 
 #[test]
 fn panels_show_every_metric_and_no_other() {
-    let families = published();
-    let queries = of_panels(&dashboard());
-    let shown: BTreeSet<String> = queries
-        .iter()
-        .flat_map(|(title, query)| assert_published(&families, title, query))
-        .collect();
-    let published: BTreeSet<String> = families.into_keys().collect();
-    assert_eq!(shown, published);
+    for (board, families) in boards() {
+        let queries = of_panels(&board.json());
+        let shown: BTreeSet<String> = queries
+            .iter()
+            .flat_map(|(title, query)| assert_published(&families, title, query))
+            .collect();
+        let published: BTreeSet<String> = families.into_keys().collect();
+        assert_eq!(shown, published);
+    }
 }
 
 #[test]
 fn alarms_name_only_published_metrics() {
-    let families = published();
-    let alarms = of_alarms(&file("alarms.yml"));
-    assert_eq!(alarms.len(), 12);
-    for (name, query) in alarms {
-        assert_published(&families, &name, &query);
+    for (board, families) in boards() {
+        let alarms = of_alarms(&file(board.alarms));
+        assert_eq!(alarms.len(), board.alarm_count);
+        for (name, query) in alarms {
+            assert_published(&families, &name, &query);
+        }
     }
 }
 
 /// A rate of a gauge means nothing, nor does a counter that is shown as it stands.
 #[test]
 fn counters_are_shown_as_rates_and_gauges_are_not() {
-    for (title, query) in of_panels(&dashboard()) {
+    for (title, query) in of_all() {
         let (mut all, mut in_rates) = (0, 0);
         walk(&parsed(&title, &query), &mut |expr| match expr {
             Expr::VectorSelector(selector) => {
@@ -143,10 +150,12 @@ fn counters_are_shown_as_rates_and_gauges_are_not() {
 #[test]
 fn every_alarm_is_documented_and_tested() {
     let page = file("README.md");
-    let tests = file("../../tests/dashboards/alarms-test.yml");
-    for (name, _) in of_alarms(&file("alarms.yml")) {
-        assert!(page.contains(&format!("`{name}`")), "{name}");
-        assert!(tests.contains(&format!("name: {name}\n")), "{name}");
+    for board in BOARDS {
+        let tests = file(board.tests);
+        for (name, _) in of_alarms(&file(board.alarms)) {
+            assert!(page.contains(&format!("`{name}`")), "{name}");
+            assert!(tests.contains(&format!("name: {name}\n")), "{name}");
+        }
     }
 }
 
@@ -158,7 +167,10 @@ fn edges(panel: &Value) -> [u64; 4] {
 /// Grafana moves panels that overlap, and drops one of two with the same number.
 #[test]
 fn panels_have_places_and_numbers_of_their_own() {
-    let dashboard = dashboard();
+    BOARDS.iter().for_each(|board| assert_places(&board.json()));
+}
+
+fn assert_places(dashboard: &Value) {
     let panels = dashboard["panels"].as_array().unwrap();
     let ids: BTreeSet<u64> = panels
         .iter()

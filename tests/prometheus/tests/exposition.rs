@@ -13,7 +13,7 @@ const RESERVED_LABELS: [&str; 2] = ["le", "quantile"];
 /// whose name does not. None looks like a part of a histogram.
 #[test]
 fn the_exposition_is_valid() {
-    let families = read(&rendered(&snapshot(), false));
+    let families = read(&rendered(|| snapshot().publish(), false));
     assert!(families.len() == 16, "{families:?}");
     for (name, family) in &families {
         assert!(family.has_help, "{name}");
@@ -33,7 +33,7 @@ fn the_exposition_is_valid() {
 #[test]
 fn names_are_the_same_with_the_recommended_naming() {
     let snapshot = snapshot();
-    let families = |recommended| read(&rendered(&snapshot, recommended));
+    let families = |recommended| read(&rendered(|| snapshot.publish(), recommended));
     assert_eq!(families(false), families(true));
 }
 
@@ -41,7 +41,7 @@ fn names_are_the_same_with_the_recommended_naming() {
 /// an infinite bound.
 #[test]
 fn lateness_is_cumulative_up_to_infinity() {
-    let families = read(&rendered(&snapshot(), false));
+    let families = read(&rendered(|| snapshot().publish(), false));
     let samples = &families["tickwheel_lateness_firings_total"].samples;
     let mut counts: Vec<(f64, f64)> = samples
         .iter()
