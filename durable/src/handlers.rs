@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::collections::HashMap;
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 #[cfg(feature = "postgres")]
@@ -95,7 +96,7 @@ impl Handlers {
         };
         match catch_unwind(AssertUnwindSafe(|| call(handler))) {
             Ok(outcome) => outcome,
-            Err(panic) => Outcome::Failed(format!("panicked: {}", message(&*panic))),
+            Err(panic) => panicked(panic),
         }
     }
 
@@ -146,6 +147,14 @@ fn next_after(job: &StoredJob, now: WallTime) -> Result<Option<WallTime>, Invali
     }
 }
 
+/// Returns the failure of a handler that panicked. To drop what it threw may panic again, which
+/// would end the worker; what that throws is leaked.
+fn panicked(panic: Box<dyn Any + Send>) -> Outcome {
+    let failed = Outcome::Failed(format!("panicked: {}", message(&*panic)));
+    catch_unwind(AssertUnwindSafe(|| drop(panic))).unwrap_or_else(mem::forget);
+    failed
+}
+
 fn message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     let owned = || panic.downcast_ref::<String>().map(String::as_str);
@@ -157,6 +166,21 @@ mod tests {
     use super::*;
     use crate::job::{JobId, State};
     use crate::recurrence::Recurrence;
+
+    struct Bomb;
+
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("again");
+        }
+    }
+
+    /// Otherwise its worker would end, and the job would never.
+    #[test]
+    fn durable_02_a_panic_whose_payload_panics_is_a_failure() {
+        let failed = Outcome::Failed("panicked: a value that is no text".to_owned());
+        assert_eq!(panicked(Box::new(Bomb)), failed);
+    }
 
     /// A stored expression whose time zone this machine does not know.
     #[test]

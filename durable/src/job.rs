@@ -113,7 +113,8 @@ impl Job {
     /// with a wildcard or a step for the minute or the hour counts each time that passes.
     ///
     /// # Errors
-    /// Returns [`InvalidCron`] if the expression cannot be understood.
+    /// Returns [`InvalidCron`] if the expression cannot be understood, or is longer than 1,024
+    /// bytes.
     pub fn cron(mut self, expression: impl Into<String>) -> Result<Job, InvalidCron> {
         let expression = expression.into();
         check_cron(&expression)?;

@@ -11,6 +11,9 @@ use jiff::tz::TimeZone;
 
 use crate::wall::WallTime;
 
+/// The largest number of bytes of a cron expression, which is stored with its job.
+const MOST_CRON: usize = 1_024;
+
 /// The recurrence of a job.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Recurrence {
@@ -95,6 +98,9 @@ pub(crate) fn check_cron(expression: &str) -> Result<(), InvalidCron> {
 }
 
 fn parse(expression: &str) -> Result<Crontab, InvalidCron> {
+    if expression.len() > MOST_CRON {
+        return Err(invalid(format!("longer than {MOST_CRON} bytes")));
+    }
     let expression = expression.trim();
     let (pattern, zone) = expression
         .rsplit_once(char::is_whitespace)
@@ -218,6 +224,8 @@ mod tests {
         ] {
             assert!(check_cron(bad).is_err(), "{bad}");
         }
+        let list = ["0"; MOST_CRON].join(",");
+        assert!(check_cron(&format!("{list} * * * * UTC")).is_err());
         assert!(check_cron(" 0 12 * * 1#2 \t UTC ").is_ok());
     }
 }
