@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::mem;
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,6 +40,9 @@ const KEEP_AGAIN: Duration = Duration::from_secs(1);
 /// A node: a store, and the threads that run its jobs. Offers the calls of [`Jobs`].
 ///
 /// Dropping it waits for the handlers of all jobs that were started.
+///
+/// After `fork`, the node belongs to the parent: in the child, calls that change something return
+/// [`StoreError::NotWriting`], and dropping the node does nothing.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -170,6 +174,14 @@ impl Durable {
         let closing = Arc::clone(&self.closing);
         self.threads.spawn("keep", move || keep(&inner, &closing))
     }
+
+    /// Keeps all of it in a forked child: there are no threads to wait for, and the store that
+    /// would be closed is the parent's.
+    fn leave_to_parent(&mut self) {
+        mem::forget(mem::take(&mut self.threads));
+        mem::forget(self.committing.take());
+        mem::forget(Arc::clone(&self.jobs.inner));
+    }
 }
 
 impl Deref for Durable {
@@ -184,6 +196,9 @@ impl Deref for Durable {
 /// own node waits for the other ones, and its own thread commits its outcome.
 impl Drop for Durable {
     fn drop(&mut self) {
+        if self.jobs.inner.is_forked() {
+            return self.leave_to_parent();
+        }
         let inner = &self.jobs.inner;
         self.closing.store(true, Ordering::SeqCst);
         inner.node.shut_down();
@@ -517,6 +532,7 @@ impl Builder {
             node,
             commits,
             mode,
+            process: std::process::id(),
         };
         Ok(Runner::new(Arc::new(inner), self.handlers, seed))
     }
@@ -579,7 +595,8 @@ impl From<StartError> for OpenError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::MemoryStore;
+    use crate::job::Job;
+    use crate::store::{List, MemoryStore};
     use crate::threads::refusal;
 
     const WORKERS: usize = 3;
@@ -604,5 +621,23 @@ mod tests {
             assert_eq!(Arc::strong_count(&held), 1, "after {threads} threads");
         }
         assert!(open(WORKERS + OTHERS, &Arc::new(())).is_ok());
+    }
+
+    /// The child has a copy of everything but the threads, which would answer and end.
+    #[test]
+    fn durable_12_a_forked_child_leaves_the_node_to_its_parent() {
+        let (store, clock) = (MemoryStore::new(), ManualClock::default());
+        let opened = Durable::builder().open_virtual(store.clone(), clock);
+        let mut jobs = opened.unwrap().0;
+        let (leave, left) = std::sync::mpsc::channel::<()>();
+        let wait = move || _ = left.recv();
+        jobs.threads.spawn("commit", wait).unwrap();
+        Arc::get_mut(&mut jobs.jobs.inner).unwrap().process += 1;
+        let refused = jobs.schedule(Job::new("job", "bytes")).unwrap_err();
+        assert_eq!(refused.job.into_payload(), b"bytes");
+        assert_eq!(store.count(List::Live).unwrap(), 0);
+        // Does not wait for the thread.
+        drop(jobs);
+        drop(leave);
     }
 }
