@@ -133,6 +133,11 @@ fn start(rows: &mut impl Rows, fence: u64, id: JobId, version: u64) -> Result<An
     with_live(rows, &Target::Id(id), |rows, mut job| {
         let started = State::Started { fence };
         if job.version != version {
+            // An earlier try of this change, whose answer was lost, may have started it.
+            if job.state == started {
+                job.state = State::Waiting;
+                rows.put(&job)?;
+            }
             return Ok(Answer::Stale(DueJob::of(&job)));
         }
         if job.state != started {

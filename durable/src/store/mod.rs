@@ -268,7 +268,8 @@ pub enum Change {
     },
     /// Notes that a handler is about to run, and counts the attempt. Answers `Started`,
     /// `Stale`, `Gone` or `Fenced`. If the job was started under the same lease already,
-    /// answers `Started` and counts nothing.
+    /// answers `Started` and counts nothing. `Stale` means that the job was moved: it waits then,
+    /// even if an earlier try of this change has started it.
     Start {
         /// The job.
         id: JobId,

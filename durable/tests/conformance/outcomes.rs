@@ -5,6 +5,7 @@ use super::*;
 on_each_store!(
     a_start_counts_the_attempt_once,
     a_start_needs_the_version,
+    a_repeated_start_of_a_moved_job_leaves_its_attempts,
     a_cancelled_run_is_known,
     a_move_outlives_the_outcome,
     a_repeated_outcome_changes_nothing,
@@ -39,6 +40,17 @@ fn a_start_needs_the_version<S: Store>(bench: &Bench<S>) {
     assert_eq!(bench.start(job), Answer::Stale(moved));
     bench.change(Change::Cancel(job.id.into()));
     assert_eq!(bench.start(moved), Answer::Gone);
+}
+
+/// The start is repeated because its commit failed, and another node has moved the job between.
+fn a_repeated_start_of_a_moved_job_leaves_its_attempts<S: Store>(bench: &Bench<S>) {
+    let job = bench.insert(mail(5).key("a", IfTaken::Refuse));
+    bench.started(job);
+    let replaced = bench.insert(mail(6).key("a", IfTaken::Replace));
+    assert_eq!(stale(bench.start(job)), replaced.version);
+    let found = bench.store.get(job.id).unwrap().unwrap();
+    assert_eq!((found.attempts, found.state), (0, State::Waiting));
+    assert_eq!(bench.started(replaced).attempts, 1, "its first run");
 }
 
 fn a_cancelled_run_is_known<S: Store>(bench: &Bench<S>) {

@@ -94,10 +94,15 @@ BEGIN
                 RETURNING * INTO job;
             IF FOUND THEN
                 answer := 6;
-            ELSIF NOT leaves[s] THEN
-                SELECT * INTO job FROM {schema}.jobs j
-                    WHERE j.number = c.number AND j.born = c.born AND NOT j.dead;
-                IF FOUND THEN answer := 7; END IF;
+            ELSE
+                -- An earlier try of this change, whose answer was lost, may have started it.
+                UPDATE {schema}.jobs j SET fence = 0
+                    WHERE j.number = c.number AND j.born = c.born AND j.fence = c.fence AND NOT j.dead;
+                IF NOT leaves[s] THEN
+                    SELECT * INTO job FROM {schema}.jobs j
+                        WHERE j.number = c.number AND j.born = c.born AND NOT j.dead;
+                    IF FOUND THEN answer := 7; END IF;
+                END IF;
             END IF;
         ELSIF c.op = 9 THEN
             DELETE FROM {schema}.jobs j WHERE j.number = c.number AND j.born = c.born
