@@ -9,6 +9,7 @@ mod processes;
 mod schemas;
 #[path = "../support/postgres.rs"]
 mod server;
+mod settings;
 mod transactions;
 
 use std::collections::BTreeMap;

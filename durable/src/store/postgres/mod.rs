@@ -133,7 +133,11 @@ impl PostgresStore {
             match result {
                 Ok(rows) => return Ok(rows),
                 Err(error) if (is_closed || is_passing(&error)) && repeats < 3 => {}
-                Err(error) => return Err(self.shared.reason(&error)),
+                Err(error) => {
+                    // The role's settings, read when it was opened, may have changed since.
+                    *line = None;
+                    return Err(self.shared.reason(&error));
+                }
             }
         }
     }

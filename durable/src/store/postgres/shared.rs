@@ -49,12 +49,14 @@ impl Shared {
         }
     }
 
-    /// Opens a connection on which a commit is durable, whatever the role's settings.
+    /// Opens a connection on which a commit is durable, and which may be silent for long, whatever
+    /// the role's settings. Only servers from version 14 on end silent ones.
     pub(super) fn connect(&self) -> Result<Client, StoreError> {
         let connected = (self.connector)().and_then(|mut client| {
             client.batch_execute(
-                "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED; SET jit = off; \
-                 SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
+                "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED; SET jit = off; SET standard_conforming_strings = on; \
+                 SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'; \
+                 SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'",
             )?;
             Ok(client)
         });

@@ -1,0 +1,44 @@
+//! Settings with which the database's administrator has a role's connections begin.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ::postgres::{Client, NoTls};
+
+use super::*;
+
+fn set(server: &str, settings: &str) -> String {
+    format!("{server} options='{settings}'")
+}
+
+/// They hold for connections that are opened later, so one that was opened before is of no use.
+#[test]
+fn durable_14_a_lease_is_taken_once_the_database_is_writable() {
+    let Some(schema) = Schema::new() else { return };
+    drop(schema.open());
+    let (read_only, server) = (Arc::new(AtomicBool::new(false)), schema.server.clone());
+    let is_on = Arc::clone(&read_only);
+    let connect = move || {
+        let mode = is_on.load(Ordering::SeqCst);
+        let params = set(&server, &format!("-c default_transaction_read_only={mode}"));
+        Client::connect(&params, NoTls)
+    };
+    let store = schema.options().connect_by(connect).unwrap();
+    read_only.store(true, Ordering::SeqCst);
+    let refused = store.acquire("node", SECOND).unwrap_err();
+    assert!(matches!(&refused, StoreError::Refused(_)), "{refused}");
+    read_only.store(false, Ordering::SeqCst);
+    assert!(store.acquire("node", SECOND).unwrap().is_some());
+}
+
+/// A store is silent for as long as nobody schedules, and its functions contain bytes.
+#[test]
+fn durable_01_no_setting_of_a_role_refuses_a_job() {
+    let Some(schema) = Schema::new() else { return };
+    let odd = "-c idle_session_timeout=1ms -c standard_conforming_strings=off";
+    let store = schema.options().connect(&set(&schema.server, odd));
+    let jobs = Durable::builder().open(store.unwrap()).unwrap();
+    for _ in 0..3 {
+        thread::sleep(millis(30));
+        jobs.schedule(note("job").after(HOUR)).unwrap();
+    }
+}
