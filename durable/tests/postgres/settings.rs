@@ -34,11 +34,15 @@ fn durable_14_a_lease_is_taken_once_the_database_is_writable() {
 #[test]
 fn durable_01_no_setting_of_a_role_refuses_a_job() {
     let Some(schema) = Schema::new() else { return };
-    let odd = "-c idle_session_timeout=1ms -c standard_conforming_strings=off";
-    let store = schema.options().connect(&set(&schema.server, odd));
-    let jobs = Durable::builder().open(store.unwrap()).unwrap();
-    for _ in 0..3 {
-        thread::sleep(millis(30));
-        jobs.schedule(note("job").after(HOUR)).unwrap();
-    }
+    let odd = "-c idle_session_timeout=600s -c standard_conforming_strings=off";
+    let store = schema.options().connect(&set(&schema.server, odd)).unwrap();
+    let (sender, limits) = std::sync::mpsc::channel();
+    let builder = Durable::builder().handler_in_transaction("note", move |_, transaction| {
+        let row = transaction.query_one("SHOW idle_session_timeout", &[])?;
+        sender.send(row.get::<_, String>(0)).unwrap();
+        Ok::<(), ::postgres::Error>(())
+    });
+    let jobs = builder.open(store).unwrap();
+    jobs.schedule(note("job")).unwrap();
+    assert_eq!(limits.recv_timeout(SECOND * 60).unwrap(), "0");
 }
