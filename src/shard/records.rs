@@ -33,7 +33,7 @@ enum Slot<R> {
 
 impl<R> Records<R> {
     /// A page has two to the power of this many slots.
-    const SHIFT: u32 = (PAGE_BYTES / size_of::<Slot<R>>() | 1).ilog2();
+    const SHIFT: u32 = ((PAGE_BYTES / size_of::<Slot<R>>()) | 1).ilog2();
     const PER_PAGE: usize = 1 << Self::SHIFT;
 
     pub(crate) fn new() -> Records<R> {

@@ -57,10 +57,10 @@ fn selectors(expr: &Expr) -> Vec<VectorSelector> {
 fn groupings(expr: &Expr) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     walk(expr, &mut |expr| {
-        if let Expr::Aggregate(aggregate) = expr {
-            if let Some(LabelModifier::Include(labels)) = &aggregate.modifier {
-                found.extend(labels.labels.iter().cloned());
-            }
+        if let Expr::Aggregate(aggregate) = expr
+            && let Some(LabelModifier::Include(labels)) = &aggregate.modifier
+        {
+            found.extend(labels.labels.iter().cloned());
         }
     });
     found
