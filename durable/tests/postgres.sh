@@ -7,14 +7,22 @@
 # ended with the command, even if this script is killed. TICKWHEEL_POSTGRES tells the command
 # how to connect. POSTGRES_OPTIONS is added to the server's command line.
 #
-# Debian's package is installed if there is no server.
+# The command may start servers of its own, to stop and to kill them: it finds this script in
+# TICKWHEEL_POSTGRES_SCRIPT, and calls
+#
+#   durable/tests/postgres.sh --serve FOLDER [option...]
+#
+# which becomes a server on the data in that folder, and creates them first if there are none.
+#
+# Debian's package is installed if there is no server. POSTGRES_BIN is the folder of another one's
+# programs.
 set -euo pipefail
 
 binaries() {
     ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -1
 }
 
-[ -n "$(binaries)" ] || {
+[ -n "${POSTGRES_BIN:-$(binaries)}" ] || {
     apt-get update -qq
     # The package is not to start a server of its own.
     mkdir -p /etc/postgresql-common
@@ -22,27 +30,44 @@ binaries() {
         echo "create_main_cluster = false" >/etc/postgresql-common/createcluster.conf
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq postgresql
 } >&2
-bin=$(binaries)
-folder=$(mktemp -d /tmp/postgres.XXXXXX)
+bin=${POSTGRES_BIN:-$(binaries)}
 
 # The server refuses to be run by root.
 user=()
-if [ "$(id -u)" -eq 0 ]; then
-    chown postgres "$folder"
-    user=(setpriv --reuid postgres --regid postgres --clear-groups --reset-env)
+[ "$(id -u)" -ne 0 ] || user=(setpriv --reuid postgres --regid postgres --clear-groups --reset-env)
+
+# Creates the data in $folder.
+create() {
+    [ ${#user[@]} -eq 0 ] || chown -R postgres "$folder"
+    "${user[@]}" "$bin/initdb" -D "$folder/data" -U tickwheel -A trust -E UTF8 --locale C --no-sync >"$folder.log" 2>&1 ||
+        { cat "$folder.log" >&2; exit 1; }
+    rm -f "$folder.log"
+}
+
+# Becomes the server on the data in $folder.
+serve() {
+    cd "$folder"
+    exec "${user[@]}" "$bin/postgres" -D "$folder/data" -k "$folder" -c listen_addresses= -c max_connections=200 \
+        -c logging_collector=off "$@" </dev/null >>"$folder/log" 2>&1
+}
+
+if [ "${1:-}" = --serve ]; then
+    folder=$2
+    [ -e "$folder/data" ] || create
+    # It ends with the command, however that ends.
+    [ ${#user[@]} -gt 0 ] || user=(setpriv)
+    user+=(--pdeathsig KILL)
+    serve "${@:3}"
 fi
-"${user[@]}" "$bin/initdb" -D "$folder/data" -U tickwheel -A trust -E UTF8 --locale C --no-sync >"$folder.log" 2>&1 ||
-    { cat "$folder.log" >&2; exit 1; }
-rm -f "$folder.log"
+
+folder=$(mktemp -d /tmp/postgres.XXXXXX)
+create
 
 # `setpriv` has become the server, so its number is known. A second process waits for the end of
 # this script, however it comes, and ends the server then.
-cd "$folder"
 # shellcheck disable=SC2086
-"${user[@]}" "$bin/postgres" -D "$folder/data" -k "$folder" -c listen_addresses= -c max_connections=200 \
-    -c logging_collector=off ${POSTGRES_OPTIONS:-} </dev/null >"$folder/log" 2>&1 &
+serve ${POSTGRES_OPTIONS:-} &
 server=$!
-cd - >/dev/null
 setsid bash -c '
     while kill -0 "$1" 2>/dev/null; do sleep 0.2; done
     kill -QUIT "$2" 2>/dev/null
@@ -51,10 +76,11 @@ setsid bash -c '
     rm -rf "$3"
 ' watch $$ $server "$folder" </dev/null >/dev/null 2>&1 &
 
+TICKWHEEL_POSTGRES_SCRIPT=$(realpath "$0")
 for _ in $(seq 300); do
-    if "$bin/pg_isready" -q -h "$folder" -U tickwheel; then
+    if grep -q ready "$folder/data/postmaster.pid" 2>/dev/null; then
         export TICKWHEEL_POSTGRES="host=$folder user=tickwheel dbname=postgres"
-        export TICKWHEEL_POSTGRES_SERVER=$server
+        export TICKWHEEL_POSTGRES_SERVER=$server TICKWHEEL_POSTGRES_SCRIPT
         status=0
         "$@" || status=$?
         exit $status

@@ -230,6 +230,36 @@ fn a_failed_occurrence_lies_in_the_shard_of_its_number() {
     assert_eq!(attempts(start(&store, lease, revived)), 1);
 }
 
+/// Somebody keeps the row of a job for longer than the store waits. The commit that was given up
+/// must not happen after later ones.
+#[test]
+fn durable_08_a_commit_that_was_given_up_does_not_happen_later() {
+    let Some(schema) = Schema::new() else { return };
+    let options = schema.options().answers_within(millis(300));
+    let store = options.connect(&schema.server).unwrap();
+    let job = insert(&store, 5);
+    let mut client = schema.client();
+    let mut transaction = client.transaction().unwrap();
+    let keep = format!("SELECT 1 FROM {}.jobs FOR UPDATE", schema.name);
+    transaction.query(&keep, &[]).unwrap();
+    let move_to = |due| Change::Move {
+        target: job.id.into(),
+        due: WallTime::from_unix_micros(due),
+    };
+    let given_up = store.commit(&[move_to(10)]);
+    assert!(
+        matches!(&given_up, Err(StoreError::Io(error)) if error.kind() == std::io::ErrorKind::TimedOut),
+        "{given_up:?}"
+    );
+    until("a recovery", || store.recover().is_ok());
+    transaction.commit().unwrap();
+    let moved = store.commit(&[move_to(20)]).unwrap().remove(0);
+    assert!(
+        matches!(moved, Answer::Placed(job) if job.version == 2),
+        "{moved:?}"
+    );
+}
+
 /// However many nodes there are, each has its share, and the last one has everything.
 #[test]
 fn nodes_come_and_go() {

@@ -36,10 +36,7 @@ fn listen(shared: &Weak<Shared>) -> Result<(), StoreError> {
     let Some(store) = shared.upgrade() else {
         return Ok(());
     };
-    let mut client = store.connect()?;
-    let listen = format!("LISTEN tickwheel_{}", store.schema);
-    let listens = client.batch_execute(&listen);
-    listens.map_err(|error| store.reason(&error))?;
+    let mut client = store.connect(format!("LISTEN tickwheel_{}", store.schema))?;
     store.tell(News::Many);
     store.tell(News::Nodes);
     drop(store);

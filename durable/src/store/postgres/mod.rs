@@ -23,19 +23,21 @@ mod options;
 mod rows;
 mod schema;
 mod shared;
+mod waits;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::time::{Duration, Instant};
 
+use ::postgres::Row;
 use ::postgres::types::ToSql;
-use ::postgres::{Client, Row};
 
 use self::error::is_passing;
-use self::line::{Failure, Line};
+use self::line::{Arguments, Line, Session};
 pub use self::options::PostgresOptions;
-use self::rows::{COLUMNS, micros, numbers, signed};
+use self::rows::{COLUMNS, Columns, micros, numbers, signed};
 use self::shared::{ASK, Shared};
+use self::waits::{Lane, Remote};
 use crate::job::{JobId, StoredJob};
 use crate::store::{
     Answer, Change, DueJob, Hear, Lease, List, Store, StoreError, Transactions, Work,
@@ -44,6 +46,15 @@ use crate::wall::WallTime;
 
 /// How often a commit is repeated that the database has undone.
 const REPEATS: u32 = 10;
+/// The shortest wait for an answer to a node that wants a lease.
+const SHORTEST: Duration = Duration::from_secs(1);
+/// The longest wait of a node that is closed.
+const GIVE_BACK: Duration = Duration::from_secs(5);
+
+/// The arguments of a statement.
+macro_rules! arguments {
+    ($($value:expr),*) => { vec![$(Box::new($value) as Box<dyn ToSql + Sync + Send>),*] };
+}
 
 /// A store in a PostgreSQL database, for several nodes.
 ///
@@ -51,8 +62,7 @@ const REPEATS: u32 = 10;
 /// their stores use one schema. The nodes share the jobs. Needs PostgreSQL 12 or later, and the
 /// feature `postgres`.
 ///
-/// Its calls block. Calls that read jobs, such as [`get`](crate::Jobs::get), panic on a thread that
-/// drives an async runtime; make them where the runtime allows blocking.
+/// Its calls block, for [a limited time](PostgresOptions::answers_within) if the database is away.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -69,15 +79,17 @@ pub struct PostgresStore {
     shared: Arc<Shared>,
     commits: Mutex<Commits>,
     /// The connection on which leases are kept and windows loaded. Nothing slow waits there.
-    leases: Mutex<Option<Line>>,
+    leases: Mutex<Lane>,
     /// The connection on which lists are read.
-    reads: Mutex<Option<Line>>,
+    reads: Mutex<Lane>,
     /// The connections for transactions of handlers, while no handler uses them.
     idle: Mutex<Vec<Line>>,
 }
 
 struct Commits {
-    line: Option<Line>,
+    remote: Remote,
+    /// The server's process that may carry out what was sent to it last.
+    session: Session,
     /// Whether commits are accepted.
     works: bool,
 }
@@ -95,11 +107,12 @@ impl fmt::Debug for PostgresStore {
 }
 
 impl PostgresStore {
-    fn new(shared: Shared, client: Client) -> PostgresStore {
+    fn new(shared: Shared, remote: Remote, session: Session) -> PostgresStore {
         PostgresStore {
             shared: Arc::new(shared),
             commits: Mutex::new(Commits {
-                line: Some(Line::new(client)),
+                remote,
+                session,
                 works: true,
             }),
             leases: Mutex::default(),
@@ -115,35 +128,54 @@ impl PostgresStore {
     /// Asks on a connection, which is opened first if need be, and anew if it has ended.
     fn ask(
         &self,
-        line: &Mutex<Option<Line>>,
+        lane: &Mutex<Lane>,
+        limit: Duration,
         text: &str,
-        with: &[&(dyn ToSql + Sync)],
+        with: Arguments,
     ) -> Result<Vec<Row>, StoreError> {
-        let (mut line, text) = (lock(line), self.text(text));
+        let asked = Instant::now();
+        let mut lane = lock(lane);
+        if let Some(error) = lane.failed_since(asked) {
+            return Err(error);
+        }
+        let query = Arc::new((self.text(text), with));
+        let limit = limit.min(self.shared.waits.limit());
+        let rows = self.ask_on(&mut lane, limit, &query);
+        rows.inspect_err(|error| lane.note(error))
+    }
+
+    fn ask_on(
+        &self,
+        lane: &mut Lane,
+        limit: Duration,
+        query: &Arc<(String, Arguments)>,
+    ) -> Result<Vec<Row>, StoreError> {
         let mut repeats = 0;
         loop {
-            let open = match line.take() {
-                Some(open) if !open.client.is_closed() => open,
-                _ => Line::new(self.shared.connect()?),
+            let open = match lane.remote.take() {
+                Some(open) if !open.is_closed() => open,
+                _ => self.shared.remote()?,
             };
-            let open = line.insert(open);
-            let result = open.query(&text, with);
-            let is_closed = open.client.is_closed();
+            let open = lane.remote.insert(open);
+            let query = Arc::clone(query);
+            let ask = move |line: &mut Line| line.query(&query.0, &query.1);
+            let result = open.call(&self.shared.waits, limit, ask)?;
             repeats += 1;
             match result {
                 Ok(rows) => return Ok(rows),
-                Err(error) if (is_closed || is_passing(&error)) && repeats < 3 => {}
+                Err(error) if (open.is_closed() || is_passing(&error)) && repeats < 3 => {}
                 Err(error) => {
                     // The role's settings, read when it was opened, may have changed since.
-                    *line = None;
+                    lane.remote = None;
                     return Err(self.shared.reason(&error));
                 }
             }
         }
     }
 
-    fn read(&self, text: &str, with: &[&(dyn ToSql + Sync)]) -> Result<Vec<StoredJob>, StoreError> {
-        let rows = self.ask(&self.reads, &text.replace("{columns}", COLUMNS), with)?;
+    fn read(&self, text: &str, with: Arguments) -> Result<Vec<StoredJob>, StoreError> {
+        let text = text.replace("{columns}", COLUMNS);
+        let rows = self.ask(&self.reads, Duration::MAX, &text, with)?;
         rows.iter().map(|row| rows::stored(row, 0)).collect()
     }
 
@@ -161,7 +193,8 @@ impl PostgresStore {
         };
         let changes = [change];
         let origin = self.shared.member().fence;
-        let rows = rows::apply(&mut transaction, &statement, origin, &changes).map_err(fail)?;
+        let columns = Columns::of(origin, &changes);
+        let rows = rows::apply(&mut transaction, &statement, &columns).map_err(fail)?;
         let answer = rows.first().map_or(Ok(Answer::Gone), rows::answer)?;
         if !matches!(answer, Answer::Placed(_) | Answer::Removed(_)) {
             transaction.rollback().map_err(fail)?;
@@ -173,47 +206,61 @@ impl PostgresStore {
         Ok(Some((change, answer)))
     }
 
-    fn try_commit(&self, line: &mut Line, changes: &[Change]) -> Result<Vec<Row>, Failure> {
-        let origin = self.shared.member().fence;
+    fn try_commit(&self, remote: &Remote, changes: &[Change]) -> Result<Vec<Row>, StoreError> {
         let text = rows::apply_text(&self.shared.schema);
-        let mut repeats = 0;
-        loop {
-            let statement = line.statement(&text)?;
-            let result = rows::apply(&mut line.client, &statement, origin, changes);
-            repeats += 1;
-            match result {
-                Err(error) if is_passing(&error) && repeats < REPEATS => {}
-                result => return result,
+        let columns = Columns::of(self.shared.member().fence, changes);
+        self.shared.call(remote, move |line| {
+            let mut repeats = 0;
+            loop {
+                let statement = line.statement(&text)?;
+                let result = rows::apply(&mut line.client, &statement, &columns);
+                repeats += 1;
+                match result {
+                    Err(error) if is_passing(&error) && repeats < REPEATS => {}
+                    result => return result,
+                }
             }
-        }
+        })
+    }
+
+    /// Connects anew for commits. The process of the old connection may still carry out what was
+    /// sent to it, after later changes, so it is ended first.
+    fn reconnect(&self, commits: &mut Commits) -> Result<(), StoreError> {
+        let remote = self.shared.remote()?;
+        let old = commits.session.clone();
+        commits.session = self.shared.call(&remote, move |line| {
+            line.end(&old)?;
+            line.session()
+        })?;
+        commits.remote = remote;
+        Ok(())
     }
 }
 
 impl Store for PostgresStore {
     fn acquire(&self, owner: &str, length: Duration) -> Result<Option<Lease>, StoreError> {
         let reach = duration_micros(self.shared.reach());
-        let with: [&(dyn ToSql + Sync); 3] = [&owner.as_bytes(), &duration_micros(length), &reach];
+        let owner = owner.as_bytes().to_vec();
+        let with = arguments![owner, duration_micros(length), reach];
         let text = "SELECT * FROM {schema}.acquire($1, $2, $3)";
-        let rows = self.ask(&self.leases, text, &with)?;
+        let rows = self.ask(&self.leases, length.max(SHORTEST), text, with)?;
         Ok(self.shared.note(&rows).map(|fence| Lease { fence }))
     }
 
     fn renew(&self, lease: Lease, length: Duration) -> Result<bool, StoreError> {
-        let with: [&(dyn ToSql + Sync); 2] = [&signed(lease.fence), &duration_micros(length)];
-        let rows = self.ask(&self.leases, "SELECT * FROM {schema}.renew($1, $2)", &with)?;
+        let with = arguments![signed(lease.fence), duration_micros(length)];
+        let text = "SELECT * FROM {schema}.renew($1, $2)";
+        let rows = self.ask(&self.leases, length.max(SHORTEST), text, with)?;
         Ok(self.shared.note(&rows).is_some())
     }
 
     fn commit(&self, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
         let mut commits = lock(&self.commits);
-        let works = commits.works;
-        let Some(line) = commits.line.as_mut().filter(|_| works) else {
+        if !commits.works {
             return Err(StoreError::NotWriting);
-        };
-        let rows = self.try_commit(line, changes);
-        let answers = rows
-            .map_err(|error| self.shared.reason(&error))
-            .and_then(|rows| rows.iter().map(rows::answer).collect());
+        }
+        let rows = self.try_commit(&commits.remote, changes);
+        let answers = rows.and_then(|rows| rows.iter().map(rows::answer).collect());
         commits.works = answers.is_ok();
         answers
     }
@@ -243,10 +290,16 @@ impl Store for PostgresStore {
     }
 
     fn recover(&self) -> Result<(), StoreError> {
-        let mut commits = lock(&self.commits);
-        commits.line = None;
-        commits.line = Some(Line::new(self.shared.connect()?));
-        commits.works = true;
+        // A commit that is on its way says by itself whether it fails.
+        let mut commits = match self.commits.try_lock() {
+            Ok(commits) => commits,
+            Err(TryLockError::Poisoned(error)) => error.into_inner(),
+            Err(TryLockError::WouldBlock) => return Ok(()),
+        };
+        if !commits.works || commits.remote.is_closed() {
+            self.reconnect(&mut commits)?;
+            commits.works = true;
+        }
         Ok(())
     }
 
@@ -256,10 +309,9 @@ impl Store for PostgresStore {
         before: WallTime,
         most: usize,
     ) -> Result<Vec<DueJob>, StoreError> {
-        let with: [&(dyn ToSql + Sync); 3] =
-            [&signed(lease.fence), &micros(before), &signed(most as u64)];
+        let with = arguments![signed(lease.fence), micros(before), signed(most as u64)];
         let text = "SELECT * FROM {schema}.due_before($1, $2, $3)";
-        let rows = self.ask(&self.leases, text, &with)?;
+        let rows = self.ask(&self.leases, Duration::MAX, text, with)?;
         let due = rows.iter().map(|row| DueJob {
             is_started: row.get::<_, i64>(4) != 0,
             ..rows::due_job(row, 0)
@@ -270,13 +322,18 @@ impl Store for PostgresStore {
     fn get(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {
         let (number, born) = numbers(id);
         let text = "SELECT {columns} FROM {schema}.jobs j WHERE j.number = $1 AND j.born = $2";
-        Ok(self.read(text, &[&number, &born])?.pop())
+        Ok(self.read(text, arguments![number, born])?.pop())
     }
 
     fn find(&self, kind: &str, key: &str) -> Result<Option<StoredJob>, StoreError> {
         let text =
             "SELECT {columns} FROM {schema}.jobs j WHERE j.kind = $1 AND j.key = $2 AND NOT j.dead";
-        Ok(self.read(text, &[&kind.as_bytes(), &key.as_bytes()])?.pop())
+        Ok(self
+            .read(
+                text,
+                arguments![kind.as_bytes().to_vec(), key.as_bytes().to_vec()],
+            )?
+            .pop())
     }
 
     fn list(
@@ -297,12 +354,17 @@ impl Store for PostgresStore {
                  ORDER BY j.due, j.number LIMIT $3"
             }
         };
-        self.read(text, &[&due, &number, &signed(most as u64)])
+        self.read(text, arguments![due, number, signed(most as u64)])
     }
 
     fn count(&self, list: List) -> Result<u64, StoreError> {
         let text = "SELECT count(*) FROM {schema}.jobs WHERE dead = $1";
-        let rows = self.ask(&self.reads, text, &[&(list == List::Dead)])?;
+        let rows = self.ask(
+            &self.reads,
+            Duration::MAX,
+            text,
+            arguments![list == List::Dead],
+        )?;
         Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0) as u64))
     }
 }
@@ -312,7 +374,7 @@ impl Transactions for PostgresStore {
         let idle = lock(&self.idle).pop();
         let mut line = match idle.filter(|line| !line.client.is_closed()) {
             Some(line) => line,
-            None => Line::new(self.shared.connect()?),
+            None => Line::new(self.shared.connect(String::new())?),
         };
         let transacted = self.transact_on(&mut line, work);
         lock(&self.idle).push(line);
@@ -324,12 +386,10 @@ impl Transactions for PostgresStore {
 impl Drop for PostgresStore {
     fn drop(&mut self) {
         let fence = self.shared.member().fence;
-        let is_open = lock(&self.leases)
-            .as_ref()
-            .is_some_and(|line| !line.client.is_closed());
-        if fence != 0 && is_open {
+        let is_open = |remote: &Remote| !remote.is_closed();
+        if fence != 0 && lock(&self.leases).remote.as_ref().is_some_and(is_open) {
             let text = "SELECT {schema}.give_back($1)";
-            let _ = self.ask(&self.leases, text, &[&signed(fence)]);
+            let _ = self.ask(&self.leases, GIVE_BACK, text, arguments![signed(fence)]);
         }
     }
 }

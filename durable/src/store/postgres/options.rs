@@ -1,13 +1,16 @@
 //! The settings of a store, and its opening.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use ::postgres::{Client, Config, NoTls};
 
 use super::PostgresStore;
 use super::error::reason;
+use super::line::Line;
 use super::schema;
 use super::shared::Shared;
+use super::waits::Waits;
 use crate::store::StoreError;
 
 /// For how long starts and outcomes wait for others.
@@ -15,6 +18,10 @@ const LINGER: Duration = Duration::from_micros(5_500);
 /// The time until a connection counts as refused, and until one that answers nothing is broken.
 const CONNECT: Duration = Duration::from_secs(10);
 const UNANSWERED: Duration = Duration::from_secs(30);
+/// The silence after which a connection is probed, and the pause between probes.
+const SILENT: Duration = Duration::from_secs(10);
+/// The silence after which the client probes by itself.
+const SILENT_BY_DEFAULT: Duration = Duration::from_secs(2 * 3_600);
 
 /// Settings of a [`PostgresStore`].
 ///
@@ -31,6 +38,7 @@ pub struct PostgresOptions {
     shards: u32,
     creates: bool,
     linger: Duration,
+    answers_within: Duration,
 }
 
 impl Default for PostgresOptions {
@@ -48,6 +56,7 @@ impl PostgresOptions {
             shards: 16,
             creates: true,
             linger: LINGER,
+            answers_within: UNANSWERED,
         }
     }
 
@@ -93,6 +102,20 @@ impl PostgresOptions {
         self
     }
 
+    /// Sets how long a call waits for an answer of the database, from 10 ms to an hour. After that
+    /// the database counts as away: the call fails with [`StoreError::Io`], the node is
+    /// [failing](crate::Health::Failing), and tries again by itself. Defaults to 30 seconds.
+    ///
+    /// A call that schedules, cancels or moves a job fails after this time at the latest, and at
+    /// once while the node is failing. One that reads may also have to connect, and takes up to
+    /// three times as long. A handler in a transaction waits as long as the server's machine
+    /// acknowledges what is sent.
+    #[must_use]
+    pub fn answers_within(mut self, limit: Duration) -> PostgresOptions {
+        self.answers_within = limit.clamp(Duration::from_millis(10), Duration::from_secs(3_600));
+        self
+    }
+
     /// Connects without TLS, and creates the tables unless they exist. `params` is a URL or
     /// `key=value` pairs, as [`postgres::Config`](https://docs.rs/postgres) reads them.
     ///
@@ -113,7 +136,13 @@ impl PostgresOptions {
             config.connect_timeout(CONNECT);
         }
         if config.get_tcp_user_timeout().is_none() {
-            config.tcp_user_timeout(UNANSWERED);
+            config.tcp_user_timeout(self.answers_within);
+        }
+        if config.get_keepalives_idle() == SILENT_BY_DEFAULT {
+            config
+                .keepalives_idle(SILENT)
+                .keepalives_interval(SILENT)
+                .keepalives_retries(2);
         }
         self.connect_by(move || config.connect(NoTls))
     }
@@ -128,11 +157,17 @@ impl PostgresOptions {
         connect: impl Fn() -> Result<Client, ::postgres::Error> + Send + Sync + 'static,
     ) -> Result<PostgresStore, StoreError> {
         schema::check_name(&self.schema)?;
-        let mut shared = Shared::new(self.schema.clone(), Box::new(connect));
+        let waits = Waits::new(self.answers_within);
+        let mut shared = Shared::new(self.schema.clone(), Arc::new(connect), waits);
         shared.linger = self.linger;
-        let mut client = shared.connect()?;
-        shared.shards = schema::open(&mut client, &self.schema, self.shards, self.creates)?;
-        Ok(PostgresStore::new(shared, client))
+        let (remote, options) = (shared.remote()?, self.clone());
+        // Bringing large tables up to date takes its time.
+        shared.shards = remote.call(&shared.waits, Duration::MAX, move |line| {
+            let PostgresOptions { schema, .. } = &options;
+            schema::open(&mut line.client, schema, options.shards, options.creates)
+        })??;
+        let session = shared.call(&remote, Line::session)?;
+        Ok(PostgresStore::new(shared, remote, session))
     }
 }
 

@@ -3,6 +3,8 @@
 use ::postgres::types::ToSql;
 use ::postgres::{GenericClient, Row, Statement};
 
+use super::line::Failure;
+
 use crate::job::{IfTaken, JobId, State, StoredJob};
 use crate::store::row::{recurrence_from_bytes, recurrence_to_bytes};
 use crate::store::{Answer, Change, DueJob, NewJob, StoreError, Target, Then};
@@ -54,7 +56,8 @@ pub(super) fn numbers(id: JobId) -> (i64, i64) {
 
 /// Changes by columns.
 #[derive(Default)]
-struct Columns<'a> {
+pub(super) struct Columns {
+    origin: i64,
     needed: Vec<i64>,
     ops: Vec<i64>,
     numbers: Vec<i64>,
@@ -63,11 +66,11 @@ struct Columns<'a> {
     fences: Vec<i64>,
     dues: Vec<Option<i64>>,
     ats: Vec<Option<i64>>,
-    kinds: Vec<Option<&'a [u8]>>,
-    keys: Vec<Option<&'a [u8]>>,
+    kinds: Vec<Option<Vec<u8>>>,
+    keys: Vec<Option<Vec<u8>>>,
     recurrences: Vec<Option<Vec<u8>>>,
-    failures: Vec<Option<&'a [u8]>>,
-    payloads: Vec<Option<&'a [u8]>>,
+    failures: Vec<Option<Vec<u8>>>,
+    payloads: Vec<Option<Vec<u8>>>,
 }
 
 /// One change; what it does not need is empty.
@@ -178,9 +181,11 @@ impl<'a> Line<'a> {
     }
 }
 
-impl<'a> Columns<'a> {
-    fn of(origin: u64, changes: &'a [Change]) -> Columns<'a> {
+impl Columns {
+    /// Returns the columns of changes by the node whose lease has the fence `origin`.
+    pub(super) fn of(origin: u64, changes: &[Change]) -> Columns {
         let mut columns = Columns {
+            origin: signed(origin),
             needed: vec![signed(origin)],
             ..Columns::default()
         };
@@ -192,7 +197,8 @@ impl<'a> Columns<'a> {
         columns
     }
 
-    fn push(&mut self, line: Line<'a>) {
+    fn push(&mut self, line: Line<'_>) {
+        let bytes = |text: &str| text.as_bytes().to_vec();
         let (number, born) = line.id.map_or((0, 0), numbers);
         let fence = signed(line.fence);
         if fence != 0 {
@@ -205,13 +211,13 @@ impl<'a> Columns<'a> {
         self.fences.push(fence);
         self.dues.push(line.due.map(micros));
         self.ats.push(line.at.map(micros));
-        self.kinds.push(line.kind.map(str::as_bytes));
-        self.keys.push(line.key.map(str::as_bytes));
-        self.failures.push(line.failure.map(str::as_bytes));
+        self.kinds.push(line.kind.map(bytes));
+        self.keys.push(line.key.map(bytes));
+        self.failures.push(line.failure.map(bytes));
         let recurrence = line.new.map(|new| recurrence_to_bytes(new.recurrence()));
         self.recurrences.push(recurrence);
         self.payloads
-            .push(line.new.map(|new| new.job().payload.as_slice()));
+            .push(line.new.map(|new| new.job().payload.clone()));
     }
 }
 
@@ -219,13 +225,10 @@ impl<'a> Columns<'a> {
 pub(super) fn apply(
     client: &mut impl GenericClient,
     statement: &Statement,
-    origin: u64,
-    changes: &[Change],
-) -> Result<Vec<Row>, ::postgres::Error> {
-    let columns = Columns::of(origin, changes);
-    let origin = signed(origin);
+    columns: &Columns,
+) -> Result<Vec<Row>, Failure> {
     let arguments: [&(dyn ToSql + Sync); 14] = [
-        &origin,
+        &columns.origin,
         &columns.needed,
         &columns.ops,
         &columns.numbers,

@@ -1,14 +1,15 @@
 //! What a node knows of itself and of the others: its shards, as of the last renewal, and how it
 //! connects.
 
-use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use ::postgres::{Client, Row};
 
 use super::error::reason;
-use super::line::Failure;
+use super::line::{Failure, Line};
 use super::rows;
+use super::waits::{Remote, Waits};
 use crate::store::{DueJob, Hear, News, StoreError};
 
 /// The time after which a node asks what others have done.
@@ -16,7 +17,11 @@ pub(super) const ASK: Duration = Duration::from_secs(7);
 /// The time after which it asks whether a shard that leaves may go.
 const ASK_SOON: Duration = Duration::from_millis(50);
 
-type Connector = Box<dyn Fn() -> Result<Client, Failure> + Send + Sync>;
+pub(super) type Connector = Arc<dyn Fn() -> Result<Client, Failure> + Send + Sync>;
+
+const SETTINGS: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED; SET jit = off; SET standard_conforming_strings = on; \
+     SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'; \
+     SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'";
 
 /// What the store and its listener know.
 pub(super) struct Shared {
@@ -24,6 +29,7 @@ pub(super) struct Shared {
     pub(super) shards: usize,
     pub(super) linger: Duration,
     connector: Connector,
+    pub(super) waits: Waits,
     member: Mutex<Member>,
     pub(super) hear: OnceLock<(Duration, Hear)>,
 }
@@ -38,29 +44,45 @@ pub(super) struct Member {
 }
 
 impl Shared {
-    pub(super) fn new(schema: String, connector: Connector) -> Shared {
+    pub(super) fn new(schema: String, connector: Connector, waits: Waits) -> Shared {
         Shared {
             schema,
             shards: 0,
             linger: Duration::ZERO,
             connector,
+            waits,
             member: Mutex::default(),
             hear: OnceLock::new(),
         }
     }
 
     /// Opens a connection on which a commit is durable, and which may be silent for long, whatever
-    /// the role's settings. Only servers from version 14 on end silent ones.
-    pub(super) fn connect(&self) -> Result<Client, StoreError> {
-        let connected = (self.connector)().and_then(|mut client| {
-            client.batch_execute(
-                "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED; SET jit = off; SET standard_conforming_strings = on; \
-                 SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'; \
-                 SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'",
-            )?;
+    /// the role's settings, and carries out a statement on it. Only servers from version 14 on end
+    /// silent ones.
+    pub(super) fn connect(&self, first: String) -> Result<Client, StoreError> {
+        let connector = Arc::clone(&self.connector);
+        let connected = self.waits.connect(move || {
+            let mut client = connector()?;
+            client.batch_execute(SETTINGS)?;
+            client.batch_execute(&first)?;
             Ok(client)
-        });
+        })?;
         connected.map_err(|error| self.reason(&error))
+    }
+
+    /// Calls `work` on a connection, and waits as long as is set.
+    pub(super) fn call<R: Send + 'static>(
+        &self,
+        remote: &Remote,
+        work: impl FnOnce(&mut Line) -> Result<R, Failure> + Send + 'static,
+    ) -> Result<R, StoreError> {
+        let answer = remote.call(&self.waits, self.waits.limit(), work)?;
+        answer.map_err(|error| self.reason(&error))
+    }
+
+    /// Opens a connection on a thread of its own.
+    pub(super) fn remote(&self) -> Result<Remote, StoreError> {
+        Remote::start(self.connect(String::new())?)
     }
 
     pub(super) fn member(&self) -> MutexGuard<'_, Member> {
