@@ -124,6 +124,67 @@ fn effects(schema: &Schema) -> BTreeMap<String, i64> {
     rows.iter().map(|row| (row.get(0), row.get(1))).collect()
 }
 
+/// The largest delay of jobs that were due between two times, in seconds. A job's text is its due
+/// time in microseconds.
+fn delay(schema: &Schema, from: WallTime, to: WallTime) -> f64 {
+    let text = format!(
+        "SELECT coalesce(max(extract(epoch FROM at)::float8 - job::float8 / 1e6), 0) FROM {}_effects \
+         WHERE job::bigint BETWEEN $1 AND $2",
+        schema.name
+    );
+    let micros = |time: WallTime| time.as_unix_micros() as i64;
+    let row = schema
+        .client()
+        .query_one(&text, &[&micros(from), &micros(to)]);
+    row.unwrap().get(0)
+}
+
+/// Jobs are due all the time while one of two nodes is killed. Those at the end are the
+/// control: so slow is the machine.
+#[test]
+fn a_killed_node_is_replaced_within_its_lease_and_one_load() {
+    let Some(schema) = Schema::new() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let create = format!(
+        "CREATE TABLE {}_effects (job text NOT NULL, at timestamptz DEFAULT clock_timestamp())",
+        schema.name
+    );
+    schema.client().batch_execute(&create).unwrap();
+    let jobs = Durable::builder().open(schema.open()).unwrap();
+    let [dies, _stays] = ["dies", "stays"].map(|name| {
+        let process = Process::start(name, &schema, folder.path());
+        process.until_says("ready");
+        process
+    });
+    until("equal shares", || shares(&schema).values().eq(&[8, 8]));
+
+    let begin = SystemClock.now() + SECOND;
+    let dues = (0..400).map(|number| begin + millis(25) * number);
+    let effects_of = dues.map(|due| Job::new("effect", due.as_unix_micros().to_string()).at(due));
+    jobs.schedule_many(effects_of)
+        .into_iter()
+        .for_each(|scheduled| drop(scheduled.unwrap()));
+    until("two seconds of them", || effects(&schema).len() > 80);
+    let killed = SystemClock.now();
+    dies.signal("KILL");
+    until("the end of all jobs", || {
+        jobs.count(List::Live).unwrap() == 0
+    });
+
+    let (lease, second) = (2.0, SECOND);
+    let taken = delay(&schema, killed, killed + second * 3);
+    let after = delay(&schema, killed + second * 5, begin + second * 60);
+    println!("delay: {taken:.3} s after the kill, {after:.3} s at the end");
+    assert!(
+        taken > lease / 2.0,
+        "the node that was killed had no jobs: {taken}"
+    );
+    let most = lease * 1.1 + 2.0 + 4.0 * after;
+    assert!(taken < most, "taken over after {taken} s, and not {most}");
+    let drop = format!("DROP TABLE {}_effects", schema.name);
+    schema.client().batch_execute(&drop).unwrap();
+}
+
 /// SIGSTOP for longer than the lease in the midst of a handler, SIGCONT, and SIGKILL of the
 /// other node: the late outcome is refused, and the effects of each job are there once.
 #[test]
