@@ -18,9 +18,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ::postgres::{Client, NoTls};
+use rustls::pki_types::{CertificateDer, pem::PemObject};
+use rustls::{ClientConfig, RootCertStore};
 use tempfile::TempDir;
 use tickwheel_durable::store::List;
 use tickwheel_durable::{Durable, Health, Job, PostgresOptions, PostgresStore};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 const SECOND: Duration = Duration::from_secs(1);
 /// What a busy machine may need beyond any limit.
@@ -44,6 +47,13 @@ struct Server {
 impl Server {
     /// Returns `None` if there is no script that starts one.
     fn start() -> Option<Server> {
+        let server = Server::begin(|_| ())?;
+        server.until_ready();
+        Some(server)
+    }
+
+    /// Begins to start one, with settings.
+    fn begin(set: impl FnOnce(&mut Command)) -> Option<Server> {
         let Ok(script) = std::env::var("TICKWHEEL_POSTGRES_SCRIPT") else {
             let why = b"SKIPPED: durable/tests/postgres.sh runs this test\n";
             let _ = std::io::stderr().write_all(why);
@@ -53,10 +63,10 @@ impl Server {
             .prefix("away")
             .tempdir_in("/tmp")
             .unwrap();
-        let process = serve(&script, &folder);
-        let server = Server { folder, process };
-        server.until_ready();
-        Some(server)
+        let mut command = serve(&script, &folder);
+        set(&mut command);
+        let process = command.spawn().unwrap();
+        Some(Server { folder, process })
     }
 
     fn params(&self) -> String {
@@ -88,14 +98,15 @@ impl Server {
     /// Starts it again on its data.
     fn restart(&mut self) {
         let script = std::env::var("TICKWHEEL_POSTGRES_SCRIPT").unwrap();
-        self.process = serve(&script, &self.folder);
+        self.process = serve(&script, &self.folder).spawn().unwrap();
         self.until_ready();
     }
 }
 
-fn serve(script: &str, folder: &TempDir) -> Child {
+fn serve(script: &str, folder: &TempDir) -> Command {
     let mut command = Command::new(script);
-    command.arg("--serve").arg(folder.path()).spawn().unwrap()
+    command.arg("--serve").arg(folder.path());
+    command
 }
 
 impl Drop for Server {
@@ -349,6 +360,63 @@ fn a_server_that_is_killed_loses_nothing() {
     thread::sleep(limits.away.saturating_sub(begin.elapsed()));
     server.restart();
     is_back(&[&nodes[0], &nodes[1]], &ledger, &jobs);
+}
+
+/// A node on connections with TLS. Without the certificate's authority there are none.
+#[test]
+fn a_node_connects_by_tls() {
+    // Below the ports that the system gives to whoever asks for any.
+    let mut ports = std::iter::repeat_with(|| fastrand::u16(20_000..32_000));
+    let port = ports
+        .find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok())
+        .unwrap();
+    let listens = |command: &mut Command| {
+        command.env("POSTGRES_TLS", "yes").args([
+            "-c",
+            "listen_addresses=127.0.0.1",
+            "-c",
+            &format!("port={port}"),
+        ]);
+    };
+    let Some(server) = Server::begin(listens) else {
+        return;
+    };
+    let params = format!(
+        "host=localhost port={port} user=tickwheel dbname=postgres sslmode=require connect_timeout=10"
+    );
+    let certificate = server.folder.path().join("certificate.pem");
+    until("a server", || {
+        let plain = format!("{params} application_name=plain").replace("require", "disable");
+        Client::connect(&plain, NoTls).is_ok()
+    });
+    let connect = |roots: RootCertStore| {
+        let config = ClientConfig::builder().with_root_certificates(roots);
+        let tls = MakeRustlsConnect::new(config.with_no_client_auth());
+        let params = params.clone();
+        PostgresOptions::new().connect_by(move || Client::connect(&params, tls.clone()))
+    };
+    let refused = connect(RootCertStore::empty()).unwrap_err();
+    assert!(
+        matches!(refused, tickwheel_durable::store::StoreError::Io(_)),
+        "{refused}"
+    );
+
+    let mut roots = RootCertStore::empty();
+    let authority = CertificateDer::from_pem_file(certificate).unwrap();
+    roots.add(authority).unwrap();
+    let (limits, ledger) = (Limits::new(), Ledger::default());
+    let node = ledger.node(&limits, "node", connect(roots).unwrap());
+    node.schedule(note("job", SECOND / 10)).unwrap();
+    until("the job", || ledger.has("job"));
+    let plain = params.replace("require", "disable");
+    let text = "SELECT count(*) FILTER (WHERE s.ssl), count(*) FROM pg_stat_activity a \
+         JOIN pg_stat_ssl s USING (pid) WHERE a.backend_type = 'client backend' AND a.pid <> pg_backend_pid()";
+    let row = Client::connect(&plain, NoTls)
+        .unwrap()
+        .query_one(text, &[])
+        .unwrap();
+    let (with, all): (i64, i64) = (row.get(0), row.get(1));
+    assert!(with >= 3 && with == all, "{with} of {all} with TLS");
 }
 
 /// One node loses its way to the server, and the other one has all jobs meanwhile.

@@ -12,7 +12,8 @@
 #
 #   durable/tests/postgres.sh --serve FOLDER [option...]
 #
-# which becomes a server on the data in that folder, and creates them first if there are none.
+# which becomes a server on the data in that folder, and creates them first if there are none, with
+# a certificate for localhost if POSTGRES_TLS is set.
 #
 # Debian's package is installed if there is no server. POSTGRES_BIN is the folder of another one's
 # programs.
@@ -28,7 +29,7 @@ binaries() {
     mkdir -p /etc/postgresql-common
     [ -e /etc/postgresql-common/createcluster.conf ] ||
         echo "create_main_cluster = false" >/etc/postgresql-common/createcluster.conf
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq postgresql
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq postgresql openssl
 } >&2
 bin=${POSTGRES_BIN:-$(binaries)}
 
@@ -42,6 +43,17 @@ create() {
     "${user[@]}" "$bin/initdb" -D "$folder/data" -U tickwheel -A trust -E UTF8 --locale C --no-sync >"$folder.log" 2>&1 ||
         { cat "$folder.log" >&2; exit 1; }
     rm -f "$folder.log"
+    [ -z "${POSTGRES_TLS:-}" ] || certify
+}
+
+# Makes a certificate, which is its own authority.
+certify() {
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost \
+        -addext basicConstraints=critical,CA:FALSE -addext subjectAltName=DNS:localhost \
+        -keyout "$folder/key.pem" -out "$folder/certificate.pem" 2>/dev/null
+    chmod 600 "$folder/key.pem"
+    [ "$(id -u)" -ne 0 ] || chown postgres "$folder/key.pem" "$folder/certificate.pem"
+    printf '%s\n' "ssl = on" "ssl_cert_file = '$folder/certificate.pem'" "ssl_key_file = '$folder/key.pem'" >>"$folder/data/postgresql.conf"
 }
 
 # Becomes the server on the data in $folder.

@@ -150,6 +150,26 @@ impl PostgresOptions {
     /// The same, with connections of the caller's, for example with TLS. Each node has four, and
     /// one more for each handler that works in a transaction.
     ///
+    /// ```no_run
+    /// use postgres::Client;
+    /// use rustls::pki_types::{CertificateDer, pem::PemObject};
+    /// use rustls::{ClientConfig, RootCertStore};
+    /// use tickwheel_durable::PostgresOptions;
+    /// use tokio_postgres_rustls::MakeRustlsConnect;
+    ///
+    /// let mut roots = RootCertStore::empty();
+    /// for certificate in CertificateDer::pem_file_iter("/etc/ssl/database.pem")? {
+    ///     roots.add(certificate?)?;
+    /// }
+    /// let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+    /// let tls = MakeRustlsConnect::new(config);
+    /// let store = PostgresOptions::new().connect_by(move || {
+    ///     let params = "host=db.example.org user=app dbname=app sslmode=require connect_timeout=10";
+    ///     Client::connect(params, tls.clone())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// See [`connect`](PostgresOptions::connect).
     pub fn connect_by(
