@@ -74,7 +74,8 @@ impl<T> Unstarted<T> {
 
 impl<T> Drop for Unstarted<T> {
     fn drop(&mut self) {
-        if self.owned && !self.core.is_inherited() {
+        // The payload of a forked child's copy belongs to the parent, however it was forked.
+        if self.owned && self.core.is_owned_here() {
             drop(self.core.dismiss(self.id));
         }
     }

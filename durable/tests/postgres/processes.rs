@@ -161,9 +161,9 @@ fn a_killed_node_is_replaced_within_its_lease_and_one_load() {
     let begin = SystemClock.now() + SECOND;
     let dues = (0..400).map(|number| begin + millis(25) * number);
     let effects_of = dues.map(|due| Job::new("effect", due.as_unix_micros().to_string()).at(due));
-    jobs.schedule_many(effects_of)
-        .into_iter()
-        .for_each(|scheduled| drop(scheduled.unwrap()));
+    for scheduled in jobs.schedule_many(effects_of) {
+        scheduled.unwrap();
+    }
     until("two seconds of them", || effects(&schema).len() > 80);
     let killed = SystemClock.now();
     dies.signal("KILL");
