@@ -23,7 +23,7 @@ binaries() {
     ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -1
 }
 
-[ -n "${POSTGRES_BIN:-$(binaries)}" ] || {
+{ [ -n "${POSTGRES_BIN:-$(binaries)}" ] && command -v openssl >/dev/null; } || {
     apt-get update -qq
     # The package is not to start a server of its own.
     mkdir -p /etc/postgresql-common

@@ -69,9 +69,10 @@ impl<R> Records<R> {
         }
         let key = self.vacant;
         let slot = self.slot_mut(key);
-        let Slot::Vacant(before) = std::mem::replace(slot, Slot::Full(record)) else {
+        let Slot::Vacant(before) = *slot else {
             unreachable!("only vacant slots are on the list");
         };
+        *slot = Slot::Full(record);
         self.vacant = before;
         key
     }

@@ -88,7 +88,7 @@ fn events_tell_a_lost_lease() {
     let opened = other.open_virtual(paused.memory.clone(), paused.clock.clone());
     let (_jobs, node) = opened.unwrap();
     node.run_until(at(20));
-    let lines = told(|| paused.node.run_until(at(25)));
+    let lines = told(|| paused.node.run_until(at(30)));
     let lost = "WARN lease lost owner=\"node\" fence=1".to_owned();
     assert!(lines.contains(&lost), "{lines:?}");
 }

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-/// Returns a file of docs/dashboards.
+/// Returns a file, by its path in the repository.
 ///
 /// # Panics
 /// Panics if it cannot be read.
 #[must_use]
 pub fn file(name: &str) -> String {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let path = root.join("../../docs/dashboards").join(name);
+    let path = root.join("../..").join(name);
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
@@ -25,6 +25,8 @@ pub struct Board {
     pub alarms: &'static str,
     /// The number of alarms.
     pub alarm_count: usize,
+    /// The page that says what each alarm means.
+    pub page: &'static str,
     /// The tests of the alarms.
     pub tests: &'static str,
 }
@@ -32,16 +34,18 @@ pub struct Board {
 /// That of engines, and that of durable jobs.
 pub const BOARDS: [Board; 2] = [
     Board {
-        dashboard: "tickwheel.json",
-        alarms: "alarms.yml",
+        dashboard: "docs/dashboards/tickwheel.json",
+        alarms: "docs/dashboards/alarms.yml",
         alarm_count: 12,
-        tests: "../../tests/dashboards/alarms-test.yml",
+        page: "docs/dashboards/README.md",
+        tests: "tests/dashboards/alarms-test.yml",
     },
     Board {
-        dashboard: "tickwheel-durable.json",
-        alarms: "durable-alarms.yml",
+        dashboard: "durable/dashboards/tickwheel-durable.json",
+        alarms: "durable/dashboards/durable-alarms.yml",
         alarm_count: 9,
-        tests: "../../tests/dashboards/durable-alarms-test.yml",
+        page: "durable/dashboards/README.md",
+        tests: "tests/dashboards/durable-alarms-test.yml",
     },
 ];
 

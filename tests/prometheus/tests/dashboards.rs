@@ -149,8 +149,8 @@ fn counters_are_shown_as_rates_and_gauges_are_not() {
 /// Every alarm has a line in the table of the page, and a test.
 #[test]
 fn every_alarm_is_documented_and_tested() {
-    let page = file("README.md");
     for board in BOARDS {
+        let page = file(board.page);
         let tests = file(board.tests);
         for (name, _) in of_alarms(&file(board.alarms)) {
             assert!(page.contains(&format!("`{name}`")), "{name}");
