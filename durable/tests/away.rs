@@ -262,6 +262,17 @@ fn schedule(node: &Durable, limits: &Limits) -> Vec<String> {
     names
 }
 
+/// Returns two nodes in the midst of their jobs, and the names of these.
+fn at_work(server: &Server, limits: &Limits, ledger: &Ledger) -> ([Durable; 2], Vec<String>) {
+    let nodes = ["one", "two"].map(|name| {
+        let store = limits.open(&server.params());
+        ledger.node(limits, name, store)
+    });
+    let jobs = schedule(&nodes[0], limits);
+    until("a job", || ledger.has("job 1"));
+    (nodes, jobs)
+}
+
 /// Checks what a node says while nothing answers: each call comes back within the limit, and the
 /// job with it.
 fn is_refused(node: &Durable, limits: &Limits) {
@@ -320,12 +331,7 @@ fn a_server_that_is_stopped_is_away() {
         return;
     };
     let (limits, ledger) = (Limits::new(), Ledger::default());
-    let nodes = ["one", "two"].map(|name| {
-        let store = limits.open(&server.params());
-        ledger.node(&limits, name, store)
-    });
-    let jobs = schedule(&nodes[0], &limits);
-    until("a job", || ledger.has("job 1"));
+    let (nodes, jobs) = at_work(&server, &limits, &ledger);
     let begin = Instant::now();
     server.signal("STOP");
     for node in &nodes {
@@ -346,12 +352,7 @@ fn a_server_that_is_killed_loses_nothing() {
         return;
     };
     let (limits, ledger) = (Limits::new(), Ledger::default());
-    let nodes = ["one", "two"].map(|name| {
-        let store = limits.open(&server.params());
-        ledger.node(&limits, name, store)
-    });
-    let jobs = schedule(&nodes[0], &limits);
-    until("a job", || ledger.has("job 1"));
+    let (nodes, jobs) = at_work(&server, &limits, &ledger);
     let begin = Instant::now();
     server.kill();
     for node in &nodes {
