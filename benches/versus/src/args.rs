@@ -16,7 +16,7 @@ pub struct Args {
     #[arg(long = "workload", value_name = "NAME")]
     pub workloads: Vec<Workload>,
 
-    /// Runs fewer rounds and smaller sizes: all workloads in about seven minutes.
+    /// Runs fewer rounds and smaller sizes: all workloads in about eight minutes.
     #[arg(long)]
     pub quick: bool,
 

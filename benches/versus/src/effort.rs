@@ -1,5 +1,5 @@
-//! The amount of work: all of it, in more than an hour, or a selection that
-//! takes seven minutes.
+//! The amount of work: all of it, in about an hour, or a selection that takes eight
+//! minutes.
 
 use std::time::Duration;
 
@@ -34,9 +34,9 @@ impl Effort {
             // A round of milliseconds says little on a machine that is slow for
             // seconds at a time.
             _ => Rounds {
-                least: self.either(3, 5),
+                least: 3,
                 most: 15,
-                patience: self.either(Duration::from_millis(400), Duration::from_secs(5)),
+                patience: self.either(Duration::from_millis(400), Duration::from_secs(2)),
             },
         }
     }

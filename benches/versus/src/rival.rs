@@ -175,6 +175,8 @@ pub trait Awaited: 'static {
     const FIRES: bool = true;
     /// Whether its timers work in a runtime that runs on a single thread.
     const ON_ONE_THREAD: bool = true;
+    /// How late its timers may be so that one wake-up serves several.
+    const TICK: Duration = TICK;
     type Sleep: Future<Output: Send> + Send + 'static;
     type Elapsed: Debug + Send;
 

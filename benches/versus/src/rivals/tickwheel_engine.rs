@@ -10,6 +10,9 @@ use crate::rival::{Caller, Shared, Sleepers, TICK};
 
 pub struct Shards(Engine<u64>);
 
+/// The name of the engine with a worker that takes many payloads at a time.
+pub const MANY: &str = "tickwheel engine, many";
+
 /// The number of calls between two readings of the clock: a caller that knows a
 /// deadline has read a clock at some time.
 const CALLS_PER_READING: u32 = 1_000;

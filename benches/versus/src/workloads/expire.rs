@@ -11,14 +11,11 @@ use crate::case::{Case, Reading};
 use crate::effort::Effort;
 use crate::rival::Timers;
 use crate::rivals::owners;
-use crate::rivals::tickwheel_engine::{expire_through_worker, many_at_a_time, one_by_one};
+use crate::rivals::tickwheel_engine::{MANY, expire_through_worker, many_at_a_time, one_by_one};
 use crate::stopwatch::Stopwatch;
 
 /// Extra ticks, because engines round a deadline up in different ways.
 pub const GRACE: u64 = 2;
-
-/// The engine, with a worker that takes many payloads at a time.
-pub const MANY: &str = "tickwheel engine, many";
 
 const STORM: usize = 1_000_000;
 

@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
-use super::expire::MANY;
 use crate::case::{Case, Reading};
 use crate::effort::Effort;
 use crate::rival::Sleepers;
 use crate::rivals::sleepers;
-use crate::rivals::tickwheel_engine::{count_with, many_at_a_time};
+use crate::rivals::tickwheel_engine::{MANY, count_with, many_at_a_time};
 use crate::stopwatch::Stopwatch;
 
 /// Puts the first deadline after the last schedule, with time to spare.

@@ -17,7 +17,7 @@ const BURST: usize = 1_000;
 const BURSTS_PER_SECOND: usize = 1_000;
 
 pub fn cases(effort: Effort) -> Vec<Case> {
-    let seconds = effort.either(0.4, 120.0);
+    let seconds = effort.either(0.4, 30.0);
     let mut cases = shared!(case((seconds * BURSTS_PER_SECOND as f64) as usize));
     cases.retain(|case| !case.engine.starts_with("floor"));
     cases

@@ -13,6 +13,7 @@ pub struct Timers;
 
 impl Awaited for Timers {
     const NAME: &'static str = "async-io";
+    const TICK: Duration = Duration::ZERO;
     type Sleep = Timer;
     type Elapsed = Late;
 

@@ -19,6 +19,7 @@ fn from_now(deadline: Instant) -> Duration {
 impl Awaited for Delays {
     const NAME: &'static str = "futures-timer";
     const TAKES_INSTANTS: bool = false;
+    const TICK: Duration = Duration::ZERO;
     type Sleep = Delay;
     type Elapsed = Late;
 

@@ -14,7 +14,8 @@ use tokio::runtime::Runtime;
 
 use crate::rival::Awaited;
 
-pub struct Driven;
+/// Timers with a tick of this many microseconds.
+pub struct Driven<const MICROS: u64 = 1_000>;
 
 static TIMERS: OnceLock<&'static Timers> = OnceLock::new();
 
@@ -42,13 +43,15 @@ async fn drive(driver: TimersDriver) {
     }
 }
 
-impl Awaited for Driven {
+impl<const MICROS: u64> Awaited for Driven<MICROS> {
     const NAME: &'static str = "tickwheel sleep, driven";
+    const TICK: Duration = Duration::from_micros(MICROS);
     type Sleep = Sleep<&'static Timers>;
     type Elapsed = Elapsed;
 
     fn start(runtime: &Runtime) {
         let (timers, driver) = Timers::builder()
+            .tick(Self::TICK)
             .start_driven()
             .expect("the system has a descriptor");
         TIMERS.get_or_init(|| timers.leak());
