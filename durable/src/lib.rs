@@ -41,6 +41,7 @@ extern crate self as tickwheel_durable;
 mod support;
 
 mod attempt;
+mod builder;
 mod commit;
 mod durable;
 mod handlers;
@@ -66,7 +67,8 @@ mod wall;
 mod window;
 
 pub use attempt::Attempt;
-pub use durable::{Builder, Durable, OpenError};
+pub use builder::{Builder, OpenError};
+pub use durable::Durable;
 pub use job::{IfTaken, InvalidJobId, Job, JobId, State, StoredJob};
 pub use jobs::{Cancelled, Jobs, Refusal, Refused, Revived};
 pub use observe::Counts;

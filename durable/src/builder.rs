@@ -1,0 +1,394 @@
+//! Opening a node with its settings.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tickwheel::{ClockSource, Engine, StartError};
+
+use crate::attempt::Attempt;
+use crate::commit::Commits;
+use crate::durable::Durable;
+use crate::handlers::{Handler, Handlers};
+use crate::inner::{Inner, Mode};
+use crate::keeper::Alarm;
+use crate::node::{Node, Settings};
+use crate::outcome::{Outcome, Retry};
+use crate::runner::Runner;
+use crate::store::{RedbStore, Store, StoreError};
+use crate::virtual_node::VirtualNode;
+use crate::wall::{ManualClock, SystemClock, WallClock};
+use crate::window::Aimed;
+
+/// The bounds of lengths of time.
+const SHORTEST: Duration = Duration::from_millis(10);
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3_600);
+/// The largest number of jobs that are started ahead, unless it is set.
+const AHEAD: usize = 60;
+
+impl Durable {
+    /// Opens the jobs in a file, or creates it, to schedule, to read and to cancel them. Runs
+    /// none: a node that runs jobs is [built](Durable::builder) with handlers.
+    ///
+    /// # Errors
+    /// See [`RedbStore::open`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("jobs.redb");
+    /// use std::time::Duration;
+    /// use tickwheel_durable::{Durable, Job};
+    ///
+    /// let jobs = Durable::open(path)?;
+    /// let id = jobs.schedule(Job::new("reminder", "call Ada").after(Duration::from_secs(60)))?;
+    /// assert_eq!(jobs.get(id)?.map(|job| job.attempts), Some(0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn open(path: impl AsRef<Path>) -> Result<Durable, OpenError> {
+        Durable::builder().open(RedbStore::open(path)?)
+    }
+
+    /// Returns the settings of a node.
+    #[must_use]
+    pub fn builder() -> Builder {
+        Builder {
+            handlers: Handlers::default(),
+            wall: None,
+            owner: format!("node-{:016x}", fastrand::u64(..)),
+            workers: 4,
+            ahead: None,
+            running: 1_024,
+            window: Duration::from_secs(60),
+            window_jobs: 65_536,
+            tick: Duration::from_millis(1),
+            lease: Duration::from_secs(10),
+        }
+    }
+}
+
+/// The settings of a node. Every setting has a default.
+pub struct Builder {
+    handlers: Handlers,
+    wall: Option<Arc<dyn WallClock>>,
+    owner: String,
+    workers: usize,
+    ahead: Option<usize>,
+    running: usize,
+    window: Duration,
+    window_jobs: usize,
+    tick: Duration,
+    lease: Duration,
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut builder = f.debug_struct("Builder");
+        builder
+            .field("owner", &self.owner)
+            .field("workers", &self.workers);
+        builder
+            .field("window", &self.window)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Builder {
+    /// Sets the handler of the jobs of a kind. It returns an [`Outcome`], or something that
+    /// converts to one, such as a `Result`.
+    ///
+    /// A node with handlers runs the jobs of all kinds. A job without a handler fails.
+    #[must_use]
+    pub fn handler<O: Into<Outcome>>(
+        mut self,
+        kind: impl Into<String>,
+        handler: impl Fn(&Attempt<'_>) -> O + Send + Sync + 'static,
+    ) -> Builder {
+        let handler = Box::new(move |attempt: &Attempt<'_>| handler(attempt).into());
+        self.handlers
+            .set_handler(kind.into(), Handler::Plain(handler));
+        self
+    }
+
+    /// Sets the handler of the jobs of a kind, which works in the transaction of its completion:
+    /// its effects in the database and the job's end happen together, exactly once.
+    ///
+    /// If the outcome is a failure, if the handler panics, or if the outcome is refused because
+    /// the lease was lost or the job was moved or cancelled meanwhile, the transaction is rolled
+    /// back; the run then counts as failed. The handler leaves beginning and ending the
+    /// transaction to the node. Needs a [`PostgresStore`](crate::PostgresStore), and the feature
+    /// `postgres`.
+    ///
+    /// ```no_run
+    /// use tickwheel_durable::{Durable, PostgresStore};
+    ///
+    /// let jobs = Durable::builder()
+    ///     .handler_in_transaction("charge", |attempt, transaction| {
+    ///         let charge = "UPDATE accounts SET balance = balance - 1 WHERE name = $1";
+    ///         let name = String::from_utf8_lossy(attempt.payload());
+    ///         transaction.execute(charge, &[&&*name]).map(|_| ())
+    ///     })
+    ///     .open(PostgresStore::connect("postgres://app@db.example.org/app")?)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "postgres")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "postgres")))]
+    #[must_use]
+    pub fn handler_in_transaction<O: Into<Outcome>>(
+        mut self,
+        kind: impl Into<String>,
+        handler: impl Fn(&Attempt<'_>, &mut postgres::Transaction<'_>) -> O + Send + Sync + 'static,
+    ) -> Builder {
+        let handler = Box::new(
+            move |attempt: &Attempt<'_>, transaction: &mut postgres::Transaction<'_>| {
+                handler(attempt, transaction).into()
+            },
+        );
+        self.handlers
+            .set_handler(kind.into(), Handler::InTransaction(handler));
+        self
+    }
+
+    /// Sets how often and when failed jobs of a kind are tried again.
+    #[must_use]
+    pub fn retry(mut self, kind: impl Into<String>, retry: Retry) -> Builder {
+        self.handlers.set_retry(kind.into(), retry);
+        self
+    }
+
+    /// Sets the number of threads that run handlers, at least one. Defaults to 4.
+    #[must_use]
+    pub fn workers(mut self, workers: usize) -> Builder {
+        self.workers = workers.max(1);
+        self
+    }
+
+    /// Sets how many jobs may be started beyond those that the workers run. Defaults to 60, or
+    /// to zero if [a kind](Builder::retry) has a single attempt.
+    ///
+    /// They share a commit, so a backlog of short jobs drains faster. Ahead of jobs that take
+    /// longer than a commit, none is started. If the process dies, an attempt of each is
+    /// counted, although its handler did not run. It is the only one that they lose: beside a
+    /// job whose last run did not end, none is started ahead. Nor is any on virtual time.
+    #[must_use]
+    pub fn ahead(mut self, jobs: usize) -> Builder {
+        self.ahead = Some(jobs);
+        self
+    }
+
+    /// Sets the largest number of jobs that are started and not yet completed, at least one.
+    /// A job whose handler has returned counts until its outcome is durable. Their bytes are in
+    /// memory. Defaults to 1,024.
+    #[must_use]
+    pub fn running(mut self, most: usize) -> Builder {
+        self.running = most.max(1);
+        self
+    }
+
+    /// Sets how far the window reaches, from 10 ms to a year. The store is read every half of it.
+    /// Defaults to a minute.
+    #[must_use]
+    pub fn window(mut self, length: Duration) -> Builder {
+        self.window = length.clamp(SHORTEST, LONGEST);
+        self
+    }
+
+    /// Sets the largest number of jobs in the window, at least one. Each takes about 200
+    /// bytes. Defaults to 65,536.
+    #[must_use]
+    pub fn window_jobs(mut self, most: usize) -> Builder {
+        self.window_jobs = most.max(1);
+        self
+    }
+
+    /// Sets the tick to which due times are rounded up. Defaults to a millisecond.
+    #[must_use]
+    pub fn tick(mut self, tick: Duration) -> Builder {
+        self.tick = tick;
+        self
+    }
+
+    /// Sets the length of the lease, from 10 ms to a year, if the store's leases end. Another
+    /// node takes over after this time and a tenth of it at the latest. Defaults to 10 seconds.
+    ///
+    /// It is renewed when a third of it is left. Leases of less than 10 seconds are renewed sooner,
+    /// so that the store has up to 3.3 seconds for the answer.
+    #[must_use]
+    pub fn lease(mut self, length: Duration) -> Builder {
+        self.lease = length.clamp(SHORTEST, LONGEST);
+        self
+    }
+
+    /// Sets the name under which the node takes its lease. Nodes that work at the same time
+    /// need different ones. A node that comes back under its name takes its lease at once.
+    /// Defaults to a random name.
+    #[must_use]
+    pub fn owner(mut self, name: impl Into<String>) -> Builder {
+        self.owner = name.into();
+        self
+    }
+
+    /// Sets the wall clock. Defaults to the system's. After a step of a clock of your own, call
+    /// [`clock_stepped`](Jobs::clock_stepped).
+    #[must_use]
+    pub fn wall_clock(mut self, clock: impl WallClock) -> Builder {
+        self.wall = Some(Arc::new(clock));
+        self
+    }
+
+    /// Starts a node on a store.
+    ///
+    /// # Errors
+    /// Returns the reason why the store did not answer, or the engine or a thread did not start.
+    /// Nothing of the node is left then.
+    pub fn open(self, store: impl Store) -> Result<Durable, OpenError> {
+        let engine = Engine::builder()
+            .tick(self.tick)
+            .shards(1)
+            .clock(clock_source())
+            .start()?;
+        let alarm = Alarm::new(self.wall.is_none());
+        let workers = self.workers;
+        let runner = self.runner(store, engine, Mode::Threads(alarm))?;
+        Durable::start(runner, workers).map_err(OpenError::Thread)
+    }
+
+    /// Starts a node on virtual time: nothing happens except within
+    /// [`VirtualNode::run_until`], which moves `clock`. The same calls give the same run.
+    ///
+    /// # Errors
+    /// Returns the reason why the store did not answer, or the engine did not start.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel_durable::store::List;
+    /// use tickwheel_durable::{Durable, Job, ManualClock, MemoryStore, WallClock, WallTime};
+    ///
+    /// let clock = ManualClock::new(WallTime::from_unix_micros(1_800_000_000_000_000));
+    /// let (jobs, node) = Durable::builder()
+    ///     .handler("reminder", |_| ())
+    ///     .open_virtual(MemoryStore::with_clock(clock.clone()), clock.clone())?;
+    /// let week = Duration::from_secs(7 * 24 * 3_600);
+    /// jobs.schedule(Job::new("reminder", "call Ada").after(week))?;
+    /// node.run_until(clock.now() + week);
+    /// assert_eq!(jobs.count(List::Live)?, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn open_virtual(
+        mut self,
+        store: impl Store,
+        clock: ManualClock,
+    ) -> Result<(Durable, VirtualNode), OpenError> {
+        self.wall = Some(Arc::new(clock.clone()));
+        let (engine, engine_clock) = Engine::builder()
+            .tick(self.tick)
+            .shards(1)
+            .start_virtual()?;
+        let runner = self.runner(store, engine, Mode::Virtual(Mutex::default()))?;
+        let durable = Durable::without_threads(&runner);
+        let node = VirtualNode::new(runner, clock, engine_clock);
+        Ok((durable, node))
+    }
+
+    fn runner(
+        self,
+        store: impl Store,
+        engine: Engine<Aimed>,
+        mode: Mode,
+    ) -> Result<Runner, OpenError> {
+        let settings = Settings {
+            owner: self.owner,
+            window: self.window,
+            window_jobs: self.window_jobs,
+            running: self.running,
+            workers: self.workers,
+            // Virtual time knows no length of a run or a commit.
+            ahead: match (&mode, self.ahead) {
+                (Mode::Virtual(_), _) => 0,
+                (_, Some(ahead)) => ahead,
+                (_, None) if self.handlers.has_single_attempts() => 0,
+                (_, None) => AHEAD,
+            },
+            lease: self.lease,
+            delivers: !self.handlers.is_empty(),
+        };
+        #[cfg(feature = "postgres")]
+        if self.handlers.need_transactions() && store.transactions().is_none() {
+            let message = "a handler in a transaction needs a PostgresStore".to_owned();
+            return Err(StoreError::Refused(message).into());
+        }
+        let seed = match mode {
+            Mode::Threads(_) => fastrand::u64(..),
+            Mode::Virtual(_) => 0,
+        };
+        let wall = self.wall.unwrap_or_else(|| Arc::new(SystemClock));
+        let node = Node::new(Box::new(store), wall, engine, settings);
+        node.observer().opened(node.delivers());
+        let commits = match mode {
+            Mode::Threads(_) => Commits::new(node.linger()),
+            Mode::Virtual(_) => Commits::default(),
+        };
+        let inner = Inner {
+            node,
+            commits,
+            mode,
+            process: std::process::id(),
+        };
+        Ok(Runner::new(Arc::new(inner), self.handlers, seed))
+    }
+}
+
+/// A clock that counts suspends, where there is one.
+fn clock_source() -> ClockSource {
+    match cfg!(any(target_os = "linux", target_os = "android")) {
+        true => ClockSource::BootTime,
+        false => ClockSource::Monotonic,
+    }
+}
+
+/// The reason why a node was not opened.
+#[derive(Debug)]
+pub enum OpenError {
+    /// The store did not answer.
+    Store(StoreError),
+    /// The engine did not start.
+    Engine(StartError),
+    /// The system started no thread for the node, which has `workers` and three more.
+    Thread(io::Error),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::Store(error) => error.fmt(f),
+            OpenError::Engine(error) => error.fmt(f),
+            OpenError::Thread(error) => write!(
+                f,
+                "the system starts no thread: {error}; set fewer `workers`, or raise its limit of threads"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            OpenError::Store(error) => Some(error),
+            OpenError::Engine(error) => Some(error),
+            OpenError::Thread(error) => Some(error),
+        }
+    }
+}
+
+impl From<StoreError> for OpenError {
+    fn from(error: StoreError) -> OpenError {
+        OpenError::Store(error)
+    }
+}
+
+impl From<StartError> for OpenError {
+    fn from(error: StartError) -> OpenError {
+        OpenError::Engine(error)
+    }
+}
