@@ -108,6 +108,14 @@ impl TimerId {
         other_high | other_low == 0
     }
 
+    /// Returns the index of the timer's entry if the timer belongs to this wheel. For any
+    /// other wheel, returns `None` or a number of more than 32 bits.
+    #[inline]
+    pub(crate) fn index_in(self, wheel: WheelNumber) -> Option<u64> {
+        let other_high = (self.high.get() ^ wheel.high) & WHEEL_HIGH_MASK;
+        (other_high == 0).then_some(self.low ^ wheel.low)
+    }
+
     #[inline]
     pub(crate) fn wheel(self) -> WheelNumber {
         WheelNumber {

@@ -308,8 +308,7 @@ impl<T> Shard<T> {
             return false;
         };
         let is_plain = self.phase == Phase::Open && self.tag(at).is_plain();
-        let wheel = &mut self.wheel;
-        is_plain && (wheel.postpone(at, deadline.0) || wheel.disarm_or_arm(at, deadline.0))
+        is_plain && self.wheel.set_in_place(at, deadline.0)
     }
 
     /// Changes a timer's deadline and, if the timer repeats, its phase. Calls `now` only

@@ -1,11 +1,13 @@
-//! Timers that are put off for ever and armed again without touching a list.
+//! Timers whose deadline changes without touching a list: they are postponed, or put off
+//! for ever and armed again.
 //!
-//! A timer at [`Tick::MAX`] never fires, so it is *disarmed*. Its entry stays in the
-//! slot where it is, as that of any postponed timer does. When it is armed again, a
-//! store is enough if the slot's turn comes before the new deadline. To know that,
-//! the entry keeps the deadline that it had, with the highest bit set. It is then
-//! later than the present, and the slot is left as for any postponement. A bit in the
-//! tag says that the timer's deadline is [`Tick::MAX`].
+//! A postponed timer stays in the slot where it is, and is linked again when the slot's
+//! turn comes. A timer at [`Tick::MAX`] never fires, so it is *disarmed*, and stays there
+//! as well. When it is armed again, a store is enough if the slot's turn comes before the
+//! new deadline. To know that, the entry keeps the deadline that it had, with the highest
+//! bit set. It is then later than the present, and the slot is left as for any
+//! postponement. A bit in the tag says that such a deadline stands for [`Tick::MAX`]. The
+//! bit means nothing while the timer is armed, so arming leaves it set.
 //!
 //! When the slot's turn comes, the entry is linked again for [`Tick::MAX`], and its old
 //! deadline is forgotten.
@@ -14,34 +16,63 @@ use super::Wheel;
 use super::entries::EntryIndex;
 use crate::tick::Tick;
 
-/// The tag bit of a disarmed timer that is still in the slot of its old deadline.
-pub(super) const DISARMED: u16 = 1 << 2;
+/// The tag bit of a timer that has been disarmed since it was linked. It is disarmed
+/// while its deadline is `FAR` or later.
+pub(super) const REUSED: u16 = 1 << 2;
 
 /// The first tick with the highest bit set. A timer of this tick or a later one is
 /// disarmed without the tag bit, and is linked again when it is armed.
 pub(super) const FAR: u64 = 1 << 63;
 
 impl<T> Wheel<T> {
-    /// Does what [`Wheel::postpone`] does, if the old deadline or the new one is `FAR`
-    /// or later. Returns `false` for other deadlines.
+    /// Changes the deadline of a linked entry and leaves the entry in its slot, to be
+    /// linked again when the slot's turn comes. Returns `false` for a deadline before that
+    /// turn, for a due entry, which may not be in any slot, and for `FAR` and all later
+    /// deadlines except [`Tick::MAX`]: storing is then not enough.
     #[inline]
-    pub(crate) fn disarm_or_arm(&mut self, entry: EntryIndex, deadline: u64) -> bool {
-        let is_far = (self.entries.deadline(entry) | deadline) >= FAR;
-        let old = self.linked_for(entry);
-        let is_enough = is_far && old <= deadline && old > self.now;
+    pub(crate) fn set_in_place(&mut self, entry: EntryIndex, deadline: u64) -> bool {
+        match deadline < FAR {
+            true => self.postpone_or_arm(entry, deadline),
+            false => deadline == Tick::MAX.0 && self.disarm(entry),
+        }
+    }
+
+    /// Postpones a timer, or arms one that is disarmed in its slot.
+    #[inline]
+    fn postpone_or_arm(&mut self, entry: EntryIndex, deadline: u64) -> bool {
+        let now = self.now;
+        let is_later_than = |old: u64| now < old && old <= deadline;
+        let stored = self.entries.get_mut(entry);
+        // In two arms, so that only arming looks at the tag.
+        let is_enough = match stored.deadline < FAR {
+            true => is_later_than(stored.deadline),
+            false => stored.stamp().tag() & REUSED != 0 && is_later_than(stored.deadline & !FAR),
+        };
         if is_enough {
-            self.set_deadline(entry, Tick(deadline));
-            if deadline == Tick::MAX.0 && old < FAR {
-                let stored = self.entries.get_mut(entry);
-                stored.deadline = old | FAR;
-                stored.mark(DISARMED);
-            }
+            stored.deadline = deadline;
+        }
+        is_enough
+    }
+
+    /// Disarms a timer in its slot, unless that is one of the far half of time.
+    #[inline]
+    fn disarm(&mut self, entry: EntryIndex) -> bool {
+        let now = self.now;
+        let stored = self.entries.get_mut(entry);
+        if stored.deadline >= FAR {
+            return self.is_disarmed(entry);
+        }
+        let is_enough = now < stored.deadline;
+        if is_enough {
+            stored.deadline |= FAR;
+            stored.mark(REUSED);
         }
         is_enough
     }
 
     /// Returns the deadline for which an entry was linked or postponed. Its slot's turn
     /// comes no later.
+    #[inline]
     pub(super) fn linked_for(&self, entry: EntryIndex) -> u64 {
         let deadline = self.entries.deadline(entry);
         match self.is_disarmed(entry) {
@@ -63,12 +94,12 @@ impl<T> Wheel<T> {
     pub(crate) fn set_deadline(&mut self, entry: EntryIndex, deadline: Tick) {
         let stored = self.entries.get_mut(entry);
         stored.deadline = deadline.0;
-        stored.unmark(DISARMED);
+        stored.unmark(REUSED);
     }
 
     #[inline]
     pub(super) fn is_disarmed(&self, entry: EntryIndex) -> bool {
-        self.entries.stamp(entry).tag() & DISARMED != 0
+        self.entries.deadline(entry) >= FAR && self.entries.stamp(entry).tag() & REUSED != 0
     }
 }
 
@@ -103,6 +134,46 @@ mod tests {
             assert_eq!(places(&wheel), [(1, 1)]);
             wheel.assert_consistent();
         }
+    }
+
+    #[test]
+    fn a_timer_that_is_disarmed_twice_stays_in_its_slot() {
+        let mut wheel = Wheel::new(64);
+        let id = wheel.schedule_at(Tick(70), 7);
+        assert!(wheel.reschedule(id, Tick::MAX) && wheel.reschedule(id, Tick::MAX));
+        assert_eq!(
+            (wheel.deadline(id), places(&wheel)),
+            (Some(Tick::MAX), vec![(1, 1)])
+        );
+        assert!(wheel.reschedule(id, Tick(71)));
+        assert_eq!(wheel.pop_due(Tick(100)).unwrap().deadline, Tick(71));
+    }
+
+    #[test]
+    fn a_timer_that_was_armed_again_can_be_put_off_to_the_far_half_of_time() {
+        let mut wheel = Wheel::new(64);
+        let id = wheel.schedule_at(Tick(70), 7);
+        for next in [Tick::MAX, Tick(80), Tick(FAR + 3)] {
+            assert!(wheel.reschedule(id, next));
+            assert_eq!(wheel.deadline(id), Some(next));
+            wheel.assert_consistent();
+        }
+        assert!(wheel.pop_due(Tick(FAR + 2)).is_none());
+        assert_eq!(wheel.pop_due(Tick::MAX).unwrap().deadline, Tick(FAR + 3));
+    }
+
+    #[test]
+    fn a_timer_that_was_armed_again_moves_on_with_its_slot() {
+        // Through cascades, and past its first deadline, with the mark still set.
+        let mut wheel = Wheel::new(64);
+        let id = wheel.schedule_at(Tick(5_000), 7);
+        assert!(wheel.reschedule(id, Tick::MAX) && wheel.reschedule(id, Tick(9_000)));
+        for now in [4_096, 5_000, 8_191, 8_192, 8_999] {
+            assert!(wheel.pop_due(Tick(now)).is_none());
+            assert_eq!(wheel.deadline(id), Some(Tick(9_000)));
+            wheel.assert_consistent();
+        }
+        assert_eq!(wheel.pop_due(Tick(9_000)).unwrap().deadline, Tick(9_000));
     }
 
     #[test]

@@ -45,17 +45,15 @@ impl<T> Wheel<T> {
     /// another entry.
     #[inline]
     pub(crate) fn find_unmoved(&self, id: TimerId) -> Option<EntryIndex> {
-        match id.is_of(self.number) {
-            true => self.find_own_unmoved(id),
-            false => None,
-        }
+        let index = id.index_in(self.number)?;
+        self.entries.find_unmoved(index, id.sequence())
     }
 
     /// Does the same for an id that is known to belong to this wheel.
     #[inline]
     pub(crate) fn find_own_unmoved(&self, id: TimerId) -> Option<EntryIndex> {
         debug_assert!(id.is_of(self.number));
-        self.entries.find_unmoved(id.index(), id.sequence())
+        self.entries.find_unmoved(id.index().into(), id.sequence())
     }
 
     /// Finds a timer as [`Wheel::find`] does, by an id that is known to belong to

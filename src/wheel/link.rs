@@ -2,7 +2,7 @@
 //! unlinking them.
 
 use super::Wheel;
-use super::disarm::{DISARMED, FAR};
+use super::disarm::REUSED;
 use super::entries::{EntryIndex, Sequence, Stamp};
 use super::work::SORTING;
 use crate::id::TimerId;
@@ -85,7 +85,7 @@ impl<T> Wheel<T> {
     /// Links an entry for a deadline that it has just been given.
     fn link_returning(&mut self, entry: EntryIndex) {
         let stored = self.entries.get_mut(entry);
-        stored.unmark(SORTING | DISARMED);
+        stored.unmark(SORTING | REUSED);
         let deadline = stored.deadline;
         if deadline <= self.now {
             return self.link_overdue(entry);
@@ -109,34 +109,17 @@ impl<T> Wheel<T> {
         self.next_turn = 0;
     }
 
-    /// Stores a later deadline in a linked entry, which is linked again when the
-    /// turn of its old slot comes. Returns `false` for an earlier deadline, and for
-    /// a due entry, which may not be in any slot: storing is then not enough.
-    #[inline]
-    pub(crate) fn postpone(&mut self, entry: EntryIndex, deadline: u64) -> bool {
-        let now = self.now;
-        let stored = self.entries.get_mut(entry);
-        let is_enough = deadline < FAR && stored.deadline <= deadline && now < stored.deadline;
-        if is_enough {
-            stored.deadline = deadline;
-        }
-        is_enough
-    }
-
     /// Changes the deadline of a linked entry and links the entry accordingly.
     #[inline]
     pub(crate) fn move_to(&mut self, entry: EntryIndex, deadline: u64) {
-        if !self.postpone(entry, deadline) {
+        if !self.set_in_place(entry, deadline) {
             self.move_elsewhere(entry, deadline);
         }
     }
 
-    /// Does the work of [`Wheel::move_to`] where postponing is not enough.
+    /// Does the work of [`Wheel::move_to`] where a store is not enough.
     #[inline(never)]
     fn move_elsewhere(&mut self, entry: EntryIndex, deadline: u64) {
-        if self.disarm_or_arm(entry, deadline) {
-            return;
-        }
         self.entries.get_mut(entry).deadline = deadline;
         self.unlink(entry);
         self.link_returning(entry);

@@ -326,9 +326,9 @@ impl<T> Wheel<T> {
     /// another slot.
     ///
     /// A timer at [`Tick::MAX`] never fires: it is disarmed, and keeps its id and its
-    /// payload. Disarming costs two stores. So does arming the timer again for a tick
-    /// that is not before its last deadline, unless that deadline's slot has had its
-    /// turn. One timer can therefore serve all requests of a connection.
+    /// payload. Disarming costs two stores. Arming the timer again costs one, if the tick
+    /// is not before its last deadline and that deadline's slot has not had its turn. One
+    /// timer can therefore serve all requests of a connection.
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};

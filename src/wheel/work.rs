@@ -135,5 +135,5 @@ pub(super) struct HeapEntry {
 }
 
 /// The tag bit of an entry that is waiting in `Wheel::heap`. The next bits are
-/// `MOVED` and `DISARMED`; all other bits belong to the owner of the wheel.
+/// `MOVED` and `REUSED`; all other bits belong to the owner of the wheel.
 pub(super) const SORTING: u16 = 1;

@@ -39,7 +39,7 @@ impl<T> Entries<T> {
     /// Returns the n-th of the list heads that [`Self::add_sentinels`] added.
     #[inline]
     pub(crate) fn nth(&self, first: EntryIndex, n: u32) -> EntryIndex {
-        let entry = self.block.entry_at(first.index() + n);
+        let entry = self.block.entry_at(u64::from(first.index() + n));
         entry.expect("as many list heads as were added")
     }
 

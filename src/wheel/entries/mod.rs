@@ -214,17 +214,17 @@ impl<T> Entries<T> {
     /// Finds the timer with this sequence number and with this index in its id.
     #[inline]
     pub(crate) fn find(&self, index: u32, sequence: u64) -> Option<EntryIndex> {
-        match self.find_unmoved(index, sequence) {
+        match self.find_unmoved(index.into(), sequence) {
             Some(entry) => Some(entry),
             None => self.find_moved(sequence),
         }
     }
 
     /// Returns the entry at `index`, if it holds the timer with this sequence
-    /// number.
+    /// number. There are no entries at an index of more than 32 bits.
     #[inline]
-    pub(crate) fn find_unmoved(&self, index: u32, sequence: u64) -> Option<EntryIndex> {
-        let entry = self.entry_at(index)?;
+    pub(crate) fn find_unmoved(&self, index: u64, sequence: u64) -> Option<EntryIndex> {
+        let entry = self.block.entry_at(index)?;
         let stamp = self.stamp(entry);
         (stamp.sequence() == sequence).then_some(entry)
     }
@@ -255,7 +255,7 @@ impl<T> Entries<T> {
     /// Returns the entry at `index`, if there is one, vacant or not.
     #[inline]
     pub(crate) fn entry_at(&self, index: u32) -> Option<EntryIndex> {
-        self.block.entry_at(index)
+        self.block.entry_at(index.into())
     }
 
     /// Returns whether an entry holds a timer.

@@ -23,6 +23,7 @@ mod stamp;
 
 use alloc::alloc::{Layout, handle_alloc_error};
 use alloc::boxed::Box;
+use core::hint::assert_unchecked;
 use core::marker::PhantomData;
 use core::mem::{MaybeUninit, offset_of};
 use core::ptr::{self, NonNull};
@@ -56,8 +57,9 @@ const MOST_ALIGNED: usize = 2 * size_of::<usize>();
 
 pub(super) struct Block<T> {
     memory: Memory,
-    /// Entries `0..used` are initialised.
-    used: u32,
+    /// Entries `0..used` are initialised. The number has 32 bits, and is as wide as the
+    /// number that [`Block::entry_at`] compares it with.
+    used: u64,
     /// The cells that do not belong to any entry yet.
     spare: SpareCells<T>,
     owns: PhantomData<T>,
@@ -92,7 +94,7 @@ impl<T> Block<T> {
 
     #[inline]
     pub(super) fn used(&self) -> u32 {
-        self.used
+        self.used as u32
     }
 
     /// Returns the number of bytes of all entries and cells. Each entry counts with a
@@ -100,7 +102,7 @@ impl<T> Block<T> {
     pub(super) fn bytes(&self) -> usize {
         let cells = match Self::INLINE {
             true => 0,
-            false => self.used as usize + self.spare.len(),
+            false => self.used() as usize + self.spare.len(),
         };
         self.memory.capacity() as usize * Self::STRIDE + cells * size_of::<T>()
     }
@@ -113,7 +115,7 @@ impl<T> Block<T> {
     /// Returns the number of entries that have a cell.
     #[cfg(test)]
     pub(super) fn cells(&self) -> usize {
-        let cells = (0..self.used).map(|n| self.place(EntryIndex(n)));
+        let cells = (0..self.used()).map(|n| self.place(EntryIndex(n)));
         cells.filter(|cell| !cell.is_null()).count()
     }
 
@@ -124,13 +126,19 @@ impl<T> Block<T> {
 
     /// Returns the entry at `index`, if there is one, vacant or not.
     #[inline]
-    pub(super) fn entry_at(&self, index: u32) -> Option<EntryIndex> {
-        (index < self.used).then_some(EntryIndex(index))
+    pub(super) fn entry_at(&self, index: u64) -> Option<EntryIndex> {
+        if index >= self.used {
+            return None;
+        }
+        // Without this, the compiler would cut the index to 32 bits before each use.
+        // SAFETY: `used` has 32 bits, because every entry below it has an `EntryIndex`.
+        unsafe { assert_unchecked(index <= u64::from(u32::MAX)) }
+        Some(EntryIndex(index as u32))
     }
 
     /// Returns the entry at `index` if it is vacant.
     pub(super) fn vacant_at(&self, index: u32) -> Option<EntryIndex> {
-        let entry = self.entry_at(index)?;
+        let entry = self.entry_at(index.into())?;
         self.is_vacant(entry).then_some(entry)
     }
 
@@ -146,7 +154,7 @@ impl<T> Block<T> {
 
     #[inline]
     fn address(&self, entry: EntryIndex) -> *mut u8 {
-        debug_assert!(entry.0 < self.used);
+        debug_assert!(entry.0 < self.used());
         // SAFETY: an `EntryIndex` is in bounds (see the top of this file).
         unsafe { self.memory.base().as_ptr().add(Self::offset(entry)) }
     }
@@ -169,7 +177,7 @@ impl<T> Block<T> {
     pub(super) fn entries_mut(&mut self) -> EntriesMut<'_, T> {
         EntriesMut {
             base: self.memory.base(),
-            used: self.used,
+            used: self.used(),
             borrows: PhantomData,
         }
     }
@@ -255,7 +263,7 @@ impl<T> Block<T> {
 
     #[inline]
     pub(super) fn is_full(&self) -> bool {
-        self.used == self.memory.capacity()
+        self.used() == self.memory.capacity()
     }
 
     #[inline]
@@ -263,7 +271,7 @@ impl<T> Block<T> {
         if self.is_full() {
             self.grow_or_fail();
         }
-        let entry = EntryIndex(self.used);
+        let entry = EntryIndex(self.used());
         let stored = Entry {
             deadline,
             stamp,
@@ -292,21 +300,21 @@ impl<T> Block<T> {
     /// use. On failure, all entries and payloads are unchanged.
     pub(super) fn try_reserve(&mut self, timers: usize, heads: usize) -> Result<(), ReserveError> {
         let more = timers.checked_add(heads).ok_or(ReserveError::TooMany)?;
-        let wanted = (self.used as usize).checked_add(more);
+        let wanted = (self.used() as usize).checked_add(more);
         let wanted = wanted.filter(|&wanted| wanted <= u32::MAX as usize);
         let wanted = wanted.ok_or(ReserveError::TooMany)?;
         if !Self::INLINE {
             self.spare.try_reserve(timers)?;
         }
         match wanted > self.memory.capacity() as usize {
-            true => self.memory.grow(self.used, wanted),
+            true => self.memory.grow(self.used(), wanted),
             false => Ok(()),
         }
     }
 
     #[cold]
     fn grow_or_fail(&mut self) {
-        match self.memory.grow(self.used, self.used as usize + 1) {
+        match self.memory.grow(self.used(), self.used() as usize + 1) {
             Ok(()) => {}
             Err(ReserveError::TooMany) => panic!("{}", ReserveError::TooMany),
             Err(ReserveError::NoMemory) => handle_alloc_error(Layout::new::<Inline<T>>()),
@@ -357,7 +365,7 @@ impl<T> Block<T> {
 
     /// Removes the last entry, which is vacant.
     pub(super) fn pop(&mut self) {
-        let last = self.used.checked_sub(1).map(EntryIndex);
+        let last = self.used().checked_sub(1).map(EntryIndex);
         let last = last.expect("a vacant entry");
         assert!(self.get(last).stamp == Stamp::VACANT);
         self.free_cell(last);
@@ -367,17 +375,17 @@ impl<T> Block<T> {
     /// Removes all entries from `used` on. They are vacant or heads of empty lists,
     /// and [`Block::free_cell`] was called for each.
     pub(super) fn truncate(&mut self, used: u32) {
-        debug_assert!((used..self.used).all(|n| !self.get(EntryIndex(n)).stamp.is_timer()));
+        debug_assert!((used..self.used()).all(|n| !self.get(EntryIndex(n)).stamp.is_timer()));
         debug_assert!(
-            Self::INLINE || (used..self.used).all(|n| self.place(EntryIndex(n)).is_null())
+            Self::INLINE || (used..self.used()).all(|n| self.place(EntryIndex(n)).is_null())
         );
-        self.used = self.used.min(used);
+        self.used = self.used.min(u64::from(used));
     }
 
     /// Gives back some of the memory that the entries do not need. Returns whether
     /// nothing more can be given back.
     pub(super) fn trim_some(&mut self) -> bool {
-        self.spare.trim_some() && self.memory.trim_some(self.used)
+        self.spare.trim_some() && self.memory.trim_some(self.used())
     }
 
     /// Prefetches an entry that will be read soon.
@@ -425,7 +433,7 @@ impl<T> Block<T> {
 /// Frees the cells. The storage drops the payloads.
 impl<T> Drop for Block<T> {
     fn drop(&mut self) {
-        for index in 0..self.used {
+        for index in 0..self.used() {
             drop(self.take_cell(EntryIndex(index)));
         }
     }
