@@ -35,22 +35,22 @@ struct Call {
 const CALLS: [Call; 23] = [
     Call {
         name: "wheel: cancel and schedule",
-        instructions: 139,
+        instructions: 134,
         run: wheel_pair,
     },
     Call {
         name: "wheel: postpone",
-        instructions: 42,
+        instructions: 44,
         run: wheel_postpone,
     },
     Call {
         name: "wheel: disarm and arm",
-        instructions: 134,
+        instructions: 83,
         run: wheel_reuse,
     },
     Call {
         name: "wheel: bring forward",
-        instructions: 155,
+        instructions: 146,
         run: wheel_bring_forward,
     },
     Call {
@@ -91,7 +91,7 @@ const CALLS: [Call; 23] = [
     },
     Call {
         name: "engine: disarm and arm",
-        instructions: 204,
+        instructions: 183,
         run: engine_reuse,
     },
     Call {

@@ -72,7 +72,7 @@ impl<T> Wheel<T> {
 
     /// Returns the deadline for which an entry was linked or postponed. Its slot's turn
     /// comes no later.
-    #[inline]
+    #[cfg(test)]
     pub(super) fn linked_for(&self, entry: EntryIndex) -> u64 {
         let deadline = self.entries.deadline(entry);
         match self.is_disarmed(entry) {
