@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use loom::thread;
 use tickwheel::wheel::Advance;
-use tickwheel::{Driver, Engine, Queue, RecvError, TaskEngine, Timer};
+use tickwheel::{Driver, Engine, Queue, RecvError, Task, TaskEngine, Timer};
 use tickwheel_loom_tests::{
     Payload, assert_all_ended, beside, builder, model, payload, take_all, tick,
 };
@@ -57,6 +57,13 @@ fn a_budget_of_one() {
     });
 }
 
+fn run_until(ran: &AtomicBool, driver: &Driver<Task>) {
+    while !ran.load(Ordering::Relaxed) {
+        driver.wait();
+        let _ = driver.run_due(9);
+    }
+}
+
 /// A cancelled task that runs at its end is in the queue before the loop is woken:
 /// the loop checks only once.
 #[test]
@@ -69,12 +76,7 @@ fn notified_task_is_cancelled() {
         let task = move |_| runs.store(true, Ordering::Relaxed);
         let far = Timer::at(tick(9), task).notified();
         let id = tasks.run(far).unwrap();
-        let caller = thread::spawn(move || {
-            while !ran.load(Ordering::Relaxed) {
-                driver.wait();
-                let _ = driver.run_due(9);
-            }
-        });
+        let caller = thread::spawn(move || run_until(&ran, &driver));
         tasks.cancel(id).payload().unwrap();
         caller.join().unwrap();
         assert_all_ended(tasks.ledger());
@@ -93,12 +95,7 @@ fn notified_task_is_cancelled_at_a_due_tick() {
         let task = move |_| runs.store(true, Ordering::Relaxed);
         let id = tasks.run(Timer::at(tick(9), task).notified()).unwrap();
         tasks.run_at(tick(1), || {}).unwrap();
-        let caller = thread::spawn(move || {
-            while !ran.load(Ordering::Relaxed) {
-                driver.wait();
-                let _ = driver.run_due(9);
-            }
-        });
+        let caller = thread::spawn(move || run_until(&ran, &driver));
         clock.pass_to(tick(1));
         tasks.cancel(id).payload().unwrap();
         caller.join().unwrap();
