@@ -69,16 +69,16 @@ impl<T> Engine<T> {
 }
 
 impl<T> NamedTimers<'_, T> {
-    /// Finds the next few timers, unless the walk is complete.
+    /// Finds the next few timers. Leaves out those that have ended since, and those of
+    /// another name with the same hash.
     fn refill(&mut self) {
-        if self.is_complete {
-            return;
-        }
         let names = &self.core.names;
         self.is_complete = !names.find_some(&mut self.namesakes, &mut self.found);
         if !self.is_complete {
             names.step_aside(&self.namesakes);
         }
+        let name = self.namesakes.name;
+        self.found.retain(|&id| self.core.has_name(id, name));
     }
 }
 
@@ -86,7 +86,7 @@ impl<T> Iterator for NamedTimers<'_, T> {
     type Item = TimerId;
 
     fn next(&mut self) -> Option<TimerId> {
-        if self.found.is_empty() {
+        while self.found.is_empty() && !self.is_complete {
             self.refill();
         }
         self.found.pop_front()

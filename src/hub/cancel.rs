@@ -111,7 +111,7 @@ impl<T> Core<T> {
             let Some(id) = bucket.next(namesakes) else {
                 return false;
             };
-            unsent.extend(self.cancel_one_by_name(id, &mut bucket, cancelled));
+            unsent.extend(self.cancel_one_by_name(id, namesakes.name, &mut bucket, cancelled));
         }
         true
     }
@@ -119,10 +119,14 @@ impl<T> Core<T> {
     fn cancel_one_by_name(
         &self,
         id: TimerId,
+        name: &str,
         bucket: &mut Bucket,
         cancelled: &mut CancelledMany<T>,
     ) -> Option<Unsent> {
         let mut held = self.hold(self.cell_of(id)?);
+        if !held.shard.has_name(id, name) {
+            return None;
+        }
         let answer = held.shard.cancel(id, || self.tick_now());
         let mut unsent = self.release_unsent(held);
         // Taken out, because `send` would not find them any more.

@@ -9,14 +9,16 @@
 //! grows all at once (`names/table.rs`), and no list holds all timers with a name. Each
 //! engine hashes names with its own key, so an attacker cannot choose names that share a
 //! bucket.
+//!
+//! The index holds ids by the hash of the name, and the names themselves are with their
+//! timers. Two names may have the same hash, so a timer that is found here must be asked
+//! for its name.
 
 mod table;
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hasher};
 use std::iter::from_fn;
-// The standard `Arc` will do: no thread waits for another through a name.
-use std::sync::Arc;
 
 use crate::hub::fairness::step_aside;
 use crate::id::TimerId;
@@ -42,10 +44,9 @@ pub(crate) struct Bucket {
     created: u64,
 }
 
-/// The name of a timer that is being created, and the lock of the name's bucket.
+/// The place of a timer that is being created, and the lock of its bucket.
 pub(crate) struct Naming<'a> {
     bucket: LockGuard<'a, Bucket>,
-    name: Arc<str>,
     pub(crate) place: Place,
 }
 
@@ -53,13 +54,14 @@ impl Naming<'_> {
     /// Enters the timer under its name, and releases the bucket.
     #[inline]
     pub(crate) fn end(mut self, id: TimerId) {
-        self.bucket.insert(self.place, self.name, id);
+        self.bucket.insert(self.place, id);
     }
 }
 
-/// The timers with a name that were created before some moment, oldest first.
+/// The timers with a name, or another one of its hash, that were created before some
+/// moment, oldest first.
 pub(crate) struct Namesakes<'a> {
-    name: &'a str,
+    pub(crate) name: &'a str,
     /// The place of the first timer that has not been visited.
     next: Place,
     /// The place behind the youngest timer.
@@ -76,19 +78,18 @@ impl Names {
 
     /// Locks the bucket for a timer that is being created, and makes the timer's place.
     #[inline]
-    pub(crate) fn begin(&self, name: &Arc<str>) -> Naming<'_> {
+    pub(crate) fn begin(&self, name: &str) -> Naming<'_> {
         let hash = self.hash(name);
         let mut bucket = self.lock_of(hash).lock();
         let age = bucket.created;
         bucket.created += 1;
         Naming {
             bucket,
-            name: Arc::clone(name),
             place: Place { hash, age },
         }
     }
 
-    /// Returns the timers that have this name now.
+    /// Returns the timers that have this name, or its hash, now.
     pub(crate) fn namesakes<'a>(&self, name: &'a str) -> Namesakes<'a> {
         let hash = self.hash(name);
         let place = |age| Place { hash, age };
@@ -137,8 +138,8 @@ impl Names {
 }
 
 impl Bucket {
-    pub(crate) fn insert(&mut self, place: Place, name: Arc<str>, id: TimerId) {
-        self.table.insert(place.hash, place.age, (name, id));
+    pub(crate) fn insert(&mut self, place: Place, id: TimerId) {
+        self.table.insert(place.hash, place.age, id);
     }
 
     pub(crate) fn remove(&mut self, place: Place) {
@@ -147,40 +148,16 @@ impl Bucket {
 
     /// Returns the next of these timers, or `None` after the last one.
     pub(crate) fn next(&self, of: &mut Namesakes<'_>) -> Option<TimerId> {
-        for (age, (name, id)) in self.table.find(of.next.hash, of.next.age..of.end.age) {
-            of.next.age = age + 1;
-            if **name == *of.name {
-                return Some(*id);
-            }
-        }
-        None
+        let ages = of.next.age..of.end.age;
+        let (age, id) = self.table.find(of.next.hash, ages).next()?;
+        of.next.age = age + 1;
+        Some(id)
     }
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
-    use crate::tick::Tick;
-    use crate::wheel::Wheel;
-
-    #[test]
-    fn two_names_of_one_hash_are_two_names() {
-        let mut wheel = Wheel::new(64);
-        let ids = [(); 3].map(|()| wheel.schedule_at(Tick(1_000), ()));
-        let names = ["one", "other", "one"];
-        let mut bucket = Bucket::default();
-        for ((age, name), id) in (0..).zip(names).zip(ids) {
-            let place = Place { hash: 7, age };
-            bucket.insert(place, Arc::from(name), id);
-        }
-        let mut one = Namesakes {
-            name: "one",
-            next: Place { hash: 7, age: 0 },
-            end: Place { hash: 7, age: 3 },
-        };
-        let found = std::iter::from_fn(|| bucket.next(&mut one));
-        assert_eq!(found.collect::<Vec<_>>(), [ids[0], ids[2]]);
-    }
 
     #[test]
     fn which_bucket_a_name_comes_into_cannot_be_foretold() {

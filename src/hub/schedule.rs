@@ -179,6 +179,11 @@ impl<T> Core<T> {
         }
     }
 
+    pub(crate) fn has_name(&self, id: TimerId, name: &str) -> bool {
+        let cell = self.cell_of(id);
+        cell.is_some_and(|cell| cell.lock().has_name(id, name))
+    }
+
     pub(crate) fn find(&self, id: TimerId) -> Option<LiveTimer> {
         self.cell_of(id)?.lock().find_one(id)
     }

@@ -49,6 +49,12 @@ impl<T> Shard<T> {
         }
     }
 
+    /// Whether the timer with this id exists and has this name.
+    pub(crate) fn has_name(&self, id: TimerId, name: &str) -> bool {
+        let key = self.wheel.find_own(id).and_then(|at| self.record_of(at));
+        key.is_some_and(|key| self.records[key].name.as_deref() == Some(name))
+    }
+
     fn name_of(&self, at: EntryIndex) -> Option<Arc<str>> {
         self.records[self.record_of(at)?].name.clone()
     }

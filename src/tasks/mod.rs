@@ -156,6 +156,7 @@ impl TaskEngine {
     /// assert_eq!(replied.recv()?.as_deref(), Some("request 7"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[inline]
     pub fn run_once<F>(&self, timer: Timer<F>) -> Result<TimerId, Refused<F>>
     where
         F: FnOnce(Firing) + Send + 'static,

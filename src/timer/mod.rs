@@ -265,6 +265,7 @@ impl<T> Timer<T> {
     /// Sets a name by which [`Engine::cancel_by_name`](crate::Engine::cancel_by_name) can
     /// cancel the timer, and [`Engine::find_by_name`](crate::Engine::find_by_name) can
     /// find it. Many timers may share a name. Firings, reports and walks carry the name.
+    #[inline(always)]
     pub fn named(mut self, name: impl Into<Arc<str>>) -> Timer<T> {
         self.name = Some(name.into());
         self

@@ -51,6 +51,7 @@ impl<T> Refused<T> {
     }
 
     /// Turns the refusal of a task into a refusal of the closure that it was made from.
+    #[cold]
     pub(crate) fn map<U>(self, f: impl FnOnce(T) -> U) -> Refused<U> {
         let (reason, timer) = *self.inner;
         let mut timer = timer.map(f);

@@ -55,3 +55,19 @@ fn a_look_up_finds_what_stays_once_and_nothing_that_comes_later() {
     expected.remove(NAMESAKES_PER_HOLD);
     assert_eq!(found, expected);
 }
+
+#[test]
+fn two_names_of_one_hash_are_two_names() {
+    let (engine, _clock) = Engine::builder().start_virtual().unwrap();
+    let named = |name: &str| {
+        let timer = Timer::after(Duration::from_secs(1), ()).named(name);
+        engine.schedule(timer).unwrap()
+    };
+    let (one, other) = (named("one"), named("other"));
+    // As if the other's name had the hash of the first.
+    let naming = engine.core.names.begin("one");
+    naming.end(other);
+    assert!(engine.find_by_name("one").eq([one]));
+    assert_eq!(engine.cancel_by_name("one", None).ids, [one]);
+    assert!(engine.find_by_name("other").eq([other]));
+}

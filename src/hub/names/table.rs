@@ -8,12 +8,8 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Arc;
 
 use crate::id::TimerId;
-
-/// A timer and its name. Two names may have the same hash.
-pub(super) type Named = (Arc<str>, TimerId);
 
 /// The table is sparse if it has more slots than this for each hash. A removal then gives
 /// so many slots back.
@@ -25,13 +21,23 @@ const MOST_SPARES: usize = 8;
 
 #[derive(Default)]
 pub(super) struct Table {
+    slots: Slots,
+    hashes: usize,
+    spares: Spares,
+}
+
+#[derive(Default)]
+struct Slots {
     /// Slot 0, slot 1, slots 2 and 3, slots 4 to 7, and so on.
     segments: Vec<Vec<Slot>>,
-    slots: usize,
-    hashes: usize,
-    /// Boxes of hashes that were removed, in a list. They hold no timers.
-    spare: Slot,
-    spares: usize,
+    len: usize,
+}
+
+/// Boxes of hashes that were removed, in a list. They hold no timers.
+#[derive(Default)]
+struct Spares {
+    first: Slot,
+    len: usize,
 }
 
 /// The hashes of a slot, in a list.
@@ -48,31 +54,33 @@ struct Hashed {
 enum Timers {
     /// Of a hash that was removed.
     None,
-    One(u64, Named),
-    Many(BTreeMap<u64, Named>),
+    One(u64, TimerId),
+    Many(BTreeMap<u64, TimerId>),
 }
 
 impl Table {
-    pub(super) fn insert(&mut self, hash: u64, age: u64, named: Named) {
-        if let Some(hashed) = self.find_mut(hash) {
-            return hashed.timers.insert(age, named);
+    pub(super) fn insert(&mut self, hash: u64, age: u64, id: TimerId) {
+        // Only the last slot of all can be missing.
+        if self.slots.len == 0 {
+            self.slots.add();
         }
+        let slot = self.slots.of_mut(hash);
+        if let Some(hashed) = find_in(slot, hash) {
+            return hashed.timers.insert(age, id);
+        }
+        let next = slot.take();
+        *slot = Some(self.spares.boxed(hash, Timers::One(age, id), next));
         self.hashes += 1;
-        if self.hashes > self.slots {
-            self.add_slot();
+        if self.hashes > self.slots.len {
+            self.slots.add();
         }
-        let timers = Timers::One(age, named);
-        let mut hashed = self.boxed(hash, timers);
-        let slot = self.slot_mut(hash);
-        hashed.next = slot.take();
-        *slot = Some(hashed);
     }
 
     pub(super) fn remove(&mut self, hash: u64, age: u64) {
-        if self.slots == 0 {
+        if self.slots.len == 0 {
             return;
         }
-        let mut link = self.slot_mut(hash);
+        let mut link = self.slots.of_mut(hash);
         while link.as_ref().is_some_and(|hashed| hashed.hash != hash) {
             link = &mut link.as_mut().expect("it was looked at").next;
         }
@@ -81,82 +89,58 @@ impl Table {
         };
         *link = hashed.next.take();
         self.hashes -= 1;
-        self.keep(hashed);
-        for _ in 0..SPARSE {
-            if self.slots > SPARSE * self.hashes {
-                self.remove_slot();
-            }
+        self.spares.keep(hashed);
+        if self.is_sparse() {
+            self.shrink();
         }
     }
 
-    /// Puts a new hash into a box.
-    fn boxed(&mut self, hash: u64, timers: Timers) -> Box<Hashed> {
-        let next = None;
-        let Some(mut spare) = self.spare.take() else {
-            return Box::new(Hashed { hash, timers, next });
-        };
-        self.spare = spare.next.take();
-        self.spares -= 1;
-        (spare.hash, spare.timers) = (hash, timers);
-        spare
+    fn is_sparse(&self) -> bool {
+        self.slots.len > SPARSE * self.hashes
     }
 
-    /// Keeps the box of a removed hash if there are few such boxes.
-    fn keep(&mut self, mut removed: Box<Hashed>) {
-        if self.spares < MOST_SPARES {
-            removed.timers = Timers::None;
-            removed.next = self.spare.take();
-            self.spare = Some(removed);
-            self.spares += 1;
+    #[cold]
+    fn shrink(&mut self) {
+        for _ in 0..SPARSE {
+            if self.is_sparse() {
+                self.slots.remove();
+            }
         }
     }
 
     /// Returns the timers with a hash and an age in the range, the oldest first.
-    pub(super) fn find(&self, hash: u64, ages: Range<u64>) -> impl Iterator<Item = (u64, &Named)> {
-        let hashed = self.list(hash).find(|hashed| hashed.hash == hash);
+    pub(super) fn find(&self, hash: u64, ages: Range<u64>) -> impl Iterator<Item = (u64, TimerId)> {
+        let hashed = hashes_of(self.slots.of(hash)).find(|hashed| hashed.hash == hash);
         let timers = hashed.map(|hashed| hashed.timers.within(ages));
         timers.into_iter().flatten()
     }
+}
 
-    fn list(&self, hash: u64) -> impl Iterator<Item = &Hashed> {
-        let first = match self.slots {
-            0 => None,
-            slots => {
-                let (segment, index) = place(slot_of(hash, slots));
-                self.segments[segment][index].as_deref()
-            }
-        };
-        hashes_of(first)
-    }
-
-    fn find_mut(&mut self, hash: u64) -> Option<&mut Hashed> {
-        if self.slots == 0 {
+impl Slots {
+    fn of(&self, hash: u64) -> Option<&Hashed> {
+        if self.len == 0 {
             return None;
         }
-        let mut next = self.slot_mut(hash).as_deref_mut();
-        while let Some(hashed) = next {
-            if hashed.hash == hash {
-                return Some(hashed);
-            }
-            next = hashed.next.as_deref_mut();
-        }
-        None
+        let (segment, index) = place(slot_of(hash, self.len));
+        self.segments[segment][index].as_deref()
     }
 
-    fn slot_mut(&mut self, hash: u64) -> &mut Slot {
-        let (segment, index) = place(slot_of(hash, self.slots));
+    #[inline]
+    fn of_mut(&mut self, hash: u64) -> &mut Slot {
+        let (segment, index) = place(slot_of(hash, self.len));
         &mut self.segments[segment][index]
     }
 
     /// Adds a slot, and moves the hashes that now belong to it.
-    fn add_slot(&mut self) {
-        let new = self.slots;
+    #[cold]
+    fn add(&mut self) {
+        let new = self.len;
         let (segment, index) = place(new);
         if index == 0 {
             self.segments.push(Vec::with_capacity(new.max(1)));
         }
         self.segments[segment].push(None);
-        self.slots += 1;
+        self.len += 1;
         if let Some(before) = new.checked_sub(1 << new.checked_ilog2().unwrap_or(0)) {
             let (segment, index) = place(before);
             let list = self.segments[segment][index].take();
@@ -165,13 +149,13 @@ impl Table {
     }
 
     /// Removes the last slot, and moves its hashes to another one.
-    fn remove_slot(&mut self) {
-        let (segment, _) = place(self.slots - 1);
+    fn remove(&mut self) {
+        let (segment, _) = place(self.len - 1);
         let list = self.segments[segment].pop().flatten();
         if self.segments[segment].is_empty() {
             self.segments.pop();
         }
-        self.slots -= 1;
+        self.len -= 1;
         self.put(list);
     }
 
@@ -179,9 +163,34 @@ impl Table {
     fn put(&mut self, mut list: Slot) {
         while let Some(mut hashed) = list {
             list = hashed.next.take();
-            let slot = self.slot_mut(hashed.hash);
+            let slot = self.of_mut(hashed.hash);
             hashed.next = slot.take();
             *slot = Some(hashed);
+        }
+    }
+}
+
+impl Spares {
+    /// Puts a new hash into a box.
+    #[inline]
+    fn boxed(&mut self, hash: u64, timers: Timers, next: Slot) -> Box<Hashed> {
+        let Some(mut spare) = self.first.take() else {
+            return Box::new(Hashed { hash, timers, next });
+        };
+        self.first = std::mem::replace(&mut spare.next, next);
+        self.len -= 1;
+        (spare.hash, spare.timers) = (hash, timers);
+        spare
+    }
+
+    /// Keeps the box of a removed hash if there are few such boxes.
+    #[inline]
+    fn keep(&mut self, mut removed: Box<Hashed>) {
+        if self.len < MOST_SPARES {
+            removed.timers = Timers::None;
+            removed.next = self.first.take();
+            self.first = Some(removed);
+            self.len += 1;
         }
     }
 }
@@ -191,16 +200,29 @@ fn hashes_of(first: Option<&Hashed>) -> impl Iterator<Item = &Hashed> {
     std::iter::successors(first, |hashed| hashed.next.as_deref())
 }
 
+#[inline]
+fn find_in(slot: &mut Slot, hash: u64) -> Option<&mut Hashed> {
+    let mut next = slot.as_deref_mut();
+    while let Some(hashed) = next {
+        if hashed.hash == hash {
+            return Some(hashed);
+        }
+        next = hashed.next.as_deref_mut();
+    }
+    None
+}
+
 impl Timers {
-    fn insert(&mut self, age: u64, named: Named) {
-        *self = match std::mem::replace(self, Timers::None) {
-            Timers::None => Timers::One(age, named),
-            Timers::One(first, one) => Timers::Many([(first, one), (age, named)].into()),
-            Timers::Many(mut timers) => {
-                timers.insert(age, named);
-                Timers::Many(timers)
+    fn insert(&mut self, age: u64, id: TimerId) {
+        match self {
+            Timers::None => *self = Timers::One(age, id),
+            Timers::One(first, one) => {
+                *self = Timers::Many([(*first, *one), (age, id)].into());
             }
-        };
+            Timers::Many(timers) => {
+                timers.insert(age, id);
+            }
+        }
     }
 
     /// Removes a timer. Returns whether no timer is left.
@@ -215,16 +237,15 @@ impl Timers {
         }
     }
 
-    fn within(&self, ages: Range<u64>) -> impl Iterator<Item = (u64, &Named)> {
+    fn within(&self, ages: Range<u64>) -> impl Iterator<Item = (u64, TimerId)> {
         let (one, many) = match self {
             Timers::None => (None, None),
-            Timers::One(age, named) => (Some((*age, named)), None),
+            Timers::One(age, id) => (Some((*age, *id)), None),
             Timers::Many(timers) => (None, Some(timers.range(ages.clone()))),
         };
         let one = one.filter(|(age, _)| ages.contains(age));
         let many = many.into_iter().flatten();
-        one.into_iter()
-            .chain(many.map(|(&age, named)| (age, named)))
+        one.into_iter().chain(many.map(|(&age, &id)| (age, id)))
     }
 }
 
@@ -264,9 +285,8 @@ mod tests {
     use crate::tick::Tick;
     use crate::wheel::Wheel;
 
-    fn named() -> Named {
-        let id = Wheel::new(64).schedule_at(Tick(1_000), ());
-        (Arc::from("name"), id)
+    fn any_id() -> TimerId {
+        Wheel::new(64).schedule_at(Tick(1_000), ())
     }
 
     /// Returns the ages of the timers with a hash.
@@ -280,61 +300,64 @@ mod tests {
     }
 
     fn longest(table: &Table) -> usize {
-        let slots = table.segments.iter().flatten();
+        let slots = table.slots.segments.iter().flatten();
         let length = |slot: &Slot| hashes_of(slot.as_deref()).count();
         slots.map(length).max().unwrap_or(0)
     }
 
     #[test]
     fn every_timer_is_found_while_the_table_grows_and_shrinks() {
-        let (mut table, one) = (Table::default(), named());
+        let (mut table, one) = (Table::default(), any_id());
         for (age, hash) in (0..).zip(hashes(3_000)) {
             assert!(ages(&table, hash).is_empty());
-            table.insert(hash, age, one.clone());
-            assert_eq!(table.slots, age as usize + 1);
+            table.insert(hash, age, one);
+            assert_eq!(table.slots.len, age as usize + 1);
             assert!(longest(&table) <= 8);
         }
         for (age, hash) in (0..).zip(hashes(3_000)) {
             assert_eq!(ages(&table, hash), [age]);
             table.remove(hash, age);
             assert!(ages(&table, hash).is_empty());
-            assert!(table.slots <= SPARSE * table.hashes.max(1));
+            assert!(table.slots.len <= SPARSE * table.hashes.max(1));
         }
-        assert_eq!((table.slots, table.hashes, table.segments.len()), (0, 0, 0));
+        assert_eq!((table.slots.len, table.hashes), (0, 0));
+        assert!(table.slots.segments.is_empty());
     }
 
     #[test]
-    fn a_few_boxes_are_kept_for_new_hashes_without_their_names() {
-        let (mut table, one) = (Table::default(), named());
+    fn a_few_boxes_are_kept_for_new_hashes() {
+        let (mut table, one) = (Table::default(), any_id());
         for hash in hashes(100) {
-            table.insert(hash, 0, one.clone());
+            table.insert(hash, 0, one);
         }
         hashes(100).for_each(|hash| table.remove(hash, 0));
-        assert_eq!(Arc::strong_count(&one.0), 1);
-        assert_eq!(hashes_of(table.spare.as_deref()).count(), MOST_SPARES);
+        assert_eq!(
+            hashes_of(table.spares.first.as_deref()).count(),
+            MOST_SPARES
+        );
         for (hash, left) in hashes(100).zip((0..MOST_SPARES).rev()) {
-            table.insert(hash, 0, one.clone());
-            assert_eq!((table.spares, ages(&table, hash).len()), (left, 1));
+            table.insert(hash, 0, one);
+            assert_eq!((table.spares.len, ages(&table, hash).len()), (left, 1));
         }
-        assert!(table.spare.is_none());
+        assert!(table.spares.first.is_none());
     }
 
     #[test]
     fn a_segment_is_as_long_as_all_before_it() {
-        let (mut table, one) = (Table::default(), named());
+        let (mut table, one) = (Table::default(), any_id());
         for hash in hashes(1_000) {
-            table.insert(hash, 0, one.clone());
+            table.insert(hash, 0, one);
         }
-        let capacities = table.segments.iter().map(Vec::capacity);
+        let capacities = table.slots.segments.iter().map(Vec::capacity);
         let lengths = [1, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
         assert!(capacities.eq(lengths));
     }
 
     #[test]
     fn timers_of_one_hash_come_in_the_order_of_age() {
-        let (mut table, one) = (Table::default(), named());
+        let (mut table, one) = (Table::default(), any_id());
         for age in [5, 3, 9, 1] {
-            table.insert(7, age, one.clone());
+            table.insert(7, age, one);
         }
         assert_eq!(ages(&table, 7), [1, 3, 5, 9]);
         let some = table.find(7, 2..9).map(|(age, _)| age);
