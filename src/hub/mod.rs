@@ -253,16 +253,14 @@ impl<T> Core<T> {
     /// Does the same as [`Core::release`] for a holder that has raised signals.
     #[cold]
     fn release_and_signal(&self, held: Held<'_, T>) {
-        let unsent = self.release_unsent(held);
-        self.send(unsent);
+        self.send(self.release_unsent(held));
     }
 
     /// Does the same as [`Core::release`] but wakes nobody, for a caller that holds the
     /// lock of a bucket of names. The caller releases it and then calls [`Core::send`].
     fn release_unsent(&self, mut held: Held<'_, T>) -> Unsent {
-        let signals = held.shard.take_signals();
         let mut earliest_new = held.shard.take_earliest_new();
-        let wakes_driver = signals.wake_driver && self.is_driven;
+        let wakes_driver = held.shard.signals.wake_driver && self.is_driven;
         if wakes_driver {
             earliest_new = earliest_new.min(self.tick_now());
             held.shard.wake_driver = true;
@@ -272,7 +270,7 @@ impl<T> Core<T> {
         let notifies = lowered || wakes_driver;
         Unsent {
             shard: held.cell.index,
-            signals,
+            signals: held.shard.take_signals(),
             earlier: notifies.then_some(earliest_new),
         }
     }

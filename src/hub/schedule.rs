@@ -132,7 +132,7 @@ impl<T> Core<T> {
         let mut held = self.hold(self.cell_of(id)?);
         let dismissed = held.shard.dismiss(id);
         self.release(held);
-        dismissed?.payload
+        Some(dismissed?.payload)
     }
 
     /// Resolves the time where the call is, because the compiler knows its kind there.

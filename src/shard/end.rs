@@ -1,9 +1,12 @@
 //! Ending and cancelling a timer. For shutting down, see `shutdown.rs`; for a firing that
 //! comes back, `return_firing.rs`.
 
+// Not the `Arc` of `crate::sync`, because no thread waits for another through a name.
+use std::sync::Arc;
+
 use crate::id::TimerId;
 use crate::shard::Shard;
-use crate::shard::record::State;
+use crate::shard::record::{Place, State};
 use crate::tick::Tick;
 use crate::timer::{Cancel, CloseReason};
 use crate::wheel::EntryIndex;
@@ -49,6 +52,7 @@ impl<T> Shard<T> {
         Cancel::Cancelled(self.end_plain(at, CloseReason::Cancelled))
     }
 
+    #[inline]
     pub(crate) fn cancel_recorded(
         &mut self,
         at: EntryIndex,
@@ -56,33 +60,43 @@ impl<T> Shard<T> {
         now: impl FnOnce() -> Tick,
     ) -> Cancel<T> {
         let record = &mut self.records[key];
-        let ends = record.ends_if_cancelled();
         let tick = match record.reported {
             true => now(),
             false => Tick::MAX,
         };
-        match &mut record.state {
+        match record.state {
             State::Waiting | State::Paused => {
+                let is_waiting = record.state == State::Waiting;
                 let payload = record.payload.take_if(|_| !record.run_on_end);
-                self.unlink_waiting(at, key);
-                self.end_recorded(at, CloseReason::Cancelled, tick);
+                if is_waiting {
+                    self.unlink(at);
+                }
+                self.end_recorded(at, key, CloseReason::Cancelled, tick);
                 payload.map_or(Cancel::Notified, Cancel::Cancelled)
             }
-            State::Unstarted { cancelled, .. } if ends => {
-                *cancelled = true;
+            State::Unstarted {
+                requested,
+                cancelled: false,
+            } => {
+                let cancelled = true;
+                record.state = State::Unstarted {
+                    requested,
+                    cancelled,
+                };
                 let payload = record.payload.take_if(|_| !record.run_on_end);
                 self.unname(key);
                 payload.map_or(Cancel::Notified, Cancel::Cancelled)
             }
-            State::Lent { ending, .. } => {
-                if ending.is_none() {
-                    *ending = Some((CloseReason::Cancelled, tick));
-                    if ends {
-                        self.unname(key);
-                    }
+            State::Lent { ending: None, next } => {
+                let ends = record.ends_if_cancelled();
+                let ending = Some((CloseReason::Cancelled, tick));
+                record.state = State::Lent { ending, next };
+                if ends {
+                    self.unname(key);
                 }
                 Cancel::Running
             }
+            State::Lent { .. } => Cancel::Running,
             State::Unstarted { .. } | State::Abandoned { .. } | State::Ended { .. } => Cancel::Gone,
         }
     }
@@ -116,16 +130,20 @@ impl<T> Shard<T> {
     pub(crate) fn end_recorded(
         &mut self,
         at: EntryIndex,
+        key: usize,
         reason: CloseReason,
         tick: Tick,
     ) -> Option<T> {
         self.ledger.ended(reason);
-        let key = self.record_of(at)?;
-        self.unname(key);
-        self.enter(key, State::Ended { reason, tick });
-        let record = &self.records[key];
-        let runs_task = matches!(reason, CloseReason::Cancelled | CloseReason::ShutDown);
-        if runs_task && record.run_on_end && record.payload.is_some() {
+        let record = &mut self.records[key];
+        let before = std::mem::replace(&mut record.state, State::Ended { reason, tick });
+        let is_told = matches!(reason, CloseReason::Cancelled | CloseReason::ShutDown);
+        let runs_task = is_told && record.run_on_end && record.payload.is_some();
+        let name = record.name.take_if(|_| !runs_task && !record.reported);
+        let place = record.place.take();
+        self.not_live += usize::from(before.is_live());
+        self.give_up_name(place, name);
+        if runs_task {
             // The timer may have been disarmed, which an expired one is not.
             self.wheel.set_deadline(at, self.wheel.deadline_of(at));
             self.make_ready(at);
@@ -139,6 +157,7 @@ impl<T> Shard<T> {
     /// its payload if it still has one, until the report is read. A task is
     /// dropped in any case, because waiting for the workers includes waiting for
     /// the values that tasks hold.
+    #[inline(always)]
     pub(crate) fn close_entry(&mut self, at: EntryIndex, key: usize) -> Option<T> {
         let record = &mut self.records[key];
         if record.reported {
@@ -148,13 +167,21 @@ impl<T> Shard<T> {
             self.has_reported();
             return task;
         }
-        self.forget(at).payload
+        let payload = record.payload.take();
+        self.forget(at, key);
+        payload
     }
 
     /// Removes a timer from the index of names. Its record keeps the name.
     pub(crate) fn unname(&mut self, key: usize) {
-        if let Some(place) = self.records[key].place.take() {
-            self.signals.give_up_name(place);
+        let place = self.records[key].place.take();
+        self.give_up_name(place, None);
+    }
+
+    #[inline]
+    fn give_up_name(&mut self, place: Option<Place>, name: Option<Arc<str>>) {
+        if let Some(place) = place {
+            self.signals.give_up_name(place, name);
             self.signalled = true;
         }
     }

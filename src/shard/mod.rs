@@ -80,6 +80,8 @@ pub(crate) use lent::Next;
 pub(crate) use record::Place;
 pub(crate) use signals::Signals;
 
+use core::time::Duration;
+
 use crate::id::{TimerId, WheelNumber};
 use crate::rounding::TickLength;
 use crate::shard::body::{Body, Tag};
@@ -202,7 +204,8 @@ impl<T> Shard<T> {
     }
 
     /// Accepts any timer that needs a record. `requested` lies in the tick `deadline`.
-    #[inline(always)]
+    /// Not inlined, because the timer would be copied once more.
+    #[inline(never)]
     pub(crate) fn schedule_recorded(
         &mut self,
         timer: Timer<T>,
@@ -213,10 +216,11 @@ impl<T> Shard<T> {
         if let Err(reason) = self.admit() {
             return Err((reason, timer));
         }
-        let record = TimerRecord::new(timer, requested, place);
-        self.accept(record.reported);
-        let deadline = self.within_tolerance(&record, deadline);
-        let at = self.insert_recorded(record, deadline);
+        self.accept(timer.reported);
+        let deadline = self.within_tolerance(requested, timer.tolerance, deadline);
+        let entry = self.records.vacant_entry();
+        let key = entry.insert(TimerRecord::new(timer, requested, place));
+        let at = self.insert_recorded(key, deadline);
         let due = self.wheel.link_new(at);
         self.earliest_new = self.earliest_new.min(due);
         Ok(self.wheel.id(at))
@@ -224,18 +228,30 @@ impl<T> Shard<T> {
 
     /// Returns the deadline for which to link a timer: the coarsest level boundary within
     /// its tolerance, at which it shares a wake-up with other timers.
-    pub(crate) fn within_tolerance(&self, record: &TimerRecord<T>, deadline: Tick) -> Tick {
-        if record.tolerance.is_zero() {
+    #[inline]
+    pub(crate) fn within_tolerance(
+        &self,
+        requested: Time,
+        tolerance: Duration,
+        deadline: Tick,
+    ) -> Tick {
+        if tolerance.is_zero() {
             return deadline;
         }
-        let last = self.tick.tick_at(record.requested + record.tolerance);
+        let last = self.tick.tick_at(requested + tolerance);
         Tick(self.wheel.geometry().coarsest(deadline.0, last.0))
+    }
+
+    /// Does the same for a timer with a record.
+    pub(crate) fn tolerated(&self, key: usize, deadline: Tick) -> Tick {
+        let record = &self.records[key];
+        self.within_tolerance(record.requested, record.tolerance, deadline)
     }
 
     /// Links a timer that was on no list, and that waits from now on.
     pub(crate) fn link_waiting(&mut self, at: EntryIndex, key: usize, deadline: Tick) {
         self.enter(key, State::Waiting);
-        let deadline = self.within_tolerance(&self.records[key], deadline);
+        let deadline = self.tolerated(key, deadline);
         self.wheel.relink_at(at, deadline);
         self.earliest_new = self.earliest_new.min(self.wheel.due_at(at));
         self.count_in(at);
@@ -264,11 +280,10 @@ impl<T> Shard<T> {
         self.to_report += usize::from(reported);
     }
 
+    /// Gives a record its entry, which is not on any list.
     #[inline]
-    pub(crate) fn insert_recorded(&mut self, record: TimerRecord<T>, deadline: Tick) -> EntryIndex {
-        self.not_live += usize::from(!record.state.is_live());
-        let record = self.records.insert(record);
-        let body = Body::record(record);
+    pub(crate) fn insert_recorded(&mut self, key: usize, deadline: Tick) -> EntryIndex {
+        let body = Body::record(key);
         let at = self.wheel.insert(deadline.0, Tag::recorded().0, body);
         // The timer may remain unstarted for a long time.
         self.wheel.set_aside(at);
@@ -328,7 +343,7 @@ impl<T> Shard<T> {
                 return Ok(());
             }
             self.records[key].requested = requested;
-            deadline = self.within_tolerance(&self.records[key], deadline);
+            deadline = self.tolerated(key, deadline);
         }
         if self.tag(at).is_ready() {
             self.unlink(at);
@@ -398,7 +413,7 @@ impl<T> Shard<T> {
     }
 
     /// Removes a waiting timer from its list and from the counts of drains.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn unlink(&mut self, at: EntryIndex) {
         self.count_out(at);
         let tag = self.tag(at);
@@ -451,14 +466,16 @@ impl<T> Shard<T> {
         }
     }
 
-    /// Frees the entry of a timer that is not on any list.
-    pub(crate) fn forget(&mut self, at: EntryIndex) -> TimerRecord<T> {
+    /// Frees the entry and the record of a timer that has ended, or was never started. It
+    /// is not on any list, and its payload has been taken out.
+    #[inline(always)]
+    pub(crate) fn forget(&mut self, at: EntryIndex, key: usize) {
+        debug_assert!(self.records[key].payload.is_none());
+        debug_assert!(!self.records[key].state.is_live());
         self.credit.put();
-        let body = self.wheel.remove(at);
-        // SAFETY: only timers with a record are forgotten.
-        let record = self.records.remove(unsafe { body.as_record() });
-        self.not_live -= usize::from(!record.state.is_live());
-        record
+        self.not_live -= 1;
+        self.wheel.remove(at);
+        self.records.remove(key);
     }
 
     #[inline]

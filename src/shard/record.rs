@@ -19,7 +19,7 @@ pub(crate) struct TimerRecord<T> {
     pub(crate) reported: bool,
     pub(crate) task: bool,
     /// Whether the holder of a firing may re-arm the timer although it is a one-shot.
-    rearmable: bool,
+    pub(super) rearmable: bool,
     /// The exact time at which the next firing is due. The tick is rounded up from it.
     pub(crate) requested: Time,
     /// The maximum time by which a firing may be delayed.
@@ -140,13 +140,13 @@ impl<T> TimerRecord<T> {
         }
     }
 
-    /// Returns the timer that the record of an unstarted timer was made from.
-    pub(crate) fn into_timer(self) -> Option<Timer<T>> {
+    /// Takes out the timer that the record of an unstarted timer was made from.
+    pub(crate) fn take_timer(&mut self) -> Option<Timer<T>> {
         let State::Unstarted { requested, .. } = self.state else {
             return None;
         };
         Some(Timer {
-            payload: self.payload?,
+            payload: self.payload.take()?,
             requested,
             repeat: self.period.map(|period| Repeat { period }),
             times: self.period.and(self.left).unwrap_or(0),
@@ -155,7 +155,7 @@ impl<T> TimerRecord<T> {
             tolerance: self.tolerance,
             reported: self.reported,
             notified: self.run_on_end,
-            name: self.name,
+            name: self.name.take(),
             meant_to_repeat: self.period.is_some(),
             task: self.task,
             rearmable: self.rearmable,
@@ -211,16 +211,21 @@ impl<T> TimerRecord<T> {
         self.left = self.left.map(|left| left - 1);
     }
 
-    /// Returns the report on a timer that has ended.
-    pub(crate) fn into_closed(self, id: TimerId, reason: CloseReason, tick: Tick) -> Closed<T> {
+    /// Takes out the report on a timer that has ended.
+    pub(crate) fn take_closed(
+        &mut self,
+        id: TimerId,
+        reason: CloseReason,
+        tick: Tick,
+    ) -> Closed<T> {
         Closed {
             id,
-            name: self.name,
+            name: self.name.take(),
             queue: self.queue,
             tick,
             firings: self.firings,
             reason,
-            payload: self.payload,
+            payload: self.payload.take(),
         }
     }
 }

@@ -31,6 +31,22 @@ enum Slot<R> {
     Full(R),
 }
 
+/// The slot of a record that is being made.
+pub(crate) struct VacantEntry<'a, R> {
+    key: usize,
+    slot: &'a mut Slot<R>,
+}
+
+impl<R> VacantEntry<'_, R> {
+    /// Stores the record. Returns its key.
+    #[inline(always)]
+    pub(crate) fn insert(self, record: R) -> usize {
+        // Forgotten, because there is nothing to drop in a vacant slot.
+        std::mem::forget(std::mem::replace(self.slot, Slot::Full(record)));
+        self.key
+    }
+}
+
 impl<R> Records<R> {
     /// A page has two to the power of this many slots.
     const SHIFT: u32 = ((PAGE_BYTES / size_of::<Slot<R>>()) | 1).ilog2();
@@ -60,24 +76,28 @@ impl<R> Records<R> {
         (first + others) * size_of::<Slot<R>>()
     }
 
-    /// Stores a record. Returns its key.
-    #[inline]
-    pub(crate) fn insert(&mut self, record: R) -> usize {
-        self.len += 1;
+    /// Returns the slot for the next record. All that can fail is done here, so a record
+    /// that is made afterwards is made in its slot. Otherwise, the compiler would make it
+    /// elsewhere, to drop it after a failure, and copy it.
+    #[inline(always)]
+    pub(crate) fn vacant_entry(&mut self) -> VacantEntry<'_, R> {
         if self.vacant == NONE {
-            return self.append(record);
+            self.add_slot();
         }
         let key = self.vacant;
-        let slot = self.slot_mut(key);
+        let slot = &mut self.pages[key >> Self::SHIFT][key % Self::PER_PAGE];
         let Slot::Vacant(before) = *slot else {
             unreachable!("only vacant slots are on the list");
         };
-        *slot = Slot::Full(record);
         self.vacant = before;
-        key
+        self.len += 1;
+        VacantEntry { key, slot }
     }
 
-    fn append(&mut self, record: R) -> usize {
+    /// Adds a vacant slot behind all others.
+    #[cold]
+    #[inline(never)]
+    fn add_slot(&mut self) {
         if self
             .pages
             .last()
@@ -87,12 +107,11 @@ impl<R> Records<R> {
         }
         let full = (self.pages.len() - 1) * Self::PER_PAGE;
         let page = self.pages.last_mut().expect("a page was added");
-        page.push(Slot::Full(record));
-        full + page.len() - 1
+        self.vacant = full + page.len();
+        page.push(Slot::Vacant(NONE));
     }
 
     /// Adds a page. The first one grows as needed, because most shards have few records.
-    #[cold]
     fn add_page(&mut self) {
         self.pages.push(match self.pages.is_empty() {
             true => Vec::new(),
@@ -100,21 +119,20 @@ impl<R> Records<R> {
         });
     }
 
-    /// Takes a record out.
+    /// Drops a record where it is, with all that was not taken out of it.
     ///
     /// # Panics
     /// If there is no record with this key.
-    #[inline]
-    pub(crate) fn remove(&mut self, key: usize) -> R {
-        let vacant = Slot::Vacant(self.vacant);
-        match std::mem::replace(self.slot_mut(key), vacant) {
-            Slot::Full(record) => {
-                self.vacant = key;
-                self.len -= 1;
-                record
-            }
-            Slot::Vacant(_) => no_record(),
+    #[inline(always)]
+    pub(crate) fn remove(&mut self, key: usize) {
+        let before = self.vacant;
+        let slot = self.slot_mut(key);
+        if matches!(slot, Slot::Vacant(_)) {
+            no_record();
         }
+        *slot = Slot::Vacant(before);
+        self.vacant = key;
+        self.len -= 1;
     }
 
     #[inline]
@@ -166,11 +184,11 @@ mod tests {
     fn growing_moves_at_most_the_records_of_one_page() {
         let mut records = Thousands::new();
         for key in 0..MANY {
-            assert_eq!(records.insert([0; 1_000]), key);
+            assert_eq!(records.vacant_entry().insert([0; 1_000]), key);
         }
         let before = addresses(&records, MANY);
         for key in MANY..2 * MANY {
-            assert_eq!(records.insert([0; 1_000]), key);
+            assert_eq!(records.vacant_entry().insert([0; 1_000]), key);
         }
         assert_eq!(addresses(&records, MANY), before);
         assert_eq!(Thousands::PER_PAGE, 32);
@@ -179,14 +197,14 @@ mod tests {
     #[test]
     fn a_vacated_slot_is_used_again_before_a_new_one() {
         let mut records = Records::new();
-        (0..MANY).for_each(|n| assert_eq!(records.insert(n), n));
+        (0..MANY).for_each(|n| assert_eq!(records.vacant_entry().insert(n), n));
         let bytes = records.bytes();
         for key in [7, MANY - 1, 0] {
-            assert_eq!(records.remove(key), key);
+            records.remove(key);
         }
         assert_eq!(records.len(), MANY - 3);
         for key in [0, MANY - 1, 7] {
-            assert_eq!(records.insert(key), key);
+            assert_eq!(records.vacant_entry().insert(key), key);
         }
         assert_eq!(records.bytes(), bytes);
         assert!((0..MANY).all(|key| records[key] == key));
@@ -196,10 +214,10 @@ mod tests {
     fn one_record_takes_little_memory_and_none_takes_nothing() {
         let mut records = Thousands::new();
         assert_eq!(records.bytes(), 0);
-        let key = records.insert([0; 1_000]);
+        let key = records.vacant_entry().insert([0; 1_000]);
         assert!(records.bytes() <= 4 * 1_008);
         records[key][0] = 1;
-        assert_eq!(records.remove(key)[0], 1);
+        records.remove(key);
         assert!(records.is_empty());
     }
 
@@ -207,7 +225,7 @@ mod tests {
     fn a_record_larger_than_a_page_has_a_page_of_its_own() {
         let mut records = Records::new();
         for n in 0..3_u8 {
-            let key = records.insert([n; 2 * PAGE_BYTES]);
+            let key = records.vacant_entry().insert([n; 2 * PAGE_BYTES]);
             assert_eq!(records[key][0], n);
         }
         assert_eq!(records.pages.len(), 3);
@@ -217,7 +235,7 @@ mod tests {
     #[should_panic(expected = "key of its record")]
     fn a_record_is_removed_once() {
         let mut records = Records::new();
-        records.insert(0);
+        records.vacant_entry().insert(0);
         records.remove(0);
         records.remove(0);
     }

@@ -25,10 +25,12 @@ impl<T> Shard<T> {
         if let Err(reason) = self.admit() {
             return Err((reason, timer));
         }
-        let mut record = TimerRecord::of(timer.map(|()| None), requested, place);
-        record.state = State::LENT;
-        self.accept(record.reported);
-        let at = self.insert_recorded(record, deadline);
+        self.accept(timer.reported);
+        let key = self.records.vacant_entry().insert(TimerRecord {
+            state: State::LENT,
+            ..TimerRecord::of(timer.map(|()| None), requested, place)
+        });
+        let at = self.insert_recorded(key, deadline);
         Ok(self.wheel.id(at))
     }
 
@@ -51,7 +53,7 @@ impl<T> Shard<T> {
         record.payload = payload;
         let payload = match record.state {
             State::LENT if fails => {
-                self.end_recorded(at, CloseReason::Failed, self.tick.tick_at(now))
+                self.end_recorded(at, key, CloseReason::Failed, self.tick.tick_at(now))
             }
             State::LENT => {
                 self.start_reserved(at, key, requested, deadline, now);
@@ -60,7 +62,7 @@ impl<T> Shard<T> {
             State::Lent {
                 ending: Some((reason, tick)),
                 ..
-            } => self.end_recorded(at, reason, tick),
+            } => self.end_recorded(at, key, reason, tick),
             State::Abandoned { tick } => self.end_abandoned(at, key, tick),
             _ => unreachable!("only the maker of the payload moves on a reserved timer"),
         };

@@ -51,7 +51,7 @@ impl<T> Shard<T> {
                 return Returned { payload, awaited };
             }
         };
-        let payload = self.end_recorded(at, reason, tick);
+        let payload = self.end_recorded(at, key, reason, tick);
         Returned { payload, awaited }
     }
 
@@ -68,7 +68,7 @@ impl<T> Shard<T> {
         let record = &mut self.records[key];
         let (paused, is_set) = (record.paused, record.next().is_some());
         let deadline = record.rearm(paused.unwrap_or(now), self.tick);
-        let deadline = self.within_tolerance(&self.records[key], deadline);
+        let deadline = self.tolerated(key, deadline);
         if paused.is_some() {
             self.wheel.set_deadline(at, deadline);
             self.lay_aside(at, key, now);

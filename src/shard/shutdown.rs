@@ -97,7 +97,7 @@ impl<T> Shard<T> {
             State::Waiting | State::Paused => {
                 closed.payload = record.payload.take_if(|_| !record.run_on_end);
                 self.unlink_waiting(at, key);
-                self.end_recorded(at, reason, now);
+                self.end_recorded(at, key, reason, now);
             }
             State::Lent {
                 ending: Some(_), ..

@@ -1,5 +1,8 @@
 //! The work that a call leaves to be done after the shard's lock is released.
 
+// Not the `Arc` of `crate::sync`, because no thread waits for another through a name.
+use std::sync::Arc;
+
 use crate::shard::record::Place;
 
 #[derive(Default)]
@@ -7,9 +10,9 @@ pub(crate) struct Signals {
     /// A queue whose bell is to be rung. There is rarely more than one, so the ticker
     /// rarely allocates; an allocation could make it wait for another thread.
     bell: Option<usize>,
-    /// The place in the index of names that a timer has given up. As with the bells,
-    /// there is rarely more than one.
-    unnamed: Option<Place>,
+    /// The name that a timer has given up. As with the bells, there is rarely more than
+    /// one.
+    unnamed: Option<Unnamed>,
     more: Option<Box<More>>,
     /// Whether a task became ready although no timer came due. A loop that runs tasks
     /// itself must be woken for it.
@@ -25,8 +28,12 @@ pub(crate) struct Signals {
 #[derive(Default)]
 struct More {
     bells: Vec<usize>,
-    unnamed: Vec<Place>,
+    unnamed: Vec<Unnamed>,
 }
+
+/// The place of a timer in the index of names, and the name if nothing else needs it. To
+/// drop it may free memory, which takes too long for a lock.
+type Unnamed = (Place, Option<Arc<str>>);
 
 impl Signals {
     #[cold]
@@ -37,10 +44,11 @@ impl Signals {
         }
     }
 
-    pub(super) fn give_up_name(&mut self, place: Place) {
+    #[inline]
+    pub(super) fn give_up_name(&mut self, place: Place, name: Option<Arc<str>>) {
         match self.unnamed {
-            None => self.unnamed = Some(place),
-            Some(_) => self.more().unnamed.push(place),
+            None => self.unnamed = Some((place, name)),
+            Some(_) => self.more().unnamed.push((place, name)),
         }
     }
 
@@ -52,11 +60,13 @@ impl Signals {
     /// Takes the places in the index of names that timers have given up.
     #[inline]
     pub(crate) fn take_unnamed(&mut self, mut each: impl FnMut(Place)) {
-        if let Some(place) = self.unnamed.take() {
+        if let Some((place, _name)) = self.unnamed.take() {
             each(place);
         }
         if let Some(more) = &mut self.more {
-            more.unnamed.drain(..).for_each(each);
+            more.unnamed
+                .drain(..)
+                .for_each(|(place, _name)| each(place));
         }
     }
 

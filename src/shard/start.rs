@@ -19,12 +19,16 @@ impl<T> Shard<T> {
             return Err((reason, timer));
         }
         let requested = timer.requested;
-        let mut record = TimerRecord::new(timer, Time::MAX, place);
-        record.state = State::Unstarted {
+        let state = State::Unstarted {
             requested,
             cancelled: false,
         };
-        let at = self.insert_recorded(record, Tick::MAX);
+        self.not_live += 1;
+        let key = self.records.vacant_entry().insert(TimerRecord {
+            state,
+            ..TimerRecord::new(timer, Time::MAX, place)
+        });
+        let at = self.insert_recorded(key, Tick::MAX);
         Ok(self.wheel.id(at))
     }
 
@@ -53,24 +57,27 @@ impl<T> Shard<T> {
             return Err(None);
         };
         if self.phase != Phase::Open {
-            return Err(self.dismiss(id).and_then(TimerRecord::into_timer));
+            return Err(self.dismiss(id));
         }
         self.accept(self.records[key].reported);
         self.records[key].requested = requested;
         if cancelled {
             self.enter(key, State::Waiting);
-            self.end_recorded(at, CloseReason::Cancelled, now());
+            self.end_recorded(at, key, CloseReason::Cancelled, now());
         } else {
             self.link_waiting(at, key, deadline);
         }
         Ok(())
     }
 
-    /// Discards a timer that was never started.
-    pub(crate) fn dismiss(&mut self, id: TimerId) -> Option<TimerRecord<T>> {
+    /// Discards a timer that was never started. Returns it, unless it was cancelled and
+    /// has lost its payload.
+    pub(crate) fn dismiss(&mut self, id: TimerId) -> Option<Timer<T>> {
         let at = self.wheel.find_own(id)?;
         let key = self.record_of(at)?;
         self.unname(key);
-        Some(self.forget(at))
+        let timer = self.records[key].take_timer();
+        self.forget(at, key);
+        timer
     }
 }

@@ -138,7 +138,7 @@ impl<T> Shard<T> {
             self.enter(key, State::LENT);
             self.wheel.set_aside(at);
         } else {
-            self.end_recorded(at, CloseReason::Completed, tick);
+            self.end_recorded(at, key, CloseReason::Completed, tick);
         }
         Claimed {
             firing,
@@ -163,11 +163,14 @@ impl<T> Shard<T> {
         let at = self.ready[reports].first_to_take(&self.wheel)?;
         let id = self.wheel.id(at);
         self.ready[reports].unlink(&mut self.wheel, at);
-        let record = self.forget(at);
+        let key = self.record_of(at)?;
+        let record = &mut self.records[key];
         let State::Ended { reason, tick } = record.state else {
             unreachable!("only ended timers are reported");
         };
-        Some(record.into_closed(id, reason, tick))
+        let closed = record.take_closed(id, reason, tick);
+        self.forget(at, key);
+        Some(closed)
     }
 
     /// Takes up to `count` payloads of ready tasks and unread reports, which no thread

@@ -256,9 +256,8 @@ impl Search {
             return;
         };
         let id = self.unstarted.swap_remove(at);
-        let record = self.shard.dismiss(id).expect("an unstarted timer");
-        if let Some(payload) = record.payload {
-            self.came_out(payload);
+        if let Some(timer) = self.shard.dismiss(id) {
+            self.came_out(timer.payload);
         }
     }
 
