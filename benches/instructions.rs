@@ -60,12 +60,12 @@ const CALLS: [Call; 23] = [
     },
     Call {
         name: "wheel: alone on a tick",
-        instructions: 463,
+        instructions: 415,
         run: wheel_alone,
     },
     Call {
         name: "wheel: alone, two cascades away",
-        instructions: 1_003,
+        instructions: 919,
         run: wheel_alone_far,
     },
     Call {

@@ -190,10 +190,7 @@ impl<T> Wheel<T> {
     /// touched, or `to` is reached with no work left.
     #[inline(always)]
     pub(crate) fn step(&mut self, to: u64, budget: &mut usize) -> Step {
-        if let Some(entry) = self.fire_front(budget) {
-            return self.due(entry);
-        }
-        match self.fire_next_slot(to, budget) {
+        match self.fire_next(to, budget) {
             Some(entry) => self.due(entry),
             None => self.step_on(to, budget),
         }
@@ -219,7 +216,7 @@ impl<T> Wheel<T> {
                 Next::Done => return self.done(),
                 // The work may have moved timers to the innermost level.
                 Next::Work => {
-                    if let Some(entry) = self.fire_next_slot(to, budget) {
+                    if let Some(entry) = self.fire_next(to, budget) {
                         return self.due(entry);
                     }
                 }
@@ -255,6 +252,7 @@ impl<T> Wheel<T> {
             return Step::Paused;
         }
         self.work = Work::Nothing;
+        self.fronts.forget();
         self.heap.clear();
         // A slot that has become empty must not be entered.
         self.next_turn = 0;

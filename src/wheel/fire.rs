@@ -89,10 +89,14 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Notes the fronts of the slot that is being fired.
+    /// Notes the fronts of the slot that is being fired. Those of a single lane need no
+    /// keys, because they are not compared.
     pub(super) fn note_fronts(&mut self, first: EntryIndex, lanes: u32) {
         self.work = Work::Fire;
         self.fronts.begin(first, lanes);
+        if self.fronts.sole_lane().is_some() {
+            return;
+        }
         let mut open = lanes;
         while open != 0 {
             let lane = open.trailing_zeros() as usize;
@@ -120,14 +124,45 @@ impl<T> Wheel<T> {
         self.entries.stamp(behind).sequence()
     }
 
-    /// Takes the oldest timer out of the current slot, if it is known and due.
-    /// [`Wheel::fire_slot`] does the rest.
+    /// Takes the oldest timer out of the slot that is being fired, if it is known and
+    /// due. [`Wheel::fire_slot`] does the rest.
     #[inline(always)]
     pub(super) fn fire_front(&mut self, budget: &mut usize) -> Option<EntryIndex> {
-        if self.work != Work::Fire || *budget == 0 {
+        if *budget == 0 {
             return None;
         }
-        let (lane, sequence) = self.fronts.oldest()?;
+        match self.fronts.sole_lane() {
+            Some(lane) => self.fire_from_sole(lane, budget),
+            None => self.fire_oldest(budget),
+        }
+    }
+
+    /// Takes the first timer of the only lane that may have one. A lane is in order, so
+    /// no sequence number is read.
+    #[inline(always)]
+    fn fire_from_sole(&mut self, lane: usize, budget: &mut usize) -> Option<EntryIndex> {
+        let head = self.entries.nth(self.fronts.first(), lane as u32);
+        let front = self.entries.next(head);
+        if front == head || !self.is_due(front) {
+            return None;
+        }
+        *budget -= 1;
+        let next = self.entries.next(front);
+        if next == head {
+            self.fronts.forget();
+            self.drain_last(head);
+        } else {
+            self.entries.cut_before(head, next);
+            self.entries.prefetch(self.entries.next(next));
+        }
+        Some(front)
+    }
+
+    /// Takes the oldest timer of several lanes. Another lane may still have a front, so
+    /// the slot is not over.
+    #[inline(always)]
+    fn fire_oldest(&mut self, budget: &mut usize) -> Option<EntryIndex> {
+        let (lane, sequence) = self.fronts.oldest();
         let head = self.entries.nth(self.fronts.first(), lane as u32);
         let front = self.entries.next(head);
         // The sequence number of a list's head is no timer's.
@@ -157,12 +192,15 @@ impl<T> Wheel<T> {
     }
 
     fn take_oldest(&mut self) -> Option<EntryIndex> {
-        while let Some((lane, sequence)) = self.fronts.oldest() {
+        while !self.fronts.are_none() {
+            let sole = self.fronts.sole_lane();
+            // The front of a sole lane is the oldest, whatever its sequence number.
+            let (lane, sequence) = sole.map_or_else(|| self.fronts.oldest(), |lane| (lane, 0));
             let head = self.entries.nth(self.fronts.first(), lane as u32);
             let front = self.entries.next(head);
             if front == head {
                 self.fronts.close(lane);
-            } else if self.entries.stamp(front).sequence() != sequence {
+            } else if sole.is_none() && self.entries.stamp(front).sequence() != sequence {
                 self.note_front(lane, front);
             } else {
                 self.take_front(lane, head, front);
@@ -177,10 +215,7 @@ impl<T> Wheel<T> {
         let next = self.entries.next(front);
         if next == head {
             self.fronts.close(lane);
-            match self.fronts.are_none() {
-                true => self.drain_last(head),
-                false => self.drain(head),
-            }
+            self.drain(head);
         } else {
             self.entries.cut_before(head, next);
             let behind = self.read_behind(next);

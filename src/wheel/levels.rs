@@ -270,9 +270,20 @@ impl Levels {
     /// Returns the next slot as [`Levels::next_occupied`] does, if all levels before
     /// this one are empty.
     fn next_occupied_from(&self, level: usize, now: u64) -> Option<Place> {
-        (level..self.geometry.levels())
-            .filter(|&level| self.first_head(level).is_some())
-            .find_map(|level| self.next_in_level(level, now))
+        let level = (level..self.geometry.levels()).find(|&level| self.is_occupied(level))?;
+        self.next_in_level(level, now)
+    }
+
+    /// Returns whether any slot of a level is occupied.
+    #[inline]
+    fn is_occupied(&self, level: usize) -> bool {
+        if self.first_head(level).is_none() {
+            return false;
+        }
+        match self.can_have_lanes() {
+            true => self.slots_of(level) != 0,
+            false => self.words_of(level).iter().any(|&word| word != 0),
+        }
     }
 
     /// Returns the start of the slot whose turn comes next, or the end of time.
@@ -313,7 +324,17 @@ impl Levels {
 
     #[inline]
     fn innermost_slots(&self) -> u64 {
-        self.lane_words(0).iter().fold(0, |all, word| all | word)
+        self.slots_of(0)
+    }
+
+    /// Returns a set bit for each occupied slot of a level whose slots fit one word.
+    #[inline]
+    fn slots_of(&self, level: usize) -> u64 {
+        let words = self.lane_words(level);
+        match self.lanes() {
+            1 => words[0],
+            _ => words.iter().fold(0, |all, word| all | word),
+        }
     }
 
     /// Returns the slot that starts at `start`, later than `now`, if it is in level 0.
@@ -327,15 +348,11 @@ impl Levels {
             return None;
         }
         let slot = (start & (size - 1)) as usize;
-        let slots = match self.lanes() {
-            1 => self.lane_words(0)[0],
-            _ => self.innermost_slots(),
-        };
         Some(Turn {
             start,
             slot,
             open: self.occupied_lanes(0, slot),
-            others: slots & !(1 << slot),
+            others: self.innermost_slots() & !(1 << slot),
         })
     }
 
@@ -414,11 +431,13 @@ impl Levels {
     #[inline(always)]
     fn occupied_from(&self, level: usize, first: usize) -> Option<usize> {
         if self.can_have_lanes() {
-            let words = self.lane_words(level).iter();
-            return next_bit(words.fold(0, |all, word| all | word), first);
+            return next_bit(self.slots_of(level), first);
         }
-        let words = level * self.stride..(level + 1) * self.stride;
-        next_bit_in(&self.occupied[words], first)
+        next_bit_in(self.words_of(level), first)
+    }
+
+    fn words_of(&self, level: usize) -> &[u64] {
+        &self.occupied[level * self.stride..(level + 1) * self.stride]
     }
 
     /// Returns a level's words, one for each lane. Their number is fixed, so that

@@ -34,8 +34,13 @@ pub(super) struct Cascade {
 ///
 /// The key of the entry behind a front is noted, too. The lane of the next front is then
 /// known before that front has been read.
+///
+/// Keys are compared, and kept up to date, only while several lanes may have a front.
 pub(super) struct Fronts {
     keys: [u64; LANES],
+    /// The lesser key of each two neighbouring lanes, so that four keys are compared for
+    /// each timer instead of eight.
+    pairs: [u64; LANES / 2],
     /// The keys of the entries behind the fronts. Those of other lanes mean nothing.
     following: [u64; LANES],
     /// A set bit for each lane that may have a front.
@@ -52,6 +57,7 @@ impl Fronts {
     pub(super) fn none(first: EntryIndex) -> Fronts {
         Fronts {
             keys: [NO_FRONT; LANES],
+            pairs: [NO_FRONT; LANES / 2],
             following: [NO_FRONT; LANES],
             open: 0,
             first,
@@ -59,17 +65,33 @@ impl Fronts {
     }
 
     /// Forgets all fronts, and begins with those of a slot whose first head is `first`.
-    /// `open` has a bit for each lane whose front the caller notes.
+    /// `open` has a bit for each lane that may have a front. If there are several, the
+    /// caller notes each front.
     #[inline]
     pub(super) fn begin(&mut self, first: EntryIndex, open: u32) {
-        self.keys = [NO_FRONT; LANES];
         (self.first, self.open) = (first, open);
+        if self.sole_lane().is_none() {
+            self.keys = [NO_FRONT; LANES];
+            self.pairs = [NO_FRONT; LANES / 2];
+        }
+    }
+
+    /// Forgets all fronts.
+    pub(super) fn forget(&mut self) {
+        self.open = 0;
     }
 
     /// Returns whether all lanes are known to be empty.
     #[inline]
     pub(super) fn are_none(&self) -> bool {
         self.open == 0
+    }
+
+    /// Returns the only lane that may have a front, if there is just one.
+    #[inline]
+    pub(super) fn sole_lane(&self) -> Option<usize> {
+        let lane = self.open.trailing_zeros() as usize % LANES;
+        (self.open & self.open.wrapping_sub(1) == 0).then_some(lane)
     }
 
     /// Returns the position of the slot's first head among the heads of the level
@@ -92,7 +114,7 @@ impl Fronts {
     /// Notes the sequence numbers of a lane's front and of the entry behind it.
     #[inline]
     pub(super) fn note(&mut self, lane: usize, front: u64, behind: u64) {
-        self.keys[lane] = key(lane, front);
+        self.set_key(lane, key(lane, front));
         self.following[lane] = key(lane, behind);
     }
 
@@ -100,25 +122,31 @@ impl Fronts {
     /// the new front.
     #[inline]
     pub(super) fn pass(&mut self, lane: usize, behind: u64) {
-        self.keys[lane] = self.following[lane];
+        self.set_key(lane, self.following[lane]);
         self.following[lane] = key(lane, behind);
     }
 
     /// Notes that a lane is empty.
     #[inline]
     pub(super) fn close(&mut self, lane: usize) {
-        self.keys[lane] = NO_FRONT;
+        self.set_key(lane, NO_FRONT);
         self.open &= !(1 << lane);
     }
 
-    /// Returns the lane with the oldest front, and the front's sequence number.
     #[inline]
-    pub(super) fn oldest(&self) -> Option<(usize, u64)> {
+    fn set_key(&mut self, lane: usize, key: u64) {
+        self.keys[lane] = key;
+        self.pairs[lane / 2] = key.min(self.keys[lane ^ 1]);
+    }
+
+    /// Returns the lane with the oldest front, and the front's sequence number. Several
+    /// lanes may have a front.
+    #[inline(always)]
+    pub(super) fn oldest(&self) -> (usize, u64) {
         // Not in a row, because then each comparison would wait for the one before.
-        let [a, b, c, d, e, f, g, h] = self.keys;
-        let key = a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)));
-        let lane = key as usize & (LANES - 1);
-        (key != NO_FRONT).then_some((lane, key >> LANE_BITS))
+        let [a, b, c, d] = self.pairs;
+        let key = a.min(b).min(c.min(d));
+        (key as usize % LANES, key >> LANE_BITS)
     }
 }
 
