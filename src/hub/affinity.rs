@@ -5,10 +5,10 @@
 //! number to a new one; otherwise short-lived threads would crowd into one shard.
 
 #[cfg(not(any(loom, shuttle)))]
-pub(crate) use real::thread_number;
+pub(crate) use real::{known_number, thread_number};
 
 #[cfg(any(loom, shuttle))]
-pub(crate) use model::thread_number;
+pub(crate) use model::{known_number, thread_number};
 
 #[cfg(not(any(loom, shuttle)))]
 mod real {
@@ -47,11 +47,16 @@ mod real {
         }
     }
 
+    /// Returns the calling thread's number, or a huge one if it has none yet.
+    #[inline]
+    pub(crate) fn known_number() -> usize {
+        NUMBER.get()
+    }
+
     /// Returns the calling thread's number, which is small and differs from those of
     /// all other living threads.
-    #[inline]
     pub(crate) fn thread_number() -> usize {
-        match NUMBER.get() {
+        match known_number() {
             NONE => take_number(),
             number => number,
         }
@@ -110,5 +115,9 @@ mod model {
 
     pub(crate) fn thread_number() -> usize {
         NUMBER.with(|number| *number)
+    }
+
+    pub(crate) fn known_number() -> usize {
+        thread_number()
     }
 }

@@ -44,7 +44,7 @@ use crossbeam_utils::CachePadded;
 use crate::clock::{Alarm, Clock};
 use crate::engine_name::EngineName;
 use crate::fork::Process;
-use crate::hub::affinity::thread_number;
+use crate::hub::affinity::{known_number, thread_number};
 use crate::hub::names::Names;
 use crate::hub::unsettled::Unsettled;
 use crate::id::{TimerId, WheelNumber};
@@ -218,7 +218,17 @@ impl<T> Core<T> {
     /// Takes the lock of the calling thread's own shard.
     #[inline]
     fn hold_own(&self) -> Held<'_, T> {
-        self.hold(&self.shards[thread_number() & (self.shards.len() - 1)])
+        // One comparison finds both a thread without a number and a number beyond the
+        // last shard.
+        let own = self.shards.get(known_number());
+        self.hold(own.unwrap_or_else(|| self.shared_cell()))
+    }
+
+    /// Returns the shard of a thread that has no number yet, or shares its shard with
+    /// threads of lower numbers.
+    #[inline(never)]
+    fn shared_cell(&self) -> &ShardCell<T> {
+        &self.shards[thread_number() & (self.shards.len() - 1)]
     }
 
     #[inline]
