@@ -29,6 +29,12 @@ impl<T> ShardCell<T> {
         self.shard.lock()
     }
 
+    /// Locks if no other thread holds the lock.
+    #[inline]
+    pub(super) fn try_lock(&self) -> Option<LockGuard<'_, Shard<T>>> {
+        self.shard.try_lock()
+    }
+
     /// Locks for a worker, for which the ticker does not interrupt a visit (see
     /// `expire.rs`).
     #[inline]

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use crate::hub::names::Naming;
 use crate::hub::{Core, Held};
 use crate::id::TimerId;
-use crate::shard::Next;
+use crate::shard::{Next, Shard};
+use crate::sync::LockGuard;
 use crate::tick::Tick;
 use crate::timeline::{Time, When};
 use crate::timer::{LiveTimer, NotChanged, PlainTimer, Refusal, Refused, Timer};
@@ -27,6 +28,13 @@ impl Due {
             deadline: self.deadline,
         }
     }
+}
+
+/// Whether a timer was postponed. `No` leaves every other change to the holder of the lock.
+enum Postponed<'a, T> {
+    Yes,
+    No(LockGuard<'a, Shard<T>>),
+    Gone,
 }
 
 impl<T> Core<T> {
@@ -139,32 +147,41 @@ impl<T> Core<T> {
     #[inline(always)]
     pub(crate) fn reschedule(&self, id: TimerId, when: When) -> Result<(), NotChanged> {
         let due = self.resolve(when).ok_or(NotChanged::InstantOnOtherClock)?;
-        self.reschedule_to(id, due.requested, due.deadline)
+        match self.postpone(id, due.deadline) {
+            Postponed::Yes => Ok(()),
+            Postponed::No(shard) => self.reschedule_any(shard, id, due.requested, due.deadline),
+            Postponed::Gone => Err(NotChanged::Gone),
+        }
     }
 
-    fn reschedule_to(
+    /// Postpones a plain timer. Takes and returns so little that it saves no register of
+    /// its caller's.
+    #[inline(never)]
+    fn postpone(&self, id: TimerId, deadline: Tick) -> Postponed<'_, T> {
+        let Some(cell) = self.cell_of(id) else {
+            return Postponed::Gone;
+        };
+        let Some(mut shard) = cell.try_lock() else {
+            return Postponed::No(cell.lock());
+        };
+        // A postponement does not link a timer or concern a waiter.
+        match shard.postpone_plain(id, deadline) {
+            true => Postponed::Yes,
+            false => Postponed::No(shard),
+        }
+    }
+
+    /// Reschedules any timer of a shard that is locked.
+    #[inline(never)]
+    fn reschedule_any(
         &self,
+        shard: LockGuard<'_, Shard<T>>,
         id: TimerId,
         requested: Time,
         deadline: Tick,
     ) -> Result<(), NotChanged> {
         let cell = self.cell_of(id).ok_or(NotChanged::Gone)?;
-        let mut held = self.hold(cell);
-        // A postponement does not link a timer or concern a waiter.
-        match held.shard.postpone_plain(id, deadline) {
-            true => Ok(()),
-            false => self.reschedule_any(held, id, requested, deadline),
-        }
-    }
-
-    #[inline(never)]
-    fn reschedule_any(
-        &self,
-        mut held: Held<'_, T>,
-        id: TimerId,
-        requested: Time,
-        deadline: Tick,
-    ) -> Result<(), NotChanged> {
+        let mut held = Held { cell, shard };
         let moved = held
             .shard
             .reschedule(id, requested, deadline, || self.clock.now());

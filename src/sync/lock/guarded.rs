@@ -77,14 +77,17 @@ impl<T> Lock<T> {
         self.lock_as(&self.low_priority)
     }
 
+    /// Takes the lock if it is free.
+    #[inline]
+    pub(crate) fn try_lock(&self) -> Option<LockGuard<'_, T>> {
+        self.raw.try_lock().then(|| self.guard())
+    }
+
     #[inline]
     fn lock_as(&self, waiters: &AtomicU32) -> LockGuard<'_, T> {
-        if !self.raw.try_lock() {
-            self.wait(waiters);
-        }
-        LockGuard {
-            lock: self,
-            borrows: PhantomData,
+        match self.try_lock() {
+            Some(guard) => guard,
+            None => self.wait(waiters),
         }
     }
 
@@ -117,10 +120,20 @@ impl<T> Lock<T> {
     }
 
     #[cold]
-    fn wait(&self, waiters: &AtomicU32) {
+    fn wait(&self, waiters: &AtomicU32) -> LockGuard<'_, T> {
         waiters.fetch_add(1, Ordering::Relaxed);
         self.raw.wait(|nanos| self.pause(pauses(nanos)));
         waiters.fetch_sub(1, Ordering::Relaxed);
+        self.guard()
+    }
+
+    /// Returns the guard of the thread that has just taken the lock.
+    #[inline]
+    fn guard(&self) -> LockGuard<'_, T> {
+        LockGuard {
+            lock: self,
+            borrows: PhantomData,
+        }
     }
 }
 

@@ -15,6 +15,11 @@ impl<T> Lock<T> {
         primitives::lock(&self.0)
     }
 
+    /// Waits for the lock: a call that finds it taken would do the same.
+    pub(crate) fn try_lock(&self) -> Option<LockGuard<'_, T>> {
+        Some(self.lock())
+    }
+
     pub(crate) fn lock_low_priority(&self) -> LockGuard<'_, T> {
         self.lock()
     }
