@@ -81,17 +81,17 @@ const CALLS: [Call; 23] = [
     },
     Call {
         name: "engine: cancel and schedule",
-        instructions: 228,
+        instructions: 226,
         run: engine_pair,
     },
     Call {
         name: "engine: postpone",
-        instructions: 98,
+        instructions: 93,
         run: engine_postpone,
     },
     Call {
         name: "engine: disarm and arm",
-        instructions: 183,
+        instructions: 170,
         run: engine_reuse,
     },
     Call {
@@ -107,7 +107,7 @@ const CALLS: [Call; 23] = [
     },
     Call {
         name: "task: cancel and schedule",
-        instructions: 291,
+        instructions: 282,
         run: task_pair,
     },
     Call {
@@ -128,12 +128,12 @@ const CALLS: [Call; 23] = [
     },
     Call {
         name: "sleep: create, poll and drop",
-        instructions: 363,
+        instructions: 355,
         run: sleep_pair,
     },
     Call {
         name: "sleep: the same, instant given",
-        instructions: 349,
+        instructions: 343,
         run: sleep_pair_at,
     },
     Call {

@@ -4,6 +4,7 @@
 use crate::hub::Core;
 use crate::id::TimerId;
 use crate::shard::Phase;
+use crate::shard::body::Tag;
 use crate::tick::Tick;
 use crate::timeline::Time;
 
@@ -42,13 +43,14 @@ impl<T> Core<T> {
         if deadline <= self.reached(held.shard.wheel.now()) {
             return Registered::Due(payload);
         }
-        match held.shard.schedule_plain(payload, None, deadline, 0, false) {
-            Ok((id, earliest_new)) => {
-                self.release_quiet(held, earliest_new);
-                Registered::Waiting(id)
-            }
-            Err((_, payload)) => Registered::Refused(payload),
+        if held.shard.admit().is_err() {
+            return Registered::Refused(payload);
         }
+        let (id, earliest_new) =
+            held.shard
+                .schedule_plain(payload, None, deadline, Tag::one_shot(0, false));
+        self.release_quiet(held, earliest_new);
+        Registered::Waiting(id)
     }
 
     /// Returns the tick that time has certainly reached. A shard's wheel may lag behind.
@@ -66,9 +68,9 @@ impl<T> Core<T> {
     #[inline(always)]
     pub(crate) fn leave(&self, id: TimerId) -> Option<T> {
         let mut held = self.hold(self.cell_of(id)?);
-        match held.shard.cancel_plain(id) {
+        match held.shard.find_plain(id) {
             // The lock is simply dropped: no timer was linked and no signal was raised.
-            Some(payload) => Some(payload),
+            Some(at) => Some(held.shard.cancel_plain(at)),
             None => self.cancel_any(held, id).payload(),
         }
     }

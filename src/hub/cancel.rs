@@ -18,15 +18,24 @@ const FIRST_NAMESAKES: usize = if IS_MODEL { 1 } else { 4 };
 impl<T> Core<T> {
     #[inline]
     pub(crate) fn cancel(&self, id: TimerId) -> Cancel<T> {
+        self.cancel_then(id, |cancelled| cancelled)
+    }
+
+    /// Cancels a timer, and calls `then` with the answer, outside the lock. Where most
+    /// answers are given, the compiler knows which one it is.
+    #[inline(always)]
+    pub(crate) fn cancel_then<R>(&self, id: TimerId, then: impl FnOnce(Cancel<T>) -> R) -> R {
         let Some(cell) = self.cell_of(id) else {
-            return Cancel::Gone;
+            return then(Cancel::Gone);
         };
         let mut held = self.hold(cell);
-        let Some(payload) = held.shard.cancel_plain(id) else {
-            return self.cancel_any(held, id);
+        let Some(at) = held.shard.find_plain(id) else {
+            return then(self.cancel_any(held, id));
         };
+        let payload = held.shard.cancel_plain(at);
         // The lock is simply dropped: no timer was linked and no signal was raised.
-        Cancel::Cancelled(payload)
+        drop(held);
+        then(Cancel::Cancelled(payload))
     }
 
     #[cold]

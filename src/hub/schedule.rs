@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use crate::hub::names::Naming;
 use crate::hub::{Core, Held};
 use crate::id::TimerId;
+use crate::shard::body::Tag;
 use crate::shard::{Next, Shard};
 use crate::sync::LockGuard;
 use crate::tick::Tick;
@@ -52,25 +53,18 @@ impl<T> Core<T> {
             let reason = Refusal::InstantOnOtherClock;
             return Err(Refused::new(reason, plain.into_timer()));
         };
+        // Made before the lock is taken: afterwards, the compiler does not know the timer's
+        // settings any more, which may have been constants.
+        let tag = Tag::one_shot(plain.queue, plain.task);
         let mut held = self.hold_own();
-        let scheduled = held.shard.schedule_plain(
-            plain.payload,
-            due.now,
-            due.deadline,
-            plain.queue,
-            plain.task,
-        );
-        match scheduled {
-            Ok((id, earliest_new)) => {
-                self.release_quiet(held, earliest_new);
-                Ok(id)
-            }
-            Err((reason, payload)) => {
-                drop(held);
-                let timer = PlainTimer { payload, ..plain }.into_timer();
-                Err(Refused::new(reason, timer))
-            }
+        if let Err(reason) = held.shard.admit() {
+            drop(held);
+            return Err(Refused::new(reason, plain.into_timer()));
         }
+        let shard = &mut held.shard;
+        let (id, earliest_new) = shard.schedule_plain(plain.payload, due.now, due.deadline, tag);
+        self.release_quiet(held, earliest_new);
+        Ok(id)
     }
 
     #[cold]
@@ -154,8 +148,8 @@ impl<T> Core<T> {
         }
     }
 
-    /// Postpones a plain timer. Takes and returns so little that it saves no register of
-    /// its caller's.
+    /// Postpones a plain timer. Takes so little that it saves hardly any registers, because
+    /// the rest of a reschedule is left to another call, under the same hold of the lock.
     #[inline(never)]
     fn postpone(&self, id: TimerId, deadline: Tick) -> Postponed<'_, T> {
         let Some(cell) = self.cell_of(id) else {

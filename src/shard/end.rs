@@ -12,19 +12,26 @@ use crate::timer::{Cancel, CloseReason};
 use crate::wheel::EntryIndex;
 
 impl<T> Shard<T> {
-    /// Cancels a one-shot that is waiting for its deadline and has no record. Leaves
-    /// every other timer alone, and every timer during a drain, which may wait for it.
+    /// Finds a one-shot that is waiting for its deadline and has no record, for
+    /// [`Shard::cancel_plain`]. Finds no other timer, and none during a drain, which may
+    /// wait for it.
     #[inline(always)]
-    pub(crate) fn cancel_plain(&mut self, id: TimerId) -> Option<T> {
+    pub(crate) fn find_plain(&self, id: TimerId) -> Option<EntryIndex> {
         let at = self.wheel.find_own_unmoved(id)?;
-        if !self.tag(at).is_plain() || self.is_draining() {
-            return None;
-        }
-        let body = self.wheel.remove_linked(at);
+        let is_plain = self.tag(at).is_plain() && !self.is_draining();
+        is_plain.then_some(at)
+    }
+
+    /// Cancels a timer that [`Shard::find_plain`] found. A payload that may be missing
+    /// would be copied once more.
+    #[inline(always)]
+    pub(crate) fn cancel_plain(&mut self, at: EntryIndex) -> T {
+        // Counted first: the payload is then copied once less.
         self.ledger.ended(CloseReason::Cancelled);
         self.credit.put();
+        let body = self.wheel.remove_linked(at);
         // SAFETY: the tag says that the body is a payload.
-        Some(unsafe { body.into_payload() })
+        unsafe { body.into_payload() }
     }
 
     /// Prefetches a timer that will be cancelled soon.

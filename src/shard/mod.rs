@@ -178,29 +178,27 @@ impl<T> Shard<T> {
         }
     }
 
-    /// Accepts a one-shot that consists of a payload and a deadline, for a queue that
+    /// Schedules a one-shot that consists of a payload and a deadline, for a queue that
     /// fits into a tag. Also returns the tick for which the timer was linked. It does so
     /// in registers, whereas `earliest_new` would cost three memory accesses.
+    ///
+    /// The caller has a credit from [`Shard::admit`]. A payload that this call could
+    /// refuse would be copied once more, even if the call accepts it.
     #[inline(always)]
     pub(crate) fn schedule_plain(
         &mut self,
         payload: T,
         now: Option<Tick>,
         deadline: Tick,
-        queue: usize,
-        task: bool,
-    ) -> Result<(TimerId, Tick), (Refusal, T)> {
+        tag: Tag,
+    ) -> (TimerId, Tick) {
         if let Some(now) = now {
             self.catch_up(now);
         }
-        if let Err(reason) = self.admit() {
-            return Err((reason, payload));
-        }
-        let tag = Tag::one_shot(queue, task);
         let body = Body::payload(payload);
         let scheduled = self.wheel.schedule_tagged(deadline, tag.0, body);
         self.ledger.accepted += 1;
-        Ok((scheduled.id, scheduled.due))
+        (scheduled.id, scheduled.due)
     }
 
     /// Accepts any timer that needs a record. `requested` lies in the tick `deadline`.

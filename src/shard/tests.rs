@@ -190,15 +190,11 @@ impl Search {
         let tick = self.shard.tick.tick_at(self.now);
         let now = self.random.bool().then_some(tick);
         let deadline = self.due(at).1;
-        match self
-            .shard
-            .schedule_plain(payload, now, deadline, queue, task)
-        {
-            Ok((id, _)) => {
-                self.ids.push(id);
-                self.came_in(payload);
-            }
-            Err((_, refused)) => assert_eq!(refused, payload),
+        let shard = &mut self.shard;
+        if shard.admit().is_ok() {
+            let (id, _) = shard.schedule_plain(payload, now, deadline, Tag::one_shot(queue, task));
+            self.ids.push(id);
+            self.came_in(payload);
         }
     }
 
@@ -429,11 +425,11 @@ impl Search {
         match self.random.u32(..12) {
             0..3 => {
                 let plain = match self.random.bool() {
-                    true => self.shard.cancel_plain(id),
+                    true => self.shard.find_plain(id),
                     false => None,
                 };
                 let cancelled = match plain {
-                    Some(payload) => Cancel::Cancelled(payload),
+                    Some(at) => Cancel::Cancelled(self.shard.cancel_plain(at)),
                     None => self.shard.cancel(id, || tick),
                 };
                 if let Some(payload) = cancelled.payload() {
@@ -684,8 +680,10 @@ fn a_timer_that_is_paused_while_its_slot_is_sorted_does_not_expire() {
     for budget in 1..70 {
         let mut shard = shard(64, Pool::share(None, 1)());
         let mut schedule = |n, deadline| {
-            let scheduled = shard.schedule_plain(n, None, Tick(deadline), 0, false);
-            scheduled.ok().unwrap().0
+            shard.admit().unwrap();
+            shard
+                .schedule_plain(n, None, Tick(deadline), Tag::one_shot(0, false))
+                .0
         };
         let oldest = schedule(0, 255);
         let younger: Vec<_> = (1..20).map(|n| schedule(n, 310)).collect();

@@ -244,7 +244,7 @@ impl TaskEngine {
     /// and will not run again. Drops the closure in this call, unless the
     /// task is [`notified`](Timer::notified); see [`Engine::cancel`].
     pub fn cancel(&self, id: TimerId) -> Cancel<()> {
-        self.engine.cancel(id).without_payload()
+        self.engine.core().cancel_then(id, Cancel::without_payload)
     }
 
     /// Cancels the tasks that have this name, oldest first: all of them if `max` is
