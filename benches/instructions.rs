@@ -81,17 +81,17 @@ const CALLS: [Call; 23] = [
     },
     Call {
         name: "engine: cancel and schedule",
-        instructions: 226,
+        instructions: 227,
         run: engine_pair,
     },
     Call {
         name: "engine: postpone",
-        instructions: 93,
+        instructions: 94,
         run: engine_postpone,
     },
     Call {
         name: "engine: disarm and arm",
-        instructions: 170,
+        instructions: 171,
         run: engine_reuse,
     },
     Call {
