@@ -242,6 +242,7 @@ impl<T> Core<T> {
 }
 
 /// Enters a timer under its name, unless it was refused.
+#[inline(always)]
 pub(super) fn end_naming<P>(
     naming: Option<Naming<'_>>,
     made: Result<TimerId, (Refusal, Timer<P>)>,

@@ -202,8 +202,7 @@ impl<T> Shard<T> {
     }
 
     /// Accepts any timer that needs a record. `requested` lies in the tick `deadline`.
-    /// Not inlined, because the timer would be copied once more.
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn schedule_recorded(
         &mut self,
         timer: Timer<T>,

@@ -1,15 +1,19 @@
 //! A table from the hashes of names to timers, which grows by one slot at a time.
 //!
-//! This is linear hashing: whenever the table has more hashes than slots, it gets one
-//! more slot, into which one of the others is split. No insertion moves more than the
-//! hashes of one slot, and those are one on average. The slots lie in segments, each as
-//! long as all those before it, so growing copies no slot either. A table that has become
-//! sparse gives a few slots back with each removal.
+//! This is linear hashing: whenever the table has fewer than two slots for each hash, it
+//! gets one more slot, into which one of the others is split. No insertion moves more than
+//! the hashes of two slots, and those are one on average. The slots lie in segments, each
+//! as long as all those before it, so growing copies no slot either. A table that has
+//! become sparse gives a few slots back with each removal.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::id::TimerId;
+
+/// The number of slots for each hash. With only one, a search would more often look at the
+/// hash of another name first, which is a cache miss and a wrong guess of the processor.
+const ROOM: usize = 2;
 
 /// The table is sparse if it has more slots than this for each hash. A removal then gives
 /// so many slots back.
@@ -71,7 +75,7 @@ impl Table {
         let next = slot.take();
         *slot = Some(self.spares.boxed(hash, Timers::One(age, id), next));
         self.hashes += 1;
-        if self.hashes > self.slots.len {
+        while self.slots.len < ROOM * self.hashes {
             self.slots.add();
         }
     }
@@ -311,7 +315,7 @@ mod tests {
         for (age, hash) in (0..).zip(hashes(3_000)) {
             assert!(ages(&table, hash).is_empty());
             table.insert(hash, age, one);
-            assert_eq!(table.slots.len, age as usize + 1);
+            assert_eq!(table.slots.len, ROOM * (age as usize + 1));
             assert!(longest(&table) <= 8);
         }
         for (age, hash) in (0..).zip(hashes(3_000)) {
@@ -349,7 +353,7 @@ mod tests {
             table.insert(hash, 0, one);
         }
         let capacities = table.slots.segments.iter().map(Vec::capacity);
-        let lengths = [1, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
+        let lengths = [1, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024];
         assert!(capacities.eq(lengths));
     }
 
