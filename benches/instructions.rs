@@ -20,7 +20,7 @@ use std::vec;
 
 use common::{IN_FLIGHT, SPAN, delay};
 use fastrand::Rng;
-use tickwheel::time::{Timers, keep_alive, sleep, sleep_until, timeout};
+use tickwheel::time::{Timers, TimersClock, keep_alive, sleep, sleep_until, timeout};
 use tickwheel::{Driver, Engine, Queue, Task, TaskEngine, Tick, Time, Timer, TimerId, Wheel};
 
 /// A call, its recorded count, and a function that makes the call repeatedly.
@@ -32,7 +32,7 @@ struct Call {
 
 /// The calls, counted with Rust 1.95 on x86-64. A change that makes a call cheaper
 /// lowers the call's count here.
-const CALLS: [Call; 23] = [
+const CALLS: [Call; 25] = [
     Call {
         name: "wheel: cancel and schedule",
         instructions: 134,
@@ -106,6 +106,11 @@ const CALLS: [Call; 23] = [
         run: engine_take_many,
     },
     Call {
+        name: "engine: all on a tick, many at a time",
+        instructions: 560,
+        run: engine_burst,
+    },
+    Call {
         name: "task: cancel and schedule",
         instructions: 282,
         run: task_pair,
@@ -141,6 +146,11 @@ const CALLS: [Call; 23] = [
         // There are four sleeps per tick, and an advance visits every shard.
         instructions: 966,
         run: sleep_wake,
+    },
+    Call {
+        name: "sleep: the same, all on a tick",
+        instructions: 544,
+        run: sleep_burst,
     },
     Call {
         name: "timeout: ready at once",
@@ -401,13 +411,29 @@ fn engine_take(times: u64) {
 
 fn engine_take_many(times: u64) {
     let mut payloads = Vec::new();
-    take_each_tick(times, |queue| {
-        while queue.try_recv_many(&mut payloads, 1_000).is_ok() {
-            payloads
-                .drain(..)
-                .for_each(|payload| _ = black_box(payload));
-        }
-    });
+    take_each_tick(times, |queue| take_all(queue, &mut payloads));
+}
+
+fn take_all(queue: &Queue<u64>, payloads: &mut Vec<u64>) {
+    while queue.try_recv_many(payloads, 1_000).is_ok() {
+        payloads
+            .drain(..)
+            .for_each(|payload| _ = black_box(payload));
+    }
+}
+
+/// The tick of a burst. Its timers pass through a slot of an outer level.
+const BURST: Duration = Duration::from_millis(100);
+
+fn engine_burst(times: u64) {
+    let (engine, clock) = Engine::builder()
+        .start_virtual()
+        .expect("the defaults start");
+    for _ in 0..times {
+        schedule(&engine, Time::START + BURST);
+    }
+    clock.advance(BURST);
+    take_all(&engine.queue(0), &mut Vec::new());
 }
 
 fn take_each_tick(times: u64, mut take: impl FnMut(&Queue<u64>)) {
@@ -553,23 +579,37 @@ fn sleep_pair_at(times: u64) {
 }
 
 fn sleep_wake(times: u64) {
+    // A tick is far enough for a first poll to find it in the future.
+    let delays = ticks(times).map(|tick| Duration::from_millis(tick + 1));
+    wake_each(delays, |clock| {
+        for _ in 0..=times / 4 {
+            clock.advance(Duration::from_millis(1));
+        }
+    });
+}
+
+fn sleep_burst(times: u64) {
+    wake_each((0..times).map(|_| BURST), |clock| clock.advance(BURST));
+}
+
+/// Registers a sleep for each delay, and asserts that `pass` wakes all of them.
+fn wake_each(delays: impl Iterator<Item = Duration>, pass: impl FnOnce(&TimersClock)) {
     let count = Arc::new(Count::default());
     let waker = Waker::from(Arc::clone(&count));
     let (timers, clock) = Timers::builder()
         .start_virtual()
         .expect("the defaults start");
     let timers = timers.leak();
-    for tick in ticks(times) {
-        // Its tick is far enough for its first poll to find it in the future.
-        let mut sleep = timers.sleep_until(Time::START + Duration::from_millis(tick + 1));
+    let mut registered = 0;
+    for delay in delays {
+        let mut sleep = timers.sleep_until(Time::START + delay);
         poll_first(Pin::new(&mut sleep), &waker);
         // A drop would be another look at a timer that has ended.
         std::mem::forget(sleep);
+        registered += 1;
     }
-    for _ in 0..=times / 4 {
-        clock.advance(Duration::from_millis(1));
-    }
-    assert_eq!(count.0.load(Ordering::Relaxed), times);
+    pass(&clock);
+    assert_eq!(count.0.load(Ordering::Relaxed), registered);
 }
 
 /// A future of which the compiler does not know that it is ready.
