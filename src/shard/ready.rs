@@ -10,7 +10,7 @@ use crate::wheel::{EntryIndex, Wheel};
 /// The number of entries that are prefetched before their turn. Without prefetching, each
 /// entry is a cache miss that waits for the one before it, which takes four times as long
 /// (DESIGN.md, "Workers prefetch what they take next").
-const PREFETCHED_AHEAD: usize = 12;
+pub(super) const PREFETCHED_AHEAD: usize = 12;
 
 /// The maximum number of strays, entries that left the list out of turn, that `ahead`
 /// keeps. If the list is longer than this, the list's length is the maximum.
@@ -75,35 +75,35 @@ impl Ready {
         }
     }
 
-    /// Prefetches the first entries, for a worker that will take many. Returns the number
-    /// of entries that [`Ready::nth`] knows: all, or none if there are strays.
+    /// Takes out `ahead` for a worker that will take many, and prefetches the first
+    /// entries. Returns nothing if there are strays. The worker gives it back with
+    /// [`Ready::cut`].
     #[inline]
-    pub(crate) fn begin_taking<B>(&mut self, wheel: &Wheel<B>) -> usize {
+    pub(crate) fn begin_taking<B>(&mut self, wheel: &Wheel<B>) -> VecDeque<EntryIndex> {
         // All entries of the list are in `ahead`, so if there are no more, no other is.
-        if !self.is_known || self.ahead.len() != self.len {
-            return 0;
+        if self.len == 0 || !self.is_known || self.ahead.len() != self.len {
+            return VecDeque::new();
         }
         self.prefetch_ahead(wheel);
-        self.len
+        std::mem::take(&mut self.ahead)
     }
 
-    /// Returns an entry that a worker takes in its turn, and prefetches one of the next.
-    /// The worker takes all of them off the list with [`Ready::cut`].
+    /// Removes the first entries from the list, which the worker has taken from `ahead`.
     #[inline]
-    pub(crate) fn nth<B>(&self, wheel: &Wheel<B>, n: usize) -> EntryIndex {
-        if let Some(&next) = self.ahead.get(n + PREFETCHED_AHEAD) {
-            wheel.prefetch_entry(next);
+    pub(crate) fn cut<B>(
+        &mut self,
+        wheel: &mut Wheel<B>,
+        mut ahead: VecDeque<EntryIndex>,
+        taken: usize,
+    ) {
+        if ahead.is_empty() {
+            return;
         }
-        self.ahead[n]
-    }
-
-    /// Removes the first entries from the list. [`Ready::nth`] has returned them.
-    #[inline]
-    pub(crate) fn cut<B>(&mut self, wheel: &mut Wheel<B>, taken: usize) {
+        ahead.drain(..taken);
+        self.prefetched = PREFETCHED_AHEAD.min(ahead.len());
+        let first = ahead.front().copied();
+        self.ahead = ahead;
         if taken > 0 {
-            self.ahead.drain(..taken);
-            self.prefetched = PREFETCHED_AHEAD.min(self.ahead.len());
-            let first = self.ahead.front().copied();
             wheel.cut_before(self.list, first.unwrap_or(self.list));
             self.len -= taken;
             self.check_ahead();
@@ -264,23 +264,23 @@ mod tests {
         }
         assert!(ready.ahead.iter().eq(&entries[STRAYS + 4..]));
         assert_eq!(ready.prefetched, PREFETCHED_AHEAD);
-        assert_eq!(ready.begin_taking(&wheel), STRAYS - 4);
+        assert_eq!(ready.begin_taking(&wheel).len(), STRAYS - 4);
     }
 
     #[test]
     fn many_are_taken_in_order_and_none_while_there_are_strays() {
         let (mut wheel, mut ready, entries) = with_ready(100);
-        assert_eq!(ready.begin_taking(&wheel), 100);
-        let taken = (0..40).map(|n| ready.nth(&wheel, n));
-        assert!(taken.eq(entries[..40].iter().copied()));
-        ready.cut(&mut wheel, 40);
+        let ahead = ready.begin_taking(&wheel);
+        assert!(ahead.iter().eq(&entries));
+        ready.cut(&mut wheel, ahead, 40);
         assert_eq!((ready.len(), ready.prefetched), (60, PREFETCHED_AHEAD));
         ready.unlink(&mut wheel, entries[41]);
-        assert_eq!(ready.begin_taking(&wheel), 0);
+        assert!(ready.begin_taking(&wheel).is_empty());
         assert_eq!(take(&mut wheel, &mut ready), Some(entries[40]));
         assert_eq!(take(&mut wheel, &mut ready), Some(entries[42]));
-        assert_eq!(ready.begin_taking(&wheel), 57);
-        ready.cut(&mut wheel, 57);
+        let ahead = ready.begin_taking(&wheel);
+        assert_eq!(ahead.len(), 57);
+        ready.cut(&mut wheel, ahead, 57);
         assert_eq!((ready.first(&wheel), ready.prefetched), (None, 0));
     }
 

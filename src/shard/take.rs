@@ -2,6 +2,7 @@
 
 use crate::shard::Shard;
 use crate::shard::firing::{Claimed, Firing, Recorded};
+use crate::shard::ready::PREFETCHED_AHEAD;
 use crate::shard::record::State;
 use crate::tick::Tick;
 use crate::timeline::Time;
@@ -52,19 +53,23 @@ impl<T> Shard<T> {
         now: Option<Time>,
         payloads: &mut Vec<T>,
     ) {
-        let most = most.min(self.ready[queue].begin_taking(&self.wheel));
-        let mut taken = 0;
-        while taken < most {
-            let at = self.ready[queue].nth(&self.wheel, taken);
+        let ahead = self.ready[queue].begin_taking(&self.wheel);
+        // What stands behind the end of the ring's memory is left to the next round.
+        let (next, _) = ahead.as_slices();
+        let before = payloads.len();
+        for (n, &at) in next.iter().take(most).enumerate() {
+            if let Some(&later) = next.get(n + PREFETCHED_AHEAD) {
+                self.wheel.prefetch_entry(later);
+            }
             if !self.tag(at).ends_when_taken() {
                 break;
             }
             self.note_start(self.wheel.expired_deadline_of(at), now);
             self.count_out(at);
             payloads.push(self.take_payload(at));
-            taken += 1;
         }
-        self.ready[queue].cut(&mut self.wheel, taken);
+        let taken = payloads.len() - before;
+        self.ready[queue].cut(&mut self.wheel, ahead, taken);
         self.count_completed(taken);
     }
 
