@@ -35,7 +35,7 @@ struct Call {
 const CALLS: [Call; 25] = [
     Call {
         name: "wheel: cancel and schedule",
-        instructions: 134,
+        instructions: 126,
         run: wheel_pair,
     },
     Call {
@@ -50,7 +50,7 @@ const CALLS: [Call; 25] = [
     },
     Call {
         name: "wheel: bring forward",
-        instructions: 146,
+        instructions: 144,
         run: wheel_bring_forward,
     },
     Call {

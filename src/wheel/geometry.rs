@@ -22,7 +22,8 @@ use core::fmt;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Geometry {
-    size: u32,
+    /// The number of slots per level, less one. Of a power of two, it is the mask.
+    last_slot: u32,
     levels: u32,
     /// Whether the levels together reach every u64. If not, the top level wraps
     /// around, and timers beyond its reach wait in its farthest slot.
@@ -96,7 +97,7 @@ impl Geometry {
             })
         });
         Ok(Geometry {
-            size: size as u32,
+            last_slot: size as u32 - 1,
             levels: levels as u32,
             complete: true,
             bits,
@@ -129,7 +130,7 @@ impl Geometry {
     /// Returns the number of slots per level.
     #[must_use]
     pub fn size(&self) -> usize {
-        self.size as usize
+        self.last_slot as usize + 1
     }
 
     /// Returns the maximum number of levels.
@@ -165,8 +166,8 @@ impl Geometry {
     #[inline]
     pub(crate) fn slot(&self, level: usize, tick: u64) -> usize {
         match self.bits {
-            Some(bits) => (tick >> (level as u32 * bits)) as usize & (self.size as usize - 1),
-            None => (tick / self.unit(level) % u64::from(self.size)) as usize,
+            Some(bits) => (tick >> (level as u32 * bits)) as usize & self.last_slot as usize,
+            None => (tick / self.unit(level) % self.size() as u64) as usize,
         }
     }
 
@@ -174,7 +175,7 @@ impl Geometry {
     #[inline]
     pub(crate) fn distance(&self, from: usize, to: usize) -> usize {
         match self.bits {
-            Some(_) => to.wrapping_sub(from) & (self.size as usize - 1),
+            Some(_) => to.wrapping_sub(from) & self.last_slot as usize,
             None => (to + self.size() - from) % self.size(),
         }
     }
@@ -202,18 +203,28 @@ impl Geometry {
     /// power of two or the levels are capped.
     #[inline]
     pub(crate) fn place_by_bits(&self, now: u64, deadline: u64) -> Option<Place> {
-        debug_assert!(deadline > now);
         let by_highest_bit = self.by_highest_bit.as_ref()?;
-        // The ticks differ, so the lowest bit cannot change the logarithm. It is
-        // set to show the compiler that the argument is not zero.
-        let highest = ((deadline ^ now) | 1).ilog2();
-        let (level, shift) = by_highest_bit[highest as usize];
+        let (level, shift) = by_highest_bit[highest_difference(now, deadline)];
         let unit = deadline >> shift;
         Some(Place {
             level: usize::from(level),
-            slot: unit as usize & (self.size as usize - 1),
+            slot: self.slot_of_unit(unit),
             start: unit << shift,
         })
+    }
+
+    /// Returns the slot of a deadline that was shifted to its level, if the size is a power
+    /// of two.
+    #[inline]
+    pub(crate) fn slot_of_unit(&self, unit: u64) -> usize {
+        unit as usize & self.last_slot as usize
+    }
+
+    /// Returns the shift to the slot of deadlines that differ from now in this bit and no
+    /// higher one, if they belong to `level` and slots are found by bits.
+    pub(crate) fn shift_if_in(&self, level: usize, bit: usize) -> Option<u8> {
+        let (of_bit, shift) = self.by_highest_bit.as_ref()?[bit];
+        (usize::from(of_bit) == level).then_some(shift)
     }
 
     /// Returns the tick between `from` and `to` at which the coarsest slot starts.
@@ -228,7 +239,7 @@ impl Geometry {
     /// Returns the slot as [`Geometry::place`] does, for any size and any cap.
     #[cold]
     pub(crate) fn place_by_division(&self, now: u64, deadline: u64) -> Place {
-        let size = u64::from(self.size);
+        let size = self.size() as u64;
         let (mut now_unit, mut unit, mut level) = (now, deadline, 0);
         loop {
             if !self.complete && level + 1 >= self.levels as usize {
@@ -252,7 +263,7 @@ impl Geometry {
     fn place_at_top(&self, now: u64, deadline: u64) -> Place {
         let level = self.levels as usize - 1;
         let unit = self.unit(level);
-        let size = u64::from(self.size);
+        let size = self.size() as u64;
         let now_unit = now / unit;
         let ahead = (deadline / unit - now_unit).min(size - 1);
         debug_assert!(
@@ -267,9 +278,18 @@ impl Geometry {
     }
 }
 
+/// Returns the highest bit in which a deadline differs from an earlier tick.
+#[inline]
+pub(crate) fn highest_difference(now: u64, deadline: u64) -> usize {
+    debug_assert!(deadline > now);
+    // The ticks differ, so the lowest bit cannot change the logarithm. It is set to show
+    // the compiler that the argument is not zero.
+    ((deadline ^ now) | 1).ilog2() as usize
+}
+
 impl PartialEq for Geometry {
     fn eq(&self, other: &Geometry) -> bool {
-        (self.size, self.levels) == (other.size, other.levels)
+        (self.last_slot, self.levels) == (other.last_slot, other.levels)
     }
 }
 

@@ -15,7 +15,7 @@ use alloc::vec;
 pub(super) use below::{Below, List};
 
 use super::entries::{Entries, EntryIndex, LANES};
-use super::geometry::{Geometry, MAX_LEVELS, Place, TwoWords};
+use super::geometry::{Geometry, MAX_LEVELS, Place, TwoWords, highest_difference};
 
 const WORD: usize = u64::BITS as usize;
 
@@ -35,10 +35,38 @@ pub(crate) struct Levels {
     /// The first list head of each level. Until a level is needed, its place holds
     /// the first of all entries, which does not belong to any level.
     heads: [EntryIndex; MAX_LEVELS],
+    ways: Ways,
     /// Whether the slots of level 0 fit one word, and the level ends where a slot of
     /// level 1 does.
     is_innermost_plain: bool,
     far: Far,
+}
+
+/// The way of a new timer to its list, by the highest bit in which its deadline differs
+/// from now. Three arrays, because an index into an array of all three would have to be
+/// multiplied first.
+struct Ways {
+    /// The first list head of the deadline's level, or the first of all entries if the level
+    /// is not needed yet or slots are not found by bits.
+    firsts: [EntryIndex; 64],
+    /// The shift from a deadline to its slot.
+    shifts: [u8; 64],
+    /// The bits of a deadline that say where its slot starts.
+    starts: [u64; 64],
+}
+
+impl Ways {
+    const NONE: Ways = Ways {
+        firsts: [EntryIndex::FIRST; 64],
+        shifts: [0; 64],
+        starts: [0; 64],
+    };
+
+    fn set(&mut self, bit: usize, first: EntryIndex, shift: u8) {
+        self.firsts[bit] = first;
+        self.shifts[bit] = shift;
+        self.starts[bit] = u64::MAX << shift;
+    }
 }
 
 /// A slot of level 0 whose turn comes next, and what the level's bitmaps say.
@@ -64,6 +92,7 @@ impl Levels {
             occupied: vec![0; words].into_boxed_slice(),
             unsorted: vec![0; geometry.levels() * size.div_ceil(WORD)].into_boxed_slice(),
             heads: [EntryIndex::FIRST; MAX_LEVELS],
+            ways: Ways::NONE,
             is_innermost_plain: size <= WORD && geometry.is_plain(),
             far: Far::default(),
             geometry,
@@ -126,8 +155,18 @@ impl Levels {
         let first = entries.add_sentinels(count, |n| {
             self.bitmap_index_of(level, n as usize / lanes, n as usize % lanes)
         });
-        self.heads[level] = first;
+        self.set_heads(level, first);
         first
+    }
+
+    /// Notes the first list head of a level.
+    fn set_heads(&mut self, level: usize, first: EntryIndex) {
+        self.heads[level] = first;
+        for bit in 0..64 {
+            if let Some(shift) = self.geometry.shift_if_in(level, bit) {
+                self.ways.set(bit, first, shift);
+            }
+        }
     }
 
     fn bitmap_index_of(&self, level: usize, slot: usize, lane: usize) -> u32 {
@@ -170,8 +209,22 @@ impl Levels {
     #[inline]
     pub(crate) fn append<T>(&mut self, entries: &mut Entries<T>, place: Place, entry: EntryIndex) {
         let list = self.list_for(entries, place, entry);
-        let bitmap_index = entries.append(list, entry);
-        self.note_occupied(bitmap_index);
+        self.append_to_list(entries, list, entry);
+    }
+
+    /// Appends an entry to a slot's list.
+    #[inline]
+    pub(crate) fn append_to_list<T>(
+        &mut self,
+        entries: &mut Entries<T>,
+        list: EntryIndex,
+        entry: EntryIndex,
+    ) {
+        let bitmap_index = entries.append(list, entry) as usize;
+        // Every slot's list has a bit. No panic is prepared for one that has none.
+        if let Some(word) = self.occupied.get_mut(bitmap_index / WORD) {
+            *word |= 1 << (bitmap_index % WORD);
+        }
     }
 
     #[inline]
@@ -188,10 +241,40 @@ impl Levels {
         entries.nth(first, self.nth_head(place.slot, entry.lane()))
     }
 
+    /// Returns the list for an entry with a deadline that is later than `now`, and the start
+    /// of its slot. This is [`Levels::place`] and [`Levels::list_for`] in one look-up.
     #[inline]
-    fn note_occupied(&mut self, bitmap_index: u32) {
-        let bitmap_index = bitmap_index as usize;
-        self.occupied[bitmap_index / WORD] |= 1 << (bitmap_index % WORD);
+    pub(crate) fn list_for_new<T>(
+        &mut self,
+        entries: &mut Entries<T>,
+        now: u64,
+        deadline: u64,
+        entry: EntryIndex,
+    ) -> (EntryIndex, u64) {
+        let bit = highest_difference(now, deadline);
+        let first = self.ways.firsts[bit];
+        if first == EntryIndex::FIRST {
+            return self.list_for_first(entries, now, deadline, entry);
+        }
+        let slot = self
+            .geometry
+            .slot_of_unit(deadline >> self.ways.shifts[bit]);
+        let list = entries.nth(first, self.nth_head(slot, entry.lane()));
+        (list, deadline & self.ways.starts[bit])
+    }
+
+    /// Does the same in two look-ups, if the deadline has no way.
+    #[cold]
+    #[inline(never)]
+    fn list_for_first<T>(
+        &mut self,
+        entries: &mut Entries<T>,
+        now: u64,
+        deadline: u64,
+        entry: EntryIndex,
+    ) -> (EntryIndex, u64) {
+        let place = self.place(now, deadline);
+        (self.list_for(entries, place, entry), place.start)
     }
 
     /// Appends an entry that may be older than the last one on the list. If it is

@@ -20,32 +20,52 @@ impl<T> Wheel<T> {
     #[inline(always)]
     pub(crate) fn schedule_tagged(&mut self, deadline: Tick, tag: u16, payload: T) -> Scheduled {
         let sequence = self.issue();
-        let stamp = sequence.stamp(tag);
-        let entry = self.store(deadline.0, stamp, payload);
-        // Linked first: the number of the wheel is then read where the id is made, and
-        // need not be kept meanwhile.
-        let due = self.link_new_for(entry, deadline.0);
+        let entry = self.take_vacant();
+        let due = self.fill_and_link(entry, deadline.0, sequence.stamp(tag), payload);
+        // Made last: the number of the wheel is then read here, and need not be kept
+        // meanwhile.
         Scheduled {
             id: TimerId::issued(self.number, sequence.shifted(), entry.index()),
             due,
         }
     }
 
+    /// Stores a new timer in a vacant entry and links the entry. Finds its list first: after
+    /// a store to an entry, the compiler would load again what that takes.
+    #[inline(always)]
+    fn fill_and_link(
+        &mut self,
+        entry: EntryIndex,
+        deadline: u64,
+        stamp: Stamp,
+        payload: T,
+    ) -> Tick {
+        if deadline <= self.now {
+            self.entries.fill(entry, deadline, stamp, payload);
+            self.link_overdue(entry);
+            return self.now();
+        }
+        let list = self.list_for_new(entry, deadline);
+        self.entries.fill(entry, deadline, stamp, payload);
+        self.levels.append_to_list(&mut self.entries, list, entry);
+        Tick(deadline)
+    }
+
     /// Stores a timer without linking it to a list.
     #[inline]
     pub(crate) fn insert(&mut self, deadline: u64, tag: u16, payload: T) -> EntryIndex {
         let stamp = self.issue().stamp(tag);
-        self.store(deadline, stamp, payload)
+        let entry = self.take_vacant();
+        self.entries.fill(entry, deadline, stamp, payload);
+        entry
     }
 
     #[inline]
-    fn store(&mut self, deadline: u64, stamp: Stamp, payload: T) -> EntryIndex {
-        let entry = match self.entries.take_vacant() {
+    fn take_vacant(&mut self) -> EntryIndex {
+        match self.entries.take_vacant() {
             Some(entry) => entry,
             None => self.add_vacant(),
-        };
-        self.entries.fill(entry, deadline, stamp, payload);
-        entry
+        }
     }
 
     /// Returns a sequence number that no timer has had.
@@ -60,20 +80,24 @@ impl<T> Wheel<T> {
     /// Links an entry that is younger than all other entries. Returns the tick at
     /// which its timer is due.
     pub(crate) fn link_new(&mut self, entry: EntryIndex) -> Tick {
-        self.link_new_for(entry, self.entries.deadline(entry))
-    }
-
-    /// Does the same for an entry whose deadline is at hand.
-    #[inline(always)]
-    fn link_new_for(&mut self, entry: EntryIndex, deadline: u64) -> Tick {
+        let deadline = self.entries.deadline(entry);
         if deadline <= self.now {
             self.link_overdue(entry);
             return self.now();
         }
-        let place = self.levels.place(self.now, deadline);
-        self.lower_next_turn(place.start);
-        self.levels.append(&mut self.entries, place, entry);
+        let list = self.list_for_new(entry, deadline);
+        self.levels.append_to_list(&mut self.entries, list, entry);
         Tick(deadline)
+    }
+
+    /// Returns the list for an entry that is younger than all other entries and whose
+    /// deadline is later than now. Counts the list's slot as occupied from now on.
+    #[inline(always)]
+    fn list_for_new(&mut self, entry: EntryIndex, deadline: u64) -> EntryIndex {
+        let entries = &mut self.entries;
+        let (list, start) = self.levels.list_for_new(entries, self.now, deadline, entry);
+        self.lower_next_turn(start);
+        list
     }
 
     /// Links an entry that may be older than other entries of its slot.

@@ -21,7 +21,8 @@ impl Levels {
 
     /// Gives every slot all its lanes, instead of one.
     pub(crate) fn widen<T>(&mut self, entries: &mut Entries<T>) {
-        let narrow = core::mem::replace(&mut self.heads, [EntryIndex::FIRST; MAX_LEVELS]);
+        let narrow = self.heads;
+        (0..MAX_LEVELS).for_each(|level| self.forget_heads(level));
         self.lane_shift = 0;
         for (level, first) in narrow.into_iter().enumerate() {
             if first == EntryIndex::FIRST {
@@ -133,13 +134,13 @@ impl Levels {
                 entries.move_sentinel(from, to);
             }
         }
-        self.heads[level] = is;
+        self.set_heads(level, is);
         (was, is)
     }
 
     /// Forgets a level's heads, whose lists are empty.
     pub(crate) fn forget_heads(&mut self, level: usize) {
-        self.heads[level] = EntryIndex::FIRST;
+        self.set_heads(level, EntryIndex::FIRST);
     }
 
     /// Returns the number of list heads.
