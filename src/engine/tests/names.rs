@@ -71,3 +71,17 @@ fn two_names_of_one_hash_are_two_names() {
     assert_eq!(engine.cancel_by_name("one", None).ids, [one]);
     assert!(engine.find_by_name("other").eq([other]));
 }
+
+#[test]
+fn nothing_is_left_of_the_name_of_a_timer_that_was_never_started() {
+    let (engine, _clock) = Engine::builder().start_virtual().unwrap();
+    let named = || Timer::after(Duration::from_secs(1), ()).named("crew");
+    let names = &engine.core.names;
+    let unstarted = engine.create(named()).unwrap();
+    let mut namesakes = names.namesakes("crew");
+    assert_eq!(all(names, &mut namesakes), [unstarted.id()]);
+    drop(unstarted);
+    assert!(engine.create(named()).unwrap().dismiss().is_some());
+    let mut namesakes = names.namesakes("crew");
+    assert_eq!(all(names, &mut namesakes), []);
+}
