@@ -230,7 +230,7 @@ impl Builder {
     }
 
     /// Sets the wall clock. Defaults to the system's. After a step of a clock of your own, call
-    /// [`clock_stepped`](Jobs::clock_stepped).
+    /// [`clock_stepped`](crate::Jobs::clock_stepped).
     #[must_use]
     pub fn wall_clock(mut self, clock: impl WallClock) -> Builder {
         self.wall = Some(Arc::new(clock));

@@ -28,7 +28,7 @@ const KEEP_AGAIN: Duration = Duration::from_secs(1);
 /// Dropping it waits for the handlers of all jobs that were started.
 ///
 /// After `fork`, the node belongs to the parent: in the child, calls that change something return
-/// [`StoreError::NotWriting`], and dropping the node does nothing.
+/// [`StoreError::NotWriting`](crate::store::StoreError::NotWriting), and dropping the node does nothing.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
