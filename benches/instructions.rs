@@ -60,17 +60,17 @@ const CALLS: [Call; 25] = [
     },
     Call {
         name: "wheel: alone on a tick",
-        instructions: 415,
+        instructions: 407,
         run: wheel_alone,
     },
     Call {
         name: "wheel: alone, two cascades away",
-        instructions: 919,
+        instructions: 904,
         run: wheel_alone_far,
     },
     Call {
         name: "wheel: all on a tick",
-        instructions: 226,
+        instructions: 219,
         run: wheel_burst,
     },
     Call {
@@ -81,7 +81,7 @@ const CALLS: [Call; 25] = [
     },
     Call {
         name: "engine: cancel and schedule",
-        instructions: 227,
+        instructions: 220,
         run: engine_pair,
     },
     Call {
@@ -107,18 +107,18 @@ const CALLS: [Call; 25] = [
     },
     Call {
         name: "engine: all on a tick, many at a time",
-        instructions: 540,
+        instructions: 522,
         run: engine_burst,
     },
     Call {
         name: "task: cancel and schedule",
-        instructions: 282,
+        instructions: 268,
         run: task_pair,
     },
     Call {
         name: "task: schedule, expire and run",
         // A thousand tasks are due at each tick.
-        instructions: 1_045,
+        instructions: 1_011,
         run: task_run,
     },
     Call {
@@ -133,23 +133,23 @@ const CALLS: [Call; 25] = [
     },
     Call {
         name: "sleep: create, poll and drop",
-        instructions: 355,
+        instructions: 347,
         run: sleep_pair,
     },
     Call {
         name: "sleep: the same, instant given",
-        instructions: 343,
+        instructions: 334,
         run: sleep_pair_at,
     },
     Call {
         name: "sleep: create, poll and wake",
         // There are four sleeps per tick, and an advance visits every shard.
-        instructions: 966,
+        instructions: 951,
         run: sleep_wake,
     },
     Call {
         name: "sleep: the same, all on a tick",
-        instructions: 544,
+        instructions: 509,
         run: sleep_burst,
     },
     Call {
