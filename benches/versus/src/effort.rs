@@ -1,4 +1,4 @@
-//! The amount of work: all of it, in about an hour, or a selection that takes eight
+//! The amount of work: all of it, in more than an hour, or a selection that takes eight
 //! minutes.
 
 use std::time::Duration;
