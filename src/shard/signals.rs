@@ -31,8 +31,8 @@ struct More {
     unnamed: Vec<Unnamed>,
 }
 
-/// The place of a timer in the index of names, and the name if nothing else needs it. To
-/// drop it may free memory, which takes too long for a lock.
+/// The place of a timer in the index of names, and the name if nothing else needs it.
+/// Dropping the name may free memory, which takes too long under a shard's lock.
 type Unnamed = (Place, Option<Arc<str>>);
 
 impl Signals {

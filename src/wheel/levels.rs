@@ -7,12 +7,14 @@
 //! an entry's index select its lane.
 
 mod below;
+mod ways;
 mod widen;
 
 use alloc::boxed::Box;
 use alloc::vec;
 
 pub(super) use below::{Below, List};
+use ways::Ways;
 
 use super::entries::{Entries, EntryIndex, LANES};
 use super::geometry::{Geometry, MAX_LEVELS, Place, TwoWords, highest_difference};
@@ -40,33 +42,6 @@ pub(crate) struct Levels {
     /// level 1 does.
     is_innermost_plain: bool,
     far: Far,
-}
-
-/// The way of a new timer to its list, by the highest bit in which its deadline differs
-/// from now. Three arrays, because an index into an array of all three would have to be
-/// multiplied first.
-struct Ways {
-    /// The first list head of the deadline's level, or the first of all entries if the level
-    /// is not needed yet or slots are not found by bits.
-    firsts: [EntryIndex; 64],
-    /// The shift from a deadline to its slot.
-    shifts: [u8; 64],
-    /// The bits of a deadline that say where its slot starts.
-    starts: [u64; 64],
-}
-
-impl Ways {
-    const NONE: Ways = Ways {
-        firsts: [EntryIndex::FIRST; 64],
-        shifts: [0; 64],
-        starts: [0; 64],
-    };
-
-    fn set(&mut self, bit: usize, first: EntryIndex, shift: u8) {
-        self.firsts[bit] = first;
-        self.shifts[bit] = shift;
-        self.starts[bit] = u64::MAX << shift;
-    }
 }
 
 /// A slot of level 0 whose turn comes next, and what the level's bitmaps say.
@@ -221,7 +196,8 @@ impl Levels {
         entry: EntryIndex,
     ) {
         let bitmap_index = entries.append(list, entry) as usize;
-        // Every slot's list has a bit. No panic is prepared for one that has none.
+        // Every slot's list has a bit. A panic for one that has none would take instructions.
+        debug_assert!(bitmap_index / WORD < self.occupied.len());
         if let Some(word) = self.occupied.get_mut(bitmap_index / WORD) {
             *word |= 1 << (bitmap_index % WORD);
         }
@@ -252,15 +228,12 @@ impl Levels {
         entry: EntryIndex,
     ) -> (EntryIndex, u64) {
         let bit = highest_difference(now, deadline);
-        let first = self.ways.firsts[bit];
-        if first == EntryIndex::FIRST {
+        let Some(first) = self.ways.first_head(bit) else {
             return self.list_for_first(entries, now, deadline, entry);
-        }
-        let slot = self
-            .geometry
-            .slot_of_unit(deadline >> self.ways.shifts[bit]);
+        };
+        let slot = self.geometry.slot_of_unit(self.ways.unit(bit, deadline));
         let list = entries.nth(first, self.nth_head(slot, entry.lane()));
-        (list, deadline & self.ways.starts[bit])
+        (list, self.ways.start(bit, deadline))
     }
 
     /// Does the same in two look-ups, if the deadline has no way.
