@@ -67,10 +67,7 @@ impl<T> Wheel<T> {
         check: bool,
         budget: &mut usize,
     ) -> bool {
-        let below = match check {
-            true => None,
-            false => self.levels.below(level, self.now),
-        };
+        let below = self.levels.below(level, self.now);
         let mut lanes = self.lanes_of(level, slot);
         if !check && *budget >= LEADERS {
             *budget -= self.refile_leaders(level, slot, below.as_ref(), &mut lanes);
@@ -101,10 +98,7 @@ impl<T> Wheel<T> {
                         self.entries.prefetch(back[lane]);
                     }
                 }
-                match self.list_below(below.as_ref(), lane, entry) {
-                    Some(list) => self.levels.append_to(&mut self.entries, list, entry),
-                    None => _ = self.refile(entry, level, check),
-                }
+                self.refile_below(below.as_ref(), lane, entry, level, check);
             }
         }
         true
@@ -124,10 +118,7 @@ impl<T> Wheel<T> {
         self.levels.close_lanes(level, slot, lanes.open);
         for &entry in &leaders[..count] {
             let lane = entry.lane() & (self.levels.lanes() - 1);
-            match self.list_below(below, lane, entry) {
-                Some(list) => self.levels.append_to(&mut self.entries, list, entry),
-                None => _ = self.refile(entry, level, false),
-            }
+            self.refile_below(below, lane, entry, level, false);
         }
         count
     }
@@ -150,6 +141,27 @@ impl<T> Wheel<T> {
             self.entries.cut_before(head, entry);
         }
         count
+    }
+
+    /// Links an entry of this lane at the level below, if it goes there, or else at its
+    /// place relative to now.
+    #[inline(always)]
+    fn refile_below(
+        &mut self,
+        below: Option<&Below>,
+        lane: usize,
+        entry: EntryIndex,
+        from_level: usize,
+        check: bool,
+    ) {
+        match self.list_below(below, lane, entry) {
+            Some(list) if check => {
+                let entries = &mut self.entries;
+                self.levels.append_to_checked(entries, list, entry);
+            }
+            Some(list) => self.levels.append_to(&mut self.entries, list, entry),
+            None => _ = self.refile(entry, from_level, check),
+        }
     }
 
     /// Returns the list of the level below for an entry of this lane, if the entry

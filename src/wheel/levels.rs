@@ -260,12 +260,24 @@ impl Levels {
         entry: EntryIndex,
     ) {
         self.append(entries, place, entry);
+        self.mark_if_out_of_order(entries, place.level, place.slot, entry);
+    }
+
+    /// Marks a slot if an entry that was just appended there is older than the one before.
+    #[inline(always)]
+    fn mark_if_out_of_order<T>(
+        &mut self,
+        entries: &Entries<T>,
+        level: usize,
+        slot: usize,
+        entry: EntryIndex,
+    ) {
         let before = entries.prev(entry);
         // If the list was empty, `before` is its head, older than any timer.
         let younger = entries.stamp(before) > entries.stamp(entry);
         // There is no branch here, because it could not be predicted.
-        let word = self.unsorted_word(place.level, place.slot);
-        self.unsorted[word] |= u64::from(younger) << (place.slot % WORD);
+        let word = self.unsorted_word(level, slot);
+        self.unsorted[word] |= u64::from(younger) << (slot % WORD);
     }
 
     /// Notes that the list with this bitmap index has become empty.

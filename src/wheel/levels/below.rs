@@ -8,6 +8,7 @@ use super::Levels;
 /// each to the same lane, so their new lists are found in fewer steps than by
 /// [`Levels::place`].
 pub(crate) struct Below {
+    level: usize,
     /// The start of the slot whose turn has come.
     now: u64,
     /// The binary logarithm of the number of ticks per slot.
@@ -24,6 +25,7 @@ pub(crate) struct Below {
 
 /// One of the lists of a level below.
 pub(crate) struct List {
+    level: usize,
     head: EntryIndex,
     /// The word of `occupied`, and the bit in it.
     word: usize,
@@ -42,6 +44,7 @@ impl Below {
     #[inline]
     pub(crate) fn list<T>(&self, entries: &Entries<T>, slot: u64, lane: usize) -> List {
         List {
+            level: self.level,
             head: entries.nth(
                 self.first,
                 ((slot as usize * LANES + lane) >> self.lane_shift) as u32,
@@ -65,6 +68,7 @@ impl Levels {
         }
         let least = u64::from(level > 0);
         Some(Below {
+            level,
             now,
             shift,
             least,
@@ -80,5 +84,18 @@ impl Levels {
     pub(crate) fn append_to<T>(&mut self, entries: &mut Entries<T>, list: List, entry: EntryIndex) {
         entries.append(list.head, entry);
         self.occupied[list.word] |= 1 << list.slot;
+    }
+
+    /// Appends an entry to `list`, which may end with a younger one.
+    #[inline]
+    pub(crate) fn append_to_checked<T>(
+        &mut self,
+        entries: &mut Entries<T>,
+        list: List,
+        entry: EntryIndex,
+    ) {
+        let (level, slot) = (list.level, list.slot as usize);
+        self.append_to(entries, list, entry);
+        self.mark_if_out_of_order(entries, level, slot, entry);
     }
 }
