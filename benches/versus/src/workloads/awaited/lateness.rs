@@ -14,7 +14,7 @@ use crate::rivals::futures::tickwheel_driven::Driven;
 const SLEEPERS: usize = 500;
 
 /// The tick of the engine that is compared with timers that have none.
-const FINE_MICROS: u64 = 10;
+const FINE_MICROS: u64 = 1;
 
 /// The names of the metrics: of ticks of a millisecond, and of finer ones or none.
 const SHARES: [([&str; 2], f64); 5] = [
