@@ -5,6 +5,10 @@ use std::time::Duration;
 
 use crate::args::Workload;
 
+/// The time after which a case runs no more. Some rivals need a minute for one round of
+/// ten million timers.
+const LIMIT: Duration = Duration::from_secs(10);
+
 #[derive(Clone, Copy)]
 pub struct Effort {
     pub quick: bool,
@@ -17,10 +21,14 @@ impl Effort {
             least: rounds,
             most: rounds,
             patience: Duration::ZERO,
+            limit: Duration::MAX,
         };
         match workload {
-            // Bytes vary little, and a round of minutes needs no other.
-            Workload::Memory => exactly(self.either(1, 3)),
+            // Bytes vary little.
+            Workload::Memory => Rounds {
+                limit: LIMIT,
+                ..exactly(self.either(1, 3))
+            },
             Workload::Leak => exactly(1),
             // The model says the same every time, but its check is measured.
             Workload::Cores => exactly(self.either(1, 3)),
@@ -37,6 +45,7 @@ impl Effort {
                 least: 3,
                 most: 15,
                 patience: self.either(Duration::from_millis(400), Duration::from_secs(2)),
+                limit: LIMIT,
             },
         }
     }
@@ -60,17 +69,20 @@ impl Effort {
 }
 
 /// How often a case runs: `least` times, and on up to `most` times while all its
-/// rounds have taken less than `patience`.
+/// rounds have taken less than `patience`. After the first round, no round begins once all
+/// have taken `limit`.
 #[derive(Clone, Copy)]
 pub struct Rounds {
     pub least: usize,
     pub most: usize,
     pub patience: Duration,
+    pub limit: Duration,
 }
 
 impl Rounds {
     /// Whether a case runs again after `done` rounds that took `elapsed`.
     pub fn go_on(self, done: usize, elapsed: Duration) -> bool {
-        done < self.least || done < self.most && elapsed < self.patience
+        let is_wanted = done < self.least || done < self.most && elapsed < self.patience;
+        done == 0 || is_wanted && elapsed < self.limit
     }
 }
