@@ -1,0 +1,90 @@
+//! What must be true after each step of a search, and at its end.
+
+use super::*;
+
+impl Search {
+    /// Whether a timer is on no list that the wheel knows of.
+    fn is_elsewhere(&self, at: EntryIndex) -> bool {
+        let tag = Tag(self.shard.wheel.tag(at));
+        let waits = |key: usize| self.shard.records[key].state == State::Waiting;
+        tag.is_ready() || tag.is_lent() || !self.shard.record_of(at).is_none_or(waits)
+    }
+
+    pub(super) fn check(&self) {
+        let shard = &self.shard;
+        let all = || {
+            shard
+                .wheel
+                .iter()
+                .map(|(id, ..)| shard.wheel.find(id).expect("it is there"))
+        };
+        if shard.phase != Phase::Closed {
+            let elsewhere = all().filter(|&at| self.is_elsewhere(at)).count();
+            shard.wheel.assert_consistent_beside(elsewhere);
+        }
+        assert!(shard.ledger().is_balanced());
+        assert_eq!(shard.work.held, self.held.len());
+        let has_payload = |at: EntryIndex| match shard.record_of(at) {
+            Some(key) => shard.records[key].payload.is_some(),
+            None => shard.tag(at).has_payload(),
+        };
+        let payloads = all().filter(|&at| has_payload(at)).count();
+        assert_eq!(payloads, self.inside.len());
+        let records = all().filter(|&at| shard.record_of(at).is_some()).count();
+        assert_eq!(records, shard.records.len());
+        for (queue, ready) in shard.ready.iter().enumerate() {
+            assert!(ready.len() == 0 || ready.rung && self.bells[queue]);
+            assert_eq!(ready.rung, self.bells[queue]);
+        }
+        if shard.phase == Phase::Draining {
+            for awaited in &shard.drains {
+                let is_counted = |&at: &EntryIndex| {
+                    awaited.counted.is_past(at) && shard.is_awaited(at, awaited.last)
+                };
+                assert_eq!(all().filter(is_counted).count(), awaited.left);
+            }
+        }
+        assert!(self.settled <= 1);
+    }
+
+    /// Ends everything, and expects that nothing is left.
+    pub(super) fn end(mut self) {
+        while self.closing.is_none() {
+            self.close();
+        }
+        while !self.shard.wheel.is_at_end(self.closing.unwrap()) {
+            self.close();
+            self.release();
+            self.check();
+        }
+        while !self.held.is_empty() {
+            self.return_firing();
+            self.release();
+            self.check();
+        }
+        while !self.reserved.is_empty() {
+            self.fill();
+            self.release();
+            self.check();
+        }
+        while !self.unstarted.is_empty() {
+            self.dismiss();
+            self.release();
+            self.check();
+        }
+        assert_eq!(self.shard.live(), 0);
+        let leftovers = self.shard.take_leftovers(usize::MAX);
+        for payload in leftovers.into_iter().flatten() {
+            self.came_out(payload);
+        }
+        self.release();
+        assert!(self.inside.is_empty(), "lost {:?}", self.inside);
+        assert_eq!(self.settled, 1);
+        assert!(self.names.is_empty());
+        assert!(self.shard.wheel.is_empty());
+        // All credits have come back.
+        let credits = (0..).take_while(|_| self.shard.credit.take()).count();
+        (0..credits).for_each(|_| self.shard.credit.put());
+        assert!(credits >= MOST_TIMERS - MOST_TIMERS / 8, "{credits}");
+    }
+}

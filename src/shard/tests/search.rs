@@ -1,0 +1,155 @@
+//! The state of a search, and its next step.
+
+use super::*;
+
+impl Search {
+    pub(super) fn new(seed: u64) -> Search {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let size = [2, 4, 64][random.usize(..3)];
+        let shard = shard(size, Pool::share(Some(MOST_TIMERS), 2)());
+        Search {
+            now: Time::from_millis(shard.wheel.now().0),
+            shard,
+            next: 0,
+            inside: BTreeSet::new(),
+            ids: Vec::new(),
+            unstarted: Vec::new(),
+            reserved: Vec::new(),
+            held: Vec::new(),
+            looking: None,
+            cancelling: None,
+            closing: None,
+            is_shrinking: false,
+            drains: Vec::new(),
+            bells: [false; QUEUES + 1],
+            names: BTreeSet::new(),
+            settled: 0,
+            random,
+        }
+    }
+
+    pub(super) fn payload(&mut self) -> u64 {
+        let payload = self.next;
+        self.next += 1;
+        payload
+    }
+
+    pub(super) fn came_in(&mut self, payload: u64) {
+        assert!(self.inside.insert(payload), "{payload} is inside already");
+    }
+
+    pub(super) fn came_out(&mut self, payload: u64) {
+        assert!(self.inside.remove(&payload), "{payload} came out twice");
+    }
+
+    /// The end of a hold.
+    pub(super) fn release(&mut self) {
+        let _ = self.shard.take_earliest_new();
+        if !self.shard.has_signals() {
+            return;
+        }
+        let mut signals = self.shard.take_signals();
+        let bells = &mut self.bells;
+        signals.each_bell(|queue| assert!(!std::mem::replace(&mut bells[queue], true)));
+        let names = &mut self.names;
+        signals.take_unnamed(|place| assert!(names.remove(&place.age)));
+        self.settled += usize::from(signals.settled);
+    }
+
+    pub(super) fn some_time(&mut self) -> Time {
+        let ms = match self.random.u32(..8) {
+            0 => return Time::from_nanos(self.now.as_nanos() - 1_000_000),
+            1..5 => self.random.u64(..4),
+            5..7 => self.random.u64(..80),
+            _ => self.random.u64(..100_000),
+        };
+        self.now + Duration::from_millis(ms)
+    }
+
+    pub(super) fn some_id(&mut self) -> Option<TimerId> {
+        let count = self.ids.len();
+        let recent = self.random.bool();
+        match (count, recent) {
+            (0, _) => None,
+            (_, true) => Some(self.ids[count - 1 - self.random.usize(..count.min(6))]),
+            (_, false) => Some(self.ids[self.random.usize(..count)]),
+        }
+    }
+
+    pub(super) fn some_timer<P>(&mut self, payload: P) -> Timer<P> {
+        let at = self.some_time();
+        let period = Duration::from_millis(1 + self.random.u64(..5));
+        let mut timer = match self.random.bool() {
+            true => Timer::every(period, payload)
+                .starting(at)
+                .times(self.random.u64(..3)),
+            false => Timer::at(at, payload),
+        };
+        timer = timer.queue(self.random.usize(..QUEUES));
+        timer.reported = self.random.bool();
+        timer.rearmable = self.random.bool();
+        timer.task = self.random.bool();
+        timer.notified = self.random.bool();
+        if self.random.u8(..4) == 0 {
+            timer = timer.tolerance(Duration::from_millis(self.random.u64(..9)));
+        }
+        timer
+    }
+
+    pub(super) fn some_place(&mut self) -> Option<Place> {
+        let age = self.payload();
+        self.random.bool().then_some(Place { hash: 7, age })
+    }
+
+    pub(super) fn some_of(&mut self, count: usize) -> Option<usize> {
+        (count > 0).then(|| self.random.usize(..count))
+    }
+
+    pub(super) fn due(&self, time: Time) -> (Time, Tick) {
+        (time, self.shard.tick.tick_after(time))
+    }
+
+    pub(super) fn when<P>(&self, timer: &Timer<P>) -> (Time, Tick) {
+        match timer.requested {
+            crate::timeline::When::At(time) => self.due(time),
+            crate::timeline::When::After(delay) => self.due(self.now + delay),
+            crate::timeline::When::AtInstant(_) => unreachable!(),
+        }
+    }
+
+    pub(super) fn step(&mut self) {
+        let call = self.random.u32(..100);
+        match call {
+            0..12 => self.schedule_plain(),
+            12..22 => self.schedule_recorded(),
+            22..25 => self.create(),
+            25..27 => self.start(),
+            27 => self.dismiss(),
+            28..30 => self.reserve(),
+            30..32 => self.fill(),
+            32..46 => self.expire(),
+            46..56 => self.claim(),
+            56..59 => self.claim_report(),
+            59..64 => self.return_firing(),
+            64..67 => self.rearm(),
+            67..80 => self.change_one(),
+            80..94 => self.shrink(),
+            94..96 => self.walk(),
+            96 if self.random.u8(..4) == 0 => self.cancel_all(),
+            97 if self.random.u8(..16) == 0 => self.drain(),
+            98 if self.random.u8(..16) == 0 => self.close(),
+            _ => {}
+        }
+        if self.cancelling.is_some() && self.random.bool() {
+            self.cancel_all();
+        }
+        if !self.drains.is_empty() && self.random.bool() {
+            self.drain();
+        }
+        if self.closing.is_some() && self.random.bool() {
+            self.close();
+        }
+        self.release();
+        self.check();
+    }
+}

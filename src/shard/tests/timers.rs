@@ -1,0 +1,143 @@
+//! The steps of a search that make timers and change them.
+
+use super::*;
+
+impl Search {
+    pub(super) fn schedule_plain(&mut self) {
+        let (payload, at) = (self.payload(), self.some_time());
+        let (queue, task) = (self.random.usize(..QUEUES), self.random.u8(..3) == 0);
+        let tick = self.shard.tick.tick_at(self.now);
+        let now = self.random.bool().then_some(tick);
+        let deadline = self.due(at).1;
+        let shard = &mut self.shard;
+        if shard.admit().is_ok() {
+            let (id, _) = shard.schedule_plain(payload, now, deadline, Tag::one_shot(queue, task));
+            self.ids.push(id);
+            self.came_in(payload);
+        }
+    }
+
+    pub(super) fn schedule_recorded(&mut self) {
+        let (payload, place) = (self.payload(), self.some_place());
+        let timer = self.some_timer(payload);
+        let (requested, deadline) = self.when(&timer);
+        match self
+            .shard
+            .schedule_recorded(timer, requested, deadline, place)
+        {
+            Ok(id) => {
+                self.ids.push(id);
+                self.names.extend(place.map(|place| place.age));
+                self.came_in(payload);
+            }
+            Err((_, refused)) => assert_eq!(refused.payload, payload),
+        }
+    }
+
+    pub(super) fn create(&mut self) {
+        let (payload, place) = (self.payload(), self.some_place());
+        let timer = self.some_timer(payload);
+        match self.shard.create(timer, place) {
+            Ok(id) => {
+                self.ids.push(id);
+                self.unstarted.push(id);
+                self.names.extend(place.map(|place| place.age));
+                self.came_in(payload);
+            }
+            Err((_, refused)) => assert_eq!(refused.payload, payload),
+        }
+    }
+
+    pub(super) fn start(&mut self) {
+        let Some(at) = self.some_of(self.unstarted.len()) else {
+            return;
+        };
+        let id = self.unstarted.swap_remove(at);
+        let time = self.some_time();
+        let (requested, deadline) = self.due(time);
+        let tick = self.shard.tick.tick_at(self.now);
+        match self.shard.start(id, requested, deadline, || tick) {
+            Ok(()) | Err(None) => {}
+            Err(Some(timer)) => self.came_out(timer.payload),
+        }
+    }
+
+    pub(super) fn dismiss(&mut self) {
+        let Some(at) = self.some_of(self.unstarted.len()) else {
+            return;
+        };
+        let id = self.unstarted.swap_remove(at);
+        if let Some(timer) = self.shard.dismiss(id) {
+            self.came_out(timer.payload);
+        }
+    }
+
+    pub(super) fn reserve(&mut self) {
+        let place = self.some_place();
+        let timer = self.some_timer(());
+        let (requested, deadline) = self.when(&timer);
+        if let Ok(id) = self.shard.reserve(timer, requested, deadline, place) {
+            self.ids.push(id);
+            self.reserved.push(id);
+            self.names.extend(place.map(|place| place.age));
+        }
+    }
+
+    pub(super) fn fill(&mut self) {
+        let Some(at) = self.some_of(self.reserved.len()) else {
+            return;
+        };
+        let id = self.reserved.swap_remove(at);
+        let payload = self.payload();
+        let made = (self.random.u8(..5) > 0).then_some(payload);
+        let time = self.some_time();
+        let (requested, deadline) = self.due(time);
+        if let Some(payload) = made {
+            self.came_in(payload);
+        }
+        let filled = self.shard.fill(id, made, requested, deadline, self.now);
+        if let Some(payload) = filled.payload {
+            self.came_out(payload);
+        }
+    }
+
+    pub(super) fn change_one(&mut self) {
+        let Some(id) = self.some_id() else {
+            return;
+        };
+        let (now, time) = (self.now, self.some_time());
+        let tick = self.shard.tick.tick_at(now);
+        let (requested, deadline) = self.due(time);
+        match self.random.u32(..12) {
+            0..3 => {
+                let plain = match self.random.bool() {
+                    true => self.shard.find_plain(id),
+                    false => None,
+                };
+                let cancelled = match plain {
+                    Some(at) => Cancel::Cancelled(self.shard.cancel_plain(at)),
+                    None => self.shard.cancel(id, || tick),
+                };
+                if let Some(payload) = cancelled.payload() {
+                    self.came_out(payload);
+                }
+            }
+            3..7 => {
+                if !self.shard.postpone_plain(id, deadline) {
+                    let _ = self.shard.reschedule(id, requested, deadline, || now);
+                }
+            }
+            7 => {
+                let payload = self.payload();
+                if let Ok(old) = self.shard.replace(id, payload) {
+                    self.came_out(old);
+                    self.came_in(payload);
+                }
+            }
+            8 => _ = self.shard.pause(id, now),
+            9 => _ = self.shard.resume(id, now),
+            10 => _ = self.shard.set_times(id, self.random.u64(..3)),
+            _ => _ = self.shard.await_return(id),
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The steps of a search that are parts of walks over all timers.
+
+use super::*;
+
+impl Search {
+    pub(super) fn shrink(&mut self) {
+        let budget = [1, 3, 9, 40, 400, 4_000][self.random.usize(..6)];
+        if !self.is_shrinking || self.random.u8(..16) == 0 {
+            drop(self.shard.begin_shrink());
+        }
+        self.is_shrinking = !self.shard.shrink_within(&mut { budget });
+    }
+
+    pub(super) fn walk(&mut self) {
+        let shard = &mut self.shard;
+        let Some(looking) = &mut self.looking else {
+            shard.begin_walk();
+            let entries = shard.wheel.iter().map(|(id, ..)| id.sequence());
+            self.looking = Some(Looking {
+                cursor: Cursor::START,
+                expected: entries.collect(),
+                seen: BTreeSet::new(),
+            });
+            return;
+        };
+        let mut budget = self.random.usize(1..200);
+        while let Some(at) = shard.wheel.next_entry(&mut looking.cursor, &mut budget) {
+            let is_new = looking.seen.insert(shard.wheel.sequence(at));
+            assert!(is_new, "seen twice");
+        }
+        if shard.wheel.is_at_end(looking.cursor) {
+            shard.end_walk();
+            let looking = self.looking.take().unwrap();
+            for (id, ..) in shard.wheel.iter() {
+                let sequence = id.sequence();
+                let is_owed = looking.expected.contains(&sequence);
+                assert!(!is_owed || looking.seen.contains(&sequence), "not seen");
+            }
+        }
+    }
+
+    pub(super) fn cancel_all(&mut self) {
+        let tick = self.shard.tick.tick_at(self.now);
+        let Some(walk) = &mut self.cancelling else {
+            self.cancelling = Some(self.shard.begin_cancel_all());
+            return;
+        };
+        let mut cancelled = CancelledMany::none();
+        let done = self.shard.cancel_some(walk, tick, &mut cancelled);
+        for payload in cancelled.payloads {
+            self.came_out(payload);
+        }
+        if done {
+            self.cancelling = None;
+        }
+    }
+
+    pub(super) fn drain(&mut self) {
+        if self.shard.phase == Phase::Closed {
+            return;
+        }
+        match self.random.usize(..self.drains.len() + 1) {
+            0 => {
+                let time = self.some_time();
+                self.drains.push(self.shard.begin_drain(self.due(time).1));
+            }
+            n => self.count(self.drains[n - 1]),
+        }
+    }
+
+    /// Does what `count_some` does, for fewer cells.
+    fn count(&mut self, DrainKey(drain): DrainKey) {
+        let shard = &mut self.shard;
+        let mut awaited = shard.drains[drain];
+        let mut budget = self.random.usize(1..200);
+        while let Some(at) = shard.wheel.next_entry(&mut awaited.counted, &mut budget) {
+            awaited.left += usize::from(shard.is_awaited(at, awaited.last));
+        }
+        if shard.wheel.is_at_end(awaited.counted) {
+            awaited.counted = Cursor::END;
+        }
+        shard.drains[drain] = awaited;
+    }
+
+    pub(super) fn close(&mut self) {
+        let tick = self.shard.tick.tick_at(self.now);
+        let Some(cursor) = &mut self.closing else {
+            self.shard.close();
+            self.closing = Some(Cursor::START);
+            return;
+        };
+        let mut closed = Vec::new();
+        let mut budget = self.random.usize(1..200);
+        while let Some(at) = self.shard.wheel.next_entry(cursor, &mut budget) {
+            closed.extend(self.shard.close_one(at, tick));
+        }
+        for payload in closed.into_iter().filter_map(|closed| closed.payload) {
+            self.came_out(payload);
+        }
+    }
+}
