@@ -24,14 +24,13 @@ impl Effort {
             limit: Duration::MAX,
         };
         match workload {
-            // Bytes vary little.
-            Workload::Memory => Rounds {
+            // Bytes vary little. The model of caches says the same every time, but its
+            // check is measured.
+            Workload::Memory | Workload::Cores => Rounds {
                 limit: LIMIT,
                 ..exactly(self.either(1, 3))
             },
             Workload::Leak => exactly(1),
-            // The model says the same every time, but its check is measured.
-            Workload::Cores => exactly(self.either(1, 3)),
             Workload::Lateness
             | Workload::Idle
             | Workload::Tail
