@@ -97,17 +97,17 @@ const CALLS: [Call; 25] = [
     Call {
         name: "engine: schedule, expire and take",
         // There are four timers per tick, and an advance visits every shard.
-        instructions: 1_404,
+        instructions: 1_346,
         run: engine_take,
     },
     Call {
         name: "engine: the same, many at a time",
-        instructions: 1_148,
+        instructions: 1_089,
         run: engine_take_many,
     },
     Call {
         name: "engine: all on a tick, many at a time",
-        instructions: 522,
+        instructions: 484,
         run: engine_burst,
     },
     Call {
@@ -144,12 +144,12 @@ const CALLS: [Call; 25] = [
     Call {
         name: "sleep: create, poll and wake",
         // There are four sleeps per tick, and an advance visits every shard.
-        instructions: 951,
+        instructions: 865,
         run: sleep_wake,
     },
     Call {
         name: "sleep: the same, all on a tick",
-        instructions: 509,
+        instructions: 462,
         run: sleep_burst,
     },
     Call {
