@@ -117,26 +117,37 @@ fn promise_03_the_count_of_live_timers_is_what_a_walk_finds() {
 #[test]
 fn promise_03_a_return_completes_a_task_and_a_panic_fails_it() {
     let (tasks, clock) = TaskEngine::builder().start_virtual().unwrap();
-    let (running, is_running) = mpsc::channel();
-    let (go_on, may_go_on) = mpsc::channel();
-    let slow = move || {
-        running.send(()).unwrap();
-        may_go_on.recv().unwrap();
-    };
-    tasks.run_after(MS, slow).unwrap();
-    clock.advance(MS);
-    is_running.recv().unwrap();
-    assert_eq!((tasks.ledger().live, tasks.ledger().completed), (1, 0));
-    go_on.send(()).unwrap();
-    clock.run_until(tasks.now());
-    assert_eq!((tasks.ledger().live, tasks.ledger().completed), (0, 1));
+    // Only a task with a name needs a record.
+    for (run, name) in [None, Some("slow")].into_iter().enumerate() {
+        let before = run as u64;
+        let (running, is_running) = mpsc::channel();
+        let (go_on, may_go_on) = mpsc::channel();
+        let slow = move |_: Firing| {
+            running.send(()).unwrap();
+            may_go_on.recv().unwrap();
+        };
+        let timer = Timer::after(MS, slow);
+        let timer = match name {
+            Some(name) => timer.named(name),
+            None => timer,
+        };
+        tasks.run(timer).unwrap();
+        clock.advance(MS);
+        is_running.recv().unwrap();
+        let ledger = tasks.ledger();
+        assert_eq!((ledger.live, ledger.completed), (1, before));
+        go_on.send(()).unwrap();
+        clock.run_until(tasks.now());
+        let ledger = tasks.ledger();
+        assert_eq!((ledger.live, ledger.completed), (0, before + 1));
+    }
 
     tasks.run_after(MS, || panic!("on purpose")).unwrap();
     let twice = Timer::every(MS, |_| panic!("on purpose")).times(2);
     tasks.run(twice).unwrap();
     clock.run_until(tasks.now() + 10 * MS);
     let ledger = tasks.ledger();
-    assert_eq!((ledger.failed, ledger.completed, ledger.live), (2, 1, 0));
+    assert_eq!((ledger.failed, ledger.completed, ledger.live), (2, 2, 0));
     assert_eq!(tasks.engine().snapshot().panics, 3);
     assert!(ledger.is_balanced());
 }
