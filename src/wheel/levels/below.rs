@@ -8,6 +8,7 @@ use super::Levels;
 /// each to the same lane, so their new lists are found in fewer steps than by
 /// [`Levels::place`].
 pub(crate) struct Below {
+    /// The number of this level, for the marks of slots that are out of order.
     level: usize,
     /// The start of the slot whose turn has come.
     now: u64,
