@@ -52,6 +52,9 @@ tell_order() {
         defines+=("-D${name%%:*}=\"$found\"")
         RUSTFLAGS+=" -Clink-arg=-Wl,--wrap=$found"
     done
+    for name in __tsan_atomic64_fetch_sub __tsan_atomic_thread_fence; do
+        RUSTFLAGS+=" -Clink-arg=-Wl,--wrap=$name"
+    done
     cc -O1 -c "${defines[@]}" tests/sanitize/std_order.c -o "$out/std_order.o"
     RUSTFLAGS+=" -Clink-arg=$out/std_order.o"
 }

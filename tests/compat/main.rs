@@ -61,33 +61,37 @@ fn entries_touched<T>(
 }
 
 /// Asserts that cancelling takes no longer with two hundred times as many timers
-/// in the slot. The order suits no search from either end of a list, and the
-/// fastest of several rounds counts, so that a busy machine shows in none.
+/// in the slot. The order suits no search from either end of a list.
 fn assert_cancels_in_constant_time(wheel: impl Fn() -> Wheel<u64>, deadline: u64) {
-    let fastest = |timers: u64| {
-        let rounds = (1..=9).map(|seed| cancels(wheel(), deadline, timers, Rng::with_seed(seed)));
-        rounds.min().unwrap()
-    };
-    let (few, many) = (fastest(1_000), fastest(200_000));
-    // Memory that is out of reach of the nearest cache costs a few times as much,
-    // and under a sanitizer, which has as much again, eighty times; a search,
-    // more than six hundred times.
-    assert!(many < 200 * few, "{few:?} became {many:?}");
+    let few = a_cancel(wheel(), deadline, 1_000);
+    let many = a_cancel(wheel(), deadline, 200_000);
+    // Memory that is out of reach of the nearest cache costs up to eight times as
+    // much; a search, seventy times and more.
+    assert!(many < 30 * few, "{few:?} became {many:?}");
 }
 
-/// How long it takes to cancel some of `timers` in one slot, picked at random.
-fn cancels(mut wheel: Wheel<u64>, deadline: u64, timers: u64, mut random: Rng) -> Duration {
+/// How long it takes to cancel one of `timers` in one slot, picked at random: the
+/// median of many, so that no single interruption shows.
+fn a_cancel(mut wheel: Wheel<u64>, deadline: u64, timers: u64) -> Duration {
+    let mut random = Rng::with_seed(timers);
     let mut ids: Vec<TimerId> = (0..timers)
         .map(|n| wheel.schedule_at(Tick(deadline), n))
         .collect();
-    let begun = Instant::now();
-    for _ in 0..500 {
-        let id = ids.swap_remove(random.usize(..ids.len()));
-        assert!(wheel.cancel(id).is_some());
-    }
-    let taken = begun.elapsed();
+    // Under a sanitizer, memory that has been moved costs more at the first touch.
+    assert!(ids.iter().all(|&id| wheel.contains(id)));
+    let mut taken: Vec<Duration> = (0..500)
+        .map(|_| {
+            let id = ids.swap_remove(random.usize(..ids.len()));
+            let begun = Instant::now();
+            let cancelled = wheel.cancel(id);
+            let taken = begun.elapsed();
+            assert!(cancelled.is_some());
+            taken
+        })
+        .collect();
     assert_eq!(wheel.len(), ids.len());
-    taken
+    taken.sort_unstable();
+    taken[taken.len() / 2]
 }
 
 /// The level (counted from 0), the index and the first tick of the slot in

@@ -1,5 +1,5 @@
 /*
- * What the standard library's locks order, told to ThreadSanitizer.
+ * What the standard library's locks and counts order, told to ThreadSanitizer.
  *
  * A mutex's fast path is inlined into instrumented code; but whoever has to
  * wait does so inside the standard library, which is not instrumented: there
@@ -9,6 +9,7 @@
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 void __tsan_acquire(void *place);
@@ -58,4 +59,30 @@ void thread_ended(uintptr_t *scope, bool panicked)
 	for (int word = 0; word < 3; word++)
 		__tsan_release(scope + word);
 	real_ended(scope, panicked);
+}
+
+/* The last owner of an `Arc` sees what every other did with it: each has counted
+ * itself out with a release, and the last acquires the count with a fence, which
+ * ThreadSanitizer does not model. */
+uint64_t real_fetch_sub(volatile uint64_t *count, uint64_t amount, int order)
+	NAMED("__real_", "__tsan_atomic64_fetch_sub");
+uint64_t fetch_sub(volatile uint64_t *count, uint64_t amount, int order)
+	NAMED("__wrap_", "__tsan_atomic64_fetch_sub");
+void real_fence(int order) NAMED("__real_", "__tsan_atomic_thread_fence");
+void fence(int order) NAMED("__wrap_", "__tsan_atomic_thread_fence");
+
+static __thread volatile uint64_t *last_count;
+
+uint64_t fetch_sub(volatile uint64_t *count, uint64_t amount, int order)
+{
+	last_count = order == __ATOMIC_RELEASE ? count : NULL;
+	return real_fetch_sub(count, amount, order);
+}
+
+void fence(int order)
+{
+	if (last_count && order == __ATOMIC_ACQUIRE)
+		__tsan_acquire((void *)last_count);
+	last_count = NULL;
+	real_fence(order);
 }
