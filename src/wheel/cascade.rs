@@ -337,6 +337,20 @@ mod tests {
     }
 
     #[test]
+    fn an_entry_that_passes_a_level_is_not_linked_there() {
+        let mut wheel = Wheel::new(64);
+        for n in 1..50 {
+            wheel.schedule_at(Tick(64 * 64 + n), n);
+        }
+        // Level 1 has been needed.
+        let id = wheel.schedule_at(Tick(64), 0);
+        assert_eq!(wheel.cancel(id), Some(0));
+        let mut budget = 1_000;
+        assert_eq!(wheel.step(64 * 64, &mut budget), Step::Done);
+        assert_eq!(1_000 - budget, 49);
+    }
+
+    #[test]
     fn a_single_timer_of_an_outer_slot_keeps_its_place_in_the_order() {
         let mut wheel = Wheel::new(64);
         wheel.schedule_at(Tick(70), "older");
