@@ -29,10 +29,13 @@ impl<T> Messages<T> {
         }
     }
 
+    /// Threads switch before an atomic operation. The message is therefore put into the
+    /// queue after it: before it, the message would be there from the caller's last
+    /// operation on, and could not be overtaken.
     pub(super) fn push(&self, message: T) {
-        self.with(|queue| queue.push_back(message));
         let before = self.count.fetch_add(1, Ordering::AcqRel);
         assert!(before < self.capacity);
+        self.with(|queue| queue.push_back(message));
     }
 
     pub(super) fn pop(&self) -> Option<T> {
