@@ -50,7 +50,7 @@ const CALLS: [Call; 25] = [
     },
     Call {
         name: "wheel: bring forward",
-        instructions: 144,
+        instructions: 135,
         run: wheel_bring_forward,
     },
     Call {

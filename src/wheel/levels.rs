@@ -32,6 +32,9 @@ pub(crate) struct Levels {
     /// The number of words of `occupied` per level, and of `unsorted`.
     stride: usize,
     marks: usize,
+    /// The shift from the number of a word of `occupied` to that of the word of `unsorted`
+    /// for the same slots.
+    mark_shift: u32,
     /// A bit for each list, set if the list is not empty. Words are sorted by level,
     /// then by lane (or, with more than 64 slots, slot / 64). The bit is slot % 64.
     /// There is room for all lanes, even while there is one.
@@ -58,8 +61,9 @@ impl Levels {
             lane_shift: LANES.trailing_zeros(),
             stride,
             marks: size.div_ceil(WORD),
+            mark_shift: lanes.trailing_zeros(),
             occupied: vec![0; words].into_boxed_slice(),
-            unsorted: vec![0; geometry.levels() * size.div_ceil(WORD)].into_boxed_slice(),
+            unsorted: vec![0; words / lanes].into_boxed_slice(),
             heads: [EntryIndex::FIRST; MAX_LEVELS],
             ways: Ways::NONE,
             is_innermost_plain: size <= WORD && geometry.is_plain(),
@@ -173,20 +177,35 @@ impl Levels {
         self.append_to_list(entries, list, entry);
     }
 
-    /// Appends an entry to a slot's list.
+    /// Appends an entry to a slot's list. Returns the list's bitmap index.
     #[inline]
     pub(crate) fn append_to_list<T>(
         &mut self,
         entries: &mut Entries<T>,
         list: EntryIndex,
         entry: EntryIndex,
-    ) {
+    ) -> usize {
         let bitmap_index = entries.append(list, entry) as usize;
         // Every slot's list has a bit. A panic for one that has none would take instructions.
         debug_assert!(bitmap_index / WORD < self.occupied.len());
         if let Some(word) = self.occupied.get_mut(bitmap_index / WORD) {
             *word |= 1 << (bitmap_index % WORD);
         }
+        bitmap_index
+    }
+
+    /// Appends an entry that may be older than the last one on the list. If it is
+    /// older, marks the slot, which is then sorted when it fires.
+    #[inline(always)]
+    pub(crate) fn append_to_list_checked<T>(
+        &mut self,
+        entries: &mut Entries<T>,
+        list: EntryIndex,
+        entry: EntryIndex,
+    ) {
+        let bitmap_index = self.append_to_list(entries, list, entry);
+        let (word, bit) = (bitmap_index / WORD, bitmap_index % WORD);
+        self.mark_if_out_of_order(entries, word, bit, entry);
     }
 
     #[inline]
@@ -206,7 +225,7 @@ impl Levels {
     /// Returns the list for an entry with a deadline that is later than `now`, and the start
     /// of its slot. This is [`Levels::place`] and [`Levels::list_for`] in one look-up.
     #[inline]
-    pub(crate) fn list_for_new<T>(
+    pub(crate) fn list_for_later<T>(
         &mut self,
         entries: &mut Entries<T>,
         now: u64,
@@ -236,8 +255,8 @@ impl Levels {
         (self.list_for(entries, place, entry), place.start)
     }
 
-    /// Appends an entry that may be older than the last one on the list. If it is
-    /// older, marks the slot, which is then sorted when it fires.
+    /// Appends an entry to its lane's list in the slot, where it may be older than the last
+    /// one.
     #[inline(always)]
     pub(crate) fn append_checked<T>(
         &mut self,
@@ -245,25 +264,25 @@ impl Levels {
         place: Place,
         entry: EntryIndex,
     ) {
-        self.append(entries, place, entry);
-        self.mark_if_out_of_order(entries, place.level, place.slot, entry);
+        let list = self.list_for(entries, place, entry);
+        self.append_to_list_checked(entries, list, entry);
     }
 
     /// Marks a slot if an entry that was just appended there is older than the one before.
+    /// The slot has this bit of this word of `occupied`.
     #[inline(always)]
     fn mark_if_out_of_order<T>(
         &mut self,
         entries: &Entries<T>,
-        level: usize,
-        slot: usize,
+        word: usize,
+        bit: usize,
         entry: EntryIndex,
     ) {
         let before = entries.prev(entry);
         // If the list was empty, `before` is its head, older than any timer.
         let younger = entries.stamp(before) > entries.stamp(entry);
         // There is no branch here, because it could not be predicted.
-        let word = self.unsorted_word(level, slot);
-        self.unsorted[word] |= u64::from(younger) << (slot % WORD);
+        self.unsorted[word >> self.mark_shift] |= u64::from(younger) << bit;
     }
 
     /// Notes that the list with this bitmap index has become empty.

@@ -45,7 +45,7 @@ impl<T> Wheel<T> {
             self.link_overdue(entry);
             return self.now();
         }
-        let list = self.list_for_new(entry, deadline);
+        let list = self.list_for_later(entry, deadline);
         self.entries.fill(entry, deadline, stamp, payload);
         self.levels.append_to_list(&mut self.entries, list, entry);
         Tick(deadline)
@@ -85,17 +85,19 @@ impl<T> Wheel<T> {
             self.link_overdue(entry);
             return self.now();
         }
-        let list = self.list_for_new(entry, deadline);
+        let list = self.list_for_later(entry, deadline);
         self.levels.append_to_list(&mut self.entries, list, entry);
         Tick(deadline)
     }
 
-    /// Returns the list for an entry that is younger than all other entries and whose
-    /// deadline is later than now. Counts the list's slot as occupied from now on.
+    /// Returns the list for an entry whose deadline is later than now. Counts the list's
+    /// slot as occupied from now on.
     #[inline(always)]
-    fn list_for_new(&mut self, entry: EntryIndex, deadline: u64) -> EntryIndex {
+    fn list_for_later(&mut self, entry: EntryIndex, deadline: u64) -> EntryIndex {
         let entries = &mut self.entries;
-        let (list, start) = self.levels.list_for_new(entries, self.now, deadline, entry);
+        let (list, start) = self
+            .levels
+            .list_for_later(entries, self.now, deadline, entry);
         self.lower_next_turn(start);
         list
     }
@@ -114,9 +116,9 @@ impl<T> Wheel<T> {
         if deadline <= self.now {
             return self.link_overdue(entry);
         }
-        let place = self.levels.place(self.now, deadline);
-        self.lower_next_turn(place.start);
-        self.levels.append_checked(&mut self.entries, place, entry);
+        let list = self.list_for_later(entry, deadline);
+        let entries = &mut self.entries;
+        self.levels.append_to_list_checked(entries, list, entry);
     }
 
     /// Notes that the slot starting at `start` is occupied.

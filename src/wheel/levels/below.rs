@@ -8,8 +8,6 @@ use super::Levels;
 /// each to the same lane, so their new lists are found in fewer steps than by
 /// [`Levels::place`].
 pub(crate) struct Below {
-    /// The number of this level, for the marks of slots that are out of order.
-    level: usize,
     /// The start of the slot whose turn has come.
     now: u64,
     /// The binary logarithm of the number of ticks per slot.
@@ -26,7 +24,6 @@ pub(crate) struct Below {
 
 /// One of the lists of a level below.
 pub(crate) struct List {
-    level: usize,
     head: EntryIndex,
     /// The word of `occupied`, and the bit in it.
     word: usize,
@@ -45,7 +42,6 @@ impl Below {
     #[inline]
     pub(crate) fn list<T>(&self, entries: &Entries<T>, slot: u64, lane: usize) -> List {
         List {
-            level: self.level,
             head: entries.nth(
                 self.first,
                 ((slot as usize * LANES + lane) >> self.lane_shift) as u32,
@@ -69,7 +65,6 @@ impl Levels {
         }
         let least = u64::from(level > 0);
         Some(Below {
-            level,
             now,
             shift,
             least,
@@ -95,8 +90,8 @@ impl Levels {
         list: List,
         entry: EntryIndex,
     ) {
-        let (level, slot) = (list.level, list.slot as usize);
+        let (word, slot) = (list.word, list.slot as usize);
         self.append_to(entries, list, entry);
-        self.mark_if_out_of_order(entries, level, slot, entry);
+        self.mark_if_out_of_order(entries, word, slot, entry);
     }
 }

@@ -1,8 +1,8 @@
-//! The ways of new timers to their lists, in one look-up instead of two.
+//! The ways of timers to their lists, in one look-up instead of two.
 
 use crate::wheel::entries::EntryIndex;
 
-/// The way of a new timer to its list, by the highest bit in which its deadline differs
+/// The way of a timer to its list, by the highest bit in which its deadline differs
 /// from now. Three arrays, because an index into an array of all three would have to be
 /// multiplied first.
 pub(super) struct Ways {
