@@ -2,6 +2,8 @@
 
 #![cfg(loom)]
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use loom::thread;
@@ -50,6 +52,27 @@ fn shutdown_from_a_task() {
         let ledger = timers.ledger();
         assert_all_ended(ledger);
         assert_eq!(ledger.completed, u64::from(ran));
+    });
+}
+
+/// The same for a repeating task: the wait returns after it.
+#[test]
+fn shutdown_from_a_repeating_task() {
+    model(|| {
+        let (timers, clock) = TaskEngine::builder().start_virtual().unwrap();
+        let inner = timers.clone();
+        let is_done = Arc::new(AtomicBool::new(false));
+        let done = Arc::clone(&is_done);
+        let task = move |_| {
+            inner.shutdown();
+            done.store(true, Ordering::Relaxed);
+        };
+        let id = timers.run_every(Duration::from_millis(1), task).unwrap();
+        clock.advance_to(tick(1));
+        let cancelled = timers.cancel_and_wait(id) == Cancel::Cancelled(());
+        assert!(cancelled || is_done.load(Ordering::Relaxed));
+        timers.shutdown();
+        assert_all_ended(timers.ledger());
     });
 }
 

@@ -84,8 +84,8 @@ impl<T> Engine<T> {
         self.core.cancel_all()
     }
 
-    /// Cancels a timer, and blocks until no worker holds a firing of it. Returns
-    /// the answer of [`cancel`](Engine::cancel).
+    /// Cancels a timer, and blocks until no worker holds a firing of it, even if the engine
+    /// was shut down during that firing. Returns the answer of [`cancel`](Engine::cancel).
     ///
     /// Does not block when called from within the timer's own task, even if that
     /// task drives another engine whose task makes the call. A worker that calls
@@ -97,9 +97,11 @@ impl<T> Engine<T> {
         cancelled
     }
 
-    /// Blocks while a firing is running, unless it is the caller's own.
+    /// Blocks while a firing is running, unless it is the caller's own. A timer that is gone
+    /// may have been shut down during its firing.
     pub(crate) fn wait_unless_here<P>(&self, id: TimerId, cancelled: &Cancel<P>) {
-        if matches!(cancelled, Cancel::Running) && !running::is_running_here(id) {
+        let may_run = matches!(cancelled, Cancel::Running | Cancel::Gone);
+        if may_run && !running::is_running_here(id) {
             self.core.wait_for_return(id);
         }
     }
