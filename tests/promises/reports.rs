@@ -129,7 +129,7 @@ fn promise_08_shut_down_while_running_is_reported_on_return() {
     assert_eq!(engine.shutdown()[0].payload, None);
     clock.advance(MS);
     drop(running);
-    let report = engine.reports().recv().unwrap();
+    let report = engine.reports().try_recv().unwrap();
     assert_eq!((report.id, report.firings, report.tick.0), (id, 1, 2));
     assert_eq!(
         (report.reason, report.payload),
