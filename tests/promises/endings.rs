@@ -272,6 +272,25 @@ fn promise_05_a_forged_id_is_harmless() {
 }
 
 #[test]
+fn promise_06_an_expired_timer_gives_its_room_back() {
+    let builder = Engine::builder().shards(1).max_timers(1);
+    let (engine, clock) = builder.start_virtual().unwrap();
+    let expire = || {
+        let id = engine.schedule(Timer::after(MS, "payload")).unwrap();
+        clock.advance(MS);
+        id
+    };
+    for _ in 0..3 {
+        expire();
+        assert_eq!(
+            engine.queue(0).try_recv().unwrap().into_payload(),
+            "payload"
+        );
+        assert_eq!(engine.cancel(expire()).payload(), Some("payload"));
+    }
+}
+
+#[test]
 fn promise_06_cancel_gives_the_memory_back_at_once() {
     let (engine, _clock) = virtual_engine();
     let payload = Arc::new(());
