@@ -63,29 +63,29 @@ fn entries_touched<T>(
 /// Asserts that cancelling takes no longer with two hundred times as many timers
 /// in the slot. The order suits no search from either end of a list.
 fn assert_cancels_in_constant_time(wheel: impl Fn() -> Wheel<u64>, deadline: u64) {
-    let few = a_cancel(wheel(), deadline, 1_000);
-    let many = a_cancel(wheel(), deadline, 200_000);
+    let few = ten_cancels(wheel(), deadline, 1_000);
+    let many = ten_cancels(wheel(), deadline, 200_000);
     // Memory that is out of reach of the nearest cache costs up to eight times as
     // much; a search, seventy times and more.
     assert!(many < 30 * few, "{few:?} became {many:?}");
 }
 
-/// How long it takes to cancel one of `timers` in one slot, picked at random: the
-/// median of many, so that no single interruption shows.
-fn a_cancel(mut wheel: Wheel<u64>, deadline: u64, timers: u64) -> Duration {
+/// How long it takes to cancel ten of `timers` in one slot, picked at random: long
+/// enough for a coarse clock. Returns the median, so that no single interruption shows.
+fn ten_cancels(mut wheel: Wheel<u64>, deadline: u64, timers: u64) -> Duration {
     let mut random = Rng::with_seed(timers);
     let mut ids: Vec<TimerId> = (0..timers)
         .map(|n| wheel.schedule_at(Tick(deadline), n))
         .collect();
     // Under a sanitizer, memory that has been moved costs more at the first touch.
     assert!(ids.iter().all(|&id| wheel.contains(id)));
-    let mut taken: Vec<Duration> = (0..500)
+    let mut taken: Vec<Duration> = (0..50)
         .map(|_| {
-            let id = ids.swap_remove(random.usize(..ids.len()));
+            let some = [(); 10].map(|()| ids.swap_remove(random.usize(..ids.len())));
             let begun = Instant::now();
-            let cancelled = wheel.cancel(id);
+            let cancelled = some.map(|id| wheel.cancel(id));
             let taken = begun.elapsed();
-            assert!(cancelled.is_some());
+            assert!(cancelled.iter().all(Option::is_some));
             taken
         })
         .collect();

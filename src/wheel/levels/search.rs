@@ -1,4 +1,5 @@
-//! The search for the slot whose turn comes next.
+//! The search for the slot whose turn comes next, and the leap of a capped wheel that
+//! finds none within a rotation.
 
 use super::{Levels, WORD};
 use crate::wheel::geometry::Place;
