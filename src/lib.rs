@@ -208,11 +208,7 @@ struct Readme;
 #[doc = include_str!("../docs/how-timing-wheels-work.md")]
 struct HowTimingWheelsWork;
 
-#[cfg(doctest)]
+// One program waits for sockets and for a timerfd.
+#[cfg(all(doctest, target_os = "linux"))]
 #[doc = include_str!("../docs/COMPARE.md")]
 struct Compare;
-
-// The programs on this page wait for sockets and for a timerfd.
-#[cfg(all(doctest, target_os = "linux"))]
-#[doc = include_str!("../docs/MIGRATING.md")]
-struct Migrating;

@@ -1,5 +1,5 @@
-//! The ten rows that users ask about: docs/PERFORMANCE.md has them as a table, and the
-//! README as a picture.
+//! The ten rows that users ask about: docs/PERFORMANCE.md has them as a table and as
+//! a picture.
 
 use super::answer::Answer;
 use super::place::{ENGINE, Place, SLEEP, TASKS, WHEEL, place};

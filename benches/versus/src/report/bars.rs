@@ -1,5 +1,5 @@
-//! The picture of the README: for each of the ten rows, a bar for tickwheel and one for the
-//! best rival. The longer of the two fills the width.
+//! The picture of docs/PERFORMANCE.md: for each of the ten rows, a bar for tickwheel and
+//! one for the best rival. The longer of the two fills the width.
 
 use std::fmt::Write;
 

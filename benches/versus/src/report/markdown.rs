@@ -1,5 +1,5 @@
-//! Two tables of docs/PERFORMANCE.md, in Markdown: ten rows that users ask about, and
-//! all rows.
+//! Two tables in Markdown: the ten rows of docs/PERFORMANCE.md, and all rows, as the
+//! files in `results` have them.
 
 use super::answer::{Answer, Question, label};
 use super::asked::{ASKED, best};
@@ -20,15 +20,25 @@ pub fn front(rows: &[Row]) -> String {
         let cells = match asked.place.find(&answers) {
             Some(ours) => {
                 let rivals = ours.rivals(&answers);
-                let equal = named(best(&rivals, true), &mut notes);
-                let less = named(best(&rivals, false), &mut notes);
-                format!("**{}** | {equal} | {less}", figure(ours))
+                let [equal, less] = [true, false].map(|is_equal| best(&rivals, is_equal));
+                let first = first_of(ours, [equal, less]);
+                let (equal, less) = (named(equal, &mut notes), named(less, &mut notes));
+                format!("{first} | {equal} | {less}")
             }
             None => "not measured | – | –".into(),
         };
         lines.push(format!("| {} | {cells} |", asked.question));
     }
     finished(lines, &notes)
+}
+
+/// Returns our figure, in bold unless a rival's median is lower.
+fn first_of(ours: &Answer<'_>, rivals: [Option<&Answer<'_>>; 2]) -> String {
+    let mut rivals = rivals.iter().flatten();
+    match rivals.any(|rival| rival.summary.median < ours.summary.median) {
+        true => figure(ours),
+        false => format!("**{}**", figure(ours)),
+    }
 }
 
 /// Returns a table of each workload, with a line for each question.
@@ -103,7 +113,7 @@ mod tests {
             row("BinaryHeap, lazy", &[1.0]),
         ];
         let expected = "| Cancel a timer and schedule another, one owner \
-            | **10.0 (9.0–12.0) ns** | 90.0 ns BTreeMap | 8.0 ns tm-wheel[^tm-wheel] |";
+            | 10.0 (9.0–12.0) ns | 90.0 ns BTreeMap | 8.0 ns tm-wheel[^tm-wheel] |";
         let front = front(&rows);
         assert_eq!(front.lines().nth(2), Some(expected));
         assert!(front.contains("| The same, two threads | not measured | – | – |"));
@@ -115,5 +125,12 @@ mod tests {
                 "| in flight | 1 | 1k | 10.0 (9.0–12.0) ns wheel | – | 90.0 ns BTreeMap |"
             )
         );
+    }
+
+    #[test]
+    fn a_figure_is_in_bold_unless_a_rival_is_ahead() {
+        let rows = |rival: f64| [row(WHEEL, &[10.0]), row("BTreeMap", &[rival])];
+        assert!(front(&rows(11.0)).contains("| **10.0 ns** | 11.0 ns BTreeMap |"));
+        assert!(front(&rows(9.0)).contains("| 10.0 ns | 9.0 ns BTreeMap |"));
     }
 }

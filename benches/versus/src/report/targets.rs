@@ -1,4 +1,4 @@
-//! What tickwheel aims at, and how far it has come: docs/PERFORMANCE.md has the table.
+//! What tickwheel aims at, and how far it has come.
 
 use super::answer::{Answer, label};
 use super::notes::{Notes, finished};

@@ -3,7 +3,7 @@
 //! Read at tokio 1.54.1 and tokio-util 0.7.20. Time is virtual unless real time is the
 //! subject.
 //!
-//! A `differs` test shows a deliberate difference; docs/MIGRATING.md gives the reasons. The
+//! A `differs` test shows a deliberate difference; docs/COMPARE.md gives the reasons. The
 //! word "Better" above a test says where tokio's test allows for more than this crate needs.
 //!
 //! Left out are `tracing_time.rs` (there are no spans) and `time_wasm.rs` (there is no such
