@@ -9,7 +9,7 @@ use crate::timeline::Time;
 
 /// The number of entries that the ticker touches between two checks for urgent waiters,
 /// for whom it releases the shard. Small, because a caller that is scheduling has to
-/// wait until the next check (DESIGN.md, "Workers wait with low priority"). In a model,
+/// wait until the next check (DESIGN.md, "The ticker rings once per batch"). In a model,
 /// each batch is a hold of its own, which lets other threads in.
 pub(crate) const ENTRIES_PER_BATCH: usize = if IS_MODEL { 1 } else { 32 };
 

@@ -3,12 +3,10 @@
 //! The cascade of a large wheel mostly waits for entries that are not in a cache nearby.
 //! The more lists it walks side by side, the less it waits. While it walks each lane from
 //! the front, it also looks at the lane from the back, one entry at each step, so that
-//! the second half of a lane is in a cache once the walk comes there (see
-//! docs/DESIGN.md, "Eight lanes per slot").
+//! the second half of a lane is in a cache once the walk comes there.
 //!
 //! Whether an entry is the last one of its lane cannot be predicted. The first entries
-//! of each lane are therefore taken without branches (see docs/DESIGN.md, "The first
-//! entries of a lane are taken without branches").
+//! of each lane are therefore taken without branches.
 
 use super::Wheel;
 use super::entries::{EntryIndex, LANES};

@@ -3,8 +3,7 @@
 //! A small wheel has one lane per slot. Its entries are in the cache, so that more
 //! lanes save nothing, while their heads would take more memory than the timers. If
 //! the storage grows and holds more than [`MOST_IN_ONE_LANE`] timers, all slots get
-//! all their lanes at once. Shrinking goes back to one lane (see docs/DESIGN.md, "A
-//! small wheel has one lane per slot").
+//! all their lanes at once. Shrinking goes back to one lane.
 //!
 //! The change relinks every timer, of which there are few. No timer moves to another
 //! entry, so that indices, ids and walks stay valid. Lists outside the levels keep

@@ -3,7 +3,7 @@
 //! A slot has several lists, its *lanes*. On a single list, a slot of a million
 //! cold entries is a chain of cache misses, each waiting for the one before. On
 //! eight lists it is eight chains, whose misses overlap, and a cascade takes a
-//! third of the time (see docs/DESIGN.md, "Eight lanes per slot"). The low bits of
+//! third of the time. The low bits of
 //! an entry's index select its lane.
 
 mod below;

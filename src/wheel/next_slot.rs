@@ -4,7 +4,7 @@
 //! in `wheel/advance.rs`, looks for overdue timers, for rotations to skip and for the
 //! level of the next turn, which takes more instructions than the timer. Here, the
 //! next turn is known to be that of a slot of level 0, and everything else goes the
-//! general way (see docs/DESIGN.md, "A timer alone in its slot takes a shorter way").
+//! general way.
 
 use super::Wheel;
 use super::entries::EntryIndex;

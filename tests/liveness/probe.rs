@@ -13,7 +13,7 @@ const CALLS: usize = 400;
 const BETWEEN: Duration = Duration::from_micros(200);
 
 /// About how long a waiter polls before it asks to be let in: what a call beside a
-/// hot thread costs by design (DESIGN.md, "How long a waiter polls").
+/// hot thread costs by design (DESIGN.md, "How long a caller waits beside a hot thread").
 const POLLING: Duration = Duration::from_micros(2);
 
 /// Far from what it is, a few times that at most, and from what it was without

@@ -10,8 +10,8 @@
 //! The value therefore has lines of its own, which stay with the holder while
 //! waiters poll the lock. A waiter polls once early and seldom afterwards, so that
 //! the holder completes many critical sections before the lines move (DESIGN.md,
-//! "How long a waiter polls"). A holder that steps aside wakes spinning waiters
-//! through a line that is written for this purpose alone.
+//! "How long a caller waits beside a hot thread"). A holder that steps aside wakes
+//! spinning waiters through a line that is written for this purpose alone.
 //!
 //! In a model a mutex replaces the lock of a shard, because the engine could not be
 //! explored with the interleavings of the lock's protocol. The protocol has models

@@ -8,7 +8,7 @@
 //! have failed **parks**: it sets a mark for sleepers, tries once more, and sleeps.
 //! An unlock wakes one sleeper, and only if no waiter is awake. One is enough: if
 //! threads outnumber processors, further ones would only keep the others from
-//! running (DESIGN.md, "One sleeper is woken at a time").
+//! running (DESIGN.md, "A lock whose waiters ask, and then sleep").
 //!
 //! # Why no sleeper is forgotten
 //!
@@ -27,7 +27,7 @@
 //! much as the swap. The processor may therefore check for a mark before other
 //! threads see the lock free, and miss a mark that is a few nanoseconds old. Each
 //! sleep ends by itself after a moment, which bounds the cost of a missed mark
-//! (DESIGN.md, "A sleep lasts a millisecond at most"). In a model, the fence is real
+//! (DESIGN.md, "A lock whose waiters ask, and then sleep"). In a model, the fence is real
 //! and no sleep ends by itself, so a forgotten sleeper is a deadlock.
 
 use super::pace::pauses;

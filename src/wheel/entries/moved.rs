@@ -7,8 +7,7 @@
 //! The timers stand in short *runs*, sorted by sequence number. A single array would
 //! be shifted as a whole, and a hash map grows all at once, which takes too long under
 //! a lock. A sorted map of timers takes twice the memory, because a map that is filled
-//! in order has half-empty parts (see docs/DESIGN.md, "Memory is given back on
-//! request").
+//! in order has half-empty parts.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;

@@ -3,8 +3,7 @@
 //! The entries are linked to each other. A single list would be a chain of cache
 //! misses if many entries were vacated in random order or by another thread, because
 //! each entry is known only once the one before has been loaded. With several lists,
-//! used in turn, an entry is known some time before it is needed, and is prefetched
-//! (see docs/DESIGN.md, "Vacated entries hang on eight lists").
+//! used in turn, an entry is known some time before it is needed, and is prefetched.
 
 use super::block::EntryIndex;
 

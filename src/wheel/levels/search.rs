@@ -94,7 +94,7 @@ impl Levels {
     /// Returns the slot that starts at `start`, later than `now`, if it is in level 0.
     /// Reads the bitmaps once for the slot and for the one after it. If they were read
     /// again after a store to one of their words, a load of two words at once would wait
-    /// for that store (see docs/DESIGN.md, "A turn reads the bitmaps once").
+    /// for that store.
     #[inline(always)]
     pub(crate) fn innermost_turn(&self, now: u64, start: u64) -> Option<Turn> {
         let size = self.geometry.size() as u64;

@@ -17,7 +17,7 @@ const BIG: usize = 1 << 20;
 
 /// A block of this many bytes or more grows by an eighth. The system often
 /// extends it in place, and otherwise moves its pages (see docs/DESIGN.md,
-/// "Storage grows by `realloc`").
+/// "Memory").
 const LARGE: usize = 32 << 20;
 
 /// The number of bytes of a block that are given back at a time. It is limited,
