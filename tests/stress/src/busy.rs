@@ -183,7 +183,10 @@ impl Trouble {
         let turn = Turn::default();
         thread::scope(|scope| {
             for _ in 0..threads {
-                scope.spawn(|| turn.repeat(|| self.annoy(subject, &turn)));
+                scope.spawn(|| {
+                    let mut peak = Vec::with_capacity(PEAK);
+                    turn.repeat(|| self.annoy(subject, &turn, &mut peak));
+                });
             }
             let probes = [(); PROBES].map(|()| scope.spawn(|| probe(subject, &turn)));
             thread::sleep(TURN);
@@ -197,7 +200,7 @@ impl Trouble {
     }
 
     /// What each hostile caller does.
-    fn annoy(self, subject: &dyn Subject, turn: &Turn) {
+    fn annoy(self, subject: &dyn Subject, turn: &Turn, peak: &mut Vec<TimerId>) {
         match self {
             OneName => {
                 subject.call(Call::CancelOne(NAME));
@@ -210,8 +213,8 @@ impl Trouble {
                         .call(Call::Schedule(None))
                         .filter(|_| !turn.is_over())
                 };
-                let peak: Vec<TimerId> = (0..PEAK).map_while(schedule).collect();
-                peak.into_iter()
+                peak.extend((0..PEAK).map_while(schedule));
+                peak.drain(..)
                     .for_each(|id| _ = subject.call(Call::Cancel(id)));
             }
             Looks => {

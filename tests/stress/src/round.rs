@@ -239,8 +239,9 @@ fn act<S: Side>(side: &S, round: &Round, thread: u64, step: u64) {
         // The ledger is read shard by shard, each under its lock: it balances meanwhile, too.
         (89..91, _) => {
             let (snapshot, _) = (engine.snapshot(), engine.live().count());
-            if !snapshot.ledger.is_balanced() {
-                broke(format!("unbalanced: {snapshot:?}"));
+            let bound = snapshot.max_timers.unwrap_or(usize::MAX) as u64;
+            if !snapshot.ledger.is_balanced() || snapshot.ledger.live > bound {
+                broke(format!("unbalanced, or too many: {snapshot:?}"));
             }
         }
         _ => thread::sleep(random.micros(300)),
