@@ -152,7 +152,7 @@ impl Plan {
     pub fn new(args: &Args, round: u64) -> Plan {
         use Drive::*;
         let mut random = Random::of(&[args.seed, round]);
-        let kinds = [Kind::Engine, Kind::Engine, Kind::Engine, Kind::Tasks];
+        let kinds = [Kind::Engine, Kind::Engine, Kind::Tasks];
         let drives = [TimerFd, TimerFd, Portable, Virtual, Virtual];
         let loops = [LevelTriggered, EdgeTriggered, Frames];
         let mut faults = args.faults.clone();
