@@ -270,7 +270,7 @@ fn head(text: &str) -> &str {
 }
 
 #[test]
-fn the_listings_are_current_and_every_error_is_one() {
+fn the_listings_are_current_and_types_are_debug_and_errors_are_errors() {
     for library in LIBRARIES {
         let listed = fs::read_to_string(root().join(library.1)).unwrap();
         let is = listing(library).unwrap();
@@ -284,13 +284,16 @@ fn the_listings_are_current_and_every_error_is_one() {
              If that is deliberate, run `cargo run -p tickwheel-api`, and read docs/RELEASING.md.",
             library.0
         );
-        for error in is.iter().filter_map(|line| line.split_once("Error: ")) {
-            let path = format!("{}Error: ", error.0);
-            let has = |of: &str| {
-                is.iter()
-                    .any(|line| line.starts_with(&path) && line.contains(of))
-            };
-            assert!(has("Error for") && has("Display for"), "{path}");
+        for (path, line) in is.iter().filter_map(|line| line.split_once(": ")) {
+            let path_is = |line: &&&str| line.starts_with(&format!("{path}: "));
+            let has = |what: &str| is.iter().filter(path_is).any(|line| line.contains(what));
+            let is_type = line.contains("pub struct") || line.contains("pub enum");
+            assert!(!is_type || has("Debug"), "{path} cannot be printed");
+            let is_error = is_type && path.ends_with("Error");
+            assert!(
+                !is_error || has("Error for") && has("Display for"),
+                "{path}"
+            );
         }
     }
 }
