@@ -76,12 +76,8 @@ impl Book {
     /// One of the latest, or now and then any, whose id is long stale.
     pub fn find(&self, random: &mut Random) -> Option<Known> {
         let all = lock(&self.0);
-        let among = if random.once_in(8) {
-            all.len()
-        } else {
-            all.len().min(256)
-        };
-        let back = random.index(among.max(1));
+        let latest = if random.once_in(8) { usize::MAX } else { 256 };
+        let back = random.index(all.len().clamp(1, latest));
         all.iter().rev().nth(back).cloned()
     }
 }

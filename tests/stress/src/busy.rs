@@ -7,19 +7,18 @@
 //! too: other work on the machine does not come back each time at the same turn.
 
 use std::collections::VecDeque;
-use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tickwheel::{Driver, Engine, Tick, Time, Timer, TimerId, Wheel};
+use tickwheel::{Driver, Engine, Time, Timer, TimerId};
 
 use crate::account::{OPERATIONS, broke, count};
 use crate::drive::{self, Mover};
 use crate::plan::{Drive, Plan};
 use crate::round::join;
-use crate::subject::{Call, Control, FAR, Subject};
+use crate::subject::{Call, Control, Subject};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Trouble {
@@ -37,8 +36,6 @@ enum Trouble {
     Looks,
     /// The engine is shut down while all are at work.
     Shutdown,
-    /// The engine is drained while timers are moved and cancelled.
-    Drain,
     /// None: is anybody late when nothing else is at work?
     Calm,
 }
@@ -46,8 +43,8 @@ enum Trouble {
 use Trouble::*;
 
 /// Each comes in its turn, so that a short run makes all of them.
-const TROUBLES: [Trouble; 9] = [
-    HotShard, FewHot, Past, OneName, Peaks, Looks, Shutdown, Drain, Calm,
+const TROUBLES: [Trouble; 8] = [
+    HotShard, FewHot, Past, OneName, Peaks, Looks, Shutdown, Calm,
 ];
 
 /// What is found this often in a row is a defect.
@@ -63,9 +60,6 @@ const PEAK: usize = 300_000;
 const NAME: &str = "all";
 
 const TIMER_DELAY: Duration = Duration::from_millis(5);
-const DRAIN_LIMIT: Duration = Duration::from_millis(20);
-/// How much longer than its limit a drain may take.
-const DRAIN_GRACE: Duration = Duration::from_secs(1);
 
 /// How long each call of one kind took, in one turn.
 type Stalls = Vec<Duration>;
@@ -76,8 +70,7 @@ type Tail = [Duration; 2];
 pub fn run(plan: &Plan) {
     let trouble = TROUBLES[plan.round as usize % TROUBLES.len()];
     for attempt in 1..=ATTEMPTS {
-        let turns = if trouble == Drain { 1 } else { 5 };
-        let turns = (0..turns).map(|_| trouble.turn(plan));
+        let turns = (0..5).map(|_| trouble.turn(plan));
         let sides: (Vec<Tail>, Vec<Tail>) = turns.map(|(a, b)| (tail(a), tail(b))).unzip();
         let (engine, control) = (middle(sides.0), middle(sides.1));
         let floors = trouble.floors_ms().map(Duration::from_millis);
@@ -116,7 +109,7 @@ impl Trouble {
         match self {
             // What waits for a processor more often than the control does: the caller's own
             // thread, the ticker, the worker.
-            Past | Drain => [80, 120],
+            Past => [80, 120],
             // Calls among so many runnable threads that one who loses the processor has it back
             // only after a turn of all the others, a few milliseconds each. Whether the
             // control's callers sleep or run is decided anew in each turn.
@@ -156,7 +149,6 @@ impl Trouble {
                     naps.join().expect("it only sleeps"),
                 )
             }),
-            Drain => drain(threads),
             _ => {
                 let builder = Engine::builder();
                 let builder = match self {
@@ -331,45 +323,4 @@ fn overslept(limit: Duration) -> Duration {
     let begun = Instant::now();
     thread::sleep(limit);
     begun.elapsed().saturating_sub(limit)
-}
-
-/// By how much a drain overruns its limit while timers are moved and cancelled by all, and one
-/// that is due is taken by nobody. The control waits as long as a drain may, and then takes as
-/// many timers out of a wheel of its own.
-fn drain(threads: usize) -> (Stalls, Stalls) {
-    let engine = Engine::builder().start().expect("in range");
-    let schedule = |_| engine.schedule(Timer::after(FAR, 0)).expect("no bound");
-    let known: Vec<TimerId> = (0..MANY).map(schedule).collect();
-    let (turn, longest) = (Turn::default(), DRAIN_LIMIT + DRAIN_GRACE);
-    thread::scope(|scope| {
-        for of_one in known.chunks(MANY.div_ceil(threads)) {
-            scope.spawn(|| moves(&engine, of_one, &turn));
-        }
-        let control = scope.spawn(|| {
-            let mut wheel = Wheel::new(64);
-            (0..MANY).for_each(|_| _ = wheel.schedule_at(Tick(3_600_000), 0_u64));
-            let overrun = overslept(longest);
-            let begun = Instant::now();
-            black_box(wheel.into_iter().collect::<Vec<_>>());
-            overrun + begun.elapsed()
-        });
-        engine
-            .schedule(Timer::after(Duration::ZERO, 0))
-            .expect("no bound");
-        let begun = Instant::now();
-        drop(engine.drain(DRAIN_LIMIT));
-        let overrun = begun.elapsed().saturating_sub(longest);
-        turn.end();
-        (vec![overrun], vec![control.join().expect("it only waits")])
-    })
-}
-
-/// Moves timers about, and cancels one now and then.
-fn moves(engine: &Engine<u64>, known: &[TimerId], turn: &Turn) {
-    let mut known = known.iter().cycle().zip(0_u64..);
-    turn.repeat(|| match known.next() {
-        Some((&id, step)) if step % 64 == 0 => _ = engine.cancel(id),
-        Some((&id, _)) => _ = engine.reschedule(id, FAR),
-        None => {}
-    });
 }

@@ -107,14 +107,14 @@ fn go_round<T>(plan: &Plan, driver: &Driver<T>, serve: Serve<T>, over: &AtomicBo
     let (epoll, mut random) = (Epoll::new(), plan.random(&[97]));
     epoll.add(driver, 0, trigger);
     // From an entry at a time to more than there are.
-    let mut budget = || random.one_of(&[1, 3, 20, 1_000, usize::MAX]);
+    let budget = random.one_of(&[1, 3, 20, 1_000, usize::MAX]);
     until(over, Duration::ZERO, || match plan.drive {
         Drive::Frames => {
             thread::sleep(driver.timeout().unwrap_or(frame).min(frame));
-            while serve(driver, budget()) == Advance::More {}
+            while serve(driver, budget) == Advance::More {}
         }
         _ if epoll.wait(Some(limit)).is_empty() => {}
-        _ => _ = serve(driver, budget()),
+        _ => _ = serve(driver, budget),
     });
 }
 

@@ -62,7 +62,7 @@ pub struct Args {
     pub seed: u64,
     pub seconds: u64,
     pub from: u64,
-    threads: Option<u64>,
+    threads: Option<usize>,
     kind: Option<Kind>,
     faults: Vec<Fault>,
 }
@@ -141,7 +141,7 @@ pub struct Plan {
     pub queues: usize,
     pub queue_bound: Option<usize>,
     pub max_timers: Option<usize>,
-    pub submitters: u64,
+    pub submitters: usize,
     pub workers_per_queue: usize,
     pub steps: u64,
     /// How many threads are hostile in a busy round.
@@ -174,12 +174,10 @@ impl Plan {
             queues: 1 + random.index(3),
             queue_bound: faults.contains(&Fault::Full).then(|| 1 + random.index(20)),
             max_timers: random.one_of(&[None, None, Some(50), Some(2_000)]),
-            submitters: args.threads.unwrap_or(2 + random.below(5)),
+            submitters: args.threads.unwrap_or(2 + random.index(5)),
             workers_per_queue: 1 + random.index(3),
             steps: 500 + random.below(8_000),
-            hostile: args
-                .threads
-                .map_or(8 * processors(), |threads| threads as usize),
+            hostile: args.threads.unwrap_or(8 * processors()),
             faults,
         }
     }

@@ -122,14 +122,14 @@ pub fn join(thread: JoinHandle<()>) {
 /// Starts the threads of callers. The first may be many, one after the other: shards lose their
 /// threads.
 fn submit<S: Side>(side: &S, round: &Arc<Round>) -> Vec<JoinHandle<()>> {
-    let start = |number: u64| {
+    let start = |number: usize| {
         let (side, round) = (side.clone(), Arc::clone(round));
         thread::spawn(move || {
             let steps = round.plan.steps;
             for first in (0..steps).step_by(VISIT) {
                 let visit = || {
                     let visited = first..steps.min(first + VISIT as u64);
-                    visited.for_each(|step| act(&side, &round, number, step));
+                    visited.for_each(|step| act(&side, &round, number as u64, step));
                 };
                 match number == 0 && round.plan.has(Fault::Visitors) {
                     true => thread::scope(|scope| _ = scope.spawn(visit)),

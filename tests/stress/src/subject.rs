@@ -11,7 +11,7 @@ use tickwheel::{Engine, Tick, Timer, TimerId, Wheel};
 
 use crate::account::lock;
 
-pub const FAR: Duration = Duration::from_secs(3_600);
+const FAR: Duration = Duration::from_secs(3_600);
 const FAR_TICKS: u64 = 3_600_000;
 
 pub enum Call<'a> {
