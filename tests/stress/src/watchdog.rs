@@ -54,11 +54,12 @@ fn watch() {
 
 fn give_up(why: &str) -> ! {
     println!("FAILED: {why}: {}\n{}", lock(&PLAN), tally());
-    // Last, because it takes locks that a stuck thread may hold.
-    let describe = lock(&DESCRIBE);
-    println!(
-        "{}",
-        describe.as_ref().map_or(String::new(), |state| state())
-    );
+    // Not here, because it takes locks that a stuck thread, or this one, may hold.
+    thread::spawn(|| {
+        if let Some(state) = &*lock(&DESCRIBE) {
+            println!("{}", state());
+        }
+    });
+    thread::sleep(Duration::from_secs(2));
     process::exit(1)
 }
