@@ -1,98 +1,65 @@
-//! Engines under random load and faults, with an account of every single
-//! timer.
+//! Engines under random load and faults, with an account of every single timer.
 //!
-//! Each round starts an engine with random settings. Threads make every call
-//! that a program may make, and faults disturb them. Every timer must end
-//! exactly once, none may fire early, and no payload may be lost or dropped
-//! twice. Rounds of the kind `busy` judge how long calls take instead. The same
-//! seed gives the same plan; the machine decides how the threads interleave.
+//! Each round starts an engine with random settings. Threads make every call that a program may
+//! make, and faults disturb them. Every timer must end exactly once, none may fire early, and no
+//! payload may be lost or dropped twice. Rounds of the kind `busy` judge how long calls take
+//! instead. The same seed gives the same plans; the machine decides how the threads interleave.
 
-mod accounts;
-mod actor;
-mod args;
-mod board;
-mod book;
+mod account;
 mod busy;
-mod disturb;
-mod engine_round;
+mod drive;
 #[path = "../../support/epoll.rs"]
 mod epoll;
-mod event_loop;
-mod fault;
-mod late_round;
-mod mover;
 mod plan;
-mod progress;
-mod random;
-mod record;
-mod reports;
-mod stall;
-mod task_round;
-mod threads;
-mod visitors;
+mod round;
+mod subject;
+mod tasks;
+mod tokens;
 mod watchdog;
-mod worker;
 
+use std::env;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use clap::Parser;
-
-use args::Args;
-use book::Book;
-use plan::{Kind, Plan};
-use progress::Progress;
-use watchdog::Watchdog;
+use plan::{Args, Kind, Plan};
+use tickwheel::{Engine, TaskEngine};
+use tokens::Token;
 
 fn main() -> ExitCode {
-    let args = Args::parse();
-    let seed = args.seed();
-    threads::ignore_nudges();
-    watchdog::quiet_planned_panics();
-    let progress = Progress::start(seed);
+    let Some(args) = Args::parse(env::args().skip(1)) else {
+        eprintln!("{}", plan::USAGE);
+        return ExitCode::from(2);
+    };
+    drive::ignore_nudges();
+    watchdog::start();
     let end = Instant::now() + Duration::from_secs(args.seconds);
-    let mut number = args.from;
+    let mut rounds = args.from..;
     while Instant::now() < end {
-        let plan = Plan::new(seed, number, &args);
-        progress.round(&plan);
-        let broken = run(&plan, &progress);
+        let plan = Plan::new(&args, rounds.start);
+        watchdog::next_round(&plan);
+        match plan.kind {
+            Kind::Engine => round::run::<Engine<Token>>(plan.clone()),
+            Kind::Tasks => round::run::<TaskEngine>(plan.clone()),
+            Kind::Busy => busy::run(&plan),
+        }
+        let broken = account::take_broken();
         if !broken.is_empty() {
-            progress.finish();
-            report(&plan, &broken);
+            println!("FAILED: {plan:#?}");
+            broken.iter().take(20).for_each(|what| println!("  {what}"));
+            let (seed, from) = (plan.seed, plan.round);
+            println!(
+                "{} findings; again with: --seed {seed} --from {from}",
+                broken.len()
+            );
             return ExitCode::FAILURE;
         }
-        number += 1;
+        rounds.next();
     }
-    progress.finish();
+    let count = rounds.start - args.from;
     println!(
-        "passed: {} rounds of seed {seed}; {progress}",
-        number - args.from
+        "passed: {count} rounds of seed {}; {}",
+        args.seed,
+        account::tally()
     );
     ExitCode::SUCCESS
-}
-
-/// Runs one round and returns what was broken.
-fn run(plan: &Plan, progress: &Progress) -> Vec<String> {
-    let book = Book::new();
-    let watchdog = Watchdog::start(format!("{plan:#?}"), progress.tally());
-    match plan.kind {
-        Kind::Engine => engine_round::run(plan, &book, progress.tally(), &watchdog),
-        Kind::Tasks => task_round::run(plan, &book, progress.tally(), &watchdog),
-        Kind::Late => late_round::run(plan, &book, progress.tally(), progress),
-        Kind::Busy => busy::run(plan, &book, progress.tally(), progress),
-    }
-    book.broken()
-}
-
-fn report(plan: &Plan, broken: &[String]) {
-    println!("FAILED: {plan:#?}");
-    for what in broken.iter().take(20) {
-        println!("  {what}");
-    }
-    println!(
-        "{} findings; again with: --seed {} --from {}",
-        broken.len(),
-        plan.seed,
-        plan.round
-    );
 }

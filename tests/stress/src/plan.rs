@@ -1,61 +1,126 @@
-//! What a round is to be: everything follows from the seed and the round's
+//! The command line, and what a round is to be: everything follows from the seed and the round's
 //! number.
 
+use std::fmt::Debug;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use clap::ValueEnum;
+use fastrand::Rng;
 
-use crate::args::Args;
-use crate::epoll::Trigger;
-use crate::event_loop::Waits;
-use crate::fault::{Fault, Faults};
-use crate::random::Random;
+pub const USAGE: &str = "\
+Runs random rounds against tickwheel until the time is over, and fails if a promise was broken.
+  --seed N       what every plan follows from; from the clock if left out
+  --seconds N    for how long new rounds are begun; 30 if left out
+  --from N       the number of the first round
+  --threads N    how many threads submit, or are hostile in a busy round
+  --kind NAME    only rounds of this kind: engine, tasks or busy
+  --faults LIST  which faults there may be: names with commas, or `none`";
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Typed payloads, queues and workers.
     Engine,
     /// Closures on the engine's own workers.
     Tasks,
-    /// Sleepers on a machine that has nothing else to do: is one too late?
-    Late,
-    /// Hostile callers on more threads than there are processors: how long do
-    /// calls take? Only if it is asked for: it judges by a plain mutex in the
-    /// same place, and a sanitizer slows down the two in different ways.
+    /// Hostile callers on more threads than there are processors: how long do calls take? Only
+    /// if asked for: a sanitizer slows down the engine and its control in different ways.
     Busy,
 }
 
-const HOSTILE_PER_PROCESSOR: usize = 8;
+const KINDS: [Kind; 3] = [Kind::Engine, Kind::Tasks, Kind::Busy];
 
-/// What moves time along.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// Tasks and workers panic.
+    Panics,
+    /// Workers sleep while they hold a firing.
+    Sleepers,
+    /// Queues hand out only a few firings at a time.
+    Full,
+    /// A virtual clock jumps by hours.
+    Jumps,
+    /// Signals interrupt the system calls of every thread.
+    Signals,
+    /// Threads come, submit a little and go.
+    Visitors,
+    /// The engine is shut down while all are at work.
+    Shutdown,
+    /// The ticker gets what processor time nobody else wants.
+    Starved,
+    /// The last handle is dropped wherever it happens to be, also in a task.
+    Dropped,
+}
+
+const FAULTS: [Fault; 9] = {
+    use Fault::*;
+    [
+        Panics, Sleepers, Full, Jumps, Signals, Visitors, Shutdown, Starved, Dropped,
+    ]
+};
+
+pub struct Args {
+    pub seed: u64,
+    pub seconds: u64,
+    pub from: u64,
+    threads: Option<usize>,
+    kind: Option<Kind>,
+    faults: Vec<Fault>,
+}
+
+impl Args {
+    /// Returns `None` unless every word is understood.
+    pub fn parse(mut words: impl Iterator<Item = String>) -> Option<Args> {
+        let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+        let mut args = Args {
+            seed: since.subsec_nanos().into(),
+            seconds: 30,
+            from: 0,
+            threads: None,
+            kind: None,
+            faults: FAULTS.to_vec(),
+        };
+        while let Some(name) = words.next() {
+            let value = words.next()?;
+            match (&*name, &*value) {
+                ("--seed", value) => args.seed = value.parse().ok()?,
+                ("--seconds", value) => args.seconds = value.parse().ok()?,
+                ("--from", value) => args.from = value.parse().ok()?,
+                ("--threads", value) => args.threads = Some(value.parse().ok()?),
+                ("--kind", value) => args.kind = Some(named(&KINDS, value)?),
+                ("--faults", "none") => args.faults.clear(),
+                ("--faults", list) => {
+                    let faults = list.split(',').map(|name| named(&FAULTS, name));
+                    args.faults = faults.collect::<Option<_>>()?;
+                }
+                _ => return None,
+            }
+        }
+        Some(args)
+    }
+}
+
+fn named<T: Copy + Debug>(all: &[T], name: &str) -> Option<T> {
+    let mut all = all.iter().copied();
+    all.find(|one| format!("{one:?}").eq_ignore_ascii_case(name))
+}
+
+/// What moves time along: the engine's ticker, a thread with a virtual clock, or a loop of the
+/// caller's that waits for the engine's descriptor or comes by every frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Drive {
     TimerFd,
     Portable,
     Virtual,
-    /// A loop of the caller's.
-    Loop(Waits),
+    LevelTriggered,
+    EdgeTriggered,
+    Frames,
 }
 
-const DRIVES: [Drive; 8] = [
-    Drive::TimerFd,
-    Drive::TimerFd,
-    Drive::Portable,
-    Drive::Virtual,
-    Drive::Virtual,
-    Drive::Loop(Waits::Descriptor(Trigger::Level)),
-    Drive::Loop(Waits::Descriptor(Trigger::Edge)),
-    Drive::Loop(Waits::Frames),
-];
-
-/// How a round's engine ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ending {
-    /// Everything that is due has fired, and then it is shut down.
+    /// Everything that is due has fired, and then the engine is shut down.
     Settled,
     Drained,
-    /// Shut down while all are at work.
     InTheMiddle,
     /// Nobody shuts it down: the last handle is dropped.
     Dropped,
@@ -68,7 +133,7 @@ pub struct Plan {
     pub kind: Kind,
     pub drive: Drive,
     pub ending: Ending,
-    pub faults: Faults,
+    faults: Vec<Fault>,
     pub tick: Duration,
     pub wheel_size: usize,
     pub max_levels: Option<usize>,
@@ -81,64 +146,91 @@ pub struct Plan {
     pub steps: u64,
     /// How many threads are hostile in a busy round.
     pub hostile: usize,
-    /// Whether to print what was measured.
-    pub figures: bool,
 }
 
 impl Plan {
-    pub fn new(seed: u64, round: u64, args: &Args) -> Plan {
-        let mut random = Random::of(&[seed, round]);
-        let kinds = [
-            Kind::Engine,
-            Kind::Engine,
-            Kind::Engine,
-            Kind::Tasks,
-            Kind::Late,
-        ];
-        let faults = args.faults.some(|| random.once_in(2));
-        let bounded = faults.has(Fault::Full);
+    pub fn new(args: &Args, round: u64) -> Plan {
+        use Drive::*;
+        let mut random = Random::of(&[args.seed, round]);
+        let kinds = [Kind::Engine, Kind::Engine, Kind::Tasks];
+        let drives = [TimerFd, TimerFd, Portable, Virtual, Virtual];
+        let loops = [LevelTriggered, EdgeTriggered, Frames];
+        let mut faults = args.faults.clone();
+        faults.retain(|_| random.once_in(2));
         Plan {
-            seed,
+            seed: args.seed,
             round,
             kind: args.kind.unwrap_or(random.one_of(&kinds)),
-            drive: random.one_of(&DRIVES),
-            ending: ending(&mut random, &faults),
+            drive: random.one_of(&[&drives[..], &loops].concat()),
+            ending: match &faults {
+                faults if faults.contains(&Fault::Shutdown) => Ending::InTheMiddle,
+                faults if faults.contains(&Fault::Dropped) => Ending::Dropped,
+                _ => random.one_of(&[Ending::Settled, Ending::Settled, Ending::Drained]),
+            },
             tick: Duration::from_micros(random.one_of(&[100, 300, 1_000, 1_000, 4_000, 10_000])),
             wheel_size: random.one_of(&[64, 64, 64, 2, 3, 20, 100, 256]),
             max_levels: random.once_in(6).then(|| 2 + random.index(3)),
             shards: random.one_of(&[None, None, Some(1), Some(2), Some(8)]),
             queues: 1 + random.index(3),
-            queue_bound: bounded.then(|| 1 + random.index(20)),
+            queue_bound: faults.contains(&Fault::Full).then(|| 1 + random.index(20)),
             max_timers: random.one_of(&[None, None, Some(50), Some(2_000)]),
             submitters: args.threads.unwrap_or(2 + random.index(5)),
             workers_per_queue: 1 + random.index(3),
             steps: 500 + random.below(8_000),
-            hostile: args.threads.unwrap_or(HOSTILE_PER_PROCESSOR * processors()),
-            figures: args.figures,
+            hostile: args.threads.unwrap_or(8 * processors()),
             faults,
         }
     }
 
-    /// Random numbers for one thread of the round.
-    pub fn random(&self, thread: u64) -> Random {
-        Random::of(&[self.seed, self.round, 1 + thread])
+    /// Random numbers for one thread of the round, or for one step of it.
+    pub fn random(&self, of: &[u64]) -> Random {
+        Random::of(&[&[self.seed, self.round], of].concat())
     }
 
     pub fn has(&self, fault: Fault) -> bool {
-        self.faults.has(fault)
+        self.faults.contains(&fault)
     }
 }
 
-fn processors() -> usize {
+pub fn processors() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
-fn ending(random: &mut Random, faults: &Faults) -> Ending {
-    if faults.has(Fault::Shutdown) {
-        Ending::InTheMiddle
-    } else if faults.has(Fault::Dropped) {
-        Ending::Dropped
-    } else {
-        random.one_of(&[Ending::Settled, Ending::Settled, Ending::Drained])
+/// Random numbers that follow from a few others, so that what one thread draws changes nothing
+/// for another.
+#[derive(Clone, Debug)]
+pub struct Random(Rng);
+
+impl Random {
+    fn of(numbers: &[u64]) -> Random {
+        let mix = |mut rng: Rng, number: &u64| Rng::with_seed(rng.u64(..) ^ number);
+        Random(numbers.iter().fold(Rng::with_seed(0), mix))
+    }
+
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.0.u64(..end)
+    }
+
+    pub fn index(&mut self, len: usize) -> usize {
+        self.0.usize(..len)
+    }
+
+    /// True once in `times`.
+    pub fn once_in(&mut self, times: u64) -> bool {
+        self.below(times) == 0
+    }
+
+    pub fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.index(choices.len())]
+    }
+
+    pub fn micros(&mut self, below: u64) -> Duration {
+        Duration::from_micros(self.below(below))
+    }
+
+    /// A delay that a round can wait for.
+    pub fn near(&mut self) -> Duration {
+        let below = self.one_of(&[1, 300, 150_000, 20_000, 20_000, 20_000, 20_000, 20_000]);
+        self.micros(below)
     }
 }

@@ -1,91 +1,65 @@
-//! Ends the program, with a dump of the state, if nothing moves any more.
+//! Ends the program, and says what was being run, if nothing moves any more or a thread panics.
 
-use std::panic;
-use std::process;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
-use std::thread;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
+use std::{panic, process, thread};
 
-use crate::book::lock;
-use crate::progress::Tally;
+use crate::account::{lock, tally};
+use crate::plan::Plan;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What is being run.
-static PLAN: Mutex<String> = Mutex::new(String::new());
-
 type Describe = Box<dyn Fn() -> String + Send>;
 
-/// Watches one round, until it is dropped.
-pub struct Watchdog(Arc<Watch>);
+static PLAN: Mutex<String> = Mutex::new(String::new());
+static DESCRIBE: Mutex<Option<Describe>> = Mutex::new(None);
 
-struct Watch {
-    describe: Mutex<Option<Describe>>,
-    over: AtomicBool,
-}
+/// What the panics of a plan say.
+pub const PLANNED: &str = "as planned";
 
-impl Watchdog {
-    pub fn start(plan: String, tally: &Arc<Tally>) -> Watchdog {
-        *lock(&PLAN) = plan;
-        let watch = Arc::new(Watch {
-            describe: Mutex::new(None),
-            over: AtomicBool::new(false),
-        });
-        let (watched, tally) = (Arc::clone(&watch), Arc::clone(tally));
-        thread::spawn(move || watched.watch(&tally));
-        Watchdog(watch)
-    }
-
-    /// What to print beside the plan.
-    pub fn describe(&self, state: impl Fn() -> String + Send + 'static) {
-        *lock(&self.0.describe) = Some(Box::new(state));
-    }
-}
-
-impl Drop for Watchdog {
-    fn drop(&mut self) {
-        self.0.over.store(true, Ordering::Relaxed);
-    }
-}
-
-impl Watch {
-    fn watch(&self, tally: &Tally) {
-        let (mut seen, mut moved) = (tally.moves(), Instant::now());
-        while !self.over.load(Ordering::Relaxed) {
-            thread::sleep(Duration::from_millis(100));
-            let moves = tally.moves();
-            if moves != seen {
-                (seen, moved) = (moves, Instant::now());
-            } else if moved.elapsed() > PATIENCE {
-                self.give_up(tally);
-            }
-        }
-    }
-
-    fn give_up(&self, tally: &Tally) -> ! {
-        println!("FAILED: nothing moves: {}", lock(&PLAN));
-        println!("{tally}");
-        // Last, because it takes locks that a stuck thread may hold.
-        let describe = lock(&self.describe);
-        println!(
-            "{}",
-            describe.as_ref().map_or(String::new(), |state| state())
-        );
-        process::exit(1);
-    }
-}
-
-/// Panics that are part of the plan print nothing. Any other ends the program,
-/// because a thread that waits for the panicked one would wait for ever.
-pub fn quiet_planned_panics() {
+/// A planned panic prints nothing. Any other ends the program, because a thread that waits for
+/// the one that panicked would wait for ever.
+pub fn start() {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
-        let message = info.payload().downcast_ref::<&str>();
-        if message != Some(&"as planned") {
+        if info.payload().downcast_ref::<&str>() != Some(&PLANNED) {
             usual(info);
-            println!("FAILED: a panic: {}", lock(&PLAN));
-            process::exit(1);
+            give_up("a panic");
         }
     }));
+    thread::spawn(watch);
+}
+
+pub fn next_round(plan: &Plan) {
+    *lock(&PLAN) = format!("{plan:#?}");
+    *lock(&DESCRIBE) = None;
+}
+
+/// Says what to print beside the plan.
+pub fn describe(state: impl Fn() -> String + Send + 'static) {
+    *lock(&DESCRIBE) = Some(Box::new(state));
+}
+
+fn watch() {
+    let (mut seen, mut moved) = (tally(), Instant::now());
+    loop {
+        thread::sleep(Duration::from_millis(100));
+        if tally() != seen {
+            (seen, moved) = (tally(), Instant::now());
+        } else if moved.elapsed() > PATIENCE {
+            give_up("nothing moves");
+        }
+    }
+}
+
+fn give_up(why: &str) -> ! {
+    println!("FAILED: {why}: {}\n{}", lock(&PLAN), tally());
+    // Not here, because it takes locks that a stuck thread, or this one, may hold.
+    thread::spawn(|| {
+        if let Some(state) = &*lock(&DESCRIBE) {
+            println!("{}", state());
+        }
+    });
+    thread::sleep(Duration::from_secs(2));
+    process::exit(1)
 }

@@ -1,21 +1,18 @@
-//! The feature `tracing`: which events an operator sees, and that they are few.
+//! Which events an operator sees, and that they are few.
 
-#![cfg(not(loom))]
-
-#[path = "support/events.rs"]
-mod events;
-mod support;
-
+use std::cell::RefCell;
 use std::hint::black_box;
+use std::panic::panic_any;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use events::Told;
-use support::MS;
 use tickwheel::{Engine, StartError, TaskEngine, Timer};
 use tracing::span::{Attributes, Id, Record};
-use tracing::subscriber::with_default;
+use tracing::subscriber::{set_global_default, with_default};
 use tracing::{Event, Metadata, Subscriber};
+
+use crate::events::Told;
+use crate::support::{MS, wait_until};
 
 /// Listens to the events of the crate. `engine` is a number that differs from run to run.
 fn told() -> Told {
@@ -84,19 +81,13 @@ fn a_refused_start_is_told_with_its_reason() {
     let refused = |start: fn() -> Result<(), StartError>| {
         let mut reason = String::new();
         let told = told_here(|| reason = start().unwrap_err().to_string());
-        assert_eq!(
-            told,
-            [format!(
-                "WARN engine not started name=\"tickwheel\" error={reason}"
-            )]
-        );
+        let line = format!("WARN engine not started name=\"tickwheel\" error={reason}");
+        assert_eq!(told, [line]);
     };
     refused(|| Engine::<()>::builder().queues(0).start().map(drop));
     refused(|| {
-        Engine::<()>::builder()
-            .wheel_size(1)
-            .start_driven()
-            .map(drop)
+        let builder = Engine::<()>::builder().wheel_size(1);
+        builder.start_driven().map(drop)
     });
     refused(|| Engine::<()>::builder().shards(0).start_virtual().map(drop));
     refused(|| TaskEngine::builder().workers(0).start().map(drop));
@@ -110,18 +101,14 @@ fn a_task_that_panics_is_told_with_its_message() {
         (|| panic!("on purpose"), " panic=\"on purpose\""),
         // A text that only the run puts together is thrown as a `String`.
         (|| panic!("number {}", black_box(7)), " panic=\"number 7\""),
-        (|| std::panic::panic_any(7), ""),
+        (|| panic_any(7), ""),
     ];
     for (task, message) in panics {
         let timer = Timer::after(Duration::ZERO, move |_| task()).named("nightly");
         let id = tasks.run(timer).unwrap();
         let told = told_here(|| _ = driver.run_due(1));
-        assert_eq!(
-            told,
-            [format!(
-                "ERROR task panicked name=\"jobs\" id={id:?} timer=\"nightly\"{message}"
-            )]
-        );
+        let line = format!("ERROR task panicked name=\"jobs\" id={id:?} timer=\"nightly\"");
+        assert_eq!(told, [line + message]);
     }
 }
 
@@ -144,12 +131,11 @@ fn a_worker_that_panics_with_a_firing_is_told() {
     assert_eq!(told.take(), [line]);
 }
 
-/// The only test with a ticker thread: nobody else's can be heard.
 #[test]
 fn the_ticker_tells_that_it_ends_and_nothing_else() {
-    let told = told().only("tickwheel-tick");
-    tracing::subscriber::set_global_default(told.clone()).unwrap();
-    let engine = Engine::builder().start().unwrap();
+    let told = told().only("heard-tick");
+    set_global_default(told.clone()).unwrap();
+    let engine = Engine::builder().name("heard").start().unwrap();
     for _ in 0..10 {
         engine.schedule(Timer::after(MS, ())).unwrap();
         drop(engine.queue(0).recv().unwrap());
@@ -157,15 +143,12 @@ fn the_ticker_tells_that_it_ends_and_nothing_else() {
     assert!(engine.snapshot().wakeups > 0);
     assert!(told.take().is_empty());
     drop(engine);
-    let begun = Instant::now();
-    let lines = loop {
-        match told.take() {
-            lines if lines.is_empty() => thread::sleep(MS),
-            lines => break lines,
-        }
-        assert!(begun.elapsed() < Duration::from_secs(20), "it never ended");
-    };
-    assert_eq!(lines, ["INFO ticker ended name=\"tickwheel\""]);
+    let lines = RefCell::new(Vec::new());
+    wait_until(|| {
+        lines.borrow_mut().extend(told.take());
+        !lines.borrow().is_empty()
+    });
+    assert_eq!(lines.take(), ["INFO ticker ended name=\"heard\""]);
 }
 
 /// Panics at each event, with what panics in its drop.
@@ -185,7 +168,7 @@ impl Subscriber for Panics {
     }
 
     fn event(&self, _: &Event<'_>) {
-        std::panic::panic_any(Bomb)
+        panic_any(Bomb)
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {
@@ -201,7 +184,7 @@ impl Subscriber for Panics {
 fn an_operator_that_panics_ends_no_worker() {
     let (timers, driver) = TaskEngine::builder().start_driven().unwrap();
     for _ in 0..2 {
-        let throw = || std::panic::panic_any(Bomb);
+        let throw = || panic_any(Bomb);
         timers.run_after(Duration::ZERO, throw).unwrap();
     }
     with_default(Panics, || {
