@@ -66,28 +66,6 @@ fn promise_11_a_future_that_is_dropped_after_its_call_loses_nothing() {
 }
 
 #[test]
-fn promise_11_a_waiting_task_holds_up_no_bounded_queue() {
-    let bounded = Engine::builder().shards(1).queue_bound(1);
-    let (engine, clock) = bounded.start_virtual().unwrap();
-    let [mut first, mut second, third] = queues(&engine);
-    let mut one = Polled::begin(first.recv_async());
-    let mut other = Polled::begin(second.recv_async());
-    (1..=3).for_each(|n| _ = engine.after(MS, n));
-    clock.advance(MS);
-    assert_eq!((one.calls(), other.calls()), (1, 0));
-    // A third takes the permit, which is the only one: the bell calls for the second.
-    let held = third.try_recv().unwrap();
-    assert!(one.poll().is_pending());
-    assert_eq!((one.calls(), other.calls()), (0, 1));
-    assert!(other.poll().is_pending());
-    drop(held);
-    assert_eq!((one.calls(), other.calls()), (1, 0), "the permit is back");
-    // A future that is dropped hands it on.
-    drop(one);
-    assert_eq!((other.calls(), other.payload()), (1, 2));
-}
-
-#[test]
 fn promise_12_a_shutdown_wakes_every_awaiting_task() {
     for bound in [1, 1_000] {
         let builder = Engine::builder().queue_bound(bound);

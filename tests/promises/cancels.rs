@@ -87,43 +87,26 @@ fn promise_04_a_task_can_cancel_itself() {
     tasks.shutdown();
 }
 
-/// What a task answers for itself, asked by `ask` on a worker of a real engine.
-fn answer_of_a_task(ask: impl Fn(&TaskEngine, &Firing) -> Cancel<()> + Send + 'static) {
-    let told = told();
-    let tasks = TaskEngine::builder().start().unwrap();
-    let inner = tasks.clone();
-    tasks
-        .run_every(MS, told.of(move |firing| ask(&inner, firing)))
-        .unwrap();
-    assert_eq!(told.next(), Cancel::Running);
-    tasks.shutdown();
-}
-
-#[test]
-fn promise_04_a_task_that_drove_others_can_cancel_itself() {
-    let (others, driver) = driven_tasks();
-    answer_of_a_task(move |tasks, firing| {
-        others.run_after(Duration::ZERO, || ()).unwrap();
-        let _ = driver.run_due(1);
-        assert_eq!(others.ledger().completed, 1);
-        tasks.cancel_and_wait(firing.id())
-    });
-}
-
+/// Nor does one that drove others wait for itself.
 #[test]
 fn promise_04_a_task_inside_of_another_does_not_wait_for_that() {
     let (others, driver) = driven_tasks();
-    answer_of_a_task(move |tasks, firing| {
-        let (outer, id, told) = (tasks.clone(), firing.id(), told());
+    let tasks = TaskEngine::builder().start().unwrap();
+    let (outer, told) = (tasks.clone(), told());
+    let task = told.of(move |firing| {
+        let (inner, id, told) = (outer.clone(), firing.id(), self::told());
         let innermost = told.of(move |firing| {
-            let own = outer.cancel_and_wait(firing.id());
+            let own = inner.cancel_and_wait(firing.id());
             assert_eq!(own, Cancel::Gone, "of another engine");
-            outer.cancel_and_wait(id)
+            inner.cancel_and_wait(id)
         });
         others.run(Timer::after(Duration::ZERO, innermost)).unwrap();
         let _ = driver.run_due(1);
-        told.next()
+        [told.next(), outer.cancel_and_wait(id)]
     });
+    tasks.run_every(MS, task).unwrap();
+    assert_eq!(told.next(), [Cancel::Running; 2]);
+    tasks.shutdown();
 }
 
 #[test]
@@ -135,14 +118,12 @@ fn promise_04_a_task_yet_to_be_notified_is_not_gone() {
         Timer::after(SECOND, task).notified()
     };
     let cancels: [fn(&TaskEngine, TimerId) -> bool; 4] = [
+        |tasks, id| matches!(tasks.engine().cancel(id), Cancel::Notified),
         |tasks, id| {
-            let answer = tasks.engine().cancel(id);
-            assert!(answer.is_cancelled());
-            matches!(answer, Cancel::Notified) && answer.payload().is_none()
-        },
-        |tasks, id| {
-            let answers = tasks.engine().cancel_many(&[id, id]);
-            matches!(answers[..], [Cancel::Notified, _])
+            matches!(
+                tasks.engine().cancel_many(&[id, id])[..],
+                [Cancel::Notified, _]
+            )
         },
         |tasks, id| matches!(tasks.engine().cancel_and_wait(id), Cancel::Notified),
         |tasks, id| tasks.cancel(id) == Cancel::Cancelled(()),
@@ -156,13 +137,16 @@ fn promise_04_a_task_yet_to_be_notified_is_not_gone() {
     }
     let unstarted = tasks.create(notified()).unwrap();
     let id = unstarted.id();
-    assert!(matches!(engine.cancel(id), Cancel::Notified));
-    assert!(!engine.cancel(id).is_cancelled());
+    assert!(engine.cancel(id).is_cancelled() && !engine.cancel(id).is_cancelled());
     unstarted.start().unwrap();
     assert_eq!(told.next(), (id, CloseReason::Cancelled));
-    clock.run_until(tasks.now() + 2 * SECOND);
+    clock.run_until(at(2_000));
     assert_eq!(ends(engine), [0, 0, 5, 0, 0]);
+}
 
+#[test]
+fn promise_04_a_task_that_was_not_started_is_cancelled_once() {
+    let (tasks, _clock) = virtual_tasks();
     let unstarted = tasks.create(Timer::after(MS, |_| ())).unwrap();
     assert_eq!(tasks.cancel(unstarted.id()), Cancel::Cancelled(()));
     assert_eq!(tasks.cancel(unstarted.id()), Cancel::Gone);
@@ -247,22 +231,4 @@ fn promise_04_cancelling_all_cancels_what_an_id_could_cancel_and_nothing_later()
     assert_eq!(ends(&engine), [0, 2, 6, 0, 0]);
     let report = engine.reports().try_recv().unwrap();
     assert_eq!(report.reason, CloseReason::Cancelled);
-}
-
-/// A task that runs at its end does so, and one that is running ends with this run.
-#[test]
-fn promise_04_cancelling_all_tasks_notifies_those_that_ask_for_it() {
-    let (tasks, driver) = driven_tasks();
-    let (told, here) = (told(), tasks.clone());
-    let task = Timer::after(SECOND, told.of(Firing::outcome)).notified();
-    tasks.run(task).unwrap();
-    let cancels_all = move |_: Firing| assert_eq!(here.cancel_all(), 2);
-    tasks.run(Timer::every(MS, cancels_all)).unwrap();
-    while tasks.ledger().live > 0 {
-        let _ = driver.run_due(2);
-    }
-    let _ = driver.run_due(2);
-    assert_eq!(told.all(), [CloseReason::Cancelled]);
-    assert_eq!(tasks.engine().snapshot().panics, 0);
-    assert_eq!(ends(tasks.engine()), [0, 0, 2, 0, 0]);
 }

@@ -161,32 +161,20 @@ fn promise_10_a_task_that_drives_its_own_engine_runs_no_other_inside_itself() {
 }
 
 #[test]
-fn promise_10_a_task_may_drive_its_engine_and_shut_it_down() {
+fn promise_10_a_nested_call_runs_no_task_and_says_that_the_engine_was_shut_down() {
     let (tasks, driver) = driven_tasks();
     let driver = Arc::new(driver);
     let (inner, nested, told) = (tasks.clone(), Arc::clone(&driver), told());
-    let tell = told.tell();
-    let task = move || {
-        let another = tell.clone();
-        let next = move || another.send(Advance::More).unwrap();
-        inner.run_after(Duration::ZERO, next).unwrap();
-        // It moves what is due into its queue, and runs no task.
-        assert_eq!(nested.process_due(9), Advance::Done);
-        tell.send(nested.run_due(9)).unwrap();
-    };
-    tasks.run_after(Duration::ZERO, task).unwrap();
-    assert_eq!(driver.run_due(9), Advance::Done);
-    assert_eq!(told.all(), [Advance::Done, Advance::More]);
-
-    let (inner, nested, tell) = (tasks.clone(), Arc::clone(&driver), told.tell());
-    let task = move || {
-        inner.shutdown();
-        tell.send(nested.run_due(9)).unwrap();
-    };
-    tasks.run_after(Duration::ZERO, task).unwrap();
+    let task = told.of(move |_| {
+        inner.run_after(Duration::ZERO, || ()).unwrap();
+        let moved = nested.process_due(9);
+        let [first, then] = [0, 1].map(|_| (nested.run_due(9), inner.shutdown().len()));
+        (moved, first, then)
+    });
+    tasks.run(Timer::after(Duration::ZERO, task)).unwrap();
     assert_eq!(driver.run_due(9), Advance::ShutDown);
-    assert_eq!(told.all(), [Advance::ShutDown]);
-    assert_eq!(tasks.engine().snapshot().panics, 0);
+    let expected = (Advance::Done, (Advance::Done, 1), (Advance::ShutDown, 0));
+    assert_eq!(told.all(), [expected]);
 }
 
 #[test]

@@ -239,17 +239,21 @@ fn promise_05_a_forged_id_is_harmless() {
 
 #[test]
 fn promise_06_an_expired_timer_gives_its_room_back() {
-    let bounded = Engine::builder().shards(1).max_timers(1);
+    let bounded = Engine::builder().shards(1).max_timers(2);
     let (engine, clock) = bounded.start_virtual().unwrap();
-    let expire = || {
-        let id = engine.after(MS, "payload");
+    let takes: [fn(&Engine<u32>, [TimerId; 2]); 3] = [
+        |engine, ids| {
+            ids.iter()
+                .for_each(|&id| assert!(engine.cancel(id).is_cancelled()))
+        },
+        |engine, _| drop(take_all(engine)),
+        |engine, _| _ = engine.queue(0).recv_many(&mut Vec::new(), 2).unwrap(),
+    ];
+    for take in takes.into_iter().cycle().take(9) {
+        let ids = [1, 2].map(|n| engine.after(MS, n));
+        assert!(engine.schedule(Timer::after(MS, 3)).is_err());
         clock.advance(MS);
-        id
-    };
-    for _ in 0..3 {
-        expire();
-        assert_eq!(payloads(&engine), ["payload"]);
-        assert_eq!(engine.cancel(expire()).payload(), Some("payload"));
+        take(&engine, ids);
     }
 }
 

@@ -53,20 +53,3 @@ fn promise_12_the_last_strong_handle_ends_the_engine() {
     assert!(engine.is_shut_down());
     assert!(engine.downgrade().upgrade().unwrap().is_shut_down());
 }
-
-#[test]
-fn promise_12_a_task_with_a_weak_handle_lets_its_engine_end() {
-    let (tasks, clock) = virtual_tasks();
-    let Told(tell, told) = told();
-    let weak = tasks.downgrade();
-    let task = move |_| tell.send(weak.upgrade().is_some()).unwrap();
-    tasks.run(Timer::every(SECOND, task)).unwrap();
-    clock.run_until(Time::from_secs(2));
-    assert_eq!(told.try_iter().collect::<Vec<_>>(), [true, true]);
-    drop(tasks);
-    // The closure and its sender are dropped.
-    assert!(
-        told.recv_timeout(PATIENCE)
-            .is_err_and(|it| it != std::sync::mpsc::RecvTimeoutError::Timeout)
-    );
-}

@@ -50,7 +50,7 @@ impl Drop for Bomb {
 #[test]
 fn promise_10_a_panic_is_caught_and_the_worker_goes_on() {
     let (tasks, clock) = virtual_tasks();
-    let told = told();
+    let (dropped, told) = (told(), told());
     tasks.run_after(MS, || panic!("on purpose")).unwrap();
     let bomb = Bomb(1);
     let armed = move |_| _ = &bomb;
@@ -60,25 +60,18 @@ fn promise_10_a_panic_is_caught_and_the_worker_goes_on() {
         let throw = move || std::panic::panic_any(Bomb(bombs));
         tasks.run_after(MS, throw).unwrap();
     }
-    tasks.run_after(2 * MS, told.say("alive")).unwrap();
-    clock.run_until(at(2));
-    assert_eq!(told.all(), ["alive"]);
-    assert_eq!(tasks.engine().snapshot().panics, 6);
-    assert_eq!(ends(tasks.engine())[0], 0);
-    tasks.shutdown();
-    tasks.join();
-}
-
-#[test]
-fn promise_10_what_a_panic_throws_is_dropped() {
-    let tasks = TaskEngine::builder().start().unwrap();
-    let told = told();
-    let held = Where(told.tell());
+    // What a panic throws is dropped.
+    let held = Where(dropped.tell());
     tasks
         .run_after(MS, move || std::panic::panic_any(held))
         .unwrap();
-    told.next();
+    tasks.run_after(2 * MS, told.say("alive")).unwrap();
+    clock.run_until(at(2));
+    assert_eq!((told.all(), dropped.all().len()), (vec!["alive"], 1));
+    assert_eq!(tasks.engine().snapshot().panics, 7);
+    assert_eq!(ends(tasks.engine())[0], 0);
     tasks.shutdown();
+    tasks.join();
 }
 
 /// Leaves so many reports with a payload unread, and returns what each of these
@@ -190,39 +183,6 @@ fn promise_10_work_is_measured_only_on_request_and_what_is_held_is_always_counte
         let counts = (seen.lateness_at_start.count(), seen.durations.count());
         assert_eq!(counts, expected);
     }
-}
-
-/// Does a little of everything, and then schedules itself; the last one shuts the engine
-/// down from within.
-fn chain(tasks: TaskEngine, left: u32, done: Sender<()>) {
-    let inner = tasks.clone();
-    let task = move || {
-        let far = inner.run_after(HOUR, || ()).unwrap();
-        inner.reschedule(far, 2 * HOUR).unwrap();
-        assert_eq!(inner.cancel(far), Cancel::Cancelled(()));
-        inner
-            .run(Timer::after(HOUR, |_| ()).named("lease"))
-            .unwrap();
-        assert_eq!(inner.cancel_by_name("lease", None), 1);
-        assert_eq!(inner.ledger().live, 1);
-        match left {
-            0 => {
-                inner.shutdown();
-                done.send(()).unwrap();
-            }
-            left => chain(inner, left - 1, done),
-        }
-    };
-    tasks.run_after(Duration::ZERO, task).unwrap();
-}
-
-#[test]
-fn promise_10_a_task_may_make_every_call() {
-    let tasks = TaskEngine::builder().max_timers(10_000).start().unwrap();
-    let told = told();
-    chain(tasks.clone(), 1_000, told.tell());
-    told.next();
-    assert!(tasks.ledger().is_balanced());
 }
 
 #[test]

