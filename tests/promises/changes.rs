@@ -88,27 +88,6 @@ fn promise_05_a_look_up_finds_what_is_live() {
 }
 
 #[test]
-fn promise_05_a_look_up_finds_the_timers_of_a_name_oldest_first() {
-    let (engine, clock) = virtual_engine();
-    let first = engine.put(Timer::after(MS, 0).named("crew"));
-    engine.put(Timer::after(MS, 0).named("others"));
-    let unstarted = engine.create(Timer::after(MS, 0).named("crew")).unwrap();
-    let beat = engine.put(Timer::every(MS, 0).named("crew"));
-    let found = || engine.find_by_name("crew").collect::<Vec<_>>();
-    assert_eq!(found(), [first, unstarted.id(), beat]);
-    assert_eq!(engine.find_by_name("nobody").next(), None);
-    // A firing that runs keeps its name, unless it is cancelled.
-    clock.advance(MS);
-    let taken = take_all(&engine);
-    assert_eq!(found(), [unstarted.id(), beat]);
-    let _ = engine.cancel(beat);
-    assert_eq!(found(), [unstarted.id()]);
-    assert!(unstarted.dismiss().is_some());
-    assert!(found().is_empty());
-    drop(taken);
-}
-
-#[test]
 fn promise_15_a_task_is_moved_and_paused_through_its_own_engine() {
     let (timers, clock) = virtual_tasks();
     let id = timers.run_after(MS, || {}).unwrap();

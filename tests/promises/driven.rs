@@ -17,33 +17,6 @@ pub(super) fn is_readable(fd: &impl std::os::fd::AsRawFd, limit: Duration) -> bo
     ready == 1
 }
 
-/// Drops the last handle while a loop goes round: sleep, look at the engine, look at the
-/// queue.
-#[cfg(target_os = "linux")]
-fn finds_the_end(is_end: impl Fn(Advance, RecvError) -> bool) {
-    let (engine, driver) = Engine::<u32>::builder().shards(2).start_driven().unwrap();
-    let (queue, begin) = (engine.queue(0), Barrier::new(2));
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            begin.wait();
-            drop(engine);
-        });
-        begin.wait();
-        while !is_end(driver.process_due(100), queue.try_recv().unwrap_err()) {
-            assert!(is_readable(&driver, 5 * SECOND), "the loop sleeps on");
-        }
-    })
-}
-
-#[test]
-#[cfg(target_os = "linux")]
-fn promise_12_a_loop_that_polls_never_misses_the_end() {
-    for _ in 0..600 {
-        finds_the_end(|looked, _| looked == Advance::ShutDown);
-        finds_the_end(|_, taken| taken == RecvError::ShutDown);
-    }
-}
-
 #[test]
 #[cfg(target_os = "linux")]
 fn promise_12_the_descriptor_stays_readable_after_the_end() {

@@ -3,24 +3,6 @@
 use super::*;
 
 #[test]
-fn promise_04_a_cancel_of_a_payload_taken_with_many_says_that_it_is_gone() {
-    let (engine, clock) = virtual_engine();
-    let ids: Vec<_> = (0..5).map(|n| engine.after(MS, n)).collect();
-    clock.advance(MS);
-    let (queue, mut payloads) = (engine.queue(0), Vec::new());
-    assert_eq!(engine.cancel(ids[1]), Cancel::Cancelled(1));
-    assert!(queue.recv_many(&mut payloads, 3).unwrap().is_none());
-    assert_eq!(payloads, [0, 2, 3]);
-    assert_eq!(engine.cancel(ids[3]), Cancel::Gone);
-    assert_eq!(engine.cancel(ids[4]), Cancel::Cancelled(4));
-    assert!(queue.try_recv_many(&mut payloads, 3).is_err());
-    assert_eq!(ends(&engine), [0, 3, 2, 0, 0]);
-    engine.shutdown();
-    let refused = queue.recv_many(&mut payloads, 9);
-    assert!(matches!(refused, Err(RecvError::ShutDown)));
-}
-
-#[test]
 fn promise_03_many_take_at_most_as_many_as_they_may_from_all_shards() {
     let (engine, clock) = Engine::builder().shards(4).start_virtual().unwrap();
     thread::scope(|scope| {

@@ -106,39 +106,6 @@ fn promise_04_a_cancel_voids_the_next_firing_of_a_running_task() {
     }
 }
 
-/// A task that is cancelled after it re-armed itself, or shut down in what might have been
-/// its last run, learns of it.
-#[test]
-fn promise_04_a_notified_chain_learns_of_its_end_once() {
-    for end in [CloseReason::Cancelled, CloseReason::ShutDown] {
-        let (timers, clock) = virtual_tasks();
-        let (inner, told) = (timers.clone(), told());
-        let task = told.of(move |firing| {
-            match (firing.outcome(), firing.number(), end) {
-                (CloseReason::Completed, 1, _) => firing.rearm(MS).unwrap(),
-                (CloseReason::Completed, _, CloseReason::Cancelled) => {
-                    firing.rearm(MS).unwrap();
-                    assert_eq!(inner.cancel(firing.id()), Cancel::Running);
-                }
-                (CloseReason::Completed, ..) => {
-                    inner.shutdown();
-                    assert!(firing.rearm(MS).is_err());
-                }
-                _ => assert!(firing.is_cancelled() && firing.rearm(MS).is_err()),
-            }
-            (firing.number(), firing.outcome())
-        });
-        timers.run(Timer::after(MS, task).notified()).unwrap();
-        clock.run_until(at(9));
-        timers.shutdown();
-        timers.join();
-        let ran = CloseReason::Completed;
-        assert_eq!(told.all(), [(1, ran), (2, ran), (2, end)]);
-        let [_, _, cancelled, shut_down, _] = ends(timers.engine());
-        assert_eq!(cancelled + shut_down, 1);
-    }
-}
-
 #[test]
 fn promise_05_a_firing_whose_task_has_returned_changes_nothing() {
     let (timers, clock) = virtual_tasks();
@@ -210,23 +177,6 @@ fn promise_07_a_count_that_is_used_up_stays_so() {
     assert_eq!((last.number(), last.is_cancelled()), (2, false));
     drop(last);
     assert_eq!(ends(&engine), [0, 1, 0, 0, 0]);
-}
-
-#[test]
-fn promise_07_the_last_word_of_a_task_counts() {
-    let (timers, clock) = virtual_tasks();
-    let told = told();
-    let task = told.of(|firing| {
-        if firing.number() == 1 {
-            firing.rearm(Duration::MAX).unwrap();
-            firing.rearm(at(5)).unwrap();
-        }
-        firing.tick().0
-    });
-    timers.run(Timer::after(MS, task)).unwrap();
-    clock.run_until(at(9));
-    assert_eq!(told.all(), [1, 5]);
-    assert_eq!(ends(timers.engine()), [0, 1, 0, 0, 0]);
 }
 
 #[test]

@@ -128,17 +128,3 @@ fn promise_07_a_payload_that_is_kept_ends_the_timer() {
     assert_eq!(engine.cancel(id), Cancel::Gone);
     assert_eq!(ends(&engine), [0, 0, 1, 0, 0]);
 }
-
-/// Of those whose policy spares the worker there is one a tick, however short the period.
-#[test]
-fn promise_07_a_timer_that_does_not_catch_up_fires_once_a_tick_at_most() {
-    for policy in [MissedTicks::Skip, MissedTicks::Delay] {
-        let (engine, clock) = virtual_engine();
-        engine.put(Timer::every(Duration::from_nanos(1), ()).missed(policy));
-        for _ in 0..20 {
-            clock.advance(MS);
-            let fired = engine.queue(0).try_iter().take(9).count();
-            assert_eq!(fired, 1, "{policy:?}");
-        }
-    }
-}

@@ -4,7 +4,6 @@
 
 use super::*;
 use std::collections::HashSet;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// How long a thread schedules at most: a test that needs all of it has failed.
@@ -14,59 +13,39 @@ fn small(shards: usize) -> Builder<u64> {
     Engine::builder().shards(shards).queues(2)
 }
 
-/// Runs `body` while another thread files into the past, for queue 1, and takes
-/// what comes of that when it is too much: soon with one shard, which it shares
-/// with everybody. Asserts that `body` ends first.
-fn beside_a_hot_thread(engine: &Engine<u64>, shards: usize, body: impl FnOnce(&str)) {
-    let place = Mutex::new(None);
-    let stop = AtomicBool::new(false);
+/// Runs `body` while another thread files into the past, for queue 1, and takes what comes
+/// of that when it is too much. Asserts that `body` ends first.
+fn beside_a_hot_thread(engine: &Engine<u64>, body: impl FnOnce()) {
+    let (stop, begun) = (AtomicBool::new(false), Instant::now());
+    let goes_on = || !stop.load(Relaxed) && begun.elapsed() < LIMIT;
     thread::scope(|scope| {
         let hot = scope.spawn(|| {
-            let (begun, queue) = (Instant::now(), engine.queue(1));
-            let most = if shards == 1 { 1_000 } else { 100_000 };
-            let mut pending = 0;
-            let goes_on = || !stop.load(Relaxed) && begun.elapsed() < LIMIT;
+            let (queue, mut pending) = (engine.queue(1), 0);
             while goes_on() {
-                for _ in 0..50 {
-                    let id = engine.put(Timer::at(Time::START, 0).queue(1));
-                    if pending == 0 {
-                        place.lock().unwrap().get_or_insert_with(|| shard_of(id));
-                    }
-                }
+                (0..50).for_each(|_| _ = engine.put(Timer::at(Time::START, 0).queue(1)));
                 pending += 50;
-                while pending > most && goes_on() {
+                while pending > 1_000 && goes_on() {
                     pending -= queue.try_iter().take(100).count();
                 }
             }
             assert!(stop.load(Relaxed), "not delivered in {LIMIT:?}");
         });
-        // It is at it.
-        while engine.ledger().accepted < 1_000 {
-            thread::yield_now();
-        }
-        let place = place.lock().unwrap().clone().unwrap();
-        body(&place);
+        wait_until(|| engine.ledger().accepted > 1_000); // it is at it
+        body();
         stop.store(true, Relaxed);
         hot.join().unwrap();
     })
 }
 
-/// Timers of 5 ms, one after the other, from enough threads to be in each shard;
-/// where there are several, those in the hot one are not looked at. Each is
+/// Timers of 5 ms, one after the other, from enough threads to be in each shard. Each is
 /// delivered, to whichever of the threads.
-fn in_each_shard(engine: &Engine<u64>, shards: usize, hot: &str) {
-    let one = || {
-        let id = engine.after(5 * MS, 1);
-        if shards > 1 && shard_of(id) == hot {
-            let _ = engine.cancel(id);
-            return;
-        }
+fn in_each_shard(engine: &Engine<u64>) {
+    let one = |_| {
+        engine.after(5 * MS, 1);
         let taken = engine.queue(0).recv_timeout(LIMIT);
         assert!(taken.is_ok(), "not delivered in {LIMIT:?}");
     };
-    thread::scope(|scope| {
-        (0..2 * shards).for_each(|_| _ = scope.spawn(|| (0..4).for_each(|_| one())));
-    });
+    thread::scope(|scope| (0..8).for_each(|_| _ = scope.spawn(|| (0..4).for_each(one))));
 }
 
 #[test]
@@ -74,7 +53,7 @@ fn promise_02_scheduling_into_the_past_delays_no_other() {
     for shards in [1, 4] {
         for builder in [small(shards), small(shards).portable_ticker()] {
             let engine = builder.start().unwrap();
-            beside_a_hot_thread(&engine, shards, |hot| in_each_shard(&engine, shards, hot));
+            beside_a_hot_thread(&engine, || in_each_shard(&engine));
         }
     }
 }
@@ -91,7 +70,7 @@ fn promise_02_nor_in_a_loop_that_drives_the_engine() {
                     let _ = driver.process_due(budget);
                 }
             });
-            beside_a_hot_thread(&engine, shards, |hot| in_each_shard(&engine, shards, hot));
+            beside_a_hot_thread(&engine, || in_each_shard(&engine));
             stop.store(true, Relaxed);
         });
     }
@@ -101,15 +80,12 @@ fn promise_02_nor_in_a_loop_that_drives_the_engine() {
 fn promise_02_an_advance_ends_and_serves_what_was_due() {
     for shards in [1, 4] {
         let (engine, clock) = small(shards).start_virtual().unwrap();
-        beside_a_hot_thread(&engine, shards, |_| {
-            for _ in 0..3 {
-                (1..=20).for_each(|ms| _ = engine.after(ms * MS, 1));
-                clock.advance(20 * MS);
-                assert_eq!(engine.queue(0).try_iter().count(), 20);
-            }
-            engine.after(MS, 1);
+        beside_a_hot_thread(&engine, || {
+            (1..=20).for_each(|ms| _ = engine.after(ms * MS, 1));
+            clock.advance(10 * MS);
+            assert_eq!(engine.queue(0).len(), 10);
             clock.run_until(at(90));
-            assert_eq!((clock.now(), engine.queue(0).len()), (at(90), 1));
+            assert_eq!((clock.now(), engine.queue(0).len()), (at(90), 20));
         });
     }
 }

@@ -49,20 +49,6 @@ fn sleep<T>(driver: &Driver<T>) {
     thread::sleep(driver.timeout().unwrap_or(MS).min(MS));
 }
 
-#[test]
-fn each_builder_gets_the_ticker_that_it_asked_for() {
-    let (system, portable) = match () {
-        _ if cfg!(target_os = "linux") => ("timerfd", "condition variable"),
-        _ if cfg!(windows) => ("waitable timer", "condition variable"),
-        _ => ("condition variable", "condition variable"),
-    };
-    for (ticker, expected) in [(Ticker::System, system), (Ticker::Portable, portable)] {
-        let said = format!("{:?}", start(Engine::<()>::builder(), ticker));
-        let expected = format!("sleeps_on: {expected:?}");
-        assert!(said.contains(&expected), "{said}");
-    }
-}
-
 /// The lateness of a timer that is alone in its engine, from its deadline to the worker.
 fn lateness_alone(engine: &Engine<()>, delay: Duration) -> Duration {
     engine.after(delay, ());

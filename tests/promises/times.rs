@@ -251,27 +251,6 @@ fn promise_14_any_deadline() {
 }
 
 #[test]
-fn promise_14_any_instant() {
-    let long_ago = Instant::now();
-    thread::sleep(MS);
-    let (engine, driver) = Engine::builder().start_driven().unwrap();
-    let id = engine.put(Timer::at(long_ago, "past"));
-    assert_eq!(engine.deadline(id), Some(Time::START));
-    assert_eq!(driver.process_due(100), Advance::Done);
-    assert_eq!(payloads(&engine), ["past"]);
-    // Some of which are never early.
-    for far in [5 * MS, 9_000 * HOUR, 5_000_000 * HOUR] {
-        let instant = Instant::now() + far;
-        let id = engine.put(Timer::at(instant, "future"));
-        let deadline = engine.deadline(id).unwrap();
-        assert!(deadline - Time::START >= far);
-        assert!(engine.instant_of(deadline).unwrap() >= instant);
-        engine.reschedule(id, long_ago).unwrap();
-        assert_eq!(engine.deadline(id), Some(Time::START));
-    }
-}
-
-#[test]
 fn promise_15_time_only_moves_forward() {
     let (engine, clock) = virtual_engine();
     clock.advance_to(at(5_000));
