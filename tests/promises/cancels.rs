@@ -54,24 +54,13 @@ fn promise_04_a_running_timer_is_cancelled_and_waited_for() {
 
 #[test]
 fn promise_04_every_wait_for_a_firing_returns() {
-    let (engine, clock) = virtual_engine();
     for _ in 0..3 {
+        let (engine, clock) = virtual_engine();
         let ids = [0, 1].map(|n| engine.every(MS, n));
         clock.advance(MS);
-        let (firings, told) = (take_all(&engine), told());
-        for waiter in 0..8 {
-            let (engine, tell) = (engine.clone(), told.tell());
-            thread::spawn(move || {
-                tell.send(()).unwrap();
-                let _ = engine.cancel_and_wait(ids[waiter % 2]);
-                tell.send(()).unwrap();
-            });
-        }
-        // Each is about to wait, and most do when this has slept.
-        (0..8).for_each(|_| told.next());
-        thread::sleep(20 * MS);
-        drop(firings);
-        (0..8).for_each(|_| told.next());
+        let firings = take_all(&engine);
+        let wait = move |n: usize| _ = engine.cancel_and_wait(ids[n % 2]);
+        each_returns_after(wait, || drop(firings));
     }
 }
 

@@ -58,8 +58,7 @@ fn promise_12_a_forked_child_drops_no_payload_of_its_parent() {
     drop(engine.next());
     assert_eq!(engine.reports().len(), 1);
     let unstarted = engine.create(Timer::after(HOUR, NotInChild)).unwrap();
-    let unstarted = drop_in_a_child(unstarted);
-    let (engine, _driver) = drop_in_a_child((engine, driver));
+    let (engine, _driver, unstarted) = drop_in_a_child((engine, driver, unstarted));
     assert!(unstarted.start().is_ok());
     assert_eq!(engine.shutdown().len(), 3);
 }

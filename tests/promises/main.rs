@@ -19,7 +19,6 @@ mod isolation;
 mod many;
 mod order;
 mod pauses;
-mod races;
 mod rearm;
 mod refusals;
 mod repeats;
@@ -134,7 +133,25 @@ fn panics(act: impl FnOnce()) -> bool {
     catch_unwind(AssertUnwindSafe(act)).is_err()
 }
 
-/// Calls the thread that drops it.
+/// Asserts that the calls of eight threads return once `release` has been called.
+fn each_returns_after(wait: impl Fn(usize) + Clone + Send + 'static, release: impl FnOnce()) {
+    let told = told();
+    for n in 0..8 {
+        let (wait, tell) = (wait.clone(), told.tell());
+        thread::spawn(move || {
+            tell.send(()).unwrap();
+            wait(n);
+            tell.send(()).unwrap();
+        });
+    }
+    // Each is about to wait, and most do when this has slept.
+    (0..8).for_each(|_| told.next());
+    thread::sleep(20 * MS);
+    release();
+    (0..8).for_each(|_| told.next());
+}
+
+/// Tells which thread drops it.
 struct Where(Sender<thread::ThreadId>);
 
 impl Drop for Where {

@@ -1,4 +1,4 @@
-//! Promises 3, 4, 6 and 11 for workers that take many payloads in one call.
+//! Promises 3 and 4 for workers that take many payloads in one call.
 
 use super::*;
 
@@ -68,4 +68,47 @@ fn promise_03_repeating_timers_hold_up_no_payloads() {
     // It moves on from a shard after 64 timers.
     let first = lent.iter().position(|firing| *firing.payload() == 1);
     assert!(first.is_some_and(|first| first <= 64), "{first:?}");
+}
+
+/// Workers take one by one, or as many as there are, while threads cancel: every timer
+/// has one end, and a bound lets as many in as before.
+#[test]
+fn promise_04_what_is_cancelled_is_not_also_taken() {
+    const TIMERS: usize = 400;
+    let bounded = Engine::builder().shards(1).max_timers(TIMERS);
+    let (engine, clock) = bounded.start_virtual().unwrap();
+    for round in 1..=30 {
+        let ids: Vec<_> = (0..TIMERS).map(|n| engine.after(MS, n)).collect();
+        clock.advance(MS);
+        let gate = Barrier::new(4);
+        let cancel = |ids: &mut dyn Iterator<Item = &TimerId>| {
+            gate.wait();
+            let cancelled = ids.filter_map(|&id| engine.cancel(id).payload());
+            cancelled.collect::<Vec<_>>()
+        };
+        let mut ended: Vec<usize> = thread::scope(|scope| {
+            let one_by_one = scope.spawn(|| {
+                gate.wait();
+                payloads(&engine)
+            });
+            let many = scope.spawn(|| {
+                gate.wait();
+                let (queue, mut payloads) = (engine.queue(0), Vec::new());
+                while queue.try_recv_many(&mut payloads, 7).is_ok() {}
+                payloads
+            });
+            // They meet about the middle.
+            let even = scope.spawn(|| cancel(&mut ids.iter().rev().step_by(2)));
+            let odd = scope.spawn(|| cancel(&mut ids.iter().skip(1).step_by(2)));
+            let all = [one_by_one, many, even, odd];
+            all.into_iter().flat_map(|it| it.join().unwrap()).collect()
+        });
+        ended.extend(payloads(&engine));
+        ended.sort_unstable();
+        assert!(ended.into_iter().eq(0..TIMERS), "lost, or in two hands");
+        let [live, completed, cancelled, ..] = ends(&engine);
+        assert_eq!((live, completed + cancelled), (0, (round * TIMERS) as u64));
+    }
+    let accepted = (0..2 * TIMERS).filter(|&n| engine.schedule(Timer::after(MS, n)).is_ok());
+    assert_eq!(accepted.count(), TIMERS, "the bound has moved");
 }

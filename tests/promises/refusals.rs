@@ -48,13 +48,8 @@ where
 
 #[test]
 fn promise_11_a_refused_timer_comes_back_as_it_was() {
-    let engine = || {
-        Engine::builder()
-            .queues(2)
-            .max_timers(1)
-            .start_virtual()
-            .unwrap()
-    };
+    let builder = || Engine::builder().queues(2).max_timers(1);
+    let engine = || builder().start_virtual().unwrap();
     let [(full, _clock), (closed, _clock2), (drained, _clock3)] = [(); 3].map(|()| engine());
     full.after(Duration::MAX, 1);
     closed.shutdown();

@@ -133,9 +133,8 @@ fn the_highest_settings_are_granted() {
     for builder in [
         Engine::builder().shards(1_024).queues(3),
         Engine::builder().shards(2).queues(2_000),
-        Engine::builder()
-            .queue_bound(1 << 22)
-            .max_timers(usize::MAX),
+        Engine::builder().queue_bound(1 << 22),
+        Engine::builder().max_timers(usize::MAX),
     ] {
         let (engine, clock) = builder.start_virtual().unwrap();
         engine.after(Duration::ZERO, 7);

@@ -103,27 +103,21 @@ fn promise_12_a_reported_task_is_dropped_when_it_has_run() {
             assert!(Arc::strong_count(&mine) > 1);
         }
     };
-    let returns = task(|_, _| ());
+    let returns = Timer::after(MS, task(|_, _| ()));
     let panics = task(|_, firing| assert_ne!(firing.number(), 2, "on purpose"));
+    let panics = Timer::every(MS, panics).times(2);
     let cancelled = task(|tasks, firing| assert_eq!(tasks.cancel(firing.id()), Cancel::Running));
     let shut_down = task(|tasks, _| assert!(!tasks.shutdown().is_empty()));
-    tasks.run(Timer::after(MS, returns).reported()).unwrap();
-    tasks
-        .run(Timer::every(MS, panics).times(2).reported())
-        .unwrap();
-    tasks.run(Timer::every(MS, cancelled).reported()).unwrap();
-    tasks
-        .run(Timer::every(5 * MS, shut_down).reported())
-        .unwrap();
+    let run = |timer: Timer<_>| _ = tasks.run(timer.reported()).unwrap();
+    run(returns);
+    run(panics);
+    run(Timer::every(MS, cancelled));
+    run(Timer::every(5 * MS, shut_down));
     clock.run_until(at(5));
     tasks.join();
     assert_eq!(Arc::strong_count(&held), 1, "in an unread report");
-    assert!(
-        tasks
-            .engine()
-            .reports()
-            .all(|closed| closed.payload.is_none())
-    );
+    let mut reports = tasks.engine().reports();
+    assert!(reports.all(|closed| closed.payload.is_none()));
     assert_eq!(ends(tasks.engine()), [0, 1, 1, 1, 1]);
 }
 
@@ -131,23 +125,18 @@ fn promise_12_a_reported_task_is_dropped_when_it_has_run() {
 fn promise_12_every_join_returns() {
     for _ in 0..3 {
         let tasks = TaskEngine::builder().workers(2).start().unwrap();
-        let (told, (end, ended)) = (told(), channel::<()>());
+        let (end, ended) = channel::<()>();
         let slow = move || assert!(ended.recv().is_err());
         tasks.run_after(Duration::ZERO, slow).unwrap();
-        for _ in 0..8 {
-            let (tasks, tell) = (tasks.clone(), told.tell());
-            thread::spawn(move || {
-                tell.send(()).unwrap();
-                tasks.join();
-                tell.send(()).unwrap();
-            });
-        }
-        // Each is about to wait, and most do when this has slept.
-        (0..8).for_each(|_| told.next());
-        tasks.shutdown();
-        thread::sleep(20 * MS);
-        drop(end);
-        (0..8).for_each(|_| told.next());
+        let joiner = tasks.clone();
+        each_returns_after(
+            move |_| joiner.join(),
+            || {
+                tasks.shutdown();
+                thread::sleep(20 * MS);
+                drop(end);
+            },
+        );
     }
 }
 

@@ -183,35 +183,6 @@ fn promise_02_lateness_is_measured_in_each_shard_and_up_to_hours() {
 }
 
 #[test]
-fn promise_02_a_timer_for_the_past_is_reported_as_requested() {
-    let befores: [fn(&Engine<u32>); 3] = [
-        |_| {},
-        // Its shard has just read the clock.
-        |engine| _ = engine.after(SECOND, 2),
-        |engine| {
-            let id = engine.after(Duration::ZERO, 2);
-            engine.reschedule(id, SECOND).unwrap();
-        },
-    ];
-    for before in befores {
-        let (engine, clock) = virtual_engine();
-        clock.advance(20 * MS);
-        before(&engine);
-        let id = engine.put(Timer::at(at(3), 1));
-        assert_eq!(engine.deadline(id), Some(at(3)));
-        assert_eq!(engine.earliest_deadline(), Some(at(3)));
-        clock.advance(2 * MS);
-        let past = engine.next();
-        assert_eq!(
-            (past.id(), past.tick(), past.deadline()),
-            (id, Tick(3), at(3))
-        );
-        assert_eq!(past.lateness(), 19 * MS);
-        assert!(engine.snapshot().lateness.quantile(1.0).unwrap() >= 19 * MS);
-    }
-}
-
-#[test]
 fn promise_14_any_deadline() {
     let (engine, clock) = virtual_engine();
     engine.after(10 * SECOND, "due");
