@@ -270,3 +270,21 @@ fn promise_15_a_clock_that_does_not_measure_instants_refuses_them() {
         assert_eq!(engine.ledger().accepted, 1);
     }
 }
+
+/// No clock gets to the end of the longest wait.
+#[test]
+fn promise_14_the_longest_limit_is_none() {
+    let (engine, clock) = virtual_engine();
+    let (queue, reports) = (engine.queue(0), engine.reports());
+    thread::scope(|scope| {
+        let taken = scope.spawn(move || queue.recv_timeout(Duration::MAX).map(drop));
+        let read = scope.spawn(move || reports.recv_timeout(Duration::MAX).map(drop));
+        thread::sleep(20 * MS);
+        engine.put(Timer::every(MS, ()).times(1).reported());
+        clock.advance(MS);
+        assert_eq!(
+            (taken.join().unwrap(), read.join().unwrap()),
+            (Ok(()), Ok(()))
+        );
+    });
+}

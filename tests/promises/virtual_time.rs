@@ -38,13 +38,6 @@ fn promise_15_run_until_steps_and_waits_for_the_workers() {
         .for_each(|worker| worker.join().unwrap());
 }
 
-/// The complaint of a `run_until` that panics.
-fn refusal<T>(clock: &VirtualClock<T>) -> Option<String> {
-    let run = AssertUnwindSafe(|| clock.run_until(clock.now() + SECOND));
-    let thrown = catch_unwind(run).err()?;
-    thrown.downcast().ok().map(|complaint| *complaint)
-}
-
 #[test]
 fn promise_15_run_until_waits_for_workers_that_have_not_come() {
     let (engine, clock) = virtual_engine();
@@ -63,30 +56,22 @@ fn promise_15_run_until_waits_for_workers_that_have_not_come() {
     assert!(!too_soon, "the clock moved without a worker");
 }
 
-/// Calls `call` from within a task. Returns its answer, after another task has run.
-fn within_a_task<R: Send + 'static>(call: impl Fn(&VirtualClock<Task>) -> R + Send + 'static) -> R {
-    let (tasks, clock) = virtual_tasks();
-    let clock = Arc::new(clock);
-    let (inner, ran) = (Arc::clone(&clock), told());
-    let told = told();
-    let task = told.of(move |_| call(&inner));
-    tasks.run(Timer::after(MS, task)).unwrap();
-    tasks.run_after(2 * MS, ran.say(())).unwrap();
-    clock.advance(MS);
-    let answer = told.next();
-    clock.advance(MS);
-    ran.next();
-    tasks.shutdown();
-    answer
-}
-
 #[test]
 fn promise_15_run_until_within_a_task_is_refused_and_advance_is_not() {
-    let complaint = within_a_task(refusal).unwrap();
-    assert!(complaint.contains("call `advance`"), "{complaint}");
-    let now = within_a_task(|clock| {
-        clock.advance(9 * MS);
-        clock.now()
+    let (tasks, clock) = virtual_tasks();
+    let (clock, told) = (Arc::new(clock), told());
+    let inner = Arc::clone(&clock);
+    let task = told.of(move |_| {
+        let run = AssertUnwindSafe(|| inner.run_until(at(9)));
+        let complaint = *catch_unwind(run).unwrap_err().downcast::<String>().unwrap();
+        inner.advance(9 * MS);
+        (complaint, inner.now())
     });
+    tasks.run(Timer::every(MS, task)).unwrap();
+    clock.advance(MS);
+    let (complaint, now) = told.next();
+    assert!(complaint.contains("call `advance`"), "{complaint}");
     assert_eq!(now, at(10));
+    told.next(); // another task has run
+    tasks.shutdown();
 }
