@@ -160,10 +160,8 @@ fn promise_04_cancelling_many_answers_like_cancelling_each() {
     let answers = engine.cancel_many(&[fired, runs, far, foreign, elsewhere, far, waits]);
     let (ran, gone) = (Cancel::Running, || Cancel::Gone);
     let [far, elsewhere, waits] = ["far", "elsewhere", "waits"].map(Cancel::Cancelled);
-    assert_eq!(
-        answers,
-        [gone(), ran, far, gone(), elsewhere, gone(), waits]
-    );
+    let expected = [gone(), ran, far, gone(), elsewhere, gone(), waits];
+    assert_eq!(answers, expected);
     drop(taken);
     assert_eq!((engine.ledger().live, other.ledger().live), (0, 1));
     assert!(engine.cancel_many(&[]).is_empty());
@@ -197,10 +195,8 @@ fn promise_04_cancelling_all_cancels_what_an_id_could_cancel_and_nothing_later()
     assert_eq!(cancelled.payloads, payloads);
     assert_eq!(cancelled.ids.len(), payloads.len() + 1, "and one that runs");
     assert!(cancelled.ids.contains(&running[0].id()));
-    assert!(
-        !cancelled.ids.contains(&running[1].id()),
-        "it may end by itself"
-    );
+    // The other one may end by itself.
+    assert!(!cancelled.ids.contains(&running[1].id()));
     assert_eq!(engine.cancel_all().ids.len(), 0);
     assert_eq!(engine.cancel_by_name("beat", None).ids.len(), 0);
 

@@ -43,10 +43,8 @@ fn promise_11_each_change_of_a_timer_is_refused_for_the_same_reason() {
     let (engine, clock) = virtual_engine();
     let unstarted = engine.create(Timer::every(MS, 7)).unwrap();
     assert_eq!(engine.deadline(unstarted.id()), None);
-    assert_eq!(
-        change(&engine, unstarted.id()),
-        [Err(NotChanged::Unstarted); 5]
-    );
+    let refused = [Err(NotChanged::Unstarted); 5];
+    assert_eq!(change(&engine, unstarted.id()), refused);
     clock.advance(SECOND);
     let id = unstarted.start().unwrap();
     assert_eq!(engine.deadline(id), Some(at(1_001)));
@@ -78,11 +76,8 @@ fn promise_05_a_look_up_finds_what_is_live() {
     assert_eq!((found.id, found.queue, found.paused), (lease, 0, false));
     assert_eq!(found.name.as_deref(), Some("lease"));
     clock.advance(MS);
-    assert_eq!(
-        engine.find(lease),
-        engine.live().next(),
-        "it waits to be taken"
-    );
+    // It waits to be taken.
+    assert_eq!(engine.find(lease), engine.live().next());
     let unstarted = engine.create(Timer::after(MS, 2)).unwrap();
     assert_eq!(engine.find(unstarted.id()), None);
 }

@@ -39,24 +39,15 @@ fn promise_12_a_loop_ends_when_every_task_was_notified() {
     }
     assert_eq!(driver.run_due(9), Advance::Done);
     let queue = tasks.engine().queue(0);
-    let shut_down = || {
-        [
-            tasks.is_shut_down(),
-            driver.is_shut_down(),
-            queue.is_shut_down(),
-        ]
-    };
-    assert_eq!(shut_down(), [false; 3]);
+    let handles = || (tasks.is_shut_down(), queue.is_shut_down());
+    assert_eq!((handles(), driver.is_shut_down()), ((false, false), false));
     tasks.shutdown();
-    assert_eq!(
-        shut_down(),
-        [true; 3],
-        "also while there are some to be told"
-    );
-    assert_eq!(driver.process_due(9), Advance::Done, "three are to be told");
-    assert_eq!(driver.run_due(1), Advance::More);
-    assert_eq!(driver.run_due(1), Advance::More);
-    assert_eq!(driver.run_due(1), Advance::ShutDown);
+    // Also while there are some to be told.
+    assert_eq!((handles(), driver.is_shut_down()), ((true, true), true));
+    assert_eq!(driver.process_due(9), Advance::Done);
+    for answer in [Advance::More, Advance::More, Advance::ShutDown] {
+        assert_eq!(driver.run_due(1), answer);
+    }
     assert_eq!(driver.run_due(9), Advance::ShutDown);
     assert_eq!(driver.process_due(0), Advance::ShutDown);
 }
@@ -160,9 +151,8 @@ fn promise_10_a_slow_task_does_not_keep_another_thread_from_driving() {
         let _ = wait.recv();
     };
     tasks.run_after(Duration::ZERO, slow).unwrap();
-    tasks
-        .run_after(Duration::ZERO, told.say("another"))
-        .unwrap();
+    let another = told.say("another");
+    tasks.run_after(Duration::ZERO, another).unwrap();
     thread::scope(|scope| {
         let slow = scope.spawn(|| driver.run_due(9));
         assert_eq!(told.next(), "the slow one");

@@ -62,9 +62,8 @@ fn promise_10_a_panic_is_caught_and_the_worker_goes_on() {
     }
     // What a panic throws is dropped.
     let held = Where(dropped.tell());
-    tasks
-        .run_after(MS, move || std::panic::panic_any(held))
-        .unwrap();
+    let throw = move || std::panic::panic_any(held);
+    tasks.run_after(MS, throw).unwrap();
     tasks.run_after(2 * MS, told.say("alive")).unwrap();
     clock.run_until(at(2));
     assert_eq!((told.all(), dropped.all().len()), (vec!["alive"], 1));
@@ -138,10 +137,8 @@ fn promise_10_lateness_until_the_work_begins_is_measured() {
     assert_eq!((seen.held, seen.ledger.completed), (0, 101));
     let latest = seen.lateness.quantile(1.0).unwrap();
     assert!(latest < MS, "the ticker was on time");
-    assert_eq!(
-        (seen.lateness_at_start.count(), seen.durations.count()),
-        (101, 101)
-    );
+    let counts = [&seen.lateness_at_start, &seen.durations].map(Histogram::count);
+    assert_eq!(counts, [101, 101]);
     let waited = seen.lateness_at_start.quantile(0.5).unwrap();
     assert!(slow < waited && waited <= 2 * slow, "{waited:?}");
     let longest = seen.durations.quantile(1.0).unwrap();

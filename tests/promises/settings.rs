@@ -58,11 +58,7 @@ fn a_setting_out_of_range_is_refused_and_says_what_to_do() {
 #[test]
 fn promise_11_every_setting_of_a_task_engine_counts() {
     let builder = || TaskEngine::builder().tick(7 * MS);
-    let set = builder()
-        .shards(1)
-        .start_at(at(9))
-        .max_timers(1)
-        .portable_ticker();
+    let set = builder().shards(1).start_at(at(9)).max_timers(1);
     let (tasks, _clock) = set.start_virtual().unwrap();
     assert_eq!(tasks.now(), at(9));
     assert!(format!("{tasks:?}").contains("shards: 1,"), "{tasks:?}");
@@ -156,10 +152,8 @@ fn promise_11_every_setting_of_an_engine_counts() {
     assert_eq!(boundary(builder()), Some(at(128))); // 2 · 64
     assert_eq!(boundary(builder().wheel_size(20)), Some(at(120)));
     // There is no boundary but that of a tick.
-    assert_eq!(
-        boundary(builder().wheel_size(10).max_levels(1)),
-        Some(at(101))
-    );
+    let flat = builder().wheel_size(10).max_levels(1);
+    assert_eq!(boundary(flat), Some(at(101)));
 
     let (engine, _clock) = start(builder());
     assert_eq!(engine.now(), Time::START);

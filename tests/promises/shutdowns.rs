@@ -62,10 +62,8 @@ fn promise_12_a_drain_fires_the_one_shots_due_by_its_limit() {
         thread::yield_now();
     }
     let left = left.join().unwrap().into_iter();
-    assert!(
-        begun.elapsed() < PATIENCE / 2,
-        "waited for more than one-shots"
-    );
+    // It has not waited for more than one-shots.
+    assert!(begun.elapsed() < PATIENCE / 2);
     let payloads = left.filter_map(|closed| closed.payload);
     assert!(payloads.filter(|n| (1..700).contains(n)).eq([99]));
     assert!(worker.join().unwrap().into_iter().eq(1..=20));

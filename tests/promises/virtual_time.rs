@@ -33,9 +33,7 @@ fn promise_15_run_until_steps_and_waits_for_the_workers() {
     clock.run_until(Time::from_secs(100));
     assert_eq!(told.all().len(), 2);
     engine.shutdown();
-    workers
-        .into_iter()
-        .for_each(|worker| worker.join().unwrap());
+    let _ended = workers.map(|worker| worker.join().unwrap());
 }
 
 #[test]

@@ -30,10 +30,8 @@ const PEAK: u64 = 10_000;
 
 fn of_many_shards() -> (Engine<u64>, VirtualClock<u64>) {
     let builder = Engine::builder().shards(SHARDS);
-    builder
-        .max_timers(2 * PEAK as usize)
-        .start_virtual()
-        .unwrap()
+    let builder = builder.max_timers(2 * PEAK as usize);
+    builder.start_virtual().unwrap()
 }
 
 /// Schedules many timers and cancels them, in one thread after the other; all of
