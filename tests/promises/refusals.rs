@@ -62,6 +62,8 @@ fn promise_11_a_refused_timer_comes_back_as_it_was() {
             is_refused(engine.create(given.clone()), why, &given);
         }
     }
+    let accepted = [&full, &closed, &drained].map(|it| it.ledger().accepted);
+    assert_eq!(accepted, [1, 0, 0]);
 }
 
 /// It was accepted, and stored; then the engine was shut down.

@@ -74,20 +74,6 @@ fn promise_07_missed_firings() {
 }
 
 #[test]
-fn promise_07_skipping_past_the_end_of_time_is_never_due() {
-    let nanosecond = Duration::from_nanos(1);
-    let builder = Engine::builder().shards(1).tick(nanosecond);
-    let (engine, clock) = builder.start_virtual().unwrap();
-    let beat = Timer::every(nanosecond, "beat").starting(Time::START);
-    let id = engine.put(beat.missed(MissedTicks::Skip));
-    clock.advance_to(Time::MAX);
-    assert_eq!(engine.next().number(), 1);
-    assert!(engine.queue(0).is_empty());
-    assert_eq!(engine.deadline(id), Some(Time::MAX));
-    assert_eq!(engine.cancel(id), Cancel::Cancelled("beat"));
-}
-
-#[test]
 fn promise_07_a_firing_whose_tick_has_not_begun_is_not_missed() {
     for policy in POLICIES {
         let (engine, clock) = virtual_engine();
