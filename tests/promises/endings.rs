@@ -208,7 +208,8 @@ fn promise_05_a_forged_id_is_harmless() {
 fn promise_06_an_expired_timer_gives_its_room_back() {
     let bounded = Engine::builder().shards(1).max_timers(2);
     let (engine, clock) = bounded.start_virtual().unwrap();
-    let takes: [fn(&Engine<u32>, [TimerId; 2]); 3] = [
+    type Take = fn(&Engine<u32>, [TimerId; 2]);
+    let takes: [Take; 3] = [
         |engine, ids| {
             ids.iter()
                 .for_each(|&id| assert!(engine.cancel(id).is_cancelled()))
