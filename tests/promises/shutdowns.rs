@@ -160,9 +160,7 @@ fn promise_12_a_drain_does_not_wait_for_timers_that_catch_up() {
 fn promise_12_a_drain_waits_for_nothing_that_never_comes() {
     let engine = Engine::builder().start().unwrap();
     engine.after(Duration::MAX, "never");
-    let disarmed = engine.after(HOUR, "disarmed");
-    engine.reschedule(disarmed, Time::MAX).unwrap();
-    assert_eq!(engine.drain(Duration::MAX).len(), 2);
+    assert_eq!(engine.drain(Duration::MAX).len(), 1);
 
     // Nor for a report that nobody reads. The fastest of a few: a busy machine may hold
     // one up.

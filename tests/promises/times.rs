@@ -185,6 +185,8 @@ fn promise_14_any_deadline() {
     engine.after(Duration::ZERO, "zero");
     engine.put(Timer::at(at(2_000), "past"));
     let never = engine.after(Duration::MAX, "never");
+    let disarmed = engine.after(HOUR, "disarmed");
+    engine.reschedule(disarmed, Time::MAX).unwrap();
     let last = Time::from_nanos(u64::MAX - u64::MAX % 1_000_000);
     engine.put(Timer::at(last, "last"));
     engine.put(Timer::at(
@@ -213,7 +215,7 @@ fn promise_14_any_deadline() {
     clock.advance_to(Time::MAX);
     assert!(engine.queue(0).is_empty());
     let left = engine.shutdown();
-    assert!(left.len() == 2 && left.iter().any(|closed| closed.id == never));
+    assert!(left.len() == 3 && left.iter().any(|closed| closed.id == never));
 }
 
 #[test]
