@@ -7,6 +7,5 @@
 #[path = "../support/mod.rs"]
 mod support;
 
-mod limits;
 mod probe;
 mod walks;

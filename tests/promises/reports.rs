@@ -1,84 +1,52 @@
-//! Promise 8: closed timers are reported on request.
+//! Promise 8: closed timers are reported on request, with their names.
 
 use super::*;
-use std::sync::mpsc;
-use std::thread;
-use tickwheel::wheel::Advance;
-use tickwheel::{Cancel, CloseReason, RecvError, Refusal, TaskEngine, Time, Timer};
+
+type Report<T> = (TimerId, usize, u64, u64, CloseReason, Option<T>);
+
+/// The next report: id, queue, tick, firings, reason and payload.
+fn report<T>(engine: &Engine<T>) -> Report<T> {
+    let it = engine.reports().try_recv().unwrap();
+    (
+        it.id, it.queue, it.tick.0, it.firings, it.reason, it.payload,
+    )
+}
 
 #[test]
 fn promise_08_closed_timers_are_reported() {
     let (engine, clock) = virtual_engine();
-    let once = engine
-        .schedule(Timer::after(MS, "once").reported())
-        .unwrap();
+    let once = engine.put(Timer::after(MS, "once").reported());
     let twice = Timer::every(2 * MS, "twice").times(2).queue(1).reported();
-    let twice = engine.schedule(twice).unwrap();
-    let cancelled = engine
-        .schedule(Timer::after(SECOND, "cancelled").reported())
-        .unwrap();
-    let left = engine
-        .schedule(Timer::after(SECOND, "left").reported())
-        .unwrap();
-    engine.schedule(Timer::after(MS, "unreported")).unwrap();
+    let twice = engine.put(twice);
+    let cancelled = engine.put(Timer::after(SECOND, "cancelled").reported());
+    let left = engine.put(Timer::after(SECOND, "left").reported());
+    engine.after(MS, "unreported");
     let closed = engine.reports();
     assert_eq!(closed.try_recv(), Err(RecvError::Empty));
 
     clock.advance(MS);
     assert_eq!(payloads(&engine), ["once", "unreported"]);
     assert!(!closed.is_empty());
-    let report = closed.recv().unwrap();
-    assert_eq!(
-        (report.id, report.queue, report.tick.0, report.firings),
-        (once, 0, 1, 1)
-    );
-    assert_eq!(
-        (report.reason, report.payload),
-        (CloseReason::Completed, None)
-    );
-
+    let completed = CloseReason::Completed;
+    assert_eq!(report(&engine), (once, 0, 1, 1, completed, None));
     for tick in [2, 4] {
-        clock.advance_to(Time::START + tick * MS);
+        clock.advance_to(at(tick));
         assert!(closed.is_empty());
-        assert_eq!(engine.queue(1).recv().unwrap().tick().0, u64::from(tick));
+        assert_eq!(engine.queue(1).recv().unwrap().tick().0, tick);
     }
     // The last firing is in both results, with the same tick.
-    let report = closed.recv().unwrap();
-    assert_eq!(
-        (report.id, report.queue, report.tick.0, report.firings),
-        (twice, 1, 4, 2)
-    );
-    assert_eq!(
-        (report.reason, report.payload),
-        (CloseReason::Completed, Some("twice"))
-    );
-
+    assert_eq!(report(&engine), (twice, 1, 4, 2, completed, Some("twice")));
     assert_eq!(engine.cancel(cancelled), Cancel::Cancelled("cancelled"));
-    let report = closed.try_iter().next().unwrap();
-    assert_eq!(
-        (report.id, report.tick.0, report.firings),
-        (cancelled, 4, 0)
-    );
-    assert_eq!(
-        (report.reason, report.payload),
-        (CloseReason::Cancelled, None)
-    );
+    let expected = (cancelled, 0, 4, 0, CloseReason::Cancelled, None);
+    assert_eq!(report(&engine), expected);
 
     let list = engine.shutdown();
-    assert_eq!(
-        (list.len(), list[0].id, list[0].payload),
-        (1, left, Some("left"))
-    );
-    let mut rest = engine.reports();
-    let report = rest.next().unwrap();
-    assert_eq!(
-        (report.id, report.reason, report.payload),
-        (left, CloseReason::ShutDown, None)
-    );
-    assert_eq!(
-        (rest.next(), closed.recv()),
-        (None, Err(RecvError::ShutDown))
-    );
+    let list: Vec<_> = list.into_iter().map(|it| (it.id, it.payload)).collect();
+    assert_eq!(list, [(left, Some("left"))]);
+    let expected = (left, 0, 4, 0, CloseReason::ShutDown, None);
+    assert_eq!(report(&engine), expected);
+    assert_eq!(closed.recv(), Err(RecvError::ShutDown));
+    assert_eq!(engine.reports().next(), None);
 }
 
 #[test]
@@ -87,62 +55,46 @@ fn promise_08_cancelled_before_its_start_ends_at_its_start() {
     let unstarted = engine.create(Timer::after(MS, "never").reported()).unwrap();
     assert_eq!(engine.cancel(unstarted.id()), Cancel::Cancelled("never"));
     clock.advance(7 * MS);
-    unstarted.start().unwrap();
-    let report = engine.reports().recv().unwrap();
-    assert_eq!((report.reason, report.tick.0), (CloseReason::Cancelled, 7));
+    let id = unstarted.start().unwrap();
+    assert_eq!(report(&engine), (id, 0, 7, 0, CloseReason::Cancelled, None));
 }
 
 #[test]
-fn promise_08_cancelled_while_running_ends_at_that_tick() {
+fn promise_08_a_timer_that_ends_while_it_runs_is_reported_on_return_with_the_tick_of_its_end() {
     let (engine, clock) = virtual_engine();
-    let run = |name| {
-        let id = engine.schedule(Timer::every(MS, name).reported()).unwrap();
+    let run = || {
+        let id = engine.put(Timer::every(MS, "beat").reported());
         clock.advance(MS);
-        (id, engine.queue(0).recv().unwrap())
+        (id, engine.next())
     };
-    let end_of = |name| {
-        let report = engine.reports().recv().unwrap();
-        assert_eq!(report.reason, CloseReason::Cancelled, "{name}");
-        report.tick.0
-    };
-    let (id, running) = run("cancelled");
-    clock.advance_to(Time::START + 4 * MS);
+    let (id, running) = run();
+    clock.advance_to(at(4));
     assert_eq!(engine.cancel(id), Cancel::Running);
-    clock.advance_to(Time::START + 6 * MS);
+    clock.advance_to(at(6));
     drop(running);
-    assert_eq!(end_of("cancelled"), 4);
+    let expected = (id, 0, 4, 1, CloseReason::Cancelled, Some("beat"));
+    assert_eq!(report(&engine), expected);
 
-    let (_, running) = run("kept");
-    clock.advance_to(Time::START + 9 * MS);
-    assert_eq!(running.into_payload(), "kept");
-    assert_eq!(end_of("kept"), 9);
-}
+    let (id, running) = run();
+    clock.advance_to(at(9));
+    assert_eq!(running.into_payload(), "beat");
+    assert_eq!(report(&engine), (id, 0, 9, 1, CloseReason::Cancelled, None));
 
-#[test]
-fn promise_08_shut_down_while_running_is_reported_on_return() {
-    let (engine, clock) = virtual_engine();
-    let beat = Timer::every(MS, "beat").reported();
-    let id = engine.schedule(beat).unwrap();
-    clock.advance(MS);
-    let running = engine.queue(0).recv().unwrap();
-    clock.advance(MS);
+    let (id, running) = run();
+    clock.advance_to(at(12));
     assert_eq!(engine.shutdown()[0].payload, None);
     clock.advance(MS);
     drop(running);
-    let report = engine.reports().try_recv().unwrap();
-    assert_eq!((report.id, report.firings, report.tick.0), (id, 1, 2));
-    assert_eq!(
-        (report.reason, report.payload),
-        (CloseReason::ShutDown, Some("beat"))
-    );
-    assert!(engine.ledger().is_balanced());
+    let expected = (id, 0, 12, 1, CloseReason::ShutDown, Some("beat"));
+    assert_eq!(report(&engine), expected);
+    assert_eq!(ends(&engine), [0, 0, 2, 1, 0]);
 }
 
 #[test]
 fn promise_08_readers_wait_for_the_report_of_a_held_firing() {
     let builder = Engine::builder().shards(4).queues(2);
     let (engine, clock) = builder.start_virtual().unwrap();
-    let schedule = |timer: Timer<&'static str>| engine.schedule(timer.reported()).unwrap();
+    let schedule = |timer: Timer<&'static str>| engine.put(timer.reported());
     schedule(Timer::every(MS, "cancelled"));
     schedule(Timer::every(MS, "abandoned"));
     schedule(Timer::every(MS, "last").times(1));
@@ -154,11 +106,9 @@ fn promise_08_readers_wait_for_the_report_of_a_held_firing() {
     clock.advance(MS);
     let mut firings = take_all(&engine);
     assert_eq!(firings.len(), 4);
-    for firing in &firings {
-        if *firing.payload() == "cancelled" {
-            assert_eq!(engine.cancel(firing.id()), Cancel::Running);
-        }
-    }
+    let mut cancelled = firings.iter().filter(|it| *it.payload() == "cancelled");
+    let cancelled = cancelled.next().unwrap().id();
+    assert_eq!(engine.cancel(cancelled), Cancel::Running);
     assert_eq!(engine.shutdown().len(), 3);
     let closed = engine.reports();
     assert_eq!(closed.recv().unwrap().reason, CloseReason::ShutDown);
@@ -172,41 +122,37 @@ fn promise_08_readers_wait_for_the_report_of_a_held_firing() {
     reported.sort_unstable();
     assert_eq!(reported, ["abandoned", "cancelled", "elsewhere", "last"]);
     assert_eq!(closed.try_recv(), Err(RecvError::ShutDown));
-    assert_eq!(engine.reports().count(), 0);
 }
 
 #[test]
 fn promise_08_a_reader_sleeps_until_the_last_report_has_come() {
     let engine = Engine::builder().start().unwrap();
-    engine
-        .schedule(Timer::every(MS, "beat").reported())
-        .unwrap();
+    engine.put(Timer::every(MS, "beat").reported());
     let firing = engine.queue(0).recv().unwrap();
-    let reports = engine.reports();
-    let (tell, told) = mpsc::channel();
+    let (reports, told) = (engine.reports(), told());
+    let tell = told.tell();
     thread::spawn(move || {
         tell.send(0).unwrap();
         tell.send(reports.count()).unwrap();
     });
-    told.recv().unwrap();
+    told.next();
     assert_eq!(engine.shutdown().len(), 1);
     drop(engine);
-    assert!(told.recv_timeout(20 * MS).is_err(), "has not waited");
+    assert!(told.1.recv_timeout(20 * MS).is_err(), "has not waited");
     drop(firing);
-    assert_eq!(told.recv_timeout(20 * SECOND), Ok(1));
+    assert_eq!(told.next(), 1);
 }
 
 #[test]
 fn promise_08_readers_wait_for_tasks_to_be_notified() {
-    let (tasks, driver) = TaskEngine::builder().start_driven().unwrap();
-    let far = Timer::after(SECOND, |_| ());
-    let notified = || far.clone().notified().reported();
-    tasks.run(notified()).unwrap();
-    let cancelled = tasks.run(notified()).unwrap();
+    let (tasks, driver) = driven_tasks();
+    let far = Timer::after(SECOND, |_| ()).notified().reported();
+    tasks.run(far.clone()).unwrap();
+    let cancelled = tasks.run(far.clone()).unwrap();
     assert!(tasks.cancel(cancelled).is_cancelled());
     // Of those that were not started there is nothing to say.
-    let unstarted = tasks.create(notified()).unwrap();
-    let dismissed = tasks.create(notified()).unwrap();
+    let unstarted = tasks.create(far.clone()).unwrap();
+    let dismissed = tasks.create(far).unwrap();
     assert!(tasks.cancel(dismissed.id()).is_cancelled());
     tasks.shutdown();
     drop(dismissed);
@@ -221,13 +167,10 @@ fn promise_08_readers_wait_for_tasks_to_be_notified() {
 fn promise_08_cancelling_inside_a_sorted_slot_is_reported() {
     let (engine, driver) = Engine::builder().shards(1).start_driven().unwrap();
     let now = engine.now();
-    let schedule = |delay| {
-        let timer = Timer::at(now + delay, ()).reported();
-        engine.schedule(timer).unwrap()
-    };
+    let schedule = |delay| engine.put(Timer::at(now + delay * MS, ()).reported());
     // Older timers come into the slot of younger ones, which has to be sorted.
-    let moved: Vec<_> = (0..64).map(|_| schedule(40 * MS)).collect();
-    let all: Vec<_> = (0..64).map(|_| schedule(60 * MS)).chain(moved).collect();
+    let moved: Vec<_> = (0..64).map(|_| schedule(40)).collect();
+    let all: Vec<_> = (0..64).map(|_| schedule(60)).chain(moved).collect();
     for &id in &all {
         engine.reschedule(id, now + 60 * MS).unwrap();
     }
@@ -235,12 +178,8 @@ fn promise_08_cancelling_inside_a_sorted_slot_is_reported() {
         thread::sleep(now + time - engine.now());
         let _ = driver.process_due(budget);
     }
-    let cancelled = all.iter().map(|&id| engine.cancel(id));
-    assert_eq!(
-        cancelled.filter(|answer| *answer != Cancel::Gone).count(),
-        128
-    );
-
+    let cancelled = all.iter().filter(|&&id| engine.cancel(id) != Cancel::Gone);
+    assert_eq!(cancelled.count(), 128);
     assert_eq!(driver.process_due(usize::MAX), Advance::Done);
     assert_eq!(engine.queue(0).try_recv().err(), Some(RecvError::Empty));
     assert_eq!(engine.reports().len(), 128);
@@ -248,16 +187,45 @@ fn promise_08_cancelling_inside_a_sorted_slot_is_reported() {
 
 #[test]
 fn promise_08_an_unread_report_counts_against_the_bound() {
-    let builder = Engine::builder().shards(1).max_timers(2);
-    let (engine, clock) = builder.start_virtual().unwrap();
-    for n in 0..2 {
-        engine.schedule(Timer::after(MS, n).reported()).unwrap();
-    }
+    let bounded = Engine::builder().shards(1).max_timers(2);
+    let (engine, clock) = bounded.start_virtual().unwrap();
+    (0..2).for_each(|n| _ = engine.put(Timer::after(MS, n).reported()));
     clock.advance(MS);
     assert_eq!(payloads(&engine), [0, 1]);
     assert_eq!(engine.ledger().live, 0);
     let refused = engine.schedule(Timer::after(MS, 2)).unwrap_err();
     assert_eq!(refused.reason(), Refusal::Full);
     engine.reports().recv().unwrap();
-    engine.schedule(refused.into_timer()).unwrap();
+    engine.put(refused.into_timer());
+}
+
+#[test]
+fn promise_08_a_report_carries_the_name_however_its_timer_ended() {
+    let (engine, clock) = virtual_engine();
+    let put = |timer: Timer<u32>, name| engine.put(timer.named(name).reported());
+    put(Timer::after(MS, 0), "completed");
+    put(Timer::after(SECOND, 0), "cancelled by name");
+    put(Timer::every(MS, 0), "runs");
+    let cancelled = put(Timer::after(SECOND, 0), "cancelled");
+    clock.advance(MS);
+    let mut taken = take_all(&engine);
+    let names: Vec<_> = taken.iter().map(Expired::name).collect();
+    assert_eq!(names, [Some("completed"), Some("runs")]);
+    let running = taken.pop();
+    drop(taken);
+    let by_name = engine.cancel_by_name("cancelled by name", None);
+    assert_eq!(by_name.ids.len(), 1);
+    assert!(engine.cancel(cancelled).is_cancelled());
+    // The name of a timer that has ended leads to later timers alone.
+    let again = put(Timer::after(SECOND, 0), "cancelled");
+    assert!(engine.find_by_name("cancelled").eq([again]));
+    let names = |closed: &mut dyn Iterator<Item = Closed<u32>>| {
+        let mut names: Vec<_> = closed.filter_map(|it| it.name).collect();
+        names.sort();
+        names.join(", ")
+    };
+    assert_eq!(names(&mut engine.shutdown().into_iter()), "cancelled, runs");
+    drop(running);
+    let all = "cancelled, cancelled, cancelled by name, completed, runs";
+    assert_eq!(names(&mut engine.reports()), all);
 }

@@ -1,5 +1,4 @@
-//! The system's allocator, which counts what is in use, and knows the largest
-//! piece that it was asked to align.
+//! The system's allocator, which counts what is in use.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering::Relaxed};
@@ -12,16 +11,6 @@ static ALLOCATOR: Counting = Counting;
 static BYTES: AtomicI64 = AtomicI64::new(0);
 
 static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
-
-static LARGEST_ALIGNED: AtomicUsize = AtomicUsize::new(0);
-
-/// More than the system aligns by itself: such a piece is copied when it grows.
-const ALIGNED: usize = 2 * size_of::<usize>() + 1;
-
-/// The size of the largest piece that had to be aligned.
-pub fn largest_aligned() -> usize {
-    LARGEST_ALIGNED.load(Relaxed)
-}
 
 /// How often something was allocated.
 pub fn allocations() -> usize {
@@ -38,9 +27,6 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         BYTES.fetch_add(layout.size() as i64, Relaxed);
         ALLOCATIONS.fetch_add(1, Relaxed);
-        if layout.align() >= ALIGNED {
-            LARGEST_ALIGNED.fetch_max(layout.size(), Relaxed);
-        }
         // SAFETY: the caller's promises are the system allocator's demands.
         unsafe { System.alloc(layout) }
     }

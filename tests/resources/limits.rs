@@ -3,48 +3,24 @@
 use std::fs;
 use std::io;
 
-#[derive(Clone, Copy)]
-pub enum Limit {
-    Descriptors,
-    Threads,
-}
-
-impl Limit {
-    fn resource(self) -> libc::__rlimit_resource_t {
-        match self {
-            Limit::Descriptors => libc::RLIMIT_NOFILE,
-            Limit::Threads => libc::RLIMIT_NPROC,
-        }
-    }
-}
+pub use libc::{RLIMIT_NOFILE as DESCRIPTORS, RLIMIT_NPROC as THREADS};
 
 /// Runs `act` where no more than `most` may be had; what is there, stays.
-pub fn with_limit(limit: Limit, most: u64, act: impl FnOnce()) {
-    let before = get(limit);
+pub fn with_limit(limit: libc::__rlimit_resource_t, most: u64, act: impl FnOnce()) {
+    let check = |result| assert_eq!(result, 0, "{}", io::Error::last_os_error());
+    // SAFETY: two numbers, for which all zero is a value.
+    let mut before: libc::rlimit = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is valid for writes.
+    check(unsafe { libc::getrlimit(limit, &mut before) });
     let lowered = libc::rlimit {
         rlim_cur: most,
         ..before
     };
-    set(limit, &lowered);
-    act();
-    set(limit, &before);
-}
-
-fn get(limit: Limit) -> libc::rlimit {
-    let mut found = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: the pointer is valid for writes.
-    let result = unsafe { libc::getrlimit(limit.resource(), &mut found) };
-    assert_eq!(result, 0, "{}", io::Error::last_os_error());
-    found
-}
-
-fn set(limit: Limit, to: &libc::rlimit) {
     // SAFETY: the pointer is valid for reads.
-    let result = unsafe { libc::setrlimit(limit.resource(), to) };
-    assert_eq!(result, 0, "{}", io::Error::last_os_error());
+    check(unsafe { libc::setrlimit(limit, &lowered) });
+    act();
+    // SAFETY: as above.
+    check(unsafe { libc::setrlimit(limit, &before) });
 }
 
 /// The superuser has as many threads as it likes: so this becomes a user of

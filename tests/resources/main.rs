@@ -5,7 +5,7 @@
 //! The counts are those of a whole process, so each test runs in a process of
 //! its own.
 
-#![cfg(all(target_os = "linux", not(loom)))]
+#![cfg(all(target_os = "linux", not(any(loom, shuttle))))]
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -14,20 +14,21 @@ mod alone;
 mod counting;
 mod limits;
 mod memory;
+mod millions;
 mod possessions;
 
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use tickwheel::wheel::Advance;
 use tickwheel::{Cancel, Engine, StartError, TaskEngine, Timer, VirtualClock};
 
 use alone::alone;
-use limits::{Limit, become_nobody, with_limit};
-use possessions::{leaves_nothing, threads, wait_for_threads};
+use limits::{DESCRIPTORS, THREADS, become_nobody, with_limit};
+use possessions::{Possessions, leaves_nothing, threads, wait_for_threads};
 use support::{HOUR as FAR, MS};
 
-const ENGINES: usize = 1_000;
+const ENGINES: usize = if cfg!(debug_assertions) { 250 } else { 1_000 };
 
 /// Timers of every kind: due and far, repeating, named, reported, not started.
 fn put_to_work(engine: &Engine<String>) {
@@ -49,7 +50,8 @@ fn put_to_work(engine: &Engine<String>) {
 /// How many allocations scheduling, postponing and cancelling a timer costs, a
 /// thousand times over, when as many have been live before: the least of some
 /// counts, because the test's own harness may allocate meanwhile.
-fn allocations_of<T>(engine: &Engine<T>, timer: impl Fn() -> Timer<T>) -> usize {
+fn allocations_of<T>(timer: impl Fn() -> Timer<T>) -> usize {
+    let (engine, _clock) = Engine::builder().start_virtual().unwrap();
     let round = || {
         let id = engine.schedule(timer()).unwrap();
         engine.reschedule(id, 2 * FAR).unwrap();
@@ -62,39 +64,6 @@ fn allocations_of<T>(engine: &Engine<T>, timer: impl Fn() -> Timer<T>) -> usize 
     };
     round();
     std::iter::repeat_with(count).take(5).min().unwrap()
-}
-
-/// What the documentation of `Engine` says of its cost.
-#[test]
-fn only_a_timer_with_a_name_allocates() {
-    alone("only_a_timer_with_a_name_allocates", || {
-        let (engine, _clock) = Engine::builder().start_virtual().unwrap();
-        let once = || Timer::after(FAR, [7_u8; 64]);
-        assert_eq!(allocations_of(&engine, once), 0);
-        let dressed = || Timer::every(FAR, [7; 64]).times(3).tolerance(MS);
-        assert_eq!(allocations_of(&engine, dressed), 0);
-        let name: std::sync::Arc<str> = "lease".into();
-        let named = || once().named(std::sync::Arc::clone(&name));
-        assert!(allocations_of(&engine, named) >= 1_000);
-
-        let (engine, _clock) = Engine::builder().start_virtual().unwrap();
-        let large = || Timer::after(FAR, [7_u8; 4_096]);
-        assert_eq!(allocations_of(&engine, large), 0);
-    });
-}
-
-/// The portable ticker is there for systems without a timerfd: it has none.
-#[test]
-fn only_the_ticker_of_the_system_has_a_descriptor() {
-    alone("only_the_ticker_of_the_system_has_a_descriptor", || {
-        let descriptors = || std::fs::read_dir("/proc/self/fd").unwrap().count();
-        let before = descriptors();
-        let portable = Engine::<()>::builder().portable_ticker().start().unwrap();
-        assert_eq!(descriptors(), before);
-        let system = Engine::<()>::builder().start().unwrap();
-        assert_eq!(descriptors(), before + 1);
-        drop((portable, system));
-    });
 }
 
 /// In each of the ways in which timers that have a name end.
@@ -117,183 +86,140 @@ fn end_by_name(engine: &Engine<usize>, clock: &VirtualClock<usize>, round: usize
     }
 }
 
-#[test]
-fn nothing_is_left_of_ended_timers_and_their_names() {
-    let name = "nothing_is_left_of_ended_timers_and_their_names";
-    alone(name, || {
+/// Asserts that the system has refused what an engine is made of.
+fn is_refused<E>(started: Result<E, StartError>, what: &str) {
+    let refused = format!("{:?}", started.err().expect("started"));
+    assert!(refused.starts_with(what), "{refused}");
+}
+
+alone! {
+    /// What the documentation of `Engine` says of its cost.
+    fn only_a_timer_with_a_name_allocates() {
+        let once = || Timer::after(FAR, [7_u8; 64]);
+        assert_eq!(allocations_of(once), 0);
+        assert_eq!(allocations_of(|| Timer::after(FAR, [7_u8; 4_096])), 0);
+        let dressed = || Timer::every(FAR, [7; 64]).times(3).tolerance(MS);
+        assert_eq!(allocations_of(dressed), 0);
+        let name: Arc<str> = "lease".into();
+        assert!(allocations_of(|| once().named(Arc::clone(&name))) >= 1_000);
+    }
+
+    /// The portable ticker is there for systems without a timerfd: it has none.
+    fn only_the_ticker_of_the_system_has_a_descriptor() {
+        let descriptors = || Possessions::now().descriptors;
+        let before = descriptors();
+        let portable = Engine::<()>::builder().portable_ticker().start().unwrap();
+        assert_eq!(descriptors(), before);
+        let system = Engine::<()>::builder().start().unwrap();
+        assert_eq!(descriptors(), before + 1);
+        drop((portable, system));
+    }
+
+    fn nothing_is_left_of_ended_timers_and_their_names() {
         let (engine, clock) = Engine::builder().start_virtual().unwrap();
         // Names that never came before, as those of connections are.
         let mut rounds = 0..;
-        leaves_nothing(50, || {
-            let round = rounds.next().expect("no end");
-            end_by_name(&engine, &clock, round);
-        });
-    });
-}
+        leaves_nothing(50, || end_by_name(&engine, &clock, rounds.next().expect("no end")));
+    }
 
-#[test]
-fn nothing_is_left_after_shutdown() {
-    alone("nothing_is_left_after_shutdown", || {
+    fn nothing_is_left_after_shutdown() {
         leaves_nothing(ENGINES, || {
             let engine = Engine::builder().start().unwrap();
             put_to_work(&engine);
             assert!(!engine.shutdown().is_empty());
         });
-    });
-}
+    }
 
-#[test]
-fn nothing_is_left_after_the_last_handle_was_dropped() {
-    alone("nothing_is_left_after_the_last_handle_was_dropped", || {
-        leaves_nothing(ENGINES, || {
-            let engine = Engine::builder().start().unwrap();
-            put_to_work(&engine);
-        });
-    });
-}
+    fn nothing_is_left_after_the_last_handle_was_dropped() {
+        leaves_nothing(ENGINES, || put_to_work(&Engine::builder().start().unwrap()));
+    }
 
-#[test]
-fn nothing_is_left_of_a_portable_ticker() {
-    alone("nothing_is_left_of_a_portable_ticker", || {
-        leaves_nothing(ENGINES, || {
-            let engine = Engine::builder().portable_ticker().start().unwrap();
-            put_to_work(&engine);
-        });
-    });
-}
+    fn nothing_is_left_of_a_portable_ticker() {
+        let start = || Engine::builder().portable_ticker().start().unwrap();
+        leaves_nothing(ENGINES, || put_to_work(&start()));
+    }
 
-#[test]
-fn nothing_is_left_of_a_task_engine() {
-    alone("nothing_is_left_of_a_task_engine", || {
+    fn nothing_is_left_of_a_task_engine() {
         leaves_nothing(ENGINES, || {
             let tasks = TaskEngine::builder().workers(2).start().unwrap();
             let (tell, told) = mpsc::channel();
             tasks.run_after(FAR, || ()).unwrap();
             tasks.run_every(MS, |_| ()).unwrap();
-            tasks
-                .run_after(Duration::ZERO, move || tell.send(()).unwrap())
-                .unwrap();
+            let tells = move || tell.send(()).unwrap();
+            tasks.run_after(Duration::ZERO, tells).unwrap();
             told.recv().unwrap();
             tasks.shutdown();
         });
-    });
-}
+    }
 
-#[test]
-fn nothing_is_left_when_a_task_drops_the_last_handle() {
-    alone("nothing_is_left_when_a_task_drops_the_last_handle", || {
+    fn nothing_is_left_when_a_task_drops_the_last_handle() {
         leaves_nothing(ENGINES, || {
             let tasks = TaskEngine::builder().workers(2).start().unwrap();
             tasks.run_after(FAR, || ()).unwrap();
             let (tell, told) = mpsc::channel::<()>();
             let last = tasks.clone();
-            tasks
-                .run_after(MS, move || {
-                    drop(last);
-                    drop(tell);
-                })
-                .unwrap();
+            tasks.run_after(MS, move || drop((last, tell))).unwrap();
             drop(tasks);
             assert!(told.recv().is_err(), "the task has run, or was dropped");
         });
-    });
-}
+    }
 
-#[test]
-fn nothing_is_left_of_a_driven_engine() {
-    alone("nothing_is_left_of_a_driven_engine", || {
+    fn nothing_is_left_of_a_driven_engine() {
         leaves_nothing(ENGINES, || {
             let (engine, driver) = Engine::builder().start_driven().unwrap();
-            engine
-                .schedule(Timer::after(Duration::ZERO, "due".to_string()))
-                .unwrap();
+            let due = Timer::after(Duration::ZERO, "due".to_string());
+            engine.schedule(due).unwrap();
             assert_eq!(driver.process_due(100), Advance::Done);
             put_to_work(&engine);
         });
-    });
-}
+    }
 
-#[test]
-fn nothing_is_left_of_a_virtual_clock() {
-    alone("nothing_is_left_of_a_virtual_clock", || {
+    fn nothing_is_left_of_a_virtual_clock() {
         leaves_nothing(ENGINES, || {
             let (tasks, clock) = TaskEngine::builder().workers(2).start_virtual().unwrap();
             tasks.run_every(MS, |_| ()).unwrap();
             clock.run_until(tasks.now() + 5 * MS);
         });
-    });
-}
+    }
 
-#[test]
-fn without_descriptors_starting_fails_and_leaves_nothing() {
-    alone(
-        "without_descriptors_starting_fails_and_leaves_nothing",
-        || {
-            leaves_nothing(ENGINES, || {
-                with_limit(Limit::Descriptors, 0, || {
-                    let started = Engine::<()>::builder().start();
-                    assert!(matches!(started, Err(StartError::Alarm(_))));
-                    let started = Engine::<()>::builder().start_driven();
-                    assert!(matches!(started, Err(StartError::Alarm(_))));
-                    let started = TaskEngine::builder().start();
-                    assert!(matches!(started, Err(StartError::Alarm(_))));
-                });
-            });
-            assert!(Engine::<()>::builder().start().is_ok());
-        },
-    );
-}
-
-#[test]
-fn without_threads_starting_fails_and_leaves_nothing() {
-    alone("without_threads_starting_fails_and_leaves_nothing", || {
-        become_nobody();
+    fn without_descriptors_starting_fails_and_leaves_nothing() {
         leaves_nothing(ENGINES, || {
-            with_limit(Limit::Threads, 0, || {
-                let started = Engine::<()>::builder().start();
-                assert!(matches!(started, Err(StartError::Thread(_))));
-                let started = TaskEngine::builder().start();
-                assert!(matches!(started, Err(StartError::Thread(_))));
-                let started = TaskEngine::builder().start_virtual();
-                assert!(matches!(started, Err(StartError::Thread(_))));
+            with_limit(DESCRIPTORS, 0, || {
+                is_refused(Engine::<()>::builder().start(), "Alarm");
+                is_refused(Engine::<()>::builder().start_driven(), "Alarm");
+                is_refused(TaskEngine::builder().start(), "Alarm");
             });
         });
         assert!(Engine::<()>::builder().start().is_ok());
-    });
-}
+    }
 
-#[test]
-fn too_few_threads_for_the_workers_leave_nothing() {
-    let name = "too_few_threads_for_the_workers_leave_nothing";
-    alone(name, || {
+    fn without_threads_starting_fails_and_leaves_nothing() {
         if !become_nobody() {
             return; // other threads of this user count, too
         }
         let before = threads();
         leaves_nothing(100, || {
-            // The ticker and one worker, and then no more.
-            with_limit(Limit::Threads, before as u64 + 2, || {
-                let started = TaskEngine::builder().workers(3).start();
-                assert!(matches!(started, Err(StartError::Thread(_))));
+            // The ticker and one worker, and then no more; or none at all.
+            with_limit(THREADS, before as u64 + 2, || {
+                is_refused(TaskEngine::builder().workers(3).start(), "Thread");
+            });
+            with_limit(THREADS, 0, || {
+                is_refused(Engine::<()>::builder().start(), "Thread");
+                is_refused(TaskEngine::builder().start_virtual(), "Thread");
             });
             wait_for_threads(before);
         });
-    });
-}
+    }
 
-#[test]
-fn workers_that_the_system_refuses_leave_the_others() {
-    let name = "workers_that_the_system_refuses_leave_the_others";
-    alone(name, || {
+    fn workers_that_the_system_refuses_leave_the_others() {
         if !become_nobody() {
             return; // other threads of this user count, too
         }
         let before = threads();
         leaves_nothing(100, || {
             let tasks = TaskEngine::builder().start().unwrap();
-            with_limit(Limit::Threads, before as u64 + 4, || {
-                let refused = tasks.set_workers(9);
-                assert!(matches!(refused, Err(StartError::Thread(_))));
+            with_limit(THREADS, before as u64 + 4, || {
+                is_refused(tasks.set_workers(9), "Thread");
             });
             // The ticker is the fourth thread.
             assert_eq!(tasks.workers(), 3);
@@ -303,5 +229,5 @@ fn workers_that_the_system_refuses_leave_the_others() {
             drop(tasks);
             wait_for_threads(before);
         });
-    });
+    }
 }

@@ -2,9 +2,8 @@
 
 use std::sync::Barrier;
 use std::thread;
-use std::time::Duration;
 
-use tickwheel::{Engine, Tick, Time, Timer, TimerId, VirtualClock, Wheel};
+use tickwheel::{Engine, Time, Timer, TimerId, VirtualClock};
 
 use crate::alone::alone;
 use crate::counting;
@@ -21,33 +20,9 @@ fn bytes_of_seven<T: Copy + Send + 'static>(payload: T) -> i64 {
     counting::bytes() - before
 }
 
-#[test]
-fn a_large_payload_costs_its_size_and_no_list_head_more() {
-    alone(
-        "memory::a_large_payload_costs_its_size_and_no_list_head_more",
-        || {
-            let payload = [7u8; 4_096];
-            let small = bytes_of_seven(7u64);
-            let large = bytes_of_seven(payload);
-            let payloads = 7 * size_of_val(&payload) as i64;
-            assert!(large <= small + payloads + 1_024, "{large} and {small}");
-        },
-    );
-}
-
-#[test]
-fn growing_moves_no_payload_for_its_alignment() {
-    #[repr(align(64))]
-    struct Wide(#[allow(dead_code)] u64);
-    alone("memory::growing_moves_no_payload_for_its_alignment", || {
-        let mut wheel = Wheel::new(64);
-        for n in 0..100_000 {
-            wheel.schedule_at(Tick(n), Wide(n));
-        }
-        let largest = counting::largest_aligned();
-        // The test harness has some that are larger.
-        assert!(largest <= 64 * size_of::<Wide>(), "{largest} bytes at once");
-    });
+fn schedule(engine: &Engine<u64>, n: u64) -> TimerId {
+    let time = Time::from_millis(1 + n * 7_919 % 100_000);
+    engine.schedule(Timer::at(time, n)).unwrap()
 }
 
 const SHARDS: usize = 16;
@@ -57,11 +32,6 @@ fn of_many_shards() -> (Engine<u64>, VirtualClock<u64>) {
     let builder = Engine::builder().shards(SHARDS);
     let builder = builder.max_timers(2 * PEAK as usize);
     builder.start_virtual().unwrap()
-}
-
-fn schedule(engine: &Engine<u64>, n: u64) -> TimerId {
-    let time = Time::from_millis(1 + n * 7_919 % 100_000);
-    engine.schedule(Timer::at(time, n)).unwrap()
 }
 
 /// Schedules many timers and cancels them, in one thread after the other; all of
@@ -85,10 +55,36 @@ fn move_a_peak(engine: &Engine<u64>) {
     });
 }
 
-#[test]
-fn a_peak_that_moves_from_thread_to_thread_comes_back() {
-    let name = "memory::a_peak_that_moves_from_thread_to_thread_comes_back";
-    alone(name, || {
+/// How many bytes a live timer costs before nine in ten were cancelled, and after
+/// the engine shrank.
+fn bytes_per_timer(stays: impl Fn(u64) -> bool) -> (i64, i64) {
+    const COUNT: u64 = 100_000;
+    let mut ids = Vec::with_capacity(COUNT as usize);
+    let before = counting::bytes();
+    let (engine, _clock) = Engine::builder().shards(1).start_virtual().unwrap();
+    ids.extend((0..COUNT).map(|n| (n, schedule(&engine, n))));
+    let full = (counting::bytes() - before) / COUNT as i64;
+    let ended = ids
+        .iter()
+        .filter(|&&(n, id)| !stays(n) && engine.cancel(id).is_cancelled());
+    let live = COUNT - ended.count() as u64;
+    engine.shrink();
+    let few = (counting::bytes() - before) / live as i64;
+    for (n, id) in ids {
+        assert_eq!(engine.cancel(id).payload(), stays(n).then_some(n));
+    }
+    (full, few)
+}
+
+alone! {
+    fn a_large_payload_costs_its_size_and_no_list_head_more() {
+        let payload = [7u8; 4_096];
+        let (small, large) = (bytes_of_seven(7u64), bytes_of_seven(payload));
+        let payloads = 7 * size_of_val(&payload) as i64;
+        assert!(large <= small + payloads + 1_024, "{large} and {small}");
+    }
+
+    fn a_peak_that_moves_from_thread_to_thread_comes_back() {
         move_a_peak(&of_many_shards().0);
         let before = counting::bytes();
         let (engine, _clock) = of_many_shards();
@@ -99,38 +95,9 @@ fn a_peak_that_moves_from_thread_to_thread_comes_back() {
         engine.shrink();
         let left = counting::bytes() - before;
         assert!(left <= 2 * fresh, "{left} bytes, {fresh} when it was new");
-    });
-}
-
-/// How many bytes a live timer costs before nine in ten were cancelled, and after
-/// the engine shrank.
-fn bytes_per_timer(stays: impl Fn(u64) -> bool) -> (i64, i64) {
-    const COUNT: u64 = 100_000;
-    let mut ids = Vec::with_capacity(COUNT as usize);
-    let before = counting::bytes();
-    let (engine, _clock) = Engine::builder().shards(1).start_virtual().unwrap();
-    ids.extend((0..COUNT).map(|n| schedule(&engine, n)));
-    let full = (counting::bytes() - before) / COUNT as i64;
-    let mut live = 0;
-    for (n, &id) in ids.iter().enumerate() {
-        match stays(n as u64) {
-            true => live += 1,
-            false => _ = engine.cancel(id),
-        }
     }
-    engine.shrink();
-    let few = (counting::bytes() - before) / live;
-    for (n, &id) in ids.iter().enumerate() {
-        let expected = stays(n as u64).then_some(n as u64);
-        assert_eq!(engine.cancel(id).payload(), expected);
-    }
-    (full, few)
-}
 
-#[test]
-fn a_live_timer_costs_about_the_same_after_most_were_cancelled() {
-    let name = "memory::a_live_timer_costs_about_the_same_after_most_were_cancelled";
-    alone(name, || {
+    fn a_live_timer_costs_about_the_same_after_most_were_cancelled() {
         let random = |n: u64| n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32 & 0xFFFF < 6_554;
         let patterns: [(&str, &dyn Fn(u64) -> bool); 4] = [
             ("the oldest stay", &|n| n < 10_000),
@@ -142,32 +109,5 @@ fn a_live_timer_costs_about_the_same_after_most_were_cancelled() {
             let (full, few) = bytes_per_timer(stays);
             assert!(few <= 2 * full, "{which}: {full} and then {few} bytes each");
         }
-    });
-}
-
-#[test]
-fn what_was_reported_and_repeats_comes_back_when_it_has_ended() {
-    let name = "memory::what_was_reported_and_repeats_comes_back_when_it_has_ended";
-    alone(name, || {
-        let bytes = || {
-            let before = counting::bytes();
-            let (engine, clock) = Engine::builder().shards(1).start_virtual().unwrap();
-            let fresh = counting::bytes() - before;
-            for n in 0..10_000 {
-                let beat = Timer::every(Duration::from_millis(3), n)
-                    .times(2)
-                    .reported();
-                engine.schedule(beat).unwrap();
-            }
-            clock.advance(Duration::from_millis(9));
-            while engine.queue(0).try_recv().is_ok() {}
-            while engine.reports().try_recv().is_ok() {}
-            assert_eq!(engine.ledger().live, 0);
-            engine.shrink();
-            (fresh, counting::bytes() - before)
-        };
-        bytes();
-        let (fresh, left) = bytes();
-        assert!(left <= 2 * fresh, "{left} bytes, {fresh} when it was new");
-    });
+    }
 }

@@ -18,14 +18,14 @@ const SETTLING: Duration = Duration::from_millis(100);
 const AT_A_TIME: usize = 50;
 
 #[derive(PartialEq, Eq, Debug)]
-struct Possessions {
+pub struct Possessions {
     bytes: i64,
-    descriptors: usize,
+    pub descriptors: usize,
     threads: usize,
 }
 
 impl Possessions {
-    fn now() -> Possessions {
+    pub fn now() -> Possessions {
         Possessions {
             bytes: counting::bytes(),
             descriptors: entries("/proc/self/fd"),
