@@ -1,0 +1,150 @@
+//! tokio-util's `time_delay_queue.rs`. Its queue is an engine here if tasks wait for it,
+//! and a wheel if it has one owner. What the engine and the wheel promise beside that, to
+//! remove, postpone and count entries, `tests/promises` shows.
+
+use super::*;
+use tickwheel::{Engine, RecvError, Tick, Timer, TimerId, VirtualClock, Wheel};
+
+/// An engine with a task, polled by hand, that awaits its queue.
+struct Queue {
+    engine: Engine<u64>,
+    clock: VirtualClock<u64>,
+    /// The wait for the next entry, if it has begun.
+    task: ByHand<Option<Wait>>,
+}
+
+type Wait = Pin<Box<dyn Future<Output = Result<u64, RecvError>>>>;
+
+impl Queue {
+    /// Returns a queue with an entry for this millisecond, for which its task waits.
+    fn new(millis: u64) -> (Queue, TimerId) {
+        let (engine, clock) = Engine::builder().shards(1).start_virtual().unwrap();
+        let task = ByHand::new(None);
+        let mut queue = Queue {
+            engine,
+            clock,
+            task,
+        };
+        let id = queue.insert(millis);
+        assert_eq!(queue.poll(), Poll::Pending);
+        (queue, id)
+    }
+
+    fn insert(&self, millis: u64) -> TimerId {
+        let timer = Timer::at(at(millis), millis);
+        self.engine.schedule(timer).unwrap()
+    }
+
+    fn poll(&mut self) -> Poll<Result<u64, RecvError>> {
+        let mut queue = self.engine.queue(0);
+        let receive = async move { Ok(queue.recv_async().await?.into_payload()) };
+        let polled = self.task.enter(|wait, context| {
+            let begun = wait.get_or_insert_with(|| Box::pin(receive));
+            begun.as_mut().poll(context)
+        });
+        if polled.is_ready() {
+            *self.task = None;
+        }
+        polled
+    }
+
+    /// Asserts that the task is woken at this millisecond and not before, for this entry.
+    fn wakes_at(&mut self, millis: u64, entry: u64) {
+        if at(millis) > self.clock.now() {
+            self.clock.advance_to(at(millis - 1));
+            assert!(!self.task.is_woken(), "too early");
+        }
+        self.clock.advance_to(at(millis));
+        assert!(self.task.is_woken());
+        assert_eq!(self.poll(), Poll::Ready(Ok(entry)));
+        assert_eq!(self.poll(), Poll::Pending);
+    }
+}
+
+/// `single_short_delay`, `multi_delay_at_start`. Better: tokio's queue also wakes its task
+/// when entries move to a lower level.
+#[test]
+fn d04_entries_of_all_levels_wake_the_task_at_their_tick_and_never_between() {
+    let (mut queue, _) = Queue::new(1_000);
+    for entry in [2, 234, 262_144 + 9 * 4_096, 60, 10] {
+        queue.insert(entry);
+    }
+    for entry in [2, 10, 60, 234, 1_000, 262_144 + 9 * 4_096] {
+        queue.wakes_at(entry, entry);
+    }
+}
+
+/// `reset_entry`, `reset_to_past_wakes_pending_queue`, `reset_much_later`,
+/// `expire_first_key_when_reset_to_expire_earlier`, `reset_later_after_slot_starts`,
+/// `reset_earlier_after_slot_starts`
+#[test]
+fn d07_an_entry_that_is_moved_wakes_the_task_at_its_new_tick_only() {
+    for (entry, now, moved_to) in [
+        (5, 1, 10),
+        (10_100, 100, 0),
+        (200, 4, 10),
+        (200, 0, 100),
+        (100, 80, 120),
+        (200, 80, 120),
+    ] {
+        let (mut queue, id) = Queue::new(entry);
+        queue.clock.advance_to(at(now));
+        queue.engine.reschedule(id, at(moved_to)).unwrap();
+        queue.wakes_at(moved_to.max(now), entry);
+        assert_eq!(queue.engine.ledger().live, 0);
+    }
+}
+
+/// `reset_inserted_expired`, `repeatedly_reset_entry_inserted_as_expired`
+#[test]
+fn d11_an_entry_inserted_for_the_past_may_be_moved_to_the_future_twice() {
+    let (mut queue, _) = Queue::new(5_000);
+    queue.clock.advance_to(at(1_000));
+    let id = queue.insert(900);
+    queue.engine.reschedule(id, at(1_100)).unwrap();
+    queue.engine.reschedule(id, at(1_050)).unwrap();
+    queue.wakes_at(1_050, 900);
+}
+
+/// `expires_before_last_insert`, `insert_before_first_after_poll`,
+/// `insert_in_past_after_poll_fires_immediately`
+#[test]
+fn d19_an_entry_inserted_before_the_first_wakes_the_task_at_its_own_tick() {
+    for (first, now, second) in [(10_000, 0, 600), (200, 0, 100), (200, 80, 40)] {
+        let (mut queue, _) = Queue::new(first);
+        queue.clock.advance_to(at(now));
+        queue.insert(second);
+        queue.wakes_at(second.max(now), second);
+    }
+}
+
+/// `peek_entries_sharing_a_wheel_slot`
+#[test]
+fn d34_of_entries_in_one_slot_the_earliest_is_due_first() {
+    for deadlines in [[100, 120], [120, 100]] {
+        let mut wheel = Wheel::new(64);
+        for deadline in deadlines {
+            wheel.schedule_at(Tick(deadline), deadline);
+        }
+        assert_eq!(wheel.earliest_deadline(), Some(Tick(100)));
+        assert_eq!(wheel.pop_due(Tick(105)).unwrap().payload, 100);
+        assert!(wheel.pop_due(Tick(105)).is_none());
+        assert_eq!(wheel.earliest_deadline(), Some(Tick(120)));
+        assert_eq!(wheel.pop_due(Tick(125)).unwrap().payload, 120);
+        assert_eq!(wheel.earliest_deadline(), None);
+    }
+}
+
+/// `wake_after_remove_last`, `wake_after_clear`. Differs: a queue ends with its engine, not
+/// with its last entry, because any thread may insert another.
+#[test]
+fn d35_differs_removing_the_last_entry_wakes_nobody() {
+    let (mut queue, id) = Queue::new(1_000);
+    assert!(queue.engine.cancel(id).is_cancelled());
+    queue.insert(2_000);
+    assert_eq!(queue.engine.cancel_all().payloads, [2_000]);
+    assert!(!queue.task.is_woken());
+    queue.engine.shutdown();
+    assert!(queue.task.is_woken());
+    assert_eq!(queue.poll(), Poll::Ready(Err(RecvError::ShutDown)));
+}

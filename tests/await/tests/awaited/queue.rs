@@ -1,0 +1,129 @@
+//! Queues and reports are awaited on tokio's runtimes, and are streams.
+
+use super::*;
+use futures_util::{FutureExt, StreamExt};
+use tickwheel::{CloseReason, Engine, Queue, RecvError, Timer};
+use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinHandle;
+
+const TIMERS: u32 = 1_000;
+
+type Taken = mpsc::UnboundedSender<u32>;
+
+/// Takes what is due until the shutdown, but drops its future whenever another taker has
+/// taken something.
+async fn take_distracted(mut queue: Queue<u32>, taken: Taken, distraction: Arc<Notify>) {
+    loop {
+        tokio::select! {
+            biased;
+            () = distraction.notified() => {}
+            received = queue.recv_async() => match received {
+                Ok(expired) => taken.send(expired.into_payload()).unwrap(),
+                Err(error) => return assert_eq!(error, RecvError::ShutDown),
+            },
+        }
+    }
+}
+
+async fn take_streamed(queue: Queue<u32>, taken: Taken) {
+    let mut due = queue.into_stream();
+    while let Some(expired) = due.next().await {
+        taken.send(expired.into_payload()).unwrap();
+    }
+}
+
+fn take_blocking(queue: Queue<u32>, taken: Taken, distraction: &Notify) {
+    for expired in queue {
+        taken.send(expired.into_payload()).unwrap();
+        distraction.notify_one();
+    }
+}
+
+/// Tasks and blocking workers take every timer once, whatever is dropped meanwhile, even
+/// where at most two firings may be out.
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn tasks_and_threads_share_a_queue() {
+    for builder in [Engine::builder(), Engine::builder().queue_bound(2)] {
+        share(builder.start().unwrap()).await;
+    }
+}
+
+async fn share(engine: Engine<u32>) {
+    let (taken, mut received) = mpsc::unbounded_channel();
+    let distraction = Arc::new(Notify::new());
+    let mut takers: Vec<JoinHandle<()>> = Vec::new();
+    for _ in 0..2 {
+        let (queue, taken) = (|| engine.queue(0), || taken.clone());
+        takers.push(tokio::spawn(take_streamed(queue(), taken())));
+        let distracted = take_distracted(queue(), taken(), Arc::clone(&distraction));
+        takers.push(tokio::spawn(distracted));
+        let (queue, taken, distraction) = (queue(), taken(), Arc::clone(&distraction));
+        let take = move || take_blocking(queue, taken, &distraction);
+        takers.push(tokio::task::spawn_blocking(take));
+    }
+    for n in 0..TIMERS {
+        let timer = Timer::after(n * ms(1) / 10, n);
+        engine.schedule(timer).unwrap();
+    }
+    let mut seen = Vec::new();
+    for _ in 0..TIMERS {
+        let next = tokio::time::timeout(PATIENCE, received.recv());
+        seen.extend(next.await.expect("a timer was lost"));
+    }
+    seen.sort_unstable();
+    assert!(seen.into_iter().eq(0..TIMERS));
+    assert!(engine.shutdown().is_empty());
+    for taker in takers {
+        let ended = tokio::time::timeout(PATIENCE, taker).await;
+        ended.expect("a taker did not learn of the end").unwrap();
+    }
+    assert_eq!(engine.ledger().completed, u64::from(TIMERS));
+}
+
+/// A stream that was woken and is not polled keeps no timer from others.
+#[tokio::test]
+async fn a_stream_that_is_no_longer_polled_keeps_nothing() {
+    let (engine, clock) = Engine::builder().start_virtual().unwrap();
+    let mut kept = engine.queue(0).into_stream();
+    assert!(kept.next().now_or_never().is_none());
+    let mut queue = engine.queue(0);
+    let take_one = async move { queue.recv_async().await.unwrap().into_payload() };
+    let other = tokio::spawn(take_one);
+    yield_now().await;
+    engine.schedule(Timer::after(ms(1), 7)).unwrap();
+    clock.advance(ms(1));
+    let taken = tokio::time::timeout(PATIENCE, other).await;
+    assert_eq!(taken.expect("the timer is lost").unwrap(), 7);
+    assert_eq!(kept.get_ref().len(), 0);
+}
+
+#[tokio::test]
+async fn reports_are_a_stream_that_ends_with_the_engine() {
+    let (engine, clock) = Engine::builder().start_virtual().unwrap();
+    let reports = engine.reports().into_stream();
+    let reasons = tokio::spawn(reports.map(|closed| closed.reason).collect::<Vec<_>>());
+    yield_now().await;
+    let schedule = || engine.schedule(Timer::after(ms(1), ()).reported()).unwrap();
+    assert!(engine.cancel(schedule()).is_cancelled());
+    schedule();
+    clock.advance(ms(1));
+    drop(engine.queue(0).recv_async().await);
+    schedule();
+    engine.shutdown();
+    use CloseReason::{Cancelled, Completed, ShutDown};
+    assert_eq!(reasons.await.unwrap(), [Cancelled, Completed, ShutDown]);
+}
+
+#[tokio::test]
+async fn an_interval_is_a_stream_that_ends_with_its_timers() {
+    let (timers, clock) = paused();
+    let beats = timers.interval(ms(1)).into_owned();
+    let ticks = tokio::spawn(beats.collect::<Vec<_>>());
+    for _ in 0..3 {
+        yield_now().await;
+        clock.advance(ms(1));
+    }
+    yield_now().await;
+    timers.shutdown();
+    assert_eq!(ticks.await.unwrap(), [0, 1, 2, 3].map(at));
+}
