@@ -76,34 +76,23 @@ fn d04_entries_of_all_levels_wake_the_task_at_their_tick_and_never_between() {
 
 /// `reset_entry`, `reset_to_past_wakes_pending_queue`, `reset_much_later`,
 /// `expire_first_key_when_reset_to_expire_earlier`, `reset_later_after_slot_starts`,
-/// `reset_earlier_after_slot_starts`
+/// `reset_earlier_after_slot_starts`, `reset_twice`
 #[test]
 fn d07_an_entry_that_is_moved_wakes_the_task_at_its_new_tick_only() {
-    for (entry, now, moved_to) in [
-        (5, 1, 10),
+    let later = [(5, 1, 10), (100, 80, 120)];
+    let earlier = [
         (10_100, 100, 0),
         (200, 4, 10),
         (200, 0, 100),
-        (100, 80, 120),
         (200, 80, 120),
-    ] {
+    ];
+    for (entry, now, moved_to) in later.into_iter().chain(earlier) {
         let (mut queue, id) = Queue::new(entry);
+        queue.engine.reschedule(id, at(entry - 1)).unwrap();
         queue.clock.advance_to(at(now));
         queue.engine.reschedule(id, at(moved_to)).unwrap();
         queue.wakes_at(moved_to.max(now), entry);
-        assert_eq!(queue.engine.ledger().live, 0);
     }
-}
-
-/// `reset_inserted_expired`, `repeatedly_reset_entry_inserted_as_expired`
-#[test]
-fn d11_an_entry_inserted_for_the_past_may_be_moved_to_the_future_twice() {
-    let (mut queue, _) = Queue::new(5_000);
-    queue.clock.advance_to(at(1_000));
-    let id = queue.insert(900);
-    queue.engine.reschedule(id, at(1_100)).unwrap();
-    queue.engine.reschedule(id, at(1_050)).unwrap();
-    queue.wakes_at(1_050, 900);
 }
 
 /// `expires_before_last_insert`, `insert_before_first_after_poll`,
@@ -123,15 +112,15 @@ fn d19_an_entry_inserted_before_the_first_wakes_the_task_at_its_own_tick() {
 fn d34_of_entries_in_one_slot_the_earliest_is_due_first() {
     for deadlines in [[100, 120], [120, 100]] {
         let mut wheel = Wheel::new(64);
-        for deadline in deadlines {
-            wheel.schedule_at(Tick(deadline), deadline);
+        let _ids = deadlines.map(|deadline| wheel.schedule_at(Tick(deadline), ()));
+        for earliest in [100, 120].map(Tick) {
+            assert_eq!(wheel.earliest_deadline(), Some(earliest));
+            assert_eq!(
+                wheel.pop_due(Tick(105.max(earliest.0))).unwrap().deadline,
+                earliest
+            );
+            assert!(wheel.pop_due(Tick(105)).is_none());
         }
-        assert_eq!(wheel.earliest_deadline(), Some(Tick(100)));
-        assert_eq!(wheel.pop_due(Tick(105)).unwrap().payload, 100);
-        assert!(wheel.pop_due(Tick(105)).is_none());
-        assert_eq!(wheel.earliest_deadline(), Some(Tick(120)));
-        assert_eq!(wheel.pop_due(Tick(125)).unwrap().payload, 120);
-        assert_eq!(wheel.earliest_deadline(), None);
     }
 }
 

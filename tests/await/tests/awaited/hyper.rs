@@ -50,10 +50,8 @@ async fn requests_on_one_connection_leave_no_sleep_behind() {
     let timers = Timers::builder().start().unwrap().leak();
     let (mut client, served) = serve(timers);
     for _ in 0..100 {
-        client
-            .write_all(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
-            .await
-            .unwrap();
+        let request = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n";
+        client.write_all(request).await.unwrap();
         let mut answer = Vec::new();
         while !answer.ends_with(b"hello") {
             assert!(client.read_buf(&mut answer).await.unwrap() > 0);
@@ -71,9 +69,12 @@ async fn requests_on_one_connection_leave_no_sleep_behind() {
 #[test]
 fn a_reset_moves_a_sleep_of_its_own_and_replaces_another() {
     let timers: &'static Timers = Timers::builder().start().unwrap().leak();
-    let far = Instant::now() + HOUR;
-    for timer in [&timers as &dyn Timer, &Global] {
-        for mut sleep in [Timer::sleep_until(&timers, far), Global.sleep_until(far)] {
+    let all = [&timers as &dyn Timer, &Global];
+    for (timer, other) in [(all[0], all[1]), (all[1], all[0])] {
+        let begin = Instant::now();
+        block_on(timer.sleep(ms(5)));
+        assert!(begin.elapsed() >= ms(5));
+        for mut sleep in [timer.sleep_until(begin + HOUR), other.sleep(HOUR)] {
             let soon = Instant::now() + ms(10);
             timer.reset(&mut sleep, soon);
             block_on(sleep);

@@ -3,7 +3,7 @@
 
 use super::*;
 use std::panic::Location;
-use tickwheel::time::{Interval, MissedTickBehavior, interval, interval_at};
+use tickwheel::time::{MissedTickBehavior as Missed, interval, interval_at};
 
 /// An interval with a period of 300 ms, polled by hand.
 struct Beat<'a>(ByHand<Interval<&'a Timers>>, &'a TimersClock);
@@ -12,14 +12,10 @@ impl Beat<'_> {
     /// Lets time pass, and asserts which ticks follow before the task has to wait.
     fn ticks(&mut self, after: u64, expected: &[u64]) {
         self.1.advance(ms(after));
-        let mut poll = || {
-            self.0
-                .enter(|interval, context| interval.poll_tick(context))
-        };
         for &tick in expected {
-            assert_eq!(poll(), Poll::Ready(at(tick)));
+            assert_eq!(poll_tick(&mut self.0), Poll::Ready(at(tick)));
         }
-        assert_eq!(poll(), Poll::Pending);
+        assert_eq!(poll_tick(&mut self.0), Poll::Pending);
     }
 }
 
@@ -35,29 +31,20 @@ fn begun<'a>(timers: &'a Timers, clock: &'a TimersClock) -> Beat<'a> {
 /// `burst`, `delay`, `skip`
 #[test]
 fn i02_missed_ticks_follow_at_once_or_a_period_later_or_never() {
-    // After a late poll at 950.
-    type Steps = [(u64, &'static [u64]); 4];
-    let burst: Steps = [
-        (0, &[600, 900]),
-        (200, &[]),
-        (50, &[1_200]),
-        (300, &[1_500]),
-    ];
-    let delay: Steps = [(0, &[600]), (299, &[]), (1, &[1_250]), (300, &[1_550])];
-    let skip: Steps = [(0, &[600]), (249, &[]), (1, &[1_200]), (300, &[1_500])];
-    for (missed, steps) in [
-        (MissedTickBehavior::Burst, burst),
-        (MissedTickBehavior::Delay, delay),
-        (MissedTickBehavior::Skip, skip),
+    // What is polled at 950, after how long the next tick comes, and when it was due.
+    for (missed, late, wait, next) in [
+        (Missed::Burst, &[600, 900][..], 250, 1_200),
+        (Missed::Delay, &[600], 300, 1_250),
+        (Missed::Skip, &[600], 250, 1_200),
     ] {
         let (timers, clock) = paused();
         let mut beat = begun(&timers, &clock);
-        assert_eq!(beat.0.missed_tick_behavior(), MissedTickBehavior::Burst);
+        assert_eq!(beat.0.missed_tick_behavior(), Missed::Burst);
         beat.0.set_missed_tick_behavior(missed);
-        clock.advance(ms(650));
-        for (after, expected) in steps {
-            beat.ticks(after, expected);
-        }
+        beat.ticks(650, late);
+        beat.ticks(wait - 1, &[]);
+        beat.ticks(1, &[next]);
+        beat.ticks(300, &[next + 300]);
     }
 }
 
@@ -66,9 +53,8 @@ fn i02_missed_ticks_follow_at_once_or_a_period_later_or_never() {
 #[test]
 fn i05_the_longest_times_do_not_panic() {
     let mut beat = ByHand::new(interval(Duration::MAX));
-    let mut poll = || beat.enter(|beat, context| beat.poll_tick(context));
-    assert!(poll().is_ready());
-    assert!(poll().is_pending());
+    assert!(poll_tick(&mut beat).is_ready());
+    assert!(poll_tick(&mut beat).is_pending());
     beat.reset();
     let mut beat = interval(ms(1));
     beat.reset_after(Duration::MAX);
@@ -112,45 +98,39 @@ fn i08_a_reset_may_tick_at_once() {
 fn i13_a_tick_that_is_ready_leaves_no_waker_behind() {
     let (timers, clock) = paused();
     let mut beat = ByHand::new(timers.interval(ms(10)));
-    assert!(
-        beat.enter(|beat, context| beat.poll_tick(context))
-            .is_ready()
-    );
+    assert!(poll_tick(&mut beat).is_ready());
     clock.advance(ms(100));
     assert!(!beat.is_woken());
-}
-
-/// Returns the place that the panic of a call names.
-fn place_of_panic(panics: impl FnOnce() + std::panic::UnwindSafe) -> Option<String> {
-    let place = Arc::new(Mutex::new(None));
-    let (hook, seen) = (std::panic::take_hook(), Arc::clone(&place));
-    let this = thread::current().id();
-    std::panic::set_hook(Box::new(move |info| {
-        // Other tests panic, too.
-        if thread::current().id() == this {
-            *seen.lock().unwrap() = info.location().map(Location::to_string);
-        }
-    }));
-    assert!(std::panic::catch_unwind(panics).is_err(), "no panic");
-    std::panic::set_hook(hook);
-    place.lock().unwrap().take()
 }
 
 /// `interval_zero_duration`, and `interval_panic_caller` and `interval_at_panic_caller` of
 /// `time_panic.rs`
 #[test]
 fn c03_a_period_of_no_time_panics_in_the_callers_file() {
-    let zero = Duration::ZERO;
-    let of_its_own: [fn(Duration); 2] = [
+    let places = Arc::new(Mutex::new(Vec::new()));
+    let (hook, seen) = (std::panic::take_hook(), Arc::clone(&places));
+    let this = thread::current().id();
+    std::panic::set_hook(Box::new(move |info| {
+        // Other tests panic, too.
+        if thread::current().id() == this {
+            seen.lock()
+                .unwrap()
+                .extend(info.location().map(Location::to_string));
+        }
+    }));
+    let begins: [fn(Duration); 4] = [
+        |zero| drop(interval(zero)),
+        |zero| drop(interval_at(Instant::now(), zero)),
         |zero| drop(paused().0.interval(zero)),
         |zero| drop(paused().0.interval_at(at(0), zero)),
     ];
-    let global: [fn(Duration); 2] = [
-        |zero| drop(interval(zero)),
-        |zero| drop(interval_at(Instant::now(), zero)),
-    ];
-    for begin in of_its_own.into_iter().chain(global) {
-        let place = place_of_panic(move || begin(zero)).unwrap();
-        assert!(place.starts_with(file!()), "{place}");
-    }
+    let caught = begins.map(|begin| std::panic::catch_unwind(|| begin(Duration::ZERO)));
+    std::panic::set_hook(hook);
+    assert!(caught.iter().all(Result::is_err));
+    let places = places.lock().unwrap();
+    assert_eq!(places.len(), 4);
+    assert!(
+        places.iter().all(|place| place.starts_with(file!())),
+        "{places:?}"
+    );
 }

@@ -1,4 +1,4 @@
-//! Awaited timers. `sleep`, `interval`, `timeout`, `clock`, `rt` and `delay_queue` hold what
+//! Awaited timers. `sleep`, `interval`, `timeout`, `rt` and `delay_queue` hold what
 //! tokio's own tests assert of its timers, as numbered behaviours; the comment above a test
 //! names tokio's, as of tokio 1.54.1 and tokio-util 0.7.20. A `differs` test shows a
 //! deliberate difference; docs/MIGRATING.md gives the reasons. The other modules hold
@@ -7,7 +7,6 @@
 //!
 //! Time is virtual unless real time is the subject.
 
-mod clock;
 mod delay_queue;
 mod drop_in;
 mod hyper;
@@ -31,7 +30,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tickwheel::Time;
-use tickwheel::time::{Sleep, Timers, TimersClock};
+use tickwheel::time::{Handle, Interval, Sleep, Timers, TimersClock};
 use tickwheel_await_tests::{ByHand, Wakes, block_on, ms, on_clone, on_drop, on_wake};
 use tokio::task::yield_now;
 
@@ -68,6 +67,11 @@ fn ends_at<F: Future<Output = ()> + Unpin>(task: &mut ByHand<F>, clock: &TimersC
 /// Polls a future once, as a task with this waker does.
 fn poll_with<F: Future + Unpin>(future: &mut F, waker: &Waker) -> Poll<F::Output> {
     Pin::new(future).poll(&mut Context::from_waker(waker))
+}
+
+/// Polls an interval once.
+fn poll_tick<H: Handle>(beat: &mut ByHand<Interval<H>>) -> Poll<H::Moment> {
+    beat.enter(|beat, context| beat.poll_tick(context))
 }
 
 /// A sleep that any number of wakers may drop.

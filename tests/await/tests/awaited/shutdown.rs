@@ -2,15 +2,18 @@
 
 use super::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use tickwheel::time::Elapsed;
 
 const ASKS: &str = "the timers were shut down: check `Timers::is_shut_down` before waiting again";
 
 /// Asserts that a call panics, and that the panic says what to do.
 fn is_refused<R>(wait: impl FnOnce() -> R) {
-    let thrown = catch_unwind(AssertUnwindSafe(wait))
-        .err()
-        .expect("no panic");
-    assert_eq!(thrown.downcast_ref(), Some(&ASKS));
+    let thrown = catch_unwind(AssertUnwindSafe(wait)).err();
+    assert_eq!(thrown.unwrap().downcast_ref(), Some(&ASKS));
+}
+
+fn says_shut_down(polled: Poll<Result<(), Elapsed>>) -> bool {
+    matches!(polled, Poll::Ready(Err(ended)) if ended.is_shut_down())
 }
 
 fn shuts_down(timers: &Timers) -> impl Fn() + Send + Sync + use<> {
@@ -31,10 +34,7 @@ fn e01_a_shutdown_ends_every_wait_and_says_so() {
         assert!(sleep.poll().is_pending());
     }
     assert!(limited.poll().is_pending());
-    assert!(
-        beat.enter(|beat, context| beat.poll_tick(context))
-            .is_pending()
-    );
+    assert!(poll_tick(&mut beat).is_pending());
     clock.advance(ms(10));
     assert_eq!(timers.shutdown(), 3);
 
@@ -43,12 +43,7 @@ fn e01_a_shutdown_ends_every_wait_and_says_so() {
     assert!(waiting.poll().is_ready() && !waiting.is_elapsed());
     assert!(waiting.poll().is_ready(), "it stays so");
     assert!(limited.is_woken() && beat.is_woken() && !control.is_woken());
-    assert!(
-        limited
-            .poll()
-            .map(|ended| ended.unwrap_err().is_shut_down())
-            == Poll::Ready(true)
-    );
+    assert!(says_shut_down(limited.poll()));
 }
 
 /// A wait that begins later panics.
@@ -60,7 +55,7 @@ fn e02_a_wait_that_begins_after_a_shutdown_panics() {
     timers.shutdown();
     is_refused(|| ByHand::new(timers.sleep(HOUR)).poll());
     let mut beat = ByHand::new(timers.interval(HOUR));
-    is_refused(|| beat.enter(|beat, context| beat.poll_tick(context)));
+    is_refused(|| poll_tick(&mut beat));
     // So does one that is reset.
     assert!(ended.poll().is_ready());
     ended.reset(HOUR);
@@ -80,8 +75,8 @@ fn e03_a_shutdown_during_the_first_poll_is_a_shutdown_before_it() {
 
     let (timers, _clock) = paused();
     let mut limited = timers.timeout(HOUR, pending::<()>());
-    let polled = poll_with(&mut limited, &on_clone(shuts_down(&timers)));
-    assert!(polled.map(|ended| ended.unwrap_err().is_shut_down()) == Poll::Ready(true));
+    let waker = on_clone(shuts_down(&timers));
+    assert!(says_shut_down(poll_with(&mut limited, &waker)));
 }
 
 /// The shutdown comes while a poll changes the waker. It wakes the old one, and the poll is

@@ -1,4 +1,5 @@
-//! tokio's `time_sleep.rs`.
+//! tokio's `time_sleep.rs` and `time_pause.rs`. A paused clock is a virtual one here: of
+//! timers of one's own, not of a runtime, so that there may be many.
 
 use super::*;
 use tickwheel::time::{sleep, timeout};
@@ -106,5 +107,23 @@ fn s17_differs_the_longest_sleep_never_ends() {
         assert!(!task.is_woken());
         assert!(task.poll().is_pending());
         assert!(ByHand::new(sleep(length)).poll().is_pending());
+    }
+}
+
+/// `test_time_advance_sub_ms`, `test_time_advance_3ms_and_change`,
+/// `exact_1ms_advance`, `advance_once_with_timer`, `advance_multi_with_timer`
+#[test]
+fn p16_steps_of_the_clock_that_add_up_to_a_deadline_wake_its_sleep_at_the_last() {
+    for steps in [&[1_000][..], &[250; 4], &[999, 1], &[250, 1_500], &[51_592]] {
+        let (timers, clock) = paused();
+        let mut task = ByHand::new(timers.sleep(ms(1)));
+        for step in steps.iter().map(|&step| Duration::from_micros(step)) {
+            let before = timers.now();
+            assert!(task.poll().is_pending());
+            clock.advance(step);
+            assert_eq!(timers.now().since(before), step);
+            assert_eq!(task.is_woken(), timers.now() >= at(1));
+        }
+        assert!(task.poll().is_ready());
     }
 }

@@ -9,12 +9,10 @@ use tokio::task::JoinHandle;
 
 const LIMIT: Duration = Duration::from_secs(30);
 
+type Call = JoinHandle<Result<(), TimeoutError<Infallible>>>;
+
 /// Timers of one's own, and a call with a limit that waits in vain for an answer.
-async fn stuck() -> (
-    &'static Timers,
-    TimersClock,
-    JoinHandle<Result<(), TimeoutError<Infallible>>>,
-) {
+async fn stuck() -> (&'static Timers, TimersClock, Call) {
     let (timers, clock) = paused();
     let timers = timers.leak();
     let stuck = service_fn(|()| pending::<Result<(), Infallible>>());
@@ -49,6 +47,7 @@ async fn after_the_shutdown_of_its_timers_a_waiting_call_fails_and_says_so() {
     }
 }
 
+/// A call that is ready at once does not even begin one.
 #[tokio::test]
 async fn an_answer_in_time_leaves_no_sleep_behind() {
     let (timers, clock) = paused();
@@ -63,11 +62,7 @@ async fn an_answer_in_time_leaves_no_sleep_behind() {
         .layer(TimeoutLayer::on(timers, LIMIT))
         .service(service);
     assert_eq!(service.clone().oneshot(Duration::ZERO).await, Ok(7));
-    assert_eq!(
-        timers.ledger().accepted,
-        0,
-        "a call that is ready makes no timer"
-    );
+    assert_eq!(timers.ledger().accepted, 0);
     let call = tokio::spawn(service.oneshot(LIMIT / 2));
     while timers.ledger().live < 2 {
         yield_now().await;

@@ -44,12 +44,6 @@ async fn p1_a_retrying_client() {
 #[tokio::test]
 async fn p4_the_usual_idioms() {
     same!(sleeps(), [true; 4]);
-    same!(
-        limits(),
-        "TimedOut Ok(Ok(7)) true Ok(Ok(8)) true None Some(9)"
-    );
-    same!(
-        intervals(),
-        "Burst Burst Skip Delay Burst 2ms 2ms true true true"
-    );
+    same!(limits(), "TimedOut Ok(Ok(7)) true Ok(Ok(8)) true Some(9)");
+    same!(intervals(), "2ms 2ms true true true");
 }
