@@ -48,6 +48,18 @@ fn i02_missed_ticks_follow_at_once_or_a_period_later_or_never() {
     }
 }
 
+/// A tick counts as missed if it is more than 5 ms late. tokio's tests are never between.
+#[test]
+fn i04_a_tick_that_is_a_little_late_is_not_missed() {
+    for (late, next) in [(5, 900), (6, 906)] {
+        let (timers, clock) = paused();
+        let mut beat = begun(&timers, &clock);
+        beat.0.set_missed_tick_behavior(Missed::Delay);
+        beat.ticks(300 + late, &[600]);
+        beat.ticks(next - (600 + late), &[next]);
+    }
+}
+
 /// `reset_doesnt_panic_max_duration`, `reset_after_doesnt_panic_max_duration`,
 /// `interval_doesnt_panic_max_duration_when_polling`
 #[test]

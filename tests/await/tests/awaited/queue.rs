@@ -107,16 +107,15 @@ async fn reports_are_a_stream_that_ends_with_the_engine() {
     assert_eq!(reasons.await.unwrap(), [Cancelled, Completed, ShutDown]);
 }
 
-#[tokio::test]
-async fn an_interval_is_a_stream_that_ends_with_its_timers() {
+#[test]
+fn an_interval_is_a_stream_that_ends_with_its_timers() {
     let (timers, clock) = paused();
-    let beats = timers.interval(ms(1)).into_owned();
-    let ticks = tokio::spawn(beats.collect::<Vec<_>>());
-    for _ in 0..3 {
-        yield_now().await;
-        clock.advance(ms(1));
+    let mut beats = timers.interval(ms(1)).into_owned();
+    for tick in 0..4 {
+        clock.advance_to(at(tick));
+        assert_eq!(beats.next().now_or_never(), Some(Some(at(tick))));
+        assert_eq!(beats.next().now_or_never(), None);
     }
-    yield_now().await;
     timers.shutdown();
-    assert_eq!(ticks.await.unwrap(), [0, 1, 2, 3].map(at));
+    assert_eq!(beats.next().now_or_never(), Some(None));
 }

@@ -33,7 +33,7 @@ macro_rules! same {
 /// A client with a limit for each try, growing pauses between them, and a deadline.
 #[tokio::test]
 async fn p1_a_retrying_client() {
-    let (silent, refused) = ("too slow: deadline has elapsed", "connection refused");
+    let (silent, refused) = ("deadline has elapsed", "connection refused");
     let server = &["silence", "refusal", "silence", "answer"];
     same!(fetches(server), [silent, refused, silent, "answered"]);
     same!(fetches(&[]), [silent, silent, silent, silent, "gave up"]);

@@ -26,31 +26,12 @@ impl Server {
     }
 }
 
-#[derive(Debug)]
-struct Failure(String);
-
-impl From<Elapsed> for Failure {
-    fn from(elapsed: Elapsed) -> Failure {
-        Failure(format!("too slow: {elapsed}"))
-    }
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Failure {
-        Failure(error.to_string())
-    }
-}
-
-async fn request(server: &mut Server) -> Result<&'static str, Failure> {
-    Ok(timeout(LIMIT, server.request()).await??)
-}
-
-/// As `request`, for callers that know only one error.
+/// For callers that know only one error.
 async fn request_io(server: &mut Server) -> io::Result<&'static str> {
     timeout(LIMIT, server.request()).await?
 }
 
-/// As `request`, for callers that know any error.
+/// For callers that know any error.
 async fn request_any(server: &mut Server) -> Result<&'static str, Box<dyn Error + Send + Sync>> {
     Ok(timeout(LIMIT, server.request()).await??)
 }
@@ -61,12 +42,12 @@ pub async fn fetches(answers: &'static [&'static str]) -> Vec<String> {
     let (mut log, mut pause) = (Vec::new(), 5 * MS);
     for _ in 0..4 {
         let begin = Instant::now();
-        match request(&mut server).await {
+        match request_any(&mut server).await {
             Ok(answer) => {
                 log.push(answer.to_string());
                 return log;
             }
-            Err(Failure(failure)) => log.push(failure),
+            Err(failure) => log.push(failure.to_string()),
         }
         sleep_until(begin + pause).await;
         pause = (pause * 2).min(LIMIT);
