@@ -3,10 +3,9 @@
 //! either because it tracks them or by the runtime's metrics.
 
 use super::*;
-use tokio::runtime::{Builder, Runtime, RuntimeMetrics};
+use tokio::runtime::{Handle, RuntimeMetrics};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-const RUNS: usize = 5;
 const END: Time = Time::from_secs(3_600);
 
 /// The limit of a task that waits for messages. A message never comes at its very end,
@@ -14,7 +13,7 @@ const END: Time = Time::from_secs(3_600);
 const LIMIT: Duration = ms(20_003);
 
 /// The number of senders, and of receivers with a limit.
-const PAIRS: u64 = 20;
+const PAIRS: usize = 20;
 
 type Log = Vec<(Time, &'static str)>;
 
@@ -63,26 +62,23 @@ fn expected(n: u64) -> Log {
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Starts the tasks with `spawn`, moves the clock with `pass`, and says whether every
-/// receiver has logged what it must.
-fn runs_as_expected(spawn: impl Fn(&TimersClock, Task), pass: impl Fn(&TimersClock)) -> bool {
-    let (timers, clock) = Timers::builder().start_virtual().unwrap();
-    let logs = (0..PAIRS).map(|n| {
-        let (log, (sender, receiver)) = (Arc::default(), unbounded_channel());
-        spawn(&clock, Box::pin(send(timers.clone(), n, sender)));
-        let receives = receive(timers.clone(), receiver, Arc::clone(&log));
-        spawn(&clock, Box::pin(receives));
-        log
-    });
-    let logs: Vec<Arc<Mutex<Log>>> = logs.collect();
-    pass(&clock);
-    let is_expected = |(n, log): (u64, &Mutex<Log>)| *log.lock().unwrap() == expected(n);
-    (0..).zip(logs.iter().map(|log| &**log)).all(is_expected)
-}
-
-fn runtime(workers: usize) -> Runtime {
-    let mut builder = Builder::new_multi_thread();
-    builder.worker_threads(workers).build().unwrap()
+/// Starts the tasks with `spawn`, moves the clock with `pass`, and checks in each of some
+/// runs that every receiver has logged what it must.
+fn check(spawn: impl Fn(&TimersClock, Task), pass: impl Fn(&TimersClock)) {
+    for _ in 0..5 {
+        let (timers, clock) = Timers::builder().start_virtual().unwrap();
+        let logs = [(); PAIRS].map(|()| Arc::default());
+        for (n, log) in (0..).zip(&logs) {
+            let (sender, receiver) = unbounded_channel();
+            spawn(&clock, Box::pin(send(timers.clone(), n, sender)));
+            let receives = receive(timers.clone(), receiver, Arc::clone(log));
+            spawn(&clock, Box::pin(receives));
+        }
+        pass(&clock);
+        for (n, log) in (0..).zip(logs) {
+            assert_eq!(*log.lock().unwrap(), expected(n));
+        }
+    }
 }
 
 /// Blocks until no worker of a tokio runtime has a task to run.
@@ -105,21 +101,19 @@ fn settle(metrics: &RuntimeMetrics) {
     }
 }
 
-#[test]
-fn tracked_tasks_log_the_same_in_every_run_on_four_workers_of_tokio() {
-    let runtime = runtime(4);
-    let spawn = |clock: &TimersClock, task| drop(runtime.spawn(clock.track(task)));
-    let pass = |clock: &TimersClock| clock.run_until(END);
-    assert!((0..RUNS).all(|_| runs_as_expected(spawn, pass)));
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn tracked_tasks_log_the_same_in_every_run_on_four_workers_of_tokio() {
+    let spawn = |clock: &TimersClock, task| drop(tokio::spawn(clock.track(task)));
+    check(spawn, |clock| clock.run_until(END));
 }
 
-#[test]
-fn tasks_log_the_same_in_every_run_on_four_workers_of_tokio_by_its_metrics() {
-    let runtime = runtime(4);
-    let metrics = runtime.handle().metrics();
-    let spawn = |_: &TimersClock, task| drop(runtime.spawn(task));
-    let pass = |clock: &TimersClock| clock.run_until_settled(END, || settle(&metrics));
-    assert!((0..RUNS).all(|_| runs_as_expected(spawn, pass)));
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn tasks_log_the_same_in_every_run_on_four_workers_of_tokio_by_its_metrics() {
+    let metrics = Handle::current().metrics();
+    let spawn = |_: &TimersClock, task| drop(tokio::spawn(task));
+    check(spawn, |clock| {
+        clock.run_until_settled(END, || settle(&metrics))
+    });
 }
 
 /// A clock may be moved from within a runtime, because the future of `block_on` is not a
@@ -127,7 +121,7 @@ fn tasks_log_the_same_in_every_run_on_four_workers_of_tokio_by_its_metrics() {
 /// runtime, because a worker is busy until it has woken the awaiting task.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_test_of_tokio_moves_the_clock_itself() {
-    let metrics = tokio::runtime::Handle::current().metrics();
+    let metrics = Handle::current().metrics();
     let (timers, clock) = Timers::builder().start_virtual().unwrap();
     let joins = tokio::spawn(async move {
         let mut ends = Vec::new();
