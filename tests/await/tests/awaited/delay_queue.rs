@@ -1,9 +1,9 @@
-//! tokio-util's `time_delay_queue.rs`. Its queue is an engine here if tasks wait for it,
-//! and a wheel if it has one owner. What the engine and the wheel promise beside that, to
-//! remove, postpone and count entries, `tests/promises` shows.
+//! tokio-util's `time_delay_queue.rs`. Its queue is an engine here, whose queue a task
+//! awaits. What the engine promises beside that, to remove, postpone and count entries,
+//! `tests/promises` shows.
 
 use super::*;
-use tickwheel::{Engine, RecvError, Tick, Timer, TimerId, VirtualClock, Wheel};
+use tickwheel::{Engine, RecvError, Timer, TimerId, VirtualClock};
 
 /// An engine with a task, polled by hand, that awaits its queue.
 struct Queue {
@@ -104,23 +104,6 @@ fn d19_an_entry_inserted_before_the_first_wakes_the_task_at_its_own_tick() {
         queue.clock.advance_to(at(now));
         queue.insert(second);
         queue.wakes_at(second.max(now), second);
-    }
-}
-
-/// `peek_entries_sharing_a_wheel_slot`
-#[test]
-fn d34_of_entries_in_one_slot_the_earliest_is_due_first() {
-    for deadlines in [[100, 120], [120, 100]] {
-        let mut wheel = Wheel::new(64);
-        let _ids = deadlines.map(|deadline| wheel.schedule_at(Tick(deadline), ()));
-        for earliest in [100, 120].map(Tick) {
-            assert_eq!(wheel.earliest_deadline(), Some(earliest));
-            assert_eq!(
-                wheel.pop_due(Tick(105.max(earliest.0))).unwrap().deadline,
-                earliest
-            );
-            assert!(wheel.pop_due(Tick(105)).is_none());
-        }
     }
 }
 
