@@ -61,7 +61,7 @@ async fn an_answer_in_time_leaves_no_sleep_behind() {
     let service = ServiceBuilder::new()
         .layer(TimeoutLayer::on(timers, LIMIT))
         .service(service);
-    assert_eq!(service.clone().oneshot(Duration::ZERO).await, Ok(7));
+    assert_eq!(service.oneshot(Duration::ZERO).await, Ok(7));
     assert_eq!(timers.ledger().accepted, 0);
     let call = tokio::spawn(service.oneshot(LIMIT / 2));
     while timers.ledger().live < 2 {
