@@ -205,7 +205,7 @@ fn f_better_submitters_share_no_lock() {
     let all_here = std::sync::Barrier::new(4);
     let submit = || {
         all_here.wait();
-        let schedule = |_| engine.schedule(Timer::after(SECOND, ())).unwrap();
+        let schedule = |_| engine.schedule(Timer::after(SECOND, "t")).unwrap();
         let ids = [(); 100].map(schedule).map(|id| format!("{id:?}"));
         all_here.wait();
         ids.map(|id| id.split('.').next().unwrap().to_owned())
@@ -231,7 +231,7 @@ fn f_better_no_wake_up_for_slots_of_cancelled_timers() {
     // The engine lets an alarm that is already set ring once, and then sees
     // that none of the other slots needs one.
     let engine = Engine::builder().start().unwrap();
-    let schedule = |n: u32| engine.schedule(Timer::after((50 + n) * MS, ())).unwrap();
+    let schedule = |n: u32| engine.schedule(Timer::after((50 + n) * MS, "t")).unwrap();
     let ids: Vec<_> = (0..100).map(schedule).collect();
     assert!(ids.into_iter().all(|id| engine.cancel(id).is_cancelled()));
     thread::sleep(200 * MS);

@@ -100,7 +100,7 @@ fn g3_calculating_k_ticks_advances_exactly_k() {
 #[test]
 fn g4_ticks_are_the_same_when_many_are_calculated_at_once() {
     for (timer, firings, last) in [
-        (Timer::every(3 * SECOND, 11).times(4), 4, START + 12),
+        (Timer::every(3 * SECOND, 11u64).times(4), 4, START + 12),
         (Timer::after(5 * SECOND, 11), 1, START + 5),
     ] {
         let (engine, clock) = engine_at_start();
@@ -118,7 +118,7 @@ fn g4_ticks_are_the_same_when_many_are_calculated_at_once() {
 #[test]
 fn g5_the_article_s_run() {
     let (engine, clock) = engine_at_start();
-    for (queue, tid, every, times) in [(1, 11, 3, 4), (1, 12, 1, 5), (2, 20, 3, 0)] {
+    for (queue, tid, every, times) in [(1, 11u64, 3, 4), (1, 12, 1, 5), (2, 20, 3, 0)] {
         let timer = Timer::every(every * SECOND, tid).times(times);
         engine.schedule(timer.queue(queue).reported()).unwrap();
     }
@@ -148,7 +148,7 @@ fn g5_the_article_s_run() {
 fn g6_wheel_time_follows_the_monotonic_clock() {
     for source in [ClockSource::Monotonic, ClockSource::BootTime] {
         let before = Instant::now();
-        let engine = Engine::<()>::builder().clock(source).start().unwrap();
+        let engine = Engine::<u64>::builder().clock(source).start().unwrap();
         let after = Instant::now();
         for _ in 0..20 {
             thread::sleep(MS);
@@ -165,7 +165,7 @@ fn g6_in_tests_time_can_be_sped_up_and_never_goes_back() {
     let begun = Instant::now();
     let (engine, clock) = engine_at_start();
     let year = 365 * 24 * HOUR;
-    engine.schedule(Timer::after(year, ())).unwrap();
+    engine.schedule(Timer::after(year, "t")).unwrap();
     clock.advance(year);
     assert_eq!(take(&engine, 0).len(), 1);
     // The monotonic clock is elsewhere.
@@ -184,7 +184,7 @@ fn g6_a_step_of_the_system_date_changes_nothing() {
     // descriptors of both kinds of engine, none is on the clock of the system's date. That
     // the engine's own reading of time is the monotonic clock is shown above.
     let sources = [ClockSource::Monotonic, ClockSource::BootTime];
-    let _engines = sources.map(|source| Engine::<()>::builder().clock(source).start().unwrap());
+    let _engines = sources.map(|source| Engine::<u64>::builder().clock(source).start().unwrap());
     let clocks = [1, 7, 0].map(|clock| descriptors().contains(&format!("clockid: {clock}")));
     assert_eq!(clocks, [true, true, false]);
 }
@@ -192,7 +192,7 @@ fn g6_a_step_of_the_system_date_changes_nothing() {
 #[test]
 fn g_better_cancel_exists() {
     let (engine, clock) = engine_at_start();
-    let timer = Timer::every(SECOND, 20).reported();
+    let timer = Timer::every(SECOND, 20u64).reported();
     let id = engine.schedule(timer).unwrap();
     clock.advance(SECOND);
     assert_eq!(take(&engine, 0), [(START + 1, 20)]);
@@ -208,12 +208,12 @@ fn g_better_cancel_exists() {
 fn g_better_a_delay_of_zero_fires() {
     let (engine, clock) = engine_at_start();
     clock.advance(SECOND / 4);
-    engine.schedule(Timer::after(Duration::ZERO, 'a')).unwrap();
-    let twice = Timer::every(3 * SECOND, 'b').times(2);
+    engine.schedule(Timer::after(Duration::ZERO, "a")).unwrap();
+    let twice = Timer::every(3 * SECOND, "b").times(2);
     engine.schedule(twice.starting(Duration::ZERO)).unwrap();
     // At once, not at the next tick.
     clock.advance(Duration::ZERO);
-    assert_eq!(take(&engine, 0), [(START, 'a'), (START, 'b')]);
+    assert_eq!(take(&engine, 0), [(START, "a"), (START, "b")]);
 }
 
 #[test]
@@ -223,31 +223,24 @@ fn g_better_the_top_wheel_wraps() {
     let geometry = Geometry::new(8).unwrap().max_levels(3).unwrap();
     let mut wheel = Wheel::with_geometry(Tick(0), geometry);
     let mut random = Rng::with_seed(7);
-    let (mut expected, mut seen) = (Vec::new(), Vec::new());
-    for _ in 0..20_000 {
-        let now = wheel.now().0;
-        let deadline = now + 1 + random.u64(..600);
+    while wheel.now().0 < 1_000 * 512 {
+        let deadline = wheel.now().0 + 1 + random.u64(..600);
         wheel.schedule_at(Tick(deadline), deadline);
-        expected.push((deadline, deadline));
-        seen.extend(fire(&mut wheel, now + random.u64(..52)));
+        assert_eq!(fire(&mut wheel, deadline - 1), []);
+        assert_eq!(fire(&mut wheel, deadline), [(deadline, deadline)]);
     }
-    let end = wheel.now().0 + 600;
-    assert!(end > 900 * 512);
-    seen.extend(fire(&mut wheel, end));
-    expected.sort_unstable();
-    assert_eq!(seen, expected);
 }
 
 #[test]
 fn g_better_close_reports_what_it_dropped() {
     let (engine, clock) = engine_at_start();
-    engine.schedule(Timer::after(9 * SECOND, 11)).unwrap();
+    engine.schedule(Timer::after(9 * SECOND, 11u64)).unwrap();
     engine.schedule(Timer::every(SECOND, 20).queue(2)).unwrap();
     clock.advance(SECOND);
     assert_eq!(take(&engine, 2), [(START + 1, 20)]);
     let mut closed = engine.shutdown();
     closed.sort_by_key(|closed| closed.queue);
-    let told = |c: &Closed<i32>| (c.queue, c.payload.unwrap(), c.firings, c.tick.0);
+    let told = |c: &Closed<u64>| (c.queue, c.payload.unwrap(), c.firings, c.tick.0);
     let expected = [(0, 11, 0, START + 1), (2, 20, 1, START + 1)];
     assert!(closed.iter().map(told).eq(expected));
     assert!(closed.iter().all(|c| c.reason == CloseReason::ShutDown));
@@ -259,7 +252,7 @@ fn g_better_order_within_a_tick_is_first_in_first_out() {
     // However many levels they cascade through on their way to one tick.
     for distance in [1, 63, 64, 5_000, 300_000, 20_000_000] {
         let mut wheel = Wheel::starting_at(Tick(START), 64);
-        for n in 0..40 {
+        for n in 0..40u64 {
             if n == 20 {
                 fire(&mut wheel, START + distance / 2);
             }

@@ -44,6 +44,20 @@ fn a3_stop_notifies_every_armed_timer_at_once() {
     assert_eq!(told, expected);
 }
 
+#[test]
+fn a3_a_task_running_at_the_stop_is_notified_afterwards() {
+    let (tasks, clock, log) = virtual_tasks();
+    let (inner, mut ending) = (tasks.clone(), log.ending("t"));
+    let task = move |firing: Firing| {
+        inner.shutdown();
+        ending(firing);
+    };
+    tasks.run(Timer::every(SECOND, task).notified()).unwrap();
+    clock.advance(SECOND);
+    tasks.join();
+    assert_eq!(log.take(), ["t Completed", "t ShutDown"]);
+}
+
 /// A4 and A6 at once: threads that start, cancel by name, and a stop in the middle
 /// of it.
 #[test]
@@ -88,7 +102,7 @@ fn a5_many_timers_share_a_name_and_the_oldest_go_first() {
     let (engine, clock) = Engine::builder().start_virtual().unwrap();
     let timer = |n, name| Timer::after(SECOND, n).named(name);
     let schedule = |n, name| engine.schedule(timer(n, name)).unwrap();
-    for n in 0..3 {
+    for n in 0..3u64 {
         // From different threads, and so in different shards.
         thread::scope(|scope| drop(scope.spawn(|| schedule(n, "n"))));
         schedule(n + 10, "other");
@@ -219,7 +233,7 @@ fn a11_a_server_delays_its_replies_on_one_thread() {
 fn a_better_cancel_by_id_as_well_as_by_name() {
     let (engine, _clock) = virtual_engine();
     let schedule = |n| engine.schedule(Timer::after(SECOND, n).named("n")).unwrap();
-    let (id, _) = (schedule(1), schedule(2));
+    let (id, _) = (schedule(1u64), schedule(2));
     assert_eq!(engine.cancel(id), Cancel::Cancelled(1));
     assert_eq!(engine.cancel_by_name("n", 9).payloads, [2]);
 }
@@ -229,7 +243,7 @@ fn a_better_a_bad_duration_cannot_be_expressed() {
     // Every `Duration` is a delay, from the shortest to the longest.
     let (engine, clock) = virtual_engine();
     for delay in [Duration::ZERO, Duration::from_nanos(1), FOR_EVER] {
-        engine.schedule(Timer::after(delay, delay)).unwrap();
+        engine.schedule(Timer::after(delay, "t")).unwrap();
     }
     clock.advance(SECOND);
     assert_eq!(engine.queue(0).len(), 2);
