@@ -66,18 +66,18 @@ async fn requests_on_one_connection_leave_no_sleep_behind() {
 }
 
 /// hyper may hand in a sleep of another timer.
-#[test]
-fn a_reset_moves_a_sleep_of_its_own_and_replaces_another() {
+#[tokio::test]
+async fn a_reset_moves_a_sleep_of_its_own_and_replaces_another() {
     let timers: &'static Timers = Timers::builder().start().unwrap().leak();
     let all = [&timers as &dyn Timer, &Global];
     for (timer, other) in [(all[0], all[1]), (all[1], all[0])] {
         let begin = Instant::now();
-        block_on(timer.sleep(ms(5)));
+        timer.sleep(ms(5)).await;
         assert!(begin.elapsed() >= ms(5));
         for mut sleep in [timer.sleep_until(begin + HOUR), other.sleep(HOUR)] {
             let soon = Instant::now() + ms(10);
             timer.reset(&mut sleep, soon);
-            block_on(sleep);
+            tokio::time::timeout(PATIENCE, sleep).await.unwrap();
             assert!(Instant::now() >= soon);
         }
     }
