@@ -19,7 +19,7 @@ impl Drop for Grenade {
 #[test]
 fn w01_a_waker_that_panics_harms_no_other() {
     let (timers, clock) = paused();
-    let panics = on_wake(|| panic_any(Grenade));
+    let panics = on_wake(|| panic!("a waker"));
     let mut bad = [0; 50].map(|_| timers.sleep(ms(10)));
     let mut good = [0; 50].map(|_| ByHand::new(timers.sleep(ms(10))));
     for (bad, good) in bad.iter_mut().zip(&mut good) {
@@ -43,6 +43,16 @@ fn w02_a_waker_that_panics_leaves_the_waking_thread_alive() {
     block_on(timers.sleep(ms(5)));
     assert_eq!(timers.snapshot().panics, 1);
     assert!(bad.is_elapsed());
+}
+
+/// A panic that is thrown again when it is dropped is counted once.
+#[test]
+fn w03_a_panic_that_panics_when_it_is_dropped_harms_nobody() {
+    let (timers, clock) = paused();
+    let mut bad = timers.sleep(ms(10));
+    assert!(poll_with(&mut bad, &on_wake(|| panic_any(Grenade))).is_pending());
+    ends_at(&mut ByHand::new(timers.sleep(ms(10))), &clock, 10);
+    assert_eq!(timers.snapshot().panics, 1);
 }
 
 /// A waker that cannot be cloned stops the poll that clones it, and nothing else.
