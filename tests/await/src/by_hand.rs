@@ -7,15 +7,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 /// A future, or anything else that takes a waker, with a waker of its own.
-///
-/// ```
-/// use std::task::Poll;
-/// use tickwheel_await_tests::ByHand;
-///
-/// let mut task = ByHand::new(Box::pin(async { 7 }));
-/// assert_eq!(task.poll(), Poll::Ready(7));
-/// assert!(!task.is_woken());
-/// ```
 pub struct ByHand<T> {
     polled: T,
     wakes: Arc<Wakes>,
@@ -26,9 +17,10 @@ pub struct ByHand<T> {
 impl<T> ByHand<T> {
     /// Wraps what is to be polled.
     pub fn new(polled: T) -> ByHand<T> {
+        let wakes = Arc::default();
         ByHand {
             polled,
-            wakes: Arc::default(),
+            wakes,
             seen: 0,
         }
     }
@@ -41,13 +33,11 @@ impl<T> ByHand<T> {
     }
 
     /// Returns whether the task was woken since it was last polled.
-    #[must_use]
     pub fn is_woken(&self) -> bool {
         self.wakes.count() > self.seen
     }
 
     /// Returns the count of the task's wake-ups.
-    #[must_use]
     pub fn wakes(&self) -> Arc<Wakes> {
         Arc::clone(&self.wakes)
     }
@@ -85,13 +75,11 @@ pub struct Wakes(AtomicUsize);
 
 impl Wakes {
     /// Returns the number of wake-ups so far.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
 
     /// Returns a waker that adds to this count.
-    #[must_use]
     pub fn waker(self: &Arc<Wakes>) -> Waker {
         Arc::clone(self).into()
     }
@@ -99,10 +87,6 @@ impl Wakes {
 
 impl Wake for Wakes {
     fn wake(self: Arc<Wakes>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Wakes>) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 }

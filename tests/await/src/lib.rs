@@ -5,7 +5,7 @@ mod by_hand;
 mod scripted;
 
 pub use by_hand::{ByHand, Wakes};
-pub use scripted::Scripted;
+pub use scripted::{on_clone, on_drop, on_wake};
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -14,7 +14,6 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 /// Returns a number of milliseconds.
-#[must_use]
 pub const fn ms(number: u64) -> Duration {
     Duration::from_millis(number)
 }

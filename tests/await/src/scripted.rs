@@ -1,87 +1,63 @@
 //! Wakers that run code of a test.
 
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
-/// The code of a waker, for each of its calls. Defaults to nothing.
-#[derive(Default)]
-pub struct Scripted {
-    wake: Option<Call>,
-    clone: Option<Call>,
-    drop: Option<Call>,
+#[derive(Clone, Copy, PartialEq)]
+enum Call {
+    Clone,
+    Wake,
+    Drop,
 }
 
-type Call = Box<dyn Fn() + Send + Sync>;
+type Script = Box<dyn Fn(Call) + Send + Sync>;
 
-impl Scripted {
-    /// Returns a waker without code.
-    #[must_use]
-    pub fn new() -> Scripted {
-        Scripted::default()
-    }
-
-    /// Sets the code of a wake-up.
-    #[must_use]
-    pub fn on_wake(mut self, call: impl Fn() + Send + Sync + 'static) -> Scripted {
-        self.wake = Some(Box::new(call));
-        self
-    }
-
-    /// Sets the code of a clone, which runs before it.
-    #[must_use]
-    pub fn on_clone(mut self, call: impl Fn() + Send + Sync + 'static) -> Scripted {
-        self.clone = Some(Box::new(call));
-        self
-    }
-
-    /// Sets the code of the drop of a waker that was not woken.
-    #[must_use]
-    pub fn on_drop(mut self, call: impl Fn() + Send + Sync + 'static) -> Scripted {
-        self.drop = Some(Box::new(call));
-        self
-    }
-
-    /// Returns the waker.
-    #[must_use]
-    pub fn waker(self) -> Waker {
-        let data = Arc::into_raw(Arc::new(self)).cast();
-        // SAFETY: the functions of `VTABLE` keep the contract of `RawWaker` for a pointer
-        // from `Arc::into_raw`, and may be called on any thread, as `Call` is.
-        unsafe { Waker::from_raw(RawWaker::new(data, &VTABLE)) }
-    }
+/// Returns a waker that runs `code` when it is woken.
+pub fn on_wake(code: impl Fn() + Send + Sync + 'static) -> Waker {
+    scripted(Call::Wake, code)
 }
 
-static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, drop_waker);
-
-fn run(call: &Option<Call>) {
-    if let Some(call) = call {
-        call();
-    }
+/// Returns a waker that runs `code` before it is cloned.
+pub fn on_clone(code: impl Fn() + Send + Sync + 'static) -> Waker {
+    scripted(Call::Clone, code)
 }
 
-unsafe fn clone(data: *const ()) -> RawWaker {
-    // SAFETY: the waker that is cloned counts as one.
-    let script = unsafe { &*data.cast::<Scripted>() };
-    run(&script.clone);
-    // SAFETY: as above; the clone counts as another one.
-    unsafe { Arc::increment_strong_count(data.cast::<Scripted>()) };
-    RawWaker::new(data, &VTABLE)
+/// Returns a waker that runs `code` when it, or a clone, is dropped without being woken.
+pub fn on_drop(code: impl Fn() + Send + Sync + 'static) -> Waker {
+    scripted(Call::Drop, code)
 }
 
-unsafe fn wake(data: *const ()) {
+fn scripted(on: Call, code: impl Fn() + Send + Sync + 'static) -> Waker {
+    let script: Script = Box::new(move |call| {
+        if call == on {
+            code();
+        }
+    });
+    let data = Arc::into_raw(Arc::new(script)).cast();
+    // SAFETY: the functions of `VTABLE` keep the contract of `RawWaker` for a pointer from
+    // `Arc::into_raw`, and may be called on any thread, as a script is.
+    unsafe { Waker::from_raw(RawWaker::new(data, &VTABLE)) }
+}
+
+static VTABLE: RawWakerVTable = RawWakerVTable::new(
+    |data| {
+        // SAFETY: the waker that is cloned counts as one, and goes on doing so.
+        let script = ManuallyDrop::new(unsafe { owned(data) });
+        script(Call::Clone);
+        RawWaker::new(Arc::into_raw(Arc::clone(&script)).cast(), &VTABLE)
+    },
     // SAFETY: the waker that is used up counted as one.
-    let script = unsafe { Arc::from_raw(data.cast::<Scripted>()) };
-    run(&script.wake);
-}
-
-unsafe fn wake_by_ref(data: *const ()) {
-    // SAFETY: the waker counts as one.
-    let script = unsafe { &*data.cast::<Scripted>() };
-    run(&script.wake);
-}
-
-unsafe fn drop_waker(data: *const ()) {
+    |data| unsafe { owned(data) }(Call::Wake),
+    // SAFETY: the waker counts as one, and goes on doing so.
+    |data| ManuallyDrop::new(unsafe { owned(data) })(Call::Wake),
     // SAFETY: the waker that is dropped counted as one.
-    let script = unsafe { Arc::from_raw(data.cast::<Scripted>()) };
-    run(&script.drop);
+    |data| unsafe { owned(data) }(Call::Drop),
+);
+
+/// # Safety
+/// The pointer is from `scripted`, and counts as one owner.
+unsafe fn owned(data: *const ()) -> Arc<Script> {
+    // SAFETY: as above.
+    unsafe { Arc::from_raw(data.cast()) }
 }

@@ -1,13 +1,25 @@
 //! Wakers that do what a good waker does not.
 
 use super::*;
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
+
+/// A panic that is thrown again when it is dropped.
+struct Grenade;
+
+impl Drop for Grenade {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            panic!("again");
+        }
+    }
+}
 
 /// A panic of a waker is counted, and harms no other task: neither those that are due at
 /// the same tick nor later ones.
 #[test]
 fn w01_a_waker_that_panics_harms_no_other() {
     let (timers, clock) = paused();
-    let panics = Scripted::new().on_wake(|| panic!("a waker")).waker();
+    let panics = on_wake(|| panic!("a waker"));
     let mut bad = [0; 50].map(|_| timers.sleep(ms(10)));
     let mut good = [0; 50].map(|_| ByHand::new(timers.sleep(ms(10))));
     for (bad, good) in bad.iter_mut().zip(&mut good) {
@@ -18,46 +30,28 @@ fn w01_a_waker_that_panics_harms_no_other() {
     assert_eq!(timers.snapshot().panics, 50);
     assert!(good.iter().all(ByHand::is_woken));
     assert!(bad.iter_mut().all(|bad| poll_with(bad, &panics).is_ready()));
-
-    let mut later = ByHand::new(timers.sleep(ms(1)));
-    assert!(later.poll().is_pending());
-    clock.advance(ms(1));
-    assert!(later.is_woken());
+    ends_at(&mut ByHand::new(timers.sleep(ms(1))), &clock, 11);
 }
 
 /// As above, where the engine's own thread wakes.
 #[test]
 fn w02_a_waker_that_panics_leaves_the_waking_thread_alive() {
     let timers = Timers::builder().start().unwrap();
-    let panics = Scripted::new().on_wake(|| panic!("a waker")).waker();
     let mut bad = timers.sleep(ms(1));
-    assert!(poll_with(&mut bad, &panics).is_pending());
+    assert!(poll_with(&mut bad, &on_wake(|| panic!("a waker"))).is_pending());
     block_on(timers.sleep(ms(5)));
     block_on(timers.sleep(ms(5)));
     assert_eq!(timers.snapshot().panics, 1);
     assert!(bad.is_elapsed());
 }
 
-/// A panic that is thrown again when it is dropped is counted, too.
+/// A panic that is thrown again when it is dropped is counted once.
 #[test]
 fn w03_a_panic_that_panics_when_it_is_dropped_harms_nobody() {
-    struct Grenade;
-    impl Drop for Grenade {
-        fn drop(&mut self) {
-            if !thread::panicking() {
-                panic!("again");
-            }
-        }
-    }
-
     let (timers, clock) = paused();
-    let throws = Scripted::new().on_wake(|| std::panic::panic_any(Grenade));
     let mut bad = timers.sleep(ms(10));
-    assert!(poll_with(&mut bad, &throws.waker()).is_pending());
-    let mut good = ByHand::new(timers.sleep(ms(10)));
-    assert!(good.poll().is_pending());
-    clock.advance(ms(10));
-    assert!(good.is_woken());
+    assert!(poll_with(&mut bad, &on_wake(|| panic_any(Grenade))).is_pending());
+    ends_at(&mut ByHand::new(timers.sleep(ms(10))), &clock, 10);
     assert_eq!(timers.snapshot().panics, 1);
 }
 
@@ -65,15 +59,11 @@ fn w03_a_panic_that_panics_when_it_is_dropped_harms_nobody() {
 #[test]
 fn w04_a_waker_that_panics_when_it_is_cloned_leaves_the_sleep_as_it_was() {
     let (timers, clock) = paused();
-    let panics = Scripted::new().on_clone(|| panic!("a clone")).waker();
-    let poll = |sleep: &mut Sleep<&Timers>| {
-        let poll = std::panic::AssertUnwindSafe(|| poll_with(sleep, &panics));
-        std::panic::catch_unwind(poll)
-    };
+    let panics = on_clone(|| panic!("a clone"));
+    let poll = |sleep: &mut Sleep<_>| catch_unwind(AssertUnwindSafe(|| poll_with(sleep, &panics)));
     let mut task = ByHand::new(timers.sleep(ms(10)));
     assert!(poll(&mut task).is_err());
     assert_eq!(timers.ledger().live, 0);
-
     // Neither does it take the place of a good one.
     assert!(task.poll().is_pending());
     assert!(poll(&mut task).is_err());
@@ -88,17 +78,15 @@ fn w04_a_waker_that_panics_when_it_is_cloned_leaves_the_sleep_as_it_was() {
 fn w05_a_waker_that_panics_when_it_is_dropped_leaves_the_timers_in_order() {
     let (timers, clock) = paused();
     let armed = Arc::new(AtomicUsize::new(0));
-    let panics = Scripted::new().on_drop({
-        let armed = Arc::clone(&armed);
-        move || assert_eq!(armed.swap(0, Ordering::Relaxed), 0, "a drop")
-    });
-    let waker = panics.waker();
+    let inner = Arc::clone(&armed);
+    let waker = on_drop(move || assert_eq!(inner.swap(0, Ordering::Relaxed), 0, "a drop"));
     let mut bad = timers.sleep(ms(10));
     assert!(poll_with(&mut bad, &waker).is_pending());
     let mut good = ByHand::new(timers.sleep(ms(10)));
     assert!(good.poll().is_pending());
     armed.store(1, Ordering::Relaxed);
-    let dropped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(bad)));
+    let dropped = catch_unwind(AssertUnwindSafe(|| drop(bad)));
+    armed.store(0, Ordering::Relaxed);
     assert!(dropped.is_err());
     assert_eq!(timers.ledger().live, 1);
     clock.advance(ms(10));
@@ -112,14 +100,14 @@ fn w05_a_waker_that_panics_when_it_is_dropped_leaves_the_timers_in_order() {
 fn w06_a_waker_that_blocks_holds_up_no_call_and_no_other_engine() {
     let timers = Timers::builder().start().unwrap();
     let (entered, has_entered) = mpsc::channel();
-    let (release, is_released) = mpsc::channel();
+    let (release, is_released) = mpsc::channel::<()>();
     let is_released = Mutex::new(is_released);
-    let blocks = Scripted::new().on_wake(move || {
+    let blocks = on_wake(move || {
         entered.send(()).unwrap();
         is_released.lock().unwrap().recv().unwrap();
     });
     let mut slow = timers.sleep(ms(1));
-    assert!(poll_with(&mut slow, &blocks.waker()).is_pending());
+    assert!(poll_with(&mut slow, &blocks).is_pending());
     has_entered.recv_timeout(PATIENCE).unwrap();
 
     // The control: another engine goes on.
@@ -127,15 +115,11 @@ fn w06_a_waker_that_blocks_holds_up_no_call_and_no_other_engine() {
     assert!(delayed.poll().is_pending());
     block_on(tickwheel::time::sleep(ms(20)));
     assert!(!delayed.is_woken());
-    for _ in 0..1_000 {
-        let mut sleep = ByHand::new(timers.sleep(HOUR));
-        assert!(sleep.poll().is_pending());
-        sleep.reset(2 * HOUR);
-        assert!(!sleep.is_elapsed());
-    }
-    assert!(slow.is_elapsed());
-    drop(slow);
-
+    let mut sleep = ByHand::new(timers.sleep(HOUR));
+    assert!(sleep.poll().is_pending());
+    sleep.reset(2 * HOUR);
+    assert!(!sleep.is_elapsed());
+    drop((sleep, slow));
     release.send(()).unwrap();
     block_on(delayed.into_inner());
 }
@@ -144,72 +128,26 @@ fn w06_a_waker_that_blocks_holds_up_no_call_and_no_other_engine() {
 #[test]
 fn w07_a_waker_may_drop_another_sleep_of_its_batch() {
     let (timers, clock) = paused();
-    let (before, after) = (Shared::default(), Shared::default());
-    let begin = |shared: &Shared, waker: &Waker| {
+    let shared = [(); 2].map(|()| Shared::default());
+    let wakes = [(); 2].map(|()| Arc::<Wakes>::default());
+    let begin = |n: usize| {
         let mut sleep = timers.sleep(ms(10)).into_owned();
-        assert!(poll_with(&mut sleep, waker).is_pending());
-        shared.put(sleep);
+        assert!(poll_with(&mut sleep, &wakes[n].waker()).is_pending());
+        shared[n].put(sleep);
     };
-    let wakes = [Arc::<Wakes>::default(), Arc::default()];
-    begin(&before, &wakes[0].waker());
-    let drops = Scripted::new().on_wake({
-        let (before, after) = (before.clone(), after.clone());
-        move || drop((before.take(), after.take()))
-    });
+    let inner = shared.clone();
+    let drops = on_wake(move || inner.iter().for_each(|sleep| drop(sleep.take())));
     let mut middle = timers.sleep(ms(10));
-    assert!(poll_with(&mut middle, &drops.waker()).is_pending());
-    begin(&after, &wakes[1].waker());
-
+    begin(0);
+    assert!(poll_with(&mut middle, &drops).is_pending());
+    begin(1);
     clock.advance(ms(10));
-    assert!(before.take().is_none() && after.take().is_none());
+    assert!(shared.iter().all(|sleep| sleep.take().is_none()));
     assert_eq!(wakes[0].count(), 1);
     // It was taken together with the others, so it may be woken in vain, once.
     assert!(wakes[1].count() <= 1);
     assert!(middle.is_elapsed());
     assert_eq!((timers.ledger().live, timers.snapshot().panics), (0, 0));
-}
-
-/// A wake-up may begin another sleep, as an executor does that runs tasks in `wake`.
-#[test]
-fn w08_a_waker_may_begin_another_sleep() {
-    let (timers, clock) = paused();
-    let (next, wakes) = (Shared::default(), Arc::<Wakes>::default());
-    let begins = Scripted::new().on_wake({
-        let (timers, next, waker) = (timers.clone(), next.clone(), wakes.waker());
-        move || {
-            let mut sleep = timers.sleep(ms(10)).into_owned();
-            assert!(poll_with(&mut sleep, &waker).is_pending());
-            next.put(sleep);
-        }
-    });
-    let mut first = timers.sleep(ms(10));
-    assert!(poll_with(&mut first, &begins.waker()).is_pending());
-    clock.advance(ms(10));
-    assert_eq!(wakes.count(), 0);
-    clock.advance(ms(10));
-    assert_eq!(wakes.count(), 1);
-    assert!(next.take().unwrap().is_elapsed());
-    assert_eq!(timers.snapshot().panics, 0);
-}
-
-/// A wake-up may move the clock. The sleeps that become due by that are woken, too.
-#[test]
-fn w09_a_waker_may_move_the_clock() {
-    let (timers, clock) = paused();
-    let clock = Arc::new(clock);
-    let moves = Scripted::new().on_wake({
-        let clock = Arc::clone(&clock);
-        move || clock.advance(ms(10))
-    });
-    let mut first = timers.sleep(ms(10));
-    assert!(poll_with(&mut first, &moves.waker()).is_pending());
-    let mut second = ByHand::new(timers.sleep(ms(20)));
-    assert!(second.poll().is_pending());
-    clock.advance(ms(10));
-    assert_eq!(clock.now().as_nanos(), 20_000_000);
-    clock.advance(Duration::ZERO);
-    assert!(second.is_woken());
-    assert_eq!(timers.snapshot().panics, 0);
 }
 
 /// One waker may wait for several sleeps, and is woken for each. Its clones are the same
@@ -242,12 +180,11 @@ fn w11_a_waker_may_use_the_timers_when_it_is_dropped() {
     let used = Arc::new(AtomicUsize::new(0));
     let waker = || {
         let (timers, used) = (timers.clone(), Arc::clone(&used));
-        let uses = Scripted::new().on_drop(move || {
+        on_drop(move || {
             let mut sleep = timers.sleep(HOUR);
             assert!(poll_with(&mut sleep, Waker::noop()).is_pending());
             used.fetch_add(1, Ordering::Relaxed);
-        });
-        uses.waker()
+        })
     };
     // Each `waker()` itself is dropped as well.
     let mut sleep = timers.sleep(HOUR);
