@@ -1,7 +1,7 @@
 //! Awaited timers. `sleep`, `interval`, `timeout`, `rt` and `delay_queue` hold what
 //! tokio's own tests assert of its timers, as numbered behaviours; the comment above a test
 //! names tokio's, as of tokio 1.54.1 and tokio-util 0.7.20. A `differs` test shows a
-//! deliberate difference; docs/MIGRATING.md gives the reasons. The other modules hold
+//! deliberate difference; docs/COMPARE.md gives the reasons. The other modules hold
 //! awaited timers beside code that they do not know: wakers that panic, block or call back,
 //! shutdowns in the middle, hyper, tower and programs that were written for tokio.
 //!
