@@ -23,6 +23,20 @@ fn one_submitter() {
     });
 }
 
+/// Nor if it finds, before it sleeps, that the timer it would sleep for was cancelled.
+#[test]
+fn cancel_beside_the_confirm() {
+    model(|| {
+        let (engine, clock) = builder(1).start_model().unwrap();
+        let queue = engine.queue(0);
+        let id = engine.schedule(Timer::at(tick(3), payload(3))).unwrap();
+        drop(engine.cancel(id));
+        engine.schedule(Timer::at(tick(1), payload(1))).unwrap();
+        clock.pass_to(tick(1));
+        assert_eq!(name_of(&queue.recv().unwrap()), 1);
+    });
+}
+
 /// Nor past the first deadline, or the first one after a firing.
 #[test]
 fn one_submitter_twice() {
