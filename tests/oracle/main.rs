@@ -22,41 +22,23 @@ use proptest::option::weighted;
 use proptest::prelude::*;
 
 use pair::Pair;
-use script::{Script, script};
+use script::script;
 use scripts::cases;
-use setup::{Setup, setup};
-
-fn run(setup: &Setup, script: &Script, drain: Option<u64>) {
-    let mut pair = Pair::new(setup);
-    pair.check();
-    for op in &script.0 {
-        pair.run(op);
-    }
-    pair.end(drain);
-}
+use setup::setup;
 
 proptest! {
     #![proptest_config(cases(800))]
 
     #[test]
     fn the_engine_does_what_a_sorted_map_does(
-        setup in setup(&[2, 3, 20, 64, 100, 256]),
+        setup in setup(),
         script in script(100),
         drain in weighted(0.25, 0..9_000_000u64),
     ) {
-        run(&setup, &script, drain);
-    }
-}
-
-proptest! {
-    #![proptest_config(cases(20))]
-
-    #[test]
-    fn so_does_an_engine_of_flat_wheels(
-        setup in setup(&[60_000]),
-        script in script(30),
-        drain in weighted(0.25, 0..9_000_000u64),
-    ) {
-        run(&setup, &script, drain);
+        let mut pair = Pair::new(&setup);
+        pair.check();
+        script.0.iter().for_each(|op| pair.run(op));
+        pair.fill();
+        pair.end(drain);
     }
 }

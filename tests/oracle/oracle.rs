@@ -474,6 +474,11 @@ impl Oracle {
         ledger
     }
 
+    pub fn is_held(&self, timer: usize) -> bool {
+        let state = self.timers[timer].state;
+        matches!(state, State::Lent { .. } | State::Abandoned(_))
+    }
+
     pub fn deadline(&self, timer: usize) -> Option<Time> {
         let timer = &self.timers[timer];
         let is_due = timer.is_live() && timer.state != State::Paused;

@@ -159,6 +159,14 @@ impl Pair {
         }
     }
 
+    /// There is room for as many timers as the bound says.
+    pub fn fill(&mut self) {
+        let far = Ask::plain(First::At(Reach::Never));
+        while self.setup.max_timers.is_some() && self.oracle.refusal(&far).is_none() {
+            self.accept(far, true);
+        }
+    }
+
     fn on_a_thread<R: Send>(&self, ask: &Ask, call: impl FnOnce(&Engine<u64>) -> R + Send) -> R {
         if !ask.elsewhere || self.setup.shards == 1 {
             return call(&self.engine);
@@ -200,7 +208,8 @@ impl Pair {
                 let answer = self.engine.cancel(id);
                 self.compare(target, answer, Cancel::Gone, Oracle::answer_to_cancel);
             }
-            Call::CancelAndWait if self.waits_for_this_thread(target) => {}
+            // It would wait for this thread.
+            Call::CancelAndWait if target.timer.is_some_and(|it| self.oracle.is_held(it)) => {}
             Call::CancelAndWait => {
                 let answer = self.engine.cancel_and_wait(id);
                 self.compare(target, answer, Cancel::Gone, Oracle::answer_to_cancel);
@@ -252,11 +261,6 @@ impl Pair {
             None => gone,
         };
         assert_eq!(answer, expected, "{:?}", target.id);
-    }
-
-    fn waits_for_this_thread(&self, target: &Target) -> bool {
-        let state = target.timer.map(|timer| self.oracle.timers[timer].state);
-        matches!(state, Some(State::Lent { .. } | State::Abandoned(_)))
     }
 
     fn cancel_many(&mut self, ids: &[Id]) {

@@ -152,6 +152,22 @@ pub struct Ask {
 }
 
 impl Ask {
+    pub fn plain(first: First) -> Ask {
+        Ask {
+            first,
+            period: None,
+            times: None,
+            missed: None,
+            misfit: false,
+            queue: 0,
+            name: None,
+            tolerance: 0,
+            reported: false,
+            rearmable: false,
+            elsewhere: false,
+        }
+    }
+
     /// Whether a worker borrows the payload.
     pub fn is_lent(&self) -> bool {
         self.period.is_some() || self.rearmable
@@ -230,17 +246,9 @@ fn ask() -> impl Strategy<Value = Ask> {
 
 fn plain() -> impl Strategy<Value = Ask> {
     (first(), 0..QUEUES, any::<bool>()).prop_map(|(first, queue, elsewhere)| Ask {
-        first,
-        period: None,
-        times: None,
-        missed: None,
-        misfit: false,
         queue,
-        name: None,
-        tolerance: 0,
-        reported: false,
-        rearmable: false,
         elsewhere,
+        ..Ask::plain(first)
     })
 }
 
