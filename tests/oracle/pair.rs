@@ -51,7 +51,7 @@ impl Pair {
 
     pub fn run(&mut self, op: &Op) {
         match *op {
-            Op::Schedule(ask) => self.accept(ask, true),
+            Op::Schedule(ask, count) => (0..count).for_each(|_| self.accept(ask, true)),
             Op::Create(ask) => self.accept(ask, false),
             Op::Start(which) => self.start(which),
             Op::Dismiss(which) => self.dismiss(which),

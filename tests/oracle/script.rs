@@ -27,7 +27,8 @@ impl fmt::Debug for Script {
 
 #[derive(Clone, Debug)]
 pub enum Op {
-    Schedule(Ask),
+    /// Schedules so many timers alike.
+    Schedule(Ask, usize),
     /// Creates a timer that is not started.
     Create(Ask),
     Start(usize),
@@ -182,7 +183,8 @@ fn op() -> impl Strategy<Value = Op> {
     let which = 0..64usize;
     let queue = 0..QUEUES;
     prop_oneof![
-        12 => ask().prop_map(Op::Schedule),
+        10 => ask().prop_map(|ask| Op::Schedule(ask, 1)),
+        2 => (plain(), 2..6usize).prop_map(|(ask, count)| Op::Schedule(ask, count)),
         2 => ask().prop_map(Op::Create),
         2 => which.clone().prop_map(Op::Start),
         1 => which.clone().prop_map(Op::Dismiss),

@@ -55,7 +55,7 @@ pub fn setup() -> impl Strategy<Value = Setup> {
     let shape = (sizes, weighted(0.2, 1..4usize), 0..13usize);
     let tick = select(vec![1, 1, 7, 1_000_000]);
     let shards = select(vec![1, 1, 1, 4]);
-    let bounds = (weighted(0.2, 1..4usize), weighted(0.3, 1..7usize));
+    let bounds = (weighted(0.2, 1..4usize), weighted(0.3, 1..9usize));
     (shape, tick, shards, bounds).prop_map(|(shape, tick, shards, bounds)| Setup {
         size: shape.0,
         max_levels: shape.1,
