@@ -8,7 +8,9 @@ use loom::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use tickwheel::model::Channel;
 use tickwheel::{Queue, Timer};
-use tickwheel_loom_tests::{Payload, assert_all_ended, builder, model, name_of, payload, tick};
+use tickwheel_loom_tests::{
+    Payload, assert_all_ended, engine_model, model, name_of, payload, tick,
+};
 
 /// No time passes in a model; limits pass when the model says so.
 const LIMIT: Duration = Duration::from_secs(3_600);
@@ -94,8 +96,7 @@ fn receiver_whose_limit_has_passed() {
 /// The same with an expired timer and its bell.
 #[test]
 fn worker_whose_limit_has_passed() {
-    model(|| {
-        let (engine, clock) = builder(1).start_virtual().unwrap();
+    engine_model(|engine, clock| {
         let limited = {
             let queue = engine.queue(0);
             thread::spawn(move || queue.recv_timeout(LIMIT).is_ok())

@@ -10,7 +10,9 @@ use std::sync::Arc as StdArc;
 use std::task::{Context, Poll, Wake, Waker};
 use tickwheel::model::{Channel, Place};
 use tickwheel::{Queue, RecvError, Timer};
-use tickwheel_loom_tests::{Payload, assert_all_ended, beside, builder, model, payload, tick};
+use tickwheel_loom_tests::{
+    Payload, assert_all_ended, beside, builder, engine_model, model, payload, tick,
+};
 
 /// The waker of a task that has a thread to itself.
 struct Alone {
@@ -141,12 +143,6 @@ fn a_passer_by_takes_the_message() {
     });
 }
 
-/// Two messages wake a thread and a task, whoever is called first.
-#[test]
-fn two_messages_for_a_task_and_a_thread() {
-    model(|| two_messages(Channel::new(2)));
-}
-
 /// The same where threads go first: a thread that was called is not called again before
 /// it has woken up.
 #[test]
@@ -172,8 +168,7 @@ fn taking(mut queue: Queue<Payload>) -> JoinHandle<Result<u32, RecvError>> {
 /// Two tasks are polled beside a shutdown, and both learn of it.
 #[test]
 fn shutdown_beside_two_polls() {
-    model(|| {
-        let (engine, _clock) = builder(1).start_virtual().unwrap();
+    engine_model(|engine, _clock| {
         let tasks = [taking(engine.queue(0)), taking(engine.queue(0))];
         engine.shutdown();
         for task in tasks {
@@ -185,8 +180,7 @@ fn shutdown_beside_two_polls() {
 /// Two tasks take a timer each. The bell of both wakes one task, which wakes the other.
 #[test]
 fn two_timers_of_one_bell() {
-    model(|| {
-        let (engine, clock) = builder(1).start_virtual().unwrap();
+    engine_model(|engine, clock| {
         for n in 1..=2 {
             engine.schedule(Timer::at(tick(1), payload(n))).unwrap();
         }
@@ -220,8 +214,7 @@ fn two_tasks_and_one_permit() {
 /// A clock that waits for a worker does not wait for a task, which is never polled.
 #[test]
 fn run_until_beside_a_task_and_a_worker() {
-    model(|| {
-        let (engine, clock) = builder(1).start_virtual().unwrap();
+    engine_model(|engine, clock| {
         let mut queue = engine.queue(0);
         let mut waiting = queue.recv_async();
         let mut context = Context::from_waker(Waker::noop());

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tickwheel::{Cancel, Task, TaskEngine, VirtualClock};
-use tickwheel_loom_tests::{assert_all_ended, model, tick};
+use tickwheel::{Cancel, TaskEngine};
+use tickwheel_loom_tests::{assert_all_ended, task_model, tick};
 
 /// The number of times that a task has run to its end.
 #[derive(Clone, Default)]
@@ -25,11 +25,6 @@ impl Runs {
     }
 }
 
-fn engine() -> (TaskEngine, VirtualClock<Task>) {
-    let builder = TaskEngine::builder().wheel_size(4).shards(1);
-    builder.start_virtual().unwrap()
-}
-
 /// Ends the engine, and checks that its tasks ran as often as its ledger says.
 fn end(timers: &TaskEngine, ran: usize) {
     timers.shutdown();
@@ -43,8 +38,7 @@ fn end(timers: &TaskEngine, ran: usize) {
 /// the cancel says that it never will.
 #[test]
 fn cancel_beside_a_worker() {
-    model(|| {
-        let (timers, clock) = engine();
+    task_model(1, |timers, clock| {
         let runs = Runs::default();
         let id = timers.run_at(tick(1), runs.task()).unwrap();
         clock.advance_to(tick(1));
@@ -61,8 +55,7 @@ fn cancel_beside_a_worker() {
 /// when the wait ends, and the wait ends.
 #[test]
 fn cancel_and_wait_beside_a_worker() {
-    model(|| {
-        let (timers, clock) = engine();
+    task_model(1, |timers, clock| {
         let (first, second) = (Runs::default(), Runs::default());
         let id = timers.run_at(tick(1), first.task()).unwrap();
         timers.run_at(tick(1), second.task()).unwrap();

@@ -11,15 +11,10 @@ use std::time::Duration;
 use loom::sync::{Arc, Mutex, Notify};
 use loom::thread;
 use tickwheel::Time;
-use tickwheel::time::{Timers, TimersClock, Tracked};
-use tickwheel_loom_tests::{model, tick};
+use tickwheel::time::Tracked;
+use tickwheel_loom_tests::{tick, timers_model};
 
 const TICK: Duration = Duration::from_millis(1);
-
-fn start() -> (Timers, TimersClock) {
-    let small = Timers::builder().shards(1).wheel_size(4);
-    small.start_virtual().unwrap()
-}
 
 /// An executor's waker, for which a thread waits.
 #[derive(Clone)]
@@ -88,8 +83,7 @@ impl Gate {
 /// Time does not move between a wake-up during a poll and the poll that follows.
 #[test]
 fn a_wake_up_during_a_poll() {
-    model(|| {
-        let (timers, clock) = start();
+    timers_model(|timers, clock| {
         let mut polls = 0;
         let tracked = clock.track(poll_fn(move |cx| {
             polls += 1;
@@ -108,8 +102,7 @@ fn a_wake_up_during_a_poll() {
 /// Time does not move between a wake-up by another task and the poll that follows.
 #[test]
 fn a_wake_up_by_a_task_of_another_thread() {
-    model(|| {
-        let (timers, clock) = start();
+    timers_model(|timers, clock| {
         let gate = Gate::new();
         let (open, bell) = (gate.clone(), Bell::new());
         let mut passes = clock.track(async move {
@@ -131,8 +124,7 @@ fn a_wake_up_by_a_task_of_another_thread() {
 /// A task that sleeps twice is awake at each of its two times.
 #[test]
 fn a_task_that_sleeps_twice() {
-    model(|| {
-        let (timers, clock) = start();
+    timers_model(|timers, clock| {
         let tracked = clock.track(async move {
             timers.sleep(TICK).await;
             let first = timers.now();
@@ -148,8 +140,7 @@ fn a_task_that_sleeps_twice() {
 /// The clock does not wait for a task that is dropped while another thread wakes it.
 #[test]
 fn a_wake_up_beside_a_drop() {
-    model(|| {
-        let (_timers, clock) = start();
+    timers_model(|_timers, clock| {
         let gate = Gate::new();
         let open = gate.clone();
         let mut tracked = clock.track(gate.pass());
