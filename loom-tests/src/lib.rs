@@ -7,9 +7,11 @@
 
 #![cfg(loom)]
 
-use loom::sync::Arc;
+use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread::{self, JoinHandle};
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 use tickwheel::time::{Timers, TimersClock};
 use tickwheel::{
@@ -197,4 +199,47 @@ pub fn name_of(expired: &Expired<Payload>) -> u32 {
 pub fn assert_all_ended(ledger: Ledger) {
     assert!(ledger.is_balanced(), "{ledger:?}");
     assert_eq!(ledger.live, 0, "{ledger:?}");
+}
+
+/// An executor's waker, for which a thread waits.
+#[derive(Default)]
+pub struct Bell(std::sync::Arc<Ringing>);
+
+#[derive(Default)]
+struct Ringing {
+    woken: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Wake for Ringing {
+    fn wake(self: std::sync::Arc<Ringing>) {
+        *self.woken.lock().unwrap() = true;
+        self.changed.notify_one();
+    }
+}
+
+impl Bell {
+    /// Polls a future with this waker.
+    pub fn poll<F: Future>(&self, future: Pin<&mut F>) -> Poll<F::Output> {
+        let waker = Waker::from(std::sync::Arc::clone(&self.0));
+        future.poll(&mut Context::from_waker(&waker))
+    }
+
+    /// Polls a future whenever the bell rings, until it has ended.
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        let mut future = pin!(future);
+        loop {
+            match self.poll(future.as_mut()) {
+                Poll::Ready(output) => return output,
+                Poll::Pending => self.wait(),
+            }
+        }
+    }
+
+    fn wait(&self) {
+        let mut woken = self.0.woken.lock().unwrap();
+        while !std::mem::take(&mut *woken) {
+            woken = self.0.changed.wait(woken).unwrap();
+        }
+    }
 }

@@ -13,14 +13,12 @@ use tickwheel::time::{Sleep, Timeout, Timers, TimersClock};
 use tickwheel_loom_tests::{assert_all_ended, tick, timers_model};
 
 /// A task that counts its wake-ups.
-struct Task {
-    wakes: AtomicUsize,
-}
+#[derive(Default)]
+struct Task(AtomicUsize);
 
 impl Task {
     fn new() -> Arc<Task> {
-        let wakes = AtomicUsize::new(0);
-        Arc::new(Task { wakes })
+        Arc::default()
     }
 
     fn poll<F: Future + Unpin>(self: &Arc<Task>, future: &mut F) -> Poll<F::Output> {
@@ -29,13 +27,13 @@ impl Task {
     }
 
     fn is_woken(&self) -> bool {
-        self.wakes.load(Ordering::SeqCst) > 0
+        self.0.load(Ordering::SeqCst) > 0
     }
 }
 
 impl Wake for Task {
     fn wake(self: Arc<Task>) {
-        self.wakes.fetch_add(1, Ordering::SeqCst);
+        self.0.fetch_add(1, Ordering::SeqCst);
     }
 }
 
@@ -116,10 +114,10 @@ fn poll_beside_a_shutdown() {
             Poll::Ready(ended) => ended,
             Poll::Pending => {
                 assert!(woken == 1 && task.is_woken());
-                match task.poll(&mut wait) {
-                    Poll::Ready(ended) => ended,
-                    Poll::Pending => panic!("the wait does not end"),
-                }
+                let Poll::Ready(ended) = task.poll(&mut wait) else {
+                    panic!("the wait does not end");
+                };
+                ended
             }
         };
         assert!(ended.unwrap_err().is_shut_down());

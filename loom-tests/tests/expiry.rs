@@ -105,6 +105,7 @@ fn disarm_and_arm() {
         assert_eq!(taken + cancelled + taken_later, 1);
         assert!(taken == 0 || disarmed.is_err() && armed.is_err());
         assert_eq!(taken_later == 1, disarmed.is_ok() && cancelled == 0);
+        assert!(queue.is_empty());
         assert_all_ended(engine.ledger());
     });
 }

@@ -12,12 +12,10 @@ use tickwheel_loom_tests::{
 };
 
 const TICK: Duration = Duration::from_millis(1);
-const NAME: &str = "chain";
 
 /// Returns a chain whose first firing the caller holds.
 fn held() -> Lent {
-    let chain = Timer::after(TICK, payload(0));
-    lent(chain.rearmable(), 1)
+    lent(Timer::after(TICK, payload(0)).rearmable(), 1)
 }
 
 /// Either the worker is refused and keeps the payload, or the canceller gets it.
@@ -70,7 +68,7 @@ fn cancel_beside_a_task() {
                 let _ = firing.rearm(tick(2));
             }
         };
-        let chain = Timer::at(tick(1), task).named(NAME);
+        let chain = Timer::at(tick(1), task);
         let id = timers.run(chain).unwrap();
         let driver = clock.driver();
         clock.pass_to(tick(1));

@@ -21,7 +21,7 @@ use shuttle::{Config, MaxSteps, Runner};
 use tickwheel::{Builder, Engine, Expired, Queue, Time, VirtualClock};
 
 /// How many schedules of each kind a test runs under.
-const ITERATIONS: usize = 10_000;
+const ITERATIONS: usize = 2_000;
 /// How many preemptions a PCT schedule has.
 const PREEMPTIONS: usize = 3;
 /// A run that takes this many steps never ends. Others take some hundreds.
