@@ -7,11 +7,17 @@
 
 #![cfg(loom)]
 
-use loom::sync::Arc;
+use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread::{self, JoinHandle};
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
-use tickwheel::{Builder, Engine, Expired, Ledger, Queue, Time, Timer, TimerId};
+use tickwheel::time::{Timers, TimersClock};
+use tickwheel::{
+    Builder, Engine, Expired, Ledger, Queue, StartError, Task, TaskBuilder, TaskEngine, Time,
+    Timer, TimerId, VirtualClock,
+};
 
 const PREEMPTIONS: usize = 2;
 const MAX_BRANCHES: usize = 10_000;
@@ -29,6 +35,59 @@ pub fn model(body: impl Fn() + Sync + Send + 'static) {
         body();
     });
     println!("{} interleavings", count.load(Ordering::Relaxed));
+}
+
+/// A model of the smallest engine on a virtual clock.
+pub fn engine_model(body: impl Fn(Engine<Payload>, VirtualClock<Payload>) + Sync + Send + 'static) {
+    start(|| builder(1).start_virtual(), body);
+}
+
+/// A model of the smallest engine with a ticker.
+pub fn ticker_model(body: impl Fn(Engine<Payload>, VirtualClock<Payload>) + Sync + Send + 'static) {
+    start(|| builder(1).start_model(), body);
+}
+
+/// A model of the smallest engine that the caller's own loop drives.
+pub fn driven_model(body: impl Fn(Engine<Payload>, VirtualClock<Payload>) + Sync + Send + 'static) {
+    start(|| builder(1).start_driven_model(), body);
+}
+
+/// A model of the smallest engine of tasks, with so many workers.
+pub fn task_model(
+    workers: usize,
+    body: impl Fn(TaskEngine, VirtualClock<Task>) + Sync + Send + 'static,
+) {
+    start(
+        move || task_builder().workers(workers).start_virtual(),
+        body,
+    );
+}
+
+/// A model of the smallest engine of tasks that the caller's own loop runs.
+pub fn driven_task_model(body: impl Fn(TaskEngine, VirtualClock<Task>) + Sync + Send + 'static) {
+    start(|| task_builder().start_driven_model(), body);
+}
+
+/// A model of the smallest timers for futures.
+pub fn timers_model(body: impl Fn(Timers, TimersClock) + Sync + Send + 'static) {
+    start(
+        || Timers::builder().wheel_size(4).shards(1).start_virtual(),
+        body,
+    );
+}
+
+fn start<E: 'static, C: 'static>(
+    start: impl Fn() -> Result<(E, C), StartError> + Sync + Send + 'static,
+    body: impl Fn(E, C) + Sync + Send + 'static,
+) {
+    model(move || {
+        let (engine, clock) = start().unwrap();
+        body(engine, clock);
+    });
+}
+
+fn task_builder() -> TaskBuilder {
+    TaskEngine::builder().wheel_size(4).shards(1)
 }
 
 /// A payload. Loom fails the model if one is leaked.
@@ -74,6 +133,32 @@ pub fn builder(shards: usize) -> Builder<Payload> {
     small.shards(shards).queues(1)
 }
 
+/// A timer, and the firing of it that its caller holds.
+pub struct Lent {
+    /// The smallest engine.
+    pub engine: Engine<Payload>,
+    /// Its clock.
+    pub clock: VirtualClock<Payload>,
+    /// The timer.
+    pub id: TimerId,
+    /// The firing.
+    pub firing: Expired<Payload>,
+}
+
+/// Takes the first firing of a timer at tick `now`.
+pub fn lent(timer: Timer<Payload>, now: u64) -> Lent {
+    let (engine, clock) = builder(1).start_virtual().unwrap();
+    let id = engine.schedule(timer).unwrap();
+    clock.advance_to(tick(now));
+    let firing = engine.queue(0).try_recv().unwrap();
+    Lent {
+        engine,
+        clock,
+        id,
+        firing,
+    }
+}
+
 /// Calls the engine from another thread.
 pub fn beside<R: 'static>(
     engine: &Engine<Payload>,
@@ -97,6 +182,13 @@ pub fn take_all(queue: &Queue<Payload>) -> Vec<Payload> {
     taken
 }
 
+/// Returns the names of payloads in their order.
+pub fn names<'a>(payloads: impl IntoIterator<Item = &'a Payload>) -> Vec<u32> {
+    let mut names: Vec<u32> = payloads.into_iter().map(Payload::name).collect();
+    names.sort_unstable();
+    names
+}
+
 /// Returns the name of an expired timer's payload.
 #[must_use]
 pub fn name_of(expired: &Expired<Payload>) -> u32 {
@@ -107,4 +199,47 @@ pub fn name_of(expired: &Expired<Payload>) -> u32 {
 pub fn assert_all_ended(ledger: Ledger) {
     assert!(ledger.is_balanced(), "{ledger:?}");
     assert_eq!(ledger.live, 0, "{ledger:?}");
+}
+
+/// An executor's waker, for which a thread waits.
+#[derive(Default)]
+pub struct Bell(std::sync::Arc<Ringing>);
+
+#[derive(Default)]
+struct Ringing {
+    woken: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Wake for Ringing {
+    fn wake(self: std::sync::Arc<Ringing>) {
+        *self.woken.lock().unwrap() = true;
+        self.changed.notify_one();
+    }
+}
+
+impl Bell {
+    /// Polls a future with this waker.
+    pub fn poll<F: Future>(&self, future: Pin<&mut F>) -> Poll<F::Output> {
+        let waker = Waker::from(std::sync::Arc::clone(&self.0));
+        future.poll(&mut Context::from_waker(&waker))
+    }
+
+    /// Polls a future whenever the bell rings, until it has ended.
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        let mut future = pin!(future);
+        loop {
+            match self.poll(future.as_mut()) {
+                Poll::Ready(output) => return output,
+                Poll::Pending => self.wait(),
+            }
+        }
+    }
+
+    fn wait(&self) {
+        let mut woken = self.0.woken.lock().unwrap();
+        while !std::mem::take(&mut *woken) {
+            woken = self.0.changed.wait(woken).unwrap();
+        }
+    }
 }

@@ -10,17 +10,15 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 use tickwheel::time::{Sleep, Timeout, Timers, TimersClock};
-use tickwheel_loom_tests::{assert_all_ended, model, tick};
+use tickwheel_loom_tests::{assert_all_ended, tick, timers_model};
 
 /// A task that counts its wake-ups.
-struct Task {
-    wakes: AtomicUsize,
-}
+#[derive(Default)]
+struct Task(AtomicUsize);
 
 impl Task {
     fn new() -> Arc<Task> {
-        let wakes = AtomicUsize::new(0);
-        Arc::new(Task { wakes })
+        Arc::default()
     }
 
     fn poll<F: Future + Unpin>(self: &Arc<Task>, future: &mut F) -> Poll<F::Output> {
@@ -29,19 +27,14 @@ impl Task {
     }
 
     fn is_woken(&self) -> bool {
-        self.wakes.load(Ordering::SeqCst) > 0
+        self.0.load(Ordering::SeqCst) > 0
     }
 }
 
 impl Wake for Task {
     fn wake(self: Arc<Task>) {
-        self.wakes.fetch_add(1, Ordering::SeqCst);
+        self.0.fetch_add(1, Ordering::SeqCst);
     }
-}
-
-fn timers() -> (Timers, TimersClock) {
-    let small = Timers::builder().wheel_size(4).shards(1);
-    small.start_virtual().unwrap()
 }
 
 /// Moves the clock from another thread.
@@ -59,8 +52,7 @@ fn sleep_of(timers: &Timers, to: u64) -> Sleep<Timers> {
 /// A poll from another task is ready, or that task is woken.
 #[test]
 fn another_task_polls_beside_the_expiry() {
-    model(|| {
-        let (timers, clock) = timers();
+    timers_model(|timers, clock| {
         let mut sleep = sleep_of(&timers, 1);
         let (first, second) = (Task::new(), Task::new());
         assert!(first.poll(&mut sleep).is_pending());
@@ -76,8 +68,7 @@ fn another_task_polls_beside_the_expiry() {
 /// A dropped sleep leaves neither a timer nor a waker behind.
 #[test]
 fn drop_beside_the_expiry() {
-    model(|| {
-        let (timers, clock) = timers();
+    timers_model(|timers, clock| {
         let mut sleep = sleep_of(&timers, 1);
         let task = Task::new();
         assert!(task.poll(&mut sleep).is_pending());
@@ -93,8 +84,7 @@ fn drop_beside_the_expiry() {
 /// A sleep that was reset is not ready before its new deadline, and is woken then.
 #[test]
 fn reset_beside_the_expiry() {
-    model(|| {
-        let (timers, clock) = timers();
+    timers_model(|timers, clock| {
         let mut sleep = sleep_of(&timers, 1);
         let (before, after) = (Task::new(), Task::new());
         assert!(before.poll(&mut sleep).is_pending());
@@ -113,8 +103,7 @@ fn reset_beside_the_expiry() {
 /// A wait that is polled beside a shutdown learns of it.
 #[test]
 fn poll_beside_a_shutdown() {
-    model(|| {
-        let (timers, _clock) = timers();
+    timers_model(|timers, _clock| {
         let limit = Duration::from_millis(1);
         let mut wait: Timeout<Pending<()>, Timers> = timers.timeout(limit, pending()).into_owned();
         let task = Task::new();
@@ -125,10 +114,10 @@ fn poll_beside_a_shutdown() {
             Poll::Ready(ended) => ended,
             Poll::Pending => {
                 assert!(woken == 1 && task.is_woken());
-                match task.poll(&mut wait) {
-                    Poll::Ready(ended) => ended,
-                    Poll::Pending => panic!("the wait does not end"),
-                }
+                let Poll::Ready(ended) = task.poll(&mut wait) else {
+                    panic!("the wait does not end");
+                };
+                ended
             }
         };
         assert!(ended.unwrap_err().is_shut_down());
@@ -138,8 +127,7 @@ fn poll_beside_a_shutdown() {
 /// A shutdown beside a second poll does not look like the passing of the deadline.
 #[test]
 fn second_poll_beside_a_shutdown() {
-    model(|| {
-        let (timers, _clock) = timers();
+    timers_model(|timers, _clock| {
         let mut sleep = sleep_of(&timers, 1);
         let task = Task::new();
         assert!(task.poll(&mut sleep).is_pending());
@@ -157,8 +145,7 @@ fn second_poll_beside_a_shutdown() {
 /// dropped meanwhile.
 #[test]
 fn two_sleeps_of_one_tick() {
-    model(|| {
-        let (timers, clock) = timers();
+    timers_model(|timers, clock| {
         let (mut stays, mut goes) = (sleep_of(&timers, 1), sleep_of(&timers, 1));
         let (waits, leaves) = (Task::new(), Task::new());
         assert!(leaves.poll(&mut goes).is_pending());

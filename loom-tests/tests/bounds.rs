@@ -25,10 +25,8 @@ fn two_shards_and_room_for_one() {
     model(|| {
         let (engine, _clock) = builder(2).max_timers(1).start_virtual().unwrap();
         let live = Arc::new(AtomicUsize::new(0));
-        let other = {
-            let live = Arc::clone(&live);
-            beside(&engine, move |engine| come_and_go(engine, &live))
-        };
+        let shared = Arc::clone(&live);
+        let other = beside(&engine, move |engine| come_and_go(engine, &shared));
         come_and_go(&engine, &live);
         other.join().unwrap();
         engine.schedule(Timer::at(tick(1), payload(1))).unwrap();

@@ -6,9 +6,9 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+use tickwheel::Timer;
 use tickwheel::model::Channel;
-use tickwheel::{Queue, Timer};
-use tickwheel_loom_tests::{Payload, assert_all_ended, builder, model, name_of, payload, tick};
+use tickwheel_loom_tests::{assert_all_ended, engine_model, model, name_of, payload, tick};
 
 /// No time passes in a model; limits pass when the model says so.
 const LIMIT: Duration = Duration::from_secs(3_600);
@@ -94,8 +94,7 @@ fn receiver_whose_limit_has_passed() {
 /// The same with an expired timer and its bell.
 #[test]
 fn worker_whose_limit_has_passed() {
-    model(|| {
-        let (engine, clock) = builder(1).start_virtual().unwrap();
+    engine_model(|engine, clock| {
         let limited = {
             let queue = engine.queue(0);
             thread::spawn(move || queue.recv_timeout(LIMIT).is_ok())
@@ -103,7 +102,7 @@ fn worker_whose_limit_has_passed() {
         let unlimited = {
             let queue = engine.queue(0);
             thread::spawn(move || {
-                let name = take(&queue);
+                let name = name_of(&queue.recv().unwrap());
                 queue.pass_limits();
                 queue.wake_receivers();
                 name
@@ -120,8 +119,4 @@ fn worker_whose_limit_has_passed() {
         assert_eq!(unlimited.join().unwrap(), 1 + u32::from(more));
         assert_all_ended(engine.ledger());
     });
-}
-
-fn take(queue: &Queue<Payload>) -> u32 {
-    name_of(&queue.recv().unwrap())
 }

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use loom::thread;
 use tickwheel::wheel::Advance;
-use tickwheel::{Driver, Engine, Queue, RecvError, Task, TaskEngine, Timer};
+use tickwheel::{Driver, Engine, Queue, RecvError, Task, Timer};
 use tickwheel_loom_tests::{
-    Payload, assert_all_ended, beside, builder, model, payload, take_all, tick,
+    Payload, assert_all_ended, beside, driven_model, driven_task_model, payload, take_all, tick,
 };
 
 /// Waits and processes due timers until `timers` of them have fired.
@@ -26,8 +26,7 @@ fn run_loop(driver: &Driver<Payload>, queue: &Queue<Payload>, budget: usize, tim
 /// A deadline before the one that the loop sleeps for re-arms the descriptor.
 #[test]
 fn an_earlier_deadline() {
-    model(|| {
-        let (engine, clock) = builder(1).start_driven_model().unwrap();
+    driven_model(|engine, clock| {
         let (driver, queue) = (clock.driver(), engine.queue(0));
         let caller = thread::spawn(move || run_loop(&driver, &queue, usize::MAX, 2));
         engine.schedule(Timer::at(tick(2), payload(2))).unwrap();
@@ -43,8 +42,7 @@ fn an_earlier_deadline() {
 /// thread schedules meanwhile.
 #[test]
 fn a_budget_of_one() {
-    model(|| {
-        let (engine, clock) = builder(1).start_driven_model().unwrap();
+    driven_model(|engine, clock| {
         for name in 0..2 {
             engine.schedule(Timer::at(tick(1), payload(name))).unwrap();
         }
@@ -68,8 +66,7 @@ fn run_until(ran: &AtomicBool, driver: &Driver<Task>) {
 /// the loop checks only once.
 #[test]
 fn notified_task_is_cancelled() {
-    model(|| {
-        let (tasks, clock) = TaskEngine::builder().start_driven_model().unwrap();
+    driven_task_model(|tasks, clock| {
         let driver = clock.driver();
         let ran = Arc::new(AtomicBool::new(false));
         let runs = Arc::clone(&ran);
@@ -87,8 +84,7 @@ fn notified_task_is_cancelled() {
 /// that timer once the task is ready but before its bell rings, and is called again.
 #[test]
 fn notified_task_is_cancelled_at_a_due_tick() {
-    model(|| {
-        let (tasks, clock) = TaskEngine::builder().start_driven_model().unwrap();
+    driven_task_model(|tasks, clock| {
         let driver = clock.driver();
         let ran = Arc::new(AtomicBool::new(false));
         let runs = Arc::clone(&ran);
@@ -118,8 +114,7 @@ fn two_threads_share_a_driver() {
         }
         taken
     }
-    model(|| {
-        let (engine, clock) = builder(1).start_driven_model().unwrap();
+    driven_model(|engine, clock| {
         let driver = loom::sync::Arc::new(clock.driver());
         engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
         let shared = loom::sync::Arc::clone(&driver);
@@ -134,8 +129,7 @@ fn two_threads_share_a_driver() {
 /// The last handle is dropped while a loop sleeps and checks in turn. The loop ends,
 /// whichever answer it checks.
 fn last_handle_dropped(is_end: fn(&Driver<Payload>, &Queue<Payload>) -> bool) {
-    model(move || {
-        let (engine, clock) = builder(1).start_driven_model().unwrap();
+    driven_model(move |engine, clock| {
         let (driver, queue) = (clock.driver(), engine.queue(0));
         let caller = thread::spawn(move || {
             while !is_end(&driver, &queue) {

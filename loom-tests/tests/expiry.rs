@@ -3,41 +3,16 @@
 #![cfg(loom)]
 
 use loom::thread;
-use tickwheel::{Cancel, NotChanged, Time, Timer, TimerId};
+use tickwheel::{NotChanged, Timer, TimerId};
 use tickwheel_loom_tests::{
-    Payload, assert_all_ended, beside, builder, cancel_beside, model, payload, take_all, tick,
+    Payload, assert_all_ended, beside, cancel_beside, engine_model, payload, take_all, tick,
+    ticker_model,
 };
-
-/// The timer has one outcome, and it is the one that `cancel` returns.
-#[test]
-fn cancel() {
-    model(|| {
-        let (engine, clock) = builder(1).start_virtual().unwrap();
-        let id = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
-        let queue = engine.queue(0);
-        let time = thread::spawn(move || {
-            clock.advance_to(tick(1));
-            take_all(&queue).len()
-        });
-        let cancelled = match engine.cancel(id) {
-            Cancel::Cancelled(_) => 1,
-            Cancel::Gone => 0,
-            answer => panic!("{answer:?}: a one-shot is taken whole and has no task"),
-        };
-        let taken = time.join().unwrap();
-        assert_eq!(taken + cancelled, 1);
-        let ledger = engine.ledger();
-        assert_all_ended(ledger);
-        assert_eq!(ledger.completed, taken as u64);
-        assert_eq!(ledger.cancelled, cancelled as u64);
-    });
-}
 
 /// Each of two timers has one outcome, and the ledger balances.
 #[test]
 fn cancel_and_shutdown() {
-    model(|| {
-        let (engine, clock) = builder(1).start_virtual().unwrap();
+    engine_model(|engine, clock| {
         let id = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
         engine.schedule(Timer::at(tick(1), payload(1))).unwrap();
         let queue = engine.queue(0);
@@ -63,26 +38,6 @@ fn cancel_and_shutdown() {
     });
 }
 
-/// The same with a ticker: the worker takes the timers that were not cancelled.
-#[test]
-fn cancel_and_ticker() {
-    model(|| {
-        let (engine, clock) = builder(1).start_model().unwrap();
-        let id = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
-        engine.schedule(Timer::at(tick(1), payload(1))).unwrap();
-        let canceller = cancel_beside(&engine, id);
-        let queue = engine.queue(0);
-        clock.pass_to(tick(1));
-        let first = queue.recv().unwrap().into_payload().name();
-        let cancelled = canceller.join().unwrap();
-        assert_eq!(first, u32::from(cancelled));
-        if !cancelled {
-            assert_eq!(queue.recv().unwrap().into_payload().name(), 1);
-        }
-        assert_all_ended(engine.ledger());
-    });
-}
-
 /// A slot is cascaded and fired entry by entry, while one of its timers is cancelled
 /// and another one joins it: no timer is skipped or fires twice, and the order is
 /// kept.
@@ -91,8 +46,7 @@ fn half_fired_slot() {
     // There is one timer more than a slot has lanes, so two share a lane. The
     // timer that joins takes over the entry, and so the lane, of one of them.
     const LAST: u32 = 9;
-    model(|| {
-        let (engine, clock) = builder(1).start_virtual().unwrap();
+    engine_model(|engine, clock| {
         let schedule = |name| engine.schedule(Timer::at(tick(5), payload(name))).unwrap();
         let ids: Vec<TimerId> = (0..=LAST).map(schedule).collect();
         let time = thread::spawn(move || {
@@ -113,8 +67,7 @@ fn half_fired_slot() {
 /// The id of a taken timer does not reach the timer that took over its entry.
 #[test]
 fn stale_id() {
-    model(|| {
-        let (engine, clock) = builder(1).start_virtual().unwrap();
+    engine_model(|engine, clock| {
         let id = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
         clock.advance_to(tick(1));
         let others = [0, 1].map(|_| cancel_beside(&engine, id));
@@ -131,8 +84,7 @@ fn stale_id() {
 /// A postponed timer fires once, at its old deadline or at its new one.
 #[test]
 fn postpone() {
-    model(|| {
-        let (engine, clock) = builder(1).start_virtual().unwrap();
+    engine_model(|engine, clock| {
         let id = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
         let queue = engine.queue(0);
         let time = thread::spawn(move || {
@@ -154,56 +106,11 @@ fn postpone() {
     });
 }
 
-/// A timer is disarmed and armed again while it expires and while another thread
-/// cancels it: it fires once, at its old deadline or at its new one, or is cancelled.
-#[test]
-fn disarm_and_arm() {
-    model(|| {
-        let (engine, clock) = builder(1).start_virtual().unwrap();
-        let id = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
-        let queue = engine.queue(0);
-        let canceller = cancel_beside(&engine, id);
-        let time = thread::spawn(move || {
-            clock.advance_to(tick(1));
-            let taken = take_all(&queue).len();
-            (clock, queue, taken)
-        });
-        let disarmed = engine.reschedule(id, Time::MAX);
-        let armed = engine.reschedule(id, tick(3));
-        let (clock, queue, taken) = time.join().unwrap();
-        let cancelled = usize::from(canceller.join().unwrap());
-        clock.advance_to(tick(2));
-        assert_eq!(take_all(&queue).len(), 0);
-        clock.advance_to(tick(3));
-        let taken_later = take_all(&queue).len();
-        assert_eq!(taken + cancelled + taken_later, 1);
-        assert!(taken == 0 || disarmed.is_err() && armed.is_err());
-        assert_eq!(taken_later == 1, disarmed.is_ok() && cancelled == 0);
-        assert_all_ended(engine.ledger());
-    });
-}
-
-/// A timer that was never armed is armed while the ticker sleeps, and fires.
-#[test]
-fn arm_beside_the_ticker() {
-    model(|| {
-        let (engine, clock) = builder(1).start_model().unwrap();
-        let id = engine.schedule(Timer::at(Time::MAX, payload(0))).unwrap();
-        let armed = beside(&engine, move |engine| engine.reschedule(id, tick(1)));
-        clock.pass_to(tick(1));
-        let queue = engine.queue(0);
-        assert_eq!(queue.recv().unwrap().into_payload().name(), 0);
-        assert_eq!(armed.join().unwrap(), Ok(()));
-        assert_all_ended(engine.ledger());
-    });
-}
-
 /// The last handle is dropped while a timer expires: no payload and no thread is
 /// left, and the worker learns of the end.
 #[test]
 fn last_handle_dropped() {
-    model(|| {
-        let (engine, clock) = builder(1).start_model().unwrap();
+    ticker_model(|engine, clock| {
         engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
         let queue = engine.queue(0);
         let time = thread::spawn(move || clock.pass_to(tick(1)));
@@ -217,8 +124,7 @@ fn last_handle_dropped() {
 /// is not shut down.
 #[test]
 fn last_handle_dropped_and_upgrade() {
-    model(|| {
-        let (engine, _clock) = builder(1).start_virtual().unwrap();
+    engine_model(|engine, _clock| {
         let weak = engine.downgrade();
         let other = thread::spawn(move || {
             if let Some(engine) = weak.upgrade() {

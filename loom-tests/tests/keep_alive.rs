@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use loom::thread;
 use tickwheel::time::{Idle, KeepAlive, Timers, TimersClock};
-use tickwheel_loom_tests::{model, tick};
+use tickwheel_loom_tests::{tick, timers_model};
 
 /// Starts a keep-alive of two ticks at tick 0, and goes to tick 1.
 fn start(timers: &Timers, clock: &TimersClock) -> (KeepAlive, Idle<Timers>) {
@@ -18,11 +18,6 @@ fn start(timers: &Timers, clock: &TimersClock) -> (KeepAlive, Idle<Timers>) {
     assert!(!has_ended(&mut idle));
     clock.advance_to(tick(1));
     (alive, idle)
-}
-
-fn timers() -> (Timers, TimersClock) {
-    let small = Timers::builder().wheel_size(4).shards(1);
-    small.start_virtual().unwrap()
 }
 
 fn has_ended(idle: &mut Idle<Timers>) -> bool {
@@ -34,8 +29,7 @@ fn has_ended(idle: &mut Idle<Timers>) -> bool {
 /// touch is refused.
 #[test]
 fn a_touch_and_the_end() {
-    model(|| {
-        let (timers, clock) = timers();
+    timers_model(|timers, clock| {
         let (alive, mut idle) = start(&timers, &clock);
         let toucher = thread::spawn(move || alive.touch());
         clock.advance_to(tick(2));
@@ -49,8 +43,7 @@ fn a_touch_and_the_end() {
 /// A touch that comes while the future looks at an earlier one is not lost.
 #[test]
 fn a_touch_and_a_look() {
-    model(|| {
-        let (timers, clock) = timers();
+    timers_model(|timers, clock| {
         let (alive, idle) = timers.keep_alive(Duration::from_millis(4));
         let mut idle = idle.into_owned();
         clock.advance_to(tick(1));
@@ -77,8 +70,7 @@ fn a_touch_and_a_look() {
 /// The later of two touches counts, whichever thread notes its own first.
 #[test]
 fn two_touches() {
-    model(|| {
-        let (timers, clock) = timers();
+    timers_model(|timers, clock| {
         let (alive, mut idle) = start(&timers, &clock);
         let other = alive.clone();
         let toucher = thread::spawn(move || other.touch());

@@ -34,17 +34,12 @@ impl Counter {
 fn increments<const THREADS: usize>(each: [u32; THREADS]) {
     model(move || {
         let counter = Arc::new(Counter::default());
-        let [mine, others @ ..] = &each[..] else {
-            unreachable!()
+        let increment = |&times: &u32| {
+            let counter = Arc::clone(&counter);
+            thread::spawn(move || (0..times).for_each(|_| counter.increment()))
         };
-        let others: Vec<_> = others
-            .iter()
-            .map(|&times| {
-                let counter = Arc::clone(&counter);
-                thread::spawn(move || (0..times).for_each(|_| counter.increment()))
-            })
-            .collect();
-        (0..*mine).for_each(|_| counter.increment());
+        let others: Vec<_> = each[1..].iter().map(increment).collect();
+        (0..each[0]).for_each(|_| counter.increment());
         others.into_iter().for_each(|other| other.join().unwrap());
         assert_eq!(counter.count.load(Ordering::Relaxed), each.iter().sum());
     });

@@ -5,7 +5,7 @@
 use loom::thread;
 use tickwheel::{Engine, Timer};
 use tickwheel_loom_tests::{
-    Payload, assert_all_ended, beat, beside, builder, model, payload, take_all, tick,
+    Lent, Payload, assert_all_ended, beat, beside, engine_model, lent, model, payload, tick,
 };
 
 const NAME: &str = "batch";
@@ -24,33 +24,11 @@ fn cancel(engine: &Engine<Payload>, max: Option<usize>) -> thread::JoinHandle<us
     })
 }
 
-/// One timer fires and another one is scheduled: each ends once, and the
-/// answers add up.
-#[test]
-fn cancel_and_fire_and_schedule() {
-    model(|| {
-        let (engine, clock) = builder(1).start_virtual().unwrap();
-        engine.schedule(named(0)).unwrap();
-        clock.advance_to(tick(1));
-        let queue = engine.queue(0);
-        let worker = thread::spawn(move || take_all(&queue).len());
-        let canceller = cancel(&engine, ALL);
-        engine.schedule(named(1)).unwrap();
-        let cancelled = canceller.join().unwrap();
-        let taken = worker.join().unwrap();
-        let left = engine.cancel_by_name(NAME, ALL).ids.len();
-        assert_eq!((cancelled + left, taken + cancelled + left), (2 - taken, 2));
-        assert_all_ended(engine.ledger());
-        assert_eq!(engine.ledger().completed, taken as u64);
-    });
-}
-
 /// Two callers cancel one timer each, and a worker takes one. There are enough
 /// timers, and each gets exactly one.
 #[test]
 fn two_cancels_of_one_each() {
-    model(|| {
-        let (engine, clock) = builder(1).start_virtual().unwrap();
+    engine_model(|engine, clock| {
         for name in 0..3 {
             engine.schedule(named(name)).unwrap();
         }
@@ -71,10 +49,7 @@ fn two_cancels_of_one_each() {
 #[test]
 fn cancel_and_return_and_shutdown() {
     model(|| {
-        let (engine, clock) = builder(1).start_virtual().unwrap();
-        engine.schedule(beat(0).named(NAME)).unwrap();
-        clock.advance_to(tick(1));
-        let firing = engine.queue(0).try_recv().unwrap();
+        let Lent { engine, firing, .. } = lent(beat(0).named(NAME), 1);
         let worker = thread::spawn(move || drop(firing));
         // A firing that a worker holds counts, and keeps its payload.
         let canceller = beside(&engine, |engine| engine.cancel_by_name(NAME, 1).ids.len());
@@ -92,8 +67,7 @@ fn cancel_and_return_and_shutdown() {
 /// another is scheduled: no earlier timer is left out, and none counts twice.
 #[test]
 fn cancel_all_and_cancel_one_and_schedule() {
-    model(|| {
-        let (engine, _clock) = builder(1).start_virtual().unwrap();
+    engine_model(|engine, _clock| {
         let first = engine.schedule(named(0)).unwrap();
         for name in 1..3 {
             engine.schedule(named(name)).unwrap();

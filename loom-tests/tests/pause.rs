@@ -3,9 +3,10 @@
 #![cfg(loom)]
 
 use loom::thread;
-use tickwheel::{Cancel, Engine, Timer, TimerId, VirtualClock};
+use tickwheel::{Engine, Timer, TimerId, VirtualClock};
 use tickwheel_loom_tests::{
-    Payload, assert_all_ended, beat, beside, builder, model, payload, take_all, tick,
+    Lent, Payload, assert_all_ended, beat, beside, engine_model, lent, model, payload, take_all,
+    tick,
 };
 
 /// Returns how many timers fire by tick `n`.
@@ -18,8 +19,7 @@ fn fired_by(n: u64, engine: &Engine<Payload>, clock: &VirtualClock<Payload>) -> 
 /// it fires once, after it is resumed.
 #[test]
 fn expire_and_take() {
-    model(|| {
-        let (engine, clock) = builder(1).start_virtual().unwrap();
+    engine_model(|engine, clock| {
         let id = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
         let queue = engine.queue(0);
         let time = thread::spawn(move || {
@@ -43,10 +43,12 @@ fn returned_beside<R>(
     now: u64,
     call: impl FnOnce(&Engine<Payload>, TimerId) -> R,
 ) -> (Engine<Payload>, VirtualClock<Payload>, TimerId, R) {
-    let (engine, clock) = builder(1).start_virtual().unwrap();
-    let id = engine.schedule(beat(0)).unwrap();
-    clock.advance_to(tick(now));
-    let firing = engine.queue(0).try_recv().unwrap();
+    let Lent {
+        engine,
+        clock,
+        id,
+        firing,
+    } = lent(beat(0), now);
     let worker = thread::spawn(move || drop(firing));
     let answer = call(&engine, id);
     worker.join().unwrap();
@@ -90,8 +92,7 @@ fn pause_and_resume_and_return() {
 /// A paused timer is resumed and cancelled at once: it ends once.
 #[test]
 fn resume_and_cancel() {
-    model(|| {
-        let (engine, clock) = builder(1).start_virtual().unwrap();
+    engine_model(|engine, clock| {
         let id = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
         engine.pause(id).unwrap();
         let other = beside(&engine, move |engine| engine.resume(id).is_ok());
@@ -100,32 +101,5 @@ fn resume_and_cancel() {
         assert!(cancelled);
         assert_eq!(fired_by(5, &engine, &clock), 0);
         assert_all_ended(engine.ledger());
-    });
-}
-
-/// A timer is cancelled and its engine shut down while its payload is made from its id: an
-/// answer other than `Gone` means that the timer ends as cancelled.
-#[test]
-fn making_a_payload_and_cancel_and_shutdown() {
-    model(|| {
-        let (engine, _clock) = builder(1).start_virtual().unwrap();
-        let (tell, told) = std::sync::mpsc::channel();
-        let make = |id| {
-            tell.send(beside(&engine, move |engine| {
-                !matches!(engine.cancel(id), Cancel::Gone)
-            }))
-            .unwrap();
-            payload(0)
-        };
-        let id = engine.schedule_with(Timer::at(tick(1), make)).unwrap();
-        let canceller = told.recv().unwrap();
-        let returned = engine.shutdown();
-        let cancelled = canceller.join().unwrap();
-        let ledger = engine.ledger();
-        assert_all_ended(ledger);
-        assert_eq!(ledger.cancelled, u64::from(cancelled));
-        assert_eq!(ledger.shut_down, u64::from(!cancelled));
-        assert_eq!(returned.len() as u64, ledger.shut_down);
-        assert!(matches!(engine.cancel(id), Cancel::Gone));
     });
 }

@@ -2,56 +2,16 @@
 
 #![cfg(loom)]
 
-use loom::sync::{Arc, Condvar, Mutex};
+use loom::sync::Arc;
 use loom::thread::{self, JoinHandle};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::sync::Arc as StdArc;
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Waker};
 use tickwheel::model::{Channel, Place};
 use tickwheel::{Queue, RecvError, Timer};
-use tickwheel_loom_tests::{Payload, assert_all_ended, beside, builder, model, payload, tick};
-
-/// The waker of a task that has a thread to itself.
-struct Alone {
-    woken: Mutex<bool>,
-    changed: Condvar,
-}
-
-impl Alone {
-    fn new() -> StdArc<Alone> {
-        StdArc::new(Alone {
-            woken: Mutex::new(false),
-            changed: Condvar::new(),
-        })
-    }
-
-    fn wait(&self) {
-        let mut woken = self.woken.lock().unwrap();
-        while !std::mem::take(&mut *woken) {
-            woken = self.changed.wait(woken).unwrap();
-        }
-    }
-}
-
-impl Wake for Alone {
-    fn wake(self: StdArc<Alone>) {
-        *self.woken.lock().unwrap() = true;
-        self.changed.notify_one();
-    }
-}
-
-fn block_on<F: Future>(future: F) -> F::Output {
-    let mut future = pin!(future);
-    let alone = Alone::new();
-    let waker = Waker::from(StdArc::clone(&alone));
-    loop {
-        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(output) => return output,
-            Poll::Pending => alone.wait(),
-        }
-    }
-}
+use tickwheel_loom_tests::{
+    Bell, Payload, assert_all_ended, beside, builder, engine_model, model, payload, tick,
+};
 
 async fn recv(channel: &Channel<u32>) -> u32 {
     let mut place = Place::default();
@@ -60,7 +20,7 @@ async fn recv(channel: &Channel<u32>) -> u32 {
 
 fn task(channel: &Arc<Channel<u32>>) -> JoinHandle<u32> {
     let channel = Arc::clone(channel);
-    thread::spawn(move || block_on(recv(&channel)))
+    thread::spawn(move || Bell::default().block_on(recv(&channel)))
 }
 
 fn blocking(channel: &Arc<Channel<u32>>) -> JoinHandle<u32> {
@@ -93,7 +53,7 @@ fn send_beside_a_poll_with_another_waker() {
             thread::spawn(move || channel.send(7))
         };
         let recv = poll_fn(|context| channel.poll_recv(&mut place, context.waker()));
-        assert_eq!(block_on(recv), 7);
+        assert_eq!(Bell::default().block_on(recv), 7);
         sender.join().unwrap();
     });
 }
@@ -127,26 +87,6 @@ fn drop_beside(receiver: fn(&Arc<Channel<u32>>) -> JoinHandle<u32>) {
     });
 }
 
-/// A called task that finds its message gone waits again, and is called for the next.
-#[test]
-fn a_passer_by_takes_the_message() {
-    model(|| {
-        let channel = Arc::new(Channel::new(2));
-        let task = task(&channel);
-        channel.send(1);
-        if channel.try_recv().is_some() {
-            channel.send(2);
-        }
-        task.join().unwrap();
-    });
-}
-
-/// Two messages wake a thread and a task, whoever is called first.
-#[test]
-fn two_messages_for_a_task_and_a_thread() {
-    model(|| two_messages(Channel::new(2)));
-}
-
 /// The same where threads go first: a thread that was called is not called again before
 /// it has woken up.
 #[test]
@@ -164,7 +104,7 @@ fn two_messages(channel: Channel<u32>) {
 
 fn taking(mut queue: Queue<Payload>) -> JoinHandle<Result<u32, RecvError>> {
     thread::spawn(move || {
-        let taken = block_on(queue.recv_async());
+        let taken = Bell::default().block_on(queue.recv_async());
         taken.map(|expired| expired.payload().name())
     })
 }
@@ -172,8 +112,7 @@ fn taking(mut queue: Queue<Payload>) -> JoinHandle<Result<u32, RecvError>> {
 /// Two tasks are polled beside a shutdown, and both learn of it.
 #[test]
 fn shutdown_beside_two_polls() {
-    model(|| {
-        let (engine, _clock) = builder(1).start_virtual().unwrap();
+    engine_model(|engine, _clock| {
         let tasks = [taking(engine.queue(0)), taking(engine.queue(0))];
         engine.shutdown();
         for task in tasks {
@@ -185,8 +124,7 @@ fn shutdown_beside_two_polls() {
 /// Two tasks take a timer each. The bell of both wakes one task, which wakes the other.
 #[test]
 fn two_timers_of_one_bell() {
-    model(|| {
-        let (engine, clock) = builder(1).start_virtual().unwrap();
+    engine_model(|engine, clock| {
         for n in 1..=2 {
             engine.schedule(Timer::at(tick(1), payload(n))).unwrap();
         }
@@ -208,7 +146,9 @@ fn two_tasks_and_one_permit() {
         }
         let task = taking(engine.queue(0));
         let advance = beside(&engine, move |_| clock.advance_to(tick(1)));
-        let taken = block_on(engine.queue(0).recv_async()).unwrap();
+        let taken = Bell::default()
+            .block_on(engine.queue(0).recv_async())
+            .unwrap();
         let name = taken.payload().name();
         drop(taken);
         assert_eq!(task.join().unwrap().unwrap() + name, 3);
@@ -220,8 +160,7 @@ fn two_tasks_and_one_permit() {
 /// A clock that waits for a worker does not wait for a task, which is never polled.
 #[test]
 fn run_until_beside_a_task_and_a_worker() {
-    model(|| {
-        let (engine, clock) = builder(1).start_virtual().unwrap();
+    engine_model(|engine, clock| {
         let mut queue = engine.queue(0);
         let mut waiting = queue.recv_async();
         let mut context = Context::from_waker(Waker::noop());

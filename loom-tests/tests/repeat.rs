@@ -3,32 +3,10 @@
 #![cfg(loom)]
 
 use loom::thread;
-use tickwheel::{Cancel, Engine, Expired, TimerId, VirtualClock};
+use tickwheel::Cancel;
 use tickwheel_loom_tests::{
-    Payload, assert_all_ended, beat, beside, builder, model, take_all, tick,
+    Lent, assert_all_ended, beat, beside, engine_model, lent, model, take_all, tick,
 };
-
-struct Lent {
-    engine: Engine<Payload>,
-    clock: VirtualClock<Payload>,
-    id: TimerId,
-    firing: Expired<Payload>,
-}
-
-/// Returns a timer with a period of one tick and its first firing, which was taken
-/// at `now`.
-fn lent(now: u64) -> Lent {
-    let (engine, clock) = builder(1).start_virtual().unwrap();
-    let id = engine.schedule(beat(0)).unwrap();
-    clock.advance_to(tick(now));
-    let firing = engine.queue(0).try_recv().unwrap();
-    Lent {
-        engine,
-        clock,
-        id,
-        firing,
-    }
-}
 
 /// After `cancel` has returned, no firing is scheduled, and none happens.
 fn cancel_is_final(lent: Lent) {
@@ -51,13 +29,13 @@ fn cancel_is_final(lent: Lent) {
 /// The next firing would go back into the wheel.
 #[test]
 fn cancel() {
-    model(|| cancel_is_final(lent(1)));
+    model(|| cancel_is_final(lent(beat(0), 1)));
 }
 
 /// The next firing is due already and would go to the queue at once.
 #[test]
 fn cancel_when_behind() {
-    model(|| cancel_is_final(lent(2)));
+    model(|| cancel_is_final(lent(beat(0), 2)));
 }
 
 /// When `cancel_and_wait` returns, no worker holds a firing.
@@ -66,7 +44,7 @@ fn cancel_and_wait() {
     model(|| {
         let Lent {
             engine, id, firing, ..
-        } = lent(1);
+        } = lent(beat(0), 1);
         let worker = thread::spawn(move || drop(firing));
         let _ = engine.cancel_and_wait(id);
         assert_all_ended(engine.ledger());
@@ -77,8 +55,7 @@ fn cancel_and_wait() {
 /// The same when two threads wait for different firings.
 #[test]
 fn cancel_and_wait_for_two() {
-    model(|| {
-        let (engine, clock) = builder(1).start_virtual().unwrap();
+    engine_model(|engine, clock| {
         let ids = [0, 1].map(|name| engine.schedule(beat(name)).unwrap());
         clock.advance_to(tick(1));
         let firings = ids.map(|_| engine.queue(0).try_recv().unwrap());
@@ -93,28 +70,11 @@ fn cancel_and_wait_for_two() {
     });
 }
 
-/// The engine is shut down while a worker holds a firing: the timer is returned
-/// once; its payload is returned with it, or dropped with the firing.
-#[test]
-fn shutdown() {
-    model(|| {
-        let Lent { engine, firing, .. } = lent(1);
-        let worker = thread::spawn(move || drop(firing));
-        assert_eq!(engine.shutdown().len(), 1);
-        worker.join().unwrap();
-        assert_all_ended(engine.ledger());
-        assert_eq!(engine.ledger().shut_down, 1);
-    });
-}
-
 /// The same with a report: there is one, after the firing has come back.
 #[test]
 fn shutdown_and_report() {
     model(|| {
-        let (engine, clock) = builder(1).start_virtual().unwrap();
-        engine.schedule(beat(0).reported()).unwrap();
-        clock.advance_to(tick(1));
-        let firing = engine.queue(0).try_recv().unwrap();
+        let Lent { engine, firing, .. } = lent(beat(0).reported(), 1);
         let worker = thread::spawn(move || drop(firing));
         assert_eq!(engine.shutdown().len(), 1);
         worker.join().unwrap();

@@ -4,14 +4,15 @@
 
 use loom::thread;
 use tickwheel::{CloseReason, Timer};
-use tickwheel_loom_tests::{assert_all_ended, beat, builder, cancel_beside, model, payload, tick};
+use tickwheel_loom_tests::{
+    assert_all_ended, beat, builder, cancel_beside, engine_model, model, payload, tick,
+};
 
 /// A timer is cancelled or shut down: the reader gets one report, and learns
 /// afterwards that there will be no more.
 #[test]
 fn cancel_and_shutdown() {
-    model(|| {
-        let (engine, _clock) = builder(1).start_virtual().unwrap();
+    engine_model(|engine, _clock| {
         let timer = Timer::at(tick(1), payload(0)).reported();
         let id = engine.schedule(timer).unwrap();
         let reports = engine.reports();
@@ -59,8 +60,7 @@ fn return_and_shutdown_of(shards: usize) {
 /// Two timers end in one shard: two readers get one report each.
 #[test]
 fn two_readers() {
-    model(|| {
-        let (engine, _clock) = builder(1).start_virtual().unwrap();
+    engine_model(|engine, _clock| {
         let ids = [0, 1].map(|name| {
             let timer = Timer::at(tick(1), payload(name)).reported();
             engine.schedule(timer).unwrap()

@@ -2,9 +2,9 @@
 
 #![cfg(loom)]
 
-use tickwheel::{Engine, Refusal, Timer};
+use tickwheel::{Engine, Refusal, Timer, TimerId};
 use tickwheel_loom_tests::{
-    Payload, assert_all_ended, beside, builder, model, payload, take_all, tick,
+    Payload, assert_all_ended, beside, builder, engine_model, model, payload, tick, ticker_model,
 };
 
 /// Schedules a timer. Returns its payload if it is refused.
@@ -33,28 +33,11 @@ fn every_payload_comes_back(engine: &Engine<Payload>, submitters: u32) {
     assert_eq!(ledger.accepted, accepted);
 }
 
-#[test]
-fn one_submitter() {
-    model(|| {
-        let (engine, _clock) = builder(1).start_virtual().unwrap();
-        every_payload_comes_back(&engine, 1);
-    });
-}
-
-/// The same with a ticker, which ends.
+/// The ticker ends, too.
 #[test]
 fn one_submitter_and_the_ticker() {
-    model(|| {
-        let (engine, _clock) = builder(1).start_model().unwrap();
+    ticker_model(|engine, _clock| {
         every_payload_comes_back(&engine, 1);
-    });
-}
-
-#[test]
-fn two_submitters() {
-    model(|| {
-        let (engine, _clock) = builder(2).start_virtual().unwrap();
-        every_payload_comes_back(&engine, 2);
     });
 }
 
@@ -70,8 +53,7 @@ fn three_submitters() {
 /// ends.
 #[test]
 fn two_shutdowns() {
-    model(|| {
-        let (engine, _clock) = builder(1).start_virtual().unwrap();
+    engine_model(|engine, _clock| {
         engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
         let queue = engine.queue(0);
         let other = beside(&engine, |engine| engine.shutdown().len());
@@ -81,16 +63,10 @@ fn two_shutdowns() {
     });
 }
 
-/// Returns an engine with three timers, which have expired if `expired` says so. In a
-/// model, a shutdown releases the lock after each timer.
-fn with_three(expired: bool) -> (Engine<Payload>, Vec<tickwheel::TimerId>) {
-    let (engine, clock) = builder(1).start_virtual().unwrap();
+/// Schedules three timers. In a model, a shutdown releases the lock after each.
+fn three(engine: &Engine<Payload>) -> Vec<TimerId> {
     let schedule = |name| engine.schedule(Timer::at(tick(1), payload(name))).unwrap();
-    let ids = (0..3).map(schedule).collect();
-    if expired {
-        clock.advance_to(tick(1));
-    }
-    (engine, ids)
+    (0..3).map(schedule).collect()
 }
 
 /// Runs `other` beside a shutdown: each payload comes back once, from one of them.
@@ -112,8 +88,8 @@ fn ends_once_each(
 /// has reached, and timers that it has not.
 #[test]
 fn cancel_between_holds() {
-    model(|| {
-        let (engine, ids) = with_three(false);
+    engine_model(|engine, _clock| {
+        let ids = three(&engine);
         ends_once_each(&engine, 3, move |engine| {
             let cancelled = ids.into_iter().rev().map(|id| engine.cancel(id).payload());
             cancelled.flatten().map(|payload| payload.name()).collect()
@@ -125,37 +101,13 @@ fn cancel_between_holds() {
 /// passed.
 #[test]
 fn schedule_between_holds() {
-    model(|| {
-        let (engine, ids) = with_three(false);
+    engine_model(|engine, _clock| {
+        let ids = three(&engine);
         // The shutdown passes the entry of this timer first; now it is free.
         let cancelled = engine.cancel(ids[0]).payload().unwrap();
         ends_once_each(&engine, 4, move |engine| {
             let refused = submit(engine, 3).into_iter().chain([cancelled]);
             refused.map(|payload| payload.name()).collect()
-        });
-    });
-}
-
-/// Between two holds, a worker takes timers that the shutdown has not reached.
-#[test]
-fn take_between_holds() {
-    model(|| {
-        let (engine, _ids) = with_three(true);
-        ends_once_each(&engine, 3, |engine| {
-            let taken = take_all(&engine.queue(0));
-            taken.into_iter().map(|payload| payload.name()).collect()
-        });
-    });
-}
-
-/// Two shutdowns meet between their holds.
-#[test]
-fn two_shutdowns_between_holds() {
-    model(|| {
-        let (engine, _ids) = with_three(true);
-        ends_once_each(&engine, 3, |engine| {
-            let closed = engine.shutdown().into_iter();
-            closed.map(|c| c.payload.unwrap().name()).collect()
         });
     });
 }

@@ -7,16 +7,30 @@
 #![cfg(loom)]
 
 use loom::thread;
-use tickwheel::{Engine, Timer, VirtualClock};
-use tickwheel_loom_tests::{Payload, beat, beside, builder, model, name_of, payload, tick};
+use tickwheel::{Engine, Timer};
+use tickwheel_loom_tests::{
+    Payload, beat, beside, builder, model, name_of, payload, tick, ticker_model,
+};
 
 /// The ticker does not sleep past an earlier deadline.
 #[test]
 fn one_submitter() {
-    model(|| {
-        let (engine, clock) = builder(1).start_model().unwrap();
+    ticker_model(|engine, clock| {
         let queue = engine.queue(0);
         engine.schedule(Timer::at(tick(3), payload(3))).unwrap();
+        engine.schedule(Timer::at(tick(1), payload(1))).unwrap();
+        clock.pass_to(tick(1));
+        assert_eq!(name_of(&queue.recv().unwrap()), 1);
+    });
+}
+
+/// Nor if it finds, before it sleeps, that the timer it would sleep for was cancelled.
+#[test]
+fn cancel_beside_the_confirm() {
+    ticker_model(|engine, clock| {
+        let queue = engine.queue(0);
+        let id = engine.schedule(Timer::at(tick(3), payload(3))).unwrap();
+        drop(engine.cancel(id));
         engine.schedule(Timer::at(tick(1), payload(1))).unwrap();
         clock.pass_to(tick(1));
         assert_eq!(name_of(&queue.recv().unwrap()), 1);
@@ -26,8 +40,7 @@ fn one_submitter() {
 /// Nor past the first deadline, or the first one after a firing.
 #[test]
 fn one_submitter_twice() {
-    model(|| {
-        let (engine, clock) = builder(1).start_model().unwrap();
+    ticker_model(|engine, clock| {
         let queue = engine.queue(0);
         for n in 1..=2 {
             engine.schedule(Timer::at(tick(n), payload(0))).unwrap();
@@ -40,48 +53,39 @@ fn one_submitter_twice() {
 /// Two threads schedule into one shard: the earlier of their deadlines counts.
 #[test]
 fn two_submitters() {
-    two_submitters_into(1);
+    ticker_model(|engine, clock| {
+        let queue = engine.queue(0);
+        let other = beside(&engine, submit_second);
+        engine.schedule(Timer::at(tick(1), payload(1))).unwrap();
+        clock.pass_to(tick(1));
+        assert_eq!(name_of(&queue.recv().unwrap()), 1);
+        other.join().unwrap();
+        clock.pass_to(tick(2));
+        assert_eq!(name_of(&queue.recv().unwrap()), 2);
+    });
 }
 
 /// Two threads schedule into two shards, which share one alarm.
 #[test]
 fn two_shards() {
-    two_submitters_into(2);
-}
-
-fn two_submitters_into(shards: usize) {
-    model(move || {
-        let (engine, clock) = builder(shards).start_model().unwrap();
-        beside_a_submitter(&engine, &clock, || {
-            engine.schedule(Timer::at(tick(1), payload(1))).unwrap();
-        });
+    model(|| {
+        let (engine, clock) = builder(2).start_model().unwrap();
+        let other = beside(&engine, submit_second);
+        engine.schedule(Timer::at(tick(1), payload(1))).unwrap();
+        clock.pass_to(tick(1));
+        assert_eq!(name_of(&engine.queue(0).recv().unwrap()), 1);
+        other.join().unwrap();
     });
 }
 
-/// Another thread schedules timer 2 for tick 2 while `schedule` does the same with
-/// timer 1 for tick 1: both fire at their deadlines.
-fn beside_a_submitter(
-    engine: &Engine<Payload>,
-    clock: &VirtualClock<Payload>,
-    schedule: impl FnOnce(),
-) {
-    let queue = engine.queue(0);
-    let other = beside(engine, |engine| {
-        engine.schedule(Timer::at(tick(2), payload(2))).unwrap()
-    });
-    schedule();
-    clock.pass_to(tick(1));
-    assert_eq!(name_of(&queue.recv().unwrap()), 1);
-    other.join().unwrap();
-    clock.pass_to(tick(2));
-    assert_eq!(name_of(&queue.recv().unwrap()), 2);
+fn submit_second(engine: &Engine<Payload>) {
+    engine.schedule(Timer::at(tick(2), payload(2))).unwrap();
 }
 
 /// A timer that is brought forward fires at its new deadline.
 #[test]
 fn bring_forward() {
-    model(|| {
-        let (engine, clock) = builder(1).start_model().unwrap();
+    ticker_model(|engine, clock| {
         let queue = engine.queue(0);
         let id = engine.schedule(Timer::at(tick(3), payload(0))).unwrap();
         engine.reschedule(id, tick(1)).unwrap();
@@ -94,8 +98,7 @@ fn bring_forward() {
 /// once, at its new one.
 #[test]
 fn postpone() {
-    model(|| {
-        let (engine, clock) = builder(1).start_model().unwrap();
+    ticker_model(|engine, clock| {
         let queue = engine.queue(0);
         let id = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
         clock.pass_to(tick(1));
@@ -108,8 +111,7 @@ fn postpone() {
 /// A firing that comes back schedules the next one while the ticker goes to sleep.
 #[test]
 fn rearm() {
-    model(|| {
-        let (engine, clock) = builder(1).start_model().unwrap();
+    ticker_model(|engine, clock| {
         let queue = engine.queue(0);
         engine.schedule(beat(0).times(2)).unwrap();
         clock.pass_to(tick(1));
@@ -119,23 +121,11 @@ fn rearm() {
     });
 }
 
-/// A timer is brought forward while another thread schedules one: the ticker does
-/// not sleep past the earlier of them.
-#[test]
-fn bring_forward_and_submitter() {
-    model(|| {
-        let (engine, clock) = builder(1).start_model().unwrap();
-        let id = engine.schedule(Timer::at(tick(3), payload(1))).unwrap();
-        beside_a_submitter(&engine, &clock, || engine.reschedule(id, tick(1)).unwrap());
-    });
-}
-
 /// A timer is postponed while the ticker wakes up for its old deadline and a worker
 /// waits for it: it fires once, at the deadline that the answer implies.
 #[test]
 fn postpone_and_worker() {
-    model(|| {
-        let (engine, clock) = builder(1).start_model().unwrap();
+    ticker_model(|engine, clock| {
         let queue = engine.queue(0);
         let id = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
         let worker = thread::spawn(move || queue.recv().unwrap().tick().0);

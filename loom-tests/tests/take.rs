@@ -4,7 +4,9 @@
 
 use loom::thread::{self, JoinHandle};
 use tickwheel::{Builder, Engine, Expired, Timer, TimerId, VirtualClock};
-use tickwheel_loom_tests::{Payload, assert_all_ended, builder, model, payload, take_all, tick};
+use tickwheel_loom_tests::{
+    Payload, assert_all_ended, beside, builder, model, names, payload, tick,
+};
 
 /// Returns an engine in which timers 0 and 1 have expired, and the id of the first.
 fn two_expired(small: Builder<Payload>) -> (Engine<Payload>, VirtualClock<Payload>, TimerId) {
@@ -13,28 +15,6 @@ fn two_expired(small: Builder<Payload>) -> (Engine<Payload>, VirtualClock<Payloa
     engine.schedule(Timer::at(tick(1), payload(1))).unwrap();
     clock.advance_to(tick(1));
     (engine, clock, first)
-}
-
-fn names<'a>(payloads: impl IntoIterator<Item = &'a Payload>) -> Vec<u32> {
-    let mut names: Vec<u32> = payloads.into_iter().map(Payload::name).collect();
-    names.sort_unstable();
-    names
-}
-
-/// Either the worker or `cancel` gets the payload.
-#[test]
-fn cancel_and_one_worker() {
-    model(|| {
-        let (engine, clock) = builder(1).start_virtual().unwrap();
-        let id = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
-        clock.advance_to(tick(1));
-        let queue = engine.queue(0);
-        let worker = thread::spawn(move || take_all(&queue));
-        let mut ends: Vec<Payload> = engine.cancel(id).payload().into_iter().collect();
-        ends.extend(worker.join().unwrap());
-        assert_eq!(names(&ends), [0]);
-        assert_all_ended(engine.ledger());
-    });
 }
 
 /// Each payload is returned once, and a worker whose timer was cancelled takes the
@@ -83,10 +63,7 @@ fn many_and_cancel_and_shutdown() {
         let last = engine.schedule(Timer::at(tick(2), payload(2))).unwrap();
         clock.advance_to(tick(2));
         let worker = take_many_until_closed(&engine);
-        let canceller = {
-            let engine = engine.clone();
-            thread::spawn(move || engine.cancel(last).payload())
-        };
+        let canceller = beside(&engine, move |engine| engine.cancel(last).payload());
         let returned = engine.shutdown();
         let mut ends: Vec<Payload> = returned.into_iter().filter_map(|c| c.payload).collect();
         ends.extend(canceller.join().unwrap());
@@ -150,11 +127,8 @@ fn workers_and_shutdown(small: Builder<Payload>) {
     let workers = [take_until_closed(&engine), take_until_closed(&engine)];
     let returned = engine.shutdown();
     let mut ends: Vec<Payload> = returned.into_iter().filter_map(|c| c.payload).collect();
-    ends.extend(
-        workers
-            .into_iter()
-            .flat_map(|worker| worker.join().unwrap()),
-    );
+    let taken = workers.map(|worker| worker.join().unwrap());
+    ends.extend(taken.into_iter().flatten());
     assert_eq!(names(&ends), [0, 1]);
     assert_all_ended(engine.ledger());
 }

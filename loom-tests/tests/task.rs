@@ -5,29 +5,17 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tickwheel::{Cancel, Task, TaskEngine, VirtualClock};
-use tickwheel_loom_tests::{assert_all_ended, model, tick};
+use tickwheel::{Cancel, TaskEngine};
+use tickwheel_loom_tests::{assert_all_ended, task_model, tick};
 
-/// The number of times that a task has run to its end.
-#[derive(Clone, Default)]
-struct Runs(Arc<AtomicUsize>);
-
-impl Runs {
-    fn task(&self) -> impl FnOnce() + Send + 'static {
-        let Runs(runs) = self.clone();
-        move || {
-            runs.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    fn count(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
-    }
+/// Returns a task that counts its runs.
+fn counted(runs: &Arc<AtomicUsize>) -> impl FnOnce() + Send + 'static {
+    let runs = Arc::clone(runs);
+    move || _ = runs.fetch_add(1, Ordering::Relaxed)
 }
 
-fn engine() -> (TaskEngine, VirtualClock<Task>) {
-    let builder = TaskEngine::builder().wheel_size(4).shards(1);
-    builder.start_virtual().unwrap()
+fn count(runs: &AtomicUsize) -> usize {
+    runs.load(Ordering::Relaxed)
 }
 
 /// Ends the engine, and checks that its tasks ran as often as its ledger says.
@@ -43,16 +31,15 @@ fn end(timers: &TaskEngine, ran: usize) {
 /// the cancel says that it never will.
 #[test]
 fn cancel_beside_a_worker() {
-    model(|| {
-        let (timers, clock) = engine();
-        let runs = Runs::default();
-        let id = timers.run_at(tick(1), runs.task()).unwrap();
+    task_model(1, |timers, clock| {
+        let runs = Arc::default();
+        let id = timers.run_at(tick(1), counted(&runs)).unwrap();
         clock.advance_to(tick(1));
         let cancelled = timers.cancel(id);
         timers.shutdown();
         timers.join();
         let expected = usize::from(cancelled != Cancel::Cancelled(()));
-        assert_eq!(runs.count(), expected);
+        assert_eq!(count(&runs), expected);
         end(&timers, expected);
     });
 }
@@ -61,18 +48,17 @@ fn cancel_beside_a_worker() {
 /// when the wait ends, and the wait ends.
 #[test]
 fn cancel_and_wait_beside_a_worker() {
-    model(|| {
-        let (timers, clock) = engine();
-        let (first, second) = (Runs::default(), Runs::default());
-        let id = timers.run_at(tick(1), first.task()).unwrap();
-        timers.run_at(tick(1), second.task()).unwrap();
+    task_model(1, |timers, clock| {
+        let (first, second) = (Arc::default(), Arc::default());
+        let id = timers.run_at(tick(1), counted(&first)).unwrap();
+        timers.run_at(tick(1), counted(&second)).unwrap();
         clock.advance_to(tick(1));
         let cancelled = timers.cancel_and_wait(id);
         let ran = usize::from(cancelled != Cancel::Cancelled(()));
-        assert_eq!(first.count(), ran);
+        assert_eq!(count(&first), ran);
         let left = timers.shutdown().len();
         timers.join();
-        assert_eq!(second.count() + left, 1);
-        end(&timers, ran + second.count());
+        assert_eq!(count(&second) + left, 1);
+        end(&timers, ran + count(&second));
     });
 }

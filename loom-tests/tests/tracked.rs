@@ -2,56 +2,17 @@
 
 #![cfg(loom)]
 
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::Arc as StdArc;
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use loom::sync::{Arc, Mutex, Notify};
+use loom::sync::{Arc, Mutex};
 use loom::thread;
 use tickwheel::Time;
-use tickwheel::time::{Timers, TimersClock, Tracked};
-use tickwheel_loom_tests::{model, tick};
+use tickwheel_loom_tests::{Bell, tick, timers_model};
 
 const TICK: Duration = Duration::from_millis(1);
-
-fn start() -> (Timers, TimersClock) {
-    let small = Timers::builder().shards(1).wheel_size(4);
-    small.start_virtual().unwrap()
-}
-
-/// An executor's waker, for which a thread waits.
-#[derive(Clone)]
-struct Bell(StdArc<Ringing>);
-
-struct Ringing(Notify);
-
-impl Wake for Ringing {
-    fn wake(self: StdArc<Ringing>) {
-        self.0.notify();
-    }
-}
-
-impl Bell {
-    fn new() -> Bell {
-        Bell(StdArc::new(Ringing(Notify::new())))
-    }
-
-    fn poll<F: Future>(&self, future: &mut Tracked<F>) -> Poll<F::Output> {
-        let waker = Waker::from(StdArc::clone(&self.0));
-        Pin::new(future).poll(&mut Context::from_waker(&waker))
-    }
-
-    fn block_on<F: Future>(&self, mut future: Tracked<F>) -> F::Output {
-        loop {
-            match self.poll(&mut future) {
-                Poll::Ready(output) => return output,
-                Poll::Pending => self.0.0.wait(),
-            }
-        }
-    }
-}
 
 /// A place through which a task waits for another.
 #[derive(Clone)]
@@ -88,8 +49,7 @@ impl Gate {
 /// Time does not move between a wake-up during a poll and the poll that follows.
 #[test]
 fn a_wake_up_during_a_poll() {
-    model(|| {
-        let (timers, clock) = start();
+    timers_model(|timers, clock| {
         let mut polls = 0;
         let tracked = clock.track(poll_fn(move |cx| {
             polls += 1;
@@ -99,7 +59,7 @@ fn a_wake_up_during_a_poll() {
                 _ => Poll::Ready(timers.now()),
             }
         }));
-        let executor = thread::spawn(move || Bell::new().block_on(tracked));
+        let executor = thread::spawn(move || Bell::default().block_on(tracked));
         clock.run_until(tick(1));
         assert_eq!(executor.join().unwrap(), Time::START);
     });
@@ -108,19 +68,18 @@ fn a_wake_up_during_a_poll() {
 /// Time does not move between a wake-up by another task and the poll that follows.
 #[test]
 fn a_wake_up_by_a_task_of_another_thread() {
-    model(|| {
-        let (timers, clock) = start();
+    timers_model(|timers, clock| {
         let gate = Gate::new();
-        let (open, bell) = (gate.clone(), Bell::new());
+        let (open, bell) = (gate.clone(), Bell::default());
         let mut passes = clock.track(async move {
             gate.pass().await;
             timers.now()
         });
-        assert!(bell.poll(&mut passes).is_pending());
+        assert!(bell.poll(Pin::new(&mut passes)).is_pending());
         let opens = clock.track(async move { open.open() });
         let executors = (
             thread::spawn(move || bell.block_on(passes)),
-            thread::spawn(move || Bell::new().block_on(opens)),
+            thread::spawn(move || Bell::default().block_on(opens)),
         );
         clock.run_until(tick(1));
         assert_eq!(executors.0.join().unwrap(), Time::START);
@@ -131,15 +90,14 @@ fn a_wake_up_by_a_task_of_another_thread() {
 /// A task that sleeps twice is awake at each of its two times.
 #[test]
 fn a_task_that_sleeps_twice() {
-    model(|| {
-        let (timers, clock) = start();
+    timers_model(|timers, clock| {
         let tracked = clock.track(async move {
             timers.sleep(TICK).await;
             let first = timers.now();
             timers.sleep(TICK).await;
             [first, timers.now()]
         });
-        let executor = thread::spawn(move || Bell::new().block_on(tracked));
+        let executor = thread::spawn(move || Bell::default().block_on(tracked));
         clock.run_until(tick(3));
         assert_eq!(executor.join().unwrap(), [1, 2].map(tick));
     });
@@ -148,12 +106,11 @@ fn a_task_that_sleeps_twice() {
 /// The clock does not wait for a task that is dropped while another thread wakes it.
 #[test]
 fn a_wake_up_beside_a_drop() {
-    model(|| {
-        let (_timers, clock) = start();
+    timers_model(|_timers, clock| {
         let gate = Gate::new();
         let open = gate.clone();
         let mut tracked = clock.track(gate.pass());
-        assert!(Bell::new().poll(&mut tracked).is_pending());
+        assert!(Bell::default().poll(Pin::new(&mut tracked)).is_pending());
         let dropper = thread::spawn(move || drop(tracked));
         let opener = thread::spawn(move || open.open());
         clock.run_until(tick(1));

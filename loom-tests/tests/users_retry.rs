@@ -13,8 +13,8 @@ use threads::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use threads::sync::{Arc, mpsc};
 use threads::thread::{self, JoinHandle};
 use tickwheel::wheel::Advance;
-use tickwheel::{Driver, Task, TaskEngine};
-use tickwheel_loom_tests::{assert_all_ended, model, tick};
+use tickwheel::{Driver, Task};
+use tickwheel_loom_tests::{assert_all_ended, driven_task_model, tick};
 
 const TICK: Duration = Duration::from_millis(1);
 
@@ -31,8 +31,7 @@ fn run_loop(driver: Driver<Task>) -> JoinHandle<()> {
 /// returned, no attempt runs, whatever time passes.
 #[test]
 fn a_chain_is_stopped_beside_its_attempts() {
-    model(|| {
-        let (timers, clock) = TaskEngine::builder().start_driven_model().unwrap();
+    driven_task_model(|timers, clock| {
         let caller = run_loop(clock.driver());
         let [stopped, late] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
         let (seen, noted) = (Arc::clone(&stopped), Arc::clone(&late));
@@ -60,8 +59,7 @@ fn a_chain_is_stopped_beside_its_attempts() {
 /// A chain ends with its first success.
 #[test]
 fn a_chain_ends_with_a_success() {
-    model(|| {
-        let (timers, clock) = TaskEngine::builder().start_driven_model().unwrap();
+    driven_task_model(|timers, clock| {
         let caller = run_loop(clock.driver());
         let attempts = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&attempts);

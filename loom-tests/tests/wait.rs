@@ -8,14 +8,13 @@ use std::time::Duration;
 use loom::thread;
 use tickwheel::{Cancel, Engine, Timer, TimerId};
 use tickwheel_loom_tests::{
-    Payload, assert_all_ended, beside, builder, cancel_beside, model, payload, take_all, tick,
+    Payload, assert_all_ended, beside, cancel_beside, engine_model, payload, take_all, tick,
 };
 
 /// A drain ends when the timer that it waits for is taken.
 #[test]
 fn drain_and_worker() {
-    model(|| {
-        let (engine, _clock) = builder(1).start_virtual().unwrap();
+    engine_model(|engine, _clock| {
         engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
         let queue = engine.queue(0);
         // Keeps the handle, because dropping it would wake the drain too.
@@ -42,8 +41,7 @@ fn drain_and_cancel_many() {
 }
 
 fn drain_beside(cancel: fn(&Engine<Payload>, TimerId) -> Cancel<Payload>) {
-    model(move || {
-        let (engine, _clock) = builder(1).start_virtual().unwrap();
+    engine_model(move |engine, _clock| {
         let id = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
         let canceller = beside(&engine, move |engine| {
             cancel(engine, id).payload().is_some()
@@ -57,8 +55,7 @@ fn drain_beside(cancel: fn(&Engine<Payload>, TimerId) -> Cancel<Payload>) {
 /// A drain ends when the timer that it waits for is postponed past its limit.
 #[test]
 fn drain_and_postpone() {
-    model(|| {
-        let (engine, _clock) = builder(1).start_virtual().unwrap();
+    engine_model(|engine, _clock| {
         let id = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
         let other = beside(&engine, move |engine| {
             engine.reschedule(id, tick(3)).unwrap()
@@ -73,8 +70,7 @@ fn drain_and_postpone() {
 /// with the second and returns no timer.
 #[test]
 fn drain_and_cancel_and_worker() {
-    model(|| {
-        let (engine, _clock) = builder(1).start_virtual().unwrap();
+    engine_model(|engine, _clock| {
         let id = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
         engine.schedule(Timer::at(tick(1), payload(1))).unwrap();
         let queue = engine.queue(0);
@@ -98,8 +94,7 @@ fn drain_and_cancel_and_worker() {
 /// ended.
 #[test]
 fn run_until_and_worker() {
-    model(|| {
-        let (engine, clock) = builder(1).start_virtual().unwrap();
+    engine_model(|engine, clock| {
         for n in 1..=2 {
             engine.schedule(Timer::at(tick(n), payload(0))).unwrap();
         }
@@ -118,8 +113,7 @@ fn run_until_and_worker() {
 /// Nor does it hang when a handle that is no worker was faster than the worker.
 #[test]
 fn run_until_and_a_handle_that_is_no_worker() {
-    model(|| {
-        let (engine, clock) = builder(1).start_virtual().unwrap();
+    engine_model(|engine, clock| {
         engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
         let queue = engine.queue(0);
         let worker = thread::spawn(move || while queue.recv().is_ok() {});
@@ -136,8 +130,7 @@ fn run_until_and_a_handle_that_is_no_worker() {
 /// The clock waits for a worker that has not begun, and then at each tick.
 #[test]
 fn run_until_and_an_expected_worker() {
-    model(|| {
-        let (engine, clock) = builder(1).start_virtual().unwrap();
+    engine_model(|engine, clock| {
         engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
         let queue = engine.queue(0);
         let worker = thread::spawn(move || drop(queue.recv()));

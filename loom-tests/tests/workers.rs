@@ -6,15 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use loom::sync::mpsc::channel;
 use loom::thread;
-use tickwheel::{CloseReason, Firing, StartError, Task, TaskEngine, Timer, VirtualClock};
-use tickwheel_loom_tests::{assert_all_ended, model, tick};
-
-fn engine(workers: usize) -> (TaskEngine, VirtualClock<Task>) {
-    let builder = TaskEngine::builder().wheel_size(4).shards(1);
-    builder.workers(workers).start_virtual().unwrap()
-}
+use tickwheel::{CloseReason, Firing, StartError, TaskEngine, Timer};
+use tickwheel_loom_tests::{assert_all_ended, task_model, tick};
 
 fn end(timers: &TaskEngine) {
     timers.shutdown();
@@ -26,8 +20,7 @@ fn end(timers: &TaskEngine) {
 /// or the leaving one, has run the task.
 #[test]
 fn one_leaves_while_a_timer_expires() {
-    model(|| {
-        let (timers, clock) = engine(2);
+    task_model(2, |timers, clock| {
         timers.run_at(tick(1), || ()).unwrap();
         timers.set_workers(1).unwrap();
         clock.run_until(tick(1));
@@ -36,29 +29,25 @@ fn one_leaves_while_a_timer_expires() {
     });
 }
 
-/// A notified task runs in one of two workers, of which one is to leave, and the engine
-/// is shut down: the task runs once more.
+/// A notified task runs in one of two workers, of which one is to leave, and shuts the
+/// engine down: the task runs once more.
 #[test]
 fn one_is_to_leave_and_shutdown() {
-    model(|| {
-        let (timers, clock) = engine(2);
-        let ((begin, begun), (release, released)) = (channel(), channel());
-        let told = Arc::new(AtomicUsize::new(0));
+    task_model(2, |timers, clock| {
+        let (inner, told) = (timers.clone(), Arc::new(AtomicUsize::new(0)));
         let tell = Arc::clone(&told);
         let task = move |firing: Firing| match firing.outcome() {
             CloseReason::ShutDown => drop(tell.fetch_add(1, Ordering::Relaxed)),
             _ => {
-                begin.send(()).unwrap();
-                released.recv().unwrap();
+                inner.set_workers(1).unwrap();
+                inner.shutdown();
             }
         };
         let beat = Timer::every(Duration::from_millis(1), task);
         timers.run(beat.notified()).unwrap();
         clock.advance_to(tick(1));
-        begun.recv().unwrap();
-        timers.set_workers(1).unwrap();
-        release.send(()).unwrap();
-        end(&timers);
+        timers.join();
+        assert_all_ended(timers.ledger());
         assert_eq!(told.load(Ordering::Relaxed), 1);
     });
 }
@@ -67,8 +56,7 @@ fn one_is_to_leave_and_shutdown() {
 /// worker ends.
 #[test]
 fn one_is_added_beside_a_shutdown() {
-    model(|| {
-        let (timers, _clock) = engine(1);
+    task_model(1, |timers, _clock| {
         let adds = {
             let timers = timers.clone();
             thread::spawn(move || match timers.set_workers(2) {

@@ -153,6 +153,18 @@ mod linux {
             let latest = start + Duration::from_nanos(100);
             assert_eq!(clock.time_of(latest), Some(Time::from_nanos(100)));
             assert_eq!(clock.instant_of(Time::START), Some(latest));
+            // A delay counts from a time that instants have reached, too.
+            let now = Time::from_nanos(clock.nanos() + 100);
+            assert!(clock.after(Duration::ZERO) >= now);
+        }
+
+        #[test]
+        fn an_instant_is_no_earlier_than_a_time_that_was_read_before() {
+            for _ in 0..10_000 {
+                let clock = SystemClock::read(libc::CLOCK_MONOTONIC);
+                let before = Time::from_nanos(clock.nanos());
+                assert!(clock.time_of(Instant::now()) >= Some(before));
+            }
         }
     }
 

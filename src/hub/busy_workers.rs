@@ -229,6 +229,19 @@ mod tests {
     }
 
     #[test]
+    fn all_queues_that_have_workers_must_be_empty() {
+        let census = Census::new(3);
+        for queue in [0, 1] {
+            census.join(queue, None);
+            census.set_idle(None);
+        }
+        let is_idle_but_for = |full: usize| census.is_idle(|queue| queue != full);
+        assert_eq!([0, 1, 2].map(is_idle_but_for), [false, false, true]);
+        census.leave(1);
+        assert_eq!([0, 1, 2].map(is_idle_but_for), [false, true, true]);
+    }
+
+    #[test]
     fn a_clock_does_not_wait_for_workers_of_an_engine_that_has_ended() {
         let census = Census::new(1);
         census.expect(0, 1);

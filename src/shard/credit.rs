@@ -123,7 +123,9 @@ mod tests {
             let mut credits: Vec<Credit> = (0..shards).map(|_| share()).collect();
             for credit in &mut credits {
                 let taken = (0..max).take_while(|_| credit.take()).count();
-                (0..taken).for_each(|_| credit.put());
+                let (one_by_one, at_once) = (taken / 2, taken - taken / 2);
+                (0..one_by_one).for_each(|_| credit.put());
+                credit.put_many(at_once);
             }
             let left = (0..max).filter(|_| credits[0].take()).count();
             assert!(left >= max - max / 16, "{left} of {max} for {shards}");

@@ -108,6 +108,16 @@ mod tests {
     }
 
     #[test]
+    fn a_quantile_of_a_few_is_one_of_them() {
+        let mut five = Histogram::default();
+        (0..5).for_each(|power| five.record_nanos(1 << power));
+        let nth = |q| five.quantile(q).map(|below| below.as_nanos().ilog2());
+        let expected = [0.0, 0.2, 0.21, 0.5, 0.81, 1.0].map(nth);
+        assert_eq!(expected, [1, 1, 2, 3, 5, 5].map(Some));
+        assert_eq!(Histogram::default().quantile(0.5), None);
+    }
+
+    #[test]
     fn histograms_add_up() {
         let mut sum = Histogram::default();
         for nanos in [0, 1, 1 << 40] {

@@ -2,9 +2,11 @@
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
 use super::*;
+use crate::wheel::Advance;
 
 mod driven;
 mod running;
@@ -265,6 +267,32 @@ fn a_loop_returns_the_task_that_uses_up_its_budget() {
     here.timers.run_after(NOW, || ()).unwrap();
     let _ = here.driver.run_due(1);
     assert_eq!(here.timers.ledger().completed, 1);
+}
+
+#[test]
+fn a_worker_that_has_had_its_turns_in_a_shard_goes_on_to_the_next() {
+    const TURNS: usize = 64;
+    let (timers, driver) = TaskEngine::builder().shards(2).start_driven().unwrap();
+    let ran = Arc::new(Mutex::new(Vec::new()));
+    let all_live = Barrier::new(8);
+    let schedule = || {
+        for _ in 0..=TURNS {
+            let (ran, inner) = (Arc::clone(&ran), timers.clone());
+            let task = move |firing: Firing| {
+                let is_in_first = inner.engine().core().is_in(firing.id(), 0);
+                ran.lock().unwrap().push(is_in_first);
+            };
+            timers.run_once(Timer::after(NOW, task)).unwrap();
+        }
+        // Living threads have numbers of their own, and so not all are in one shard.
+        all_live.wait();
+    };
+    std::thread::scope(|scope| {
+        (0..8).for_each(|_| _ = scope.spawn(schedule));
+    });
+    assert_eq!(driver.run_due(10_000), Advance::Done);
+    let ran = ran.lock().unwrap();
+    assert_eq!(ran.iter().position(|it| *it != ran[0]), Some(TURNS));
 }
 
 #[test]

@@ -193,6 +193,33 @@ impl<H: Handle> fmt::Debug for Interval<H> {
     }
 }
 
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use core::task::Waker;
+
+    use super::*;
+
+    /// Returns the second tick of an interval that skips what it has missed, after the
+    /// first one, due at half a tick, was taken at `taken`.
+    fn second_tick(taken: Time) -> u64 {
+        let (timers, clock) = Timers::builder().start_virtual().unwrap();
+        let half = Time::from_nanos(500_000);
+        let mut beats = timers.interval_at(half, Duration::from_millis(2));
+        beats.set_missed_tick_behavior(MissedTicks::Skip);
+        clock.advance_to(taken);
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(beats.poll_tick(&mut context).is_ready());
+        beats.sleep.deadline_time().as_nanos()
+    }
+
+    #[test]
+    fn a_tick_is_missed_once_it_is_more_than_five_milliseconds_late() {
+        let on_time = Time::from_millis(1) + LATE;
+        assert_eq!(second_tick(on_time), 2_500_000);
+        assert_eq!(second_tick(on_time + Duration::from_nanos(1)), 6_500_000);
+    }
+}
+
 const _: () = {
     const fn is_unpin<T: Unpin + Send + Sync>() {}
     is_unpin::<Sleep>();

@@ -463,6 +463,18 @@ mod tests {
     }
 
     #[test]
+    fn a_wake_up_during_a_poll_goes_to_the_waker_of_that_poll() {
+        let (scene, other) = (Scene::new(), Scene::new());
+        let mut tracked = scene.track(poll_fn(|cx| {
+            cx.waker().wake_by_ref();
+            Poll::<()>::Pending
+        }));
+        assert!(scene.poll(&mut tracked).is_pending());
+        assert!(other.poll(&mut tracked).is_pending());
+        assert_eq!((scene.woken(), other.woken()), (1, 1));
+    }
+
+    #[test]
     fn a_wait_ends_when_another_thread_has_polled_what_a_third_has_woken() {
         let scene = Scene::new();
         let (future, waker) = sleeper();

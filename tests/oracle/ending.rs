@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::thread;
 use std::time::Duration;
 
-use proptest::prelude::*;
 use tickwheel::{CloseReason, Closed, Queue, RecvError, Refusal, Time, Timer};
 
 use crate::oracle::{Report, State};
@@ -12,25 +11,13 @@ use crate::pair::Pair;
 use crate::script::How;
 use crate::setup::QUEUES;
 
-#[derive(Clone, Copy, Debug)]
-pub enum Ending {
-    Shutdown,
-    /// With a worker for each queue.
-    Drain(u32),
-}
-
-pub fn ending() -> impl Strategy<Value = Ending> {
-    prop_oneof![
-        3 => Just(Ending::Shutdown),
-        1 => (0..9_000_000u32).prop_map(Ending::Drain),
-    ]
-}
-
 impl Pair {
-    pub fn end(&mut self, ending: Ending) {
-        match ending {
-            Ending::Shutdown => self.shut_down(),
-            Ending::Drain(limit) => self.drain(Duration::from_nanos(limit.into())),
+    /// Shuts the engine down, or drains it for so many nanoseconds, with a worker for each
+    /// queue.
+    pub fn end(&mut self, drain: Option<u64>) {
+        match drain {
+            None => self.shut_down(),
+            Some(limit) => self.drain(Duration::from_nanos(limit)),
         }
     }
 
@@ -48,10 +35,8 @@ impl Pair {
     }
 
     fn in_order(&self, list: Vec<Closed<u64>>) -> Vec<Report> {
-        let mut list: Vec<_> = list
-            .into_iter()
-            .map(|closed| self.as_report(closed))
-            .collect();
+        let reports = list.into_iter().map(|closed| self.as_report(closed));
+        let mut list: Vec<_> = reports.collect();
         list.sort_by_key(|report| report.timer);
         list
     }
@@ -104,10 +89,8 @@ impl Pair {
                 .map(|queue| scope.spawn(move || take_all(queue)))
                 .collect();
             let list = self.engine.drain(limit);
-            let taken = workers
-                .into_iter()
-                .flat_map(|worker| worker.join().unwrap());
-            (taken.collect::<Vec<_>>(), list)
+            let ended = workers.into_iter().map(|worker| worker.join().unwrap());
+            (ended.flatten().collect::<Vec<_>>(), list)
         });
         let now = self.engine.current_tick().0;
         let due = |timer: &&usize| {
@@ -116,11 +99,8 @@ impl Pair {
         };
         let (due, rest): (BTreeSet<_>, BTreeSet<_>) = one_shots.iter().partition(due);
         let one_shot = |timer: &usize| self.oracle.timers[*timer].is_awaited_by_a_drain();
-        let taken: Vec<_> = taken
-            .iter()
-            .map(|id| self.numbers[id])
-            .filter(one_shot)
-            .collect();
+        let taken = taken.iter().map(|id| self.numbers[id]);
+        let taken: Vec<_> = taken.filter(one_shot).collect();
         assert_eq!(taken.len(), due.len(), "a timer was taken twice");
         assert_eq!(taken.into_iter().collect::<BTreeSet<_>>(), due);
         let list = self.in_order(list);
@@ -135,11 +115,11 @@ impl Pair {
     }
 
     fn waiting_one_shots(&self) -> Vec<usize> {
-        let all = self.oracle.timers.iter().enumerate();
-        all.filter(|(_, timer)| timer.is_waiting())
-            .filter(|(_, timer)| timer.is_awaited_by_a_drain())
-            .map(|(number, _)| number)
-            .collect()
+        let is_awaited = |&timer: &usize| {
+            let timer = &self.oracle.timers[timer];
+            timer.is_waiting() && timer.is_awaited_by_a_drain()
+        };
+        (0..self.ids.len()).filter(is_awaited).collect()
     }
 }
 

@@ -18,58 +18,27 @@ mod setup;
 #[path = "../support/scripts.rs"]
 mod scripts;
 
+use proptest::option::weighted;
 use proptest::prelude::*;
 
-use ending::{Ending, ending};
 use pair::Pair;
-use script::{Script, script};
+use script::script;
 use scripts::cases;
-use setup::{Setup, setup};
-
-fn run(setup: &Setup, script: &Script, ending: Ending) {
-    let mut pair = Pair::new(setup);
-    pair.check();
-    for op in &script.0 {
-        pair.run(op);
-    }
-    pair.end(ending);
-}
+use setup::setup;
 
 proptest! {
-    #![proptest_config(cases(600))]
+    #![proptest_config(cases(800))]
 
     #[test]
     fn the_engine_does_what_a_sorted_map_does(
-        setup in setup(&[2, 3, 20, 64, 100, 256], 1),
+        setup in setup(),
         script in script(100),
-        ending in ending(),
+        drain in weighted(0.25, 0..9_000_000u64),
     ) {
-        run(&setup, &script, ending);
-    }
-}
-
-proptest! {
-    #![proptest_config(cases(200))]
-
-    #[test]
-    fn so_does_each_of_four_shards(
-        setup in setup(&[2, 64, 100], 4),
-        script in script(100),
-        ending in ending(),
-    ) {
-        run(&setup, &script, ending);
-    }
-}
-
-proptest! {
-    #![proptest_config(cases(20))]
-
-    #[test]
-    fn so_does_an_engine_of_flat_wheels(
-        setup in setup(&[60_000], 1),
-        script in script(30),
-        ending in ending(),
-    ) {
-        run(&setup, &script, ending);
+        let mut pair = Pair::new(&setup);
+        pair.check();
+        script.0.iter().for_each(|op| pair.run(op));
+        pair.fill();
+        pair.end(drain);
     }
 }

@@ -6,14 +6,14 @@
 mod closing;
 mod standstill;
 
-pub use closing::{Account, Cancelled, Report};
+pub use closing::Report;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use tickwheel::{CloseReason, MissedTicks, NotChanged, Refusal, Time, When};
+use tickwheel::{CloseReason, Histogram, Ledger, MissedTicks, NotChanged, Refusal, Time, When};
 
-use crate::script::{Ask, First, How, Reach, Step};
+use crate::script::{Ask, First, How, Reach};
 use crate::setup::{QUEUES, Setup};
 
 pub const NEVER: u64 = u64::MAX;
@@ -35,6 +35,16 @@ struct Filed {
 }
 
 impl Filed {
+    fn at(tick: u64) -> Filed {
+        let (from, to, late, fresh) = (tick, tick, false, false);
+        Filed {
+            from,
+            to,
+            late,
+            fresh,
+        }
+    }
+
     /// Whether it may fire ahead of a timer that stands before it.
     fn may_pass(&self, ahead: &Filed) -> bool {
         let meet = ahead.from <= self.to && self.from <= ahead.to;
@@ -58,12 +68,15 @@ pub struct Oracle {
     ready: BTreeMap<(u64, usize), VecDeque<Ready>>,
     /// Unread reports, by shard.
     pub reports: BTreeMap<u64, VecDeque<Report>>,
-    pub account: Account,
+    /// The ledger, kept by counting; `live` is counted when it is read.
+    account: Ledger,
     /// How often something was filed that was due already.
     late: u64,
     /// How often the clock was moved.
     moves: u64,
     closed: bool,
+    /// How late timers came due.
+    pub lateness: Histogram,
 }
 
 pub struct Timer {
@@ -129,6 +142,14 @@ impl Timer {
         matches!(self.state, State::Armed(_) | State::Ready | State::Paused)
     }
 
+    /// Whether it is waiting or paused, or else why it is not changed.
+    fn waits(&self) -> Result<(), NotChanged> {
+        match self.is_waiting() {
+            true => Ok(()),
+            false => Err(self.obstacle()),
+        }
+    }
+
     /// Why it is not changed, if it is neither waiting nor paused.
     pub fn obstacle(&self) -> NotChanged {
         match self.state {
@@ -164,10 +185,11 @@ impl Oracle {
             armed: BTreeMap::new(),
             ready: BTreeMap::new(),
             reports: BTreeMap::new(),
-            account: Account::default(),
+            account: Ledger::default(),
             late: 0,
             moves: 0,
             closed: false,
+            lateness: Histogram::default(),
         }
     }
 
@@ -196,29 +218,33 @@ impl Oracle {
     pub fn resolve(&self, reach: Reach) -> u64 {
         let (now, tick) = (self.now, self.setup.tick);
         match reach {
-            Reach::Past(ticks) => now.saturating_sub(u64::from(ticks) * tick),
-            Reach::Near(ticks) => now.saturating_add(u64::from(ticks) * tick),
-            Reach::Nanos(nanos) => now.saturating_add(u64::from(nanos)),
+            Reach::Ticks(ticks) => now.saturating_add_signed(i64::from(ticks) * tick as i64),
+            Reach::Nanos(nanos) => now.saturating_add(nanos),
             Reach::Boundary(level, off) => {
                 let unit = self.setup.size.saturating_pow(u32::from(level));
                 let next = (self.now_tick() / unit + 1).saturating_mul(unit);
-                self.start_of(next.saturating_add_signed(i64::from(off)))
+                self.start_of(next.saturating_add_signed(off.into()))
             }
-            Reach::Far(nanos) => now.saturating_add(nanos),
+            Reach::Next(off) => match self.next_tick() {
+                Some(next) => self.start_of(next.saturating_add_signed(off.into())),
+                None => now,
+            },
+            Reach::Beat(which, ahead, off) => self.beat(which, ahead, off).unwrap_or(now),
             Reach::End(before) => NEVER - u64::from(before),
             Reach::Never => NEVER,
         }
     }
 
-    /// Where a step of the clock leads; one that has passed changes nothing.
-    pub fn target(&self, step: Step) -> u64 {
-        match (step, self.armed.first_key_value()) {
-            (Step::To(reach), _) => self.resolve(reach),
-            (Step::ToNext(off), Some((&(tick, _), _))) => {
-                self.start_of(tick.saturating_add_signed(i64::from(off)))
-            }
-            (Step::ToNext(_), None) => self.now,
-        }
+    /// Only of timers that are not so far that nothing would be left to test.
+    fn beat(&self, which: usize, ahead: u8, off: i8) -> Option<u64> {
+        let is_near = |timer: &&Timer| timer.due.saturating_sub(self.now) < 1 << 40;
+        let live = self.timers.iter().filter(|timer| timer.is_live());
+        let near: Vec<_> = live.filter(is_near).collect();
+        let repeating = near.iter().filter(|timer| timer.ask.period.is_some());
+        let timer = repeating.cycle().nth(which)?;
+        let later = timer.ask.period?.saturating_mul(ahead.into());
+        let due = timer.due.saturating_add(later);
+        Some(due.saturating_add_signed(off.into()))
     }
 
     /// What is passed to the engine to mean what the script says.
@@ -263,11 +289,32 @@ impl Oracle {
     pub fn advance(&mut self, to: u64) {
         self.now = self.now.max(to);
         self.moves += 1;
-        let due = (self.now_tick(), u64::MAX);
-        while let Some(first) = self.armed.first_entry().filter(|first| *first.key() <= due) {
-            let timer = first.remove();
+        while let Some(timer) = self.pop_due(self.now_tick()) {
+            let late = self.now - self.start_of(self.timers[timer].tick);
+            self.lateness.record(Duration::from_nanos(late));
             self.make_ready(timer);
         }
+    }
+
+    /// Does the same in steps from one due tick to the next: only what was due before is
+    /// late.
+    pub fn run_until(&mut self, to: u64) {
+        self.advance(self.now);
+        let last = self.tick_at(to);
+        while let Some(tick) = self.next_tick().filter(|&tick| tick <= last) {
+            self.advance(self.start_of(tick));
+        }
+        self.advance(to);
+    }
+
+    fn next_tick(&self) -> Option<u64> {
+        let first = self.armed.first_key_value();
+        first.map(|(&(tick, _), _)| tick)
+    }
+
+    fn pop_due(&mut self, now: u64) -> Option<usize> {
+        self.next_tick().filter(|&tick| tick <= now)?;
+        self.armed.pop_first().map(|(_, timer)| timer)
     }
 
     fn make_ready(&mut self, timer: usize) {
@@ -345,9 +392,9 @@ impl Oracle {
         (Some(entries) == self.setup.max_timers).then_some(Refusal::Full)
     }
 
-    /// The timer was accepted, by this shard.
-    pub fn schedule(&mut self, shard: u64, ask: Ask, payload: u64) {
-        let timer = self.create(shard, ask, payload);
+    /// A timer that was just created begins at once.
+    pub fn schedule(&mut self, timer: usize) {
+        let ask = self.timers[timer].ask;
         let named = ask.name.is_some() || ask.reported;
         self.timers[timer].recorded = named || ask.is_lent() || ask.tolerance > 0;
         self.begin(timer, true);
@@ -368,12 +415,7 @@ impl Oracle {
                 None => Some(1),
                 Some(_) => ask.times.filter(|&times| times > 0),
             },
-            filed: Filed {
-                from: NEVER,
-                to: NEVER,
-                late: false,
-                fresh: true,
-            },
+            filed: Filed::at(NEVER),
             paused: None,
             unnamed: false,
             recorded: true,
@@ -407,14 +449,40 @@ impl Oracle {
         (!cancelled).then_some(self.timers[timer].payload)
     }
 
-    pub fn reschedule(&mut self, timer: usize, first: When) {
+    pub fn reschedule(&mut self, timer: usize, first: When) -> Result<(), NotChanged> {
+        self.timers[timer].waits()?;
         let (due, tick) = self.due(first, self.timers[timer].ask.tolerance);
         if self.timers[timer].state == State::Paused {
-            return self.reschedule_paused(timer, due);
+            self.reschedule_paused(timer, due);
+            return Ok(());
         }
         self.unlist(timer);
         self.timers[timer].due = due;
         self.file(timer, tick, false);
+        Ok(())
+    }
+
+    pub fn replace(&mut self, timer: usize, payload: u64) -> Result<u64, (NotChanged, u64)> {
+        let found = &mut self.timers[timer];
+        found.waits().map_err(|why| (why, payload))?;
+        Ok(std::mem::replace(&mut found.payload, payload))
+    }
+
+    pub fn ledger(&self) -> Ledger {
+        let mut ledger = self.account;
+        ledger.live = self.timers.iter().filter(|timer| timer.is_live()).count() as u64;
+        ledger
+    }
+
+    pub fn is_held(&self, timer: usize) -> bool {
+        let state = self.timers[timer].state;
+        matches!(state, State::Lent { .. } | State::Abandoned(_))
+    }
+
+    pub fn deadline(&self, timer: usize) -> Option<Time> {
+        let timer = &self.timers[timer];
+        let is_due = timer.is_live() && timer.state != State::Paused;
+        is_due.then(|| Time::from_nanos(self.start_of(timer.tick)))
     }
 }
 
@@ -522,12 +590,7 @@ impl Oracle {
         again.due = due;
         again.number += steps;
         again.tick = tick;
-        again.filed = Filed {
-            from: tick,
-            to: tick,
-            late: false,
-            fresh: false,
-        };
+        again.filed = Filed::at(tick);
         if again.paused.is_some() {
             again.state = State::Paused;
         } else if tick <= self.now_tick() {

@@ -2,17 +2,19 @@
 //! everything that can be seen of the engine is compared.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
 use std::time::Duration;
 
+use tickwheel::wheel::Advance;
 use tickwheel::{
     Cancel, Closed, Engine, Expired, NotChanged, Queue, RecvError, Refused, Time, Timer, TimerId,
     Unstarted, VirtualClock, When,
 };
 
-use crate::oracle::{Cancelled, NEVER, Oracle, Report, State};
-use crate::script::{Ask, First, How, Name, Op, Reach, Step};
+use crate::oracle::{self, NEVER, Oracle, Report, State};
+use crate::script::{Ask, Call, First, How, Id, Name, Op, Pace, Reach};
 use crate::setup::{QUEUES, Setup};
 
 pub struct Pair {
@@ -49,32 +51,23 @@ impl Pair {
 
     pub fn run(&mut self, op: &Op) {
         match *op {
-            Op::Schedule(ask) => self.schedule(ask),
-            Op::Create(ask) => self.create(ask),
+            Op::Schedule(ask, count) => (0..count).for_each(|_| self.accept(ask, true)),
+            Op::Create(ask) => self.accept(ask, false),
             Op::Start(which) => self.start(which),
             Op::Dismiss(which) => self.dismiss(which),
-            Op::Cancel(which) => self.cancel(which),
-            Op::CancelMany(ref which) => self.cancel_many(which),
+            Op::Call(id, call) => {
+                if let Some(target) = self.target(id) {
+                    self.call(&target, call);
+                }
+            }
+            Op::CancelMany(ref ids) => self.cancel_many(ids),
             Op::CancelByName(name, max) => self.cancel_by_name(name, max),
             Op::CancelAll => self.cancel_all(),
-            Op::Reschedule(which, first) => self.reschedule(which, first),
-            Op::Reuse(which, first) => {
-                self.reschedule(which, First::At(Reach::Never));
-                self.reschedule(which, first);
-            }
-            Op::Replace(which) => self.replace(which),
-            Op::Pause(which) => self.pause(which),
-            Op::Resume(which) => self.resume(which),
-            Op::SetPeriod(which, period) => self.set_period(which, period),
-            Op::SetTimes(which, times) => self.set_times(which, times),
             Op::Take(queue) => self.take(queue),
-            Op::TakeBatch(queue, max, victim) => self.take_batch(queue, max, victim),
             Op::TakeMany(queue, max) => self.take_many(queue, max),
             Op::LetGo(which, how) => self.let_go(which, how),
-            Op::Advance(step) => self.advance(step),
-            Op::RunUntil(step) => self.run_until(step),
+            Op::Move(reach, pace) => self.move_clock(reach, pace),
             Op::ReadReport => self.read_report(),
-            Op::Forge(ref forge) => self.forge(forge),
             // Of which nobody can tell.
             Op::Shrink => self.engine.shrink(),
         }
@@ -93,9 +86,15 @@ impl Pair {
         (count > 0).then(|| count - 1 - which % count)
     }
 
-    fn pick_timer(&self, which: usize) -> Option<(usize, TimerId)> {
-        let timer = Pair::pick(which, self.ids.len())?;
-        Some((timer, self.ids[timer]))
+    fn target(&self, id: Id) -> Option<Target> {
+        let (id, timer) = match id {
+            Id::Own(which) => {
+                let timer = Pair::pick(which, self.ids.len())?;
+                (self.ids[timer], Some(timer))
+            }
+            Id::Forged(forge) => forge.id(&self.ids)?,
+        };
+        Some(Target { id, timer })
     }
 }
 
@@ -133,32 +132,38 @@ impl Pair {
         timer.queue(ask.queue).tolerance(tolerance)
     }
 
-    fn schedule(&mut self, ask: Ask) {
+    /// Schedules a timer, or creates one that does not start yet.
+    fn accept(&mut self, ask: Ask, starts: bool) {
         let payload = self.new_payload();
         let timer = self.timer(&ask, payload);
         let asked = timer.clone();
-        match self.on_a_thread(&ask, |engine| engine.schedule(timer)) {
-            Err(refused) => self.check_refused(&ask, refused, asked),
-            Ok(id) => {
-                assert_eq!(self.oracle.refusal(&ask), None);
-                self.enter(id);
-                self.oracle.schedule(shard(id), ask, payload);
-            }
+        let made = self.on_a_thread(&ask, |engine| match starts {
+            true => engine.schedule(timer).map(|id| (id, None)),
+            false => engine.create(timer).map(|made| (made.id(), Some(made))),
+        });
+        assert_eq!(
+            made.as_ref().err().map(Refused::reason),
+            self.oracle.refusal(&ask)
+        );
+        let (id, unstarted) = match made {
+            Err(refused) => return assert_eq!(refused.into_timer(), asked),
+            Ok(made) => made,
+        };
+        let before = self.numbers.insert(id, self.ids.len());
+        assert_eq!(before, None, "an id was given out twice");
+        self.ids.push(id);
+        let timer = self.oracle.create(shard(id), ask, payload);
+        match unstarted {
+            Some(unstarted) => self.unstarted.push((timer, unstarted)),
+            None => self.oracle.schedule(timer),
         }
     }
 
-    fn create(&mut self, ask: Ask) {
-        let payload = self.new_payload();
-        let timer = self.timer(&ask, payload);
-        let asked = timer.clone();
-        match self.on_a_thread(&ask, |engine| engine.create(timer)) {
-            Err(refused) => self.check_refused(&ask, refused, asked),
-            Ok(unstarted) => {
-                assert_eq!(self.oracle.refusal(&ask), None);
-                self.enter(unstarted.id());
-                let timer = self.oracle.create(shard(unstarted.id()), ask, payload);
-                self.unstarted.push((timer, unstarted));
-            }
+    /// There is room for as many timers as the bound says.
+    pub fn fill(&mut self) {
+        let far = Ask::plain(First::At(Reach::Never));
+        while self.setup.max_timers.is_some() && self.oracle.refusal(&far).is_none() {
+            self.accept(far, true);
         }
     }
 
@@ -168,17 +173,6 @@ impl Pair {
         }
         let engine = &self.engine;
         thread::scope(|scope| scope.spawn(|| call(engine)).join().unwrap())
-    }
-
-    pub fn check_refused(&self, ask: &Ask, refused: Refused<u64>, asked: Timer<u64>) {
-        assert_eq!(Some(refused.reason()), self.oracle.refusal(ask));
-        assert_eq!(refused.into_timer(), asked);
-    }
-
-    fn enter(&mut self, id: TimerId) {
-        let before = self.numbers.insert(id, self.ids.len());
-        assert_eq!(before, None, "an id was given out twice");
-        self.ids.push(id);
     }
 
     fn start(&mut self, which: usize) {
@@ -197,77 +191,83 @@ impl Pair {
             assert_eq!(unstarted.dismiss(), self.oracle.dismiss(timer));
         }
     }
+}
 
-    fn reschedule(&mut self, which: usize, first: First) {
-        let Some((timer, id)) = self.pick_timer(which) else {
-            return;
-        };
-        let first = self.oracle.first(first);
-        let moved = self.engine.reschedule(id, first);
-        assert_eq!(moved, self.not_waiting(timer));
-        if moved.is_ok() {
-            self.oracle.reschedule(timer, first);
-        }
-    }
+/// An id, and the timer whose wheel and sequence number it has.
+struct Target {
+    id: TimerId,
+    timer: Option<usize>,
+}
 
-    pub fn not_waiting(&self, timer: usize) -> Result<(), NotChanged> {
-        let found = &self.oracle.timers[timer];
-        match found.is_waiting() {
-            true => Ok(()),
-            false => Err(found.obstacle()),
-        }
-    }
-
-    fn replace(&mut self, which: usize) {
-        let Some((timer, id)) = self.pick_timer(which) else {
-            return;
-        };
-        let payload = self.new_payload();
-        match self.not_waiting(timer) {
-            Err(why) => assert_eq!(self.engine.replace(id, payload), Err((why, payload))),
-            Ok(()) => {
-                let old = std::mem::replace(&mut self.oracle.timers[timer].payload, payload);
-                assert_eq!(self.engine.replace(id, payload), Ok(old));
+/// Calls with an id.
+impl Pair {
+    fn call(&mut self, target: &Target, call: Call) {
+        let (id, gone) = (target.id, Err(NotChanged::Gone));
+        match call {
+            Call::Cancel => {
+                let answer = self.engine.cancel(id);
+                self.compare(target, answer, Cancel::Gone, Oracle::answer_to_cancel);
+            }
+            // It would wait for this thread.
+            Call::CancelAndWait if target.timer.is_some_and(|it| self.oracle.is_held(it)) => {}
+            Call::CancelAndWait => {
+                let answer = self.engine.cancel_and_wait(id);
+                self.compare(target, answer, Cancel::Gone, Oracle::answer_to_cancel);
+            }
+            Call::Reschedule(first) => {
+                let first = self.oracle.first(first);
+                let answer = self.engine.reschedule(id, first);
+                self.compare(target, answer, gone, |it, at| it.reschedule(at, first));
+            }
+            Call::Reuse(first) => {
+                self.call(target, Call::Reschedule(First::At(Reach::Never)));
+                self.call(target, Call::Reschedule(first));
+            }
+            Call::Replace => {
+                let payload = self.new_payload();
+                let (answer, gone) = (self.engine.replace(id, payload), NotChanged::Gone);
+                let gone = Err((gone, payload));
+                self.compare(target, answer, gone, |it, at| it.replace(at, payload));
+            }
+            Call::Pause => self.compare(target, self.engine.pause(id), gone, Oracle::pause),
+            Call::Resume => self.compare(target, self.engine.resume(id), gone, Oracle::resume),
+            Call::SetPeriod(period) => {
+                let answer = self.engine.set_period(id, Duration::from_nanos(period));
+                self.compare(target, answer, gone, |it, at| it.set_period(at, period));
+            }
+            Call::SetTimes(times) => {
+                let answer = self.engine.set_times(id, times);
+                self.compare(target, answer, gone, |it, at| it.set_times(at, times));
+            }
+            Call::Deadline => {
+                let answer = self.engine.deadline(id);
+                self.compare(target, answer, None, |it, at| it.deadline(at));
             }
         }
     }
-}
 
-/// How timers are paused, and how their repetitions change.
-impl Pair {
-    fn pause(&mut self, which: usize) {
-        if let Some((timer, id)) = self.pick_timer(which) {
-            assert_eq!(self.engine.pause(id), self.oracle.pause(timer));
-        }
+    /// Compares an answer with the oracle's. With an index that is not the timer's own,
+    /// the timer may have been found or not.
+    fn compare<A: PartialEq + fmt::Debug>(
+        &mut self,
+        target: &Target,
+        answer: A,
+        gone: A,
+        oracle: impl FnOnce(&mut Oracle, usize) -> A,
+    ) {
+        let is_own = |&timer: &usize| self.ids[timer] == target.id || answer != gone;
+        let expected = match target.timer.filter(is_own) {
+            Some(timer) => oracle(&mut self.oracle, timer),
+            None => gone,
+        };
+        assert_eq!(answer, expected, "{:?}", target.id);
     }
 
-    fn resume(&mut self, which: usize) {
-        if let Some((timer, id)) = self.pick_timer(which) {
-            assert_eq!(self.engine.resume(id), self.oracle.resume(timer));
-        }
-    }
-
-    fn set_period(&mut self, which: usize, period: u64) {
-        if let Some((timer, id)) = self.pick_timer(which) {
-            let set = self.engine.set_period(id, Duration::from_nanos(period));
-            assert_eq!(set, self.oracle.set_period(timer, period));
-        }
-    }
-
-    fn set_times(&mut self, which: usize, times: u64) {
-        if let Some((timer, id)) = self.pick_timer(which) {
-            let set = self.engine.set_times(id, times);
-            assert_eq!(set, self.oracle.set_times(timer, times));
-        }
-    }
-
-    fn check_repetitions(&self) {
-        for (timer, &id) in self.ids.iter().enumerate() {
-            let left = self.oracle.paused(timer).map(Duration::from_nanos);
-            assert_eq!(self.engine.paused(id), left, "pause of {id:?}");
-            let repetition = self.engine.repetition(id);
-            let found = repetition.map(|it| (it.period.as_nanos() as u64, it.left));
-            assert_eq!(found, self.oracle.repetition(timer));
+    fn cancel_many(&mut self, ids: &[Id]) {
+        let targets: Vec<_> = ids.iter().filter_map(|&id| self.target(id)).collect();
+        let ids: Vec<_> = targets.iter().map(|target| target.id).collect();
+        for (target, answer) in targets.iter().zip(self.engine.cancel_many(&ids)) {
+            self.compare(target, answer, Cancel::Gone, Oracle::answer_to_cancel);
         }
     }
 }
@@ -275,11 +275,8 @@ impl Pair {
 /// How timers fire.
 impl Pair {
     fn may_take(&self, queue: usize) -> bool {
-        let in_hand = self
-            .held
-            .iter()
-            .filter(|held| held.queue() == queue)
-            .count();
+        let held = self.held.iter().filter(|held| held.queue() == queue);
+        let in_hand = held.count();
         let permitted = self.setup.queue_bound.is_none_or(|bound| in_hand < bound);
         permitted && self.oracle.ready_len(queue) > 0
     }
@@ -293,22 +290,6 @@ impl Pair {
                 self.held.push(expired);
             }
             Err(why) => assert_eq!(why, RecvError::Empty),
-        }
-    }
-
-    fn take_batch(&mut self, queue: usize, max: usize, victim: usize) {
-        let handle = self.engine.queue(queue);
-        let mut batch = handle.try_iter().take(max);
-        for nth in 0..max {
-            let may_take = self.may_take(queue);
-            let expired = batch.next();
-            assert_eq!(expired.is_some(), may_take);
-            let Some(expired) = expired else { break };
-            self.note_taken(queue, &expired);
-            if nth == 0 {
-                self.cancel(victim);
-            }
-            self.give_back(expired, How::Back);
         }
     }
 
@@ -398,50 +379,31 @@ impl Pair {
         }
     }
 
-    fn advance(&mut self, step: Step) {
-        let to = self.oracle.target(step);
-        self.clock.advance_to(Time::from_nanos(to));
-        self.oracle.advance(to);
-        assert_eq!(self.engine.now().as_nanos(), self.oracle.now);
-    }
-
-    /// A capped wheel takes its time to be stepped through a long way.
-    fn run_until(&mut self, step: Step) {
-        if self.setup.max_levels.is_some() {
-            return self.advance(step);
+    fn move_clock(&mut self, reach: Reach, pace: Pace) {
+        let to = self.oracle.resolve(reach);
+        let time = Time::from_nanos(to);
+        match pace {
+            // A capped wheel takes its time to be stepped through a long way.
+            Pace::InSteps if self.setup.max_levels.is_none() => {
+                self.clock.run_until(time);
+                self.oracle.run_until(to);
+            }
+            Pace::Within(budget) => {
+                let left = || time - self.engine.now();
+                while self.clock.advance_within(left(), budget) == Advance::More {}
+                self.oracle.advance(to);
+            }
+            _ => {
+                self.clock.advance_to(time);
+                self.oracle.advance(to);
+            }
         }
-        let to = self.oracle.target(step);
-        self.clock.run_until(Time::from_nanos(to));
-        self.oracle.advance(to);
         assert_eq!(self.engine.now().as_nanos(), self.oracle.now);
     }
 }
 
 /// How timers end.
 impl Pair {
-    fn cancel(&mut self, which: usize) {
-        if let Some((timer, id)) = self.pick_timer(which) {
-            let expected = self.answer_to_cancel(timer);
-            assert_eq!(self.engine.cancel(id), expected);
-        }
-    }
-
-    fn cancel_many(&mut self, which: &[usize]) {
-        let picked = which.iter().filter_map(|&which| self.pick_timer(which));
-        let (timers, ids): (Vec<_>, Vec<_>) = picked.unzip();
-        let timers = timers.into_iter();
-        let expected: Vec<_> = timers.map(|timer| self.answer_to_cancel(timer)).collect();
-        assert_eq!(self.engine.cancel_many(&ids), expected);
-    }
-
-    pub fn answer_to_cancel(&mut self, timer: usize) -> Cancel<u64> {
-        match self.oracle.cancel(timer) {
-            Cancelled::Payload(payload) => Cancel::Cancelled(payload),
-            Cancelled::Running(_) => Cancel::Running,
-            Cancelled::Gone => Cancel::Gone,
-        }
-    }
-
     /// In the order of a walk, in which the reports come.
     fn cancel_all(&mut self) {
         let walked: Vec<_> = self.engine.live().map(|live| live.id).collect();
@@ -450,7 +412,7 @@ impl Pair {
         let all = walked.chain(0..self.ids.len());
         let all: Vec<_> = all.filter(|&timer| seen.insert(timer)).collect();
         let mut cancelled = self.engine.cancel_all();
-        let mut expected = self.oracle.cancel_all(&all);
+        let mut expected = self.oracle.cancel_those(&all, None);
         cancelled.payloads.sort_unstable();
         expected.payloads.sort_unstable();
         expected.timers.sort_unstable();
@@ -499,10 +461,9 @@ impl Pair {
 impl Pair {
     pub fn check(&self) {
         self.check_ledger();
-        self.check_deadlines();
+        self.check_timers();
         self.check_earliest();
         self.check_live();
-        self.check_repetitions();
         self.check_lengths();
     }
 
@@ -517,41 +478,31 @@ impl Pair {
         assert_eq!((closed.len(), closed.is_empty()), (unread, unread == 0));
         assert_eq!(snapshot.reports, unread);
         assert_eq!(snapshot.ledger, self.engine.ledger());
+        assert_eq!(snapshot.lateness, self.oracle.lateness);
     }
 
     fn check_ledger(&self) {
-        let (ledger, account) = (self.engine.ledger(), self.oracle.account);
-        let live = self.oracle.timers.iter().filter(|timer| timer.is_live());
-        assert_eq!(ledger.live, live.count() as u64, "live");
-        assert_eq!(ledger.accepted, account.accepted, "accepted");
-        assert_eq!(ledger.completed, account.completed, "completed");
-        assert_eq!(ledger.cancelled, account.cancelled, "cancelled");
-        assert_eq!(ledger.shut_down, account.shut_down, "shut down");
-        assert_eq!(ledger.failed, account.failed, "failed");
-        assert!(ledger.is_balanced());
+        assert_eq!(self.engine.ledger(), self.oracle.ledger());
+        assert!(self.engine.ledger().is_balanced());
     }
 
-    fn check_deadlines(&self) {
+    fn check_timers(&self) {
         for (timer, &id) in self.ids.iter().enumerate() {
-            let expected = self.deadline_of(timer);
+            let expected = self.oracle.deadline(timer);
             assert_eq!(self.engine.deadline(id), expected, "deadline of {id:?}");
+            let left = self.oracle.paused(timer).map(Duration::from_nanos);
+            assert_eq!(self.engine.paused(id), left, "pause of {id:?}");
+            let repetition = self.engine.repetition(id);
+            let found = repetition.map(|it| (it.period.as_nanos() as u64, it.left));
+            assert_eq!(found, self.oracle.repetition(timer));
         }
     }
 
-    pub fn deadline_of(&self, timer: usize) -> Option<Time> {
-        let timer = &self.oracle.timers[timer];
-        let start = self.oracle.start_of(timer.tick);
-        let is_due = timer.is_live() && timer.state != State::Paused;
-        is_due.then_some(Time::from_nanos(start))
-    }
-
     fn check_earliest(&self) {
-        let armed = |state| matches!(state, State::Armed(_));
-        let ticks = self.oracle.timers.iter().filter(|timer| armed(timer.state));
-        let earliest = ticks
-            .map(|timer| timer.tick)
-            .filter(|&tick| tick < NEVER)
-            .min();
+        let is_armed = |timer: &&oracle::Timer| matches!(timer.state, State::Armed(_));
+        let armed = self.oracle.timers.iter().filter(is_armed);
+        let ticks = armed.map(|timer| timer.tick);
+        let earliest = ticks.filter(|&tick| tick < NEVER).min();
         let expected = earliest.map(|tick| Time::from_nanos(self.oracle.start_of(tick)));
         assert_eq!(self.engine.earliest_deadline(), expected);
     }

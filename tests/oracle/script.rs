@@ -27,38 +27,48 @@ impl fmt::Debug for Script {
 
 #[derive(Clone, Debug)]
 pub enum Op {
-    Schedule(Ask),
+    /// Schedules so many timers alike.
+    Schedule(Ask, usize),
     /// Creates a timer that is not started.
     Create(Ask),
     Start(usize),
     Dismiss(usize),
-    Cancel(usize),
+    /// Makes a call with one id.
+    Call(Id, Call),
     /// Cancels some in one call, perhaps one of them twice.
-    CancelMany(Vec<usize>),
+    CancelMany(Vec<Id>),
     CancelByName(Name, Option<usize>),
     CancelAll,
-    Reschedule(usize, First),
-    /// Disarms a timer, and then arms it again.
-    Reuse(usize, First),
-    Replace(usize),
-    Pause(usize),
-    Resume(usize),
-    SetPeriod(usize, u64),
-    SetTimes(usize, u64),
     /// Takes a firing and holds on to it.
     Take(usize),
-    /// Takes up to so many one by one, letting go of each; the first one's
-    /// worker cancels a timer.
-    TakeBatch(usize, usize, usize),
     /// Takes up to so many payloads in one call.
     TakeMany(usize, usize),
     LetGo(usize, How),
-    Advance(Step),
-    /// As `Advance`, from due tick to due tick.
-    RunUntil(Step),
+    /// Moves the clock.
+    Move(Reach, Pace),
     ReadReport,
-    Forge(Forge),
     Shrink,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Id {
+    Own(usize),
+    Forged(Forge),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Call {
+    Cancel,
+    CancelAndWait,
+    Reschedule(First),
+    /// Disarms a timer, and then arms it again.
+    Reuse(First),
+    Replace,
+    Pause,
+    Resume,
+    SetPeriod(u64),
+    SetTimes(u64),
+    Deadline,
 }
 
 /// How a worker lets go of a firing.
@@ -74,17 +84,17 @@ pub enum How {
 /// A point on the time line, as seen from now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reach {
-    /// Ticks ago.
-    Past(u8),
-    /// Ticks ahead.
-    Near(u16),
-    /// Nanoseconds ahead: within a tick, where that is long.
-    Nanos(u32),
+    /// Ticks ahead, or ago.
+    Ticks(i16),
+    /// Nanoseconds ahead: of any magnitude, or within a tick, where that is long.
+    Nanos(u64),
     /// The next multiple of `size^level` ticks, the tick before, or the one
     /// after.
     Boundary(u8, i8),
-    /// Nanoseconds ahead.
-    Far(u64),
+    /// When a timer's firing after so many more is due, or a nanosecond beside it.
+    Beat(usize, u8, i8),
+    /// The earliest deadline, the tick before, or the one after.
+    Next(i8),
     /// Nanoseconds before the end of time.
     End(u8),
     Never,
@@ -97,10 +107,12 @@ pub enum First {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub enum Step {
-    To(Reach),
-    /// To the earliest deadline, the tick before, or the one after.
-    ToNext(i8),
+pub enum Pace {
+    Leap,
+    /// In calls that touch so many entries at most.
+    Within(usize),
+    /// From due tick to due tick.
+    InSteps,
 }
 
 /// One of the few names that timers share.
@@ -121,7 +133,7 @@ impl Name {
 
 /// A requested timer. Some must be refused: for a queue that does not exist,
 /// for a period of zero or too short, or for a setting that needs a period.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Ask {
     pub first: First,
     /// In nanoseconds.
@@ -140,42 +152,23 @@ pub struct Ask {
     pub elsewhere: bool,
 }
 
-/// Only what is out of the ordinary.
-impl fmt::Debug for Ask {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.first)?;
-        if let Some(period) = self.period {
-            write!(f, ".every({period})")?;
-        }
-        if let Some(times) = self.times {
-            write!(f, ".times({times})")?;
-        }
-        if let Some(missed) = self.missed {
-            write!(f, ".missed({missed:?})")?;
-        }
-        if self.queue != 0 {
-            write!(f, ".queue({})", self.queue)?;
-        }
-        if let Some(name) = self.name {
-            write!(f, ".named({name:?})")?;
-        }
-        if self.tolerance != 0 {
-            write!(f, ".tolerance({})", self.tolerance)?;
-        }
-        let flags = [
-            (self.misfit, ".starting(…)"),
-            (self.reported, ".reported()"),
-            (self.rearmable, ".rearmable()"),
-            (self.elsewhere, ".elsewhere()"),
-        ];
-        flags
-            .iter()
-            .filter(|flag| flag.0)
-            .try_for_each(|flag| f.write_str(flag.1))
-    }
-}
-
 impl Ask {
+    pub fn plain(first: First) -> Ask {
+        Ask {
+            first,
+            period: None,
+            times: None,
+            missed: None,
+            misfit: false,
+            queue: 0,
+            name: None,
+            tolerance: 0,
+            reported: false,
+            rearmable: false,
+            elsewhere: false,
+        }
+    }
+
     /// Whether a worker borrows the payload.
     pub fn is_lent(&self) -> bool {
         self.period.is_some() || self.rearmable
@@ -190,31 +183,40 @@ fn op() -> impl Strategy<Value = Op> {
     let which = 0..64usize;
     let queue = 0..QUEUES;
     prop_oneof![
-        12 => ask().prop_map(Op::Schedule),
+        10 => ask().prop_map(|ask| Op::Schedule(ask, 1)),
+        2 => (plain(), 2..6usize).prop_map(|(ask, count)| Op::Schedule(ask, count)),
         2 => ask().prop_map(Op::Create),
         2 => which.clone().prop_map(Op::Start),
         1 => which.clone().prop_map(Op::Dismiss),
-        4 => which.clone().prop_map(Op::Cancel),
-        1 => vec(which.clone(), 0..6).prop_map(Op::CancelMany),
+        25 => (id(), call()).prop_map(|(id, call)| Op::Call(id, call)),
+        1 => vec(id(), 0..6).prop_map(Op::CancelMany),
         2 => (name(), option::of(0..4usize)).prop_map(|(name, max)| Op::CancelByName(name, max)),
-        5 => (which.clone(), first()).prop_map(|(which, first)| Op::Reschedule(which, first)),
-        3 => (which.clone(), armed()).prop_map(|(which, first)| Op::Reuse(which, first)),
-        2 => which.clone().prop_map(Op::Replace),
-        3 => which.clone().prop_map(Op::Pause),
-        3 => which.clone().prop_map(Op::Resume),
-        1 => (which.clone(), period()).prop_map(|(which, period)| Op::SetPeriod(which, period)),
-        1 => (which.clone(), 0..4u64).prop_map(|(which, times)| Op::SetTimes(which, times)),
         8 => queue.clone().prop_map(Op::Take),
-        2 => (queue.clone(), 1..4usize, which.clone())
-            .prop_map(|(queue, max, victim)| Op::TakeBatch(queue, max, victim)),
-        3 => (queue, 1..5usize).prop_map(|(queue, max)| Op::TakeMany(queue, max)),
+        6 => (queue, 1..5usize).prop_map(|(queue, max)| Op::TakeMany(queue, max)),
         6 => (which, how()).prop_map(|(which, how)| Op::LetGo(which, how)),
-        9 => step().prop_map(Op::Advance),
-        2 => step().prop_map(Op::RunUntil),
+        12 => (step(), pace()).prop_map(|(step, pace)| Op::Move(step, pace)),
         2 => Just(Op::ReadReport),
-        3 => forge().prop_map(Op::Forge),
         // Seldom, because little is left to go on with.
         3 => prop_oneof![9 => Just(Op::Shrink), 1 => Just(Op::CancelAll)],
+    ]
+}
+
+fn id() -> impl Strategy<Value = Id> {
+    prop_oneof![8 => (0..64usize).prop_map(Id::Own), 1 => forge().prop_map(Id::Forged)]
+}
+
+fn call() -> impl Strategy<Value = Call> {
+    prop_oneof![
+        4 => Just(Call::Cancel),
+        1 => Just(Call::CancelAndWait),
+        5 => first().prop_map(Call::Reschedule),
+        3 => armed().prop_map(Call::Reuse),
+        2 => Just(Call::Replace),
+        3 => Just(Call::Pause),
+        3 => Just(Call::Resume),
+        1 => period().prop_map(Call::SetPeriod),
+        1 => (0..4u64).prop_map(Call::SetTimes),
+        1 => Just(Call::Deadline),
     ]
 }
 
@@ -236,7 +238,7 @@ fn armed() -> impl Strategy<Value = First> {
     prop_oneof![2 => first(), 1 => Just(First::At(Reach::Never))]
 }
 
-pub fn first() -> impl Strategy<Value = First> {
+fn first() -> impl Strategy<Value = First> {
     prop_oneof![reach().prop_map(First::After), reach().prop_map(First::At)]
 }
 
@@ -246,17 +248,9 @@ fn ask() -> impl Strategy<Value = Ask> {
 
 fn plain() -> impl Strategy<Value = Ask> {
     (first(), 0..QUEUES, any::<bool>()).prop_map(|(first, queue, elsewhere)| Ask {
-        first,
-        period: None,
-        times: None,
-        missed: None,
-        misfit: false,
         queue,
-        name: None,
-        tolerance: 0,
-        reported: false,
-        rearmable: false,
         elsewhere,
+        ..Ask::plain(first)
     })
 }
 
@@ -311,26 +305,41 @@ fn length() -> impl Strategy<Value = u64> {
 
 fn reach() -> impl Strategy<Value = Reach> {
     prop_oneof![
-        2 => (0..9u8).prop_map(Reach::Past),
-        8 => (0..300u16).prop_map(Reach::Near),
-        3 => (0..3_000_000u32).prop_map(Reach::Nanos),
+        2 => (-8..=0i16).prop_map(Reach::Ticks),
+        8 => (0..300i16).prop_map(Reach::Ticks),
+        3 => (0..3_000_000u64).prop_map(Reach::Nanos),
         4 => (0..12u8, -1..=1i8).prop_map(|(level, off)| Reach::Boundary(level, off)),
-        1 => any::<u64>().prop_map(|far| Reach::Far(far >> (far % 61))),
+        2 => beat(),
+        1 => (-1..=1i8).prop_map(Reach::Next),
+        1 => any::<u64>().prop_map(|far| Reach::Nanos(far >> (far % 61))),
         1 => (0..3u8).prop_map(Reach::End),
         1 => Just(Reach::Never),
     ]
 }
 
-/// How far the clock is moved: seldom so far that nothing is left to test.
-fn step() -> impl Strategy<Value = Step> {
+fn pace() -> impl Strategy<Value = Pace> {
     prop_oneof![
-        2 => (0..9u8).prop_map(|ticks| Step::To(Reach::Past(ticks))),
-        2 => Just(Step::To(Reach::Near(0))),
-        3 => Just(Step::To(Reach::Near(1))),
-        6 => (0..300u16).prop_map(|by| Step::To(Reach::Near(by))),
-        3 => (0..3_000_000u32).prop_map(|by| Step::To(Reach::Nanos(by))),
-        5 => (0..5u8, -1..=1i8).prop_map(|(level, off)| Step::To(Reach::Boundary(level, off))),
-        6 => (-1..=1i8).prop_map(Step::ToNext),
-        1 => any::<u64>().prop_map(|far| Step::To(Reach::Far(far >> (20 + far % 41)))),
+        3 => Just(Pace::Leap),
+        1 => (1..9usize).prop_map(Pace::Within),
+        2 => Just(Pace::InSteps),
+    ]
+}
+
+fn beat() -> impl Strategy<Value = Reach> {
+    let beat = |(which, ahead, off)| Reach::Beat(which, ahead, off);
+    (0..64usize, 0..4u8, -1..=1i8).prop_map(beat)
+}
+
+/// How far the clock is moved: seldom so far that nothing is left to test.
+fn step() -> impl Strategy<Value = Reach> {
+    prop_oneof![
+        2 => (-8..=0i16).prop_map(Reach::Ticks),
+        3 => Just(Reach::Ticks(1)),
+        6 => (0..300i16).prop_map(Reach::Ticks),
+        3 => (0..3_000_000u64).prop_map(Reach::Nanos),
+        5 => (0..5u8, -1..=1i8).prop_map(|(level, off)| Reach::Boundary(level, off)),
+        6 => (-1..=1i8).prop_map(Reach::Next),
+        4 => beat(),
+        1 => any::<u64>().prop_map(|far| Reach::Nanos(far >> (20 + far % 41))),
     ]
 }

@@ -50,11 +50,13 @@ impl Setup {
     }
 }
 
-pub fn setup(sizes: &'static [u64], shards: usize) -> impl Strategy<Value = Setup> {
-    let shape = (select(sizes), weighted(0.2, 1..4usize), 0..13usize);
+pub fn setup() -> impl Strategy<Value = Setup> {
+    let sizes = prop_oneof![40 => select(vec![2, 3, 20, 64, 100, 256]), 1 => Just(60_000)];
+    let shape = (sizes, weighted(0.2, 1..4usize), 0..13usize);
     let tick = select(vec![1, 1, 7, 1_000_000]);
-    let bounds = (weighted(0.2, 1..4usize), weighted(0.2, 1..12usize));
-    (shape, tick, bounds).prop_map(move |(shape, tick, bounds)| Setup {
+    let shards = select(vec![1, 1, 1, 4]);
+    let bounds = (weighted(0.2, 1..4usize), weighted(0.3, 1..9usize));
+    (shape, tick, shards, bounds).prop_map(|(shape, tick, shards, bounds)| Setup {
         size: shape.0,
         max_levels: shape.1,
         tick,

@@ -21,7 +21,7 @@ use shuttle::{Config, MaxSteps, Runner};
 use tickwheel::{Builder, Engine, Expired, Queue, Time, VirtualClock};
 
 /// How many schedules of each kind a test runs under.
-const ITERATIONS: usize = 10_000;
+const ITERATIONS: usize = 2_000;
 /// How many preemptions a PCT schedule has.
 const PREEMPTIONS: usize = 3;
 /// A run that takes this many steps never ends. Others take some hundreds.
@@ -111,12 +111,7 @@ pub fn workers_that(
 
 /// Shuts the engine down, and notes how the returned payloads ended.
 pub fn shut_down(engine: &Engine<Payload>) {
-    end_all(engine.shutdown());
-}
-
-/// Notes that a shutdown or a drain returned these payloads.
-pub fn end_all(returned: Vec<tickwheel::Closed<Payload>>) {
-    for payload in returned.into_iter().filter_map(|closed| closed.payload) {
-        payload.end(End::ShutDown);
-    }
+    let returned = engine.shutdown().into_iter();
+    let payloads = returned.filter_map(|closed| closed.payload);
+    payloads.for_each(|payload| payload.end(End::ShutDown));
 }

@@ -2,16 +2,12 @@
 
 #![cfg(shuttle)]
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
-
 use shuttle::sync::mpsc;
 use shuttle::thread;
 use tickwheel::{Engine, Timer, TimerId};
 use tickwheel_shuttle_tests::{
-    End, Payload, Tally, builder, check, end_all, join, pass_time, shut_down, threads, tick,
-    workers, workers_that,
+    End, Payload, Tally, builder, check, join, pass_time, shut_down, threads, tick, workers,
+    workers_that,
 };
 
 const SUBMITTERS: u32 = 4;
@@ -96,72 +92,6 @@ fn no_wakeup_is_lost() {
             (0..due).for_each(|_| assert_eq!(taken.recv(), Ok(now)));
         }
         shut_down(&engine);
-        join(workers);
-        tally.assert_agrees(engine.ledger());
-    });
-}
-
-/// Whatever the number of workers, no more than the bound are at work, and a dropped
-/// firing admits the next one.
-#[test]
-fn bounded_queue() {
-    const BOUND: u64 = 2;
-    check(|| {
-        let tally = Tally::default();
-        let small = builder().queue_bound(BOUND as usize).max_timers(6);
-        let (engine, clock) = small.start_model().unwrap();
-        let at_work = Arc::new(AtomicU64::new(0));
-        let workers = workers_that(&engine, 2 * WORKERS, move |expired| {
-            assert!(at_work.fetch_add(1, Ordering::Relaxed) < BOUND);
-            thread::yield_now();
-            at_work.fetch_sub(1, Ordering::Relaxed);
-            expired.into_payload().end(End::Taken);
-        });
-        let submitters = threads(SUBMITTERS, |n| {
-            let (engine, tally) = (engine.clone(), tally.clone());
-            move || {
-                for at in [1, 1, 2] {
-                    if let Some(id) = submit(&engine, &tally, at + u64::from(n) % 2)
-                        && n == 0
-                    {
-                        cancel(&engine, id);
-                    }
-                }
-            }
-        });
-        join([pass_time(clock, 3)]);
-        join(submitters);
-        shut_down(&engine);
-        join(workers);
-        tally.assert_agrees(engine.ledger());
-    });
-}
-
-/// A drain waits for all timers that are due by its limit, and for no others.
-#[test]
-fn drain() {
-    check(|| {
-        let tally = Tally::default();
-        let (engine, _clock) = builder().start_virtual().unwrap();
-        let submitters = threads(SUBMITTERS, |n| {
-            let (engine, tally) = (engine.clone(), tally.clone());
-            move || {
-                for at in [1, 2, 9] {
-                    let Some(id) = submit(&engine, &tally, at) else {
-                        return;
-                    };
-                    match n {
-                        0 => cancel(&engine, id),
-                        1 => drop(engine.reschedule(id, tick(9))),
-                        _ => {}
-                    }
-                }
-            }
-        });
-        let workers = workers(&engine, WORKERS);
-        let returned = engine.drain(Duration::from_millis(2));
-        end_all(returned);
-        join(submitters);
         join(workers);
         tally.assert_agrees(engine.ledger());
     });

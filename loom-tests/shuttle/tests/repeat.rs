@@ -1,4 +1,4 @@
-//! Repeating, named and unstarted timers, and their reports.
+//! Repeating timers, and their reports.
 
 #![cfg(shuttle)]
 
@@ -7,20 +7,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use shuttle::thread;
-use tickwheel::{Engine, Refused, Timer, TimerId};
+use tickwheel::{Timer, TimerId};
 use tickwheel_shuttle_tests::{
-    End, Payload, Tally, builder, check, join, pass_time, shut_down, threads, tick, workers,
-    workers_that,
+    Payload, Tally, builder, check, join, pass_time, threads, tick, workers_that,
 };
 
 const TIMERS: u32 = 4;
 const WORKERS: u32 = 3;
-
-/// Notes a refusal, if there is one.
-fn accepted<V>(scheduled: Result<V, Refused<Payload>>) -> Option<V> {
-    let note = |refused: Refused<Payload>| refused.into_payload().end(End::Refused);
-    scheduled.map_err(note).ok()
-}
 
 /// Returns a reported timer with a period of one tick.
 fn beat(tally: &Tally) -> Timer<Payload> {
@@ -130,50 +123,4 @@ fn four_waiters() {
         tally.assert_ended(engine.ledger());
         assert_eq!(engine.ledger().cancelled, u64::from(TIMERS));
     });
-}
-
-/// Timers of one name come and go, some of them unstarted, while other threads cancel
-/// by that name: the answers add up to the timers that were cancelled.
-#[test]
-fn cancel_by_name() {
-    check(|| {
-        let tally = Tally::default();
-        let (engine, clock) = builder().start_model().unwrap();
-        let cancelled = Arc::new(AtomicUsize::new(0));
-        let creators = threads(3, |n| {
-            let (engine, tally) = (engine.clone(), tally.clone());
-            move || create_two(&engine, &tally, u64::from(n))
-        });
-        let cancellers = threads(2, |_| {
-            let (engine, cancelled) = (engine.clone(), Arc::clone(&cancelled));
-            move || {
-                for _ in 0..2 {
-                    let answer = engine.cancel_by_name("batch", 1);
-                    assert!(answer.ids.len() <= 1);
-                    cancelled.fetch_add(answer.ids.len(), Ordering::Relaxed);
-                    let payloads = answer.payloads.into_iter();
-                    payloads.for_each(|payload| payload.end(End::Cancelled));
-                }
-            }
-        });
-        let workers = workers(&engine, WORKERS);
-        let time = pass_time(clock, 2);
-        join(creators);
-        join(cancellers);
-        shut_down(&engine);
-        join(workers);
-        join([time]);
-        tally.assert_agrees(engine.ledger());
-        let cancelled = cancelled.load(Ordering::Relaxed) as u64;
-        assert_eq!(engine.ledger().cancelled, cancelled);
-        assert_eq!(engine.cancel_by_name("batch", None).ids.len(), 0);
-    });
-}
-
-fn create_two(engine: &Engine<Payload>, tally: &Tally, n: u64) {
-    let named = |at| Timer::at(tick(at), tally.payload()).named("batch");
-    accepted(engine.schedule(named(1 + n % 2)));
-    if let Some(unstarted) = accepted(engine.create(named(1))) {
-        accepted(unstarted.start());
-    }
 }

@@ -1,10 +1,14 @@
-//! A loop that has to run a task although no timer has come due. It is not behind,
-//! however long the engine has run.
+//! Loops that run tasks, beside a map of what is due; and a loop that has to run a task
+//! although no timer has come due. It is not behind, however long the engine has run.
+
+use std::collections::BTreeMap;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
 
 use super::*;
 use crate::VirtualClock;
 use crate::timeline::Time;
-use crate::wheel::Advance;
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -30,6 +34,10 @@ fn a_cancelled_task_that_runs_at_its_end_puts_no_loop_behind() {
     assert_eq!(delays(&timers, &driver), RUNS_AT_ONCE);
     assert_eq!(driver.run_due(9), Advance::Done);
     assert_eq!(delays(&timers, &driver), (Duration::ZERO, None));
+    // Nor does the loop wake up for what is cancelled later.
+    let id = timers.run_after(DAY, || ()).unwrap();
+    timers.cancel(id).payload().unwrap();
+    assert_eq!(delays(&timers, &driver), (Duration::ZERO, None));
 }
 
 #[test]
@@ -43,4 +51,116 @@ fn tasks_beyond_the_budget_put_no_loop_behind() {
     assert_eq!(delays(&timers, &driver), RUNS_AT_ONCE);
     assert_eq!(driver.run_due(9), Advance::Done);
     assert_eq!(delays(&timers, &driver), (Duration::ZERO, None));
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    /// Adds tasks that are due so many ticks from now, and their number.
+    Add(u64, usize),
+    Cancel(usize),
+    /// Lets so many ticks pass.
+    Pass(u64),
+    RunDue(usize),
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let ticks = || prop_oneof![0..3u64, 0..30u64, prop::sample::select(vec![63u64, 64, 65])];
+    prop_oneof![
+        8 => (ticks(), prop_oneof![9 => 1..3usize, 1 => 20..50usize])
+            .prop_map(|(ticks, count)| Op::Add(ticks, count)),
+        1 => any::<usize>().prop_map(Op::Cancel),
+        2 => ticks().prop_map(Op::Pass),
+        3 => (0..4usize).prop_map(Op::RunDue),
+    ]
+}
+
+/// A driven engine, and its tasks by their deadlines and their order. Each also says
+/// whether it was added ahead of its deadline: others fire in rounds that let due slots in
+/// between.
+struct Loop {
+    timers: TaskEngine,
+    driver: Driver<Task>,
+    waiting: BTreeMap<(u64, usize), (TimerId, bool)>,
+    added: usize,
+    ran: Arc<Mutex<Vec<usize>>>,
+    /// The answer of the last call.
+    answer: Advance,
+}
+
+impl Loop {
+    fn now(&self) -> u64 {
+        self.timers.engine().current_tick().0
+    }
+
+    fn add(&mut self, due: u64) {
+        let (ran, number) = (Arc::clone(&self.ran), self.added);
+        self.added += 1;
+        let task = move || ran.lock().unwrap().push(number);
+        let id = self.timers.run_at(Time::from_millis(due), task).unwrap();
+        let is_ahead = due > self.now();
+        self.waiting.insert((due, number), (id, is_ahead));
+    }
+
+    fn run(&mut self, op: &Op) {
+        match *op {
+            Op::Add(ticks, count) => (0..count).for_each(|_| self.add(self.now() + ticks)),
+            Op::Cancel(which) => {
+                let picked = self.waiting.keys().nth(which % self.waiting.len().max(1));
+                if let Some((id, _)) = picked.copied().and_then(|key| self.waiting.remove(&key)) {
+                    assert_eq!(self.timers.cancel(id), Cancel::Cancelled(()));
+                }
+            }
+            Op::Pass(ticks) => {
+                let to = Time::from_millis(self.now() + ticks);
+                self.timers.engine().core().clock.set(to);
+            }
+            Op::RunDue(budget) => _ = self.run_due(budget),
+        }
+        let first = self.waiting.keys().next();
+        let first = first.map(|&(due, _)| Time::from_millis(due.max(self.now())));
+        let wakes = self.driver.next_wakeup();
+        // After `More` the loop is to call again, even if the rest was cancelled.
+        let is_called = wakes.is_some() && self.answer == Advance::More;
+        assert!(wakes.is_some() == first.is_some() || is_called, "{wakes:?}");
+        assert!(wakes <= first || first.is_none(), "{wakes:?}");
+    }
+
+    /// Runs due tasks, those that were added ahead in order, and says that it is done only if none is left.
+    fn run_due(&mut self, budget: usize) -> Advance {
+        self.answer = self.driver.run_due(budget);
+        let ran = std::mem::take(&mut *self.ran.lock().unwrap());
+        assert!(ran.len() <= budget);
+        for number in ran {
+            let key = *self.waiting.keys().find(|key| key.1 == number).unwrap();
+            let (_, is_ahead) = self.waiting.remove(&key).unwrap();
+            let is_passed = self.waiting.range(..key).any(|(_, &(_, ahead))| ahead);
+            assert!(key.0 <= self.now() && !(is_ahead && is_passed), "{number}");
+        }
+        let is_due = self.waiting.keys().any(|&(due, _)| due <= self.now());
+        assert!(self.answer == Advance::More || !is_due, "{:?}", self.answer);
+        self.answer
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_loop_runs_what_is_due_in_order_and_within_its_budget(
+        size in prop::sample::select(vec![2usize, 4, 64]),
+        script in vec(op(), 1..120),
+    ) {
+        let builder = TaskEngine::builder().shards(1).wheel_size(size);
+        let (timers, clock) = builder.start_driven_model().unwrap();
+        let mut this = Loop {
+            timers,
+            driver: clock.driver(),
+            waiting: BTreeMap::new(),
+            added: 0,
+            ran: Arc::default(),
+            answer: Advance::Done,
+        };
+        script.iter().for_each(|op| this.run(op));
+        this.run(&Op::Pass(100));
+        while this.run_due(2) == Advance::More {}
+        prop_assert!(this.waiting.is_empty());
+    }
 }

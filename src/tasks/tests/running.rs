@@ -1,9 +1,8 @@
 //! Calls on a one-shot task while it runs. A task without a record answers as one with a
 //! record does.
 
-use std::sync::{Arc, Mutex};
-
 use super::*;
+use crate::CloseReason;
 use crate::timeline::Time;
 
 /// What a task does while it runs. It writes the answers down.
@@ -24,8 +23,10 @@ fn answers(act: Act, make: impl Fn(Timer<()>) -> Timer<()>) -> (Vec<String>, Led
     while timers.ledger().live > 0 {
         let _ = driver.run_due(1);
     }
-    let log = log.lock().unwrap().clone();
-    (log, timers.ledger())
+    let mut log = log.lock().unwrap().clone();
+    let snapshot = timers.engine().snapshot();
+    log.push(said(snapshot.durations.count()));
+    (log, snapshot.ledger)
 }
 
 #[track_caller]
@@ -140,6 +141,24 @@ fn a_running_task_is_left_alone_by_a_shutdown() {
         let closed = timers.shutdown().len();
         vec![said((closed, firing.rearm(Time::START)))]
     });
+}
+
+#[test]
+fn a_task_that_a_shutdown_tells_of_its_end_has_no_name_meanwhile() {
+    let Here { timers, driver } = Here::new(8);
+    let inner = timers.clone();
+    let task = move |firing: Firing| match firing.outcome() {
+        CloseReason::Completed => {
+            assert_eq!(inner.shutdown().len(), 1);
+            assert_eq!(inner.engine().find_by_name("beat").count(), 0);
+        }
+        _ => add(&RUNS),
+    };
+    RUNS.set(0);
+    let beat = Timer::every(LATER, task).starting(NOW);
+    timers.run(beat.named("beat").notified()).unwrap();
+    while driver.run_due(1) == Advance::More {}
+    assert_eq!((RUNS.get(), timers.engine().snapshot().panics), (1, 0));
 }
 
 #[test]

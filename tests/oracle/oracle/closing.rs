@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use tickwheel::{CancelledMany, CloseReason};
+use tickwheel::{Cancel, CancelledMany, CloseReason};
 
 use super::{Oracle, State, Timer};
 use crate::script::Name;
@@ -15,25 +15,6 @@ pub struct Report {
     pub firings: u64,
     pub reason: CloseReason,
     pub payload: Option<u64>,
-}
-
-/// The ledger, kept by counting.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Account {
-    pub accepted: u64,
-    pub completed: u64,
-    pub cancelled: u64,
-    pub shut_down: u64,
-    pub failed: u64,
-}
-
-/// The answer to a cancel.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Cancelled {
-    Payload(u64),
-    /// Running; and whether it ends because of this.
-    Running(bool),
-    Gone,
 }
 
 /// The answer to cancelling several.
@@ -55,7 +36,8 @@ impl CancelledThose {
 }
 
 impl Oracle {
-    pub fn cancel(&mut self, timer: usize) -> Cancelled {
+    /// Also returns whether the timer ends because of this.
+    fn cancel(&mut self, timer: usize) -> (Cancel<u64>, bool) {
         let now = self.now_tick();
         let found = &mut self.timers[timer];
         let (payload, is_last) = (found.payload, found.is_last());
@@ -63,23 +45,27 @@ impl Oracle {
             State::Armed(_) | State::Ready | State::Paused => {
                 self.unlist(timer);
                 self.end(timer, CloseReason::Cancelled, now, None);
-                Cancelled::Payload(payload)
+                (Cancel::Cancelled(payload), true)
             }
             State::Unstarted {
                 cancelled: cancelled @ false,
             } => {
                 *cancelled = true;
-                Cancelled::Payload(payload)
+                (Cancel::Cancelled(payload), true)
             }
             State::Lent { ending } => {
                 let ends = ending.is_none() && !is_last;
                 // The mark on a last firing only keeps its holder from re-arming it.
                 ending.get_or_insert((CloseReason::Cancelled, now));
                 found.unnamed |= ends;
-                Cancelled::Running(ends)
+                (Cancel::Running, ends)
             }
-            _ => Cancelled::Gone,
+            _ => (Cancel::Gone, false),
         }
+    }
+
+    pub fn answer_to_cancel(&mut self, timer: usize) -> Cancel<u64> {
+        self.cancel(timer).0
     }
 
     /// The oldest first.
@@ -92,33 +78,18 @@ impl Oracle {
         self.cancel_those(&namesakes, max)
     }
 
-    /// The same of all, in the order of `all`.
-    pub fn cancel_all(&mut self, all: &[usize]) -> CancelledThose {
-        self.cancel_those(all, None)
-    }
-
-    fn cancel_those(&mut self, those: &[usize], max: Option<usize>) -> CancelledThose {
-        let mut those_cancelled = CancelledThose::default();
-        let CancelledThose {
-            timers,
-            running,
-            payloads,
-        } = &mut those_cancelled;
+    pub fn cancel_those(&mut self, those: &[usize], max: Option<usize>) -> CancelledThose {
+        let mut cancelled = CancelledThose::default();
         for &timer in those {
-            if Some(timers.len()) == max {
+            if Some(cancelled.timers.len()) == max {
                 break;
             }
-            match self.cancel(timer) {
-                Cancelled::Payload(payload) => {
-                    timers.push(timer);
-                    payloads.push(payload);
-                }
-                Cancelled::Running(true) => timers.push(timer),
-                Cancelled::Running(false) => *running += 1,
-                Cancelled::Gone => {}
-            }
+            let (answer, ends) = self.cancel(timer);
+            cancelled.running += usize::from(!ends && answer == Cancel::Running);
+            cancelled.timers.extend(ends.then_some(timer));
+            cancelled.payloads.extend(answer.payload());
         }
-        those_cancelled
+        cancelled
     }
 
     /// The list that shutdown returns.
