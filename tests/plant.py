@@ -49,10 +49,7 @@ def functions(text):
             start, of = opened.pop()
             if of:
                 yield start, token.end(), of
-        if token[0] in "{};":
-            name = None
-        elif token[0].startswith("fn"):
-            name = token[0].split()[1]
+        name = token[0][2:].strip() if token[0].startswith("fn") else None if token[0] in "{};" else name
 
 
 class Finder:
@@ -135,6 +132,9 @@ def with_switches(file, text, faults):
 def make_copy(faults):
     """Copies the tree with all faults. Writes only what has changed, so that cargo builds no more."""
     listed = subprocess.check_output("git ls-files -co --exclude-standard".split(), cwd=ROOT, text=True).splitlines()
+    for old in TREE.rglob("*.rs"):
+        if str(old.relative_to(TREE)) not in listed:
+            old.unlink()
     for file in filter(lambda file: (ROOT / file).is_file(), listed):
         content = (ROOT / file).read_bytes()
         if file.endswith(".rs"):
@@ -156,8 +156,8 @@ def build(finders):
         cargo = ["cargo", "test", "-q", "--no-run", "--message-format=json-render-diagnostics", *a_build[0].split(),
                  f"--target-dir={ROOT / 'target' / (way if is_model else '')}",
                  *sorted({"--lib" if finder.target == "lib" else f"--test={finder.target}" for finder in mine})]
-        env = os.environ | {"CARGO_INCREMENTAL": "1"} | ({"RUSTFLAGS": f"--cfg {way}"} if is_model else {})
-        built = subprocess.run(cargo, cwd=TREE, env=env, capture_output=True, text=True)
+        flags = {"RUSTFLAGS": f"--cfg {way}"} if is_model else {}
+        built = subprocess.run(cargo, cwd=TREE, env=os.environ | {"CARGO_INCREMENTAL": "1"} | flags, capture_output=True, text=True)
         if built.returncode:
             sys.exit(f"{built.stderr}\n{way} does not build")
         for made in map(json.loads, built.stdout.splitlines()):
