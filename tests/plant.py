@@ -63,7 +63,7 @@ class Finder:
         self.sources = ROOT / (src if self.target == "lib" else f"{tests}/{self.target}")
 
     def exists(self):
-        test = re.compile(r"\b(fn|mod) \w*" + self.filter.split("::")[-1])
+        test = re.compile(r"\b(fn|mod) \w*" + self.filter.split("::")[-1] + r"\b" * self.exact)
         files = [self.sources.with_name(self.target + ".rs"), *self.sources.rglob("*.rs")]
         return any(file.is_file() and test.search(file.read_text()) for file in files)
 
