@@ -21,7 +21,7 @@ trap 'rm -rf "$work"' EXIT
 git diff "$base" -- src durable/src >"$work/diff"
 [ -s "$work/diff" ] || { echo "no source has changed since $base"; exit 0; }
 status=0
-PROPTEST_CASES=${PROPTEST_CASES:-60} PROPTEST_MAX_SHRINK_ITERS=0 CARGO_INCREMENTAL=1 \
+PROPTEST_CASES=${PROPTEST_CASES:-60} PROPTEST_MAX_SHRINK_ITERS=0 CARGO_INCREMENTAL=1 RUST_BACKTRACE=0 \
     timeout -s INT "${minutes}m" cargo mutants --in-diff "$work/diff" --output "$work" --colors never || status=$?
 [ $status -ne 124 ] || echo "time was up after $minutes minutes: $(wc -l <"$work/mutants.out/caught.txt") mutants found"
 [ ! -s "$work/mutants.out/missed.txt" ] || exit 1
