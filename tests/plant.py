@@ -177,7 +177,7 @@ def main(words):
         sys.exit(f"no fault, file or way: {', '.join(unknown)}")
     chosen = [fault for fault in faults if (fault.words & meant if meant else "postgres" not in fault.words)]
     if "--list" in words:
-        return print(*(f"{it.area} {it.name}: {it.says} ({', '.join(it.found_by)})" for it in chosen), sep="\n")
+        return print(*(f"{it.name}: {it.says} ({', '.join(it.found_by)})" for it in chosen), sep="\n")
     misfits = [problem for fault in faults for problem in fault.misfits()]
     print(*misfits, f"{len(chosen)} of {len(faults)} faults chosen, {len(misfits)} do not fit", sep="\n", flush=True)
     if misfits or "--check" in words:
