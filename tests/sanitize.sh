@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Runs the tests and the stress program under a sanitizer:
+# Runs tests and the stress program under a sanitizer:
 #
-#   tests/sanitize.sh thread                  # data races
-#   tests/sanitize.sh address                 # bad accesses, and leaks
+#   tests/sanitize.sh thread                  # data races, in the tests of promises
+#   tests/sanitize.sh address                 # bad accesses and leaks, in the unit tests
 #   tests/sanitize.sh thread-std              # data races, the standard library's included
-#   tests/sanitize.sh thread --seconds 600    # arguments for the stress program;
+#   tests/sanitize.sh thread --all            # in unit tests, promises and compat
+#   tests/sanitize.sh thread --seconds 600    # arguments for the stress program, at the end;
 #                                             # it runs for 30 s by default
 #
 # The first two work with any toolchain, whose standard library comes without
@@ -73,6 +74,15 @@ instrument_std() {
     build+=(-Zbuild-std=std,panic_unwind,test,proc_macro)
 }
 
+case $sanitizer in
+address) suites=(--lib) ;;
+*) suites=(--test promises) ;;
+esac
+if [ "${1:-}" = --all ]; then
+    suites=(--lib --test promises --test compat)
+    shift
+fi
+
 build=(--release --target "$target" --target-dir "$out")
 export RUSTC_BOOTSTRAP=1
 export RUSTFLAGS="-Zsanitizer=$sanitizer -Cunsafe-allow-abi-mismatch=sanitizer"
@@ -92,6 +102,6 @@ thread-std) instrument_std ;;
 esac
 [ $# -gt 0 ] || set -- --seconds 30
 
-run cargo test "${build[@]}" --lib --test promises --test compat
+run cargo test "${build[@]}" "${suites[@]}"
 run cargo run "${build[@]}" -p tickwheel-stress -- "$@"
 echo "=== $sanitizer: nothing found"

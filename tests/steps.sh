@@ -1,0 +1,37 @@
+# shellcheck shell=bash
+# Sourced by .ci/run and tests/nightly.sh: runs steps one after the other, and says at the end
+# what became of them.
+
+export CARGO_TERM_COLOR=never CARGO_INCREMENTAL=0 RUST_BACKTRACE="${RUST_BACKTRACE:-0}"
+
+passed=0 failed=() not_run=()
+
+# Runs the command $2… as the step $1. A step that can't run on this machine says why and
+# returns 77: it counts as not run, and not as failed.
+step() {
+    local name=$1 begun=$SECONDS status
+    shift
+    echo "=== $name"
+    # In a subshell by itself, because bash ignores `set -e` in a command that `||` follows.
+    set +e
+    (set -e; "$@")
+    status=$?
+    set -e
+    case $status in
+    0) passed=$((passed + 1)) && echo "=== $name: $((SECONDS - begun)) s" ;;
+    77) not_run+=("$name") && echo "=== $name: could not run here" ;;
+    *) failed+=("$name") && echo "=== $name: failed after $((SECONDS - begun)) s" && return 1 ;;
+    esac
+}
+
+summary() {
+    echo "=== $SECONDS s: $passed steps passed, ${#failed[@]} failed, ${#not_run[@]} could not run"
+    [ ${#not_run[@]} -eq 0 ] || printf 'could not run: %s\n' "${not_run[@]}"
+    [ ${#failed[@]} -eq 0 ] || printf 'failed: %s\n' "${failed[@]}"
+    [ ${#failed[@]} -eq 0 ]
+}
+
+# Installs Debian's packages.
+packages() {
+    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$@"
+}
