@@ -99,3 +99,37 @@ fn promise_11_queues_beyond_what_an_entry_can_name_work_like_the_others() {
         assert_eq!(take(&engine, queue), [(1, queue)]);
     }
 }
+
+/// A payload whose drop panics.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        assert!(thread::panicking(), "on purpose");
+    }
+}
+
+#[test]
+fn promise_11_a_payload_that_panics_frees_its_permit() {
+    let builder = Engine::builder().shards(1).queue_bound(1);
+    let (engine, clock) = builder.start_virtual().unwrap();
+    let take = |timer: Timer<Bomb>| {
+        engine.put(timer);
+        clock.advance(MS);
+        engine.next()
+    };
+    for _ in 0..2 {
+        assert!(panics(|| drop(take(Timer::after(MS, Bomb)))));
+        assert!(panics(|| drop(take(Timer::every(MS, Bomb).times(1)))));
+        assert!(panics(|| drop(take(Timer::every(MS, Bomb)).into_payload())));
+    }
+    // The bound has not moved. These payloads are never dropped: they would panic.
+    let held = take(Timer::after(MS, Bomb));
+    engine.after(Duration::ZERO, Bomb);
+    clock.advance(MS);
+    assert!(engine.queue(0).try_recv().is_err());
+    std::mem::forget(held.into_payload());
+    for closed in engine.shutdown() {
+        std::mem::forget(closed.payload);
+    }
+}
