@@ -61,10 +61,12 @@ class Finder:
         self.exact = not src
         self.target, self.filter = (self.way, rest) if self.build == PLAIN else re.split("::| ", rest, maxsplit=1)
         self.sources = ROOT / (src if self.target == "lib" else f"{tests}/{self.target}")
+        if self.way == "loom":
+            self.target, self.filter = "models", rest
 
     def exists(self):
         test = re.compile(r"\b(fn|mod) \w*" + self.filter.split("::")[-1] + r"\b" * self.exact)
-        files = [self.sources.with_name(self.target + ".rs"), *self.sources.rglob("*.rs")]
+        files = [self.sources.with_suffix(".rs"), *self.sources.rglob("*.rs")]
         return any(file.is_file() and test.search(file.read_text()) for file in files)
 
     def run(self, binaries, filters, fault=0, limit=600):

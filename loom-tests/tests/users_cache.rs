@@ -4,12 +4,10 @@
 
 #[path = "../programs/cache.rs"]
 mod cache;
-#[path = "../programs/threads.rs"]
-mod threads;
 
+use crate::threads::sync::Arc;
+use crate::threads::thread;
 use cache::Cache;
-use threads::sync::Arc;
-use threads::thread;
 use tickwheel::Engine;
 use tickwheel_loom_tests::{model, tick};
 

@@ -4,12 +4,10 @@
 
 #[path = "../programs/pool.rs"]
 mod pool;
-#[path = "../programs/threads.rs"]
-mod threads;
 
+use crate::threads::sync::Arc;
+use crate::threads::thread;
 use pool::{Connection, Pool};
-use threads::sync::Arc;
-use threads::thread;
 use tickwheel::{Engine, Queue, VirtualClock};
 use tickwheel_loom_tests::{model, tick};
 

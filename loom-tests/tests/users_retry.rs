@@ -4,14 +4,12 @@
 
 #[path = "../programs/retry.rs"]
 mod retry;
-#[path = "../programs/threads.rs"]
-mod threads;
 
 use std::time::Duration;
 
-use threads::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use threads::sync::{Arc, mpsc};
-use threads::thread::{self, JoinHandle};
+use crate::threads::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::threads::sync::{Arc, mpsc};
+use crate::threads::thread::{self, JoinHandle};
 use tickwheel::wheel::Advance;
 use tickwheel::{Driver, Task};
 use tickwheel_loom_tests::{assert_all_ended, driven_task_model, tick};
