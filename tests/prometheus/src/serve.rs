@@ -40,7 +40,7 @@ pub fn serve(address: &str) -> Result<(), Box<dyn Error>> {
 
 /// Starts an engine in which each count that a dashboard shows as a rate grows, except that of
 /// panics.
-fn busy_engine() -> Result<TaskEngine, Box<dyn Error>> {
+pub fn busy_engine() -> Result<TaskEngine, Box<dyn Error>> {
     let builder = TaskEngine::builder().name("busy").shards(1).max_timers(3);
     let timers = builder.start()?;
     let own = timers.downgrade();
@@ -55,7 +55,7 @@ fn busy_engine() -> Result<TaskEngine, Box<dyn Error>> {
 }
 
 /// Starts a node that runs two jobs again and again, one of which fails.
-fn busy_node() -> Result<Durable, Box<dyn Error>> {
+pub fn busy_node() -> Result<Durable, Box<dyn Error>> {
     let builder = Durable::builder()
         .owner("busy")
         .handler("mail", |_| ())
