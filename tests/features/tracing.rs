@@ -49,16 +49,10 @@ fn a_start_and_a_shutdown_are_told_once() {
 
 #[test]
 fn dropping_the_last_handle_is_told_as_a_shutdown() {
-    let told = told_here(|| {
-        let (engine, driver) = Engine::builder().start_driven().unwrap();
-        engine.schedule(Timer::after(MS, ())).unwrap();
-        drop((engine, driver));
-    });
-    assert!(told[0].ends_with(" clock=\"monotonic\""), "{}", told[0]);
-    assert_eq!(
-        told[1..],
-        ["INFO engine shut down name=\"tickwheel\" live=1"]
-    );
+    let (engine, driver) = Engine::builder().start_driven().unwrap();
+    engine.schedule(Timer::after(MS, ())).unwrap();
+    let told = told_here(|| drop((engine, driver)));
+    assert_eq!(told, ["INFO engine shut down name=\"tickwheel\" live=1"]);
 }
 
 #[test]
@@ -67,12 +61,12 @@ fn a_drain_is_told_with_its_outcome() {
         let (engine, _clock) = Engine::builder().name("leases").start_virtual().unwrap();
         engine.schedule(Timer::after(queued_for, ())).unwrap();
         let told = told_here(|| drop(engine.drain(MS)));
-        let ended = format!("INFO drain ended name=\"leases\" complete={complete}");
-        assert_eq!(
-            told[..2],
-            ["INFO drain begun name=\"leases\" limit=1ms", &ended]
-        );
-        assert_eq!(told[2..], ["INFO engine shut down name=\"leases\" live=1"]);
+        let expected = [
+            "INFO drain begun name=\"leases\" limit=1ms".to_owned(),
+            format!("INFO drain ended name=\"leases\" complete={complete}"),
+            "INFO engine shut down name=\"leases\" live=1".to_owned(),
+        ];
+        assert_eq!(told, expected);
     }
 }
 
