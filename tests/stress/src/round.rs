@@ -13,7 +13,6 @@ use tickwheel::{Cancel, CloseReason, Closed, Engine, Refusal, Reports, TimerId};
 use crate::account::{self, Book, End, Known, Record, broke, wait_until};
 use crate::drive::{self, Mover, TimeLine};
 use crate::plan::{Ending, Fault, Plan, Random};
-use crate::watchdog;
 
 /// What all threads of a round share.
 pub struct Round {
@@ -70,9 +69,6 @@ type Told = (TimerId, u64, CloseReason);
 
 pub fn run<S: Side>(plan: Plan) {
     let (side, mover) = S::start(&plan);
-    let seen = side.engine().downgrade();
-    let state = move || format!("{:#?}", seen.upgrade().map(|engine| engine.snapshot()));
-    watchdog::describe(state);
     let (book, now, over) = (Book::default(), mover.time_line(), Arc::default());
     let mut helpers = drive::disturb(&plan, &over);
     helpers.extend(mover.start(&plan, &over));
