@@ -145,7 +145,7 @@ impl Record {
 }
 
 impl State {
-    fn expect(&self, holds: bool, otherwise: impl Display) {
+    pub fn expect(&self, holds: bool, otherwise: impl Display) {
         if !holds {
             broke(format!("{otherwise}: {self:?}"));
         }

@@ -28,22 +28,20 @@ impl Round {
         (self.now)().saturating_add(delay)
     }
 
-    pub fn accepted(&self, id: TimerId, record: Arc<Record>) {
-        record.state().is_accepted = true;
-        self.book.enter(Known { id, record });
-    }
-
-    /// Notes a refusal. The payload came back, or else was dropped with its record.
-    pub fn refused(&self, reason: Refusal, record: &Record) {
-        let expected = match reason {
-            Refusal::Full => self.plan.max_timers.is_some(),
-            Refusal::ShutDown => self.plan.ending != Ending::Settled,
-            _ => false,
+    /// Notes that a timer was accepted, or refused, and why.
+    pub fn note(&self, scheduled: Result<TimerId, Refusal>, record: Arc<Record>) {
+        let expected = match scheduled {
+            Ok(id) => {
+                record.state().is_accepted = true;
+                return self.book.enter(Known { id, record });
+            }
+            Err(Refusal::Full) => self.plan.max_timers.is_some(),
+            Err(Refusal::ShutDown) => self.plan.ending != Ending::Settled,
+            Err(_) => false,
         };
-        if !expected {
-            broke(format!("refused: {reason}"));
-        }
-        record.state().ends(End::Refused);
+        let mut state = record.state();
+        state.expect(expected, format_args!("{scheduled:?}"));
+        state.ends(End::Refused);
     }
 }
 
