@@ -10,7 +10,7 @@ use tickwheel::wheel::Advance;
 use tickwheel::{Driver, VirtualClock};
 
 use crate::epoll::{Epoll, Trigger};
-use crate::plan::{Drive, Fault, Kind, Plan, processors};
+use crate::plan::{Drive, Fault, Plan, processors};
 
 /// What the engine calls the thread that moves its time.
 pub const TICKER: &str = "tickwheel-tick";
@@ -65,7 +65,7 @@ impl<T: Send + 'static> Mover<T> {
     /// only moves what is due is starved, and judged, as a ticker is: it drops no payload.
     pub fn start(self, plan: &Plan, over: &Arc<AtomicBool>) -> Option<JoinHandle<()>> {
         let (plan, over) = (plan.clone(), Arc::clone(over));
-        let is_ticker = plan.kind != Kind::Tasks;
+        let is_ticker = !plan.has_tasks;
         let name = if is_ticker { TICKER } else { "loop" };
         let thread = thread::Builder::new().name(name.into());
         let started = match self {
@@ -89,7 +89,7 @@ fn move_clock<T>(plan: &Plan, clock: &VirtualClock<T>, over: &AtomicBool) {
             false => random.micros(2_000),
         };
         // Only the engine's own workers are sure to come back for more.
-        match plan.kind == Kind::Tasks && random.once_in(4) {
+        match plan.has_tasks && random.once_in(4) {
             true => clock.run_until(clock.now() + by),
             false => clock.advance(by),
         }

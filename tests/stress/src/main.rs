@@ -21,7 +21,7 @@ use std::env;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use plan::{Args, Kind, Plan};
+use plan::{Args, Plan};
 use tickwheel::{Engine, TaskEngine};
 use tokens::Token;
 
@@ -37,10 +37,10 @@ fn main() -> ExitCode {
     while Instant::now() < end {
         let plan = Plan::new(&args, rounds.start);
         watchdog::next_round(&plan);
-        match plan.kind {
-            Kind::Engine => round::run::<Engine<Token>>(plan.clone()),
-            Kind::Tasks => round::run::<TaskEngine>(plan.clone()),
-            Kind::Busy => busy::run(&plan),
+        match (args.busy, plan.has_tasks) {
+            (true, _) => busy::run(plan.round),
+            (_, true) => round::run::<TaskEngine>(plan.clone()),
+            (_, false) => round::run::<Engine<Token>>(plan.clone()),
         }
         let broken = account::take_broken();
         if !broken.is_empty() {

@@ -14,17 +14,6 @@ Runs random rounds against tickwheel until the time is over, and fails if a prom
   --busy       how long do calls take among hostile callers?";
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    /// Typed payloads, queues and workers.
-    Engine,
-    /// Closures on the engine's own workers.
-    Tasks,
-    /// Hostile callers on more threads than there are processors. Only if asked for: a sanitizer
-    /// slows down the engine and its control in different ways.
-    Busy,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
     /// Tasks and workers panic.
     Panics,
@@ -57,7 +46,9 @@ pub struct Args {
     pub seed: u64,
     pub seconds: u64,
     pub from: u64,
-    busy: bool,
+    /// How long do calls take? Only if asked for: a sanitizer slows down the engine and its
+    /// control in different ways.
+    pub busy: bool,
 }
 
 impl Args {
@@ -113,7 +104,8 @@ pub enum Ending {
 pub struct Plan {
     pub seed: u64,
     pub round: u64,
-    pub kind: Kind,
+    /// Closures on the engine's own workers, or else typed payloads and queues.
+    pub has_tasks: bool,
     pub drive: Drive,
     pub ending: Ending,
     faults: Vec<Fault>,
@@ -140,11 +132,7 @@ impl Plan {
         Plan {
             seed: args.seed,
             round,
-            kind: match random.below(3) {
-                _ if args.busy => Kind::Busy,
-                0 => Kind::Tasks,
-                _ => Kind::Engine,
-            },
+            has_tasks: random.once_in(3),
             drive: random.one_of(&[&drives[..], &loops].concat()),
             ending: match &faults {
                 faults if faults.contains(&Fault::Shutdown) => Ending::InTheMiddle,
