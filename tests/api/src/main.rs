@@ -99,12 +99,11 @@ impl Interface {
         match kind {
             "use" => {
                 let used = self.item(&inner["id"]);
-                return match inner["source"].as_str() {
-                    Some(source) if used["crate_id"] != 0 => {
-                        self.add(path, item, &format!("pub use {source}"));
-                    }
-                    _ => self.list(path, &used),
-                };
+                if used["crate_id"] == 0 {
+                    return self.list(path, &used);
+                }
+                let source = inner["source"].as_str().unwrap_or_default();
+                return self.add(path, item, &format!("pub use {source}"));
             }
             "module" => {
                 self.add(path, item, "pub mod");
@@ -168,12 +167,8 @@ impl Interface {
                 Some("StructuralPartialEq") => continue,
                 Some(name) if is_automatic && !AUTOMATIC.contains(&name) => continue,
                 Some(name) if is_automatic || !text.starts_with("impl") => {
-                    let is_not = inner["is_negative"] == true;
-                    derived.insert(if is_not {
-                        format!("!{name}")
-                    } else {
-                        name.into()
-                    });
+                    let sign = ["", "!"][usize::from(inner["is_negative"] == true)];
+                    derived.insert(format!("{sign}{name}"));
                 }
                 Some(_) => self.add(path, &Value::Null, head(&text)),
                 None => {}

@@ -7,7 +7,6 @@
 
 extern crate alloc;
 
-use alloc::string::String;
 use alloc::vec::Vec;
 use core::alloc::{GlobalAlloc, Layout};
 use core::ffi::{c_char, c_int, c_void};
@@ -56,10 +55,9 @@ extern "C" fn rust_eh_personality() {}
 #[unsafe(no_mangle)]
 extern "C" fn main() -> c_int {
     wheel_fires_in_order();
-    ids_of_other_wheels_are_refused();
     keyed_wheel_finds_its_timers();
     // SAFETY: the line ends with a zero.
-    unsafe { puts(c"a program without std: 3 checks passed".as_ptr()) };
+    unsafe { puts(c"a program without std: both wheels work".as_ptr()) };
     0
 }
 
@@ -78,13 +76,6 @@ fn wheel_fires_in_order() {
     assert!(fired.is_sorted() && fired.len() == 5_000 - 5_000_usize.div_ceil(3));
     wheel.shrink();
     assert!(wheel.is_empty());
-}
-
-fn ids_of_other_wheels_are_refused() {
-    let mut wheels = [Wheel::new(64), Wheel::new(64)];
-    let id = wheels[0].schedule_after(5, String::from("mine"));
-    assert!(wheels[1].cancel(id).is_none());
-    assert!(wheels[0].cancel(id).as_deref() == Some("mine"));
 }
 
 fn keyed_wheel_finds_its_timers() {

@@ -5,18 +5,10 @@ use std::collections::BTreeSet;
 
 use crate::{DASHBOARDS, file, json, queries, rendered};
 
-/// The alarms of each dashboard, the page that says what each means, and their tests.
-const ALARMS: [[&str; 3]; 2] = [
-    [
-        "docs/dashboards/alarms.yml",
-        "docs/dashboards/README.md",
-        "tests/dashboards/alarms-test.yml",
-    ],
-    [
-        "durable/dashboards/durable-alarms.yml",
-        "durable/dashboards/README.md",
-        "tests/dashboards/durable-alarms-test.yml",
-    ],
+/// The alarms of each dashboard.
+const ALARMS: [&str; 2] = [
+    "docs/dashboards/alarms.yml",
+    "durable/dashboards/durable-alarms.yml",
 ];
 
 /// Labels that Prometheus or a query adds.
@@ -25,9 +17,8 @@ const ADDED: [&str; 3] = ["job=\"", "instance=\"", "le=\""];
 /// The metrics that a text names.
 fn metrics(text: &str) -> BTreeSet<&str> {
     let words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
-    words
-        .filter(|word| word.starts_with("tickwheel_"))
-        .collect()
+    let names = words.filter(|word| word.starts_with("tickwheel_"));
+    names.collect()
 }
 
 /// Panels show every metric, rates of counters and nothing else as a rate; and no query names a
@@ -44,19 +35,20 @@ fn dashboards_and_alarms_read_what_is_published() {
         let rates = ranges.filter_map(|range| Some(&range[range.rfind("tickwheel_")?..]));
         let counters = all.iter().copied().filter(|name| name.ends_with("_total"));
         assert_eq!(metrics(&rates.collect::<String>()), counters.collect());
-        let alarms = file(ALARMS[n][0]);
+        let alarms = file(ALARMS[n]);
         assert!(metrics(&alarms).is_subset(&all), "{alarms}");
         for label in labels(&(panels + &alarms)) {
             let is_known = published.contains(&label) || ADDED.contains(&&*label);
             assert!(is_known, "nothing has {label}");
         }
+        let (folder, name) = ALARMS[n].rsplit_once('/').unwrap();
+        let page = file(&format!("{folder}/README.md"));
+        let tests = format!("tests/dashboards/{}", name.replace(".yml", "-test.yml"));
+        let tests = file(&tests);
         for alarm in alarms.split("- alert: ").skip(1) {
             let name = alarm.lines().next().unwrap();
-            assert!(file(ALARMS[n][1]).contains(&format!("`{name}`")), "{name}");
-            assert!(
-                file(ALARMS[n][2]).contains(&format!("name: {name}\n")),
-                "{name}"
-            );
+            assert!(page.contains(&format!("`{name}`")), "{name}");
+            assert!(tests.contains(&format!("name: {name}\n")), "{name}");
         }
     }
 }
@@ -65,17 +57,13 @@ fn dashboards_and_alarms_read_what_is_published() {
 fn labels(queries: &str) -> Vec<String> {
     let lists = queries.split(" by (").skip(1);
     let groups = lists.flat_map(|list| list.split(')').next().unwrap().split(", "));
-    let selectors = queries
-        .split(['{', '}', ' '])
-        .map(|word| word.trim_end_matches(','));
-    let regular = selectors
-        .clone()
-        .filter_map(|word| Some(word.split_once("=~")?.0));
+    let words = queries.split(['{', '}', ' ']);
+    let selectors = words.map(|word| word.trim_end_matches(','));
+    let regular = selectors.clone().filter_map(|word| word.split_once("=~"));
+    let regular = regular.map(|(label, _)| label);
     let shown = groups.chain(regular).map(|label| format!("{label}=\""));
-    let exact = selectors
-        .filter(|word| word.contains("=\""))
-        .map(str::to_owned);
-    shown.chain(exact).collect()
+    let exact = selectors.filter(|word| word.contains("=\""));
+    shown.chain(exact.map(str::to_owned)).collect()
 }
 
 /// Grafana moves panels that overlap, and drops one of two with the same number.

@@ -127,10 +127,10 @@ pub fn disturb(plan: &Plan, over: &Arc<AtomicBool>) -> Vec<JoinHandle<()>> {
         threads.push(thread::spawn(move || until(&over, pause, disturb)));
     };
     if plan.has(Fault::Signals) {
-        spawn(1, || all_threads().into_iter().for_each(nudge));
+        spawn(1, nudge_all);
     }
     if plan.has(Fault::Starved) {
-        spawn(5, || tickers().into_iter().for_each(starve));
+        spawn(5, starve_tickers);
         (0..processors()).for_each(|_| spawn(3, spin));
     }
     threads
@@ -157,13 +157,7 @@ fn all_threads() -> Vec<i32> {
     tasks.flatten().filter_map(number).collect()
 }
 
-fn tickers() -> Vec<i32> {
-    let name = |thread: &i32| fs::read_to_string(format!("/proc/self/task/{thread}/comm"));
-    let is_ticker = |thread: &i32| name(thread).is_ok_and(|name| name.trim_end() == TICKER);
-    all_threads().into_iter().filter(is_ticker).collect()
-}
-
-/// From now on the signal that `nudge` sends interrupts and does nothing else.
+/// From now on the signal that `nudge_all` sends interrupts and does nothing else.
 pub fn ignore_nudges() {
     extern "C" fn nothing(_: libc::c_int) {}
     // SAFETY: all zeros is a valid sigaction, without SA_RESTART; the handler touches nothing.
@@ -174,15 +168,23 @@ pub fn ignore_nudges() {
     }
 }
 
-/// Interrupts whatever system call a thread of this process is in.
-fn nudge(thread: i32) {
-    // SAFETY: no pointers; a thread that has ended is an error that concerns nobody.
-    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, libc::SIGUSR1) };
+/// Interrupts whatever system calls the threads of this process are in.
+fn nudge_all() {
+    for thread in all_threads() {
+        // SAFETY: no pointers; a thread that has ended is an error that concerns nobody.
+        unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, libc::SIGUSR1) };
+    }
 }
 
-/// Lets a thread run only when nobody else wants to.
-fn starve(thread: i32) {
+/// Lets tickers run only when nobody else wants to.
+fn starve_tickers() {
     let lowest = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the pointer is valid; a thread that has ended is an error that concerns nobody.
-    unsafe { libc::sched_setscheduler(thread, libc::SCHED_IDLE, &lowest) };
+    for thread in all_threads() {
+        let name = fs::read_to_string(format!("/proc/self/task/{thread}/comm"));
+        if name.is_ok_and(|name| name.trim_end() == TICKER) {
+            // SAFETY: the pointer is valid; a thread that has ended is an error that concerns
+            // nobody.
+            unsafe { libc::sched_setscheduler(thread, libc::SCHED_IDLE, &lowest) };
+        }
+    }
 }
