@@ -13,14 +13,12 @@ use tracing::{Event, Metadata, Subscriber};
 use crate::events::Told;
 use crate::support::MS;
 
-/// Listens to the events of the crate. `engine` is a number that differs from run to run.
-fn told() -> Told {
-    Told::new(&["tickwheel"], "engine")
-}
+/// A number that differs from run to run.
+const HIDDEN: &str = "engine";
 
 /// The events of the calling thread while `act` runs. The crate opens no spans.
 fn told_here(act: impl FnOnce()) -> Vec<String> {
-    let told = told();
+    let told = Told::new(&["tickwheel"], HIDDEN);
     let lines = told.clone().here(act);
     assert_eq!(told.spans(), 0);
     lines
@@ -81,11 +79,8 @@ fn a_refused_start_is_told_with_its_reason() {
         let line = format!("WARN engine not started name=\"tickwheel\" error={reason}");
         assert_eq!(told, [line]);
     };
-    refused(|| Engine::<()>::builder().queues(0).start().map(drop));
-    refused(|| {
-        let builder = Engine::<()>::builder().wheel_size(1);
-        builder.start_driven().map(drop)
-    });
+    refused(|| Engine::<()>::builder().wheel_size(1).start().map(drop));
+    refused(|| Engine::<()>::builder().queues(0).start_driven().map(drop));
     refused(|| Engine::<()>::builder().shards(0).start_virtual().map(drop));
     refused(|| TaskEngine::builder().workers(0).start().map(drop));
 }
@@ -126,7 +121,7 @@ fn a_worker_that_panics_with_a_firing_is_told() {
 
 #[test]
 fn the_ticker_tells_that_it_ends_and_nothing_else() {
-    let told = told().only("heard-tick");
+    let told = Told::new(&["tickwheel"], HIDDEN).only("heard-tick");
     set_global_default(told.clone()).unwrap();
     let engine = Engine::builder().name("heard").start().unwrap();
     for _ in 0..10 {

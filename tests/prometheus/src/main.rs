@@ -50,10 +50,8 @@ fn queries(dashboard: &Value) -> Vec<String> {
     let with_values = |target: &Value| {
         let query = target["expr"].as_str().expect("a query");
         let query = query.replace("$__rate_interval", "5m");
-        let names = ["job", "instance", "engine", "owner"].into_iter();
-        names.fold(query, |query, name| {
-            query.replace(&format!("${name}"), ".*")
-        })
+        let names = ["$job", "$instance", "$engine", "$owner"].into_iter();
+        names.fold(query, |query, name| query.replace(name, ".*"))
     };
     targets.flatten().map(with_values).collect()
 }

@@ -107,7 +107,7 @@ impl Trouble {
             for _ in 0..HOSTILE * processors() {
                 scope.spawn(|| {
                     let mut peak = Vec::with_capacity(PEAK);
-                    repeat(&over, || self.annoy(subject, &over, &mut peak));
+                    repeat(&over, || self.annoy(subject, &mut peak));
                 });
             }
             let probes = [(); PROBES].map(|()| scope.spawn(|| probe(subject, &over)));
@@ -119,16 +119,11 @@ impl Trouble {
     }
 
     /// What each hostile caller does.
-    fn annoy(self, subject: &dyn Subject, over: &AtomicBool, peak: &mut Vec<TimerId>) {
+    fn annoy(self, subject: &dyn Subject, peak: &mut Vec<TimerId>) {
         match self {
             // Has very many timers for a moment, and then none.
             Peaks => {
-                let schedule = |_| {
-                    subject
-                        .call(Call::Schedule)
-                        .filter(|_| !over.load(Ordering::Relaxed))
-                };
-                peak.extend((0..PEAK).map_while(schedule));
+                peak.extend((0..PEAK).filter_map(|_| subject.call(Call::Schedule)));
                 let ids = peak.drain(..);
                 ids.for_each(|id| _ = subject.call(Call::Cancel(id)));
             }

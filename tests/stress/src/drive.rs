@@ -34,10 +34,10 @@ macro_rules! start {
     ($builder:expr, $drive:expr, $serve:expr) => {
         match $drive {
             Drive::TimerFd => ($builder.start().expect("in range"), Mover::Ticker),
-            Drive::Portable => {
-                let started = $builder.portable_ticker().start();
-                (started.expect("in range"), Mover::Ticker)
-            }
+            Drive::Portable => (
+                $builder.portable_ticker().start().expect("in range"),
+                Mover::Ticker,
+            ),
             Drive::Virtual => {
                 let (engine, clock) = $builder.start_virtual().expect("in range");
                 (engine, Mover::Clock(std::sync::Arc::new(clock)))

@@ -35,12 +35,11 @@ pub enum Fault {
     Dropped,
 }
 
-const FAULTS: [Fault; 9] = {
-    use Fault::*;
-    [
-        Panics, Sleepers, Full, Jumps, Signals, Visitors, Shutdown, Starved, Dropped,
-    ]
-};
+use Fault::*;
+
+const FAULTS: [Fault; 9] = [
+    Panics, Sleepers, Full, Jumps, Signals, Visitors, Shutdown, Starved, Dropped,
+];
 
 pub struct Args {
     pub seed: u64,
@@ -135,8 +134,8 @@ impl Plan {
             has_tasks: random.once_in(3),
             drive: random.one_of(&[&drives[..], &loops].concat()),
             ending: match &faults {
-                faults if faults.contains(&Fault::Shutdown) => Ending::InTheMiddle,
-                faults if faults.contains(&Fault::Dropped) => Ending::Dropped,
+                faults if faults.contains(&Shutdown) => Ending::InTheMiddle,
+                faults if faults.contains(&Dropped) => Ending::Dropped,
                 _ => random.one_of(&[Ending::Settled, Ending::Settled, Ending::Drained]),
             },
             tick: Duration::from_micros(random.one_of(&[100, 300, 1_000, 1_000, 4_000, 10_000])),
@@ -144,7 +143,7 @@ impl Plan {
             max_levels: random.one_of(&[64, 64, 64, 64, 2, 3]),
             shards: random.one_of(&[1, 2, 8, 8]),
             queues: 1 + random.index(3),
-            queue_bound: faults.contains(&Fault::Full).then(|| 1 + random.index(20)),
+            queue_bound: faults.contains(&Full).then(|| 1 + random.index(20)),
             max_timers: random.one_of(&[None, None, Some(50), Some(2_000)]),
             submitters: 2 + random.index(5),
             workers_per_queue: 1 + random.index(3),

@@ -80,7 +80,15 @@ pub fn run<S: Side>(plan: Plan) {
     let known = round.book.all();
     let index = known.iter().map(|known| (known.id, &*known.record));
     let index: HashMap<TimerId, &Record> = index.collect();
-    enter_shut_down(closed, &index);
+    let mut seen = HashSet::new();
+    for Closed { id, payload, .. } in closed {
+        match index.get(&id).filter(|_| seen.insert(id)) {
+            None => broke(format!("shut down twice, or nobody's: {id:?}")),
+            // What comes back with its payload was live: it has no other ending.
+            Some(record) if payload.is_some() => record.state().ends(End::ShutDown),
+            Some(_) => {}
+        }
+    }
     // The thread that moves time, or a task, may be the last to drop a handle.
     wait_until(|| known.iter().all(|known| known.record.state().tokens == 0));
     over.store(true, Ordering::Relaxed);
@@ -177,18 +185,6 @@ fn end<S: Side>(
         broke(format!("accepted {accepted}, but: {ledger:?}"));
     }
     closed
-}
-
-/// What comes back with its payload was live: it has no other ending.
-fn enter_shut_down<T>(closed: Vec<Closed<T>>, index: &HashMap<TimerId, &Record>) {
-    let mut seen = HashSet::new();
-    for Closed { id, payload, .. } in closed {
-        match index.get(&id).filter(|_| seen.insert(id)) {
-            None => broke(format!("shut down twice, or nobody's: {id:?}")),
-            Some(record) if payload.is_some() => record.state().ends(End::ShutDown),
-            Some(_) => {}
-        }
-    }
 }
 
 /// Does a step of a thread's plan.
