@@ -1,10 +1,9 @@
 //! Which events an operator sees, and that they are few.
 
-use std::cell::RefCell;
 use std::hint::black_box;
-use std::panic::panic_any;
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tickwheel::{Engine, StartError, TaskEngine, Timer};
 use tracing::span::{Attributes, Id, Record};
@@ -12,16 +11,14 @@ use tracing::subscriber::{set_global_default, with_default};
 use tracing::{Event, Metadata, Subscriber};
 
 use crate::events::Told;
-use crate::support::{MS, wait_until};
+use crate::support::MS;
 
-/// Listens to the events of the crate. `engine` is a number that differs from run to run.
-fn told() -> Told {
-    Told::new(&["tickwheel"], "engine")
-}
+/// A number that differs from run to run.
+const HIDDEN: &str = "engine";
 
 /// The events of the calling thread while `act` runs. The crate opens no spans.
 fn told_here(act: impl FnOnce()) -> Vec<String> {
-    let told = told();
+    let told = Told::new(&["tickwheel"], HIDDEN);
     let lines = told.clone().here(act);
     assert_eq!(told.spans(), 0);
     lines
@@ -54,11 +51,9 @@ fn dropping_the_last_handle_is_told_as_a_shutdown() {
         engine.schedule(Timer::after(MS, ())).unwrap();
         drop((engine, driver));
     });
-    assert!(told[0].ends_with(" clock=\"monotonic\""), "{}", told[0]);
-    assert_eq!(
-        told[1..],
-        ["INFO engine shut down name=\"tickwheel\" live=1"]
-    );
+    assert!(told[0].ends_with(" clock=\"monotonic\""), "{told:?}");
+    let ended = "INFO engine shut down name=\"tickwheel\" live=1";
+    assert_eq!(told[1..], [ended]);
 }
 
 #[test]
@@ -67,12 +62,12 @@ fn a_drain_is_told_with_its_outcome() {
         let (engine, _clock) = Engine::builder().name("leases").start_virtual().unwrap();
         engine.schedule(Timer::after(queued_for, ())).unwrap();
         let told = told_here(|| drop(engine.drain(MS)));
-        let ended = format!("INFO drain ended name=\"leases\" complete={complete}");
-        assert_eq!(
-            told[..2],
-            ["INFO drain begun name=\"leases\" limit=1ms", &ended]
-        );
-        assert_eq!(told[2..], ["INFO engine shut down name=\"leases\" live=1"]);
+        let expected = [
+            "INFO drain begun name=\"leases\" limit=1ms".to_owned(),
+            format!("INFO drain ended name=\"leases\" complete={complete}"),
+            "INFO engine shut down name=\"leases\" live=1".to_owned(),
+        ];
+        assert_eq!(told, expected);
     }
 }
 
@@ -84,11 +79,8 @@ fn a_refused_start_is_told_with_its_reason() {
         let line = format!("WARN engine not started name=\"tickwheel\" error={reason}");
         assert_eq!(told, [line]);
     };
-    refused(|| Engine::<()>::builder().queues(0).start().map(drop));
-    refused(|| {
-        let builder = Engine::<()>::builder().wheel_size(1);
-        builder.start_driven().map(drop)
-    });
+    refused(|| Engine::<()>::builder().wheel_size(1).start().map(drop));
+    refused(|| Engine::<()>::builder().queues(0).start_driven().map(drop));
     refused(|| Engine::<()>::builder().shards(0).start_virtual().map(drop));
     refused(|| TaskEngine::builder().workers(0).start().map(drop));
 }
@@ -117,23 +109,19 @@ fn a_worker_that_panics_with_a_firing_is_told() {
     let (engine, clock) = Engine::builder().start_virtual().unwrap();
     let id = engine.schedule(Timer::every(MS, ()).named("beat")).unwrap();
     clock.advance(MS);
-    let told = told();
-    let (queue, subscriber) = (engine.queue(0), told.clone());
-    let worker = thread::spawn(move || {
-        with_default(subscriber, || {
-            let _firing = queue.recv().unwrap();
-            panic!("on purpose");
-        });
-    });
-    assert!(worker.join().is_err());
-    let line =
-        format!("ERROR worker panicked with a firing name=\"tickwheel\" id={id:?} timer=\"beat\"");
-    assert_eq!(told.take(), [line]);
+    let queue = engine.queue(0);
+    let panics = || {
+        let _firing = queue.recv().unwrap();
+        panic!("on purpose");
+    };
+    let told = told_here(|| assert!(catch_unwind(AssertUnwindSafe(panics)).is_err()));
+    let line = "ERROR worker panicked with a firing name=\"tickwheel\"";
+    assert_eq!(told, [format!("{line} id={id:?} timer=\"beat\"")]);
 }
 
 #[test]
 fn the_ticker_tells_that_it_ends_and_nothing_else() {
-    let told = told().only("heard-tick");
+    let told = Told::new(&["tickwheel"], HIDDEN).only("heard-tick");
     set_global_default(told.clone()).unwrap();
     let engine = Engine::builder().name("heard").start().unwrap();
     for _ in 0..10 {
@@ -143,12 +131,13 @@ fn the_ticker_tells_that_it_ends_and_nothing_else() {
     assert!(engine.snapshot().wakeups > 0);
     assert!(told.take().is_empty());
     drop(engine);
-    let lines = RefCell::new(Vec::new());
-    wait_until(|| {
-        lines.borrow_mut().extend(told.take());
-        !lines.borrow().is_empty()
-    });
-    assert_eq!(lines.take(), ["INFO ticker ended name=\"heard\""]);
+    let mut lines = Vec::new();
+    let begun = Instant::now();
+    while lines.is_empty() && begun.elapsed() < Duration::from_secs(60) {
+        thread::sleep(MS);
+        lines = told.take();
+    }
+    assert_eq!(lines, ["INFO ticker ended name=\"heard\""]);
 }
 
 /// Panics at each event, with what panics in its drop.

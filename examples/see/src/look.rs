@@ -25,7 +25,7 @@ pub struct Look {
 }
 
 /// Looks at one engine again and again.
-#[derive(Default)]
+#[derive(Default, Debug)]
 pub struct Eye {
     rates: Rates,
     /// The number of slots of all levels and shards, at the last look.

@@ -21,7 +21,7 @@ pub struct PerSecond {
     pub wakeups: f64,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Totals {
     at: Time,
     scheduled: u64,
@@ -54,7 +54,7 @@ impl Totals {
 }
 
 /// The totals of the last second.
-#[derive(Default)]
+#[derive(Default, Debug)]
 pub(crate) struct Rates {
     seen: VecDeque<Totals>,
 }

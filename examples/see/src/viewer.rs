@@ -1,7 +1,7 @@
 //! What is on the screen, and the keys that change it.
 
-use std::io;
 use std::time::Duration;
+use std::{fmt, io};
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -67,6 +67,13 @@ pub struct Viewer<'a> {
     subject: Box<dyn Subject + 'a>,
     /// What the user has chosen to see.
     pub(crate) view: draw::View,
+}
+
+impl fmt::Debug for Viewer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Viewer");
+        shown.field("view", &self.view).finish_non_exhaustive()
+    }
 }
 
 impl<'a> Viewer<'a> {

@@ -24,11 +24,7 @@ impl<'a> Script<'a> {
     }
 
     fn byte(&mut self) -> u8 {
-        let Some((&first, rest)) = self.0.split_first() else {
-            return 0;
-        };
-        self.0 = rest;
-        first
+        self.0.split_off_first().copied().unwrap_or_default()
     }
 
     fn pair(&mut self) -> u16 {

@@ -24,11 +24,8 @@ fn assert_consistent(wheel: &Wheel<u64>) {
         assert!(!slot.timers.is_empty());
         assert!(next.is_some_and(|next| next <= slot.start.max(wheel.now())));
         for id in slot.timers {
-            assert!(
-                wheel
-                    .deadline(id)
-                    .is_some_and(|deadline| deadline >= slot.start)
-            );
+            let deadline = wheel.deadline(id);
+            assert!(deadline.is_some_and(|deadline| deadline >= slot.start));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The account of every timer, and what was broken.
 
+use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -109,7 +110,7 @@ pub enum End {
 #[derive(Debug)]
 pub struct Record(Mutex<State>);
 
-#[derive(Debug)]
+#[derive(Default, Debug)]
 pub struct State {
     pub asked: Asked,
     /// The next firing must not come before this.
@@ -132,14 +133,8 @@ impl Record {
         Arc::new(Record(Mutex::new(State {
             asked,
             not_before,
-            is_accepted: false,
-            end: None,
             firings_max: asked.times.unwrap_or(1),
-            is_stopped: false,
-            delivered: 0,
-            in_hand: 0,
-            reports: 0,
-            tokens: 0,
+            ..State::default()
         })))
     }
 
@@ -150,14 +145,15 @@ impl Record {
 }
 
 impl State {
-    fn broke(&self, what: impl std::fmt::Display) {
-        broke(format!("{what}: {self:?}"));
+    pub fn expect(&self, holds: bool, otherwise: impl Display) {
+        if !holds {
+            broke(format!("{otherwise}: {self:?}"));
+        }
     }
 
     pub fn ends(&mut self, end: End) {
-        if let Some(before) = self.end.replace(end) {
-            self.broke(format!("a second ending after {before:?}"));
-        }
+        let before = self.end.replace(end);
+        self.expect(before.is_none(), format_args!("it had ended: {before:?}"));
     }
 
     /// Somebody ended it while a firing may be under way: at most so many `more` may come.
@@ -172,26 +168,12 @@ impl State {
         (self.in_hand, self.delivered) = (self.in_hand + 1, self.delivered + 1);
         let is_open = matches!(self.end, None | Some(End::ShutDown)); // which may overtake it
         let early = self.not_before.saturating_sub(now);
-        for (holds, otherwise) in [
-            (early == 0, format_args!("early by {early} ns")),
-            (
-                self.delivered <= self.firings_max,
-                format_args!("fired once too often"),
-            ),
-            (
-                number >= self.delivered.into(),
-                format_args!("this was firing {number}"),
-            ),
-            (self.in_hand == 1, format_args!("two firings at a time")),
-            (
-                is_open || self.asked.times.is_none(),
-                format_args!("fired after its end"),
-            ),
-        ] {
-            if !holds {
-                self.broke(otherwise);
-            }
-        }
+        self.expect(early == 0, format_args!("early by {early} ns"));
+        self.expect(self.delivered <= self.firings_max, "fired once too often");
+        let is_next = number >= self.delivered.into();
+        self.expect(is_next, format_args!("this was firing {number}"));
+        self.expect(self.in_hand == 1, "two firings at a time");
+        self.expect(is_open || self.asked.times.is_none(), "fired after its end");
         self.not_before = self.not_before.saturating_add(self.asked.period);
         if self.asked.times.is_none() {
             self.ends(End::Delivered);
@@ -220,22 +202,17 @@ impl State {
             (_, None) => self.asked.times.is_some(),
             _ => false,
         };
-        if !agrees || firings != u64::from(self.delivered) {
-            self.broke(format!("reported {reason:?} after {firings}"));
-        }
+        let agrees = agrees && firings == u64::from(self.delivered);
+        self.expect(agrees, format_args!("reported {reason:?} after {firings}"));
     }
 
     /// What must hold when nothing of the engine is left.
     pub fn check(&self, all_told: bool) {
-        if self.tokens != 0 {
-            self.broke("a payload was lost or dropped twice");
-        }
-        if all_told && self.is_accepted && self.asked.times.is_none() && self.end.is_none() {
-            self.broke("ended without a word");
-        }
+        self.expect(self.tokens == 0, "a payload was lost or dropped twice");
+        let has_ended = !self.is_accepted || self.asked.times.is_some() || self.end.is_some();
+        self.expect(has_ended || !all_told, "ended without a word");
         let wanted = u32::from(self.asked.reported && self.is_accepted);
-        if self.reports > wanted || all_told && self.reports < wanted {
-            self.broke(format!("not {wanted} reports"));
-        }
+        let is_reported = self.reports == wanted || !all_told && self.reports == 0;
+        self.expect(is_reported, format_args!("not {wanted} reports"));
     }
 }

@@ -4,62 +4,50 @@
 //! What a busy machine does to a call depends on the machine. So each round has a control: the
 //! same callers do the same to a wheel behind a plain mutex, in turns with the engine, and the
 //! engine fails only on a ratio between the two. A finding counts if further attempts have it,
-//! too: other work on the machine does not come back each time at the same turn.
+//! too: other work on the machine does not come back each time at the same turn. Calls by name,
+//! drains and shutdowns have tests in tests/liveness, deadlines of the past in tests/promises.
 
-use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tickwheel::{Driver, Engine, Time, Timer, TimerId};
+use tickwheel::{Engine, TimerId, Wheel};
 
 use crate::account::{OPERATIONS, broke, count};
-use crate::drive::{self, Mover};
-use crate::plan::{Drive, Plan};
-use crate::round::join;
-use crate::subject::{Call, Control, Subject};
+use crate::plan::processors;
+use crate::subject::{Call, Subject};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Trouble {
     /// Everybody schedules and cancels in one shard.
     HotShard,
-    /// The same, of a few threads: less is the scheduler's, and more the lock's.
-    FewHot,
-    /// Deadlines in the past, one after the other.
-    Past,
-    /// All timers go by one name, and are cancelled one by one.
-    OneName,
     /// Very many timers, now of one thread and now of another.
     Peaks,
     /// Everybody asks for everything that can be counted.
     Looks,
-    /// The engine is shut down while all are at work.
-    Shutdown,
-    /// None: is anybody late when nothing else is at work?
-    Calm,
 }
 
 use Trouble::*;
 
 /// Each comes in its turn, so that a short run makes all of them.
-const TROUBLES: [Trouble; 8] = [
-    HotShard, FewHot, Past, OneName, Peaks, Looks, Shutdown, Calm,
-];
+const TROUBLES: [Trouble; 3] = [HotShard, Peaks, Looks];
 
 /// What is found this often in a row is a defect.
 const ATTEMPTS: u64 = 3;
 /// For how long each side has the machine in its turn.
 const TURN: Duration = Duration::from_millis(250);
 const PROBES: usize = 4;
+/// How many threads are hostile, for each processor: more would only wait for one.
+const HOSTILE: usize = 2;
+
+/// How much longer than twice the control's a wait may be, of all but one call in a hundred and of
+/// the longest: a moment, below which a ratio says nothing.
+const FLOORS: Tail = [Duration::from_millis(5), Duration::from_millis(20)];
 
 /// How many timers are live from the start, where that matters.
 const MANY: usize = 1_000_000;
-const OF_ONE_NAME: usize = 200_000;
 const PEAK: usize = 300_000;
-const NAME: &str = "all";
-
-const TIMER_DELAY: Duration = Duration::from_millis(5);
 
 /// How long each call of one kind took, in one turn.
 type Stalls = Vec<Duration>;
@@ -67,14 +55,13 @@ type Stalls = Vec<Duration>;
 /// What all but one call in a hundred took at most, and what the longest took.
 type Tail = [Duration; 2];
 
-pub fn run(plan: &Plan) {
-    let trouble = TROUBLES[plan.round as usize % TROUBLES.len()];
+pub fn run(round: u64) {
+    let trouble = TROUBLES[round as usize % TROUBLES.len()];
     for attempt in 1..=ATTEMPTS {
-        let turns = (0..5).map(|_| trouble.turn(plan));
+        let turns = (0..5).map(|_| trouble.turn());
         let sides: (Vec<Tail>, Vec<Tail>) = turns.map(|(a, b)| (tail(a), tail(b))).unzip();
         let (engine, control) = (middle(sides.0), middle(sides.1));
-        let floors = trouble.floors_ms().map(Duration::from_millis);
-        let is_too_long = (0..2).any(|of| engine[of] > 2 * control[of] + floors[of]);
+        let is_too_long = (0..2).any(|of| engine[of] > 2 * control[of] + FLOORS[of]);
         let verdict = if is_too_long { "TOO LONG" } else { "in bounds" };
         let finding = format!("{engine:.1?}, control {control:.1?}: {verdict}");
         println!("{trouble:?}, attempt {attempt}: p99 and longest {finding}");
@@ -103,148 +90,68 @@ fn middle(mut tails: Vec<Tail>) -> Tail {
 }
 
 impl Trouble {
-    /// How much longer than twice the control's a wait may be: a moment, below which a ratio says
-    /// nothing.
-    fn floors_ms(self) -> [u64; 2] {
-        match self {
-            // What waits for a processor more often than the control does: the caller's own
-            // thread, the ticker, the worker.
-            Past => [80, 120],
-            // Calls among so many runnable threads that one who loses the processor has it back
-            // only after a turn of all the others, a few milliseconds each. Whether the
-            // control's callers sleep or run is decided anew in each turn.
-            HotShard => [40, 80],
-            // A tick is up to ten milliseconds long.
-            Calm => [20, 50],
-            _ => [5, 20],
-        }
-    }
-
-    /// One turn of the engine, and one of its control.
-    fn turn(self, plan: &Plan) -> (Stalls, Stalls) {
-        // A few threads, where more would only wait for processors.
-        let threads = if self == HotShard {
-            plan.hostile
-        } else {
-            plan.hostile.div_ceil(4)
-        };
-        let mut plan = plan.clone();
-        match self {
-            // Are another's timers later than beside threads that are as busy with the hour to
-            // come?
-            Past => {
-                plan.drive = Drive::TimerFd;
-                let pairs = |engine: &Engine<u64>, turn: &Turn| turn.repeat(|| pair(engine));
-                (
-                    late(&plan, into_the_past, threads),
-                    late(&plan, pairs, threads),
-                )
-            }
-            // The control sleeps.
-            Calm => thread::scope(|scope| {
-                let naps = || (0..50).map(|_| overslept(TIMER_DELAY)).collect();
-                let naps = scope.spawn(naps);
-                (
-                    late(&plan, |_, _| {}, 0),
-                    naps.join().expect("it only sleeps"),
-                )
-            }),
-            _ => {
-                let builder = Engine::builder();
-                let builder = match self {
-                    OneName | Peaks if plan.random(&[0]).once_in(2) => builder,
-                    _ => builder.shards(1), // where callers are to meet
-                };
-                let engine = builder.start().expect("in range");
-                (
-                    self.calls(&engine, threads),
-                    self.calls(&Control::default(), threads),
-                )
-            }
-        }
+    /// One turn of the engine, and one of its control. The engine has one shard, as the control
+    /// has one mutex: callers of several would all be runnable at a time when those of the control
+    /// sleep, and wait for processors instead.
+    fn turn(self) -> (Stalls, Stalls) {
+        let engine = Engine::builder().shards(1).start().expect("in range");
+        (self.calls(&engine), self.calls(&Mutex::new(Wheel::new(64))))
     }
 
     /// How long calls take while there is trouble.
-    fn calls(self, subject: &dyn Subject, threads: usize) -> Stalls {
-        let (count, name) = match self {
-            OneName => (OF_ONE_NAME, Some(NAME)),
-            Looks | Shutdown => (MANY, None),
-            _ => (0, None),
-        };
-        (0..count).for_each(|_| _ = subject.call(Call::Schedule(name)));
-        let turn = Turn::default();
+    fn calls(self, subject: &dyn Subject) -> Stalls {
+        let count = if self == Looks { MANY } else { 0 };
+        (0..count).for_each(|_| _ = subject.call(Call::Schedule));
+        let over = AtomicBool::new(false);
         thread::scope(|scope| {
-            for _ in 0..threads {
+            for _ in 0..HOSTILE * processors() {
                 scope.spawn(|| {
                     let mut peak = Vec::with_capacity(PEAK);
-                    turn.repeat(|| self.annoy(subject, &turn, &mut peak));
+                    repeat(&over, || self.annoy(subject, &mut peak));
                 });
             }
-            let probes = [(); PROBES].map(|()| scope.spawn(|| probe(subject, &turn)));
+            let probes = [(); PROBES].map(|()| scope.spawn(|| probe(subject, &over)));
             thread::sleep(TURN);
-            if self == Shutdown {
-                subject.call(Call::ShutDown);
-            }
-            turn.end();
+            over.store(true, Ordering::Relaxed);
             let stalls = probes.map(|probe| probe.join().expect("it only calls"));
             stalls.concat()
         })
     }
 
     /// What each hostile caller does.
-    fn annoy(self, subject: &dyn Subject, turn: &Turn, peak: &mut Vec<TimerId>) {
+    fn annoy(self, subject: &dyn Subject, peak: &mut Vec<TimerId>) {
         match self {
-            OneName => {
-                subject.call(Call::CancelOne(NAME));
-                subject.call(Call::Schedule(Some(NAME)));
-            }
             // Has very many timers for a moment, and then none.
             Peaks => {
-                let schedule = |_| {
-                    subject
-                        .call(Call::Schedule(None))
-                        .filter(|_| !turn.is_over())
-                };
-                peak.extend((0..PEAK).map_while(schedule));
-                peak.drain(..)
-                    .for_each(|id| _ = subject.call(Call::Cancel(id)));
+                peak.extend((0..PEAK).filter_map(|_| subject.call(Call::Schedule)));
+                let ids = peak.drain(..);
+                ids.for_each(|id| _ = subject.call(Call::Cancel(id)));
             }
             Looks => {
                 subject.call(Call::Look);
                 subject.call(Call::LookClosely);
             }
-            _ => pair(subject),
+            HotShard => {
+                let id = subject.call(Call::Schedule);
+                id.and_then(|id| subject.call(Call::Cancel(id)));
+            }
         }
     }
 }
 
-/// A turn's callers know when it is over.
-#[derive(Default)]
-struct Turn(AtomicBool);
-
-impl Turn {
-    fn end(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    fn is_over(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    /// Counts one operation of 64, which is enough to say that something moves.
-    fn repeat(&self, mut step: impl FnMut()) {
-        for done in (0_u64..).take_while(|_| !self.is_over()) {
-            step();
-            if done % 64 == 0 {
-                count(&OPERATIONS);
-            }
+/// Counts one operation of 64, which is enough to say that something moves.
+fn repeat(over: &AtomicBool, mut step: impl FnMut()) {
+    for done in (0_u64..).take_while(|_| !over.load(Ordering::Relaxed)) {
+        step();
+        if done % 64 == 0 {
+            count(&OPERATIONS);
         }
     }
 }
 
 /// Makes few calls, and measures how long each takes. A pause stands before each: a thread that
 /// has just got a lock has the processor, and gets the next locks, too.
-fn probe(subject: &dyn Subject, turn: &Turn) -> Stalls {
+fn probe(subject: &dyn Subject, over: &AtomicBool) -> Stalls {
     let mut stalls = Stalls::new();
     let mut timed = |call| {
         thread::sleep(Duration::from_micros(200));
@@ -253,74 +160,12 @@ fn probe(subject: &dyn Subject, turn: &Turn) -> Stalls {
         stalls.push(begun.elapsed());
         id
     };
-    turn.repeat(|| {
-        for name in [None, Some(NAME)] {
-            if let Some(id) = timed(Call::Schedule(name)) {
-                timed(Call::Move(id));
-                timed(Call::Cancel(id));
-            }
+    repeat(over, || {
+        if let Some(id) = timed(Call::Schedule) {
+            timed(Call::Move(id));
+            timed(Call::Cancel(id));
         }
         timed(Call::Look);
     });
     stalls
-}
-
-fn pair(subject: &dyn Subject) {
-    if let Some(id) = subject.call(Call::Schedule(None)) {
-        subject.call(Call::Cancel(id));
-    }
-}
-
-/// Files one timer after the other for an instant that is long past, so that the ticker always
-/// has something to do.
-fn into_the_past(engine: &Engine<u64>, turn: &Turn) {
-    let mut known = VecDeque::new();
-    turn.repeat(|| {
-        known.push_back(
-            engine
-                .schedule(Timer::at(Time::START, 0))
-                .expect("no bound"),
-        );
-        if known.len() > 1_000 {
-            let _ = known.pop_front().map(|id| engine.cancel(id));
-        }
-    });
-}
-
-/// How late timers are beside threads that are busy with theirs, each scheduled when the last was
-/// taken: a wake-up that got lost is not made up for. A virtual clock is never late; those rounds
-/// have the portable ticker.
-fn late(plan: &Plan, file: fn(&Engine<u64>, &Turn), threads: usize) -> Stalls {
-    let drive = match plan.drive {
-        Drive::Virtual => Drive::Portable,
-        drive => drive,
-    };
-    let builder = Engine::builder().tick(plan.tick).queues(2);
-    let (engine, mover) = drive::start!(builder, drive, Driver::process_due);
-    let (turn, over) = (Turn::default(), Arc::default());
-    let mover = mover.start(plan, &over);
-    let mut stalls = Stalls::new();
-    thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| file(&engine, &turn));
-        }
-        let (end, queue) = (Instant::now() + 2 * TURN, engine.queue(1));
-        while Instant::now() < end {
-            let begun = Instant::now();
-            let timer = Timer::after(TIMER_DELAY, 0).queue(1);
-            engine.schedule(timer).expect("no bound");
-            drop(queue.recv_timeout(TIMER_DELAY + Duration::from_secs(2)));
-            stalls.push(begun.elapsed().saturating_sub(TIMER_DELAY));
-        }
-        turn.end();
-    });
-    over.store(true, Ordering::Relaxed);
-    mover.into_iter().for_each(join);
-    stalls
-}
-
-fn overslept(limit: Duration) -> Duration {
-    let begun = Instant::now();
-    thread::sleep(limit);
-    begun.elapsed().saturating_sub(limit)
 }

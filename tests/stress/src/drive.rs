@@ -10,7 +10,7 @@ use tickwheel::wheel::Advance;
 use tickwheel::{Driver, VirtualClock};
 
 use crate::epoll::{Epoll, Trigger};
-use crate::plan::{Drive, Fault, Kind, Plan, processors};
+use crate::plan::{Drive, Fault, Plan, processors};
 
 /// What the engine calls the thread that moves its time.
 pub const TICKER: &str = "tickwheel-tick";
@@ -34,10 +34,10 @@ macro_rules! start {
     ($builder:expr, $drive:expr, $serve:expr) => {
         match $drive {
             Drive::TimerFd => ($builder.start().expect("in range"), Mover::Ticker),
-            Drive::Portable => {
-                let started = $builder.portable_ticker().start();
-                (started.expect("in range"), Mover::Ticker)
-            }
+            Drive::Portable => (
+                $builder.portable_ticker().start().expect("in range"),
+                Mover::Ticker,
+            ),
             Drive::Virtual => {
                 let (engine, clock) = $builder.start_virtual().expect("in range");
                 (engine, Mover::Clock(std::sync::Arc::new(clock)))
@@ -65,7 +65,7 @@ impl<T: Send + 'static> Mover<T> {
     /// only moves what is due is starved, and judged, as a ticker is: it drops no payload.
     pub fn start(self, plan: &Plan, over: &Arc<AtomicBool>) -> Option<JoinHandle<()>> {
         let (plan, over) = (plan.clone(), Arc::clone(over));
-        let is_ticker = plan.kind != Kind::Tasks;
+        let is_ticker = !plan.has_tasks;
         let name = if is_ticker { TICKER } else { "loop" };
         let thread = thread::Builder::new().name(name.into());
         let started = match self {
@@ -89,7 +89,7 @@ fn move_clock<T>(plan: &Plan, clock: &VirtualClock<T>, over: &AtomicBool) {
             false => random.micros(2_000),
         };
         // Only the engine's own workers are sure to come back for more.
-        match plan.kind == Kind::Tasks && random.once_in(4) {
+        match plan.has_tasks && random.once_in(4) {
             true => clock.run_until(clock.now() + by),
             false => clock.advance(by),
         }
@@ -127,10 +127,10 @@ pub fn disturb(plan: &Plan, over: &Arc<AtomicBool>) -> Vec<JoinHandle<()>> {
         threads.push(thread::spawn(move || until(&over, pause, disturb)));
     };
     if plan.has(Fault::Signals) {
-        spawn(1, || all_threads().into_iter().for_each(nudge));
+        spawn(1, nudge_all);
     }
     if plan.has(Fault::Starved) {
-        spawn(5, || tickers().into_iter().for_each(starve));
+        spawn(5, starve_tickers);
         (0..processors()).for_each(|_| spawn(3, spin));
     }
     threads
@@ -157,13 +157,7 @@ fn all_threads() -> Vec<i32> {
     tasks.flatten().filter_map(number).collect()
 }
 
-fn tickers() -> Vec<i32> {
-    let name = |thread: &i32| fs::read_to_string(format!("/proc/self/task/{thread}/comm"));
-    let is_ticker = |thread: &i32| name(thread).is_ok_and(|name| name.trim_end() == TICKER);
-    all_threads().into_iter().filter(is_ticker).collect()
-}
-
-/// From now on the signal that `nudge` sends interrupts and does nothing else.
+/// From now on the signal that `nudge_all` sends interrupts and does nothing else.
 pub fn ignore_nudges() {
     extern "C" fn nothing(_: libc::c_int) {}
     // SAFETY: all zeros is a valid sigaction, without SA_RESTART; the handler touches nothing.
@@ -174,15 +168,23 @@ pub fn ignore_nudges() {
     }
 }
 
-/// Interrupts whatever system call a thread of this process is in.
-fn nudge(thread: i32) {
-    // SAFETY: no pointers; a thread that has ended is an error that concerns nobody.
-    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, libc::SIGUSR1) };
+/// Interrupts whatever system calls the threads of this process are in.
+fn nudge_all() {
+    for thread in all_threads() {
+        // SAFETY: no pointers; a thread that has ended is an error that concerns nobody.
+        unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, libc::SIGUSR1) };
+    }
 }
 
-/// Lets a thread run only when nobody else wants to.
-fn starve(thread: i32) {
+/// Lets tickers run only when nobody else wants to.
+fn starve_tickers() {
     let lowest = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the pointer is valid; a thread that has ended is an error that concerns nobody.
-    unsafe { libc::sched_setscheduler(thread, libc::SCHED_IDLE, &lowest) };
+    for thread in all_threads() {
+        let name = fs::read_to_string(format!("/proc/self/task/{thread}/comm"));
+        if name.is_ok_and(|name| name.trim_end() == TICKER) {
+            // SAFETY: the pointer is valid; a thread that has ended is an error that concerns
+            // nobody.
+            unsafe { libc::sched_setscheduler(thread, libc::SCHED_IDLE, &lowest) };
+        }
+    }
 }

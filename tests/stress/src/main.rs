@@ -2,7 +2,7 @@
 //!
 //! Each round starts an engine with random settings. Threads make every call that a program may
 //! make, and faults disturb them. Every timer must end exactly once, none may fire early, and no
-//! payload may be lost or dropped twice. Rounds of the kind `busy` judge how long calls take
+//! payload may be lost or dropped twice. With `--busy`, rounds judge how long calls take
 //! instead. The same seed gives the same plans; the machine decides how the threads interleave.
 
 mod account;
@@ -21,7 +21,7 @@ use std::env;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use plan::{Args, Kind, Plan};
+use plan::{Args, Plan};
 use tickwheel::{Engine, TaskEngine};
 use tokens::Token;
 
@@ -37,29 +37,21 @@ fn main() -> ExitCode {
     while Instant::now() < end {
         let plan = Plan::new(&args, rounds.start);
         watchdog::next_round(&plan);
-        match plan.kind {
-            Kind::Engine => round::run::<Engine<Token>>(plan.clone()),
-            Kind::Tasks => round::run::<TaskEngine>(plan.clone()),
-            Kind::Busy => busy::run(&plan),
+        match (args.busy, plan.has_tasks) {
+            (true, _) => busy::run(plan.round),
+            (_, true) => round::run::<TaskEngine>(plan.clone()),
+            (_, false) => round::run::<Engine<Token>>(plan.clone()),
         }
         let broken = account::take_broken();
         if !broken.is_empty() {
             println!("FAILED: {plan:#?}");
             broken.iter().take(20).for_each(|what| println!("  {what}"));
-            let (seed, from) = (plan.seed, plan.round);
-            println!(
-                "{} findings; again with: --seed {seed} --from {from}",
-                broken.len()
-            );
+            println!("{} findings", broken.len());
             return ExitCode::FAILURE;
         }
         rounds.next();
     }
-    let count = rounds.start - args.from;
-    println!(
-        "passed: {count} rounds of seed {}; {}",
-        args.seed,
-        account::tally()
-    );
+    println!("passed: rounds {} to {}", args.from, rounds.start);
+    println!("seed {}; {}", args.seed, account::tally());
     ExitCode::SUCCESS
 }

@@ -1,7 +1,6 @@
 //! The command line, and what a round is to be: everything follows from the seed and the round's
 //! number.
 
-use std::fmt::Debug;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
@@ -9,25 +8,10 @@ use fastrand::Rng;
 
 pub const USAGE: &str = "\
 Runs random rounds against tickwheel until the time is over, and fails if a promise was broken.
-  --seed N       what every plan follows from; from the clock if left out
-  --seconds N    for how long new rounds are begun; 30 if left out
-  --from N       the number of the first round
-  --threads N    how many threads submit, or are hostile in a busy round
-  --kind NAME    only rounds of this kind: engine, tasks or busy
-  --faults LIST  which faults there may be: names with commas, or `none`";
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    /// Typed payloads, queues and workers.
-    Engine,
-    /// Closures on the engine's own workers.
-    Tasks,
-    /// Hostile callers on more threads than there are processors: how long do calls take? Only
-    /// if asked for: a sanitizer slows down the engine and its control in different ways.
-    Busy,
-}
-
-const KINDS: [Kind; 3] = [Kind::Engine, Kind::Tasks, Kind::Busy];
+  --seed N     what every plan follows from; from the clock if left out
+  --seconds N  for how long new rounds are begun; 30 if left out
+  --from N     the number of the first round
+  --busy       how long do calls take among hostile callers?";
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
@@ -51,20 +35,19 @@ pub enum Fault {
     Dropped,
 }
 
-const FAULTS: [Fault; 9] = {
-    use Fault::*;
-    [
-        Panics, Sleepers, Full, Jumps, Signals, Visitors, Shutdown, Starved, Dropped,
-    ]
-};
+use Fault::*;
+
+const FAULTS: [Fault; 9] = [
+    Panics, Sleepers, Full, Jumps, Signals, Visitors, Shutdown, Starved, Dropped,
+];
 
 pub struct Args {
     pub seed: u64,
     pub seconds: u64,
     pub from: u64,
-    threads: Option<usize>,
-    kind: Option<Kind>,
-    faults: Vec<Fault>,
+    /// How long do calls take? Only if asked for: a sanitizer slows down the engine and its
+    /// control in different ways.
+    pub busy: bool,
 }
 
 impl Args {
@@ -75,33 +58,23 @@ impl Args {
             seed: since.subsec_nanos().into(),
             seconds: 30,
             from: 0,
-            threads: None,
-            kind: None,
-            faults: FAULTS.to_vec(),
+            busy: false,
         };
         while let Some(name) = words.next() {
-            let value = words.next()?;
-            match (&*name, &*value) {
-                ("--seed", value) => args.seed = value.parse().ok()?,
-                ("--seconds", value) => args.seconds = value.parse().ok()?,
-                ("--from", value) => args.from = value.parse().ok()?,
-                ("--threads", value) => args.threads = Some(value.parse().ok()?),
-                ("--kind", value) => args.kind = Some(named(&KINDS, value)?),
-                ("--faults", "none") => args.faults.clear(),
-                ("--faults", list) => {
-                    let faults = list.split(',').map(|name| named(&FAULTS, name));
-                    args.faults = faults.collect::<Option<_>>()?;
+            let number = match &*name {
+                "--seed" => &mut args.seed,
+                "--seconds" => &mut args.seconds,
+                "--from" => &mut args.from,
+                "--busy" => {
+                    args.busy = true;
+                    continue;
                 }
                 _ => return None,
-            }
+            };
+            *number = words.next()?.parse().ok()?;
         }
         Some(args)
     }
-}
-
-fn named<T: Copy + Debug>(all: &[T], name: &str) -> Option<T> {
-    let mut all = all.iter().copied();
-    all.find(|one| format!("{one:?}").eq_ignore_ascii_case(name))
 }
 
 /// What moves time along: the engine's ticker, a thread with a virtual clock, or a loop of the
@@ -130,54 +103,51 @@ pub enum Ending {
 pub struct Plan {
     pub seed: u64,
     pub round: u64,
-    pub kind: Kind,
+    /// Closures on the engine's own workers, or else typed payloads and queues.
+    pub has_tasks: bool,
     pub drive: Drive,
     pub ending: Ending,
     faults: Vec<Fault>,
     pub tick: Duration,
     pub wheel_size: usize,
-    pub max_levels: Option<usize>,
-    pub shards: Option<usize>,
+    pub max_levels: usize,
+    pub shards: usize,
     pub queues: usize,
     pub queue_bound: Option<usize>,
     pub max_timers: Option<usize>,
     pub submitters: usize,
     pub workers_per_queue: usize,
     pub steps: u64,
-    /// How many threads are hostile in a busy round.
-    pub hostile: usize,
 }
 
 impl Plan {
     pub fn new(args: &Args, round: u64) -> Plan {
         use Drive::*;
         let mut random = Random::of(&[args.seed, round]);
-        let kinds = [Kind::Engine, Kind::Engine, Kind::Tasks];
         let drives = [TimerFd, TimerFd, Portable, Virtual, Virtual];
         let loops = [LevelTriggered, EdgeTriggered, Frames];
-        let mut faults = args.faults.clone();
+        let mut faults = FAULTS.to_vec();
         faults.retain(|_| random.once_in(2));
         Plan {
             seed: args.seed,
             round,
-            kind: args.kind.unwrap_or(random.one_of(&kinds)),
+            has_tasks: random.once_in(3),
             drive: random.one_of(&[&drives[..], &loops].concat()),
             ending: match &faults {
-                faults if faults.contains(&Fault::Shutdown) => Ending::InTheMiddle,
-                faults if faults.contains(&Fault::Dropped) => Ending::Dropped,
+                faults if faults.contains(&Shutdown) => Ending::InTheMiddle,
+                faults if faults.contains(&Dropped) => Ending::Dropped,
                 _ => random.one_of(&[Ending::Settled, Ending::Settled, Ending::Drained]),
             },
             tick: Duration::from_micros(random.one_of(&[100, 300, 1_000, 1_000, 4_000, 10_000])),
             wheel_size: random.one_of(&[64, 64, 64, 2, 3, 20, 100, 256]),
-            max_levels: random.once_in(6).then(|| 2 + random.index(3)),
-            shards: random.one_of(&[None, None, Some(1), Some(2), Some(8)]),
+            max_levels: random.one_of(&[64, 64, 64, 64, 2, 3]),
+            shards: random.one_of(&[1, 2, 8, 8]),
             queues: 1 + random.index(3),
-            queue_bound: faults.contains(&Fault::Full).then(|| 1 + random.index(20)),
+            queue_bound: faults.contains(&Full).then(|| 1 + random.index(20)),
             max_timers: random.one_of(&[None, None, Some(50), Some(2_000)]),
-            submitters: args.threads.unwrap_or(2 + random.index(5)),
+            submitters: 2 + random.index(5),
             workers_per_queue: 1 + random.index(3),
             steps: 500 + random.below(8_000),
-            hostile: args.threads.unwrap_or(8 * processors()),
             faults,
         }
     }

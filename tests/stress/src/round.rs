@@ -13,7 +13,6 @@ use tickwheel::{Cancel, CloseReason, Closed, Engine, Refusal, Reports, TimerId};
 use crate::account::{self, Book, End, Known, Record, broke, wait_until};
 use crate::drive::{self, Mover, TimeLine};
 use crate::plan::{Ending, Fault, Plan, Random};
-use crate::watchdog;
 
 /// What all threads of a round share.
 pub struct Round {
@@ -29,22 +28,20 @@ impl Round {
         (self.now)().saturating_add(delay)
     }
 
-    pub fn accepted(&self, id: TimerId, record: Arc<Record>) {
-        record.state().is_accepted = true;
-        self.book.enter(Known { id, record });
-    }
-
-    /// Notes a refusal. The payload came back, or else was dropped with its record.
-    pub fn refused(&self, reason: Refusal, record: &Record) {
-        let expected = match reason {
-            Refusal::Full => self.plan.max_timers.is_some(),
-            Refusal::ShutDown => self.plan.ending != Ending::Settled,
-            _ => false,
+    /// Notes that a timer was accepted, or refused, and why.
+    pub fn note(&self, scheduled: Result<TimerId, Refusal>, record: Arc<Record>) {
+        let expected = match scheduled {
+            Ok(id) => {
+                record.state().is_accepted = true;
+                return self.book.enter(Known { id, record });
+            }
+            Err(Refusal::Full) => self.plan.max_timers.is_some(),
+            Err(Refusal::ShutDown) => self.plan.ending != Ending::Settled,
+            Err(_) => false,
         };
-        if !expected {
-            broke(format!("refused: {reason}"));
-        }
-        record.state().ends(End::Refused);
+        let mut state = record.state();
+        state.expect(expected, format_args!("{scheduled:?}"));
+        state.ends(End::Refused);
     }
 }
 
@@ -70,9 +67,6 @@ type Told = (TimerId, u64, CloseReason);
 
 pub fn run<S: Side>(plan: Plan) {
     let (side, mover) = S::start(&plan);
-    let seen = side.engine().downgrade();
-    let state = move || format!("{:#?}", seen.upgrade().map(|engine| engine.snapshot()));
-    watchdog::describe(state);
     let (book, now, over) = (Book::default(), mover.time_line(), Arc::default());
     let mut helpers = drive::disturb(&plan, &over);
     helpers.extend(mover.start(&plan, &over));
@@ -86,7 +80,15 @@ pub fn run<S: Side>(plan: Plan) {
     let known = round.book.all();
     let index = known.iter().map(|known| (known.id, &*known.record));
     let index: HashMap<TimerId, &Record> = index.collect();
-    enter_shut_down(closed, &index);
+    let mut seen = HashSet::new();
+    for Closed { id, payload, .. } in closed {
+        match index.get(&id).filter(|_| seen.insert(id)) {
+            None => broke(format!("shut down twice, or nobody's: {id:?}")),
+            // What comes back with its payload was live: it has no other ending.
+            Some(record) if payload.is_some() => record.state().ends(End::ShutDown),
+            Some(_) => {}
+        }
+    }
     // The thread that moves time, or a task, may be the last to drop a handle.
     wait_until(|| known.iter().all(|known| known.record.state().tokens == 0));
     over.store(true, Ordering::Relaxed);
@@ -183,18 +185,6 @@ fn end<S: Side>(
         broke(format!("accepted {accepted}, but: {ledger:?}"));
     }
     closed
-}
-
-/// What comes back with its payload was live: it has no other ending.
-fn enter_shut_down<T>(closed: Vec<Closed<T>>, index: &HashMap<TimerId, &Record>) {
-    let mut seen = HashSet::new();
-    for Closed { id, payload, .. } in closed {
-        match index.get(&id).filter(|_| seen.insert(id)) {
-            None => broke(format!("shut down twice, or nobody's: {id:?}")),
-            Some(record) if payload.is_some() => record.state().ends(End::ShutDown),
-            Some(_) => {}
-        }
-    }
 }
 
 /// Does a step of a thread's plan.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use tickwheel::{CloseReason, Driver, Engine, Firing, Refusal, Task, TaskEngine, Timer, TimerId};
+use tickwheel::{CloseReason, Driver, Engine, Firing, Refusal, Task, TaskEngine, Timer};
 
 use crate::account::{Asked, End, Record};
 use crate::drive::{self, Mover};
@@ -18,12 +18,8 @@ impl Side for TaskEngine {
     type Payload = Task;
 
     fn start(plan: &Plan) -> (TaskEngine, Mover<Task>) {
-        let mut builder = TaskEngine::builder()
-            .tick(plan.tick)
-            .workers(plan.workers_per_queue);
-        if let Some(shards) = plan.shards {
-            builder = builder.shards(shards);
-        }
+        let builder = TaskEngine::builder().tick(plan.tick).shards(plan.shards);
+        let mut builder = builder.workers(plan.workers_per_queue);
         if let Some(max) = plan.max_timers {
             builder = builder.max_timers(max);
         }
@@ -49,26 +45,18 @@ impl Side for TaskEngine {
         }
         let record = Record::new(asked, round.after(delay));
         let mut task = task(&record, self, round, random);
-        let scheduled: Result<TimerId, Refusal> = match asked.times {
-            Some(times) => {
-                let task = move |firing: Firing| task(firing.outcome(), firing.number());
-                self.run(Timer::every(delay, task).times(times.into()))
-                    .map_err(Into::into)
-            }
-            None if asked.notified => {
-                let task = move |firing: Firing| task(firing.outcome(), firing.number());
-                self.run(Timer::after(delay, task).notified())
-                    .map_err(Into::into)
-            }
-            None => {
-                let task = move || task(CloseReason::Completed, 1);
-                self.run_after(delay, task).map_err(Into::into)
-            }
+        let scheduled = if asked.times.is_none() && !asked.notified {
+            let task = move || task(CloseReason::Completed, 1);
+            self.run_after(delay, task).map_err(Refusal::from)
+        } else {
+            let task = move |firing: Firing| task(firing.outcome(), firing.number());
+            let timer = match asked.times {
+                Some(times) => Timer::every(delay, task).times(times.into()),
+                None => Timer::after(delay, task).notified(),
+            };
+            self.run(timer).map_err(Refusal::from)
         };
-        match scheduled {
-            Ok(id) => round.accepted(id, record),
-            Err(refusal) => round.refused(refusal, &record),
-        }
+        round.note(scheduled, record);
     }
 }
 
@@ -81,11 +69,7 @@ fn task(
 ) -> impl FnMut(CloseReason, u64) + Send + 'static {
     let (token, now, plan) = (Token::new(record), Arc::clone(&round.now), &round.plan);
     let sleeps = plan.has(Fault::Sleepers) && random.once_in(40);
-    let sleep = if sleeps {
-        random.micros(5_000)
-    } else {
-        Duration::ZERO
-    };
+    let sleep = random.micros(5_000) * u32::from(sleeps);
     let panics = plan.has(Fault::Panics) && random.once_in(20);
     let mut handle = (plan.has(Fault::Dropped) && random.once_in(5)).then(|| tasks.clone());
     move |outcome, number| {

@@ -47,13 +47,8 @@ impl Side for Engine<Token> {
 
     fn start(plan: &Plan) -> (Engine<Token>, Mover<Token>) {
         let builder = Engine::builder().tick(plan.tick).queues(plan.queues);
-        let mut builder = builder.wheel_size(plan.wheel_size);
-        if let Some(levels) = plan.max_levels {
-            builder = builder.max_levels(levels);
-        }
-        if let Some(shards) = plan.shards {
-            builder = builder.shards(shards);
-        }
+        let builder = builder.wheel_size(plan.wheel_size);
+        let mut builder = builder.max_levels(plan.max_levels).shards(plan.shards);
         if let Some(bound) = plan.queue_bound {
             builder = builder.queue_bound(bound);
         }
@@ -144,18 +139,6 @@ fn schedule(engine: &Engine<Token>, round: &Round, random: &mut Random) {
         };
         (record, timer)
     };
-    let timer = dress(timer, asked, round, random);
-    let scheduled = match random.once_in(8) {
-        true => engine.create(timer).and_then(Unstarted::start),
-        false => engine.schedule(timer),
-    };
-    match scheduled {
-        Ok(id) => round.accepted(id, record),
-        Err(refused) => round.refused(refused.reason(), &record),
-    }
-}
-
-fn dress(timer: Timer<Token>, asked: Asked, round: &Round, random: &mut Random) -> Timer<Token> {
     let mut timer = timer.queue(random.index(round.plan.queues));
     // A cancel by name does not say which of them were running, and so how often those were to
     // fire.
@@ -165,10 +148,15 @@ fn dress(timer: Timer<Token>, asked: Asked, round: &Round, random: &mut Random) 
     if random.once_in(16) {
         timer = timer.tolerance(random.micros(30_000));
     }
-    match asked.reported {
-        true => timer.reported(),
-        false => timer,
+    if asked.reported {
+        timer = timer.reported();
     }
+    let scheduled = match random.once_in(8) {
+        true => engine.create(timer).and_then(Unstarted::start),
+        false => engine.schedule(timer),
+    };
+    // The payload came back, or else is dropped here.
+    round.note(scheduled.map_err(|refused| refused.reason()), record);
 }
 
 /// Takes what has expired, in whichever way, and keeps it for as long as it likes.

@@ -9,10 +9,7 @@ use crate::plan::Plan;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-type Describe = Box<dyn Fn() -> String + Send>;
-
 static PLAN: Mutex<String> = Mutex::new(String::new());
-static DESCRIBE: Mutex<Option<Describe>> = Mutex::new(None);
 
 /// What the panics of a plan say.
 pub const PLANNED: &str = "as planned";
@@ -32,12 +29,6 @@ pub fn start() {
 
 pub fn next_round(plan: &Plan) {
     *lock(&PLAN) = format!("{plan:#?}");
-    *lock(&DESCRIBE) = None;
-}
-
-/// Says what to print beside the plan.
-pub fn describe(state: impl Fn() -> String + Send + 'static) {
-    *lock(&DESCRIBE) = Some(Box::new(state));
 }
 
 fn watch() {
@@ -54,12 +45,5 @@ fn watch() {
 
 fn give_up(why: &str) -> ! {
     println!("FAILED: {why}: {}\n{}", lock(&PLAN), tally());
-    // Not here, because it takes locks that a stuck thread, or this one, may hold.
-    thread::spawn(|| {
-        if let Some(state) = &*lock(&DESCRIBE) {
-            println!("{}", state());
-        }
-    });
-    thread::sleep(Duration::from_secs(2));
     process::exit(1)
 }

@@ -41,6 +41,7 @@ impl Ink {
 
 /// Writes into one area of a buffer. Positions count from its upper left corner; what does
 /// not fit is cut off.
+#[derive(Debug)]
 pub struct Pen<'a> {
     buffer: &'a mut Buffer,
     area: Rect,

@@ -5,7 +5,7 @@ use std::thread;
 
 use tickwheel::{Engine, Queue, Time};
 
-#[derive(Default)]
+#[derive(Default, Debug)]
 struct Gate {
     is_closed: Mutex<bool>,
     opened: Condvar,
@@ -31,6 +31,7 @@ impl Gate {
 }
 
 /// A worker for each queue. They end when the engine is shut down.
+#[derive(Debug)]
 pub(super) struct Crew {
     gate: Arc<Gate>,
 }

@@ -42,12 +42,14 @@ enum Request {
 }
 
 /// Where a loader's requests go, and its answers come from.
+#[derive(Debug)]
 struct Line {
     requests: Sender<Request>,
     answers: Receiver<usize>,
 }
 
 /// The threads, sorted by their shards. They end when this is dropped.
+#[derive(Debug)]
 pub(super) struct Loaders {
     lines: Vec<Line>,
 }

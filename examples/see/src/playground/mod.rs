@@ -115,6 +115,7 @@ const KEYS: [Key; 12] = [
 const MOST_PER_FRAME: f64 = 100_000.0;
 
 /// An engine with a load. The keys of a viewer control both, and time.
+#[derive(Debug)]
 pub struct Playground {
     settings: Settings,
     loaders: Loaders,
