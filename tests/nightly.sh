@@ -48,7 +48,7 @@ mutants() {
 
 stress() {
     cargo run --release -p tickwheel-stress -- --seconds 1200
-    cargo run --release -p tickwheel-stress -- --kind busy --seconds 1200
+    cargo run --release -p tickwheel-stress -- --busy --seconds 1200
 }
 
 sanitizers() {

@@ -141,6 +141,9 @@ def make_copy(faults):
         content = (ROOT / file).read_bytes()
         if file.endswith(".rs"):
             content = with_switches(file, content.decode(), [fault for fault in faults if fault.file == file]).encode()
+        if file.endswith("Cargo.toml"):
+            # Otherwise cargo would take what it made of the tree for that of the copy, and the other way round.
+            content = re.sub(rb'^version = "([^"]*)"', rb'version = "\1+planted"', content, count=1, flags=re.M)
         copy = TREE / file
         copy.parent.mkdir(parents=True, exist_ok=True)
         if not copy.is_file() or copy.read_bytes() != content:
