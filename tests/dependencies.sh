@@ -69,7 +69,7 @@ twice=$(cargo tree -q -p tickwheel --features tracing,metrics,serde,stream,hyper
 [ -z "$twice" ] || fail "two versions of one package: $twice"
 
 lock_file_lists false "tickwheel user"
-lock_file_lists true "crossbeam-channel crossbeam-utils libc tickwheel user"
+lock_file_lists true "crossbeam-channel crossbeam-utils libc slab tickwheel user"
 for model in loom shuttle; do
     ! RUSTFLAGS="--cfg $model" in_user cargo check --quiet 2>"$user/errors" ||
         fail "--cfg $model was built without its feature"

@@ -2,6 +2,7 @@
 
 use core::ops::Range;
 
+use crate::shard::record::TimerRecord;
 use crate::shard::{Phase, Shard};
 use crate::stats::InspectedShard;
 use crate::wheel::Level;
@@ -25,7 +26,8 @@ impl<T> Shard<T> {
 
     /// Returns the number of bytes of the shard's timers: entries and records.
     pub(crate) fn bytes(&self) -> usize {
-        self.wheel.bytes() + self.records.bytes()
+        let records = self.records.capacity() * size_of::<TimerRecord<T>>();
+        self.wheel.bytes() + records
     }
 
     /// Counts the timers in some slots of a level, each up to `most`. Leaves the counts

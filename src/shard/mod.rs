@@ -57,7 +57,6 @@ mod lent;
 mod pause;
 mod ready;
 pub(crate) mod record;
-mod records;
 mod repeat;
 mod repetition;
 mod reserve;
@@ -82,6 +81,8 @@ pub(crate) use signals::Signals;
 
 use core::time::Duration;
 
+use slab::Slab;
+
 use crate::id::{TimerId, WheelNumber};
 use crate::rounding::TickLength;
 use crate::shard::body::{Body, Tag};
@@ -89,7 +90,6 @@ use crate::shard::credit::Credit;
 use crate::shard::drain_count::Awaited;
 use crate::shard::ready::Ready;
 use crate::shard::record::{State, TimerRecord};
-use crate::shard::records::TimerRecords;
 use crate::shard::work::Work;
 use crate::stats::{Histogram, Ledger, RefusedTimers};
 use crate::sync::IS_MODEL;
@@ -108,7 +108,7 @@ pub(crate) const CELLS_PER_TIMER: usize = if IS_MODEL { CELLS_PER_HOLD } else { 
 
 pub(crate) struct Shard<T> {
     pub(crate) wheel: Wheel<Body<T>>,
-    pub(crate) records: TimerRecords<T>,
+    pub(crate) records: Slab<TimerRecord<T>>,
     /// The number of entries that are not live timers: those not yet started, those shut
     /// down while a worker holds a firing, and those that ended with an unread report.
     not_live: usize,
@@ -158,7 +158,7 @@ impl<T> Shard<T> {
         let ready = (0..=queues).map(|_| Ready::new(&mut wheel)).collect();
         Shard {
             wheel,
-            records: TimerRecords::new(),
+            records: Slab::new(),
             not_live: 0,
             ready,
             ledger: Ledger::default(),
@@ -215,8 +215,9 @@ impl<T> Shard<T> {
         }
         self.accept(timer.reported);
         let deadline = self.within_tolerance(requested, timer.tolerance, deadline);
-        let entry = self.records.vacant_entry();
-        let key = entry.insert(TimerRecord::new(timer, requested, place));
+        let key = self
+            .records
+            .insert(TimerRecord::new(timer, requested, place));
         let at = self.insert_recorded(key, deadline);
         let due = self.wheel.link_new(at);
         self.earliest_new = self.earliest_new.min(due);

@@ -120,7 +120,6 @@ impl<T> Shard<T> {
         timer.task = tag.is_task();
         let key = self
             .records
-            .vacant_entry()
             .insert(TimerRecord::new(timer, requested, None));
         *self.wheel.payload_mut(at) = Body::record(key);
         self.wheel.set_tag(at, tag.with_record().0);

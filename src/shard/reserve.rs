@@ -26,7 +26,7 @@ impl<T> Shard<T> {
             return Err((reason, timer));
         }
         self.accept(timer.reported);
-        let key = self.records.vacant_entry().insert(TimerRecord {
+        let key = self.records.insert(TimerRecord {
             state: State::LENT,
             ..TimerRecord::of(timer.map(|()| None), requested, place)
         });

@@ -7,10 +7,11 @@
 
 use std::collections::VecDeque;
 
+use slab::Slab;
+
 use crate::shard::body::Body;
 use crate::shard::ready::Ready;
-use crate::shard::record::State;
-use crate::shard::records::TimerRecords;
+use crate::shard::record::{State, TimerRecord};
 use crate::shard::{Phase, Shard};
 use crate::wheel::{EntryIndex, Linkage, Wheel};
 
@@ -19,7 +20,7 @@ use crate::wheel::{EntryIndex, Linkage, Wheel};
 pub(crate) const CELLS_PER_HOLD: usize = 256;
 
 /// The memory that a shard no longer needs, to be dropped outside its lock.
-type Unneeded<T> = (TimerRecords<T>, Vec<VecDeque<EntryIndex>>);
+type Unneeded<T> = (Slab<TimerRecord<T>>, Vec<VecDeque<EntryIndex>>);
 
 impl<T> Shard<T> {
     pub(crate) fn begin_shrink(&mut self) -> Unneeded<T> {
@@ -27,8 +28,8 @@ impl<T> Shard<T> {
             self.wheel.begin_shrink();
         }
         let records = match self.records.is_empty() {
-            true => std::mem::replace(&mut self.records, TimerRecords::new()),
-            false => TimerRecords::new(),
+            true => std::mem::take(&mut self.records),
+            false => Slab::new(),
         };
         let ahead = self.ready.iter_mut().map(|ready| ready.take_ahead());
         (records, ahead.collect())
@@ -68,7 +69,11 @@ impl<T> Shard<T> {
 }
 
 /// Returns the kind of list that a timer of the shard is on.
-fn linkage_of<T>(wheel: &Wheel<Body<T>>, records: &TimerRecords<T>, at: EntryIndex) -> Linkage {
+fn linkage_of<T>(
+    wheel: &Wheel<Body<T>>,
+    records: &Slab<TimerRecord<T>>,
+    at: EntryIndex,
+) -> Linkage {
     if Shard::tag_in(wheel, at).is_ready() {
         return Linkage::Elsewhere;
     }

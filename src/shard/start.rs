@@ -24,7 +24,7 @@ impl<T> Shard<T> {
             cancelled: false,
         };
         self.not_live += 1;
-        let key = self.records.vacant_entry().insert(TimerRecord {
+        let key = self.records.insert(TimerRecord {
             state,
             ..TimerRecord::new(timer, Time::MAX, place)
         });

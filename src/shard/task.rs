@@ -94,7 +94,7 @@ impl<T> Shard<T> {
         record.deliver();
         record.taken = self.taken(at);
         record.state = State::LENT;
-        let key = self.records.vacant_entry().insert(record);
+        let key = self.records.insert(record);
         *self.wheel.payload_mut(at) = Body::record(key);
         self.wheel.set_tag(at, self.tag(at).with_record().0);
         key
