@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 /// A future, or anything else that takes a waker, with a waker of its own.
+#[derive(Debug)]
 pub struct ByHand<T> {
     polled: T,
     wakes: Arc<Wakes>,
@@ -70,7 +71,7 @@ impl<T> DerefMut for ByHand<T> {
 }
 
 /// A waker that counts.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Wakes(AtomicUsize);
 
 impl Wakes {
