@@ -134,15 +134,6 @@ fn promise_04_a_task_yet_to_be_notified_is_not_gone() {
 }
 
 #[test]
-fn promise_04_a_task_that_was_not_started_is_cancelled_once() {
-    let (tasks, _clock) = virtual_tasks();
-    let unstarted = tasks.create(Timer::after(MS, |_| ())).unwrap();
-    assert_eq!(tasks.cancel(unstarted.id()), Cancel::Cancelled(()));
-    assert_eq!(tasks.cancel(unstarted.id()), Cancel::Gone);
-    assert!(unstarted.dismiss().is_none());
-}
-
-#[test]
 fn promise_04_cancelling_many_answers_like_cancelling_each() {
     let (engine, clock) = Engine::builder().shards(2).start_virtual().unwrap();
     let (other, _) = virtual_engine();
@@ -168,45 +159,4 @@ fn promise_04_cancelling_many_answers_like_cancelling_each() {
     let ids: Vec<_> = (0..1_000).map(|_| engine.after(SECOND, "many")).collect();
     let cancelled = engine.cancel_many(&ids).into_iter();
     assert_eq!(cancelled.filter_map(Cancel::payload).count(), 1_000);
-}
-
-/// Whatever state a timer is in, cancelling all does for it what its id would do.
-#[test]
-fn promise_04_cancelling_all_cancels_what_an_id_could_cancel_and_nothing_later() {
-    let (engine, clock) = Engine::builder().shards(2).start_virtual().unwrap();
-    engine.put(Timer::every(MS, "runs").named("beat"));
-    engine.put(Timer::every(MS, "runs for the last time").times(1));
-    engine.after(2 * MS, "expired");
-    clock.advance(MS);
-    let running = take_all(&engine);
-    assert_eq!(running.len(), 2);
-    clock.advance(MS);
-    engine.after(SECOND, "far");
-    engine.put(Timer::every(SECOND, "repeats").named("beat").reported());
-    let other = || _ = engine.after(Duration::MAX, "elsewhere");
-    thread::scope(|scope| _ = scope.spawn(other));
-    let unstarted = engine.create(Timer::after(SECOND, "unstarted")).unwrap();
-    let given_up = engine.create(Timer::after(SECOND, "given up")).unwrap();
-    assert_eq!(given_up.dismiss(), Some("given up"));
-
-    let mut cancelled = engine.cancel_all();
-    cancelled.payloads.sort_unstable();
-    let payloads = ["elsewhere", "expired", "far", "repeats", "unstarted"];
-    assert_eq!(cancelled.payloads, payloads);
-    assert_eq!(cancelled.ids.len(), payloads.len() + 1, "and one that runs");
-    assert!(cancelled.ids.contains(&running[0].id()));
-    // The other one may end by itself.
-    assert!(!cancelled.ids.contains(&running[1].id()));
-    assert_eq!(engine.cancel_all().ids.len(), 0);
-    assert_eq!(engine.cancel_by_name("beat", None).ids.len(), 0);
-
-    // The engine goes on: only the last firing completes.
-    assert!(unstarted.start().is_ok());
-    engine.after(MS, "later");
-    drop(running);
-    clock.advance(SECOND);
-    assert_eq!(super::payloads(&engine), ["later"]);
-    assert_eq!(ends(&engine), [0, 2, 6, 0, 0]);
-    let report = engine.reports().try_recv().unwrap();
-    assert_eq!(report.reason, CloseReason::Cancelled);
 }

@@ -50,16 +50,6 @@ fn promise_08_closed_timers_are_reported() {
 }
 
 #[test]
-fn promise_08_cancelled_before_its_start_ends_at_its_start() {
-    let (engine, clock) = virtual_engine();
-    let unstarted = engine.create(Timer::after(MS, "never").reported()).unwrap();
-    assert_eq!(engine.cancel(unstarted.id()), Cancel::Cancelled("never"));
-    clock.advance(7 * MS);
-    let id = unstarted.start().unwrap();
-    assert_eq!(report(&engine), (id, 0, 7, 0, CloseReason::Cancelled, None));
-}
-
-#[test]
 fn promise_08_a_timer_that_ends_while_it_runs_is_reported_on_return_with_the_tick_of_its_end() {
     let (engine, clock) = virtual_engine();
     let run = || {

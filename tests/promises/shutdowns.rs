@@ -33,19 +33,6 @@ fn promise_12_shutdown_accounts_for_every_timer() {
 }
 
 #[test]
-fn promise_12_cancelled_while_running_is_not_shut_down() {
-    let (engine, clock) = virtual_engine();
-    let id = engine.every(MS, "beat");
-    clock.advance(MS);
-    let running = engine.next();
-    assert_eq!(engine.cancel(id), Cancel::Running);
-    assert_eq!(engine.shutdown(), []);
-    assert_eq!(engine.ledger().live, 1);
-    drop(running);
-    assert_eq!(ends(&engine), [0, 0, 1, 0, 0]);
-}
-
-#[test]
 fn promise_12_a_drain_fires_the_one_shots_due_by_its_limit() {
     let engine = Engine::builder().start().unwrap();
     engine.every(5 * MS, 0);

@@ -104,30 +104,6 @@ fn promise_02_a_task_notified_early_is_not_late() {
 }
 
 #[test]
-fn promise_02_the_earliest_deadline_is_exact() {
-    let (engine, clock) = Engine::builder().shards(4).start_virtual().unwrap();
-    assert_eq!(engine.earliest_deadline(), None);
-    engine.after(Duration::MAX, 0);
-    let unstarted = engine.create(Timer::after(MS, 1)).unwrap();
-    assert_eq!(engine.earliest_deadline(), None, "nothing is ever due");
-    // Each thread files into a shard of its own.
-    for deadline in [700, 350, 900] {
-        let file = || _ = engine.put(Timer::at(at(deadline), 2));
-        thread::scope(|scope| _ = scope.spawn(file));
-    }
-    let earliest = engine.put(Timer::at(at(300), 3));
-    assert_eq!(engine.earliest_deadline(), Some(at(300)));
-    // Postponing leaves it in its slot.
-    engine.reschedule(earliest, at(800)).unwrap();
-    assert_eq!(engine.earliest_deadline(), Some(at(350)));
-    clock.advance_to(at(350));
-    assert_eq!(engine.queue(0).len(), 1);
-    assert_eq!(engine.earliest_deadline(), Some(at(700)), "350 has expired");
-    unstarted.start().unwrap();
-    assert_eq!(engine.earliest_deadline(), Some(at(351)));
-}
-
-#[test]
 fn promise_02_a_tolerance_lets_neighbours_share_a_wakeup() {
     let (engine, clock) = virtual_engine();
     for (delay, window) in [(70, 60), (80, 60), (100, 60), (127, 60), (128, 60), (90, 5)] {
