@@ -145,7 +145,7 @@ fn a8_a_timer_that_is_never_started_can_be_dismissed() {
     // Cancelled and then dismissed: never started, so no callback either.
     let cancelled = tasks.create(timer()).unwrap();
     assert_eq!(tasks.cancel(cancelled.id()), Cancel::Cancelled(()));
-    assert!(cancelled.dismiss().is_none());
+    drop(cancelled);
     assert_eq!(tasks.cancel_by_name("n", 9), 0);
     tasks.shutdown();
     settle(&clock);
