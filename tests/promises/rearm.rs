@@ -46,6 +46,16 @@ fn promise_03_a_chain_is_one_timer_with_one_ending() {
 }
 
 #[test]
+fn promise_03_a_plain_one_shot_cannot_be_re_armed() {
+    let (engine, clock) = virtual_engine();
+    engine.after(MS, 7);
+    let due = refused(take_next(&engine, &clock), NotChanged::NotRearmable);
+    assert!(!due.is_cancelled());
+    assert_eq!((due.number(), due.into_payload()), (1, 7));
+    assert_eq!(ends(&engine), [0, 1, 0, 0, 0]);
+}
+
+#[test]
 fn promise_04_a_cancel_reaches_a_chain_that_a_worker_holds() {
     let cancels: [fn(&Engine<u32>, TimerId) -> bool; 4] = [
         |engine, id| engine.cancel(id) == Cancel::Running,
