@@ -1,5 +1,6 @@
-//! Promises 3, 4, 5, 7, 10, 11 and 12 for timers whose holder sets their next
-//! deadline. A chain is such a timer: one id, one name, any number of firings.
+//! Promises 3, 4, 5, 10 and 12 for timers whose holder sets their next deadline. A chain
+//! is such a timer: one id, one name, any number of firings. Which firings may be
+//! re-armed, and what phase a repeat has then, the oracle compares.
 
 use super::*;
 
@@ -141,42 +142,6 @@ fn promise_12_a_firing_that_is_kept_keeps_no_engine_running() {
     // The worker may still be about to return it.
     assert!(firing.rearm(MS).is_err());
     assert_eq!(firing.number(), 1);
-}
-
-#[test]
-fn promise_07_a_re_armed_repeat_has_a_new_phase() {
-    // Re-armed for tick 4, seen then, or at tick 20: every multiple, the next one, or a
-    // period on.
-    for (missed, seen_at, due) in [
-        (MissedTicks::CatchUp, 4, vec![4, 7, 10, 13, 16, 19, 22]),
-        (MissedTicks::CatchUp, 20, vec![4, 7, 10, 13, 16, 19, 22]),
-        (MissedTicks::Skip, 20, vec![4, 22]),
-        (MissedTicks::Delay, 20, vec![4, 23]),
-    ] {
-        let (engine, clock) = virtual_engine();
-        engine.put(Timer::every(3 * MS, 7).missed(missed).times(8));
-        clock.advance(3 * MS);
-        engine.next().rearm(MS).unwrap();
-        let mut seen = Vec::new();
-        for now in seen_at..=23 {
-            clock.advance_to(at(now));
-            seen.extend(take(&engine, 0).iter().map(|&(tick, _)| tick));
-        }
-        assert_eq!(seen, due, "{missed:?}");
-        // Eight times in all.
-        assert_eq!(engine.ledger().completed, u64::from(due.len() == 7));
-    }
-}
-
-#[test]
-fn promise_07_a_count_that_is_used_up_stays_so() {
-    let (engine, clock) = virtual_engine();
-    engine.put(Timer::every(MS, 7).times(2));
-    take_next(&engine, &clock).rearm(MS).unwrap();
-    let last = refused(take_next(&engine, &clock), NotChanged::UsedUp);
-    assert_eq!((last.number(), last.is_cancelled()), (2, false));
-    drop(last);
-    assert_eq!(ends(&engine), [0, 1, 0, 0, 0]);
 }
 
 #[test]

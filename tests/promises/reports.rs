@@ -1,4 +1,5 @@
-//! Promise 8: closed timers are reported on request, with their names.
+//! Promise 8: closed timers are reported on request, with their names. Of one that has
+//! repeated, compat shows in `g4` that it is expired and then closed, with the same tick.
 
 use super::*;
 
@@ -16,8 +17,6 @@ fn report<T>(engine: &Engine<T>) -> Report<T> {
 fn promise_08_closed_timers_are_reported() {
     let (engine, clock) = virtual_engine();
     let once = engine.put(Timer::after(MS, "once").reported());
-    let twice = Timer::every(2 * MS, "twice").times(2).queue(1).reported();
-    let twice = engine.put(twice);
     let cancelled = engine.put(Timer::after(SECOND, "cancelled").reported());
     let left = engine.put(Timer::after(SECOND, "left").reported());
     engine.after(MS, "unreported");
@@ -27,15 +26,9 @@ fn promise_08_closed_timers_are_reported() {
     clock.advance(MS);
     assert_eq!(payloads(&engine), ["once", "unreported"]);
     assert!(!closed.is_empty());
-    let completed = CloseReason::Completed;
-    assert_eq!(report(&engine), (once, 0, 1, 1, completed, None));
-    for tick in [2, 4] {
-        clock.advance_to(at(tick));
-        assert!(closed.is_empty());
-        assert_eq!(engine.queue(1).recv().unwrap().tick().0, tick);
-    }
-    // The last firing is in both results, with the same tick.
-    assert_eq!(report(&engine), (twice, 1, 4, 2, completed, Some("twice")));
+    let expected = (once, 0, 1, 1, CloseReason::Completed, None);
+    assert_eq!(report(&engine), expected);
+    clock.advance_to(at(4));
     assert_eq!(engine.cancel(cancelled), Cancel::Cancelled("cancelled"));
     let expected = (cancelled, 0, 4, 0, CloseReason::Cancelled, None);
     assert_eq!(report(&engine), expected);
@@ -47,16 +40,6 @@ fn promise_08_closed_timers_are_reported() {
     assert_eq!(report(&engine), expected);
     assert_eq!(closed.recv(), Err(RecvError::ShutDown));
     assert_eq!(engine.reports().next(), None);
-}
-
-#[test]
-fn promise_08_cancelled_before_its_start_ends_at_its_start() {
-    let (engine, clock) = virtual_engine();
-    let unstarted = engine.create(Timer::after(MS, "never").reported()).unwrap();
-    assert_eq!(engine.cancel(unstarted.id()), Cancel::Cancelled("never"));
-    clock.advance(7 * MS);
-    let id = unstarted.start().unwrap();
-    assert_eq!(report(&engine), (id, 0, 7, 0, CloseReason::Cancelled, None));
 }
 
 #[test]

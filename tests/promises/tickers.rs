@@ -206,16 +206,14 @@ fn promise_13_a_far_timer_costs_at_most_one_wakeup_per_level() {
 }
 
 /// How often a ticker wakes while each of four threads arms timers of `delay` and
-/// cancels them, or does not; and how long that took.
-fn wakeups_of_what_is_cancelled(ticker: Ticker, delay: Duration, arm: bool) -> (u64, Duration) {
+/// cancels them; and how long that took.
+fn wakeups_of_what_is_cancelled(ticker: Ticker, delay: Duration) -> (u64, Duration) {
     let engine = start(Engine::<u32>::builder().shards(4), ticker);
     let (begun, gate) = (Instant::now(), Barrier::new(4));
     let submit = || {
         gate.wait();
         while begun.elapsed() < 500 * MS {
-            if arm {
-                let _ = engine.cancel(engine.after(delay, 1));
-            }
+            let _ = engine.cancel(engine.after(delay, 1));
             thread::sleep(Duration::from_micros(200));
         }
     };
@@ -227,9 +225,7 @@ fn wakeups_of_what_is_cancelled(ticker: Ticker, delay: Duration, arm: bool) -> (
 fn promise_13_a_cancelled_alarm_costs_at_most_one_wakeup() {
     for ticker in THREADS {
         let delay = 5 * MS;
-        let (idle, _) = wakeups_of_what_is_cancelled(ticker, delay, false);
-        let (woken, took) = wakeups_of_what_is_cancelled(ticker, delay, true);
-        assert_eq!(idle, 0, "{ticker:?}");
+        let (woken, took) = wakeups_of_what_is_cancelled(ticker, delay);
         let delays = took.as_nanos() / delay.as_nanos();
         // Half as many again: a thread may stand between arming and cancelling.
         let limit = delays + delays / 2 + 4;

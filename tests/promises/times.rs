@@ -55,10 +55,6 @@ fn promise_02_on_time() {
         let latest = engine.snapshot().lateness.quantile(1.0);
         assert!(latest <= Some(Duration::from_nanos(1)));
     }
-    let (engine, clock) = virtual_engine();
-    engine.after(2 * MS, 0);
-    clock.advance(5 * MS);
-    assert_eq!(engine.next().lateness(), 3 * MS);
 }
 
 #[test]
@@ -101,30 +97,6 @@ fn promise_02_a_task_notified_early_is_not_late() {
     assert_eq!(tasks.cancel(id), Cancel::Cancelled(()));
     clock.run_until(tasks.now());
     assert_eq!(told.all(), [(Duration::ZERO, at(1))]);
-}
-
-#[test]
-fn promise_02_the_earliest_deadline_is_exact() {
-    let (engine, clock) = Engine::builder().shards(4).start_virtual().unwrap();
-    assert_eq!(engine.earliest_deadline(), None);
-    engine.after(Duration::MAX, 0);
-    let unstarted = engine.create(Timer::after(MS, 1)).unwrap();
-    assert_eq!(engine.earliest_deadline(), None, "nothing is ever due");
-    // Each thread files into a shard of its own.
-    for deadline in [700, 350, 900] {
-        let file = || _ = engine.put(Timer::at(at(deadline), 2));
-        thread::scope(|scope| _ = scope.spawn(file));
-    }
-    let earliest = engine.put(Timer::at(at(300), 3));
-    assert_eq!(engine.earliest_deadline(), Some(at(300)));
-    // Postponing leaves it in its slot.
-    engine.reschedule(earliest, at(800)).unwrap();
-    assert_eq!(engine.earliest_deadline(), Some(at(350)));
-    clock.advance_to(at(350));
-    assert_eq!(engine.queue(0).len(), 1);
-    assert_eq!(engine.earliest_deadline(), Some(at(700)), "350 has expired");
-    unstarted.start().unwrap();
-    assert_eq!(engine.earliest_deadline(), Some(at(351)));
 }
 
 #[test]
