@@ -24,9 +24,8 @@ pub(crate) enum Seen<R> {
     Live(R),
     /// The timer has fired or was cancelled.
     Gone,
-    /// The timer has ended, and the engine is shut down or about to be. Only the clock
-    /// can say whether the timer fired before.
-    GoneFromClosed,
+    /// The engine was shut down before the timer was due.
+    ShutDown,
     /// The timer belongs to another engine.
     Foreign,
 }
@@ -76,16 +75,26 @@ impl<T> Core<T> {
     }
 
     /// Calls `look` with the payload of a live plain timer, under the lock of its shard.
-    /// `look` must not run foreign code.
+    /// `look` must not run foreign code. The timer's deadline tells an expiry from a
+    /// shutdown, which stops the shard's wheel for good.
     #[inline]
-    pub(crate) fn look_at<R>(&self, id: TimerId, look: impl FnOnce(&T) -> R) -> Seen<R> {
+    pub(crate) fn look_at<R>(
+        &self,
+        id: TimerId,
+        deadline: Time,
+        look: impl FnOnce(&T) -> R,
+    ) -> Seen<R> {
         match self.cell_of(id) {
             None => Seen::Foreign,
             Some(cell) => {
                 let shard = cell.lock();
                 match shard.plain_payload(id) {
                     Some(payload) => Seen::Live(look(payload)),
-                    None if shard.phase == Phase::Closed => Seen::GoneFromClosed,
+                    None if shard.phase == Phase::Closed
+                        && shard.wheel.now() < self.tick.tick_after(deadline) =>
+                    {
+                        Seen::ShutDown
+                    }
                     None => Seen::Gone,
                 }
             }

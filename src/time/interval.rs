@@ -56,7 +56,7 @@ pub fn interval_at(start: impl PointInTime, period: Duration) -> Interval {
 /// [`Timers`](crate::time::Timers) with these names.
 ///
 /// Ticks that nobody awaits are missed; [`MissedTicks`] says what happens to them.
-/// Defaults to [`MissedTicks::CatchUp`].
+/// Defaults to [`MissedTicks::CatchUp`]. A tick at [`Time::MAX`] never comes.
 ///
 /// # Panics
 /// Waiting for a tick panics if the engine was [shut
@@ -99,8 +99,10 @@ impl<H: Handle> Interval<H> {
     /// Polls for the next tick. Returns `None` if the engine was shut down.
     pub(super) fn poll_next_tick(&mut self, cx: &mut Context<'_>) -> Poll<Option<H::Moment>> {
         // It has passed without anyone waiting for it. Otherwise, registering it says
-        // whether the engine was shut down.
-        if self.sleep.is_new() && self.sleep.deadline_time() <= self.sleep.core().clock.now() {
+        // whether the engine was shut down. The end of time never passes: ticks beyond it
+        // are all set to it, and would be ready for ever.
+        let due = self.sleep.deadline_time();
+        if self.sleep.is_new() && due < Time::MAX && due <= self.sleep.core().clock.now() {
             let is_shut_down = self.sleep.core().is_shut_down();
             return Poll::Ready((!is_shut_down).then(|| self.take_tick()));
         }
@@ -217,6 +219,19 @@ mod tests {
         let on_time = Time::from_millis(1) + LATE;
         assert_eq!(second_tick(on_time), 2_500_000);
         assert_eq!(second_tick(on_time + Duration::from_nanos(1)), 6_500_000);
+    }
+
+    #[test]
+    fn ticks_end_with_time() {
+        let (timers, clock) = Timers::builder().start_virtual().unwrap();
+        let nearly = Time::from_nanos(u64::MAX - 1);
+        let mut beats = timers.interval_at(nearly, Duration::from_nanos(1));
+        clock.advance_to(Time::MAX);
+        let mut context = Context::from_waker(Waker::noop());
+        assert_eq!(beats.poll_tick(&mut context), Poll::Ready(nearly));
+        assert!(beats.poll_tick(&mut context).is_pending());
+        beats.reset_immediately();
+        assert!(beats.poll_tick(&mut context).is_pending());
     }
 }
 

@@ -138,13 +138,11 @@ impl<H: Handle> Sleep<H> {
     /// sleep that was never polled, or that ended in a [shutdown](Timers::shutdown).
     #[must_use]
     pub fn is_elapsed(&self) -> bool {
-        let core = self.core();
         match self.registration.stage() {
             Stage::Elapsed => true,
-            Stage::Registered(id) => match core.look_at(id, |_| ()) {
+            Stage::Registered(id) => match self.core().look_at(id, self.deadline, |_| ()) {
                 Seen::Gone => true,
-                Seen::GoneFromClosed => self.deadline <= core.clock.now(),
-                Seen::Live(()) | Seen::Foreign => false,
+                Seen::Live(()) | Seen::ShutDown | Seen::Foreign => false,
             },
             Stage::New | Stage::Lazy(_) | Stage::ShutDown => false,
         }
@@ -246,11 +244,12 @@ impl<H: Handle> Sleep<H> {
     #[inline(never)]
     fn look(&mut self, id: TimerId, cx: &mut Context<'_>) -> Poll<Ended> {
         let waker = cx.waker();
-        match self.core().look_at(id, |known| known.will_wake(waker)) {
+        let looked = |known: &Waker| known.will_wake(waker);
+        match self.core().look_at(id, self.deadline, looked) {
             Seen::Live(true) => Poll::Pending,
             Seen::Live(false) => self.change_waker(id, cx),
             Seen::Gone => self.end(Stage::Elapsed, Ended::Elapsed),
-            Seen::GoneFromClosed => self.end_in_shutdown(),
+            Seen::ShutDown => self.end(Stage::ShutDown, Ended::ShutDown),
             // A forked child has a copy of a sleep that waits in its parent.
             Seen::Foreign => self.poll_unregistered(cx),
         }
@@ -265,14 +264,6 @@ impl<H: Handle> Sleep<H> {
             Ok(_) => Poll::Pending,
             // It has ended in the meantime.
             Err(_) => self.look(id, cx),
-        }
-    }
-
-    #[cold]
-    fn end_in_shutdown(&mut self) -> Poll<Ended> {
-        match self.deadline <= self.core().clock.now() {
-            true => self.end(Stage::Elapsed, Ended::Elapsed),
-            false => self.end(Stage::ShutDown, Ended::ShutDown),
         }
     }
 

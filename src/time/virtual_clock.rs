@@ -379,7 +379,8 @@ mod tests {
         assert_eq!(timers.shutdown(), 1);
         clock.run_until_settled(Time::from_secs(2), || ());
         assert_eq!(clock.now(), Time::from_secs(2));
-        assert!(poll(sleep.as_mut()).is_ready());
+        assert!(!sleep.is_elapsed());
+        assert!(poll(sleep.as_mut()).is_ready() && !sleep.is_elapsed());
     }
 
     #[test]

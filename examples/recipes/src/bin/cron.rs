@@ -3,8 +3,9 @@
 //!
 //! An engine never reads the wall clock, so it never jumps with it. A job therefore computes
 //! its next time on the wall clock, arms its timer for it, and looks at the wall clock again
-//! when the timer fires. It also looks once a minute, because the wall clock may have been
-//! set meanwhile. On [`ClockSource::BootTime`], delays count the time that the machine is
+//! when the timer fires. It arms the timer before it runs, so that a panic ends one run and
+//! not the schedule. It also looks once a minute, because the wall clock may have been set
+//! meanwhile. On [`ClockSource::BootTime`], delays count the time that the machine is
 //! suspended, so a job that was missed in that time runs at once afterwards.
 //!
 //! `croner` knows the patterns, and `jiff` the time zones.
@@ -32,6 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     nine_in_the_morning_in_two_zones()?;
     once_at_a_time_that_is_left_out_or_comes_twice()?;
     a_wall_clock_that_is_set()?;
+    a_job_that_panics()?;
     every_second_of_real_time()
 }
 
@@ -65,22 +67,25 @@ fn run_by_cron(
     };
     job.next = job.next_after(wall());
     let first = job.until_next(wall());
-    // Refused if the timer was cancelled or the engine was shut down meanwhile.
-    let task = move |firing: Firing| _ = firing.rearm(job.look());
+    let task = move |firing: Firing| job.look(&firing);
     Ok(timers.run(Timer::after(first, task).named(format!("{pattern} {zone}")))?)
 }
 
 impl<F: FnMut(Zoned)> Job<F> {
-    /// Runs the function if its time has come. Returns the delay until the next look.
-    fn look(&mut self) -> Duration {
-        let now = (self.wall)();
-        if now >= self.next {
-            (self.run)(self.next.to_zoned(self.zone.clone()));
+    /// Arms the timer for the next look, and runs the function if its time has come.
+    fn look(&mut self, firing: &Firing) {
+        let (now, time) = ((self.wall)(), self.next);
+        if now >= time {
             // Leaves out the times that a wall clock which was set forward has jumped over. If
             // it was set back, no time comes twice.
             self.next = self.next_after(now);
         }
-        self.until_next((self.wall)())
+        // Armed before the function runs, because a panic would end the schedule otherwise.
+        // Refused if the timer was cancelled or the engine was shut down meanwhile.
+        let _ = firing.rearm(self.until_next(now));
+        if now >= time {
+            (self.run)(time.to_zoned(self.zone.clone()));
+        }
     }
 
     /// Returns the pattern's first time after `now`, or the end of time if there is none.
@@ -203,6 +208,23 @@ fn a_wall_clock_that_is_set() -> Result<(), Box<dyn Error>> {
     simulation.pass_hours(0.5);
     assert_eq!(hours(), [14]);
     println!("the wall clock was set twice, and each hour ran once at most");
+    Ok(())
+}
+
+/// A job that fails at ten o'clock runs again at eleven.
+fn a_job_that_panics() -> Result<(), Box<dyn Error>> {
+    let simulation = Simulation::starting("2026-06-01T09:30:00Z")?;
+    let (ran, times) = mpsc::channel();
+    let run = move |at: Zoned| {
+        let _ = ran.send(at.hour());
+        assert!(at.hour() != 10, "this job fails at ten o'clock");
+    };
+    let (timers, wall) = (&simulation.timers, &simulation.wall);
+    run_by_cron(timers, wall, "0 * * * *", "UTC", run)?;
+    simulation.pass_hours(2.0);
+    assert_eq!(times.try_iter().collect::<Vec<_>>(), [10, 11]);
+    assert_eq!(timers.engine().snapshot().panics, 1);
+    println!("the job failed at ten o'clock and ran at eleven");
     Ok(())
 }
 

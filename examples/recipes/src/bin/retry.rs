@@ -1,6 +1,6 @@
 //! Retry with backoff: a client sends a message to a server that often fails. Each failure
 //! doubles the delay to the next attempt, and a random part of it keeps clients apart.
-//! After five attempts the client gives up.
+//! An attempt that panics has failed, too. After five attempts the client gives up.
 //!
 //! The task is one timer with one id. It sets its own next deadline
 //! ([`Firing::rearm`](tickwheel::Firing::rearm)), and its firings count the attempts. A
@@ -13,6 +13,7 @@
 use std::error::Error;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -29,6 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 fn main() -> Result<(), Box<dyn Error>> {
     let timers = TaskEngine::builder().name("retries").workers(2).start()?;
     succeed_at_last(&timers)?;
+    survive_a_panic(&timers)?;
     give_up(&timers)?;
     cancel_between_attempts(&timers)?;
     timers.shutdown();
@@ -39,17 +41,32 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// The server fails three times, so the fourth attempt succeeds.
 fn succeed_at_last(timers: &TaskEngine) -> Result<(), Box<dyn Error>> {
     let begin = Instant::now();
-    let outcome = send_with_retries(timers, flaky_server(3)?)?.recv()?;
+    let server = flaky_server(3)?;
+    let outcome = run_with_retries(timers, move || send(server))?.recv()?;
     assert_eq!(outcome, Ok(4));
     assert!(begin.elapsed() >= shortest_backoff(3));
     println!("delivered at attempt 4, after {:.0?}", begin.elapsed());
     Ok(())
 }
 
+/// The client itself fails at first.
+fn survive_a_panic(timers: &TaskEngine) -> Result<(), Box<dyn Error>> {
+    let mut sent = 0;
+    let send = move || {
+        sent += 1;
+        assert!(sent > 1, "the first attempt panics");
+        Ok(())
+    };
+    assert_eq!(run_with_retries(timers, send)?.recv()?, Ok(2));
+    println!("delivered at attempt 2, after a panic");
+    Ok(())
+}
+
 /// The server never works.
 fn give_up(timers: &TaskEngine) -> Result<(), Box<dyn Error>> {
     let begin = Instant::now();
-    let outcome = send_with_retries(timers, flaky_server(u64::MAX)?)?.recv()?;
+    let server = flaky_server(u64::MAX)?;
+    let outcome = run_with_retries(timers, move || send(server))?.recv()?;
     assert_eq!(outcome, Err(io::ErrorKind::UnexpectedEof));
     assert!(begin.elapsed() >= shortest_backoff(ATTEMPTS - 1));
     println!("gave up after {ATTEMPTS} attempts, {:.0?}", begin.elapsed());
@@ -58,7 +75,8 @@ fn give_up(timers: &TaskEngine) -> Result<(), Box<dyn Error>> {
 
 /// The client no longer needs an answer, and cancels its retries by their name.
 fn cancel_between_attempts(timers: &TaskEngine) -> Result<(), Box<dyn Error>> {
-    let attempts = send_with_retries(timers, flaky_server(u64::MAX)?)?;
+    let server = flaky_server(u64::MAX)?;
+    let attempts = run_with_retries(timers, move || send(server))?;
     timers.cancel_by_name("message", None);
     // The task drops its end of the channel without an outcome.
     assert!(attempts.recv().is_err());
@@ -69,18 +87,22 @@ fn cancel_between_attempts(timers: &TaskEngine) -> Result<(), Box<dyn Error>> {
 /// The number of the attempt that succeeded, or the last error.
 type Outcome = Result<u64, io::ErrorKind>;
 
-/// Sends a message to `server` until it answers.
-fn send_with_retries(
+/// Calls `send` until it succeeds.
+fn run_with_retries(
     timers: &TaskEngine,
-    server: SocketAddr,
+    mut send: impl FnMut() -> io::Result<()> + Send + 'static,
 ) -> Result<Receiver<Outcome>, Box<dyn Error>> {
     let (done, outcome) = mpsc::channel();
     let mut backoff = Backoff(FIRST_DELAY);
-    let attempt = move |firing: Firing| match send(server) {
-        Ok(()) => _ = done.send(Ok(firing.number())),
-        Err(error) if firing.number() == ATTEMPTS => _ = done.send(Err(error.kind())),
-        // Refused if the timer was cancelled or the engine was shut down meanwhile.
-        Err(_) => _ = firing.rearm(backoff.next_delay()),
+    let attempt = move |firing: Firing| {
+        // An uncaught panic would end the timer, and with it the retries.
+        let sent = catch_unwind(AssertUnwindSafe(&mut send));
+        match sent.unwrap_or_else(|_| Err(io::ErrorKind::Other.into())) {
+            Ok(()) => _ = done.send(Ok(firing.number())),
+            Err(error) if firing.number() == ATTEMPTS => _ = done.send(Err(error.kind())),
+            // Refused if the timer was cancelled or the engine was shut down meanwhile.
+            Err(_) => _ = firing.rearm(backoff.next_delay()),
+        }
     };
     timers.run(Timer::after(Duration::ZERO, attempt).named("message"))?;
     Ok(outcome)

@@ -21,7 +21,7 @@ fn shuts_down(timers: &Timers) -> impl Fn() + Send + Sync + use<> {
     move || _ = timers.shutdown()
 }
 
-/// All that waits is woken, and learns how it ended. The control waits on other timers.
+/// All that waits is woken, and learns how it ended, however late it asks. The control waits on other timers.
 #[test]
 fn e01_a_shutdown_ends_every_wait_and_says_so() {
     let ((timers, clock), (others, _clock)) = (paused(), paused());
@@ -37,13 +37,15 @@ fn e01_a_shutdown_ends_every_wait_and_says_so() {
     assert!(poll_tick(&mut beat).is_pending());
     clock.advance(ms(10));
     assert_eq!(timers.shutdown(), 3);
+    clock.advance(HOUR);
 
     assert!(elapsed.poll().is_ready() && elapsed.is_elapsed());
-    assert!(waiting.is_woken());
+    assert!(waiting.is_woken() && !waiting.is_elapsed());
     assert!(waiting.poll().is_ready() && !waiting.is_elapsed());
     assert!(waiting.poll().is_ready(), "it stays so");
     assert!(limited.is_woken() && beat.is_woken() && !control.is_woken());
     assert!(says_shut_down(limited.poll()));
+    is_refused(|| poll_tick(&mut beat));
 }
 
 /// A wait that begins later panics.
