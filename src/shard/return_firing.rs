@@ -45,11 +45,14 @@ impl<T> Shard<T> {
             (true, _, _) => (CloseReason::Completed, due),
             (false, _, Some(ending)) => ending,
             (false, Outcome::Kept, None) => (CloseReason::Cancelled, self.tick.tick_at(now)),
-            (false, _, None) => {
+            (false, _, None) if record.payload.is_some() => {
                 self.rearm(at, key, now);
                 let payload = None;
                 return Returned { payload, awaited };
             }
+            // The only run of a task that was given to a timer that repeats.
+            (false, Outcome::Panicked, None) => (CloseReason::Failed, due),
+            (false, Outcome::Returned, None) => (CloseReason::Completed, due),
         };
         let payload = self.end_recorded(at, key, reason, tick);
         Returned { payload, awaited }

@@ -9,6 +9,7 @@ use super::*;
 use crate::wheel::Advance;
 
 mod driven;
+mod reused;
 mod running;
 
 thread_local! {
