@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::*;
 use crate::wheel::Advance;
 
+mod awaited;
 mod driven;
 mod reused;
 mod running;
