@@ -87,22 +87,22 @@ impl<T> Engine<T> {
     /// Cancels a timer, and blocks until no worker holds a firing of it, even if the engine
     /// was shut down during that firing. Returns the answer of [`cancel`](Engine::cancel).
     ///
+    /// Also waits for the run that tells a [`notified`](crate::Timer::notified) task of the
+    /// end. That run may need the calling thread itself: if a task of this engine makes the
+    /// call, or if the engine has no workers because a loop runs its tasks, the call waits
+    /// for the run only if it has begun.
+    ///
     /// Does not block when called from within the timer's own task, even if that
     /// task drives another engine whose task makes the call. A worker that calls
     /// this for an [`Expired`](crate::Expired) that it holds itself blocks for
     /// ever; so do two tasks that wait for each other.
     pub fn cancel_and_wait(&self, id: TimerId) -> Cancel<T> {
         let cancelled = self.cancel(id);
-        self.wait_unless_here(id, &cancelled);
-        cancelled
-    }
-
-    /// Blocks while a firing is running, unless it is the caller's own. A timer that is gone
-    /// may have been shut down during its firing.
-    pub(crate) fn wait_unless_here<P>(&self, id: TimerId, cancelled: &Cancel<P>) {
-        let may_run = matches!(cancelled, Cancel::Running | Cancel::Gone);
+        // A timer that is gone may have been shut down during its firing.
+        let may_run = !matches!(cancelled, Cancel::Cancelled(_));
         if may_run && !running::is_running_here(id) {
             self.core.wait_for_return(id);
         }
+        cancelled
     }
 }

@@ -398,8 +398,7 @@ impl<T> Engine<T> {
     /// wake-ups, panics.
     ///
     /// # Cost
-    /// Locks each shard once for its counts, once for each queue and once for the reports,
-    /// whatever the number of timers.
+    /// Locks each shard once, whatever the number of timers.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         self.core.snapshot()

@@ -18,10 +18,7 @@ impl<T> Core<T> {
     pub(crate) fn snapshot(&self) -> Snapshot {
         let mut snapshot = Snapshot {
             name: self.name.to_arc(),
-            queued: (0..self.queues())
-                .map(|queue| self.ready_len(queue))
-                .collect(),
-            reports: self.ready_len(self.queues()),
+            queued: vec![0; self.queues()],
             wakeups: self.alarm.wakeups(),
             panics: self.panics(),
             workers: self.workers(),
@@ -31,6 +28,11 @@ impl<T> Core<T> {
         };
         for cell in &self.shards {
             let shard = cell.lock();
+            let (reports, queues) = shard.ready.split_last().expect("the last is the reports'");
+            snapshot.reports += reports.len();
+            for (queued, ready) in snapshot.queued.iter_mut().zip(queues) {
+                *queued += ready.len();
+            }
             snapshot.held += shard.work.held;
             if let Some(measured) = shard.work.measured() {
                 let at_start = &measured.lateness_at_start;

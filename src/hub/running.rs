@@ -20,10 +20,14 @@ thread_local! {
 
 /// Returns whether the calling thread is running a task of this timer.
 pub(crate) fn is_running_here(id: TimerId) -> bool {
-    let is_same = |&running: &TimerId| running.is_same_timer(id);
+    is_any_here(|running| running.is_same_timer(id))
+}
+
+/// Returns whether the calling thread is running a task of a timer for which `is_it`.
+pub(crate) fn is_any_here(is_it: impl Fn(TimerId) -> bool) -> bool {
     let innermost = INNERMOST.try_with(Cell::get).ok().flatten();
-    innermost.as_ref().is_some_and(is_same)
-        || with_outer(|outer| outer.iter().any(is_same)).unwrap_or(false)
+    innermost.is_some_and(&is_it)
+        || with_outer(|outer| outer.iter().any(|&id| is_it(id))).unwrap_or(false)
 }
 
 /// Notes that the calling thread is running a task of this timer, until the guard

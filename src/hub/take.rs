@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::hub::doorbell::Bell;
-use crate::hub::{CannotWait, Core, Held, ShardCell};
+use crate::hub::{CannotWait, Core, Held, ShardCell, running};
 use crate::id::TimerId;
 use crate::shard::{Claimed, Outcome, Shard};
 use crate::sync::IS_MODEL;
@@ -178,10 +178,13 @@ impl<T> Core<T> {
         cell.is_some_and(|cell| cell.lock().is_cancelled(id, number))
     }
 
-    /// Blocks until no worker has a firing of the timer.
+    /// Blocks until no worker has a firing of the timer and, unless that may need the
+    /// calling thread itself, its task has been told of the end.
     pub(crate) fn wait_for_return(&self, id: TimerId) {
         let Some(cell) = self.cell_of(id) else { return };
-        let returned = || !cell.lock().await_return(id);
+        let is_worker = running::is_any_here(|id| self.cell_of(id).is_some());
+        let to_be_told = self.workers() > 0 && !is_worker;
+        let returned = || !cell.lock().await_return(id, to_be_told);
         self.waiters.wait_until(returned, || None);
     }
 

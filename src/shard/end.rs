@@ -168,6 +168,7 @@ impl<T> Shard<T> {
     pub(crate) fn close_entry(&mut self, at: EntryIndex, key: usize) -> Option<T> {
         let record = &mut self.records[key];
         if record.reported {
+            record.run_on_end = false;
             let task = record.payload.take_if(|_| record.task);
             let reports = self.ready.len() - 1;
             self.put_on(reports, at);

@@ -46,7 +46,7 @@ pub(crate) type Name = Box<Arc<str>>;
 
 /// The part of a firing that only a timer with a record has.
 pub(crate) struct Recorded {
-    /// Whether the timer lives on and the payload must be returned.
+    /// Whether the firing must be returned, with the payload unless that was consumed.
     pub(crate) lent: bool,
     pub(crate) name: Option<Name>,
 }

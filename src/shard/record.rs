@@ -66,7 +66,7 @@ pub(crate) enum State {
     /// Shut down at `tick` while a worker has a firing. The timer is already in the
     /// ledger, and is reported when the firing comes back.
     Abandoned { tick: Tick },
-    /// Ended. The entry waits for its task to run once more, or for its report to
+    /// Ended. The entry waits for its task to have run once more, or for its report to
     /// be read.
     Ended { reason: CloseReason, tick: Tick },
 }

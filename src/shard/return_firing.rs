@@ -38,6 +38,11 @@ impl<T> Shard<T> {
                 let payload = self.end_abandoned(at, key, tick);
                 return Returned { payload, awaited };
             }
+            // Its task has been told.
+            State::Ended { .. } => {
+                let payload = self.close_entry(at, key);
+                return Returned { payload, awaited };
+            }
             _ => unreachable!("only what was lent is given back"),
         };
         let (reason, tick) = match (record.is_last(), outcome, ending) {
@@ -45,11 +50,14 @@ impl<T> Shard<T> {
             (true, _, _) => (CloseReason::Completed, due),
             (false, _, Some(ending)) => ending,
             (false, Outcome::Kept, None) => (CloseReason::Cancelled, self.tick.tick_at(now)),
-            (false, _, None) => {
+            (false, _, None) if record.payload.is_some() => {
                 self.rearm(at, key, now);
                 let payload = None;
                 return Returned { payload, awaited };
             }
+            // The only run of a task that was given to a timer that repeats.
+            (false, Outcome::Panicked, None) => (CloseReason::Failed, due),
+            (false, Outcome::Returned, None) => (CloseReason::Completed, due),
         };
         let payload = self.end_recorded(at, key, reason, tick);
         Returned { payload, awaited }
@@ -84,15 +92,21 @@ impl<T> Shard<T> {
         }
     }
 
-    /// Returns whether a worker has a firing of the timer. If so, the return of that
-    /// firing will say that a caller is waiting.
-    pub(crate) fn await_return(&mut self, id: TimerId) -> bool {
+    /// Returns whether a worker has a firing of the timer, or, if `to_be_told`, will have
+    /// the one that tells its task of the end. If so, the return of that firing will say
+    /// that a caller is waiting.
+    pub(crate) fn await_return(&mut self, id: TimerId, to_be_told: bool) -> bool {
         let at = self.wheel.find_own(id);
         let key = at.and_then(|at| self.record_if_lent(at));
         let Some(record) = key.map(|key| &mut self.records[key]) else {
             return false;
         };
-        record.awaited = matches!(record.state, State::Lent { .. } | State::Abandoned { .. });
-        record.awaited
+        let is_held = match record.state {
+            State::Lent { .. } | State::Abandoned { .. } => true,
+            State::Ended { .. } => record.run_on_end && (to_be_told || record.payload.is_none()),
+            _ => false,
+        };
+        record.awaited |= is_held;
+        is_held
     }
 }

@@ -1,7 +1,7 @@
 //! Taking expired timers, and reading reports.
 
 use crate::shard::Shard;
-use crate::shard::firing::{Claimed, Firing, Recorded};
+use crate::shard::firing::{Claimed, Firing, Outcome, Recorded};
 use crate::shard::ready::PREFETCHED_AHEAD;
 use crate::shard::record::State;
 use crate::tick::Tick;
@@ -124,8 +124,8 @@ impl<T> Shard<T> {
         };
         if ended.is_none() {
             record.deliver();
-            record.taken = now;
         }
+        record.taken = now;
         let firing = Firing {
             id: self.wheel.id(at),
             tick,
@@ -135,13 +135,13 @@ impl<T> Shard<T> {
             outcome: ended.unwrap_or(CloseReason::Completed),
         };
         let (payload, name) = (record.payload.take(), record.name.clone().map(Box::new));
-        let lent = ended.is_none() && record.is_lent_out();
-        if ended.is_some() {
-            self.close_entry(at, key);
-        } else if lent {
+        let lent = record.is_lent_out();
+        if lent {
             self.work.held += 1;
-            self.enter(key, State::LENT);
             self.wheel.set_aside(at);
+            if ended.is_none() {
+                self.enter(key, State::LENT);
+            }
         } else {
             self.end_recorded(at, key, CloseReason::Completed, tick);
         }
@@ -194,9 +194,10 @@ impl<T> Shard<T> {
     fn take_leftover(&mut self) -> Option<Option<T>> {
         let reports = self.ready.len() - 1;
         let task = (0..reports).find_map(|queue| self.claim(queue, None));
-        match task {
-            Some(task) => Some(Some(task.payload)),
-            None => Some(self.claim_report()?.payload),
-        }
+        let Some(task) = task else {
+            return Some(self.claim_report()?.payload);
+        };
+        self.return_firing(task.firing.id, None, Outcome::Kept, Time::START);
+        Some(Some(task.payload))
     }
 }

@@ -65,8 +65,7 @@ pub struct Snapshot {
     /// [`TaskEngine`](crate::TaskEngine), it is the number of busy workers.
     ///
     /// Only lent firings are held: those of tasks and of repeating timers. The payload of
-    /// another one-shot belongs to the worker that took it. Also leaves out tasks that
-    /// run because their timers were cancelled or shut down.
+    /// another one-shot belongs to the worker that took it.
     pub held: usize,
     /// The number of worker threads that a [`TaskEngine`](crate::TaskEngine) is to have;
     /// see [`TaskEngine::workers`](crate::TaskEngine::workers). Zero in an engine whose

@@ -261,13 +261,12 @@ impl TaskEngine {
         self.engine.cancel_all().ids.len()
     }
 
-    /// Cancels a task and blocks until it is no longer running. Does not
-    /// block when called from within the task itself. Two tasks that wait
-    /// for each other block for ever.
+    /// Cancels a task and blocks until it is no longer running and, if it is
+    /// [`notified`](Timer::notified), has been told of the end; see
+    /// [`Engine::cancel_and_wait`]. Does not block when called from within the
+    /// task itself. Two tasks that wait for each other block for ever.
     pub fn cancel_and_wait(&self, id: TimerId) -> Cancel<()> {
-        let cancelled = self.cancel(id);
-        self.engine.wait_unless_here(id, &cancelled);
-        cancelled
+        self.engine.cancel_and_wait(id).without_payload()
     }
 
     /// Returns the current time of the engine's clock.

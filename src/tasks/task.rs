@@ -12,6 +12,9 @@ use crate::tasks::closure::{Closure, Make, RunEach, RunOnce};
 use crate::timeline::Time;
 
 /// A closure that is waiting to be run.
+///
+/// A cancel, a shutdown or a replacement may return it, and it can be scheduled again. A
+/// closure that runs at most once ends its timer with its run, even if that timer repeats.
 pub struct Task(Closure<Firing>);
 
 /// A closure that runs at most once, without its firing.

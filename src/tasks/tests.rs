@@ -8,7 +8,9 @@ use std::time::Duration;
 use super::*;
 use crate::wheel::Advance;
 
+mod awaited;
 mod driven;
+mod reused;
 mod running;
 
 thread_local! {

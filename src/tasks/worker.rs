@@ -128,7 +128,8 @@ fn run(queue: &Queue<Task>, claimed: Claimed<Task>) -> Option<TimerId> {
     };
     // Dropping a closure runs foreign code as well.
     let ended = catch_unwind(AssertUnwindSafe(|| match lent {
-        true => core.return_firing(id, Some(task), outcome),
+        // A task that ran once and panicked is empty: no payload comes back.
+        true => core.return_firing(id, (!task.is_consumed()).then_some(task), outcome),
         false => drop(task),
     }));
     count_panic(queue, id, name, [ran, ended]);

@@ -1,9 +1,10 @@
 //! Snapshots of an engine that is full, large, or behind.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::wheel::Advance;
-use crate::{Engine, Refusal, Timer};
+use crate::{Engine, Refusal, Snapshot, Timer};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -65,4 +66,35 @@ fn an_engine_is_behind_until_its_due_timers_are_found() {
     }
     assert_eq!(clock.advance_within(Duration::ZERO, 1_000), Advance::Done);
     assert_eq!(behind(), Duration::ZERO);
+}
+
+#[test]
+fn a_timer_is_counted_once_by_a_snapshot_of_its_shard() {
+    const QUEUES: usize = 1_000;
+    let builder = Engine::builder().shards(1).queues(QUEUES);
+    let (engine, clock) = builder.start_virtual().unwrap();
+    let is_over = AtomicBool::new(false);
+    // The only timer is in the first queue or in the last, or ends.
+    let alternate = || {
+        while !is_over.load(Ordering::Relaxed) {
+            for queue in [0, QUEUES - 1] {
+                let timer = Timer::after(Duration::ZERO, ()).reported();
+                engine.schedule(timer.queue(queue)).unwrap();
+                let _ = clock.advance_within(Duration::ZERO, 9);
+                drop(engine.queue(queue).try_recv().unwrap());
+                engine.reports().try_recv().unwrap();
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(alternate);
+        let taken = (0..2_000).map(|_| engine.snapshot());
+        let is_torn = |it: &Snapshot| {
+            let queued: usize = it.queued.iter().sum();
+            queued as u64 > it.ledger.live || queued + it.reports > 1
+        };
+        let torn: Vec<_> = taken.filter(is_torn).map(|it| it.ledger).collect();
+        is_over.store(true, Ordering::Relaxed);
+        assert_eq!(torn, []);
+    });
 }

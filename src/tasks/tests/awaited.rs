@@ -1,0 +1,105 @@
+//! Waiting for the end of a notified timer: for the run that tells its task of the end.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+use super::*;
+use crate::CloseReason;
+
+/// A notified timer whose task says at the start of each run why it runs. The run at the
+/// end waits for a word, and takes a while.
+struct Told {
+    timers: TaskEngine,
+    id: TimerId,
+    began: Receiver<CloseReason>,
+    go_on: Sender<()>,
+    has_ended: Arc<Mutex<bool>>,
+}
+
+impl Told {
+    fn new(timer: Timer<()>) -> Told {
+        let timers = TaskEngine::builder().start().unwrap();
+        let ((tell, began), (go_on, word)) = (channel(), channel());
+        let has_ended = Arc::new(Mutex::new(false));
+        let ended = Arc::clone(&has_ended);
+        let task = move |firing: Firing| {
+            tell.send(firing.outcome()).unwrap();
+            word.recv().unwrap();
+            thread::sleep(Duration::from_millis(20));
+            *ended.lock().unwrap() = firing.outcome() == CloseReason::Cancelled;
+        };
+        let id = timers.run(timer.map(|()| task).notified()).unwrap();
+        Told {
+            timers,
+            id,
+            began,
+            go_on,
+            has_ended,
+        }
+    }
+
+    #[track_caller]
+    fn assert_waits(&self, answer: Cancel<()>) {
+        assert_eq!(self.timers.cancel_and_wait(self.id), answer);
+        assert!(*self.has_ended.lock().unwrap(), "has not waited");
+        assert_eq!(self.timers.engine().snapshot().held, 0);
+    }
+}
+
+#[test]
+fn a_wait_includes_the_run_that_tells_of_the_end() {
+    let told = Told::new(Timer::after(LATER, ()));
+    told.go_on.send(()).unwrap();
+    told.assert_waits(Cancel::Cancelled(()));
+
+    let told = Told::new(Timer::after(LATER, ()));
+    assert!(matches!(
+        told.timers.engine().cancel(told.id),
+        Cancel::Notified
+    ));
+    assert_eq!(told.began.recv(), Ok(CloseReason::Cancelled));
+    told.go_on.send(()).unwrap();
+    told.assert_waits(Cancel::Gone);
+}
+
+#[test]
+fn a_wait_for_a_run_includes_the_one_that_tells_of_the_end() {
+    let told = Told::new(Timer::every(LATER, ()).starting(NOW));
+    assert_eq!(told.began.recv(), Ok(CloseReason::Completed));
+    (0..2).for_each(|_| told.go_on.send(()).unwrap());
+    told.assert_waits(Cancel::Running);
+    assert_eq!(told.began.try_recv(), Ok(CloseReason::Cancelled));
+}
+
+#[test]
+fn a_report_appears_when_the_task_has_been_told() {
+    let told = Told::new(Timer::after(LATER, ()).reported());
+    let reports = told.timers.engine().reports();
+    let _ = told.timers.cancel(told.id);
+    assert_eq!(told.began.recv(), Ok(CloseReason::Cancelled));
+    assert!(reports.try_recv().is_err());
+    told.go_on.send(()).unwrap();
+    told.assert_waits(Cancel::Gone);
+    assert_eq!(reports.try_recv().unwrap().reason, CloseReason::Cancelled);
+}
+
+#[test]
+fn a_task_does_not_wait_for_a_run_that_may_need_its_worker() {
+    let timers = TaskEngine::builder().start().unwrap();
+    let far = timers.run(Timer::after(LATER, |_| ()).notified()).unwrap();
+    let ((tell, told), inner) = (channel(), timers.clone());
+    let task = move || tell.send(inner.cancel_and_wait(far)).unwrap();
+    timers.run_after(NOW, task).unwrap();
+    assert_eq!(told.recv(), Ok(Cancel::Cancelled(())));
+}
+
+#[test]
+fn a_loop_does_not_wait_for_the_run_that_is_its_own() {
+    let here = Here::new(8);
+    let told = Timer::after(LATER, |_| add(&RUNS)).notified();
+    let id = here.timers.run(told).unwrap();
+    assert_eq!(here.timers.cancel_and_wait(id), Cancel::Cancelled(()));
+    let before = RUNS.get();
+    here.run();
+    assert_eq!(RUNS.get() - before, 1);
+}

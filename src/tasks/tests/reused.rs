@@ -1,0 +1,78 @@
+//! Closures that run once, as the payloads of repeating timers: they came back from one
+//! timer, and the caller gave them to another.
+
+use super::*;
+use crate::CloseReason;
+
+const PERIOD: Duration = Duration::from_millis(1);
+
+/// Returns a task that runs once, from a timer that was cancelled.
+fn cancelled(timers: &TaskEngine, task: impl FnOnce() + Send + 'static) -> Task {
+    let id = timers.run_after(LATER, task).unwrap();
+    timers.engine().cancel(id).payload().unwrap()
+}
+
+/// Checks that the task runs once and completes its timer.
+#[track_caller]
+fn assert_completes(here: &Here, schedule: impl FnOnce()) {
+    let (ran, completed) = (RUNS.get(), here.timers.ledger().completed);
+    schedule();
+    here.run();
+    let ledger = here.timers.ledger();
+    assert_eq!(RUNS.get() - ran, 1);
+    assert_eq!((ledger.completed - completed, ledger.live), (1, 0));
+}
+
+#[test]
+fn a_task_that_runs_once_ends_a_timer_that_repeats() {
+    let here = Here::new(8);
+    let engine = here.timers.engine();
+    let beat = |task| Timer::every(PERIOD, task).starting(NOW);
+
+    let task = cancelled(&here.timers, || add(&RUNS));
+    assert_completes(&here, || _ = engine.schedule(beat(task)).unwrap());
+
+    let told = Timer::after(LATER, |_| add(&RUNS));
+    let id = here.timers.run_once(told).unwrap();
+    let task = engine.cancel(id).payload().unwrap();
+    assert_completes(&here, || _ = engine.schedule(beat(task)).unwrap());
+
+    let task = cancelled(&here.timers, || add(&RUNS));
+    assert_completes(&here, || {
+        let each = Timer::every(PERIOD, |_| ()).starting(NOW);
+        let each = here.timers.run(each).unwrap();
+        drop(engine.replace(each, task).unwrap());
+    });
+
+    let other = TaskEngine::builder().start().unwrap();
+    other.run_after(LATER, || add(&RUNS)).unwrap();
+    let task = other.shutdown().pop().unwrap().payload.unwrap();
+    assert_completes(&here, || _ = engine.schedule(beat(task)).unwrap());
+}
+
+#[test]
+fn a_task_that_panics_in_its_only_run_fails_a_timer_that_repeats() {
+    let here = Here::new(8);
+    let task = cancelled(&here.timers, || panic!("on purpose"));
+    let beat = Timer::every(PERIOD, task).starting(NOW).reported();
+    here.timers.engine().schedule(beat).unwrap();
+    here.run();
+    assert_eq!(here.timers.ledger().failed, 1);
+    let closed = here.timers.engine().reports().try_recv().unwrap();
+    assert_eq!((closed.reason, closed.firings), (CloseReason::Failed, 1));
+    assert!(closed.payload.is_none());
+}
+
+#[test]
+fn a_paused_task_that_has_run_is_not_resumed() {
+    let here = Here::new(8);
+    let (inner, id) = (here.timers.clone(), Arc::new(Mutex::new(None)));
+    let own = Arc::clone(&id);
+    let pauses = move || inner.pause(own.lock().unwrap().unwrap()).unwrap();
+    let task = cancelled(&here.timers, pauses);
+    let beat = Timer::every(PERIOD, task).starting(NOW).named("beat");
+    *id.lock().unwrap() = Some(here.timers.engine().schedule(beat).unwrap());
+    here.run();
+    assert_eq!(here.timers.ledger().completed, 1);
+    assert_eq!(here.timers.engine().find_by_name("beat").count(), 0);
+}
