@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Runs tests and the stress program under a sanitizer:
+# Runs tests, and for data races the stress program, under a sanitizer:
 #
 #   tests/sanitize.sh thread                  # data races, in the tests of promises
 #   tests/sanitize.sh address                 # bad accesses and leaks, in the unit tests
 #   tests/sanitize.sh thread-std              # data races, the standard library's included
-#   tests/sanitize.sh thread --all            # in unit tests, promises and compat
+#   tests/sanitize.sh thread --all            # in unit tests, promises, compat and stress
 #   tests/sanitize.sh thread --seconds 600    # arguments for the stress program, at the end;
 #                                             # it runs for 30 s by default
 #
@@ -103,5 +103,5 @@ esac
 [ $# -gt 0 ] || set -- --seconds 30
 
 run cargo test "${build[@]}" "${suites[@]}"
-run cargo run "${build[@]}" -p tickwheel-stress -- "$@"
+[ "${suites[*]}" = --lib ] || run cargo run "${build[@]}" -p tickwheel-stress -- "$@"
 echo "=== $sanitizer: nothing found"
