@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use crate::engine::Engine;
-use crate::hub::Core;
+use crate::hub::{Core, Walk};
 use crate::id::TimerId;
 use crate::shard::Shard;
 use crate::timer::LiveTimer;
@@ -21,6 +21,7 @@ pub struct LiveTimers<'a, T> {
     shard: usize,
     cursor: Cursor,
     found: VecDeque<LiveTimer>,
+    pace: Walk,
 }
 
 impl<T> fmt::Debug for LiveTimers<'_, T> {
@@ -38,6 +39,7 @@ impl<T> Engine<T> {
             shard: 0,
             cursor: Cursor::START,
             found: VecDeque::new(),
+            pace: Walk::begin(),
         }
     }
 
@@ -84,7 +86,8 @@ impl<T> LiveTimers<'_, T> {
         };
         match self.core.with_shard(self.shard, find) {
             None => return false,
-            Some(false) => self.core.shards[self.shard].step_aside(),
+            // A hold may be longer than a waiter polls, so it gets the time to wake up.
+            Some(false) => self.core.shards[self.shard].step_aside_in(&mut self.pace),
             Some(true) => {
                 self.shard += 1;
                 self.cursor = Cursor::START;

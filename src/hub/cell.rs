@@ -70,7 +70,7 @@ impl<T> ShardCell<T> {
     }
 
     /// Does the same for a walk, which gives waiters only their share of its time.
-    pub(super) fn step_aside_in(&self, walk: &mut Walk) {
+    pub(crate) fn step_aside_in(&self, walk: &mut Walk) {
         walk.step_aside(&self.shard);
     }
 

@@ -35,6 +35,7 @@ pub(crate) use busy_workers::{CannotWait, Census};
 pub(crate) use cell::ShardCell;
 pub(crate) use doorbell::{Bell, Doorbell, Wait, WaitError, Waits};
 pub(crate) use driving::Driving;
+pub(crate) use fairness::Walk;
 pub(crate) use shared_core::SharedCore;
 pub(crate) use take::TAKES_PER_HOLD;
 pub(crate) use waiters::Waiters;
