@@ -1,6 +1,6 @@
 //! The earliest deadline of all shards.
 
-use crate::hub::{Core, ShardCell};
+use crate::hub::{Core, ShardCell, Walk};
 use crate::rounding::NEVER;
 use crate::tick::Tick;
 use crate::timeline::Time;
@@ -23,10 +23,10 @@ impl<T> Core<T> {
     /// Searches all entries, for a shard that has too many timers in the earliest slot
     /// or no longer has slots.
     fn earliest_by_entries(&self, cell: &ShardCell<T>) -> Option<Tick> {
-        let (mut cursor, mut earliest) = (Cursor::START, None);
+        let (mut cursor, mut earliest, mut pace) = (Cursor::START, None, Walk::begin());
         cell.lock().begin_walk();
         while !cell.lock().find_earliest(&mut cursor, &mut earliest) {
-            cell.step_aside();
+            cell.step_aside_in(&mut pace);
         }
         cell.lock().end_walk();
         earliest
