@@ -8,7 +8,6 @@ mod live_timers;
 mod named_timers;
 mod pause;
 mod repetition;
-mod schedule_with;
 mod start_error;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) mod tests;

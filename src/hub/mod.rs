@@ -18,7 +18,6 @@ mod inspect;
 pub(crate) mod names;
 mod pause;
 mod repetition;
-mod reserve;
 mod run_until;
 pub(crate) mod running;
 mod schedule;

@@ -32,10 +32,9 @@
 //!
 //! A `Waiting` timer is linked into the wheel until the ticker expires it; then it is
 //! ready until a worker claims it. `Lent` covers repeating timers, recorded tasks and
-//! rearmable one-shots while a worker has the payload, and timers whose payload is made
-//! from their id (`reserve.rs`). The holder of a firing can re-arm a `Lent` timer: it
-//! notes the next tick, for which the timer waits once its firing has returned, or does
-//! both in one step. Cancelling an `Unstarted` or `Lent` timer marks it: the timer ends
+//! rearmable one-shots while a worker has the payload. The holder of a firing can re-arm
+//! a `Lent` timer: it notes the next tick, for which the timer waits once its firing has
+//! returned, or does both in one step. Cancelling an `Unstarted` or `Lent` timer marks it: the timer ends
 //! when it is started or when its firing returns, and is not re-armed. A `Paused` timer
 //! is on no list (`pause.rs`). An `Ended` timer is freed at once unless its task must run
 //! once more or its report is unread.
@@ -59,7 +58,6 @@ mod ready;
 pub(crate) mod record;
 mod repeat;
 mod repetition;
-mod reserve;
 mod return_firing;
 pub(crate) mod shrink;
 mod shutdown;

@@ -50,7 +50,6 @@ struct Search {
     inside: BTreeSet<u64>,
     ids: Vec<TimerId>,
     unstarted: Vec<TimerId>,
-    reserved: Vec<TimerId>,
     held: Vec<Held>,
     looking: Option<Looking>,
     cancelling: Option<CancelWalk>,

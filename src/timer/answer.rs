@@ -82,8 +82,6 @@ pub enum Cancel<T> {
     /// A worker has a firing of the timer at this moment. The timer will not fire
     /// again: it does not repeat, and [`Firing::rearm`](crate::Firing::rearm) and
     /// [`Expired::rearm`](crate::Expired::rearm) are refused from now on.
-    /// Also returned if [`Engine::schedule_with`](crate::Engine::schedule_with) is
-    /// making the payload; the timer will then not fire.
     Running,
     /// The timer has ended, or never existed.
     Gone,

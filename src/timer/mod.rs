@@ -284,13 +284,6 @@ impl<T> Timer<T> {
         timer
     }
 
-    /// Separates the payload from the rest of the timer.
-    pub(crate) fn split(self) -> (T, Timer<()>) {
-        let mut payload = None;
-        let timer = self.map(|it| payload = Some(it));
-        (payload.expect("mapped once"), timer)
-    }
-
     #[inline(always)]
     pub(crate) fn map<U>(self, f: impl FnOnce(T) -> U) -> Timer<U> {
         Timer {

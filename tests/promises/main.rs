@@ -24,7 +24,6 @@ mod refusals;
 mod repeats;
 mod repetitions;
 mod reports;
-mod reservations;
 mod settings;
 mod shares;
 mod shutdowns;

@@ -72,35 +72,6 @@ impl Search {
         }
     }
 
-    pub(super) fn reserve(&mut self) {
-        let place = self.some_place();
-        let timer = self.some_timer(());
-        let (requested, deadline) = self.when(&timer);
-        if let Ok(id) = self.shard.reserve(timer, requested, deadline, place) {
-            self.ids.push(id);
-            self.reserved.push(id);
-            self.names.extend(place.map(|place| place.age));
-        }
-    }
-
-    pub(super) fn fill(&mut self) {
-        let Some(at) = self.some_of(self.reserved.len()) else {
-            return;
-        };
-        let id = self.reserved.swap_remove(at);
-        let payload = self.payload();
-        let made = (self.random.u8(..5) > 0).then_some(payload);
-        let time = self.some_time();
-        let (requested, deadline) = self.due(time);
-        if let Some(payload) = made {
-            self.came_in(payload);
-        }
-        let filled = self.shard.fill(id, made, requested, deadline, self.now);
-        if let Some(payload) = filled.payload {
-            self.came_out(payload);
-        }
-    }
-
     pub(super) fn change_one(&mut self) {
         let Some(id) = self.some_id() else {
             return;

@@ -18,7 +18,7 @@ fn answers(act: Act, make: impl Fn(Timer<()>) -> Timer<()>) -> (Vec<String>, Led
         let answers = act(&inner, &firing);
         written.lock().unwrap().extend(answers);
     };
-    let ((), timer) = make(Timer::at(Time::START, ())).split();
+    let timer = make(Timer::at(Time::START, ()));
     timers.run(timer.map(|()| task)).unwrap();
     while timers.ledger().live > 0 {
         let _ = driver.run_due(1);
