@@ -7,7 +7,6 @@ mod inspect;
 mod live_timers;
 mod named_timers;
 mod pause;
-mod repetition;
 mod start_error;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) mod tests;

@@ -17,7 +17,6 @@ mod fairness;
 mod inspect;
 pub(crate) mod names;
 mod pause;
-mod repetition;
 mod run_until;
 pub(crate) mod running;
 mod schedule;

@@ -172,6 +172,13 @@ impl<T> Core<T> {
         Ok(())
     }
 
+    /// Returns how often a timer fires after the firing that a worker has; `None` means
+    /// for ever.
+    pub(crate) fn remaining(&self, id: TimerId) -> Option<u64> {
+        let cell = self.cell_of(id);
+        cell.map_or(Some(0), |cell| cell.lock().remaining(id))
+    }
+
     /// Whether a timer was cancelled or shut down since a worker took this firing.
     pub(crate) fn is_cancelled(&self, id: TimerId, number: u64) -> bool {
         let cell = self.cell_of(id);

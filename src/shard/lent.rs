@@ -78,6 +78,15 @@ impl<T> Shard<T> {
         }
     }
 
+    /// Returns the number of a timer's firings still to come; `None` means for ever.
+    pub(crate) fn remaining(&self, id: TimerId) -> Option<u64> {
+        let key = self.wheel.find_own(id).and_then(|at| self.record_of(at));
+        match key.map(|key| &self.records[key]) {
+            Some(record) if record.is_repeating() && record.state.is_live() => record.left,
+            _ => Some(0),
+        }
+    }
+
     /// Whether a timer was cancelled or shut down since a worker took this firing.
     pub(crate) fn is_cancelled(&self, id: TimerId, number: u64) -> bool {
         let Some(key) = self.find_lent(id, number) else {

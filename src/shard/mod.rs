@@ -57,7 +57,6 @@ mod pause;
 mod ready;
 pub(crate) mod record;
 mod repeat;
-mod repetition;
 mod return_firing;
 pub(crate) mod shrink;
 mod shutdown;

@@ -8,7 +8,7 @@ use crate::id::TimerId;
 use crate::tick::Tick;
 use crate::timeline::{Time, When};
 use crate::timer::{CloseReason, Closed};
-use crate::timer::{MissedTicks, NotChanged, Repeat, Timer};
+use crate::timer::{MissedTicks, NotChanged, Timer};
 
 pub(crate) struct TimerRecord<T> {
     /// `None` while a worker has the payload, or once the caller that ended the timer
@@ -58,7 +58,7 @@ pub(crate) enum State {
     Lent {
         /// The reason and the tick with which the timer ends when the firing comes back,
         /// if it was cancelled or shut down meanwhile. On a last firing, this refuses a
-        /// re-arming or a new count, and has an effect only after such a re-arming.
+        /// re-arming, and has an effect only after such a re-arming.
         ending: Option<(CloseReason, Tick)>,
         /// The tick of the next firing, if the holder has re-armed the timer.
         next: Option<Tick>,
@@ -106,7 +106,7 @@ impl<T> TimerRecord<T> {
         TimerRecord::of(timer.map(Some), requested, place)
     }
 
-    /// Makes the record of a timer whose payload may come later.
+    /// Makes the record of a timer whose payload a worker may have.
     #[inline(always)]
     pub(crate) fn of(
         timer: Timer<Option<T>>,
@@ -126,7 +126,7 @@ impl<T> TimerRecord<T> {
             rearmable: timer.rearmable,
             requested,
             tolerance: timer.tolerance,
-            period: timer.repeat.map(|repeat| repeat.period),
+            period: timer.repeat,
             missed: timer.missed,
             left,
             number: 1,
@@ -148,7 +148,7 @@ impl<T> TimerRecord<T> {
         Some(Timer {
             payload: self.payload.take()?,
             requested,
-            repeat: self.period.map(|period| Repeat { period }),
+            repeat: self.period,
             times: self.period.and(self.left).unwrap_or(0),
             queue: self.queue,
             missed: self.missed,

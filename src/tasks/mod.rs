@@ -281,7 +281,7 @@ impl TaskEngine {
         self.engine.ledger()
     }
 
-    /// Returns the underlying engine, for all other calls: repetitions, walks, names,
+    /// Returns the underlying engine, for all other calls: walks, names,
     /// reports, counts.
     #[must_use]
     pub fn engine(&self) -> &Engine<Task> {

@@ -92,7 +92,7 @@ pub struct Timer {
     pub number: u64,
     pub firings: u64,
     /// Firings still to be delivered, if they are counted.
-    left: Option<u64>,
+    pub left: Option<u64>,
     filed: Filed,
     /// When it was paused, in nanoseconds.
     pub paused: Option<u64>,

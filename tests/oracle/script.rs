@@ -66,8 +66,6 @@ pub enum Call {
     Replace,
     Pause,
     Resume,
-    SetPeriod(u64),
-    SetTimes(u64),
     Deadline,
 }
 
@@ -214,8 +212,6 @@ fn call() -> impl Strategy<Value = Call> {
         2 => Just(Call::Replace),
         3 => Just(Call::Pause),
         3 => Just(Call::Resume),
-        1 => period().prop_map(Call::SetPeriod),
-        1 => (0..4u64).prop_map(Call::SetTimes),
         1 => Just(Call::Deadline),
     ]
 }

@@ -22,7 +22,6 @@ mod pauses;
 mod rearm;
 mod refusals;
 mod repeats;
-mod repetitions;
 mod reports;
 mod settings;
 mod shares;

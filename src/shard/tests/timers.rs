@@ -107,7 +107,6 @@ impl Search {
             }
             8 => _ = self.shard.pause(id, now),
             9 => _ = self.shard.resume(id, now),
-            10 => _ = self.shard.set_times(id, self.random.u64(..3)),
             _ => _ = self.shard.await_return(id, self.random.bool()),
         }
     }

@@ -1,6 +1,6 @@
-//! Pauses, during which time stands still for a timer, and changes of its repetition.
+//! Pauses, during which time stands still for a timer.
 
-use tickwheel::{MissedTicks, NotChanged};
+use tickwheel::NotChanged;
 
 use super::{Oracle, State, Timer};
 
@@ -59,40 +59,5 @@ impl Oracle {
         } else {
             0
         })
-    }
-
-    /// The period of a live timer, and how many firings are left of it.
-    pub fn repetition(&self, timer: usize) -> Option<(u64, Option<u64>)> {
-        let found = &self.timers[timer];
-        let period = found.ask.period.filter(|_| found.is_live())?;
-        Some((period, found.left))
-    }
-
-    pub fn set_period(&mut self, timer: usize, period: u64) -> Result<(), NotChanged> {
-        self.can_repeat(timer)?;
-        let shortest = self.setup.tick / 100;
-        let ask = &mut self.timers[timer].ask;
-        match ask.missed.unwrap_or_default() {
-            _ if period == 0 => return Err(NotChanged::ZeroPeriod),
-            MissedTicks::CatchUp if period < shortest => return Err(NotChanged::PeriodTooShort),
-            _ => ask.period = Some(period),
-        }
-        Ok(())
-    }
-
-    pub fn set_times(&mut self, timer: usize, times: u64) -> Result<(), NotChanged> {
-        self.can_repeat(timer)?;
-        self.timers[timer].left = Some(times).filter(|&times| times > 0);
-        Ok(())
-    }
-
-    fn can_repeat(&self, timer: usize) -> Result<(), NotChanged> {
-        let found = &self.timers[timer];
-        match found.state {
-            State::Lent { ending: Some(_) } => Err(found.obstacle()),
-            _ if !found.is_live() => Err(found.obstacle()),
-            _ if found.ask.period.is_none() => Err(NotChanged::NotRepeating),
-            _ => Ok(()),
-        }
     }
 }
