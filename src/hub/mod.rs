@@ -16,7 +16,6 @@ pub(crate) mod expire;
 mod fairness;
 mod inspect;
 pub(crate) mod names;
-mod pause;
 mod run_until;
 pub(crate) mod running;
 mod schedule;

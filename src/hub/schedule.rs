@@ -170,9 +170,7 @@ impl<T> Core<T> {
     ) -> Result<(), NotChanged> {
         let cell = self.cell_of(id).ok_or(NotChanged::Gone)?;
         let mut held = Held { cell, shard };
-        let moved = held
-            .shard
-            .reschedule(id, requested, deadline, || self.clock.now());
+        let moved = held.shard.reschedule(id, requested, deadline);
         self.release(held);
         moved
     }

@@ -142,9 +142,7 @@ impl<T> Core<T> {
     ) -> Result<(), NotChanged> {
         let cell = self.cell_of(id).ok_or(NotChanged::Gone)?;
         let due = self.resolve(when).ok_or(NotChanged::InstantOnOtherClock)?;
-        let next = due.next();
-        let now = || self.clock.now();
-        cell.lock().rearm_lent(id, number, next, now)
+        cell.lock().rearm_lent(id, number, due.next())
     }
 
     /// Takes back a firing that was lent, and sets the next one. Returns the payload with

@@ -32,9 +32,6 @@ pub(crate) struct TimerRecord<T> {
     pub(crate) number: u64,
     /// The number of firings delivered.
     pub(crate) firings: u64,
-    /// The time at which the timer was paused. While a worker has a firing, the pause has
-    /// yet to take effect.
-    pub(super) paused: Option<Time>,
     /// The time at which a worker took the lent firing, if takes are measured.
     pub(super) taken: Option<Time>,
     /// Whether a caller is waiting for the lent firing.
@@ -52,8 +49,6 @@ pub(crate) enum State {
     Unstarted { requested: When, cancelled: bool },
     /// In the wheel, or expired and waiting in a ready list.
     Waiting,
-    /// Live, and on no list until it is resumed.
-    Paused,
     /// A worker has a firing.
     Lent {
         /// The reason and the tick with which the timer ends when the firing comes back,
@@ -80,10 +75,10 @@ impl State {
 
     /// Whether the timer was accepted and has not ended.
     pub(crate) fn is_live(self) -> bool {
-        matches!(self, State::Waiting | State::Paused | State::Lent { .. })
+        matches!(self, State::Waiting | State::Lent { .. })
     }
 
-    /// The reason why a timer that is neither waiting nor paused is not changed.
+    /// The reason why a timer that is not waiting is not changed.
     pub(crate) fn obstacle(self) -> NotChanged {
         match self {
             State::Unstarted {
@@ -131,7 +126,6 @@ impl<T> TimerRecord<T> {
             left,
             number: 1,
             firings: 0,
-            paused: None,
             taken: None,
             awaited: false,
             run_on_end: timer.notified && timer.task,
@@ -199,7 +193,7 @@ impl<T> TimerRecord<T> {
     /// Whether the timer ends as cancelled if it is cancelled now.
     pub(crate) fn ends_if_cancelled(&self) -> bool {
         match self.state {
-            State::Waiting | State::Paused => true,
+            State::Waiting => true,
             State::Unstarted { cancelled, .. } => !cancelled,
             State::Lent { ending, .. } => ending.is_none() && !self.is_last(),
             State::Abandoned { .. } | State::Ended { .. } => false,

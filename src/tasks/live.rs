@@ -31,29 +31,13 @@ impl TaskEngine {
         self.engine().reschedule(id, when)
     }
 
-    /// Pauses a task; see [`Engine::pause`](crate::Engine::pause).
-    ///
-    /// # Errors
-    /// Fails as [`Engine::pause`](crate::Engine::pause) does.
-    pub fn pause(&self, id: TimerId) -> Result<(), NotChanged> {
-        self.engine().pause(id)
-    }
-
-    /// Resumes a paused task; see [`Engine::resume`](crate::Engine::resume).
-    ///
-    /// # Errors
-    /// Fails as [`Engine::resume`](crate::Engine::resume) does.
-    pub fn resume(&self, id: TimerId) -> Result<(), NotChanged> {
-        self.engine().resume(id)
-    }
-
     /// Returns a live task's deadline; see [`Engine::deadline`](crate::Engine::deadline).
     #[must_use]
     pub fn deadline(&self, id: TimerId) -> Option<Time> {
         self.engine().deadline(id)
     }
 
-    /// Returns a live task, paused or not; see [`Engine::find`](crate::Engine::find).
+    /// Returns a live task; see [`Engine::find`](crate::Engine::find).
     #[must_use]
     pub fn find(&self, id: TimerId) -> Option<LiveTimer> {
         self.engine().find(id)

@@ -8,8 +8,7 @@ use crate::timer::answer::OTHER_CLOCK;
 /// The reason why a timer was not changed. The timer is as it was.
 ///
 /// Returned by [`Engine::reschedule`](crate::Engine::reschedule),
-/// [`replace`](crate::Engine::replace), [`pause`](crate::Engine::pause),
-/// [`resume`](crate::Engine::resume), and by the holder's
+/// [`replace`](crate::Engine::replace), and by the holder's
 /// [`Firing::rearm`](crate::Firing::rearm) and [`Expired::rearm`](crate::Expired::rearm).
 ///
 /// ```

@@ -229,8 +229,6 @@ impl Pair {
                 let gone = Err((gone, payload));
                 self.compare(target, answer, gone, |it, at| it.replace(at, payload));
             }
-            Call::Pause => self.compare(target, self.engine.pause(id), gone, Oracle::pause),
-            Call::Resume => self.compare(target, self.engine.resume(id), gone, Oracle::resume),
             Call::Deadline => {
                 let answer = self.engine.deadline(id);
                 self.compare(target, answer, None, |it, at| it.deadline(at));
@@ -483,8 +481,6 @@ impl Pair {
         for (timer, &id) in self.ids.iter().enumerate() {
             let expected = self.oracle.deadline(timer);
             assert_eq!(self.engine.deadline(id), expected, "deadline of {id:?}");
-            let left = self.oracle.paused(timer).map(Duration::from_nanos);
-            assert_eq!(self.engine.paused(id), left, "pause of {id:?}");
         }
     }
 
@@ -501,19 +497,13 @@ impl Pair {
         let mut live: Vec<_> = self
             .engine
             .live()
-            .map(|live| {
-                let tick = (!live.paused).then_some(live.tick.0);
-                (self.numbers[&live.id], tick, live.queue)
-            })
+            .map(|live| (self.numbers[&live.id], live.tick.0, live.queue))
             .collect();
         live.sort_unstable();
         let all = self.oracle.timers.iter().enumerate();
         let expected = all
             .filter(|(_, timer)| timer.is_live())
-            .map(|(number, timer)| {
-                let tick = timer.paused.is_none().then_some(timer.tick);
-                (number, tick, timer.ask.queue)
-            });
+            .map(|(number, timer)| (number, timer.tick, timer.ask.queue));
         assert!(live.iter().copied().eq(expected), "live: {live:?}");
         let found = self.ids.iter().filter_map(|&id| self.engine.find(id));
         let found = found.map(|found| self.numbers[&found.id]);

@@ -64,8 +64,6 @@ pub enum Call {
     /// Disarms a timer, and then arms it again.
     Reuse(First),
     Replace,
-    Pause,
-    Resume,
     Deadline,
 }
 
@@ -210,8 +208,6 @@ fn call() -> impl Strategy<Value = Call> {
         5 => first().prop_map(Call::Reschedule),
         3 => armed().prop_map(Call::Reuse),
         2 => Just(Call::Replace),
-        3 => Just(Call::Pause),
-        3 => Just(Call::Resume),
         1 => Just(Call::Deadline),
     ]
 }

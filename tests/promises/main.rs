@@ -18,7 +18,6 @@ mod handles;
 mod isolation;
 mod many;
 mod order;
-mod pauses;
 mod rearm;
 mod refusals;
 mod repeats;

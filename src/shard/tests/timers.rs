@@ -76,10 +76,10 @@ impl Search {
         let Some(id) = self.some_id() else {
             return;
         };
-        let (now, time) = (self.now, self.some_time());
-        let tick = self.shard.tick.tick_at(now);
+        let tick = self.shard.tick.tick_at(self.now);
+        let time = self.some_time();
         let (requested, deadline) = self.due(time);
-        match self.random.u32(..12) {
+        match self.random.u32(..9) {
             0..3 => {
                 let plain = match self.random.bool() {
                     true => self.shard.find_plain(id),
@@ -95,7 +95,7 @@ impl Search {
             }
             3..7 => {
                 if !self.shard.postpone_plain(id, deadline) {
-                    let _ = self.shard.reschedule(id, requested, deadline, || now);
+                    let _ = self.shard.reschedule(id, requested, deadline);
                 }
             }
             7 => {
@@ -105,8 +105,6 @@ impl Search {
                     self.came_in(payload);
                 }
             }
-            8 => _ = self.shard.pause(id, now),
-            9 => _ = self.shard.resume(id, now),
             _ => _ = self.shard.await_return(id, self.random.bool()),
         }
     }
