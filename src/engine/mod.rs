@@ -167,7 +167,8 @@ impl<T> Engine<T> {
 
     /// Creates a timer that is started later, or never. It can be cancelled by
     /// its id and by its name. It counts against [`Builder::max_timers`] from
-    /// now on, and enters the ledger when it is started.
+    /// now on, and enters the ledger when it is started. Its payload can
+    /// [contain its id](crate::guide#put-an-id-into-its-payload).
     ///
     /// # Errors
     /// Fails as [`schedule`](Engine::schedule) does.

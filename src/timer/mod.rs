@@ -115,7 +115,8 @@ impl<T> Timer<T> {
 
     /// Creates a timer that fires for ever, or as often as [`times`](Timer::times) says.
     /// Firing k is due k periods after the moment of scheduling, no matter how late
-    /// earlier firings were.
+    /// earlier firings were. A timer whose [period changes](crate::guide#change-a-period)
+    /// re-arms itself.
     ///
     /// A period of zero is refused. If the period is shorter than a tick, several firings
     /// are due at each tick, one after the other. [`MissedTicks::CatchUp`] delivers all
