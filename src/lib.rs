@@ -183,7 +183,7 @@ pub use timeline::{PointInTime, Time, When};
 #[cfg(feature = "std")]
 pub use timer::{
     Cancel, CancelledMany, CloseReason, Closed, LiveTimer, MissedTicks, NotChanged, Refusal,
-    Refused, Repetition, Timer,
+    Refused, Timer,
 };
 pub use wheel::Wheel;
 

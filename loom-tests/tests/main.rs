@@ -14,7 +14,6 @@ mod expiry;
 mod keep_alive;
 mod lock;
 mod name;
-mod pause;
 mod payload;
 mod rearm;
 mod recv_async;

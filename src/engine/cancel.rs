@@ -56,7 +56,7 @@ impl<T> Engine<T> {
     /// Cancels all timers, without shutting the engine down.
     ///
     /// Does for each timer what [`cancel`](Engine::cancel) does. Expired timers that no
-    /// worker has taken, paused and [unstarted](Engine::create) timers are cancelled, and
+    /// worker has taken and [unstarted](Engine::create) timers are cancelled, and
     /// a timer with a running firing does not fire again. Returns the ids of the timers
     /// that end as cancelled because of this call, and their payloads, in no particular
     /// order. Does not cancel timers that are created during the call, so it returns even

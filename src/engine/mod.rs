@@ -6,9 +6,6 @@ mod cancel;
 mod inspect;
 mod live_timers;
 mod named_timers;
-mod pause;
-mod repetition;
-mod schedule_with;
 mod start_error;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) mod tests;
@@ -170,7 +167,8 @@ impl<T> Engine<T> {
 
     /// Creates a timer that is started later, or never. It can be cancelled by
     /// its id and by its name. It counts against [`Builder::max_timers`] from
-    /// now on, and enters the ledger when it is started.
+    /// now on, and enters the ledger when it is started. Its payload can
+    /// [contain its id](crate::guide#put-an-id-into-its-payload).
     ///
     /// # Errors
     /// Fails as [`schedule`](Engine::schedule) does.
@@ -181,9 +179,8 @@ impl<T> Engine<T> {
 
     /// Moves a live timer to another deadline: a [`Duration`] from now, a
     /// [`Time`], or an [`Instant`]. A repeating timer continues from there. An
-    /// expired timer that no worker has taken waits again. A
-    /// [paused](Engine::pause) timer stays paused, with another rest of its
-    /// delay. Postponing does not touch any list.
+    /// expired timer that no worker has taken waits again. Postponing does not
+    /// touch any list.
     ///
     /// Among the timers of its new tick, a rescheduled timer keeps the
     /// place of its first scheduling.
@@ -194,7 +191,8 @@ impl<T> Engine<T> {
     /// therefore needs one timer, which it arms for each request and disarms after it.
     /// Disarming stores to the timer and touches no list, and so does arming it again for
     /// a deadline that is not before its last one. The ticker may wake once per delay for
-    /// a timer that is disarmed by then.
+    /// a timer that is disarmed by then. A timer is [paused](crate::guide#pause-a-timer)
+    /// in the same manner.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -230,7 +228,9 @@ impl<T> Engine<T> {
     /// ```
     #[doc(alias = "arm")]
     #[doc(alias = "disarm")]
+    #[doc(alias = "pause")]
     #[doc(alias = "reset")]
+    #[doc(alias = "resume")]
     #[inline(always)]
     pub fn reschedule(&self, id: TimerId, when: impl Into<When>) -> Result<(), NotChanged> {
         self.core.reschedule(id, when.into())
@@ -246,8 +246,7 @@ impl<T> Engine<T> {
     }
 
     /// Returns a live timer's next deadline, or the last one if the timer
-    /// is running or waiting to be taken. Returns `None` if it is not live or
-    /// is [paused](Engine::pause); [`find`](Engine::find) tells the two apart.
+    /// is running or waiting to be taken. Returns `None` if it is not live.
     #[must_use]
     pub fn deadline(&self, id: TimerId) -> Option<Time> {
         let tick = self.core.deadline(id)?;

@@ -17,9 +17,9 @@ pub(super) struct Due {
     /// The current tick, if the clock was read.
     now: Option<Tick>,
     /// The exact time.
-    pub(super) requested: Time,
+    requested: Time,
     /// The tick that it is rounded up to.
-    pub(super) deadline: Tick,
+    deadline: Tick,
 }
 
 impl Due {
@@ -96,21 +96,15 @@ impl<T> Core<T> {
 
     /// If a new timer has a name, locks the name's bucket until the timer has been
     /// entered there. Otherwise, the timer could end before.
-    pub(super) fn begin_naming<P>(&self, timer: &Timer<P>) -> Option<Naming<'_>> {
+    fn begin_naming(&self, timer: &Timer<T>) -> Option<Naming<'_>> {
         timer.name.as_ref().map(|name| self.names.begin(name))
     }
 
     /// Checks a timer's settings and computes when it is due.
-    pub(super) fn validate<P>(&self, timer: &Timer<P>) -> Result<Due, Refusal> {
+    fn validate(&self, timer: &Timer<T>) -> Result<Due, Refusal> {
         timer.validate(self.queues(), self.tick)?;
         let due = self.resolve(timer.requested);
         due.ok_or(Refusal::InstantOnOtherClock)
-    }
-
-    /// Computes again when a timer is due that was validated.
-    pub(super) fn resolve_validated(&self, when: When) -> Due {
-        let due = self.resolve(when);
-        due.expect("an engine keeps its clock")
     }
 
     pub(crate) fn start(&self, id: TimerId) -> Result<TimerId, Refused<T>> {
@@ -118,7 +112,7 @@ impl<T> Core<T> {
             .cell_of(id)
             .expect("an unstarted timer knows its engine");
         let first = cell.lock().requested_of(id).unwrap_or(When::At(Time::MAX));
-        let due = self.resolve_validated(first);
+        let due = self.resolve(first).expect("an engine keeps its clock");
         let mut held = self.hold(cell);
         let now = || self.tick_now();
         let started = held.shard.start(id, due.requested, due.deadline, now);
@@ -176,9 +170,7 @@ impl<T> Core<T> {
     ) -> Result<(), NotChanged> {
         let cell = self.cell_of(id).ok_or(NotChanged::Gone)?;
         let mut held = Held { cell, shard };
-        let moved = held
-            .shard
-            .reschedule(id, requested, deadline, || self.clock.now());
+        let moved = held.shard.reschedule(id, requested, deadline);
         self.release(held);
         moved
     }
@@ -243,10 +235,10 @@ impl<T> Core<T> {
 
 /// Enters a timer under its name, unless it was refused.
 #[inline(always)]
-pub(super) fn end_naming<P>(
+fn end_naming<T>(
     naming: Option<Naming<'_>>,
-    made: Result<TimerId, (Refusal, Timer<P>)>,
-) -> Result<TimerId, Refused<P>> {
+    made: Result<TimerId, (Refusal, Timer<T>)>,
+) -> Result<TimerId, Refused<T>> {
     let id = made.map_err(|(reason, timer)| Refused::new(reason, timer))?;
     if let Some(naming) = naming {
         naming.end(id);

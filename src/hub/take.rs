@@ -142,9 +142,7 @@ impl<T> Core<T> {
     ) -> Result<(), NotChanged> {
         let cell = self.cell_of(id).ok_or(NotChanged::Gone)?;
         let due = self.resolve(when).ok_or(NotChanged::InstantOnOtherClock)?;
-        let next = due.next();
-        let now = || self.clock.now();
-        cell.lock().rearm_lent(id, number, next, now)
+        cell.lock().rearm_lent(id, number, due.next())
     }
 
     /// Takes back a firing that was lent, and sets the next one. Returns the payload with
@@ -170,6 +168,13 @@ impl<T> Core<T> {
             self.waiters.notify();
         }
         Ok(())
+    }
+
+    /// Returns how often a timer fires after the firing that a worker has; `None` means
+    /// for ever.
+    pub(crate) fn remaining(&self, id: TimerId) -> Option<u64> {
+        let cell = self.cell_of(id);
+        cell.map_or(Some(0), |cell| cell.lock().remaining(id))
     }
 
     /// Whether a timer was cancelled or shut down since a worker took this firing.

@@ -138,8 +138,7 @@ impl<T> Expired<T> {
     }
 
     /// Returns the number of firings that follow this one, or `None` if the timer
-    /// fires for ever. For a repeating timer, takes the shard's lock and reads
-    /// what [`Engine::set_times`](crate::Engine::set_times) may have changed.
+    /// fires for ever. For a timer that lends its payload, takes the shard's lock.
     #[must_use]
     pub fn remaining(&self) -> Option<u64> {
         let lent = self.obligation.as_ref().filter(|lent| lent.payload);

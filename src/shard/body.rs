@@ -65,11 +65,6 @@ impl Tag {
         self.0 & (Self::RECORD | Self::TASK) == 0
     }
 
-    /// Whether the timer is a task without a record.
-    pub(crate) fn is_task(self) -> bool {
-        self.0 & Self::TASK != 0
-    }
-
     /// Whether a worker runs this task, which has no record.
     #[inline]
     pub(crate) fn is_lent(self) -> bool {

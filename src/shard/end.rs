@@ -72,12 +72,9 @@ impl<T> Shard<T> {
             false => Tick::MAX,
         };
         match record.state {
-            State::Waiting | State::Paused => {
-                let is_waiting = record.state == State::Waiting;
+            State::Waiting => {
                 let payload = record.payload.take_if(|_| !record.run_on_end);
-                if is_waiting {
-                    self.unlink(at);
-                }
+                self.unlink(at);
                 self.end_recorded(at, key, CloseReason::Cancelled, tick);
                 payload.map_or(Cancel::Notified, Cancel::Cancelled)
             }

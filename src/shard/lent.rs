@@ -21,14 +21,12 @@ pub(crate) struct Next {
 }
 
 impl<T> Shard<T> {
-    /// Sets the next firing of a timer from within the current one. Calls `now` only for
-    /// a paused timer: what is left of its delay counts from now.
+    /// Sets the next firing of a timer from within the current one.
     pub(crate) fn rearm_lent(
         &mut self,
         id: TimerId,
         number: u64,
         next: Next,
-        now: impl FnOnce() -> Time,
     ) -> Result<(), NotChanged> {
         let at = self.wheel.find_own(id).ok_or(NotChanged::Gone)?;
         let key = self.record_if_lent(at).ok_or(NotChanged::Gone)?;
@@ -54,7 +52,6 @@ impl<T> Shard<T> {
         };
         refusal?;
         record.requested = next.requested;
-        record.paused = record.paused.map(|_| now());
         Ok(())
     }
 
@@ -69,12 +66,21 @@ impl<T> Shard<T> {
         next: Next,
         now: Time,
     ) -> Result<bool, (NotChanged, T)> {
-        match self.rearm_lent(id, number, next, || now) {
+        match self.rearm_lent(id, number, next) {
             Err(reason) => Err((reason, payload)),
             Ok(()) => {
                 let returned = self.return_firing(id, Some(payload), Outcome::Returned, now);
                 Ok(returned.awaited)
             }
+        }
+    }
+
+    /// Returns the number of a timer's firings still to come; `None` means for ever.
+    pub(crate) fn remaining(&self, id: TimerId) -> Option<u64> {
+        let key = self.wheel.find_own(id).and_then(|at| self.record_of(at));
+        match key.map(|key| &self.records[key]) {
+            Some(record) if record.is_repeating() && record.state.is_live() => record.left,
+            _ => Some(0),
         }
     }
 

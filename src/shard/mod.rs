@@ -13,7 +13,7 @@
 //!
 //! task      schedule c ─▶ linked ──expire t──▶ ready ──claim w──▶ lent ──return w──▶ freed
 //!                           └───────┬────────────┘                 │
-//!                        cancel c, shut down c ─▶ freed         cancel c, pause c, … ─▶ Lent
+//!                        cancel c, shut down c ─▶ freed         cancel c, wait c, … ─▶ Lent
 //!
 //! recorded     schedule c ──────┐
 //!                               ▼
@@ -25,20 +25,16 @@
 //!               freed              Ended           Abandoned ─return w─▶ Ended
 //!
 //! Ended ─(its task runs once more w, if asked for)─(its report is read c)─▶ freed
-//!
-//! Waiting ─pause c─▶ Paused ─resume c─▶ Waiting (cancel and shut down as for Waiting)
-//! Lent (paused meanwhile) ─return w─▶ Paused
 //! ```
 //!
 //! A `Waiting` timer is linked into the wheel until the ticker expires it; then it is
 //! ready until a worker claims it. `Lent` covers repeating timers, recorded tasks and
-//! rearmable one-shots while a worker has the payload, and timers whose payload is made
-//! from their id (`reserve.rs`). The holder of a firing can re-arm a `Lent` timer: it
-//! notes the next tick, for which the timer waits once its firing has returned, or does
-//! both in one step. Cancelling an `Unstarted` or `Lent` timer marks it: the timer ends
-//! when it is started or when its firing returns, and is not re-armed. A `Paused` timer
-//! is on no list (`pause.rs`). An `Ended` timer is freed at once unless its task must run
-//! once more or its report is unread.
+//! rearmable one-shots while a worker has the payload. The holder of a firing can re-arm
+//! a `Lent` timer: it notes the next tick, for which the timer waits once its firing has
+//! returned, or does both in one step. Cancelling an `Unstarted` or `Lent` timer marks it:
+//! the timer ends when it is started or when its firing returns, and is not re-armed. An
+//! `Ended` timer is freed at once unless its task must run once more or its report is
+//! unread.
 //!
 //! A shard is single-threaded: `hub` puts it behind a lock. It never drops a payload and
 //! never runs foreign code. Payloads go to the caller, who drops them after releasing the
@@ -54,12 +50,9 @@ mod expire;
 mod firing;
 mod inspect;
 mod lent;
-mod pause;
 mod ready;
 pub(crate) mod record;
 mod repeat;
-mod repetition;
-mod reserve;
 mod return_firing;
 pub(crate) mod shrink;
 mod shutdown;
@@ -246,13 +239,10 @@ impl<T> Shard<T> {
         self.within_tolerance(record.requested, record.tolerance, deadline)
     }
 
-    /// Links a timer that was on no list, and that waits from now on.
-    pub(crate) fn link_waiting(&mut self, at: EntryIndex, key: usize, deadline: Tick) {
-        self.enter(key, State::Waiting);
-        let deadline = self.tolerated(key, deadline);
+    /// Links a timer that is on no list.
+    fn relink(&mut self, at: EntryIndex, deadline: Tick) {
         self.wheel.relink_at(at, deadline);
         self.earliest_new = self.earliest_new.min(self.wheel.due_at(at));
-        self.count_in(at);
     }
 
     /// Takes a credit for a new timer.
@@ -324,22 +314,16 @@ impl<T> Shard<T> {
         is_plain && self.wheel.set_in_place(at, deadline.0)
     }
 
-    /// Changes a timer's deadline and, if the timer repeats, its phase. Calls `now` only
-    /// for a paused timer.
+    /// Changes a timer's deadline and, if the timer repeats, its phase.
     pub(crate) fn reschedule(
         &mut self,
         id: TimerId,
         requested: Time,
         deadline: Tick,
-        now: impl FnOnce() -> Time,
     ) -> Result<(), NotChanged> {
         let at = self.find_waiting(id)?;
         let mut deadline = deadline;
         if let Some(key) = self.record_of(at) {
-            if self.records[key].state == State::Paused {
-                self.reschedule_paused(at, key, requested, deadline, now());
-                return Ok(());
-            }
             self.records[key].requested = requested;
             deadline = self.tolerated(key, deadline);
         }
@@ -382,12 +366,10 @@ impl<T> Shard<T> {
     }
 
     /// Returns the tick at which a live timer is due, or was due if it is waiting to be
-    /// taken. Returns `None` for a paused timer.
+    /// taken.
     pub(crate) fn deadline(&self, id: TimerId) -> Option<Tick> {
         let at = self.wheel.find_own(id)?;
-        let is_paused = |key: usize| self.records[key].state == State::Paused;
-        let is_due = self.is_live(at) && !self.record_of(at).is_some_and(is_paused);
-        is_due.then(|| self.wheel.deadline_of(at))
+        self.is_live(at).then(|| self.wheel.deadline_of(at))
     }
 
     /// Returns the ledger. Counts live timers by entries, not by endings; otherwise the
@@ -448,7 +430,7 @@ impl<T> Shard<T> {
             .is_none_or(|key| self.records[key].state.is_live())
     }
 
-    /// Finds the entry of a live timer that no worker has. It may be paused.
+    /// Finds the entry of a live timer that no worker has.
     #[inline]
     pub(crate) fn find_waiting(&self, id: TimerId) -> Result<EntryIndex, NotChanged> {
         let at = self.wheel.find_own(id).ok_or(NotChanged::Gone)?;
@@ -459,7 +441,7 @@ impl<T> Shard<T> {
             };
         };
         match self.records[key].state {
-            State::Waiting | State::Paused => Ok(at),
+            State::Waiting => Ok(at),
             state => Err(state.obstacle()),
         }
     }

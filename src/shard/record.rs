@@ -8,7 +8,7 @@ use crate::id::TimerId;
 use crate::tick::Tick;
 use crate::timeline::{Time, When};
 use crate::timer::{CloseReason, Closed};
-use crate::timer::{MissedTicks, NotChanged, Repeat, Timer};
+use crate::timer::{MissedTicks, NotChanged, Timer};
 
 pub(crate) struct TimerRecord<T> {
     /// `None` while a worker has the payload, or once the caller that ended the timer
@@ -32,9 +32,6 @@ pub(crate) struct TimerRecord<T> {
     pub(crate) number: u64,
     /// The number of firings delivered.
     pub(crate) firings: u64,
-    /// The time at which the timer was paused. While a worker has a firing, the pause has
-    /// yet to take effect.
-    pub(super) paused: Option<Time>,
     /// The time at which a worker took the lent firing, if takes are measured.
     pub(super) taken: Option<Time>,
     /// Whether a caller is waiting for the lent firing.
@@ -52,13 +49,11 @@ pub(crate) enum State {
     Unstarted { requested: When, cancelled: bool },
     /// In the wheel, or expired and waiting in a ready list.
     Waiting,
-    /// Live, and on no list until it is resumed.
-    Paused,
     /// A worker has a firing.
     Lent {
         /// The reason and the tick with which the timer ends when the firing comes back,
         /// if it was cancelled or shut down meanwhile. On a last firing, this refuses a
-        /// re-arming or a new count, and has an effect only after such a re-arming.
+        /// re-arming, and has an effect only after such a re-arming.
         ending: Option<(CloseReason, Tick)>,
         /// The tick of the next firing, if the holder has re-armed the timer.
         next: Option<Tick>,
@@ -80,10 +75,10 @@ impl State {
 
     /// Whether the timer was accepted and has not ended.
     pub(crate) fn is_live(self) -> bool {
-        matches!(self, State::Waiting | State::Paused | State::Lent { .. })
+        matches!(self, State::Waiting | State::Lent { .. })
     }
 
-    /// The reason why a timer that is neither waiting nor paused is not changed.
+    /// The reason why a timer that is not waiting is not changed.
     pub(crate) fn obstacle(self) -> NotChanged {
         match self {
             State::Unstarted {
@@ -106,7 +101,7 @@ impl<T> TimerRecord<T> {
         TimerRecord::of(timer.map(Some), requested, place)
     }
 
-    /// Makes the record of a timer whose payload may come later.
+    /// Makes the record of a timer whose payload a worker may have.
     #[inline(always)]
     pub(crate) fn of(
         timer: Timer<Option<T>>,
@@ -126,12 +121,11 @@ impl<T> TimerRecord<T> {
             rearmable: timer.rearmable,
             requested,
             tolerance: timer.tolerance,
-            period: timer.repeat.map(|repeat| repeat.period),
+            period: timer.repeat,
             missed: timer.missed,
             left,
             number: 1,
             firings: 0,
-            paused: None,
             taken: None,
             awaited: false,
             run_on_end: timer.notified && timer.task,
@@ -148,7 +142,7 @@ impl<T> TimerRecord<T> {
         Some(Timer {
             payload: self.payload.take()?,
             requested,
-            repeat: self.period.map(|period| Repeat { period }),
+            repeat: self.period,
             times: self.period.and(self.left).unwrap_or(0),
             queue: self.queue,
             missed: self.missed,
@@ -199,7 +193,7 @@ impl<T> TimerRecord<T> {
     /// Whether the timer ends as cancelled if it is cancelled now.
     pub(crate) fn ends_if_cancelled(&self) -> bool {
         match self.state {
-            State::Waiting | State::Paused => true,
+            State::Waiting => true,
             State::Unstarted { cancelled, .. } => !cancelled,
             State::Lent { ending, .. } => ending.is_none() && !self.is_last(),
             State::Abandoned { .. } | State::Ended { .. } => false,

@@ -74,21 +74,17 @@ impl<T> Shard<T> {
 
     fn rearm(&mut self, at: EntryIndex, key: usize, now: Time) {
         let record = &mut self.records[key];
-        let (paused, is_set) = (record.paused, record.next().is_some());
-        let deadline = record.rearm(paused.unwrap_or(now), self.tick);
+        let is_set = record.next().is_some();
+        let deadline = record.rearm(now, self.tick);
         let deadline = self.tolerated(key, deadline);
-        if paused.is_some() {
-            self.wheel.set_deadline(at, deadline);
-            self.lay_aside(at, key, now);
-        } else if !is_set && deadline <= self.tick.tick_at(now).max(self.wheel.now()) {
+        if !is_set && deadline <= self.tick.tick_at(now).max(self.wheel.now()) {
             self.wheel.set_deadline(at, deadline);
             self.make_ready(at);
         } else {
             // A deadline that the holder has set waits for the ticker even if it
             // has passed. A timer that is due again at once then holds up neither
             // others nor the clock.
-            self.wheel.relink_at(at, deadline);
-            self.earliest_new = self.earliest_new.min(self.wheel.due_at(at));
+            self.relink(at, deadline);
         }
     }
 

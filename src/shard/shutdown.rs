@@ -94,9 +94,9 @@ impl<T> Shard<T> {
             payload: None,
         };
         match &mut record.state {
-            State::Waiting | State::Paused => {
+            State::Waiting => {
                 closed.payload = record.payload.take_if(|_| !record.run_on_end);
-                self.unlink_waiting(at, key);
+                self.unlink(at);
                 self.end_recorded(at, key, reason, now);
             }
             State::Lent {

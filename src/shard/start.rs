@@ -61,11 +61,12 @@ impl<T> Shard<T> {
         }
         self.accept(self.records[key].reported);
         self.records[key].requested = requested;
+        self.enter(key, State::Waiting);
         if cancelled {
-            self.enter(key, State::Waiting);
             self.end_recorded(at, key, CloseReason::Cancelled, now());
         } else {
-            self.link_waiting(at, key, deadline);
+            let deadline = self.tolerated(key, deadline);
+            self.relink(at, deadline);
         }
         Ok(())
     }

@@ -50,7 +50,6 @@ struct Search {
     inside: BTreeSet<u64>,
     ids: Vec<TimerId>,
     unstarted: Vec<TimerId>,
-    reserved: Vec<TimerId>,
     held: Vec<Held>,
     looking: Option<Looking>,
     cancelling: Option<CancelWalk>,
@@ -82,7 +81,7 @@ fn shard(size: usize, credit: Credit) -> Shard<u64> {
 /// A slot is out of order if a timer was postponed to it. Its timers are sorted before
 /// they expire, in as many holds as that takes.
 #[test]
-fn a_timer_that_is_paused_while_its_slot_is_sorted_does_not_expire() {
+fn a_timer_that_is_disarmed_while_its_slot_is_sorted_does_not_expire() {
     for budget in 1..70 {
         let mut shard = shard(64, Pool::share(None, 1)());
         let mut schedule = |n, deadline| {
@@ -98,7 +97,8 @@ fn a_timer_that_is_paused_while_its_slot_is_sorted_does_not_expire() {
         shard.expire(Time::from_millis(255), &mut { usize::MAX });
         let due = Time::from_millis(310);
         shard.expire(due, &mut { budget });
-        shard.pause(younger[7], due).unwrap();
+        let never = Tick::MAX;
+        shard.reschedule(younger[7], Time::MAX, never).unwrap();
         shard.expire(due, &mut { usize::MAX });
         assert!(shard.cancel(younger[7], || Tick::MAX).is_cancelled());
         let mut payloads = Vec::new();

@@ -44,7 +44,6 @@ impl<T> Shard<T> {
             id: self.wheel.id(at),
             name: self.name_of(at),
             tick: self.wheel.deadline_of(at),
-            paused: self.is_paused(at),
             queue: self.queue_of(at),
         }
     }

@@ -21,9 +21,7 @@ pub struct Ledger {
     pub cancelled: u64,
     /// Timers that ended by shutdown.
     pub shut_down: u64,
-    /// Timers whose last firing panicked, or whose payload was not made because
-    /// the closure of [`Engine::schedule_with`](crate::Engine::schedule_with)
-    /// panicked.
+    /// Timers whose last firing panicked.
     pub failed: u64,
 }
 

@@ -3,7 +3,6 @@
 mod closure;
 mod driven;
 mod firing;
-mod live;
 mod set_workers;
 mod task;
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -22,8 +21,8 @@ use crate::engine::{Builder, Engine, StartError, Unstarted};
 use crate::id::TimerId;
 use crate::observe;
 use crate::stats::Ledger;
-use crate::timeline::{PointInTime, Time};
-use crate::timer::{Cancel, Closed, Refusal, Refused, Timer};
+use crate::timeline::{PointInTime, Time, When};
+use crate::timer::{Cancel, Closed, LiveTimer, NotChanged, Refusal, Refused, Timer};
 
 use workers::Workers;
 
@@ -269,6 +268,43 @@ impl TaskEngine {
         self.engine.cancel_and_wait(id).without_payload()
     }
 
+    /// Moves a live task to another deadline; see
+    /// [`Engine::reschedule`](crate::Engine::reschedule).
+    ///
+    /// # Errors
+    /// Fails as [`Engine::reschedule`](crate::Engine::reschedule) does. A running task
+    /// re-arms itself with [`Firing::rearm`](crate::Firing::rearm).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::TaskEngine;
+    ///
+    /// // A lease that each heartbeat renews.
+    /// let second = Duration::from_secs(1);
+    /// let (timers, clock) = TaskEngine::builder().start_virtual()?;
+    /// let lease = timers.run_after(30 * second, || println!("lost"))?;
+    /// clock.run_until(timers.now() + 20 * second);
+    /// timers.reschedule(lease, 30 * second)?;
+    /// assert_eq!(timers.deadline(lease), Some(timers.now() + 30 * second));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn reschedule(&self, id: TimerId, when: impl Into<When>) -> Result<(), NotChanged> {
+        self.engine.reschedule(id, when)
+    }
+
+    /// Returns a live task's deadline; see [`Engine::deadline`](crate::Engine::deadline).
+    #[must_use]
+    pub fn deadline(&self, id: TimerId) -> Option<Time> {
+        self.engine.deadline(id)
+    }
+
+    /// Returns a live task; see [`Engine::find`](crate::Engine::find).
+    #[must_use]
+    pub fn find(&self, id: TimerId) -> Option<LiveTimer> {
+        self.engine.find(id)
+    }
+
     /// Returns the current time of the engine's clock.
     #[must_use]
     pub fn now(&self) -> Time {
@@ -281,7 +317,7 @@ impl TaskEngine {
         self.engine.ledger()
     }
 
-    /// Returns the underlying engine, for all other calls: repetitions, walks, names,
+    /// Returns the underlying engine, for all other calls: walks, names,
     /// reports, counts.
     #[must_use]
     pub fn engine(&self) -> &Engine<Task> {

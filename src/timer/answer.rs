@@ -36,13 +36,6 @@ pub(super) const OTHER_CLOCK: &str = "this engine's clock does not measure `Inst
      delay or a `Time`, such as `engine.now()` plus a delay, or start the engine on the \
      monotonic clock";
 
-/// Says what to do about a period of zero.
-pub(super) const ZERO_PERIOD: &str = "a period must be longer than zero";
-
-/// Says what to do about a period with which no worker keeps up.
-pub(super) const PERIOD_TOO_SHORT: &str = "a timer that catches up may be due a hundred times a \
-     tick at most: lengthen its period, shorten the tick, or choose `MissedTicks::Skip`";
-
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -53,7 +46,7 @@ impl fmt::Display for Refusal {
             Refusal::NoSuchQueue => {
                 "no such queue: number it below what the builder's `queues` was given"
             }
-            Refusal::ZeroPeriod => ZERO_PERIOD,
+            Refusal::ZeroPeriod => "a period must be longer than zero",
             Refusal::NotRepeating => {
                 "`starting`, `times` and `missed` need a period: make the timer with `Timer::every`"
             }
@@ -61,7 +54,10 @@ impl fmt::Display for Refusal {
                 "a timer with a period runs its closure more than once: use `TaskEngine::run`, or \
                  make the timer with `Timer::after` or `Timer::at`"
             }
-            Refusal::PeriodTooShort => PERIOD_TOO_SHORT,
+            Refusal::PeriodTooShort => {
+                "a timer that catches up may be due a hundred times a tick at most: lengthen its \
+                 period, shorten the tick, or choose `MissedTicks::Skip`"
+            }
             Refusal::InstantOnOtherClock => OTHER_CLOCK,
         })
     }
@@ -82,8 +78,6 @@ pub enum Cancel<T> {
     /// A worker has a firing of the timer at this moment. The timer will not fire
     /// again: it does not repeat, and [`Firing::rearm`](crate::Firing::rearm) and
     /// [`Expired::rearm`](crate::Expired::rearm) are refused from now on.
-    /// Also returned if [`Engine::schedule_with`](crate::Engine::schedule_with) is
-    /// making the payload; the timer will then not fire.
     Running,
     /// The timer has ended, or never existed.
     Gone,

@@ -18,8 +18,6 @@ pub struct LiveTimer {
     /// The tick at which the timer is due next, or was due if it is running or waiting to
     /// be taken.
     pub tick: Tick,
-    /// Whether the timer is paused. Then `tick` is the one that the pause made void.
-    pub paused: bool,
     /// The timer's queue.
     pub queue: usize,
 }

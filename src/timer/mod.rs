@@ -6,14 +6,12 @@ mod live_timer;
 mod missed;
 mod not_changed;
 mod refused;
-mod repetition;
 
 pub use answer::{Cancel, CancelledMany, Refusal};
 pub use closed::{CloseReason, Closed};
 pub use live_timer::LiveTimer;
 pub use not_changed::NotChanged;
 pub use refused::Refused;
-pub use repetition::Repetition;
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -40,7 +38,8 @@ use crate::timeline::{PointInTime, When, nanos};
 pub struct Timer<T> {
     pub(crate) payload: T,
     pub(crate) requested: When,
-    pub(crate) repeat: Option<Repeat>,
+    /// The period in nanoseconds.
+    pub(crate) repeat: Option<u64>,
     /// The number of firings; 0 for ever.
     pub(crate) times: u64,
     pub(crate) queue: usize,
@@ -61,12 +60,6 @@ pub struct Timer<T> {
 /// The maximum number of firings that may be due at each tick if a timer catches up. A
 /// worker can keep pace with this number unless a tick lasts only microseconds.
 const MOST_FIRINGS_A_TICK: u64 = 100;
-
-/// The repetition of a timer after its first firing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Repeat {
-    pub(crate) period: u64,
-}
 
 impl<T> Timer<T> {
     /// Creates a timer that fires once, `delay` after the moment at which it is
@@ -122,7 +115,8 @@ impl<T> Timer<T> {
 
     /// Creates a timer that fires for ever, or as often as [`times`](Timer::times) says.
     /// Firing k is due k periods after the moment of scheduling, no matter how late
-    /// earlier firings were.
+    /// earlier firings were. A timer whose [period changes](crate::guide#change-a-period)
+    /// re-arms itself.
     ///
     /// A period of zero is refused. If the period is shorter than a tick, several firings
     /// are due at each tick, one after the other. [`MissedTicks::CatchUp`] delivers all
@@ -131,7 +125,7 @@ impl<T> Timer<T> {
     /// `Delay` accept any period but zero.
     pub fn every(period: Duration, payload: T) -> Timer<T> {
         let mut timer = Timer::once(When::After(period), payload);
-        timer.repeat = Some(Repeat::every(period));
+        timer.repeat = Some(nanos(period));
         timer.meant_to_repeat = true;
         timer
     }
@@ -284,13 +278,6 @@ impl<T> Timer<T> {
         timer
     }
 
-    /// Separates the payload from the rest of the timer.
-    pub(crate) fn split(self) -> (T, Timer<()>) {
-        let mut payload = None;
-        let timer = self.map(|it| payload = Some(it));
-        (payload.expect("mapped once"), timer)
-    }
-
     #[inline(always)]
     pub(crate) fn map<U>(self, f: impl FnOnce(T) -> U) -> Timer<U> {
         Timer {
@@ -348,63 +335,21 @@ impl<T> Timer<T> {
         }
     }
 
-    /// Checks the queue and the settings of a repetition.
+    /// Checks the queue, and the period with the settings that need one.
     #[inline]
     pub(crate) fn validate(&self, queues: usize, tick: TickLength) -> Result<(), Refusal> {
         if self.queue >= queues {
             return Err(Refusal::NoSuchQueue);
         }
-        match self.repeat {
-            None if self.meant_to_repeat => Err(Refusal::NotRepeating),
-            None => Ok(()),
-            Some(repeat) => repeat.validate(self.missed, tick).map_err(Refusal::from),
-        }
-    }
-}
-
-impl Repeat {
-    pub(crate) fn every(period: Duration) -> Repeat {
-        let period = nanos(period);
-        Repeat { period }
-    }
-
-    /// Checks the period.
-    #[inline]
-    pub(crate) fn validate(self, missed: MissedTicks, tick: TickLength) -> Result<(), BadPeriod> {
-        match missed {
-            _ if self.period == 0 => Err(BadPeriod::Zero),
-            MissedTicks::CatchUp if self.is_too_short(tick) => Err(BadPeriod::TooShort),
+        // Below this, a worker might never catch up with the period.
+        let shortest = tick.as_nanos() / MOST_FIRINGS_A_TICK;
+        match (self.repeat, self.missed) {
+            (None, _) if self.meant_to_repeat => Err(Refusal::NotRepeating),
+            (Some(0), _) => Err(Refusal::ZeroPeriod),
+            (Some(period), MissedTicks::CatchUp) if period < shortest => {
+                Err(Refusal::PeriodTooShort)
+            }
             _ => Ok(()),
-        }
-    }
-
-    /// Whether a worker might never catch up with the period.
-    fn is_too_short(self, tick: TickLength) -> bool {
-        self.period < tick.as_nanos() / MOST_FIRINGS_A_TICK
-    }
-}
-
-/// The reason why a period is refused, for a new timer and for a live one.
-#[derive(Clone, Copy)]
-pub(crate) enum BadPeriod {
-    Zero,
-    TooShort,
-}
-
-impl From<BadPeriod> for Refusal {
-    fn from(bad: BadPeriod) -> Refusal {
-        match bad {
-            BadPeriod::Zero => Refusal::ZeroPeriod,
-            BadPeriod::TooShort => Refusal::PeriodTooShort,
-        }
-    }
-}
-
-impl From<BadPeriod> for NotChanged {
-    fn from(bad: BadPeriod) -> NotChanged {
-        match bad {
-            BadPeriod::Zero => NotChanged::ZeroPeriod,
-            BadPeriod::TooShort => NotChanged::PeriodTooShort,
         }
     }
 }

@@ -3,14 +3,12 @@
 use core::fmt;
 
 use crate::timer::CloseReason;
-use crate::timer::answer::{OTHER_CLOCK, PERIOD_TOO_SHORT, ZERO_PERIOD};
+use crate::timer::answer::OTHER_CLOCK;
 
 /// The reason why a timer was not changed. The timer is as it was.
 ///
 /// Returned by [`Engine::reschedule`](crate::Engine::reschedule),
-/// [`replace`](crate::Engine::replace), [`pause`](crate::Engine::pause),
-/// [`resume`](crate::Engine::resume), [`set_period`](crate::Engine::set_period) and
-/// [`set_times`](crate::Engine::set_times), and by the holder's
+/// [`replace`](crate::Engine::replace), and by the holder's
 /// [`Firing::rearm`](crate::Firing::rearm) and [`Expired::rearm`](crate::Expired::rearm).
 ///
 /// ```
@@ -20,7 +18,6 @@ use crate::timer::answer::{OTHER_CLOCK, PERIOD_TOO_SHORT, ZERO_PERIOD};
 /// let second = Duration::from_secs(1);
 /// let (engine, clock) = Engine::builder().start_virtual()?;
 /// let lease = engine.schedule(Timer::after(second, "lease").rearmable())?;
-/// assert_eq!(engine.set_times(lease, 3), Err(NotChanged::NotRepeating));
 /// clock.advance(second);
 /// let due = engine.queue(0).recv()?;
 /// assert_eq!(engine.reschedule(lease, second), Err(NotChanged::Running));
@@ -50,13 +47,6 @@ pub enum NotChanged {
     /// The timer was [created](crate::Engine::create), but not
     /// [started](crate::Unstarted::start).
     Unstarted,
-    /// The timer is a one-shot, and only a repeating timer has a period and a count.
-    NotRepeating,
-    /// The new period is zero.
-    ZeroPeriod,
-    /// The new period is too short; see
-    /// [`Refusal::PeriodTooShort`](crate::Refusal::PeriodTooShort).
-    PeriodTooShort,
     /// The new time is an `Instant`, but the engine follows the boot-time clock or a
     /// virtual clock, which do not measure instants.
     InstantOnOtherClock,
@@ -89,19 +79,13 @@ impl fmt::Display for NotChanged {
             }
             NotChanged::ShutDown => "the engine was shut down, and its timers do not fire again",
             NotChanged::UsedUp => {
-                "this timer has fired as often as `times` says: give it more firings with \
-                 `set_times`"
+                "this timer has fired as often as `times` says: schedule a new one"
             }
             NotChanged::NotRearmable => {
                 "this one-shot cannot fire again: make the timer with `Timer::rearmable`, or run \
                  the task with `TaskEngine::run`"
             }
             NotChanged::Unstarted => "this timer has not started: call `Unstarted::start` first",
-            NotChanged::NotRepeating => {
-                "a one-shot has no period and no count: make the timer with `Timer::every`"
-            }
-            NotChanged::ZeroPeriod => ZERO_PERIOD,
-            NotChanged::PeriodTooShort => PERIOD_TOO_SHORT,
             NotChanged::InstantOnOtherClock => OTHER_CLOCK,
         })
     }

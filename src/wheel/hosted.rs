@@ -88,13 +88,6 @@ impl<T> Wheel<T> {
         self.entries.set_aside(entry);
     }
 
-    /// Does the same for a timer that may come from a slot that is being sorted. Without
-    /// the mark, the heap passes over it.
-    pub(crate) fn set_aside_unsorted(&mut self, entry: EntryIndex) {
-        self.entries.get_mut(entry).unmark(SORTING);
-        self.set_aside(entry);
-    }
-
     /// Takes a timer's payload and frees its entry, which is not on any list.
     #[inline]
     pub(crate) fn remove(&mut self, entry: EntryIndex) -> T {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tickwheel::{CloseReason, Closed, Queue, RecvError, Refusal, Time, Timer};
 
-use crate::oracle::{Report, State};
+use crate::oracle::Report;
 use crate::pair::Pair;
 use crate::script::How;
 use crate::setup::QUEUES;
@@ -93,10 +93,7 @@ impl Pair {
             (ended.flatten().collect::<Vec<_>>(), list)
         });
         let now = self.engine.current_tick().0;
-        let due = |timer: &&usize| {
-            let timer = &self.oracle.timers[**timer];
-            timer.state != State::Paused && timer.tick <= now
-        };
+        let due = |timer: &&usize| self.oracle.timers[**timer].tick <= now;
         let (due, rest): (BTreeSet<_>, BTreeSet<_>) = one_shots.iter().partition(due);
         let one_shot = |timer: &usize| self.oracle.timers[*timer].is_awaited_by_a_drain();
         let taken = taken.iter().map(|id| self.numbers[id]);

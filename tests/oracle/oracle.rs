@@ -4,7 +4,6 @@
 //! in the order of what it does, the oracle allows each: see [`Filed`].
 
 mod closing;
-mod standstill;
 
 pub use closing::Report;
 
@@ -92,14 +91,10 @@ pub struct Timer {
     pub number: u64,
     pub firings: u64,
     /// Firings still to be delivered, if they are counted.
-    left: Option<u64>,
+    pub left: Option<u64>,
     filed: Filed,
-    /// When it was paused, in nanoseconds.
-    pub paused: Option<u64>,
     /// Whether it lost its name to a cancel while a worker holds a firing.
     unnamed: bool,
-    /// Whether the engine knows its exact due time, and not only the tick.
-    recorded: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -109,7 +104,6 @@ pub enum State {
     },
     Armed(Key),
     Ready,
-    Paused,
     /// A worker holds a firing. How and at which tick the timer ends if it was
     /// cancelled, or shut down in its last firing.
     Lent {
@@ -132,17 +126,14 @@ struct Ready {
 
 impl Timer {
     pub fn is_live(&self) -> bool {
-        matches!(
-            self.state,
-            State::Armed(_) | State::Ready | State::Paused | State::Lent { .. }
-        )
+        self.is_waiting() || matches!(self.state, State::Lent { .. })
     }
 
     pub fn is_waiting(&self) -> bool {
-        matches!(self.state, State::Armed(_) | State::Ready | State::Paused)
+        matches!(self.state, State::Armed(_) | State::Ready)
     }
 
-    /// Whether it is waiting or paused, or else why it is not changed.
+    /// Whether it is waiting, or else why it is not changed.
     fn waits(&self) -> Result<(), NotChanged> {
         match self.is_waiting() {
             true => Ok(()),
@@ -150,7 +141,7 @@ impl Timer {
         }
     }
 
-    /// Why it is not changed, if it is neither waiting nor paused.
+    /// Why it is not changed, if it is not waiting.
     pub fn obstacle(&self) -> NotChanged {
         match self.state {
             State::Unstarted { cancelled: false } => NotChanged::Unstarted,
@@ -357,7 +348,6 @@ impl Oracle {
     fn unlist(&mut self, timer: usize) {
         match self.timers[timer].state {
             State::Armed(key) => drop(self.armed.remove(&key)),
-            State::Paused => {}
             _ => self.ready_list(timer).retain(|ready| ready.timer != timer),
         }
     }
@@ -394,9 +384,6 @@ impl Oracle {
 
     /// A timer that was just created begins at once.
     pub fn schedule(&mut self, timer: usize) {
-        let ask = self.timers[timer].ask;
-        let named = ask.name.is_some() || ask.reported;
-        self.timers[timer].recorded = named || ask.is_lent() || ask.tolerance > 0;
         self.begin(timer, true);
     }
 
@@ -416,9 +403,7 @@ impl Oracle {
                 Some(_) => ask.times.filter(|&times| times > 0),
             },
             filed: Filed::at(NEVER),
-            paused: None,
             unnamed: false,
-            recorded: true,
         });
         self.timers.len() - 1
     }
@@ -452,10 +437,6 @@ impl Oracle {
     pub fn reschedule(&mut self, timer: usize, first: When) -> Result<(), NotChanged> {
         self.timers[timer].waits()?;
         let (due, tick) = self.due(first, self.timers[timer].ask.tolerance);
-        if self.timers[timer].state == State::Paused {
-            self.reschedule_paused(timer, due);
-            return Ok(());
-        }
         self.unlist(timer);
         self.timers[timer].due = due;
         self.file(timer, tick, false);
@@ -481,8 +462,9 @@ impl Oracle {
 
     pub fn deadline(&self, timer: usize) -> Option<Time> {
         let timer = &self.timers[timer];
-        let is_due = timer.is_live() && timer.state != State::Paused;
-        is_due.then(|| Time::from_nanos(self.start_of(timer.tick)))
+        timer
+            .is_live()
+            .then(|| Time::from_nanos(self.start_of(timer.tick)))
     }
 }
 
@@ -538,8 +520,7 @@ impl Oracle {
                 self.end(timer, CloseReason::Cancelled, self.now_tick(), None);
             }
             _ => {
-                let (due, steps) =
-                    self.next_firing(timer, self.timers[timer].paused.unwrap_or(self.now));
+                let (due, steps) = self.next_firing(timer);
                 let tick = self.within(self.timers[timer].ask.tolerance, due, self.tick_of(due));
                 self.again(timer, due, tick, steps);
             }
@@ -566,14 +547,9 @@ impl Oracle {
         let lent = &mut self.timers[timer];
         lent.payload = payload;
         lent.left = lent.left.map(|left| left.max(1));
-        lent.paused = lent.paused.map(|_| self.now);
         lent.due = due;
         lent.number += 1;
-        lent.tick = tick;
-        match lent.paused {
-            Some(_) => lent.state = State::Paused,
-            None => self.file(timer, tick, false),
-        }
+        self.file(timer, tick, false);
     }
 
     /// The holder of a firing may not set the next deadline. A timer that would have
@@ -591,9 +567,7 @@ impl Oracle {
         again.number += steps;
         again.tick = tick;
         again.filed = Filed::at(tick);
-        if again.paused.is_some() {
-            again.state = State::Paused;
-        } else if tick <= self.now_tick() {
+        if tick <= self.now_tick() {
             self.make_ready(timer);
         } else {
             self.file(timer, tick, false);
@@ -601,7 +575,8 @@ impl Oracle {
     }
 
     /// When the next firing is due, and how many due ticks later that is.
-    fn next_firing(&self, timer: usize, now: u64) -> (u64, u64) {
+    fn next_firing(&self, timer: usize) -> (u64, u64) {
+        let now = self.now;
         let Timer { ask, due, .. } = self.timers[timer];
         let period = ask.period.expect("only what repeats is lent");
         let next = due.saturating_add(period);

@@ -229,16 +229,6 @@ impl Pair {
                 let gone = Err((gone, payload));
                 self.compare(target, answer, gone, |it, at| it.replace(at, payload));
             }
-            Call::Pause => self.compare(target, self.engine.pause(id), gone, Oracle::pause),
-            Call::Resume => self.compare(target, self.engine.resume(id), gone, Oracle::resume),
-            Call::SetPeriod(period) => {
-                let answer = self.engine.set_period(id, Duration::from_nanos(period));
-                self.compare(target, answer, gone, |it, at| it.set_period(at, period));
-            }
-            Call::SetTimes(times) => {
-                let answer = self.engine.set_times(id, times);
-                self.compare(target, answer, gone, |it, at| it.set_times(at, times));
-            }
             Call::Deadline => {
                 let answer = self.engine.deadline(id);
                 self.compare(target, answer, None, |it, at| it.deadline(at));
@@ -332,6 +322,7 @@ impl Pair {
         assert_eq!(expired.tick().0, taken.tick);
         assert_eq!(expired.deadline().as_nanos(), start);
         assert_eq!(expired.number(), taken.number);
+        assert_eq!(expired.remaining(), taken.left);
         assert_eq!(*expired.payload(), taken.payload);
         let exact = taken.ask.period.is_some() || taken.ask.tolerance > 0;
         let from = |since| Duration::from_nanos(self.oracle.now - since);
@@ -490,11 +481,6 @@ impl Pair {
         for (timer, &id) in self.ids.iter().enumerate() {
             let expected = self.oracle.deadline(timer);
             assert_eq!(self.engine.deadline(id), expected, "deadline of {id:?}");
-            let left = self.oracle.paused(timer).map(Duration::from_nanos);
-            assert_eq!(self.engine.paused(id), left, "pause of {id:?}");
-            let repetition = self.engine.repetition(id);
-            let found = repetition.map(|it| (it.period.as_nanos() as u64, it.left));
-            assert_eq!(found, self.oracle.repetition(timer));
         }
     }
 
@@ -511,19 +497,13 @@ impl Pair {
         let mut live: Vec<_> = self
             .engine
             .live()
-            .map(|live| {
-                let tick = (!live.paused).then_some(live.tick.0);
-                (self.numbers[&live.id], tick, live.queue)
-            })
+            .map(|live| (self.numbers[&live.id], live.tick.0, live.queue))
             .collect();
         live.sort_unstable();
         let all = self.oracle.timers.iter().enumerate();
         let expected = all
             .filter(|(_, timer)| timer.is_live())
-            .map(|(number, timer)| {
-                let tick = timer.paused.is_none().then_some(timer.tick);
-                (number, tick, timer.ask.queue)
-            });
+            .map(|(number, timer)| (number, timer.tick, timer.ask.queue));
         assert!(live.iter().copied().eq(expected), "live: {live:?}");
         let found = self.ids.iter().filter_map(|&id| self.engine.find(id));
         let found = found.map(|found| self.numbers[&found.id]);

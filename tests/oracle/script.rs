@@ -64,10 +64,6 @@ pub enum Call {
     /// Disarms a timer, and then arms it again.
     Reuse(First),
     Replace,
-    Pause,
-    Resume,
-    SetPeriod(u64),
-    SetTimes(u64),
     Deadline,
 }
 
@@ -212,10 +208,6 @@ fn call() -> impl Strategy<Value = Call> {
         5 => first().prop_map(Call::Reschedule),
         3 => armed().prop_map(Call::Reuse),
         2 => Just(Call::Replace),
-        3 => Just(Call::Pause),
-        3 => Just(Call::Resume),
-        1 => period().prop_map(Call::SetPeriod),
-        1 => (0..4u64).prop_map(Call::SetTimes),
         1 => Just(Call::Deadline),
     ]
 }

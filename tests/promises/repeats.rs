@@ -104,3 +104,27 @@ fn promise_07_a_payload_that_is_kept_ends_the_timer() {
     assert_eq!(engine.cancel(id), Cancel::Gone);
     assert_eq!(ends(&engine), [0, 0, 1, 0, 0]);
 }
+
+/// A pause is a deadline that never comes, and then what was left.
+#[test]
+fn promise_07_a_pause_moves_the_phase_and_loses_no_count() {
+    for missed in POLICIES {
+        let (engine, clock) = virtual_engine();
+        let id = engine.put(Timer::every(10 * MS, "beat").times(3).missed(missed));
+        let (mut seen, mut left) = (Vec::new(), Duration::ZERO);
+        for now in 1..=200 {
+            clock.advance(MS);
+            seen.extend(take(&engine, 0).iter().map(|&(tick, _)| tick));
+            match now {
+                13 => {
+                    left = engine.deadline(id).unwrap() - engine.now();
+                    engine.reschedule(id, Time::MAX).unwrap();
+                }
+                99 => assert_eq!((left, engine.deadline(id)), (7 * MS, Some(Time::MAX))),
+                100 => engine.reschedule(id, left).unwrap(),
+                _ => {}
+            }
+        }
+        assert_eq!(seen, [10, 107, 117], "{missed:?}");
+    }
+}

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::engine::Engine;
 use crate::hub::drain::{GRACE, grace};
-use crate::shard::{CELLS_PER_HOLD, CELLS_PER_TIMER, DrainKey};
+use crate::shard::{CELLS_PER_HOLD, CELLS_PER_TIMER};
 use crate::timer::Timer;
 use crate::wheel::EntryIndex;
 
@@ -92,25 +92,6 @@ fn the_count_follows_whatever_comes_and_goes() {
     engine.queue(0).try_iter().for_each(drop);
     (0..2).for_each(counted);
     assert!(drains.iter().all(|&drain| cell.lock().is_drained(drain)));
-}
-
-#[test]
-fn a_drain_waits_for_a_timer_whose_payload_comes_later() {
-    let (engine, _clock) = Engine::builder().shards(1).start_virtual().unwrap();
-    let cell = &engine.core.shards[0];
-    let begin = |_| {
-        let drain = cell.lock().begin_drain(engine.current_tick().after(50));
-        assert!(cell.lock().count_some(drain));
-        assert!(cell.lock().is_drained(drain));
-        drain
-    };
-    let id = engine
-        .schedule_with(Timer::after(SECOND / 100, begin))
-        .unwrap();
-    let drain = engine.replace(id, DrainKey(9)).unwrap();
-    assert!(!cell.lock().is_drained(drain));
-    assert!(engine.cancel(id).is_cancelled());
-    assert!(cell.lock().is_drained(drain));
 }
 
 /// A chain that is re-armed fires like a repeating timer, which no drain awaits.

@@ -62,11 +62,6 @@ impl Search {
             self.release();
             self.check();
         }
-        while !self.reserved.is_empty() {
-            self.fill();
-            self.release();
-            self.check();
-        }
         while !self.unstarted.is_empty() {
             self.dismiss();
             self.release();

@@ -114,7 +114,7 @@ impl Search {
         let now = self.now;
         if self.random.bool() {
             let Held { id, number, .. } = self.held[at];
-            let set = self.shard.rearm_lent(id, number, next, || now);
+            let set = self.shard.rearm_lent(id, number, next);
             self.held[at].rearmed |= set.is_ok();
             return;
         }

@@ -72,43 +72,14 @@ impl Search {
         }
     }
 
-    pub(super) fn reserve(&mut self) {
-        let place = self.some_place();
-        let timer = self.some_timer(());
-        let (requested, deadline) = self.when(&timer);
-        if let Ok(id) = self.shard.reserve(timer, requested, deadline, place) {
-            self.ids.push(id);
-            self.reserved.push(id);
-            self.names.extend(place.map(|place| place.age));
-        }
-    }
-
-    pub(super) fn fill(&mut self) {
-        let Some(at) = self.some_of(self.reserved.len()) else {
-            return;
-        };
-        let id = self.reserved.swap_remove(at);
-        let payload = self.payload();
-        let made = (self.random.u8(..5) > 0).then_some(payload);
-        let time = self.some_time();
-        let (requested, deadline) = self.due(time);
-        if let Some(payload) = made {
-            self.came_in(payload);
-        }
-        let filled = self.shard.fill(id, made, requested, deadline, self.now);
-        if let Some(payload) = filled.payload {
-            self.came_out(payload);
-        }
-    }
-
     pub(super) fn change_one(&mut self) {
         let Some(id) = self.some_id() else {
             return;
         };
-        let (now, time) = (self.now, self.some_time());
-        let tick = self.shard.tick.tick_at(now);
+        let tick = self.shard.tick.tick_at(self.now);
+        let time = self.some_time();
         let (requested, deadline) = self.due(time);
-        match self.random.u32(..12) {
+        match self.random.u32(..9) {
             0..3 => {
                 let plain = match self.random.bool() {
                     true => self.shard.find_plain(id),
@@ -124,7 +95,7 @@ impl Search {
             }
             3..7 => {
                 if !self.shard.postpone_plain(id, deadline) {
-                    let _ = self.shard.reschedule(id, requested, deadline, || now);
+                    let _ = self.shard.reschedule(id, requested, deadline);
                 }
             }
             7 => {
@@ -134,9 +105,6 @@ impl Search {
                     self.came_in(payload);
                 }
             }
-            8 => _ = self.shard.pause(id, now),
-            9 => _ = self.shard.resume(id, now),
-            10 => _ = self.shard.set_times(id, self.random.u64(..3)),
             _ => _ = self.shard.await_return(id, self.random.bool()),
         }
     }

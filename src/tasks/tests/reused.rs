@@ -62,17 +62,3 @@ fn a_task_that_panics_in_its_only_run_fails_a_timer_that_repeats() {
     assert_eq!((closed.reason, closed.firings), (CloseReason::Failed, 1));
     assert!(closed.payload.is_none());
 }
-
-#[test]
-fn a_paused_task_that_has_run_is_not_resumed() {
-    let here = Here::new(8);
-    let (inner, id) = (here.timers.clone(), Arc::new(Mutex::new(None)));
-    let own = Arc::clone(&id);
-    let pauses = move || inner.pause(own.lock().unwrap().unwrap()).unwrap();
-    let task = cancelled(&here.timers, pauses);
-    let beat = Timer::every(PERIOD, task).starting(NOW).named("beat");
-    *id.lock().unwrap() = Some(here.timers.engine().schedule(beat).unwrap());
-    here.run();
-    assert_eq!(here.timers.ledger().completed, 1);
-    assert_eq!(here.timers.engine().find_by_name("beat").count(), 0);
-}

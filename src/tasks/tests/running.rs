@@ -18,7 +18,7 @@ fn answers(act: Act, make: impl Fn(Timer<()>) -> Timer<()>) -> (Vec<String>, Led
         let answers = act(&inner, &firing);
         written.lock().unwrap().extend(answers);
     };
-    let ((), timer) = make(Timer::at(Time::START, ())).split();
+    let timer = make(Timer::at(Time::START, ()));
     timers.run(timer.map(|()| task)).unwrap();
     while timers.ledger().live > 0 {
         let _ = driver.run_due(1);
@@ -47,9 +47,7 @@ fn questions(timers: &TaskEngine, firing: &Firing) -> Vec<String> {
     let found = timers.find(id);
     vec![
         said(timers.deadline(id)),
-        said(found.map(|it| (it.tick, it.paused, it.queue))),
-        said(engine.paused(id)),
-        said(engine.repetition(id).is_none()),
+        said(found.map(|it| (it.tick, it.queue))),
         said(engine.earliest_deadline()),
         said(engine.live().count()),
         said((firing.number(), firing.remaining(), firing.tick())),
@@ -89,20 +87,6 @@ fn a_running_task_is_not_counted_as_cancelled_with_all() {
 }
 
 #[test]
-fn a_running_task_is_paused_for_its_next_firing() {
-    assert_same(|timers, firing| {
-        let (engine, id) = (timers.engine(), firing.id());
-        let mut log = vec![said(timers.resume(id)), said(timers.pause(id))];
-        log.extend(questions(timers, firing));
-        log.push(said(timers.resume(id)));
-        log.push(said(engine.set_times(id, 3)));
-        log.push(said(engine.set_period(id, LATER)));
-        log.extend(questions(timers, firing));
-        log
-    });
-}
-
-#[test]
 fn a_running_task_is_re_armed() {
     assert_same(|timers, firing| {
         let rearmed = match firing.number() {
@@ -133,7 +117,6 @@ fn a_running_task_is_left_alone_by_a_shutdown() {
     assert_same(|timers, firing| {
         let mut log = vec![said(timers.shutdown().len())];
         log.extend(questions(timers, firing));
-        log.push(said(timers.pause(firing.id())));
         log.push(said(timers.cancel(firing.id())));
         log
     });
@@ -168,24 +151,4 @@ fn a_drain_does_not_wait_for_a_running_task() {
         log.extend(questions(timers, firing));
         log
     });
-}
-
-#[test]
-fn a_paused_task_is_a_task_when_it_is_resumed() {
-    let Here { timers, driver } = Here::new(8);
-    let (inner, id) = (timers.clone(), Arc::new(Mutex::new(None)));
-    let own = Arc::clone(&id);
-    let task = move || {
-        let id = own.lock().unwrap().unwrap();
-        assert_eq!(inner.cancel(id), Cancel::Running);
-        assert_eq!(inner.ledger().live, 1);
-    };
-    *id.lock().unwrap() = Some(timers.run_at(Time::START, task).unwrap());
-    let id = id.lock().unwrap().unwrap();
-    timers.pause(id).unwrap();
-    timers.resume(id).unwrap();
-    while timers.ledger().live > 0 {
-        let _ = driver.run_due(1);
-    }
-    assert_eq!(timers.ledger().completed, 1);
 }

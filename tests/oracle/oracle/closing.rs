@@ -42,7 +42,7 @@ impl Oracle {
         let found = &mut self.timers[timer];
         let (payload, is_last) = (found.payload, found.is_last());
         match &mut found.state {
-            State::Armed(_) | State::Ready | State::Paused => {
+            State::Armed(_) | State::Ready => {
                 self.unlist(timer);
                 self.end(timer, CloseReason::Cancelled, now, None);
                 (Cancel::Cancelled(payload), true)
@@ -104,7 +104,7 @@ impl Oracle {
         let (reason, now) = (CloseReason::ShutDown, self.now_tick());
         let live = &self.timers[timer];
         match live.state {
-            State::Armed(_) | State::Ready | State::Paused => {
+            State::Armed(_) | State::Ready => {
                 let report = self.report(timer, reason, now, Some(live.payload));
                 self.unlist(timer);
                 self.end(timer, reason, now, None);
