@@ -20,7 +20,7 @@ use std::vec;
 
 use common::{IN_FLIGHT, SPAN, delay};
 use fastrand::Rng;
-use tickwheel::time::{Timers, TimersClock, keep_alive, sleep, sleep_until, timeout};
+use tickwheel::time::{Timers, TimersClock, sleep, sleep_until, timeout};
 use tickwheel::{Driver, Engine, Queue, Task, TaskEngine, Tick, Time, Timer, TimerId, Wheel};
 
 /// A call, its recorded count, and a function that makes the call repeatedly.
@@ -32,7 +32,7 @@ struct Call {
 
 /// The calls, counted with Rust 1.95 on x86-64. A change that makes a call cheaper
 /// lowers the call's count here.
-const CALLS: [Call; 25] = [
+const CALLS: [Call; 24] = [
     Call {
         name: "wheel: cancel and schedule",
         instructions: 126,
@@ -156,11 +156,6 @@ const CALLS: [Call; 25] = [
         name: "timeout: ready at once",
         instructions: 15,
         run: timeout_ready,
-    },
-    Call {
-        name: "keep-alive: touch",
-        instructions: 7,
-        run: touch,
     },
 ];
 
@@ -626,12 +621,5 @@ fn timeout_ready(times: u64) {
     for _ in 0..times {
         let limited = pin!(timeout(black_box(DELAY), maybe_ready()));
         assert!(limited.poll(&mut context).is_ready());
-    }
-}
-
-fn touch(times: u64) {
-    let (alive, _idle) = keep_alive(DELAY);
-    for _ in 0..times {
-        assert!(black_box(&alive).touch());
     }
 }

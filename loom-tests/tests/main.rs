@@ -11,7 +11,6 @@ mod callback;
 mod channel;
 mod driver;
 mod expiry;
-mod keep_alive;
 mod lock;
 mod name;
 mod pause;

@@ -189,7 +189,6 @@ mod tests {
     use crate::engine::tests::forked::{dropped_in_a_child, poll};
     use crate::fork::tests::in_a_child;
     use crate::time::sleep;
-    use std::pin::pin;
 
     const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -202,9 +201,6 @@ mod tests {
         let mut limit = Box::pin(timers.timeout(HOUR, std::future::pending::<()>()));
         poll(limit.as_mut());
         dropped_in_a_child("a limit", timers.core(), limit);
-        let (alive, mut idle) = timers.keep_alive(HOUR);
-        poll(pin!(&mut idle));
-        dropped_in_a_child("a keep-alive", timers.core(), (alive, idle));
         assert_eq!(timers.ledger().live, 0);
     }
 

@@ -31,7 +31,6 @@ mod handle;
 #[cfg(feature = "hyper")]
 mod hyper;
 mod interval;
-mod keep_alive;
 mod registration;
 mod sleep;
 #[cfg(feature = "stream")]
@@ -49,7 +48,6 @@ mod wake;
 pub use driver::TimersDriver;
 pub use handle::{Global, Handle};
 pub use interval::{Interval, interval, interval_at};
-pub use keep_alive::{Idle, KeepAlive, keep_alive};
 pub use sleep::{Sleep, sleep, sleep_until};
 pub use timeout::{Elapsed, Timeout, timeout, timeout_at};
 pub use timers::{Timers, TimersBuilder};
