@@ -20,8 +20,10 @@ use std::vec;
 
 use common::{IN_FLIGHT, SPAN, delay};
 use fastrand::Rng;
-use tickwheel::time::{Timers, TimersClock, sleep, sleep_until, timeout};
-use tickwheel::{Driver, Engine, Queue, Task, TaskEngine, Tick, Time, Timer, TimerId, Wheel};
+use tickwheel::time::{Timers, sleep, sleep_until, timeout};
+use tickwheel::{
+    Driver, Engine, Queue, Task, TaskEngine, Tick, Time, Timer, TimerId, VirtualClock, Wheel,
+};
 
 /// A call, its recorded count, and a function that makes the call repeatedly.
 struct Call {
@@ -588,7 +590,7 @@ fn sleep_burst(times: u64) {
 }
 
 /// Registers a sleep for each delay, and asserts that `pass` wakes all of them.
-fn wake_each(delays: impl Iterator<Item = Duration>, pass: impl FnOnce(&TimersClock)) {
+fn wake_each(delays: impl Iterator<Item = Duration>, pass: impl FnOnce(&VirtualClock<Waker>)) {
     let count = Arc::new(Count::default());
     let waker = Waker::from(Arc::clone(&count));
     let (timers, clock) = Timers::builder()

@@ -24,7 +24,6 @@ mod sleep;
 mod take;
 mod task;
 mod template;
-mod tracked;
 mod unstarted;
 mod users_cache;
 mod users_pool;
