@@ -59,7 +59,7 @@ pub(crate) fn poll<F: Future>(future: Pin<&mut F>) {
 
 #[test]
 fn what_a_worker_or_a_reader_holds() {
-    let builder = Engine::builder().shards(2).queues(2).queue_bound(9);
+    let builder = Engine::builder().shards(2).queues(2);
     let (engine, clock) = builder.start_virtual().unwrap();
     let core = engine.core();
     engine.schedule(Timer::every(MS, Payload)).unwrap();
