@@ -154,11 +154,6 @@ impl Doorbell {
         self.bells.leave(waits);
     }
 
-    #[cfg(test)]
-    pub(crate) fn while_locked<R>(&self, during: impl FnOnce() -> R) -> R {
-        self.bells.while_locked(during)
-    }
-
     /// Returns the number of tasks' wakers that panicked.
     pub(crate) fn panics(&self) -> u64 {
         self.bells.panics()

@@ -249,14 +249,6 @@ impl<T> Expired<T> {
         lent.is_some_and(|lent| lent.core.is_cancelled(id, number))
     }
 
-    /// Returns nothing, in a forked child, and keeps a lent payload from being dropped.
-    #[cold]
-    fn leave_to_parent(&mut self) {
-        if self.obligation.take().is_some_and(|owed| owed.payload) {
-            std::mem::forget(self.payload.take());
-        }
-    }
-
     #[inline]
     fn finish(&mut self, payload: Option<T>, outcome: Outcome) {
         let Some(obligation) = self.obligation.take() else {
@@ -276,9 +268,6 @@ impl<T> Drop for Expired<T> {
         let Some(obligation) = &self.obligation else {
             return;
         };
-        if obligation.core.is_inherited() {
-            return self.leave_to_parent();
-        }
         let outcome = match obligation.has_failed() {
             true => Outcome::Panicked,
             false => Outcome::Returned,

@@ -394,9 +394,7 @@ impl<T> Clone for Queue<T> {
 
 impl<T> Drop for Queue<T> {
     fn drop(&mut self) {
-        if !self.core.is_inherited() {
-            self.worker.leave(&self.core.census, self.index);
-        }
+        self.worker.leave(&self.core.census, self.index);
     }
 }
 

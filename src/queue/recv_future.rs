@@ -162,9 +162,7 @@ impl<T> Receiver for Queue<T> {
     }
 
     fn leave(&self, Waiting(waits): &mut Waiting) {
-        if !self.core.is_inherited() {
-            self.core.doorbell(self.index).leave(waits);
-        }
+        self.core.doorbell(self.index).leave(waits);
     }
 }
 
