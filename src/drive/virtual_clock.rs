@@ -15,6 +15,14 @@ use crate::wheel::Advance;
 /// thread on any machine.
 const STAFFED_WITHIN: Duration = Duration::from_secs(30);
 
+/// The maximum number of times that one tick is served, for timers added meanwhile,
+/// before the clock goes on to the next tick.
+const PASSES_AT_A_TIME: usize = 1_000;
+
+/// Moves the clock to a time, touching at most so many entries. Returns whether that
+/// sufficed.
+pub(crate) type AdvanceFn<T> = fn(&Core<T>, Time, usize) -> bool;
+
 /// The clock of an engine that was started with
 /// [`Builder::start_virtual`](crate::Builder::start_virtual).
 ///
@@ -90,19 +98,23 @@ const STAFFED_WITHIN: Duration = Duration::from_secs(30);
 /// on. [`run_until_settled`](VirtualClock::run_until_settled) waits for them at each tick.
 pub struct VirtualClock<T> {
     core: Arc<SharedCore<T>>,
-    /// Consumes the payloads of due plain timers, which then go to no queue.
-    sink: Option<fn(&Core<T>, T)>,
+    /// Moves the clock if due timers go to no queue.
+    advance: Option<AdvanceFn<T>>,
 }
 
 impl<T> VirtualClock<T> {
     pub(crate) fn new(core: Arc<SharedCore<T>>) -> VirtualClock<T> {
-        VirtualClock { core, sink: None }
+        VirtualClock {
+            core,
+            advance: None,
+        }
     }
 
-    /// Hands the payloads of due plain timers to `sink`, without holding a lock.
-    pub(crate) fn taking(self, sink: fn(&Core<T>, T)) -> VirtualClock<T> {
+    /// Moves the clock with [`Core::advance_taking`]. Calls it through a pointer once for
+    /// each move, rather than once for each timer that is taken.
+    pub(crate) fn taking(self, advance: AdvanceFn<T>) -> VirtualClock<T> {
         VirtualClock {
-            sink: Some(sink),
+            advance: Some(advance),
             ..self
         }
     }
@@ -139,9 +151,9 @@ impl<T> VirtualClock<T> {
 
     /// Touches at most `budget` entries. Returns whether that sufficed.
     fn move_to(&self, time: Time, budget: usize) -> bool {
-        match self.sink {
+        match self.advance {
             None => self.core.advance_within(time, budget),
-            Some(mut sink) => self.core.advance_taking(time, budget, &mut sink),
+            Some(advance) => advance(&self.core, time, budget),
         }
     }
 
@@ -262,7 +274,7 @@ impl<T> VirtualClock<T> {
     /// have no workers; call [`run_until_settled`](VirtualClock::run_until_settled) there.
     pub fn run_until(&self, time: Time) {
         assert!(
-            self.sink.is_none(),
+            self.advance.is_none(),
             "run_until: awaited timers have no workers, so that time would not wait for any \
              task: call `run_until_settled` or `advance`"
         );
@@ -355,11 +367,31 @@ impl<T> VirtualClock<T> {
         if let Err(error) = self.core.wait_until_staffed(STAFFED_WITHIN) {
             panic!("run_until: {error}");
         }
-        let advance = |time| self.advance_to(time);
-        self.core.run_until(time, advance, || {
+        let core = &self.core;
+        let mut serve = |time| self.serve_at(time, &mut settle);
+        serve(self.now());
+        let last = core.tick.tick_at(time);
+        loop {
+            let next = core.next_due_after(core.tick_now());
+            if next > last {
+                break;
+            }
+            serve(core.tick.start_of(next));
+        }
+        serve(time);
+    }
+
+    /// Moves the clock to `time`, and serves the timers due then, including those that
+    /// are added meanwhile. Nobody can add more once the workers and tasks are idle.
+    fn serve_at(&self, time: Time, settle: &mut impl FnMut()) {
+        for _ in 0..PASSES_AT_A_TIME {
+            self.advance_to(time);
             self.core.wait_until_idle();
             settle();
-        });
+            if self.core.next_due() > self.core.tick_now() {
+                break;
+            }
+        }
     }
 }
 

@@ -19,7 +19,6 @@ pub(crate) mod names;
 mod pause;
 mod repetition;
 mod reserve;
-mod run_until;
 pub(crate) mod running;
 mod schedule;
 pub(crate) mod shared_core;

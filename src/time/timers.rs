@@ -202,7 +202,8 @@ impl TimersBuilder {
     /// Fails as [`Builder::start_virtual`] does.
     pub fn start_virtual(self) -> Result<(Timers, VirtualClock<Waker>), StartError> {
         let (engine, clock) = self.engine.start_virtual()?;
-        Ok((Timers { engine }, clock.taking(wake)))
+        let clock = clock.taking(|core, time, budget| core.advance_taking(time, budget, &mut wake));
+        Ok((Timers { engine }, clock))
     }
 }
 
