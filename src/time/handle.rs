@@ -41,8 +41,8 @@ pub trait Moment {
 /// ```
 ///
 /// # Fork
-/// As with any [engine](crate::Engine#fork), a process that forks uses it in the child
-/// only, or in the parent only.
+/// It is an engine like [any other](crate::Engine#fork): if a process has used it before a
+/// fork, the child can't.
 ///
 /// # Panics
 /// Its first use panics if the system has no descriptor or no thread left.
