@@ -131,8 +131,6 @@ mod engine;
 #[cfg(feature = "std")]
 mod engine_name;
 #[cfg(feature = "std")]
-mod fork;
-#[cfg(feature = "std")]
 mod hub;
 #[cfg(feature = "std")]
 mod observe;

@@ -333,7 +333,6 @@ impl Builder {
             node,
             commits,
             mode,
-            process: std::process::id(),
         };
         Ok(Runner::new(Arc::new(inner), self.handlers, seed))
     }

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::io;
-use std::mem;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,8 +26,8 @@ const KEEP_AGAIN: Duration = Duration::from_secs(1);
 ///
 /// Dropping it waits for the handlers of all jobs that were started.
 ///
-/// After `fork`, the node belongs to the parent: in the child, calls that change something return
-/// [`StoreError::NotWriting`](crate::store::StoreError::NotWriting), and dropping the node does nothing.
+/// The child of a fork has none of its threads: open nodes after forking. Don't use a parent's node
+/// in the child, and don't drop it there.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -127,14 +126,6 @@ impl Durable {
         let closing = Arc::clone(&self.closing);
         self.threads.spawn("keep", move || keep(&inner, &closing))
     }
-
-    /// Keeps all of it in a forked child: there are no threads to wait for, and the store that
-    /// would be closed is the parent's.
-    fn leave_to_parent(&mut self) {
-        mem::forget(mem::take(&mut self.threads));
-        mem::forget(self.committing.take());
-        mem::forget(Arc::clone(&self.jobs.inner));
-    }
 }
 
 impl Deref for Durable {
@@ -149,9 +140,6 @@ impl Deref for Durable {
 /// own node waits for the other ones, and its own thread commits its outcome.
 impl Drop for Durable {
     fn drop(&mut self) {
-        if self.jobs.inner.is_forked() {
-            return self.leave_to_parent();
-        }
         let inner = &self.jobs.inner;
         self.closing.store(true, Ordering::SeqCst);
         inner.node.shut_down();
@@ -218,10 +206,8 @@ mod tests {
     use super::*;
     use crate::attempt::Attempt;
     use crate::builder::OpenError;
-    use crate::job::Job;
-    use crate::store::{List, MemoryStore, Store};
+    use crate::store::MemoryStore;
     use crate::threads::refusal;
-    use crate::wall::ManualClock;
 
     const WORKERS: usize = 3;
     /// Those that commit, start jobs and keep the window.
@@ -245,23 +231,5 @@ mod tests {
             assert_eq!(Arc::strong_count(&held), 1, "after {threads} threads");
         }
         assert!(open(WORKERS + OTHERS, &Arc::new(())).is_ok());
-    }
-
-    /// The child has a copy of everything but the threads, which would answer and end.
-    #[test]
-    fn durable_12_a_forked_child_leaves_the_node_to_its_parent() {
-        let (store, clock) = (MemoryStore::new(), ManualClock::default());
-        let opened = Durable::builder().open_virtual(store.clone(), clock);
-        let mut jobs = opened.unwrap().0;
-        let (leave, left) = std::sync::mpsc::channel::<()>();
-        let wait = move || _ = left.recv();
-        jobs.threads.spawn("commit", wait).unwrap();
-        Arc::get_mut(&mut jobs.jobs.inner).unwrap().process += 1;
-        let refused = jobs.schedule(Job::new("job", "bytes")).unwrap_err();
-        assert_eq!(refused.job.into_payload(), b"bytes");
-        assert_eq!(store.count(List::Live).unwrap(), 0);
-        // Does not wait for the thread.
-        drop(jobs);
-        drop(leave);
     }
 }

@@ -16,8 +16,6 @@ pub(crate) struct Inner {
     pub(crate) node: Node,
     pub(crate) commits: Commits,
     pub(crate) mode: Mode,
-    /// The process whose threads these are. A forked child has none of them.
-    pub(crate) process: u32,
 }
 
 /// Who commits, and who keeps the window.
@@ -59,11 +57,6 @@ impl Run {
 }
 
 impl Inner {
-    /// Returns whether this is a copy in a forked child.
-    pub(crate) fn is_forked(&self) -> bool {
-        self.process != std::process::id()
-    }
-
     /// Hands in changes, and returns where their answers come.
     pub(crate) fn request(&self, changes: Vec<Change>) -> Receiver<Result<Vec<Answer>, Failed>> {
         let reply = self.commits.request(changes);

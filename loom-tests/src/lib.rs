@@ -13,7 +13,7 @@ use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
-use tickwheel::time::{Timers, TimersClock};
+use tickwheel::time::Timers;
 use tickwheel::{
     Builder, Engine, Expired, Ledger, Queue, StartError, Task, TaskBuilder, TaskEngine, Time,
     Timer, TimerId, VirtualClock,
@@ -69,7 +69,7 @@ pub fn driven_task_model(body: impl Fn(TaskEngine, VirtualClock<Task>) + Sync + 
 }
 
 /// A model of the smallest timers for futures.
-pub fn timers_model(body: impl Fn(Timers, TimersClock) + Sync + Send + 'static) {
+pub fn timers_model(body: impl Fn(Timers, VirtualClock<Waker>) + Sync + Send + 'static) {
     start(
         || Timers::builder().wheel_size(4).shards(1).start_virtual(),
         body,

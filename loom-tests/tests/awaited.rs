@@ -9,7 +9,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
-use tickwheel::time::{Sleep, Timeout, Timers, TimersClock};
+use tickwheel::VirtualClock;
+use tickwheel::time::{Sleep, Timeout, Timers};
 use tickwheel_loom_tests::{assert_all_ended, tick, timers_model};
 
 /// A task that counts its wake-ups.
@@ -38,7 +39,7 @@ impl Wake for Task {
 }
 
 /// Moves the clock from another thread.
-fn pass_beside(clock: TimersClock, to: u64) -> JoinHandle<TimersClock> {
+fn pass_beside(clock: VirtualClock<Waker>, to: u64) -> JoinHandle<VirtualClock<Waker>> {
     thread::spawn(move || {
         clock.advance_to(tick(to));
         clock

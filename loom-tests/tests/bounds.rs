@@ -1,11 +1,10 @@
-//! The bounds on live timers, and on the firings that a queue hands out.
+//! The bound on live timers.
 
 #![cfg(loom)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use loom::thread;
 use tickwheel::{Engine, Timer};
 use tickwheel_loom_tests::{Payload, assert_all_ended, beside, builder, model, payload, tick};
 
@@ -32,33 +31,5 @@ fn two_shards_and_room_for_one() {
         engine.schedule(Timer::at(tick(1), payload(1))).unwrap();
         assert_eq!(engine.shutdown().len(), 1);
         assert_all_ended(engine.ledger());
-    });
-}
-
-/// A queue that hands out one firing at a time is full. When the firing is dropped,
-/// one of two workers goes on; both end with the engine.
-#[test]
-fn a_full_queue_and_two_workers_and_shutdown() {
-    model(|| {
-        let (engine, clock) = builder(1).queue_bound(1).start_virtual().unwrap();
-        for name in 0..2 {
-            engine.schedule(Timer::at(tick(1), payload(name))).unwrap();
-        }
-        clock.advance_to(tick(1));
-        let held = engine.queue(0).try_recv().unwrap();
-        let workers = [0, 1].map(|_| {
-            let (queue, engine) = (engine.queue(0), engine.clone());
-            thread::spawn(move || {
-                let taken = queue.recv().is_ok();
-                // Otherwise the other worker would wait for ever.
-                assert!(engine.shutdown().is_empty() || !taken);
-                usize::from(taken)
-            })
-        });
-        assert_eq!(held.into_payload().name(), 0);
-        let taken = workers.map(|worker| worker.join().unwrap());
-        assert_eq!(taken.iter().sum::<usize>(), 1);
-        assert_all_ended(engine.ledger());
-        assert_eq!(engine.ledger().completed, 2);
     });
 }

@@ -136,27 +136,6 @@ fn two_timers_of_one_bell() {
     });
 }
 
-/// The only permit of a bounded queue goes from task to task.
-#[test]
-fn two_tasks_and_one_permit() {
-    model(|| {
-        let (engine, clock) = builder(1).queue_bound(1).start_virtual().unwrap();
-        for n in 1..=2 {
-            engine.schedule(Timer::at(tick(1), payload(n))).unwrap();
-        }
-        let task = taking(engine.queue(0));
-        let advance = beside(&engine, move |_| clock.advance_to(tick(1)));
-        let taken = Bell::default()
-            .block_on(engine.queue(0).recv_async())
-            .unwrap();
-        let name = taken.payload().name();
-        drop(taken);
-        assert_eq!(task.join().unwrap().unwrap() + name, 3);
-        advance.join().unwrap();
-        assert_all_ended(engine.ledger());
-    });
-}
-
 /// A clock that waits for a worker does not wait for a task, which is never polled.
 #[test]
 fn run_until_beside_a_task_and_a_worker() {

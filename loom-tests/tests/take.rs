@@ -99,29 +99,6 @@ fn two_workers_and_shutdown() {
     model(|| workers_and_shutdown(builder(1)));
 }
 
-/// The same with a queue that hands out one firing at a time.
-#[test]
-fn two_workers_of_a_bounded_queue_and_shutdown() {
-    model(|| workers_and_shutdown(builder(1).queue_bound(1)));
-}
-
-/// Two workers of a full queue wait for a firing to be dropped. Both learn of the
-/// shutdown, although it is not dropped.
-#[test]
-fn two_workers_without_a_permit_and_shutdown() {
-    model(|| {
-        let (engine, _clock, _) = two_expired(builder(1).queue_bound(1));
-        let held = engine.queue(0).try_recv().unwrap();
-        let workers = [take_until_closed(&engine), take_until_closed(&engine)];
-        assert_eq!(engine.shutdown().len(), 1);
-        for worker in workers {
-            assert!(worker.join().unwrap().is_empty());
-        }
-        assert_eq!(held.into_payload().name(), 0);
-        assert_all_ended(engine.ledger());
-    });
-}
-
 fn workers_and_shutdown(small: Builder<Payload>) {
     let (engine, _clock, _) = two_expired(small);
     let workers = [take_until_closed(&engine), take_until_closed(&engine)];

@@ -8,15 +8,11 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::clock::system::SystemClock;
-use crate::fork::Process;
 use crate::timeline::Time;
 
 pub(crate) struct TimerFd {
     fd: OwnedFd,
     clock: SystemClock,
-    /// The process that created it. A forked child shares the timer, but does not
-    /// know the time for which the parent has armed it since.
-    owner: Process,
 }
 
 impl TimerFd {
@@ -41,16 +37,12 @@ impl TimerFd {
         }
         // SAFETY: the descriptor was just created and has no other owner.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        let owner = Process::this();
-        Ok(TimerFd { fd, clock, owner })
+        Ok(TimerFd { fd, clock })
     }
 
     /// Wakes the reader at `time`, or never if `time` is `None`. If `time` has passed,
-    /// wakes the reader at once. Does nothing in a forked child.
+    /// wakes the reader at once.
     pub(crate) fn set(&self, time: Option<Time>) {
-        if !self.owner.is_this() {
-            return;
-        }
         let raw = match time {
             // Zero, and only zero, would disarm the timer.
             Some(time) => self.clock.raw(time).max(1),

@@ -15,6 +15,14 @@ use crate::wheel::Advance;
 /// thread on any machine.
 const STAFFED_WITHIN: Duration = Duration::from_secs(30);
 
+/// The maximum number of times that one tick is served, for timers added meanwhile,
+/// before the clock goes on to the next tick.
+const PASSES_AT_A_TIME: usize = 1_000;
+
+/// Moves the clock to a time, touching at most so many entries. Returns whether that
+/// sufficed.
+pub(crate) type AdvanceFn<T> = fn(&Core<T>, Time, usize) -> bool;
+
 /// The clock of an engine that was started with
 /// [`Builder::start_virtual`](crate::Builder::start_virtual).
 ///
@@ -83,13 +91,32 @@ const STAFFED_WITHIN: Duration = Duration::from_secs(30);
 /// assert_eq!(engine.queue(0).recv()?.into_payload(), "at once");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # Awaited timers
+/// The clock of [`time::Timers`](crate::time::Timers) is of this kind, too. It has no
+/// queues: moving it wakes the tasks whose timers become due, whatever runtime they run
+/// on. [`run_until_settled`](VirtualClock::run_until_settled) waits for them at each tick.
 pub struct VirtualClock<T> {
     core: Arc<SharedCore<T>>,
+    /// Moves the clock if due timers go to no queue.
+    advance: Option<AdvanceFn<T>>,
 }
 
 impl<T> VirtualClock<T> {
     pub(crate) fn new(core: Arc<SharedCore<T>>) -> VirtualClock<T> {
-        VirtualClock { core }
+        VirtualClock {
+            core,
+            advance: None,
+        }
+    }
+
+    /// Moves the clock with [`Core::advance_taking`]. Calls it through a pointer once for
+    /// each move, rather than once for each timer that is taken.
+    pub(crate) fn taking(self, advance: AdvanceFn<T>) -> VirtualClock<T> {
+        VirtualClock {
+            advance: Some(advance),
+            ..self
+        }
     }
 
     /// Returns the clock's time.
@@ -103,8 +130,8 @@ impl<T> VirtualClock<T> {
     /// during the call may be left out. Therefore the call ends, however fast workers
     /// schedule timers with no delay; the next call serves these.
     ///
-    /// Runs no code of the caller and waits for no worker. A task may call it, and so may
-    /// several threads at once.
+    /// Waits for no worker, and runs no code of the caller but the wakers of awaited timers.
+    /// A task may call it, and so may several threads at once.
     ///
     /// A repeating timer's firings become due one after the other, each when
     /// the previous one has ended; see [`MissedTicks`](crate::MissedTicks).
@@ -119,30 +146,15 @@ impl<T> VirtualClock<T> {
     /// [`advance`](VirtualClock::advance). Leaves the clock unchanged if
     /// that time has passed.
     pub fn advance_to(&self, time: Time) {
-        self.core.advance_to(time);
+        self.move_to(time, usize::MAX);
     }
 
-    /// Does the same, and hands the payloads of due plain timers to `sink`, without
-    /// holding a lock. A call from within `sink` only moves the clock.
-    pub(crate) fn advance_taking(&self, time: Time, sink: &mut impl FnMut(&Core<T>, T)) {
-        self.core.advance_taking(time, sink);
-    }
-
-    /// Returns whether the calling thread is in a call that runs the sink.
-    pub(crate) fn is_driven_here(&self) -> bool {
-        self.core.enter_loop().is_none()
-    }
-
-    /// Moves the clock in this way from one due tick to the next, and calls `settle`
-    /// after each move; see [`Core::run_until`].
-    pub(crate) fn run_until_taking(
-        &self,
-        time: Time,
-        sink: &mut impl FnMut(&Core<T>, T),
-        settle: impl FnMut(),
-    ) {
-        let advance = |time| self.advance_taking(time, sink);
-        self.core.run_until(time, advance, settle);
+    /// Touches at most `budget` entries. Returns whether that sufficed.
+    fn move_to(&self, time: Time, budget: usize) -> bool {
+        match self.advance {
+            None => self.core.advance_within(time, budget),
+            Some(advance) => advance(&self.core, time, budget),
+        }
     }
 
     /// Moves the clock forward as [`advance`](VirtualClock::advance) does, but touches
@@ -170,8 +182,7 @@ impl<T> VirtualClock<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn advance_within(&self, by: Duration, budget: usize) -> Advance {
-        let served = self.core.advance_within(self.now() + by, budget);
-        match served {
+        match self.move_to(self.now() + by, budget) {
             false => Advance::More,
             true if self.core.is_finished() => Advance::ShutDown,
             true => Advance::Done,
@@ -259,14 +270,128 @@ impl<T> VirtualClock<T> {
     /// Panics if the calling thread is a busy worker of the same engine, for instance
     /// within a task, because the call would wait for itself. Such a thread may call
     /// [`advance`](VirtualClock::advance). Panics if an expected worker has not come
-    /// within thirty seconds of real time.
+    /// within thirty seconds of real time. Panics on the clock of awaited timers, which
+    /// have no workers; call [`run_until_settled`](VirtualClock::run_until_settled) there.
     pub fn run_until(&self, time: Time) {
+        assert!(
+            self.advance.is_none(),
+            "run_until: awaited timers have no workers, so that time would not wait for any \
+             task: call `run_until_settled` or `advance`"
+        );
+        self.run_until_settled(time, || ());
+    }
+
+    /// Moves the clock as [`run_until`](VirtualClock::run_until) does, for tests with tasks
+    /// to await. At each tick, once the workers are idle, calls `settle`, which runs the
+    /// tasks or blocks until their runtime is idle.
+    ///
+    /// Whatever a task does at a tick, it therefore does at that time, and each task
+    /// behaves the same in every run. The order of tasks within a tick is up to their
+    /// executor. An executor of one thread can be the closure:
+    ///
+    /// ```
+    /// use std::pin::pin;
+    /// use std::task::{Context, Poll, Waker};
+    /// use std::time::Duration;
+    /// use tickwheel::Time;
+    /// use tickwheel::time::Timers;
+    ///
+    /// let (timers, clock) = Timers::builder().start_virtual()?;
+    /// let mut task = pin!(async {
+    ///     timers.sleep(Duration::from_secs(1_800)).await;
+    ///     timers.sleep(Duration::from_secs(600)).await;
+    ///     timers.now()
+    /// });
+    /// let (mut cx, mut ended) = (Context::from_waker(Waker::noop()), None);
+    /// clock.run_until_settled(Time::from_secs(3_600), || {
+    ///     if ended.is_none() {
+    ///         if let Poll::Ready(time) = task.as_mut().poll(&mut cx) {
+    ///             ended = Some(time);
+    ///         }
+    ///     }
+    /// });
+    /// assert_eq!(ended, Some(Time::from_secs(2_400)));
+    /// # Ok::<(), tickwheel::StartError>(())
+    /// ```
+    ///
+    /// tokio's metrics, which are stable, tell when a runtime of any number of threads is
+    /// idle. This needs no change to the tasks, and covers those that libraries spawn:
+    ///
+    /// ```ignore
+    /// use std::time::{Duration, Instant};
+    /// use tokio::runtime::RuntimeMetrics;
+    ///
+    ///     /// Blocks until no worker of a tokio runtime has a task to run.
+    ///     ///
+    ///     /// A worker's count is odd while it is parked. If no count changes between two readings,
+    ///     /// all workers were parked at once, and no task was queued outside of them.
+    /// fn settle(metrics: &RuntimeMetrics) {
+    ///     let counts = || -> Vec<u64> {
+    ///         let workers = 0..metrics.num_workers();
+    ///         workers.map(|n| metrics.worker_park_unpark_count(n)).collect()
+    ///     };
+    ///     let begun = Instant::now();
+    ///     loop {
+    ///         let before = counts();
+    ///         let parked = before.iter().all(|count| count % 2 == 1);
+    ///         if parked && metrics.global_queue_depth() == 0 && counts() == before {
+    ///             return;
+    ///         }
+    ///         assert!(begun.elapsed() < Duration::from_secs(30), "a task does not wait");
+    ///         std::thread::yield_now();
+    ///     }
+    /// }
+    ///
+    /// let metrics = runtime.handle().metrics();
+    /// clock.run_until_settled(Time::from_secs(3_600), || settle(&metrics));
+    /// ```
+    ///
+    /// # What does not count
+    /// * I/O, `spawn_blocking` and threads of one's own are unknown to the runtime's
+    ///   metrics. A task that waits for them is idle, and time passes.
+    /// * The future of `block_on` is not a task of the runtime. A test may move the clock
+    ///   from there if the runtime has other threads.
+    /// * `tokio::time::pause` moves the timers of a runtime with one thread. It does not
+    ///   move this clock, nor does this clock move those timers.
+    ///
+    /// A call from within a waker that this clock runs only moves the clock. The outer
+    /// call then wakes the tasks that have become due.
+    ///
+    /// # Panics
+    /// Panics if `settle` does, and where [`run_until`](VirtualClock::run_until) panics
+    /// because of workers.
+    pub fn run_until_settled(&self, time: Time, mut settle: impl FnMut()) {
+        if self.core.enter_loop().is_none() {
+            return self.advance_to(time);
+        }
         if let Err(error) = self.core.wait_until_staffed(STAFFED_WITHIN) {
             panic!("run_until: {error}");
         }
-        let advance = |time| self.advance_to(time);
-        self.core
-            .run_until(time, advance, || self.core.wait_until_idle());
+        let core = &self.core;
+        let mut serve = |time| self.serve_at(time, &mut settle);
+        serve(self.now());
+        let last = core.tick.tick_at(time);
+        loop {
+            let next = core.next_due_after(core.tick_now());
+            if next > last {
+                break;
+            }
+            serve(core.tick.start_of(next));
+        }
+        serve(time);
+    }
+
+    /// Moves the clock to `time`, and serves the timers due then, including those that
+    /// are added meanwhile. Nobody can add more once the workers and tasks are idle.
+    fn serve_at(&self, time: Time, settle: &mut impl FnMut()) {
+        for _ in 0..PASSES_AT_A_TIME {
+            self.advance_to(time);
+            self.core.wait_until_idle();
+            settle();
+            if self.core.next_due() > self.core.tick_now() {
+                break;
+            }
+        }
     }
 }
 

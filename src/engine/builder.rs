@@ -10,7 +10,7 @@ use std::sync::Arc as StdArc;
 use crate::clock::{Alarm, Clock, ClockSource, Device};
 use crate::drive::{self, Driver, VirtualClock};
 use crate::engine::Engine;
-use crate::engine::start_error::{MOST_LISTS, MOST_PERMITS, MOST_SHARDS, StartError};
+use crate::engine::start_error::{MOST_LISTS, MOST_SHARDS, StartError};
 use crate::engine_name::EngineName;
 use crate::hub::{Core, Doorbell, SharedCore};
 use crate::id::WheelNumber;
@@ -44,7 +44,6 @@ pub struct Builder<T> {
     wheel_size: usize,
     max_levels: Option<usize>,
     queues: usize,
-    queue_bound: Option<usize>,
     max_timers: Option<usize>,
     shards: Option<usize>,
     clock: ClockSource,
@@ -63,7 +62,6 @@ impl<T> Engine<T> {
             wheel_size: 64,
             max_levels: None,
             queues: 1,
-            queue_bound: None,
             max_timers: None,
             shards: None,
             clock: ClockSource::Monotonic,
@@ -127,18 +125,6 @@ impl<T> Builder<T> {
     /// the numbers of queues and shards may reach a million.
     pub fn queues(mut self, queues: usize) -> Builder<T> {
         self.queues = queues;
-        self
-    }
-
-    /// Limits the firings that a queue's workers hold at a time. Defaults to
-    /// no limit. The bounds of all queues together may reach four million.
-    ///
-    /// At the limit, the next firing is handed out only after an
-    /// [`Expired`](crate::Expired) is dropped or its payload is taken out. Other
-    /// timers wait in the engine, where they can be cancelled. A worker that
-    /// collects more than `bound` firings without dropping one blocks for ever.
-    pub fn queue_bound(mut self, bound: usize) -> Builder<T> {
-        self.queue_bound = Some(bound);
         self
     }
 
@@ -223,9 +209,9 @@ impl<T> Builder<T> {
     /// ```
     /// use tickwheel::{Engine, StartError};
     ///
-    /// let builder = Engine::<()>::builder().queue_bound(usize::MAX);
+    /// let builder = Engine::<()>::builder().max_timers(0);
     /// let error = builder.start().unwrap_err();
-    /// assert!(matches!(error, StartError::QueueBoundTooHigh));
+    /// assert!(matches!(error, StartError::ZeroMaxTimers));
     /// assert!(error.to_string().contains("leave it out"));
     /// ```
     pub fn start(self) -> Result<Engine<T>, StartError>
@@ -394,15 +380,10 @@ impl<T> Builder<T> {
     fn check_queues(&self, shards: usize) -> Result<(), StartError> {
         // A product that overflows is above the limit.
         let lists = self.queues.saturating_add(1).saturating_mul(shards);
-        let permits = self.queues.saturating_mul(self.queue_bound.unwrap_or(0));
         if self.queues == 0 {
             Err(StartError::NoQueues)
         } else if lists > MOST_LISTS {
             Err(StartError::TooManyQueues)
-        } else if self.queue_bound == Some(0) {
-            Err(StartError::ZeroQueueBound)
-        } else if permits > MOST_PERMITS {
-            Err(StartError::QueueBoundTooHigh)
         } else {
             Ok(())
         }
@@ -419,14 +400,14 @@ impl<T> Builder<T> {
         };
         let all = (0..shards).map(new_shard).collect();
         let alarm = Alarm::new(device, clock.clone(), tick);
-        let doorbell = || Doorbell::new(shards, self.queue_bound);
+        let doorbell = || Doorbell::new(shards);
         let mut doorbells: Vec<Doorbell> = (0..self.queues)
             .map(|_| match clock.is_virtual() {
                 true => doorbell().threads_first(),
                 false => doorbell(),
             })
             .collect();
-        doorbells.push(Doorbell::new(shards, None));
+        doorbells.push(doorbell());
         let name = self.name.clone();
         let core = Core::new(name, all, first, clock, tick, alarm, doorbells);
         core.bounded(self.max_timers)

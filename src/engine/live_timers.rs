@@ -96,7 +96,7 @@ impl<T> LiveTimers<'_, T> {
 /// A walk that is dropped halfway does not keep its shard from shrinking.
 impl<T> Drop for LiveTimers<'_, T> {
     fn drop(&mut self) {
-        if self.cursor != Cursor::START && !self.core.is_inherited() {
+        if self.cursor != Cursor::START {
             self.core.with_shard(self.shard, Shard::end_walk);
         }
     }

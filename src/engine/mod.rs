@@ -59,16 +59,8 @@ use crate::timer::{Cancel, Closed, NotChanged, Refused, Timer};
 /// [`TaskEngine::join`](crate::TaskEngine::join).
 ///
 /// # Fork
-/// An engine belongs to the process that started it. A child made by `fork`
-/// has no ticker thread, and a lock that another thread held at that moment
-/// is never released. Therefore no timer fires, and any call may block for
-/// ever. A child may only drop its copies: of the engine, and of firings, queues,
-/// sleeps and all else that came from it. Such a drop does not stop the engine,
-/// does not wait, and leaves the payloads alone. To use timers in a child
-/// process, start a new engine in it.
-///
-/// The child cannot disturb the parent, because the shared timerfd obeys
-/// only the parent, and `exec` closes it.
+/// The child of a fork has no ticker and no workers: build engines after forking. Don't
+/// use a parent's engine in the child, and don't drop it there.
 ///
 /// # Example
 /// ```
@@ -99,9 +91,7 @@ struct Handle<T> {
 
 impl<T> Drop for Handle<T> {
     fn drop(&mut self) {
-        if self.shared.is_owned_here() {
-            drop(self.shared.shut_down());
-        }
+        drop(self.shared.shut_down());
     }
 }
 

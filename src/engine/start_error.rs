@@ -12,10 +12,6 @@ pub(super) const MOST_SHARDS: usize = 1_024;
 /// and one for the reports.
 pub(super) const MOST_LISTS: usize = 1 << 20;
 
-/// The maximum number of firings that all queues together may hand out at a
-/// time. Each firing has a permit.
-pub(super) const MOST_PERMITS: usize = 1 << 22;
-
 /// The maximum number of worker threads of a task engine.
 pub(crate) const MOST_WORKERS: usize = 4_096;
 
@@ -33,11 +29,6 @@ pub enum StartError {
     NoQueues,
     /// More queues than [`Builder::queues`](crate::Builder::queues) allows.
     TooManyQueues,
-    /// A queue bound of zero.
-    ZeroQueueBound,
-    /// A queue bound above the limit of
-    /// [`Builder::queue_bound`](crate::Builder::queue_bound).
-    QueueBoundTooHigh,
     /// A limit of zero timers.
     ZeroMaxTimers,
     /// An engine without a shard.
@@ -77,14 +68,6 @@ impl fmt::Display for StartError {
             StartError::TooManyQueues => write!(
                 f,
                 "queues and reports times shards may come to {MOST_LISTS}: ask for fewer of either"
-            ),
-            StartError::ZeroQueueBound => f.write_str(
-                "a queue bound of zero would hand out nothing: raise it or leave it out",
-            ),
-            StartError::QueueBoundTooHigh => write!(
-                f,
-                "queues times their bound may come to {MOST_PERMITS}: lower it, or leave it out \
-                 to hand out any number"
             ),
             StartError::ZeroMaxTimers => f.write_str(
                 "an engine bounded to zero timers would refuse all: raise `max_timers` or leave it out",

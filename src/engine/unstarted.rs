@@ -74,8 +74,7 @@ impl<T> Unstarted<T> {
 
 impl<T> Drop for Unstarted<T> {
     fn drop(&mut self) {
-        // The payload of a forked child's copy belongs to the parent, however it was forked.
-        if self.owned && self.core.is_owned_here() {
+        if self.owned {
             drop(self.core.dismiss(self.id));
         }
     }

@@ -26,8 +26,6 @@ pub(crate) enum Seen<R> {
     Gone,
     /// The engine was shut down before the timer was due.
     ShutDown,
-    /// The timer belongs to another engine.
-    Foreign,
 }
 
 impl<T> Core<T> {
@@ -84,20 +82,18 @@ impl<T> Core<T> {
         deadline: Time,
         look: impl FnOnce(&T) -> R,
     ) -> Seen<R> {
-        match self.cell_of(id) {
-            None => Seen::Foreign,
-            Some(cell) => {
-                let shard = cell.lock();
-                match shard.plain_payload(id) {
-                    Some(payload) => Seen::Live(look(payload)),
-                    None if shard.phase == Phase::Closed
-                        && shard.wheel.now() < self.tick.tick_after(deadline) =>
-                    {
-                        Seen::ShutDown
-                    }
-                    None => Seen::Gone,
-                }
+        let Some(cell) = self.cell_of(id) else {
+            return Seen::Gone;
+        };
+        let shard = cell.lock();
+        match shard.plain_payload(id) {
+            Some(payload) => Seen::Live(look(payload)),
+            None if shard.phase == Phase::Closed
+                && shard.wheel.now() < self.tick.tick_after(deadline) =>
+            {
+                Seen::ShutDown
             }
+            None => Seen::Gone,
         }
     }
 }

@@ -99,11 +99,6 @@ impl Census {
         self.0.change(|workers| workers.end(thread));
     }
 
-    #[cfg(test)]
-    pub(crate) fn while_locked<R>(&self, during: impl FnOnce() -> R) -> R {
-        self.0.with(|_, _| during())
-    }
-
     /// Notes that a queue has changed, but not through its workers.
     #[inline]
     pub(crate) fn notify(&self) {

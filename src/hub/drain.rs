@@ -32,7 +32,7 @@ impl<T> Core<T> {
         let begin = |cell: &ShardCell<T>| cell.lock().begin_drain(last);
         let drains: Vec<DrainKey> = self.shards.iter().map(begin).collect();
         if let Clock::Virtual(_) = self.clock {
-            self.advance_to(until.max(self.tick.start_of(last)));
+            self.advance_within(until.max(self.tick.start_of(last)), usize::MAX);
         }
         let begun = Instant::now();
         let patience = self.patience(limit);

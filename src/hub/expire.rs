@@ -148,13 +148,8 @@ impl<T> Core<T> {
         true
     }
 
-    /// Advances a virtual clock and moves the timers that become due into their queues.
-    pub(crate) fn advance_to(&self, time: Time) {
-        self.advance_within(time, usize::MAX);
-    }
-
-    /// Does the same, but touches at most `budget` entries. Returns whether the
-    /// budget was enough.
+    /// Advances a virtual clock and moves the timers that become due into their queues,
+    /// touching at most `budget` entries. Returns whether the budget was enough.
     pub(crate) fn advance_within(&self, time: Time, budget: usize) -> bool {
         let mut budget = budget;
         self.move_clock(time);

@@ -16,7 +16,6 @@ pub(crate) mod expire;
 mod fairness;
 mod inspect;
 pub(crate) mod names;
-mod run_until;
 pub(crate) mod running;
 mod schedule;
 pub(crate) mod shared_core;
@@ -41,7 +40,6 @@ use crossbeam_utils::CachePadded;
 
 use crate::clock::{Alarm, Clock};
 use crate::engine_name::EngineName;
-use crate::fork::Process;
 use crate::hub::affinity::{known_number, thread_number};
 use crate::hub::names::Names;
 use crate::hub::unsettled::Unsettled;
@@ -55,8 +53,6 @@ use crate::tick::Tick;
 
 pub(crate) struct Core<T> {
     pub(crate) name: EngineName,
-    /// The process that started the engine.
-    pub(crate) owner: Process,
     /// Their number is a power of two, because a thread finds its own with a mask.
     pub(crate) shards: Box<[ShardCell<T>]>,
     /// The wheel number of shard 0. The other shards have the numbers that follow.
@@ -115,7 +111,6 @@ impl<T> Core<T> {
         let plain_queues = (doorbells.len() - 1).min(Tag::QUEUES);
         Core {
             name,
-            owner: Process::this(),
             shards: shards
                 .into_iter()
                 .enumerate()
@@ -172,14 +167,6 @@ impl<T> Core<T> {
     /// Notes that the calling thread runs the tasks of this engine; see `driving.rs`.
     pub(crate) fn enter_loop(&self) -> Option<Driving> {
         driving::enter(self.first)
-    }
-
-    /// Returns whether the calling process inherited the engine in a fork. A thread of
-    /// the parent may have held any lock then, and the payloads are the parent's, so a
-    /// drop in the child leaves all to the parent.
-    #[inline]
-    pub(crate) fn is_inherited(&self) -> bool {
-        self.owner.has_forked()
     }
 
     pub(crate) fn queues(&self) -> usize {

@@ -26,12 +26,6 @@ impl<T> SharedCore<T> {
     pub(crate) fn core(&self) -> &Arc<Core<T>> {
         &self.core
     }
-
-    /// Returns whether this process started the engine. A forked child has none of the
-    /// threads for which it would wait, and the payloads belong to the parent.
-    pub(crate) fn is_owned_here(&self) -> bool {
-        self.core.owner.is_this()
-    }
 }
 
 impl<T> Deref for SharedCore<T> {
@@ -45,12 +39,8 @@ impl<T> Deref for SharedCore<T> {
 
 impl<T> Drop for SharedCore<T> {
     fn drop(&mut self) {
-        if self.is_owned_here() {
-            let mut leftovers = Leftovers::of(&self.core);
-            leftovers.by_ref().for_each(drop);
-        } else {
-            std::mem::forget(Arc::clone(&self.core));
-        }
+        let mut leftovers = Leftovers::of(&self.core);
+        leftovers.by_ref().for_each(drop);
     }
 }
 

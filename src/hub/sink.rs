@@ -34,18 +34,26 @@ impl<T> Core<T> {
 
     /// Advances a virtual clock, and hands the payloads of the plain timers that
     /// become due to `sink`. A call from within `sink` only moves the clock,
-    /// because the outer call goes on.
-    pub(crate) fn advance_taking(&self, time: Time, sink: &mut impl FnMut(&Core<T>, T)) {
+    /// because the outer call goes on. Returns whether the budget was enough.
+    pub(crate) fn advance_taking(
+        &self,
+        time: Time,
+        budget: usize,
+        sink: &mut impl FnMut(&Core<T>, T),
+    ) -> bool {
         self.move_clock(time);
         let Some(_in_loop) = self.enter_loop() else {
-            return;
+            return true;
         };
-        let (mut served, mut unlimited) = (None, usize::MAX);
+        let (mut budget, mut served) = (budget, None);
         while served < Some(self.clock.now()) {
             let now = self.clock.now();
-            self.take_due_within(now, &mut unlimited, sink);
+            if !self.take_due_within(now, &mut budget, sink) {
+                return false;
+            }
             served = Some(now);
         }
+        true
     }
 
     /// Takes a bounded number of entries, in several holds of the lock. Returns whether

@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::thread::{self, ThreadId};
 
 use crate::clock::Clock;
-use crate::hub::{Doorbell, SharedCore};
+use crate::hub::SharedCore;
 use crate::id::TimerId;
 use crate::observe;
 use crate::shard::{Claimed, Firing, Name, Outcome, Recorded};
@@ -29,29 +29,22 @@ pub struct Expired<T> {
     obligation: Option<Obligation<T>>,
 }
 
-/// The payload and the permit that a worker may have to return after a firing, and the
-/// name of the timer.
+/// The payload that a worker may have to return after a firing, and the name of the timer.
 struct Obligation<T> {
     core: Arc<SharedCore<T>>,
     name: Option<Name>,
     payload: bool,
-    permit: bool,
     /// The thread that took the firing, if a panic was already unwinding
     /// it. That panic does not count as a failure of this firing.
     unwinding: Option<ThreadId>,
 }
 
 impl<T> Obligation<T> {
-    fn of(recorded: Option<Recorded>, permit: bool, core: &Arc<SharedCore<T>>) -> Obligation<T> {
-        let (payload, name) = match recorded {
-            Some(recorded) => (recorded.lent, recorded.name),
-            None => (false, None),
-        };
+    fn of(recorded: Recorded, core: &Arc<SharedCore<T>>) -> Obligation<T> {
         Obligation {
             core: Arc::clone(core),
-            name,
-            payload,
-            permit,
+            name: recorded.name,
+            payload: recorded.lent,
             unwinding: thread::panicking().then(|| thread::current().id()),
         }
     }
@@ -63,26 +56,15 @@ impl<T> Obligation<T> {
     }
 }
 
-/// A permit that is returned to its queue even if dropping a payload panics.
-pub(super) struct Permit<'a>(pub(super) &'a Doorbell);
-
-impl Drop for Permit<'_> {
-    fn drop(&mut self) {
-        self.0.return_permit();
-    }
-}
-
 impl<T> Expired<T> {
     #[inline(always)]
-    pub(crate) fn new(claimed: Claimed<T>, queue: usize, core: &Arc<SharedCore<T>>) -> Expired<T> {
-        let permit = core.doorbell(queue).is_bounded();
-        let owes = claimed.recorded.is_some() || permit;
-        let obligation = owes.then(|| Obligation::of(claimed.recorded, permit, core));
+    pub(crate) fn new(claimed: Claimed<T>, core: &Arc<SharedCore<T>>) -> Expired<T> {
+        let recorded = claimed.recorded;
         Expired {
             firing: claimed.firing,
             clock: core.clock.clone(),
             payload: Some(claimed.payload),
-            obligation,
+            obligation: recorded.map(|recorded| Obligation::of(recorded, core)),
         }
     }
 
@@ -266,21 +248,11 @@ impl<T> Expired<T> {
         lent.is_some_and(|lent| lent.core.is_cancelled(id, number))
     }
 
-    /// Returns nothing, in a forked child, and keeps a lent payload from being dropped.
-    #[cold]
-    fn leave_to_parent(&mut self) {
-        if self.obligation.take().is_some_and(|owed| owed.payload) {
-            std::mem::forget(self.payload.take());
-        }
-    }
-
     #[inline]
     fn finish(&mut self, payload: Option<T>, outcome: Outcome) {
         let Some(obligation) = self.obligation.take() else {
             return;
         };
-        let doorbell = obligation.core.doorbell(self.queue());
-        let _permit = obligation.permit.then(|| Permit(doorbell));
         if obligation.payload {
             obligation
                 .core
@@ -295,9 +267,6 @@ impl<T> Drop for Expired<T> {
         let Some(obligation) = &self.obligation else {
             return;
         };
-        if obligation.core.is_inherited() {
-            return self.leave_to_parent();
-        }
         let outcome = match obligation.has_failed() {
             true => Outcome::Panicked,
             false => Outcome::Returned,

@@ -25,9 +25,7 @@ impl<T> Queue<T> {
     /// of what `recv` costs for each. The price is that a timer in `payloads` can no
     /// longer be cancelled: a cancel of it returns [`Cancel::Gone`](crate::Cancel::Gone),
     /// although the worker has not come to it. [`try_iter`](Queue::try_iter) takes a
-    /// timer only when it reaches it. A [`queue_bound`](crate::Builder::queue_bound) does
-    /// not count payloads: the call waits for a permit as `recv` does, and keeps it only
-    /// for the firing that it returns.
+    /// timer only when it reaches it.
     ///
     /// ```
     /// use std::time::Duration;
@@ -81,20 +79,12 @@ impl<T> Queue<T> {
         payloads: &mut Vec<T>,
         max: usize,
     ) -> Result<Option<Expired<T>>, RecvError> {
-        if max == 0 {
-            return Ok(None);
-        }
-        let doorbell = self.core.doorbell(self.index);
-        self.wait_for_permit(wait)?;
-        let taken = self.take_many_permitted(wait, payloads, max);
-        if !matches!(taken, Ok(Some(_))) {
-            doorbell.return_permit();
-        }
+        let taken = self.take_up_to(wait, payloads, max);
         self.notify_census();
         taken
     }
 
-    fn take_many_permitted(
+    fn take_up_to(
         &self,
         wait: Wait<'_>,
         payloads: &mut Vec<T>,

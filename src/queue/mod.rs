@@ -234,8 +234,7 @@ impl<T> Queue<T> {
         self.take_as(wait, Queue::expired)
     }
 
-    /// Takes a timer, for a caller that returns a lent payload itself. The queue must not
-    /// be bounded.
+    /// Takes a timer, for a caller that returns a lent payload itself.
     pub(crate) fn claim_next(&self, wait: Wait<'_>) -> Result<Claimed<T>, RecvError> {
         self.take_as(wait, |_, claimed| claimed)
     }
@@ -271,26 +270,13 @@ impl<T> Queue<T> {
         wait: Wait<'_>,
         make: impl Fn(&Queue<T>, Claimed<T>) -> C,
     ) -> Result<C, RecvError> {
-        self.wait_for_permit(wait)?;
-        let taken = self.take_permitted(wait, make);
-        if taken.is_err() {
-            self.core.doorbell(self.index).return_permit();
-        }
+        let taken = self.take_next(wait, make);
         self.notify_census();
         taken
     }
 
     #[inline]
-    fn wait_for_permit(&self, wait: Wait<'_>) -> Result<(), RecvError> {
-        let doorbell = self.core.doorbell(self.index);
-        match doorbell.is_bounded() {
-            true => self.wait_at(wait, |wait| doorbell.take_permit(wait)),
-            false => Ok(()),
-        }
-    }
-
-    #[inline]
-    fn take_permitted<C>(
+    fn take_next<C>(
         &self,
         wait: Wait<'_>,
         make: impl Fn(&Queue<T>, Claimed<T>) -> C,
@@ -317,9 +303,7 @@ impl<T> Queue<T> {
         if let Some(hint) = self.hinted() {
             return Ok(hint);
         }
-        let doorbell = self.core.doorbell(self.index);
-        let bell = self.wait_at(wait, |wait| doorbell.answer(wait))?;
-        Ok(Place::of(bell))
+        Ok(Place::of(self.answer(wait)?))
     }
 
     #[inline]
@@ -351,7 +335,7 @@ impl<T> Queue<T> {
 
     #[inline(always)]
     fn expired(&self, claimed: Claimed<T>) -> Expired<T> {
-        Expired::new(claimed, self.index, &self.core)
+        Expired::new(claimed, &self.core)
     }
 
     /// Makes the next call go to this shard, if it has `more` timers and `turns`
@@ -363,19 +347,16 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Waits for a permit or a bell. A virtual clock counts the worker as idle.
+    /// Waits for a bell. A virtual clock counts the worker as idle.
     #[inline]
-    fn wait_at<R>(
-        &self,
-        wait: Wait<'_>,
-        receive: impl Fn(Wait<'_>) -> Result<R, WaitError>,
-    ) -> Result<R, RecvError> {
+    fn answer(&self, wait: Wait<'_>) -> Result<Bell, RecvError> {
+        let doorbell = self.core.doorbell(self.index);
         if matches!(wait, Wait::No) || !self.core.clock.is_virtual() {
-            return Ok(receive(wait)?);
+            return Ok(doorbell.answer(wait)?);
         }
         let (census, queue) = (&self.core.census, self.index);
         self.worker.set_idle(census, queue);
-        let received = receive(wait);
+        let received = doorbell.answer(wait);
         self.worker.set_busy(census, received.is_ok());
         Ok(received?)
     }
@@ -413,9 +394,7 @@ impl<T> Clone for Queue<T> {
 
 impl<T> Drop for Queue<T> {
     fn drop(&mut self) {
-        if !self.core.is_inherited() {
-            self.worker.leave(&self.core.census, self.index);
-        }
+        self.worker.leave(&self.core.census, self.index);
     }
 }
 

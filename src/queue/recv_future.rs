@@ -4,10 +4,8 @@ use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker, ready};
-use std::mem;
 
 use crate::hub::{WaitError, Waits};
-use crate::queue::expired::Permit;
 use crate::queue::{Expired, Place, Queue, RecvError, Reports};
 use crate::timer::Closed;
 
@@ -128,11 +126,7 @@ impl<T> Queue<T> {
         RecvFuture::new(self)
     }
 
-    fn poll_permitted(
-        &self,
-        waits: &mut Waits,
-        waker: &Waker,
-    ) -> Poll<Result<Expired<T>, RecvError>> {
+    fn poll_take(&self, waits: &mut Waits, waker: &Waker) -> Poll<Result<Expired<T>, RecvError>> {
         let doorbell = self.core.doorbell(self.index);
         loop {
             let place = match self.hinted() {
@@ -160,14 +154,7 @@ impl<T> Receiver for Queue<T> {
         waker: &Waker,
     ) -> Poll<Result<Expired<T>, RecvError>> {
         self.worker.leave(&self.core.census, self.index);
-        let doorbell = self.core.doorbell(self.index);
-        ready!(doorbell.poll_permit(waits, waker))?;
-        // Returned when the task waits for a bell, so that it keeps none from others.
-        let permit = Permit(doorbell);
-        let taken = self.poll_permitted(waits, waker);
-        if let Poll::Ready(Ok(_)) = taken {
-            mem::forget(permit);
-        }
+        let taken = Queue::poll_take(self, waits, waker);
         if taken.is_ready() {
             self.notify_census();
         }
@@ -175,9 +162,7 @@ impl<T> Receiver for Queue<T> {
     }
 
     fn leave(&self, Waiting(waits): &mut Waiting) {
-        if !self.core.is_inherited() {
-            self.core.doorbell(self.index).leave(waits);
-        }
+        self.core.doorbell(self.index).leave(waits);
     }
 }
 

@@ -135,9 +135,7 @@ impl<T> Reports<T> {
     }
 
     pub(super) fn leave_places(&self, waits: &mut Waits) {
-        if !self.core.is_inherited() {
-            self.core.doorbell(self.core.queues()).leave(waits);
-        }
+        self.core.doorbell(self.core.queues()).leave(waits);
     }
 
     /// Searches every shard, because the stop sign may have overtaken a bell.

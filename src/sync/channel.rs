@@ -102,12 +102,6 @@ impl<T> Channel<T> {
         changed
     }
 
-    /// Calls `during` under the lock of the receivers.
-    #[cfg(test)]
-    pub fn while_locked<R>(&self, during: impl FnOnce() -> R) -> R {
-        self.change(|_| during())
-    }
-
     fn publish(&self, sleepers: &Sleepers) {
         self.sleepers.store(sleepers.uncalled(), Ordering::Relaxed);
     }

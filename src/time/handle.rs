@@ -3,7 +3,6 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use crate::fork;
 use crate::stats::Snapshot;
 use crate::time::Timers;
 use crate::timeline::{PointInTime, Time};
@@ -21,9 +20,6 @@ pub trait Handle: Sealed + Clone + Unpin + Send + Sync {
 /// Keeps other crates from implementing [`Handle`].
 pub trait Sealed {
     fn timers(&self) -> &Timers;
-
-    /// Returns the engine, unless it was inherited in a fork or has yet to be started.
-    fn timers_here(&self) -> Option<&Timers>;
 }
 
 /// Converts the engine's time to a handle's [`Handle::Moment`].
@@ -34,8 +30,7 @@ pub trait Moment {
 /// The process-wide engine of [`sleep`](crate::time::sleep) and its companions.
 ///
 /// It starts at its first use, with a single thread, follows the monotonic clock, has a
-/// tick of one millisecond, and never ends. A process that is forked from this one starts
-/// an engine of its own at its first use.
+/// tick of one millisecond, and never ends.
 ///
 /// ```
 /// use tickwheel::time::Global;
@@ -46,9 +41,8 @@ pub trait Moment {
 /// ```
 ///
 /// # Fork
-/// A child process starts its own engine, as said above. But if another thread of the
-/// parent is in the first use of all at the moment of the `fork`, the child's first use
-/// blocks for ever. A program that forks from several threads uses it once before.
+/// It is an engine like [any other](crate::Engine#fork): if a process has used it before a
+/// fork, the child can't.
 ///
 /// # Panics
 /// Its first use panics if the system has no descriptor or no thread left.
@@ -69,65 +63,17 @@ impl Global {
     }
 }
 
-/// The engine of one process, and the place for the one of its forked child. A child
-/// cannot use the engine that it inherits, because the engine's thread is not in it.
-struct Generation {
-    timers: OnceLock<(u64, Timers)>,
-    child: OnceLock<Box<Generation>>,
+static GLOBAL: OnceLock<Timers> = OnceLock::new();
+
+fn start() -> Timers {
+    let started = Timers::builder().name("global").start();
+    started.unwrap_or_else(|error| panic!("cannot start timers: {error}"))
 }
-
-impl Generation {
-    const fn new() -> Generation {
-        Generation {
-            timers: OnceLock::new(),
-            child: OnceLock::new(),
-        }
-    }
-
-    #[inline]
-    fn timers(&self) -> &Timers {
-        match self.timers.get() {
-            Some((forks, timers)) if *forks == fork::count() => timers,
-            Some(_) => self.timers_of_child(),
-            None => self.start(),
-        }
-    }
-
-    /// Returns the engine of this process, if it was started.
-    fn started(&self) -> Option<&Timers> {
-        match self.timers.get()? {
-            (forks, timers) if *forks == fork::count() => Some(timers),
-            _ => self.child.get()?.started(),
-        }
-    }
-
-    #[cold]
-    fn timers_of_child(&self) -> &Timers {
-        let child = || Box::new(Generation::new());
-        self.child.get_or_init(child).timers()
-    }
-
-    #[cold]
-    fn start(&self) -> &Timers {
-        let (_, timers) = self.timers.get_or_init(|| {
-            let started = Timers::builder().name("global").start();
-            let timers = started.unwrap_or_else(|error| panic!("cannot start timers: {error}"));
-            (fork::count(), timers)
-        });
-        timers
-    }
-}
-
-static GLOBAL: Generation = Generation::new();
 
 impl Sealed for Global {
     #[inline]
     fn timers(&self) -> &Timers {
-        GLOBAL.timers()
-    }
-
-    fn timers_here(&self) -> Option<&Timers> {
-        GLOBAL.started()
+        GLOBAL.get_or_init(start)
     }
 }
 
@@ -140,11 +86,6 @@ impl Sealed for Timers {
     fn timers(&self) -> &Timers {
         self
     }
-
-    #[inline]
-    fn timers_here(&self) -> Option<&Timers> {
-        (!self.core().is_inherited()).then_some(self)
-    }
 }
 
 impl Handle for Timers {
@@ -155,11 +96,6 @@ impl Sealed for &Timers {
     #[inline]
     fn timers(&self) -> &Timers {
         self
-    }
-
-    #[inline]
-    fn timers_here(&self) -> Option<&Timers> {
-        (**self).timers_here()
     }
 }
 
@@ -180,42 +116,5 @@ impl Moment for Instant {
 impl Moment for Time {
     fn at(_: &Timers, time: Time) -> Time {
         time
-    }
-}
-
-#[cfg(all(test, target_os = "linux", not(any(loom, shuttle))))]
-mod tests {
-    use super::*;
-    use crate::engine::tests::forked::{dropped_in_a_child, poll};
-    use crate::fork::tests::in_a_child;
-    use crate::time::sleep;
-    use std::pin::pin;
-
-    const HOUR: Duration = Duration::from_secs(3_600);
-
-    #[test]
-    fn a_forked_child_drops_what_a_task_holds() {
-        let (timers, _clock) = Timers::builder().start_virtual().unwrap();
-        let mut own = Box::pin(timers.sleep(HOUR));
-        poll(own.as_mut());
-        dropped_in_a_child("a sleep", timers.core(), own);
-        let mut limit = Box::pin(timers.timeout(HOUR, std::future::pending::<()>()));
-        poll(limit.as_mut());
-        dropped_in_a_child("a limit", timers.core(), limit);
-        let (alive, mut idle) = timers.keep_alive(HOUR);
-        poll(pin!(&mut idle));
-        dropped_in_a_child("a keep-alive", timers.core(), (alive, idle));
-        assert_eq!(timers.ledger().live, 0);
-    }
-
-    #[test]
-    fn a_forked_child_drops_a_sleep_and_starts_no_engine_for_it() {
-        let mut global = Box::pin(sleep(HOUR));
-        poll(global.as_mut());
-        let mut global = Some(global);
-        assert!(in_a_child(|| {
-            drop(global.take());
-            GLOBAL.started().is_none()
-        }));
     }
 }

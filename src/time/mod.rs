@@ -25,13 +25,11 @@
 //! [`Snapshot::panics`](crate::Snapshot::panics), and other tasks are woken. If it
 //! blocks, it delays the engine's other wake-ups, because one thread wakes all tasks.
 
-mod busy_tasks;
 mod driver;
 mod handle;
 #[cfg(feature = "hyper")]
 mod hyper;
 mod interval;
-mod keep_alive;
 mod registration;
 mod sleep;
 #[cfg(feature = "stream")]
@@ -41,20 +39,15 @@ mod timers;
 #[cfg(feature = "tower")]
 #[cfg_attr(docsrs, doc(cfg(feature = "tower")))]
 pub mod tower;
-mod track;
-mod virtual_clock;
 mod waits;
 mod wake;
 
 pub use driver::TimersDriver;
 pub use handle::{Global, Handle};
 pub use interval::{Interval, interval, interval_at};
-pub use keep_alive::{Idle, KeepAlive, keep_alive};
 pub use sleep::{Sleep, sleep, sleep_until};
 pub use timeout::{Elapsed, Timeout, timeout, timeout_at};
 pub use timers::{Timers, TimersBuilder};
-pub use track::Tracked;
-pub use virtual_clock::TimersClock;
 
 /// The policy for ticks of an [`Interval`] that nobody awaited, under its name in tokio.
 /// [`CatchUp`](crate::MissedTicks::CatchUp) is tokio's

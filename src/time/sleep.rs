@@ -142,7 +142,7 @@ impl<H: Handle> Sleep<H> {
             Stage::Elapsed => true,
             Stage::Registered(id) => match self.core().look_at(id, self.deadline, |_| ()) {
                 Seen::Gone => true,
-                Seen::Live(()) | Seen::ShutDown | Seen::Foreign => false,
+                Seen::Live(()) | Seen::ShutDown => false,
             },
             Stage::New | Stage::Lazy(_) | Stage::ShutDown => false,
         }
@@ -250,8 +250,6 @@ impl<H: Handle> Sleep<H> {
             Seen::Live(false) => self.change_waker(id, cx),
             Seen::Gone => self.end(Stage::Elapsed, Ended::Elapsed),
             Seen::ShutDown => self.end(Stage::ShutDown, Ended::ShutDown),
-            // A forked child has a copy of a sleep that waits in its parent.
-            Seen::Foreign => self.poll_unregistered(cx),
         }
     }
 
@@ -273,9 +271,7 @@ impl<H: Handle> Sleep<H> {
     /// Not inlined, so that a drop without a timer is a single comparison.
     #[inline(never)]
     fn leave(&self, id: TimerId) {
-        if let Some(timers) = self.handle.timers_here() {
-            drop(timers.core().leave(id));
-        }
+        drop(self.core().leave(id));
     }
 
     fn end(&mut self, stage: Stage, ended: Ended) -> Poll<Ended> {

@@ -6,11 +6,11 @@ use std::task::Waker;
 use std::time::Duration;
 
 use crate::clock::ClockSource;
+use crate::drive::VirtualClock;
 use crate::engine::{Builder, Engine, StartError};
 use crate::hub::Core;
 use crate::stats::{Ledger, Snapshot};
 use crate::time::driver::TimersDriver;
-use crate::time::virtual_clock::TimersClock;
 use crate::time::wake::wake;
 use crate::timeline::Time;
 
@@ -195,12 +195,153 @@ impl TimersBuilder {
         Ok((Timers { engine }, TimersDriver::new(driver)))
     }
 
-    /// Starts the engine on a clock that only the caller moves, without a thread.
+    /// Starts the engine on a clock that only the caller moves, without a thread. Moving
+    /// the clock wakes the tasks whose timers become due.
     ///
     /// # Errors
     /// Fails as [`Builder::start_virtual`] does.
-    pub fn start_virtual(self) -> Result<(Timers, TimersClock), StartError> {
+    pub fn start_virtual(self) -> Result<(Timers, VirtualClock<Waker>), StartError> {
         let (engine, clock) = self.engine.start_virtual()?;
-        Ok((Timers { engine }, TimersClock::new(clock)))
+        let clock = clock.taking(|core, time, budget| core.advance_taking(time, budget, &mut wake));
+        Ok((Timers { engine }, clock))
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::cell::RefCell;
+    use std::pin::{Pin, pin};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Context, Poll, Wake};
+
+    use super::*;
+    use crate::time::Sleep;
+    use crate::wheel::Advance;
+
+    fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
+        future.poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    #[test]
+    fn a_task_is_awake_at_each_tick_at_which_it_is_due() {
+        let (timers, clock) = Timers::builder().start_virtual().unwrap();
+        let log = RefCell::new(Vec::new());
+        let mut task = pin!(async {
+            for seconds in [1, 0, 59, 3_540, 1] {
+                timers.sleep(Duration::from_secs(seconds)).await;
+                log.borrow_mut().push(timers.now());
+            }
+        });
+        clock.run_until_settled(Time::from_secs(3_600), || {
+            assert!(poll(task.as_mut()).is_pending());
+        });
+        let times = [1, 1, 60, 3_600].map(Time::from_secs);
+        assert_eq!(*log.borrow(), times);
+        assert_eq!(clock.now(), Time::from_secs(3_600));
+    }
+
+    #[test]
+    fn tasks_are_settled_before_time_moves_and_at_the_end() {
+        let (_timers, clock) = Timers::builder().start_virtual().unwrap();
+        let settled = RefCell::new(Vec::new());
+        let note = || settled.borrow_mut().push(clock.now());
+        clock.run_until_settled(Time::from_secs(1), note);
+        assert_eq!(*settled.borrow(), [0, 1].map(Time::from_secs));
+    }
+
+    /// A waker that moves the clock by a second, a number of times.
+    struct Moves {
+        clock: Arc<VirtualClock<Waker>>,
+        left: AtomicUsize,
+        depth: AtomicUsize,
+        deepest: AtomicUsize,
+        moved: fn(&VirtualClock<Waker>),
+    }
+
+    impl Moves {
+        fn new(
+            clock: VirtualClock<Waker>,
+            left: usize,
+            moved: fn(&VirtualClock<Waker>),
+        ) -> Arc<Moves> {
+            Arc::new(Moves {
+                clock: Arc::new(clock),
+                left: AtomicUsize::new(left),
+                depth: AtomicUsize::new(0),
+                deepest: AtomicUsize::new(0),
+                moved,
+            })
+        }
+    }
+
+    impl Wake for Moves {
+        fn wake(self: Arc<Moves>) {
+            let depth = self.depth.fetch_add(1, Ordering::Relaxed) + 1;
+            self.deepest.fetch_max(depth, Ordering::Relaxed);
+            if self.left.fetch_sub(1, Ordering::Relaxed) > 0 {
+                (self.moved)(&self.clock);
+            }
+            self.depth.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Lets the wakers of five sleeps move the clock, each to the next one's deadline.
+    fn assert_nested_calls_move_the_clock_alone(moved: fn(&VirtualClock<Waker>)) {
+        let (timers, clock) = Timers::builder().start_virtual().unwrap();
+        let moves = Moves::new(clock, 5, moved);
+        let waker = Waker::from(Arc::clone(&moves));
+        let mut sleeps: Vec<_> = (1..=5)
+            .map(|seconds| timers.sleep(Duration::from_secs(seconds)))
+            .collect();
+        for sleep in &mut sleeps {
+            let polled = Pin::new(sleep).poll(&mut Context::from_waker(&waker));
+            assert!(polled.is_pending());
+        }
+        moves.clock.advance(Duration::from_secs(1));
+        assert_eq!(timers.now(), Time::from_secs(6));
+        assert!(sleeps.iter().all(Sleep::is_elapsed));
+        assert_eq!(moves.deepest.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn a_nested_call_moves_the_clock_and_leaves_the_timers_to_the_outer_one() {
+        assert_nested_calls_move_the_clock_alone(|clock| clock.advance(Duration::from_secs(1)));
+        assert_nested_calls_move_the_clock_alone(|clock| {
+            let next = clock.now() + Duration::from_secs(1);
+            clock.run_until_settled(next, || ());
+        });
+    }
+
+    #[test]
+    fn a_clock_runs_on_after_a_shutdown() {
+        let (timers, clock) = Timers::builder().start_virtual().unwrap();
+        let mut sleep = pin!(timers.sleep(Duration::from_secs(1)));
+        assert!(poll(sleep.as_mut()).is_pending());
+        assert_eq!(timers.shutdown(), 1);
+        clock.run_until_settled(Time::from_secs(2), || ());
+        assert_eq!(clock.now(), Time::from_secs(2));
+        assert!(!sleep.is_elapsed());
+        assert!(poll(sleep.as_mut()).is_ready() && !sleep.is_elapsed());
+    }
+
+    #[test]
+    #[should_panic = "would not wait for any task"]
+    fn a_clock_that_knows_no_tasks_does_not_run_without_help() {
+        let (_timers, clock) = Timers::builder().start_virtual().unwrap();
+        clock.run_until(Time::from_secs(1));
+    }
+
+    #[test]
+    fn a_frame_wakes_as_many_tasks_as_its_budget_allows() {
+        let (timers, clock) = Timers::builder().start_virtual().unwrap();
+        let frame = Duration::from_millis(16);
+        let mut sleeps: Vec<_> = (0..5).map(|_| timers.sleep(frame)).collect();
+        for sleep in &mut sleeps {
+            assert!(poll(Pin::new(sleep)).is_pending());
+        }
+        assert_eq!(clock.advance_within(frame, 3), Advance::More);
+        assert_eq!(timers.ledger().live, 2);
+        assert_eq!(clock.advance_within(Duration::ZERO, 3), Advance::Done);
+        assert!(sleeps.iter().all(Sleep::is_elapsed));
     }
 }

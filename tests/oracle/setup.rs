@@ -21,7 +21,6 @@ pub struct Setup {
     /// What the clock says at first, in ticks.
     pub start: u64,
     pub shards: usize,
-    pub queue_bound: Option<usize>,
     pub max_timers: Option<usize>,
 }
 
@@ -35,9 +34,6 @@ impl Setup {
             .start_at(Time::from_nanos(self.start_nanos()));
         if let Some(levels) = self.max_levels {
             builder = builder.max_levels(levels);
-        }
-        if let Some(bound) = self.queue_bound {
-            builder = builder.queue_bound(bound);
         }
         if let Some(max) = self.max_timers {
             builder = builder.max_timers(max);
@@ -55,14 +51,13 @@ pub fn setup() -> impl Strategy<Value = Setup> {
     let shape = (sizes, weighted(0.2, 1..4usize), 0..13usize);
     let tick = select(vec![1, 1, 7, 1_000_000]);
     let shards = select(vec![1, 1, 1, 4]);
-    let bounds = (weighted(0.2, 1..4usize), weighted(0.3, 1..9usize));
-    (shape, tick, shards, bounds).prop_map(|(shape, tick, shards, bounds)| Setup {
+    let max_timers = weighted(0.3, 1..9usize);
+    (shape, tick, shards, max_timers).prop_map(|(shape, tick, shards, max_timers)| Setup {
         size: shape.0,
         max_levels: shape.1,
         tick,
         start: start_offsets(shape.0)[shape.2],
         shards,
-        queue_bound: bounds.0,
-        max_timers: bounds.1,
+        max_timers,
     })
 }

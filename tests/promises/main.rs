@@ -12,8 +12,6 @@ mod cancels;
 mod changes;
 mod driven;
 mod endings;
-#[cfg(target_os = "linux")]
-mod forks;
 mod handles;
 mod isolation;
 mod many;

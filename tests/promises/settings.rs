@@ -36,11 +36,7 @@ fn refuses(setter: Setter, kind: &str, advice: &str) {
 #[test]
 fn a_setting_out_of_range_is_refused_and_says_what_to_do() {
     const MOST: usize = usize::MAX;
-    let most: Setter = |it| it.queues(1 << 12).queue_bound(1_025);
     refuses(|it| it.tick(Duration::ZERO), "ZeroTick", "longer than zero");
-    refuses(|it| it.queue_bound(MOST), "QueueBoundTooHigh", "leave it");
-    refuses(most, "QueueBoundTooHigh", "leave it out");
-    refuses(|it| it.queue_bound(0), "ZeroQueueBound", "hand out nothing");
     refuses(|it| it.shards(MOST), "TooManyShards", "1024 shards at most");
     refuses(|it| it.shards(1_025), "TooManyShards", "1024 shards at");
     refuses(|it| it.shards(0), "NoShards", "at least one shard");
@@ -110,7 +106,6 @@ fn the_highest_settings_are_granted() {
     for builder in [
         Engine::builder().shards(1_024).queues(3),
         Engine::builder().shards(2).queues(2_000),
-        Engine::builder().queue_bound(1 << 22),
         Engine::builder().max_timers(usize::MAX),
     ] {
         let (engine, clock) = builder.start_virtual().unwrap();

@@ -192,3 +192,20 @@ fn promise_12_dropping_the_last_handle_neither_waits_nor_leaks() {
     assert_eq!(Arc::strong_count(&alive), 1);
     drop(release);
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn promise_12_a_program_that_is_started_inherits_no_descriptor() {
+    use std::os::fd::AsRawFd;
+
+    let (_engine, driver) = Engine::<()>::builder().start_driven().unwrap();
+    // SAFETY: the descriptor is open, and the call takes no pointers.
+    let flags = unsafe { libc::fcntl(driver.as_raw_fd(), libc::F_GETFD) };
+    assert_eq!(flags & libc::FD_CLOEXEC, libc::FD_CLOEXEC);
+
+    let _engine = Engine::<()>::builder().start().unwrap();
+    let mut list = std::process::Command::new("ls");
+    let listed = list.args(["-l", "/proc/self/fd"]).output().unwrap();
+    let inherited = String::from_utf8(listed.stdout).unwrap();
+    assert!(!inherited.contains("timerfd"), "{inherited}");
+}

@@ -458,8 +458,7 @@ pub enum StoreError {
     Refused(String),
     /// Reading or writing failed.
     Io(Arc<std::io::Error>),
-    /// An earlier commit failed, and the store has not recovered since; or the node is closed, or
-    /// belongs to the parent of this process.
+    /// An earlier commit failed, and the store has not recovered since; or the node is closed.
     NotWriting,
 }
 

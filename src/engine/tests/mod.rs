@@ -3,8 +3,6 @@
 mod cancel_all;
 mod drain;
 mod expire;
-#[cfg(target_os = "linux")]
-pub(crate) mod forked;
 mod inspect;
 mod leftovers;
 mod names;

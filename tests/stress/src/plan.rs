@@ -19,8 +19,6 @@ pub enum Fault {
     Panics,
     /// Workers sleep while they hold a firing.
     Sleepers,
-    /// Queues hand out only a few firings at a time.
-    Full,
     /// A virtual clock jumps by hours.
     Jumps,
     /// Signals interrupt the system calls of every thread.
@@ -37,8 +35,8 @@ pub enum Fault {
 
 use Fault::*;
 
-const FAULTS: [Fault; 9] = [
-    Panics, Sleepers, Full, Jumps, Signals, Visitors, Shutdown, Starved, Dropped,
+const FAULTS: [Fault; 8] = [
+    Panics, Sleepers, Jumps, Signals, Visitors, Shutdown, Starved, Dropped,
 ];
 
 pub struct Args {
@@ -113,7 +111,6 @@ pub struct Plan {
     pub max_levels: usize,
     pub shards: usize,
     pub queues: usize,
-    pub queue_bound: Option<usize>,
     pub max_timers: Option<usize>,
     pub submitters: usize,
     pub workers_per_queue: usize,
@@ -143,7 +140,6 @@ impl Plan {
             max_levels: random.one_of(&[64, 64, 64, 64, 2, 3]),
             shards: random.one_of(&[1, 2, 8, 8]),
             queues: 1 + random.index(3),
-            queue_bound: faults.contains(&Full).then(|| 1 + random.index(20)),
             max_timers: random.one_of(&[None, None, Some(50), Some(2_000)]),
             submitters: 2 + random.index(5),
             workers_per_queue: 1 + random.index(3),

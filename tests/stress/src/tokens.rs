@@ -49,9 +49,6 @@ impl Side for Engine<Token> {
         let builder = Engine::builder().tick(plan.tick).queues(plan.queues);
         let builder = builder.wheel_size(plan.wheel_size);
         let mut builder = builder.max_levels(plan.max_levels).shards(plan.shards);
-        if let Some(bound) = plan.queue_bound {
-            builder = builder.queue_bound(bound);
-        }
         if let Some(max) = plan.max_timers {
             builder = builder.max_timers(max);
         }
@@ -64,16 +61,12 @@ impl Side for Engine<Token> {
 
     fn work(&self, round: &Arc<Round>) -> Vec<JoinHandle<()>> {
         let plan = &round.plan;
-        let most = plan.queue_bound.map_or(8, |bound| {
-            // So few that the others of a bounded queue are not kept waiting for ever.
-            (bound / plan.workers_per_queue).saturating_sub(1).min(8)
-        });
         let start = |n: usize| {
             let mut random = plan.random(&[500 + n as u64]);
             let worker = Worker {
                 round: Arc::clone(round),
                 queue: self.queue(n % plan.queues),
-                hold_max: random.index(1 + most),
+                hold_max: random.index(9),
                 held: VecDeque::new(),
                 random,
             };

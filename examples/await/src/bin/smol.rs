@@ -13,7 +13,7 @@ use smol::future;
 use smol::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use smol::net::{TcpListener, TcpStream};
 use smol::stream::StreamExt;
-use tickwheel::time::{Global, KeepAlive, interval, keep_alive, sleep, timeout};
+use tickwheel::time::{Global, interval, sleep, timeout};
 
 const SILENCE: Duration = Duration::from_secs(1);
 const CLIENTS: u32 = 50;
@@ -47,23 +47,26 @@ async fn progress() {
 async fn serve(listener: TcpListener) -> io::Result<()> {
     loop {
         let (stream, _) = listener.accept().await?;
-        let (alive, idle) = keep_alive(SILENCE);
-        let session = async {
-            idle.await;
-            Ok(()) // silent
-        };
-        smol::spawn(future::or(session, answer(stream, alive))).detach();
+        smol::spawn(answer(stream)).detach();
     }
 }
 
-/// Sends every line back.
-async fn answer(mut stream: TcpStream, alive: KeepAlive) -> io::Result<()> {
+/// Sends every line back, until the client is silent. One sleep serves the whole
+/// connection: each line postpones it.
+async fn answer(mut stream: TcpStream) -> io::Result<()> {
     let mut lines = BufReader::new(stream.clone()).lines();
-    while let Some(line) = lines.next().await {
-        alive.touch();
+    let mut silence = sleep(SILENCE);
+    loop {
+        let silent = async {
+            (&mut silence).await;
+            None
+        };
+        let Some(line) = future::or(lines.next(), silent).await else {
+            return Ok(());
+        };
+        silence.reset(SILENCE);
         stream.write_all((line? + "\n").as_bytes()).await?;
     }
-    Ok(())
 }
 
 /// Sends a few lines, 50 ms apart, and then waits to be closed.

@@ -9,9 +9,6 @@
 //! so, but it fires at least once. For timers that outlive all processes, the source of the
 //! truth has to be on a disk: the workspace's member `durable` keeps jobs in a file.
 //!
-//! At the end, the program forks. A child may drop its copy of an engine, and may start an
-//! engine of its own; the parent notices neither.
-//!
 //! ```text
 //! cargo run -p tickwheel-recipes --bin many_processes
 //! ```
@@ -92,8 +89,6 @@ mod front {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    use tickwheel::{Engine, Timer};
-
     const WORKERS: usize = 3;
     const TIMERS: u64 = 300;
 
@@ -104,8 +99,7 @@ mod front {
         let mut front = Front::start()?;
         front.fire_what_is_not_cancelled()?;
         front.survive_a_kill()?;
-        front.stop()?;
-        a_forked_child()
+        Ok(front.stop()?)
     }
 
     /// What a worker process says.
@@ -150,8 +144,8 @@ mod front {
             Ok(front)
         }
 
-        /// Starts a process from this program's own file. A process that is started so has
-        /// copies of no engine, unlike a forked one.
+        /// Starts a process from this program's own file. An engine stays with its
+        /// process, so each starts one.
         fn start_worker(&self, number: usize) -> io::Result<Worker> {
             let path = self.directory.join("socket");
             let listener = UnixListener::bind(&path)?;
@@ -260,47 +254,6 @@ mod front {
                 assert!(worker.process.wait()?.success());
             }
             std::fs::remove_dir(&self.directory)
-        }
-    }
-
-    /// Forks while an engine is running. Only the thread that forks is in the child, so the
-    /// engine's ticker is not. The child must not schedule or cancel there: a lock may be held
-    /// for ever.
-    fn a_forked_child() -> Result<(), Box<dyn Error>> {
-        let engine = Engine::builder().name("parents").start()?;
-        engine.schedule(Timer::after(Duration::from_millis(100), "the parent's"))?;
-        let mut inherited = Some(engine.clone());
-        let in_child = || {
-            drop(inherited.take()); // stops nothing in the parent, and drops no payload
-            Engine::builder().name("childs").start().is_ok_and(|own| {
-                let scheduled = own.schedule(Timer::after(Duration::from_millis(1), "the child's"));
-                scheduled.is_ok() && own.queue(0).recv().is_ok()
-            })
-        };
-        assert!(forked(in_child)?, "the child's own engine works");
-        let expired = engine.queue(0).recv()?;
-        assert_eq!(expired.into_payload(), "the parent's");
-        println!("a forked child used an engine of its own, and the parent's went on");
-        Ok(())
-    }
-
-    /// Runs `body` in a forked child. Returns what it returned.
-    fn forked(body: impl FnOnce() -> bool) -> io::Result<bool> {
-        // SAFETY: the child calls `body` and `_exit`. `body` allocates, which glibc and musl
-        // allow in a child of a process with several threads.
-        match unsafe { libc::fork() } {
-            -1 => Err(io::Error::last_os_error()),
-            0 => {
-                let code = i32::from(!body());
-                // SAFETY: ends the child at once.
-                unsafe { libc::_exit(code) }
-            }
-            child => {
-                let mut status = 0;
-                // SAFETY: `status` is writable, and `child` is a child of this process.
-                let ended = unsafe { libc::waitpid(child, &mut status, 0) };
-                Ok(ended == child && libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0)
-            }
         }
     }
 }

@@ -10,13 +10,13 @@
 //! ```
 
 use std::error::Error;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, mpsc};
-use std::thread;
+use std::pin::Pin;
+use std::sync::mpsc;
+use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 use tickwheel::time::{MissedTickBehavior, Timers};
-use tickwheel::{Firing, NotChanged, Refused, TaskEngine, Time, Timer, TimerId};
+use tickwheel::{Firing, NotChanged, Refused, TaskEngine, Time, Timer, TimerId, VirtualClock};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -98,43 +98,52 @@ fn a_watch_of_a_day_raises_each_alarm_once() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Awaited timers have a clock of their own. It waits until the tasks that it tracks are
-/// idle, whatever runtime they run on.
+/// A task to await, and the executor that a test of one thread needs.
+struct Task(Option<Pin<Box<dyn Future<Output = ()>>>>);
+
+impl Task {
+    fn new(future: impl Future<Output = ()> + 'static) -> Task {
+        Task(Some(Box::pin(future)))
+    }
+
+    /// Moves the clock up to `time`. The task runs at each due tick until it waits again.
+    fn run_until(&mut self, clock: &VirtualClock<Waker>, time: Time) {
+        let mut context = Context::from_waker(Waker::noop());
+        clock.run_until_settled(time, || {
+            self.0
+                .take_if(|task| task.as_mut().poll(&mut context).is_ready());
+        });
+    }
+}
+
 fn a_slow_answer_is_given_up_to_the_second() -> Result<(), Box<dyn Error>> {
     let (timers, clock) = Timers::builder().start_virtual()?;
-    let outcome = Arc::new(AtomicBool::new(false));
-    let (gave_up, waits) = (Arc::clone(&outcome), timers.clone());
-    let request = clock.track(async move {
-        let answer = waits.sleep(HOUR);
-        let limited = waits.timeout(30 * SECOND, answer).await;
-        gave_up.store(limited.is_err(), Relaxed);
+    let (give_up, gave_up) = mpsc::channel();
+    let mut request = Task::new(async move {
+        let answer = timers.sleep(HOUR);
+        let limited = timers.timeout(30 * SECOND, answer).await;
+        give_up.send(limited.is_err()).unwrap();
     });
-    let task = thread::spawn(move || pollster::block_on(request));
-    clock.run_until(Time::from_millis(29_999));
-    assert!(!outcome.load(Relaxed));
-    clock.run_until(Time::from_secs(30));
-    assert!(outcome.load(Relaxed));
-    task.join().map_err(|_| "the task panicked")?;
+    request.run_until(&clock, Time::from_millis(29_999));
+    assert!(gave_up.try_recv().is_err());
+    request.run_until(&clock, Time::from_secs(30));
+    assert!(gave_up.try_recv()?);
     Ok(())
 }
 
 fn awaited_polls_happen_at_exact_times() -> Result<(), Box<dyn Error>> {
     let (timers, clock) = Timers::builder().start_virtual()?;
     let (polled, polls) = mpsc::channel();
-    let poll = clock.track(async move {
+    let mut poll = Task::new(async move {
         let mut every = timers.interval(HOUR);
         every.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             every.tick().await;
-            if polled.send(timers.now()).is_err() || timers.now() >= hour(24) {
-                break;
-            }
+            polled.send(timers.now()).unwrap();
         }
     });
-    let task = thread::spawn(move || pollster::block_on(poll));
-    clock.run_until(hour(24));
+    poll.run_until(&clock, hour(24));
     let expected: Vec<_> = (0..=24).map(hour).collect();
     assert_eq!(polls.try_iter().collect::<Vec<_>>(), expected);
-    task.join().map_err(|_| "the task panicked")?;
     Ok(())
 }

@@ -29,8 +29,8 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tickwheel::Time;
-use tickwheel::time::{Handle, Interval, Sleep, Timers, TimersClock};
+use tickwheel::time::{Handle, Interval, Sleep, Timers};
+use tickwheel::{Time, VirtualClock};
 use tickwheel_await_tests::{ByHand, Wakes, block_on, ms, on_clone, on_drop, on_wake};
 use tokio::task::yield_now;
 
@@ -43,7 +43,7 @@ const HOUR: Duration = Duration::from_secs(3_600);
 const YEAR: u64 = 365 * 24 * 3_600 * 1_000;
 
 /// Timers on a clock that only the test moves. The order of their wake-ups is total.
-fn paused() -> (Timers, TimersClock) {
+fn paused() -> (Timers, VirtualClock<Waker>) {
     Timers::builder().shards(1).start_virtual().unwrap()
 }
 
@@ -54,7 +54,11 @@ fn at(millis: u64) -> Time {
 
 /// Asserts that a task waits for the given millisecond, is woken at it and not before, and
 /// then is ready.
-fn ends_at<F: Future<Output = ()> + Unpin>(task: &mut ByHand<F>, clock: &TimersClock, millis: u64) {
+fn ends_at<F: Future<Output = ()> + Unpin>(
+    task: &mut ByHand<F>,
+    clock: &VirtualClock<Waker>,
+    millis: u64,
+) {
     assert!(task.poll().is_pending());
     clock.advance_to(at(millis - 1));
     assert!(!task.is_woken(), "woken early");

@@ -32,44 +32,41 @@ async fn take_streamed(queue: Queue<u32>, taken: Taken) {
     }
 }
 
-/// Tasks and blocking workers take every timer once, whatever is dropped meanwhile, even
-/// where at most two firings may be out.
+/// Tasks and blocking workers take every timer once, whatever is dropped meanwhile.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn tasks_and_threads_share_a_queue() {
-    for builder in [Engine::builder(), Engine::builder().queue_bound(2)] {
-        let engine = builder.start().unwrap();
-        let (taken, mut received) = mpsc::unbounded_channel();
-        let distraction = Arc::new(Notify::new());
-        let mut takers: Vec<JoinHandle<()>> = Vec::new();
-        for _ in 0..2 {
-            let (queue, tell) = (|| engine.queue(0), || taken.clone());
-            takers.push(tokio::spawn(take_streamed(queue(), tell())));
-            let distracted = take_distracted(queue(), tell(), Arc::clone(&distraction));
-            takers.push(tokio::spawn(distracted));
-            let (queue, tell, distraction) = (queue(), tell(), Arc::clone(&distraction));
-            takers.push(tokio::task::spawn_blocking(move || {
-                for expired in queue {
-                    tell.send(expired.into_payload()).unwrap();
-                    distraction.notify_one();
-                }
-            }));
-        }
-        for n in 0..TIMERS {
-            let timer = Timer::after(n * ms(1) / 10, n);
-            engine.schedule(timer).unwrap();
-        }
-        let mut seen = Vec::new();
-        for _ in 0..TIMERS {
-            let next = tokio::time::timeout(PATIENCE, received.recv());
-            seen.extend(next.await.expect("a timer was lost"));
-        }
-        seen.sort_unstable();
-        assert!(seen.into_iter().eq(0..TIMERS));
-        assert!(engine.shutdown().is_empty());
-        for taker in takers {
-            let ended = tokio::time::timeout(PATIENCE, taker).await;
-            ended.expect("a taker did not learn of the end").unwrap();
-        }
+    let engine = Engine::builder().start().unwrap();
+    let (taken, mut received) = mpsc::unbounded_channel();
+    let distraction = Arc::new(Notify::new());
+    let mut takers: Vec<JoinHandle<()>> = Vec::new();
+    for _ in 0..2 {
+        let (queue, tell) = (|| engine.queue(0), || taken.clone());
+        takers.push(tokio::spawn(take_streamed(queue(), tell())));
+        let distracted = take_distracted(queue(), tell(), Arc::clone(&distraction));
+        takers.push(tokio::spawn(distracted));
+        let (queue, tell, distraction) = (queue(), tell(), Arc::clone(&distraction));
+        takers.push(tokio::task::spawn_blocking(move || {
+            for expired in queue {
+                tell.send(expired.into_payload()).unwrap();
+                distraction.notify_one();
+            }
+        }));
+    }
+    for n in 0..TIMERS {
+        let timer = Timer::after(n * ms(1) / 10, n);
+        engine.schedule(timer).unwrap();
+    }
+    let mut seen = Vec::new();
+    for _ in 0..TIMERS {
+        let next = tokio::time::timeout(PATIENCE, received.recv());
+        seen.extend(next.await.expect("a timer was lost"));
+    }
+    seen.sort_unstable();
+    assert!(seen.into_iter().eq(0..TIMERS));
+    assert!(engine.shutdown().is_empty());
+    for taker in takers {
+        let ended = tokio::time::timeout(PATIENCE, taker).await;
+        ended.expect("a taker did not learn of the end").unwrap();
     }
 }
 

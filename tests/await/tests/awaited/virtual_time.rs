@@ -1,6 +1,5 @@
 //! A virtual clock for tasks on runtimes with several threads: time moves only when all
-//! tasks are idle, so that every run logs the same. The clock knows that they are idle
-//! either because it tracks them or by the runtime's metrics.
+//! tasks are idle, so that every run logs the same. The runtime's metrics tell that they are.
 
 use super::*;
 use tokio::runtime::{Handle, RuntimeMetrics};
@@ -60,19 +59,15 @@ fn expected(n: u64) -> Log {
     log
 }
 
-type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
-
-/// Starts the tasks with `spawn`, moves the clock with `pass`, and checks in each of some
-/// runs that every receiver has logged what it must.
-fn check(spawn: impl Fn(&TimersClock, Task), pass: impl Fn(&TimersClock)) {
+/// Checks in each of some runs that every receiver has logged what it must.
+fn check(pass: impl Fn(&VirtualClock<Waker>)) {
     for _ in 0..5 {
         let (timers, clock) = Timers::builder().start_virtual().unwrap();
         let logs = [(); PAIRS].map(|()| Arc::default());
         for (n, log) in (0..).zip(&logs) {
             let (sender, receiver) = unbounded_channel();
-            spawn(&clock, Box::pin(send(timers.clone(), n, sender)));
-            let receives = receive(timers.clone(), receiver, Arc::clone(log));
-            spawn(&clock, Box::pin(receives));
+            tokio::spawn(send(timers.clone(), n, sender));
+            tokio::spawn(receive(timers.clone(), receiver, Arc::clone(log)));
         }
         pass(&clock);
         for (n, log) in (0..).zip(logs) {
@@ -102,18 +97,9 @@ fn settle(metrics: &RuntimeMetrics) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn tracked_tasks_log_the_same_in_every_run_on_four_workers_of_tokio() {
-    let spawn = |clock: &TimersClock, task| drop(tokio::spawn(clock.track(task)));
-    check(spawn, |clock| clock.run_until(END));
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn tasks_log_the_same_in_every_run_on_four_workers_of_tokio_by_its_metrics() {
+async fn tasks_log_the_same_in_every_run_on_four_workers_of_tokio() {
     let metrics = Handle::current().metrics();
-    let spawn = |_: &TimersClock, task| drop(tokio::spawn(task));
-    check(spawn, |clock| {
-        clock.run_until_settled(END, || settle(&metrics))
-    });
+    check(|clock| clock.run_until_settled(END, || settle(&metrics)));
 }
 
 /// A clock may be moved from within a runtime, because the future of `block_on` is not a
