@@ -1,9 +1,9 @@
 //! Expire a cache: answers of a name server are kept for 50 ms, at most 100 of them.
 //!
 //! The cache is a bare wheel with keys: an entry is a timer whose payload is the value. It
-//! needs no thread, because each call first removes what has expired by now. Overwriting
-//! cancels the old entry, so that its end does not remove the new one. Beyond its capacity
-//! the cache gives a value back, which its caller then uses without keeping it.
+//! needs no thread, because each call first removes what has expired by now. An entry that
+//! is overwritten gets the end of the new value. Beyond its capacity the cache gives a value
+//! back, which its caller then uses without keeping it.
 //!
 //! ```text
 //! cargo run -p tickwheel-recipes --bin cache
@@ -70,17 +70,17 @@ impl<K: Eq + Hash, V> Cache<K, V> {
         self.wheel.get(key)
     }
 
-    /// Keeps a value until `expires`, and removes an older one of this key. Returns the
+    /// Keeps a value until `expires`, instead of an older one of this key. Returns the
     /// value if the cache is full.
     fn insert(&mut self, key: K, value: V, expires: Instant, now: Instant) -> Result<(), V> {
         self.remove_expired(now);
-        self.wheel.cancel(&key);
-        if self.wheel.len() == self.capacity {
+        let is_full = self.wheel.len() == self.capacity;
+        if is_full && !self.wheel.contains_key(&key) {
             return Err(value);
         }
         let deadline = self.tick_of(expires);
-        let scheduled = self.wheel.schedule_at(key, deadline, value);
-        scheduled.map_err(|refused| refused.payload)
+        self.wheel.insert(key, deadline, value);
+        Ok(())
     }
 
     fn remove_expired(&mut self, now: Instant) {
