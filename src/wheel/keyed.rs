@@ -10,7 +10,8 @@ use core::fmt;
 use core::hash::{BuildHasher, Hash};
 
 use super::Wheel;
-use super::geometry::Geometry;
+use super::entries::EntryIndex;
+use super::geometry::{Geometry, Place};
 use crate::id::TimerId;
 use crate::tick::Tick;
 use by_hash::{ByHash, HashKey};
@@ -420,6 +421,31 @@ impl<K, T> KeyedWheel<K, T> {
         Some(self.free_key(expired.id(), expired.deadline, expired.payload))
     }
 
+    /// Takes the timer with the earliest deadline out of the wheel, whether it is due or
+    /// not. The clock stays. Of several timers with that deadline, takes the one that was
+    /// scheduled first; an overdue timer is due now. Returns `None` if the wheel is empty.
+    ///
+    /// A full cache makes room so. May search a whole slot, as
+    /// [`KeyedWheel::earliest_deadline`] does.
+    ///
+    /// ```
+    /// use tickwheel::Tick;
+    /// use tickwheel::wheel::KeyedWheel;
+    ///
+    /// let mut cache = KeyedWheel::new(64);
+    /// for (key, deadline) in [("a", 900), ("b", 800), ("c", 800)] {
+    ///     if cache.len() == 2 {
+    ///         assert_eq!(cache.pop_first().unwrap().key, "b");
+    ///     }
+    ///     cache.insert(key, Tick(deadline), ());
+    /// }
+    /// assert_eq!(cache.now(), Tick(0));
+    /// assert_eq!(cache.pop_due(Tick(1_000)).unwrap().key, "c");
+    /// ```
+    pub fn pop_first(&mut self) -> Option<KeyedExpired<K, T>> {
+        self.remove(self.wheel.first()?)
+    }
+
     fn remove(&mut self, id: TimerId) -> Option<KeyedExpired<K, T>> {
         let deadline = self.wheel.deadline(id)?;
         let keyed = self.wheel.cancel(id)?;
@@ -566,6 +592,32 @@ impl<K, T> KeyedWheel<K, T> {
     #[must_use]
     pub fn earliest_deadline(&self) -> Option<Tick> {
         self.wheel.earliest_deadline()
+    }
+}
+
+impl<T> Wheel<T> {
+    /// Returns the timer with the earliest deadline, and of several the one that was
+    /// scheduled first.
+    fn first(&self) -> Option<TimerId> {
+        let earliest = self.earliest_deadline()?;
+        let is_first = |&entry: &EntryIndex| self.due_at(entry) == earliest;
+        let age = |&entry: &EntryIndex| self.sequence(entry);
+        let aside = [self.overdue, self.round, self.sort_list].into_iter();
+        let aside = aside.flat_map(|list| self.on_list(list).filter(is_first));
+        let levels = 0..self.geometry().levels();
+        let places = levels.flat_map(|level| self.levels.occupied_in_level(level, self.now));
+        // A postponed timer may lie in any slot that starts before its deadline.
+        let places = places.filter(|place| place.start <= earliest.0);
+        let in_slots = places.flat_map(|Place { level, slot, .. }| {
+            let lists = self.lists_of(level, slot);
+            lists.filter_map(move |list| match self.levels.is_unsorted(level, slot) {
+                true => self.on_list(list).filter(is_first).min_by_key(age),
+                // The first one that is found on a list is the oldest.
+                false => self.on_list(list).find(is_first),
+            })
+        });
+        let first = aside.chain(in_slots).min_by_key(age)?;
+        Some(self.id(first))
     }
 }
 

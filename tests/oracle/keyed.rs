@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use tickwheel::Tick;
-use tickwheel::wheel::KeyedWheel;
+use tickwheel::wheel::{KeyedExpired, KeyedWheel};
 
 use crate::scripts::cases;
 
@@ -18,7 +18,8 @@ enum Op {
     Reschedule(u8, u64),
     Cancel(u8),
     Add(u8, u32),
-    Pop(u64),
+    PopDue(u64),
+    PopFirst,
     Clear,
 }
 
@@ -30,7 +31,8 @@ fn op() -> impl Strategy<Value = Op> {
         3 => (key.clone(), delay).prop_map(|(key, delay)| Op::Reschedule(key, delay)),
         2 => key.clone().prop_map(Op::Cancel),
         2 => (key, 1..9u32).prop_map(|(key, by)| Op::Add(key, by)),
-        3 => (0..80u64).prop_map(Op::Pop),
+        3 => (0..80u64).prop_map(Op::PopDue),
+        1 => Just(Op::PopFirst),
         1 => Just(Op::Clear),
     ]
 }
@@ -60,7 +62,12 @@ impl Pair {
                 assert_eq!(self.wheel.cancel(key.to_string().as_str()), payload);
             }
             Op::Add(key, by) => self.add(&key.to_string(), by),
-            Op::Pop(ticks) => self.pop(self.wheel.now().after(ticks)),
+            Op::PopDue(ticks) => self.pop_due(self.wheel.now().after(ticks)),
+            Op::PopFirst => {
+                let (now, expired) = (self.wheel.now(), self.wheel.pop_first());
+                assert_eq!(self.take_first(), expired.map(parts));
+                assert_eq!(self.wheel.now(), now);
+            }
             Op::Clear => {
                 self.wheel.clear();
                 self.map.clear();
@@ -126,16 +133,20 @@ impl Pair {
         assert_eq!(payload, expected);
     }
 
-    fn pop(&mut self, to: Tick) {
+    fn pop_due(&mut self, to: Tick) {
         while let Some(expired) = self.wheel.pop_due(to) {
-            let timers = self.map.iter();
-            let first = timers.min_by_key(|(_, timer)| (timer.deadline, timer.age));
-            let (key, &timer) = first.unwrap();
-            assert_eq!((&expired.key, expired.deadline), (key, timer.deadline));
-            assert_eq!(expired.payload, timer.payload);
-            self.map.remove(&expired.key);
+            assert_eq!(self.take_first(), Some(parts(expired)));
         }
         assert!(self.map.values().all(|timer| timer.deadline > to));
+    }
+
+    /// Takes the timer that is due first out of the map: its key, deadline and payload.
+    fn take_first(&mut self) -> Option<(String, Tick, u32)> {
+        let timers = self.map.iter();
+        let first = timers.min_by_key(|(_, timer)| (timer.deadline, timer.age));
+        let (key, timer) = first.map(|(key, &timer)| (key.clone(), timer))?;
+        self.map.remove(&key);
+        Some((key, timer.deadline, timer.payload))
     }
 
     fn check(&self) {
@@ -158,6 +169,10 @@ impl Pair {
             assert_eq!(found, timer);
         }
     }
+}
+
+fn parts(expired: KeyedExpired<String, u32>) -> (String, Tick, u32) {
+    (expired.key, expired.deadline, expired.payload)
 }
 
 proptest! {
