@@ -182,8 +182,8 @@ pub use tick::Tick;
 pub use timeline::{PointInTime, Time, When};
 #[cfg(feature = "std")]
 pub use timer::{
-    Cancel, CancelledMany, CloseReason, Closed, LiveTimer, MissedTicks, NotChanged, Refusal,
-    Refused, Repetition, Timer,
+    Cancel, CancelledMany, CloseReason, Closed, LiveTimer, MissedTicks, Refusal, Refused,
+    Repetition, Timer,
 };
 pub use wheel::Wheel;
 

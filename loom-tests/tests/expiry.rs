@@ -3,7 +3,7 @@
 #![cfg(loom)]
 
 use loom::thread;
-use tickwheel::{NotChanged, Timer, TimerId};
+use tickwheel::{Refusal, Timer, TimerId};
 use tickwheel_loom_tests::{
     Payload, assert_all_ended, beside, cancel_beside, engine_model, payload, take_all, tick,
     ticker_model,
@@ -100,7 +100,7 @@ fn postpone() {
         let taken_later = take_all(&queue).len();
         match postponed {
             Ok(()) => assert_eq!((taken, taken_later), (0, 1)),
-            Err(why) => assert_eq!((why, taken, taken_later), (NotChanged::Gone, 1, 0)),
+            Err(why) => assert_eq!((why, taken, taken_later), (Refusal::Gone, 1, 0)),
         }
         assert_all_ended(engine.ledger());
     });

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::engine::Engine;
 use crate::id::TimerId;
-use crate::timer::NotChanged;
+use crate::timer::Refusal;
 
 impl<T> Engine<T> {
     /// Pauses a timer: for this timer, time stands still until
@@ -27,8 +27,8 @@ impl<T> Engine<T> {
     /// [`reschedule`](Engine::reschedule) it.
     ///
     /// # Errors
-    /// Returns [`NotChanged::Gone`] if the timer is not live, and
-    /// [`NotChanged::Cancelled`] if it was cancelled while a firing is running.
+    /// Returns [`Refusal::Gone`] if the timer is not live, and
+    /// [`Refusal::Cancelled`] if it was cancelled while a firing is running.
     ///
     /// # Cost
     /// One short lock. A one-shot without further settings gets a record, as a
@@ -50,7 +50,7 @@ impl<T> Engine<T> {
     /// assert_eq!(engine.deadline(lease), Some(engine.now() + 6 * second));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn pause(&self, id: TimerId) -> Result<(), NotChanged> {
+    pub fn pause(&self, id: TimerId) -> Result<(), Refusal> {
         self.core.pause(id)
     }
 
@@ -63,8 +63,8 @@ impl<T> Engine<T> {
     /// first scheduling.
     ///
     /// # Errors
-    /// Returns [`NotChanged::Gone`] if the timer is not live.
-    pub fn resume(&self, id: TimerId) -> Result<(), NotChanged> {
+    /// Returns [`Refusal::Gone`] if the timer is not live.
+    pub fn resume(&self, id: TimerId) -> Result<(), Refusal> {
         self.core.resume(id)
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::engine::Engine;
 use crate::id::TimerId;
-use crate::timer::{NotChanged, Repetition};
+use crate::timer::{Refusal, Repetition};
 
 impl<T> Engine<T> {
     /// Returns a live timer's period and the number of its firings still to
@@ -43,9 +43,9 @@ impl<T> Engine<T> {
     ///
     /// # Errors
     /// Refuses a period that [`schedule`](Engine::schedule) would refuse. Returns
-    /// [`NotChanged::NotRepeating`] for a one-shot, and the reason if the timer is
+    /// [`Refusal::NotRepeating`] for a one-shot, and the reason if the timer is
     /// not live or was cancelled or shut down while a worker holds a firing.
-    pub fn set_period(&self, id: TimerId, period: Duration) -> Result<(), NotChanged> {
+    pub fn set_period(&self, id: TimerId, period: Duration) -> Result<(), Refusal> {
         self.core.set_period(id, period)
     }
 
@@ -74,7 +74,7 @@ impl<T> Engine<T> {
     /// assert_eq!(timers.engine().reports().recv()?.firings, 5);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn set_times(&self, id: TimerId, times: u64) -> Result<(), NotChanged> {
+    pub fn set_times(&self, id: TimerId, times: u64) -> Result<(), Refusal> {
         self.core.set_times(id, times)
     }
 }

@@ -41,7 +41,7 @@ impl<T> Engine<T> {
     /// assert_eq!((session.expiry, session.user), (id, "ann"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn schedule_with<F>(&self, timer: Timer<F>) -> Result<TimerId, Refused<F>>
+    pub fn schedule_with<F>(&self, timer: Timer<F>) -> Result<TimerId, Refused<Timer<F>>>
     where
         F: FnOnce(TimerId) -> T,
     {

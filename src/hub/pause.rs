@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use crate::hub::Core;
 use crate::id::TimerId;
-use crate::timer::NotChanged;
+use crate::timer::Refusal;
 
 impl<T> Core<T> {
-    pub(crate) fn pause(&self, id: TimerId) -> Result<(), NotChanged> {
-        let cell = self.cell_of(id).ok_or(NotChanged::Gone)?;
+    pub(crate) fn pause(&self, id: TimerId) -> Result<(), Refusal> {
+        let cell = self.cell_of(id).ok_or(Refusal::Gone)?;
         let now = self.clock.now();
         let mut held = self.hold(cell);
         let paused = held.shard.pause(id, now);
@@ -16,8 +16,8 @@ impl<T> Core<T> {
         paused
     }
 
-    pub(crate) fn resume(&self, id: TimerId) -> Result<(), NotChanged> {
-        let cell = self.cell_of(id).ok_or(NotChanged::Gone)?;
+    pub(crate) fn resume(&self, id: TimerId) -> Result<(), Refusal> {
+        let cell = self.cell_of(id).ok_or(Refusal::Gone)?;
         let now = self.clock.now();
         let mut held = self.hold(cell);
         let resumed = held.shard.resume(id, now);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::hub::Core;
 use crate::id::TimerId;
-use crate::timer::{NotChanged, Repeat, Repetition};
+use crate::timer::{Refusal, Repeat, Repetition};
 
 impl<T> Core<T> {
     pub(crate) fn repetition(&self, id: TimerId) -> Option<Repetition> {
@@ -16,13 +16,13 @@ impl<T> Core<T> {
         self.repetition(id).map_or(Some(0), |it| it.left)
     }
 
-    pub(crate) fn set_period(&self, id: TimerId, period: Duration) -> Result<(), NotChanged> {
-        let cell = self.cell_of(id).ok_or(NotChanged::Gone)?;
+    pub(crate) fn set_period(&self, id: TimerId, period: Duration) -> Result<(), Refusal> {
+        let cell = self.cell_of(id).ok_or(Refusal::Gone)?;
         cell.lock().set_period(id, Repeat::every(period))
     }
 
-    pub(crate) fn set_times(&self, id: TimerId, times: u64) -> Result<(), NotChanged> {
-        let cell = self.cell_of(id).ok_or(NotChanged::Gone)?;
+    pub(crate) fn set_times(&self, id: TimerId, times: u64) -> Result<(), Refusal> {
+        let cell = self.cell_of(id).ok_or(Refusal::Gone)?;
         cell.lock().set_times(id, times)
     }
 }

@@ -39,7 +39,7 @@ impl<T> Drop for Reserved<'_, T> {
 impl<T> Core<T> {
     /// Schedules a timer whose payload `timer.payload` makes from the timer's id. Calls
     /// it outside any lock.
-    pub(crate) fn schedule_with<F>(&self, timer: Timer<F>) -> Result<TimerId, Refused<F>>
+    pub(crate) fn schedule_with<F>(&self, timer: Timer<F>) -> Result<TimerId, Refused<Timer<F>>>
     where
         F: FnOnce(TimerId) -> T,
     {

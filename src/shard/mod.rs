@@ -95,7 +95,7 @@ use crate::stats::{Histogram, Ledger, RefusedTimers};
 use crate::sync::IS_MODEL;
 use crate::tick::Tick;
 use crate::timeline::Time;
-use crate::timer::{NotChanged, Refusal, Timer};
+use crate::timer::{Refusal, Timer};
 use crate::wheel::{EntryIndex, Geometry, Wheel};
 
 /// The number of cells that a walk through a shard passes in one hold of the shard's
@@ -332,7 +332,7 @@ impl<T> Shard<T> {
         requested: Time,
         deadline: Tick,
         now: impl FnOnce() -> Time,
-    ) -> Result<(), NotChanged> {
+    ) -> Result<(), Refusal> {
         let at = self.find_waiting(id)?;
         let mut deadline = deadline;
         if let Some(key) = self.record_of(at) {
@@ -356,7 +356,7 @@ impl<T> Shard<T> {
     }
 
     /// Replaces the payload of a timer.
-    pub(crate) fn replace(&mut self, id: TimerId, payload: T) -> Result<T, (NotChanged, T)> {
+    pub(crate) fn replace(&mut self, id: TimerId, payload: T) -> Result<T, (Refusal, T)> {
         let at = match self.find_waiting(id) {
             Ok(at) => at,
             Err(why) => return Err((why, payload)),
@@ -368,7 +368,7 @@ impl<T> Shard<T> {
         };
         match place {
             Some(place) => Ok(std::mem::replace(place, payload)),
-            None => Err((NotChanged::Running, payload)),
+            None => Err((Refusal::Running, payload)),
         }
     }
 
@@ -450,11 +450,11 @@ impl<T> Shard<T> {
 
     /// Finds the entry of a live timer that no worker has. It may be paused.
     #[inline]
-    pub(crate) fn find_waiting(&self, id: TimerId) -> Result<EntryIndex, NotChanged> {
-        let at = self.wheel.find_own(id).ok_or(NotChanged::Gone)?;
+    pub(crate) fn find_waiting(&self, id: TimerId) -> Result<EntryIndex, Refusal> {
+        let at = self.wheel.find_own(id).ok_or(Refusal::Gone)?;
         let Some(key) = self.record_of(at) else {
             return match self.tag(at).is_lent() {
-                true => Err(NotChanged::Running),
+                true => Err(Refusal::Running),
                 false => Ok(at),
             };
         };

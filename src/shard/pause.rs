@@ -12,14 +12,14 @@ use crate::shard::body::Body;
 use crate::shard::record::{State, TimerRecord};
 use crate::tick::Tick;
 use crate::timeline::Time;
-use crate::timer::{NotChanged, Timer};
+use crate::timer::{Refusal, Timer};
 use crate::wheel::EntryIndex;
 
 impl<T> Shard<T> {
     /// Pauses a timer at `now`. If a worker has a firing of it, the next one is paused
     /// when that firing returns.
-    pub(crate) fn pause(&mut self, id: TimerId, now: Time) -> Result<(), NotChanged> {
-        let at = self.wheel.find_own(id).ok_or(NotChanged::Gone)?;
+    pub(crate) fn pause(&mut self, id: TimerId, now: Time) -> Result<(), Refusal> {
+        let at = self.wheel.find_own(id).ok_or(Refusal::Gone)?;
         let state = self.record_if_lent(at).map(|key| self.records[key].state);
         match state.unwrap_or(State::Waiting) {
             State::Waiting => {
@@ -48,8 +48,8 @@ impl<T> Shard<T> {
     }
 
     /// Resumes a timer at `now`. Does nothing if the timer is not paused.
-    pub(crate) fn resume(&mut self, id: TimerId, now: Time) -> Result<(), NotChanged> {
-        let at = self.wheel.find_own(id).ok_or(NotChanged::Gone)?;
+    pub(crate) fn resume(&mut self, id: TimerId, now: Time) -> Result<(), Refusal> {
+        let at = self.wheel.find_own(id).ok_or(Refusal::Gone)?;
         let Some(key) = self.record_of(at) else {
             return Ok(());
         };

@@ -3,7 +3,7 @@
 use crate::id::TimerId;
 use crate::tasks::TaskEngine;
 use crate::timeline::{Time, When};
-use crate::timer::{LiveTimer, NotChanged};
+use crate::timer::{LiveTimer, Refusal};
 
 impl TaskEngine {
     /// Moves a live task to another deadline; see
@@ -27,7 +27,7 @@ impl TaskEngine {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline]
-    pub fn reschedule(&self, id: TimerId, when: impl Into<When>) -> Result<(), NotChanged> {
+    pub fn reschedule(&self, id: TimerId, when: impl Into<When>) -> Result<(), Refusal> {
         self.engine().reschedule(id, when)
     }
 
@@ -35,7 +35,7 @@ impl TaskEngine {
     ///
     /// # Errors
     /// Fails as [`Engine::pause`](crate::Engine::pause) does.
-    pub fn pause(&self, id: TimerId) -> Result<(), NotChanged> {
+    pub fn pause(&self, id: TimerId) -> Result<(), Refusal> {
         self.engine().pause(id)
     }
 
@@ -43,7 +43,7 @@ impl TaskEngine {
     ///
     /// # Errors
     /// Fails as [`Engine::resume`](crate::Engine::resume) does.
-    pub fn resume(&self, id: TimerId) -> Result<(), NotChanged> {
+    pub fn resume(&self, id: TimerId) -> Result<(), Refusal> {
         self.engine().resume(id)
     }
 

@@ -84,7 +84,7 @@ impl TaskEngine {
     /// flush(); // here and now, then
     /// # Ok::<(), tickwheel::StartError>(())
     /// ```
-    pub fn run_after<F>(&self, delay: Duration, task: F) -> Result<TimerId, Refused<F>>
+    pub fn run_after<F>(&self, delay: Duration, task: F) -> Result<TimerId, Refused<Timer<F>>>
     where
         F: FnOnce() + Send + 'static,
     {
@@ -110,7 +110,7 @@ impl TaskEngine {
     /// assert!(told.recv()? >= expires);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn run_at<F>(&self, time: impl PointInTime, task: F) -> Result<TimerId, Refused<F>>
+    pub fn run_at<F>(&self, time: impl PointInTime, task: F) -> Result<TimerId, Refused<Timer<F>>>
     where
         F: FnOnce() + Send + 'static,
     {
@@ -120,7 +120,7 @@ impl TaskEngine {
     /// Schedules a closure that runs at most once and does not see its [`Firing`].
     /// Inlined where the timer is made, because the compiler then knows that it is plain.
     #[inline(always)]
-    fn run_silent<F>(&self, timer: Timer<F>) -> Result<TimerId, Refused<F>>
+    fn run_silent<F>(&self, timer: Timer<F>) -> Result<TimerId, Refused<Timer<F>>>
     where
         F: FnOnce() + Send + 'static,
     {
@@ -132,7 +132,7 @@ impl TaskEngine {
     /// report, a tolerance. The closure may be [`FnOnce`] and is dropped with what it
     /// holds if the timer ends without running it, unless the timer is
     /// [`notified`](Timer::notified). A [`Firing::rearm`] of it is refused
-    /// ([`NotChanged::NotRearmable`](crate::NotChanged::NotRearmable)).
+    /// ([`Refusal::NotRearmable`](crate::Refusal::NotRearmable)).
     ///
     /// The closure's argument is written as for [`run`](TaskEngine::run): `|_|`, or
     /// `|firing: Firing|` if the closure calls its methods.
@@ -157,7 +157,7 @@ impl TaskEngine {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline]
-    pub fn run_once<F>(&self, timer: Timer<F>) -> Result<TimerId, Refused<F>>
+    pub fn run_once<F>(&self, timer: Timer<F>) -> Result<TimerId, Refused<Timer<F>>>
     where
         F: FnOnce(Firing) + Send + 'static,
     {
@@ -188,7 +188,7 @@ impl TaskEngine {
     /// assert_eq!(told.try_iter().collect::<Vec<_>>(), [1, 2, 3]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn run_every<F>(&self, period: Duration, task: F) -> Result<TimerId, Refused<F>>
+    pub fn run_every<F>(&self, period: Duration, task: F) -> Result<TimerId, Refused<Timer<F>>>
     where
         F: FnMut(Firing) + Send + 'static,
     {
@@ -220,7 +220,7 @@ impl TaskEngine {
     /// assert_eq!(timers.ledger().completed, 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn run<F>(&self, timer: Timer<F>) -> Result<TimerId, Refused<F>>
+    pub fn run<F>(&self, timer: Timer<F>) -> Result<TimerId, Refused<Timer<F>>>
     where
         F: FnMut(Firing) + Send + 'static,
     {
@@ -232,7 +232,7 @@ impl TaskEngine {
     ///
     /// # Errors
     /// Fails as [`run_every`](TaskEngine::run_every) does.
-    pub fn create<F>(&self, timer: Timer<F>) -> Result<Unstarted<Task>, Refused<F>>
+    pub fn create<F>(&self, timer: Timer<F>) -> Result<Unstarted<Task>, Refused<Timer<F>>>
     where
         F: FnMut(Firing) + Send + 'static,
     {

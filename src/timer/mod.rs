@@ -4,15 +4,13 @@ mod answer;
 mod closed;
 mod live_timer;
 mod missed;
-mod not_changed;
 mod refused;
 mod repetition;
 
-pub use answer::{Cancel, CancelledMany, Refusal};
+pub use answer::{Cancel, CancelledMany};
 pub use closed::{CloseReason, Closed};
 pub use live_timer::LiveTimer;
-pub use not_changed::NotChanged;
-pub use refused::Refused;
+pub use refused::{Refusal, Refused};
 pub use repetition::Repetition;
 
 use core::time::Duration;
@@ -357,7 +355,7 @@ impl<T> Timer<T> {
         match self.repeat {
             None if self.meant_to_repeat => Err(Refusal::NotRepeating),
             None => Ok(()),
-            Some(repeat) => repeat.validate(self.missed, tick).map_err(Refusal::from),
+            Some(repeat) => repeat.validate(self.missed, tick),
         }
     }
 }
@@ -370,10 +368,10 @@ impl Repeat {
 
     /// Checks the period.
     #[inline]
-    pub(crate) fn validate(self, missed: MissedTicks, tick: TickLength) -> Result<(), BadPeriod> {
+    pub(crate) fn validate(self, missed: MissedTicks, tick: TickLength) -> Result<(), Refusal> {
         match missed {
-            _ if self.period == 0 => Err(BadPeriod::Zero),
-            MissedTicks::CatchUp if self.is_too_short(tick) => Err(BadPeriod::TooShort),
+            _ if self.period == 0 => Err(Refusal::ZeroPeriod),
+            MissedTicks::CatchUp if self.is_too_short(tick) => Err(Refusal::PeriodTooShort),
             _ => Ok(()),
         }
     }
@@ -381,31 +379,6 @@ impl Repeat {
     /// Whether a worker might never catch up with the period.
     fn is_too_short(self, tick: TickLength) -> bool {
         self.period < tick.as_nanos() / MOST_FIRINGS_A_TICK
-    }
-}
-
-/// The reason why a period is refused, for a new timer and for a live one.
-#[derive(Clone, Copy)]
-pub(crate) enum BadPeriod {
-    Zero,
-    TooShort,
-}
-
-impl From<BadPeriod> for Refusal {
-    fn from(bad: BadPeriod) -> Refusal {
-        match bad {
-            BadPeriod::Zero => Refusal::ZeroPeriod,
-            BadPeriod::TooShort => Refusal::PeriodTooShort,
-        }
-    }
-}
-
-impl From<BadPeriod> for NotChanged {
-    fn from(bad: BadPeriod) -> NotChanged {
-        match bad {
-            BadPeriod::Zero => NotChanged::ZeroPeriod,
-            BadPeriod::TooShort => NotChanged::PeriodTooShort,
-        }
     }
 }
 

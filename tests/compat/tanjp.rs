@@ -26,7 +26,7 @@ fn g1_nothing_can_be_added_before_start_or_after_close() {
     let timer = Timer::every(MS, "every").times(3);
     let refused = engine.schedule(timer.clone()).unwrap_err();
     assert_eq!(refused.reason(), Refusal::ShutDown);
-    assert_eq!(refused.into_timer(), timer, "it comes back as it was");
+    assert_eq!(refused.into_inner(), timer, "it comes back as it was");
     assert_eq!(engine.ledger().accepted, 0);
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tickwheel::wheel::Advance;
 use tickwheel::{
-    Cancel, Closed, Engine, Expired, NotChanged, Queue, RecvError, Refused, Time, Timer, TimerId,
+    Cancel, Closed, Engine, Expired, Queue, RecvError, Refusal, Refused, Time, Timer, TimerId,
     Unstarted, VirtualClock, When,
 };
 
@@ -146,7 +146,7 @@ impl Pair {
             self.oracle.refusal(&ask)
         );
         let (id, unstarted) = match made {
-            Err(refused) => return assert_eq!(refused.into_timer(), asked),
+            Err(refused) => return assert_eq!(refused.into_inner(), asked),
             Ok(made) => made,
         };
         let before = self.numbers.insert(id, self.ids.len());
@@ -202,7 +202,7 @@ struct Target {
 /// Calls with an id.
 impl Pair {
     fn call(&mut self, target: &Target, call: Call) {
-        let (id, gone) = (target.id, Err(NotChanged::Gone));
+        let (id, gone) = (target.id, Err(Refusal::Gone));
         match call {
             Call::Cancel => {
                 let answer = self.engine.cancel(id);
@@ -225,8 +225,9 @@ impl Pair {
             }
             Call::Replace => {
                 let payload = self.new_payload();
-                let (answer, gone) = (self.engine.replace(id, payload), NotChanged::Gone);
-                let gone = Err((gone, payload));
+                let replaced = self.engine.replace(id, payload);
+                let answer = replaced.map_err(|refused| (refused.reason(), refused.into_inner()));
+                let gone = Err((Refusal::Gone, payload));
                 self.compare(target, answer, gone, |it, at| it.replace(at, payload));
             }
             Call::Pause => self.compare(target, self.engine.pause(id), gone, Oracle::pause),
@@ -369,12 +370,13 @@ impl Pair {
         let when = self.oracle.first(first);
         let can_rearm = self.oracle.can_rearm(timer);
         let rearmed = expired.rearm(when);
-        assert_eq!(rearmed.as_ref().map_err(|(why, _)| why), can_rearm.as_ref());
+        let reason = rearmed.as_ref().map_err(Refused::reason);
+        assert_eq!(reason.copied(), can_rearm);
         match rearmed {
             Ok(()) => self.oracle.rearm(timer, when, payload),
-            Err((_, expired)) => {
+            Err(refused) => {
                 self.oracle.refuse_to_rearm(timer);
-                self.give_back(expired, How::Back);
+                self.give_back(refused.into_inner(), How::Back);
             }
         }
     }

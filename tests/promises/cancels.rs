@@ -31,9 +31,9 @@ fn promise_04_a_running_timer_is_cancelled_and_waited_for() {
     clock.advance(MS);
     let expired = engine.next();
     assert_eq!(engine.cancel(id), Cancel::Running);
-    let gone = NotChanged::Cancelled;
+    let gone = Refusal::Cancelled;
     assert_eq!(engine.reschedule(id, MS), Err(gone));
-    assert_eq!(engine.replace(id, "other"), Err((gone, "other")));
+    assert_eq!(parts(engine.replace(id, "other")), Err((gone, "other")));
     let begun = Barrier::new(2);
     thread::scope(|scope| {
         let waiter = scope.spawn(|| {

@@ -81,7 +81,7 @@ fn promise_03_a_closure_that_runs_once_is_run_or_dropped() {
         let (held, tell) = (Arc::clone(&held), told.tell());
         let task = move |firing: Firing| {
             drop(held); // moved out: the closure can run only once
-            let refused = firing.rearm(MS) == Err(NotChanged::NotRearmable);
+            let refused = firing.rearm(MS) == Err(Refusal::NotRearmable);
             tell.send((firing.outcome(), refused)).unwrap();
         };
         Timer::after(MS, task).named("once")
@@ -103,8 +103,8 @@ fn promise_03_a_closure_that_runs_once_is_run_or_dropped() {
 fn is_gone(engine: &Engine<u32>, id: TimerId) {
     assert_eq!(engine.deadline(id), None);
     assert_eq!(engine.find(id), None);
-    assert_eq!(engine.reschedule(id, MS), Err(NotChanged::Gone));
-    assert_eq!(engine.replace(id, 7), Err((NotChanged::Gone, 7)));
+    assert_eq!(engine.reschedule(id, MS), Err(Refusal::Gone));
+    assert_eq!(parts(engine.replace(id, 7)), Err((Refusal::Gone, 7)));
     assert_eq!(engine.cancel(id), Cancel::Gone);
     assert_eq!(engine.cancel_many(&[id, id]), [Cancel::Gone, Cancel::Gone]);
     assert_eq!(engine.cancel_and_wait(id), Cancel::Gone);

@@ -20,10 +20,10 @@ fn take_next(engine: &Engine<u32>, clock: &VirtualClock<u32>) -> Expired<u32> {
 }
 
 /// Re-arms a firing, which is refused. Returns it.
-fn refused(due: Expired<u32>, reason: NotChanged) -> Expired<u32> {
-    let (why, due) = due.rearm(MS).unwrap_err();
-    assert_eq!(why, reason);
-    due
+fn refused(due: Expired<u32>, reason: Refusal) -> Expired<u32> {
+    let refused = due.rearm(MS).unwrap_err();
+    assert_eq!(refused.reason(), reason);
+    refused.into_inner()
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn promise_03_a_chain_is_one_timer_with_one_ending() {
 fn promise_03_a_plain_one_shot_cannot_be_re_armed() {
     let (engine, clock) = virtual_engine();
     engine.after(MS, 7);
-    let due = refused(take_next(&engine, &clock), NotChanged::NotRearmable);
+    let due = refused(take_next(&engine, &clock), Refusal::NotRearmable);
     assert!(!due.is_cancelled());
     assert_eq!((due.number(), due.into_payload()), (1, 7));
     assert_eq!(ends(&engine), [0, 1, 0, 0, 0]);
@@ -69,7 +69,7 @@ fn promise_04_a_cancel_reaches_a_chain_that_a_worker_holds() {
         let due = take_next(&engine, &clock);
         assert!(!due.is_cancelled());
         assert!(cancel(&engine, id) && due.is_cancelled());
-        let due = refused(due, NotChanged::Cancelled);
+        let due = refused(due, Refusal::Cancelled);
         assert_eq!((due.number(), due.payload()), (2, &7));
         drop(due);
         clock.advance(SECOND);
@@ -101,7 +101,7 @@ fn promise_04_a_cancel_voids_the_next_firing_of_a_running_task() {
             });
             timers.run(Timer::after(MS, task).named(CHAIN)).unwrap();
             clock.run_until(at(9));
-            assert_eq!(told.all(), [(true, Err(NotChanged::Cancelled))]);
+            assert_eq!(told.all(), [(true, Err(Refusal::Cancelled))]);
             assert_eq!(ends(timers.engine()), [0, 0, 1, 0, 0]);
         }
     }
@@ -125,7 +125,7 @@ fn promise_05_a_firing_whose_task_has_returned_changes_nothing() {
     });
     let id = timers.run(Timer::after(MS, task)).unwrap();
     clock.run_until(at(9));
-    assert_eq!(told.all(), [(Ok(()), true), (Err(NotChanged::Gone), false)]);
+    assert_eq!(told.all(), [(Ok(()), true), (Err(Refusal::Gone), false)]);
     assert_eq!(timers.engine().deadline(id), Some(at(1_002)));
 }
 
@@ -165,7 +165,7 @@ fn promise_12_a_held_chain_ends_as_shut_down_if_it_would_go_on() {
     let due = take_next(&engine, &clock);
     assert_eq!(engine.shutdown().len(), 0);
     assert!(due.is_cancelled());
-    let due = refused(due, NotChanged::ShutDown);
+    let due = refused(due, Refusal::ShutDown);
     assert_eq!(due.into_payload(), 7);
     assert_eq!(ends(&engine), [0, 0, 0, 1, 0]);
     let report = engine.reports().try_recv().unwrap();
@@ -181,7 +181,7 @@ fn promise_12_a_held_chain_ends_as_shut_down_if_it_would_go_on() {
             let mine = |it: &Closed<Task>| it.id == firing.id() && it.payload.is_none();
             assert!(closed.iter().all(mine));
             assert!(firing.is_cancelled());
-            assert!(!rearms || firing.rearm(MS) == Err(NotChanged::ShutDown));
+            assert!(!rearms || firing.rearm(MS) == Err(Refusal::ShutDown));
             closed.len()
         });
         timers.run(Timer::after(MS, task)).unwrap();

@@ -179,7 +179,7 @@ fn promise_08_an_unread_report_counts_against_the_bound() {
     let refused = engine.schedule(Timer::after(MS, 2)).unwrap_err();
     assert_eq!(refused.reason(), Refusal::Full);
     engine.reports().recv().unwrap();
-    engine.put(refused.into_timer());
+    engine.put(refused.into_inner());
 }
 
 #[test]

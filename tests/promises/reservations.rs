@@ -20,7 +20,7 @@ fn promise_01_a_delay_counts_from_the_moment_at_which_the_payload_is_made() {
 fn promise_04_a_timer_that_ends_before_it_has_a_payload_never_fires() {
     let (engine, clock) = virtual_engine();
     let make = |id| {
-        assert_eq!(engine.reschedule(id, MS), Err(NotChanged::Running));
+        assert_eq!(engine.reschedule(id, MS), Err(Refusal::Running));
         assert_eq!(engine.cancel_and_wait(id), Cancel::Running);
         id
     };

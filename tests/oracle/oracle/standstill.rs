@@ -1,11 +1,11 @@
 //! Pauses, during which time stands still for a timer, and changes of its repetition.
 
-use tickwheel::{MissedTicks, NotChanged};
+use tickwheel::{MissedTicks, Refusal};
 
 use super::{Oracle, State, Timer};
 
 impl Oracle {
-    pub fn pause(&mut self, timer: usize) -> Result<(), NotChanged> {
+    pub fn pause(&mut self, timer: usize) -> Result<(), Refusal> {
         let start = self.start_of(self.timers[timer].tick);
         let found = &mut self.timers[timer];
         match found.state {
@@ -25,7 +25,7 @@ impl Oracle {
         Ok(())
     }
 
-    pub fn resume(&mut self, timer: usize) -> Result<(), NotChanged> {
+    pub fn resume(&mut self, timer: usize) -> Result<(), Refusal> {
         let now = self.now;
         let found = &mut self.timers[timer];
         if !found.is_live() {
@@ -68,30 +68,30 @@ impl Oracle {
         Some((period, found.left))
     }
 
-    pub fn set_period(&mut self, timer: usize, period: u64) -> Result<(), NotChanged> {
+    pub fn set_period(&mut self, timer: usize, period: u64) -> Result<(), Refusal> {
         self.can_repeat(timer)?;
         let shortest = self.setup.tick / 100;
         let ask = &mut self.timers[timer].ask;
         match ask.missed.unwrap_or_default() {
-            _ if period == 0 => return Err(NotChanged::ZeroPeriod),
-            MissedTicks::CatchUp if period < shortest => return Err(NotChanged::PeriodTooShort),
+            _ if period == 0 => return Err(Refusal::ZeroPeriod),
+            MissedTicks::CatchUp if period < shortest => return Err(Refusal::PeriodTooShort),
             _ => ask.period = Some(period),
         }
         Ok(())
     }
 
-    pub fn set_times(&mut self, timer: usize, times: u64) -> Result<(), NotChanged> {
+    pub fn set_times(&mut self, timer: usize, times: u64) -> Result<(), Refusal> {
         self.can_repeat(timer)?;
         self.timers[timer].left = Some(times).filter(|&times| times > 0);
         Ok(())
     }
 
-    fn can_repeat(&self, timer: usize) -> Result<(), NotChanged> {
+    fn can_repeat(&self, timer: usize) -> Result<(), Refusal> {
         let found = &self.timers[timer];
         match found.state {
             State::Lent { ending: Some(_) } => Err(found.obstacle()),
             _ if !found.is_live() => Err(found.obstacle()),
-            _ if found.ask.period.is_none() => Err(NotChanged::NotRepeating),
+            _ if found.ask.period.is_none() => Err(Refusal::NotRepeating),
             _ => Ok(()),
         }
     }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use tickwheel::{Driver, Engine, Expired, MissedTicks, Queue, RecvError, Timer, Unstarted};
+use tickwheel::{
+    Driver, Engine, Expired, MissedTicks, Queue, RecvError, Refused, Timer, Unstarted,
+};
 
 use crate::account::{Asked, End, Record, broke};
 use crate::drive::{self, Mover};
@@ -97,7 +99,7 @@ impl Side for Engine<Token> {
             }
             (1, Some(known)) => {
                 let old = self.replace(known.id, Token::new(&known.record));
-                let old = old.unwrap_or_else(|(_, new)| new);
+                let old = old.unwrap_or_else(Refused::into_inner);
                 if !Arc::ptr_eq(&old.record, &known.record) {
                     broke(format!("replaced {:?}", old.record));
                 }
