@@ -377,7 +377,7 @@ fn engine_pair(times: u64) {
     let mut flight = Flight::new(|delay| schedule(&engine, at(delay)));
     for _ in 0..times {
         let (id, delay) = flight.next();
-        let _ = black_box(engine.cancel(*id));
+        black_box(engine.cancel(*id));
         *id = schedule(&engine, at(delay));
     }
 }
@@ -476,7 +476,7 @@ fn task_pair(times: u64) {
     let mut flight = Flight::new(run_at);
     for _ in 0..times {
         let (id, delay) = flight.next();
-        let _ = black_box(timers.cancel(*id));
+        black_box(timers.cancel(*id));
         *id = run_at(delay);
     }
 }
@@ -520,7 +520,7 @@ fn named_task_pair(times: u64) {
     let mut flight = Flight::new(&mut run_next);
     for _ in 0..times {
         let (id, delay) = flight.next();
-        let _ = black_box(timers.cancel(*id));
+        black_box(timers.cancel(*id));
         *id = run_next(delay);
     }
 }

@@ -92,7 +92,7 @@
 //! let engine = Engine::builder().tick(Duration::from_millis(1)).start()?;
 //! let id = engine.schedule(Timer::after(Duration::from_secs(30), "session 7"))?;
 //! engine.reschedule(id, Duration::from_secs(30))?;
-//! assert_eq!(engine.cancel(id).payload(), Some("session 7"));
+//! assert_eq!(engine.cancel(id).into_payload(), Some("session 7"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

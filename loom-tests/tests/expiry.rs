@@ -20,7 +20,7 @@ fn cancel_and_shutdown() {
             clock.advance_to(tick(1));
             take_all(&queue)
         });
-        let canceller = beside(&engine, move |engine| engine.cancel(id).payload());
+        let canceller = beside(&engine, move |engine| engine.cancel(id).into_payload());
         let returned = engine.shutdown();
         let mut ends: Vec<u32> = time.join().unwrap().iter().map(|p| p.name()).collect();
         let taken = ends.len() as u64;
@@ -53,7 +53,7 @@ fn half_fired_slot() {
             clock.advance_to(tick(5));
             clock
         });
-        let cancelled = engine.cancel(ids[1]).payload().unwrap();
+        let cancelled = engine.cancel(ids[1]).into_payload().unwrap();
         schedule(LAST + 1);
         let clock = time.join().unwrap();
         clock.advance_to(tick(5));

@@ -73,7 +73,7 @@ fn cancel_all_and_cancel_one_and_schedule() {
             engine.schedule(named(name)).unwrap();
         }
         let canceller = cancel(&engine, ALL);
-        let by_id = usize::from(engine.cancel(first).payload().is_some());
+        let by_id = usize::from(engine.cancel(first).into_payload().is_some());
         engine.schedule(named(3)).unwrap();
         let cancelled = canceller.join().unwrap();
         assert!(cancelled + by_id >= 3, "one was left out");

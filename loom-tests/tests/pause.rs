@@ -96,7 +96,7 @@ fn resume_and_cancel() {
         let id = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
         engine.pause(id).unwrap();
         let other = beside(&engine, move |engine| engine.resume(id).is_ok());
-        let cancelled = engine.cancel(id).payload().is_some();
+        let cancelled = engine.cancel(id).into_payload().is_some();
         other.join().unwrap();
         assert!(cancelled);
         assert_eq!(fired_by(5, &engine, &clock), 0);

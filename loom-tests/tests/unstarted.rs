@@ -19,7 +19,7 @@ fn created() -> (Engine<Payload>, Unstarted<Payload>) {
 /// Cancels by id from another thread, which returns how many payloads it got.
 fn cancelling(engine: &Engine<Payload>, id: TimerId) -> JoinHandle<usize> {
     beside(engine, move |engine| {
-        usize::from(engine.cancel(id).payload().is_some())
+        usize::from(engine.cancel(id).into_payload().is_some())
     })
 }
 

@@ -85,7 +85,7 @@ use crate::timer::{Cancel, Closed, Refusal, Refused, Timer};
 /// for _ in 0..3 {
 ///     assert_eq!(*engine.queue(1).recv()?.payload(), "beat");
 /// }
-/// assert_eq!(engine.cancel(id).payload(), Some("session 7"));
+/// assert_eq!(engine.cancel(id).into_payload(), Some("session 7"));
 /// assert!(engine.ledger().is_balanced());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -430,7 +430,7 @@ impl<T> Engine<T> {
     /// let ids = (0..1_000).map(schedule).collect::<Result<Vec<_>, _>>()?;
     /// ids[..999].iter().for_each(|&id| _ = engine.cancel(id));
     /// engine.shrink();
-    /// assert_eq!(engine.cancel(ids[999]).payload(), Some(999));
+    /// assert_eq!(engine.cancel(ids[999]).into_payload(), Some(999));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn shrink(&self) {

@@ -37,7 +37,7 @@ impl<T> Engine<T> {
     /// let engine = Engine::builder().start()?;
     /// let timer = Timer::after(Duration::from_secs(30), |expiry| Session { expiry, user: "ann" });
     /// let id = engine.schedule_with(timer)?;
-    /// let session = engine.cancel(id).payload().unwrap();
+    /// let session = engine.cancel(id).into_payload().unwrap();
     /// assert_eq!((session.expiry, session.user), (id, "ann"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -28,7 +28,7 @@ use crate::timer::{Refused, Timer};
 /// let unstarted = engine.create(timer)?;
 /// assert_eq!(engine.ledger().accepted, 0);
 /// let id = unstarted.start()?;
-/// assert_eq!(engine.cancel(id).payload(), Some("lease"));
+/// assert_eq!(engine.cancel(id).into_payload(), Some("lease"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "dropping an unstarted timer dismisses it"]

@@ -148,7 +148,7 @@ impl<T> Core<T> {
         });
         let runs_last = !has_ended && matches!(answer, Cancel::Running);
         cancelled.running += usize::from(runs_last);
-        cancelled.payloads.extend(answer.payload());
+        cancelled.payloads.extend(answer.into_payload());
         Some(unsent)
     }
 }

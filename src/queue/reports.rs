@@ -71,7 +71,7 @@ impl<T> Reports<T> {
     /// let engine = Engine::builder().start()?;
     /// for n in 0..3 {
     ///     let id = engine.schedule(Timer::after(Duration::from_secs(9), n).reported())?;
-    ///     assert_eq!(engine.cancel(id).payload(), Some(n));
+    ///     assert_eq!(engine.cancel(id).into_payload(), Some(n));
     /// }
     /// let reports = engine.reports();
     /// let mut reasons = reports.try_iter().map(|closed| closed.reason);

@@ -52,7 +52,7 @@ impl<T> Shard<T> {
             } else {
                 cancelled.running += usize::from(matches!(answer, Cancel::Running));
             }
-            cancelled.payloads.extend(answer.payload());
+            cancelled.payloads.extend(answer.into_payload());
         }
         let done = self.wheel.is_at_end(walk.cursor);
         if done {

@@ -94,7 +94,7 @@ impl Firing {
     ///     }
     /// })?;
     /// assert_eq!(told.recv()?, 1);
-    /// # let _ = timers.cancel(beat);
+    /// # timers.cancel(beat);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
@@ -231,7 +231,7 @@ impl<F: FnOnce(Firing) + Send + 'static> Timer<F> {
     /// let (tell, told) = std::sync::mpsc::channel();
     /// let task = move |firing: Firing| tell.send(firing.outcome()).unwrap();
     /// let id = timers.run(Timer::after(Duration::from_secs(9), task).notified())?;
-    /// timers.cancel(id).payload().unwrap();
+    /// timers.cancel(id).into_payload().unwrap();
     /// assert_eq!(told.recv()?, CloseReason::Cancelled);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -4,7 +4,6 @@ use crate::id::TimerId;
 
 /// The result of [`Engine::cancel`](crate::Engine::cancel).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[must_use = "a running timer was not stopped, and a cancelled one's payload is in here"]
 pub enum Cancel<T> {
     /// The timer was live and will not fire. This is its payload.
     Cancelled(T),
@@ -26,7 +25,7 @@ impl<T> Cancel<T> {
     /// Returns the payload if this answer contains it.
     #[must_use]
     #[inline]
-    pub fn payload(self) -> Option<T> {
+    pub fn into_payload(self) -> Option<T> {
         match self {
             Cancel::Cancelled(payload) => Some(payload),
             Cancel::Notified | Cancel::Running | Cancel::Gone => None,

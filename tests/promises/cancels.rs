@@ -167,5 +167,5 @@ fn promise_04_cancelling_many_answers_like_cancelling_each() {
     assert!(engine.cancel_many(&[]).is_empty());
     let ids: Vec<_> = (0..1_000).map(|_| engine.after(SECOND, "many")).collect();
     let cancelled = engine.cancel_many(&ids).into_iter();
-    assert_eq!(cancelled.filter_map(Cancel::payload).count(), 1_000);
+    assert_eq!(cancelled.filter_map(Cancel::into_payload).count(), 1_000);
 }

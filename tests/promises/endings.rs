@@ -182,7 +182,9 @@ fn promise_06_cancel_gives_the_memory_back_at_once() {
     for _ in 0..200 {
         let one = |_| engine.after(far, Arc::clone(&payload));
         let ids: Vec<_> = (0..1_000).map(one).collect();
-        let cancelled = ids.into_iter().filter_map(|id| engine.cancel(id).payload());
+        let cancelled = ids
+            .into_iter()
+            .filter_map(|id| engine.cancel(id).into_payload());
         assert_eq!(cancelled.count(), 1_000);
         assert_eq!(Arc::strong_count(&payload), 1);
     }
@@ -191,7 +193,7 @@ fn promise_06_cancel_gives_the_memory_back_at_once() {
     let (engine, _clock) = virtual_engine();
     let index = || {
         let id = engine.after(far, ());
-        engine.cancel(id).payload().unwrap();
+        engine.cancel(id).into_payload().unwrap();
         format!("{id:?}").split('.').nth(1).unwrap().to_string()
     };
     let first = index();

@@ -41,7 +41,7 @@ fn put_to_work(engine: &Engine<String>) {
     let named = Timer::after(FAR, payload()).named("lease").reported();
     let id = engine.schedule(named.clone()).unwrap();
     engine.schedule(named.clone()).unwrap();
-    engine.cancel(id).payload().unwrap();
+    engine.cancel(id).into_payload().unwrap();
     engine.create(named.clone()).unwrap().start().unwrap();
     drop(engine.create(named).unwrap());
     drop(engine.queue(0).recv().unwrap());
@@ -55,7 +55,7 @@ fn allocations_of<T>(timer: impl Fn() -> Timer<T>) -> usize {
     let round = || {
         let id = engine.schedule(timer()).unwrap();
         engine.reschedule(id, 2 * FAR).unwrap();
-        assert!(engine.cancel(id).payload().is_some());
+        assert!(engine.cancel(id).into_payload().is_some());
     };
     let count = || {
         let before = counting::allocations();

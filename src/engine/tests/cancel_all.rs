@@ -34,7 +34,7 @@ fn a_hold_cancels_a_bounded_number_and_later_timers_live_on() {
         }
         engine.shrink();
         let victim = ids[TIMERS - holds];
-        by_id += usize::from(engine.cancel(victim).payload().is_some());
+        by_id += usize::from(engine.cancel(victim).into_payload().is_some());
         for _ in 0..2 {
             schedule(&engine, TIMERS);
             later += 1;

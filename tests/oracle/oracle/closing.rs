@@ -87,7 +87,7 @@ impl Oracle {
             let (answer, ends) = self.cancel(timer);
             cancelled.running += usize::from(!ends && answer == Cancel::Running);
             cancelled.timers.extend(ends.then_some(timer));
-            cancelled.payloads.extend(answer.payload());
+            cancelled.payloads.extend(answer.into_payload());
         }
         cancelled
     }

@@ -148,7 +148,7 @@ impl Gateway {
                 self.timers.reschedule(connection.idle, SILENCE)
             }
             Err(_ended) => {
-                let _ = self.timers.cancel(connection.idle);
+                self.timers.cancel(connection.idle);
                 self.connections.remove(&token);
                 Ok(())
             }
