@@ -182,8 +182,7 @@ pub use tick::Tick;
 pub use timeline::{PointInTime, Time, When};
 #[cfg(feature = "std")]
 pub use timer::{
-    Cancel, CancelledMany, CloseReason, Closed, LiveTimer, MissedTicks, Refusal, Refused,
-    Repetition, Timer,
+    Cancel, CloseReason, Closed, LiveTimer, MissedTicks, Refusal, Refused, Repetition, Timer,
 };
 pub use wheel::Wheel;
 

@@ -25,9 +25,7 @@ fn cancelling(engine: &Engine<Payload>, id: TimerId) -> JoinHandle<usize> {
 
 /// The same by name.
 fn cancelling_by_name(engine: &Engine<Payload>) -> JoinHandle<usize> {
-    beside(engine, |engine| {
-        engine.cancel_by_name(NAME, 1).payloads.len()
-    })
+    beside(engine, |engine| engine.cancel_by_name(NAME, 1).len())
 }
 
 /// The timer is started before the shutdown, which returns it, or refused after it.

@@ -37,7 +37,7 @@ fn drain_and_cancel() {
 /// The same when it is cancelled with others.
 #[test]
 fn drain_and_cancel_many() {
-    drain_beside(|engine, id| engine.cancel_many(&[id, id]).remove(0));
+    drain_beside(|engine, id| engine.cancel_many(&[id, id]).remove(0).1);
 }
 
 fn drain_beside(cancel: fn(&Engine<Payload>, TimerId) -> Cancel<Payload>) {

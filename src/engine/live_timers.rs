@@ -136,7 +136,9 @@ mod tests {
         let far = |n| engine.schedule(Timer::after(Duration::from_secs(9), n));
         let ids: Vec<_> = (0..PEAK).map(|n| far(n).unwrap()).collect();
         let cancelled = engine.cancel_many(&ids);
-        let payloads = cancelled.into_iter().map(|it| it.into_payload().unwrap());
+        let payloads = cancelled
+            .into_iter()
+            .map(|(_, it)| it.into_payload().unwrap());
         assert!(payloads.eq(0..PEAK));
 
         let mut live = engine.live();

@@ -206,7 +206,7 @@ impl<T> Expired<T> {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tickwheel::{Engine, Refusal, Timer};
+    /// use tickwheel::{Cancel, Engine, Refusal, Timer};
     ///
     /// // A lease that is renewed at a third of its duration, under one id.
     /// let second = Duration::from_secs(1);
@@ -221,7 +221,7 @@ impl<T> Expired<T> {
     /// assert_eq!((due.id(), due.number()), (id, 2));
     ///
     /// // A cancel reaches the timer while a worker holds it.
-    /// assert_eq!(engine.cancel_by_name("leases", None).running, 1);
+    /// assert_eq!(engine.cancel_by_name("leases", None), [(id, Cancel::Running)]);
     /// assert!(due.is_cancelled());
     /// let refused = due.rearm(5 * second).unwrap_err();
     /// assert_eq!(refused.reason(), Refusal::Cancelled);

@@ -248,17 +248,21 @@ impl TaskEngine {
     }
 
     /// Cancels the tasks that have this name, oldest first: all of them if `max` is
-    /// `None`, otherwise at most `max`. Returns the number of tasks that it ends as
-    /// cancelled. A task in its last run is not counted; it does not run again either.
-    /// See [`Engine::cancel_by_name`], whose answer counts it apart.
-    pub fn cancel_by_name(&self, name: &str, max: impl Into<Option<usize>>) -> usize {
-        self.engine.cancel_by_name(name, max).ids.len()
+    /// `None`, otherwise at most `max`. Returns the answer for each, with its id. A task in
+    /// its last run is [`Cancel::Running`], and does not count towards `max`. See
+    /// [`Engine::cancel_by_name`].
+    pub fn cancel_by_name(
+        &self,
+        name: &str,
+        max: impl Into<Option<usize>>,
+    ) -> Vec<(TimerId, Cancel<()>)> {
+        without_payloads(self.engine.cancel_by_name(name, max))
     }
 
-    /// Cancels all tasks, without shutting the engine down. Returns the number of tasks
-    /// that it ends as cancelled; see [`Engine::cancel_all`].
-    pub fn cancel_all(&self) -> usize {
-        self.engine.cancel_all().ids.len()
+    /// Cancels all tasks, without shutting the engine down. Returns the answer for each
+    /// that had not ended, with its id; see [`Engine::cancel_all`].
+    pub fn cancel_all(&self) -> Vec<(TimerId, Cancel<()>)> {
+        without_payloads(self.engine.cancel_all())
     }
 
     /// Cancels a task and blocks until it is no longer running and, if it is
@@ -333,6 +337,14 @@ impl TaskEngine {
     pub fn join(&self) {
         self.workers.wait_until_ended();
     }
+}
+
+/// Drops the closures from the answers.
+fn without_payloads(answers: Vec<(TimerId, Cancel<Task>)>) -> Vec<(TimerId, Cancel<()>)> {
+    let answers = answers.into_iter();
+    answers
+        .map(|(id, answer)| (id, answer.without_payload()))
+        .collect()
 }
 
 impl fmt::Debug for TaskEngine {

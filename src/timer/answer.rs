@@ -1,6 +1,4 @@
-//! Answers: the results of cancelling.
-
-use crate::id::TimerId;
+//! The answer to a cancel.
 
 /// The result of [`Engine::cancel`](crate::Engine::cancel).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,37 +58,5 @@ impl<T> Cancel<T> {
             Cancel::Running => Cancel::Running,
             Cancel::Gone => Cancel::Gone,
         }
-    }
-}
-
-/// The result of [`Engine::cancel_by_name`](crate::Engine::cancel_by_name) and
-/// [`Engine::cancel_all`](crate::Engine::cancel_all).
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct CancelledMany<T> {
-    /// The timers that end as cancelled because of this call, in the order in which they
-    /// were cancelled. Includes repeating timers with a running firing.
-    pub ids: Vec<TimerId>,
-    /// The number of other timers whose last firing is running. They can no longer be
-    /// [re-armed](crate::Firing::rearm). One whose holder tries to ends as cancelled; the
-    /// others end by themselves.
-    pub running: usize,
-    /// The payloads of the timers that were not running, in the same order.
-    pub payloads: Vec<T>,
-}
-
-impl<T> CancelledMany<T> {
-    pub(crate) fn none() -> CancelledMany<T> {
-        CancelledMany {
-            ids: Vec::new(),
-            running: 0,
-            payloads: Vec::new(),
-        }
-    }
-
-    /// Makes room for so many more timers.
-    pub(crate) fn reserve(&mut self, timers: usize) {
-        self.ids.reserve(timers);
-        self.payloads.reserve(timers);
     }
 }

@@ -7,7 +7,7 @@ mod missed;
 mod refused;
 mod repetition;
 
-pub use answer::{Cancel, CancelledMany};
+pub use answer::Cancel;
 pub use closed::{CloseReason, Closed};
 pub use live_timer::LiveTimer;
 pub use refused::{Refusal, Refused};

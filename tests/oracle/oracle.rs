@@ -6,7 +6,7 @@
 mod closing;
 mod standstill;
 
-pub use closing::Report;
+pub use closing::{CancelledThose, Report};
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;

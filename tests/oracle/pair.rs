@@ -13,7 +13,7 @@ use tickwheel::{
     Unstarted, VirtualClock, When,
 };
 
-use crate::oracle::{self, NEVER, Oracle, Report, State};
+use crate::oracle::{self, CancelledThose, NEVER, Oracle, Report, State};
 use crate::script::{Ask, Call, First, How, Id, Name, Op, Pace, Reach};
 use crate::setup::{QUEUES, Setup};
 
@@ -267,7 +267,8 @@ impl Pair {
     fn cancel_many(&mut self, ids: &[Id]) {
         let targets: Vec<_> = ids.iter().filter_map(|&id| self.target(id)).collect();
         let ids: Vec<_> = targets.iter().map(|target| target.id).collect();
-        for (target, answer) in targets.iter().zip(self.engine.cancel_many(&ids)) {
+        for (target, (id, answer)) in targets.iter().zip(self.engine.cancel_many(&ids)) {
+            assert_eq!(id, target.id);
             self.compare(target, answer, Cancel::Gone, Oracle::answer_to_cancel);
         }
     }
@@ -413,25 +414,25 @@ impl Pair {
         let mut seen = HashSet::new();
         let all = walked.chain(0..self.ids.len());
         let all: Vec<_> = all.filter(|&timer| seen.insert(timer)).collect();
-        let mut cancelled = self.engine.cancel_all();
+        let cancelled = self.engine.cancel_all();
+        let mut cancelled = self.by_timer(cancelled);
         let mut expected = self.oracle.cancel_those(&all, None);
-        cancelled.payloads.sort_unstable();
-        expected.payloads.sort_unstable();
-        expected.timers.sort_unstable();
-        let mut timers = self.timers_of(&cancelled.ids);
-        timers.sort_unstable();
-        expected.check(&cancelled, &timers);
+        cancelled.sort_unstable_by_key(|&(timer, _)| timer);
+        expected.sort_unstable_by_key(|&(timer, _)| timer);
+        assert_eq!(cancelled, expected);
     }
 
     fn cancel_by_name(&mut self, name: Name, max: Option<usize>) {
         let cancelled = self.engine.cancel_by_name(name.as_str(), max);
-        let timers = self.timers_of(&cancelled.ids);
         let expected = self.oracle.cancel_by_name(name, max);
-        expected.check(&cancelled, &timers);
+        assert_eq!(self.by_timer(cancelled), expected);
     }
 
-    fn timers_of(&self, ids: &[TimerId]) -> Vec<usize> {
-        ids.iter().map(|id| self.numbers[id]).collect()
+    fn by_timer(&self, answers: Vec<(TimerId, Cancel<u64>)>) -> CancelledThose {
+        let answers = answers.into_iter();
+        answers
+            .map(|(id, answer)| (self.numbers[&id], answer))
+            .collect()
     }
 
     fn read_report(&mut self) {

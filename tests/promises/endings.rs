@@ -90,7 +90,7 @@ fn promise_03_a_closure_that_runs_once_is_run_or_dropped() {
     clock.run_until(at(9));
     assert_eq!(told.all(), [(CloseReason::Completed, true)]);
     tasks.run_once(once()).unwrap();
-    assert_eq!(tasks.cancel_by_name("once", None), 1);
+    assert_eq!(tasks.cancel_by_name("once", None).len(), 1);
     let id = tasks.run_once(once().notified()).unwrap();
     assert!(tasks.cancel(id).is_cancelled());
     assert_eq!(told.next().0, CloseReason::Cancelled);
@@ -106,7 +106,7 @@ fn is_gone(engine: &Engine<u32>, id: TimerId) {
     assert_eq!(engine.reschedule(id, MS), Err(Refusal::Gone));
     assert_eq!(parts(engine.replace(id, 7)), Err((Refusal::Gone, 7)));
     assert_eq!(engine.cancel(id), Cancel::Gone);
-    assert_eq!(engine.cancel_many(&[id, id]), [Cancel::Gone, Cancel::Gone]);
+    assert_eq!(engine.cancel_many(&[id]), [(id, Cancel::Gone)]);
     assert_eq!(engine.cancel_and_wait(id), Cancel::Gone);
 }
 

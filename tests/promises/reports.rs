@@ -197,7 +197,7 @@ fn promise_08_a_report_carries_the_name_however_its_timer_ended() {
     let running = taken.pop();
     drop(taken);
     let by_name = engine.cancel_by_name("cancelled by name", None);
-    assert_eq!(by_name.ids.len(), 1);
+    assert_eq!(by_name.len(), 1);
     assert!(engine.cancel(cancelled).is_cancelled());
     // The name of a timer that has ended leads to later timers alone.
     let again = put(Timer::after(SECOND, 0), "cancelled");

@@ -75,7 +75,7 @@ fn end_by_name(engine: &Engine<usize>, clock: &VirtualClock<usize>, round: usize
         let id = engine.schedule(lease.clone()).unwrap();
         assert_eq!(engine.cancel(id), Cancel::Cancelled(n));
         engine.schedule(lease.clone()).unwrap();
-        assert_eq!(engine.cancel_by_name(&name, 9).ids.len(), 1);
+        assert_eq!(engine.cancel_by_name(&name, 9).len(), 1);
         assert_eq!(engine.create(lease.clone()).unwrap().dismiss(), Some(n));
         engine.schedule(lease.clone()).unwrap();
         let beats = Timer::every(MS, n).times(2).named(name.as_str());

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::engine::Engine;
 use crate::hub::names::{NAMESAKES_PER_HOLD, Names, Namesakes};
 use crate::id::TimerId;
-use crate::timer::Timer;
+use crate::timer::{Cancel, Timer};
 
 fn all(names: &Names, namesakes: &mut Namesakes<'_>) -> Vec<TimerId> {
     let bucket = names.bucket_of(namesakes);
@@ -68,7 +68,8 @@ fn two_names_of_one_hash_are_two_names() {
     let naming = engine.core.names.begin("one");
     naming.end(other);
     assert!(engine.find_by_name("one").eq([one]));
-    assert_eq!(engine.cancel_by_name("one", None).ids, [one]);
+    let cancelled = engine.cancel_by_name("one", None);
+    assert_eq!(cancelled, [(one, Cancel::Cancelled(()))]);
     assert!(engine.find_by_name("other").eq([other]));
 }
 

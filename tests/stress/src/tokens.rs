@@ -90,10 +90,12 @@ impl Side for Engine<Token> {
             (0, _) => {
                 let max = 1 + random.index(3);
                 let cancelled = self.cancel_by_name(random.one_of(&NAMES), max);
-                if cancelled.ids.len() > max || cancelled.payloads.len() > cancelled.ids.len() {
-                    broke(format!("max {max}: {cancelled:?}"));
+                let tokens = cancelled.into_iter();
+                let tokens: Vec<_> = tokens.filter_map(|(_, it)| it.into_payload()).collect();
+                if tokens.len() > max {
+                    broke(format!("max {max}: {tokens:?}"));
                 }
-                for token in cancelled.payloads {
+                for token in tokens {
                     token.record.state().ends(End::Cancelled);
                 }
             }
