@@ -4,13 +4,15 @@ mod answer;
 mod closed;
 mod live_timer;
 mod missed;
+mod refusal;
 mod refused;
 mod repetition;
 
 pub use answer::Cancel;
 pub use closed::{CloseReason, Closed};
 pub use live_timer::LiveTimer;
-pub use refused::{Refusal, Refused};
+pub use refusal::Refusal;
+pub use refused::Refused;
 pub use repetition::Repetition;
 
 use core::time::Duration;
