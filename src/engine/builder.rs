@@ -225,7 +225,7 @@ impl<T> Builder<T> {
     ///
     /// let builder = Engine::<()>::builder().queue_bound(usize::MAX);
     /// let error = builder.start().unwrap_err();
-    /// assert!(matches!(error, StartError::QueueBoundTooHigh));
+    /// assert!(matches!(error, StartError::Setting("queue_bound", _)));
     /// assert!(error.to_string().contains("leave it out"));
     /// ```
     pub fn start(self) -> Result<Engine<T>, StartError>
@@ -363,15 +363,15 @@ impl<T> Builder<T> {
     /// the process's wheel numbers is reserved.
     fn shape(&self) -> Result<Shape, StartError> {
         if !self.name.is_valid() {
-            return Err(StartError::InvalidName);
+            return Err(StartError::NAME);
         }
-        let tick = TickLength::new(self.tick).ok_or(StartError::ZeroTick)?;
+        let tick = TickLength::new(self.tick).ok_or(StartError::TICK)?;
         let mut geometry = Geometry::new(self.wheel_size)?;
         if let Some(levels) = self.max_levels {
             geometry = geometry.max_levels(levels)?;
         }
         if self.max_timers == Some(0) {
-            return Err(StartError::ZeroMaxTimers);
+            return Err(StartError::MAX_TIMERS);
         }
         let shards = self.shard_count()?;
         self.check_queues(shards)?;
@@ -384,9 +384,8 @@ impl<T> Builder<T> {
 
     fn shard_count(&self) -> Result<usize, StartError> {
         match self.shards {
-            Some(0) => Err(StartError::NoShards),
-            Some(shards) if shards > MOST_SHARDS => Err(StartError::TooManyShards),
-            Some(shards) => Ok(shards.next_power_of_two()),
+            Some(shards @ 1..=MOST_SHARDS) => Ok(shards.next_power_of_two()),
+            Some(_) => Err(StartError::SHARDS),
             None => Ok(default_shards()),
         }
     }
@@ -395,14 +394,10 @@ impl<T> Builder<T> {
         // A product that overflows is above the limit.
         let lists = self.queues.saturating_add(1).saturating_mul(shards);
         let permits = self.queues.saturating_mul(self.queue_bound.unwrap_or(0));
-        if self.queues == 0 {
-            Err(StartError::NoQueues)
-        } else if lists > MOST_LISTS {
-            Err(StartError::TooManyQueues)
-        } else if self.queue_bound == Some(0) {
-            Err(StartError::ZeroQueueBound)
-        } else if permits > MOST_PERMITS {
-            Err(StartError::QueueBoundTooHigh)
+        if self.queues == 0 || lists > MOST_LISTS {
+            Err(StartError::QUEUES)
+        } else if self.queue_bound == Some(0) || permits > MOST_PERMITS {
+            Err(StartError::QUEUE_BOUND)
         } else {
             Ok(())
         }

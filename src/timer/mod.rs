@@ -406,6 +406,7 @@ impl<T> PlainTimer<T> {
 /// Under each policy, a repeating timer occupies one entry, because missed firings are
 /// counted, not stored. Its firings never overlap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub enum MissedTicks {
     /// Delivers all missed firings, one after the other, each with its own due tick.
     #[default]
