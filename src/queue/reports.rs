@@ -51,6 +51,8 @@ impl<T> Reports<T> {
     }
 
     /// Blocks for at most `limit` until there is a report, and takes it.
+    /// The limit is of real time, whatever clock the engine follows: on a virtual clock, it
+    /// bounds how long the thread waits for another one to move the clock.
     ///
     /// # Errors
     /// Fails as [`try_recv`](Reports::try_recv) does.
