@@ -217,12 +217,14 @@ impl<T> TimerRecord<T> {
         id: TimerId,
         reason: CloseReason,
         tick: Tick,
+        deadline: Time,
     ) -> Closed<T> {
         Closed {
             id,
             name: self.name.take(),
             queue: self.queue,
             tick,
+            deadline,
             firings: self.firings,
             reason,
             payload: self.payload.take(),
