@@ -133,7 +133,7 @@ impl<T> TimerRecord<T> {
         let Some(since) = self.paused.take() else {
             return;
         };
-        self.requested = self.requested + (now - since);
+        self.requested += now - since;
         if let State::Lent {
             next: Some(next), ..
         } = &mut self.state
