@@ -1,4 +1,4 @@
-//! Keys whose `Hash`, `Eq`, `Clone` or `Drop` panics.
+//! Keys whose `Hash`, `Eq`, `Clone` or `Drop` panics, and the first timer of a wheel.
 
 use super::*;
 use core::cell::Cell;
@@ -204,4 +204,24 @@ fn a_key_that_panics_while_the_wheel_is_cleared_leaves_no_timer_behind() {
         "dropped in spite of the panic"
     );
     assert_whole(wheel, "cleared");
+}
+
+/// Neither a slot of an outer level, nor a postponement, nor an overdue timer is in the way.
+#[test]
+fn the_first_is_the_one_with_the_earliest_deadline_and_then_the_oldest() {
+    let mut wheel = KeyedWheel::starting_at(Tick(100), 4);
+    wheel.insert("far", Tick(5_000), ());
+    wheel.insert("postponed", Tick(103), ());
+    wheel.insert("same", Tick(900), ());
+    wheel.insert("brought forward", Tick(7_000), ());
+    assert!(wheel.reschedule("postponed", Tick(900)));
+    assert!(wheel.reschedule("brought forward", Tick(800)));
+    wheel.insert("younger", Tick(100), ());
+    wheel.insert("overdue", Tick(7), ());
+    assert!(wheel.reschedule("far", Tick(99)));
+    let popped = core::iter::from_fn(|| wheel.pop_first()).map(|it| (it.key, it.deadline.0));
+    let now = ["far", "younger", "overdue"].map(|key| (key, 100));
+    let later = [("brought forward", 800), ("postponed", 900), ("same", 900)];
+    assert!(popped.eq(now.into_iter().chain(later)));
+    assert_eq!((wheel.now(), wheel.by_hash.len()), (Tick(100), 0));
 }
