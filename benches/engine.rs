@@ -91,12 +91,12 @@ fn run_pairs(
     let begun = Instant::now();
     for pair in 0..pairs as usize {
         let oldest = &mut oldest[pair % IN_FLIGHT];
-        black_box(engine.cancel(*oldest).payload());
+        black_box(engine.cancel(*oldest).into_payload());
         *oldest = schedule(engine, when.timer(engine, delay(&mut rng)));
     }
     let elapsed = begun.elapsed();
     for id in oldest {
-        black_box(engine.cancel(id).payload());
+        black_box(engine.cancel(id).into_payload());
     }
     elapsed
 }
@@ -177,7 +177,7 @@ fn cancel_batches(
 ) {
     for mut batch in filled {
         for id in batch.drain(..) {
-            black_box(engine.cancel(id).payload());
+            black_box(engine.cancel(id).into_payload());
         }
         empty.send(batch).unwrap();
     }

@@ -90,7 +90,7 @@ fn handle(mut client: TcpStream, tasks: &TaskEngine) -> io::Result<()> {
     match route(&request) {
         Route::Delay(name) => delay(client, name, tasks),
         Route::Cancel(name) => {
-            let count = tasks.cancel_by_name(name, None);
+            let count = tasks.cancel_by_name(name, None).len();
             answer(&client, "200 OK", &format!("{count} cancelled\n"))
         }
         Route::Unknown => {

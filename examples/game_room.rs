@@ -137,7 +137,8 @@ impl Room {
             self.say(player, &format!("waits {frames} frames for {spell:?}"));
             return Ok(());
         }
-        self.cooldowns.schedule_after(key, spell.cooldown(), ())?;
+        let ready = self.cooldowns.now().after(spell.cooldown());
+        self.cooldowns.insert(key, ready, ());
         self.say(player, &format!("casts {spell:?}"));
         match spell {
             Spell::Poison => {

@@ -200,13 +200,24 @@ impl core::error::Error for InvalidTimerId {}
 
 impl fmt::Debug for TimerId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "TimerId({}.{}.{})",
-            self.wheel(),
-            self.index(),
-            self.sequence()
-        )
+        write!(f, "TimerId({self})")
+    }
+}
+
+/// Writes the number of the wheel, that of the entry, and that of the timer, for a log.
+///
+/// ```
+/// use tickwheel::{Tick, Wheel};
+///
+/// let id = Wheel::new(64).schedule_at(Tick(5), ());
+/// let parts = id.to_string();
+/// assert_eq!(parts.split('.').count(), 3);
+/// assert_eq!(format!("{id:?}"), format!("TimerId({parts})"));
+/// ```
+impl fmt::Display for TimerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (wheel, entry, timer) = (self.wheel(), self.index(), self.sequence());
+        write!(f, "{wheel}.{entry}.{timer}")
     }
 }
 

@@ -92,7 +92,7 @@
 //! let engine = Engine::builder().tick(Duration::from_millis(1)).start()?;
 //! let id = engine.schedule(Timer::after(Duration::from_secs(30), "session 7"))?;
 //! engine.reschedule(id, Duration::from_secs(30))?;
-//! assert_eq!(engine.cancel(id).payload(), Some("session 7"));
+//! assert_eq!(engine.cancel(id).into_payload(), Some("session 7"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -179,10 +179,7 @@ pub use tick::Tick;
 #[cfg(feature = "std")]
 pub use timeline::{PointInTime, Time, When};
 #[cfg(feature = "std")]
-pub use timer::{
-    Cancel, CancelledMany, CloseReason, Closed, LiveTimer, MissedTicks, NotChanged, Refusal,
-    Refused, Timer,
-};
+pub use timer::{Cancel, CloseReason, Closed, LiveTimer, MissedTicks, Refusal, Refused, Timer};
 pub use wheel::Wheel;
 
 /// The guide: which API and which settings to choose, how to do what, and what

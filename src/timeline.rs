@@ -1,7 +1,7 @@
 //! The time line of an engine, and its division into ticks.
 
 use core::fmt;
-use core::ops::{Add, Sub};
+use core::ops::{Add, AddAssign, Sub, SubAssign};
 use core::time::Duration;
 use std::time::Instant;
 
@@ -12,8 +12,11 @@ use std::time::Instant;
 /// [`Engine::now`](crate::Engine::now) returns the current time. An engine on the
 /// monotonic clock converts from and to `Instant`, with
 /// [`Engine::time_of`](crate::Engine::time_of) and
-/// [`Engine::instant_of`](crate::Engine::instant_of). Arithmetic saturates at
-/// [`Time::MAX`], which never comes.
+/// [`Engine::instant_of`](crate::Engine::instant_of).
+///
+/// Operators saturate, at [`Time::START`] and at [`Time::MAX`], which never comes. The
+/// difference of a time and the start converts it to a [`Duration`], and their sum converts
+/// back.
 ///
 /// ```
 /// use std::time::Duration;
@@ -22,7 +25,9 @@ use std::time::Instant;
 /// let t = Time::from_nanos(1_000) + Duration::from_micros(2);
 /// assert_eq!(t.as_nanos(), 3_000);
 /// assert_eq!(t - Time::from_nanos(500), Duration::from_nanos(2_500));
-/// assert_eq!(t + Duration::MAX, Time::MAX);
+/// assert_eq!(t - Duration::from_nanos(500), Time::from_nanos(2_500));
+/// assert_eq!((t + Duration::MAX, t - Duration::MAX), (Time::MAX, Time::START));
+/// assert_eq!(Time::START + (t - Time::START), t);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -82,8 +87,39 @@ impl Time {
         self.0.saturating_sub(earlier.0)
     }
 
+    /// Returns the time `delay` later, or `None` if it would not be before [`Time::MAX`].
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::Time;
+    ///
+    /// assert_eq!(Time::START.checked_add(Duration::from_secs(2)), Some(Time::from_secs(2)));
+    /// assert_eq!(Time::START.checked_add(Duration::MAX), None);
+    /// ```
+    #[must_use]
+    pub fn checked_add(self, delay: Duration) -> Option<Time> {
+        Some(self + delay).filter(|&time| time < Time::MAX)
+    }
+
+    /// Returns the time `delay` earlier, or `None` if it would be before the start.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::Time;
+    ///
+    /// let second = Duration::from_secs(1);
+    /// assert_eq!(Time::from_secs(1).checked_sub(second), Some(Time::START));
+    /// assert_eq!(Time::START.checked_sub(second), None);
+    /// ```
+    #[must_use]
+    pub fn checked_sub(self, delay: Duration) -> Option<Time> {
+        let nanos = u64::try_from(delay.as_nanos()).ok()?;
+        self.0.checked_sub(nanos).map(Time)
+    }
+
     /// Returns the duration from `earlier` to this time, or zero if `earlier` is
     /// later.
+    #[doc(alias = "duration_since")]
     #[must_use]
     pub const fn since(self, earlier: Time) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
@@ -97,6 +133,29 @@ impl Add<Duration> for Time {
     #[inline]
     fn add(self, delay: Duration) -> Time {
         Time(self.0.saturating_add(nanos(delay)))
+    }
+}
+
+impl AddAssign<Duration> for Time {
+    /// Moves the time `delay` later. Saturates at [`Time::MAX`].
+    fn add_assign(&mut self, delay: Duration) {
+        *self = *self + delay;
+    }
+}
+
+impl Sub<Duration> for Time {
+    type Output = Time;
+
+    /// Returns the time `delay` earlier. Saturates at [`Time::START`].
+    fn sub(self, delay: Duration) -> Time {
+        Time(self.0.saturating_sub(nanos(delay)))
+    }
+}
+
+impl SubAssign<Duration> for Time {
+    /// Moves the time `delay` earlier. Saturates at [`Time::START`].
+    fn sub_assign(&mut self, delay: Duration) {
+        *self = *self - delay;
     }
 }
 
@@ -209,6 +268,29 @@ impl Sealed for Instant {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_are_moved_in_both_directions_and_saturate() {
+        let (second, mut time) = (Duration::from_secs(1), Time::from_secs(5));
+        time += 2 * second;
+        time -= second;
+        assert_eq!(time, Time::from_secs(6));
+        assert_eq!(
+            (time - 9 * second, time - Duration::MAX),
+            (Time::START, Time::START)
+        );
+        assert_eq!(
+            (
+                time.checked_sub(9 * second),
+                time.checked_sub(Duration::MAX)
+            ),
+            (None, None)
+        );
+        assert_eq!(time.checked_add(Duration::from_nanos(u64::MAX)), None);
+        let last = Time::from_nanos(u64::MAX - 1);
+        assert_eq!(time.checked_add(last - time), Some(last));
+        assert_eq!(last.checked_add(Duration::from_nanos(1)), None);
+    }
 
     #[test]
     fn times_are_made_in_any_unit_and_saturate() {

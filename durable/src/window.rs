@@ -186,7 +186,7 @@ impl Window {
     pub(crate) fn remove(&mut self, id: JobId) {
         if let Some(Held::Armed { due, timer, .. }) = self.jobs.get(&id) {
             self.armed.remove(&(*due, id));
-            let _ = self.engine.cancel(*timer);
+            self.engine.cancel(*timer);
             self.forget(id);
         }
     }
@@ -260,7 +260,7 @@ impl Window {
         for (due, id) in self.armed.clone() {
             if let Some(Held::Armed { version, timer, .. }) = self.jobs.get(&id) {
                 let version = *version;
-                let _ = self.engine.cancel(*timer);
+                self.engine.cancel(*timer);
                 self.aim(Aimed { id, version }, due, now);
             }
         }

@@ -35,7 +35,7 @@ impl Cache {
         let timer = self.timers.schedule(Timer::at(end, key)).unwrap();
         if let Some(old) = entries.insert(key, Entry { value, timer }) {
             // If a worker has taken the old timer, `expire` compares the ids.
-            let _ = self.timers.cancel(old.timer);
+            self.timers.cancel(old.timer);
         }
     }
 

@@ -27,5 +27,5 @@ pub fn start(
 
 /// Stops a chain. When this has returned, no attempt is running and none will run.
 pub fn stop(timers: &TaskEngine, chain: TimerId) {
-    let _ = timers.cancel_and_wait(chain);
+    timers.cancel_and_wait(chain);
 }

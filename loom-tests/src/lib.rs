@@ -170,7 +170,9 @@ pub fn beside<R: 'static>(
 
 /// Cancels a timer from another thread, which returns whether it got the payload.
 pub fn cancel_beside(engine: &Engine<Payload>, id: TimerId) -> JoinHandle<bool> {
-    beside(engine, move |engine| engine.cancel(id).payload().is_some())
+    beside(engine, move |engine| {
+        engine.cancel(id).into_payload().is_some()
+    })
 }
 
 /// Takes all payloads that are ready.

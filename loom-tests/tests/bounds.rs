@@ -15,7 +15,7 @@ fn come_and_go(engine: &Engine<Payload>, live: &AtomicUsize) {
     };
     assert_eq!(live.fetch_add(1, Ordering::Relaxed), 0, "two are live");
     live.fetch_sub(1, Ordering::Relaxed);
-    assert!(engine.cancel(id).payload().is_some());
+    assert!(engine.cancel(id).into_payload().is_some());
 }
 
 /// Two threads with a shard each never exceed the bound, and lose no room.

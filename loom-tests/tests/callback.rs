@@ -62,12 +62,12 @@ fn cancel_and_wait_from_a_task() {
     task_model(1, |timers, clock| {
         let inner = timers.clone();
         let task = move |firing: tickwheel::Firing| {
-            let _ = inner.cancel_and_wait(firing.id());
+            inner.cancel_and_wait(firing.id());
         };
         let beat = Timer::every(Duration::from_millis(1), task);
         let id = timers.run(beat).unwrap();
         clock.advance_to(tick(1));
-        let _ = timers.cancel_and_wait(id);
+        timers.cancel_and_wait(id);
         assert_all_ended(timers.ledger());
         timers.shutdown();
     });

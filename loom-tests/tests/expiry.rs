@@ -3,7 +3,7 @@
 #![cfg(loom)]
 
 use loom::thread;
-use tickwheel::{NotChanged, Timer, TimerId};
+use tickwheel::{Refusal, Timer, TimerId};
 use tickwheel_loom_tests::{
     Payload, assert_all_ended, beside, cancel_beside, engine_model, payload, take_all, tick,
     ticker_model,
@@ -20,7 +20,7 @@ fn cancel_and_shutdown() {
             clock.advance_to(tick(1));
             take_all(&queue)
         });
-        let canceller = beside(&engine, move |engine| engine.cancel(id).payload());
+        let canceller = beside(&engine, move |engine| engine.cancel(id).into_payload());
         let returned = engine.shutdown();
         let mut ends: Vec<u32> = time.join().unwrap().iter().map(|p| p.name()).collect();
         let taken = ends.len() as u64;
@@ -53,7 +53,7 @@ fn half_fired_slot() {
             clock.advance_to(tick(5));
             clock
         });
-        let cancelled = engine.cancel(ids[1]).payload().unwrap();
+        let cancelled = engine.cancel(ids[1]).into_payload().unwrap();
         schedule(LAST + 1);
         let clock = time.join().unwrap();
         clock.advance_to(tick(5));
@@ -100,7 +100,7 @@ fn postpone() {
         let taken_later = take_all(&queue).len();
         match postponed {
             Ok(()) => assert_eq!((taken, taken_later), (0, 1)),
-            Err(why) => assert_eq!((why, taken, taken_later), (NotChanged::Gone, 1, 0)),
+            Err(why) => assert_eq!((why, taken, taken_later), (Refusal::Gone, 1, 0)),
         }
         assert_all_ended(engine.ledger());
     });

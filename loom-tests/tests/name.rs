@@ -19,8 +19,8 @@ fn named(name: u32) -> Timer<Payload> {
 fn cancel(engine: &Engine<Payload>, max: Option<usize>) -> thread::JoinHandle<usize> {
     beside(engine, move |engine| {
         let cancelled = engine.cancel_by_name(NAME, max);
-        assert_eq!(cancelled.ids.len(), cancelled.payloads.len());
-        cancelled.ids.len()
+        assert!(cancelled.iter().all(|(_, answer)| answer.is_cancelled()));
+        cancelled.len()
     })
 }
 
@@ -52,7 +52,7 @@ fn cancel_and_return_and_shutdown() {
         let Lent { engine, firing, .. } = lent(beat(0).named(NAME), 1);
         let worker = thread::spawn(move || drop(firing));
         // A firing that a worker holds counts, and keeps its payload.
-        let canceller = beside(&engine, |engine| engine.cancel_by_name(NAME, 1).ids.len());
+        let canceller = beside(&engine, |engine| engine.cancel_by_name(NAME, 1).len());
         let returned = engine.shutdown().len();
         worker.join().unwrap();
         let cancelled = canceller.join().unwrap();
@@ -73,11 +73,11 @@ fn cancel_all_and_cancel_one_and_schedule() {
             engine.schedule(named(name)).unwrap();
         }
         let canceller = cancel(&engine, ALL);
-        let by_id = usize::from(engine.cancel(first).payload().is_some());
+        let by_id = usize::from(engine.cancel(first).into_payload().is_some());
         engine.schedule(named(3)).unwrap();
         let cancelled = canceller.join().unwrap();
         assert!(cancelled + by_id >= 3, "one was left out");
-        let left = engine.cancel_by_name(NAME, ALL).ids.len();
+        let left = engine.cancel_by_name(NAME, ALL).len();
         assert_eq!(cancelled + by_id + left, 4);
         assert_all_ended(engine.ledger());
         assert_eq!(engine.ledger().cancelled, 4);

@@ -13,7 +13,7 @@ struct Canceller(Option<(Engine<Canceller>, TimerId)>);
 impl Drop for Canceller {
     fn drop(&mut self) {
         if let Some((engine, id)) = self.0.take() {
-            drop(engine.cancel(id).payload());
+            drop(engine.cancel(id).into_payload());
         }
     }
 }
@@ -34,7 +34,7 @@ fn destructor_cancels_a_timer() {
         clock.advance_to(tick(1));
         let firing = engine.queue(0).try_recv().unwrap();
         let worker = thread::spawn(move || drop(firing));
-        drop(engine.cancel(id).payload());
+        drop(engine.cancel(id).into_payload());
         worker.join().unwrap();
         assert_all_ended(engine.ledger());
         assert_eq!(engine.ledger().cancelled, 1);

@@ -28,8 +28,11 @@ fn cancel_beside_a_worker() {
             id,
             firing,
         } = held();
-        let worker =
-            thread::spawn(move || firing.rearm(TICK).map_err(|(_, due)| due.into_payload()));
+        let worker = thread::spawn(move || {
+            firing
+                .rearm(TICK)
+                .map_err(|refused| refused.into_inner().into_payload())
+        });
         let cancelled = engine.cancel(id);
         let rearmed = worker.join().unwrap();
         match cancelled {

@@ -46,7 +46,7 @@ fn cancel_and_wait() {
             engine, id, firing, ..
         } = lent(beat(0), 1);
         let worker = thread::spawn(move || drop(firing));
-        let _ = engine.cancel_and_wait(id);
+        engine.cancel_and_wait(id);
         assert_all_ended(engine.ledger());
         worker.join().unwrap();
     });
@@ -63,7 +63,7 @@ fn cancel_and_wait_for_two() {
             engine.cancel_and_wait(ids[0]).is_cancelled()
         });
         let worker = thread::spawn(move || drop(firings));
-        let _ = engine.cancel_and_wait(ids[1]);
+        engine.cancel_and_wait(ids[1]);
         other.join().unwrap();
         worker.join().unwrap();
         assert_all_ended(engine.ledger());

@@ -70,7 +70,7 @@ fn two_readers() {
             thread::spawn(move || reports.recv().unwrap().id)
         });
         for id in ids {
-            assert!(engine.cancel(id).payload().is_some());
+            assert!(engine.cancel(id).into_payload().is_some());
         }
         let mut read = readers.map(|reader| reader.join().unwrap());
         read.sort_unstable();

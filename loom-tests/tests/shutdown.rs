@@ -91,7 +91,10 @@ fn cancel_between_holds() {
     engine_model(|engine, _clock| {
         let ids = three(&engine);
         ends_once_each(&engine, 3, move |engine| {
-            let cancelled = ids.into_iter().rev().map(|id| engine.cancel(id).payload());
+            let cancelled = ids
+                .into_iter()
+                .rev()
+                .map(|id| engine.cancel(id).into_payload());
             cancelled.flatten().map(|payload| payload.name()).collect()
         });
     });
@@ -104,7 +107,7 @@ fn schedule_between_holds() {
     engine_model(|engine, _clock| {
         let ids = three(&engine);
         // The shutdown passes the entry of this timer first; now it is free.
-        let cancelled = engine.cancel(ids[0]).payload().unwrap();
+        let cancelled = engine.cancel(ids[0]).into_payload().unwrap();
         ends_once_each(&engine, 4, move |engine| {
             let refused = submit(engine, 3).into_iter().chain([cancelled]);
             refused.map(|payload| payload.name()).collect()

@@ -24,7 +24,7 @@ fn cancel_and_two_workers() {
     model(|| {
         let (engine, clock, id) = two_expired(builder(1));
         let workers = [take_one(&engine), take_one(&engine)];
-        let mut ends: Vec<Payload> = engine.cancel(id).payload().into_iter().collect();
+        let mut ends: Vec<Payload> = engine.cancel(id).into_payload().into_iter().collect();
         if !ends.is_empty() {
             engine.schedule(Timer::at(tick(2), payload(2))).unwrap();
             clock.advance_to(tick(2));
@@ -47,7 +47,7 @@ fn many_and_cancel() {
             assert!(queue.recv_many(&mut taken, 3).unwrap().is_none());
             taken
         });
-        let mut ends: Vec<Payload> = engine.cancel(id).payload().into_iter().collect();
+        let mut ends: Vec<Payload> = engine.cancel(id).into_payload().into_iter().collect();
         ends.extend(worker.join().unwrap());
         assert_eq!(names(&ends), [0, 1]);
         assert_all_ended(engine.ledger());
@@ -63,7 +63,7 @@ fn many_and_cancel_and_shutdown() {
         let last = engine.schedule(Timer::at(tick(2), payload(2))).unwrap();
         clock.advance_to(tick(2));
         let worker = take_many_until_closed(&engine);
-        let canceller = beside(&engine, move |engine| engine.cancel(last).payload());
+        let canceller = beside(&engine, move |engine| engine.cancel(last).into_payload());
         let returned = engine.shutdown();
         let mut ends: Vec<Payload> = returned.into_iter().filter_map(|c| c.payload).collect();
         ends.extend(canceller.join().unwrap());

@@ -19,15 +19,13 @@ fn created() -> (Engine<Payload>, Unstarted<Payload>) {
 /// Cancels by id from another thread, which returns how many payloads it got.
 fn cancelling(engine: &Engine<Payload>, id: TimerId) -> JoinHandle<usize> {
     beside(engine, move |engine| {
-        usize::from(engine.cancel(id).payload().is_some())
+        usize::from(engine.cancel(id).into_payload().is_some())
     })
 }
 
 /// The same by name.
 fn cancelling_by_name(engine: &Engine<Payload>) -> JoinHandle<usize> {
-    beside(engine, |engine| {
-        engine.cancel_by_name(NAME, 1).payloads.len()
-    })
+    beside(engine, |engine| engine.cancel_by_name(NAME, 1).len())
 }
 
 /// The timer is started before the shutdown, which returns it, or refused after it.

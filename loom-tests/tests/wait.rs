@@ -37,14 +37,14 @@ fn drain_and_cancel() {
 /// The same when it is cancelled with others.
 #[test]
 fn drain_and_cancel_many() {
-    drain_beside(|engine, id| engine.cancel_many(&[id, id]).remove(0));
+    drain_beside(|engine, id| engine.cancel_many(&[id, id]).remove(0).1);
 }
 
 fn drain_beside(cancel: fn(&Engine<Payload>, TimerId) -> Cancel<Payload>) {
     engine_model(move |engine, _clock| {
         let id = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
         let canceller = beside(&engine, move |engine| {
-            cancel(engine, id).payload().is_some()
+            cancel(engine, id).into_payload().is_some()
         });
         assert!(engine.drain(Duration::from_millis(1)).is_empty());
         assert!(canceller.join().unwrap());

@@ -211,7 +211,7 @@ impl<T> Builder<T> {
     ///
     /// let builder = Engine::<()>::builder().max_timers(0);
     /// let error = builder.start().unwrap_err();
-    /// assert!(matches!(error, StartError::ZeroMaxTimers));
+    /// assert!(matches!(error, StartError::Setting("max_timers", _)));
     /// assert!(error.to_string().contains("leave it out"));
     /// ```
     pub fn start(self) -> Result<Engine<T>, StartError>
@@ -349,15 +349,15 @@ impl<T> Builder<T> {
     /// the process's wheel numbers is reserved.
     fn shape(&self) -> Result<Shape, StartError> {
         if !self.name.is_valid() {
-            return Err(StartError::InvalidName);
+            return Err(StartError::NAME);
         }
-        let tick = TickLength::new(self.tick).ok_or(StartError::ZeroTick)?;
+        let tick = TickLength::new(self.tick).ok_or(StartError::TICK)?;
         let mut geometry = Geometry::new(self.wheel_size)?;
         if let Some(levels) = self.max_levels {
             geometry = geometry.max_levels(levels)?;
         }
         if self.max_timers == Some(0) {
-            return Err(StartError::ZeroMaxTimers);
+            return Err(StartError::MAX_TIMERS);
         }
         let shards = self.shard_count()?;
         self.check_queues(shards)?;
@@ -370,9 +370,8 @@ impl<T> Builder<T> {
 
     fn shard_count(&self) -> Result<usize, StartError> {
         match self.shards {
-            Some(0) => Err(StartError::NoShards),
-            Some(shards) if shards > MOST_SHARDS => Err(StartError::TooManyShards),
-            Some(shards) => Ok(shards.next_power_of_two()),
+            Some(shards @ 1..=MOST_SHARDS) => Ok(shards.next_power_of_two()),
+            Some(_) => Err(StartError::SHARDS),
             None => Ok(default_shards()),
         }
     }
@@ -380,10 +379,8 @@ impl<T> Builder<T> {
     fn check_queues(&self, shards: usize) -> Result<(), StartError> {
         // A product that overflows is above the limit.
         let lists = self.queues.saturating_add(1).saturating_mul(shards);
-        if self.queues == 0 {
-            Err(StartError::NoQueues)
-        } else if lists > MOST_LISTS {
-            Err(StartError::TooManyQueues)
+        if self.queues == 0 || lists > MOST_LISTS {
+            Err(StartError::QUEUES)
         } else {
             Ok(())
         }

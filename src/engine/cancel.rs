@@ -3,11 +3,11 @@
 use crate::engine::Engine;
 use crate::hub::running;
 use crate::id::TimerId;
-use crate::timer::{Cancel, CancelledMany};
+use crate::timer::Cancel;
 
 impl<T> Engine<T> {
     /// Cancels many timers, and returns the answer of [`cancel`](Engine::cancel)
-    /// for each, in the order of `ids`.
+    /// for each, with its id, in the order of `ids`.
     ///
     /// Faster than repeated `cancel` calls, especially for timers that another
     /// thread scheduled. Consecutive ids from one thread are cancelled under a
@@ -20,18 +20,19 @@ impl<T> Engine<T> {
     /// let schedule = |n| engine.schedule(Timer::after(Duration::from_secs(9), n));
     /// let ids = [schedule(1)?, schedule(2)?];
     /// engine.cancel(ids[0]);
-    /// assert_eq!(engine.cancel_many(&ids), [Cancel::Gone, Cancel::Cancelled(2)]);
+    /// let answers = engine.cancel_many(&ids);
+    /// assert_eq!(answers, [(ids[0], Cancel::Gone), (ids[1], Cancel::Cancelled(2))]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use = "a running timer was not stopped, and a cancelled one's payload is in here"]
-    pub fn cancel_many(&self, ids: &[TimerId]) -> Vec<Cancel<T>> {
+    pub fn cancel_many(&self, ids: &[TimerId]) -> Vec<(TimerId, Cancel<T>)> {
         self.core.cancel_many(ids)
     }
 
     /// Cancels the timers that have this name, oldest first: all of them if `max` is
-    /// `None`, otherwise at most `max`. None of the timers fires again. A timer whose
-    /// last firing is running is counted apart, because it may end by itself, and not
-    /// towards `max`. Does not cancel timers that are created during the call.
+    /// `None`, otherwise at most `max`. Returns the answer of [`cancel`](Engine::cancel)
+    /// for each, with its id. None of them fires again. A timer whose last firing is running
+    /// is [`Cancel::Running`], and does not count towards `max`, because it may end by
+    /// itself. Does not cancel timers that are created during the call.
     ///
     /// # Cost
     /// Grows with the number of timers cancelled, not with the number that share
@@ -39,27 +40,32 @@ impl<T> Engine<T> {
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use tickwheel::{Engine, Timer};
+    /// # use tickwheel::{Cancel, Engine, Timer};
     /// let engine = Engine::builder().start()?;
-    /// for n in 0..3 {
-    ///     engine.schedule(Timer::after(Duration::from_secs(9), n).named("batch"))?;
-    /// }
-    /// assert_eq!(engine.cancel_by_name("batch", 2).payloads, [0, 1]);
-    /// assert_eq!(engine.cancel_by_name("batch", None).ids.len(), 1);
-    /// assert_eq!(engine.cancel_by_name("batch", None).ids.len(), 0);
+    /// let batch = |n| Timer::after(Duration::from_secs(9), n).named("batch");
+    /// let first = engine.schedule(batch(1))?;
+    /// engine.schedule(batch(2))?;
+    /// let cancelled = engine.cancel_by_name("batch", 1);
+    /// assert_eq!(cancelled, [(first, Cancel::Cancelled(1))]);
+    /// assert_eq!(engine.cancel_by_name("batch", None).len(), 1);
+    /// assert!(engine.cancel_by_name("batch", None).is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn cancel_by_name(&self, name: &str, max: impl Into<Option<usize>>) -> CancelledMany<T> {
+    pub fn cancel_by_name(
+        &self,
+        name: &str,
+        max: impl Into<Option<usize>>,
+    ) -> Vec<(TimerId, Cancel<T>)> {
         self.core.cancel_by_name(name, max.into())
     }
 
     /// Cancels all timers, without shutting the engine down.
     ///
     /// Does for each timer what [`cancel`](Engine::cancel) does. Expired timers that no
-    /// worker has taken and [unstarted](Engine::create) timers are cancelled, and
-    /// a timer with a running firing does not fire again. Returns the ids of the timers
-    /// that end as cancelled because of this call, and their payloads, in no particular
-    /// order. Does not cancel timers that are created during the call, so it returns even
+    /// worker has taken and [unstarted](Engine::create) timers are cancelled, and a timer
+    /// with a running firing does not fire again. Returns the answer for each that had not
+    /// ended, with its id, in no particular order. Does not cancel timers that are created
+    /// during the call, so it returns even
     /// if other threads continue to schedule.
     ///
     /// # Cost
@@ -75,12 +81,13 @@ impl<T> Engine<T> {
     /// for buff in ["haste", "shield"] {
     ///     room.schedule(Timer::after(Duration::from_secs(9), buff))?;
     /// }
-    /// let cleared = room.cancel_all();
-    /// assert_eq!((cleared.ids.len(), cleared.payloads.len()), (2, 2));
+    /// let cleared = room.cancel_all().into_iter();
+    /// let buffs = cleared.filter_map(|(_, answer)| answer.into_payload());
+    /// assert_eq!(buffs.count(), 2);
     /// assert!(room.schedule(Timer::after(Duration::from_secs(9), "haste")).is_ok());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn cancel_all(&self) -> CancelledMany<T> {
+    pub fn cancel_all(&self) -> Vec<(TimerId, Cancel<T>)> {
         self.core.cancel_all()
     }
 

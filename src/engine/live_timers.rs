@@ -132,7 +132,9 @@ mod tests {
         let far = |n| engine.schedule(Timer::after(Duration::from_secs(9), n));
         let ids: Vec<_> = (0..PEAK).map(|n| far(n).unwrap()).collect();
         let cancelled = engine.cancel_many(&ids);
-        let payloads = cancelled.into_iter().map(|it| it.payload().unwrap());
+        let payloads = cancelled
+            .into_iter()
+            .map(|(_, it)| it.into_payload().unwrap());
         assert!(payloads.eq(0..PEAK));
 
         let mut live = engine.live();
@@ -170,7 +172,7 @@ mod tests {
         schedule(Timer::after(ms, 0));
         clock.advance(ms);
         let reported = schedule(Timer::after(ms, 0).reported());
-        assert!(engine.cancel(reported).payload().is_some());
+        assert!(engine.cancel(reported).into_payload().is_some());
         let _unstarted = engine.create(Timer::after(ms, 0)).unwrap();
         let slot = engine.now() + Duration::from_secs(100);
         for n in 0..2 * VISITS_PER_HOLD {

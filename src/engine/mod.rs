@@ -33,7 +33,7 @@ use crate::stats::{Ledger, Snapshot};
 use crate::sync::{Arc, CountedArc};
 use crate::tick::Tick;
 use crate::timeline::{Time, When};
-use crate::timer::{Cancel, Closed, NotChanged, Refused, Timer};
+use crate::timer::{Cancel, Closed, Refusal, Refused, Timer};
 
 /// A timer engine for many threads.
 ///
@@ -74,7 +74,7 @@ use crate::timer::{Cancel, Closed, NotChanged, Refused, Timer};
 /// for _ in 0..3 {
 ///     assert_eq!(*engine.queue(1).recv()?.payload(), "beat");
 /// }
-/// assert_eq!(engine.cancel(id).payload(), Some("session 7"));
+/// assert_eq!(engine.cancel(id).into_payload(), Some("session 7"));
 /// assert!(engine.ledger().is_balanced());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -129,7 +129,7 @@ impl<T> Engine<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline(always)]
-    pub fn schedule(&self, timer: Timer<T>) -> Result<TimerId, Refused<T>> {
+    pub fn schedule(&self, timer: Timer<T>) -> Result<TimerId, Refused<Timer<T>>> {
         self.core.schedule(timer)
     }
 
@@ -162,7 +162,7 @@ impl<T> Engine<T> {
     ///
     /// # Errors
     /// Fails as [`schedule`](Engine::schedule) does.
-    pub fn create(&self, timer: Timer<T>) -> Result<Unstarted<T>, Refused<T>> {
+    pub fn create(&self, timer: Timer<T>) -> Result<Unstarted<T>, Refused<Timer<T>>> {
         let id = self.core.create(timer)?;
         Ok(Unstarted::new(self.shared(), id))
     }
@@ -203,10 +203,10 @@ impl<T> Engine<T> {
     /// ```
     ///
     /// # Errors
-    /// Returns [`NotChanged`] if the timer is not live, or a worker holds a firing
+    /// Returns [`Refusal`] if the timer is not live, or a worker holds a firing
     /// of it; the holder can [re-arm](crate::Expired::rearm) the timer. Also if `when`
     /// is an instant and the engine does not follow the monotonic clock
-    /// ([`NotChanged::InstantOnOtherClock`]).
+    /// ([`Refusal::InstantOnOtherClock`]).
     ///
     /// ```
     /// # use std::time::Duration;
@@ -222,7 +222,7 @@ impl<T> Engine<T> {
     #[doc(alias = "reset")]
     #[doc(alias = "resume")]
     #[inline(always)]
-    pub fn reschedule(&self, id: TimerId, when: impl Into<When>) -> Result<(), NotChanged> {
+    pub fn reschedule(&self, id: TimerId, when: impl Into<When>) -> Result<(), Refusal> {
         self.core.reschedule(id, when.into())
     }
 
@@ -231,7 +231,7 @@ impl<T> Engine<T> {
     /// # Errors
     /// Returns `payload`, with the reason, if the timer is not live or a worker
     /// holds a firing of it.
-    pub fn replace(&self, id: TimerId, payload: T) -> Result<T, (NotChanged, T)> {
+    pub fn replace(&self, id: TimerId, payload: T) -> Result<T, Refused<T>> {
         self.core.replace(id, payload)
     }
 
@@ -419,7 +419,7 @@ impl<T> Engine<T> {
     /// let ids = (0..1_000).map(schedule).collect::<Result<Vec<_>, _>>()?;
     /// ids[..999].iter().for_each(|&id| _ = engine.cancel(id));
     /// engine.shrink();
-    /// assert_eq!(engine.cancel(ids[999]).payload(), Some(999));
+    /// assert_eq!(engine.cancel(ids[999]).into_payload(), Some(999));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn shrink(&self) {
@@ -432,7 +432,7 @@ impl<T> Engine<T> {
     /// last firing is running, or that was cancelled during a firing, ends
     /// by itself and is not returned. A running chain is returned only if its
     /// holder has [re-armed](crate::Firing::rearm) it by now; a later attempt
-    /// is refused ([`NotChanged::ShutDown`]).
+    /// is refused ([`Refusal::ShutDown`]).
     ///
     /// Does not wait for any thread. New timers are refused from the beginning
     /// of the call. The call then collects the live timers, a bounded part per

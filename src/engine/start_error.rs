@@ -16,30 +16,21 @@ pub(super) const MOST_LISTS: usize = 1 << 20;
 pub(crate) const MOST_WORKERS: usize = 4_096;
 
 /// The reason why an engine, or one of its workers, was not started.
+///
+/// ```
+/// use tickwheel::{Engine, StartError};
+///
+/// let error = Engine::<()>::builder().queues(0).start().unwrap_err();
+/// assert!(matches!(error, StartError::Setting("queues", _)));
+/// assert!(error.to_string().starts_with("`queues`: an engine has at least one"));
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StartError {
-    /// A name that is empty or contains a NUL character.
-    InvalidName,
-    /// A tick of zero.
-    ZeroTick,
+    /// A setting is out of range: the builder's method that makes it, and what to do.
+    Setting(&'static str, &'static str),
     /// A wheel size or number of levels that is out of range.
     Geometry(InvalidGeometry),
-    /// An engine without a queue.
-    NoQueues,
-    /// More queues than [`Builder::queues`](crate::Builder::queues) allows.
-    TooManyQueues,
-    /// A limit of zero timers.
-    ZeroMaxTimers,
-    /// An engine without a shard.
-    NoShards,
-    /// More shards than [`Builder::shards`](crate::Builder::shards) allows.
-    TooManyShards,
-    /// A task engine without a worker.
-    NoWorkers,
-    /// More workers than [`TaskBuilder::workers`](crate::TaskBuilder::workers)
-    /// allows.
-    TooManyWorkers,
     /// A number of workers for an engine that was shut down.
     ShutDown,
     /// A number of workers for an engine whose tasks run in the caller's loop.
@@ -48,6 +39,35 @@ pub enum StartError {
     Alarm(io::Error),
     /// The system has no thread left.
     Thread(io::Error),
+}
+
+/// What is wrong with each setting, in the words of its limits above.
+impl StartError {
+    pub(super) const NAME: StartError = StartError::Setting(
+        "name",
+        "an engine's name must have characters, and no NUL among them",
+    );
+    pub(super) const TICK: StartError =
+        StartError::Setting("tick", "a tick must be longer than zero");
+    pub(super) const MAX_TIMERS: StartError = StartError::Setting(
+        "max_timers",
+        "an engine bounded to zero timers would refuse all: raise it or leave it out",
+    );
+    pub(super) const SHARDS: StartError = StartError::Setting(
+        "shards",
+        "an engine has at least one shard, and 1024 shards at most: ask for as many as threads \
+         schedule at a time",
+    );
+    pub(super) const QUEUES: StartError = StartError::Setting(
+        "queues",
+        "an engine has at least one queue, and queues and reports times shards may come to \
+         1048576: ask for fewer of either",
+    );
+    pub(crate) const WORKERS: StartError = StartError::Setting(
+        "workers",
+        "a task engine has at least one worker, and 4096 workers at most: ask for as many as \
+         tasks run at a time",
+    );
 }
 
 impl From<InvalidGeometry> for StartError {
@@ -59,37 +79,20 @@ impl From<InvalidGeometry> for StartError {
 impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            StartError::InvalidName => {
-                f.write_str("an engine's name must have characters, and no NUL among them")
-            }
-            StartError::ZeroTick => f.write_str("a tick must be longer than zero"),
+            StartError::Setting(name, advice) => write!(f, "`{name}`: {advice}"),
             StartError::Geometry(error) => fmt::Display::fmt(error, f),
-            StartError::NoQueues => f.write_str("an engine needs at least one queue"),
-            StartError::TooManyQueues => write!(
-                f,
-                "queues and reports times shards may come to {MOST_LISTS}: ask for fewer of either"
-            ),
-            StartError::ZeroMaxTimers => f.write_str(
-                "an engine bounded to zero timers would refuse all: raise `max_timers` or leave it out",
-            ),
-            StartError::NoShards => f.write_str("an engine needs at least one shard"),
-            StartError::TooManyShards => write!(
-                f,
-                "an engine has {MOST_SHARDS} shards at most: ask for as many as threads schedule at a time"
-            ),
-            StartError::NoWorkers => f.write_str("a task engine needs at least one worker"),
-            StartError::TooManyWorkers => write!(
-                f,
-                "a task engine has {MOST_WORKERS} workers at most: ask for as many as tasks run at a time"
-            ),
-            StartError::ShutDown => {
-                f.write_str("the engine was shut down: start another one")
-            }
+            StartError::ShutDown => f.write_str("the engine was shut down: start another one"),
             StartError::Driven => f.write_str(
                 "the caller's loop runs the tasks of this engine: call `run_due` in more threads",
             ),
-            StartError::Alarm(error) => write!(f, "the system gave no timer descriptor: close others or raise their limit ({error})"),
-            StartError::Thread(error) => write!(f, "the system gave no thread: end others or raise their limit ({error})"),
+            StartError::Alarm(error) => write!(
+                f,
+                "the system gave no timer descriptor: close others or raise their limit ({error})"
+            ),
+            StartError::Thread(error) => write!(
+                f,
+                "the system gave no thread: end others or raise their limit ({error})"
+            ),
         }
     }
 }

@@ -5,7 +5,7 @@ use core::fmt;
 use crate::hub::SharedCore;
 use crate::id::TimerId;
 use crate::sync::Arc;
-use crate::timer::Refused;
+use crate::timer::{Refused, Timer};
 
 /// A timer that was created but has not been started, from
 /// [`Engine::create`](crate::Engine::create).
@@ -16,7 +16,7 @@ use crate::timer::Refused;
 /// It is not live before it is started. Until then,
 /// [`deadline`](crate::Engine::deadline) returns `None`, and
 /// [`reschedule`](crate::Engine::reschedule) and other changes return
-/// [`NotChanged::Unstarted`](crate::NotChanged::Unstarted). To start it with
+/// [`Refusal::Unstarted`](crate::Refusal::Unstarted). To start it with
 /// another deadline or payload, dismiss it and create another.
 ///
 /// ```
@@ -28,7 +28,7 @@ use crate::timer::Refused;
 /// let unstarted = engine.create(timer)?;
 /// assert_eq!(engine.ledger().accepted, 0);
 /// let id = unstarted.start()?;
-/// assert_eq!(engine.cancel(id).payload(), Some("lease"));
+/// assert_eq!(engine.cancel(id).into_payload(), Some("lease"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "dropping an unstarted timer dismisses it"]
@@ -59,7 +59,7 @@ impl<T> Unstarted<T> {
     ///
     /// # Errors
     /// Returns the timer if the engine was shut down meanwhile.
-    pub fn start(mut self) -> Result<TimerId, Refused<T>> {
+    pub fn start(mut self) -> Result<TimerId, Refused<Timer<T>>> {
         self.owned = false;
         self.core.start(self.id)
     }

@@ -68,7 +68,7 @@ impl<T> Core<T> {
         match held.shard.find_plain(id) {
             // The lock is simply dropped: no timer was linked and no signal was raised.
             Some(at) => Some(held.shard.cancel_plain(at)),
-            None => self.cancel_any(held, id).payload(),
+            None => self.cancel_any(held, id).into_payload(),
         }
     }
 

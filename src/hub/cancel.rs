@@ -5,7 +5,7 @@ use crate::hub::names::{Bucket, NAMESAKES_PER_HOLD, Namesakes};
 use crate::hub::{Core, Held, Unsent};
 use crate::id::TimerId;
 use crate::sync::IS_MODEL;
-use crate::timer::{Cancel, CancelledMany};
+use crate::timer::Cancel;
 
 /// The number of timers that one hold of a shard's lock cancels: enough that the cost of
 /// taking the lock is negligible, and few enough that a waiter does not wait long.
@@ -49,7 +49,7 @@ impl<T> Core<T> {
     ///
     /// Consecutive ids of one shard share holds of its lock. Their entries are prefetched
     /// together, because each is a cache miss if another thread scheduled the timer.
-    pub(crate) fn cancel_many(&self, ids: &[TimerId]) -> Vec<Cancel<T>> {
+    pub(crate) fn cancel_many(&self, ids: &[TimerId]) -> Vec<(TimerId, Cancel<T>)> {
         let mut answers = Vec::with_capacity(ids.len());
         for of_one_shard in ids.chunk_by(|one, next| one.wheel() == next.wheel()) {
             for some in of_one_shard.chunks(CANCELS_PER_HOLD) {
@@ -59,30 +59,34 @@ impl<T> Core<T> {
         answers
     }
 
-    fn cancel_in_one_hold(&self, ids: &[TimerId], answers: &mut Vec<Cancel<T>>) {
+    fn cancel_in_one_hold(&self, ids: &[TimerId], answers: &mut Vec<(TimerId, Cancel<T>)>) {
         let Some(cell) = ids.first().and_then(|&id| self.cell_of(id)) else {
-            answers.extend(ids.iter().map(|_| Cancel::Gone));
+            answers.extend(ids.iter().map(|&id| (id, Cancel::Gone)));
             return;
         };
         let mut held = self.hold(cell);
         ids.iter().for_each(|&id| held.shard.prefetch(id));
-        let cancel = |&id| held.shard.cancel(id, || self.tick_now());
+        let cancel = |&id| (id, held.shard.cancel(id, || self.tick_now()));
         answers.extend(ids.iter().map(cancel));
         self.release(held);
     }
 
     /// Cancels the timers with a name, oldest first, until `max` of them have been
     /// cancelled. Skips timers that are created meanwhile; otherwise it might never end.
-    pub(crate) fn cancel_by_name(&self, name: &str, max: Option<usize>) -> CancelledMany<T> {
-        let max = max.unwrap_or(usize::MAX);
+    pub(crate) fn cancel_by_name(
+        &self,
+        name: &str,
+        max: Option<usize>,
+    ) -> Vec<(TimerId, Cancel<T>)> {
+        let mut left = max.unwrap_or(usize::MAX);
         let mut namesakes = self.names.namesakes(name);
-        let mut cancelled = CancelledMany::none();
+        let mut answers = Vec::new();
         let mut count = FIRST_NAMESAKES;
-        while self.cancel_some_by_name(&mut namesakes, count, max, &mut cancelled) {
+        while self.cancel_some_by_name(&mut namesakes, count, &mut left, &mut answers) {
             self.names.step_aside(&namesakes);
             count = NAMESAKES_PER_HOLD;
         }
-        cancelled
+        answers
     }
 
     /// Cancels up to `count` timers in one hold of the bucket. Returns whether there may
@@ -91,13 +95,13 @@ impl<T> Core<T> {
         &self,
         namesakes: &mut Namesakes<'_>,
         count: usize,
-        max: usize,
-        cancelled: &mut CancelledMany<T>,
+        left: &mut usize,
+        answers: &mut Vec<(TimerId, Cancel<T>)>,
     ) -> bool {
         // Reserved before the lock is taken, because growing may copy all payloads.
-        cancelled.reserve(count);
+        answers.reserve(count);
         let mut unsent = Vec::with_capacity(count);
-        let may_be_more = self.cancel_in_bucket(namesakes, count, max, cancelled, &mut unsent);
+        let may_be_more = self.cancel_in_bucket(namesakes, count, left, answers, &mut unsent);
         unsent.into_iter().for_each(|unsent| self.send(unsent));
         may_be_more
     }
@@ -108,30 +112,35 @@ impl<T> Core<T> {
         &self,
         namesakes: &mut Namesakes<'_>,
         count: usize,
-        max: usize,
-        cancelled: &mut CancelledMany<T>,
+        left: &mut usize,
+        answers: &mut Vec<(TimerId, Cancel<T>)>,
         unsent: &mut Vec<Unsent>,
     ) -> bool {
         let mut bucket = self.names.bucket_of(namesakes);
         for _ in 0..count {
-            if cancelled.ids.len() == max {
+            if *left == 0 {
                 return false;
             }
             let Some(id) = bucket.next(namesakes) else {
                 return false;
             };
-            unsent.extend(self.cancel_one_by_name(id, namesakes.name, &mut bucket, cancelled));
+            let one = self.cancel_one_by_name(id, namesakes.name, &mut bucket, answers);
+            let Some((ends, sends)) = one else { continue };
+            *left -= usize::from(ends);
+            unsent.push(sends);
         }
         true
     }
 
+    /// Cancels a timer that has this name. Returns whether it ends because of this call,
+    /// and not by itself when its last firing returns.
     fn cancel_one_by_name(
         &self,
         id: TimerId,
         name: &str,
         bucket: &mut Bucket,
-        cancelled: &mut CancelledMany<T>,
-    ) -> Option<Unsent> {
+        answers: &mut Vec<(TimerId, Cancel<T>)>,
+    ) -> Option<(bool, Unsent)> {
         let mut held = self.hold(self.cell_of(id)?);
         if !held.shard.has_name(id, name) {
             return None;
@@ -143,12 +152,11 @@ impl<T> Core<T> {
         unsent.signals.take_unnamed(|place| {
             bucket.remove(place);
             // A timer gives up its name exactly once, when it ends.
-            cancelled.ids.push(id);
             has_ended = true;
         });
-        let runs_last = !has_ended && matches!(answer, Cancel::Running);
-        cancelled.running += usize::from(runs_last);
-        cancelled.payloads.extend(answer.payload());
-        Some(unsent)
+        if !matches!(answer, Cancel::Gone) {
+            answers.push((id, answer));
+        }
+        Some((has_ended, unsent))
     }
 }

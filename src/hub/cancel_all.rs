@@ -2,20 +2,21 @@
 
 use crate::hub::fairness::Walk;
 use crate::hub::{Core, ShardCell};
+use crate::id::TimerId;
 use crate::shard::{CANCELS_PER_HOLD, CancelWalk};
-use crate::timer::CancelledMany;
+use crate::timer::Cancel;
 
 impl<T> Core<T> {
     /// Cancels the timers of all shards. Skips timers that are created meanwhile.
-    pub(crate) fn cancel_all(&self) -> CancelledMany<T> {
-        let mut cancelled = CancelledMany::none();
+    pub(crate) fn cancel_all(&self) -> Vec<(TimerId, Cancel<T>)> {
+        let mut answers = Vec::new();
         let mut pace = Walk::begin();
         for (cell, mut walk) in self.shards.iter().zip(self.begin_cancel_all()) {
-            while !self.cancel_some(cell, &mut walk, &mut cancelled) {
+            while !self.cancel_some(cell, &mut walk, &mut answers) {
                 cell.step_aside_in(&mut pace);
             }
         }
-        cancelled
+        answers
     }
 
     /// Begins a walk through each shard. All of them begin before the first timer is
@@ -31,13 +32,13 @@ impl<T> Core<T> {
         &self,
         cell: &ShardCell<T>,
         walk: &mut CancelWalk,
-        cancelled: &mut CancelledMany<T>,
+        answers: &mut Vec<(TimerId, Cancel<T>)>,
     ) -> bool {
         // Reserved before the lock is taken, because growing may copy all payloads.
-        cancelled.reserve(CANCELS_PER_HOLD);
+        answers.reserve(CANCELS_PER_HOLD);
         let now = self.tick_now();
         let mut held = self.hold(cell);
-        let done = held.shard.cancel_some(walk, now, cancelled);
+        let done = held.shard.cancel_some(walk, now, answers);
         self.release(held);
         done
     }

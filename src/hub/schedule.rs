@@ -10,7 +10,7 @@ use crate::shard::{Next, Shard};
 use crate::sync::LockGuard;
 use crate::tick::Tick;
 use crate::timeline::{Time, When};
-use crate::timer::{LiveTimer, NotChanged, PlainTimer, Refusal, Refused, Timer};
+use crate::timer::{LiveTimer, PlainTimer, Refusal, Refused, Timer};
 
 /// The time at which a timer is due.
 pub(super) struct Due {
@@ -40,7 +40,7 @@ enum Postponed<'a, T> {
 
 impl<T> Core<T> {
     #[inline(always)]
-    pub(crate) fn schedule(&self, timer: Timer<T>) -> Result<TimerId, Refused<T>> {
+    pub(crate) fn schedule(&self, timer: Timer<T>) -> Result<TimerId, Refused<Timer<T>>> {
         match timer.is_plain(self.plain_queues) {
             true => self.schedule_plain(timer.into_plain()),
             false => self.schedule_recorded(timer),
@@ -48,7 +48,7 @@ impl<T> Core<T> {
     }
 
     #[inline(always)]
-    fn schedule_plain(&self, plain: PlainTimer<T>) -> Result<TimerId, Refused<T>> {
+    fn schedule_plain(&self, plain: PlainTimer<T>) -> Result<TimerId, Refused<Timer<T>>> {
         let Some(due) = self.resolve(plain.requested) else {
             let reason = Refusal::InstantOnOtherClock;
             return Err(Refused::new(reason, plain.into_timer()));
@@ -68,7 +68,7 @@ impl<T> Core<T> {
     }
 
     #[cold]
-    fn schedule_recorded(&self, timer: Timer<T>) -> Result<TimerId, Refused<T>> {
+    fn schedule_recorded(&self, timer: Timer<T>) -> Result<TimerId, Refused<Timer<T>>> {
         let naming = self.begin_naming(&timer);
         let due = match self.validate(&timer) {
             Ok(due) => due,
@@ -84,7 +84,7 @@ impl<T> Core<T> {
     }
 
     /// Creates a timer that is started later.
-    pub(crate) fn create(&self, timer: Timer<T>) -> Result<TimerId, Refused<T>> {
+    pub(crate) fn create(&self, timer: Timer<T>) -> Result<TimerId, Refused<Timer<T>>> {
         if let Err(reason) = self.validate(&timer) {
             return Err(Refused::new(reason, timer));
         }
@@ -107,7 +107,7 @@ impl<T> Core<T> {
         due.ok_or(Refusal::InstantOnOtherClock)
     }
 
-    pub(crate) fn start(&self, id: TimerId) -> Result<TimerId, Refused<T>> {
+    pub(crate) fn start(&self, id: TimerId) -> Result<TimerId, Refused<Timer<T>>> {
         let cell = self
             .cell_of(id)
             .expect("an unstarted timer knows its engine");
@@ -133,12 +133,12 @@ impl<T> Core<T> {
 
     /// Resolves the time where the call is, because the compiler knows its kind there.
     #[inline(always)]
-    pub(crate) fn reschedule(&self, id: TimerId, when: When) -> Result<(), NotChanged> {
-        let due = self.resolve(when).ok_or(NotChanged::InstantOnOtherClock)?;
+    pub(crate) fn reschedule(&self, id: TimerId, when: When) -> Result<(), Refusal> {
+        let due = self.resolve(when).ok_or(Refusal::InstantOnOtherClock)?;
         match self.postpone(id, due.deadline) {
             Postponed::Yes => Ok(()),
             Postponed::No(shard) => self.reschedule_any(shard, id, due.requested, due.deadline),
-            Postponed::Gone => Err(NotChanged::Gone),
+            Postponed::Gone => Err(Refusal::Gone),
         }
     }
 
@@ -167,19 +167,20 @@ impl<T> Core<T> {
         id: TimerId,
         requested: Time,
         deadline: Tick,
-    ) -> Result<(), NotChanged> {
-        let cell = self.cell_of(id).ok_or(NotChanged::Gone)?;
+    ) -> Result<(), Refusal> {
+        let cell = self.cell_of(id).ok_or(Refusal::Gone)?;
         let mut held = Held { cell, shard };
         let moved = held.shard.reschedule(id, requested, deadline);
         self.release(held);
         moved
     }
 
-    pub(crate) fn replace(&self, id: TimerId, payload: T) -> Result<T, (NotChanged, T)> {
-        match self.cell_of(id) {
+    pub(crate) fn replace(&self, id: TimerId, payload: T) -> Result<T, Refused<T>> {
+        let replaced = match self.cell_of(id) {
             Some(cell) => cell.lock().replace(id, payload),
-            None => Err((NotChanged::Gone, payload)),
-        }
+            None => Err((Refusal::Gone, payload)),
+        };
+        replaced.map_err(|(reason, payload)| Refused::new(reason, payload))
     }
 
     pub(crate) fn has_name(&self, id: TimerId, name: &str) -> bool {
@@ -238,7 +239,7 @@ impl<T> Core<T> {
 fn end_naming<T>(
     naming: Option<Naming<'_>>,
     made: Result<TimerId, (Refusal, Timer<T>)>,
-) -> Result<TimerId, Refused<T>> {
+) -> Result<TimerId, Refused<Timer<T>>> {
     let id = made.map_err(|(reason, timer)| Refused::new(reason, timer))?;
     if let Some(naming) = naming {
         naming.end(id);

@@ -8,7 +8,7 @@ use crate::id::TimerId;
 use crate::shard::{Claimed, Outcome, Shard};
 use crate::sync::IS_MODEL;
 use crate::timeline::When;
-use crate::timer::NotChanged;
+use crate::timer::Refusal;
 
 /// The number of timers that a worker takes in one hold of a shard's lock, at most. A
 /// caller that schedules waits no longer for it than for the ticker.
@@ -134,14 +134,9 @@ impl<T> Core<T> {
     }
 
     /// Sets the next firing of a timer from within the current one.
-    pub(crate) fn rearm_lent(
-        &self,
-        id: TimerId,
-        number: u64,
-        when: When,
-    ) -> Result<(), NotChanged> {
-        let cell = self.cell_of(id).ok_or(NotChanged::Gone)?;
-        let due = self.resolve(when).ok_or(NotChanged::InstantOnOtherClock)?;
+    pub(crate) fn rearm_lent(&self, id: TimerId, number: u64, when: When) -> Result<(), Refusal> {
+        let cell = self.cell_of(id).ok_or(Refusal::Gone)?;
+        let due = self.resolve(when).ok_or(Refusal::InstantOnOtherClock)?;
         cell.lock().rearm_lent(id, number, due.next())
     }
 
@@ -153,12 +148,12 @@ impl<T> Core<T> {
         number: u64,
         payload: T,
         when: When,
-    ) -> Result<(), (NotChanged, T)> {
+    ) -> Result<(), (Refusal, T)> {
         let Some(cell) = self.cell_of(id) else {
-            return Err((NotChanged::Gone, payload));
+            return Err((Refusal::Gone, payload));
         };
         let Some(due) = self.resolve(when) else {
-            return Err((NotChanged::InstantOnOtherClock, payload));
+            return Err((Refusal::InstantOnOtherClock, payload));
         };
         let (now, next) = (self.clock.now(), due.next());
         let mut held = self.hold(cell);

@@ -12,7 +12,7 @@ use crate::shard::{Claimed, Firing, Name, Outcome, Recorded};
 use crate::sync::Arc;
 use crate::tick::Tick;
 use crate::timeline::{Time, When};
-use crate::timer::NotChanged;
+use crate::timer::{Refusal, Refused};
 
 /// An expired timer that a worker holds.
 ///
@@ -175,10 +175,10 @@ impl<T> Expired<T> {
     ///
     /// # Errors
     /// Returns this firing, with the reason, and changes nothing:
-    /// [`NotChanged::Cancelled`] or [`NotChanged::ShutDown`] if that happened since the
-    /// firing was taken, [`NotChanged::UsedUp`] if the timer has fired as often as
-    /// [`times`](crate::Timer::times) says, [`NotChanged::NotRearmable`] for a one-shot
-    /// that is not rearmable, and [`NotChanged::InstantOnOtherClock`] if the engine's
+    /// [`Refusal::Cancelled`] or [`Refusal::ShutDown`] if that happened since the
+    /// firing was taken, [`Refusal::UsedUp`] if the timer has fired as often as
+    /// [`times`](crate::Timer::times) says, [`Refusal::NotRearmable`] for a one-shot
+    /// that is not rearmable, and [`Refusal::InstantOnOtherClock`] if the engine's
     /// clock does not measure `when`. A timer that was cancelled or shut down then ends
     /// for that reason, and not as completed.
     ///
@@ -187,7 +187,7 @@ impl<T> Expired<T> {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tickwheel::{Engine, NotChanged, Timer};
+    /// use tickwheel::{Cancel, Engine, Refusal, Timer};
     ///
     /// // A lease that is renewed at a third of its duration, under one id.
     /// let second = Duration::from_secs(1);
@@ -196,31 +196,30 @@ impl<T> Expired<T> {
     /// let id = engine.schedule(renewal)?;
     /// clock.advance(10 * second);
     /// let due = engine.queue(0).recv()?;
-    /// assert!(due.rearm(5 * second).is_ok());
+    /// due.rearm(5 * second)?;
     /// clock.advance(5 * second);
     /// let due = engine.queue(0).recv()?;
     /// assert_eq!((due.id(), due.number()), (id, 2));
     ///
     /// // A cancel reaches the timer while a worker holds it.
-    /// assert_eq!(engine.cancel_by_name("leases", None).running, 1);
+    /// assert_eq!(engine.cancel_by_name("leases", None), [(id, Cancel::Running)]);
     /// assert!(due.is_cancelled());
-    /// let (why, due) = due.rearm(5 * second).unwrap_err();
-    /// assert_eq!((why, due.into_payload()), (NotChanged::Cancelled, "lease 7"));
+    /// let refused = due.rearm(5 * second).unwrap_err();
+    /// assert_eq!(refused.reason(), Refusal::Cancelled);
+    /// assert_eq!(refused.into_inner().into_payload(), "lease 7");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    // The error is the receiver, which the caller had by value before.
-    #[allow(clippy::result_large_err)]
-    pub fn rearm(mut self, when: impl Into<When>) -> Result<(), (NotChanged, Expired<T>)> {
+    pub fn rearm(mut self, when: impl Into<When>) -> Result<(), Refused<Expired<T>>> {
         match self.try_rearm(when.into()) {
             Ok(()) => Ok(()),
-            Err(reason) => Err((reason, self)),
+            Err(reason) => Err(Refused::new(reason, self)),
         }
     }
 
-    fn try_rearm(&mut self, when: When) -> Result<(), NotChanged> {
+    fn try_rearm(&mut self, when: When) -> Result<(), Refusal> {
         let (id, number) = (self.firing.id, self.firing.number);
         let Some(lent) = self.obligation.as_mut().filter(|owed| owed.payload) else {
-            return Err(NotChanged::NotRearmable);
+            return Err(Refusal::NotRearmable);
         };
         let payload = self.payload.take().expect("taken only by value");
         if let Err((reason, payload)) = lent.core.rearm_and_return(id, number, payload, when) {

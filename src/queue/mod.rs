@@ -142,6 +142,8 @@ impl<T> Queue<T> {
     }
 
     /// Blocks for at most `limit` until a timer has expired, and takes it.
+    /// The limit is of real time, whatever clock the engine follows: on a virtual clock, it
+    /// bounds how long the thread waits for another one to move the clock.
     ///
     /// # Errors
     /// Returns [`RecvError::Empty`] if none expired in time, or

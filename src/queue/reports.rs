@@ -51,6 +51,8 @@ impl<T> Reports<T> {
     }
 
     /// Blocks for at most `limit` until there is a report, and takes it.
+    /// The limit is of real time, whatever clock the engine follows: on a virtual clock, it
+    /// bounds how long the thread waits for another one to move the clock.
     ///
     /// # Errors
     /// Fails as [`try_recv`](Reports::try_recv) does.
@@ -71,7 +73,7 @@ impl<T> Reports<T> {
     /// let engine = Engine::builder().start()?;
     /// for n in 0..3 {
     ///     let id = engine.schedule(Timer::after(Duration::from_secs(9), n).reported())?;
-    ///     assert_eq!(engine.cancel(id).payload(), Some(n));
+    ///     assert_eq!(engine.cancel(id).into_payload(), Some(n));
     /// }
     /// let reports = engine.reports();
     /// let mut reasons = reports.try_iter().map(|closed| closed.reason);

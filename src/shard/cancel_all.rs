@@ -1,11 +1,11 @@
 //! Cancelling all timers of a shard, a bounded number of cells at a time.
 
-use crate::shard::record::TimerRecord;
+use crate::id::TimerId;
 use crate::shard::{CELLS_PER_HOLD, Shard};
 use crate::sync::IS_MODEL;
 use crate::tick::Tick;
-use crate::timer::{Cancel, CancelledMany};
-use crate::wheel::{Cursor, EntryIndex};
+use crate::timer::Cancel;
+use crate::wheel::Cursor;
 
 /// The maximum number of timers that one hold of the shard's lock cancels.
 pub(crate) const CANCELS_PER_HOLD: usize = if IS_MODEL { 1 } else { 32 };
@@ -36,34 +36,24 @@ impl<T> Shard<T> {
         &mut self,
         walk: &mut CancelWalk,
         now: Tick,
-        cancelled: &mut CancelledMany<T>,
+        answers: &mut Vec<(TimerId, Cancel<T>)>,
     ) -> bool {
         let mut budget = CELLS_PER_HOLD;
         while let Some(at) = self.wheel.next_entry(&mut walk.cursor, &mut budget) {
             if self.wheel.sequence(at) > walk.youngest {
                 continue;
             }
-            let (id, ends) = (self.wheel.id(at), self.ends_if_cancelled(at));
-            // A timer whose last firing is running is marked, so that it is not re-armed.
+            let id = self.wheel.id(at);
             let answer = self.cancel_at(at, || now);
-            if ends {
+            if !matches!(answer, Cancel::Gone) {
                 budget = budget.saturating_sub(CELLS_PER_CANCEL);
-                cancelled.ids.push(id);
-            } else {
-                cancelled.running += usize::from(matches!(answer, Cancel::Running));
+                answers.push((id, answer));
             }
-            cancelled.payloads.extend(answer.payload());
         }
         let done = self.wheel.is_at_end(walk.cursor);
         if done {
             self.end_walk();
         }
         done
-    }
-
-    fn ends_if_cancelled(&self, at: EntryIndex) -> bool {
-        let record = self.record_of(at).map(|key| &self.records[key]);
-        let is_lent = self.tag(at).is_lent();
-        record.map_or(!is_lent, TimerRecord::ends_if_cancelled)
     }
 }

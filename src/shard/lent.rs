@@ -10,7 +10,7 @@ use crate::shard::record::State;
 use crate::shard::{Phase, Shard};
 use crate::tick::Tick;
 use crate::timeline::Time;
-use crate::timer::NotChanged;
+use crate::timer::Refusal;
 
 /// The next firing of a timer, as the holder of the current firing sets it.
 #[derive(Clone, Copy)]
@@ -27,23 +27,23 @@ impl<T> Shard<T> {
         id: TimerId,
         number: u64,
         next: Next,
-    ) -> Result<(), NotChanged> {
-        let at = self.wheel.find_own(id).ok_or(NotChanged::Gone)?;
-        let key = self.record_if_lent(at).ok_or(NotChanged::Gone)?;
+    ) -> Result<(), Refusal> {
+        let at = self.wheel.find_own(id).ok_or(Refusal::Gone)?;
+        let key = self.record_if_lent(at).ok_or(Refusal::Gone)?;
         if !self.has_firing(key, number) {
-            return Err(NotChanged::Gone);
+            return Err(Refusal::Gone);
         }
         let record = &mut self.records[key];
         let State::Lent { ending, .. } = record.state else {
             return Err(record.state.obstacle());
         };
         let refusal = match ending {
-            Some((reason, _)) => Err(NotChanged::by(reason)),
-            None if self.phase == Phase::Closed => return Err(NotChanged::ShutDown),
+            Some((reason, _)) => Err(Refusal::by(reason)),
+            None if self.phase == Phase::Closed => return Err(Refusal::ShutDown),
             None => Ok(()),
         };
         if record.is_used_up() {
-            return refusal.and(Err(NotChanged::UsedUp));
+            return refusal.and(Err(Refusal::UsedUp));
         }
         // A timer that was to fire again ends as it was marked, and not as completed.
         record.state = State::Lent {
@@ -65,7 +65,7 @@ impl<T> Shard<T> {
         payload: T,
         next: Next,
         now: Time,
-    ) -> Result<bool, (NotChanged, T)> {
+    ) -> Result<bool, (Refusal, T)> {
         match self.rearm_lent(id, number, next) {
             Err(reason) => Err((reason, payload)),
             Ok(()) => {

@@ -88,7 +88,7 @@ use crate::stats::{Histogram, Ledger, RefusedTimers};
 use crate::sync::IS_MODEL;
 use crate::tick::Tick;
 use crate::timeline::Time;
-use crate::timer::{NotChanged, Refusal, Timer};
+use crate::timer::{Refusal, Timer};
 use crate::wheel::{EntryIndex, Geometry, Wheel};
 
 /// The number of cells that a walk through a shard passes in one hold of the shard's
@@ -320,7 +320,7 @@ impl<T> Shard<T> {
         id: TimerId,
         requested: Time,
         deadline: Tick,
-    ) -> Result<(), NotChanged> {
+    ) -> Result<(), Refusal> {
         let at = self.find_waiting(id)?;
         let mut deadline = deadline;
         if let Some(key) = self.record_of(at) {
@@ -340,7 +340,7 @@ impl<T> Shard<T> {
     }
 
     /// Replaces the payload of a timer.
-    pub(crate) fn replace(&mut self, id: TimerId, payload: T) -> Result<T, (NotChanged, T)> {
+    pub(crate) fn replace(&mut self, id: TimerId, payload: T) -> Result<T, (Refusal, T)> {
         let at = match self.find_waiting(id) {
             Ok(at) => at,
             Err(why) => return Err((why, payload)),
@@ -352,7 +352,7 @@ impl<T> Shard<T> {
         };
         match place {
             Some(place) => Ok(std::mem::replace(place, payload)),
-            None => Err((NotChanged::Running, payload)),
+            None => Err((Refusal::Running, payload)),
         }
     }
 
@@ -432,11 +432,11 @@ impl<T> Shard<T> {
 
     /// Finds the entry of a live timer that no worker has.
     #[inline]
-    pub(crate) fn find_waiting(&self, id: TimerId) -> Result<EntryIndex, NotChanged> {
-        let at = self.wheel.find_own(id).ok_or(NotChanged::Gone)?;
+    pub(crate) fn find_waiting(&self, id: TimerId) -> Result<EntryIndex, Refusal> {
+        let at = self.wheel.find_own(id).ok_or(Refusal::Gone)?;
         let Some(key) = self.record_of(at) else {
             return match self.tag(at).is_lent() {
-                true => Err(NotChanged::Running),
+                true => Err(Refusal::Running),
                 false => Ok(at),
             };
         };

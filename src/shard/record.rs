@@ -8,7 +8,7 @@ use crate::id::TimerId;
 use crate::tick::Tick;
 use crate::timeline::{Time, When};
 use crate::timer::{CloseReason, Closed};
-use crate::timer::{MissedTicks, NotChanged, Timer};
+use crate::timer::{MissedTicks, Refusal, Timer};
 
 pub(crate) struct TimerRecord<T> {
     /// `None` while a worker has the payload, or once the caller that ended the timer
@@ -79,18 +79,18 @@ impl State {
     }
 
     /// The reason why a timer that is not waiting is not changed.
-    pub(crate) fn obstacle(self) -> NotChanged {
+    pub(crate) fn obstacle(self) -> Refusal {
         match self {
             State::Unstarted {
                 cancelled: false, ..
-            } => NotChanged::Unstarted,
-            State::Lent { ending: None, .. } => NotChanged::Running,
+            } => Refusal::Unstarted,
+            State::Lent { ending: None, .. } => Refusal::Running,
             State::Lent {
                 ending: Some((reason, _)),
                 ..
-            } => NotChanged::by(reason),
-            State::Abandoned { .. } => NotChanged::ShutDown,
-            _ => NotChanged::Gone,
+            } => Refusal::by(reason),
+            State::Abandoned { .. } => Refusal::ShutDown,
+            _ => Refusal::Gone,
         }
     }
 }
@@ -211,12 +211,14 @@ impl<T> TimerRecord<T> {
         id: TimerId,
         reason: CloseReason,
         tick: Tick,
+        deadline: Time,
     ) -> Closed<T> {
         Closed {
             id,
             name: self.name.take(),
             queue: self.queue,
             tick,
+            deadline,
             firings: self.firings,
             reason,
             payload: self.payload.take(),

@@ -9,6 +9,7 @@ use crate::id::TimerId;
 use crate::shard::record::State;
 use crate::shard::{CELLS_PER_HOLD, CELLS_PER_TIMER, Phase, Shard};
 use crate::tick::Tick;
+use crate::timeline::Time;
 use crate::timer::{CloseReason, Closed};
 use crate::wheel::{Cursor, EntryIndex};
 
@@ -48,15 +49,22 @@ impl<T> Shard<T> {
         if let Some(key) = self.record_if_lent(at) {
             return self.close_recorded(at, id, key, now);
         }
+        let deadline = self.due_time_of(at);
         Some(Closed {
             id,
             name: None,
             queue: self.tag(at).queue(),
             tick: now,
+            deadline,
             firings: 0,
             reason: CloseReason::ShutDown,
             payload: Some(self.close_plain(at)),
         })
+    }
+
+    /// Returns the time at which a timer is due next, or was due last.
+    pub(super) fn due_time_of(&self, at: EntryIndex) -> Time {
+        self.tick.start_of(self.wheel.deadline_of(at))
     }
 
     /// Ends a plain timer. Does not unlink one that is waiting for its deadline, because
@@ -81,7 +89,7 @@ impl<T> Shard<T> {
         key: usize,
         now: Tick,
     ) -> Option<Closed<T>> {
-        let reason = CloseReason::ShutDown;
+        let (reason, deadline) = (CloseReason::ShutDown, self.due_time_of(at));
         let record = &mut self.records[key];
         let is_last = record.is_last();
         let mut closed = Closed {
@@ -89,6 +97,7 @@ impl<T> Shard<T> {
             name: record.name.clone(),
             queue: record.queue,
             tick: now,
+            deadline,
             firings: record.firings,
             reason,
             payload: None,

@@ -168,12 +168,12 @@ impl<T> Shard<T> {
         let at = self.ready[reports].first_to_take(&self.wheel)?;
         let id = self.wheel.id(at);
         self.ready[reports].unlink(&mut self.wheel, at);
-        let key = self.record_of(at)?;
+        let (key, deadline) = (self.record_of(at)?, self.due_time_of(at));
         let record = &mut self.records[key];
         let State::Ended { reason, tick } = record.state else {
             unreachable!("only ended timers are reported");
         };
-        let closed = record.take_closed(id, reason, tick);
+        let closed = record.take_closed(id, reason, tick, deadline);
         self.forget(at, key);
         Some(closed)
     }

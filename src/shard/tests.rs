@@ -19,7 +19,7 @@ use std::time::Duration;
 use super::credit::Pool;
 use super::*;
 use crate::shard::body::Tag;
-use crate::timer::{Cancel, CancelledMany, Closed};
+use crate::timer::{Cancel, Closed};
 use crate::wheel::Cursor;
 
 const QUEUES: usize = 2;

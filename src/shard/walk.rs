@@ -44,6 +44,7 @@ impl<T> Shard<T> {
             id: self.wheel.id(at),
             name: self.name_of(at),
             tick: self.wheel.deadline_of(at),
+            deadline: self.due_time_of(at),
             queue: self.queue_of(at),
         }
     }

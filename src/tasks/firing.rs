@@ -7,7 +7,7 @@ use crate::id::TimerId;
 use crate::tasks::task::Firing;
 use crate::tick::Tick;
 use crate::timeline::{Time, When};
-use crate::timer::{CloseReason, NotChanged, Timer};
+use crate::timer::{CloseReason, Refusal, Timer};
 
 impl Firing {
     /// Returns the timer's id, for instance to cancel it from within the task.
@@ -94,7 +94,7 @@ impl Firing {
     ///     }
     /// })?;
     /// assert_eq!(told.recv()?, 1);
-    /// # let _ = timers.cancel(beat);
+    /// # timers.cancel(beat);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
@@ -117,14 +117,14 @@ impl Firing {
     /// [`Cancel::Running`](crate::Cancel::Running), and the task does not run again.
     ///
     /// # Errors
-    /// Returns [`NotChanged::Cancelled`] or [`NotChanged::ShutDown`] if that happened
-    /// meanwhile, [`NotChanged::UsedUp`] if the timer has fired as often as
-    /// [`times`](Timer::times) says, [`NotChanged::NotRearmable`] in a closure of
-    /// [`TaskEngine::run_once`](crate::TaskEngine::run_once), and [`NotChanged::Gone`] if
+    /// Returns [`Refusal::Cancelled`] or [`Refusal::ShutDown`] if that happened
+    /// meanwhile, [`Refusal::UsedUp`] if the timer has fired as often as
+    /// [`times`](Timer::times) says, [`Refusal::NotRearmable`] in a closure of
+    /// [`TaskEngine::run_once`](crate::TaskEngine::run_once), and [`Refusal::Gone`] if
     /// the task of this firing has returned. A timer that was cancelled or shut down then
     /// ends for that reason, and not as completed.
     ///
-    /// Returns [`NotChanged::InstantOnOtherClock`] as
+    /// Returns [`Refusal::InstantOnOtherClock`] as
     /// [`Engine::reschedule`](crate::Engine::reschedule) does.
     ///
     /// # Cost
@@ -150,12 +150,12 @@ impl Firing {
     /// assert_eq!(timers.ledger().completed, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn rearm(&self, when: impl Into<When>) -> Result<(), NotChanged> {
+    pub fn rearm(&self, when: impl Into<When>) -> Result<(), Refusal> {
         let (id, number) = (self.firing.id, self.firing.number);
         match self.firing.outcome {
-            CloseReason::Completed if !self.rearmable => Err(NotChanged::NotRearmable),
+            CloseReason::Completed if !self.rearmable => Err(Refusal::NotRearmable),
             CloseReason::Completed => self.core.rearm_lent(id, number, when.into()),
-            ended => Err(NotChanged::by(ended)),
+            ended => Err(Refusal::by(ended)),
         }
     }
 
@@ -231,7 +231,7 @@ impl<F: FnOnce(Firing) + Send + 'static> Timer<F> {
     /// let (tell, told) = std::sync::mpsc::channel();
     /// let task = move |firing: Firing| tell.send(firing.outcome()).unwrap();
     /// let id = timers.run(Timer::after(Duration::from_secs(9), task).notified())?;
-    /// timers.cancel(id).payload().unwrap();
+    /// timers.cancel(id).into_payload().unwrap();
     /// assert_eq!(told.recv()?, CloseReason::Cancelled);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -22,7 +22,7 @@ use crate::id::TimerId;
 use crate::observe;
 use crate::stats::Ledger;
 use crate::timeline::{PointInTime, Time, When};
-use crate::timer::{Cancel, Closed, LiveTimer, NotChanged, Refusal, Refused, Timer};
+use crate::timer::{Cancel, Closed, LiveTimer, Refusal, Refused, Timer};
 
 use workers::Workers;
 
@@ -83,7 +83,7 @@ impl TaskEngine {
     /// flush(); // here and now, then
     /// # Ok::<(), tickwheel::StartError>(())
     /// ```
-    pub fn run_after<F>(&self, delay: Duration, task: F) -> Result<TimerId, Refused<F>>
+    pub fn run_after<F>(&self, delay: Duration, task: F) -> Result<TimerId, Refused<Timer<F>>>
     where
         F: FnOnce() + Send + 'static,
     {
@@ -109,7 +109,7 @@ impl TaskEngine {
     /// assert!(told.recv()? >= expires);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn run_at<F>(&self, time: impl PointInTime, task: F) -> Result<TimerId, Refused<F>>
+    pub fn run_at<F>(&self, time: impl PointInTime, task: F) -> Result<TimerId, Refused<Timer<F>>>
     where
         F: FnOnce() + Send + 'static,
     {
@@ -119,7 +119,7 @@ impl TaskEngine {
     /// Schedules a closure that runs at most once and does not see its [`Firing`].
     /// Inlined where the timer is made, because the compiler then knows that it is plain.
     #[inline(always)]
-    fn run_silent<F>(&self, timer: Timer<F>) -> Result<TimerId, Refused<F>>
+    fn run_silent<F>(&self, timer: Timer<F>) -> Result<TimerId, Refused<Timer<F>>>
     where
         F: FnOnce() + Send + 'static,
     {
@@ -131,7 +131,7 @@ impl TaskEngine {
     /// report, a tolerance. The closure may be [`FnOnce`] and is dropped with what it
     /// holds if the timer ends without running it, unless the timer is
     /// [`notified`](Timer::notified). A [`Firing::rearm`] of it is refused
-    /// ([`NotChanged::NotRearmable`](crate::NotChanged::NotRearmable)).
+    /// ([`Refusal::NotRearmable`](crate::Refusal::NotRearmable)).
     ///
     /// The closure's argument is written as for [`run`](TaskEngine::run): `|_|`, or
     /// `|firing: Firing|` if the closure calls its methods.
@@ -156,7 +156,7 @@ impl TaskEngine {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline]
-    pub fn run_once<F>(&self, timer: Timer<F>) -> Result<TimerId, Refused<F>>
+    pub fn run_once<F>(&self, timer: Timer<F>) -> Result<TimerId, Refused<Timer<F>>>
     where
         F: FnOnce(Firing) + Send + 'static,
     {
@@ -187,7 +187,7 @@ impl TaskEngine {
     /// assert_eq!(told.try_iter().collect::<Vec<_>>(), [1, 2, 3]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn run_every<F>(&self, period: Duration, task: F) -> Result<TimerId, Refused<F>>
+    pub fn run_every<F>(&self, period: Duration, task: F) -> Result<TimerId, Refused<Timer<F>>>
     where
         F: FnMut(Firing) + Send + 'static,
     {
@@ -219,7 +219,7 @@ impl TaskEngine {
     /// assert_eq!(timers.ledger().completed, 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn run<F>(&self, timer: Timer<F>) -> Result<TimerId, Refused<F>>
+    pub fn run<F>(&self, timer: Timer<F>) -> Result<TimerId, Refused<Timer<F>>>
     where
         F: FnMut(Firing) + Send + 'static,
     {
@@ -231,7 +231,7 @@ impl TaskEngine {
     ///
     /// # Errors
     /// Fails as [`run_every`](TaskEngine::run_every) does.
-    pub fn create<F>(&self, timer: Timer<F>) -> Result<Unstarted<Task>, Refused<F>>
+    pub fn create<F>(&self, timer: Timer<F>) -> Result<Unstarted<Task>, Refused<Timer<F>>>
     where
         F: FnMut(Firing) + Send + 'static,
     {
@@ -247,17 +247,21 @@ impl TaskEngine {
     }
 
     /// Cancels the tasks that have this name, oldest first: all of them if `max` is
-    /// `None`, otherwise at most `max`. Returns the number of tasks that it ends as
-    /// cancelled. A task in its last run is not counted; it does not run again either.
-    /// See [`Engine::cancel_by_name`], whose answer counts it apart.
-    pub fn cancel_by_name(&self, name: &str, max: impl Into<Option<usize>>) -> usize {
-        self.engine.cancel_by_name(name, max).ids.len()
+    /// `None`, otherwise at most `max`. Returns the answer for each, with its id. A task in
+    /// its last run is [`Cancel::Running`], and does not count towards `max`. See
+    /// [`Engine::cancel_by_name`].
+    pub fn cancel_by_name(
+        &self,
+        name: &str,
+        max: impl Into<Option<usize>>,
+    ) -> Vec<(TimerId, Cancel<()>)> {
+        without_payloads(self.engine.cancel_by_name(name, max))
     }
 
-    /// Cancels all tasks, without shutting the engine down. Returns the number of tasks
-    /// that it ends as cancelled; see [`Engine::cancel_all`].
-    pub fn cancel_all(&self) -> usize {
-        self.engine.cancel_all().ids.len()
+    /// Cancels all tasks, without shutting the engine down. Returns the answer for each
+    /// that had not ended, with its id; see [`Engine::cancel_all`].
+    pub fn cancel_all(&self) -> Vec<(TimerId, Cancel<()>)> {
+        without_payloads(self.engine.cancel_all())
     }
 
     /// Cancels a task and blocks until it is no longer running and, if it is
@@ -289,7 +293,7 @@ impl TaskEngine {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline]
-    pub fn reschedule(&self, id: TimerId, when: impl Into<When>) -> Result<(), NotChanged> {
+    pub fn reschedule(&self, id: TimerId, when: impl Into<When>) -> Result<(), Refusal> {
         self.engine.reschedule(id, when)
     }
 
@@ -369,6 +373,14 @@ impl TaskEngine {
     pub fn join(&self) {
         self.workers.wait_until_ended();
     }
+}
+
+/// Drops the closures from the answers.
+fn without_payloads(answers: Vec<(TimerId, Cancel<Task>)>) -> Vec<(TimerId, Cancel<()>)> {
+    let answers = answers.into_iter();
+    answers
+        .map(|(id, answer)| (id, answer.without_payload()))
+        .collect()
 }
 
 impl fmt::Debug for TaskEngine {

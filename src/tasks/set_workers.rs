@@ -32,9 +32,9 @@ impl TaskEngine {
     /// [`notified`](crate::Timer::notified) tasks have run.
     ///
     /// # Errors
-    /// Returns [`StartError::NoWorkers`] for zero, [`StartError::TooManyWorkers`] above
-    /// 4,096, [`StartError::ShutDown`] after a shutdown, and [`StartError::Driven`] if a
-    /// [`Driver`](crate::Driver) runs the tasks. The number of workers is then unchanged.
+    /// Returns [`StartError::Setting`] for zero and above 4,096, [`StartError::ShutDown`]
+    /// after a shutdown, and [`StartError::Driven`] if a [`Driver`](crate::Driver) runs the
+    /// tasks. The number of workers is then unchanged.
     ///
     /// Returns [`StartError::Thread`] if the system starts no more threads. Workers that
     /// this call has started remain, and [`workers`](TaskEngine::workers) counts them.
@@ -92,8 +92,7 @@ impl TaskEngine {
 /// Checks a number of workers.
 pub(super) fn check(workers: usize) -> Result<(), StartError> {
     match workers {
-        0 => Err(StartError::NoWorkers),
         1..=MOST_WORKERS => Ok(()),
-        _ => Err(StartError::TooManyWorkers),
+        _ => Err(StartError::WORKERS),
     }
 }

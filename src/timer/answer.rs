@@ -1,73 +1,7 @@
-//! Answers: the reasons for refusals, and the results of cancelling.
-
-use core::fmt;
-
-use crate::id::TimerId;
-
-/// The reason why a timer was refused.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum Refusal {
-    /// The engine holds as many live timers as
-    /// [`Builder::max_timers`](crate::Builder::max_timers) allows.
-    Full,
-    /// The engine was shut down or is draining.
-    ShutDown,
-    /// The engine has no queue with that number.
-    NoSuchQueue,
-    /// The period is zero, so the timer would fire without end.
-    ZeroPeriod,
-    /// [`Timer::starting`](crate::Timer::starting), [`Timer::times`](crate::Timer::times)
-    /// or [`Timer::missed`](crate::Timer::missed) was called on a timer without a period.
-    NotRepeating,
-    /// [`TaskEngine::run_once`](crate::TaskEngine::run_once) was given a timer with a
-    /// period, and a closure that can run only once.
-    Repeating,
-    /// A repeating timer with [`MissedTicks::CatchUp`](crate::MissedTicks::CatchUp) is
-    /// due more than a hundred times a tick. A worker might never catch up with it.
-    PeriodTooShort,
-    /// The timer's time is an `Instant`, but the engine follows the boot-time clock or a
-    /// virtual clock, which do not measure instants.
-    InstantOnOtherClock,
-}
-
-/// Says what to do about an instant that the engine's clock does not measure.
-pub(super) const OTHER_CLOCK: &str = "this engine's clock does not measure `Instant`s: give a \
-     delay or a `Time`, such as `engine.now()` plus a delay, or start the engine on the \
-     monotonic clock";
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Refusal::Full => {
-                "the engine holds as many timers as `max_timers` allows: cancel some or raise it"
-            }
-            Refusal::ShutDown => "the engine was shut down and accepts no more timers",
-            Refusal::NoSuchQueue => {
-                "no such queue: number it below what the builder's `queues` was given"
-            }
-            Refusal::ZeroPeriod => "a period must be longer than zero",
-            Refusal::NotRepeating => {
-                "`starting`, `times` and `missed` need a period: make the timer with `Timer::every`"
-            }
-            Refusal::Repeating => {
-                "a timer with a period runs its closure more than once: use `TaskEngine::run`, or \
-                 make the timer with `Timer::after` or `Timer::at`"
-            }
-            Refusal::PeriodTooShort => {
-                "a timer that catches up may be due a hundred times a tick at most: lengthen its \
-                 period, shorten the tick, or choose `MissedTicks::Skip`"
-            }
-            Refusal::InstantOnOtherClock => OTHER_CLOCK,
-        })
-    }
-}
-
-impl std::error::Error for Refusal {}
+//! The answer to a cancel.
 
 /// The result of [`Engine::cancel`](crate::Engine::cancel).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[must_use = "a running timer was not stopped, and a cancelled one's payload is in here"]
 pub enum Cancel<T> {
     /// The timer was live and will not fire. This is its payload.
     Cancelled(T),
@@ -87,7 +21,7 @@ impl<T> Cancel<T> {
     /// Returns the payload if this answer contains it.
     #[must_use]
     #[inline]
-    pub fn payload(self) -> Option<T> {
+    pub fn into_payload(self) -> Option<T> {
         match self {
             Cancel::Cancelled(payload) => Some(payload),
             Cancel::Notified | Cancel::Running | Cancel::Gone => None,
@@ -122,37 +56,5 @@ impl<T> Cancel<T> {
             Cancel::Running => Cancel::Running,
             Cancel::Gone => Cancel::Gone,
         }
-    }
-}
-
-/// The result of [`Engine::cancel_by_name`](crate::Engine::cancel_by_name) and
-/// [`Engine::cancel_all`](crate::Engine::cancel_all).
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct CancelledMany<T> {
-    /// The timers that end as cancelled because of this call, in the order in which they
-    /// were cancelled. Includes repeating timers with a running firing.
-    pub ids: Vec<TimerId>,
-    /// The number of other timers whose last firing is running. They can no longer be
-    /// [re-armed](crate::Firing::rearm). One whose holder tries to ends as cancelled; the
-    /// others end by themselves.
-    pub running: usize,
-    /// The payloads of the timers that were not running, in the same order.
-    pub payloads: Vec<T>,
-}
-
-impl<T> CancelledMany<T> {
-    pub(crate) fn none() -> CancelledMany<T> {
-        CancelledMany {
-            ids: Vec::new(),
-            running: 0,
-            payloads: Vec::new(),
-        }
-    }
-
-    /// Makes room for so many more timers.
-    pub(crate) fn reserve(&mut self, timers: usize) {
-        self.ids.reserve(timers);
-        self.payloads.reserve(timers);
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::id::TimerId;
 use crate::tick::Tick;
+use crate::timeline::Time;
 
 /// The reason why a timer ended.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -38,6 +39,10 @@ pub struct Closed<T> {
     /// The tick at which the timer ended: the due tick of its last firing if it completed
     /// or failed, otherwise the tick at which it was cancelled or shut down.
     pub tick: Tick,
+    /// The time at which the timer was due next, or last if a worker had its last firing:
+    /// the beginning of a tick. To move the timers of a shutdown to another engine, schedule
+    /// their payloads there for this time.
+    pub deadline: Time,
     /// The number of deliveries.
     pub firings: u64,
     /// The reason why the timer ended.

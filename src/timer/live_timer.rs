@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::id::TimerId;
 use crate::tick::Tick;
+use crate::timeline::Time;
 
 /// A live timer, as it was when a walk reached it or
 /// [`Engine::find`](crate::Engine::find) looked it up.
@@ -18,6 +19,8 @@ pub struct LiveTimer {
     /// The tick at which the timer is due next, or was due if it is running or waiting to
     /// be taken.
     pub tick: Tick,
+    /// The time at which that tick begins.
+    pub deadline: Time,
     /// The timer's queue.
     pub queue: usize,
 }

@@ -4,13 +4,13 @@ mod answer;
 mod closed;
 mod live_timer;
 mod missed;
-mod not_changed;
+mod refusal;
 mod refused;
 
-pub use answer::{Cancel, CancelledMany, Refusal};
+pub use answer::Cancel;
 pub use closed::{CloseReason, Closed};
 pub use live_timer::LiveTimer;
-pub use not_changed::NotChanged;
+pub use refusal::Refusal;
 pub use refused::Refused;
 
 use core::time::Duration;
@@ -376,6 +376,7 @@ impl<T> PlainTimer<T> {
 /// Under each policy, a repeating timer occupies one entry, because missed firings are
 /// counted, not stored. Its firings never overlap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub enum MissedTicks {
     /// Delivers all missed firings, one after the other, each with its own due tick.
     #[default]

@@ -115,11 +115,11 @@ mod tests {
         assert_eq!(said, "Wheel { now: Tick(40), len: 1, size: 20, .. }");
 
         let mut keyed = KeyedWheel::starting_at(Tick(40), 20);
-        keyed.schedule_after('k', 1, ()).unwrap();
+        keyed.insert('k', Tick(41), ());
         let said = format!("{keyed:?}");
         assert_eq!(said, "KeyedWheel { now: Tick(40), len: 1, .. }");
 
-        let refused = keyed.schedule_after('k', 2, ()).unwrap_err();
+        let refused = keyed.try_insert('k', Tick(42), ()).unwrap_err();
         assert_eq!(format!("{refused:?}"), "DuplicateKey { key: 'k', .. }");
     }
 }

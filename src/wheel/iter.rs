@@ -166,7 +166,11 @@ impl<T> Wheel<T> {
         Ok(())
     }
 
-    fn lists_of(&self, level: usize, slot: usize) -> impl Iterator<Item = EntryIndex> + '_ {
+    pub(super) fn lists_of(
+        &self,
+        level: usize,
+        slot: usize,
+    ) -> impl Iterator<Item = EntryIndex> + '_ {
         (0..self.levels.lanes())
             .filter_map(move |lane| self.levels.head(&self.entries, level, slot, lane))
     }

@@ -186,7 +186,7 @@ fn f8_a_request_completes_or_expires_and_never_both() {
         if request % 500 == 499 {
             thread::sleep(MS);
             let answered = waiting.drain(..).map(|timeout| engine.cancel(timeout));
-            completed.extend(answered.filter_map(Cancel::payload));
+            completed.extend(answered.filter_map(Cancel::into_payload));
         }
     }
     assert!(engine.drain(SECOND).is_empty());

@@ -23,7 +23,7 @@ fn b1_all_four_calls_are_safe_from_any_thread() {
             if cancelled.unwrap().is_cancelled() {
                 count()();
             }
-            let _ = tasks.cancel(every);
+            tasks.cancel(every);
         }
     };
     thread::scope(|scope| {

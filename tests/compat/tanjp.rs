@@ -26,15 +26,17 @@ fn g1_nothing_can_be_added_before_start_or_after_close() {
     let timer = Timer::every(MS, "every").times(3);
     let refused = engine.schedule(timer.clone()).unwrap_err();
     assert_eq!(refused.reason(), Refusal::ShutDown);
-    assert_eq!(refused.into_timer(), timer, "it comes back as it was");
+    assert_eq!(refused.into_inner(), timer, "it comes back as it was");
     assert_eq!(engine.ledger().accepted, 0);
 }
 
 #[test]
 fn g1_a_tid_may_be_used_once_at_a_time() {
     let mut wheel = KeyedWheel::starting_at(Tick(START), 256);
-    wheel.schedule_after(11, 3, "eleven").unwrap();
-    let refused = wheel.schedule_after(11, 9, "another").unwrap_err();
+    wheel.try_insert(11, Tick(START + 3), "eleven").unwrap();
+    let refused = wheel
+        .try_insert(11, Tick(START + 9), "another")
+        .unwrap_err();
     assert_eq!((refused.key, refused.payload), (11, "another"));
     let says = refused.to_string();
     assert!(says.contains("11") && says.contains("cancel"), "{says}");
@@ -45,11 +47,11 @@ fn g1_a_tid_may_be_used_once_at_a_time() {
 #[test]
 fn g1_a_tid_may_be_used_again_after_it_closed() {
     let mut wheel = KeyedWheel::new(20);
-    wheel.schedule_after(11, 5, "cancelled").unwrap();
+    wheel.try_insert(11, Tick(5), "cancelled").unwrap();
     assert_eq!(wheel.cancel(&11), Some("cancelled"));
     for payload in ["expired", "expired, too"] {
-        wheel.schedule_after(11, 5, payload).unwrap();
         let to = wheel.now().after(5);
+        wheel.try_insert(11, to, payload).unwrap();
         assert_eq!(wheel.pop_due(to).unwrap().payload, payload);
         assert!(!wheel.contains_key(&11) && wheel.is_empty());
     }

@@ -44,7 +44,7 @@ fn waits_in_an_engine() -> Vec<Duration> {
         let id = engine
             .schedule(Timer::at(Time::from_millis(1_000), 0))
             .unwrap();
-        let _ = engine.cancel(id);
+        engine.cancel(id);
     })
 }
 

@@ -77,7 +77,7 @@ fn cancelling_one_by_name_costs_no_more_among_namesakes() {
     let [few, many] = [1_000, NAMED].map(|count| engine_with(count, Some("crew")).0);
     // A walk takes two hundred times that.
     costs_the_same([&few, &many], 20, |engine| {
-        assert_eq!(engine.cancel_by_name("crew", 1).ids.len(), 1);
+        assert_eq!(engine.cancel_by_name("crew", 1).len(), 1);
     });
 }
 
@@ -176,7 +176,7 @@ fn others_go_on_while_vacated_entries_are_searched() {
 
 #[test]
 fn others_schedule_under_a_name_while_all_of_it_are_cancelled() {
-    let all = |it: &Engine<u32>| it.cancel_by_name("crew", None).payloads.len();
+    let all = |it: &Engine<u32>| it.cancel_by_name("crew", None).len();
     others_go_on(named, schedule_named, |it| {
         assert!(all(it) >= NAMED as usize)
     });
@@ -192,7 +192,7 @@ fn others_schedule_under_a_name_while_it_is_looked_up() {
 
 #[test]
 fn others_schedule_while_all_are_cancelled() {
-    let all = |it: &Engine<u32>| it.cancel_all().payloads.len();
+    let all = |it: &Engine<u32>| it.cancel_all().len();
     others_go_on(many, schedule, |it| assert!(all(it) >= MANY as usize));
 }
 

@@ -6,31 +6,33 @@ use std::collections::HashMap;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use tickwheel::Tick;
-use tickwheel::wheel::KeyedWheel;
+use tickwheel::wheel::{KeyedExpired, KeyedWheel};
 
 use crate::scripts::cases;
 
 /// A call, with a key out of so few that most calls meet a timer.
 #[derive(Clone, Debug)]
 enum Op {
-    Schedule(u8, u64),
+    Insert(u8, u64),
+    TryInsert(u8, u64),
     Reschedule(u8, u64),
     Cancel(u8),
-    Replace(u8),
     Add(u8, u32),
-    Pop(u64),
+    PopDue(u64),
+    PopFirst,
     Clear,
 }
 
 fn op() -> impl Strategy<Value = Op> {
     let (key, delay) = (0..24u8, 1..300u64);
     prop_oneof![
-        8 => (key.clone(), delay.clone()).prop_map(|(key, delay)| Op::Schedule(key, delay)),
+        6 => (key.clone(), delay.clone()).prop_map(|(key, delay)| Op::Insert(key, delay)),
+        4 => (key.clone(), delay.clone()).prop_map(|(key, delay)| Op::TryInsert(key, delay)),
         3 => (key.clone(), delay).prop_map(|(key, delay)| Op::Reschedule(key, delay)),
         2 => key.clone().prop_map(Op::Cancel),
-        2 => key.clone().prop_map(Op::Replace),
         2 => (key, 1..9u32).prop_map(|(key, by)| Op::Add(key, by)),
-        3 => (0..80u64).prop_map(Op::Pop),
+        3 => (0..80u64).prop_map(Op::PopDue),
+        1 => Just(Op::PopFirst),
         1 => Just(Op::Clear),
     ]
 }
@@ -51,16 +53,21 @@ struct Pair {
 impl Pair {
     fn run(&mut self, op: &Op) {
         match *op {
-            Op::Schedule(key, delay) => self.schedule(key.to_string(), delay),
+            Op::Insert(key, delay) => self.insert(key.to_string(), delay),
+            Op::TryInsert(key, delay) => self.try_insert(key.to_string(), delay),
             Op::Reschedule(key, delay) => self.reschedule(&key.to_string(), delay),
             Op::Cancel(key) => {
                 let timer = self.map.remove(&key.to_string());
                 let payload = timer.map(|timer| timer.payload);
                 assert_eq!(self.wheel.cancel(key.to_string().as_str()), payload);
             }
-            Op::Replace(key) => self.replace(&key.to_string()),
             Op::Add(key, by) => self.add(&key.to_string(), by),
-            Op::Pop(ticks) => self.pop(self.wheel.now().after(ticks)),
+            Op::PopDue(ticks) => self.pop_due(self.wheel.now().after(ticks)),
+            Op::PopFirst => {
+                let (now, expired) = (self.wheel.now(), self.wheel.pop_first());
+                assert_eq!(self.take_first(), expired.map(parts));
+                assert_eq!(self.wheel.now(), now);
+            }
             Op::Clear => {
                 self.wheel.clear();
                 self.map.clear();
@@ -68,17 +75,40 @@ impl Pair {
         }
     }
 
-    fn schedule(&mut self, key: String, delay: u64) {
+    /// Makes a timer that is younger than all others.
+    fn timer(&mut self, delay: u64) -> Timer {
         self.made += 1;
-        let (deadline, payload) = (self.wheel.now().after(delay), self.made);
-        let scheduled = self.wheel.schedule_at(key.clone(), deadline, payload);
-        assert_eq!(scheduled.is_err(), self.map.contains_key(&key));
-        let age = payload;
-        self.map.entry(key).or_insert(Timer {
-            deadline,
-            age,
-            payload,
-        });
+        Timer {
+            deadline: self.wheel.now().after(delay),
+            age: self.made,
+            payload: self.made,
+        }
+    }
+
+    /// A timer that is replaced keeps its age.
+    fn insert(&mut self, key: String, delay: u64) {
+        let mut timer = self.timer(delay);
+        let old = self.map.get(&key).copied();
+        timer.age = old.map_or(timer.age, |old| old.age);
+        let replaced = self
+            .wheel
+            .insert(key.clone(), timer.deadline, timer.payload);
+        assert_eq!(replaced, old.map(|old| old.payload));
+        self.map.insert(key, timer);
+    }
+
+    fn try_insert(&mut self, key: String, delay: u64) {
+        let timer = self.timer(delay);
+        let inserted = self
+            .wheel
+            .try_insert(key.clone(), timer.deadline, timer.payload);
+        let refused = inserted.map_err(|refused| (refused.key, refused.payload));
+        let expected = match self.map.contains_key(&key) {
+            true => Err((key.clone(), timer.payload)),
+            false => Ok(()),
+        };
+        assert_eq!(refused, expected);
+        self.map.entry(key).or_insert(timer);
     }
 
     fn reschedule(&mut self, key: &str, delay: u64) {
@@ -88,15 +118,6 @@ impl Pair {
         if let Some(timer) = timer {
             timer.deadline = deadline;
         }
-    }
-
-    fn replace(&mut self, key: &str) {
-        self.made += 1;
-        let replaced = match self.map.get_mut(key) {
-            Some(timer) => Ok(std::mem::replace(&mut timer.payload, self.made)),
-            None => Err(self.made),
-        };
-        assert_eq!(self.wheel.replace(key, self.made), replaced);
     }
 
     fn add(&mut self, key: &str, by: u32) {
@@ -112,16 +133,20 @@ impl Pair {
         assert_eq!(payload, expected);
     }
 
-    fn pop(&mut self, to: Tick) {
+    fn pop_due(&mut self, to: Tick) {
         while let Some(expired) = self.wheel.pop_due(to) {
-            let timers = self.map.iter();
-            let first = timers.min_by_key(|(_, timer)| (timer.deadline, timer.age));
-            let (key, &timer) = first.unwrap();
-            assert_eq!((&expired.key, expired.deadline), (key, timer.deadline));
-            assert_eq!(expired.payload, timer.payload);
-            self.map.remove(&expired.key);
+            assert_eq!(self.take_first(), Some(parts(expired)));
         }
         assert!(self.map.values().all(|timer| timer.deadline > to));
+    }
+
+    /// Takes the timer that is due first out of the map: its key, deadline and payload.
+    fn take_first(&mut self) -> Option<(String, Tick, u32)> {
+        let timers = self.map.iter();
+        let first = timers.min_by_key(|(_, timer)| (timer.deadline, timer.age));
+        let (key, timer) = first.map(|(key, &timer)| (key.clone(), timer))?;
+        self.map.remove(&key);
+        Some((key, timer.deadline, timer.payload))
     }
 
     fn check(&self) {
@@ -134,6 +159,8 @@ impl Pair {
             (self.wheel.len(), seen.len()),
             (self.map.len(), self.map.len())
         );
+        let deadlines = self.map.values().map(|timer| timer.deadline);
+        assert_eq!(self.wheel.earliest_deadline(), deadlines.min());
         for key in (0..24u8).map(|key| key.to_string()) {
             let timer = self.map.get(&key).map(of);
             assert_eq!(seen.get(&key).map(|&(at, payload)| (at, *payload)), timer);
@@ -142,6 +169,10 @@ impl Pair {
             assert_eq!(found, timer);
         }
     }
+}
+
+fn parts(expired: KeyedExpired<String, u32>) -> (String, Tick, u32) {
+    (expired.key, expired.deadline, expired.payload)
 }
 
 proptest! {

@@ -5,12 +5,12 @@
 
 mod closing;
 
-pub use closing::Report;
+pub use closing::{CancelledThose, Report};
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use tickwheel::{CloseReason, Histogram, Ledger, MissedTicks, NotChanged, Refusal, Time, When};
+use tickwheel::{CloseReason, Histogram, Ledger, MissedTicks, Refusal, Time, When};
 
 use crate::script::{Ask, First, How, Reach};
 use crate::setup::{QUEUES, Setup};
@@ -134,7 +134,7 @@ impl Timer {
     }
 
     /// Whether it is waiting, or else why it is not changed.
-    fn waits(&self) -> Result<(), NotChanged> {
+    fn waits(&self) -> Result<(), Refusal> {
         match self.is_waiting() {
             true => Ok(()),
             false => Err(self.obstacle()),
@@ -142,16 +142,16 @@ impl Timer {
     }
 
     /// Why it is not changed, if it is not waiting.
-    pub fn obstacle(&self) -> NotChanged {
+    pub fn obstacle(&self) -> Refusal {
         match self.state {
-            State::Unstarted { cancelled: false } => NotChanged::Unstarted,
-            State::Lent { ending: None } => NotChanged::Running,
+            State::Unstarted { cancelled: false } => Refusal::Unstarted,
+            State::Lent { ending: None } => Refusal::Running,
             State::Lent {
                 ending: Some((CloseReason::ShutDown, _)),
-            } => NotChanged::ShutDown,
-            State::Lent { .. } => NotChanged::Cancelled,
-            State::Abandoned(_) => NotChanged::ShutDown,
-            _ => NotChanged::Gone,
+            } => Refusal::ShutDown,
+            State::Lent { .. } => Refusal::Cancelled,
+            State::Abandoned(_) => Refusal::ShutDown,
+            _ => Refusal::Gone,
         }
     }
 
@@ -434,7 +434,7 @@ impl Oracle {
         (!cancelled).then_some(self.timers[timer].payload)
     }
 
-    pub fn reschedule(&mut self, timer: usize, first: When) -> Result<(), NotChanged> {
+    pub fn reschedule(&mut self, timer: usize, first: When) -> Result<(), Refusal> {
         self.timers[timer].waits()?;
         let (due, tick) = self.due(first, self.timers[timer].ask.tolerance);
         self.unlist(timer);
@@ -443,7 +443,7 @@ impl Oracle {
         Ok(())
     }
 
-    pub fn replace(&mut self, timer: usize, payload: u64) -> Result<u64, (NotChanged, u64)> {
+    pub fn replace(&mut self, timer: usize, payload: u64) -> Result<u64, (Refusal, u64)> {
         let found = &mut self.timers[timer];
         found.waits().map_err(|why| (why, payload))?;
         Ok(std::mem::replace(&mut found.payload, payload))
@@ -528,13 +528,13 @@ impl Oracle {
     }
 
     /// Whether the holder of a firing can set the next deadline.
-    pub fn can_rearm(&self, timer: usize) -> Result<(), NotChanged> {
+    pub fn can_rearm(&self, timer: usize) -> Result<(), Refusal> {
         let lent = &self.timers[timer];
         match lent.state {
-            _ if !lent.ask.is_lent() => Err(NotChanged::NotRearmable),
-            State::Lent { ending: None } if self.closed => Err(NotChanged::ShutDown),
+            _ if !lent.ask.is_lent() => Err(Refusal::NotRearmable),
+            State::Lent { ending: None } if self.closed => Err(Refusal::ShutDown),
             State::Lent { ending: None } if lent.ask.period.is_some() && lent.is_last() => {
-                Err(NotChanged::UsedUp)
+                Err(Refusal::UsedUp)
             }
             State::Lent { ending: None } => Ok(()),
             _ => Err(lent.obstacle()),

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use tickwheel::wheel::Advance;
 use tickwheel::{
-    Cancel, Closed, Engine, Expired, NotChanged, Queue, RecvError, Refused, Time, Timer, TimerId,
+    Cancel, Closed, Engine, Expired, Queue, RecvError, Refusal, Refused, Time, Timer, TimerId,
     Unstarted, VirtualClock, When,
 };
 
-use crate::oracle::{self, NEVER, Oracle, Report, State};
+use crate::oracle::{self, CancelledThose, NEVER, Oracle, Report, State};
 use crate::script::{Ask, Call, First, How, Id, Name, Op, Pace, Reach};
 use crate::setup::{QUEUES, Setup};
 
@@ -146,7 +146,7 @@ impl Pair {
             self.oracle.refusal(&ask)
         );
         let (id, unstarted) = match made {
-            Err(refused) => return assert_eq!(refused.into_timer(), asked),
+            Err(refused) => return assert_eq!(refused.into_inner(), asked),
             Ok(made) => made,
         };
         let before = self.numbers.insert(id, self.ids.len());
@@ -202,7 +202,7 @@ struct Target {
 /// Calls with an id.
 impl Pair {
     fn call(&mut self, target: &Target, call: Call) {
-        let (id, gone) = (target.id, Err(NotChanged::Gone));
+        let (id, gone) = (target.id, Err(Refusal::Gone));
         match call {
             Call::Cancel => {
                 let answer = self.engine.cancel(id);
@@ -225,8 +225,9 @@ impl Pair {
             }
             Call::Replace => {
                 let payload = self.new_payload();
-                let (answer, gone) = (self.engine.replace(id, payload), NotChanged::Gone);
-                let gone = Err((gone, payload));
+                let replaced = self.engine.replace(id, payload);
+                let answer = replaced.map_err(|refused| (refused.reason(), refused.into_inner()));
+                let gone = Err((Refusal::Gone, payload));
                 self.compare(target, answer, gone, |it, at| it.replace(at, payload));
             }
             Call::Deadline => {
@@ -256,7 +257,8 @@ impl Pair {
     fn cancel_many(&mut self, ids: &[Id]) {
         let targets: Vec<_> = ids.iter().filter_map(|&id| self.target(id)).collect();
         let ids: Vec<_> = targets.iter().map(|target| target.id).collect();
-        for (target, answer) in targets.iter().zip(self.engine.cancel_many(&ids)) {
+        for (target, (id, answer)) in targets.iter().zip(self.engine.cancel_many(&ids)) {
+            assert_eq!(id, target.id);
             self.compare(target, answer, Cancel::Gone, Oracle::answer_to_cancel);
         }
     }
@@ -357,12 +359,13 @@ impl Pair {
         let when = self.oracle.first(first);
         let can_rearm = self.oracle.can_rearm(timer);
         let rearmed = expired.rearm(when);
-        assert_eq!(rearmed.as_ref().map_err(|(why, _)| why), can_rearm.as_ref());
+        let reason = rearmed.as_ref().map_err(Refused::reason);
+        assert_eq!(reason.copied(), can_rearm);
         match rearmed {
             Ok(()) => self.oracle.rearm(timer, when, payload),
-            Err((_, expired)) => {
+            Err(refused) => {
                 self.oracle.refuse_to_rearm(timer);
-                self.give_back(expired, How::Back);
+                self.give_back(refused.into_inner(), How::Back);
             }
         }
     }
@@ -399,25 +402,25 @@ impl Pair {
         let mut seen = HashSet::new();
         let all = walked.chain(0..self.ids.len());
         let all: Vec<_> = all.filter(|&timer| seen.insert(timer)).collect();
-        let mut cancelled = self.engine.cancel_all();
+        let cancelled = self.engine.cancel_all();
+        let mut cancelled = self.by_timer(cancelled);
         let mut expected = self.oracle.cancel_those(&all, None);
-        cancelled.payloads.sort_unstable();
-        expected.payloads.sort_unstable();
-        expected.timers.sort_unstable();
-        let mut timers = self.timers_of(&cancelled.ids);
-        timers.sort_unstable();
-        expected.check(&cancelled, &timers);
+        cancelled.sort_unstable_by_key(|&(timer, _)| timer);
+        expected.sort_unstable_by_key(|&(timer, _)| timer);
+        assert_eq!(cancelled, expected);
     }
 
     fn cancel_by_name(&mut self, name: Name, max: Option<usize>) {
         let cancelled = self.engine.cancel_by_name(name.as_str(), max);
-        let timers = self.timers_of(&cancelled.ids);
         let expected = self.oracle.cancel_by_name(name, max);
-        expected.check(&cancelled, &timers);
+        assert_eq!(self.by_timer(cancelled), expected);
     }
 
-    fn timers_of(&self, ids: &[TimerId]) -> Vec<usize> {
-        ids.iter().map(|id| self.numbers[id]).collect()
+    fn by_timer(&self, answers: Vec<(TimerId, Cancel<u64>)>) -> CancelledThose {
+        let answers = answers.into_iter();
+        answers
+            .map(|(id, answer)| (self.numbers[&id], answer))
+            .collect()
     }
 
     fn read_report(&mut self) {

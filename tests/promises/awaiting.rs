@@ -193,7 +193,7 @@ fn promise_10_a_waker_is_called_under_no_lock() {
     let mut report = reports.recv_async();
     assert!(poll(&mut report, &waker).is_pending());
     engine.put(Timer::after(SECOND, 2).named("crew").reported());
-    assert_eq!(engine.cancel_by_name("crew", None).payloads, [2]);
+    assert_eq!(engine.cancel_by_name("crew", None).len(), 1);
     assert_eq!(called(), 1, "cancelled by name");
     engine.shutdown();
     assert_eq!(called(), 1, "shut down");

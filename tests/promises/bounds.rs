@@ -30,7 +30,7 @@ fn promise_11_a_refused_task_comes_back() {
     at.into_payload()();
     assert_eq!(told.all(), ["after", "at"]);
     let counted: fn(Firing) = |_| ();
-    let every = tasks.run_every(HOUR, counted).unwrap_err().into_timer();
+    let every = tasks.run_every(HOUR, counted).unwrap_err().into_inner();
     assert_eq!(every, Timer::every(HOUR, counted));
     // Reading the reason does not need the type of the closure.
     let reason = || -> Result<_, Refusal> { Ok(tasks.run_after(HOUR, told.say("late"))?) };

@@ -4,11 +4,15 @@
 use super::*;
 
 /// Requests every change of a repeating timer, and returns the answers.
-fn change(engine: &Engine<u32>, id: TimerId) -> [Result<(), NotChanged>; 2] {
+fn change(engine: &Engine<u32>, id: TimerId) -> [Result<(), Refusal>; 2] {
     let replaced = engine.replace(id, 8).map(drop);
     [
         engine.reschedule(id, SECOND),
-        replaced.map_err(|(why, payload)| if payload == 8 { why } else { panic!("lost") }),
+        replaced.map_err(|refused| {
+            let reason = refused.reason();
+            assert_eq!(refused.into_inner(), 8);
+            reason
+        }),
     ]
 }
 
@@ -24,23 +28,23 @@ fn held() -> (Engine<u32>, TimerId, Expired<u32>) {
 #[test]
 fn promise_11_each_change_of_a_timer_is_refused_for_the_same_reason() {
     let (engine, id, firing) = held();
-    assert_eq!(engine.reschedule(id, MS), Err(NotChanged::Running));
-    assert_eq!(engine.replace(id, 8), Err((NotChanged::Running, 8)));
+    assert_eq!(engine.reschedule(id, MS), Err(Refusal::Running));
+    assert_eq!(parts(engine.replace(id, 8)), Err((Refusal::Running, 8)));
     assert_eq!(engine.cancel(id), Cancel::Running);
-    assert_eq!(change(&engine, id), [Err(NotChanged::Cancelled); 2]);
+    assert_eq!(change(&engine, id), [Err(Refusal::Cancelled); 2]);
     drop(firing);
-    assert_eq!(change(&engine, id), [Err(NotChanged::Gone); 2]);
+    assert_eq!(change(&engine, id), [Err(Refusal::Gone); 2]);
 
     let (engine, id, firing) = held();
     assert_eq!(engine.shutdown().len(), 1);
-    assert_eq!(change(&engine, id), [Err(NotChanged::ShutDown); 2]);
+    assert_eq!(change(&engine, id), [Err(Refusal::ShutDown); 2]);
     drop(firing);
-    assert_eq!(change(&engine, id), [Err(NotChanged::Gone); 2]);
+    assert_eq!(change(&engine, id), [Err(Refusal::Gone); 2]);
 
     let (engine, clock) = virtual_engine();
     let unstarted = engine.create(Timer::every(MS, 7)).unwrap();
     assert_eq!(engine.deadline(unstarted.id()), None);
-    let refused = [Err(NotChanged::Unstarted); 2];
+    let refused = [Err(Refusal::Unstarted); 2];
     assert_eq!(change(&engine, unstarted.id()), refused);
     clock.advance(SECOND);
     let id = unstarted.start().unwrap();
@@ -53,12 +57,12 @@ fn promise_11_each_change_of_a_timer_is_refused_for_the_same_reason() {
 #[test]
 fn promise_11_a_refusal_to_change_a_timer_says_what_to_do() {
     for (reason, advice) in [
-        (NotChanged::Gone, "schedule a new one"),
-        (NotChanged::Running, "`rearm`"),
-        (NotChanged::Cancelled, "schedule a new one"),
-        (NotChanged::Unstarted, "`Unstarted::start`"),
-        (NotChanged::UsedUp, "schedule a new one"),
-        (NotChanged::InstantOnOtherClock, "`engine.now()` plus"),
+        (Refusal::Gone, "schedule a new one"),
+        (Refusal::Running, "`rearm`"),
+        (Refusal::Cancelled, "schedule a new one"),
+        (Refusal::Unstarted, "`Unstarted::start`"),
+        (Refusal::UsedUp, "schedule a new one"),
+        (Refusal::InstantOnOtherClock, "`engine.now()` plus"),
     ] {
         assert!(reason.to_string().contains(advice), "{reason}");
     }
@@ -87,5 +91,5 @@ fn promise_15_a_task_is_moved_through_its_own_engine() {
     assert_eq!(timers.find(id).unwrap().tick.0, 3);
     clock.run_until(at(3));
     assert_eq!(timers.ledger().completed, 1);
-    assert_eq!(timers.reschedule(id, MS), Err(NotChanged::Gone));
+    assert_eq!(timers.reschedule(id, MS), Err(Refusal::Gone));
 }

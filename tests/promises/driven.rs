@@ -67,11 +67,11 @@ fn promise_13_a_loop_sleeps_until_a_live_timer_is_due() {
     let others: Vec<_> = (0..5).map(in_another_shard).collect();
     assert!(soon());
     // What was cancelled is slept over.
-    engine.cancel(first).payload().unwrap();
+    engine.cancel(first).into_payload().unwrap();
     others.iter().for_each(|&id| _ = engine.cancel(id));
     let next = driver.timeout().unwrap();
     assert!(60 * SECOND < next && next < HOUR + SECOND, "{next:?}");
-    engine.cancel(last).payload().unwrap();
+    engine.cancel(last).into_payload().unwrap();
     assert_eq!(sleeps(), (None, None));
     // What was postponed is not forgotten: a bound, and the exact deadline.
     let hour = Time::START + HOUR;
@@ -79,12 +79,12 @@ fn promise_13_a_loop_sleeps_until_a_live_timer_is_due() {
     engine.reschedule(moved, hour + HOUR).unwrap();
     assert!(driver.next_wakeup().unwrap() <= hour);
     assert_eq!(driver.earliest_deadline(), Some(hour + HOUR));
-    engine.cancel(moved).payload().unwrap();
+    engine.cancel(moved).into_payload().unwrap();
     assert_eq!((sleeps(), driver.earliest_deadline()), ((None, None), None));
     // Also what is due already.
     let due = engine.after(Duration::ZERO, 4);
     assert_eq!(driver.timeout(), Some(Duration::ZERO));
-    engine.cancel(due).payload().unwrap();
+    engine.cancel(due).into_payload().unwrap();
     assert_eq!(driver.timeout(), None);
     engine.after(SECOND, 5);
     assert!(soon());

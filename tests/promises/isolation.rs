@@ -185,7 +185,7 @@ fn promise_10_a_payload_may_use_the_engine_while_it_is_dropped() {
     let id = engine.every(MS, Canceller(other, told.tell()));
     clock.advance(MS);
     let expired = engine.next();
-    assert!(engine.cancel(id).payload().is_none());
+    assert!(engine.cancel(id).into_payload().is_none());
     drop(expired);
     assert_eq!(told.all().len(), 2);
     assert_eq!(engine.ledger().live, 0);

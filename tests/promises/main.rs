@@ -35,7 +35,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use support::{HOUR, MS, PATIENCE, SECOND, payloads, take, take_all, virtual_engine, wait_until};
+use support::{
+    HOUR, MS, PATIENCE, SECOND, parts, payloads, take, take_all, virtual_engine, wait_until,
+};
 use tickwheel::wheel::Advance;
 use tickwheel::*;
 

@@ -83,7 +83,7 @@ fn promise_04_what_is_cancelled_is_not_also_taken() {
         let gate = Barrier::new(4);
         let cancel = |ids: &mut dyn Iterator<Item = &TimerId>| {
             gate.wait();
-            let cancelled = ids.filter_map(|&id| engine.cancel(id).payload());
+            let cancelled = ids.filter_map(|&id| engine.cancel(id).into_payload());
             cancelled.collect::<Vec<_>>()
         };
         let mut ended: Vec<usize> = thread::scope(|scope| {

@@ -37,13 +37,13 @@ fn kinds<P: Clone>(payload: P) -> Vec<(Timer<P>, Option<Refusal>)> {
 
 /// Whether the timer was refused for this reason, and came back; or accepted, if there
 /// is none.
-fn is_refused<R, P>(answer: Result<R, Refused<P>>, why: Option<Refusal>, given: &Timer<P>)
+fn is_refused<R, P>(answer: Result<R, Refused<Timer<P>>>, why: Option<Refusal>, given: &Timer<P>)
 where
     Timer<P>: PartialEq + std::fmt::Debug,
 {
     let refused = answer.err();
     assert_eq!(refused.as_ref().map(Refused::reason), why, "{given:?}");
-    assert!(refused.is_none_or(|refused| refused.into_timer() == *given));
+    assert!(refused.is_none_or(|refused| refused.into_inner() == *given));
 }
 
 #[test]
@@ -117,4 +117,52 @@ fn promise_11_a_misfit_is_refused_with_a_reason_and_changes_nothing() {
     }
     clock.advance(SECOND);
     assert_eq!((engine.queue(0).len(), engine.ledger().accepted), (0, 0));
+}
+
+/// The error of a service, as `anyhow::Error` demands it of its sources.
+type Any = Box<dyn std::error::Error + Send + Sync>;
+
+/// A payload that can be sent to a thread, and not shared by threads.
+type Sent = std::cell::Cell<u32>;
+
+/// `?` takes every refusal, even if what comes back with it is not `Sync`.
+fn schedules(engine: &Engine<Sent>, clock: &VirtualClock<Sent>) -> Result<TimerId, Any> {
+    let unstarted = engine.create(Timer::after(MS, Sent::new(7)).rearmable())?;
+    let id = unstarted.start()?;
+    engine.reschedule(id, 2 * MS)?;
+    engine.replace(id, Sent::new(8))?;
+    clock.advance(2 * MS);
+    engine.queue(0).recv()?.rearm(MS)?;
+    engine.schedule(Timer::after(MS, Sent::new(9)))?;
+    Ok(id)
+}
+
+/// As [`schedules`], with closures.
+fn runs(timers: &TaskEngine) -> Result<(), Any> {
+    let [a, b, c, d, e] = [(); 5].map(|()| Sent::new(0));
+    let add = |cell: Sent| move || cell.set(cell.get() + 1);
+    let each = |cell: Sent| move |_| cell.set(cell.get() + 1);
+    let id = timers.run_after(MS, add(a))?;
+    timers.reschedule(id, 2 * MS)?;
+    timers.run_at(timers.now() + MS, add(b))?;
+    timers.run_every(MS, each(c))?;
+    timers.run(Timer::after(MS, each(d)).named("d"))?;
+    timers.run_once(Timer::after(MS, each(e)))?;
+    Ok(())
+}
+
+#[test]
+fn promise_11_a_question_mark_takes_every_refusal() {
+    let (engine, clock) = Engine::builder().shards(1).start_virtual().unwrap();
+    let (timers, _clock) = TaskEngine::builder().start_virtual().unwrap();
+    assert!(schedules(&engine, &clock).is_ok() && runs(&timers).is_ok());
+    engine.shutdown();
+    timers.shutdown();
+    let refused = [
+        schedules(&engine, &clock).map(drop).unwrap_err(),
+        runs(&timers).unwrap_err(),
+    ];
+    for error in refused {
+        assert_eq!(error.to_string(), Refusal::ShutDown.to_string());
+    }
 }

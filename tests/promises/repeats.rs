@@ -90,7 +90,7 @@ fn promise_07_firings_never_overlap_and_lend_the_same_payload() {
         assert_eq!(expired.payload().0, round);
         expired.payload_mut().0 += 1;
     }
-    assert_eq!(engine.cancel(id).payload().unwrap().0, 5);
+    assert_eq!(engine.cancel(id).into_payload().unwrap().0, 5);
 }
 
 #[test]

@@ -179,7 +179,7 @@ fn promise_08_an_unread_report_counts_against_the_bound() {
     let refused = engine.schedule(Timer::after(MS, 2)).unwrap_err();
     assert_eq!(refused.reason(), Refusal::Full);
     engine.reports().recv().unwrap();
-    engine.put(refused.into_timer());
+    engine.put(refused.into_inner());
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn promise_08_a_report_carries_the_name_however_its_timer_ended() {
     let running = taken.pop();
     drop(taken);
     let by_name = engine.cancel_by_name("cancelled by name", None);
-    assert_eq!(by_name.ids.len(), 1);
+    assert_eq!(by_name.len(), 1);
     assert!(engine.cancel(cancelled).is_cancelled());
     // The name of a timer that has ended leads to later timers alone.
     let again = put(Timer::after(SECOND, 0), "cancelled");
@@ -211,4 +211,36 @@ fn promise_08_a_report_carries_the_name_however_its_timer_ended() {
     drop(running);
     let all = "cancelled, cancelled, cancelled by name, completed, runs";
     assert_eq!(names(&mut engine.reports()), all);
+}
+
+/// A report and the list of a shutdown tell when a timer was due, and so does a walk.
+#[test]
+fn promise_08_a_timer_that_has_ended_tells_when_it_was_due() {
+    let (engine, clock) = virtual_engine();
+    let put = |timer: Timer<&'static str>| engine.put(timer.reported());
+    let cancelled = put(Timer::after(40 * MS, "cancelled"));
+    put(Timer::every(3 * MS, "counted").times(2));
+    let held = put(Timer::every(7 * MS, "held"));
+    engine.after(50 * MS, "plain");
+    put(Timer::every(20 * MS, "repeats"));
+    put(Timer::after(30 * MS, "notified"));
+    let due = |id| engine.find(id).unwrap().deadline;
+    assert_eq!((due(cancelled), due(held)), (at(40), at(7)));
+    clock.advance_to(at(3));
+    take(&engine, 0);
+    clock.advance_to(at(6));
+    take(&engine, 0);
+    engine.cancel(cancelled);
+    clock.advance_to(at(8));
+    let firing = engine.next();
+    assert_eq!(due(held), at(7));
+    engine.cancel(held);
+    drop(firing);
+    let reports: Vec<_> = engine.reports().try_iter().collect();
+    let reports = reports.iter().map(|it| (it.reason, it.deadline));
+    let (completed, cancelled) = (CloseReason::Completed, CloseReason::Cancelled);
+    assert!(reports.eq([(completed, at(6)), (cancelled, at(40)), (cancelled, at(7))]));
+    let mut left: Vec<_> = engine.shutdown().iter().map(|it| it.deadline).collect();
+    left.sort_unstable();
+    assert_eq!(left, [at(20), at(30), at(50)]);
 }

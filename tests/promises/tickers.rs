@@ -148,12 +148,15 @@ fn promise_13_idle_is_free() {
         assert_eq!(wakeups(&many), 0, "{ticker:?}: an hour away");
         // At most one wake-up for an armed instant whose timer was cancelled.
         let near = || {
-            engine.cancel(engine.after(100 * MS, 1)).payload().unwrap();
+            engine
+                .cancel(engine.after(100 * MS, 1))
+                .into_payload()
+                .unwrap();
             thread::sleep(300 * MS);
         };
         let woken = wakeups(&near);
         assert!(woken <= 2, "{ticker:?}: {woken}");
-        assert_eq!(engine.cancel(far).payload(), Some(0));
+        assert_eq!(engine.cancel(far).into_payload(), Some(0));
     }
 }
 
@@ -165,7 +168,7 @@ fn promise_13_notifying_a_cancelled_task_wakes_no_ticker() {
     let far = tasks.run(far).unwrap();
     thread::sleep(50 * MS);
     let cancel = || {
-        tasks.cancel(far).payload().unwrap();
+        tasks.cancel(far).into_payload().unwrap();
         assert_eq!(told.next(), CloseReason::Cancelled);
         thread::sleep(50 * MS);
     };
@@ -213,7 +216,7 @@ fn wakeups_of_what_is_cancelled(ticker: Ticker, delay: Duration) -> (u64, Durati
     let submit = || {
         gate.wait();
         while begun.elapsed() < 500 * MS {
-            let _ = engine.cancel(engine.after(delay, 1));
+            engine.cancel(engine.after(delay, 1));
             thread::sleep(Duration::from_micros(200));
         }
     };

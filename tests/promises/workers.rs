@@ -148,7 +148,11 @@ fn promise_10_a_busy_worker_leaves_after_its_task() {
 fn refused(tasks: &TaskEngine, workers: usize) -> (String, usize) {
     let error = tasks.set_workers(workers).unwrap_err();
     assert_eq!(tasks.workers(), tasks.engine().snapshot().workers);
-    (format!("{error:?}"), tasks.workers())
+    let why = match error {
+        StartError::Setting(name, _) => name.to_owned(),
+        other => format!("{other:?}"),
+    };
+    (why, tasks.workers())
 }
 
 #[test]
@@ -157,9 +161,9 @@ fn promise_11_a_number_of_workers_is_refused_as_at_the_start() {
     let refuses = |workers, why: &str, stay| {
         assert_eq!(refused(&crew.tasks, workers), (why.to_owned(), stay));
     };
-    refuses(0, "NoWorkers", 2);
-    refuses(4_097, "TooManyWorkers", 2);
-    refuses(usize::MAX, "TooManyWorkers", 2);
+    refuses(0, "workers", 2);
+    refuses(4_097, "workers", 2);
+    refuses(usize::MAX, "workers", 2);
     crew.tasks.set_workers(4).unwrap();
     crew.tasks.set_workers(3).unwrap();
     crew.tasks.shutdown();

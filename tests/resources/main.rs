@@ -41,7 +41,7 @@ fn put_to_work(engine: &Engine<String>) {
     let named = Timer::after(FAR, payload()).named("lease").reported();
     let id = engine.schedule(named.clone()).unwrap();
     engine.schedule(named.clone()).unwrap();
-    engine.cancel(id).payload().unwrap();
+    engine.cancel(id).into_payload().unwrap();
     engine.create(named.clone()).unwrap().start().unwrap();
     drop(engine.create(named).unwrap());
     drop(engine.queue(0).recv().unwrap());
@@ -55,7 +55,7 @@ fn allocations_of<T>(timer: impl Fn() -> Timer<T>) -> usize {
     let round = || {
         let id = engine.schedule(timer()).unwrap();
         engine.reschedule(id, 2 * FAR).unwrap();
-        assert!(engine.cancel(id).payload().is_some());
+        assert!(engine.cancel(id).into_payload().is_some());
     };
     let count = || {
         let before = counting::allocations();
@@ -75,7 +75,7 @@ fn end_by_name(engine: &Engine<usize>, clock: &VirtualClock<usize>, round: usize
         let id = engine.schedule(lease.clone()).unwrap();
         assert_eq!(engine.cancel(id), Cancel::Cancelled(n));
         engine.schedule(lease.clone()).unwrap();
-        assert_eq!(engine.cancel_by_name(&name, 9).ids.len(), 1);
+        assert_eq!(engine.cancel_by_name(&name, 9).len(), 1);
         assert_eq!(engine.create(lease.clone()).unwrap().dismiss(), Some(n));
         engine.schedule(lease.clone()).unwrap();
         let beats = Timer::every(MS, n).times(2).named(name.as_str());

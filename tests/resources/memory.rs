@@ -71,7 +71,7 @@ fn bytes_per_timer(stays: impl Fn(u64) -> bool) -> (i64, i64) {
     engine.shrink();
     let few = (counting::bytes() - before) / live as i64;
     for (n, id) in ids {
-        assert_eq!(engine.cancel(id).payload(), stays(n).then_some(n));
+        assert_eq!(engine.cancel(id).into_payload(), stays(n).then_some(n));
     }
     (full, few)
 }

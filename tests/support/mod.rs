@@ -6,7 +6,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tickwheel::{Engine, Expired, VirtualClock};
+use tickwheel::{Engine, Expired, Refusal, Refused, VirtualClock};
 
 pub const MS: Duration = Duration::from_millis(1);
 pub const SECOND: Duration = Duration::from_secs(1);
@@ -31,6 +31,11 @@ pub fn take_all<T>(engine: &Engine<T>) -> Vec<Expired<T>> {
 pub fn payloads<T>(engine: &Engine<T>) -> Vec<T> {
     let expired = take_all(engine).into_iter();
     expired.map(Expired::into_payload).collect()
+}
+
+/// The reason and what comes back, if a call was refused.
+pub fn parts<A, R>(answer: Result<A, Refused<R>>) -> Result<A, (Refusal, R)> {
+    answer.map_err(|refused| (refused.reason(), refused.into_inner()))
 }
 
 /// (due tick, payload) of everything that waits in a queue, taken and let go

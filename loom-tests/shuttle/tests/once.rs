@@ -25,7 +25,7 @@ fn submit(engine: &Engine<Payload>, tally: &Tally, at: u64) -> Option<TimerId> {
 }
 
 fn cancel(engine: &Engine<Payload>, id: TimerId) {
-    if let Some(payload) = engine.cancel(id).payload() {
+    if let Some(payload) = engine.cancel(id).into_payload() {
         payload.end(End::Cancelled);
     }
 }

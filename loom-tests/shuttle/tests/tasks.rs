@@ -120,6 +120,6 @@ fn submit_and_cancel(timers: &TaskEngine, tally: &Tally, n: u64) {
         _ = inner.cancel_and_wait(firing.id())
     });
     if let Ok(id) = timers.run(Timer::at(tick(2), task).notified()) {
-        let _ = timers.cancel_and_wait(id);
+        timers.cancel_and_wait(id);
     }
 }

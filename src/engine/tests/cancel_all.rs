@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::engine::Engine;
 use crate::id::TimerId;
 use crate::shard::CANCELS_PER_HOLD;
-use crate::timer::{CancelledMany, Timer};
+use crate::timer::Timer;
 
 const TIMERS: usize = 10 * CANCELS_PER_HOLD;
 
@@ -22,28 +22,28 @@ fn a_hold_cancels_a_bounded_number_and_later_timers_live_on() {
     let ids: Vec<_> = (0..TIMERS).map(|n| schedule(&engine, n)).collect();
     let core = &engine.core;
     let mut walk = core.begin_cancel_all().pop().unwrap();
-    let mut cancelled = CancelledMany::none();
+    let mut cancelled = Vec::new();
     let (mut holds, mut by_id, mut later) = (0, 0, 0);
     loop {
-        let before = cancelled.ids.len();
+        let before = cancelled.len();
         let done = core.cancel_some(&core.shards[0], &mut walk, &mut cancelled);
-        assert!(cancelled.ids.len() - before <= CANCELS_PER_HOLD);
+        assert!(cancelled.len() - before <= CANCELS_PER_HOLD);
         holds += 1;
         if done {
             break;
         }
         engine.shrink();
         let victim = ids[TIMERS - holds];
-        by_id += usize::from(engine.cancel(victim).payload().is_some());
+        by_id += usize::from(engine.cancel(victim).into_payload().is_some());
         for _ in 0..2 {
             schedule(&engine, TIMERS);
             later += 1;
         }
     }
     assert!(holds >= 9 && by_id > 0, "{holds}, {by_id}");
-    assert_eq!(cancelled.ids.len() + by_id, TIMERS);
-    assert!(cancelled.payloads.iter().all(|&payload| payload < TIMERS));
-    assert_eq!(cancelled.payloads.len(), cancelled.ids.len());
+    assert_eq!(cancelled.len() + by_id, TIMERS);
+    let mut payloads = cancelled.into_iter().map(|(_, it)| it.into_payload());
+    assert!(payloads.all(|payload| payload.is_some_and(|payload| payload < TIMERS)));
     assert_eq!(engine.live().count(), later);
 }
 
@@ -53,7 +53,7 @@ fn after_all_were_cancelled_a_shard_can_shrink() {
     let (engine, _clock) = Engine::builder().shards(1).start_virtual().unwrap();
     (0..TIMERS).for_each(|n| _ = schedule(&engine, n));
     let last = schedule(&engine, TIMERS);
-    assert_eq!(engine.cancel_all().ids.len(), TIMERS + 1);
+    assert_eq!(engine.cancel_all().len(), TIMERS + 1);
     assert!(engine.deadline(last).is_none());
     let shard = engine.core.shards[0].lock();
     assert_eq!((shard.walks, shard.live()), (0, 0));

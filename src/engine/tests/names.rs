@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::engine::Engine;
 use crate::hub::names::{NAMESAKES_PER_HOLD, Names, Namesakes};
 use crate::id::TimerId;
-use crate::timer::Timer;
+use crate::timer::{Cancel, Timer};
 
 fn all(names: &Names, namesakes: &mut Namesakes<'_>) -> Vec<TimerId> {
     let bucket = names.bucket_of(namesakes);
@@ -25,7 +25,7 @@ fn those_that_come_later_are_not_among_them() {
     let third = named(2);
     assert_eq!(all(&engine.core.names, &mut namesakes), first);
     // The first timer is cancelled between two holds.
-    assert!(engine.cancel(first[0]).payload().is_some());
+    assert!(engine.cancel(first[0]).into_payload().is_some());
     assert_eq!(all(&engine.core.names, &mut later), [first[1]]);
     let mut now = engine.core.names.namesakes("crew");
     assert_eq!(all(&engine.core.names, &mut now), [first[1], third]);
@@ -47,8 +47,8 @@ fn a_look_up_finds_what_stays_once_and_nothing_that_comes_later() {
         named(TIMERS);
         // Those of the current hold have been found already.
         if found.len() == NAMESAKES_PER_HOLD {
-            let _ = engine.cancel(ids[0]);
-            let _ = engine.cancel(ids[NAMESAKES_PER_HOLD]);
+            engine.cancel(ids[0]);
+            engine.cancel(ids[NAMESAKES_PER_HOLD]);
         }
     }
     let mut expected = ids;
@@ -68,7 +68,8 @@ fn two_names_of_one_hash_are_two_names() {
     let naming = engine.core.names.begin("one");
     naming.end(other);
     assert!(engine.find_by_name("one").eq([one]));
-    assert_eq!(engine.cancel_by_name("one", None).ids, [one]);
+    let cancelled = engine.cancel_by_name("one", None);
+    assert_eq!(cancelled, [(one, Cancel::Cancelled(()))]);
     assert!(engine.find_by_name("other").eq([other]));
 }
 

@@ -53,7 +53,7 @@ fn between_two_holds_timers_are_cancelled_taken_and_moved_and_end_once() {
         let refused = engine.schedule(Timer::after(MS, 0)).unwrap_err();
         assert_eq!(refused.reason(), Refusal::ShutDown);
         for &id in ids.iter().skip(holds).step_by(11) {
-            others.extend(engine.cancel(id).payload());
+            others.extend(engine.cancel(id).into_payload());
         }
         for &id in ids.iter().skip(holds).step_by(3) {
             let _ = engine.reschedule(id, Duration::ZERO);

@@ -5,7 +5,7 @@ use super::*;
 impl Search {
     pub(super) fn expire(&mut self) {
         if self.random.bool() {
-            self.now = self.now + Duration::from_micros(self.random.u64(..9_000));
+            self.now += Duration::from_micros(self.random.u64(..9_000));
         }
         let mut budget = self.random.usize(1..20);
         if self.random.u8(..4) > 0 {

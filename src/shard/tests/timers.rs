@@ -89,7 +89,7 @@ impl Search {
                     Some(at) => Cancel::Cancelled(self.shard.cancel_plain(at)),
                     None => self.shard.cancel(id, || tick),
                 };
-                if let Some(payload) = cancelled.payload() {
+                if let Some(payload) = cancelled.into_payload() {
                     self.came_out(payload);
                 }
             }

@@ -45,9 +45,12 @@ impl Search {
             self.cancelling = Some(self.shard.begin_cancel_all());
             return;
         };
-        let mut cancelled = CancelledMany::none();
+        let mut cancelled = Vec::new();
         let done = self.shard.cancel_some(walk, tick, &mut cancelled);
-        for payload in cancelled.payloads {
+        for payload in cancelled
+            .into_iter()
+            .filter_map(|(_, it)| it.into_payload())
+        {
             self.came_out(payload);
         }
         if done {

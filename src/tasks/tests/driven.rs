@@ -30,13 +30,13 @@ fn a_cancelled_task_that_runs_at_its_end_puts_no_loop_behind() {
     let (timers, clock) = three_days_old();
     let driver = clock.driver();
     let id = timers.run(Timer::after(DAY, |_| ()).notified()).unwrap();
-    timers.cancel(id).payload().unwrap();
+    timers.cancel(id).into_payload().unwrap();
     assert_eq!(delays(&timers, &driver), RUNS_AT_ONCE);
     assert_eq!(driver.run_due(9), Advance::Done);
     assert_eq!(delays(&timers, &driver), (Duration::ZERO, None));
     // Nor does the loop wake up for what is cancelled later.
     let id = timers.run_after(DAY, || ()).unwrap();
-    timers.cancel(id).payload().unwrap();
+    timers.cancel(id).into_payload().unwrap();
     assert_eq!(delays(&timers, &driver), (Duration::ZERO, None));
 }
 

@@ -9,7 +9,7 @@ const PERIOD: Duration = Duration::from_millis(1);
 /// Returns a task that runs once, from a timer that was cancelled.
 fn cancelled(timers: &TaskEngine, task: impl FnOnce() + Send + 'static) -> Task {
     let id = timers.run_after(LATER, task).unwrap();
-    timers.engine().cancel(id).payload().unwrap()
+    timers.engine().cancel(id).into_payload().unwrap()
 }
 
 /// Checks that the task runs once and completes its timer.
@@ -34,7 +34,7 @@ fn a_task_that_runs_once_ends_a_timer_that_repeats() {
 
     let told = Timer::after(LATER, |_| add(&RUNS));
     let id = here.timers.run_once(told).unwrap();
-    let task = engine.cancel(id).payload().unwrap();
+    let task = engine.cancel(id).into_payload().unwrap();
     assert_completes(&here, || _ = engine.schedule(beat(task)).unwrap());
 
     let task = cancelled(&here.timers, || add(&RUNS));

@@ -1,4 +1,4 @@
-//! Keys whose `Hash`, `Eq`, `Clone` or `Drop` panics.
+//! Keys whose `Hash`, `Eq`, `Clone` or `Drop` panics, and the first timer of a wheel.
 
 use super::*;
 use core::cell::Cell;
@@ -62,10 +62,9 @@ fn wheel(panics: &Rc<Cell<Panics>>) -> KeyedWheel<Key, Rc<()>> {
     let mut wheel = KeyedWheel::new(64);
     for n in 0..6 {
         let key = Key(n, Rc::clone(panics));
-        assert!(
-            wheel
-                .schedule_at(key, Tick(10 + u64::from(n)), Rc::new(()))
-                .is_ok()
+        assert_eq!(
+            wheel.insert(key, Tick(10 + u64::from(n)), Rc::new(())),
+            None
         );
     }
     wheel
@@ -73,9 +72,12 @@ fn wheel(panics: &Rc<Cell<Panics>>) -> KeyedWheel<Key, Rc<()>> {
 
 type Call = fn(&mut KeyedWheel<Key, Rc<()>>, Key);
 
-const CALLS: [(&str, Call); 9] = [
-    ("schedule", |wheel, key| {
-        let _ = wheel.schedule_at(key, Tick(12), Rc::new(()));
+const CALLS: [(&str, Call); 11] = [
+    ("insert", |wheel, key| {
+        drop(wheel.insert(key, Tick(12), Rc::new(())));
+    }),
+    ("try_insert", |wheel, key| {
+        drop(wheel.try_insert(key, Tick(12), Rc::new(())));
     }),
     ("cancel", |wheel, key| drop(wheel.cancel(&key))),
     ("reschedule", |wheel, key| {
@@ -84,10 +86,9 @@ const CALLS: [(&str, Call); 9] = [
     ("deadline", |wheel, key| _ = wheel.deadline(&key)),
     ("contains_key", |wheel, key| _ = wheel.contains_key(&key)),
     ("get", |wheel, key| _ = wheel.get(&key)),
-    ("replace", |wheel, key| {
-        let _ = wheel.replace(&key, Rc::new(()));
-    }),
+    ("get_mut", |wheel, key| _ = wheel.get_mut(&key)),
     ("iter", |wheel, _| assert_eq!(wheel.iter().count(), 6)),
+    ("pop_first", |wheel, _| drop(wheel.pop_first())),
     ("pop_due", |wheel, _| drop(wheel.pop_due(Tick(13)))),
 ];
 
@@ -96,19 +97,22 @@ const CALLS: [(&str, Call); 9] = [
 fn assert_whole(mut wheel: KeyedWheel<Key, Rc<()>>, what: &str) {
     let keys = || (0..8).map(|n| Key(n, Rc::new(Cell::new(Panics::Never))));
     let in_use = keys().filter(|key| wheel.contains_key(key)).count();
-    assert_eq!((in_use, wheel.ids.len()), (wheel.len(), wheel.len()));
+    assert_eq!((in_use, wheel.by_hash.len()), (wheel.len(), wheel.len()));
     let mut popped = Vec::new();
     while let Some(expired) = wheel.pop_due(Tick(100)) {
         assert!(!wheel.contains_key(&expired.key), "{what}");
         assert_eq!(Rc::strong_count(&expired.payload), 1, "{what}");
         popped.push(expired.key.0);
     }
-    assert_eq!(wheel.ids.len(), 0, "{what}");
+    assert_eq!(wheel.by_hash.len(), 0, "{what}");
     popped.sort_unstable();
     popped.dedup();
     assert_eq!(popped.len(), in_use, "{what}");
     for key in keys() {
-        assert!(wheel.schedule_after(key, 1, Rc::new(())).is_ok(), "{what}");
+        assert!(
+            wheel.insert(key, Tick(101), Rc::new(())).is_none(),
+            "{what}"
+        );
     }
 }
 
@@ -146,10 +150,11 @@ fn popping_neither_hashes_nor_compares_nor_clones_nor_drops_a_key() {
         let next = Rc::new(Cell::new(Panics::Never));
         let mut wheel = wheel(&next);
         next.set(panics);
+        let first = wheel.pop_first();
         let popped: Vec<_> = (0..6).map_while(|_| wheel.pop_due(Tick(20))).collect();
-        assert_eq!((next.get(), popped.len()), (panics, 6));
+        assert_eq!((next.get(), popped.len()), (panics, 5));
         next.set(Panics::Never);
-        drop(popped);
+        drop((first, popped));
         assert_whole(wheel, "popped");
     }
 }
@@ -165,6 +170,22 @@ fn a_key_that_panics_when_it_is_dropped_leaves_no_timer_behind() {
     assert!(called.is_err());
     assert_eq!((wheel.len(), wheel.contains_key(&key)), (5, false));
     assert_whole(wheel, "cancelled");
+}
+
+/// The new key is dropped last, when the old payload has been replaced.
+#[test]
+fn a_key_that_panics_when_it_is_dropped_has_replaced_its_timer() {
+    let next = Rc::new(Cell::new(Panics::Never));
+    let mut wheel = wheel(&next);
+    let key = Key(3, Rc::clone(&next));
+    let old = Rc::clone(wheel.get(&key).unwrap());
+    next.set(Panics::InDrop);
+    let replace = || wheel.insert(key, Tick(20), Rc::new(()));
+    assert!(catch_unwind(AssertUnwindSafe(replace)).is_err());
+    assert_eq!(Rc::strong_count(&old), 1, "dropped in spite of the panic");
+    let key = Key(3, Rc::clone(&next));
+    assert_eq!((wheel.len(), wheel.deadline(&key)), (6, Some(Tick(20))));
+    assert_whole(wheel, "replaced");
 }
 
 /// Keys and payloads are dropped last, when all timers have been removed.
@@ -183,4 +204,24 @@ fn a_key_that_panics_while_the_wheel_is_cleared_leaves_no_timer_behind() {
         "dropped in spite of the panic"
     );
     assert_whole(wheel, "cleared");
+}
+
+/// Neither a slot of an outer level, nor a postponement, nor an overdue timer is in the way.
+#[test]
+fn the_first_is_the_one_with_the_earliest_deadline_and_then_the_oldest() {
+    let mut wheel = KeyedWheel::starting_at(Tick(100), 4);
+    wheel.insert("far", Tick(5_000), ());
+    wheel.insert("postponed", Tick(103), ());
+    wheel.insert("same", Tick(900), ());
+    wheel.insert("brought forward", Tick(7_000), ());
+    assert!(wheel.reschedule("postponed", Tick(900)));
+    assert!(wheel.reschedule("brought forward", Tick(800)));
+    wheel.insert("younger", Tick(100), ());
+    wheel.insert("overdue", Tick(7), ());
+    assert!(wheel.reschedule("far", Tick(99)));
+    let popped = core::iter::from_fn(|| wheel.pop_first()).map(|it| (it.key, it.deadline.0));
+    let now = ["far", "younger", "overdue"].map(|key| (key, 100));
+    let later = [("brought forward", 800), ("postponed", 900), ("same", 900)];
+    assert!(popped.eq(now.into_iter().chain(later)));
+    assert_eq!((wheel.now(), wheel.by_hash.len()), (Tick(100), 0));
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use tickwheel::{Cancel, CancelledMany, CloseReason};
+use tickwheel::{Cancel, CloseReason};
 
 use super::{Oracle, State, Timer};
 use crate::script::Name;
@@ -17,23 +17,8 @@ pub struct Report {
     pub payload: Option<u64>,
 }
 
-/// The answer to cancelling several.
-#[derive(Default)]
-pub struct CancelledThose {
-    /// The timers that end as cancelled.
-    pub timers: Vec<usize>,
-    running: usize,
-    pub payloads: Vec<u64>,
-}
-
-impl CancelledThose {
-    /// Compares with the engine's answer, whose ids name `timers`.
-    pub fn check(&self, engine: &CancelledMany<u64>, timers: &[usize]) {
-        assert_eq!(timers, self.timers);
-        assert_eq!(engine.running, self.running);
-        assert_eq!(engine.payloads, self.payloads);
-    }
-}
+/// The answer to cancelling several, by timer.
+pub type CancelledThose = Vec<(usize, Cancel<u64>)>;
 
 impl Oracle {
     /// Also returns whether the timer ends because of this.
@@ -79,17 +64,18 @@ impl Oracle {
     }
 
     pub fn cancel_those(&mut self, those: &[usize], max: Option<usize>) -> CancelledThose {
-        let mut cancelled = CancelledThose::default();
+        let (mut answers, mut ended) = (Vec::new(), 0);
         for &timer in those {
-            if Some(cancelled.timers.len()) == max {
+            if Some(ended) == max {
                 break;
             }
             let (answer, ends) = self.cancel(timer);
-            cancelled.running += usize::from(!ends && answer == Cancel::Running);
-            cancelled.timers.extend(ends.then_some(timer));
-            cancelled.payloads.extend(answer.payload());
+            ended += usize::from(ends);
+            if answer != Cancel::Gone {
+                answers.push((timer, answer));
+            }
         }
-        cancelled
+        answers
     }
 
     /// The list that shutdown returns.

@@ -207,7 +207,7 @@ fn act<S: Side>(side: &S, round: &Round, thread: u64, step: u64) {
             }
             let ids: Vec<TimerId> = many.iter().map(|known| known.id).collect();
             let answers = engine.cancel_many(&ids).into_iter().zip(&many);
-            answers.for_each(|(answer, known)| cancelled(answer, &known.record));
+            answers.for_each(|((_, answer), known)| cancelled(answer, &known.record));
         }
         (76..86, Some(known)) => {
             let delay = random.near();

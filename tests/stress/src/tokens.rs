@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use tickwheel::{Driver, Engine, Expired, MissedTicks, Queue, RecvError, Timer, Unstarted};
+use tickwheel::{
+    Driver, Engine, Expired, MissedTicks, Queue, RecvError, Refused, Timer, Unstarted,
+};
 
 use crate::account::{Asked, End, Record, broke};
 use crate::drive::{self, Mover};
@@ -81,16 +83,18 @@ impl Side for Engine<Token> {
             (0, _) => {
                 let max = 1 + random.index(3);
                 let cancelled = self.cancel_by_name(random.one_of(&NAMES), max);
-                if cancelled.ids.len() > max || cancelled.payloads.len() > cancelled.ids.len() {
-                    broke(format!("max {max}: {cancelled:?}"));
+                let tokens = cancelled.into_iter();
+                let tokens: Vec<_> = tokens.filter_map(|(_, it)| it.into_payload()).collect();
+                if tokens.len() > max {
+                    broke(format!("max {max}: {tokens:?}"));
                 }
-                for token in cancelled.payloads {
+                for token in tokens {
                     token.record.state().ends(End::Cancelled);
                 }
             }
             (1, Some(known)) => {
                 let old = self.replace(known.id, Token::new(&known.record));
-                let old = old.unwrap_or_else(|(_, new)| new);
+                let old = old.unwrap_or_else(Refused::into_inner);
                 if !Arc::ptr_eq(&old.record, &known.record) {
                     broke(format!("replaced {:?}", old.record));
                 }

@@ -107,7 +107,7 @@ impl Caller for Thread<'_> {
     }
 
     fn cancel(&mut self, id: TimerId) {
-        let _ = self.engine.cancel(id);
+        self.engine.cancel(id);
     }
 
     fn cancel_all(&mut self, ids: &mut Vec<TimerId>) {

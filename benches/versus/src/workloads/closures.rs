@@ -60,7 +60,7 @@ impl Closures for TaskEngine {
     }
 
     fn cancel(&self, id: TimerId) {
-        let _ = TaskEngine::cancel(self, id);
+        TaskEngine::cancel(self, id);
     }
 }
 

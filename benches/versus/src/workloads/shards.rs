@@ -99,13 +99,13 @@ fn calls(shards: usize, steps: usize) -> Vec<Reading> {
     let queue = engine.queue(0);
     let far = engine.now() + 2 * HOUR;
     let stale = schedule(&engine, far);
-    let _ = engine.cancel(stale);
+    engine.cancel(stale);
     let other = started(1);
     let forged = schedule(&other, far);
     let soon = engine.now() + HOUR / 2;
     let earliest = |n: usize| soon + TICK * (steps - n) as u32;
     let cancel = |id| {
-        let _ = engine.cancel(id);
+        engine.cancel(id);
     };
     readings.extend([
         each("schedule and cancel", steps, |_| {
@@ -252,7 +252,7 @@ fn pair(shards: usize, pairs: usize) -> Reading {
         let begun = Stopwatch::start();
         for n in 0..pairs {
             let id = &mut ids[n % IN_FLIGHT];
-            let _ = engine.cancel(*id);
+            engine.cancel(*id);
             *id = one();
         }
         begun.elapsed()

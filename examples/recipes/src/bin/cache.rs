@@ -1,9 +1,9 @@
 //! Expire a cache: answers of a name server are kept for 50 ms, at most 100 of them.
 //!
 //! The cache is a bare wheel with keys: an entry is a timer whose payload is the value. It
-//! needs no thread, because each call first removes what has expired by now. Overwriting
-//! cancels the old entry, so that its end does not remove the new one. Beyond its capacity
-//! the cache gives a value back, which its caller then uses without keeping it.
+//! needs no thread, because each call first removes what has expired by now. An entry that
+//! is overwritten gets the end of the new value. A full cache gives up the entry that would
+//! expire first.
 //!
 //! ```text
 //! cargo run -p tickwheel-recipes --bin cache
@@ -32,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 fn main() -> Result<(), Box<dyn Error>> {
     an_overwritten_entry_has_its_own_end();
-    a_full_cache_gives_values_back();
+    a_full_cache_gives_up_what_would_expire_first();
     let resolver = Resolver::start()?;
     thread::scope(|scope| {
         let look_up = || resolver.look_up_many();
@@ -70,17 +70,13 @@ impl<K: Eq + Hash, V> Cache<K, V> {
         self.wheel.get(key)
     }
 
-    /// Keeps a value until `expires`, and removes an older one of this key. Returns the
-    /// value if the cache is full.
-    fn insert(&mut self, key: K, value: V, expires: Instant, now: Instant) -> Result<(), V> {
+    /// Keeps a value until `expires`, instead of an older one of this key.
+    fn insert(&mut self, key: K, value: V, expires: Instant, now: Instant) {
         self.remove_expired(now);
-        self.wheel.cancel(&key);
-        if self.wheel.len() == self.capacity {
-            return Err(value);
+        self.wheel.insert(key, self.tick_of(expires), value);
+        if self.wheel.len() > self.capacity {
+            self.wheel.pop_first();
         }
-        let deadline = self.tick_of(expires);
-        let scheduled = self.wheel.schedule_at(key, deadline, value);
-        scheduled.map_err(|refused| refused.payload)
     }
 
     fn remove_expired(&mut self, now: Instant) {
@@ -101,18 +97,20 @@ fn an_overwritten_entry_has_its_own_end() {
     let start = Instant::now();
     let at = |millis| start + Duration::from_millis(millis);
     let mut cache = Cache::new(start, CAPACITY);
-    assert_eq!(cache.insert("a", 1, at(50), at(0)), Ok(()));
-    assert_eq!(cache.insert("a", 2, at(80), at(30)), Ok(()));
+    cache.insert("a", 1, at(50), at(0));
+    cache.insert("a", 2, at(80), at(30));
     assert_eq!(cache.get(&"a", at(79)), Some(&2));
     assert_eq!(cache.get(&"a", at(80)), None);
 }
 
-fn a_full_cache_gives_values_back() {
+fn a_full_cache_gives_up_what_would_expire_first() {
     let start = Instant::now();
-    let mut cache = Cache::new(start, 1);
-    assert_eq!(cache.insert("a", 1, start + TTL, start), Ok(()));
-    assert_eq!(cache.insert("b", 2, start + TTL, start), Err(2));
-    assert_eq!(cache.insert("b", 2, start + 2 * TTL, start + TTL), Ok(()));
+    let mut cache = Cache::new(start, 2);
+    for (key, lives) in [("a", 2 * TTL), ("b", TTL), ("c", 3 * TTL)] {
+        cache.insert(key, (), start + lives, start);
+    }
+    let kept = ["a", "b", "c"].map(|key| cache.get(&key, start).is_some());
+    assert_eq!(kept, [true, false, true]);
 }
 
 /// A client of a name server, for many threads.
@@ -159,9 +157,8 @@ impl Resolver {
         let queried = Instant::now();
         let address = query(socket, self.server, name)?;
         let answer = Answer { address, queried };
-        let mut cache = self.cache();
-        // A full cache does not keep it.
-        let _ = cache.insert(name, answer, queried + TTL, Instant::now());
+        self.cache()
+            .insert(name, answer, queried + TTL, Instant::now());
         Ok(answer)
     }
 

@@ -240,6 +240,6 @@ fn every_second_of_real_time() -> Result<(), Box<dyn Error>> {
         assert!(at <= now);
         println!("{at}: {:.0?} late", at.duration_until(now).unsigned_abs());
     }
-    let _ = timers.cancel(job);
+    timers.cancel(job);
     Ok(())
 }

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token};
-use tickwheel::{Driver, Engine, Ledger, NotChanged, Timer, TimerId};
+use tickwheel::{Driver, Engine, Ledger, Refusal, Timer, TimerId};
 
 /// The longest silence of a live connection.
 const SILENCE: Duration = Duration::from_secs(2);
@@ -138,7 +138,7 @@ impl Gateway {
 
     /// Postpones the end of a connection that has sent something. Removes one that has
     /// ended, with its timer.
-    fn read(&mut self, token: Token) -> Result<(), NotChanged> {
+    fn read(&mut self, token: Token) -> Result<(), Refusal> {
         let Some(connection) = self.connections.get_mut(&token) else {
             return Ok(());
         };
@@ -148,7 +148,7 @@ impl Gateway {
                 self.timers.reschedule(connection.idle, SILENCE)
             }
             Err(_ended) => {
-                let _ = self.timers.cancel(connection.idle);
+                self.timers.cancel(connection.idle);
                 self.connections.remove(&token);
                 Ok(())
             }

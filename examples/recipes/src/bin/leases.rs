@@ -215,7 +215,7 @@ impl Server {
 
     fn release(&self, fence: Fence) -> Option<Fence> {
         let (_, id) = *self.leases().live.get(&fence)?;
-        let fence = self.engine.cancel(id).payload()?;
+        let fence = self.engine.cancel(id).into_payload()?;
         self.forget(fence);
         None
     }

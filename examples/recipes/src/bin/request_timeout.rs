@@ -131,7 +131,7 @@ impl Client {
                 self.late.fetch_add(1, Ordering::Relaxed);
                 continue;
             };
-            let _ = self.timers.cancel(request.limit);
+            self.timers.cancel(request.limit);
             let _ = request.outcome.send(Ok(()));
         }
     }

@@ -16,7 +16,7 @@ use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 use tickwheel::time::{MissedTickBehavior, Timers};
-use tickwheel::{Firing, NotChanged, Refused, TaskEngine, Time, Timer, TimerId, VirtualClock};
+use tickwheel::{Firing, Refusal, Refused, TaskEngine, Time, Timer, TimerId, VirtualClock};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -48,14 +48,14 @@ impl Watch {
     const SILENCE: Duration = MINUTE;
     const REMINDER: Duration = HOUR;
 
-    fn add(&self, server: &str) -> Result<TimerId, Refused<impl FnMut(Firing) + use<>>> {
+    fn add(&self, server: &str) -> Result<TimerId, Refused<Timer<impl FnMut(Firing) + use<>>>> {
         let (alarms, server) = (self.alarms.clone(), server.to_owned());
         let raise = move |firing: Firing| _ = alarms.send((firing.deadline(), server.clone()));
         let timer = Timer::every(Watch::REMINDER, raise);
         self.timers.run(timer.starting(Watch::SILENCE))
     }
 
-    fn heard(&self, server: TimerId) -> Result<(), NotChanged> {
+    fn heard(&self, server: TimerId) -> Result<(), Refusal> {
         self.timers.reschedule(server, Watch::SILENCE)
     }
 }

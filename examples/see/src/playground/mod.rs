@@ -281,7 +281,7 @@ impl Playground {
     }
 
     fn cancel_all(&mut self) -> String {
-        let cancelled = self.engine.cancel_all().payloads.len();
+        let cancelled = self.engine.cancel_all().len();
         format!("Cancelled all {cancelled} timers")
     }
 

@@ -20,7 +20,7 @@ type Log = Vec<(Time, &'static str)>;
 fn times(n: u64) -> impl Iterator<Item = Time> {
     let mut time = Time::START;
     let times = (0..).map(move |i| {
-        time = time + Duration::from_secs(1 + (7 * n + 11 * i) % 150);
+        time += Duration::from_secs(1 + (7 * n + 11 * i) % 150);
         time
     });
     times.take_while(|&time| time < END)
@@ -50,7 +50,7 @@ fn expected(n: u64) -> Log {
     let (mut log, mut begun) = (Log::new(), Time::START);
     for message in times(n) {
         while begun + LIMIT < message {
-            begun = begun + LIMIT;
+            begun += LIMIT;
             log.push((begun, "elapsed"));
         }
         begun = message;
@@ -121,7 +121,7 @@ async fn a_test_of_tokio_moves_the_clock_itself() {
     clock.run_until_settled(Time::from_secs(5_050), || settle(&metrics));
     let mut end = Time::START;
     for (seconds, ended) in (1..).zip(joins.await.unwrap()) {
-        end = end + Duration::from_secs(seconds);
+        end += Duration::from_secs(seconds);
         assert_eq!(ended, end);
     }
     assert_eq!(clock.now(), end);

@@ -99,7 +99,7 @@ fn schedule(engine: &Engine<u64>, ids: &mut Vec<TimerId>, lap: usize) {
     let kind = usual([PAIR_AFTER, PAIR], lap);
     ids.push(at(kind, now + FAR));
     if let Some(id) = ids.get(ids.len().wrapping_sub(2)) {
-        let _ = marks::call(kind, || engine.cancel(*id));
+        marks::call(kind, || engine.cancel(*id));
     }
     if lap % 2 == 1 {
         at(WARM, now + TICK);
