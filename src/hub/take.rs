@@ -104,27 +104,14 @@ impl<T> Core<T> {
     ) -> (Option<Claimed<T>>, bool) {
         let (now, mut awaited) = (self.clock.now(), false);
         let taken = self.take_from(shard, queue, None, |shard| {
-            awaited = shard.return_consumed(done, now);
+            let given = shard.return_firing(done, None, Outcome::Returned, now);
+            awaited = given.awaited;
             shard.claim(queue, self.measures_work.then_some(now))
         });
         if awaited {
             self.waiters.notify();
         }
         taken
-    }
-
-    /// Takes back a firing whose task is consumed.
-    pub(crate) fn return_consumed(&self, done: TimerId) {
-        let Some(cell) = self.cell_of(done) else {
-            return;
-        };
-        let now = self.clock.now();
-        let mut held = self.hold(cell);
-        let awaited = held.shard.return_consumed(done, now);
-        self.release(held);
-        if awaited {
-            self.waiters.notify();
-        }
     }
 
     /// Whether this timer is one of a shard's.

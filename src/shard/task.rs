@@ -64,13 +64,6 @@ impl<T> Shard<T> {
         }
     }
 
-    /// Takes back the firing of a consumed task at `now`. Returns whether a caller is
-    /// waiting for the return.
-    pub(crate) fn return_consumed(&mut self, id: TimerId, now: Time) -> bool {
-        let returned = self.return_firing(id, None, Outcome::Returned, now);
-        returned.awaited
-    }
-
     /// Returns the record of a timer. A task that was lent without a record gets one.
     pub(super) fn record_if_lent(&mut self, at: EntryIndex) -> Option<usize> {
         match self.tag(at).is_lent() {

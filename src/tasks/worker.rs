@@ -99,7 +99,8 @@ impl<'a> Runner<'a> {
     /// Returns the last firing.
     pub(super) fn finish(&mut self) {
         if let Some(done) = self.done.take() {
-            self.queue.core().return_consumed(done);
+            let core = self.queue.core();
+            core.return_firing(done, None, Outcome::Returned);
         }
     }
 }
