@@ -12,7 +12,7 @@ use crate::id::TimerId;
 use crate::observe;
 use crate::queue::{Queue, RecvError};
 use crate::shard::{Claimed, Outcome};
-use crate::sync;
+use crate::sync::{self, IS_MODEL};
 use crate::tasks::workers::{AtWork, Change, Workers};
 use crate::tasks::{Firing, Task};
 
@@ -49,15 +49,29 @@ fn start(
     let work = move || {
         // Dropped after the queue, however the work ends.
         let at_work = AtWork(workers);
-        work(queue, &at_work.0);
+        work_on(queue, &at_work.0);
     };
     let spawn = |n| sync::spawn(engine.engine_name().of_thread(Role::Worker(n)), work);
     change.start(spawn).map_err(StartError::Thread)
 }
 
+/// Works, and begins anew after a panic. Tasks are run where a panic is caught, so this
+/// one comes from the engine itself; the worker must not take the other tasks along.
+fn work_on(queue: Queue<Task>, workers: &Workers) {
+    if IS_MODEL {
+        // A model reports its failures by panics, which nobody may catch.
+        return work(&queue, workers);
+    }
+    while let Err(thrown) = catch_unwind(AssertUnwindSafe(|| work(&queue, workers))) {
+        let subject = queue.core().subject();
+        caught::dispose(thrown, |thrown| observe::worker_panicked(subject, thrown));
+        queue.core().outlive_a_panic();
+    }
+}
+
 /// Runs tasks until the engine is shut down or the worker leaves.
-fn work(queue: Queue<Task>, workers: &Workers) {
-    let mut runner = Runner::new(&queue);
+fn work(queue: &Queue<Task>, workers: &Workers) {
+    let mut runner = Runner::new(queue);
     loop {
         match runner.run_next(Wait::Unless(workers.surplus())) {
             Ok(()) | Err(RecvError::Empty) => {}
