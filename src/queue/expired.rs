@@ -8,7 +8,7 @@ use crate::clock::Clock;
 use crate::hub::{Doorbell, SharedCore};
 use crate::id::TimerId;
 use crate::observe;
-use crate::shard::{Claimed, Firing, Name, Outcome, Recorded};
+use crate::shard::{Claimed, Firing, Outcome};
 use crate::sync::Arc;
 use crate::tick::Tick;
 use crate::timeline::{Time, When};
@@ -29,12 +29,9 @@ pub struct Expired<T> {
     obligation: Option<Obligation<T>>,
 }
 
-/// The payload and the permit that a worker may have to return after a firing, and the
-/// name of the timer.
+/// To whom a worker returns a lent payload or a permit.
 struct Obligation<T> {
     core: Arc<SharedCore<T>>,
-    name: Option<Name>,
-    payload: bool,
     permit: bool,
     /// The thread that took the firing, if a panic was already unwinding
     /// it. That panic does not count as a failure of this firing.
@@ -42,15 +39,9 @@ struct Obligation<T> {
 }
 
 impl<T> Obligation<T> {
-    fn of(recorded: Option<Recorded>, permit: bool, core: &Arc<SharedCore<T>>) -> Obligation<T> {
-        let (payload, name) = match recorded {
-            Some(recorded) => (recorded.lent, recorded.name),
-            None => (false, None),
-        };
+    fn of(permit: bool, core: &Arc<SharedCore<T>>) -> Obligation<T> {
         Obligation {
             core: Arc::clone(core),
-            name,
-            payload,
             permit,
             unwinding: thread::panicking().then(|| thread::current().id()),
         }
@@ -76,8 +67,8 @@ impl<T> Expired<T> {
     #[inline(always)]
     pub(crate) fn new(claimed: Claimed<T>, queue: usize, core: &Arc<SharedCore<T>>) -> Expired<T> {
         let permit = core.doorbell(queue).is_bounded();
-        let owes = claimed.recorded.is_some() || permit;
-        let obligation = owes.then(|| Obligation::of(claimed.recorded, permit, core));
+        let owes = claimed.firing.lent || permit;
+        let obligation = owes.then(|| Obligation::of(permit, core));
         Expired {
             firing: claimed.firing,
             clock: core.clock.clone(),
@@ -106,22 +97,14 @@ impl<T> Expired<T> {
     /// ```
     #[must_use]
     pub fn name(&self) -> Option<&str> {
-        self.obligation
-            .as_ref()?
-            .name
-            .as_deref()
-            .map(|name| &**name)
+        self.firing.name.as_deref().map(|name| &**name)
     }
 
     /// Returns the time at which this firing was due: the beginning of its
     /// [`tick`](Expired::tick).
     #[must_use]
     pub fn deadline(&self) -> Time {
-        match &self.obligation {
-            Some(obligation) => obligation.core.tick.start_of(self.firing.tick),
-            // A plain timer was requested for the beginning of its tick.
-            None => self.firing.requested,
-        }
+        self.firing.deadline
     }
 
     /// Returns the tick at which this firing was due. For a firing that is caught
@@ -142,8 +125,8 @@ impl<T> Expired<T> {
     /// what [`Engine::set_times`](crate::Engine::set_times) may have changed.
     #[must_use]
     pub fn remaining(&self) -> Option<u64> {
-        let lent = self.obligation.as_ref().filter(|lent| lent.payload);
-        lent.map_or(Some(0), |lent| lent.core.remaining(self.firing.id))
+        self.lender()
+            .map_or(Some(0), |core| core.remaining(self.firing.id))
     }
 
     /// Returns the number of the queue that the timer was taken from.
@@ -238,15 +221,16 @@ impl<T> Expired<T> {
 
     fn try_rearm(&mut self, when: When) -> Result<(), NotChanged> {
         let (id, number) = (self.firing.id, self.firing.number);
-        let Some(lent) = self.obligation.as_mut().filter(|owed| owed.payload) else {
-            return Err(NotChanged::NotRearmable);
-        };
         let payload = self.payload.take().expect("taken only by value");
-        if let Err((reason, payload)) = lent.core.rearm_and_return(id, number, payload, when) {
+        let rearmed = match self.lender() {
+            Some(core) => core.rearm_and_return(id, number, payload, when),
+            None => Err((NotChanged::NotRearmable, payload)),
+        };
+        if let Err((reason, payload)) = rearmed {
             self.payload = Some(payload);
             return Err(reason);
         }
-        lent.payload = false;
+        self.firing.lent = false;
         self.finish(None, Outcome::Returned);
         Ok(())
     }
@@ -263,14 +247,20 @@ impl<T> Expired<T> {
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         let (id, number) = (self.firing.id, self.firing.number);
-        let lent = self.obligation.as_ref().filter(|owed| owed.payload);
-        lent.is_some_and(|lent| lent.core.is_cancelled(id, number))
+        self.lender()
+            .is_some_and(|core| core.is_cancelled(id, number))
+    }
+
+    /// Returns the engine that has lent the payload.
+    fn lender(&self) -> Option<&SharedCore<T>> {
+        let obligation = self.obligation.as_ref().filter(|_| self.firing.lent);
+        obligation.map(|obligation| &*obligation.core)
     }
 
     /// Returns nothing, in a forked child, and keeps a lent payload from being dropped.
     #[cold]
     fn leave_to_parent(&mut self) {
-        if self.obligation.take().is_some_and(|owed| owed.payload) {
+        if self.obligation.take().is_some() && self.firing.lent {
             std::mem::forget(self.payload.take());
         }
     }
@@ -282,7 +272,7 @@ impl<T> Expired<T> {
         };
         let doorbell = obligation.core.doorbell(self.queue());
         let _permit = obligation.permit.then(|| Permit(doorbell));
-        if obligation.payload {
+        if self.firing.lent {
             obligation
                 .core
                 .return_firing(self.firing.id, payload, outcome);

@@ -35,7 +35,7 @@ impl Firing {
     /// ```
     #[must_use]
     pub fn name(&self) -> Option<&str> {
-        self.name.as_deref()
+        self.firing.name.as_deref().map(|name| &**name)
     }
 
     /// Returns the number of this due tick in the timer's series, counted from 1.
@@ -74,7 +74,7 @@ impl Firing {
     /// Returns the time at which this firing was due.
     #[must_use]
     pub fn deadline(&self) -> Time {
-        self.deadline
+        self.firing.deadline
     }
 
     /// Returns the time that has passed since the deadline; see

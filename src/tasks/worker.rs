@@ -126,13 +126,14 @@ fn run(queue: &Queue<Task>, claimed: Claimed<Task>) -> Option<TimerId> {
     let Claimed {
         firing,
         payload: mut task,
-        recorded,
     } = claimed;
-    let lent = recorded.as_ref().is_some_and(|it| it.lent);
-    let name = recorded.as_ref().and_then(|it| it.name.as_deref());
-    let id = firing.id;
+    let (id, lent, name) = (
+        firing.id,
+        firing.lent,
+        firing.name.as_deref().map(|name| &**name),
+    );
     let _running = running::enter(id);
-    let mut make = || Firing::of(&firing, name, core);
+    let mut make = || Firing::of(&firing, core);
     let ran = catch_unwind(AssertUnwindSafe(|| task.run(&mut make)));
     if lent && ran.is_ok() && task.is_consumed() {
         return Some(id);
@@ -155,7 +156,7 @@ fn run(queue: &Queue<Task>, claimed: Claimed<Task>) -> Option<TimerId> {
 fn count_panic(
     queue: &Queue<Task>,
     id: TimerId,
-    name: Option<&Arc<str>>,
+    name: Option<&str>,
     ends: [thread::Result<()>; 2],
 ) {
     let thrown: Vec<_> = ends.into_iter().filter_map(Result::err).collect();
@@ -165,7 +166,7 @@ fn count_panic(
     for thrown in thrown {
         caught::dispose(thrown, |thrown| {
             let subject = queue.core().subject();
-            observe::panicked(subject, id, name.map(|it| &**it), thrown);
+            observe::panicked(subject, id, name, thrown);
         });
     }
     queue.count_panic();

@@ -24,8 +24,7 @@ fn learned(timer: Timer<()>, end: fn(&TaskEngine, TimerId)) -> Vec<(CloseReason,
     }
     assert_eq!(timers.ledger().live, 0);
     assert!(timers.ledger().is_balanced());
-    let log = log.lock().unwrap().clone();
-    log
+    std::mem::take(&mut *log.lock().unwrap())
 }
 
 #[test]
