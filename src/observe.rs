@@ -18,7 +18,7 @@ use crate::id::WheelNumber;
 
 pub(crate) use imp::{
     drain_begun, drain_ended, lent_to_a_panic, panicked, shut_down, start_refused, started,
-    ticker_ended, waker_panicked,
+    ticker_ended, waker_panicked, worker_panicked,
 };
 
 /// The engine that an event concerns.
@@ -108,6 +108,17 @@ mod imp {
         );
     }
 
+    /// Reports a panic of a worker outside every task. The worker goes on.
+    pub(crate) fn worker_panicked(engine: Subject<'_>, thrown: &(dyn Any + Send)) {
+        error!(
+            target: TARGET,
+            engine = %engine.number,
+            name = engine.name.as_str(),
+            panic = message(thrown),
+            "worker panicked",
+        );
+    }
+
     /// Reports a panic of a waker.
     pub(crate) fn waker_panicked(engine: Subject<'_>, thrown: &(dyn Any + Send)) {
         error!(
@@ -156,6 +167,7 @@ mod imp {
     pub(crate) fn shut_down(_: Subject<'_>, _: usize) {}
     pub(crate) fn ticker_ended(_: Subject<'_>) {}
     pub(crate) fn panicked(_: Subject<'_>, _: TimerId, _: Option<&str>, _: &(dyn Any + Send)) {}
+    pub(crate) fn worker_panicked(_: Subject<'_>, _: &(dyn Any + Send)) {}
     pub(crate) fn waker_panicked(_: Subject<'_>, _: &(dyn Any + Send)) {}
     pub(crate) fn lent_to_a_panic(_: Subject<'_>, _: TimerId, _: Option<&str>) {}
 }

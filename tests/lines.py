@@ -9,11 +9,11 @@ import subprocess
 import sys
 
 LIMITS = {
-    "library": 16_800,
+    "library": 15_300,
     "wheel": 4_320,
-    "tests": 12_000,
-    "tests and models": 15_000,
-    "documents": 3_800,
+    "tests": 11_750,
+    "tests and models": 14_450,
+    "documents": 3_250,
 }
 
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::hub::doorbell::Bell;
+use crate::hub::doorbell::{Bell, Doorbell};
 use crate::hub::{CannotWait, Core, Held, ShardCell, running};
 use crate::id::TimerId;
 use crate::shard::{Claimed, Outcome, Shard};
@@ -13,6 +13,22 @@ use crate::timer::Refusal;
 /// The number of timers that a worker takes in one hold of a shard's lock, at most. A
 /// caller that schedules waits no longer for it than for the ticker.
 pub(crate) const TAKES_PER_HOLD: usize = if IS_MODEL { 2 } else { 32 };
+
+/// A bell that its worker has answered, and that is rung again if the worker panics:
+/// nothing else would ever lead to the shard.
+struct Answered<'a> {
+    doorbell: &'a Doorbell,
+    bell: Option<Bell>,
+}
+
+impl Drop for Answered<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(bell) = self.bell.take() {
+            self.doorbell.ring_again(bell);
+        }
+    }
+}
 
 impl<T> Core<T> {
     /// Takes an expired timer from one shard.
@@ -65,19 +81,29 @@ impl<T> Core<T> {
         take: impl FnOnce(&mut Shard<T>) -> Option<C>,
     ) -> (Option<C>, bool) {
         let cell = &self.shards[shard];
+        let mut answered = Answered {
+            doorbell: &self.doorbells[queue],
+            bell,
+        };
         let shard = cell.lock_low_priority();
         let mut held = Held { cell, shard };
         let taken = take(&mut held.shard);
         let ready = &mut held.shard.ready[queue];
         let more = ready.len() > 0;
-        if bell.is_some() && !more {
+        if answered.bell.is_some() && !more {
             ready.rung = false;
         }
         self.release(held);
-        if let (Some(bell), true) = (bell, more) {
+        if let (Some(bell), true) = (answered.bell.take(), more) {
             self.doorbells[queue].ring_again(bell);
         }
         (taken, more)
+    }
+
+    /// Lets threads go on that may wait for what a worker did when it panicked.
+    pub(crate) fn outlive_a_panic(&self) {
+        self.count_panic();
+        self.waiters.notify();
     }
 
     /// Takes back a firing that was lent. If the timer has ended, drops the payload
@@ -104,27 +130,14 @@ impl<T> Core<T> {
     ) -> (Option<Claimed<T>>, bool) {
         let (now, mut awaited) = (self.clock.now(), false);
         let taken = self.take_from(shard, queue, None, |shard| {
-            awaited = shard.return_consumed(done, now);
+            let given = shard.return_firing(done, None, Outcome::Returned, now);
+            awaited = given.awaited;
             shard.claim(queue, self.measures_work.then_some(now))
         });
         if awaited {
             self.waiters.notify();
         }
         taken
-    }
-
-    /// Takes back a firing whose task is consumed.
-    pub(crate) fn return_consumed(&self, done: TimerId) {
-        let Some(cell) = self.cell_of(done) else {
-            return;
-        };
-        let now = self.clock.now();
-        let mut held = self.hold(cell);
-        let awaited = held.shard.return_consumed(done, now);
-        self.release(held);
-        if awaited {
-            self.waiters.notify();
-        }
     }
 
     /// Whether this timer is one of a shard's.

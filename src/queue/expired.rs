@@ -8,7 +8,7 @@ use crate::clock::Clock;
 use crate::hub::SharedCore;
 use crate::id::TimerId;
 use crate::observe;
-use crate::shard::{Claimed, Firing, Name, Outcome, Recorded};
+use crate::shard::{Claimed, Firing, Outcome};
 use crate::sync::Arc;
 use crate::tick::Tick;
 use crate::timeline::{Time, When};
@@ -29,22 +29,18 @@ pub struct Expired<T> {
     obligation: Option<Obligation<T>>,
 }
 
-/// The payload that a worker may have to return after a firing, and the name of the timer.
+/// To whom a worker returns a lent payload.
 struct Obligation<T> {
     core: Arc<SharedCore<T>>,
-    name: Option<Name>,
-    payload: bool,
     /// The thread that took the firing, if a panic was already unwinding
     /// it. That panic does not count as a failure of this firing.
     unwinding: Option<ThreadId>,
 }
 
 impl<T> Obligation<T> {
-    fn of(recorded: Recorded, core: &Arc<SharedCore<T>>) -> Obligation<T> {
+    fn to(core: &Arc<SharedCore<T>>) -> Obligation<T> {
         Obligation {
             core: Arc::clone(core),
-            name: recorded.name,
-            payload: recorded.lent,
             unwinding: thread::panicking().then(|| thread::current().id()),
         }
     }
@@ -59,12 +55,12 @@ impl<T> Obligation<T> {
 impl<T> Expired<T> {
     #[inline(always)]
     pub(crate) fn new(claimed: Claimed<T>, core: &Arc<SharedCore<T>>) -> Expired<T> {
-        let recorded = claimed.recorded;
+        let obligation = claimed.firing.lent.then(|| Obligation::to(core));
         Expired {
             firing: claimed.firing,
             clock: core.clock.clone(),
             payload: Some(claimed.payload),
-            obligation: recorded.map(|recorded| Obligation::of(recorded, core)),
+            obligation,
         }
     }
 
@@ -88,22 +84,14 @@ impl<T> Expired<T> {
     /// ```
     #[must_use]
     pub fn name(&self) -> Option<&str> {
-        self.obligation
-            .as_ref()?
-            .name
-            .as_deref()
-            .map(|name| &**name)
+        self.firing.name.as_deref().map(|name| &**name)
     }
 
     /// Returns the time at which this firing was due: the beginning of its
     /// [`tick`](Expired::tick).
     #[must_use]
     pub fn deadline(&self) -> Time {
-        match &self.obligation {
-            Some(obligation) => obligation.core.tick.start_of(self.firing.tick),
-            // A plain timer was requested for the beginning of its tick.
-            None => self.firing.requested,
-        }
+        self.firing.deadline
     }
 
     /// Returns the tick at which this firing was due. For a firing that is caught
@@ -123,8 +111,8 @@ impl<T> Expired<T> {
     /// fires for ever. For a timer that lends its payload, takes the shard's lock.
     #[must_use]
     pub fn remaining(&self) -> Option<u64> {
-        let lent = self.obligation.as_ref().filter(|lent| lent.payload);
-        lent.map_or(Some(0), |lent| lent.core.remaining(self.firing.id))
+        self.lender()
+            .map_or(Some(0), |core| core.remaining(self.firing.id))
     }
 
     /// Returns the number of the queue that the timer was taken from.
@@ -218,16 +206,16 @@ impl<T> Expired<T> {
 
     fn try_rearm(&mut self, when: When) -> Result<(), Refusal> {
         let (id, number) = (self.firing.id, self.firing.number);
-        let Some(lent) = self.obligation.as_mut().filter(|owed| owed.payload) else {
-            return Err(Refusal::NotRearmable);
-        };
         let payload = self.payload.take().expect("taken only by value");
-        if let Err((reason, payload)) = lent.core.rearm_and_return(id, number, payload, when) {
+        let rearmed = match self.lender() {
+            Some(core) => core.rearm_and_return(id, number, payload, when),
+            None => Err((Refusal::NotRearmable, payload)),
+        };
+        if let Err((reason, payload)) = rearmed {
             self.payload = Some(payload);
             return Err(reason);
         }
-        lent.payload = false;
-        self.finish(None, Outcome::Returned);
+        self.obligation = None;
         Ok(())
     }
 
@@ -243,19 +231,19 @@ impl<T> Expired<T> {
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         let (id, number) = (self.firing.id, self.firing.number);
-        let lent = self.obligation.as_ref().filter(|owed| owed.payload);
-        lent.is_some_and(|lent| lent.core.is_cancelled(id, number))
+        self.lender()
+            .is_some_and(|core| core.is_cancelled(id, number))
+    }
+
+    /// Returns the engine that has lent the payload.
+    fn lender(&self) -> Option<&SharedCore<T>> {
+        self.obligation.as_ref().map(|lent| &*lent.core)
     }
 
     #[inline]
     fn finish(&mut self, payload: Option<T>, outcome: Outcome) {
-        let Some(obligation) = self.obligation.take() else {
-            return;
-        };
-        if obligation.payload {
-            obligation
-                .core
-                .return_firing(self.firing.id, payload, outcome);
+        if let Some(Obligation { core, .. }) = self.obligation.take() {
+            core.return_firing(self.firing.id, payload, outcome);
         }
     }
 }

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use crate::hub::{Bell, SharedCore, Wait, WaitError};
 use crate::id::TimerId;
-use crate::shard::Claimed;
+use crate::shard::{Claimed, Outcome};
 use crate::sync::Arc;
 use worker_state::WorkerState;
 
@@ -260,7 +260,7 @@ impl<T> Queue<T> {
             }
             hint => {
                 self.hint.set(hint);
-                self.core.return_consumed(done);
+                self.core.return_firing(done, None, Outcome::Returned);
             }
         }
         self.claim_next(wait)

@@ -8,13 +8,14 @@ use crate::tick::Tick;
 use crate::timeline::Time;
 use crate::timer::CloseReason;
 
-/// One firing of a timer. It is built when a worker takes the timer, and it does not
-/// change until the worker is done.
+/// One firing of a timer. It is built when a worker takes the timer.
 #[derive(Clone)]
 pub(crate) struct Firing {
     pub(crate) id: TimerId,
     /// The tick at which the timer was due.
     pub(crate) tick: Tick,
+    /// The beginning of the tick.
+    pub(crate) deadline: Time,
     /// The exact time that the tick was rounded up from.
     pub(crate) requested: Time,
     /// The number of this due tick of the timer, counted from 1.
@@ -23,32 +24,16 @@ pub(crate) struct Firing {
     pub(crate) queue: u32,
     /// `Completed`, unless a task runs because its timer ended otherwise.
     pub(crate) outcome: CloseReason,
+    /// Whether the firing must be returned, with the payload unless that was consumed.
+    pub(crate) lent: bool,
+    /// In one word, because a firing of a plain timer is moved with room for it.
+    pub(crate) name: Option<Box<Arc<str>>>,
 }
 
 /// A firing that a worker has taken.
 pub(crate) struct Claimed<T> {
     pub(crate) firing: Firing,
     pub(crate) payload: T,
-    /// What only a timer with a record has.
-    pub(crate) recorded: Option<Recorded>,
-}
-
-impl<T> Claimed<T> {
-    /// Whether the payload must be returned.
-    pub(crate) fn is_lent(&self) -> bool {
-        self.recorded.as_ref().is_some_and(|recorded| recorded.lent)
-    }
-}
-
-/// The name of a timer in one word, because a firing of a plain timer is moved with
-/// room for it.
-pub(crate) type Name = Box<Arc<str>>;
-
-/// The part of a firing that only a timer with a record has.
-pub(crate) struct Recorded {
-    /// Whether the firing must be returned, with the payload unless that was consumed.
-    pub(crate) lent: bool,
-    pub(crate) name: Option<Name>,
 }
 
 /// The way in which a lent firing came back.

@@ -37,9 +37,14 @@ impl<T> Shard<T> {
         let State::Lent { ending, .. } = record.state else {
             return Err(record.state.obstacle());
         };
+        let is_closed = self.phase == Phase::Closed;
+        if ending.is_some() || is_closed {
+            // The refusal tells the task of the end, so it does not run for that as well.
+            record.run_on_end = false;
+        }
         let refusal = match ending {
             Some((reason, _)) => Err(Refusal::by(reason)),
-            None if self.phase == Phase::Closed => return Err(Refusal::ShutDown),
+            None if is_closed => return Err(Refusal::ShutDown),
             None => Ok(()),
         };
         if record.is_used_up() {

@@ -67,7 +67,7 @@ pub(crate) mod work;
 
 pub(crate) use cancel_all::{CANCELS_PER_HOLD, CancelWalk};
 pub(crate) use drain_count::DrainKey;
-pub(crate) use firing::{Claimed, Firing, Name, Outcome, Recorded};
+pub(crate) use firing::{Claimed, Firing, Outcome};
 pub(crate) use lent::Next;
 pub(crate) use record::Place;
 pub(crate) use signals::Signals;

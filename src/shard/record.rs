@@ -226,8 +226,9 @@ impl<T> TimerRecord<T> {
     }
 }
 
-/// The position of a timer in its bucket.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// The position of a timer in its bucket. Places with the same hash are in the order of
+/// age.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub(crate) hash: u64,
     /// The number of timers that were created in this bucket before this one.

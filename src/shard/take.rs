@@ -1,7 +1,7 @@
 //! Taking expired timers, and reading reports.
 
 use crate::shard::Shard;
-use crate::shard::firing::{Claimed, Firing, Outcome, Recorded};
+use crate::shard::firing::{Claimed, Firing, Outcome};
 use crate::shard::ready::PREFETCHED_AHEAD;
 use crate::shard::record::State;
 use crate::tick::Tick;
@@ -35,7 +35,7 @@ impl<T> Shard<T> {
             }
             let at = self.ready[queue].first_to_take(&self.wheel)?;
             let claimed = self.take_ready(at, queue, now);
-            if claimed.is_lent() {
+            if claimed.firing.lent {
                 return Some(claimed);
             }
             payloads.push(claimed.payload);
@@ -78,19 +78,29 @@ impl<T> Shard<T> {
         if !self.tag(at).ends_when_taken() {
             return self.take_other(at, now);
         }
-        let (id, tick) = (self.wheel.id(at), self.wheel.expired_deadline_of(at));
-        self.note_start(tick, now);
+        let firing = self.plain_firing(at, false);
+        self.note_start(firing.tick, now);
         Claimed {
-            firing: Firing {
-                id,
-                tick,
-                requested: self.tick.start_of(tick),
-                number: 1,
-                queue: queue as u32,
-                outcome: CloseReason::Completed,
-            },
+            firing,
             payload: self.take_plain(at, queue),
-            recorded: None,
+        }
+    }
+
+    /// Makes the firing of a timer without a record.
+    #[inline(always)]
+    pub(super) fn plain_firing(&self, at: EntryIndex, lent: bool) -> Firing {
+        let tick = self.wheel.expired_deadline_of(at);
+        let deadline = self.tick.start_of(tick);
+        Firing {
+            id: self.wheel.id(at),
+            tick,
+            deadline,
+            requested: deadline,
+            number: 1,
+            queue: self.tag(at).queue() as u32,
+            outcome: CloseReason::Completed,
+            lent,
+            name: None,
         }
     }
 
@@ -126,16 +136,19 @@ impl<T> Shard<T> {
             record.deliver();
         }
         record.taken = now;
+        let lent = record.is_lent_out();
         let firing = Firing {
             id: self.wheel.id(at),
             tick,
+            deadline: self.tick.start_of(tick),
             requested: record.requested,
             number: record.number,
             queue: record.queue as u32,
             outcome: ended.unwrap_or(CloseReason::Completed),
+            lent,
+            name: record.name.clone().map(Box::new),
         };
-        let (payload, name) = (record.payload.take(), record.name.clone().map(Box::new));
-        let lent = record.is_lent_out();
+        let payload = record.payload.take();
         if lent {
             self.work.held += 1;
             self.wheel.set_aside(at);
@@ -148,7 +161,6 @@ impl<T> Shard<T> {
         Claimed {
             firing,
             payload: payload.expect("a waiting timer has its payload"),
-            recorded: Some(Recorded { lent, name }),
         }
     }
 

@@ -7,7 +7,7 @@
 use crate::id::TimerId;
 use crate::shard::Shard;
 use crate::shard::body::Body;
-use crate::shard::firing::{Claimed, Firing, Outcome, Recorded, Returned};
+use crate::shard::firing::{Claimed, Outcome, Returned};
 use crate::shard::record::{State, TimerRecord};
 use crate::timeline::Time;
 use crate::timer::{CloseReason, Timer};
@@ -17,15 +17,7 @@ impl<T> Shard<T> {
     /// Lends a task that has left its ready list, at `now` if takes are measured.
     pub(super) fn take_task(&mut self, at: EntryIndex, now: Option<Time>) -> Claimed<T> {
         debug_assert!(self.tag(at).has_payload());
-        let tick = self.wheel.expired_deadline_of(at);
-        let firing = Firing {
-            id: self.wheel.id(at),
-            tick,
-            requested: self.tick.start_of(tick),
-            number: 1,
-            queue: self.tag(at).queue() as u32,
-            outcome: CloseReason::Completed,
-        };
+        let firing = self.plain_firing(at, true);
         let body = std::mem::replace(self.wheel.payload_mut(at), Body::lent(now));
         self.wheel.set_tag(at, self.tag(at).lent().0);
         self.wheel.set_aside(at);
@@ -34,10 +26,6 @@ impl<T> Shard<T> {
             firing,
             // SAFETY: the tag said that the body is a payload.
             payload: unsafe { body.into_payload() },
-            recorded: Some(Recorded {
-                lent: true,
-                name: None,
-            }),
         }
     }
 
@@ -62,13 +50,6 @@ impl<T> Shard<T> {
             payload,
             awaited: false,
         }
-    }
-
-    /// Takes back the firing of a consumed task at `now`. Returns whether a caller is
-    /// waiting for the return.
-    pub(crate) fn return_consumed(&mut self, id: TimerId, now: Time) -> bool {
-        let returned = self.return_firing(id, None, Outcome::Returned, now);
-        returned.awaited
     }
 
     /// Returns the record of a timer. A task that was lent without a record gets one.

@@ -35,7 +35,7 @@ impl Firing {
     /// ```
     #[must_use]
     pub fn name(&self) -> Option<&str> {
-        self.name.as_deref()
+        self.firing.name.as_deref().map(|name| &**name)
     }
 
     /// Returns the number of this due tick in the timer's series, counted from 1.
@@ -74,7 +74,7 @@ impl Firing {
     /// Returns the time at which this firing was due.
     #[must_use]
     pub fn deadline(&self) -> Time {
-        self.deadline
+        self.firing.deadline
     }
 
     /// Returns the time that has passed since the deadline; see
@@ -122,7 +122,8 @@ impl Firing {
     /// [`times`](Timer::times) says, [`Refusal::NotRearmable`] in a closure of
     /// [`TaskEngine::run_once`](crate::TaskEngine::run_once), and [`Refusal::Gone`] if
     /// the task of this firing has returned. A timer that was cancelled or shut down then
-    /// ends for that reason, and not as completed.
+    /// ends for that reason, and not as completed. The refusal tells a
+    /// [`notified`](Timer::notified) task of this end, and the task does not run again.
     ///
     /// Returns [`Refusal::InstantOnOtherClock`] as
     /// [`Engine::reschedule`](crate::Engine::reschedule) does.
@@ -219,7 +220,9 @@ impl fmt::Debug for Firing {
 impl<F: FnOnce(Firing) + Send + 'static> Timer<F> {
     /// Makes a worker run the closure also when the timer is cancelled or
     /// shut down; [`Firing::outcome`] then says which. A one-shot's closure thus
-    /// runs exactly once. It never runs inline in `cancel`. Meant for
+    /// runs exactly once. It never runs inline in `cancel`. If a run of the closure has
+    /// learned of the end because [`Firing::rearm`] was refused, no further run tells it
+    /// again. Meant for
     /// [`TaskEngine::run`](crate::TaskEngine::run) and
     /// [`run_once`](crate::TaskEngine::run_once).
     ///

@@ -2,14 +2,11 @@
 //! receives. These types name each other.
 
 use std::fmt;
-// Not the `Arc` of `crate::sync`, because no thread waits for another through a name.
-use std::sync::Arc as StdArc;
 
 use crate::hub::SharedCore;
 use crate::shard;
 use crate::sync::Arc;
 use crate::tasks::closure::{Closure, Make, RunEach, RunOnce};
-use crate::timeline::Time;
 
 /// A closure that is waiting to be run.
 ///
@@ -105,23 +102,15 @@ impl fmt::Debug for Task {
 #[derive(Clone)]
 pub struct Firing {
     pub(super) firing: shard::Firing,
-    pub(super) name: Option<StdArc<str>>,
-    pub(super) deadline: Time,
     pub(super) core: Arc<SharedCore<Task>>,
     /// Whether the closure can run again.
     pub(super) rearmable: bool,
 }
 
 impl Firing {
-    pub(super) fn of(
-        firing: &shard::Firing,
-        name: Option<&StdArc<str>>,
-        core: &Arc<SharedCore<Task>>,
-    ) -> Firing {
+    pub(super) fn of(firing: &shard::Firing, core: &Arc<SharedCore<Task>>) -> Firing {
         Firing {
             firing: firing.clone(),
-            name: name.cloned(),
-            deadline: core.tick.start_of(firing.tick),
             core: Arc::clone(core),
             rearmable: true,
         }

@@ -10,8 +10,10 @@ use crate::wheel::Advance;
 
 mod awaited;
 mod driven;
+mod refused;
 mod reused;
 mod running;
+mod survives;
 
 thread_local! {
     /// The captures of this thread that were made and dropped.

@@ -12,7 +12,7 @@ use crate::id::TimerId;
 use crate::observe;
 use crate::queue::{Queue, RecvError};
 use crate::shard::{Claimed, Outcome};
-use crate::sync;
+use crate::sync::{self, IS_MODEL};
 use crate::tasks::workers::{AtWork, Change, Workers};
 use crate::tasks::{Firing, Task};
 
@@ -49,15 +49,29 @@ fn start(
     let work = move || {
         // Dropped after the queue, however the work ends.
         let at_work = AtWork(workers);
-        work(queue, &at_work.0);
+        work_on(queue, &at_work.0);
     };
     let spawn = |n| sync::spawn(engine.engine_name().of_thread(Role::Worker(n)), work);
     change.start(spawn).map_err(StartError::Thread)
 }
 
+/// Works, and begins anew after a panic. Tasks are run where a panic is caught, so this
+/// one comes from the engine itself; the worker must not take the other tasks along.
+fn work_on(queue: Queue<Task>, workers: &Workers) {
+    if IS_MODEL {
+        // A model reports its failures by panics, which nobody may catch.
+        return work(&queue, workers);
+    }
+    while let Err(thrown) = catch_unwind(AssertUnwindSafe(|| work(&queue, workers))) {
+        let subject = queue.core().subject();
+        caught::dispose(thrown, |thrown| observe::worker_panicked(subject, thrown));
+        queue.core().outlive_a_panic();
+    }
+}
+
 /// Runs tasks until the engine is shut down or the worker leaves.
-fn work(queue: Queue<Task>, workers: &Workers) {
-    let mut runner = Runner::new(&queue);
+fn work(queue: &Queue<Task>, workers: &Workers) {
+    let mut runner = Runner::new(queue);
     loop {
         match runner.run_next(Wait::Unless(workers.surplus())) {
             Ok(()) | Err(RecvError::Empty) => {}
@@ -99,7 +113,8 @@ impl<'a> Runner<'a> {
     /// Returns the last firing.
     pub(super) fn finish(&mut self) {
         if let Some(done) = self.done.take() {
-            self.queue.core().return_consumed(done);
+            let core = self.queue.core();
+            core.return_firing(done, None, Outcome::Returned);
         }
     }
 }
@@ -111,13 +126,14 @@ fn run(queue: &Queue<Task>, claimed: Claimed<Task>) -> Option<TimerId> {
     let Claimed {
         firing,
         payload: mut task,
-        recorded,
     } = claimed;
-    let lent = recorded.as_ref().is_some_and(|it| it.lent);
-    let name = recorded.as_ref().and_then(|it| it.name.as_deref());
-    let id = firing.id;
+    let (id, lent, name) = (
+        firing.id,
+        firing.lent,
+        firing.name.as_deref().map(|name| &**name),
+    );
     let _running = running::enter(id);
-    let mut make = || Firing::of(&firing, name, core);
+    let mut make = || Firing::of(&firing, core);
     let ran = catch_unwind(AssertUnwindSafe(|| task.run(&mut make)));
     if lent && ran.is_ok() && task.is_consumed() {
         return Some(id);
@@ -140,7 +156,7 @@ fn run(queue: &Queue<Task>, claimed: Claimed<Task>) -> Option<TimerId> {
 fn count_panic(
     queue: &Queue<Task>,
     id: TimerId,
-    name: Option<&Arc<str>>,
+    name: Option<&str>,
     ends: [thread::Result<()>; 2],
 ) {
     let thrown: Vec<_> = ends.into_iter().filter_map(Result::err).collect();
@@ -150,7 +166,7 @@ fn count_panic(
     for thrown in thrown {
         caught::dispose(thrown, |thrown| {
             let subject = queue.core().subject();
-            observe::panicked(subject, id, name.map(|it| &**it), thrown);
+            observe::panicked(subject, id, name, thrown);
         });
     }
     queue.count_panic();

@@ -19,7 +19,7 @@ impl Search {
 
     fn took(&mut self, claimed: Claimed<u64>) {
         self.came_out(claimed.payload);
-        if claimed.is_lent() {
+        if claimed.firing.lent {
             let at = self.shard.wheel.find(claimed.firing.id).unwrap();
             let task = self.shard.record_of(at).is_none_or(|key| {
                 let record = &self.shard.records[key];
@@ -51,7 +51,7 @@ impl Search {
                 self.came_out(payload);
             }
             if let Some(claimed) = lent {
-                assert!(claimed.is_lent());
+                assert!(claimed.firing.lent);
                 self.took(claimed);
             }
         }
