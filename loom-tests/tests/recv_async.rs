@@ -9,9 +9,7 @@ use std::pin::pin;
 use std::task::{Context, Waker};
 use tickwheel::model::{Channel, Place};
 use tickwheel::{Queue, RecvError, Timer};
-use tickwheel_loom_tests::{
-    Bell, Payload, assert_all_ended, beside, builder, engine_model, model, payload, tick,
-};
+use tickwheel_loom_tests::{Bell, Payload, assert_all_ended, engine_model, model, payload, tick};
 
 async fn recv(channel: &Channel<u32>) -> u32 {
     let mut place = Place::default();

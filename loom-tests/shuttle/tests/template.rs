@@ -41,6 +41,8 @@ fn close_and_expire() {
     }
     time.join().unwrap();
     let left = timers.shutdown().len();
-    workers.map(|worker| worker.join().unwrap());
+    for worker in workers {
+        worker.join().unwrap();
+    }
     assert_eq!(ends.load(Ordering::Relaxed) as usize + left, 100);
 }
