@@ -144,17 +144,19 @@ mod linux {
 
         #[test]
         fn neither_conversion_is_early_however_far_apart_the_clocks_were_read() {
+            const SPREAD: u32 = 1_000_000_000;
             let clock = SystemClock {
-                spread: 100,
+                // Much longer than it takes to read a clock twice.
+                spread: SPREAD,
                 ..SystemClock::new(ClockSource::Monotonic)
             };
-            // The engine's clock shows zero at this instant, or up to 100 ns later.
+            // The engine's clock shows zero at this instant, or up to the spread later.
             let start = clock.instant;
-            let latest = start + Duration::from_nanos(100);
-            assert_eq!(clock.time_of(latest), Some(Time::from_nanos(100)));
+            let latest = start + Duration::from_nanos(SPREAD.into());
+            assert_eq!(clock.time_of(latest), Some(Time::from_nanos(SPREAD.into())));
             assert_eq!(clock.instant_of(Time::START), Some(latest));
             // A delay counts from a time that instants have reached, too.
-            let now = Time::from_nanos(clock.nanos() + 100);
+            let now = Time::from_nanos(clock.nanos() + u64::from(SPREAD));
             assert!(clock.after(Duration::ZERO) >= now);
         }
 
