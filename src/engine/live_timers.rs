@@ -70,16 +70,7 @@ impl<T> LiveTimers<'_, T> {
     /// Passes through the next few cells. Returns `false` if none are left.
     fn refill(&mut self) -> bool {
         let (cursor, found) = (&mut self.cursor, &mut self.found);
-        let find = |shard: &mut Shard<T>| {
-            if *cursor == Cursor::START {
-                shard.begin_walk();
-            }
-            let done = shard.find_live(cursor, found);
-            if done {
-                shard.end_walk();
-            }
-            done
-        };
+        let find = |shard: &mut Shard<T>| shard.find_live(cursor, found);
         match self.core.with_shard(self.shard, find) {
             None => return false,
             // A hold may be longer than a waiter polls, so it gets the time to wake up.
@@ -90,15 +81,6 @@ impl<T> LiveTimers<'_, T> {
             }
         }
         true
-    }
-}
-
-/// A walk that is dropped halfway does not keep its shard from shrinking.
-impl<T> Drop for LiveTimers<'_, T> {
-    fn drop(&mut self) {
-        if self.cursor != Cursor::START {
-            self.core.with_shard(self.shard, Shard::end_walk);
-        }
     }
 }
 

@@ -24,11 +24,9 @@ impl<T> Core<T> {
     /// or no longer has slots.
     fn earliest_by_entries(&self, cell: &ShardCell<T>) -> Option<Tick> {
         let (mut cursor, mut earliest, mut pace) = (Cursor::START, None, Walk::begin());
-        cell.lock().begin_walk();
         while !cell.lock().find_earliest(&mut cursor, &mut earliest) {
             cell.step_aside_in(&mut pace);
         }
-        cell.lock().end_walk();
         earliest
     }
 }

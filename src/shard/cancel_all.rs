@@ -24,7 +24,6 @@ impl<T> Shard<T> {
     /// Begins a walk that cancels the timers that exist now. It skips later ones;
     /// otherwise it might never end.
     pub(crate) fn begin_cancel_all(&mut self) -> CancelWalk {
-        self.begin_walk();
         CancelWalk {
             cursor: Cursor::START,
             youngest: self.wheel.youngest(),
@@ -50,10 +49,6 @@ impl<T> Shard<T> {
                 answers.push((id, answer));
             }
         }
-        let done = self.wheel.is_at_end(walk.cursor);
-        if done {
-            self.end_walk();
-        }
-        done
+        self.wheel.is_at_end(walk.cursor)
     }
 }

@@ -17,7 +17,7 @@ impl<T> Shard<T> {
     /// wait for it.
     #[inline(always)]
     pub(crate) fn find_plain(&self, id: TimerId) -> Option<EntryIndex> {
-        let at = self.wheel.find_own_unmoved(id)?;
+        let at = self.wheel.find_own(id)?;
         let is_plain = self.tag(at).is_plain() && !self.is_draining();
         is_plain.then_some(at)
     }

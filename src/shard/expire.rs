@@ -78,7 +78,7 @@ impl<T> Shard<T> {
 
     /// Returns the number of rounds that have begun, for [`Shard::has_settled`].
     pub(crate) fn turns(&self) -> u64 {
-        self.wheel.rounds()
+        self.wheel.passes()
     }
 
     /// Whether all timers that were due by `to` when `turns` was read are ready.

@@ -121,8 +121,6 @@ pub(crate) struct Shard<T> {
     pub(crate) signals: Signals,
     /// Whether `signals` is not empty. One check replaces several.
     pub(crate) signalled: bool,
-    /// The number of walks through the entries that are in progress.
-    pub(crate) walks: usize,
     /// The earliest tick for which a timer was linked since the last
     /// [`Shard::take_earliest_new`].
     pub(crate) earliest_new: Tick,
@@ -147,8 +145,10 @@ impl<T> Shard<T> {
         credit: Credit,
         tick: TickLength,
     ) -> Shard<T> {
-        let mut wheel = Wheel::numbered(start, geometry, number);
-        let ready = (0..=queues).map(|_| Ready::new(&mut wheel)).collect();
+        // The last one has the reports.
+        let lists = queues as u32 + 1;
+        let wheel = Wheel::numbered(start, geometry, number, lists);
+        let ready = (0..=queues).map(|queue| Ready::new(&wheel, queue)).collect();
         Shard {
             wheel,
             records: Slab::new(),
@@ -164,7 +164,6 @@ impl<T> Shard<T> {
             to_report: 0,
             drains: Vec::new(),
             signals: Signals::default(),
-            walks: 0,
             signalled: false,
             earliest_new: Tick::MAX,
             wake_driver: false,
@@ -212,7 +211,7 @@ impl<T> Shard<T> {
             .records
             .insert(TimerRecord::new(timer, requested, place));
         let at = self.insert_recorded(key, deadline);
-        let due = self.wheel.link_new(at);
+        let due = self.wheel.link(at);
         self.earliest_new = self.earliest_new.min(due);
         Ok(self.wheel.id(at))
     }
@@ -307,7 +306,7 @@ impl<T> Shard<T> {
     /// whether it did so: any other timer and an earlier deadline are left to the caller.
     #[inline]
     pub(crate) fn postpone_plain(&mut self, id: TimerId, deadline: Tick) -> bool {
-        let Some(at) = self.wheel.find_own_unmoved(id) else {
+        let Some(at) = self.wheel.find_own(id) else {
             return false;
         };
         let is_plain = self.phase == Phase::Open && self.tag(at).is_plain();

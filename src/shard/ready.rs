@@ -38,9 +38,9 @@ pub(crate) struct Ready {
 }
 
 impl Ready {
-    pub(crate) fn new<B>(wheel: &mut Wheel<B>) -> Ready {
+    pub(crate) fn new<B>(wheel: &Wheel<B>, queue: usize) -> Ready {
         Ready {
-            list: wheel.add_list(),
+            list: wheel.list(queue as u32),
             len: 0,
             ahead: VecDeque::new(),
             prefetched: 0,
@@ -199,7 +199,7 @@ mod tests {
     /// Returns a wheel, a list, and the `count` entries on it.
     fn with_ready(count: usize) -> (Wheel<usize>, Ready, Vec<EntryIndex>) {
         let mut wheel = Wheel::new(64);
-        let mut ready = Ready::new(&mut wheel);
+        let mut ready = Ready::new(&wheel, 0);
         let mut entries = Vec::new();
         for n in 0..count {
             let at = wheel.insert(Tick(5).0, 0, n);

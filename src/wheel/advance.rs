@@ -1,15 +1,29 @@
-//! The passage of time: from one occupied slot's turn to the next, without visiting
-//! the empty ticks between them.
+//! The passage of time: from one occupied slot's turn to the next, without visiting the
+//! empty ticks between them.
 //!
-//! All calls loop around [`Wheel::step`], which touches a bounded number of entries
-//! and remembers where it stopped. The owner of a wheel can therefore pause
-//! anywhere: a batch can end, a lock can be released, a callback can schedule and
-//! cancel. Work begun at a tick is finished before the clock moves on.
+//! A *pass* is the way to a tick. It begins with the timers that are due already, and then
+//! gives each slot its turn, up to that tick. A slot of level 0 is fired. An outer one is
+//! *cascaded*: its timers are linked again, further inward. What becomes overdue on the way is
+//! left to the next pass, so a timer that always re-arms itself for now holds up nobody.
+//!
+//! All calls loop around [`Wheel::step`], which touches a bounded number of entries. It may
+//! stop anywhere, because what is left to do hangs on lists:
+//!
+//! | list | of |
+//! |---|---|
+//! | `OVERDUE` | timers whose deadline had been reached when they were linked, for the next pass |
+//! | `LATE` | timers that were due when the pass began |
+//! | `IN_HEAP` | timers of a list that was out of order, which are being sorted |
+//! | `REACHED` | timers that were beyond the reach of a capped wheel, being cascaded |
+//!
+//! Between two steps of a cascade, the clock stands one tick before the slot. A new timer for
+//! the slot's time therefore queues up in the slot, behind those that were not yet moved.
 
-use super::Wheel;
-use super::entries::EntryIndex;
-use super::geometry::Place;
-use super::work::{Cascade, Work};
+use core::cmp::Reverse;
+
+use super::entries::{EntryIndex, SORTING};
+use super::slots::Turn;
+use super::{IN_HEAP, LATE, NOTHING, OVERDUE, REACHED, Wheel};
 use crate::id::TimerId;
 use crate::tick::Tick;
 
@@ -60,22 +74,13 @@ pub(crate) enum Step {
     Paused,
 }
 
-/// What [`Wheel::go_on`] found.
-enum Next {
-    /// An overdue timer that is no longer on any list.
-    Overdue(EntryIndex),
-    /// A timer of a slot that is due and is no longer on any list.
-    Due(EntryIndex),
-    /// Work, which has begun.
-    Work,
-    /// No work until the requested tick.
-    Done,
+/// A timer that waits in the heap. The least fires first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Sorted {
+    deadline: u64,
+    sequence: u64,
+    entry: EntryIndex,
 }
-
-/// The number of overdue timers that fire in a row before the next round waits for
-/// the next occupied slot's turn. A chain of callbacks, each scheduling the next
-/// with no delay, fires at one tick if it is no longer than this.
-const OVERDUE_IN_A_ROW: u32 = 16;
 
 impl<T> Wheel<T> {
     /// Takes the next timer with a deadline of at most `to` out of the wheel, and
@@ -176,6 +181,16 @@ impl<T> Wheel<T> {
         }
     }
 
+    #[inline]
+    fn take_expired(&mut self, entry: EntryIndex) -> Expired<T> {
+        debug_assert!(self.is_due(entry));
+        Expired {
+            id: self.id(entry),
+            deadline: self.now(),
+            payload: self.remove(entry),
+        }
+    }
+
     /// If there is no work until `to`, moves the clock there and returns `true`.
     #[inline]
     pub(crate) fn idle_to(&mut self, to: u64) -> bool {
@@ -190,233 +205,222 @@ impl<T> Wheel<T> {
     /// touched, or `to` is reached with no work left.
     #[inline(always)]
     pub(crate) fn step(&mut self, to: u64, budget: &mut usize) -> Step {
-        match self.fire_next(to, budget) {
-            Some(entry) => self.due(entry),
-            None => self.step_on(to, budget),
+        // The next timer of a list that is being fired, in the most common case. Outside a
+        // pass, the list is empty.
+        let list = self.firing;
+        let first = self.entries.next(list);
+        let is_plain = first != list && !self.entries.is_out_of_order(list);
+        if is_plain && to == self.pass && *budget > 0 && self.is_due(first) {
+            *budget -= 1;
+            self.unlink(first);
+            return Step::Due(first);
         }
+        self.step_on(to, budget)
     }
 
-    /// Continues as [`Wheel::step`] does, whatever the unfinished work is.
+    /// Continues as [`Wheel::step`] does, whatever is to be done.
     #[inline(never)]
     fn step_on(&mut self, to: u64, budget: &mut usize) -> Step {
         if self.idle_to(to) {
-            return self.done();
+            return Step::Done;
         }
+        let to = to.max(self.now);
+        self.begin_pass(to);
         loop {
-            if *budget == 0 {
-                return self.pause(to);
-            }
-            let next = match self.work {
-                Work::Nothing => self.go_on(to, budget),
-                _ => self.go_on_with_work(budget),
-            };
-            match next {
-                Next::Due(entry) => return self.due(entry),
-                Next::Overdue(entry) => return Step::Due(entry),
-                Next::Done => return self.done(),
-                // The work may have moved timers to the innermost level.
-                Next::Work => {
-                    if let Some(entry) = self.fire_next(to, budget) {
-                        return self.due(entry);
-                    }
+            while let Some(first) = self.entries.first_of(self.firing) {
+                if !spend(budget) {
+                    return Step::Paused;
+                }
+                if let Some(entry) = self.fire(first) {
+                    return Step::Due(entry);
                 }
             }
-        }
-    }
-
-    /// Continues a cascade, or a slot that is being fired or sorted.
-    fn go_on_with_work(&mut self, budget: &mut usize) -> Next {
-        let due = match self.work {
-            Work::Cascade(cascade) => {
-                self.cascade(cascade, budget);
-                None
+            while let Some(&Reverse(least)) = self.heap.peek() {
+                if self.entries.is_empty(IN_HEAP) {
+                    self.heap.clear();
+                    break;
+                }
+                if !spend(budget) {
+                    return Step::Paused;
+                }
+                self.heap.pop();
+                if let Some(entry) = self.take_sorted(least) {
+                    return Step::Due(entry);
+                }
             }
-            Work::Fire => self.fire_slot(budget),
-            Work::Sort => self.sort(budget),
-            Work::Nothing => None,
-        };
-        due.map_or(Next::Work, Next::Due)
-    }
-
-    /// Notes that a timer of a slot fires.
-    #[inline]
-    fn due(&mut self, entry: EntryIndex) -> Step {
-        self.overdue_in_a_row = 0;
-        Step::Due(entry)
-    }
-
-    /// Pauses when the budget is used up, or moves to `to` if no work is left.
-    fn pause(&mut self, to: u64) -> Step {
-        let next = self.next_wakeup();
-        if next.is_some_and(|next| next.0 <= to.max(self.now)) {
-            return Step::Paused;
+            let turn = match self.cascading {
+                None => self.slots.next(self.now),
+                Some(turn) => Some(turn),
+            };
+            // Nothing is due at the end of time: see `Wheel::reschedule`.
+            let last = to.min(Tick::MAX.0 - 1);
+            let Some(turn) = turn.filter(|turn| turn.start <= last) else {
+                return self.end_pass(to, turn);
+            };
+            if *budget == 0 {
+                return Step::Paused;
+            }
+            if let Some(entry) = self.take_turn(turn, last, budget) {
+                return Step::Due(entry);
+            }
         }
-        self.work = Work::Nothing;
-        self.fronts.forget();
-        self.heap.clear();
-        // A slot that has become empty must not be entered.
-        self.next_turn = 0;
-        self.enter_next(to);
-        self.done()
     }
 
-    #[inline]
-    pub(super) fn has_overdue(&self) -> bool {
-        !self.entries.is_empty_list(self.round) || !self.entries.is_empty_list(self.overdue)
+    /// Begins a pass to a tick, unless that has begun. A pass to another tick ends here, and
+    /// the timers that it left are due now.
+    fn begin_pass(&mut self, to: u64) {
+        if self.firing != NOTHING && self.pass == to {
+            return;
+        }
+        if let Some(present) = self.present_slot() {
+            self.entries.move_all(present, LATE);
+            self.slots.vacate(present);
+        }
+        (self.pass, self.next_turn) = (to, 0);
+        self.passes += 1;
+        self.entries.move_all(OVERDUE, LATE);
+        if !self.heap.is_empty() && !self.entries.is_empty(LATE) {
+            self.entries.set_out_of_order(LATE, true);
+        }
+        self.firing = LATE;
     }
 
-    pub(super) fn has_unfinished_work(&self) -> bool {
-        self.has_overdue()
-            || !self.entries.is_empty_list(self.sort_list)
-            || matches!(self.work, Work::Cascade(_))
+    /// Returns the slot of the present tick if an unfinished pass has left timers there.
+    fn present_slot(&self) -> Option<EntryIndex> {
+        let is_unfinished = self.firing != NOTHING && self.cascading.is_none();
+        let turn = is_unfinished.then(|| self.slots.next(self.now))??;
+        (turn.start == self.now).then_some(turn.list)
     }
 
-    fn done(&mut self) -> Step {
-        debug_assert!(!self.has_overdue());
-        self.overdue_in_a_row = 0;
+    fn end_pass(&mut self, to: u64, next: Option<Turn>) -> Step {
+        self.firing = NOTHING;
+        self.now = to;
+        self.next_turn = match self.entries.is_empty(OVERDUE) {
+            true => next.map_or(u64::MAX, |turn| turn.start),
+            false => 0,
+        };
         Step::Done
     }
 
-    /// Begins the next piece of work.
-    ///
-    /// Overdue timers and slots alternate. A timer that keeps rescheduling itself
-    /// with no delay thus fires each time without holding up other timers.
-    #[inline]
-    fn go_on(&mut self, to: u64, budget: &mut usize) -> Next {
-        // While a timer is overdue, the next turn is not known.
-        if self.next_turn <= self.now {
-            if let Some(entry) = self.pop_overdue(budget) {
-                return Next::Overdue(entry);
-            }
-            let overdue_first = self.overdue_in_a_row < OVERDUE_IN_A_ROW;
-            if overdue_first && self.begin_round() {
-                return Next::Work;
-            }
+    /// Takes the first timer off the list that is being fired. Returns it if it is the next
+    /// to fire.
+    fn fire(&mut self, first: EntryIndex) -> Option<EntryIndex> {
+        let is_sorted = !self.entries.is_out_of_order(self.firing);
+        self.unlink(first);
+        if !self.is_due(first) {
+            // It was postponed.
+            self.link(first);
+            return None;
         }
-        match self.enter_next(to) {
-            Some(place) => self.begin_turn(place, budget).map_or(Next::Work, Next::Due),
-            None if self.begin_round() => Next::Work,
-            None => Next::Done,
+        if is_sorted {
+            return Some(first);
         }
-    }
-
-    /// Begins the turn of a slot. Returns its timer if there is just one and it is
-    /// due.
-    #[inline]
-    fn begin_turn(&mut self, place: Place, budget: &mut usize) -> Option<EntryIndex> {
-        let Place { level, slot, .. } = place;
-        let open = self.levels.occupied_lanes(level, slot);
-        let sole = self.sole_in(level, slot, open);
-        if let Some((head, entry)) = sole.filter(|_| !self.levels.is_unsorted(level, slot)) {
-            *budget -= 1;
-            return self.take_sole(level, head, entry);
-        }
-        match level {
-            0 => self.begin_slot(slot, open),
-            _ => self.cascade(
-                Cascade {
-                    place,
-                    resumed: false,
-                },
-                budget,
-            ),
-        }
+        self.entries.append(IN_HEAP, first);
+        let header = self.entries.get_mut(first);
+        header.mark(SORTING);
+        let (deadline, sequence) = (header.deadline, header.stamp().sequence());
+        self.heap.push(Reverse(Sorted {
+            deadline,
+            sequence,
+            entry: first,
+        }));
         None
     }
 
-    /// Begins a round for the timers that are overdue now.
-    fn begin_round(&mut self) -> bool {
-        debug_assert!(self.entries.is_empty_list(self.round));
-        if self.entries.is_empty_list(self.overdue) {
-            return false;
+    /// Takes a timer that has left the heap off its list, unless it has ended or was
+    /// rescheduled since it was put into the heap.
+    fn take_sorted(&mut self, least: Sorted) -> Option<EntryIndex> {
+        let index = least.entry.index().into();
+        let entry = self.entries.find_unmoved(index, least.sequence)?;
+        let header = self.entries.get_mut(entry);
+        if !header.has(SORTING) {
+            return None;
         }
-        core::mem::swap(&mut self.overdue, &mut self.round);
-        self.rounds += 1;
-        // There is work at the current tick.
-        self.next_turn = 0;
-        true
-    }
-
-    /// Returns the tick of the next slot's turn.
-    pub(crate) fn next_slot(&self) -> Option<Tick> {
-        let next = self.levels.next_occupied(self.now)?;
-        Some(Tick(next.start.max(self.now)))
-    }
-
-    /// Returns the number of rounds that have begun, for [`Wheel::has_settled`].
-    pub(crate) fn rounds(&self) -> u64 {
-        self.rounds
-    }
-
-    /// Returns whether the clock has reached `to` and all timers that were due
-    /// there when `rounds` was read have fired. Timers that have become overdue
-    /// since then may remain.
-    pub(crate) fn has_settled(&self, to: u64, rounds: u64) -> bool {
-        let since = self.rounds - rounds;
-        let round_is_over = self.entries.is_empty_list(self.round);
-        let over = since > 1 || since == 1 && round_is_over;
-        over && self.work == Work::Nothing && self.now >= to
-    }
-
-    /// Moves the clock to the next occupied slot's turn, or to `to` if that
-    /// comes first. Returns the slot if its turn has come.
-    #[inline(always)]
-    fn enter_next(&mut self, to: u64) -> Option<Place> {
-        debug_assert!(self.work == Work::Nothing && self.heap.is_empty());
-        if self.levels.is_rotation_ahead(self.now, to) {
-            self.now = self.levels.leap(self.now, to);
-            self.next_turn = 0;
-        }
-        let next = self.upcoming();
-        match next {
-            Some(next) if next.start <= to.max(self.now) => {
-                self.now = next.start.max(self.now);
-                self.next_turn = 0;
-            }
-            _ => {
-                self.now = self.now.max(to);
-                self.next_turn = next.map_or(u64::MAX, |next| next.start);
-                return None;
-            }
-        }
-        next
-    }
-
-    /// Returns the slot whose turn comes next. It is usually known from
-    /// `next_turn`, and may have become empty since.
-    #[inline]
-    fn upcoming(&self) -> Option<Place> {
-        let turn = self.next_turn;
-        match self.now < turn && turn < u64::MAX {
-            true => Some(self.levels.geometry.place(self.now, turn)),
-            false => self.levels.next_occupied(self.now),
-        }
-    }
-
-    #[inline]
-    fn take_expired(&mut self, entry: EntryIndex) -> Expired<T> {
-        debug_assert!(self.is_due(entry));
-        Expired {
-            id: self.id(entry),
-            deadline: self.now(),
-            payload: self.entries.remove(entry),
-        }
-    }
-
-    /// Takes the first timer of the current round off its list.
-    fn pop_overdue(&mut self, budget: &mut usize) -> Option<EntryIndex> {
-        let entry = self.first_of(self.round)?;
-        debug_assert!(self.is_due(entry), "a postponed timer leaves the list");
-        *budget -= 1;
-        self.overdue_in_a_row = self.overdue_in_a_row.saturating_add(1);
+        header.unmark(SORTING);
         self.unlink(entry);
         Some(entry)
     }
 
-    #[inline]
-    pub(super) fn is_due(&self, entry: EntryIndex) -> bool {
-        self.entries.deadline(entry) <= self.now
+    /// Gives a slot its turn, or continues it. If the slot has a sole timer, which is due by
+    /// `to`, returns the timer: no other is due before the end of that slot.
+    fn take_turn(&mut self, turn: Turn, to: u64, budget: &mut usize) -> Option<EntryIndex> {
+        if turn.level == 0 {
+            (self.now, self.firing) = (turn.start, turn.list);
+            return None;
+        }
+        let mut turn = turn;
+        if self.cascading.is_none() && self.slots.is_beyond(turn) {
+            self.entries.move_all(turn.list, REACHED);
+            self.slots.vacate(turn.list);
+            self.slots.reach(turn);
+            turn.list = REACHED;
+        }
+        let first = self.entries.next(turn.list);
+        let deadline = self.entries.get(first).deadline;
+        let is_sole = self.entries.prev(turn.list) == first;
+        if is_sole && turn.start <= deadline && deadline <= to.min(self.slots.last_of(turn)) {
+            *budget -= 1;
+            self.now = deadline;
+            self.unlink(first);
+            return Some(first);
+        }
+        self.cascade(turn, budget);
+        None
     }
+
+    /// Links the timers of an outer slot again, further inward.
+    fn cascade(&mut self, turn: Turn, budget: &mut usize) {
+        let list = turn.list;
+        self.now = turn.start;
+        let mut next = self.entries.next(list);
+        while next != list && spend(budget) {
+            let entry = next;
+            next = self.entries.next(entry);
+            self.link_inward(entry);
+        }
+        self.entries.cut_before(list, next);
+        self.cascading = None;
+        if next == list {
+            self.entries.set_out_of_order(list, false);
+            self.slots.vacate(list);
+        } else {
+            self.now -= 1;
+            self.cascading = Some(turn);
+        }
+    }
+
+    pub(super) fn has_due(&self) -> bool {
+        let due = [OVERDUE, LATE, IN_HEAP];
+        due.into_iter().any(|list| !self.entries.is_empty(list))
+    }
+
+    /// Returns the tick of the next slot's turn.
+    pub(crate) fn next_slot(&self) -> Option<Tick> {
+        let turn = self.cascading.or_else(|| self.slots.next(self.now))?;
+        Some(Tick(turn.start))
+    }
+
+    /// Returns the number of passes that have begun, for [`Wheel::has_settled`].
+    pub(crate) fn passes(&self) -> u64 {
+        self.passes
+    }
+
+    /// Returns whether the clock has reached `to` and all timers that were due
+    /// there when `passes` was read have fired. Timers that have become overdue
+    /// since then may remain.
+    pub(crate) fn has_settled(&self, to: u64, passes: u64) -> bool {
+        let since = self.passes - passes;
+        let is_over = since > 1 || since == 1 && self.firing == NOTHING;
+        is_over && self.now >= to
+    }
+}
+
+/// Takes one from a budget. Returns `false` if nothing is left of it.
+#[inline]
+fn spend(budget: &mut usize) -> bool {
+    let has_one = *budget > 0;
+    *budget -= usize::from(has_one);
+    has_one
 }
 
 #[cfg(test)]
@@ -449,28 +453,6 @@ mod tests {
         assert_eq!(wheel.now(), Tick(9));
     }
 
-    /// Advances a wheel a hundred times while "again" keeps rescheduling itself
-    /// with no delay. Returns the wheel and its firings by tick.
-    fn beside_a_timer_that_reschedules_itself(
-        budget: usize,
-    ) -> (Wheel<&'static str>, Vec<(u64, &'static str)>) {
-        let mut wheel = Wheel::new(64);
-        wheel.schedule_at(Tick(3), "three");
-        wheel.schedule_at(Tick(70), "seventy");
-        wheel.schedule_at(Tick(0), "again");
-        let mut fired = Vec::new();
-        for _ in 0..100 {
-            let more = wheel.advance(Tick(100), budget, |wheel, expired| {
-                fired.push((expired.deadline.0, expired.payload));
-                if expired.payload == "again" {
-                    wheel.schedule_after(0, "again");
-                }
-            });
-            assert_eq!(more, Advance::More);
-        }
-        (wheel, fired)
-    }
-
     #[test]
     fn a_budget_counts_entries_that_are_linked_again_on_the_way_over_many_rotations() {
         let geometry = Geometry::new(8).unwrap().max_levels(1).unwrap();
@@ -498,42 +480,122 @@ mod tests {
         let mut wheel = Wheel::new(64);
         wheel.schedule_at(Tick(70), "due");
         wheel.schedule_at(Tick(0), "late");
-        let (rounds, mut fired) = (wheel.rounds(), Vec::new());
+        let (passes, mut fired) = (wheel.passes(), Vec::new());
         let mut steps = 0;
-        while !wheel.has_settled(100, rounds) {
+        while !wheel.has_settled(100, passes) {
             steps += 1;
             assert!(steps < 1_000, "it never does");
             if steps % 2 == 0 {
                 wheel.schedule_at(Tick(0), "scheduled since");
             }
             if let Step::Due(entry) = wheel.step(100, &mut 1) {
-                fired.push(wheel.entries.remove(entry));
+                fired.push(wheel.remove(entry));
             }
         }
-        assert!(fired.contains(&"due") && fired.contains(&"late"));
+        assert_eq!(fired, ["late", "due"]);
     }
 
     #[test]
-    fn a_timer_that_reschedules_itself_with_no_delay_holds_up_neither_time_nor_others() {
+    fn a_timer_that_re_arms_itself_for_now_holds_up_neither_time_nor_others() {
         for budget in [1, 2, 3, 50] {
-            let (wheel, fired) = beside_a_timer_that_reschedules_itself(budget);
-            assert_eq!(wheel.now(), Tick(100));
-            let (again, others): (Vec<_>, Vec<_>) = fired
-                .into_iter()
-                .partition(|&(_, payload)| payload == "again");
-            assert_eq!(others, [(3, "three"), (70, "seventy")], "budget {budget}");
-            // It fires `often` times at each tick at which another timer fires,
-            // whatever slots the wheel enters on the way. At the last tick it fires
-            // as often as the budgets allow.
-            let ticks = again.iter().map(|&(tick, _)| tick);
-            let often = OVERDUE_IN_A_ROW as usize;
-            let row = |tick| std::iter::repeat_n(tick, often);
-            let expected = row(0).chain(row(3)).chain(row(70));
-            assert!(
-                ticks.clone().take(3 * often).eq(expected),
-                "budget {budget}"
-            );
-            assert!(ticks.skip(3 * often).all(|tick| tick == 100));
+            let mut wheel = Wheel::new(64);
+            wheel.schedule_at(Tick(3), "three");
+            wheel.schedule_at(Tick(70), "seventy");
+            wheel.schedule_at(Tick(0), "again");
+            let mut fired = Vec::new();
+            for pass in 1..4 {
+                let mut again = |wheel: &mut Wheel<_>, expired: Expired<&'static str>| {
+                    fired.push(expired.payload);
+                    if expired.payload == "again" {
+                        let now = wheel.now();
+                        assert_eq!(wheel.rearm(expired, now), Ok(()));
+                    }
+                };
+                while wheel.advance(Tick(100), budget, &mut again) == Advance::More {}
+                assert_eq!((wheel.now(), wheel.next_wakeup()), (Tick(100), Some(Tick(100))));
+                assert_eq!(fired.len(), 2 + pass, "budget {budget}");
+            }
+            assert_eq!(fired, ["again", "three", "seventy", "again", "again"]);
         }
+    }
+
+    #[test]
+    fn a_loop_around_pop_due_ends() {
+        let mut wheel = Wheel::new(64);
+        let id = wheel.schedule_at(Tick(3), ());
+        let (mut rounds, mut fired) = (0, 0);
+        while rounds < 3 {
+            while let Some(expired) = wheel.pop_due(Tick(5)) {
+                fired += 1;
+                let now = wheel.now();
+                assert_eq!(wheel.rearm(expired, now), Ok(()));
+            }
+            rounds += 1;
+            assert_eq!((fired, wheel.now()), (rounds, Tick(5)));
+        }
+        assert!(wheel.contains(id));
+    }
+
+    #[test]
+    fn overdue_timers_fire_by_tick_and_then_by_age() {
+        for cancels_another in [false, true] {
+            let mut wheel = Wheel::starting_at(Tick(5), 64);
+            let old = wheel.schedule_at(Tick(9), "old");
+            if cancels_another {
+                let another = wheel.schedule_at(Tick(1), "another");
+                assert_eq!(wheel.cancel(another), Some("another"));
+            }
+            wheel.schedule_at(Tick(5), "five");
+            wheel.schedule_at(Tick(3), "three");
+            assert!(wheel.reschedule(old, Tick(3)));
+            let fired = core::iter::from_fn(|| wheel.pop_due(Tick(5)).map(|e| e.payload));
+            assert!(fired.eq(["old", "three", "five"]), "{cancels_another}");
+        }
+    }
+
+    #[test]
+    fn a_pass_to_another_tick_takes_what_is_overdue_by_now() {
+        let mut wheel = Wheel::new(64);
+        (0..9).for_each(|n| _ = wheel.schedule_at(Tick(5), n));
+        let mut fired = Vec::new();
+        let mut take = |wheel: &mut Wheel<_>, to| {
+            wheel.advance(Tick(to), 3, |_, expired| fired.push(expired.payload))
+        };
+        assert_eq!(take(&mut wheel, 20), Advance::More);
+        wheel.schedule_at(Tick(4), 100);
+        wheel.schedule_at(Tick(5), 101);
+        // The same pass leaves both alone; the next one takes them in their places.
+        assert_eq!(take(&mut wheel, 20), Advance::More);
+        while take(&mut wheel, 21) == Advance::More {}
+        assert_eq!(fired, [0, 1, 2, 3, 4, 5, 100, 6, 7, 8, 101]);
+    }
+
+    #[test]
+    fn a_capped_wheel_is_quiet_while_no_timer_is_due() {
+        let geometry = Geometry::new(2).unwrap().max_levels(1).unwrap();
+        let mut wheel = Wheel::with_geometry(Tick(0), geometry);
+        wheel.schedule_at(Tick(3_600_001), "in an hour");
+        assert_eq!(wheel.next_wakeup(), Some(Tick(3_600_000)));
+        assert!(wheel.pop_due(Tick(3_599_999)).is_none());
+        assert_eq!(wheel.passes(), 0);
+        assert!(wheel.pop_due(Tick(3_600_000)).is_none());
+        assert_eq!(wheel.next_wakeup(), Some(Tick(3_600_001)));
+        assert!(wheel.pop_due(Tick(3_600_001)).is_some());
+    }
+
+    #[test]
+    fn a_timer_at_the_end_of_time_never_fires() {
+        let mut wheel = Wheel::new(64);
+        let armed = wheel.schedule_at(Tick(u64::MAX - 1), "armed");
+        let disarmed = wheel.schedule_at(Tick::MAX, "disarmed");
+        assert_eq!(wheel.pop_due(Tick::MAX).map(|e| e.id()), Some(armed));
+        assert!(wheel.pop_due(Tick::MAX).is_none());
+        assert_eq!((wheel.now(), wheel.len()), (Tick::MAX, 1));
+        let second = wheel.schedule_at(Tick::MAX, "at the end");
+        assert!(wheel.pop_due(Tick::MAX).is_none());
+        assert_eq!(wheel.deadline(second), Some(Tick::MAX));
+        assert!(wheel.reschedule(disarmed, Tick(7)));
+        assert_eq!(wheel.pop_due(Tick::MAX).map(|e| e.id()), Some(disarmed));
+        wheel.assert_consistent();
     }
 }

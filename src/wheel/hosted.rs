@@ -1,20 +1,16 @@
 //! The calls that a shard needs besides the public ones: entries by index, tags,
 //! and lists of its own.
 
-use super::Wheel;
-use super::entries::EntryIndex;
-use super::work::SORTING;
+use super::entries::{EntryIndex, SORTING};
+use super::{OWN_LISTS, Wheel};
 use crate::id::TimerId;
 use crate::tick::Tick;
 
 impl<T> Wheel<T> {
     #[inline]
     pub(crate) fn id(&self, entry: EntryIndex) -> TimerId {
-        TimerId::new(
-            self.number,
-            self.sequence(entry),
-            self.entries.index_of(entry),
-        )
+        let index = self.entries.index_in_id(entry);
+        TimerId::new(self.number, self.sequence(entry), index)
     }
 
     /// Returns the number of bytes of the wheel's entries, with the places of payloads.
@@ -25,49 +21,31 @@ impl<T> Wheel<T> {
     /// Returns the sequence number of a timer. A younger timer has a higher one.
     #[inline]
     pub(crate) fn sequence(&self, entry: EntryIndex) -> u64 {
-        self.entries.stamp(entry).sequence()
+        self.entries.get(entry).stamp().sequence()
     }
 
     /// Returns the sequence number of the youngest timer that the wheel ever had.
     pub(crate) fn youngest(&self) -> u64 {
-        self.next_sequence.stamp(0).sequence() - 1
+        self.youngest
     }
 
     #[inline]
     pub(crate) fn find(&self, id: TimerId) -> Option<EntryIndex> {
-        if !id.is_of(self.number) {
-            return None;
-        }
-        self.find_own(id)
+        self.entries.find(id.index_in(self.number)?, id.sequence())
     }
 
-    /// Finds a timer as [`Wheel::find`] does, unless shrinking has moved it to
-    /// another entry.
-    #[inline]
-    pub(crate) fn find_unmoved(&self, id: TimerId) -> Option<EntryIndex> {
-        let index = id.index_in(self.number)?;
-        self.entries.find_unmoved(index, id.sequence())
-    }
-
-    /// Does the same for an id that is known to belong to this wheel.
-    #[inline]
-    pub(crate) fn find_own_unmoved(&self, id: TimerId) -> Option<EntryIndex> {
-        debug_assert!(id.is_of(self.number));
-        self.entries.find_unmoved(id.index().into(), id.sequence())
-    }
-
-    /// Finds a timer as [`Wheel::find`] does, by an id that is known to belong to
-    /// this wheel.
+    /// Finds a timer by an id that is known to belong to this wheel.
     #[inline]
     pub(crate) fn find_own(&self, id: TimerId) -> Option<EntryIndex> {
         debug_assert!(id.is_of(self.number));
-        self.entries.find(id.index(), id.sequence())
+        // No owner of a shared wheel re-arms timers, so all are where their ids say.
+        self.entries.find_unmoved(id.index().into(), id.sequence())
     }
 
     /// Prefetches the timer's entry.
     #[inline]
     pub(crate) fn prefetch(&self, id: TimerId) {
-        if let Some(entry) = self.entries.entry_at(id.index()) {
+        if let Some(entry) = self.entries.entry_at(id.index().into()) {
             self.entries.prefetch(entry);
         }
     }
@@ -75,12 +53,6 @@ impl<T> Wheel<T> {
     #[inline]
     pub(crate) fn prefetch_entry(&self, entry: EntryIndex) {
         self.entries.prefetch(entry);
-    }
-
-    /// Returns the number of entries, including vacant ones.
-    #[cfg(test)]
-    pub(crate) fn entries_in_use(&self) -> usize {
-        self.entries.used() as usize
     }
 
     /// Notes that a timer is not on any list for now.
@@ -91,7 +63,9 @@ impl<T> Wheel<T> {
     /// Takes a timer's payload and frees its entry, which is not on any list.
     #[inline]
     pub(crate) fn remove(&mut self, entry: EntryIndex) -> T {
-        self.entries.remove(entry)
+        let payload = self.entries.take(entry);
+        self.entries.vacate(entry);
+        payload
     }
 
     /// Takes a timer's payload, unlinks its entry and frees it. The stamp, which a caller
@@ -99,37 +73,29 @@ impl<T> Wheel<T> {
     /// would load it again.
     #[inline]
     pub(crate) fn remove_linked(&mut self, entry: EntryIndex) -> T {
-        let payload = self.entries.take_for_good(entry);
+        let payload = self.entries.take(entry);
         self.unlink(entry);
-        self.entries.note_vacated(entry);
+        self.entries.vacate(entry);
         payload
     }
 
-    /// Takes a timer's payload without unlinking its entry, in a wheel that is no
-    /// longer used: see `Entries::take_for_good`.
+    /// Takes a timer's payload and leaves its entry on its list, in a wheel that is no longer
+    /// used.
     #[inline]
     pub(crate) fn take_for_good(&mut self, entry: EntryIndex) -> T {
-        self.entries.take_for_good(entry)
+        self.entries.take(entry)
     }
 
     /// Returns the deadline of a timer that has expired, in fewer instructions than
     /// [`Wheel::deadline_of`].
     #[inline]
     pub(crate) fn expired_deadline_of(&self, entry: EntryIndex) -> Tick {
-        debug_assert!(!self.is_disarmed(entry));
-        Tick(self.entries.deadline(entry))
-    }
-
-    /// Returns the tick at which the timer can fire: its deadline, or now if that
-    /// has passed.
-    #[inline]
-    pub(crate) fn due_at(&self, entry: EntryIndex) -> Tick {
-        self.deadline_of(entry).max(self.now())
+        Tick(self.entries.get(entry).deadline)
     }
 
     #[inline]
     pub(crate) fn tag(&self, entry: EntryIndex) -> u16 {
-        self.entries.stamp(entry).tag()
+        self.entries.get(entry).stamp().tag()
     }
 
     pub(crate) fn set_tag(&mut self, entry: EntryIndex, tag: u16) {
@@ -145,17 +111,15 @@ impl<T> Wheel<T> {
         self.entries.payload_mut(entry)
     }
 
-    /// Adds a list for entries that the wheel does not fire by itself.
-    /// [`Wheel::unlink`] takes them off the list.
-    pub(crate) fn add_list(&mut self) -> EntryIndex {
-        self.entries.add_list()
+    /// Returns one of the lists that were added for the owner, for entries that the wheel
+    /// does not fire by itself. [`Wheel::unlink`] takes them off the list.
+    pub(crate) fn list(&self, number: u32) -> EntryIndex {
+        EntryIndex::list(OWN_LISTS + number)
     }
 
     pub(crate) fn append_to(&mut self, list: EntryIndex, entry: EntryIndex) {
-        // The entry may come from a slot that is being sorted. Without the mark,
-        // the heap passes over it.
-        let stored = self.entries.get_mut(entry);
-        stored.unmark(SORTING);
+        // The entry may come from the heap. Without the mark, the heap passes over it.
+        self.entries.get_mut(entry).unmark(SORTING);
         self.entries.append(list, entry);
     }
 
@@ -169,7 +133,12 @@ impl<T> Wheel<T> {
     /// Returns the first entry of a list, or `None` if the list is empty.
     #[inline]
     pub(crate) fn first_of(&self, list: EntryIndex) -> Option<EntryIndex> {
-        let first = self.entries.next(list);
-        (first != list).then_some(first)
+        self.entries.first_of(list)
+    }
+
+    /// Passes at most `budget` vacant entries behind the last timer. Gives their memory back
+    /// once it has passed all of them, and returns whether it has.
+    pub(crate) fn trim_some(&mut self, budget: &mut usize) -> bool {
+        self.entries.trim_some(budget)
     }
 }

@@ -1,10 +1,30 @@
-//! Inspecting a wheel: the timers in each slot, and the wheel's invariants.
+//! Looking into a wheel: how many timers wait where, for viewers, and its invariants, for
+//! tests.
+//!
+//! A slot keeps no count, because every schedule and every cancel would have to maintain
+//! it. A count is therefore a walk along the slot's list, which the caller bounds.
 
+use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use super::Wheel;
 use crate::id::TimerId;
 use crate::tick::Tick;
+
+/// A level of a wheel, from [`Wheel::levels`] or
+/// [`Engine::inspect`](crate::Engine::inspect).
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Level {
+    /// The number of ticks that a slot covers: `size^k` on level k.
+    pub slot_ticks: u64,
+    /// The slot that covers the tick that the wheel has reached.
+    pub hand: usize,
+    /// The number of timers in each slot, up to the limit that the caller set. A
+    /// postponed timer stays in its old slot until that slot's turn comes.
+    pub timers: Vec<usize>,
+}
 
 /// An occupied slot, from [`Wheel::slots`].
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,6 +43,73 @@ pub struct Slot {
 }
 
 impl<T> Wheel<T> {
+    /// Returns the levels that deadlines have needed so far, from the finest on, with
+    /// the number of timers in each slot. Counts at most `most` timers of a slot; with a
+    /// `most` of 1, a count says whether the slot is occupied.
+    ///
+    /// Due timers that are waiting to be taken are not in any slot. [`Wheel::slots`]
+    /// names the timers in each slot.
+    ///
+    /// # Cost
+    /// Reads a few words per slot, and at most `most` entries of it. A `most` of 1
+    /// reads no entry.
+    ///
+    /// ```
+    /// use tickwheel::{Tick, Wheel};
+    ///
+    /// let mut wheel = Wheel::starting_at(Tick(6), 10);
+    /// wheel.schedule_at(Tick(8), "in two ticks");
+    /// for n in 0..100 {
+    ///     wheel.schedule_at(Tick(30 + n % 10), "later");
+    /// }
+    /// let levels = wheel.levels(20);
+    /// assert_eq!((levels[0].slot_ticks, levels[0].hand, levels[0].timers[8]), (1, 6, 1));
+    /// assert_eq!((levels[1].slot_ticks, levels[1].hand, levels[1].timers[3]), (10, 0, 20));
+    /// assert_eq!(levels.len(), 2);
+    /// ```
+    #[must_use]
+    pub fn levels(&self, most: usize) -> Vec<Level> {
+        let mut levels = self.uncounted_levels();
+        let size = self.geometry().size();
+        for (index, level) in levels.iter_mut().enumerate() {
+            level.timers = vec![0; size];
+            self.count_in_slots(index, 0..size, most, &mut level.timers);
+        }
+        levels
+    }
+
+    /// Returns the same levels, without room for counts: the caller may hold a lock, and
+    /// the room grows with the wheel's size.
+    pub(crate) fn uncounted_levels(&self) -> Vec<Level> {
+        let level = |level| Level {
+            slot_ticks: self.geometry().unit(level),
+            hand: self.geometry().slot(level, self.now),
+            timers: Vec::new(),
+        };
+        let needed = self.slots.levels.clamp(1, self.geometry().levels());
+        (0..needed).map(level).collect()
+    }
+
+    /// Counts the timers in some slots of a level, each up to `most`.
+    pub(crate) fn count_in_slots(
+        &self,
+        level: usize,
+        slots: Range<usize>,
+        most: usize,
+        counts: &mut [usize],
+    ) {
+        for slot in slots {
+            let occupied = self.slots.is_occupied(level, slot);
+            counts[slot] = match (occupied, most) {
+                (true, 2..) => {
+                    let timers = self.entries.on_list(self.slots.list(level, slot));
+                    timers.take(most).count()
+                }
+                (occupied, most) => most.min(usize::from(occupied)),
+            };
+        }
+    }
+
     /// Returns the occupied slots, in the order of their turns, for debugging and
     /// testing. Due timers that are waiting to be taken are not in any slot.
     ///
@@ -36,16 +123,12 @@ impl<T> Wheel<T> {
     /// assert_eq!(slot.timers, [id]);
     /// ```
     pub fn slots(&self) -> impl Iterator<Item = Slot> + '_ {
-        let levels = 0..self.geometry().levels();
-        let places = levels.flat_map(|level| self.levels.occupied_in_level(level, self.now));
-        places.map(|place| Slot {
-            level: place.level,
-            index: place.slot,
-            start: Tick(place.start),
-            timers: self
-                .in_slot(place.level, place.slot)
-                .map(|entry| self.id(entry))
-                .collect(),
+        let turns = self.slots.all(self.origin());
+        turns.map(|turn| Slot {
+            level: turn.level,
+            index: turn.slot,
+            start: Tick(turn.start),
+            timers: self.entries.on_list(turn.list).map(|at| self.id(at)).collect(),
         })
     }
 
@@ -59,46 +142,49 @@ impl<T> Wheel<T> {
     /// on no list.
     #[cfg(test)]
     pub(crate) fn assert_consistent_beside(&self, elsewhere: usize) {
-        let mut seen = elsewhere;
-        let size = self.geometry().size();
-        for level in 0..self.geometry().levels() {
-            for slot in 0..size {
-                let occupied = self.levels.occupied_lanes(level, slot);
-                for lane in 0..self.levels.lanes() {
-                    let Some(head) = self.levels.head(&self.entries, level, slot, lane) else {
-                        assert_eq!(occupied, 0);
-                        continue;
-                    };
-                    let timers: Vec<_> = self.on_list(head).collect();
-                    assert_eq!(occupied >> lane & 1 == 1, !timers.is_empty());
-                    let stamps = timers.iter().map(|&entry| self.entries.stamp(entry));
-                    assert!(self.levels.is_unsorted(level, slot) || stamps.is_sorted());
-                    for entry in timers {
-                        seen += 1;
-                        assert_eq!(entry.lane() % self.levels.lanes(), lane);
-                        assert_eq!(self.entries.next(self.entries.prev(entry)), entry);
-                    }
-                }
-            }
-        }
-        for list in [self.overdue, self.round] {
-            for entry in self.on_list(list) {
-                seen += 1;
-                assert!(self.is_due(entry), "an overdue timer is due");
-                assert_eq!(self.next_turn, 0);
-            }
-        }
-        seen += self.on_list(self.sort_list).count();
-        assert_eq!(seen, self.len());
+        use super::entries::{DISARMED, SORTING};
+        use super::link::FAR;
+        use super::{IN_HEAP, LATE, NOTHING, OVERDUE, REACHED};
+
         self.entries.assert_consistent();
-        for place in (0..self.geometry().levels())
-            .flat_map(|level| self.levels.occupied_in_level(level, self.now))
-        {
-            assert!(self.next_turn <= place.start);
-            for entry in self.in_slot(place.level, place.slot) {
-                assert!(self.linked_for(entry) >= place.start);
+        let count = |list| self.entries.on_list(list).count();
+        let mut seen = elsewhere + [OVERDUE, LATE, IN_HEAP, REACHED].map(count).iter().sum::<usize>();
+        for at in self.entries.on_list(OVERDUE) {
+            assert!(self.is_due(at) && self.next_turn == 0);
+        }
+        assert!(self.entries.on_list(IN_HEAP).all(|at| self.entries.get(at).has(SORTING)));
+        assert!(self.heap.len() >= count(IN_HEAP) && count(NOTHING) == 0);
+        for (level, slot) in (0..self.slots.levels).flat_map(|level| {
+            let slots = if level == self.geometry().levels() { 1 } else { self.geometry().size() };
+            (0..slots).map(move |slot| (level, slot))
+        }) {
+            let list = self.slots.list(level, slot);
+            assert_eq!(self.slots.is_occupied(level, slot), !self.entries.is_empty(list));
+            let stamps = self.entries.on_list(list).map(|at| self.entries.get(at).stamp());
+            assert!(self.entries.is_out_of_order(list) || stamps.is_sorted());
+        }
+        let mut turns: Vec<_> = self.slots.all(self.origin()).collect();
+        for turn in &turns {
+            assert!(self.next_turn <= turn.start, "{turn:?} before {}", self.next_turn);
+            for at in self.entries.on_list(turn.list) {
+                let header = self.entries.get(at);
+                let linked_for = match header.has(DISARMED) {
+                    true => header.deadline & !FAR,
+                    false => header.deadline,
+                };
+                assert!(linked_for >= turn.start);
+                assert_eq!(self.entries.next(self.entries.prev(at)), at);
+                seen += 1;
             }
         }
+        assert_eq!(seen, self.len());
+        turns.retain(|turn| self.cascading.is_none_or(|cascading| cascading.list != turn.list));
+        assert!(turns.is_sorted_by_key(|turn| turn.start));
+        let first = turns.first().copied();
+        assert_eq!(first.filter(|_| self.cascading.is_none()), match self.cascading {
+            None => self.slots.next(self.now),
+            Some(_) => None,
+        });
     }
 }
 
@@ -106,6 +192,17 @@ impl<T> Wheel<T> {
 mod tests {
     use super::*;
     use crate::wheel::KeyedWheel;
+
+    /// Returns a wheel whose timers lie in slots of many levels, dense and sparse.
+    fn filled(size: usize) -> Wheel<u64> {
+        let mut wheel = Wheel::starting_at(Tick(1_000), size);
+        for n in 0..400 {
+            wheel.schedule_after(n * n * n % 5_000 + 1, n);
+            wheel.schedule_after(3_000, n);
+        }
+        let _ = wheel.advance(Tick(1_500), usize::MAX, |_, _| ());
+        wheel
+    }
 
     #[test]
     fn debug_output_of_a_wheel_shows_its_state() {
@@ -121,5 +218,38 @@ mod tests {
 
         let refused = keyed.try_insert('k', Tick(42), ()).unwrap_err();
         assert_eq!(format!("{refused:?}"), "DuplicateKey { key: 'k', .. }");
+    }
+
+    #[test]
+    fn levels_count_what_slots_name() {
+        for size in [2, 20, 64, 100, 256] {
+            let wheel = filled(size);
+            for most in [0, 1, 2, 7, 8, 9, 50, usize::MAX] {
+                let levels = wheel.levels(most);
+                let mut named = wheel.uncounted_levels();
+                named
+                    .iter_mut()
+                    .for_each(|level| level.timers = vec![0; size]);
+                for slot in wheel.slots() {
+                    named[slot.level].timers[slot.index] = slot.timers.len().min(most);
+                }
+                assert_eq!(levels, named, "size {size}, most {most}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_hand_points_to_the_slot_of_now() {
+        let wheel = filled(20);
+        let hands: Vec<_> = wheel.levels(1).iter().map(|level| level.hand).collect();
+        let by_digit = [1_500, 1_500 / 20, 1_500 / 400].map(|digits| digits % 20);
+        assert_eq!(hands, by_digit);
+    }
+
+    #[test]
+    fn a_wheel_without_timers_has_one_level() {
+        let levels = Wheel::<()>::new(64).levels(1);
+        assert_eq!(levels.len(), 1);
+        assert_eq!(levels[0].timers, [0; 64]);
     }
 }

@@ -1,12 +1,170 @@
-//! Walking over live timers: all at once, or a bounded part at a time.
+//! Walking over live timers: all at once, in the order of their firing, or a bounded part at
+//! a time; and the search for the earliest deadline.
 
-use alloc::vec::{self, Vec};
+use alloc::vec::Vec;
 use core::fmt;
 
-use super::Wheel;
 use super::entries::EntryIndex;
+use super::{IN_HEAP, LATE, OVERDUE, REACHED, Wheel};
 use crate::id::TimerId;
 use crate::tick::Tick;
+
+/// The position of a walk over a wheel's entries. Timers may be added or may end
+/// between two parts of the walk; a timer that stays is seen exactly once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Cursor(u32);
+
+impl Cursor {
+    pub(crate) const START: Cursor = Cursor(0);
+    /// The position behind all present and future entries.
+    pub(crate) const END: Cursor = Cursor(u32::MAX);
+
+    /// Returns whether the walk has passed an entry.
+    pub(crate) fn is_past(self, entry: EntryIndex) -> bool {
+        entry.index() < self.0
+    }
+}
+
+/// The error of a search that would have to visit more entries than its budget.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct OverBudget;
+
+impl<T> Wheel<T> {
+    /// Returns the next timer of a walk that may pass `budget` entries, and
+    /// subtracts the entries passed from `budget`.
+    pub(crate) fn next_entry(&self, cursor: &mut Cursor, budget: &mut usize) -> Option<EntryIndex> {
+        cursor.0 = cursor.0.max(self.entries.lists);
+        while let Some(entry) = self.entries.entry_at(cursor.0.into()) {
+            *budget = budget.checked_sub(1)?;
+            cursor.0 += 1;
+            if self.entries.is_timer(entry) {
+                return Some(entry);
+            }
+        }
+        None
+    }
+
+    /// Returns whether a walk that has begun has reached its end.
+    pub(crate) fn is_at_end(&self, cursor: Cursor) -> bool {
+        let next = cursor.0.max(self.entries.lists);
+        self.entries.entry_at(next.into()).is_none()
+    }
+
+    /// Returns an iterator over all timers in the wheel, with their deadlines, in
+    /// no particular order.
+    ///
+    /// Visits every entry of the storage, so the cost grows with the largest number
+    /// of timers that the wheel has held since it was last empty or shrunk.
+    ///
+    /// ```
+    /// use tickwheel::{Tick, Wheel};
+    ///
+    /// let mut wheel = Wheel::new(64);
+    /// wheel.schedule_at(Tick(5), 'a');
+    /// wheel.schedule_at(Tick(9), 'b');
+    /// let due_soon = wheel.iter().filter(|&(_, deadline, _)| deadline < Tick(6));
+    /// assert_eq!(due_soon.count(), 1);
+    /// ```
+    pub fn iter(&self) -> Iter<'_, T> {
+        Iter {
+            wheel: self,
+            cursor: Cursor::START,
+        }
+    }
+
+    /// Returns an iterator like [`Wheel::iter`] that allows changing the payloads.
+    ///
+    /// ```
+    /// use tickwheel::{Tick, Wheel};
+    ///
+    /// let mut wheel = Wheel::new(64);
+    /// let id = wheel.schedule_at(Tick(5), 7);
+    /// wheel.iter_mut().for_each(|(_, _, payload)| *payload += 1);
+    /// assert_eq!(wheel.get(id), Some(&8));
+    /// ```
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (TimerId, Tick, &mut T)> {
+        let timers: Vec<_> = self.iter().map(|(id, due, _)| (id, due)).collect();
+        let payloads = self.entries.payloads_mut();
+        timers.into_iter().zip(payloads).map(|((id, due), payload)| (id, due, payload))
+    }
+
+    /// Returns all timers in the order in which they will fire if nothing else happens, with
+    /// their deadlines. A timer that is scheduled for each of them, in that order, into an empty
+    /// wheel at the same tick fires in the same place: so a game is saved and loaded.
+    ///
+    /// Sorts all timers.
+    ///
+    /// ```
+    /// use tickwheel::{Tick, Wheel};
+    ///
+    /// let mut wheel = Wheel::new(64);
+    /// let late = wheel.schedule_at(Tick(5), "scheduled first, and put off");
+    /// wheel.schedule_at(Tick(9), "scheduled second");
+    /// assert!(wheel.reschedule(late, Tick(9)));
+    /// let order: Vec<_> = wheel.iter_in_order().map(|(.., payload)| *payload).collect();
+    /// assert_eq!(order, ["scheduled first, and put off", "scheduled second"]);
+    /// ```
+    pub fn iter_in_order(&self) -> impl ExactSizeIterator<Item = (TimerId, Tick, &T)> {
+        let key = |entry| (self.deadline_of(entry), self.sequence(entry), entry);
+        let mut timers: Vec<_> = self.entries.all_timers().map(key).collect();
+        timers.sort_unstable();
+        timers.into_iter().map(move |(.., entry)| {
+            let payload = self.entries.payload(entry);
+            (self.id(entry), self.due_at(entry), payload)
+        })
+    }
+
+    /// Returns the earliest deadline of all timers. Unlike
+    /// [`Wheel::next_wakeup`], which returns a lower bound, this may search a whole
+    /// slot.
+    ///
+    /// ```
+    /// use tickwheel::{Tick, Wheel};
+    ///
+    /// let mut wheel = Wheel::new(64);
+    /// wheel.schedule_at(Tick(900), ());
+    /// assert_eq!(wheel.earliest_deadline(), Some(Tick(900)));
+    /// ```
+    #[must_use]
+    pub fn earliest_deadline(&self) -> Option<Tick> {
+        let earliest = self.earliest_within(usize::MAX);
+        let earliest = earliest.expect("no more entries than that");
+        Some(earliest?.max(self.now()))
+    }
+
+    /// Returns the earliest deadline that was set, even if it has passed. Gives up
+    /// rather than visit more than `budget` entries.
+    pub(crate) fn earliest_within(&self, budget: usize) -> Result<Option<Tick>, OverBudget> {
+        let (mut earliest, mut left) = (None, budget);
+        // A postponed timer may be due later than timers in later slots, and a
+        // paused cascade's slot comes before the slots of lower levels.
+        for (list, start) in self.lists() {
+            for entry in self.entries.on_list(list) {
+                if earliest.is_some_and(|earliest| earliest <= Tick(start)) {
+                    break;
+                }
+                left = left.checked_sub(1).ok_or(OverBudget)?;
+                let deadline = self.deadline_of(entry);
+                earliest = Some(earliest.map_or(deadline, |earliest| deadline.min(earliest)));
+            }
+        }
+        Ok(earliest)
+    }
+
+    /// Returns the lists that timers of the wheel are on, each with a tick before which none
+    /// of its timers is due.
+    pub(super) fn lists(&self) -> impl Iterator<Item = (EntryIndex, u64)> + '_ {
+        let due = [OVERDUE, LATE, IN_HEAP, REACHED].map(|list| (list, 0));
+        let slots = self.slots.all(self.origin());
+        due.into_iter().chain(slots.map(|turn| (turn.list, turn.start)))
+    }
+
+    /// Returns the tick that tells in which rotation the slots lie: the present or, while a
+    /// cascade is paused, the tick of its turn.
+    pub(super) fn origin(&self) -> u64 {
+        self.cascading.map_or(self.now, |turn| turn.start)
+    }
+}
 
 /// An iterator over a wheel's timers, from [`Wheel::iter`].
 #[must_use = "an iterator does nothing until it is advanced"]
@@ -33,164 +191,6 @@ impl<T> fmt::Debug for Iter<'_, T> {
     }
 }
 
-/// The position of a walk over a wheel's entries. Timers may be added or may end
-/// between two parts of the walk; a timer that stays is seen exactly once.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Cursor(u32);
-
-impl Cursor {
-    pub(crate) const START: Cursor = Cursor(0);
-    /// The position behind all present and future entries.
-    pub(crate) const END: Cursor = Cursor(u32::MAX);
-
-    /// Returns whether the walk has passed an entry.
-    pub(crate) fn is_past(self, entry: EntryIndex) -> bool {
-        entry.index() < self.0
-    }
-}
-
-/// The error of a search that would have to visit more entries than its budget.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct OverBudget;
-
-/// A search for the earliest deadline.
-struct Search {
-    earliest: Option<u64>,
-    /// The number of entries that the search may still visit.
-    budget: usize,
-}
-
-impl Search {
-    fn visit(&mut self, deadline: u64) -> Result<(), OverBudget> {
-        self.budget = self.budget.checked_sub(1).ok_or(OverBudget)?;
-        let earliest = self.earliest.unwrap_or(u64::MAX);
-        self.earliest = Some(deadline.min(earliest));
-        Ok(())
-    }
-
-    /// Returns whether a deadline not later than `start` has been found.
-    fn is_over_at(&self, start: u64) -> bool {
-        self.earliest.is_some_and(|earliest| earliest <= start)
-    }
-}
-
-/// Walks that can be interrupted.
-impl<T> Wheel<T> {
-    /// Returns the next timer of a walk that may pass `budget` entries, and
-    /// subtracts the entries passed from `budget`.
-    pub(crate) fn next_entry(&self, cursor: &mut Cursor, budget: &mut usize) -> Option<EntryIndex> {
-        while let Some(entry) = self.entries.entry_at(cursor.0) {
-            *budget = budget.checked_sub(1)?;
-            cursor.0 += 1;
-            if self.entries.is_timer(entry) {
-                return Some(entry);
-            }
-        }
-        None
-    }
-
-    /// Returns whether a walk has reached its end.
-    pub(crate) fn is_at_end(&self, cursor: Cursor) -> bool {
-        self.entries.entry_at(cursor.0).is_none()
-    }
-
-    /// Returns an iterator over all timers in the wheel, with their deadlines, in
-    /// no particular order.
-    ///
-    /// Visits every entry of the storage, so the cost grows with the largest number
-    /// of timers that the wheel has ever held at once.
-    ///
-    /// ```
-    /// use tickwheel::{Tick, Wheel};
-    ///
-    /// let mut wheel = Wheel::new(64);
-    /// wheel.schedule_at(Tick(5), 'a');
-    /// wheel.schedule_at(Tick(9), 'b');
-    /// let due_soon = wheel.iter().filter(|&(_, deadline, _)| deadline < Tick(6));
-    /// assert_eq!(due_soon.count(), 1);
-    /// ```
-    pub fn iter(&self) -> Iter<'_, T> {
-        Iter {
-            wheel: self,
-            cursor: Cursor::START,
-        }
-    }
-
-    /// Returns the earliest deadline of all timers. Unlike
-    /// [`Wheel::next_wakeup`], which returns a lower bound, this may search a whole
-    /// slot.
-    ///
-    /// ```
-    /// use tickwheel::{Tick, Wheel};
-    ///
-    /// let mut wheel = Wheel::new(64);
-    /// wheel.schedule_at(Tick(900), ());
-    /// assert_eq!(wheel.earliest_deadline(), Some(Tick(900)));
-    /// ```
-    #[must_use]
-    pub fn earliest_deadline(&self) -> Option<Tick> {
-        let earliest = self.earliest_within(usize::MAX);
-        let earliest = earliest.expect("no more entries than that");
-        Some(earliest?.max(self.now()))
-    }
-
-    /// Returns the earliest deadline that was set, even if it has passed. Gives up
-    /// rather than visit more than `budget` entries.
-    pub(crate) fn earliest_within(&self, budget: usize) -> Result<Option<Tick>, OverBudget> {
-        let mut search = Search {
-            earliest: None,
-            budget,
-        };
-        for list in [self.overdue, self.round, self.sort_list] {
-            self.search(list, 0, &mut search)?;
-        }
-        let levels = 0..self.geometry().levels();
-        for place in levels.flat_map(|level| self.levels.occupied_in_level(level, self.now)) {
-            // A postponed timer may be due later than timers in later slots, and a
-            // paused cascade's slot comes before the slots of lower levels.
-            for list in self.lists_of(place.level, place.slot) {
-                self.search(list, place.start, &mut search)?;
-            }
-        }
-        Ok(search.earliest.map(Tick))
-    }
-
-    /// Visits the entries of a list, none of which is due before `start`.
-    fn search(&self, list: EntryIndex, start: u64, search: &mut Search) -> Result<(), OverBudget> {
-        for entry in self.on_list(list) {
-            if search.is_over_at(start) {
-                break;
-            }
-            search.visit(self.deadline_of(entry).0)?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn lists_of(
-        &self,
-        level: usize,
-        slot: usize,
-    ) -> impl Iterator<Item = EntryIndex> + '_ {
-        (0..self.levels.lanes())
-            .filter_map(move |lane| self.levels.head(&self.entries, level, slot, lane))
-    }
-
-    pub(super) fn in_slot(
-        &self,
-        level: usize,
-        slot: usize,
-    ) -> impl Iterator<Item = EntryIndex> + '_ {
-        self.lists_of(level, slot)
-            .flat_map(|head| self.on_list(head))
-    }
-
-    pub(super) fn on_list(&self, list: EntryIndex) -> impl Iterator<Item = EntryIndex> + '_ {
-        let first = self.entries.next(list);
-        core::iter::successors(Some(first), |&entry| Some(self.entries.next(entry)))
-            .take_while(move |&entry| entry != list)
-    }
-}
-
 impl<'a, T> IntoIterator for &'a Wheel<T> {
     type Item = (TimerId, Tick, &'a T);
     type IntoIter = Iter<'a, T>;
@@ -204,21 +204,21 @@ impl<'a, T> IntoIterator for &'a Wheel<T> {
 /// [`Wheel::into_iter`](IntoIterator::into_iter).
 pub struct IntoIter<T> {
     wheel: Wheel<T>,
-    entries: vec::IntoIter<EntryIndex>,
+    cursor: Cursor,
 }
 
 impl<T> Iterator for IntoIter<T> {
     type Item = (TimerId, Tick, T);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let entry = self.entries.next()?;
-        let (id, deadline) = (self.wheel.id(entry), self.wheel.due_at(entry));
-        self.wheel.unlink(entry);
-        Some((id, deadline, self.wheel.remove(entry)))
+        let wheel = &mut self.wheel;
+        let entry = wheel.next_entry(&mut self.cursor, &mut { usize::MAX })?;
+        let (id, deadline) = (wheel.id(entry), wheel.due_at(entry));
+        Some((id, deadline, wheel.take_for_good(entry)))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        self.entries.size_hint()
+        (self.wheel.len(), Some(self.wheel.len()))
     }
 }
 
@@ -238,10 +238,9 @@ impl<T> IntoIterator for Wheel<T> {
     type IntoIter = IntoIter<T>;
 
     fn into_iter(self) -> IntoIter<T> {
-        let all: Vec<EntryIndex> = self.entries.timers().collect();
         IntoIter {
             wheel: self,
-            entries: all.into_iter(),
+            cursor: Cursor::START,
         }
     }
 }

@@ -11,7 +11,7 @@ use core::hash::{BuildHasher, Hash};
 
 use super::Wheel;
 use super::entries::EntryIndex;
-use super::geometry::{Geometry, Place};
+use super::geometry::Geometry;
 use crate::id::TimerId;
 use crate::tick::Tick;
 use by_hash::{ByHash, HashKey};
@@ -599,24 +599,17 @@ impl<T> Wheel<T> {
     /// Returns the timer with the earliest deadline, and of several the one that was
     /// scheduled first.
     fn first(&self) -> Option<TimerId> {
-        let earliest = self.earliest_deadline()?;
-        let is_first = |&entry: &EntryIndex| self.due_at(entry) == earliest;
+        let earliest = self.earliest_within(usize::MAX).ok()??;
+        let is_first = |&entry: &EntryIndex| self.deadline_of(entry) == earliest;
         let age = |&entry: &EntryIndex| self.sequence(entry);
-        let aside = [self.overdue, self.round, self.sort_list].into_iter();
-        let aside = aside.flat_map(|list| self.on_list(list).filter(is_first));
-        let levels = 0..self.geometry().levels();
-        let places = levels.flat_map(|level| self.levels.occupied_in_level(level, self.now));
         // A postponed timer may lie in any slot that starts before its deadline.
-        let places = places.filter(|place| place.start <= earliest.0);
-        let in_slots = places.flat_map(|Place { level, slot, .. }| {
-            let lists = self.lists_of(level, slot);
-            lists.filter_map(move |list| match self.levels.is_unsorted(level, slot) {
-                true => self.on_list(list).filter(is_first).min_by_key(age),
-                // The first one that is found on a list is the oldest.
-                false => self.on_list(list).find(is_first),
-            })
+        let lists = self.lists().filter(|&(_, start)| start <= earliest.0);
+        let oldest = lists.filter_map(|(list, _)| match self.entries.is_out_of_order(list) {
+            true => self.entries.on_list(list).filter(is_first).min_by_key(age),
+            // The first one that is found on a list is the oldest.
+            false => self.entries.on_list(list).find(is_first),
         });
-        let first = aside.chain(in_slots).min_by_key(age)?;
+        let first = oldest.min_by_key(age)?;
         Some(self.id(first))
     }
 }

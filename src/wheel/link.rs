@@ -1,12 +1,24 @@
-//! Linking entries, whether new, linked before or overdue, into their slots, and
-//! unlinking them.
+//! Linking timers into their slots: new ones, rescheduled ones, overdue ones.
+//!
+//! A *postponed* timer stays in the slot where it is, and is linked again when the slot's
+//! turn comes. A timer at [`Tick::MAX`] never fires. It is *disarmed*, and stays in its slot
+//! as well. Arming it again then costs a store, too, if the slot's turn comes before the new
+//! deadline. To know that, the entry keeps the deadline that it had, with the highest bit set,
+//! and a bit of its tag says that this stands for [`Tick::MAX`]. The bit means nothing while
+//! the deadline is before [`FAR`], so arming leaves it set.
+//!
+//! Each list is in the order in which its timers were first scheduled. A timer that comes back
+//! may be older than the last one of its list. The list is then marked, and is sorted when it
+//! fires (see `advance.rs`).
 
-use super::Wheel;
-use super::disarm::REUSED;
-use super::entries::{EntryIndex, Sequence, Stamp};
-use super::work::SORTING;
+use super::entries::{DISARMED, EntryIndex, SORTING, Stamp};
+use super::{OVERDUE, Wheel};
 use crate::id::TimerId;
 use crate::tick::Tick;
+
+/// The first tick with the highest bit set. A timer of this tick or a later one is linked
+/// again when it is disarmed or armed.
+pub(super) const FAR: u64 = 1 << 63;
 
 /// A newly scheduled timer.
 pub(crate) struct Scheduled {
@@ -20,119 +32,116 @@ impl<T> Wheel<T> {
     #[inline(always)]
     pub(crate) fn schedule_tagged(&mut self, deadline: Tick, tag: u16, payload: T) -> Scheduled {
         let sequence = self.issue();
-        let entry = self.take_vacant();
-        let due = self.fill_and_link(entry, deadline.0, sequence.stamp(tag), payload);
-        // Made last: the number of the wheel is then read here, and need not be kept
-        // meanwhile.
-        Scheduled {
-            id: TimerId::issued(self.number, sequence.shifted(), entry.index()),
-            due,
-        }
-    }
-
-    /// Stores a new timer in a vacant entry and links the entry. Finds its list first: after
-    /// a store to an entry, the compiler would load again what that takes.
-    #[inline(always)]
-    fn fill_and_link(
-        &mut self,
-        entry: EntryIndex,
-        deadline: u64,
-        stamp: Stamp,
-        payload: T,
-    ) -> Tick {
-        if deadline <= self.now {
-            self.entries.fill(entry, deadline, stamp, payload);
-            self.link_overdue(entry);
-            return self.now();
-        }
-        let list = self.list_for_later(entry, deadline);
-        self.entries.fill(entry, deadline, stamp, payload);
-        self.levels.append_to_list(&mut self.entries, list, entry);
-        Tick(deadline)
+        let stamp = Stamp::new(sequence, tag);
+        let entry = self.entries.take_vacant();
+        let due = if deadline.0 > self.now {
+            // The list is looked up before the entry is written, because the compiler would
+            // load the table again after a store to the block.
+            let list = self.list_for_later(deadline.0);
+            self.entries.fill(entry, deadline.0, stamp, payload);
+            self.entries.append(list, entry);
+            deadline
+        } else {
+            self.entries.fill(entry, deadline.0, stamp, payload);
+            self.link_overdue(entry)
+        };
+        let id = TimerId::new(self.number, sequence, entry.index());
+        Scheduled { id, due }
     }
 
     /// Stores a timer without linking it to a list.
     #[inline]
     pub(crate) fn insert(&mut self, deadline: u64, tag: u16, payload: T) -> EntryIndex {
-        let stamp = self.issue().stamp(tag);
-        let entry = self.take_vacant();
+        let stamp = Stamp::new(self.issue(), tag);
+        let entry = self.entries.take_vacant();
         self.entries.fill(entry, deadline, stamp, payload);
         entry
     }
 
-    #[inline]
-    fn take_vacant(&mut self) -> EntryIndex {
-        match self.entries.take_vacant() {
-            Some(entry) => entry,
-            None => self.add_vacant(),
-        }
-    }
-
     /// Returns a sequence number that no timer has had.
     #[inline]
-    fn issue(&mut self) -> Sequence {
-        let sequence = self.next_sequence;
-        let following = sequence.following();
-        self.next_sequence = following.expect("2^52 timers were scheduled");
-        sequence
+    fn issue(&mut self) -> u64 {
+        self.youngest += 1;
+        assert!(self.youngest <= crate::id::MAX_SEQUENCE, "2^52 timers were scheduled");
+        self.youngest
     }
 
-    /// Links an entry that is younger than all other entries. Returns the tick at
-    /// which its timer is due.
-    pub(crate) fn link_new(&mut self, entry: EntryIndex) -> Tick {
-        let deadline = self.entries.deadline(entry);
-        if deadline <= self.now {
-            self.link_overdue(entry);
-            return self.now();
-        }
-        let list = self.list_for_later(entry, deadline);
-        self.levels.append_to_list(&mut self.entries, list, entry);
-        Tick(deadline)
-    }
-
-    /// Returns the list for an entry whose deadline is later than now. Counts the list's
-    /// slot as occupied from now on.
-    #[inline(always)]
-    fn list_for_later(&mut self, entry: EntryIndex, deadline: u64) -> EntryIndex {
-        let entries = &mut self.entries;
-        let (list, start) = self
-            .levels
-            .list_for_later(entries, self.now, deadline, entry);
-        self.lower_next_turn(start);
-        list
-    }
-
-    /// Links an entry that may be older than other entries of its slot.
-    pub(crate) fn relink(&mut self, entry: EntryIndex) {
-        self.set_deadline(entry, self.deadline_of(entry));
-        self.link_returning(entry);
-    }
-
-    /// Links an entry for a deadline that it has just been given.
-    fn link_returning(&mut self, entry: EntryIndex) {
-        let stored = self.entries.get_mut(entry);
-        stored.unmark(SORTING | REUSED);
-        let deadline = stored.deadline;
+    /// Links a stored entry, which hangs on no list. Returns the tick at which its timer is
+    /// due.
+    #[inline]
+    pub(crate) fn link(&mut self, entry: EntryIndex) -> Tick {
+        let deadline = self.settle_deadline(entry);
         if deadline <= self.now {
             return self.link_overdue(entry);
         }
-        let list = self.list_for_later(entry, deadline);
-        let entries = &mut self.entries;
-        self.levels.append_to_list_checked(entries, list, entry);
+        let list = self.list_for_later(deadline);
+        self.append_in_order(list, entry);
+        Tick(deadline)
     }
 
-    /// Notes that the slot starting at `start` is occupied.
+    /// Returns the deadline of an entry that is going to be linked, and writes it as a number
+    /// that needs no mark.
     #[inline]
-    fn lower_next_turn(&mut self, start: u64) {
+    fn settle_deadline(&mut self, entry: EntryIndex) -> u64 {
+        let header = self.entries.get_mut(entry);
+        if header.has(DISARMED) && header.deadline >= FAR {
+            header.deadline = Tick::MAX.0;
+        }
+        header.unmark(SORTING | DISARMED);
+        header.deadline
+    }
+
+    /// Returns the list for a deadline later than now, and counts it as occupied.
+    #[inline(always)]
+    fn list_for_later(&mut self, deadline: u64) -> EntryIndex {
+        let (list, start) = self.slots.list_for(&mut self.entries, self.now, deadline);
+        self.slots.occupy(list);
         if start < self.next_turn {
             self.next_turn = start;
         }
+        list
     }
 
+    /// Links an entry again while its slot is cascaded at the slot's first tick.
+    #[inline]
+    pub(super) fn link_inward(&mut self, entry: EntryIndex) {
+        let deadline = self.settle_deadline(entry);
+        let (list, _) = self.slots.list_for(&mut self.entries, self.now, deadline);
+        self.slots.occupy(list);
+        self.append_in_order(list, entry);
+    }
+
+    /// Appends an entry to the list of a slot, and marks the list if the entry is older than
+    /// the one before it. The stamp of a head is less than that of any timer.
+    #[inline]
+    fn append_in_order(&mut self, list: EntryIndex, entry: EntryIndex) {
+        let last = self.entries.prev(list);
+        if self.entries.get(entry).stamp() < self.entries.get(last).stamp() {
+            self.entries.set_out_of_order(list, true);
+        }
+        self.entries.append(list, entry);
+    }
+
+    /// Links an entry whose deadline has been reached. Overdue timers fire by deadline.
     #[cold]
-    fn link_overdue(&mut self, entry: EntryIndex) {
-        self.entries.append(self.overdue, entry);
+    fn link_overdue(&mut self, entry: EntryIndex) -> Tick {
+        let header = self.entries.get(entry);
+        let (deadline, stamp) = (header.deadline, header.stamp());
+        if deadline == Tick::MAX.0 {
+            // It never fires, even though the clock is there.
+            self.now -= 1;
+            let list = self.list_for_later(deadline);
+            self.now += 1;
+            self.append_in_order(list, entry);
+            return Tick::MAX;
+        }
+        let last = self.entries.get(self.entries.prev(OVERDUE));
+        if (deadline, stamp) < (last.deadline, last.stamp()) {
+            self.entries.set_out_of_order(OVERDUE, true);
+        }
+        self.entries.append(OVERDUE, entry);
         self.next_turn = 0;
+        self.now()
     }
 
     /// Changes the deadline of a linked entry and links the entry accordingly.
@@ -143,25 +152,78 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Does the work of [`Wheel::move_to`] where a store is not enough.
     #[inline(never)]
     fn move_elsewhere(&mut self, entry: EntryIndex, deadline: u64) {
-        self.entries.get_mut(entry).deadline = deadline;
         self.unlink(entry);
-        self.link_returning(entry);
+        self.relink_at(entry, Tick(deadline));
     }
 
     /// Sets the deadline of an entry that is not on any list and links the entry.
     pub(crate) fn relink_at(&mut self, entry: EntryIndex, deadline: Tick) {
-        self.entries.get_mut(entry).deadline = deadline.0;
-        self.link_returning(entry);
+        self.set_deadline(entry, deadline);
+        self.link(entry);
+    }
+
+    /// Changes the deadline of a linked entry and leaves the entry in its slot, to be
+    /// linked again when the slot's turn comes. Returns `false` for a deadline before that
+    /// turn, for a due entry, which may not be in any slot, and for `FAR` and all later
+    /// deadlines except [`Tick::MAX`]: storing is then not enough.
+    #[inline]
+    pub(crate) fn set_in_place(&mut self, entry: EntryIndex, deadline: u64) -> bool {
+        let now = self.now;
+        let header = self.entries.get_mut(entry);
+        let old = match header.deadline < FAR {
+            true => header.deadline,
+            false if header.has(DISARMED) => header.deadline & !FAR,
+            false => return header.deadline == Tick::MAX.0 && deadline == Tick::MAX.0,
+        };
+        if deadline == Tick::MAX.0 && now < old {
+            header.deadline = old | FAR;
+            header.mark(DISARMED);
+            return true;
+        }
+        let is_enough = now < old && old <= deadline && deadline < FAR;
+        if is_enough {
+            header.deadline = deadline;
+        }
+        is_enough
+    }
+
+    /// Returns the deadline that was set, even if it has passed.
+    #[inline]
+    pub(crate) fn deadline_of(&self, entry: EntryIndex) -> Tick {
+        let header = self.entries.get(entry);
+        match header.deadline >= FAR && header.has(DISARMED) {
+            true => Tick::MAX,
+            false => Tick(header.deadline),
+        }
+    }
+
+    /// Returns the tick at which the timer can fire: its deadline, or now if that
+    /// has passed.
+    #[inline]
+    pub(crate) fn due_at(&self, entry: EntryIndex) -> Tick {
+        self.deadline_of(entry).max(self.now())
+    }
+
+    /// Sets the deadline of an entry without linking it.
+    pub(crate) fn set_deadline(&mut self, entry: EntryIndex, deadline: Tick) {
+        let header = self.entries.get_mut(entry);
+        header.deadline = deadline.0;
+        header.unmark(DISARMED);
     }
 
     #[inline]
+    pub(super) fn is_due(&self, entry: EntryIndex) -> bool {
+        self.entries.get(entry).deadline <= self.now
+    }
+
+    /// Takes an entry off its list.
+    #[inline]
     pub(crate) fn unlink(&mut self, entry: EntryIndex) {
         if let Some(list) = self.entries.unlink(entry) {
-            let bitmap_index = self.entries.bitmap_index(list);
-            self.levels.list_is_empty(bitmap_index);
+            self.entries.set_out_of_order(list, false);
+            self.slots.vacate(list);
         }
     }
 }

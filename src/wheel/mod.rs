@@ -32,23 +32,14 @@
 //! ```
 
 mod advance;
-mod cascade;
-mod disarm;
 mod entries;
-mod fire;
 mod geometry;
 mod hosted;
 mod inspect;
 mod iter;
 mod keyed;
-mod lanes;
-mod level;
-mod levels;
 mod link;
-mod next_slot;
-mod rearm;
-mod shrink;
-mod work;
+mod slots;
 
 // Compiled in here because it calls the crate's own methods, as a shard does.
 #[cfg(test)]
@@ -56,16 +47,14 @@ mod work;
 mod oracle;
 
 use alloc::collections::BinaryHeap;
-use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 pub use advance::{Advance, Expired};
 pub use entries::ReserveError;
 pub use geometry::{Geometry, InvalidGeometry};
-pub use inspect::Slot;
+pub use inspect::{Level, Slot};
 pub use iter::{IntoIter, Iter};
 pub use keyed::{DuplicateKey, KeyedExpired, KeyedWheel};
-pub use level::Level;
 
 #[cfg(any(feature = "std", test))]
 pub(crate) use advance::Step;
@@ -75,14 +64,22 @@ pub(crate) use entries::EntryIndex;
 pub(crate) use {
     entries::Stamp,
     iter::{Cursor, OverBudget},
-    shrink::Linkage,
 };
 
 use crate::id::{TimerId, WheelNumber};
 use crate::tick::Tick;
-use entries::{Entries, Sequence};
-use levels::Levels;
-use work::{Fronts, HeapEntry, Work};
+use advance::Sorted;
+use entries::Entries;
+use slots::{Slots, Turn};
+
+// The wheel's own lists, besides that of the vacant entries: see `advance.rs`.
+const OVERDUE: EntryIndex = EntryIndex::list(1);
+const LATE: EntryIndex = EntryIndex::list(2);
+const IN_HEAP: EntryIndex = EntryIndex::list(3);
+const REACHED: EntryIndex = EntryIndex::list(4);
+/// An empty list.
+const NOTHING: EntryIndex = EntryIndex::list(5);
+const OWN_LISTS: u32 = 6;
 
 /// A hierarchical timing wheel with one owner.
 ///
@@ -93,17 +90,14 @@ use work::{Fronts, HeapEntry, Work};
 /// # Order
 ///
 /// Timers fire by deadline. Within a tick they fire in the order in which they were
-/// first scheduled, even if they have been rescheduled or re-armed since. A timer
-/// that is scheduled, rescheduled or re-armed for a tick already reached is
-/// *overdue*: it is due at once. Overdue timers fire after all other due timers, in the
-/// order of those calls. The same calls produce the same order in every run.
+/// first scheduled, even if they have been rescheduled or re-armed since. The same calls
+/// produce the same order in every run.
 ///
-/// Overdue timers fire in rounds. A round fires all timers that are overdue when it
-/// begins; timers that become overdue meanwhile wait for the next round. After
-/// sixteen overdue timers, the clock moves on before the next round begins: to the
-/// next tick with a due timer, or to the end of the advance. A timer that
-/// reschedules itself with no delay therefore holds up neither the clock nor other
-/// timers.
+/// A timer that is scheduled, rescheduled or re-armed for a tick already reached is
+/// *overdue*. If [`pop_due`](Wheel::pop_due) or [`advance`](Wheel::advance) is under way to a
+/// tick, it fires in the next call after that tick is reached: a timer that re-arms itself for
+/// now therefore holds up neither the clock nor other timers, and a loop around `pop_due`
+/// ends.
 ///
 /// # Example
 ///
@@ -124,31 +118,25 @@ use work::{Fronts, HeapEntry, Work};
 /// assert_eq!(wheel.now(), Tick(400));
 /// assert_eq!(wheel.cancel(a), None); // fired already
 /// ```
+#[derive(Clone)]
 pub struct Wheel<T> {
     entries: Entries<T>,
-    levels: Levels,
+    slots: Slots,
     now: u64,
-    /// Before this tick, no timer is due and no slot has its turn. If the tick lies
-    /// ahead, it is the start of the slot whose turn is next (which may have become
-    /// empty since), or the end of time.
+    /// Before this tick, no timer is due and no slot has its turn.
     next_turn: u64,
-    /// The unfinished work of [`Wheel::step`].
-    work: Work,
-    /// The fronts of the slot that is being fired.
-    fronts: Fronts,
-    /// The list of overdue timers that are waiting for the next round.
-    overdue: EntryIndex,
-    /// The list of overdue timers that fire in the current round.
-    round: EntryIndex,
-    /// The number of rounds that have begun.
-    rounds: u64,
-    /// The number of overdue timers that fired since a timer of a slot last fired.
-    overdue_in_a_row: u32,
-    /// The list that holds an unsorted slot's entries while they are in `heap`.
-    sort_list: EntryIndex,
-    heap: BinaryHeap<Reverse<HeapEntry>>,
-    /// The sequence number of the next timer.
-    next_sequence: Sequence,
+    /// The tick to which the present pass goes.
+    pass: u64,
+    /// The number of passes that have begun.
+    passes: u64,
+    /// The list that is being fired: `LATE`, or that of a slot of level 0. Outside a pass, it
+    /// is `NOTHING`.
+    firing: EntryIndex,
+    /// The turn of an outer slot, while its cascade is paused.
+    cascading: Option<Turn>,
+    heap: BinaryHeap<Reverse<Sorted>>,
+    /// The sequence number of the last timer that was scheduled.
+    youngest: u64,
     number: WheelNumber,
 }
 
@@ -205,27 +193,30 @@ impl<T> Wheel<T> {
     /// ```
     #[must_use]
     pub fn with_geometry(now: Tick, geometry: Geometry) -> Wheel<T> {
-        Wheel::numbered(now, geometry, WheelNumber::reserve(1))
+        Wheel::numbered(now, geometry, WheelNumber::reserve(1), 0)
     }
 
-    pub(crate) fn numbered(now: Tick, geometry: Geometry, number: WheelNumber) -> Wheel<T> {
-        let (mut entries, overdue) = Entries::new();
-        let sort_list = entries.add_list();
-        let round = entries.add_list();
+    /// Creates a wheel with a number of lists for its owner.
+    pub(crate) fn numbered(
+        now: Tick,
+        geometry: Geometry,
+        number: WheelNumber,
+        lists: u32,
+    ) -> Wheel<T> {
+        let (slots, all) = Slots::new(geometry, OWN_LISTS + lists);
+        let mut entries = Entries::new(all);
+        (1..OWN_LISTS + lists).for_each(|list| entries.add_list(EntryIndex::list(list)));
         Wheel {
             entries,
-            levels: Levels::new(geometry),
+            slots,
             now: now.0,
             next_turn: u64::MAX,
-            work: Work::Nothing,
-            fronts: Fronts::none(overdue),
-            overdue,
-            round,
-            rounds: 0,
-            overdue_in_a_row: 0,
-            sort_list,
+            pass: 0,
+            passes: 0,
+            firing: NOTHING,
+            cascading: None,
             heap: BinaryHeap::new(),
-            next_sequence: Sequence::FIRST,
+            youngest: 0,
             number,
         }
     }
@@ -251,7 +242,7 @@ impl<T> Wheel<T> {
     /// Returns the wheel's shape.
     #[must_use]
     pub fn geometry(&self) -> &Geometry {
-        &self.levels.geometry
+        &self.slots.geometry
     }
 
     /// Reserves room for `timers` timers in total. Scheduling up to that many does
@@ -281,10 +272,7 @@ impl<T> Wheel<T> {
     /// assert_eq!(wheel.try_reserve(usize::MAX), Err(ReserveError::TooMany));
     /// ```
     pub fn try_reserve(&mut self, timers: usize) -> Result<(), ReserveError> {
-        self.widen_for(timers);
-        // Those timers may need every level.
-        let heads = self.levels.heads_to_come();
-        self.entries.try_reserve(timers, heads)
+        self.entries.try_reserve(timers)
     }
 
     /// Schedules a timer for an absolute tick. If that tick has been reached, the
@@ -325,8 +313,8 @@ impl<T> Wheel<T> {
     /// A later deadline costs one store; an earlier one moves the timer to
     /// another slot.
     ///
-    /// A timer at [`Tick::MAX`] never fires: it is disarmed, and keeps its id and its
-    /// payload. Disarming costs two stores. Arming the timer again costs one, if the tick
+    /// A timer at [`Tick::MAX`] never fires, even if the clock goes there: it is disarmed, and
+    /// keeps its id and its payload. Disarming costs two stores. Arming the timer again costs one, if the tick
     /// is not before its last deadline and that deadline's slot has not had its turn. One
     /// timer can therefore serve all requests of a connection.
     ///
@@ -377,21 +365,6 @@ impl<T> Wheel<T> {
     #[inline]
     #[must_use = "a timer that has fired or was cancelled cannot be moved"]
     pub fn reschedule(&mut self, id: TimerId, deadline: Tick) -> bool {
-        match self.find_unmoved(id) {
-            Some(entry) => {
-                self.move_to(entry, deadline.0);
-                true
-            }
-            None => self.reschedule_moved(id, deadline),
-        }
-    }
-
-    /// Reschedules a timer that shrinking has moved to another entry, if it still
-    /// exists. [`Wheel::reschedule`] ends in this call and therefore does not save
-    /// registers for it.
-    #[cold]
-    #[inline(never)]
-    fn reschedule_moved(&mut self, id: TimerId, deadline: Tick) -> bool {
         let found = self.find(id);
         if let Some(entry) = found {
             self.move_to(entry, deadline.0);
@@ -414,17 +387,6 @@ impl<T> Wheel<T> {
     /// ```
     #[inline]
     pub fn cancel(&mut self, id: TimerId) -> Option<T> {
-        match self.find_unmoved(id) {
-            Some(entry) => Some(self.remove_linked(entry)),
-            None => self.cancel_moved(id),
-        }
-    }
-
-    /// Cancels a timer that shrinking has moved to another entry, if it still
-    /// exists: see [`Wheel::reschedule_moved`].
-    #[cold]
-    #[inline(never)]
-    fn cancel_moved(&mut self, id: TimerId) -> Option<T> {
         self.find(id).map(|entry| self.remove_linked(entry))
     }
 
@@ -506,16 +468,13 @@ impl<T> Wheel<T> {
     /// ```
     #[must_use]
     pub fn next_wakeup(&self) -> Option<Tick> {
-        if self.is_empty() {
-            return None;
+        match self.has_due() {
+            true => Some(self.now()),
+            false => self.next_slot(),
         }
-        if self.has_unfinished_work() {
-            return Some(self.now());
-        }
-        self.next_slot()
     }
 
-    /// Removes all timers. The storage is kept for new timers.
+    /// Removes all timers and keeps the clock.
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};
@@ -526,11 +485,95 @@ impl<T> Wheel<T> {
     /// assert!(wheel.is_empty());
     /// ```
     pub fn clear(&mut self) {
-        let all: Vec<EntryIndex> = self.entries.timers().collect();
-        for entry in all {
-            self.unlink(entry);
-            drop(self.entries.remove(entry));
+        let mut cursor = iter::Cursor::START;
+        while let Some(entry) = self.next_entry(&mut cursor, &mut { usize::MAX }) {
+            drop(self.remove_linked(entry));
         }
+    }
+
+    /// Gives back the memory behind the last timer. The ids and the order of the timers do
+    /// not change.
+    ///
+    /// A wheel that becomes empty gives its memory back by itself, unless that is little.
+    ///
+    /// # Cost
+    /// Grows with the number of entries that are given back.
+    ///
+    /// ```
+    /// use tickwheel::{Tick, Wheel};
+    ///
+    /// let mut wheel = Wheel::new(64);
+    /// let ids: Vec<_> = (0..1_000).map(|n| wheel.schedule_at(Tick(n + 1), n)).collect();
+    /// for &id in &ids[1..] {
+    ///     wheel.cancel(id);
+    /// }
+    /// wheel.shrink();
+    /// assert_eq!(wheel.cancel(ids[0]), Some(0));
+    /// ```
+    pub fn shrink(&mut self) {
+        self.trim_some(&mut { usize::MAX });
+        if self.heap.is_empty() {
+            self.heap.shrink_to_fit();
+        }
+    }
+
+    /// Puts an expired timer back into the wheel, under the same id. The timer is
+    /// due at `deadline`, or at once if that tick has been reached.
+    ///
+    /// This makes a repeating timer: the period and the number of firings left are
+    /// part of the payload, where they can be read and changed at any time. Between
+    /// the pop and this call, the timer is not in the wheel, so that `cancel` returns
+    /// `None`.
+    ///
+    /// Among the timers of its new tick, a re-armed timer keeps the place of its
+    /// first scheduling, as a rescheduled one does.
+    ///
+    /// # Errors
+    /// Returns `expired` if the timer is in the wheel (a clone of `expired` was put
+    /// back) or belongs to another wheel.
+    ///
+    /// # Cost
+    /// Takes constant time and does not allocate, unless a timer that was scheduled since the
+    /// pop has taken the entry. The timer then gets another one. Until it leaves the wheel, it
+    /// takes some forty bytes more, and finding it takes a look-up in a sorted map.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use tickwheel::{Tick, Wheel};
+    ///
+    /// struct Buff {
+    ///     period: u64,
+    ///     times: u32,
+    /// }
+    ///
+    /// let mut wheel = Wheel::new(64);
+    /// let id = wheel.schedule_at(Tick(10), Buff { period: 10, times: 4 });
+    /// let mut ticks = Vec::new();
+    /// while let Some(mut expired) = wheel.pop_due(Tick(100)) {
+    ///     ticks.push(expired.deadline.0);
+    ///     expired.payload.times -= 1;
+    ///     if expired.payload.times > 0 {
+    ///         let next = expired.deadline.after(expired.payload.period);
+    ///         assert!(wheel.rearm(expired, next).is_ok());
+    ///     }
+    ///     if ticks.len() == 2 {
+    ///         // Another period from the next firing on.
+    ///         wheel.get_mut(id).unwrap().period = 7;
+    ///     }
+    /// }
+    /// assert_eq!(ticks, [10, 20, 30, 37]);
+    /// assert!(!wheel.contains(id));
+    /// ```
+    pub fn rearm(&mut self, expired: Expired<T>, deadline: Tick) -> Result<(), Expired<T>> {
+        let id = expired.id();
+        if !id.is_of(self.number) || self.find(id).is_some() {
+            return Err(expired);
+        }
+        let entries = &mut self.entries;
+        let entry = entries.put_back(id.index(), id.sequence(), deadline.0, expired.payload);
+        self.link(entry);
+        Ok(())
     }
 }
 

@@ -25,7 +25,7 @@ fn with_the_youngest() -> (Engine<u64>, HashSet<TimerId>, VirtualClock<u64>) {
 }
 
 fn entries(engine: &Engine<u64>) -> usize {
-    let entries = |shard: &mut Shard<u64>| shard.wheel.entries_in_use();
+    let entries = |shard: &mut Shard<u64>| shard.wheel.bytes();
     engine.core.with_shard(0, entries).unwrap()
 }
 

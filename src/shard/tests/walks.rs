@@ -14,7 +14,6 @@ impl Search {
     pub(super) fn walk(&mut self) {
         let shard = &mut self.shard;
         let Some(looking) = &mut self.looking else {
-            shard.begin_walk();
             let entries = shard.wheel.iter().map(|(id, ..)| id.sequence());
             self.looking = Some(Looking {
                 cursor: Cursor::START,
@@ -29,7 +28,6 @@ impl Search {
             assert!(is_new, "seen twice");
         }
         if shard.wheel.is_at_end(looking.cursor) {
-            shard.end_walk();
             let looking = self.looking.take().unwrap();
             for (id, ..) in shard.wheel.iter() {
                 let sequence = id.sequence();

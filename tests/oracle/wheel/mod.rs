@@ -12,7 +12,6 @@ mod scripts;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::shrink::Linkage;
 use super::{Advance, Expired, Geometry, Wheel};
 use crate::id::TimerId;
 use crate::tick::Tick;
@@ -28,8 +27,7 @@ fn shrink(wheel: &mut Wheel<u64>, cells: u8) {
     if cells == 0 {
         return wheel.shrink();
     }
-    wheel.begin_shrink();
-    let _ = wheel.shrink_some(&mut usize::from(cells), |_, _| Linkage::InWheel);
+    let _ = wheel.trim_some(&mut usize::from(cells));
 }
 
 fn delay() -> impl Strategy<Value = Delay> {
@@ -58,8 +56,7 @@ fn step() -> impl Strategy<Value = Delay> {
     ]
 }
 
-/// Enough timers to put several into each lane of a slot, or to occupy every slot
-/// of a small level.
+/// Enough timers to put several into a slot, or to occupy every slot of a small level.
 fn fill() -> impl Strategy<Value = Op> {
     let apart = prop_oneof![2 => Just(0u8), 2 => 1..4u8, 1 => any::<u8>()];
     (delay(), 2..40u8, apart).prop_map(|(from, count, apart)| Op::Fill(from, count, apart))
@@ -100,7 +97,8 @@ fn op() -> impl Strategy<Value = Op> {
         6 => step().prop_map(Op::Pop),
         8 => (step(), 0..20usize).prop_map(|(to, budget)| Op::Advance(to, budget)),
         6 => (-1..=1i8).prop_map(Op::PopToNextWakeup),
-        6 => prop_oneof![Just(0u8), any::<u8>()].prop_map(Op::Shrink),
+        3 => prop_oneof![Just(0u8), any::<u8>()].prop_map(Op::Shrink),
+        2 => Just(Op::Clone),
     ];
     let op = leaf.prop_recursive(1, 8, 6, |leaf| vec(leaf, 1..6).prop_map(Op::Nested));
     prop_oneof![100 => op, 1 => Just(Op::Clear)]

@@ -5,24 +5,15 @@
 //! The fuzz target sees only the public items of the crate, so this file imports all
 //! names from the module that includes it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::{Advance, Expired, Geometry, Tick, TimerId, Wheel, assert_consistent, shrink};
-
-/// The place of a timer in the firing order.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Place {
-    /// Due at this tick, in the order of first scheduling.
-    Waiting(u64),
-    /// The n-th timer that was linked for a tick already reached.
-    Overdue(u64),
-}
 
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
     Schedule(Delay),
     /// Schedules a number of timers, each the same number of ticks after the one
-    /// before, to put several into each lane.
+    /// before.
     Fill(Delay, u8, u8),
     Cancel(usize),
     Move(usize, Delay),
@@ -38,6 +29,8 @@ pub(crate) enum Op {
     /// and cancels at the end if the flag is set.
     Forge(Index, u64, Delay, bool),
     Clear,
+    /// Goes on with a clone of the wheel.
+    Clone,
     /// Shrinks by this many entries, or completely if the number is zero.
     Shrink(u8),
     Pop(Delay),
@@ -110,16 +103,18 @@ impl Pair {
                 }
             }
             Op::Nested(ops) => self.oracle.nested.clone_from(ops),
+            Op::Clone => self.wheel = self.wheel.clone(),
             op => self.oracle.edit(&mut self.wheel, op),
         }
         self.check();
     }
 
-    /// Pops all remaining timers.
+    /// Pops all remaining timers that are not disarmed.
     pub(crate) fn pop_the_rest(&mut self) {
-        self.pop(u64::MAX);
-        self.check();
-        assert!(self.wheel.is_empty());
+        while self.oracle.timers.iter().flat_map(|timer| timer.1).any(|tick| tick < u64::MAX) {
+            self.pop(u64::MAX);
+            self.check();
+        }
     }
 
     /// Takes all remaining timers out of the wheel, by iterating over it.
@@ -139,7 +134,7 @@ impl Pair {
     /// Pops all timers that are due by `to`, or by now if `to` is in the past.
     fn pop(&mut self, to: u64) {
         let reached = to.max(self.wheel.now().0);
-        self.oracle.now = self.wheel.now().0;
+        self.oracle.begin_pass(self.wheel.now(), reached);
         while let Some(expired) = self.wheel.pop_due(Tick(to)) {
             self.oracle.expect(reached, &expired);
             assert_eq!(expired.deadline, self.wheel.now());
@@ -153,7 +148,7 @@ impl Pair {
         let before = self.wheel.now();
         let reached = to.max(before.0);
         let oracle = &mut self.oracle;
-        oracle.now = before.0;
+        oracle.begin_pass(before, reached);
         let mut fired = 0;
         let outcome = self.wheel.advance(Tick(to), budget, |wheel, expired| {
             assert_eq!(expired.deadline, wheel.now());
@@ -176,9 +171,13 @@ impl Pair {
 
     fn assert_nothing_to_do(&mut self, to: u64) {
         assert_eq!(self.wheel.now(), Tick(to));
-        assert!(self.wheel.next_wakeup().is_none_or(|next| next.0 > to));
         let next = self.oracle.take_next(to);
         assert_eq!(next, None, "a due timer is left");
+        self.oracle.pass = None;
+        match self.wheel.next_wakeup() {
+            Some(next) if !self.oracle.overdue.is_empty() => assert_eq!(next.0, to),
+            next => assert!(next.is_none_or(|next| next.0 > to || to == u64::MAX)),
+        }
     }
 
     fn check(&self) {
@@ -192,37 +191,33 @@ impl Pair {
         assert!(next.is_none_or(|next| next >= self.wheel.now()));
         let mut live: Vec<u64> = self.wheel.iter().map(|(_, _, &payload)| payload).collect();
         live.sort_unstable();
-        let overdue = self.oracle.overdue.values().copied();
-        let waiting = self.oracle.waiting.iter().map(|&(_, number)| number);
-        let mut expected: Vec<u64> = overdue.chain(waiting).collect();
-        expected.sort_unstable();
-        assert_eq!(live, expected);
+        let mut expected = self.oracle.in_order();
+        let in_order = self.wheel.iter_in_order().map(|(_, _, &payload)| payload);
+        assert!(in_order.eq(expected.iter().map(|&(_, number)| number)));
+        expected.sort_unstable_by_key(|&(_, number)| number);
+        assert!(live.into_iter().eq(expected.into_iter().map(|(_, number)| number)));
     }
 }
 
 /// The expected contents of the wheel. A timer's payload is its number.
 #[derive(Default)]
 struct Oracle {
-    /// Future timers and the remaining ones of the current tick, by tick and number.
+    /// The timers that fire in this pass or a later one, by tick and number.
     waiting: BTreeSet<(u64, u64)>,
-    /// The timers that were linked for a tick already reached, in order of the calls.
-    overdue: BTreeMap<u64, u64>,
-    /// The last place in `overdue` that belongs to the current round.
-    round: u64,
-    /// The number of overdue timers that have fired since the last waiting timer.
-    overdue_in_a_row: u32,
-    /// Every timer ever scheduled, with its place while it is live.
-    timers: Vec<(TimerId, Option<Place>)>,
+    /// The timers that were due when the pass began. They fire first.
+    late: BTreeSet<(u64, u64)>,
+    /// The timers that were linked since then for a tick already reached.
+    overdue: BTreeSet<(u64, u64)>,
+    /// The tick to which the pass goes.
+    pass: Option<u64>,
+    /// Every timer ever scheduled, with its tick while it is live.
+    timers: Vec<(TimerId, Option<u64>)>,
     /// Everything that fired, again and again if it was re-armed.
     fired: Vec<Expired<u64>>,
-    linked_overdue: u64,
     nested: Vec<Op>,
     /// The tick of the last firing.
     now: u64,
 }
-
-/// The number of overdue timers after which no other round begins at the same tick.
-const OVERDUE_IN_A_ROW: u32 = 16;
 
 /// A payload that is not the number of any timer.
 const REPLACEMENT: u64 = u64::MAX;
@@ -275,7 +270,7 @@ impl Oracle {
             }
             Op::Clear => self.clear(wheel),
             Op::Shrink(cells) => shrink(wheel, cells),
-            Op::Pop(_) | Op::Advance(..) | Op::PopToNextWakeup(_) | Op::Nested(_) => {}
+            Op::Pop(_) | Op::Advance(..) | Op::PopToNextWakeup(_) | Op::Nested(_) | Op::Clone => {}
         }
     }
 
@@ -286,51 +281,52 @@ impl Oracle {
     }
 
     /// Links a timer for `deadline`, as the wheel does if its clock is at `now`.
-    fn link(&mut self, now: Tick, deadline: u64, number: u64) -> Place {
-        if deadline > now.0 {
-            self.waiting.insert((deadline, number));
-            return Place::Waiting(deadline);
-        }
-        self.linked_overdue += 1;
-        self.overdue.insert(self.linked_overdue, number);
-        Place::Overdue(self.linked_overdue)
+    fn link(&mut self, now: Tick, deadline: u64, number: u64) -> u64 {
+        let is_overdue = deadline <= now.0 && deadline < u64::MAX;
+        match is_overdue {
+            true => self.overdue.insert((deadline, number)),
+            false => self.waiting.insert((deadline, number)),
+        };
+        deadline
     }
 
-    /// Removes and returns the timer that fires next on the way to `to`. Timers of
-    /// the current tick come first, and then the current round. After that the
-    /// overdue timers have another round, unless [`OVERDUE_IN_A_ROW`] of them have
-    /// fired since the last waiting timer. In that case the clock first moves to the
-    /// next tick with a waiting timer, or to `to`.
+    /// Begins a pass to a tick, unless that is under way.
+    fn begin_pass(&mut self, now: Tick, to: u64) {
+        self.now = now.0;
+        if self.pass == Some(to) {
+            return;
+        }
+        self.pass = Some(to);
+        self.late.append(&mut self.overdue);
+        while let Some(&first) = self.waiting.first().filter(|first| first.0 <= now.0.min(u64::MAX - 1)) {
+            self.waiting.remove(&first);
+            self.late.insert(first);
+        }
+    }
+
+    /// Removes and returns the timer that fires next on the way to `to`.
     fn take_next(&mut self, to: u64) -> Option<u64> {
-        let next = loop {
-            let waiting = self.waiting.first().copied();
-            match (waiting, self.overdue.first_key_value()) {
-                (Some((tick, number)), _) if tick <= self.now => {
-                    self.overdue_in_a_row = 0;
-                    break number;
-                }
-                (_, Some((&place, &number))) if place <= self.round => {
-                    self.overdue_in_a_row += 1;
-                    break number;
-                }
-                (_, Some(_)) if self.overdue_in_a_row < OVERDUE_IN_A_ROW => self.begin_round(),
-                (Some((tick, _)), _) if tick <= to => self.now = tick,
-                (_, Some(_)) => {
-                    self.now = to;
-                    self.begin_round();
-                }
-                (_, None) => {
-                    self.overdue_in_a_row = 0;
+        let next = match self.late.first() {
+            Some(&(_, number)) => number,
+            None => {
+                let &(tick, number) = self.waiting.first()?;
+                if tick > to || tick == u64::MAX {
                     return None;
                 }
+                self.now = tick;
+                number
             }
         };
         self.end(next as usize);
         Some(next)
     }
 
-    fn begin_round(&mut self) {
-        self.round = self.linked_overdue;
+    /// Returns all timers by tick and number.
+    fn in_order(&self) -> Vec<(u64, u64)> {
+        let all = self.late.iter().chain(&self.overdue).chain(&self.waiting);
+        let mut all: Vec<_> = all.copied().collect();
+        all.sort_unstable();
+        all
     }
 
     fn schedule(&mut self, wheel: &mut Wheel<u64>, deadline: u64) {
@@ -450,6 +446,7 @@ impl Oracle {
     fn clear(&mut self, wheel: &mut Wheel<u64>) {
         wheel.clear();
         self.waiting.clear();
+        self.late.clear();
         self.overdue.clear();
         self.timers.iter_mut().for_each(|timer| timer.1 = None);
     }
@@ -473,30 +470,25 @@ impl Oracle {
 
     /// Returns the tick at which a timer is due, if it is live.
     fn deadline(&self, which: usize, now: Tick) -> Option<Tick> {
-        Some(match self.timers[which].1? {
-            Place::Waiting(tick) => Tick(tick),
-            Place::Overdue(_) => now,
-        })
+        Some(Tick(self.timers[which].1?.max(now.0)))
     }
 
-    /// Forgets a timer. Returns its place if it was live.
-    fn end(&mut self, which: usize) -> Option<Place> {
-        let place = self.timers[which].1.take()?;
-        match place {
-            Place::Waiting(tick) => _ = self.waiting.remove(&(tick, which as u64)),
-            Place::Overdue(place) => _ = self.overdue.remove(&place),
-        }
-        Some(place)
+    /// Forgets a timer. Returns its tick if it was live.
+    fn end(&mut self, which: usize) -> Option<u64> {
+        let tick = self.timers[which].1.take()?;
+        let timer = (tick, which as u64);
+        let lists = [&mut self.late, &mut self.overdue, &mut self.waiting];
+        let removed = lists.map(|list| list.remove(&timer));
+        assert_eq!(removed.into_iter().filter(|&is| is).count(), 1);
+        Some(tick)
     }
 
     fn len(&self) -> usize {
-        self.waiting.len() + self.overdue.len()
+        self.waiting.len() + self.late.len() + self.overdue.len()
     }
 
     fn earliest(&self, now: Tick) -> Option<Tick> {
-        match self.overdue.is_empty() {
-            true => Some(Tick(self.waiting.first()?.0)),
-            false => Some(now),
-        }
+        let &(tick, _) = self.in_order().first()?;
+        Some(Tick(tick).max(now))
     }
 }

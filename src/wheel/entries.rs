@@ -1,0 +1,716 @@
+//! The storage of a wheel: its timers, and the lists that they hang on.
+//!
+//! Timers and the heads of lists are entries of one block. The lists are circular, and a
+//! head is a link like any other, so that linking and unlinking have no special cases:
+//!
+//! ```text
+//! block   | heads of lists | timers and vacant entries | not used yet |
+//!         0              lists                        used         capacity
+//! entry   { stamp: 64, deadline: 64, next: 32, prev: 32, payload: T }
+//! stamp   { sequence number: 52, tag: 12 }
+//! ```
+//!
+//! A stamp without a sequence number belongs to a head or to a vacant entry. The vacant
+//! entries hang on a list, too, the last vacated one in front.
+//!
+//! All unsafe code of the wheels is in this file. It rests on one rule: an [`EntryIndex`]
+//! that a caller uses came from the same storage, and no entry was cut off since that holds
+//! it. Storages are cut off only at vacant entries, to which no list of timers leads.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::fmt;
+use core::mem::{MaybeUninit, size_of};
+use core::ptr::{self, NonNull};
+
+/// An entry of a storage.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct EntryIndex(u32);
+
+impl EntryIndex {
+    /// The head of the list of vacant entries.
+    pub(super) const VACANT: EntryIndex = EntryIndex(0);
+
+    /// Returns the head of a list by its number.
+    pub(super) const fn list(number: u32) -> EntryIndex {
+        EntryIndex(number)
+    }
+
+    #[inline]
+    pub(crate) fn index(self) -> u32 {
+        self.0
+    }
+}
+
+/// The identity of a timer: a sequence number that is never given twice, and a tag with
+/// some bits of state.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Stamp(u64);
+
+impl Stamp {
+    pub(crate) const TAG_BITS: u32 = 12;
+    const TAG_MASK: u64 = (1 << Self::TAG_BITS) - 1;
+    /// The stamp of a vacant entry, and of a list that is in order.
+    const NONE: Stamp = Stamp(0);
+    /// The stamp of a list whose entries may be out of order.
+    const OUT_OF_ORDER: Stamp = Stamp(1);
+
+    #[inline]
+    pub(crate) fn new(sequence: u64, tag: u16) -> Stamp {
+        debug_assert!(0 < sequence && sequence <= u64::MAX >> Self::TAG_BITS);
+        Stamp(sequence << Self::TAG_BITS | u64::from(tag) & Self::TAG_MASK)
+    }
+
+    #[inline]
+    pub(crate) fn sequence(self) -> u64 {
+        self.0 >> Self::TAG_BITS
+    }
+
+    #[inline]
+    pub(crate) fn tag(self) -> u16 {
+        (self.0 & Self::TAG_MASK) as u16
+    }
+
+    #[inline]
+    fn is_timer(self) -> bool {
+        self.0 > Self::TAG_MASK
+    }
+}
+
+/// The tag bit of a timer that waits in the wheel's heap.
+pub(super) const SORTING: u16 = 1;
+/// The tag bit of a timer that isn't at the index in its id: it was re-armed after another
+/// timer had taken that entry.
+const MOVED: u16 = 1 << 1;
+/// The tag bit of a timer that was disarmed since it was linked: see `link.rs`.
+pub(super) const DISARMED: u16 = 1 << 2;
+
+/// What an entry holds besides a payload.
+pub(super) struct Header {
+    stamp: Stamp,
+    pub(super) deadline: u64,
+    next: EntryIndex,
+    prev: EntryIndex,
+}
+
+impl Header {
+    /// The header of an entry without a timer that is linked to itself.
+    #[inline]
+    fn alone(entry: EntryIndex) -> Header {
+        Header {
+            stamp: Stamp::NONE,
+            deadline: 0,
+            next: entry,
+            prev: entry,
+        }
+    }
+
+    #[inline]
+    pub(super) fn stamp(&self) -> Stamp {
+        self.stamp
+    }
+
+    #[inline]
+    pub(super) fn has(&self, bits: u16) -> bool {
+        self.stamp.tag() & bits != 0
+    }
+
+    #[inline]
+    pub(super) fn mark(&mut self, bits: u16) {
+        self.stamp.0 |= u64::from(bits);
+    }
+
+    #[inline]
+    pub(super) fn unmark(&mut self, bits: u16) {
+        self.stamp.0 &= !u64::from(bits);
+    }
+
+    /// Sets the part of the tag that belongs to the owner of the wheel and that of the
+    /// wheel, both in one.
+    #[inline]
+    pub(super) fn set_tag(&mut self, tag: u16) {
+        self.stamp = Stamp::new(self.stamp.sequence(), tag);
+    }
+}
+
+#[repr(C)]
+struct Entry<T> {
+    header: Header,
+    payload: MaybeUninit<T>,
+}
+
+/// The reason why there is no room for the requested number of timers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum ReserveError {
+    /// A wheel cannot hold this many timers. It has fewer than 2^32 entries,
+    /// including list heads. Spread the timers over several wheels.
+    TooMany,
+    /// The allocator does not have memory for this many timers. Reserve fewer.
+    NoMemory,
+}
+
+impl fmt::Display for ReserveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ReserveError::TooMany => "a wheel holds at most 2^32 - 1 entries; reserve fewer",
+            ReserveError::NoMemory => "no memory for so many timers; reserve fewer",
+        })
+    }
+}
+
+impl core::error::Error for ReserveError {}
+
+/// A block that is freed when it becomes vacant has at least this many entries.
+const WORTH_FREEING: u32 = 4_096;
+
+/// A block of this many bytes or more grows by a quarter instead of doubling.
+const BIG: usize = 1 << 20;
+
+pub(crate) struct Entries<T> {
+    /// The address of the first entry. It lies in `memory` and begins a cache line.
+    first: NonNull<Entry<T>>,
+    /// The number of entries that are heads of lists.
+    pub(super) lists: u32,
+    /// The number of entries behind those, vacant ones included.
+    timers: u32,
+    /// The number of entries for which there is room.
+    capacity: u32,
+    live: u32,
+    /// The entry that was vacated last, or [`EntryIndex::VACANT`] if it was taken since.
+    spare: EntryIndex,
+    memory: Vec<MaybeUninit<u128>>,
+    /// The timers that aren't at the index in their id, by sequence number: that index, and
+    /// their entry.
+    moved: BTreeMap<u64, (u32, EntryIndex)>,
+}
+
+// SAFETY: the storage owns its memory and the payloads in it, as a `Vec<T>` does.
+unsafe impl<T: Send> Send for Entries<T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Sync for Entries<T> {}
+
+impl<T> Entries<T> {
+    /// The entries of a small payload do not straddle cache lines.
+    const ALIGN: usize = match align_of::<Entry<T>>() {
+        align if align > 64 => align,
+        _ => 64,
+    };
+
+    /// Creates a storage with room for this many heads. [`Entries::add_list`] must add a
+    /// list before it's used; that of the vacant entries has been added.
+    pub(super) fn new(lists: u32) -> Entries<T> {
+        let mut entries = Entries {
+            first: NonNull::dangling(),
+            lists,
+            timers: 0,
+            capacity: 0,
+            live: 0,
+            spare: EntryIndex::VACANT,
+            memory: Vec::new(),
+            moved: BTreeMap::new(),
+        };
+        entries.grow_or_panic();
+        entries.add_list(EntryIndex::VACANT);
+        entries
+    }
+
+    #[inline]
+    fn at(&self, entry: EntryIndex) -> *mut Entry<T> {
+        debug_assert!(entry.0 <= self.lists + self.timers);
+        // SAFETY: the index lies below `lists + timers`, which is at most the capacity.
+        unsafe { self.first.as_ptr().add(entry.0 as usize) }
+    }
+
+    #[inline]
+    pub(super) fn get(&self, entry: EntryIndex) -> &Header {
+        // SAFETY: the entry is in the block, and its header was written when the list or the
+        // timer was added. No exclusive reference exists beside `&self`.
+        unsafe { &(*self.at(entry)).header }
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, entry: EntryIndex) -> &mut Header {
+        // SAFETY: as in `get`, with `&mut self`.
+        unsafe { &mut (*self.at(entry)).header }
+    }
+
+    /// Returns whether an entry holds a timer.
+    #[inline]
+    pub(super) fn is_timer(&self, entry: EntryIndex) -> bool {
+        self.get(entry).stamp.is_timer()
+    }
+
+    #[inline]
+    pub(super) fn payload(&self, entry: EntryIndex) -> &T {
+        assert!(self.is_timer(entry));
+        // SAFETY: an entry has a payload while its stamp is a timer's.
+        unsafe { (*self.at(entry)).payload.assume_init_ref() }
+    }
+
+    #[inline]
+    pub(super) fn payload_mut(&mut self, entry: EntryIndex) -> &mut T {
+        assert!(self.is_timer(entry));
+        // SAFETY: as above, with `&mut self`.
+        unsafe { (*self.at(entry)).payload.assume_init_mut() }
+    }
+
+    /// Prefetches an entry. It may have been cut off.
+    #[inline]
+    pub(super) fn prefetch(&self, entry: EntryIndex) {
+        let at = self.first.as_ptr().wrapping_add(entry.0 as usize);
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a prefetch of any address is harmless.
+        unsafe {
+            use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>(at.cast());
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = at;
+    }
+
+    /// Returns all entries behind the heads.
+    fn all(&self) -> impl Iterator<Item = EntryIndex> + use<T> {
+        (self.lists..self.lists + self.timers).map(EntryIndex)
+    }
+
+    /// Returns all entries that hold a timer.
+    pub(super) fn all_timers(&self) -> impl Iterator<Item = EntryIndex> + '_ {
+        self.all().filter(|&entry| self.is_timer(entry))
+    }
+
+    /// Returns all payloads, in the order of their entries.
+    pub(super) fn payloads_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        let (first, len) = (self.at(EntryIndex(self.lists)), self.timers as usize);
+        // SAFETY: these entries lie in the block, their headers were written, and `&mut self`
+        // is exclusive.
+        let entries = unsafe { core::slice::from_raw_parts_mut(first, len) };
+        let timers = entries.iter_mut().filter(|entry| entry.header.stamp.is_timer());
+        // SAFETY: an entry has a payload while its stamp is a timer's.
+        timers.map(|entry| unsafe { entry.payload.assume_init_mut() })
+    }
+
+    /// Returns the number of timers.
+    #[inline]
+    pub(super) fn live(&self) -> usize {
+        self.live as usize
+    }
+
+    /// Returns the number of bytes of the block.
+    pub(super) fn bytes(&self) -> usize {
+        self.memory.capacity() * size_of::<u128>()
+    }
+
+    // Finding a timer.
+
+    /// Returns the entry at an index, unless that is one of a list's head or of no entry.
+    #[inline]
+    pub(super) fn entry_at(&self, index: u64) -> Option<EntryIndex> {
+        let is_there = index.wrapping_sub(u64::from(self.lists)) < u64::from(self.timers);
+        is_there.then_some(EntryIndex(index as u32))
+    }
+
+    /// Returns the timer with this sequence number and with this index in its id.
+    #[inline]
+    pub(super) fn find(&self, index: u64, sequence: u64) -> Option<EntryIndex> {
+        match self.find_unmoved(index, sequence) {
+            Some(entry) => Some(entry),
+            // Another wheel's id has a larger number here.
+            None if self.moved.is_empty() || index > u64::from(u32::MAX) => None,
+            None => self.moved.get(&sequence).map(|&(_, entry)| entry),
+        }
+    }
+
+    #[inline]
+    pub(super) fn find_unmoved(&self, index: u64, sequence: u64) -> Option<EntryIndex> {
+        let entry = self.entry_at(index)?;
+        (self.get(entry).stamp.sequence() == sequence).then_some(entry)
+    }
+
+    /// Returns the index in a timer's id.
+    #[inline]
+    pub(super) fn index_in_id(&self, entry: EntryIndex) -> u32 {
+        let header = self.get(entry);
+        match header.has(MOVED) {
+            false => entry.0,
+            true => self.moved[&header.stamp.sequence()].0,
+        }
+    }
+
+    // Storing and removing a timer.
+
+    /// Returns a vacant entry, which the caller fills.
+    #[inline]
+    pub(super) fn take_vacant(&mut self) -> EntryIndex {
+        if self.spare != EntryIndex::VACANT {
+            return core::mem::replace(&mut self.spare, EntryIndex::VACANT);
+        }
+        let vacant = self.next(EntryIndex::VACANT);
+        match vacant == EntryIndex::VACANT {
+            true => self.add_vacant(),
+            false => {
+                let next = self.get(vacant).next;
+                self.cut_before(EntryIndex::VACANT, next);
+                self.prefetch(next);
+                vacant
+            }
+        }
+    }
+
+    #[inline]
+    fn add_vacant(&mut self) -> EntryIndex {
+        let entry = EntryIndex(self.lists + self.timers);
+        if entry.0 == self.capacity {
+            self.grow_or_panic();
+        }
+        self.timers += 1;
+        // SAFETY: there is room for the entry.
+        unsafe { (&raw mut (*self.at(entry)).header).write(Header::alone(entry)) };
+        entry
+    }
+
+    /// Stores a timer in a vacant entry.
+    #[inline]
+    pub(super) fn fill(&mut self, entry: EntryIndex, deadline: u64, stamp: Stamp, payload: T) {
+        self.live += 1;
+        // SAFETY: the entry lies in the block. It's vacant, so nothing is overwritten that
+        // needs dropping.
+        unsafe {
+            let at = self.at(entry);
+            (&raw mut (*at).header.stamp).write(stamp);
+            (&raw mut (*at).header.deadline).write(deadline);
+            (&raw mut (*at).payload).write(MaybeUninit::new(payload));
+        }
+    }
+
+    /// Takes a timer's payload. The entry is neither vacant nor a timer afterwards.
+    ///
+    /// # Panics
+    /// If the entry holds no timer.
+    #[inline]
+    pub(super) fn take(&mut self, entry: EntryIndex) -> T {
+        let stamp = core::mem::replace(&mut self.get_mut(entry).stamp, Stamp::NONE);
+        assert!(stamp.is_timer());
+        if stamp.tag() & MOVED != 0 {
+            self.forget_moved(stamp);
+        }
+        self.live -= 1;
+        // SAFETY: the stamp was a timer's, so there was a payload. From now on the stamp
+        // says that there is none.
+        unsafe { (*self.at(entry)).payload.assume_init_read() }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn forget_moved(&mut self, stamp: Stamp) {
+        self.moved.remove(&stamp.sequence());
+    }
+
+    /// Makes an entry vacant whose timer was taken, and which hangs on no list.
+    #[inline]
+    pub(super) fn vacate(&mut self, entry: EntryIndex) {
+        let before = core::mem::replace(&mut self.spare, entry);
+        if before != EntryIndex::VACANT {
+            let first = self.next(EntryIndex::VACANT);
+            let vacated = self.get_mut(before);
+            (vacated.next, vacated.prev) = (first, EntryIndex::VACANT);
+            self.get_mut(first).prev = before;
+            self.get_mut(EntryIndex::VACANT).next = before;
+        }
+        if self.live == 0 && self.timers >= WORTH_FREEING {
+            self.free_vacant();
+        }
+    }
+
+    /// Stores a timer again under the id that it had, if possible in the entry that it had.
+    pub(super) fn put_back(
+        &mut self,
+        index: u32,
+        sequence: u64,
+        deadline: u64,
+        payload: T,
+    ) -> EntryIndex {
+        let stamp = Stamp::new(sequence, 0);
+        match self.entry_at(index.into()).filter(|&at| !self.is_timer(at)) {
+            Some(own) => {
+                self.take_this_vacant(own);
+                self.fill(own, deadline, stamp, payload);
+                own
+            }
+            None => {
+                let entry = self.take_vacant();
+                self.fill(entry, deadline, stamp, payload);
+                self.get_mut(entry).mark(MOVED);
+                self.moved.insert(sequence, (index, entry));
+                entry
+            }
+        }
+    }
+
+    fn take_this_vacant(&mut self, vacant: EntryIndex) {
+        match self.spare == vacant {
+            true => self.spare = EntryIndex::VACANT,
+            false => _ = self.unlink(vacant),
+        }
+    }
+
+    // Lists.
+
+    /// Adds an empty list with this head.
+    pub(super) fn add_list(&mut self, list: EntryIndex) {
+        assert!(list.0 < self.lists);
+        // SAFETY: there is room for all heads.
+        unsafe { (&raw mut (*self.at(list)).header).write(Header::alone(list)) };
+    }
+
+    #[inline]
+    pub(super) fn next(&self, entry: EntryIndex) -> EntryIndex {
+        self.get(entry).next
+    }
+
+    #[inline]
+    pub(super) fn prev(&self, entry: EntryIndex) -> EntryIndex {
+        self.get(entry).prev
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self, list: EntryIndex) -> bool {
+        self.next(list) == list
+    }
+
+    /// Returns the first entry of a list.
+    #[inline]
+    pub(super) fn first_of(&self, list: EntryIndex) -> Option<EntryIndex> {
+        let first = self.next(list);
+        (first != list).then_some(first)
+    }
+
+    /// Returns the entries of a list.
+    pub(super) fn on_list(&self, list: EntryIndex) -> impl Iterator<Item = EntryIndex> + '_ {
+        let next = move |&entry: &EntryIndex| Some(self.next(entry)).filter(|&next| next != list);
+        core::iter::successors(self.first_of(list), next)
+    }
+
+    #[inline]
+    pub(super) fn append(&mut self, list: EntryIndex, entry: EntryIndex) {
+        let last = core::mem::replace(&mut self.get_mut(list).prev, entry);
+        let appended = self.get_mut(entry);
+        (appended.next, appended.prev) = (list, last);
+        self.get_mut(last).next = entry;
+    }
+
+    /// Takes an entry off its list. Returns the list if it's empty now.
+    #[inline]
+    pub(super) fn unlink(&mut self, entry: EntryIndex) -> Option<EntryIndex> {
+        let Header { next, prev, .. } = *self.get(entry);
+        debug_assert!(prev != entry, "the entry is on a list");
+        self.get_mut(next).prev = prev;
+        self.get_mut(prev).next = next;
+        // If both neighbours are the same entry, only the list's head is left.
+        (next == prev).then_some(next)
+    }
+
+    /// Links an entry to itself, which marks it as being on no list.
+    pub(super) fn set_aside(&mut self, entry: EntryIndex) {
+        let stored = self.get_mut(entry);
+        (stored.next, stored.prev) = (entry, entry);
+    }
+
+    /// Makes `first` the first entry of `list`, and forgets the entries before it. If `first`
+    /// is the list itself, the list becomes empty.
+    #[inline]
+    pub(super) fn cut_before(&mut self, list: EntryIndex, first: EntryIndex) {
+        self.get_mut(list).next = first;
+        self.get_mut(first).prev = list;
+    }
+
+    /// Moves all entries of a list to the end of another one, with the mark of the former.
+    pub(super) fn move_all(&mut self, from: EntryIndex, to: EntryIndex) {
+        let Some(first) = self.first_of(from) else {
+            return;
+        };
+        let (last, end) = (self.prev(from), self.prev(to));
+        self.get_mut(end).next = first;
+        self.get_mut(first).prev = end;
+        self.get_mut(last).next = to;
+        self.get_mut(to).prev = last;
+        if end != to || self.is_out_of_order(from) {
+            self.set_out_of_order(to, true);
+        }
+        self.set_out_of_order(from, false);
+        self.cut_before(from, from);
+    }
+
+    #[inline]
+    pub(super) fn is_out_of_order(&self, list: EntryIndex) -> bool {
+        self.get(list).stamp != Stamp::NONE
+    }
+
+    #[inline]
+    pub(super) fn set_out_of_order(&mut self, list: EntryIndex, is: bool) {
+        self.get_mut(list).stamp = match is {
+            true => Stamp::OUT_OF_ORDER,
+            false => Stamp::NONE,
+        };
+    }
+
+    // Memory.
+
+    /// Makes room for `timers` timers in all.
+    pub(super) fn try_reserve(&mut self, timers: usize) -> Result<(), ReserveError> {
+        let vacant = (self.timers - self.live) as usize;
+        let more = timers.saturating_sub(self.live()).saturating_sub(vacant);
+        let used = (self.lists + self.timers) as usize;
+        match used.checked_add(more) {
+            Some(wanted) if wanted <= self.capacity as usize => Ok(()),
+            Some(wanted) if wanted < u32::MAX as usize => self.set_capacity(wanted),
+            _ => Err(ReserveError::TooMany),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow_or_panic(&mut self) {
+        let capacity = self.capacity as usize;
+        let wanted = match capacity * size_of::<Entry<T>>() {
+            0 => self.lists as usize + 16,
+            bytes if bytes < BIG => capacity * 2,
+            _ => capacity + capacity / 4,
+        };
+        let grown = match wanted.min(u32::MAX as usize - 1) {
+            wanted if wanted > capacity => self.set_capacity(wanted),
+            _ => Err(ReserveError::TooMany),
+        };
+        if let Err(error) = grown {
+            panic!("{error}");
+        }
+    }
+
+    /// Reallocates the block for at least this many entries, which must suffice for those in
+    /// use. The system moves the pages of a large block instead of copying them.
+    fn set_capacity(&mut self, capacity: usize) -> Result<(), ReserveError> {
+        const UNIT: usize = size_of::<u128>();
+        let bytes = capacity.checked_mul(size_of::<Entry<T>>());
+        let bytes = bytes.and_then(|bytes| bytes.checked_add(Self::ALIGN));
+        let units = bytes.ok_or(ReserveError::TooMany)?.div_ceil(UNIT);
+        let skipped = (self.first.as_ptr() as usize).wrapping_sub(self.memory.as_ptr() as usize);
+        let is_new = self.memory.is_empty();
+        match units.checked_sub(self.memory.len()) {
+            Some(more) => {
+                let grown = self.memory.try_reserve_exact(more);
+                grown.map_err(|_| ReserveError::NoMemory)?;
+            }
+            None => {
+                self.memory.truncate(units);
+                self.memory.shrink_to_fit();
+            }
+        }
+        // SAFETY: the memory may stay uninitialized.
+        unsafe { self.memory.set_len(self.memory.capacity()) };
+        let start = self.memory.as_mut_ptr().cast::<u8>();
+        let skip = start.align_offset(Self::ALIGN);
+        let used = (self.lists + self.timers) as usize * size_of::<Entry<T>>();
+        // SAFETY: both places lie in the block, which has room for the entries in use behind
+        // any number of bytes that aligning skips.
+        unsafe {
+            if !is_new && skip != skipped {
+                ptr::copy(start.add(skipped), start.add(skip), used);
+            }
+            self.first = NonNull::new_unchecked(start.add(skip).cast());
+        }
+        let capacity = (self.memory.len() * UNIT - skip) / size_of::<Entry<T>>();
+        self.capacity = capacity.min(u32::MAX as usize - 1) as u32;
+        Ok(())
+    }
+
+    /// Frees the block of a storage without timers, but for the heads.
+    #[cold]
+    #[inline(never)]
+    fn free_vacant(&mut self) {
+        debug_assert!(self.live == 0 && self.moved.is_empty());
+        self.timers = 0;
+        self.spare = EntryIndex::VACANT;
+        self.cut_before(EntryIndex::VACANT, EntryIndex::VACANT);
+        let _ = self.set_capacity(self.lists as usize + 16);
+    }
+
+    /// Passes at most `budget` vacant entries at the end of the block, and gives their memory
+    /// back when it has passed the last one. Returns whether it has.
+    pub(super) fn trim_some(&mut self, budget: &mut usize) -> bool {
+        while let Some(last) = self.timers.checked_sub(1).map(|n| EntryIndex(self.lists + n)) {
+            if self.is_timer(last) {
+                break;
+            }
+            if *budget == 0 {
+                return false;
+            }
+            *budget -= 1;
+            self.take_this_vacant(last);
+            self.timers -= 1;
+        }
+        let _ = self.set_capacity((self.lists + self.timers) as usize + 16);
+        true
+    }
+
+    #[cfg(test)]
+    pub(super) fn assert_consistent(&self) {
+        assert_eq!(self.all_timers().count(), self.live());
+        let vacant = self.on_list(EntryIndex::VACANT).count();
+        let vacant = vacant + usize::from(self.spare != EntryIndex::VACANT);
+        assert_eq!(vacant, (self.timers - self.live) as usize);
+        let moved = |&at: &EntryIndex| self.get(at).has(MOVED);
+        assert_eq!(self.all_timers().filter(moved).count(), self.moved.len());
+        for at in self.all_timers() {
+            let (index, sequence) = (self.index_in_id(at), self.get(at).stamp.sequence());
+            assert_eq!(self.find(index.into(), sequence), Some(at));
+        }
+    }
+}
+
+/// Copies the lists, and clones the payloads.
+impl<T: Clone> Clone for Entries<T> {
+    fn clone(&self) -> Entries<T> {
+        let used = (self.lists + self.timers) as usize;
+        let mut copy = Entries::new(self.lists);
+        let room = copy.set_capacity(used);
+        room.unwrap_or_else(|error| panic!("{error}"));
+        // SAFETY: both blocks have room for as many entries. A payload that was copied so
+        // counts as none, because no stamp says so until it was cloned.
+        unsafe { ptr::copy_nonoverlapping(self.first.as_ptr(), copy.first.as_ptr(), used) };
+        (copy.timers, copy.spare) = (self.timers, self.spare);
+        copy.moved.clone_from(&self.moved);
+        self.all().for_each(|entry| copy.get_mut(entry).stamp = Stamp::NONE);
+        for entry in self.all_timers() {
+            let Header {
+                deadline, stamp, ..
+            } = *self.get(entry);
+            copy.fill(entry, deadline, stamp, self.payload(entry).clone());
+        }
+        copy
+    }
+}
+
+/// Drops every payload, even if dropping one of them panics.
+impl<T> Drop for Entries<T> {
+    fn drop(&mut self) {
+        struct Rest<'a, T>(&'a mut Entries<T>);
+        impl<T> Rest<'_, T> {
+            fn drop_all(&mut self) {
+                while let Some(last) = self.0.timers.checked_sub(1) {
+                    let entry = EntryIndex(self.0.lists + last);
+                    let payload = self.0.is_timer(entry).then(|| self.0.take(entry));
+                    self.0.timers = last;
+                    drop(payload);
+                }
+            }
+        }
+        impl<T> Drop for Rest<'_, T> {
+            fn drop(&mut self) {
+                self.drop_all();
+            }
+        }
+        if core::mem::needs_drop::<T>() {
+            Rest(self).drop_all();
+        }
+    }
+}
