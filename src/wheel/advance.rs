@@ -235,6 +235,8 @@ impl<T> Wheel<T> {
                     return Step::Due(entry);
                 }
             }
+            // A slot that was fired may get timers of its next rotation.
+            self.firing = LATE;
             while let Some(&Reverse(least)) = self.heap.peek() {
                 if self.entries.is_empty(IN_HEAP) {
                     self.heap.clear();

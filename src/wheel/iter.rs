@@ -270,7 +270,7 @@ mod tests {
         let (wheel, stay) = after_a_peak(5_000);
         let (mut cursor, mut seen) = (Cursor::START, HashSet::new());
         while !wheel.is_at_end(cursor) {
-            let (before, mut budget) = (cursor.0, BUDGET);
+            let (before, mut budget) = (cursor.0.max(wheel.entries.lists), BUDGET);
             while let Some(entry) = wheel.next_entry(&mut cursor, &mut budget) {
                 assert!(cursor.is_past(entry));
                 assert!(seen.insert(*wheel.payload(entry)), "seen twice");

@@ -468,6 +468,9 @@ impl<T> Wheel<T> {
     /// ```
     #[must_use]
     pub fn next_wakeup(&self) -> Option<Tick> {
+        if self.is_empty() {
+            return None;
+        }
         match self.has_due() {
             true => Some(self.now()),
             false => self.next_slot(),

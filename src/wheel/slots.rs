@@ -109,7 +109,7 @@ impl Slots {
         now: u64,
         deadline: u64,
     ) -> (EntryIndex, u64) {
-        debug_assert!(now < deadline);
+        debug_assert!(now <= deadline);
         // The lowest bit changes no level, and shows the compiler that this is not zero.
         let highest_bit = ((now ^ deadline) | 1).ilog2();
         let row = self.rows[highest_bit as usize % 64];

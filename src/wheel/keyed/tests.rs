@@ -220,7 +220,7 @@ fn the_first_is_the_one_with_the_earliest_deadline_and_then_the_oldest() {
     wheel.insert("overdue", Tick(7), ());
     assert!(wheel.reschedule("far", Tick(99)));
     let popped = core::iter::from_fn(|| wheel.pop_first()).map(|it| (it.key, it.deadline.0));
-    let now = ["far", "younger", "overdue"].map(|key| (key, 100));
+    let now = ["overdue", "far", "younger"].map(|key| (key, 100));
     let later = [("brought forward", 800), ("postponed", 900), ("same", 900)];
     assert!(popped.eq(now.into_iter().chain(later)));
     assert_eq!((wheel.now(), wheel.by_hash.len()), (Tick(100), 0));
