@@ -113,16 +113,14 @@ mod tests {
         let (engine, _clock) = builder.start_virtual().unwrap();
         let far = |n| engine.schedule(Timer::after(Duration::from_secs(9), n));
         let ids: Vec<_> = (0..PEAK).map(|n| far(n).unwrap()).collect();
-        let cancelled = engine.cancel_many(&ids);
-        let payloads = cancelled
-            .into_iter()
-            .map(|(_, it)| it.into_payload().unwrap());
-        assert!(payloads.eq(0..PEAK));
+        // The last one keeps the entries of the others.
+        let cancelled = engine.cancel_many(&ids[..PEAK - 1]);
+        assert_eq!(cancelled.len(), PEAK - 1);
 
         let mut live = engine.live();
         let holds = std::iter::from_fn(|| live.refill().then_some(())).count();
         assert!((10..20).contains(&holds), "{holds}");
-        assert!(live.found.is_empty());
+        assert_eq!(live.found.len(), 1);
     }
 
     #[test]

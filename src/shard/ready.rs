@@ -194,11 +194,14 @@ impl Ready {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::id::WheelNumber;
     use crate::tick::Tick;
+    use crate::wheel::Geometry;
 
     /// Returns a wheel, a list, and the `count` entries on it.
     fn with_ready(count: usize) -> (Wheel<usize>, Ready, Vec<EntryIndex>) {
-        let mut wheel = Wheel::new(64);
+        let geometry = Geometry::new(64).unwrap();
+        let mut wheel = Wheel::numbered(Tick(0), geometry, WheelNumber::reserve(1), 1);
         let mut ready = Ready::new(&wheel, 0);
         let mut entries = Vec::new();
         for n in 0..count {

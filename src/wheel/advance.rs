@@ -346,25 +346,25 @@ impl<T> Wheel<T> {
     /// Gives a slot its turn, or continues it. If the slot has a sole timer, which is due by
     /// `to`, returns the timer: no other is due before the end of that slot.
     fn take_turn(&mut self, turn: Turn, to: u64, budget: &mut usize) -> Option<EntryIndex> {
+        let mut turn = turn;
         if turn.level == 0 {
             (self.now, self.firing) = (turn.start, turn.list);
             return None;
-        }
-        let mut turn = turn;
-        if self.cascading.is_none() && self.slots.is_beyond(turn) {
+        } else if self.cascading.is_some() {
+            // Some of its timers may have been moved inward.
+        } else if self.slots.is_beyond(turn) {
             self.entries.move_all(turn.list, REACHED);
             self.slots.vacate(turn.list);
             self.slots.reach(turn);
             turn.list = REACHED;
-        }
-        let first = self.entries.next(turn.list);
-        let deadline = self.entries.get(first).deadline;
-        let is_sole = self.entries.prev(turn.list) == first;
-        if is_sole && turn.start <= deadline && deadline <= to.min(self.slots.last_of(turn)) {
-            *budget -= 1;
-            self.now = deadline;
-            self.unlink(first);
-            return Some(first);
+        } else if let Some(sole) = self.entries.sole_of(turn.list) {
+            let deadline = self.entries.get(sole).deadline;
+            if deadline <= to.min(self.slots.last_of(turn)) {
+                *budget -= 1;
+                self.now = deadline;
+                self.unlink(sole);
+                return Some(sole);
+            }
         }
         self.cascade(turn, budget);
         None

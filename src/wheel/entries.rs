@@ -485,6 +485,13 @@ impl<T> Entries<T> {
         (first != list).then_some(first)
     }
 
+    /// Returns the entry of a list that has exactly one.
+    #[inline]
+    pub(super) fn sole_of(&self, list: EntryIndex) -> Option<EntryIndex> {
+        let head = self.get(list);
+        (head.next == head.prev && head.next != list).then_some(head.next)
+    }
+
     /// Returns the entries of a list.
     pub(super) fn on_list(&self, list: EntryIndex) -> impl Iterator<Item = EntryIndex> + '_ {
         let next = move |&entry: &EntryIndex| Some(self.next(entry)).filter(|&next| next != list);

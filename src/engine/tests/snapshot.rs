@@ -43,7 +43,8 @@ fn memory_follows_a_peak_and_a_shrink() {
     assert!(full >= 10_000 * 64, "{full} bytes");
     engine.cancel_all();
     while engine.reports().try_recv().is_ok() {}
-    assert_eq!(engine.snapshot().memory, full);
+    let kept = engine.snapshot().memory;
+    assert!(kept < full, "{kept} bytes: without a timer, the wheel keeps nothing");
     engine.shrink();
     let shrunk = engine.snapshot().memory;
     assert!(shrunk <= new + 4_096, "{shrunk} bytes, and {new} when new");
