@@ -25,7 +25,6 @@
 //! [`Snapshot::panics`](crate::Snapshot::panics), and other tasks are woken. If it
 //! blocks, it delays the engine's other wake-ups, because one thread wakes all tasks.
 
-mod driver;
 mod handle;
 #[cfg(feature = "hyper")]
 mod hyper;
@@ -40,14 +39,12 @@ mod timers;
 #[cfg_attr(docsrs, doc(cfg(feature = "tower")))]
 pub mod tower;
 mod waits;
-mod wake;
 
-pub use driver::TimersDriver;
 pub use handle::{Global, Handle};
 pub use interval::{Interval, interval, interval_at};
 pub use sleep::{Sleep, sleep, sleep_until};
 pub use timeout::{Elapsed, Timeout, timeout, timeout_at};
-pub use timers::{Timers, TimersBuilder};
+pub use timers::Timers;
 
 /// The policy for ticks of an [`Interval`] that nobody awaited, under its name in tokio.
 /// [`CatchUp`](crate::MissedTicks::CatchUp) is tokio's

@@ -38,9 +38,9 @@ impl<T> Cancel<T> {
     /// let (timers, _clock) = TaskEngine::builder().start_virtual()?;
     /// let task = |firing: Firing| println!("{:?}", firing.outcome());
     /// let id = timers.run(Timer::after(Duration::from_secs(9), task).notified())?;
-    /// let answer = timers.engine().cancel(id);
+    /// let answer = Engine::cancel(&timers, id);
     /// assert!(matches!(answer, Cancel::Notified) && answer.is_cancelled());
-    /// assert!(!timers.engine().cancel(id).is_cancelled());
+    /// assert!(!Engine::cancel(&timers, id).is_cancelled());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]

@@ -40,7 +40,7 @@ fn promise_15_run_until_steps_and_waits_for_the_workers() {
 fn promise_15_run_until_waits_for_workers_that_have_not_come() {
     let (engine, clock) = virtual_engine();
     (1..=3).for_each(|seconds| _ = engine.after(seconds * SECOND, ()));
-    clock.expect_workers(0, 1);
+    engine.queue(0).expect_workers(1);
     let owner = thread::spawn(move || clock.run_until(Time::from_secs(3)));
     // The clock stands still however long the worker is held. (A clock that does not
     // wait is found sooner.)

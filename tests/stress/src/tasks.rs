@@ -23,11 +23,11 @@ impl Side for TaskEngine {
         if let Some(max) = plan.max_timers {
             builder = builder.max_timers(max);
         }
-        drive::start!(builder, plan.drive, Driver::run_due)
+        drive::start(builder, plan.drive)
     }
 
     fn engine(&self) -> &Engine<Task> {
-        TaskEngine::engine(self)
+        self
     }
 
     fn call(&self, round: &Round, random: &mut Random) {

@@ -54,7 +54,7 @@ impl Side for Engine<Token> {
         if let Some(max) = plan.max_timers {
             builder = builder.max_timers(max);
         }
-        drive::start!(builder, plan.drive, Driver::process_due)
+        drive::start(builder, plan.drive)
     }
 
     fn engine(&self) -> &Engine<Token> {
