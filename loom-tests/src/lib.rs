@@ -51,11 +51,7 @@ pub fn ticker_model(body: impl Fn(Engine<Payload>, VirtualClock) + Sync + Send +
 pub fn driven_model(
     body: impl Fn(Engine<Payload>, Driver<Payload>, VirtualClock) + Sync + Send + 'static,
 ) {
-    model(move || {
-        let clock = VirtualClock::new();
-        let (engine, driver) = builder(1).start_driven_model(&clock).unwrap();
-        body(engine, driver, clock);
-    });
+    driven(|| builder(1), body);
 }
 
 /// A model of the smallest engine of tasks, with so many workers.

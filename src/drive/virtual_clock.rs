@@ -460,10 +460,8 @@ impl VirtualClock {
 
     fn next_due(&self, even_overdue: bool) -> Option<Time> {
         let engines = self.engines();
-        let nexts = engines
-            .iter()
-            .filter_map(|engine| engine.next_due(even_overdue));
-        nexts.min()
+        let nexts = engines.iter();
+        nexts.filter_map(|it| it.next_due(even_overdue)).min()
     }
 
     /// Moves the clock to `time`, and serves the timers due then, including those that
@@ -471,9 +469,9 @@ impl VirtualClock {
     fn serve_at(&self, time: Time, settle: &mut impl FnMut()) {
         for _ in 0..PASSES_AT_A_TIME {
             self.advance_to(time);
-            self.engines()
-                .iter()
-                .for_each(|engine| engine.wait_until_idle());
+            for engine in &*self.engines() {
+                engine.wait_until_idle();
+            }
             settle();
             if self.next_due(true).is_none_or(|next| next > self.now()) {
                 break;

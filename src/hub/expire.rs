@@ -182,9 +182,9 @@ impl<T> Core<T> {
             });
             let done = self.is_settled(&held, visit);
             self.release(held);
-            taken
-                .drain(..)
-                .for_each(|payload| self.consume(payload, sink));
+            for payload in taken.drain(..) {
+                self.consume(payload, sink);
+            }
             if is_last {
                 return done;
             }

@@ -33,7 +33,7 @@ impl<T> Cancel<T> {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tickwheel::{Cancel, Firing, TaskEngine, Timer};
+    /// use tickwheel::{Cancel, Engine, Firing, TaskEngine, Timer};
     ///
     /// let (timers, _clock) = TaskEngine::builder().start_virtual()?;
     /// let task = |firing: Firing| println!("{:?}", firing.outcome());
