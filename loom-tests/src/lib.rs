@@ -15,8 +15,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 use tickwheel::time::Timers;
 use tickwheel::{
-    Builder, Driver, Engine, Expired, Ledger, Queue, StartError, Task, TaskEngine, Time, Timer,
-    TimerId, VirtualClock,
+    Builder, Driver, Engine, Expired, Family, Ledger, Queue, StartError, Task, TaskEngine, Time,
+    Timer, TimerId, VirtualClock,
 };
 
 const PREEMPTIONS: usize = 2;
@@ -56,29 +56,32 @@ pub fn driven_model(
 
 /// A model of the smallest engine of tasks, with so many workers.
 pub fn task_model(workers: usize, body: impl Fn(TaskEngine, VirtualClock) + Sync + Send + 'static) {
-    start(
-        move || task_builder().workers(workers).start_virtual(),
-        body,
-    );
+    let small = move || task_builder().workers(workers);
+    start(move || small().start_virtual(), body);
 }
 
 /// A model of the smallest engine of tasks that the caller's own loop runs.
 pub fn driven_task_model(
     body: impl Fn(TaskEngine, Driver<Task>, VirtualClock) + Sync + Send + 'static,
 ) {
+    driven(task_builder, body);
+}
+
+fn driven<E: Family<Payload: Send> + 'static>(
+    builder: fn() -> Builder<E>,
+    body: impl Fn(E, Driver<E::Payload>, VirtualClock) + Sync + Send + 'static,
+) {
     model(move || {
         let clock = VirtualClock::new();
-        let (tasks, driver) = task_builder().start_driven_model(&clock).unwrap();
-        body(tasks, driver, clock);
+        let (engine, driver) = builder().start_driven_model(&clock).unwrap();
+        body(engine, driver, clock);
     });
 }
 
 /// A model of the smallest timers for futures.
 pub fn timers_model(body: impl Fn(Timers, VirtualClock) + Sync + Send + 'static) {
-    start(
-        || Timers::builder().wheel_size(4).shards(1).start_virtual(),
-        body,
-    );
+    let small = || Timers::builder().wheel_size(4).shards(1);
+    start(move || small().start_virtual(), body);
 }
 
 fn start<E: 'static, C: 'static>(

@@ -114,7 +114,7 @@ impl TaskEngine {
         self.run_silent(Timer::after(delay, task))
     }
 
-    /// Runs `task` once, at a [`Time`] or an [`Instant`](std::time::Instant); see
+    /// Runs `task` once, at a [`Time`](crate::Time) or an [`Instant`](std::time::Instant); see
     /// [`Timer::at`].
     ///
     /// # Errors
@@ -299,11 +299,11 @@ impl TaskEngine {
     /// Blocks until every worker has ended. Tasks then no longer run, and all
     /// values that tasks held have been dropped, even if reports are unread.
     ///
-    /// Workers end after [`shutdown`](TaskEngine::shutdown) or
-    /// [`drain`](TaskEngine::drain), when the running tasks have returned
+    /// Workers end after [`shutdown`](Engine::shutdown) or
+    /// [`drain`](Engine::drain), when the running tasks have returned
     /// and the [`notified`](Timer::notified) tasks have run. Without one of
     /// these calls, `join` blocks for ever. It returns at once when called
-    /// from a task, or if a [`Driver`] runs the tasks.
+    /// from a task, or if a [`Driver`](crate::Driver) runs the tasks.
     ///
     /// ```
     /// use std::sync::Arc;

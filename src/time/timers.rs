@@ -18,7 +18,7 @@ use crate::hub::{Core, Sink};
 /// own with [`Sleep::into_owned`](crate::time::Sleep::into_owned).
 ///
 /// An engine on another clock than the monotonic one measures no `Instant`s: pass it
-/// [`Time`]s. Its calls panic otherwise.
+/// [`Time`](crate::Time)s. Its calls panic otherwise.
 ///
 /// ```
 /// use std::future::Future;

@@ -129,15 +129,6 @@ fn promise_04_a_task_yet_to_be_notified_is_not_gone() {
 }
 
 #[test]
-fn promise_04_a_task_that_was_not_started_is_cancelled_once() {
-    let (tasks, _clock) = virtual_tasks();
-    let unstarted = tasks.create(Timer::after(MS, |_| ())).unwrap();
-    assert_eq!(tasks.cancel(unstarted.id()), Cancel::Cancelled(()));
-    assert_eq!(tasks.cancel(unstarted.id()), Cancel::Gone);
-    assert!(unstarted.dismiss().is_none());
-}
-
-#[test]
 fn promise_04_cancelling_many_answers_like_cancelling_each() {
     let (engine, clock) = Engine::builder().shards(2).start_virtual().unwrap();
     let (other, _) = virtual_engine();
