@@ -3,12 +3,12 @@
 
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
-use std::sync::{Arc as StdArc, Mutex, PoisonError};
+use std::sync::Arc as StdArc;
 use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::hub::{CannotWait, SharedCore};
-use crate::sync::Arc;
+use crate::sync::{Arc, Lock};
 use crate::tick::Tick;
 use crate::timeline::Time;
 use crate::wheel::Advance;
@@ -127,8 +127,7 @@ struct Shared {
     time: Clock,
     /// Replaced as a whole by each new engine: whoever moves the clock goes through the
     /// engines without a lock, because wakers run meanwhile.
-    // Not the mutex of `crate::sync`, because no thread sleeps or is woken under it.
-    engines: Mutex<Engines>,
+    engines: Lock<Engines>,
 }
 
 type Engines = StdArc<[StdArc<dyn Moved + Send + Sync>]>;
@@ -220,7 +219,7 @@ impl VirtualClock {
         VirtualClock {
             shared: StdArc::new(Shared {
                 time: Clock::virtual_at(start),
-                engines: Mutex::new(StdArc::new([])),
+                engines: Lock::new(StdArc::new([])),
             }),
         }
     }
@@ -231,14 +230,14 @@ impl VirtualClock {
 
     /// Makes the clock move an engine that follows it. Forgets those that have ended.
     pub(crate) fn attach<T: Send + 'static>(&self, core: &Arc<SharedCore<T>>) {
-        let engines = &mut *lock(&self.shared.engines);
+        let engines = &mut *self.shared.engines.lock();
         let others = engines.iter().filter(|other| !other.has_ended());
         let member: StdArc<dyn Moved + Send + Sync> = StdArc::new(Member(Arc::clone(core)));
         *engines = others.cloned().chain([member]).collect();
     }
 
     fn engines(&self) -> Engines {
-        StdArc::clone(&lock(&self.shared.engines))
+        StdArc::clone(&self.shared.engines.lock())
     }
 
     /// Returns the clock's time.
@@ -478,10 +477,6 @@ impl VirtualClock {
             }
         }
     }
-}
-
-fn lock(engines: &Mutex<Engines>) -> std::sync::MutexGuard<'_, Engines> {
-    engines.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl fmt::Debug for VirtualClock {

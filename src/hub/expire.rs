@@ -96,6 +96,7 @@ impl<T> Core<T> {
     ///
     /// A sink is foreign code and may call this. Such a call does nothing, because the
     /// outer one goes on, even if a virtual clock was moved in between.
+    #[inline]
     pub(crate) fn run_due(&self, budget: &mut usize) -> bool {
         if self.sink.is_none() {
             return self.run_due_within(self.clock.now(), budget);
@@ -116,6 +117,7 @@ impl<T> Core<T> {
     }
 
     /// Does the same after the engine's virtual clock was moved.
+    #[inline]
     pub(crate) fn run_due_at_moved_clock(&self, budget: &mut usize) -> bool {
         self.alarm.clock_moved();
         self.run_due(budget)
@@ -126,6 +128,7 @@ impl<T> Core<T> {
     /// If other threads schedule into the past meanwhile, this call serves the timers
     /// that come in time, and the next call serves the rest. If the budget runs out, the
     /// next call begins after the shard at which this call ended.
+    #[inline]
     fn run_due_within(&self, now: Time, budget: &mut usize) -> bool {
         let tick = self.tick.tick_at(now);
         for cell in self.cells_in_turn() {
