@@ -67,17 +67,6 @@ impl TimerId {
         }
     }
 
-    /// Returns the id of a new timer. `sequence` is its sequence number in the upper 52
-    /// bits. It is not zero, so no check is needed here.
-    #[inline]
-    pub(crate) fn issued(wheel: WheelNumber, sequence: NonZeroU64, index: u32) -> TimerId {
-        debug_assert!(sequence.get() & WHEEL_HIGH_MASK == 0);
-        TimerId {
-            high: sequence | wheel.high,
-            low: wheel.low | u64::from(index),
-        }
-    }
-
     /// Returns the distance of the timer's wheel from `first`, if
     /// [`WheelNumber::reserve`] reserved both in one call. For any other wheel, the
     /// distance is huge.

@@ -148,7 +148,9 @@ impl<T> Shard<T> {
         // The last one has the reports.
         let lists = queues as u32 + 1;
         let wheel = Wheel::numbered(start, geometry, number, lists);
-        let ready = (0..=queues).map(|queue| Ready::new(&wheel, queue)).collect();
+        let ready = (0..=queues)
+            .map(|queue| Ready::new(&wheel, queue))
+            .collect();
         Shard {
             wheel,
             records: Slab::new(),

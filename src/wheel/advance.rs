@@ -514,7 +514,10 @@ mod tests {
                     }
                 };
                 while wheel.advance(Tick(100), budget, &mut again) == Advance::More {}
-                assert_eq!((wheel.now(), wheel.next_wakeup()), (Tick(100), Some(Tick(100))));
+                assert_eq!(
+                    (wheel.now(), wheel.next_wakeup()),
+                    (Tick(100), Some(Tick(100)))
+                );
                 assert_eq!(fired.len(), 2 + pass, "budget {budget}");
             }
             assert_eq!(fired, ["again", "three", "seventy", "again", "again"]);

@@ -285,7 +285,9 @@ impl<T> Entries<T> {
         // SAFETY: these entries lie in the block, their headers were written, and `&mut self`
         // is exclusive.
         let entries = unsafe { core::slice::from_raw_parts_mut(first, len) };
-        let timers = entries.iter_mut().filter(|entry| entry.header.stamp.is_timer());
+        let timers = entries
+            .iter_mut()
+            .filter(|entry| entry.header.stamp.is_timer());
         // SAFETY: an entry has a payload while its stamp is a timer's.
         timers.map(|entry| unsafe { entry.payload.assume_init_mut() })
     }
@@ -644,7 +646,11 @@ impl<T> Entries<T> {
     /// Passes at most `budget` vacant entries at the end of the block, and gives their memory
     /// back when it has passed the last one. Returns whether it has.
     pub(super) fn trim_some(&mut self, budget: &mut usize) -> bool {
-        while let Some(last) = self.timers.checked_sub(1).map(|n| EntryIndex(self.lists + n)) {
+        while let Some(last) = self
+            .timers
+            .checked_sub(1)
+            .map(|n| EntryIndex(self.lists + n))
+        {
             if self.is_timer(last) {
                 break;
             }
@@ -686,7 +692,8 @@ impl<T: Clone> Clone for Entries<T> {
         unsafe { ptr::copy_nonoverlapping(self.first.as_ptr(), copy.first.as_ptr(), used) };
         (copy.timers, copy.spare) = (self.timers, self.spare);
         copy.moved.clone_from(&self.moved);
-        self.all().for_each(|entry| copy.get_mut(entry).stamp = Stamp::NONE);
+        self.all()
+            .for_each(|entry| copy.get_mut(entry).stamp = Stamp::NONE);
         for entry in self.all_timers() {
             let Header {
                 deadline, stamp, ..

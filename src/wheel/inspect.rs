@@ -128,7 +128,11 @@ impl<T> Wheel<T> {
             level: turn.level,
             index: turn.slot,
             start: Tick(turn.start),
-            timers: self.entries.on_list(turn.list).map(|at| self.id(at)).collect(),
+            timers: self
+                .entries
+                .on_list(turn.list)
+                .map(|at| self.id(at))
+                .collect(),
         })
     }
 
@@ -148,24 +152,46 @@ impl<T> Wheel<T> {
 
         self.entries.assert_consistent();
         let count = |list| self.entries.on_list(list).count();
-        let mut seen = elsewhere + [OVERDUE, LATE, IN_HEAP, REACHED].map(count).iter().sum::<usize>();
+        let mut seen = elsewhere
+            + [OVERDUE, LATE, IN_HEAP, REACHED]
+                .map(count)
+                .iter()
+                .sum::<usize>();
         for at in self.entries.on_list(OVERDUE) {
             assert!(self.is_due(at) && self.next_turn == 0);
         }
-        assert!(self.entries.on_list(IN_HEAP).all(|at| self.entries.get(at).has(SORTING)));
+        assert!(
+            self.entries
+                .on_list(IN_HEAP)
+                .all(|at| self.entries.get(at).has(SORTING))
+        );
         assert!(self.heap.len() >= count(IN_HEAP) && count(NOTHING) == 0);
         for (level, slot) in (0..self.slots.levels).flat_map(|level| {
-            let slots = if level == self.geometry().levels() { 1 } else { self.geometry().size() };
+            let slots = if level == self.geometry().levels() {
+                1
+            } else {
+                self.geometry().size()
+            };
             (0..slots).map(move |slot| (level, slot))
         }) {
             let list = self.slots.list(level, slot);
-            assert_eq!(self.slots.is_occupied(level, slot), !self.entries.is_empty(list));
-            let stamps = self.entries.on_list(list).map(|at| self.entries.get(at).stamp());
+            assert_eq!(
+                self.slots.is_occupied(level, slot),
+                !self.entries.is_empty(list)
+            );
+            let stamps = self
+                .entries
+                .on_list(list)
+                .map(|at| self.entries.get(at).stamp());
             assert!(self.entries.is_out_of_order(list) || stamps.is_sorted());
         }
         let mut turns: Vec<_> = self.slots.all(self.origin()).collect();
         for turn in &turns {
-            assert!(self.next_turn <= turn.start, "{turn:?} before {}", self.next_turn);
+            assert!(
+                self.next_turn <= turn.start,
+                "{turn:?} before {}",
+                self.next_turn
+            );
             for at in self.entries.on_list(turn.list) {
                 let header = self.entries.get(at);
                 let linked_for = match header.has(DISARMED) {
@@ -178,13 +204,19 @@ impl<T> Wheel<T> {
             }
         }
         assert_eq!(seen, self.len());
-        turns.retain(|turn| self.cascading.is_none_or(|cascading| cascading.list != turn.list));
+        turns.retain(|turn| {
+            self.cascading
+                .is_none_or(|cascading| cascading.list != turn.list)
+        });
         assert!(turns.is_sorted_by_key(|turn| turn.start));
         let first = turns.first().copied();
-        assert_eq!(first.filter(|_| self.cascading.is_none()), match self.cascading {
-            None => self.slots.next(self.now),
-            Some(_) => None,
-        });
+        assert_eq!(
+            first.filter(|_| self.cascading.is_none()),
+            match self.cascading {
+                None => self.slots.next(self.now),
+                Some(_) => None,
+            }
+        );
     }
 }
 

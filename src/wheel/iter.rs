@@ -85,7 +85,10 @@ impl<T> Wheel<T> {
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (TimerId, Tick, &mut T)> {
         let timers: Vec<_> = self.iter().map(|(id, due, _)| (id, due)).collect();
         let payloads = self.entries.payloads_mut();
-        timers.into_iter().zip(payloads).map(|((id, due), payload)| (id, due, payload))
+        timers
+            .into_iter()
+            .zip(payloads)
+            .map(|((id, due), payload)| (id, due, payload))
     }
 
     /// Returns all timers in the order in which they will fire if nothing else happens, with
@@ -156,7 +159,8 @@ impl<T> Wheel<T> {
     pub(super) fn lists(&self) -> impl Iterator<Item = (EntryIndex, u64)> + '_ {
         let due = [OVERDUE, LATE, IN_HEAP, REACHED].map(|list| (list, 0));
         let slots = self.slots.all(self.origin());
-        due.into_iter().chain(slots.map(|turn| (turn.list, turn.start)))
+        due.into_iter()
+            .chain(slots.map(|turn| (turn.list, turn.start)))
     }
 
     /// Returns the tick that tells in which rotation the slots lie: the present or, while a

@@ -62,7 +62,10 @@ impl<T> Wheel<T> {
     #[inline]
     fn issue(&mut self) -> u64 {
         self.youngest += 1;
-        assert!(self.youngest <= crate::id::MAX_SEQUENCE, "2^52 timers were scheduled");
+        assert!(
+            self.youngest <= crate::id::MAX_SEQUENCE,
+            "2^52 timers were scheduled"
+        );
         self.youngest
     }
 

@@ -163,7 +163,12 @@ impl Slots {
             };
             let first = self.list(level, 0).index();
             let shift = level as u32 * bits;
-            for row in self.rows.iter_mut().skip(shift as usize).take(bits as usize) {
+            for row in self
+                .rows
+                .iter_mut()
+                .skip(shift as usize)
+                .take(bits as usize)
+            {
                 (row.first, row.shift) = (first, shift);
             }
         }
@@ -193,7 +198,12 @@ impl Slots {
         let word = (list.index() / PER_WORD) as usize;
         self.words[word] &= !(1 << (list.index() % PER_WORD));
         let group = word >> self.word_bits;
-        let is_free = |from: usize| self.words[from..].iter().take(1 << self.word_bits).all(|&w| w == 0);
+        let is_free = |from: usize| {
+            self.words[from..]
+                .iter()
+                .take(1 << self.word_bits)
+                .all(|&w| w == 0)
+        };
         if self.words[word] == 0 && (self.word_bits == 0 || is_free(group << self.word_bits)) {
             self.summary &= !(1 << group);
         }
@@ -231,7 +241,8 @@ impl Slots {
     /// Returns the last tick of a turn's slot.
     #[inline]
     pub(super) fn last_of(&self, turn: Turn) -> u64 {
-        turn.start.saturating_add(self.geometry.unit(turn.level) - 1)
+        turn.start
+            .saturating_add(self.geometry.unit(turn.level) - 1)
     }
 
     /// Returns whether a turn is that of the slot for the timers beyond all levels.
@@ -252,8 +263,12 @@ impl Slots {
         let words = self.words.iter().enumerate();
         let words = words.skip((self.first / PER_WORD) as usize);
         words.flat_map(move |(word, &bits)| {
-            let bits = (0..PER_WORD).filter(move |bit| bits >> bit & 1 == 1);
-            bits.map(move |bit| self.turn_of(word as u32 * PER_WORD + bit, origin))
+            let left = move |bits: &u64| Some(bits & (bits - 1)).filter(|&bits| bits != 0);
+            let rests = core::iter::successors(Some(bits).filter(|&bits| bits != 0), left);
+            rests.map(move |bits| {
+                let list = word as u32 * PER_WORD + bits.trailing_zeros();
+                self.turn_of(list, origin)
+            })
         })
     }
 }

@@ -42,7 +42,7 @@ fn d2_a_zero_or_negative_delay_posts_behind_due_timers() {
     schedule(Timer::at(Time::from_millis(3), "negative"));
     schedule(Timer::after(MS, "later"));
     clock.advance(Duration::ZERO);
-    let expected = [(15, "due"), (15, "zero"), (3, "negative")];
+    let expected = [(15, "due"), (3, "negative"), (15, "zero")];
     assert_eq!(take(&engine, 0), expected);
 }
 

@@ -52,7 +52,11 @@ fn a_shard_that_becomes_empty_gives_its_memory_back_by_itself() {
     assert!(bytes(&engine) > 10 * new);
     clock.advance(Duration::from_millis(100));
     assert_eq!(engine.queue(0).try_iter().count(), 10_000);
-    assert!(bytes(&engine) <= new, "{} and {new} when new", bytes(&engine));
+    assert!(
+        bytes(&engine) <= new,
+        "{} and {new} when new",
+        bytes(&engine)
+    );
 }
 
 /// Schedules and cancels at random, and checks that each timer still has
@@ -121,5 +125,8 @@ fn a_hold_of_the_lock_touches_a_bounded_number_of_cells() {
         shard.shrink_some()
     };
     while !engine.core.with_shard(0, &mut shrink).unwrap() {}
-    assert!(holds >= COUNT as usize / 2 / shrink::CELLS_PER_HOLD, "{holds}");
+    assert!(
+        holds >= COUNT as usize / 2 / shrink::CELLS_PER_HOLD,
+        "{holds}"
+    );
 }

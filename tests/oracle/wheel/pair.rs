@@ -111,7 +111,13 @@ impl Pair {
 
     /// Pops all remaining timers that are not disarmed.
     pub(crate) fn pop_the_rest(&mut self) {
-        while self.oracle.timers.iter().flat_map(|timer| timer.1).any(|tick| tick < u64::MAX) {
+        while self
+            .oracle
+            .timers
+            .iter()
+            .flat_map(|timer| timer.1)
+            .any(|tick| tick < u64::MAX)
+        {
             self.pop(u64::MAX);
             self.check();
         }
@@ -195,7 +201,10 @@ impl Pair {
         let in_order = self.wheel.iter_in_order().map(|(_, _, &payload)| payload);
         assert!(in_order.eq(expected.iter().map(|&(_, number)| number)));
         expected.sort_unstable_by_key(|&(_, number)| number);
-        assert!(live.into_iter().eq(expected.into_iter().map(|(_, number)| number)));
+        assert!(
+            live.into_iter()
+                .eq(expected.into_iter().map(|(_, number)| number))
+        );
     }
 }
 
@@ -298,7 +307,11 @@ impl Oracle {
         }
         self.pass = Some(to);
         self.late.append(&mut self.overdue);
-        while let Some(&first) = self.waiting.first().filter(|first| first.0 <= now.0.min(u64::MAX - 1)) {
+        while let Some(&first) = self
+            .waiting
+            .first()
+            .filter(|first| first.0 <= now.0.min(u64::MAX - 1))
+        {
             self.waiting.remove(&first);
             self.late.insert(first);
         }
