@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! block   | heads of lists | timers and vacant entries | not used yet |
-//!         0              lists                        used         capacity
+//!         0              lists                        used        capacity
 //! entry   { stamp: 64, deadline: 64, next: 32, prev: 32, payload: T }
 //! stamp   { sequence number: 52, tag: 12 }
 //! ```
@@ -20,7 +20,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::fmt;
-use core::mem::{MaybeUninit, size_of};
+use core::mem::{ManuallyDrop, MaybeUninit, size_of};
 use core::ptr::{self, NonNull};
 
 /// An entry of a storage.
@@ -172,8 +172,8 @@ pub(crate) struct Entries<T> {
     first: NonNull<Entry<T>>,
     /// The number of entries that are heads of lists.
     pub(super) lists: u32,
-    /// The number of entries behind those, vacant ones included.
-    timers: u32,
+    /// The number of entries, heads and vacant ones included.
+    used: u32,
     /// The number of entries for which there is room.
     capacity: u32,
     live: u32,
@@ -203,7 +203,7 @@ impl<T> Entries<T> {
         let mut entries = Entries {
             first: NonNull::dangling(),
             lists,
-            timers: 0,
+            used: lists,
             capacity: 0,
             live: 0,
             spare: EntryIndex::VACANT,
@@ -217,8 +217,8 @@ impl<T> Entries<T> {
 
     #[inline]
     fn at(&self, entry: EntryIndex) -> *mut Entry<T> {
-        debug_assert!(entry.0 <= self.lists + self.timers);
-        // SAFETY: the index lies below `lists + timers`, which is at most the capacity.
+        debug_assert!(entry.0 <= self.used);
+        // SAFETY: the index is at most `used`, which is at most the capacity.
         unsafe { self.first.as_ptr().add(entry.0 as usize) }
     }
 
@@ -271,7 +271,7 @@ impl<T> Entries<T> {
 
     /// Returns all entries behind the heads.
     fn all(&self) -> impl Iterator<Item = EntryIndex> + use<T> {
-        (self.lists..self.lists + self.timers).map(EntryIndex)
+        (self.lists..self.used).map(EntryIndex)
     }
 
     /// Returns all entries that hold a timer.
@@ -281,7 +281,8 @@ impl<T> Entries<T> {
 
     /// Returns all payloads, in the order of their entries.
     pub(super) fn payloads_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        let (first, len) = (self.at(EntryIndex(self.lists)), self.timers as usize);
+        let first = self.at(EntryIndex(self.lists));
+        let len = (self.used - self.lists) as usize;
         // SAFETY: these entries lie in the block, their headers were written, and `&mut self`
         // is exclusive.
         let entries = unsafe { core::slice::from_raw_parts_mut(first, len) };
@@ -305,11 +306,10 @@ impl<T> Entries<T> {
 
     // Finding a timer.
 
-    /// Returns the entry at an index, unless that is one of a list's head or of no entry.
+    /// Returns the entry at an index, which may be the head of a list.
     #[inline]
     pub(super) fn entry_at(&self, index: u64) -> Option<EntryIndex> {
-        let is_there = index.wrapping_sub(u64::from(self.lists)) < u64::from(self.timers);
-        is_there.then_some(EntryIndex(index as u32))
+        (index < u64::from(self.used)).then_some(EntryIndex(index as u32))
     }
 
     /// Returns the timer with this sequence number and with this index in its id.
@@ -317,10 +317,17 @@ impl<T> Entries<T> {
     pub(super) fn find(&self, index: u64, sequence: u64) -> Option<EntryIndex> {
         match self.find_unmoved(index, sequence) {
             Some(entry) => Some(entry),
-            // Another wheel's id has a larger number here.
-            None if self.moved.is_empty() || index > u64::from(u32::MAX) => None,
-            None => self.moved.get(&sequence).map(|&(_, entry)| entry),
+            None => self.find_moved(index, sequence),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find_moved(&self, index: u64, sequence: u64) -> Option<EntryIndex> {
+        // Another wheel's id has a larger number here.
+        let is_own = index <= u64::from(u32::MAX);
+        let moved = self.moved.get(&sequence).filter(|_| is_own);
+        moved.map(|&(_, entry)| entry)
     }
 
     #[inline]
@@ -361,11 +368,11 @@ impl<T> Entries<T> {
 
     #[inline]
     fn add_vacant(&mut self) -> EntryIndex {
-        let entry = EntryIndex(self.lists + self.timers);
+        let entry = EntryIndex(self.used);
         if entry.0 == self.capacity {
             self.grow_or_panic();
         }
-        self.timers += 1;
+        self.used += 1;
         // SAFETY: there is room for the entry.
         unsafe { (&raw mut (*self.at(entry)).header).write(Header::alone(entry)) };
         entry
@@ -419,7 +426,7 @@ impl<T> Entries<T> {
             self.get_mut(first).prev = before;
             self.get_mut(EntryIndex::VACANT).next = before;
         }
-        if self.live == 0 && self.timers >= WORTH_FREEING {
+        if self.live == 0 && self.used - self.lists >= WORTH_FREEING {
             self.free_vacant();
         }
     }
@@ -567,10 +574,8 @@ impl<T> Entries<T> {
 
     /// Makes room for `timers` timers in all.
     pub(super) fn try_reserve(&mut self, timers: usize) -> Result<(), ReserveError> {
-        let vacant = (self.timers - self.live) as usize;
-        let more = timers.saturating_sub(self.live()).saturating_sub(vacant);
-        let used = (self.lists + self.timers) as usize;
-        match used.checked_add(more) {
+        let places = (self.used - self.lists) as usize;
+        match (self.used as usize).checked_add(timers.saturating_sub(places)) {
             Some(wanted) if wanted <= self.capacity as usize => Ok(()),
             Some(wanted) if wanted < u32::MAX as usize => self.set_capacity(wanted),
             _ => Err(ReserveError::TooMany),
@@ -604,21 +609,21 @@ impl<T> Entries<T> {
         let units = bytes.ok_or(ReserveError::TooMany)?.div_ceil(UNIT);
         let skipped = (self.first.as_ptr() as usize).wrapping_sub(self.memory.as_ptr() as usize);
         let is_new = self.memory.is_empty();
-        match units.checked_sub(self.memory.len()) {
-            Some(more) => {
-                let grown = self.memory.try_reserve_exact(more);
-                grown.map_err(|_| ReserveError::NoMemory)?;
-            }
-            None => {
-                self.memory.truncate(units);
-                self.memory.shrink_to_fit();
-            }
+        if is_new {
+            // Heads of levels that no timer has needed are zero, which is no timer's stamp.
+            self.memory = zeroed(units);
+        } else if let Some(more) = units.checked_sub(self.memory.len()) {
+            let grown = self.memory.try_reserve_exact(more);
+            grown.map_err(|_| ReserveError::NoMemory)?;
+        } else {
+            self.memory.truncate(units);
+            self.memory.shrink_to_fit();
         }
         // SAFETY: the memory may stay uninitialized.
         unsafe { self.memory.set_len(self.memory.capacity()) };
         let start = self.memory.as_mut_ptr().cast::<u8>();
         let skip = start.align_offset(Self::ALIGN);
-        let used = (self.lists + self.timers) as usize * size_of::<Entry<T>>();
+        let used = self.used as usize * size_of::<Entry<T>>();
         // SAFETY: both places lie in the block, which has room for the entries in use behind
         // any number of bytes that aligning skips.
         unsafe {
@@ -637,7 +642,7 @@ impl<T> Entries<T> {
     #[inline(never)]
     fn free_vacant(&mut self) {
         debug_assert!(self.live == 0 && self.moved.is_empty());
-        self.timers = 0;
+        self.used = self.lists;
         self.spare = EntryIndex::VACANT;
         self.cut_before(EntryIndex::VACANT, EntryIndex::VACANT);
         let _ = self.set_capacity(self.lists as usize + 16);
@@ -646,22 +651,15 @@ impl<T> Entries<T> {
     /// Passes at most `budget` vacant entries at the end of the block, and gives their memory
     /// back when it has passed the last one. Returns whether it has.
     pub(super) fn trim_some(&mut self, budget: &mut usize) -> bool {
-        while let Some(last) = self
-            .timers
-            .checked_sub(1)
-            .map(|n| EntryIndex(self.lists + n))
-        {
-            if self.is_timer(last) {
-                break;
-            }
+        while self.used > self.lists && !self.is_timer(EntryIndex(self.used - 1)) {
             if *budget == 0 {
                 return false;
             }
             *budget -= 1;
-            self.take_this_vacant(last);
-            self.timers -= 1;
+            self.take_this_vacant(EntryIndex(self.used - 1));
+            self.used -= 1;
         }
-        let _ = self.set_capacity((self.lists + self.timers) as usize + 16);
+        let _ = self.set_capacity(self.used as usize + 16);
         true
     }
 
@@ -670,7 +668,7 @@ impl<T> Entries<T> {
         assert_eq!(self.all_timers().count(), self.live());
         let vacant = self.on_list(EntryIndex::VACANT).count();
         let vacant = vacant + usize::from(self.spare != EntryIndex::VACANT);
-        assert_eq!(vacant, (self.timers - self.live) as usize);
+        assert_eq!(vacant, (self.used - self.lists - self.live) as usize);
         let moved = |&at: &EntryIndex| self.get(at).has(MOVED);
         assert_eq!(self.all_timers().filter(moved).count(), self.moved.len());
         for at in self.all_timers() {
@@ -680,17 +678,24 @@ impl<T> Entries<T> {
     }
 }
 
+/// Returns memory that the system has often zeroed already.
+fn zeroed(units: usize) -> Vec<MaybeUninit<u128>> {
+    let mut zeros = ManuallyDrop::new(alloc::vec![0_u128; units]);
+    // SAFETY: the parts are those of a vector whose elements have the same layout.
+    unsafe { Vec::from_raw_parts(zeros.as_mut_ptr().cast(), units, zeros.capacity()) }
+}
+
 /// Copies the lists, and clones the payloads.
 impl<T: Clone> Clone for Entries<T> {
     fn clone(&self) -> Entries<T> {
-        let used = (self.lists + self.timers) as usize;
+        let used = self.used as usize;
         let mut copy = Entries::new(self.lists);
         let room = copy.set_capacity(used);
         room.unwrap_or_else(|error| panic!("{error}"));
         // SAFETY: both blocks have room for as many entries. A payload that was copied so
         // counts as none, because no stamp says so until it was cloned.
         unsafe { ptr::copy_nonoverlapping(self.first.as_ptr(), copy.first.as_ptr(), used) };
-        (copy.timers, copy.spare) = (self.timers, self.spare);
+        (copy.used, copy.spare) = (self.used, self.spare);
         copy.moved.clone_from(&self.moved);
         self.all()
             .for_each(|entry| copy.get_mut(entry).stamp = Stamp::NONE);
@@ -710,10 +715,10 @@ impl<T> Drop for Entries<T> {
         struct Rest<'a, T>(&'a mut Entries<T>);
         impl<T> Rest<'_, T> {
             fn drop_all(&mut self) {
-                while let Some(last) = self.0.timers.checked_sub(1) {
-                    let entry = EntryIndex(self.0.lists + last);
-                    let payload = self.0.is_timer(entry).then(|| self.0.take(entry));
-                    self.0.timers = last;
+                while self.0.used > self.0.lists {
+                    let last = EntryIndex(self.0.used - 1);
+                    let payload = self.0.is_timer(last).then(|| self.0.take(last));
+                    self.0.used = last.0;
                     drop(payload);
                 }
             }
