@@ -270,21 +270,28 @@ impl<T> Wheel<T> {
 
     /// Begins a pass to a tick, unless that has begun. A pass to another tick ends here, and
     /// the timers that it left are due now.
+    #[inline]
     fn begin_pass(&mut self, to: u64) {
         if self.firing != NOTHING && self.pass == to {
             return;
         }
+        if self.next_turn == 0 {
+            self.gather_due();
+        }
+        (self.pass, self.firing, self.next_turn) = (to, LATE, 0);
+        self.passes += 1;
+    }
+
+    #[cold]
+    fn gather_due(&mut self) {
         if let Some(present) = self.present_slot() {
             self.entries.move_all(present, LATE);
             self.slots.vacate(present);
         }
-        (self.pass, self.next_turn) = (to, 0);
-        self.passes += 1;
         self.entries.move_all(OVERDUE, LATE);
         if !self.heap.is_empty() && !self.entries.is_empty(LATE) {
-            self.entries.set_out_of_order(LATE, true);
+            self.entries.mark_out_of_order(LATE, true);
         }
-        self.firing = LATE;
     }
 
     /// Returns the slot of the present tick if an unfinished pass has left timers there.
@@ -319,8 +326,8 @@ impl<T> Wheel<T> {
         }
         self.entries.append(IN_HEAP, first);
         let header = self.entries.get_mut(first);
-        header.mark(SORTING);
         let (deadline, sequence) = (header.deadline, header.stamp().sequence());
+        header.mark(SORTING);
         self.heap.push(Reverse(Sorted {
             deadline,
             sequence,
@@ -383,7 +390,7 @@ impl<T> Wheel<T> {
         self.entries.cut_before(list, next);
         self.cascading = None;
         if next == list {
-            self.entries.set_out_of_order(list, false);
+            self.entries.clear_mark(list);
             self.slots.vacate(list);
         } else {
             self.now -= 1;
@@ -391,9 +398,11 @@ impl<T> Wheel<T> {
         }
     }
 
+    /// Returns whether a timer is due that is in no slot.
+    #[inline]
     pub(super) fn has_due(&self) -> bool {
-        let due = [OVERDUE, LATE, IN_HEAP];
-        due.into_iter().any(|list| !self.entries.is_empty(list))
+        let mut due = [OVERDUE, LATE, IN_HEAP].into_iter();
+        self.next_turn == 0 && due.any(|list| !self.entries.is_empty(list))
     }
 
     /// Returns the tick of the next slot's turn.

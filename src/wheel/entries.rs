@@ -50,11 +50,9 @@ pub(crate) struct Stamp(u64);
 impl Stamp {
     pub(crate) const TAG_BITS: u32 = 12;
     const TAG_MASK: u64 = (1 << Self::TAG_BITS) - 1;
-    /// The stamp of a vacant entry, and of a list that is in order.
+    /// The stamp of a vacant entry, and of a list that is in order. That of a list which may
+    /// be out of order is 1.
     const NONE: Stamp = Stamp(0);
-    /// The stamp of a list whose entries may be out of order.
-    const OUT_OF_ORDER: Stamp = Stamp(1);
-
     #[inline]
     pub(crate) fn new(sequence: u64, tag: u16) -> Stamp {
         debug_assert!(0 < sequence && sequence <= u64::MAX >> Self::TAG_BITS);
@@ -69,6 +67,12 @@ impl Stamp {
     #[inline]
     pub(crate) fn tag(self) -> u16 {
         (self.0 & Self::TAG_MASK) as u16
+    }
+
+    /// Returns the stamp with these bits of the tag clear.
+    #[inline]
+    pub(super) fn without(self, bits: u16) -> Stamp {
+        Stamp(self.0 & !u64::from(bits))
     }
 
     #[inline]
@@ -108,6 +112,11 @@ impl Header {
     #[inline]
     pub(super) fn stamp(&self) -> Stamp {
         self.stamp
+    }
+
+    #[inline]
+    pub(super) fn set_stamp(&mut self, stamp: Stamp) {
+        self.stamp = stamp;
     }
 
     #[inline]
@@ -550,10 +559,8 @@ impl<T> Entries<T> {
         self.get_mut(first).prev = end;
         self.get_mut(last).next = to;
         self.get_mut(to).prev = last;
-        if end != to || self.is_out_of_order(from) {
-            self.set_out_of_order(to, true);
-        }
-        self.set_out_of_order(from, false);
+        self.mark_out_of_order(to, end != to || self.is_out_of_order(from));
+        self.clear_mark(from);
         self.cut_before(from, from);
     }
 
@@ -562,12 +569,16 @@ impl<T> Entries<T> {
         self.get(list).stamp != Stamp::NONE
     }
 
+    /// Marks a list as out of order, or leaves its mark as it is.
     #[inline]
-    pub(super) fn set_out_of_order(&mut self, list: EntryIndex, is: bool) {
-        self.get_mut(list).stamp = match is {
-            true => Stamp::OUT_OF_ORDER,
-            false => Stamp::NONE,
-        };
+    pub(super) fn mark_out_of_order(&mut self, list: EntryIndex, is: bool) {
+        self.get_mut(list).stamp.0 |= u64::from(is);
+    }
+
+    /// Notes that a list, which is empty, is in order.
+    #[inline]
+    pub(super) fn clear_mark(&mut self, list: EntryIndex) {
+        self.get_mut(list).stamp = Stamp::NONE;
     }
 
     // Memory.

@@ -123,7 +123,8 @@ pub struct Wheel<T> {
     entries: Entries<T>,
     slots: Slots,
     now: u64,
-    /// Before this tick, no timer is due and no slot has its turn.
+    /// Before this tick, no timer is due and no slot has its turn. During a pass, and while a
+    /// timer is overdue, this is 0.
     next_turn: u64,
     /// The tick to which the present pass goes.
     pass: u64,
