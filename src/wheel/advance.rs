@@ -252,13 +252,13 @@ impl<T> Wheel<T> {
             }
             let turn = match self.cascading {
                 None => self.slots.next(self.now),
-                Some(turn) => Some(turn),
+                Some(turn) => turn,
             };
             // Nothing is due at the end of time: see `Wheel::reschedule`.
             let last = to.min(Tick::MAX.0 - 1);
-            let Some(turn) = turn.filter(|turn| turn.start <= last) else {
-                return self.end_pass(to, turn);
-            };
+            if turn.start > last {
+                return self.end_pass(to, turn.start);
+            }
             if *budget == 0 {
                 return Step::Paused;
             }
@@ -297,15 +297,16 @@ impl<T> Wheel<T> {
     /// Returns the slot of the present tick if an unfinished pass has left timers there.
     fn present_slot(&self) -> Option<EntryIndex> {
         let is_unfinished = self.firing != NOTHING && self.cascading.is_none();
-        let turn = is_unfinished.then(|| self.slots.next(self.now))??;
+        let turn = is_unfinished.then(|| self.slots.next(self.now))?;
         (turn.start == self.now).then_some(turn.list)
     }
 
-    fn end_pass(&mut self, to: u64, next: Option<Turn>) -> Step {
+    /// Ends a pass after which the next slot has its turn at `next`.
+    fn end_pass(&mut self, to: u64, next: u64) -> Step {
         self.firing = NOTHING;
         self.now = to;
         self.next_turn = match self.entries.is_empty(OVERDUE) {
-            true => next.map_or(u64::MAX, |turn| turn.start),
+            true => next,
             false => 0,
         };
         Step::Done
@@ -407,8 +408,11 @@ impl<T> Wheel<T> {
 
     /// Returns the tick of the next slot's turn.
     pub(crate) fn next_slot(&self) -> Option<Tick> {
-        let turn = self.cascading.or_else(|| self.slots.next(self.now))?;
-        Some(Tick(turn.start))
+        let turn = match self.cascading {
+            None => self.slots.next(self.now),
+            Some(turn) => turn,
+        };
+        (turn != Turn::NEVER).then_some(Tick(turn.start))
     }
 
     /// Returns the number of passes that have begun, for [`Wheel::has_settled`].

@@ -12,9 +12,9 @@
 use alloc::boxed::Box;
 use alloc::vec;
 
-use super::REACHED;
 use super::entries::{Entries, EntryIndex};
 use super::geometry::Geometry;
+use super::{NOTHING, REACHED};
 
 /// The heads of the wheel's own lists and those of its owner stand before the first slot, in
 /// a multiple of this many places.
@@ -51,14 +51,22 @@ struct Row {
     mask: u64,
 }
 
-/// The turn of a slot.
+/// The turn of a slot. It fits into two registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Turn {
     pub(super) list: EntryIndex,
-    pub(super) level: usize,
-    pub(super) slot: usize,
+    pub(super) level: u32,
     /// The first tick of the slot.
     pub(super) start: u64,
+}
+
+impl Turn {
+    /// What [`Slots::next`] returns if no slot is occupied.
+    pub(super) const NEVER: Turn = Turn {
+        list: NOTHING,
+        level: 0,
+        start: u64::MAX,
+    };
 }
 
 impl Slots {
@@ -209,46 +217,51 @@ impl Slots {
         }
     }
 
-    /// Returns the next turn, if any slot is occupied. `origin` is the present.
+    /// Returns the next turn. `origin` is the present.
     #[inline]
-    pub(super) fn next(&self, origin: u64) -> Option<Turn> {
+    pub(super) fn next(&self, origin: u64) -> Turn {
         if self.summary == 0 {
-            return None;
+            return Turn::NEVER;
         }
         let mut word = (self.summary.trailing_zeros() << self.word_bits) as usize;
         while self.words[word] == 0 {
             word += 1;
         }
         let list = word as u32 * PER_WORD + self.words[word].trailing_zeros();
-        Some(self.turn_of(list, origin))
+        self.turn_of(list, origin)
     }
 
     #[inline]
     fn turn_of(&self, list: u32, origin: u64) -> Turn {
-        let (level, slot) = (
-            (list - self.first) >> self.level_bits,
-            (list - self.first) & ((1 << self.level_bits) - 1),
-        );
-        let (level, slot) = (level as usize, slot as usize);
+        let level = (list - self.first) >> self.level_bits;
         Turn {
             list: EntryIndex::list(list),
             level,
-            slot,
-            start: self.start_of(level, slot, origin),
+            start: self.start_of(level as usize, self.slot_of(list), origin),
         }
+    }
+
+    #[inline]
+    fn slot_of(&self, list: u32) -> usize {
+        ((list - self.first) & ((1 << self.level_bits) - 1)) as usize
+    }
+
+    /// Returns the position of a turn's slot in its level.
+    pub(super) fn index_of(&self, turn: Turn) -> usize {
+        self.slot_of(turn.list.index())
     }
 
     /// Returns the last tick of a turn's slot.
     #[inline]
     pub(super) fn last_of(&self, turn: Turn) -> u64 {
-        turn.start
-            .saturating_add(self.geometry.unit(turn.level) - 1)
+        let unit = self.geometry.unit(turn.level as usize);
+        turn.start.saturating_add(unit - 1)
     }
 
     /// Returns whether a turn is that of the slot for the timers beyond all levels.
     #[inline]
     pub(super) fn is_beyond(&self, turn: Turn) -> bool {
-        turn.level == self.geometry.levels()
+        turn.level as usize == self.geometry.levels()
     }
 
     /// Notes that the slot behind all levels has its turn: its timers are going to be linked
