@@ -194,7 +194,7 @@ impl<T> Wheel<T> {
     /// If there is no work until `to`, moves the clock there and returns `true`.
     #[inline]
     pub(crate) fn idle_to(&mut self, to: u64) -> bool {
-        let quiet = to < self.next_turn;
+        let quiet = to < self.next.start;
         if quiet && self.now < to {
             self.now = to;
         }
@@ -225,6 +225,7 @@ impl<T> Wheel<T> {
             return Step::Done;
         }
         let to = to.max(self.now);
+        let mut known = self.next;
         self.begin_pass(to);
         loop {
             while let Some(first) = self.entries.first_of(self.firing) {
@@ -250,14 +251,12 @@ impl<T> Wheel<T> {
                     return Step::Due(entry);
                 }
             }
-            let turn = match self.cascading {
-                None => self.slots.next(self.now),
-                Some(turn) => turn,
-            };
+            let turn = self.turn_after(known);
+            known = Turn::NOW;
             // Nothing is due at the end of time: see `Wheel::reschedule`.
             let last = to.min(Tick::MAX.0 - 1);
             if turn.start > last {
-                return self.end_pass(to, turn.start);
+                return self.end_pass(to, turn);
             }
             if *budget == 0 {
                 return Step::Paused;
@@ -275,10 +274,10 @@ impl<T> Wheel<T> {
         if self.firing != NOTHING && self.pass == to {
             return;
         }
-        if self.next_turn == 0 {
+        if self.next == Turn::NOW {
             self.gather_due();
         }
-        (self.pass, self.firing, self.next_turn) = (to, LATE, 0);
+        (self.pass, self.firing, self.next) = (to, LATE, Turn::NOW);
         self.passes += 1;
     }
 
@@ -301,13 +300,12 @@ impl<T> Wheel<T> {
         (turn.start == self.now).then_some(turn.list)
     }
 
-    /// Ends a pass after which the next slot has its turn at `next`.
-    fn end_pass(&mut self, to: u64, next: u64) -> Step {
+    fn end_pass(&mut self, to: u64, next: Turn) -> Step {
         self.firing = NOTHING;
         self.now = to;
-        self.next_turn = match self.entries.is_empty(OVERDUE) {
+        self.next = match self.entries.is_empty(OVERDUE) {
             true => next,
-            false => 0,
+            false => Turn::NOW,
         };
         Step::Done
     }
@@ -403,16 +401,23 @@ impl<T> Wheel<T> {
     #[inline]
     pub(super) fn has_due(&self) -> bool {
         let mut due = [OVERDUE, LATE, IN_HEAP].into_iter();
-        self.next_turn == 0 && due.any(|list| !self.entries.is_empty(list))
+        self.next == Turn::NOW && due.any(|list| !self.entries.is_empty(list))
     }
 
     /// Returns the tick of the next slot's turn.
     pub(crate) fn next_slot(&self) -> Option<Tick> {
-        let turn = match self.cascading {
-            None => self.slots.next(self.now),
-            Some(turn) => turn,
-        };
+        let turn = self.turn_after(self.next);
         (turn != Turn::NEVER).then_some(Tick(turn.start))
+    }
+
+    /// Returns the next turn. It is `known`, unless that slot has become empty.
+    #[inline]
+    fn turn_after(&self, known: Turn) -> Turn {
+        match self.cascading {
+            Some(turn) => turn,
+            None if self.slots.is_occupied(known.list) => known,
+            None => self.slots.next(self.now),
+        }
     }
 
     /// Returns the number of passes that have begun, for [`Wheel::has_settled`].

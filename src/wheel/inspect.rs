@@ -99,7 +99,7 @@ impl<T> Wheel<T> {
         counts: &mut [usize],
     ) {
         for slot in slots {
-            let occupied = self.slots.is_occupied(level, slot);
+            let occupied = self.slots.is_occupied(self.slots.list(level, slot));
             counts[slot] = match (occupied, most) {
                 (true, 2..) => {
                     let timers = self.entries.on_list(self.slots.list(level, slot));
@@ -159,7 +159,7 @@ impl<T> Wheel<T> {
                 .iter()
                 .sum::<usize>();
         for at in self.entries.on_list(OVERDUE) {
-            assert!(self.is_due(at) && self.next_turn == 0);
+            assert!(self.is_due(at) && self.next == Turn::NOW);
         }
         assert!(
             self.entries
@@ -176,10 +176,7 @@ impl<T> Wheel<T> {
             (0..slots).map(move |slot| (level, slot))
         }) {
             let list = self.slots.list(level, slot);
-            assert_eq!(
-                self.slots.is_occupied(level, slot),
-                !self.entries.is_empty(list)
-            );
+            assert_eq!(self.slots.is_occupied(list), !self.entries.is_empty(list));
             let stamps = self
                 .entries
                 .on_list(list)
@@ -189,9 +186,9 @@ impl<T> Wheel<T> {
         let mut turns: Vec<_> = self.slots.all(self.origin()).collect();
         for turn in &turns {
             assert!(
-                self.next_turn <= turn.start,
+                self.next.start <= turn.start,
                 "{turn:?} before {}",
-                self.next_turn
+                self.next.start
             );
             for at in self.entries.on_list(turn.list) {
                 let header = self.entries.get(at);

@@ -12,6 +12,7 @@
 //! fires (see `advance.rs`).
 
 use super::entries::{DISARMED, EntryIndex, SORTING, Stamp};
+use super::slots::Turn;
 use super::{OVERDUE, Wheel};
 use crate::id::TimerId;
 use crate::tick::Tick;
@@ -102,12 +103,12 @@ impl<T> Wheel<T> {
     /// Returns the list for a deadline later than now, and counts it as occupied.
     #[inline(always)]
     fn list_for_later(&mut self, deadline: u64) -> EntryIndex {
-        let (list, start) = self.slots.list_for(&mut self.entries, self.now, deadline);
-        self.slots.occupy(list);
-        if start < self.next_turn {
-            self.next_turn = start;
+        let turn = self.slots.turn_for(&mut self.entries, self.now, deadline);
+        self.slots.occupy(turn.list);
+        if turn.start < self.next.start {
+            self.next = turn;
         }
-        list
+        turn.list
     }
 
     /// Links an entry again while its slot is cascaded at the slot's first tick.
@@ -115,7 +116,7 @@ impl<T> Wheel<T> {
     pub(super) fn link_inward(&mut self, entry: EntryIndex) {
         let deadline = self.deadline_of(entry);
         let stamp = self.settle(entry, deadline);
-        let (list, _) = self.slots.list_for(&mut self.entries, self.now, deadline.0);
+        let Turn { list, .. } = self.slots.turn_for(&mut self.entries, self.now, deadline.0);
         self.slots.occupy(list);
         self.append_in_order(list, entry, stamp);
     }
@@ -148,7 +149,7 @@ impl<T> Wheel<T> {
         let is_before = (deadline, stamp) < (last.deadline, last.stamp());
         self.entries.append(OVERDUE, entry);
         self.entries.mark_out_of_order(OVERDUE, is_before);
-        self.next_turn = 0;
+        self.next = Turn::NOW;
         self.now()
     }
 

@@ -123,9 +123,9 @@ pub struct Wheel<T> {
     entries: Entries<T>,
     slots: Slots,
     now: u64,
-    /// Before this tick, no timer is due and no slot has its turn. During a pass, and while a
-    /// timer is overdue, this is 0.
-    next_turn: u64,
+    /// No timer is due before this turn, and no slot has an earlier one. The slot may have
+    /// become empty. During a pass, and while a timer is overdue, this is [`Turn::NOW`].
+    next: Turn,
     /// The tick to which the present pass goes.
     pass: u64,
     /// The number of passes that have begun.
@@ -211,7 +211,7 @@ impl<T> Wheel<T> {
             entries,
             slots,
             now: now.0,
-            next_turn: u64::MAX,
+            next: Turn::NEVER,
             pass: 0,
             passes: 0,
             firing: NOTHING,

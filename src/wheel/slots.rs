@@ -47,8 +47,9 @@ struct Row {
     /// The head of the level's first slot, or 0 if the level has no lists yet, or if slots
     /// are not found by bits.
     first: u32,
+    level: u32,
     shift: u32,
-    mask: u64,
+    mask: u32,
 }
 
 /// The turn of a slot. It fits into two registers.
@@ -61,6 +62,11 @@ pub(super) struct Turn {
 }
 
 impl Turn {
+    /// Something is to be done before time goes on.
+    pub(super) const NOW: Turn = Turn {
+        start: 0,
+        ..Turn::NEVER
+    };
     /// What [`Slots::next`] returns if no slot is occupied.
     pub(super) const NEVER: Turn = Turn {
         list: NOTHING,
@@ -80,8 +86,9 @@ impl Slots {
         let words = lists.div_ceil(PER_WORD);
         let row = Row {
             first: 0,
+            level: 0,
             shift: 0,
-            mask: geometry.size() as u64 - 1,
+            mask: geometry.size() as u32 - 1,
         };
         let slots = Slots {
             geometry,
@@ -103,41 +110,40 @@ impl Slots {
         EntryIndex::list(self.first + ((level as u32) << self.level_bits) + slot as u32)
     }
 
-    /// Returns whether a slot has an entry. Its level may have no lists.
-    pub(super) fn is_occupied(&self, level: usize, slot: usize) -> bool {
-        let index = self.list(level, slot).index();
+    /// Returns whether a slot's list has an entry. Of other lists, returns `false`.
+    #[inline]
+    pub(super) fn is_occupied(&self, list: EntryIndex) -> bool {
+        let index = list.index();
         self.words[(index / PER_WORD) as usize] >> (index % PER_WORD) & 1 == 1
     }
 
-    /// Returns the list for a deadline later than `now`, and the first tick of its slot.
+    /// Returns the turn of the slot for a deadline later than `now`.
     #[inline(always)]
-    pub(super) fn list_for<T>(
+    pub(super) fn turn_for<T>(
         &mut self,
         entries: &mut Entries<T>,
         now: u64,
         deadline: u64,
-    ) -> (EntryIndex, u64) {
+    ) -> Turn {
         debug_assert!(now <= deadline);
         // The lowest bit changes no level, and shows the compiler that this is not zero.
         let highest_bit = ((now ^ deadline) | 1).ilog2();
         let row = self.rows[highest_bit as usize % 64];
         if row.first == 0 {
-            return self.list_by_division(entries, now, deadline);
+            return self.turn_by_division(entries, now, deadline);
         }
         let unit = deadline >> row.shift;
-        let list = row.first + (unit & row.mask) as u32;
-        (EntryIndex::list(list), unit << row.shift)
+        Turn {
+            list: EntryIndex::list(row.first + (unit as u32 & row.mask)),
+            level: row.level,
+            start: unit << row.shift,
+        }
     }
 
-    /// Returns the list as above, for any size, any cap, and a level without lists.
+    /// Returns the turn as above, for any size, any cap, and a level without lists.
     #[cold]
     #[inline(never)]
-    fn list_by_division<T>(
-        &mut self,
-        entries: &mut Entries<T>,
-        now: u64,
-        deadline: u64,
-    ) -> (EntryIndex, u64) {
+    fn turn_by_division<T>(&mut self, entries: &mut Entries<T>, now: u64, deadline: u64) -> Turn {
         let level = self.geometry.level_of(now, deadline);
         if level >= self.levels {
             self.add_levels(entries, level);
@@ -145,17 +151,20 @@ impl Slots {
         if level == self.geometry.levels() {
             if deadline <= self.reached {
                 // The clock stands before the rotation that is being cascaded.
-                return (REACHED, u64::MAX);
+                return Turn {
+                    list: REACHED,
+                    ..Turn::NEVER
+                };
             }
-            let earliest = match self.is_occupied(level, 0) {
+            let earliest = match self.is_occupied(self.list(level, 0)) {
                 true => self.beyond,
                 false => u64::MAX,
             };
             self.beyond = earliest.min(deadline);
-            return (self.list(level, 0), self.start_of(level, 0, now));
+            return self.turn_of(self.list(level, 0).index(), now);
         }
         let slot = self.geometry.slot(level, deadline);
-        (self.list(level, slot), self.start_of(level, slot, now))
+        self.turn_of(self.list(level, slot).index(), now)
     }
 
     /// Adds the lists of all levels up to `level`.
@@ -177,7 +186,7 @@ impl Slots {
                 .skip(shift as usize)
                 .take(bits as usize)
             {
-                (row.first, row.shift) = (first, shift);
+                (row.first, row.level, row.shift) = (first, level as u32, shift);
             }
         }
         self.levels = level + 1;
