@@ -1,26 +1,47 @@
-//! tickwheel's awaited timers, driven by tokio's runtime through their descriptor,
-//! without a thread.
+//! tickwheel's awaited timers: on the process-wide engine, which has a thread of its own, and
+//! driven by tokio's runtime through their descriptor, without a thread.
 
-use std::future::Future;
 use std::pin::Pin;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use tickwheel::time::{Elapsed, Sleep, Timers, TimersDriver};
+use tickwheel::time::{self, Sleep, Timers, TimersDriver};
 use tickwheel::wheel::Advance;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::runtime::Runtime;
 
-use crate::rival::Awaited;
+use crate::rival::{Awaited, Rival};
+
+pub struct Global;
+
+impl Rival for Global {
+    const NAME: &'static str = "tickwheel";
+}
+
+impl Awaited for Global {
+    type Sleep = Sleep;
+
+    fn sleep(delay: Duration) -> Sleep {
+        time::sleep(delay)
+    }
+
+    fn sleep_until(deadline: Instant) -> Sleep {
+        time::sleep_until(deadline)
+    }
+
+    fn reset(sleep: Pin<&mut Sleep>, deadline: Instant) {
+        sleep.get_mut().reset(deadline);
+    }
+}
 
 /// Timers with a tick of this many microseconds.
 pub struct Driven<const MICROS: u64 = 1_000>;
 
 static TIMERS: OnceLock<&'static Timers> = OnceLock::new();
 
-/// The most entries of one turn of the task that drives. With a thousand, the calls of
-/// the reactor between two turns cost more than the wake-ups.
+/// The most entries of one turn of the task that drives. With a thousand, the calls of the
+/// reactor between two turns cost more than the wake-ups.
 const BUDGET: usize = 10_000;
 
 fn timers() -> &'static Timers {
@@ -43,15 +64,19 @@ async fn drive(driver: TimersDriver) {
     }
 }
 
+impl<const MICROS: u64> Rival for Driven<MICROS> {
+    const NAME: &'static str = match MICROS {
+        1_000 => "tickwheel, driven by the runtime",
+        _ => "tickwheel, driven, tick of 1 µs",
+    };
+}
+
 impl<const MICROS: u64> Awaited for Driven<MICROS> {
-    const NAME: &'static str = "tickwheel sleep, driven";
-    const TICK: Duration = Duration::from_micros(MICROS);
     type Sleep = Sleep<&'static Timers>;
-    type Elapsed = Elapsed;
 
     fn start(runtime: &Runtime) {
         let (timers, driver) = Timers::builder()
-            .tick(Self::TICK)
+            .tick(Duration::from_micros(MICROS))
             .start_driven()
             .expect("the system has a descriptor");
         TIMERS.get_or_init(|| timers.leak());
@@ -66,21 +91,7 @@ impl<const MICROS: u64> Awaited for Driven<MICROS> {
         timers().sleep_until(deadline)
     }
 
-    fn reset(sleep: Pin<&mut Self::Sleep>, delay: Duration) {
-        sleep.get_mut().reset(delay);
-    }
-
-    fn reset_at(sleep: Pin<&mut Self::Sleep>, deadline: Instant) {
+    fn reset(sleep: Pin<&mut Self::Sleep>, deadline: Instant) {
         sleep.get_mut().reset(deadline);
-    }
-
-    fn timeout<F>(
-        limit: Duration,
-        future: F,
-    ) -> impl Future<Output = Result<F::Output, Elapsed>> + Send
-    where
-        F: Future<Output: Send> + Send,
-    {
-        timers().timeout(limit, future)
     }
 }
