@@ -30,7 +30,7 @@ static ALLOCATOR: allocator::Counting = allocator::Counting;
 #[derive(Parser)]
 #[command(name = "versus")]
 struct Args {
-    /// Measures everything, in full size: more than an hour.
+    /// Measures everything, in full size.
     #[arg(long, conflicts_with = "check")]
     full: bool,
 

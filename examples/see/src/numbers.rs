@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 /// Formats a count with a comma before each three digits.
-#[must_use]
-pub fn exact(count: u64) -> String {
+pub(crate) fn exact(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {
@@ -17,8 +16,7 @@ pub fn exact(count: u64) -> String {
 }
 
 /// Formats a count in at most four characters, or five from 10¹² on.
-#[must_use]
-pub fn compact(count: u64) -> String {
+pub(crate) fn compact(count: u64) -> String {
     const UNITS: [(u64, &str); 4] = [
         (1_000_000_000_000, "T"),
         (1_000_000_000, "G"),
@@ -35,16 +33,9 @@ pub fn compact(count: u64) -> String {
     }
 }
 
-/// Formats a rate as [`compact`] does.
-#[must_use]
-pub fn rate(per_second: f64) -> String {
-    compact(per_second.round() as u64)
-}
-
 /// Formats a duration in at most seven characters up to ten thousand years, with two
 /// digits or whole units.
-#[must_use]
-pub fn duration(duration: Duration) -> String {
+pub(crate) fn duration(duration: Duration) -> String {
     const UNITS: [(f64, &str); 8] = [
         (365.0 * 86_400.0, "y"),
         (86_400.0, "d"),
@@ -67,8 +58,7 @@ pub fn duration(duration: Duration) -> String {
 }
 
 /// Formats a time as hours, minutes, seconds and thousandths.
-#[must_use]
-pub fn time(since_start: Duration) -> String {
+pub(crate) fn time(since_start: Duration) -> String {
     let (seconds, millis) = (since_start.as_secs(), since_start.subsec_millis());
     let (hours, minutes) = (seconds / 3_600, seconds / 60 % 60);
     format!("{hours}:{minutes:02}:{:02}.{millis:03}", seconds % 60)
