@@ -20,7 +20,7 @@ use crate::window::Aimed;
 pub struct VirtualNode {
     runner: Runner,
     wall: ManualClock,
-    clock: VirtualClock<Aimed>,
+    clock: VirtualClock,
     queue: Queue<Aimed>,
     /// The jobs that may run. The starts whose commit failed follow once the store has recovered.
     started: (Sender<Run>, Receiver<Run>),
@@ -36,11 +36,7 @@ impl fmt::Debug for VirtualNode {
 }
 
 impl VirtualNode {
-    pub(crate) fn new(
-        runner: Runner,
-        wall: ManualClock,
-        clock: VirtualClock<Aimed>,
-    ) -> VirtualNode {
+    pub(crate) fn new(runner: Runner, wall: ManualClock, clock: VirtualClock) -> VirtualNode {
         let queue = runner.inner().node.engine().queue(0);
         VirtualNode {
             runner,
