@@ -118,9 +118,8 @@ fn help(view: &View, area: Rect, buffer: &mut Buffer) {
         |key: &crate::Key| Line::from(vec![format!(" {:8}", key.name).bold(), key.help.into()]);
     let mut lines: Vec<Line<'_>> = keys.map(key).collect();
     lines.push(Line::default());
-    let legend = "Each column is a slot, and its height its share of the fullest slot of its \
-        level. ▼: the slot of now. Timers fall from level to level, and from level 0 into the \
-        ready list of their queue, where a worker takes them.";
+    let legend = "A column's height is its slot's share of the fullest slot of the level. ▼: the \
+        slot of now. Timers fall from level to level, then into the ready list of their queue.";
     lines.push(Line::styled(legend, FAINT));
     Paragraph::new(lines)
         .wrap(Wrap { trim: false })
@@ -243,12 +242,7 @@ fn narrow(level: &Level, width: usize, area: Rect, buffer: &mut Buffer) {
 fn wide(level: &Level, width: u16, area: Rect, buffer: &mut Buffer) {
     let fullest = level.slots.iter().copied().max().unwrap_or(0).max(1);
     let bar = |(slot, &timers): (usize, &u64)| {
-        let text = match (slot == level.hand, timers) {
-            (true, 0) => "▼".to_owned(),
-            (true, timers) => format!("▼{}", compact(timers)),
-            (false, 0) => "·".to_owned(),
-            (false, timers) => compact(timers),
-        };
+        let text = compact(timers);
         let style = if slot == level.hand { HAND } else { TIMERS };
         let inverse = if area.height > 1 && timers > 0 {
             style.reversed()
@@ -264,6 +258,15 @@ fn wide(level: &Level, width: u16, area: Rect, buffer: &mut Buffer) {
     let bars: Vec<Bar<'_>> = level.slots.iter().enumerate().map(bar).collect();
     let chart = BarChart::vertical(bars).max(fullest);
     chart.bar_width(width - 1).bar_gap(1).render(area, buffer);
+    let y = area.bottom() - 1;
+    for (slot, &timers) in level.slots.iter().enumerate() {
+        let left = area.x + slot as u16 * width;
+        match (slot == level.hand, timers) {
+            (true, _) => buffer.set_string(left, y, "▼", HAND),
+            (false, 0) => buffer.set_string(left + width / 2 - 1, y, "·", FAINT),
+            (false, _) => {}
+        }
+    }
 }
 
 /// Draws a row for each shard.

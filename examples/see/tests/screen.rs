@@ -126,6 +126,33 @@ fn the_keys_fit_and_the_screen_is_used() {
 }
 
 #[test]
+fn the_page_of_help_fits() {
+    let shown = text(&mut playground(Settings::default(), "?"), 80, 24);
+    assert!(shown.contains("queue. "), "{shown}");
+}
+
+/// A wheel of few slots has a hand and numbers.
+#[test]
+fn wide_slots_show_numbers_and_the_hand() {
+    let settings = Settings {
+        wheel_size: 8,
+        rate: 0.0,
+        longest: Duration::from_millis(8),
+        ..Settings::default()
+    };
+    let shown = text(&mut playground(settings, " a"), 80, 24);
+    let level = shown.lines().find(|line| line.starts_with("0")).unwrap();
+    assert!(level.contains("▼"), "{shown}");
+    let numbers = level.split(|it: char| !it.is_ascii_digit());
+    let numbers: Vec<u32> = numbers.filter_map(|it| it.parse().ok()).collect();
+    // After the level and the length of its slots; the last number is the sum.
+    let [_, _, slots @ .., sum] = &numbers[..] else {
+        panic!("{shown}");
+    };
+    assert!(*sum > 600 && slots.iter().sum::<u32>() == *sum, "{shown}");
+}
+
+#[test]
 fn the_real_clock_says_that_it_has_one_speed() {
     let settings = Settings {
         clock: ClockKind::Real,

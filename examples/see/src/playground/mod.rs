@@ -85,7 +85,7 @@ const KEYS: [Key; 12] = [
     Key::new(
         "v",
         "clock",
-        "Changes to the real clock or back; timers keep what is left of their delays",
+        "Changes to the real clock or back, and takes the timers along",
     ),
     Key::new(
         "j",
