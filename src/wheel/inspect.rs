@@ -167,21 +167,18 @@ impl<T> Wheel<T> {
                 .all(|at| self.entries.get(at).has(SORTING))
         );
         assert!(self.heap.len() >= count(IN_HEAP) && count(NOTHING) == 0);
-        for (level, slot) in (0..self.slots.levels).flat_map(|level| {
-            let slots = if level == self.geometry().levels() {
-                1
-            } else {
-                self.geometry().size()
-            };
-            (0..slots).map(move |slot| (level, slot))
-        }) {
-            let list = self.slots.list(level, slot);
-            assert_eq!(self.slots.is_occupied(list), !self.entries.is_empty(list));
-            let stamps = self
-                .entries
-                .on_list(list)
-                .map(|at| self.entries.get(at).stamp());
-            assert!(self.entries.is_out_of_order(list) || stamps.is_sorted());
+        for level in 0..self.slots.levels {
+            let is_behind = level == self.geometry().levels();
+            let slots = if is_behind { 1 } else { self.geometry().size() };
+            for list in (0..slots).map(|slot| self.slots.list(level, slot)) {
+                let is_empty = self.entries.is_empty(list);
+                assert_eq!(self.slots.is_occupied(list), !is_empty);
+                let stamp = |at| self.entries.get(at).stamp();
+                match self.entries.is_out_of_order(list) {
+                    true => assert!(!is_empty),
+                    false => assert!(is_empty || self.entries.on_list(list).map(stamp).is_sorted()),
+                }
+            }
         }
         let mut turns: Vec<_> = self.slots.all(self.origin()).collect();
         for turn in &turns {
@@ -270,6 +267,14 @@ mod tests {
         let hands: Vec<_> = wheel.levels(1).iter().map(|level| level.hand).collect();
         let by_digit = [1_500, 1_500 / 20, 1_500 / 400].map(|digits| digits % 20);
         assert_eq!(hands, by_digit);
+    }
+
+    #[test]
+    fn a_cascade_moves_no_more_timers_than_its_budget() {
+        let mut wheel = Wheel::new(64);
+        (0..50).for_each(|n| _ = wheel.schedule_at(Tick(70 + n), n));
+        let _ = wheel.advance(Tick(64), 10, |_, _| ());
+        assert_eq!(wheel.levels(usize::MAX)[1].timers[1], 40);
     }
 
     #[test]
