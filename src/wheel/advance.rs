@@ -21,9 +21,9 @@
 
 use core::cmp::Reverse;
 
-use super::entries::{EntryIndex, SORTING};
+use super::Wheel;
+use super::entries::{EntryIndex, IN_HEAP, LATE, NOTHING, OVERDUE, REACHED, SORTING, Sorted};
 use super::slots::Turn;
-use super::{IN_HEAP, LATE, NOTHING, OVERDUE, REACHED, Wheel};
 use crate::id::TimerId;
 use crate::tick::Tick;
 
@@ -72,14 +72,6 @@ pub(crate) enum Step {
     Done,
     /// The budget is used up.
     Paused,
-}
-
-/// A timer that waits in the heap. The least fires first.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Sorted {
-    deadline: u64,
-    sequence: u64,
-    entry: EntryIndex,
 }
 
 impl<T> Wheel<T> {

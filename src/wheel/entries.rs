@@ -42,6 +42,15 @@ impl EntryIndex {
     }
 }
 
+// The wheel's own lists, besides that of the vacant entries: see `advance.rs`.
+pub(super) const OVERDUE: EntryIndex = EntryIndex::list(1);
+pub(super) const LATE: EntryIndex = EntryIndex::list(2);
+pub(super) const IN_HEAP: EntryIndex = EntryIndex::list(3);
+pub(super) const REACHED: EntryIndex = EntryIndex::list(4);
+/// An empty list.
+pub(super) const NOTHING: EntryIndex = EntryIndex::list(5);
+pub(super) const OWN_LISTS: u32 = 6;
+
 /// The identity of a timer: a sequence number that is never given twice, and a tag with
 /// some bits of state.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -79,6 +88,14 @@ impl Stamp {
     fn is_timer(self) -> bool {
         self.0 > Self::TAG_MASK
     }
+}
+
+/// A timer that waits in the heap. The least fires first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Sorted {
+    pub(super) deadline: u64,
+    pub(super) sequence: u64,
+    pub(super) entry: EntryIndex,
 }
 
 /// The tag bit of a timer that waits in the wheel's heap.

@@ -1,8 +1,8 @@
 //! The calls that a shard needs besides the public ones: entries by index, tags,
 //! and lists of its own.
 
-use super::entries::{EntryIndex, SORTING};
-use super::{OWN_LISTS, Wheel};
+use super::Wheel;
+use super::entries::{EntryIndex, OWN_LISTS, SORTING};
 use crate::id::TimerId;
 use crate::tick::Tick;
 

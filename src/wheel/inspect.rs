@@ -146,10 +146,9 @@ impl<T> Wheel<T> {
     /// on no list.
     #[cfg(test)]
     pub(crate) fn assert_consistent_beside(&self, elsewhere: usize) {
-        use super::entries::{DISARMED, SORTING};
+        use super::entries::{DISARMED, IN_HEAP, LATE, NOTHING, OVERDUE, REACHED, SORTING};
         use super::link::FAR;
         use super::slots::Turn;
-        use super::{IN_HEAP, LATE, NOTHING, OVERDUE, REACHED};
 
         self.entries.assert_consistent();
         let count = |list| self.entries.on_list(list).count();

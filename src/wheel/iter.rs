@@ -4,8 +4,8 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::entries::EntryIndex;
-use super::{IN_HEAP, LATE, OVERDUE, REACHED, Wheel};
+use super::Wheel;
+use super::entries::{EntryIndex, IN_HEAP, LATE, OVERDUE, REACHED};
 use crate::id::TimerId;
 use crate::tick::Tick;
 

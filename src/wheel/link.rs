@@ -11,10 +11,10 @@
 //! may be older than the last one of its list. The list is then marked, and is sorted when it
 //! fires (see `advance.rs`).
 
-use super::entries::{DISARMED, EntryIndex, SORTING, Stamp};
+use super::Wheel;
+use super::entries::{DISARMED, EntryIndex, OVERDUE, SORTING, Stamp};
 use super::slots::Turn;
-use super::{OVERDUE, Wheel};
-use crate::id::TimerId;
+use crate::id::{MAX_SEQUENCE, TimerId};
 use crate::tick::Tick;
 
 /// The first tick with the highest bit set. A timer of this tick or a later one is linked
@@ -63,10 +63,7 @@ impl<T> Wheel<T> {
     #[inline]
     fn issue(&mut self) -> u64 {
         self.youngest += 1;
-        assert!(
-            self.youngest <= crate::id::MAX_SEQUENCE,
-            "2^52 timers were scheduled"
-        );
+        assert!(self.youngest <= MAX_SEQUENCE, "2^52 timers were scheduled");
         self.youngest
     }
 

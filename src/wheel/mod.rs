@@ -68,18 +68,8 @@ pub(crate) use {
 
 use crate::id::{TimerId, WheelNumber};
 use crate::tick::Tick;
-use advance::Sorted;
-use entries::Entries;
+use entries::{Entries, NOTHING, OWN_LISTS, Sorted};
 use slots::{Slots, Turn};
-
-// The wheel's own lists, besides that of the vacant entries: see `advance.rs`.
-const OVERDUE: EntryIndex = EntryIndex::list(1);
-const LATE: EntryIndex = EntryIndex::list(2);
-const IN_HEAP: EntryIndex = EntryIndex::list(3);
-const REACHED: EntryIndex = EntryIndex::list(4);
-/// An empty list.
-const NOTHING: EntryIndex = EntryIndex::list(5);
-const OWN_LISTS: u32 = 6;
 
 /// A hierarchical timing wheel with one owner.
 ///
@@ -277,7 +267,7 @@ impl<T> Wheel<T> {
     }
 
     /// Schedules a timer for an absolute tick. If that tick has been reached, the
-    /// timer is due at once and fires after all other due timers.
+    /// timer is overdue, and fires in the next pass.
     ///
     /// Takes constant time. Allocates only if the wheel holds more timers than
     /// ever before, or needs a level for the first time.

@@ -12,9 +12,8 @@
 use alloc::boxed::Box;
 use alloc::vec;
 
-use super::entries::{Entries, EntryIndex};
+use super::entries::{Entries, EntryIndex, NOTHING, REACHED};
 use super::geometry::Geometry;
-use super::{NOTHING, REACHED};
 
 /// The heads of the wheel's own lists and those of its owner stand before the first slot, in
 /// a multiple of this many places.
