@@ -130,8 +130,6 @@ mod engine;
 #[cfg(feature = "std")]
 mod engine_name;
 #[cfg(feature = "std")]
-mod hub;
-#[cfg(feature = "std")]
 mod observe;
 #[cfg(feature = "std")]
 mod queue;
@@ -162,11 +160,9 @@ pub mod model {
 #[cfg(feature = "std")]
 pub use clock::ClockSource;
 #[cfg(feature = "std")]
-pub use drive::{Driver, VirtualClock};
+pub use drive::{Builder, Driver, Family, StartError, VirtualClock, WeakEngine};
 #[cfg(feature = "std")]
-pub use engine::{
-    Builder, Engine, Family, LiveTimers, NamedTimers, StartError, Unstarted, WeakEngine,
-};
+pub use engine::{Engine, LiveTimers, NamedTimers, Unstarted};
 pub use id::{InvalidTimerId, TimerId};
 #[cfg(feature = "stream")]
 pub use queue::RecvStream;

@@ -36,7 +36,7 @@
 //! `Ended` timer is freed at once unless its task must run once more or its report is
 //! unread.
 //!
-//! A shard is single-threaded: `hub` puts it behind a lock. It never drops a payload and
+//! A shard is single-threaded: `engine` puts it behind a lock. It never drops a payload and
 //! never runs foreign code. Payloads go to the caller, who drops them after releasing the
 //! lock.
 
