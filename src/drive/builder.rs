@@ -1,4 +1,5 @@
-//! The settings of an engine, their checks, and its start.
+//! The settings of an engine, their checks, and its start; and the weak handle to what was
+//! started.
 
 use core::fmt;
 use core::marker::PhantomData;

@@ -1,5 +1,4 @@
-//! Cancelling one timer, many timers, or the timers with a name. For cancelling
-//! everything, see `cancel_all.rs`.
+//! Cancelling: one timer, many, those with a name, or all.
 
 use crate::engine::fairness::Walk;
 use crate::engine::names::{Bucket, NAMESAKES_PER_HOLD, Namesakes};
@@ -177,7 +176,7 @@ impl<T> Engine<T> {
     /// Succeeds until a worker takes the timer, even if the timer has
     /// expired and is waiting in a queue. Returns the payload in
     /// [`Cancel::Cancelled`], and no worker receives it. The storage is
-    /// free when the call returns. A [`notified`](Timer::notified) task
+    /// free when the call returns. A [`notified`](crate::Timer::notified) task
     /// keeps its payload; the answer is then [`Cancel::Notified`].
     ///
     /// ```

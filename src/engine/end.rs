@@ -1,5 +1,6 @@
-//! Shutting down: refusing new timers at once, and then ending every live timer.
+//! The end of an engine: draining it, and shutting it down.
 //!
+//! A shutdown refuses new timers at once, and then ends every live timer.
 //! To end the timers, a walk visits each shard, a bounded number of entries at a time.
 //! Between two holds of the lock, other threads find a closed shard: they cannot
 //! schedule, but can still cancel, move and take timers that the walk has not reached. A
@@ -27,7 +28,7 @@ impl<T> Engine<T> {
     /// last firing is running, or that was cancelled during a firing, ends
     /// by itself and is not returned. A running chain is returned only if its
     /// holder has [re-armed](crate::Firing::rearm) it by now; a later attempt
-    /// is refused ([`Refusal::ShutDown`]).
+    /// is refused ([`Refusal::ShutDown`](crate::Refusal::ShutDown)).
     ///
     /// Does not wait for any thread. New timers are refused from the beginning
     /// of the call. The call then collects the live timers, a bounded part per
@@ -109,7 +110,7 @@ impl<T> Core<T> {
         self.is_shut_down() && (0..self.queues()).all(|queue| self.ready_len(queue) == 0)
     }
 
-    /// Tells the workers and the ticker or the loop to end. (`reports.rs` tells the
+    /// Tells the workers and the ticker or the loop to end. (`Core::ring` tells the
     /// readers of reports.) Dropping the last handle shuts the engine down again, but the
     /// stop is sent only once, because the doorbells' channels have room for one. The
     /// bells come first, because a caller's loop that the alarm wakes checks them once.
@@ -159,8 +160,7 @@ impl<T> Core<T> {
     }
 }
 
-// Draining: firing the timers that are due soon, before an engine is shut down.
-//
+// A drain fires the timers that are due soon, before an engine is shut down.
 // Each shard counts the timers that it still has to fire, because a waiter reads the
 // count often while other threads cancel and move timers. A drain walks through each
 // shard once, a bounded number of entries at a time. Behind the walk, a timer that

@@ -50,7 +50,7 @@ use hub::{Held, Unsent};
 /// Scheduling, cancelling and rescheduling each take one short lock, that of
 /// the timer's shard; a new timer goes to the calling thread's own shard. They
 /// allocate only when more timers are live than ever before. Scheduling a
-/// [named](Timer::named) timer also allocates, and takes a lock that several
+/// [named](crate::Timer::named) timer also allocates, and takes a lock that several
 /// names share. The clock is read only for a delay, not for a [`Time`].
 ///
 /// # The end of the process
@@ -160,7 +160,7 @@ impl<T> Engine<T> {
     /// before the start becomes the start. Returns `None` unless the engine runs
     /// on the monotonic clock.
     ///
-    /// [`Timer::at`] and [`reschedule`](Engine::reschedule) take an `Instant` as it is.
+    /// [`Timer::at`](crate::Timer::at) and [`reschedule`](Engine::reschedule) take an `Instant` as it is.
     #[must_use]
     pub fn time_of(&self, instant: Instant) -> Option<Time> {
         self.core.clock.time_of(instant)

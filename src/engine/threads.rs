@@ -1,6 +1,7 @@
-//! The choice of a thread's shard: always the same one, shared with as few other
-//! threads as possible.
+//! What a thread knows of itself: its shard, the tasks that it runs, the engines that it
+//! drives.
 //!
+//! A thread's shard is always the same one, shared with as few other threads as possible.
 //! Threads get numbers in the order of their first call. A thread that ends leaves its
 //! number to a new one; otherwise short-lived threads would crowd into one shard.
 

@@ -1,4 +1,5 @@
-//! Waiting for a condition that other threads bring about.
+//! Waiting for a condition that other threads bring about; and the workers of each queue,
+//! for which a virtual clock waits.
 //!
 //! `cancel_and_wait`, `drain` and a virtual clock's `run_until` wait for other
 //! threads. Each evaluates its condition at once and after each change, without this

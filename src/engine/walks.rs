@@ -1,4 +1,6 @@
-//! Walking through live timers while other threads use the engine.
+//! Walking through an engine's timers while other threads use it, in bounded holds of one
+//! shard's lock after the other: live timers, names, the earliest deadline, inspection, and
+//! freeing memory.
 
 use core::time::Duration;
 use std::collections::VecDeque;

@@ -29,7 +29,7 @@ pub struct Reports<T> {
 
 impl<T> Engine<T> {
     /// Returns a reader for the reports on ended timers that were scheduled with
-    /// [`Timer::reported`].
+    /// [`Timer::reported`](crate::Timer::reported).
     #[must_use]
     pub fn reports(&self) -> Reports<T> {
         Reports::new(self.shared())

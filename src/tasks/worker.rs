@@ -1,4 +1,4 @@
-//! The threads that run tasks.
+//! Running tasks: in threads of the engine's own, or in the caller's loop.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;

@@ -1,4 +1,4 @@
-//! The answer to a cancel.
+//! The answers to calls: how a cancel went, how a timer ended, what a live timer is.
 
 // Not the `Arc` of `crate::sync`, because no thread waits for another through a name.
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The reasons why a timer is refused, or not changed.
+//! The reasons why a timer is refused, or not changed, and what comes back with them.
 
 // Not the one of `crate::sync`, because nobody waits for it.
 use core::fmt;
