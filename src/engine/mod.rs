@@ -174,7 +174,7 @@ impl<T> Engine<T> {
     /// `time_of(instant_of(time))` is `time` or a moment later, and never earlier.
     ///
     /// ```
-    /// use std::time::Instant;
+    /// use std::time::{Duration, Instant};
     /// use tickwheel::{Engine, Timer};
     ///
     /// let engine = Engine::builder().start()?;

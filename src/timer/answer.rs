@@ -57,6 +57,7 @@ impl<T> Cancel<T> {
     }
 
     /// Drops the payload from the answer.
+    #[inline]
     pub(crate) fn without_payload(self) -> Cancel<()> {
         match self {
             Cancel::Cancelled(_) | Cancel::Notified => Cancel::Cancelled(()),
