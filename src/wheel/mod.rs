@@ -38,6 +38,7 @@ mod hosted;
 mod inspect;
 mod iter;
 mod keyed;
+mod landmarks;
 mod link;
 mod slots;
 
@@ -70,6 +71,7 @@ use crate::id::{TimerId, WheelNumber};
 use crate::tick::Tick;
 use advance::Sorted;
 use entries::Entries;
+use landmarks::Landmarks;
 use slots::{Slots, Turn};
 
 // The wheel's own lists, besides that of the vacant entries: see `advance.rs`.
@@ -136,6 +138,7 @@ pub struct Wheel<T> {
     /// The turn of an outer slot, while its cascade is paused.
     cascading: Option<Turn>,
     heap: BinaryHeap<Reverse<Sorted>>,
+    landmarks: Landmarks,
     /// The sequence number of the last timer that was scheduled.
     youngest: u64,
     number: WheelNumber,
@@ -207,6 +210,7 @@ impl<T> Wheel<T> {
         let (slots, all) = Slots::new(geometry, OWN_LISTS + lists);
         let mut entries = Entries::new(all);
         (1..OWN_LISTS + lists).for_each(|list| entries.add_list(EntryIndex::list(list)));
+        let landmarks = Landmarks::new(slots.list(1, 0));
         Wheel {
             entries,
             slots,
@@ -217,6 +221,7 @@ impl<T> Wheel<T> {
             firing: NOTHING,
             cascading: None,
             heap: BinaryHeap::new(),
+            landmarks,
             youngest: 0,
             number,
         }
@@ -516,6 +521,7 @@ impl<T> Wheel<T> {
     /// ```
     pub fn shrink(&mut self) {
         self.trim_some(&mut { usize::MAX });
+        self.landmarks.clear();
         if self.heap.is_empty() {
             self.heap.shrink_to_fit();
         }
