@@ -371,10 +371,14 @@ impl<T> Wheel<T> {
     /// Links the timers of an outer slot again, further inward.
     fn cascade(&mut self, turn: Turn, budget: &mut usize) {
         let list = turn.list;
+        if self.cascading.is_none() {
+            self.landmarks.begin();
+        }
         self.now = turn.start;
         let mut next = self.entries.next(list);
         while next != list && spend(budget) {
             let entry = next;
+            self.landmarks.pass(&self.entries, list, entry);
             next = self.entries.next(entry);
             self.link_inward(entry);
         }
@@ -383,6 +387,7 @@ impl<T> Wheel<T> {
         if next == list {
             self.entries.clear_mark(list);
             self.slots.vacate(list);
+            self.landmarks.end(list);
         } else {
             self.now -= 1;
             self.cascading = Some(turn);

@@ -325,6 +325,12 @@ impl<T> Entries<T> {
         self.live as usize
     }
 
+    /// Returns the number of entries, heads and vacant ones included.
+    #[inline]
+    pub(super) fn used(&self) -> u32 {
+        self.used
+    }
+
     /// Returns the number of bytes of the block.
     pub(super) fn bytes(&self) -> usize {
         self.memory.capacity() * size_of::<u128>()

@@ -40,7 +40,7 @@ impl<T> Wheel<T> {
             // load the table again after a store to the block.
             let list = self.list_for_later(deadline.0);
             self.entries.fill(entry, deadline.0, stamp, payload);
-            self.entries.append(list, entry);
+            self.append(list, entry, stamp);
             deadline
         } else {
             self.entries.fill(entry, deadline.0, stamp, payload);
@@ -118,13 +118,20 @@ impl<T> Wheel<T> {
         self.append_in_order(list, entry, stamp);
     }
 
+    #[inline(always)]
+    fn append(&mut self, list: EntryIndex, entry: EntryIndex, stamp: Stamp) {
+        self.entries.append(list, entry);
+        let entries = &mut self.entries;
+        self.landmarks.appended(entries, list, entry, stamp);
+    }
+
     /// Appends an entry to the list of a slot, and marks the list if the entry is older than
     /// the one before it. The stamp of a head is less than that of any timer.
     #[inline(always)]
     fn append_in_order(&mut self, list: EntryIndex, entry: EntryIndex, stamp: Stamp) {
         let last = self.entries.prev(list);
         let is_older = stamp < self.entries.get(last).stamp();
-        self.entries.append(list, entry);
+        self.append(list, entry, stamp);
         // Without a branch, which would be mispredicted half of the time.
         self.entries.mark_out_of_order(list, is_older);
     }

@@ -38,6 +38,7 @@ mod hosted;
 mod inspect;
 mod iter;
 mod keyed;
+mod landmarks;
 mod link;
 mod slots;
 
@@ -69,6 +70,7 @@ pub(crate) use {
 use crate::id::{TimerId, WheelNumber};
 use crate::tick::Tick;
 use entries::{Entries, NOTHING, OWN_LISTS, Sorted};
+use landmarks::Landmarks;
 use slots::{Slots, Turn};
 
 /// A hierarchical timing wheel with one owner.
@@ -126,6 +128,7 @@ pub struct Wheel<T> {
     /// The turn of an outer slot, while its cascade is paused.
     cascading: Option<Turn>,
     heap: BinaryHeap<Reverse<Sorted>>,
+    landmarks: Landmarks,
     /// The sequence number of the last timer that was scheduled.
     youngest: u64,
     number: WheelNumber,
@@ -197,6 +200,7 @@ impl<T> Wheel<T> {
         let (slots, all) = Slots::new(geometry, OWN_LISTS + lists);
         let mut entries = Entries::new(all);
         (1..OWN_LISTS + lists).for_each(|list| entries.add_list(EntryIndex::list(list)));
+        let landmarks = Landmarks::new(slots.list(1, 0));
         Wheel {
             entries,
             slots,
@@ -207,6 +211,7 @@ impl<T> Wheel<T> {
             firing: NOTHING,
             cascading: None,
             heap: BinaryHeap::new(),
+            landmarks,
             youngest: 0,
             number,
         }
@@ -506,6 +511,7 @@ impl<T> Wheel<T> {
     /// ```
     pub fn shrink(&mut self) {
         self.trim_some(&mut { usize::MAX });
+        self.landmarks.clear();
         if self.heap.is_empty() {
             self.heap.shrink_to_fit();
         }
