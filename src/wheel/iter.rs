@@ -117,6 +117,23 @@ impl<T> Wheel<T> {
         })
     }
 
+    /// Removes all timers and keeps the clock.
+    ///
+    /// ```
+    /// use tickwheel::{Tick, Wheel};
+    ///
+    /// let mut wheel = Wheel::new(64);
+    /// wheel.schedule_at(Tick(5), "never fires");
+    /// wheel.clear();
+    /// assert!(wheel.is_empty());
+    /// ```
+    pub fn clear(&mut self) {
+        let mut cursor = Cursor::START;
+        while let Some(entry) = self.next_entry(&mut cursor, &mut { usize::MAX }) {
+            drop(self.remove_linked(entry));
+        }
+    }
+
     /// Returns the earliest deadline of all timers. Unlike
     /// [`Wheel::next_wakeup`], which returns a lower bound, this may search a whole
     /// slot.

@@ -473,23 +473,6 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Removes all timers and keeps the clock.
-    ///
-    /// ```
-    /// use tickwheel::{Tick, Wheel};
-    ///
-    /// let mut wheel = Wheel::new(64);
-    /// wheel.schedule_at(Tick(5), "never fires");
-    /// wheel.clear();
-    /// assert!(wheel.is_empty());
-    /// ```
-    pub fn clear(&mut self) {
-        let mut cursor = iter::Cursor::START;
-        while let Some(entry) = self.next_entry(&mut cursor, &mut { usize::MAX }) {
-            drop(self.remove_linked(entry));
-        }
-    }
-
     /// Gives back the memory behind the last timer. The ids and the order of the timers do
     /// not change.
     ///
@@ -515,65 +498,6 @@ impl<T> Wheel<T> {
         if self.heap.is_empty() {
             self.heap.shrink_to_fit();
         }
-    }
-
-    /// Puts an expired timer back into the wheel, under the same id. The timer is
-    /// due at `deadline`, or at once if that tick has been reached.
-    ///
-    /// This makes a repeating timer: the period and the number of firings left are
-    /// part of the payload, where they can be read and changed at any time. Between
-    /// the pop and this call, the timer is not in the wheel, so that `cancel` returns
-    /// `None`.
-    ///
-    /// Among the timers of its new tick, a re-armed timer keeps the place of its
-    /// first scheduling, as a rescheduled one does.
-    ///
-    /// # Errors
-    /// Returns `expired` if the timer is in the wheel (a clone of `expired` was put
-    /// back) or belongs to another wheel.
-    ///
-    /// # Cost
-    /// Takes constant time and does not allocate, unless a timer that was scheduled since the
-    /// pop has taken the entry. The timer then gets another one. Until it leaves the wheel, it
-    /// takes some forty bytes more, and finding it takes a look-up in a sorted map.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use tickwheel::{Tick, Wheel};
-    ///
-    /// struct Buff {
-    ///     period: u64,
-    ///     times: u32,
-    /// }
-    ///
-    /// let mut wheel = Wheel::new(64);
-    /// let id = wheel.schedule_at(Tick(10), Buff { period: 10, times: 4 });
-    /// let mut ticks = Vec::new();
-    /// while let Some(mut expired) = wheel.pop_due(Tick(100)) {
-    ///     ticks.push(expired.deadline.0);
-    ///     expired.payload.times -= 1;
-    ///     if expired.payload.times > 0 {
-    ///         let next = expired.deadline.after(expired.payload.period);
-    ///         assert!(wheel.rearm(expired, next).is_ok());
-    ///     }
-    ///     if ticks.len() == 2 {
-    ///         // Another period from the next firing on.
-    ///         wheel.get_mut(id).unwrap().period = 7;
-    ///     }
-    /// }
-    /// assert_eq!(ticks, [10, 20, 30, 37]);
-    /// assert!(!wheel.contains(id));
-    /// ```
-    pub fn rearm(&mut self, expired: Expired<T>, deadline: Tick) -> Result<(), Expired<T>> {
-        let id = expired.id();
-        if !id.is_of(self.number) || self.find(id).is_some() {
-            return Err(expired);
-        }
-        let entries = &mut self.entries;
-        let entry = entries.put_back(id.index(), id.sequence(), deadline.0, expired.payload);
-        self.link(entry);
-        Ok(())
     }
 }
 

@@ -144,7 +144,8 @@ fn named() -> Engine<u32> {
 fn vacated() -> Engine<u32> {
     // A vacant entry costs a walk a tenth of what a timer does.
     let (engine, ids) = engine_with(MANY.max(2_000_000), None);
-    drop(engine.cancel_many(&ids));
+    // The last timer keeps the memory.
+    drop(engine.cancel_many(&ids[..ids.len() - 1]));
     engine
 }
 
@@ -171,7 +172,7 @@ fn others_go_on_while_the_earliest_deadline_is_searched() {
 
 #[test]
 fn others_go_on_while_vacated_entries_are_searched() {
-    others_go_on(vacated, ask, |it| assert_eq!(it.live().count(), 0));
+    others_go_on(vacated, ask, |it| assert_eq!(it.live().count(), 1));
 }
 
 #[test]

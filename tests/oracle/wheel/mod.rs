@@ -96,6 +96,7 @@ fn op() -> impl Strategy<Value = Op> {
         4 => forge(),
         6 => step().prop_map(Op::Pop),
         8 => (step(), 0..20usize).prop_map(|(to, budget)| Op::Advance(to, budget)),
+        3 => step().prop_map(Op::LeaveOne),
         6 => (-1..=1i8).prop_map(Op::PopToNextWakeup),
         3 => prop_oneof![Just(0u8), any::<u8>()].prop_map(Op::Shrink),
         2 => Just(Op::Clone),
@@ -137,6 +138,20 @@ proptest! {
             true => pair.pop_the_rest(),
             false => pair.take_the_rest(),
         }
+    }
+}
+
+#[test]
+fn what_a_pass_was_sorting_is_sorted_with_what_is_late_since() {
+    let mut pair = Pair::new(100, geometry(64, 0));
+    for op in [
+        Op::Schedule(Delay::Past(1)),
+        Op::Schedule(Delay::Past(3)),
+        Op::Advance(Delay::Near(50), 2),
+        Op::Schedule(Delay::Past(2)),
+        Op::Pop(Delay::Near(60)),
+    ] {
+        pair.run(&op);
     }
 }
 
