@@ -310,7 +310,8 @@ impl<T> Core<T> {
     }
 }
 
-/// The number of slots, or of entries in them, that one hold of a shard's lock visits.
+/// The number of slots that one hold of a shard's lock visits, or of entries in them unless a
+/// single slot has more.
 const VISITS_PER_HOLD: usize = 256;
 
 impl<T> Core<T> {
@@ -334,7 +335,7 @@ fn inspect<T>(cell: &ShardCell<T>, size: usize, most: usize) -> InspectedShard {
     inspected.next_wakeup = Some(cell.next()).filter(|&next| next < Tick::MAX);
     for (index, level) in inspected.levels.iter_mut().enumerate() {
         level.timers = vec![0; size];
-        count(cell, index, level, most.min(VISITS_PER_HOLD));
+        count(cell, index, level, most);
     }
     inspected
 }
@@ -342,7 +343,7 @@ fn inspect<T>(cell: &ShardCell<T>, size: usize, most: usize) -> InspectedShard {
 /// Counts a level's timers, a bounded number in each hold of the lock.
 fn count<T>(cell: &ShardCell<T>, index: usize, level: &mut Level, most: usize) {
     let size = level.timers.len();
-    let slots_per_hold = VISITS_PER_HOLD / most.max(1);
+    let slots_per_hold = (VISITS_PER_HOLD / most.max(1)).max(1);
     for first in (0..size).step_by(slots_per_hold) {
         let slots = first..size.min(first + slots_per_hold);
         cell.lock().count_in_slots(index, level, slots, most);
@@ -352,8 +353,8 @@ fn count<T>(cell: &ShardCell<T>, index: usize, level: &mut Level, most: usize) {
 
 impl<T> Engine<T> {
     /// Returns where the timers wait: for each shard, the slots of its wheel, its ready
-    /// lists, its account and its next wake-up. Counts at most `most` timers of a slot,
-    /// and at most 256; with a `most` of 1, a count says whether the slot is occupied.
+    /// lists, its account and its next wake-up. Counts at most `most` timers of a slot; with
+    /// a `most` of 1, a count says whether the slot is occupied.
     ///
     /// For viewers and for questions such as "do my deadlines share a few
     /// slots?"; [`snapshot`](Engine::snapshot) has the counts for monitoring. If
@@ -362,8 +363,9 @@ impl<T> Engine<T> {
     ///
     /// # Cost
     /// Grows with the numbers of shards and slots and with `most`, and not with the
-    /// number of timers. A hold of a shard's lock visits at most 256 slots, or as many
-    /// entries. A `most` of 1 reads no entry.
+    /// number of timers. A hold of a shard's lock visits at most 256 slots, or 256 entries,
+    /// or `most` entries of one slot: with a large `most`, callers may wait for as long as
+    /// that takes. A `most` of 1 reads no entry.
     ///
     /// ```
     /// use std::time::Duration;
