@@ -98,7 +98,8 @@ impl Builder {
     /// Sets the handler of the jobs of a kind. It returns an [`Outcome`], or something that
     /// converts to one, such as a `Result`.
     ///
-    /// A node with handlers runs the jobs of all kinds. A job without a handler fails.
+    /// A node runs jobs of the kinds that it has handlers for. Others wait for a node that has
+    /// theirs; [`Jobs::unhandled`](crate::Jobs::unhandled) lists kinds that none has.
     #[must_use]
     pub fn handler<O: Into<Outcome>>(
         mut self,
@@ -229,7 +230,8 @@ impl Builder {
         self
     }
 
-    /// Sets the wall clock. Defaults to the system's. After a step of a clock of your own, call
+    /// Sets the wall clock. Defaults to the system's. A store in a database goes by the database's
+    /// clock instead; [`Status::clock_differs`](crate::Status::clock_differs) compares the two. After a step of a clock of your own, call
     /// [`clock_stepped`](crate::Jobs::clock_stepped).
     #[must_use]
     pub fn wall_clock(mut self, clock: impl WallClock) -> Builder {
@@ -248,7 +250,7 @@ impl Builder {
             .shards(1)
             .clock(clock_source())
             .start()?;
-        let alarm = Alarm::new(self.wall.is_none());
+        let alarm = Alarm::new(self.wall.is_none() && store.clock().is_none());
         let workers = self.workers;
         let runner = self.runner(store, engine, Mode::Threads(alarm))?;
         Durable::start(runner, workers).map_err(OpenError::Thread)
@@ -311,7 +313,7 @@ impl Builder {
                 (_, None) => AHEAD,
             },
             lease: self.lease,
-            delivers: !self.handlers.is_empty(),
+            kinds: self.handlers.kinds(),
         };
         #[cfg(feature = "postgres")]
         if self.handlers.need_transactions() && store.transactions().is_none() {
@@ -322,8 +324,8 @@ impl Builder {
             Mode::Threads(_) => fastrand::u64(..),
             Mode::Virtual(_) => 0,
         };
-        let wall = self.wall.unwrap_or_else(|| Arc::new(SystemClock));
-        let node = Node::new(Box::new(store), wall, engine, settings);
+        let local = self.wall.unwrap_or_else(|| Arc::new(SystemClock));
+        let node = Node::new(Box::new(store), local, engine, settings);
         node.observer().opened(node.delivers());
         let commits = match mode {
             Mode::Threads(_) => Commits::new(node.linger()),

@@ -150,7 +150,8 @@ impl Drop for Durable {
         // The first thread commits what the others hand in.
         let committing = &mut self.committing;
         self.threads.join(|| *committing = None);
-        self.jobs.inner.node.observer().closed();
+        inner.node.give_back();
+        inner.node.observer().closed();
     }
 }
 

@@ -40,8 +40,8 @@ impl Handlers {
         self.retries.insert(kind, retry);
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.handlers.is_empty()
+    pub(crate) fn kinds(&self) -> Vec<String> {
+        self.handlers.keys().cloned().collect()
     }
 
     /// Returns whether jobs of some kind have one attempt only.
@@ -121,15 +121,13 @@ impl Handlers {
             },
             Outcome::AgainAt(due) => again(due),
             Outcome::AgainAfter(delay) => again(now + delay),
-            Outcome::Failed(failure) if self.retry(job).is_last(job.attempts) => {
-                match next_after(job, now) {
-                    Ok(next) => die(failure, next),
-                    Err(error) => die(format!("{error}; {failure}"), None),
-                }
-            }
-            Outcome::Failed(failure) => Then::Again {
+            Outcome::Failed(failure) if !self.retry(job).is_last(job.attempts) => Then::Again {
                 due: now + self.retry(job).pause(job.attempts, random),
                 failure: Some(cut(failure)),
+            },
+            Outcome::Failed(failure) | Outcome::Never(failure) => match next_after(job, now) {
+                Ok(next) => die(failure, next),
+                Err(error) => die(format!("{error}; {failure}"), None),
             },
         }
     }

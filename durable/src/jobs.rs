@@ -217,6 +217,15 @@ impl Jobs {
         self.inner.node.store().count(list)
     }
 
+    /// Returns the kinds with waiting jobs that no node handles, and when the first job of each is
+    /// due. On a file, those that this node does not handle.
+    ///
+    /// # Errors
+    /// Returns the reason why the store could not be read.
+    pub fn unhandled(&self) -> Result<Vec<(String, WallTime)>, StoreError> {
+        self.inner.node.store().unhandled()
+    }
+
     /// Returns the state of the node.
     #[must_use]
     pub fn status(&self) -> Status {
@@ -234,6 +243,7 @@ impl Jobs {
             behind: window.behind(now),
             holds_lease,
             set_aside: window.set_aside(),
+            clock_differs: node.clock_differs(),
             failure,
             counts,
         }

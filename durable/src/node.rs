@@ -35,13 +35,15 @@ pub(crate) struct Settings {
     /// The largest number of jobs that are started beyond those.
     pub(crate) ahead: usize,
     pub(crate) lease: Duration,
-    /// Whether this node runs jobs.
-    pub(crate) delivers: bool,
+    /// The kinds that have handlers. A node without any runs no jobs.
+    pub(crate) kinds: Vec<String>,
 }
 
 pub(crate) struct Node {
     store: Box<dyn Store>,
+    /// The clock by which jobs are due, and that of this machine.
     wall: Arc<dyn WallClock>,
+    local: Arc<dyn WallClock>,
     engine: Engine<Aimed>,
     settings: Settings,
     observer: Observer,
@@ -65,15 +67,17 @@ pub(crate) struct Node {
 impl Node {
     pub(crate) fn new(
         store: Box<dyn Store>,
-        wall: Arc<dyn WallClock>,
+        local: Arc<dyn WallClock>,
         engine: Engine<Aimed>,
         settings: Settings,
     ) -> Node {
+        let wall = store.clock().unwrap_or_else(|| Arc::clone(&local));
         let window = Window::new(engine.clone(), settings.window, settings.window_jobs);
         let (time, now) = (engine.now(), wall.now());
         Node {
             store,
             wall,
+            local,
             engine,
             observer: Observer::new(settings.owner.clone()),
             window: Mutex::new(window),
@@ -103,7 +107,7 @@ impl Node {
 
     /// Returns whether this node runs jobs.
     pub(crate) fn delivers(&self) -> bool {
-        self.settings.delivers
+        !self.settings.kinds.is_empty()
     }
 
     pub(crate) fn engine(&self) -> &Engine<Aimed> {
@@ -112,6 +116,12 @@ impl Node {
 
     pub(crate) fn now(&self) -> WallTime {
         self.wall.now()
+    }
+
+    /// Returns how far the clock of this machine is from the one by which jobs are due.
+    pub(crate) fn clock_differs(&self) -> Duration {
+        let (wall, local) = (self.wall.now(), self.local.now());
+        wall.since(local).max(local.since(wall))
     }
 
     pub(crate) fn window(&self) -> MutexGuard<'_, Window> {
@@ -226,7 +236,7 @@ impl Node {
         let fence = self.last_fence();
         let mut is_lost = false;
         for (change, answer) in changes.iter().zip(answers) {
-            settle(&mut window, change, answer, now, self.store());
+            settle(&mut window, change, answer, now);
             is_lost |= *answer == Answer::Fenced && change.fence() == fence;
         }
         self.note_load(&window, now);
@@ -240,9 +250,8 @@ impl Node {
     /// Ends the run of a change that the store cannot carry out, and leaves its job alone for
     /// a while: otherwise the load that follows would try it again at once.
     pub(crate) fn drop_run(&self, change: &Change) {
-        let (now, store) = (self.now(), self.store());
-        let mut window = self.window();
-        settle(&mut window, change, &Answer::Gone, now, store);
+        let (now, mut window) = (self.now(), self.window());
+        settle(&mut window, change, &Answer::Gone, now);
         if let Change::Start { id, .. } | Change::Finish { id, .. } = change {
             window.set_job_aside(*id);
         }
@@ -266,8 +275,7 @@ impl Node {
         match news {
             News::Placed(jobs) => {
                 let (now, mut window) = (self.now(), self.window());
-                let here = jobs.into_iter().filter(|job| self.store.is_here(job.id));
-                here.for_each(|job| window.place(job, now));
+                jobs.into_iter().for_each(|job| window.place(job, now));
                 self.note_load(&window, now);
             }
             News::Many => self.ask_for_load(),
@@ -281,7 +289,7 @@ impl Node {
     /// Keeps lease and window: renews, loads, and aims anew after a step of the wall clock.
     /// Returns the time at which it wants to be called again.
     pub(crate) fn keep(&self) -> WallTime {
-        if !self.settings.delivers {
+        if !self.delivers() {
             return WallTime::MAX;
         }
         if let Some(step) = self.clock_step() {
@@ -319,7 +327,7 @@ impl Node {
         };
         let (before, most) = self.window().begin_load(self.now());
         match self.store.due_before(lease, before, most) {
-            Ok(read) => self.window().end_load(&read, most, self.now()),
+            Ok(read) => self.window().end_load(&read, self.now()),
             Err(_) => self.window().clear(),
         }
         self.window().horizon() > WallTime::default()
@@ -340,7 +348,7 @@ impl Node {
 }
 
 /// Tells the window of a change that was committed.
-fn settle(window: &mut Window, change: &Change, answer: &Answer, now: WallTime, store: &dyn Store) {
+fn settle(window: &mut Window, change: &Change, answer: &Answer, now: WallTime) {
     let is_run = matches!(answer, Answer::Started { .. });
     if let (Change::Start { id, .. } | Change::Finish { id, .. }, false) = (change, is_run) {
         window.end_run(*id);
@@ -348,7 +356,7 @@ fn settle(window: &mut Window, change: &Change, answer: &Answer, now: WallTime, 
     match answer {
         // Whoever holds the lease now finds the job in the store, perhaps this node.
         Answer::Fenced => window.forget_horizon(),
-        Answer::Placed(job) | Answer::Stale(job) if store.is_here(job.id) => {
+        Answer::Placed(job) | Answer::Stale(job) if job.is_here => {
             window.place(*job, now);
         }
         Answer::Removed(job) => window.remove(job.id),
@@ -386,7 +394,7 @@ mod tests {
             workers: 4,
             ahead: 60,
             lease,
-            delivers: true,
+            kinds: vec!["job".to_owned()],
         };
         Node::new(Box::new(store), Arc::new(clock()), engine, settings)
     }
@@ -450,7 +458,7 @@ mod tests {
             panic!("{placed:?}");
         };
         let fence = store
-            .acquire("node", Duration::ZERO)
+            .acquire("node", &["job".to_owned()], Duration::ZERO)
             .unwrap()
             .unwrap()
             .fence;
@@ -486,6 +494,7 @@ mod tests {
             version: 1,
             due: node.now() + Duration::from_secs(secs),
             is_started: false,
+            is_here: true,
         };
         node.hear(News::Placed(vec![due(5), due(59), due(60)]));
         assert_eq!(node.window().armed(), 2);

@@ -77,7 +77,7 @@ impl Ending {
         match outcome {
             Outcome::Done => Ending::Done,
             Outcome::AgainAt(_) | Outcome::AgainAfter(_) => Ending::Again,
-            Outcome::Failed(_) => Ending::Failed,
+            Outcome::Failed(_) | Outcome::Never(_) => Ending::Failed,
         }
     }
 }

@@ -32,6 +32,9 @@ pub enum Outcome {
     /// The attempt failed. The job is tried again after a pause, or becomes a dead letter if
     /// its attempts are used up. The store keeps the first 4,096 bytes of the message.
     Failed(String),
+    /// The attempt failed, and so would all others: the job becomes a dead letter at once. The
+    /// store keeps as much of the message.
+    Never(String),
 }
 
 impl From<()> for Outcome {

@@ -30,6 +30,10 @@ pub struct Status {
     /// The number of jobs that the store could not start or complete, because their rows are
     /// damaged. Each is tried again after an hour, or once it is scheduled anew.
     pub set_aside: usize,
+    /// How far the clock of this machine is from the one by which jobs are due. Only a database
+    /// has one of its own. Jobs run by that: such a difference harms what the handlers do, if
+    /// anything.
+    pub clock_differs: Duration,
     /// The reason why the store does not write, if it does not.
     pub failure: Option<StoreError>,
     /// What the node has done since it was opened.

@@ -25,7 +25,7 @@ impl Runner {
         let committed = transactions.transact(Box::new(|transaction| {
             let handle = || self.handlers.run_in(attempt, transaction);
             match observer.run(&run.job, now, handle) {
-                outcome @ Outcome::Failed(_) => {
+                outcome @ (Outcome::Failed(_) | Outcome::Never(_)) => {
                     failed = Some(outcome);
                     None
                 }

@@ -22,7 +22,7 @@ use std::time::Duration;
 use tickwheel::{Engine, Time, Timer, TimerId};
 
 use crate::job::JobId;
-use crate::store::DueJob;
+use crate::store::{Due, DueJob};
 use crate::wall::WallTime;
 
 /// The pause before a job that the store could not carry out is tried again.
@@ -43,6 +43,8 @@ pub(crate) struct Window {
     horizon: WallTime,
     /// Whether the horizon was lowered because the window was full.
     is_cut: bool,
+    /// The number of armed jobs when it was.
+    filled: usize,
     jobs: HashMap<JobId, Held>,
     /// The armed jobs in the order of due times. None is due after the horizon.
     armed: BTreeSet<(WallTime, JobId)>,
@@ -74,6 +76,7 @@ impl Window {
             most,
             horizon: WallTime::default(),
             is_cut: false,
+            filled: most,
             jobs: HashMap::new(),
             armed: BTreeSet::new(),
             interrupted: HashSet::new(),
@@ -122,7 +125,7 @@ impl Window {
     /// the time at which the first missing job is due.
     pub(crate) fn wants_load(&self, now: WallTime) -> bool {
         match self.is_cut {
-            true => self.armed.len() <= self.most / 2,
+            true => self.armed.len() <= self.filled / 2,
             false => now >= self.next_load(),
         }
     }
@@ -160,15 +163,17 @@ impl Window {
     }
 
     /// Arms the jobs that a load has read, up to the horizon, which may have fallen meanwhile.
-    /// `most` is the number that it was to read.
-    pub(crate) fn end_load(&mut self, read: &[DueJob], most: usize, now: WallTime) {
-        if let Some(last) = read.last().filter(|_| read.len() == most) {
-            self.cut(last.due);
+    pub(crate) fn end_load(&mut self, read: &Due, now: WallTime) {
+        if let Some(until) = read.until {
+            self.cut(until);
         }
-        for job in read {
+        for job in &read.jobs {
             if job.due <= self.horizon && !self.is_set_aside(job.id) {
                 self.arm(*job, now);
             }
+        }
+        if read.until.is_some() {
+            self.filled = self.armed.len();
         }
     }
 
@@ -336,6 +341,7 @@ impl Window {
         }
         self.horizon = horizon;
         self.is_cut = true;
+        self.filled = self.armed.len();
         while let Some((_, id)) = self.last_armed().filter(|(due, _)| *due > horizon) {
             self.remove(id);
         }
@@ -377,7 +383,12 @@ mod tests {
             version,
             due: at(due),
             is_started: false,
+            is_here: true,
         }
+    }
+
+    fn read(jobs: &[DueJob], most: usize) -> Due {
+        Due::first(jobs.to_vec(), most)
     }
 
     /// A window of 10 s and three jobs, loaded at 100 s from an empty store.
@@ -386,7 +397,7 @@ mod tests {
         let mut window = Window::new(engine, Duration::from_secs(10), 3);
         let (horizon, most) = window.begin_load(at(100));
         assert_eq!((horizon, most), (at(110), 3));
-        window.end_load(&[], most, at(100));
+        window.end_load(&read(&[], most), at(100));
         window
     }
 
@@ -409,11 +420,11 @@ mod tests {
     fn an_older_version_changes_nothing() {
         let mut window = window();
         window.place(job(1, 2, 105), at(100));
-        window.end_load(&[job(1, 1, 103)], 3, at(100));
+        window.end_load(&read(&[job(1, 1, 103)], 3), at(100));
         assert!(!fires(&mut window, job(1, 1, 103), 106));
         assert!(fires(&mut window, job(1, 2, 105), 106));
         // While it runs, a load does not arm it again.
-        window.end_load(&[job(1, 2, 105)], 3, at(100));
+        window.end_load(&read(&[job(1, 2, 105)], 3), at(100));
         assert_eq!((window.armed(), window.running()), (0, 1));
     }
 
@@ -471,8 +482,8 @@ mod tests {
         for (number, due) in [(2, 101), (3, 102), (4, 103)] {
             assert!(fires(&mut window, job(number, 1, due), 103));
         }
-        let read = [6, 7, 8].map(|number| job(number, 1, 109));
-        window.end_load(&read, most, at(103));
+        let found = [6, 7, 8].map(|number| job(number, 1, 109));
+        window.end_load(&read(&found, most), at(103));
         assert_eq!(window.armed(), 1);
         assert!(window.wants_load(at(103)), "job 1 is missing");
     }
@@ -490,8 +501,8 @@ mod tests {
             window.place(job(number, 1, 100), at(100));
             assert!(fires(&mut window, job(number, 1, 100), 100));
         }
-        let read = [3, 4, 5].map(|number| job(number, 1, 100));
-        window.end_load(&read, most, at(100));
+        let found = [3, 4, 5].map(|number| job(number, 1, 100));
+        window.end_load(&read(&found, most), at(100));
         assert_eq!((window.armed(), window.horizon()), (0, at(100)));
         assert!(window.wants_load(at(100)));
     }
@@ -502,8 +513,8 @@ mod tests {
         let mut window = window();
         let (_, most) = window.begin_load(at(100));
         window.forget_horizon();
-        let read = [1, 2, 3].map(|number| job(number, 1, 105));
-        window.end_load(&read, most, at(100));
+        let found = [1, 2, 3].map(|number| job(number, 1, 105));
+        window.end_load(&read(&found, most), at(100));
         assert!(window.wants_load(at(100)));
     }
 
@@ -514,7 +525,7 @@ mod tests {
         window.set_job_aside(job(1, 1, 105).id);
         let (_, most) = window.begin_load(at(100));
         assert_eq!(most, 4, "it is read, too");
-        window.end_load(&[job(1, 1, 105)], most, at(100));
+        window.end_load(&read(&[job(1, 1, 105)], most), at(100));
         assert_eq!((window.armed(), window.set_aside()), (0, 1));
         window.place(job(1, 2, 105), at(100));
         assert_eq!((window.armed(), window.set_aside()), (1, 0));
@@ -529,7 +540,7 @@ mod tests {
         }
         let (horizon, most) = window.begin_load(at(50));
         assert_eq!((horizon, window.armed()), (at(60), 0));
-        window.end_load(&[job(4, 1, 55)], most, at(50));
+        window.end_load(&read(&[job(4, 1, 55)], most), at(50));
         assert!(fires(&mut window, job(4, 1, 55), 55));
         assert!(window.wants_load(at(55)));
     }
@@ -540,14 +551,14 @@ mod tests {
         let mut window = window();
         let all: Vec<_> = (1..=5).map(|number| job(number, 1, 105)).collect();
         window.begin_load(at(100));
-        window.end_load(&all[..3], 3, at(100));
+        window.end_load(&read(&all[..3], 3), at(100));
         assert_eq!((window.armed(), window.horizon()), (3, at(105)));
         for job in &all[..3] {
             assert!(fires(&mut window, *job, 105));
         }
         let (_, most) = window.begin_load(at(105));
         assert_eq!(most, 6, "those that run are read again");
-        window.end_load(&all, most, at(105));
+        window.end_load(&read(&all, most), at(105));
         assert_eq!((window.armed(), window.running()), (2, 3));
     }
 }

@@ -1,5 +1,8 @@
 //! The changes, carried out on rows: what all stores that are ordered maps share.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use crate::job::{IfTaken, JobId, State, StoredJob};
 use crate::store::{Answer, Change, DueJob, NewJob, StoreError, Target, Then};
 use crate::wall::WallTime;
@@ -33,6 +36,8 @@ pub(crate) trait Rows {
     fn fence(&mut self) -> Result<u64, StoreError>;
     /// Returns a number that no job had before.
     fn next_number(&mut self) -> Result<u64, StoreError>;
+    /// Returns whether the node with the lease has a handler for a kind.
+    fn handles(&self, kind: &str) -> bool;
     fn get(&mut self, id: JobId) -> Result<Option<StoredJob>, StoreError>;
     /// Writes a row where the job belongs. An older row of the job must lie there or nowhere.
     fn put(&mut self, job: &StoredJob) -> Result<(), StoreError>;
@@ -138,7 +143,7 @@ fn start(rows: &mut impl Rows, fence: u64, id: JobId, version: u64) -> Result<An
                 job.state = State::Waiting;
                 rows.put(&job)?;
             }
-            return Ok(Answer::Stale(DueJob::of(&job)));
+            return Ok(Answer::Stale(due(rows, &job)));
         }
         if job.state != started {
             job.state = started;
@@ -166,7 +171,7 @@ fn finish(
             }
             job.state = State::Waiting;
             rows.put(&job)?;
-            return Ok(Answer::Stale(DueJob::of(&job)));
+            return Ok(Answer::Stale(due(rows, &job)));
         }
         rows.remove(&job)?;
         match then {
@@ -270,7 +275,41 @@ fn with_dead<R: Rows>(
 
 fn place(rows: &mut impl Rows, job: StoredJob) -> Result<Answer, StoreError> {
     rows.put(&job)?;
-    Ok(Answer::Placed(DueJob::of(&job)))
+    Ok(Answer::Placed(due(rows, &job)))
+}
+
+fn due(rows: &impl Rows, job: &StoredJob) -> DueJob {
+    DueJob {
+        is_here: rows.handles(&job.kind),
+        ..DueJob::of(job)
+    }
+}
+
+/// The kinds of the node that has the lease: all before the first lease is taken.
+#[derive(Clone, Default)]
+pub(crate) struct Kinds(Option<Arc<[String]>>);
+
+impl Kinds {
+    pub(crate) fn of(kinds: &[String]) -> Kinds {
+        Kinds(Some(kinds.into()))
+    }
+
+    pub(crate) fn has(&self, kind: &str) -> bool {
+        let is = |kinds: &Arc<[String]>| kinds.iter().any(|one| one == kind);
+        self.0.as_ref().is_none_or(is)
+    }
+
+    /// Notes a job of a kind that is not handled, and when the first one of it is due.
+    pub(crate) fn note_unhandled(
+        &self,
+        found: &mut BTreeMap<String, WallTime>,
+        kind: &str,
+        due: WallTime,
+    ) {
+        if !self.has(kind) && !found.contains_key(kind) {
+            found.insert(kind.to_owned(), due);
+        }
+    }
 }
 
 fn free_key(rows: &mut impl Rows, job: &StoredJob) -> Result<(), StoreError> {

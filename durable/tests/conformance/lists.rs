@@ -17,7 +17,10 @@ fn due_jobs_come_in_order_from_the_beginning<S: Store>(bench: &Bench<S>) {
             .store
             .due_before(bench.lease, at(before), most)
             .unwrap();
-        due.iter().map(|job| job.due.as_unix_micros()).collect()
+        due.jobs
+            .iter()
+            .map(|job| job.due.as_unix_micros())
+            .collect()
     };
     assert_eq!(due(7, 9), [3, 3, 5], "before, and not at");
     assert_eq!(due(100, 4), [3, 3, 5, 7]);

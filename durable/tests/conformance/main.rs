@@ -27,6 +27,10 @@ pub(crate) fn at(micros: u64) -> WallTime {
     WallTime::from_unix_micros(micros)
 }
 
+pub(crate) fn kinds() -> Vec<String> {
+    ["job", "mail", "note", "effect"].map(String::from).into()
+}
+
 /// A job of kind `mail`, due at a time.
 pub(crate) fn mail(due: u64) -> Job {
     Job::new("mail", b"body".to_vec()).at(at(due))
@@ -34,7 +38,10 @@ pub(crate) fn mail(due: u64) -> Job {
 
 impl<S: Store> Bench<S> {
     pub(crate) fn new(store: S) -> Bench<S> {
-        let lease = store.acquire("first", HOUR).unwrap().expect("no lease");
+        let lease = store
+            .acquire("first", &kinds(), HOUR)
+            .unwrap()
+            .expect("no lease");
         Bench { store, lease }
     }
 
@@ -85,7 +92,7 @@ impl<S: Store> Bench<S> {
     pub(crate) fn due(&self) -> Vec<u64> {
         let due = self.store.due_before(self.lease, WallTime::MAX, 100);
         let micros = |job: DueJob| job.due.as_unix_micros();
-        due.unwrap().into_iter().map(micros).collect()
+        due.unwrap().jobs.into_iter().map(micros).collect()
     }
 
     pub(crate) fn counts(&self) -> (u64, u64) {

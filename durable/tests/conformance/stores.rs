@@ -11,13 +11,13 @@ use super::*;
 fn a_lease_in_memory_runs_out() {
     let clock = ManualClock::new(at(0));
     let store = MemoryStore::with_clock(clock.clone());
-    let lease = store.acquire("first", HOUR).unwrap().unwrap();
-    assert_eq!(store.acquire("second", HOUR).unwrap(), None);
+    let lease = store.acquire("first", &kinds(), HOUR).unwrap().unwrap();
+    assert_eq!(store.acquire("second", &kinds(), HOUR).unwrap(), None);
     clock.set(at(0) + HOUR / 2);
     assert!(store.renew(lease, HOUR).unwrap());
     clock.set(at(0) + HOUR * 2);
     assert!(!store.renew(lease, HOUR).unwrap());
-    let next = store.acquire("second", HOUR).unwrap().unwrap();
+    let next = store.acquire("second", &kinds(), HOUR).unwrap().unwrap();
     assert!(next.fence > lease.fence);
 }
 

@@ -137,7 +137,7 @@ fn durable_08_a_late_outcome_leaves_no_effects() {
     let node = node(&schema, &table, move |attempt, _| {
         if attempt.number() == 1 {
             // Under the same name, so that it need not wait.
-            thief.acquire("node", millis(1)).unwrap().unwrap();
+            thief.acquire("node", &kinds(), millis(1)).unwrap().unwrap();
         }
         Outcome::Done
     });

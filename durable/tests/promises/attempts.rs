@@ -42,15 +42,19 @@ fn a_panic_is_a_failure() {
 }
 
 #[test]
-fn a_job_without_a_handler_fails() {
+fn a_job_without_a_handler_waits_for_one() {
     let world = World::new();
-    let (jobs, node) = world.open(world.notes(|_| ()).retry("other", Retry::attempts(2)));
-    let id = jobs.schedule(Job::new("other", "")).unwrap();
+    let (jobs, node) = world.node();
+    let id = jobs.schedule(Job::new("other", "").at(at(5))).unwrap();
+    jobs.schedule(note("job", 6)).unwrap();
     node.run_until(at(100));
-    let dead = jobs.get(id).unwrap().unwrap();
-    assert_eq!((dead.state, dead.attempts), (State::Dead, 2));
-    let failure = dead.failure.unwrap();
-    assert!(failure.contains("no handler"), "{failure}");
+    assert_eq!(world.log.texts(), ["job"]);
+    assert_eq!(jobs.unhandled().unwrap(), [("other".to_owned(), at(5))]);
+    assert_eq!(jobs.status().running, 0);
+    drop((jobs, node));
+    let (jobs, node) = world.open(Durable::builder().owner("node").handler("other", |_| ()));
+    node.run_until(at(101));
+    assert_eq!(jobs.get(id).unwrap(), None);
 }
 
 /// The process dies in every attempt: the handler never returns.
@@ -65,7 +69,12 @@ fn durable_07_a_job_that_kills_its_process_is_not_retried_for_ever() {
     for attempts in 1..=3 {
         // Started, and then nothing more is heard of this node.
         let job = world.store.get(id).unwrap().unwrap();
-        let fence = world.store.acquire("node", HOUR).unwrap().unwrap().fence;
+        let fence = world
+            .store
+            .acquire("node", &kinds(), HOUR)
+            .unwrap()
+            .unwrap()
+            .fence;
         let start = Change::Start {
             id,
             version: job.version,

@@ -25,8 +25,8 @@ use self::file::{open_file, open_or_create};
 use self::reserve::Reserve;
 use self::tables::{Reading, Session, Writing, fail};
 use crate::job::{JobId, StoredJob};
-use crate::store::apply::apply;
-use crate::store::{Answer, Change, DueJob, Lease, List, Store, StoreError};
+use crate::store::apply::{Kinds, apply};
+use crate::store::{Answer, Change, Due, Lease, List, Store, StoreError};
 use crate::wall::WallTime;
 
 /// Settings of a [`RedbStore`].
@@ -125,6 +125,7 @@ pub struct RedbStore {
     open: RwLock<Option<Database>>,
     /// The numbers that a commit uses; held while it works.
     session: Mutex<Session>,
+    kinds: Mutex<Kinds>,
     path: Option<PathBuf>,
     reserve: Reserve,
     /// Whether the disk was full since the last recovery.
@@ -161,11 +162,17 @@ impl RedbStore {
         Ok(RedbStore {
             open: RwLock::new(Some(database)),
             session: Mutex::new(session),
+            kinds: Mutex::default(),
             path,
             reserve,
             is_full: AtomicBool::new(false),
             options,
         })
+    }
+
+    fn kinds(&self) -> Kinds {
+        let kinds = self.kinds.lock();
+        kinds.unwrap_or_else(|error| error.into_inner()).clone()
     }
 
     fn session(&self) -> MutexGuard<'_, Session> {
@@ -209,7 +216,8 @@ impl RedbStore {
         let mut transaction = database.begin_write().map_err(fail)?;
         transaction.set_quick_repair(self.options.quick_repair);
         let mut changed = *session;
-        let result = write(&mut Writing::new(&transaction, &mut changed)?)?;
+        let kinds = self.kinds();
+        let result = write(&mut Writing::new(&transaction, &mut changed, &kinds)?)?;
         transaction.commit().map_err(fail)?;
         *session = changed;
         Ok(result)
@@ -218,7 +226,8 @@ impl RedbStore {
 
 impl Store for RedbStore {
     /// Always succeeds: whoever has the file open holds the lease.
-    fn acquire(&self, _: &str, _: Duration) -> Result<Option<Lease>, StoreError> {
+    fn acquire(&self, _: &str, kinds: &[String], _: Duration) -> Result<Option<Lease>, StoreError> {
+        *self.kinds.lock().unwrap_or_else(|error| error.into_inner()) = Kinds::of(kinds);
         let fence = self.write(|writing| writing.raise_fence())?;
         Ok(Some(Lease { fence }))
     }
@@ -265,13 +274,12 @@ impl Store for RedbStore {
         self.reserve.is_there_again()
     }
 
-    fn due_before(
-        &self,
-        _: Lease,
-        before: WallTime,
-        most: usize,
-    ) -> Result<Vec<DueJob>, StoreError> {
-        self.read(|reading| reading.due_before(before, most))
+    fn due_before(&self, _: Lease, before: WallTime, most: usize) -> Result<Due, StoreError> {
+        self.read(|reading| reading.due_before(before, most, &self.kinds()))
+    }
+
+    fn unhandled(&self) -> Result<Vec<(String, WallTime)>, StoreError> {
+        self.read(|reading| reading.unhandled(&self.kinds()))
     }
 
     fn get(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {

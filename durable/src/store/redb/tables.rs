@@ -1,5 +1,6 @@
 //! The tables of a file, read and written.
 
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -10,9 +11,9 @@ use redb::{
 };
 
 use crate::job::{JobId, StoredJob};
-use crate::store::apply::{Place, Rows};
+use crate::store::apply::{Kinds, Place, Rows};
 use crate::store::row::{decode, encode, head};
-use crate::store::{DueJob, List, StoreError};
+use crate::store::{Due, DueJob, List, StoreError};
 use crate::wall::WallTime;
 
 type At = (u64, u64);
@@ -84,18 +85,21 @@ pub(super) struct Writing<'t> {
     places: Table<'t, u64, (u8, u64)>,
     transaction: &'t WriteTransaction,
     session: &'t mut Session,
+    kinds: &'t Kinds,
 }
 
 impl<'t> Writing<'t> {
     pub(super) fn new(
         transaction: &'t WriteTransaction,
         session: &'t mut Session,
+        kinds: &'t Kinds,
     ) -> Result<Writing<'t>, StoreError> {
         Ok(Writing {
             live: transaction.open_table(LIVE).map_err(fail)?,
             places: transaction.open_table(PLACES).map_err(fail)?,
             transaction,
             session,
+            kinds,
         })
     }
 
@@ -136,6 +140,10 @@ impl<'t> Writing<'t> {
 }
 
 impl Rows for Writing<'_> {
+    fn handles(&self, kind: &str) -> bool {
+        self.kinds.has(kind)
+    }
+
     /// Zero, which no job has, before the first grant in this opening.
     fn fence(&mut self) -> Result<u64, StoreError> {
         Ok(match self.session.is_granted {
@@ -214,16 +222,48 @@ impl Reading {
         &self,
         before: WallTime,
         most: usize,
-    ) -> Result<Vec<DueJob>, StoreError> {
+        kinds: &Kinds,
+    ) -> Result<Due, StoreError> {
+        let mut jobs = Vec::new();
+        self.each_head(before, |job, kind| {
+            if kind.is_none_or(|kind| kinds.has(kind)) {
+                jobs.push(job);
+            }
+            jobs.len() < most
+        })?;
+        Ok(Due::first(jobs, most))
+    }
+
+    pub(super) fn unhandled(&self, kinds: &Kinds) -> Result<Vec<(String, WallTime)>, StoreError> {
+        let mut found = BTreeMap::new();
+        self.each_head(WallTime::MAX, |job, kind| {
+            kinds.note_unhandled(&mut found, kind.unwrap_or_default(), job.due);
+            true
+        })?;
+        Ok(found.into_iter().collect())
+    }
+
+    /// Passes the jobs that are due before `before`, and their kinds if they can be read, until
+    /// `each` returns `false`.
+    fn each_head(
+        &self,
+        before: WallTime,
+        mut each: impl FnMut(DueJob, Option<&str>) -> bool,
+    ) -> Result<(), StoreError> {
         let live = self.0.open_table(LIVE).map_err(fail)?;
-        let rows = live.range(..at(before, 0)).map_err(fail)?.take(most);
-        rows.map(|entry| {
+        for entry in live.range(..at(before, 0)).map_err(fail)? {
             let (key, row) = entry.map_err(fail)?;
             let (due, number) = key.value();
             let due = WallTime::from_unix_micros(due);
-            Ok(head(number, due, row.value()).unwrap_or(unknown(number, due)))
-        })
-        .collect()
+            let goes_on = match head(number, due, row.value()) {
+                Ok((job, kind)) => each(job, Some(kind)),
+                Err(_) => each(unknown(number, due), None),
+            };
+            if !goes_on {
+                break;
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn get(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {
@@ -344,6 +384,7 @@ fn unknown(number: u64, due: WallTime) -> DueJob {
         version: 0,
         due,
         is_started: false,
+        is_here: true,
     }
 }
 
@@ -366,7 +407,11 @@ pub(super) fn fail(error: impl Into<Error>) -> StoreError {
 
 pub(super) fn io(error: std::io::Error) -> StoreError {
     match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => StoreError::Full,
+        // The last says that a limit of the process on the sizes of files is reached.
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+            StoreError::Full
+        }
+        ErrorKind::UnexpectedEof => StoreError::Damaged("it was cut off".to_owned()),
         _ => StoreError::Io(Arc::new(error)),
     }
 }
