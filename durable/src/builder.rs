@@ -11,12 +11,16 @@ use tickwheel::{ClockSource, Engine, StartError};
 use crate::attempt::Attempt;
 use crate::commit::Commits;
 use crate::durable::Durable;
+#[cfg(feature = "tokio")]
+use crate::handlers::Handling;
 use crate::handlers::{Handler, Handlers};
 use crate::inner::{Inner, Mode};
 use crate::keeper::Alarm;
 use crate::node::{Node, Settings};
 use crate::outcome::{Outcome, Retry};
 use crate::runner::Runner;
+#[cfg(feature = "postgres")]
+use crate::store::Transaction;
 use crate::store::{RedbStore, Store, StoreError};
 use crate::virtual_node::VirtualNode;
 use crate::wall::{ManualClock, SystemClock, WallClock};
@@ -64,6 +68,7 @@ impl Durable {
             window_jobs: 65_536,
             tick: Duration::from_millis(1),
             lease: Duration::from_secs(10),
+            ends_within: Duration::from_secs(30),
         }
     }
 }
@@ -80,6 +85,7 @@ pub struct Builder {
     window_jobs: usize,
     tick: Duration,
     lease: Duration,
+    ends_within: Duration,
 }
 
 impl fmt::Debug for Builder {
@@ -104,9 +110,9 @@ impl Builder {
     pub fn handler<O: Into<Outcome>>(
         mut self,
         kind: impl Into<String>,
-        handler: impl Fn(&Attempt<'_>) -> O + Send + Sync + 'static,
+        handler: impl Fn(&Attempt) -> O + Send + Sync + 'static,
     ) -> Builder {
-        let handler = Box::new(move |attempt: &Attempt<'_>| handler(attempt).into());
+        let handler = Box::new(move |attempt: &Attempt| handler(attempt).into());
         self.handlers
             .set_handler(kind.into(), Handler::Plain(handler));
         self
@@ -118,7 +124,8 @@ impl Builder {
     /// If the outcome is a failure, if the handler panics, or if the outcome is refused because
     /// the lease was lost or the job was moved or cancelled meanwhile, the transaction is rolled
     /// back; the run then counts as failed. The handler leaves beginning and ending the
-    /// transaction to the node. Needs a [`PostgresStore`](crate::PostgresStore), and the feature
+    /// transaction to the node. Jobs that it [schedules](Transaction::schedule) in the transaction are
+    /// stored with its end. Needs a [`PostgresStore`](crate::PostgresStore), and the feature
     /// `postgres`.
     ///
     /// ```no_run
@@ -139,15 +146,89 @@ impl Builder {
     pub fn handler_in_transaction<O: Into<Outcome>>(
         mut self,
         kind: impl Into<String>,
-        handler: impl Fn(&Attempt<'_>, &mut postgres::Transaction<'_>) -> O + Send + Sync + 'static,
+        handler: impl Fn(&Attempt, &mut Transaction<'_>) -> O + Send + Sync + 'static,
     ) -> Builder {
         let handler = Box::new(
-            move |attempt: &Attempt<'_>, transaction: &mut postgres::Transaction<'_>| {
+            move |attempt: &Attempt, transaction: &mut Transaction<'_>| {
                 handler(attempt, transaction).into()
             },
         );
         self.handlers
             .set_handler(kind.into(), Handler::InTransaction(handler));
+        self
+    }
+
+    /// Sets the asynchronous handler of the jobs of a kind. It runs on the runtime of tokio that the
+    /// calling thread is in, and occupies no [worker](Builder::workers), so that as many run at once
+    /// as [`running`](Builder::running) says. Beyond its [time limit](Builder::time_limit), it is
+    /// dropped at its next wait, and the attempt fails. Needs the feature `tokio`.
+    ///
+    /// The calls of [`Jobs`](crate::Jobs) block for about as long as a commit takes. Close the node
+    /// outside of the runtime's threads, or give the runtime several.
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel_durable::{Durable, Job, MemoryStore};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+    /// let jobs = Durable::builder()
+    ///     .async_handler("mail", move |attempt| {
+    ///         let sender = sender.clone();
+    ///         async move {
+    ///             tokio::time::sleep(Duration::from_millis(1)).await;
+    ///             sender.send(attempt.id())
+    ///         }
+    ///     })
+    ///     .open(MemoryStore::new())?;
+    /// let id = jobs.schedule(Job::new("mail", "ada@example.org"))?;
+    /// assert_eq!(receiver.recv().await, Some(id));
+    /// # tokio::task::spawn_blocking(|| drop(jobs)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "tokio")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "tokio")))]
+    #[must_use]
+    pub fn async_handler<F>(
+        mut self,
+        kind: impl Into<String>,
+        handler: impl Fn(Attempt) -> F + Send + Sync + 'static,
+    ) -> Builder
+    where
+        F: Future<Output: Into<Outcome>> + Send + 'static,
+    {
+        let handler = move |attempt| -> Handling {
+            let handling = handler(attempt);
+            Box::pin(async move { handling.await.into() })
+        };
+        let runtime = tokio::runtime::Handle::current();
+        let handler = Handler::Async(runtime, Box::new(handler));
+        self.handlers.set_handler(kind.into(), handler);
+        self
+    }
+
+    /// Sets how long a run of a kind may take. Defaults to ten minutes.
+    ///
+    /// A handler that takes longer cannot be stopped unless it is asynchronous. It goes on, and no
+    /// other run of its job begins; but it occupies no worker any more, because another thread
+    /// takes its place, and the node says that it is [stuck](crate::Health::Stuck).
+    #[must_use]
+    pub fn time_limit(mut self, kind: impl Into<String>, limit: Duration) -> Builder {
+        self.handlers.set_limit(kind.into(), limit.min(LONGEST));
+        self
+    }
+
+    /// Sets for how long the end of a node waits for its handlers. After that it gives back its
+    /// lease, and what still runs has no outcome: its jobs run again, here or elsewhere. Defaults to
+    /// 30 seconds.
+    #[must_use]
+    pub fn ends_within(mut self, limit: Duration) -> Builder {
+        self.ends_within = limit.min(LONGEST);
         self
     }
 
@@ -251,9 +332,9 @@ impl Builder {
             .clock(clock_source())
             .start()?;
         let alarm = Alarm::new(self.wall.is_none() && store.clock().is_none());
-        let workers = self.workers;
-        let runner = self.runner(store, engine, Mode::Threads(alarm))?;
-        Durable::start(runner, workers).map_err(OpenError::Thread)
+        let (workers, ends_within) = (self.workers, self.ends_within);
+        let runner = Arc::new(self.runner(store, engine, Mode::Threads(alarm))?);
+        Durable::start(&runner, workers, ends_within).map_err(OpenError::Thread)
     }
 
     /// Starts a node on virtual time: nothing happens except within
@@ -287,7 +368,7 @@ impl Builder {
             .tick(self.tick)
             .shards(1)
             .start_virtual()?;
-        let runner = self.runner(store, engine, Mode::Virtual(Mutex::default()))?;
+        let runner = Arc::new(self.runner(store, engine, Mode::Virtual(Mutex::default()))?);
         let durable = Durable::without_threads(&runner);
         let node = VirtualNode::new(runner, clock, engine_clock);
         Ok((durable, node))

@@ -20,6 +20,7 @@ const MOST_PAYLOAD: usize = 16 << 20;
 ///
 /// Every call that changes something returns once the change is durable. Threads that wait at
 /// the same time share a commit.
+#[derive(Clone)]
 pub struct Jobs {
     pub(crate) inner: Arc<Inner>,
 }
@@ -243,6 +244,7 @@ impl Jobs {
             behind: window.behind(now),
             holds_lease,
             set_aside: window.set_aside(),
+            late: node.late(),
             clock_differs: node.clock_differs(),
             failure,
             counts,
@@ -272,7 +274,7 @@ impl Jobs {
 }
 
 /// Checks the sizes, and reads the clock.
-fn check(job: Job, now: WallTime, has_room: bool) -> Result<NewJob, Refused> {
+pub(crate) fn check(job: Job, now: WallTime, has_room: bool) -> Result<NewJob, Refused> {
     let key = job.key.as_ref().map_or(0, String::len);
     let refuse = |job, reason| {
         let job = Box::new(job);

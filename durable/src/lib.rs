@@ -77,6 +77,6 @@ pub use recurrence::{InvalidCron, Recurrence};
 pub use status::{Health, Status};
 pub use store::{MemoryStore, RedbOptions, RedbStore, StoreError};
 #[cfg(feature = "postgres")]
-pub use store::{PostgresOptions, PostgresStore};
+pub use store::{PostgresOptions, PostgresStore, Transaction};
 pub use virtual_node::VirtualNode;
 pub use wall::{ManualClock, SystemClock, WallClock, WallTime};

@@ -15,7 +15,7 @@ use crate::runner::Runner;
 
 impl Runner {
     /// Runs a job's handler in a transaction. Returns an outcome that is still to be handed in.
-    pub(crate) fn run_in_transaction(&self, run: &Run, attempt: &Attempt<'_>) -> Option<Outcome> {
+    pub(crate) fn run_in_transaction(&self, run: &Run, attempt: &Attempt) -> Option<Outcome> {
         let node = &self.inner().node;
         let Some(transactions) = node.store().transactions() else {
             return Some(Outcome::Failed("the store has no transactions".to_owned()));

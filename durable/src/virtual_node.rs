@@ -1,6 +1,7 @@
 //! A node on virtual time: one thread does what several do otherwise.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
@@ -18,7 +19,7 @@ use crate::window::Aimed;
 /// order in which their jobs become due. To make the wall clock step, set the
 /// [`ManualClock`]: what the node's timers count does not change by that.
 pub struct VirtualNode {
-    runner: Runner,
+    runner: Arc<Runner>,
     wall: ManualClock,
     clock: VirtualClock<Aimed>,
     queue: Queue<Aimed>,
@@ -37,7 +38,7 @@ impl fmt::Debug for VirtualNode {
 
 impl VirtualNode {
     pub(crate) fn new(
-        runner: Runner,
+        runner: Arc<Runner>,
         wall: ManualClock,
         clock: VirtualClock<Aimed>,
     ) -> VirtualNode {
@@ -98,7 +99,7 @@ impl VirtualNode {
 
     fn run_started(&self) {
         for run in self.started.1.try_iter() {
-            self.runner.run(&run);
+            self.runner.run(run, ());
         }
         self.runner.inner().after_commit();
     }

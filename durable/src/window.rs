@@ -104,10 +104,13 @@ impl Window {
         self.running() - self.returned
     }
 
-    /// Returns whether an earlier run of a held job has begun and not ended: its process may
-    /// have died of it.
-    pub(crate) fn has_interrupted(&self) -> bool {
-        !self.interrupted.is_empty()
+    /// Returns whether a job runs or is due of which an earlier run has begun and not ended.
+    pub(crate) fn has_interrupted(&self, now: WallTime) -> bool {
+        let is_now = |id: &JobId| match self.jobs.get(id) {
+            Some(Held::Armed { due, .. }) => *due <= now,
+            held => held.is_some(),
+        };
+        self.interrupted.iter().any(is_now)
     }
 
     pub(crate) fn set_aside(&self) -> usize {
@@ -240,6 +243,16 @@ impl Window {
         self.armed.remove(&(due, id));
         self.jobs.insert(id, Held::Running);
         Some(aimed)
+    }
+
+    /// Sets the timer of a job again whose timer has expired, if it is armed with this version.
+    pub(crate) fn put_back(&mut self, aimed: Aimed) {
+        match self.jobs.get(&aimed.id) {
+            Some(Held::Armed { version, due, .. }) if *version == aimed.version => {
+                self.aim(aimed, *due, *due);
+            }
+            _ => {}
+        }
     }
 
     /// Takes note that a handler has returned. The run ends with the commit of its outcome.

@@ -51,6 +51,23 @@ fn refused(reply: &Receiver<Reply>) -> (Vec<Change>, StoreError) {
     (changes, error)
 }
 
+/// A small job does not wait for all large ones, which a database would refuse together.
+#[test]
+fn a_commit_has_a_bound_of_bytes() {
+    let mut queue = Queue::default();
+    for bytes in [9, 3, 4, 0, 20, 1] {
+        let job = Job::new("job", vec![0; bytes]);
+        let changes = vec![Change::Insert(NewJob::new(job, at(0)).unwrap())];
+        queue.push(Request {
+            changes,
+            answered: None,
+        });
+    }
+    let counts = [(); 4].map(|()| queue.take(12).len());
+    assert_eq!(counts, [2, 2, 1, 1]);
+    assert!(queue.requests.is_empty() && !queue.has_caller);
+}
+
 #[test]
 fn the_pauses_grow_until_a_commit_succeeds() {
     let mut pauses = Pauses::default();

@@ -34,6 +34,24 @@ impl Node {
         self.lease().is_some_and(|lease| lease.fence == fence)
     }
 
+    /// Returns whether the lease with this fence is over, or another has taken its place.
+    pub(crate) fn has_lost(&self, fence: u64) -> bool {
+        let held = self.held();
+        let is_last = held.lease.is_some_and(|lease| lease.fence == fence);
+        !is_last || held.ended(self.engine.now()).is_some()
+    }
+
+    /// Returns what is notified when the lease is lost, and at the end of the node.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn lease_changed(&self) -> tokio::sync::futures::Notified<'_> {
+        self.lease_changed.notified()
+    }
+
+    pub(super) fn tell_lease_changed(&self) {
+        #[cfg(feature = "tokio")]
+        self.lease_changed.notify_waiters();
+    }
+
     pub(super) fn keep_lease(&self) {
         let (now, length) = (self.engine.now(), self.settings.lease);
         let is_asked = self.is_renewal_due.swap(false, Ordering::SeqCst);
@@ -141,6 +159,7 @@ impl Node {
         self.window().clear();
         self.is_load_due.store(true, Ordering::SeqCst);
         self.observer.lost(lost);
+        self.tell_lease_changed();
     }
 
     /// Ends the lease.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::job::{IfTaken, JobId, State, StoredJob};
+use crate::recurrence::Recurrence;
 use crate::store::{Answer, Change, DueJob, NewJob, StoreError, Target, Then};
 use crate::wall::WallTime;
 
@@ -85,7 +86,8 @@ fn insert(rows: &mut impl Rows, new: &NewJob) -> Result<Answer, StoreError> {
     match new.if_taken() {
         IfTaken::Refuse => Ok(Answer::Taken(id)),
         IfTaken::Keep => Ok(Answer::Kept(id)),
-        IfTaken::Replace => replace(rows, id, new),
+        IfTaken::Replace => replace(rows, id, new, |_, job| job),
+        IfTaken::Update => replace(rows, id, new, updated),
     }
 }
 
@@ -96,7 +98,12 @@ fn add(rows: &mut impl Rows, new: &NewJob) -> Result<Answer, StoreError> {
 
 /// Gives a stored job everything of a new one. If it is running, it stays so: its outcome will
 /// be stale.
-fn replace(rows: &mut impl Rows, id: JobId, new: &NewJob) -> Result<Answer, StoreError> {
+fn replace(
+    rows: &mut impl Rows,
+    id: JobId,
+    new: &NewJob,
+    amend: impl FnOnce((&StoredJob, WallTime), StoredJob) -> StoredJob,
+) -> Result<Answer, StoreError> {
     let Some(old) = rows.get(id)? else {
         return Err(StoreError::Damaged(format!(
             "job {id} has a key and no row"
@@ -108,7 +115,28 @@ fn replace(rows: &mut impl Rows, id: JobId, new: &NewJob) -> Result<Answer, Stor
         state: old.state,
         ..new.stored(id)
     };
-    place(rows, job)
+    place(rows, amend((&old, new.now), job))
+}
+
+/// Returns a job that replaces `old`, with what an update keeps of that.
+fn updated((old, now): (&StoredJob, WallTime), job: StoredJob) -> StoredJob {
+    let period = |job: &StoredJob| match job.recurrence {
+        Some(Recurrence::Every { period, .. }) => Some(period),
+        _ => None,
+    };
+    let is_same =
+        old.recurrence == job.recurrence || period(old).is_some() && period(old) == period(&job);
+    match is_same {
+        true => StoredJob {
+            payload: job.payload,
+            ..old.clone()
+        },
+        false if old.due <= now => StoredJob {
+            due: old.due,
+            ..job
+        },
+        false => job,
+    }
 }
 
 /// A job that was started under an earlier lease is not running: its node has lost it.

@@ -16,7 +16,7 @@ mod row;
 
 pub use self::memory::MemoryStore;
 #[cfg(feature = "postgres")]
-pub use self::postgres::{PostgresOptions, PostgresStore};
+pub use self::postgres::{PostgresOptions, PostgresStore, Transaction};
 pub use self::redb::{RedbOptions, RedbStore};
 
 use std::fmt;
@@ -179,7 +179,7 @@ pub trait Transactions {
 /// What is done within a transaction, before the change that it returns.
 #[cfg(feature = "postgres")]
 #[cfg_attr(docsrs, doc(cfg(feature = "postgres")))]
-pub type Work<'a> = Box<dyn FnOnce(&mut ::postgres::Transaction<'_>) -> Option<Change> + 'a>;
+pub type Work<'a> = Box<dyn FnOnce(&mut Transaction<'_>) -> Option<Change> + 'a>;
 
 /// The two lists of a store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -356,6 +356,7 @@ pub struct NewJob {
     /// The job as its caller described it, for the way back.
     pub(crate) job: Job,
     pub(crate) due: WallTime,
+    pub(crate) now: WallTime,
 }
 
 impl NewJob {
@@ -365,7 +366,11 @@ impl NewJob {
     /// Returns the job if its recurrence has no occurrence after `now`.
     pub fn new(job: Job, now: WallTime) -> Result<NewJob, Job> {
         match job.resolve(now) {
-            Some(due) => Ok(NewJob { job, due }),
+            Some(due) => Ok(NewJob {
+                job: job.keyed(),
+                due,
+                now,
+            }),
             None => Err(job),
         }
     }

@@ -13,7 +13,9 @@ use std::time::Duration;
 use tickwheel_durable::store::{
     Answer, Change, DueJob, Lease, List, NewJob, Store, StoreError, Then,
 };
-use tickwheel_durable::{IfTaken, Job, JobId, MemoryStore, RedbStore, State, StoredJob, WallTime};
+use tickwheel_durable::{
+    IfTaken, Job, JobId, MemoryStore, RedbStore, State, StoredJob, SystemClock, WallClock, WallTime,
+};
 
 /// A store with a lease on it.
 pub(crate) struct Bench<S> {

@@ -125,6 +125,45 @@ fn durable_11_a_recurring_job_keeps_its_phase() {
     assert!(jobs.cancel(id).unwrap().is_cancelled());
 }
 
+/// A service schedules its recurring job at each start, and changes it in the last one.
+#[test]
+fn durable_11_a_recurring_job_is_scheduled_at_each_start() {
+    let world = World::new();
+    let hourly = |text, minute| {
+        Job::new("note", text)
+            .cron(format!("{minute} * * * * UTC"))
+            .unwrap()
+    };
+    for text in ["first", "second"] {
+        let (jobs, _node) = world.node();
+        jobs.schedule(hourly(text, 30)).unwrap();
+        assert_eq!(jobs.count(List::Live).unwrap(), 1);
+    }
+    // The occurrence after half an hour is missed.
+    world.clock.set(at(2_000));
+    let (jobs, node) = world.node();
+    jobs.schedule(hourly("second", 30)).unwrap();
+    jobs.schedule(hourly("changed", 40)).unwrap();
+    node.run_until(at(2_500));
+    assert_eq!(
+        world.log.take(),
+        [said("changed", 2_000_000), said("changed", 2_400_000)]
+    );
+    let every = |text| {
+        note(text, 3_000)
+            .every(SECOND * 100)
+            .key("own", IfTaken::Update)
+    };
+    jobs.schedule(every("a")).unwrap();
+    node.run_until(at(3_050));
+    jobs.schedule(every("b").at(at(9_000))).unwrap();
+    node.run_until(at(3_101));
+    assert_eq!(
+        world.log.take(),
+        [said("a", 3_000_000), said("b", 3_100_000)]
+    );
+}
+
 #[test]
 fn durable_11_a_failed_occurrence_does_not_end_the_recurrence() {
     let world = World::new();
@@ -134,6 +173,7 @@ fn durable_11_a_failed_occurrence_does_not_end_the_recurrence() {
     });
     let (jobs, node) = world.open(builder.retry("note", Retry::attempts(1)));
     let cron = Job::new("note", "job").cron("* * * * * UTC").unwrap();
+    let cron = cron.key("minutely", IfTaken::Update);
     jobs.schedule(note("every", 30).every(SECOND * 60)).unwrap();
     jobs.schedule(cron).unwrap();
     node.run_until(at(130));

@@ -75,7 +75,7 @@ impl World {
     /// have one name.
     pub(crate) fn notes<O: Into<Outcome>>(
         &self,
-        outcome: impl Fn(&Attempt<'_>) -> O + Send + Sync + 'static,
+        outcome: impl Fn(&Attempt) -> O + Send + Sync + 'static,
     ) -> Builder {
         let (log, clock) = (self.log.clone(), self.clock.clone());
         let builder = Durable::builder().owner("node");

@@ -94,11 +94,21 @@ BEGIN
                     -- What is kept is not locked: the caller's transaction may last.
                     SELECT * INTO job FROM {schema}.jobs j
                         WHERE j.kind = c.kind AND j.key = c.key AND NOT j.dead;
-                    IF FOUND AND c.op < 3 THEN
+                    IF FOUND AND c.op IN (1, 2) THEN
                         answer := 4 - c.op;
                         EXIT;
+                    ELSIF FOUND AND c.op = 0 AND (job.recurrence = c.recurrence OR get_byte(c.recurrence, 0) = 1
+                        -- The period, which the phase follows.
+                        AND substring(job.recurrence FOR 9) = substring(c.recurrence FOR 9))
+                    THEN
+                        UPDATE {schema}.jobs j SET payload = c.payload
+                            WHERE j.number = job.number AND NOT j.dead RETURNING * INTO job;
+                        answer := 1;
+                        EXIT WHEN FOUND;
                     ELSIF FOUND THEN
-                        UPDATE {schema}.jobs j SET due = c.due, version = j.version + 1, attempts = 0,
+                        UPDATE {schema}.jobs j SET version = j.version + 1, attempts = 0,
+                            -- What is overdue stays so in an update.
+                            due = CASE WHEN c.op = 0 AND j.due <= {schema}.now_micros() THEN j.due ELSE c.due END,
                             recurrence = c.recurrence, failure = NULL, payload = c.payload
                             WHERE j.number = job.number AND NOT j.dead RETURNING * INTO job;
                         answer := 1;
@@ -408,19 +418,19 @@ END
 $function$;
 
 -- Stores a job in the caller's transaction, from any language; it runs after the commit. If a job
--- of the kind has the key, `if_taken` says what happens: refuse, keep or replace. Returns the two
+-- of the kind has the key, `if_taken` says what happens: refuse, keep, replace or update. Returns the two
 -- numbers of the id, and whether it is that of another job, which has refused this one.
 CREATE FUNCTION {schema}.enqueue(kind text, payload bytea, due timestamptz DEFAULT clock_timestamp(),
     key text DEFAULT NULL, if_taken text DEFAULT 'refuse', recurrence bytea DEFAULT '\x00')
 RETURNS TABLE (number bigint, born bigint, is_taken boolean) LANGUAGE plpgsql AS $function$
 DECLARE
-    op int := array_position(ARRAY['refuse', 'keep', 'replace'], if_taken);
+    op int := array_position(ARRAY['update', 'refuse', 'keep', 'replace'], if_taken) - 1;
     micros bigint := ceil(extract(epoch FROM due) * 1000000);
 BEGIN
     IF op IS NULL OR octet_length(convert_to(kind, 'UTF8')) > 256
         OR octet_length(convert_to(key, 'UTF8')) > 1024 OR octet_length(payload) > 16777216
     THEN
-        RAISE invalid_parameter_value USING MESSAGE = 'if_taken is refuse, keep or replace; a kind has at most '
+        RAISE invalid_parameter_value USING MESSAGE = 'if_taken is refuse, keep, replace or update; a kind has at most '
             '256 bytes, a key 1,024, a payload 16 MiB';
     END IF;
     RETURN QUERY SELECT a.o_number, a.o_born, a.o_answer = 3 FROM {schema}.apply(0, '{}', ARRAY[op::bigint],

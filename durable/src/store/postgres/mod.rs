@@ -17,6 +17,7 @@
 //! the job in the same transaction (`NOTIFY`). What was not heard is found by the next load.
 
 mod clock;
+mod enqueue;
 mod error;
 mod line;
 mod listen;
@@ -34,6 +35,7 @@ use ::postgres::Row;
 use ::postgres::types::ToSql;
 
 use self::clock::monotonic;
+pub use self::enqueue::Transaction;
 use self::error::is_passing;
 use self::line::{Arguments, Line, Session};
 pub use self::options::PostgresOptions;
@@ -198,21 +200,24 @@ impl PostgresStore {
         let fail = |error| self.shared.reason(&error);
         let text = rows::complete_text(&self.shared.schema);
         let statement = line.statement(&text).map_err(fail)?;
-        let mut transaction = line.client.transaction().map_err(fail)?;
+        let mut transaction = Transaction {
+            inner: line.client.transaction().map_err(fail)?,
+            schema: &self.shared.schema,
+        };
         let Some(change) = work(&mut transaction) else {
-            return transaction.rollback().map(|()| None).map_err(fail);
+            return transaction.inner.rollback().map(|()| None).map_err(fail);
         };
         let changes = [change];
         let origin = self.shared.member().fence;
         let columns = Columns::of(origin, &changes);
-        let rows = rows::apply(&mut transaction, &statement, &columns).map_err(fail)?;
+        let rows = rows::apply(&mut transaction.inner, &statement, &columns).map_err(fail)?;
         let answer = rows.first().map_or(Ok(Answer::Gone), rows::answer)?;
         if !matches!(answer, Answer::Placed(_) | Answer::Removed(_)) {
-            transaction.rollback().map_err(fail)?;
+            transaction.inner.rollback().map_err(fail)?;
             let message = "the lease was lost, or the job was moved or cancelled".to_owned();
             return Err(StoreError::Refused(message));
         }
-        transaction.commit().map_err(fail)?;
+        transaction.inner.commit().map_err(fail)?;
         let [change] = changes;
         Ok(Some((change, answer)))
     }

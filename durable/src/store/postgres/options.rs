@@ -71,6 +71,10 @@ impl PostgresOptions {
         self
     }
 
+    pub(super) fn schema_name(&self) -> &str {
+        &self.schema
+    }
+
     /// Sets the number of shards of each kind with which the tables are created, from 1 to 1,024. It
     /// limits the number of nodes that work on a kind; tables that exist keep theirs. Defaults to 16.
     #[must_use]

@@ -126,6 +126,7 @@ impl<'a> Line<'a> {
                 IfTaken::Refuse => 1,
                 IfTaken::Keep => 2,
                 IfTaken::Replace => 3,
+                IfTaken::Update => 0,
             },
             due: Some(new.due()),
             kind: Some(kind),

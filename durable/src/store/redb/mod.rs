@@ -158,7 +158,7 @@ impl RedbStore {
         reserve: Reserve,
         options: RedbOptions,
     ) -> Result<RedbStore, StoreError> {
-        let session = Session::load(&database)?;
+        let session = Session::load(&database, path.as_deref())?;
         Ok(RedbStore {
             open: RwLock::new(Some(database)),
             session: Mutex::new(session),
@@ -213,6 +213,9 @@ impl RedbStore {
         let mut session = self.session();
         let open = self.open.read().unwrap_or_else(|error| error.into_inner());
         let database = open.as_ref().ok_or(StoreError::NotWriting)?;
+        if let Some(path) = &self.path {
+            session.check_place(path)?;
+        }
         let mut transaction = database.begin_write().map_err(fail)?;
         transaction.set_quick_repair(self.options.quick_repair);
         let mut changed = *session;
@@ -240,6 +243,12 @@ impl Store for RedbStore {
         false
     }
 
+    /// Closes the file, so that another process may have it.
+    fn give_back(&self, _: Lease) {
+        let mut open = self.open.write().unwrap_or_else(|error| error.into_inner());
+        *open = None;
+    }
+
     fn commit(&self, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
         self.write(|writing| {
             let apply = |change| apply(writing, change);
@@ -258,7 +267,7 @@ impl Store for RedbStore {
             self.reserve.give_up();
         }
         let database = self.note(open_file(path, self.options.cache_bytes))?;
-        let mut found = Session::load(&database)?;
+        let mut found = Session::load(&database, Some(path))?;
         if session.is_ahead_of(&found) {
             let how = "an older file has taken its place";
             return Err(StoreError::Damaged(how.to_owned()));

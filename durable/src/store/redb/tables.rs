@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::ops::Bound;
+use std::path::Path;
 use std::sync::Arc;
 
 use redb::{
@@ -38,6 +39,8 @@ pub(super) struct Session {
     pub(super) fence: u64,
     /// Whether the fence was granted in this opening, and not by a process that has ended.
     pub(super) is_granted: bool,
+    /// Which file it is, where the system says so.
+    place: Option<(u64, u64)>,
     next_number: u64,
     /// The first number that is not reserved.
     reserved: u64,
@@ -49,7 +52,17 @@ impl Session {
         self.fence > other.fence || self.reserved > other.reserved
     }
 
-    pub(super) fn load(database: &Database) -> Result<Session, StoreError> {
+    /// Checks that the file still has its name. What is written to one that was deleted is lost.
+    pub(super) fn check_place(&self, path: &Path) -> Result<(), StoreError> {
+        match place_of_file(path) == self.place {
+            true => Ok(()),
+            false => Err(StoreError::Damaged(
+                "the file is gone, or another has its name".to_owned(),
+            )),
+        }
+    }
+
+    pub(super) fn load(database: &Database, path: Option<&Path>) -> Result<Session, StoreError> {
         let transaction = database.begin_read().map_err(fail)?;
         let meta = transaction.open_table(META).map_err(fail)?;
         let read = |name| match meta.get(name) {
@@ -60,10 +73,25 @@ impl Session {
         Ok(Session {
             fence: read(FENCE)?,
             is_granted: false,
+            place: path.and_then(place_of_file),
             next_number: reserved,
             reserved,
         })
     }
+}
+
+#[cfg(unix)]
+fn place_of_file(path: &Path) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+
+    let file = std::fs::metadata(path).ok()?;
+    Some((file.dev(), file.ino()))
+}
+
+/// Elsewhere a file that is open cannot be deleted.
+#[cfg(not(unix))]
+fn place_of_file(_: &Path) -> Option<(u64, u64)> {
+    None
 }
 
 /// Creates the tables in an empty file.
