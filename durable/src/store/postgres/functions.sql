@@ -1,7 +1,8 @@
 -- The functions. {schema} stands for the schema's name.
 --
 -- Each statement is bounded by an index, whatever the tables hold. Statistics that are older than
--- the rows must not change that, so the functions that read jobs forbid sequential scans.
+-- the rows must not change that, so the functions that read jobs forbid sequential scans. What that
+-- adds to the costs of small tables must not start the compiler.
 
 -- The microseconds since 1970, by the clock that decides when jobs are due and leases end.
 CREATE FUNCTION {schema}.now_micros() RETURNS bigint LANGUAGE sql VOLATILE AS
@@ -20,7 +21,7 @@ $function$;
 -- Locks what a batch changes, in one order, so that batches of several nodes do not wait for each
 -- other in a circle: first groups of keys, because their jobs may not exist yet, then jobs.
 CREATE FUNCTION {schema}.lock_jobs(asked bigint[], kinds bytea[], keys bytea[]) RETURNS void
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $function$
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtext('{schema}'), g.number) FROM (
         SELECT DISTINCT hashtext(encode(u.kind || u.key, 'hex')) % 64 AS number
@@ -43,7 +44,7 @@ CREATE FUNCTION {schema}.apply(
     o_answer bigint, o_number bigint, o_born bigint, o_version bigint, o_due bigint, o_fence bigint,
     o_attempts bigint, o_dead boolean, o_kind bytea, o_key bytea, o_recurrence bytea,
     o_failure bytea, o_payload bytea, o_token bigint, o_here boolean
-) LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
+) LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $function$
 DECLARE
     c record;
     job {schema}.jobs;
@@ -270,7 +271,7 @@ $function$;
 -- Moves shards of a kind, so that each node that handles it has its share. Returns whether
 -- another node has one more. The caller holds the lock.
 CREATE FUNCTION {schema}.balance_kind(me bigint, named bytea) RETURNS boolean LANGUAGE plpgsql
-SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
+SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $function$
 DECLARE
     total bigint;
     members bigint;
@@ -374,7 +375,7 @@ $function$;
 -- shard, those that the node has started are read, too.
 CREATE FUNCTION {schema}.due_before(me bigint, before bigint, most bigint)
 RETURNS TABLE (o_number bigint, o_born bigint, o_version bigint, o_due bigint, o_fence bigint, o_until bigint)
-LANGUAGE sql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
+LANGUAGE sql SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $function$
     WITH own AS MATERIALIZED (
         SELECT s.shard, most / count(*) OVER () + 64 AS share
         FROM {schema}.shards s WHERE s.fence = me AND NOT s.leaving
@@ -399,7 +400,7 @@ $function$;
 
 -- The kinds whose jobs no node handles, and when the first of them is due.
 CREATE FUNCTION {schema}.unhandled() RETURNS TABLE (o_kind bytea, o_due bigint)
-LANGUAGE sql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
+LANGUAGE sql SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $function$
     SELECT s.kind, min(j.due) FROM {schema}.shards s, LATERAL (
             SELECT k.due FROM {schema}.jobs k WHERE k.shard = s.shard AND NOT k.dead
             ORDER BY k.due, k.number LIMIT 1) j
