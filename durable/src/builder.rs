@@ -65,10 +65,11 @@ impl Durable {
             ahead: None,
             running: 1_024,
             window: Duration::from_secs(60),
-            window_jobs: 65_536,
+            window_jobs: 8_192,
             tick: Duration::from_millis(1),
             lease: Duration::from_secs(10),
             ends_within: Duration::from_secs(30),
+            keeps_dead: None,
         }
     }
 }
@@ -86,6 +87,7 @@ pub struct Builder {
     tick: Duration,
     lease: Duration,
     ends_within: Duration,
+    keeps_dead: Option<Duration>,
 }
 
 impl fmt::Debug for Builder {
@@ -232,6 +234,14 @@ impl Builder {
         self
     }
 
+    /// Sets for how long dead letters are kept. Older ones are removed by and by. Defaults to
+    /// keeping them until they are [buried](crate::Jobs::bury) or [revived](crate::Jobs::revive).
+    #[must_use]
+    pub fn keeps_dead(mut self, length: Duration) -> Builder {
+        self.keeps_dead = Some(length);
+        self
+    }
+
     /// Sets how often and when failed jobs of a kind are tried again.
     #[must_use]
     pub fn retry(mut self, kind: impl Into<String>, retry: Retry) -> Builder {
@@ -277,7 +287,7 @@ impl Builder {
     }
 
     /// Sets the largest number of jobs in the window, at least one. Each takes about 200
-    /// bytes. Defaults to 65,536.
+    /// bytes. The store is read for that many at once. Defaults to 8,192.
     #[must_use]
     pub fn window_jobs(mut self, most: usize) -> Builder {
         self.window_jobs = most.max(1);
@@ -394,6 +404,7 @@ impl Builder {
                 (_, None) => AHEAD,
             },
             lease: self.lease,
+            keeps_dead: self.keeps_dead,
             kinds: self.handlers.kinds(),
         };
         #[cfg(feature = "postgres")]

@@ -165,7 +165,7 @@ impl Commits {
         self.push(Request { changes, answered });
     }
 
-    /// Hands in outcomes that nobody waits for.
+    /// Hands in changes that nobody waits for.
     pub(crate) fn post(&self, changes: Vec<Change>) {
         let answered = None;
         self.push(Request { changes, answered });

@@ -207,7 +207,7 @@ fn keep(inner: &Inner, closing: &AtomicBool, pool: &Pool) {
     };
     while !closing.load(Ordering::SeqCst) {
         inner.node.replace_late(|| pool.add().is_ok());
-        let until = guarded(|| Ok(inner.node.keep()));
+        let until = guarded(|| Ok(inner.keep()));
         let now = inner.node.now();
         alarm.sleep(until.unwrap_or(now + KEEP_AGAIN), now);
     }

@@ -18,10 +18,12 @@ use self::limits::Limits;
 use crate::job::JobId;
 use crate::observe::Observer;
 use crate::pace::Pace;
-use crate::store::{Answer, Change, Hear, News, Store, StoreError};
+use crate::store::{Answer, Change, Hear, List, News, Store, StoreError};
 use crate::wall::{WallClock, WallTime};
 use crate::window::{Aimed, Window};
 
+/// The number of dead letters that are removed at once.
+const BURIALS: usize = 32;
 /// The pause after a read that failed.
 const READ_AGAIN: Duration = Duration::from_secs(1);
 /// A difference between wall clock and engine that is taken for a step.
@@ -37,6 +39,8 @@ pub(crate) struct Settings {
     /// The largest number of jobs that are started beyond those.
     pub(crate) ahead: usize,
     pub(crate) lease: Duration,
+    /// For how long dead letters are kept, if not for ever.
+    pub(crate) keeps_dead: Option<Duration>,
     /// The kinds that have handlers. A node without any runs no jobs.
     pub(crate) kinds: Vec<String>,
 }
@@ -317,6 +321,17 @@ impl Node {
         self.next_keep()
     }
 
+    /// Returns the removal of some dead letters that have been kept for long enough.
+    pub(crate) fn burials(&self) -> Vec<Change> {
+        let (Some(keeps), Some(_)) = (self.settings.keeps_dead, self.lease()) else {
+            return Vec::new();
+        };
+        let dead = self.store.list(List::Dead, None, BURIALS);
+        let (dead, now) = (dead.unwrap_or_default(), self.now());
+        let old = dead.iter().filter(|job| job.due + keeps <= now);
+        old.map(|job| Change::Bury(job.id)).collect()
+    }
+
     /// Compares the wall clock with the engine's, which knows no steps. Returns the length of a
     /// step, forwards or backwards.
     fn clock_step(&self) -> Option<Duration> {
@@ -408,6 +423,7 @@ mod tests {
             workers: 4,
             ahead: 60,
             lease,
+            keeps_dead: None,
             kinds: vec!["job".to_owned()],
         };
         Node::new(Box::new(store), Arc::new(clock()), engine, settings)

@@ -59,7 +59,7 @@ impl VirtualNode {
             let inner = self.runner.inner();
             inner.commits.try_recover(&inner.node);
             inner.retry_commits();
-            let next = inner.node.keep();
+            let next = inner.keep();
             self.run_due();
             let now = self.wall.now();
             if now >= time {

@@ -26,6 +26,7 @@ fn node(store: &Failing) -> Node {
         workers: 4,
         ahead: 0,
         lease: Duration::from_secs(10),
+        keeps_dead: None,
         kinds: vec!["job".to_owned()],
     };
     Node::new(Box::new(store.clone()), Arc::new(clock), engine, settings)

@@ -195,10 +195,7 @@ fn a_job_is_stored_with_the_transaction_of_its_caller() {
             match number % 4 < 2 {
                 true => drop(transaction.query_one(&enqueue, &[&name]).await.unwrap()),
                 false => {
-                    let job = note(&name).key(
-                        name,
-                        tickwheel_durable::IfTaken::Refuse,
-                    );
+                    let job = note(&name).key(name, tickwheel_durable::IfTaken::Refuse);
                     schema
                         .options()
                         .schedule_in(&mut transaction, job)

@@ -30,6 +30,25 @@ fn a_failed_job_is_tried_again_and_then_dead() {
 }
 
 #[test]
+fn dead_letters_are_kept_for_as_long_as_is_set() {
+    let world = World::new();
+    let builder = world.notes(|_| Outcome::Never("no such address".to_owned()));
+    let (jobs, node) = world.open(builder.keeps_dead(HOUR));
+    for due in [1, 2_000] {
+        jobs.schedule_many([note("job", due), note("job", due)]);
+    }
+    node.run_until(at(3_590));
+    assert_eq!(jobs.count(List::Dead).unwrap(), 4);
+    node.run_until(at(3_700));
+    let dead = jobs.list(List::Dead, None, 9).unwrap();
+    assert_eq!(
+        dead.iter().map(|job| job.due).collect::<Vec<_>>(),
+        [at(2_000); 2]
+    );
+    assert_eq!(dead[0].attempts, 1, "it is not tried again");
+}
+
+#[test]
 fn a_panic_is_a_failure() {
     let world = World::new();
     let builder = world.notes(|_| -> () { panic!("at the disco") });
