@@ -73,7 +73,8 @@ impl Attempt {
     /// is safe from a node that was paused. Runs of a job on one node may have the same number.
     #[must_use]
     pub fn fence(&self) -> u64 {
-        self.run.token
+        let Run { token, .. } = *self.run;
+        token
     }
 
     /// Returns whether the handler should end soon: the node has lost the lease, so that the outcome

@@ -65,7 +65,7 @@ impl Durable {
             ahead: None,
             running: 1_024,
             window: Duration::from_secs(60),
-            window_jobs: 8_192,
+            window_jobs: 4_096,
             tick: Duration::from_millis(1),
             lease: Duration::from_secs(10),
             ends_within: Duration::from_secs(30),
@@ -165,8 +165,8 @@ impl Builder {
     /// as [`running`](Builder::running) says. Beyond its [time limit](Builder::time_limit), it is
     /// dropped at its next wait, and the attempt fails. Needs the feature `tokio`.
     ///
-    /// The calls of [`Jobs`](crate::Jobs) block for about as long as a commit takes. Close the node
-    /// outside of the runtime's threads, or give the runtime several.
+    /// The calls of [`Jobs`](crate::Jobs) block for about as long as a commit takes. The end of a node
+    /// blocks until its handlers have ended, so the runtime needs another thread for these.
     ///
     /// # Panics
     /// Outside of a runtime.
@@ -189,7 +189,6 @@ impl Builder {
     ///     .open(MemoryStore::new())?;
     /// let id = jobs.schedule(Job::new("mail", "ada@example.org"))?;
     /// assert_eq!(receiver.recv().await, Some(id));
-    /// # tokio::task::spawn_blocking(|| drop(jobs)).await?;
     /// # Ok(())
     /// # }
     /// ```
@@ -287,7 +286,7 @@ impl Builder {
     }
 
     /// Sets the largest number of jobs in the window, at least one. Each takes about 200
-    /// bytes. The store is read for that many at once. Defaults to 8,192.
+    /// bytes. The store is read for that many at once. Defaults to 4,096.
     #[must_use]
     pub fn window_jobs(mut self, most: usize) -> Builder {
         self.window_jobs = most.max(1);

@@ -92,6 +92,8 @@ impl Handlers {
         let Some(Handler::Async(runtime, handler)) = self.handlers.get(&job.kind) else {
             return None;
         };
+        // What the handler makes before its first wait may belong to the runtime, such as a sleep.
+        let _entered = runtime.enter();
         let ready = |outcome| -> Handling { Box::pin(std::future::ready(outcome)) };
         let handling = match self.retry(job).is_beyond(job.attempts) {
             true => ready(beyond()),

@@ -40,6 +40,10 @@ extern crate self as tickwheel_durable;
 #[path = "../tests/support/mod.rs"]
 mod support;
 
+#[cfg(all(doctest, feature = "postgres", feature = "tokio"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod attempt;
 mod builder;
 mod commit;

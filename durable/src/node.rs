@@ -191,10 +191,11 @@ impl Node {
         let (now, mut window) = (self.now(), self.window());
         let mut fired = Vec::new();
         for aimed in aimed {
-            // A load may have brought an interrupted job since the room was found.
-            match self.room_beside(&window) {
-                0 => window.put_back(aimed),
-                _ => fired.extend(window.fire(aimed, now)),
+            // A load may have brought an interrupted job since the room was found. It is the first.
+            let waits = window.has_interrupted(now) && !window.is_interrupted(aimed.id);
+            match waits || self.room_beside(&window) == 0 {
+                true => window.put_back(aimed),
+                false => fired.extend(window.fire(aimed, now)),
             }
         }
         self.note_load(&window, now);
@@ -523,7 +524,7 @@ mod tests {
             id: JobId::new(WallTime::default(), secs),
             version: 1,
             due: node.now() + Duration::from_secs(secs),
-            is_started: false,
+            is_interrupted: false,
             is_here: true,
         };
         node.hear(News::Placed(vec![due(5), due(59), due(60)]));

@@ -35,14 +35,10 @@ impl Threads {
         let mut threads = std::mem::take(&mut *self.lock());
         let others = threads.split_off(threads.len().min(1));
         let is_own = others.iter().any(is_current);
-        let mut have_ended = others
-            .into_iter()
-            .fold(true, |all, thread| join(thread, end) && all);
+        let mut have_ended = others.into_iter().all(|thread| join(thread, end));
         last();
         if !is_own {
-            have_ended &= threads
-                .into_iter()
-                .fold(true, |all, thread| join(thread, end) && all);
+            have_ended &= threads.into_iter().all(|thread| join(thread, end));
         }
         have_ended
     }

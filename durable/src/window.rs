@@ -245,6 +245,10 @@ impl Window {
         Some(aimed)
     }
 
+    pub(crate) fn is_interrupted(&self, id: JobId) -> bool {
+        self.interrupted.contains(&id)
+    }
+
     /// Sets the timer of a job again whose timer has expired, if it is armed with this version.
     pub(crate) fn put_back(&mut self, aimed: Aimed) {
         match self.jobs.get(&aimed.id) {
@@ -318,7 +322,7 @@ impl Window {
                 id, version, due, ..
             } = job;
             self.armed.insert((due, id));
-            if job.is_started {
+            if job.is_interrupted {
                 self.interrupted.insert(id);
             }
             self.aim(Aimed { id, version }, due, now);
@@ -395,7 +399,7 @@ mod tests {
             id,
             version,
             due: at(due),
-            is_started: false,
+            is_interrupted: false,
             is_here: true,
         }
     }

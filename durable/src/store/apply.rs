@@ -171,7 +171,7 @@ fn start(rows: &mut impl Rows, fence: u64, id: JobId, version: u64) -> Result<An
                 job.state = State::Waiting;
                 rows.put(&job)?;
             }
-            return Ok(Answer::Stale(due(rows, &job)));
+            return Ok(Answer::Stale(due(rows, &job)?));
         }
         if job.state != started {
             job.state = started;
@@ -199,7 +199,7 @@ fn finish(
             }
             job.state = State::Waiting;
             rows.put(&job)?;
-            return Ok(Answer::Stale(due(rows, &job)));
+            return Ok(Answer::Stale(due(rows, &job)?));
         }
         rows.remove(&job)?;
         match then {
@@ -303,14 +303,14 @@ fn with_dead<R: Rows>(
 
 fn place(rows: &mut impl Rows, job: StoredJob) -> Result<Answer, StoreError> {
     rows.put(&job)?;
-    Ok(Answer::Placed(due(rows, &job)))
+    Ok(Answer::Placed(due(rows, &job)?))
 }
 
-fn due(rows: &impl Rows, job: &StoredJob) -> DueJob {
-    DueJob {
+fn due(rows: &mut impl Rows, job: &StoredJob) -> Result<DueJob, StoreError> {
+    Ok(DueJob {
         is_here: rows.handles(&job.kind),
-        ..DueJob::of(job)
-    }
+        ..DueJob::of(job, rows.fence()?)
+    })
 }
 
 /// The kinds of the node that has the lease: all before the first lease is taken.

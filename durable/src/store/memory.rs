@@ -122,7 +122,9 @@ impl Store for MemoryStore {
         let due = jobs.rows.range(..(Place::Live(before), FIRST));
         let due = due.filter(|(_, job)| jobs.kinds.has(&job.kind));
         Ok(Due::first(
-            due.map(|(_, job)| DueJob::of(job)).take(most).collect(),
+            due.map(|(_, job)| DueJob::of(job, jobs.fence))
+                .take(most)
+                .collect(),
             most,
         ))
     }

@@ -240,20 +240,21 @@ pub struct DueJob {
     pub version: u64,
     /// The due time.
     pub due: WallTime,
-    /// Whether a run has begun and not ended: under another lease, its process may have died
-    /// of it.
-    pub is_started: bool,
+    /// Whether a run has begun under an earlier lease and not ended: its process may have died of
+    /// it.
+    pub is_interrupted: bool,
     /// Whether it belongs to the lease that was taken through the store that says so.
     pub is_here: bool,
 }
 
 impl DueJob {
-    pub(crate) fn of(job: &StoredJob) -> DueJob {
+    /// Returns what a window needs of a job, under the lease with this fence.
+    pub(crate) fn of(job: &StoredJob, lease: u64) -> DueJob {
         DueJob {
             id: job.id,
             version: job.version,
             due: job.due,
-            is_started: matches!(job.state, State::Started { .. }),
+            is_interrupted: matches!(job.state, State::Started { fence } if fence != lease),
             is_here: true,
         }
     }

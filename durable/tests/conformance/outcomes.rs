@@ -102,7 +102,7 @@ fn a_started_job_is_known_to_a_load<S: Store>(bench: &Bench<S>) {
         .unwrap()
         .unwrap();
     let due = bench.store.due_before(lease, at(9), 9).unwrap();
-    let started: Vec<bool> = due.jobs.iter().map(|job| job.is_started).collect();
+    let started: Vec<bool> = due.jobs.iter().map(|job| job.is_interrupted).collect();
     assert_eq!(started, [true, false]);
 }
 

@@ -170,7 +170,7 @@ fn asynchronous_handlers_run_side_by_side() {
                 assert_ne!(attempt.payload(), b"panics", "at the disco");
             }
         })
-        .async_handler("slow", |_| std::future::pending::<()>())
+        .async_handler("slow", |_| tokio::time::sleep(HOUR))
         .async_handler("ends", |attempt| async move { attempt.cancelled().await });
     let store = MemoryStore::new();
     let jobs = builder.open(store.clone()).unwrap();

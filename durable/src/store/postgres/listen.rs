@@ -86,7 +86,7 @@ fn due_job(word: &str) -> Option<(DueJob, u64)> {
         id: JobId::new(time(born), number),
         version,
         due: time(due),
-        is_started: false,
+        is_interrupted: false,
         is_here: true,
     };
     Some((job, shard))
@@ -105,7 +105,7 @@ mod tests {
             id: JobId::new(time(5), 7),
             version: 2,
             due: time(9),
-            is_started: false,
+            is_interrupted: false,
             is_here: true,
         };
         assert_eq!(placed, News::Placed(vec![job]));

@@ -362,7 +362,7 @@ impl Store for PostgresStore {
         let rows = self.ask(&self.leases, Duration::MAX, text, with)?;
         let until = rows.first().and_then(|row| row.get::<_, Option<i64>>(5));
         let due = rows.iter().map(|row| DueJob {
-            is_started: row.get::<_, i64>(4) != 0,
+            is_interrupted: ![0, signed(lease.fence)].contains(&row.get(4)),
             ..rows::due_job(row, 0)
         });
         Ok(Due {
@@ -431,6 +431,16 @@ impl Transactions for PostgresStore {
         let transacted = self.transact_on(&mut line, work);
         lock(&self.idle).push(line);
         transacted
+    }
+}
+
+/// A client of the crate `postgres` must not be dropped on a thread of a runtime.
+impl Drop for PostgresStore {
+    fn drop(&mut self) {
+        let idle = std::mem::take(&mut *lock(&self.idle));
+        if !idle.is_empty() {
+            let _ = waits::spawn("close", || drop(idle));
+        }
     }
 }
 

@@ -284,7 +284,7 @@ pub(super) fn due_job(row: &Row, from: usize) -> DueJob {
         id: id(row, from),
         version: row.get::<_, i64>(from + 2) as u64,
         due: time(row.get(from + 3)),
-        is_started: false,
+        is_interrupted: false,
         is_here: true,
     }
 }

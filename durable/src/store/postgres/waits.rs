@@ -94,7 +94,7 @@ fn unanswered(after: Duration) -> StoreError {
     StoreError::Io(Arc::new(io::Error::new(io::ErrorKind::TimedOut, text)))
 }
 
-fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), StoreError> {
+pub(super) fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), StoreError> {
     let thread = thread::Builder::new().name(format!("durable-{name}"));
     let spawned = thread.spawn(run).map(drop);
     spawned.map_err(|error| StoreError::Io(Arc::new(error)))

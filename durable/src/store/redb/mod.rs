@@ -283,8 +283,8 @@ impl Store for RedbStore {
         self.reserve.is_there_again()
     }
 
-    fn due_before(&self, _: Lease, before: WallTime, most: usize) -> Result<Due, StoreError> {
-        self.read(|reading| reading.due_before(before, most, &self.kinds()))
+    fn due_before(&self, lease: Lease, before: WallTime, most: usize) -> Result<Due, StoreError> {
+        self.read(|reading| reading.due_before(before, most, &self.kinds(), lease.fence))
     }
 
     fn unhandled(&self) -> Result<Vec<(String, WallTime)>, StoreError> {

@@ -251,9 +251,10 @@ impl Reading {
         before: WallTime,
         most: usize,
         kinds: &Kinds,
+        fence: u64,
     ) -> Result<Due, StoreError> {
         let mut jobs = Vec::new();
-        self.each_head(before, |job, kind| {
+        self.each_head(before, fence, |job, kind| {
             if kind.is_none_or(|kind| kinds.has(kind)) {
                 jobs.push(job);
             }
@@ -264,7 +265,7 @@ impl Reading {
 
     pub(super) fn unhandled(&self, kinds: &Kinds) -> Result<Vec<(String, WallTime)>, StoreError> {
         let mut found = BTreeMap::new();
-        self.each_head(WallTime::MAX, |job, kind| {
+        self.each_head(WallTime::MAX, 0, |job, kind| {
             kinds.note_unhandled(&mut found, kind.unwrap_or_default(), job.due);
             true
         })?;
@@ -276,6 +277,7 @@ impl Reading {
     fn each_head(
         &self,
         before: WallTime,
+        fence: u64,
         mut each: impl FnMut(DueJob, Option<&str>) -> bool,
     ) -> Result<(), StoreError> {
         let live = self.0.open_table(LIVE).map_err(fail)?;
@@ -283,7 +285,7 @@ impl Reading {
             let (key, row) = entry.map_err(fail)?;
             let (due, number) = key.value();
             let due = WallTime::from_unix_micros(due);
-            let goes_on = match head(number, due, row.value()) {
+            let goes_on = match head(number, due, row.value(), fence) {
                 Ok((job, kind)) => each(job, Some(kind)),
                 Err(_) => each(unknown(number, due), None),
             };
@@ -411,7 +413,7 @@ fn unknown(number: u64, due: WallTime) -> DueJob {
         id: JobId::new(due, number),
         version: 0,
         due,
-        is_started: false,
+        is_interrupted: false,
         is_here: true,
     }
 }
