@@ -169,6 +169,7 @@ impl Service {
         match status.health() {
             Health::Working => answer(StatusCode::OK, report("working")),
             Health::StandingBy => answer(StatusCode::OK, report("standing by")),
+            Health::Stuck(_) => answer(StatusCode::SERVICE_UNAVAILABLE, report("stuck")),
             Health::Failing(error) => failed(&error),
         }
     }
