@@ -488,7 +488,7 @@ fn task_run(times: u64) {
             timers.run_at(Time::START, task).expect("there is no bound");
         }
         while timers.ledger().live > 0 {
-            let _ = driver.run_due(1_000);
+            let _ = driver.process_due(1_000);
         }
     }
 }
@@ -590,7 +590,7 @@ fn sleep_burst(times: u64) {
 }
 
 /// Registers a sleep for each delay, and asserts that `pass` wakes all of them.
-fn wake_each(delays: impl Iterator<Item = Duration>, pass: impl FnOnce(&VirtualClock<Waker>)) {
+fn wake_each(delays: impl Iterator<Item = Duration>, pass: impl FnOnce(&VirtualClock)) {
     let count = Arc::new(Count::default());
     let waker = Waker::from(Arc::clone(&count));
     let (timers, clock) = Timers::builder()

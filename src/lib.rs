@@ -53,11 +53,10 @@
 //!   tasks are cut off; see [`Engine`](Engine#the-end-of-the-process).
 //! * **An unstarted timer is not live.** It has no deadline to read or move; see
 //!   [`Unstarted`].
-//! * **No call runs a task inside a task.** A nested [`Driver::run_due`] does nothing.
-//!   [`VirtualClock::advance`] and [`Driver::process_due`] run no task and may be called
-//!   anywhere. [`VirtualClock::run_until`] panics in a worker, which it would wait for.
+//! * **No call runs a task inside a task.** A nested [`Driver::process_due`] does
+//!   nothing. [`VirtualClock::advance`] runs no task and may be called anywhere. [`VirtualClock::run_until`] panics in a worker, which it would wait for.
 //! * **A closure that holds a handle keeps the engine alive**, unless the handle is
-//!   [weak](WeakTaskEngine).
+//!   [weak](WeakEngine).
 //!
 //! # Features
 //! All but `std` default to off. None adds cost to scheduling, cancelling,
@@ -165,7 +164,9 @@ pub use clock::ClockSource;
 #[cfg(feature = "std")]
 pub use drive::{Driver, VirtualClock};
 #[cfg(feature = "std")]
-pub use engine::{Builder, Engine, LiveTimers, NamedTimers, StartError, Unstarted, WeakEngine};
+pub use engine::{
+    Builder, Engine, Family, LiveTimers, NamedTimers, StartError, Unstarted, WeakEngine,
+};
 pub use id::{InvalidTimerId, TimerId};
 #[cfg(feature = "stream")]
 pub use queue::RecvStream;
@@ -174,7 +175,7 @@ pub use queue::{Expired, Queue, RecvError, RecvFuture, Reports};
 #[cfg(feature = "std")]
 pub use stats::{Histogram, InspectedShard, Inspection, Ledger, RefusedTimers, Snapshot};
 #[cfg(feature = "std")]
-pub use tasks::{Firing, Task, TaskBuilder, TaskEngine, WeakTaskEngine};
+pub use tasks::{Firing, Task, TaskEngine};
 pub use tick::Tick;
 #[cfg(feature = "std")]
 pub use timeline::{PointInTime, Time, When};

@@ -21,7 +21,7 @@ use crate::window::Aimed;
 pub struct VirtualNode {
     runner: Arc<Runner>,
     wall: ManualClock,
-    clock: VirtualClock<Aimed>,
+    clock: VirtualClock,
     queue: Queue<Aimed>,
     /// The jobs that may run. The starts whose commit failed follow once the store has recovered.
     started: (Sender<Run>, Receiver<Run>),
@@ -37,11 +37,7 @@ impl fmt::Debug for VirtualNode {
 }
 
 impl VirtualNode {
-    pub(crate) fn new(
-        runner: Arc<Runner>,
-        wall: ManualClock,
-        clock: VirtualClock<Aimed>,
-    ) -> VirtualNode {
+    pub(crate) fn new(runner: Arc<Runner>, wall: ManualClock, clock: VirtualClock) -> VirtualNode {
         let queue = runner.inner().node.engine().queue(0);
         VirtualNode {
             runner,

@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // Closures run on threads of the engine, called workers. A single shard makes a
     // single wheel to look at.
     let timers = TaskEngine::builder().workers(2).shards(1).start()?;
-    let (mut screen, log) = Screen::new(timers.engine().clone());
+    let (mut screen, log) = Screen::new(tickwheel::Engine::clone(&timers));
 
     // Run once, after a delay.
     for delay in [600, 200, 400].map(Duration::from_millis) {

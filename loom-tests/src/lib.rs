@@ -15,7 +15,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 use tickwheel::time::Timers;
 use tickwheel::{
-    Builder, Engine, Expired, Ledger, Queue, StartError, Task, TaskBuilder, TaskEngine, Time,
+    Builder, Driver, Engine, Expired, Family, Ledger, Queue, StartError, Task, TaskEngine, Time,
     Timer, TimerId, VirtualClock,
 };
 
@@ -38,42 +38,50 @@ pub fn model(body: impl Fn() + Sync + Send + 'static) {
 }
 
 /// A model of the smallest engine on a virtual clock.
-pub fn engine_model(body: impl Fn(Engine<Payload>, VirtualClock<Payload>) + Sync + Send + 'static) {
+pub fn engine_model(body: impl Fn(Engine<Payload>, VirtualClock) + Sync + Send + 'static) {
     start(|| builder(1).start_virtual(), body);
 }
 
 /// A model of the smallest engine with a ticker.
-pub fn ticker_model(body: impl Fn(Engine<Payload>, VirtualClock<Payload>) + Sync + Send + 'static) {
+pub fn ticker_model(body: impl Fn(Engine<Payload>, VirtualClock) + Sync + Send + 'static) {
     start(|| builder(1).start_model(), body);
 }
 
 /// A model of the smallest engine that the caller's own loop drives.
-pub fn driven_model(body: impl Fn(Engine<Payload>, VirtualClock<Payload>) + Sync + Send + 'static) {
-    start(|| builder(1).start_driven_model(), body);
+pub fn driven_model(
+    body: impl Fn(Engine<Payload>, Driver<Payload>, VirtualClock) + Sync + Send + 'static,
+) {
+    driven(|| builder(1), body);
 }
 
 /// A model of the smallest engine of tasks, with so many workers.
-pub fn task_model(
-    workers: usize,
-    body: impl Fn(TaskEngine, VirtualClock<Task>) + Sync + Send + 'static,
-) {
-    start(
-        move || task_builder().workers(workers).start_virtual(),
-        body,
-    );
+pub fn task_model(workers: usize, body: impl Fn(TaskEngine, VirtualClock) + Sync + Send + 'static) {
+    let small = move || task_builder().workers(workers);
+    start(move || small().start_virtual(), body);
 }
 
 /// A model of the smallest engine of tasks that the caller's own loop runs.
-pub fn driven_task_model(body: impl Fn(TaskEngine, VirtualClock<Task>) + Sync + Send + 'static) {
-    start(|| task_builder().start_driven_model(), body);
+pub fn driven_task_model(
+    body: impl Fn(TaskEngine, Driver<Task>, VirtualClock) + Sync + Send + 'static,
+) {
+    driven(task_builder, body);
+}
+
+fn driven<E: Family<Payload: Send> + 'static>(
+    builder: fn() -> Builder<E>,
+    body: impl Fn(E, Driver<E::Payload>, VirtualClock) + Sync + Send + 'static,
+) {
+    model(move || {
+        let clock = VirtualClock::new();
+        let (engine, driver) = builder().start_driven_model(&clock).unwrap();
+        body(engine, driver, clock);
+    });
 }
 
 /// A model of the smallest timers for futures.
-pub fn timers_model(body: impl Fn(Timers, VirtualClock<Waker>) + Sync + Send + 'static) {
-    start(
-        || Timers::builder().wheel_size(4).shards(1).start_virtual(),
-        body,
-    );
+pub fn timers_model(body: impl Fn(Timers, VirtualClock) + Sync + Send + 'static) {
+    let small = || Timers::builder().wheel_size(4).shards(1);
+    start(move || small().start_virtual(), body);
 }
 
 fn start<E: 'static, C: 'static>(
@@ -86,7 +94,7 @@ fn start<E: 'static, C: 'static>(
     });
 }
 
-fn task_builder() -> TaskBuilder {
+fn task_builder() -> Builder<TaskEngine> {
     TaskEngine::builder().wheel_size(4).shards(1)
 }
 
@@ -128,7 +136,7 @@ pub fn beat(name: u32) -> Timer<Payload> {
 
 /// Returns a builder of the smallest engine, because a model costs as much as the
 /// state that loom has to track.
-pub fn builder(shards: usize) -> Builder<Payload> {
+pub fn builder(shards: usize) -> Builder<Engine<Payload>> {
     let small = Engine::builder().wheel_size(4);
     small.shards(shards).queues(1)
 }
@@ -138,7 +146,7 @@ pub struct Lent {
     /// The smallest engine.
     pub engine: Engine<Payload>,
     /// Its clock.
-    pub clock: VirtualClock<Payload>,
+    pub clock: VirtualClock,
     /// The timer.
     pub id: TimerId,
     /// The firing.

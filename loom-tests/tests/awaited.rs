@@ -39,7 +39,7 @@ impl Wake for Task {
 }
 
 /// Moves the clock from another thread.
-fn pass_beside(clock: VirtualClock<Waker>, to: u64) -> JoinHandle<VirtualClock<Waker>> {
+fn pass_beside(clock: VirtualClock, to: u64) -> JoinHandle<VirtualClock> {
     thread::spawn(move || {
         clock.advance_to(tick(to));
         clock

@@ -26,8 +26,8 @@ fn run_loop(driver: &Driver<Payload>, queue: &Queue<Payload>, budget: usize, tim
 /// A deadline before the one that the loop sleeps for re-arms the descriptor.
 #[test]
 fn an_earlier_deadline() {
-    driven_model(|engine, clock| {
-        let (driver, queue) = (clock.driver(), engine.queue(0));
+    driven_model(|engine, driver, clock| {
+        let queue = engine.queue(0);
         let caller = thread::spawn(move || run_loop(&driver, &queue, usize::MAX, 2));
         engine.schedule(Timer::at(tick(2), payload(2))).unwrap();
         engine.schedule(Timer::at(tick(1), payload(1))).unwrap();
@@ -42,11 +42,11 @@ fn an_earlier_deadline() {
 /// thread schedules meanwhile.
 #[test]
 fn a_budget_of_one() {
-    driven_model(|engine, clock| {
+    driven_model(|engine, driver, clock| {
         for name in 0..2 {
             engine.schedule(Timer::at(tick(1), payload(name))).unwrap();
         }
-        let (driver, queue) = (clock.driver(), engine.queue(0));
+        let queue = engine.queue(0);
         let caller = thread::spawn(move || run_loop(&driver, &queue, 1, 3));
         clock.pass_to(tick(1));
         engine.schedule(Timer::at(tick(1), payload(2))).unwrap();
@@ -58,7 +58,7 @@ fn a_budget_of_one() {
 fn run_until(ran: &AtomicBool, driver: &Driver<Task>) {
     while !ran.load(Ordering::Relaxed) {
         driver.wait();
-        let _ = driver.run_due(9);
+        let _ = driver.process_due(9);
     }
 }
 
@@ -66,8 +66,7 @@ fn run_until(ran: &AtomicBool, driver: &Driver<Task>) {
 /// the loop checks only once.
 #[test]
 fn notified_task_is_cancelled() {
-    driven_task_model(|tasks, clock| {
-        let driver = clock.driver();
+    driven_task_model(|tasks, driver, _| {
         let ran = Arc::new(AtomicBool::new(false));
         let runs = Arc::clone(&ran);
         let task = move |_| runs.store(true, Ordering::Relaxed);
@@ -84,8 +83,7 @@ fn notified_task_is_cancelled() {
 /// that timer once the task is ready but before its bell rings, and is called again.
 #[test]
 fn notified_task_is_cancelled_at_a_due_tick() {
-    driven_task_model(|tasks, clock| {
-        let driver = clock.driver();
+    driven_task_model(|tasks, driver, clock| {
         let ran = Arc::new(AtomicBool::new(false));
         let runs = Arc::clone(&ran);
         let task = move |_| runs.store(true, Ordering::Relaxed);
@@ -114,8 +112,8 @@ fn two_threads_share_a_driver() {
         }
         taken
     }
-    driven_model(|engine, clock| {
-        let driver = loom::sync::Arc::new(clock.driver());
+    driven_model(|engine, driver, clock| {
+        let driver = loom::sync::Arc::new(driver);
         engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
         let shared = loom::sync::Arc::clone(&driver);
         let other = beside(&engine, move |engine| run_loop(engine, &shared));
@@ -129,8 +127,8 @@ fn two_threads_share_a_driver() {
 /// The last handle is dropped while a loop sleeps and checks in turn. The loop ends,
 /// whichever answer it checks.
 fn last_handle_dropped(is_end: fn(&Driver<Payload>, &Queue<Payload>) -> bool) {
-    driven_model(move |engine, clock| {
-        let (driver, queue) = (clock.driver(), engine.queue(0));
+    driven_model(move |engine, driver, _| {
+        let queue = engine.queue(0);
         let caller = thread::spawn(move || {
             while !is_end(&driver, &queue) {
                 driver.wait();

@@ -62,7 +62,7 @@ fn shutdown_beside_a_worker() {
 /// it does not run again, whichever step came first.
 #[test]
 fn cancel_beside_a_task() {
-    driven_task_model(|timers, clock| {
+    driven_task_model(|timers, driver, clock| {
         let runs = Arc::new(AtomicUsize::new(0));
         let task = {
             let runs = Arc::clone(&runs);
@@ -73,17 +73,16 @@ fn cancel_beside_a_task() {
         };
         let chain = Timer::at(tick(1), task);
         let id = timers.run(chain).unwrap();
-        let driver = clock.driver();
         clock.pass_to(tick(1));
         let worker = thread::spawn(move || {
-            let _ = driver.run_due(1);
+            let _ = driver.process_due(1);
             driver
         });
         assert!(!matches!(timers.cancel(id), Cancel::Gone));
         let driver = worker.join().unwrap();
         let ran = runs.load(Ordering::Relaxed);
         clock.pass_to(tick(3));
-        let _ = driver.run_due(9);
+        let _ = driver.process_due(9);
         assert_eq!(runs.load(Ordering::Relaxed), ran);
         assert_all_ended(timers.ledger());
     });

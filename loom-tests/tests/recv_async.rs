@@ -142,7 +142,7 @@ fn run_until_beside_a_task_and_a_worker() {
         let mut waiting = queue.recv_async();
         let mut context = Context::from_waker(Waker::noop());
         assert!(pin!(&mut waiting).poll(&mut context).is_pending());
-        clock.expect_workers(0, 1);
+        engine.queue(0).expect_workers(1);
         let queue = engine.queue(0);
         let worker = thread::spawn(move || queue.recv().unwrap().payload().name());
         engine.schedule(Timer::at(tick(1), payload(7))).unwrap();

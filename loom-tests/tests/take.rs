@@ -9,7 +9,7 @@ use tickwheel_loom_tests::{
 };
 
 /// Returns an engine in which timers 0 and 1 have expired, and the id of the first.
-fn two_expired(small: Builder<Payload>) -> (Engine<Payload>, VirtualClock<Payload>, TimerId) {
+fn two_expired(small: Builder<Engine<Payload>>) -> (Engine<Payload>, VirtualClock, TimerId) {
     let (engine, clock) = small.start_virtual().unwrap();
     let first = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
     engine.schedule(Timer::at(tick(1), payload(1))).unwrap();
@@ -99,7 +99,7 @@ fn two_workers_and_shutdown() {
     model(|| workers_and_shutdown(builder(1)));
 }
 
-fn workers_and_shutdown(small: Builder<Payload>) {
+fn workers_and_shutdown(small: Builder<Engine<Payload>>) {
     let (engine, _clock, _) = two_expired(small);
     let workers = [take_until_closed(&engine), take_until_closed(&engine)];
     let returned = engine.shutdown();

@@ -11,7 +11,7 @@ use pool::{Connection, Pool};
 use tickwheel::{Engine, Queue, VirtualClock};
 use tickwheel_loom_tests::{model, tick};
 
-type Timers = (VirtualClock<Arc<pool::Waiter>>, Queue<Arc<pool::Waiter>>);
+type Timers = (VirtualClock, Queue<Arc<pool::Waiter>>);
 
 fn pool_of(idle: Vec<Connection>) -> (Arc<Pool>, Timers) {
     let small = Engine::builder().wheel_size(4).shards(1);

@@ -19,7 +19,7 @@ const TICK: Duration = Duration::from_millis(1);
 /// The program's own loop: sleeps until a task is due, and runs it.
 fn run_loop(driver: Driver<Task>) -> JoinHandle<()> {
     thread::spawn(move || {
-        while driver.run_due(9) != Advance::ShutDown {
+        while driver.process_due(9) != Advance::ShutDown {
             driver.wait();
         }
     })
@@ -29,8 +29,8 @@ fn run_loop(driver: Driver<Task>) -> JoinHandle<()> {
 /// returned, no attempt runs, whatever time passes.
 #[test]
 fn a_chain_is_stopped_beside_its_attempts() {
-    driven_task_model(|timers, clock| {
-        let caller = run_loop(clock.driver());
+    driven_task_model(|timers, driver, clock| {
+        let caller = run_loop(driver);
         let [stopped, late] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
         let (seen, noted) = (Arc::clone(&stopped), Arc::clone(&late));
         // A panic would stay in the task.
@@ -57,8 +57,8 @@ fn a_chain_is_stopped_beside_its_attempts() {
 /// A chain ends with its first success.
 #[test]
 fn a_chain_ends_with_a_success() {
-    driven_task_model(|timers, clock| {
-        let caller = run_loop(clock.driver());
+    driven_task_model(|timers, driver, clock| {
+        let caller = run_loop(driver);
         let attempts = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&attempts);
         let (succeed, wait) = mpsc::channel();

@@ -134,7 +134,7 @@ fn run_until_and_an_expected_worker() {
         engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
         let queue = engine.queue(0);
         let worker = thread::spawn(move || drop(queue.recv()));
-        clock.expect_workers(0, 1);
+        engine.queue(0).expect_workers(1);
         clock.run_until(tick(1));
         assert_eq!(engine.ledger().completed, 1);
         worker.join().unwrap();

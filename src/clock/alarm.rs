@@ -307,9 +307,10 @@ impl Alarm {
     }
 
     /// Wakes the sleeper, which then reads a virtual clock that has moved.
+    #[inline]
     pub(crate) fn clock_moved(&self) {
-        let _arming = lock(&self.arming);
         if let Device::Condvar(changed) = &self.device {
+            let _arming = lock(&self.arming);
             changed.notify_all();
         }
     }

@@ -6,7 +6,7 @@ use core::time::Duration;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
-use crate::hub::{Core, Driving, SharedCore};
+use crate::hub::{Driving, SharedCore};
 use crate::queue::Queue;
 use crate::sync::Arc;
 use crate::tick::Tick;
@@ -14,7 +14,9 @@ use crate::timeline::Time;
 use crate::wheel::Advance;
 
 /// Drives an engine that was started with
-/// [`Builder::start_driven`](crate::Builder::start_driven).
+/// [`Builder::start_driven`](crate::Builder::start_driven). `T` is its payload: for a
+/// [`TaskEngine`](crate::TaskEngine) a [`Task`](crate::Task), and for
+/// [`Timers`](crate::time::Timers) a [`Waker`](core::task::Waker).
 ///
 /// On Linux a driver is a descriptor (`AsFd`) for epoll or mio, level- or
 /// edge-triggered. It becomes readable when a timer is due; a thread that
@@ -51,50 +53,80 @@ use crate::wheel::Advance;
 /// ```
 pub struct Driver<T> {
     core: Arc<SharedCore<T>>,
+    process: ProcessFn<T>,
 }
 
+/// Serves due timers, within a budget.
+pub(crate) type ProcessFn<T> = fn(&Driver<T>, usize) -> Advance;
+
 impl<T> Driver<T> {
-    pub(crate) fn new(core: Arc<SharedCore<T>>) -> Driver<T> {
+    pub(crate) fn new(core: Arc<SharedCore<T>>, process: ProcessFn<T>) -> Driver<T> {
         core.alarm.arm_for_caller(|| core.next_due());
-        Driver { core }
+        Driver { core, process }
     }
 
-    /// Moves due timers into their queues, touching at most `budget` entries, and
-    /// arms the descriptor for the next deadline. Never blocks.
+    /// Serves due timers as their kind demands, within `budget`, and arms the descriptor
+    /// for the next deadline. Never blocks, unless a task or a waker does.
+    ///
+    /// | engine | what happens to a due timer | what the budget limits |
+    /// |---|---|---|
+    /// | [`Engine`](crate::Engine) | it moves into its queue | entries touched |
+    /// | [`TaskEngine`](crate::TaskEngine) | its task runs in this thread; a panic is caught and counted | tasks run, and sixteen times as many entries |
+    /// | [`Timers`](crate::time::Timers) | its waker is called | entries touched |
     ///
     /// Serves the timers that are due at the time of the call; timers that other
     /// threads add meanwhile may be left for the next call. If the budget runs
-    /// out, the next call begins with the shards that this one did not reach.
+    /// out, the next call begins with the shards that this one did not reach. Tasks run in
+    /// the order of their deadlines, and a task that another one adds without a delay runs
+    /// in the same pass, within the budget.
     ///
-    /// Returns [`Advance::More`] if the budget did not suffice; the
-    /// descriptor then stays readable, and raises a new event for an
-    /// edge-triggered loop. Returns [`Advance::ShutDown`] if the engine was
-    /// shut down and its queues are empty; the loop may then end.
+    /// Returns [`Advance::More`] if work may be left; the descriptor then stays readable,
+    /// and raises a new event for an edge-triggered loop. Returns [`Advance::ShutDown`] if
+    /// the engine was shut down, its queues are empty, and every
+    /// [`notified`](crate::Timer::notified) task has run; the loop may then end.
     ///
-    /// Runs no code of the caller, and may be called from within a task.
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::TaskEngine;
+    /// use tickwheel::wheel::Advance;
+    ///
+    /// let (timers, driver) = TaskEngine::builder().start_driven()?;
+    /// let here = std::thread::current().id();
+    /// timers.run_after(Duration::ZERO, move || {
+    ///     assert_eq!(std::thread::current().id(), here);
+    /// })?;
+    /// assert_eq!(driver.process_due(100), Advance::Done);
+    /// assert_eq!(timers.ledger().completed, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Nested calls
+    /// A task or a waker that calls this for its own engine would run others inside itself.
+    /// Such a call does nothing, because the outer call will run them. It returns
+    /// [`Advance::Done`], or [`Advance::ShutDown`] if no work is left. A task may drive
+    /// another engine.
+    ///
+    /// # Several threads
+    /// Threads may call at the same time. Each due task runs once, in one of them. A call
+    /// does not wait for tasks that another call runs. Tasks that a call has made ready do
+    /// not wake a thread that sleeps on the descriptor.
     pub fn process_due(&self, budget: usize) -> Advance {
-        let mut budget = budget;
-        match self.make_ready(&mut budget) {
+        (self.process)(self, budget)
+    }
+
+    /// Serves due timers of an engine whose tasks do not run here.
+    pub(crate) fn serve_once(&self, budget: usize) -> Advance {
+        match self.serve(&mut { budget }) {
             true => self.done(),
             false => Advance::More,
         }
     }
 
-    /// Moves due timers into their queues, and arms the descriptor. Returns
-    /// whether the budget was sufficient.
-    pub(crate) fn make_ready(&self, budget: &mut usize) -> bool {
-        self.serve(|core, now| core.run_due_within(now, budget))
-    }
-
-    /// Hands the payloads of due plain timers to `sink`, without holding a lock, and arms
-    /// the descriptor. Returns whether the budget was sufficient.
-    pub(crate) fn take_due(&self, budget: &mut usize, sink: &mut impl FnMut(&Core<T>, T)) -> bool {
-        self.serve(|core, now| core.take_due_within(now, budget, sink))
-    }
-
-    fn serve(&self, serve: impl FnOnce(&Core<T>, Time) -> bool) -> bool {
+    /// Moves due timers into their queues or to the sink, and arms the descriptor.
+    /// Returns whether the budget was sufficient.
+    pub(crate) fn serve(&self, budget: &mut usize) -> bool {
         self.core.alarm.acknowledge();
-        let done = serve(&self.core, self.core.clock.now());
+        let done = self.core.run_due(budget);
         self.core.confirm_next_due();
         self.core.alarm.arm_for_caller(|| self.core.next_due());
         done

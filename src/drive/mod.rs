@@ -8,4 +8,5 @@ mod virtual_clock;
 pub use driver::Driver;
 pub use virtual_clock::VirtualClock;
 
-pub(crate) use ticker::{spawn, spawn_sink};
+pub(crate) use driver::ProcessFn;
+pub(crate) use ticker::spawn;

@@ -1,13 +1,15 @@
 //! A clock that only its owner moves, for games, simulations and tests with any
-//! number of threads.
+//! number of threads and engines.
 
 use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::Arc as StdArc;
 use std::time::Duration;
 
-#[cfg(any(loom, shuttle, test))]
-use crate::drive::driver::Driver;
-use crate::hub::{Core, SharedCore};
-use crate::sync::Arc;
+use crate::clock::Clock;
+use crate::hub::{CannotWait, SharedCore};
+use crate::sync::{Arc, Lock};
+use crate::tick::Tick;
 use crate::timeline::Time;
 use crate::wheel::Advance;
 
@@ -15,20 +17,18 @@ use crate::wheel::Advance;
 /// thread on any machine.
 const STAFFED_WITHIN: Duration = Duration::from_secs(30);
 
-/// The maximum number of times that one tick is served, for timers added meanwhile,
-/// before the clock goes on to the next tick.
+/// The maximum number of times that one moment is served, for timers added meanwhile,
+/// before the clock goes on.
 const PASSES_AT_A_TIME: usize = 1_000;
 
-/// Moves the clock to a time, touching at most so many entries. Returns whether that
-/// sufficed.
-pub(crate) type AdvanceFn<T> = fn(&Core<T>, Time, usize) -> bool;
-
-/// The clock of an engine that was started with
-/// [`Builder::start_virtual`](crate::Builder::start_virtual).
+/// A clock that only its owner moves, for any number of engines.
 ///
-/// It drives the engine that runs in production, without the ticker thread.
-/// Moving the clock moves due timers into their queues, where any number of
-/// worker threads may be waiting.
+/// It drives the engines that run in production, without their ticker threads. An engine
+/// starts on a clock of its own with
+/// [`Builder::start_virtual`](crate::Builder::start_virtual), or on a given one with
+/// [`Builder::start_on`](crate::Builder::start_on). Moving the clock moves due timers into
+/// their queues, where any number of worker threads may be waiting, and wakes the tasks
+/// whose sleeps are over. Clones are one clock.
 ///
 /// ```
 /// use std::time::Duration;
@@ -92,37 +92,158 @@ pub(crate) type AdvanceFn<T> = fn(&Core<T>, Time, usize) -> bool;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// # Awaited timers
-/// The clock of [`time::Timers`](crate::time::Timers) is of this kind, too. It has no
-/// queues: moving it wakes the tasks whose timers become due, whatever runtime they run
-/// on. [`run_until_settled`](VirtualClock::run_until_settled) waits for them at each tick.
-pub struct VirtualClock<T> {
-    core: Arc<SharedCore<T>>,
-    /// Moves the clock if due timers go to no queue.
-    advance: Option<AdvanceFn<T>>,
+/// # Several engines
+/// A service often has tasks, sleeps and timers with payloads, each in an engine of its
+/// kind. One clock moves them in step, and
+/// [`run_until_settled`](VirtualClock::run_until_settled) waits for all of them at each
+/// tick. Where due times coincide, engines are served in the order in which they started.
+///
+/// ```
+/// use std::time::Duration;
+/// use tickwheel::time::Timers;
+/// use tickwheel::{Engine, TaskEngine, Time, Timer, VirtualClock};
+///
+/// let clock = VirtualClock::new();
+/// let sessions = Engine::builder().start_on(&clock)?;
+/// let tasks = TaskEngine::builder().start_on(&clock)?;
+/// let timers = Timers::builder().start_on(&clock)?;
+/// let second = Duration::from_secs(1);
+/// sessions.schedule(Timer::after(second, "session 7"))?;
+/// tasks.run_after(2 * second, || println!("two seconds"))?;
+/// clock.run_until_settled(Time::from_secs(3), || {
+///     // Here the program's async tasks would be polled.
+/// });
+/// assert_eq!([sessions.now(), tasks.now(), timers.now()], [clock.now(); 3]);
+/// assert_eq!(sessions.queue(0).recv()?.into_payload(), "session 7");
+/// assert_eq!(tasks.ledger().completed, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct VirtualClock {
+    shared: StdArc<Shared>,
 }
 
-impl<T> VirtualClock<T> {
-    pub(crate) fn new(core: Arc<SharedCore<T>>) -> VirtualClock<T> {
+struct Shared {
+    time: Clock,
+    /// Replaced as a whole by each new engine: whoever moves the clock goes through the
+    /// engines without a lock, because wakers run meanwhile.
+    engines: Lock<Engines>,
+}
+
+type Engines = StdArc<[StdArc<dyn Moved + Send + Sync>]>;
+
+/// An engine, as a clock sees it.
+trait Moved {
+    /// Serves what has become due, touching at most `budget` entries. Returns whether
+    /// that sufficed.
+    fn serve(&self, budget: &mut usize) -> bool;
+    /// The earliest time at which the engine has something to do, later than now unless
+    /// overdue timers count.
+    fn next_due(&self, even_overdue: bool) -> Option<Time>;
+    fn wait_until_staffed(&self) -> Result<(), CannotWait>;
+    fn wait_until_idle(&self);
+    fn is_in_loop(&self) -> bool;
+    fn wakes_tasks(&self) -> bool;
+    fn is_finished(&self) -> bool;
+    fn has_ended(&self) -> bool;
+    #[cfg(any(loom, shuttle))]
+    fn time_passed(&self);
+}
+
+struct Member<T>(Arc<SharedCore<T>>);
+
+impl<T> Moved for Member<T> {
+    fn serve(&self, budget: &mut usize) -> bool {
+        self.0.run_due_at_moved_clock(budget)
+    }
+
+    fn next_due(&self, even_overdue: bool) -> Option<Time> {
+        let next = match even_overdue {
+            true => self.0.next_due(),
+            false => self.0.next_due_after(self.0.tick_now()),
+        };
+        (next < Tick::MAX).then(|| self.0.tick.start_of(next))
+    }
+
+    fn wait_until_staffed(&self) -> Result<(), CannotWait> {
+        self.0.wait_until_staffed(STAFFED_WITHIN)
+    }
+
+    fn wait_until_idle(&self) {
+        self.0.wait_until_idle();
+    }
+
+    fn is_in_loop(&self) -> bool {
+        self.0.is_in_loop()
+    }
+
+    fn wakes_tasks(&self) -> bool {
+        self.0.has_sink()
+    }
+
+    fn is_finished(&self) -> bool {
+        self.0.is_finished()
+    }
+
+    fn has_ended(&self) -> bool {
+        self.0.has_ended()
+    }
+
+    #[cfg(any(loom, shuttle))]
+    fn time_passed(&self) {
+        self.0.alarm.time_passed();
+    }
+}
+
+// A panic of a waker that a move calls leaves the clock and the list of engines as they are.
+impl UnwindSafe for VirtualClock {}
+impl RefUnwindSafe for VirtualClock {}
+
+impl Default for VirtualClock {
+    fn default() -> VirtualClock {
+        VirtualClock::new()
+    }
+}
+
+impl VirtualClock {
+    /// Returns a clock that stands at [`Time::START`], for
+    /// [`Builder::start_on`](crate::Builder::start_on).
+    #[must_use]
+    pub fn new() -> VirtualClock {
+        VirtualClock::starting_at(Time::START)
+    }
+
+    /// Returns a clock that stands at `start`.
+    #[must_use]
+    pub fn starting_at(start: Time) -> VirtualClock {
         VirtualClock {
-            core,
-            advance: None,
+            shared: StdArc::new(Shared {
+                time: Clock::virtual_at(start),
+                engines: Lock::new(StdArc::new([])),
+            }),
         }
     }
 
-    /// Moves the clock with [`Core::advance_taking`]. Calls it through a pointer once for
-    /// each move, rather than once for each timer that is taken.
-    pub(crate) fn taking(self, advance: AdvanceFn<T>) -> VirtualClock<T> {
-        VirtualClock {
-            advance: Some(advance),
-            ..self
-        }
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.shared.time
+    }
+
+    /// Makes the clock move an engine that follows it. Forgets those that have ended.
+    pub(crate) fn attach<T: Send + 'static>(&self, core: &Arc<SharedCore<T>>) {
+        let engines = &mut *self.shared.engines.lock();
+        let others = engines.iter().filter(|other| !other.has_ended());
+        let member: StdArc<dyn Moved + Send + Sync> = StdArc::new(Member(Arc::clone(core)));
+        *engines = others.cloned().chain([member]).collect();
+    }
+
+    fn engines(&self) -> Engines {
+        StdArc::clone(&self.shared.engines.lock())
     }
 
     /// Returns the clock's time.
     #[must_use]
     pub fn now(&self) -> Time {
-        self.core.clock.now()
+        self.shared.time.now()
     }
 
     /// Moves the clock forward, and returns when every timer due by the new
@@ -150,11 +271,11 @@ impl<T> VirtualClock<T> {
     }
 
     /// Touches at most `budget` entries. Returns whether that sufficed.
-    fn move_to(&self, time: Time, budget: usize) -> bool {
-        match self.advance {
-            None => self.core.advance_within(time, budget),
-            Some(advance) => advance(&self.core, time, budget),
-        }
+    fn move_to(&self, time: Time, mut budget: usize) -> bool {
+        self.shared.time.set(time);
+        self.engines()
+            .iter()
+            .all(|engine| engine.serve(&mut budget))
     }
 
     /// Moves the clock forward as [`advance`](VirtualClock::advance) does, but touches
@@ -162,8 +283,8 @@ impl<T> VirtualClock<T> {
     ///
     /// Returns [`Advance::More`] if the budget did not suffice. The next call
     /// goes on with the timers that are left, in their order, even if it moves
-    /// the clock by zero. Returns [`Advance::ShutDown`] if the engine was shut
-    /// down and its queues are empty.
+    /// the clock by zero. Returns [`Advance::ShutDown`] if all engines were shut
+    /// down and their queues are empty.
     ///
     /// ```
     /// use std::time::Duration;
@@ -184,7 +305,7 @@ impl<T> VirtualClock<T> {
     pub fn advance_within(&self, by: Duration, budget: usize) -> Advance {
         match self.move_to(self.now() + by, budget) {
             false => Advance::More,
-            true if self.core.is_finished() => Advance::ShutDown,
+            true if self.engines().iter().all(|engine| engine.is_finished()) => Advance::ShutDown,
             true => Advance::Done,
         }
     }
@@ -201,54 +322,10 @@ impl<T> VirtualClock<T> {
     /// else to serve its timers.
     #[cfg(any(loom, shuttle))]
     pub fn pass_to(&self, time: Time) {
-        self.core.clock.set(time);
-        self.core.alarm.time_passed();
-    }
-
-    /// Returns a driver for the caller's loop, in a model of a driven engine.
-    ///
-    /// Exists only with `--cfg loom` or `--cfg shuttle`, for engines of
-    /// [`Builder::start_driven_model`](crate::Builder::start_driven_model).
-    #[cfg(any(loom, shuttle, test))]
-    #[must_use]
-    pub fn driver(&self) -> Driver<T> {
-        Driver::new(Arc::clone(&self.core))
-    }
-
-    /// Makes [`run_until`](VirtualClock::run_until) wait until `count` workers of a
-    /// queue have come, before it moves the clock. Defaults to zero.
-    ///
-    /// A worker comes when its [`Queue`](crate::Queue) handle waits in `recv` or
-    /// `recv_timeout` for the first time. Workers that came before this call, and those
-    /// that have left, count too. Workers of a [`TaskEngine`](crate::TaskEngine) count
-    /// from its start; they need not be expected.
-    ///
-    /// # Panics
-    /// Panics if there is no queue with that number.
-    ///
-    /// ```
-    /// use std::thread;
-    /// use std::time::Duration;
-    /// use tickwheel::{Engine, Time, Timer};
-    ///
-    /// let (engine, clock) = Engine::builder().start_virtual()?;
-    /// for seconds in 1..=3 {
-    ///     engine.schedule(Timer::after(Duration::from_secs(seconds), ()))?;
-    /// }
-    /// let worker = thread::spawn({
-    ///     let (engine, queue) = (engine.clone(), engine.queue(0));
-    ///     move || queue.map(|_| engine.now()).collect::<Vec<_>>()
-    /// });
-    /// clock.expect_workers(0, 1); // the thread may not have begun
-    /// clock.run_until(Time::from_secs(3));
-    /// engine.shutdown();
-    /// assert_eq!(worker.join().unwrap(), [1, 2, 3].map(Time::from_secs));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn expect_workers(&self, queue: usize, count: usize) {
-        let queues = self.core.queues();
-        assert!(queue < queues, "no queue {queue}: this engine has {queues}");
-        self.core.census.expect(queue, count);
+        self.shared.time.set(time);
+        self.engines()
+            .iter()
+            .for_each(|engine| engine.time_passed());
     }
 
     /// Moves the clock from one due tick to the next, up to `time`. Blocks at each
@@ -258,7 +335,7 @@ impl<T> VirtualClock<T> {
     /// A worker is a [`Queue`](crate::Queue) handle that has waited in `recv` or
     /// `recv_timeout` before, or a thread of a [`TaskEngine`](crate::TaskEngine). If
     /// threads of the caller's own have just been started,
-    /// [`expect_workers`](VirtualClock::expect_workers) makes this call wait for them. A
+    /// [`expect_workers`](crate::Queue::expect_workers) makes this call wait for them. A
     /// handle that is awaited ([`recv_async`](crate::Queue::recv_async)) is no worker.
     /// Timers that tasks schedule on the way are served on the way; those without a delay
     /// are served at the same tick.
@@ -270,11 +347,11 @@ impl<T> VirtualClock<T> {
     /// Panics if the calling thread is a busy worker of the same engine, for instance
     /// within a task, because the call would wait for itself. Such a thread may call
     /// [`advance`](VirtualClock::advance). Panics if an expected worker has not come
-    /// within thirty seconds of real time. Panics on the clock of awaited timers, which
-    /// have no workers; call [`run_until_settled`](VirtualClock::run_until_settled) there.
+    /// within thirty seconds of real time. Panics if the clock moves awaited timers, which
+    /// have no workers; call [`run_until_settled`](VirtualClock::run_until_settled) then.
     pub fn run_until(&self, time: Time) {
         assert!(
-            self.advance.is_none(),
+            !self.engines().iter().any(|engine| engine.wakes_tasks()),
             "run_until: awaited timers have no workers, so that time would not wait for any \
              task: call `run_until_settled` or `advance`"
         );
@@ -361,24 +438,29 @@ impl<T> VirtualClock<T> {
     /// Panics if `settle` does, and where [`run_until`](VirtualClock::run_until) panics
     /// because of workers.
     pub fn run_until_settled(&self, time: Time, mut settle: impl FnMut()) {
-        if self.core.enter_loop().is_none() {
+        let engines = self.engines();
+        if engines.iter().any(|engine| engine.is_in_loop()) {
             return self.advance_to(time);
         }
-        if let Err(error) = self.core.wait_until_staffed(STAFFED_WITHIN) {
-            panic!("run_until: {error}");
+        for engine in &*engines {
+            if let Err(error) = engine.wait_until_staffed() {
+                panic!("run_until: {error}");
+            }
         }
-        let core = &self.core;
         let mut serve = |time| self.serve_at(time, &mut settle);
         serve(self.now());
-        let last = core.tick.tick_at(time);
-        loop {
-            let next = core.next_due_after(core.tick_now());
-            if next > last {
-                break;
-            }
-            serve(core.tick.start_of(next));
+        // The end of time comes once.
+        let later = |now, next: &Time| *next > now && *next <= time;
+        while let Some(next) = self.next_due(false).filter(|next| later(self.now(), next)) {
+            serve(next);
         }
         serve(time);
+    }
+
+    fn next_due(&self, even_overdue: bool) -> Option<Time> {
+        let engines = self.engines();
+        let nexts = engines.iter();
+        nexts.filter_map(|it| it.next_due(even_overdue)).min()
     }
 
     /// Moves the clock to `time`, and serves the timers due then, including those that
@@ -386,16 +468,18 @@ impl<T> VirtualClock<T> {
     fn serve_at(&self, time: Time, settle: &mut impl FnMut()) {
         for _ in 0..PASSES_AT_A_TIME {
             self.advance_to(time);
-            self.core.wait_until_idle();
+            for engine in &*self.engines() {
+                engine.wait_until_idle();
+            }
             settle();
-            if self.core.next_due() > self.core.tick_now() {
+            if self.next_due(true).is_none_or(|next| next > self.now()) {
                 break;
             }
         }
     }
 }
 
-impl<T> fmt::Debug for VirtualClock<T> {
+impl fmt::Debug for VirtualClock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("VirtualClock")
             .field("now", &self.now())

@@ -3,26 +3,25 @@
 use core::fmt;
 use core::marker::PhantomData;
 use core::time::Duration;
-use std::io;
 // Not the `Arc` of `crate::sync`, because no thread waits for another through a name.
 use std::sync::Arc as StdArc;
 
 use crate::clock::{Alarm, Clock, ClockSource, Device};
-use crate::drive::{self, Driver, VirtualClock};
+use crate::drive::{self, Driver, ProcessFn, VirtualClock};
 use crate::engine::Engine;
-use crate::engine::start_error::{MOST_LISTS, MOST_SHARDS, StartError};
+use crate::engine::start_error::{MOST_LISTS, MOST_SHARDS, MOST_WORKERS, StartError};
 use crate::engine_name::EngineName;
-use crate::hub::{Core, Doorbell, SharedCore};
+use crate::hub::{Core, Doorbell, SharedCore, Sink};
 use crate::id::WheelNumber;
 use crate::observe;
 use crate::rounding::TickLength;
 use crate::shard::Shard;
 use crate::shard::credit::Pool;
 use crate::sync::Arc;
-use crate::timeline::Time;
 use crate::wheel::Geometry;
 
-/// Sets up an [`Engine`]; from [`Engine::builder`].
+/// Sets up an [`Engine`], a [`TaskEngine`](crate::TaskEngine), or
+/// [`Timers`](crate::time::Timers); from the `builder` of each.
 ///
 /// ```
 /// use std::time::Duration;
@@ -38,7 +37,7 @@ use crate::wheel::Geometry;
 /// # Ok::<(), tickwheel::StartError>(())
 /// ```
 #[must_use = "a builder does nothing until `start` is called"]
-pub struct Builder<T> {
+pub struct Builder<E> {
     name: EngineName,
     tick: Duration,
     wheel_size: usize,
@@ -49,13 +48,60 @@ pub struct Builder<T> {
     clock: ClockSource,
     portable_ticker: bool,
     measure_work: bool,
-    start: Time,
-    payload: PhantomData<fn(T)>,
+    workers: usize,
+    engine: PhantomData<fn() -> E>,
+}
+
+/// What a [`Builder`] starts: an [`Engine`], a [`TaskEngine`](crate::TaskEngine), or
+/// [`Timers`](crate::time::Timers). This trait is sealed.
+pub trait Family: Sealed {}
+
+/// Keeps other crates from implementing [`Family`].
+pub trait Sealed: Sized {
+    type Payload;
+
+    /// What consumes the payloads of due plain timers, if it isn't workers.
+    const SINK: Option<Sink<Self::Payload>> = None;
+
+    /// How a [`Driver`] serves due timers.
+    const PROCESS: ProcessFn<Self::Payload> = Driver::serve_once;
+
+    fn of(engine: Engine<Self::Payload>) -> Self;
+
+    /// Starts the engine's own workers, if it has any.
+    fn start_workers(&self, _count: usize) -> Result<(), StartError> {
+        Ok(())
+    }
+}
+
+impl<T> Family for Engine<T> {}
+
+impl<T> Sealed for Engine<T> {
+    type Payload = T;
+
+    fn of(engine: Engine<T>) -> Engine<T> {
+        engine
+    }
 }
 
 impl<T> Engine<T> {
     /// Returns a builder with the default settings.
-    pub fn builder() -> Builder<T> {
+    pub fn builder() -> Builder<Engine<T>> {
+        Builder::new()
+    }
+}
+
+impl<T> Builder<Engine<T>> {
+    /// Sets the number of worker queues. Defaults to one. The product of
+    /// the numbers of queues and shards may reach a million.
+    pub fn queues(mut self, queues: usize) -> Builder<Engine<T>> {
+        self.queues = queues;
+        self
+    }
+}
+
+impl<E: Family> Builder<E> {
+    pub(crate) fn new() -> Builder<E> {
         Builder {
             name: EngineName::default(),
             tick: Duration::from_millis(1),
@@ -67,13 +113,11 @@ impl<T> Engine<T> {
             clock: ClockSource::Monotonic,
             portable_ticker: false,
             measure_work: false,
-            start: Time::START,
-            payload: PhantomData,
+            workers: 1,
+            engine: PhantomData,
         }
     }
-}
 
-impl<T> Builder<T> {
     /// Sets the engine's name. Defaults to `tickwheel`. Must not be empty and must not
     /// contain a NUL character.
     ///
@@ -91,40 +135,35 @@ impl<T> Builder<T> {
     /// assert_eq!(engine.name(), "leases");
     /// # Ok::<(), tickwheel::StartError>(())
     /// ```
-    pub fn name(mut self, name: impl Into<StdArc<str>>) -> Builder<T> {
+    pub fn name(mut self, name: impl Into<StdArc<str>>) -> Builder<E> {
         self.name = EngineName::new(name.into());
         self
     }
 
-    pub(crate) fn engine_name(&self) -> &EngineName {
-        &self.name
+    /// Sets the number of workers of an engine that has its own.
+    pub(crate) fn with_workers(mut self, workers: usize) -> Builder<E> {
+        self.workers = workers;
+        self
     }
 
     /// Sets the duration of a tick. Delays are rounded up to ticks.
     /// Defaults to one millisecond.
-    pub fn tick(mut self, tick: Duration) -> Builder<T> {
+    pub fn tick(mut self, tick: Duration) -> Builder<E> {
         self.tick = tick;
         self
     }
 
     /// Sets the number of slots per level, 2 to 65,536. Defaults to 64, which is
     /// the fastest.
-    pub fn wheel_size(mut self, size: usize) -> Builder<T> {
+    pub fn wheel_size(mut self, size: usize) -> Builder<E> {
         self.wheel_size = size;
         self
     }
 
     /// Limits the number of levels; see [`Geometry::max_levels`]. Defaults to no
     /// limit.
-    pub fn max_levels(mut self, levels: usize) -> Builder<T> {
+    pub fn max_levels(mut self, levels: usize) -> Builder<E> {
         self.max_levels = Some(levels);
-        self
-    }
-
-    /// Sets the number of worker queues. Defaults to one. The product of
-    /// the numbers of queues and shards may reach a million.
-    pub fn queues(mut self, queues: usize) -> Builder<T> {
-        self.queues = queues;
         self
     }
 
@@ -134,7 +173,7 @@ impl<T> Builder<T> {
     ///
     /// The limit is never exceeded. A timer may be refused a little below it,
     /// because shards borrow their shares in batches.
-    pub fn max_timers(mut self, max: usize) -> Builder<T> {
+    pub fn max_timers(mut self, max: usize) -> Builder<E> {
         self.max_timers = Some(max);
         self
     }
@@ -144,14 +183,14 @@ impl<T> Builder<T> {
     /// into one shard; with a single shard, all timers are totally ordered. One
     /// thread that repeats the same calls at the same times then gets the same
     /// order in every run.
-    pub fn shards(mut self, shards: usize) -> Builder<T> {
+    pub fn shards(mut self, shards: usize) -> Builder<E> {
         self.shards = Some(shards);
         self
     }
 
     /// Sets the system clock that the engine follows. Defaults to
     /// [`ClockSource::Monotonic`].
-    pub fn clock(mut self, clock: ClockSource) -> Builder<T> {
+    pub fn clock(mut self, clock: ClockSource) -> Builder<E> {
         self.clock = clock;
         self
     }
@@ -160,7 +199,7 @@ impl<T> Builder<T> {
     /// timer: timerfd on Linux and Android, a waitable timer on Windows. This is less
     /// precise, but runs the same code everywhere. An engine's `Debug` output names the
     /// device that its ticker sleeps on.
-    pub fn portable_ticker(mut self) -> Builder<T> {
+    pub fn portable_ticker(mut self) -> Builder<E> {
         self.portable_ticker = true;
         self
     }
@@ -187,15 +226,8 @@ impl<T> Builder<T> {
     /// assert!(seen.lateness_at_start.quantile(1.0).unwrap() >= second);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn measure_work(mut self, measure: bool) -> Builder<T> {
+    pub fn measure_work(mut self, measure: bool) -> Builder<E> {
         self.measure_work = measure;
-        self
-    }
-
-    /// Sets the time at which a virtual clock starts. Defaults to
-    /// [`Time::START`]. Other clocks ignore it.
-    pub fn start_at(mut self, start: Time) -> Builder<T> {
-        self.start = start;
         self
     }
 
@@ -214,72 +246,105 @@ impl<T> Builder<T> {
     /// assert!(matches!(error, StartError::Setting("max_timers", _)));
     /// assert!(error.to_string().contains("leave it out"));
     /// ```
-    pub fn start(self) -> Result<Engine<T>, StartError>
+    pub fn start(self) -> Result<E, StartError>
     where
-        T: Send + 'static,
+        E::Payload: Send + 'static,
     {
-        Ok(Engine::new(self.observe(self.with_ticker(drive::spawn))?))
+        self.observe(|this, shape| {
+            check_workers(this.workers)?;
+            let clock = Clock::system(this.clock);
+            let device = Device::system(&clock, this.portable_ticker).map_err(StartError::Alarm)?;
+            let core = Arc::new(this.build(shape, clock, device));
+            drive::spawn(Arc::clone(&core)).map_err(StartError::Thread)?;
+            this.staffed(core)
+        })
     }
 
-    /// Starts the engine and a ticker thread that takes the payloads of due plain timers
-    /// itself and hands them to `sink`.
-    pub(crate) fn start_sink(
-        self,
-        sink: impl FnMut(&Core<T>, T) + Send + 'static,
-    ) -> Result<Engine<T>, StartError>
-    where
-        T: Send + 'static,
-    {
-        let core = self.with_ticker(|core| drive::spawn_sink(core, sink));
-        Ok(Engine::new(self.observe(core)?))
-    }
-
-    /// Starts the engine without a ticker thread. The caller's own event or frame
-    /// loop drives it through the [`Driver`].
+    /// Starts the engine without threads. The caller's own event or frame loop drives it
+    /// through the [`Driver`], and runs its tasks or calls its wakers in there.
+    ///
+    /// Tasks must be `Send` even here. A loop whose timers concern its own data does
+    /// without locks if it stores keys in an [`Engine`] and takes them after
+    /// [`Driver::process_due`].
     ///
     /// # Errors
     /// Returns [`StartError`] if a setting is out of range, or if the system has
     /// no descriptor left.
-    pub fn start_driven(self) -> Result<(Engine<T>, Driver<T>), StartError> {
-        let shared = self.observe(self.without_thread())?;
-        let driver = Driver::new(Arc::clone(&shared));
-        Ok((Engine::new(shared), driver))
+    pub fn start_driven(self) -> Result<(E, Driver<E::Payload>), StartError> {
+        self.observe(|this, shape| {
+            let clock = Clock::system(this.clock);
+            let device = Device::for_caller(&clock).map_err(StartError::Alarm)?;
+            Ok(this.driven(shape, clock, device))
+        })
     }
 
     /// Starts the engine on a clock that only the caller moves, without a ticker
-    /// thread.
+    /// thread. The clock stands at [`Time::START`](crate::Time::START).
     ///
     /// # Errors
     /// Returns [`StartError`] if a setting is out of range.
-    pub fn start_virtual(self) -> Result<(Engine<T>, VirtualClock<T>), StartError> {
-        let shared = self.observe(self.on_virtual_clock())?;
-        let clock = VirtualClock::new(Arc::clone(&shared));
-        Ok((Engine::new(shared), clock))
+    pub fn start_virtual(self) -> Result<(E, VirtualClock), StartError>
+    where
+        E::Payload: Send + 'static,
+    {
+        let clock = VirtualClock::new();
+        Ok((self.start_on(&clock)?, clock))
     }
 
-    /// Starts the engine with a ticker thread, in a model of a program. Time passes only
-    /// in [`VirtualClock::pass_to`].
+    /// Starts the engine on a given clock that only the caller moves, without a ticker
+    /// thread; see [Several engines](VirtualClock#several-engines).
+    ///
+    /// # Errors
+    /// Returns [`StartError`] if a setting is out of range.
+    ///
+    /// ```
+    /// use tickwheel::{Engine, Time, VirtualClock};
+    ///
+    /// let clock = VirtualClock::starting_at(Time::from_secs(86_400));
+    /// let engine = Engine::<()>::builder().start_on(&clock)?;
+    /// assert_eq!(engine.now(), Time::from_secs(86_400));
+    /// # Ok::<(), tickwheel::StartError>(())
+    /// ```
+    pub fn start_on(self, clock: &VirtualClock) -> Result<E, StartError>
+    where
+        E::Payload: Send + 'static,
+    {
+        self.observe(|this, shape| {
+            check_workers(this.workers)?;
+            let core = this.build(shape, clock.clock().clone(), Device::Nobody);
+            let (shared, engine) = this.staffed(Arc::new(core))?;
+            clock.attach(&shared);
+            Ok((shared, engine))
+        })
+    }
+
+    /// Starts the engine with a ticker thread and its workers, in a model of a program.
+    /// Time passes only in [`VirtualClock::pass_to`].
     ///
     /// Exists only with `--cfg loom` or `--cfg shuttle`; `docs/MODELS.md` says how to
-    /// write a model. The ticker is a thread of the model.
-    /// [`start_virtual`](Builder::start_virtual) needs no such thread and suffices unless
-    /// the sleep of the ticker is the subject.
+    /// write a model. The ticker and each worker are threads of the model, of which loom
+    /// allows five. [`start_virtual`](Builder::start_virtual) saves the ticker's, and
+    /// suffices unless the sleep of the ticker is the subject.
     ///
     /// # Errors
     /// Returns [`StartError`] if a setting is out of range.
     #[cfg(any(loom, shuttle))]
-    pub fn start_model(self) -> Result<(Engine<T>, VirtualClock<T>), StartError>
+    pub fn start_model(self) -> Result<(E, VirtualClock), StartError>
     where
-        T: Send + 'static,
+        E::Payload: Send + 'static,
     {
-        let (engine, clock) = self.start_driven_model()?;
-        drive::spawn(Arc::clone(&engine.core)).map_err(StartError::Thread)?;
+        let (shape, clock) = (self.shape()?, VirtualClock::new());
+        let device = Device::system(clock.clock(), true).map_err(StartError::Alarm)?;
+        let core = Arc::new(self.build(shape, clock.clock().clone(), device));
+        drive::spawn(Arc::clone(&core)).map_err(StartError::Thread)?;
+        let (shared, engine) = self.staffed(core)?;
+        clock.attach(&shared);
         Ok((engine, clock))
     }
 
-    /// Starts the engine without a ticker thread, in a model of a program with a loop of
-    /// its own. Time passes only in [`VirtualClock::pass_to`]. The loop sleeps in
-    /// [`Driver::wait`], with the driver that [`VirtualClock::driver`] returns.
+    /// Starts the engine without threads, in a model of a program with a loop of
+    /// its own. Time passes only in [`VirtualClock::pass_to`], and the loop sleeps in
+    /// [`Driver::wait`].
     ///
     /// Exists only with `--cfg loom` or `--cfg shuttle`; `docs/MODELS.md` says how to
     /// write a model.
@@ -287,54 +352,55 @@ impl<T> Builder<T> {
     /// # Errors
     /// Returns [`StartError`] if a setting is out of range.
     #[cfg(any(loom, shuttle, test))]
-    pub fn start_driven_model(self) -> Result<(Engine<T>, VirtualClock<T>), StartError> {
+    pub fn start_driven_model(
+        self,
+        clock: &VirtualClock,
+    ) -> Result<(E, Driver<E::Payload>), StartError>
+    where
+        E::Payload: Send + 'static,
+    {
         let shape = self.shape()?;
-        let clock = Clock::virtual_at(self.start);
-        let device = Device::system(&clock, true).map_err(StartError::Alarm)?;
-        let core = Arc::new(self.build(shape, clock, device).driven());
+        let device = Device::system(clock.clock(), true).map_err(StartError::Alarm)?;
+        let (shared, driven) = self.driven(shape, clock.clock().clone(), device);
+        clock.attach(&shared);
+        Ok(driven)
+    }
+
+    /// Starts an engine's workers. Returns its core and the handle.
+    fn staffed(&self, core: Arc<Core<E::Payload>>) -> Result<Begun<E, E>, StartError> {
         let shared = SharedCore::new(core);
-        let clock = VirtualClock::new(Arc::clone(&shared));
-        Ok((Engine::new(shared), clock))
+        let engine = E::of(Engine::new(Arc::clone(&shared)));
+        engine.start_workers(self.workers)?;
+        Ok((shared, engine))
     }
 
-    fn with_ticker(
+    /// Returns the core, the handle and the driver of an engine without threads.
+    fn driven(
         &self,
-        spawn: impl FnOnce(Arc<Core<T>>) -> io::Result<()>,
-    ) -> Result<Arc<Core<T>>, StartError> {
-        let shape = self.shape()?;
-        let clock = Clock::system(self.clock);
-        let device = Device::system(&clock, self.portable_ticker).map_err(StartError::Alarm)?;
-        let core = Arc::new(self.build(shape, clock, device));
-        spawn(Arc::clone(&core)).map_err(StartError::Thread)?;
-        Ok(core)
+        shape: Shape,
+        clock: Clock,
+        device: Device,
+    ) -> Begun<E, (E, Driver<E::Payload>)> {
+        let shared = SharedCore::new(Arc::new(self.build(shape, clock, device).driven()));
+        let driver = Driver::new(Arc::clone(&shared), E::PROCESS);
+        let engine = E::of(Engine::new(Arc::clone(&shared)));
+        (shared, (engine, driver))
     }
 
-    fn without_thread(&self) -> Result<Arc<Core<T>>, StartError> {
-        let shape = self.shape()?;
-        let clock = Clock::system(self.clock);
-        let device = Device::for_caller(&clock).map_err(StartError::Alarm)?;
-        Ok(Arc::new(self.build(shape, clock, device).driven()))
-    }
-
-    fn on_virtual_clock(&self) -> Result<Arc<Core<T>>, StartError> {
-        let shape = self.shape()?;
-        let clock = Clock::virtual_at(self.start);
-        Ok(Arc::new(self.build(shape, clock, Device::Nobody)))
-    }
-
-    /// Reports the result of a start to the operator, and returns it.
-    fn observe(
-        &self,
-        started: Result<Arc<Core<T>>, StartError>,
-    ) -> Result<Arc<SharedCore<T>>, StartError> {
+    /// Starts, and reports the result to the operator.
+    fn observe<S>(
+        self,
+        start: impl FnOnce(&Builder<E>, Shape) -> Result<Begun<E, S>, StartError>,
+    ) -> Result<S, StartError> {
+        let started = self.shape().and_then(|shape| start(&self, shape));
         match &started {
-            Ok(core) => observe::started(&self.observed(core)),
+            Ok((core, _)) => observe::started(&self.observed(core)),
             Err(error) => observe::start_refused(&self.name, error),
         }
-        started.map(SharedCore::new)
+        started.map(|(_, started)| started)
     }
 
-    fn observed<'a>(&self, core: &'a Core<T>) -> observe::Started<'a> {
+    fn observed<'a>(&self, core: &'a Core<E::Payload>) -> observe::Started<'a> {
         observe::Started {
             subject: core.subject(),
             tick: self.tick,
@@ -386,7 +452,7 @@ impl<T> Builder<T> {
         }
     }
 
-    fn build(&self, shape: Shape, clock: Clock, device: Device) -> Core<T> {
+    fn build(&self, shape: Shape, clock: Clock, device: Device) -> Core<E::Payload> {
         let (tick, shards) = (shape.tick, shape.shards);
         let first = WheelNumber::reserve(shards);
         let mut credit = Pool::share(self.max_timers, shards);
@@ -407,10 +473,21 @@ impl<T> Builder<T> {
         doorbells.push(doorbell());
         let name = self.name.clone();
         let core = Core::new(name, all, first, clock, tick, alarm, doorbells);
-        core.bounded(self.max_timers)
-            .measuring_work(self.measure_work)
+        let core = core.bounded(self.max_timers);
+        core.measuring_work(self.measure_work).sinking(E::SINK)
     }
 }
+
+/// Checks a number of workers.
+pub(crate) fn check_workers(workers: usize) -> Result<(), StartError> {
+    match workers {
+        1..=MOST_WORKERS => Ok(()),
+        _ => Err(StartError::WORKERS),
+    }
+}
+
+/// The core of an engine that has started, and what the caller gets.
+type Begun<E, S> = (Arc<SharedCore<<E as Sealed>::Payload>>, S);
 
 /// Settings that are in range.
 struct Shape {
@@ -420,7 +497,7 @@ struct Shape {
     shards: usize,
 }
 
-impl<T> fmt::Debug for Builder<T> {
+impl<E> fmt::Debug for Builder<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder")
             .field("name", &self.name)

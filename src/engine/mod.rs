@@ -12,19 +12,18 @@ pub(crate) mod tests;
 mod unstarted;
 mod weak;
 
-pub use builder::Builder;
+pub use builder::{Builder, Family};
 pub use live_timers::LiveTimers;
 pub use named_timers::NamedTimers;
 pub use start_error::StartError;
 pub use unstarted::Unstarted;
 pub use weak::WeakEngine;
 
-pub(crate) use start_error::MOST_WORKERS;
+pub(crate) use builder::{Sealed, check_workers};
 
 use core::fmt;
 use std::time::{Duration, Instant};
 
-use crate::engine_name::EngineName;
 use crate::hub::{Core, SharedCore};
 use crate::id::TimerId;
 use crate::observe;
@@ -103,7 +102,8 @@ impl<T> Engine<T> {
         }
     }
 
-    pub(crate) fn core(&self) -> &Core<T> {
+    #[inline]
+    pub(crate) fn core(&self) -> &Arc<Core<T>> {
         &self.core
     }
 
@@ -284,10 +284,6 @@ impl<T> Engine<T> {
         self.core.name.as_str()
     }
 
-    pub(crate) fn engine_name(&self) -> &EngineName {
-        &self.core.name
-    }
-
     /// Returns the current time of the engine's clock.
     #[must_use]
     pub fn now(&self) -> Time {
@@ -367,20 +363,6 @@ impl<T> Engine<T> {
     #[must_use]
     pub fn ledger(&self) -> Ledger {
         self.core.ledger()
-    }
-
-    /// Returns the number of workers that the engine itself is to have.
-    pub(crate) fn worker_count(&self) -> usize {
-        self.core.workers()
-    }
-
-    pub(crate) fn set_worker_count(&self, workers: usize) {
-        self.core.set_workers(workers);
-    }
-
-    /// Wakes the waiting workers of a queue, so that they check what ends their waits.
-    pub(crate) fn wake_workers(&self, queue: usize) {
-        self.core.doorbell(queue).wake_receivers();
     }
 
     /// Returns all counts, for monitoring: ledger, queue depths, lateness, work,

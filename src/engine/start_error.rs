@@ -83,7 +83,7 @@ impl fmt::Display for StartError {
             StartError::Geometry(error) => fmt::Display::fmt(error, f),
             StartError::ShutDown => f.write_str("the engine was shut down: start another one"),
             StartError::Driven => f.write_str(
-                "the caller's loop runs the tasks of this engine: call `run_due` in more threads",
+                "the caller's loop runs the tasks of this engine: call `process_due` in more threads",
             ),
             StartError::Alarm(error) => write!(
                 f,

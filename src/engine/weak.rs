@@ -2,41 +2,58 @@
 
 use core::fmt;
 
+use crate::engine::builder::Family;
 use crate::engine::{Engine, Handle};
 use crate::sync::{Arc, CountedArc, WeakArc};
 
-/// A handle that does not keep its engine alive, from [`Engine::downgrade`].
+/// A handle that does not keep its engine alive, from the engine's `downgrade`. `E` is an
+/// [`Engine`], a [`TaskEngine`](crate::TaskEngine), or [`Timers`](crate::time::Timers).
 ///
-/// A payload or a cache that holds an [`Engine`] keeps it from being shut down when its
-/// owner drops it. With a weak handle it does not:
+/// A payload, a cache or a closure that holds an engine keeps it from being shut down when
+/// its owner drops it. With a weak handle it does not. Say, a closure schedules a follow-up:
 ///
 /// ```
-/// use tickwheel::Engine;
+/// use std::sync::mpsc;
+/// use std::time::Duration;
+/// use tickwheel::TaskEngine;
 ///
-/// let engine = Engine::<()>::builder().start()?;
-/// let queue = engine.queue(0);
-/// let weak = engine.downgrade();
-/// assert!(weak.upgrade().is_some());
-/// drop(engine);
-/// assert!(weak.upgrade().is_none());
-/// assert!(queue.is_shut_down());
-/// # Ok::<(), tickwheel::StartError>(())
+/// let (timers, clock) = TaskEngine::builder().start_virtual()?;
+/// let second = Duration::from_secs(1);
+/// let weak = timers.downgrade();
+/// let (tell, told) = mpsc::channel();
+/// timers.run_after(second, move || {
+///     tell.send("first").unwrap();
+///     if let Some(timers) = weak.upgrade() {
+///         let follow_up = move || tell.send("follow-up").unwrap();
+///         let _ = timers.run_after(second, follow_up);
+///     }
+/// })?;
+/// clock.run_until(timers.now() + second);
+/// assert_eq!(told.recv()?, "first");
+/// drop(timers); // the last handle: drops the follow-up unfired
+/// assert!(told.recv().is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct WeakEngine<T> {
-    handle: WeakArc<Handle<T>>,
+pub struct WeakEngine<E: Family> {
+    handle: WeakArc<Handle<E::Payload>>,
 }
 
 impl<T> Engine<T> {
     /// Returns a handle that does not keep the engine alive.
     #[must_use]
-    pub fn downgrade(&self) -> WeakEngine<T> {
+    pub fn downgrade(&self) -> WeakEngine<Engine<T>> {
+        self.weak()
+    }
+
+    /// Returns a weak handle to an engine of the family, of which this is the core.
+    pub(crate) fn weak<E: Family<Payload = T>>(&self) -> WeakEngine<E> {
         WeakEngine {
             handle: CountedArc::downgrade(&self.handle),
         }
     }
 }
 
-impl<T> WeakEngine<T> {
+impl<E: Family> WeakEngine<E> {
     /// Returns a handle to the engine, or `None` if the last handle was dropped. The
     /// returned handle keeps the engine alive as any other does. After a
     /// [`shutdown`](Engine::shutdown), still returns a handle, whose calls answer that
@@ -45,22 +62,22 @@ impl<T> WeakEngine<T> {
     /// # Cost
     /// A few atomic operations, and no lock.
     #[must_use]
-    pub fn upgrade(&self) -> Option<Engine<T>> {
+    pub fn upgrade(&self) -> Option<E> {
         let handle = self.handle.upgrade()?;
         let core = Arc::clone(handle.shared.core());
-        Some(Engine { core, handle })
+        Some(E::of(Engine { core, handle }))
     }
 }
 
-impl<T> Clone for WeakEngine<T> {
-    fn clone(&self) -> WeakEngine<T> {
+impl<E: Family> Clone for WeakEngine<E> {
+    fn clone(&self) -> WeakEngine<E> {
         WeakEngine {
             handle: self.handle.clone(),
         }
     }
 }
 
-impl<T> fmt::Debug for WeakEngine<T> {
+impl<E: Family> fmt::Debug for WeakEngine<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WeakEngine").finish_non_exhaustive()
     }

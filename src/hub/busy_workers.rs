@@ -138,6 +138,11 @@ impl Census {
         self.0.wait_until(|| self.is_idle(&is_empty), || None);
     }
 
+    /// Returns whether a worker is busy.
+    pub(super) fn has_busy(&self) -> bool {
+        self.0.with(|workers, _| workers.busy > 0)
+    }
+
     /// Returns whether no worker is busy and, as all their queues are empty, none will
     /// be. Returns false if anything changed while the queues were visited.
     fn is_idle(&self, is_empty: impl Fn(usize) -> bool) -> bool {

@@ -21,7 +21,7 @@ impl<T> Core<T> {
             queued: vec![0; self.queues()],
             wakeups: self.alarm.wakeups(),
             panics: self.panics(),
-            workers: self.workers(),
+            workers: self.workers.wanted(),
             max_timers: self.max_timers,
             behind: self.behind(),
             ..Snapshot::default()
@@ -51,15 +51,6 @@ impl<T> Core<T> {
     /// if that tick has not come.
     fn behind(&self) -> Duration {
         self.clock.now() - self.tick.start_of(self.next_due())
-    }
-
-    /// Returns the number of threads that the engine itself is to have for its tasks.
-    pub(crate) fn workers(&self) -> usize {
-        self.workers.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn set_workers(&self, workers: usize) {
-        self.workers.store(workers, Ordering::Relaxed);
     }
 
     /// Returns the number of panics of tasks and of wakers.

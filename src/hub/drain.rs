@@ -32,7 +32,9 @@ impl<T> Core<T> {
         let begin = |cell: &ShardCell<T>| cell.lock().begin_drain(last);
         let drains: Vec<DrainKey> = self.shards.iter().map(begin).collect();
         if let Clock::Virtual(_) = self.clock {
-            self.advance_within(until.max(self.tick.start_of(last)), usize::MAX);
+            // Other engines on this clock are served when it moves next.
+            self.clock.set(until.max(self.tick.start_of(last)));
+            self.run_due_at_moved_clock(&mut { usize::MAX });
         }
         let begun = Instant::now();
         let patience = self.patience(limit);

@@ -1,7 +1,11 @@
 //! Making due timers ready, for the ticker or for the loop that drives an engine in its
 //! place. Each hold of a shard's lock covers a bounded number of entries.
 
-use crate::hub::{Core, Held, ShardCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::caught;
+use crate::hub::{Core, Held, ShardCell, Sink};
+use crate::observe;
 use crate::shard::Shard;
 use crate::sync::{IS_MODEL, Ordering};
 use crate::tick::Tick;
@@ -75,45 +79,61 @@ impl<T> Core<T> {
     /// returns the reading. Even a thread that keeps scheduling into the past delays the
     /// other shards by only one visit per round.
     pub(crate) fn serve_a_round(&self) -> Time {
-        self.serve_a_round_with(|visit| self.visit(visit))
-    }
-
-    pub(super) fn serve_a_round_with(
-        &self,
-        mut serve: impl FnMut(&mut Visit<'_, '_, T>) -> bool,
-    ) -> Time {
         let now = self.clock.now();
         let tick = self.tick.tick_at(now);
         let mut unlimited = usize::MAX;
         for cell in self.cells_in_turn() {
             if cell.next() <= tick {
-                serve(&mut Visit::new(cell, now, tick, &mut unlimited));
+                self.visit(&mut Visit::new(cell, now, tick, &mut unlimited));
                 cell.step_aside();
             }
         }
         now
     }
 
-    /// Makes all timers ready that are due by `now` at the time of the call, but touches
-    /// at most `budget` entries. Returns whether the budget was enough.
+    /// Serves the timers that are due now, but touches at most `budget` entries. Returns
+    /// whether the budget was enough.
+    ///
+    /// A sink is foreign code and may call this. Such a call does nothing, because the
+    /// outer one goes on, even if a virtual clock was moved in between.
+    #[inline]
+    pub(crate) fn run_due(&self, budget: &mut usize) -> bool {
+        if self.sink.is_none() {
+            return self.run_due_within(self.clock.now(), budget);
+        }
+        let Some(_in_loop) = self.enter_loop() else {
+            return true;
+        };
+        let mut now = self.clock.now();
+        loop {
+            if !self.run_due_within(now, budget) {
+                return false;
+            }
+            let begun = std::mem::replace(&mut now, self.clock.now());
+            if !self.clock.is_virtual() || begun == now {
+                return true;
+            }
+        }
+    }
+
+    /// Does the same after the engine's virtual clock was moved.
+    #[inline]
+    pub(crate) fn run_due_at_moved_clock(&self, budget: &mut usize) -> bool {
+        self.alarm.clock_moved();
+        self.run_due(budget)
+    }
+
+    /// Serves the timers that are due by `now` at the time of the call.
     ///
     /// If other threads schedule into the past meanwhile, this call serves the timers
     /// that come in time, and the next call serves the rest. If the budget runs out, the
     /// next call begins after the shard at which this call ended.
-    pub(crate) fn run_due_within(&self, now: Time, budget: &mut usize) -> bool {
-        self.run_due_with(now, budget, |visit| self.visit(visit))
-    }
-
-    pub(super) fn run_due_with(
-        &self,
-        now: Time,
-        budget: &mut usize,
-        mut serve: impl FnMut(&mut Visit<'_, '_, T>) -> bool,
-    ) -> bool {
+    #[inline]
+    fn run_due_within(&self, now: Time, budget: &mut usize) -> bool {
         let tick = self.tick.tick_at(now);
         for cell in self.cells_in_turn() {
             let is_due = cell.next() <= tick;
-            if is_due && !self.serve(&mut Visit::new(cell, now, tick, budget), &mut serve) {
+            if is_due && !self.serve(&mut Visit::new(cell, now, tick, budget)) {
                 return false;
             }
         }
@@ -129,17 +149,13 @@ impl<T> Core<T> {
 
     /// Visits a shard until all timers that were due at the first visit are ready.
     /// Returns whether the budget was enough.
-    fn serve(
-        &self,
-        visit: &mut Visit<'_, '_, T>,
-        serve: &mut impl FnMut(&mut Visit<'_, '_, T>) -> bool,
-    ) -> bool {
+    fn serve(&self, visit: &mut Visit<'_, '_, T>) -> bool {
         let cell = visit.cell;
         while cell.next() <= visit.tick {
             if *visit.budget == 0 {
                 return false;
             }
-            let done = serve(visit);
+            let done = self.visit(visit);
             cell.step_aside();
             if done {
                 break;
@@ -148,23 +164,50 @@ impl<T> Core<T> {
         true
     }
 
-    /// Advances a virtual clock and moves the timers that become due into their queues,
-    /// touching at most `budget` entries. Returns whether the budget was enough.
-    pub(crate) fn advance_within(&self, time: Time, budget: usize) -> bool {
-        let mut budget = budget;
-        self.move_clock(time);
-        self.run_due_within(self.clock.now(), &mut budget)
-    }
-
-    pub(super) fn move_clock(&self, time: Time) {
-        self.clock.set(time);
-        self.alarm.clock_moved();
-    }
-
-    /// Makes a bounded number of entries ready and rings for them, in one hold of the
-    /// lock, or in several if there are urgent waiters. Returns whether everything is
-    /// done that was due when the visit began.
+    /// Serves a bounded number of entries. Returns whether everything is done that was due
+    /// when the visit began.
     fn visit(&self, visit: &mut Visit<'_, '_, T>) -> bool {
+        match self.sink {
+            None => self.make_ready(visit),
+            Some(sink) => self.take_due(visit, sink),
+        }
+    }
+
+    /// Takes due plain timers straight off the wheel and hands their payloads to `sink`.
+    /// No ready list and no bell is involved. The lock is released first, a few timers at a
+    /// time, because a sink is foreign code. Timers with a record become ready.
+    fn take_due(&self, visit: &mut Visit<'_, '_, T>, sink: Sink<T>) -> bool {
+        let mut taken = Vec::with_capacity(ENTRIES_PER_BATCH);
+        for _ in 0..BATCHES_PER_RING {
+            let mut held = self.begin(visit);
+            let is_last = self.run_batch(&mut held, visit, |shard, now, budget| {
+                shard.expire_into(now, budget, &mut taken)
+            });
+            let done = self.is_settled(&held, visit);
+            self.release(held);
+            for payload in taken.drain(..) {
+                self.consume(payload, sink);
+            }
+            if is_last {
+                return done;
+            }
+        }
+        false
+    }
+
+    /// Hands a payload to `sink`, and counts a panic in there. No lock is held.
+    pub(crate) fn consume(&self, payload: T, sink: Sink<T>) {
+        if let Err(thrown) = catch_unwind(AssertUnwindSafe(|| sink(payload))) {
+            self.count_panic();
+            caught::dispose(thrown, |thrown| {
+                observe::waker_panicked(self.subject(), thrown)
+            });
+        }
+    }
+
+    /// Makes due timers ready and rings for them, in one hold of the lock, or in several
+    /// if there are urgent waiters.
+    fn make_ready(&self, visit: &mut Visit<'_, '_, T>) -> bool {
         let mut held = self.begin(visit);
         let cell = visit.cell;
         for _ in 0..BATCHES_PER_RING {
@@ -187,7 +230,7 @@ impl<T> Core<T> {
     }
 
     /// Locks the shard of a visit.
-    pub(super) fn begin<'a>(&self, visit: &mut Visit<'a, '_, T>) -> Held<'a, T> {
+    fn begin<'a>(&self, visit: &mut Visit<'a, '_, T>) -> Held<'a, T> {
         self.visited.store(visit.cell.index, Ordering::Relaxed);
         let held = self.hold(visit.cell);
         visit.since.get_or_insert_with(|| held.shard.turns());
@@ -195,13 +238,13 @@ impl<T> Core<T> {
     }
 
     /// Whether everything is done that was due when the visit began.
-    pub(super) fn is_settled(&self, held: &Held<'_, T>, visit: &Visit<'_, '_, T>) -> bool {
+    fn is_settled(&self, held: &Held<'_, T>, visit: &Visit<'_, '_, T>) -> bool {
         let since = visit.since.unwrap_or_default();
         held.shard.has_settled(visit.tick, since)
     }
 
     /// Runs one batch. Returns whether it was the last batch for now.
-    pub(super) fn run_batch(
+    fn run_batch(
         &self,
         held: &mut Held<'_, T>,
         visit: &mut Visit<'_, '_, T>,
@@ -219,9 +262,9 @@ impl<T> Core<T> {
 }
 
 /// A visit to a shard that has due timers. It may take several calls.
-pub(super) struct Visit<'a, 'b, T> {
-    pub(super) cell: &'a ShardCell<T>,
-    pub(super) now: Time,
+struct Visit<'a, 'b, T> {
+    cell: &'a ShardCell<T>,
+    now: Time,
     /// The tick of `now`.
     tick: Tick,
     /// The number of entries that it may touch.

@@ -21,10 +21,10 @@ mod schedule;
 pub(crate) mod shared_core;
 mod shrink;
 mod shutdown;
-mod sink;
 mod take;
 mod unsettled;
 mod waiters;
+pub(crate) mod workers;
 
 pub(crate) use awaited::{Registered, Seen};
 pub(crate) use busy_workers::{CannotWait, Census};
@@ -43,12 +43,13 @@ use crate::engine_name::EngineName;
 use crate::hub::affinity::{known_number, thread_number};
 use crate::hub::names::Names;
 use crate::hub::unsettled::Unsettled;
+use crate::hub::workers::Workers;
 use crate::id::{TimerId, WheelNumber};
 use crate::observe::Subject;
 use crate::rounding::TickLength;
 use crate::shard::body::Tag;
 use crate::shard::{Shard, Signals};
-use crate::sync::{AtomicU64, AtomicUsize, LockGuard};
+use crate::sync::{Arc, AtomicU64, AtomicUsize, LockGuard};
 use crate::tick::Tick;
 
 pub(crate) struct Core<T> {
@@ -67,7 +68,7 @@ pub(crate) struct Core<T> {
     pub(crate) census: Census,
     unsettled: Unsettled,
     panics: AtomicU64,
-    workers: AtomicUsize,
+    pub(crate) workers: Arc<Workers>,
     max_timers: Option<usize>,
     /// Whether takes read the clock, to record lateness and durations.
     measures_work: bool,
@@ -76,9 +77,14 @@ pub(crate) struct Core<T> {
     plain_queues: usize,
     /// Whether the caller's own loop drives this engine.
     is_driven: bool,
+    /// Consumes the payloads of due plain timers, if workers don't.
+    sink: Option<Sink<T>>,
     /// The shard whose due timers were served last.
     visited: CachePadded<AtomicUsize>,
 }
+
+/// What consumes the payload of a due timer in place of a worker: foreign code.
+pub(crate) type Sink<T> = fn(T);
 
 /// A shard locked by a thread that may link or end timers.
 struct Held<'a, T> {
@@ -125,12 +131,13 @@ impl<T> Core<T> {
             unsettled: Unsettled::new(shard_count),
             doorbells: doorbells.into_boxed_slice(),
             panics: AtomicU64::new(0),
-            workers: AtomicUsize::new(0),
+            workers: Arc::new(Workers::default()),
             max_timers: None,
             measures_work: false,
             names: Names::new(),
             plain_queues,
             is_driven: false,
+            sink: None,
             visited: CachePadded::new(AtomicUsize::new(usize::MAX)),
         }
     }
@@ -141,6 +148,16 @@ impl<T> Core<T> {
             is_driven: true,
             ..self
         }
+    }
+
+    /// Hands the payloads of due plain timers to `sink`.
+    pub(crate) fn sinking(self, sink: Option<Sink<T>>) -> Core<T> {
+        Core { sink, ..self }
+    }
+
+    /// Whether due timers go to a sink, and not to queues with workers.
+    pub(crate) fn has_sink(&self) -> bool {
+        self.sink.is_some()
     }
 
     /// Notes the bound that the shards' credits keep.
@@ -167,6 +184,11 @@ impl<T> Core<T> {
     /// Notes that the calling thread runs the tasks of this engine; see `driving.rs`.
     pub(crate) fn enter_loop(&self) -> Option<Driving> {
         driving::enter(self.first)
+    }
+
+    /// Whether the calling thread drives this engine.
+    pub(crate) fn is_in_loop(&self) -> bool {
+        self.enter_loop().is_none()
     }
 
     pub(crate) fn queues(&self) -> usize {

@@ -196,7 +196,7 @@ impl<T> Core<T> {
     pub(crate) fn wait_for_return(&self, id: TimerId) {
         let Some(cell) = self.cell_of(id) else { return };
         let is_worker = running::is_any_here(|id| self.cell_of(id).is_some());
-        let to_be_told = self.workers() > 0 && !is_worker;
+        let to_be_told = self.workers.wanted() > 0 && !is_worker;
         let returned = || !cell.lock().await_return(id, to_be_told);
         self.waiters.wait_until(returned, || None);
     }
@@ -212,6 +212,12 @@ impl<T> Core<T> {
     pub(crate) fn wait_until_staffed(&self, limit: Duration) -> Result<(), CannotWait> {
         let is_over = || self.is_shut_down();
         self.census.wait_until_staffed(limit, is_over)
+    }
+
+    /// Whether the engine was shut down, and its workers, which a virtual clock counts,
+    /// have no more to do.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.is_finished() && !self.census.has_busy()
     }
 
     /// Blocks until every queue with workers is empty and all workers are waiting.

@@ -209,6 +209,36 @@ impl<T> Queue<T> {
         self.index
     }
 
+    /// Makes [`VirtualClock::run_until`](crate::VirtualClock::run_until) wait until `count`
+    /// workers of this queue have come, before it moves the clock. Defaults to zero.
+    ///
+    /// A worker comes when its handle waits in `recv` or `recv_timeout` for the first time.
+    /// Workers that came before this call, and those that have left, count too. Workers of
+    /// a [`TaskEngine`](crate::TaskEngine) count from its start; they need not be expected.
+    ///
+    /// ```
+    /// use std::thread;
+    /// use std::time::Duration;
+    /// use tickwheel::{Engine, Time, Timer};
+    ///
+    /// let (engine, clock) = Engine::builder().start_virtual()?;
+    /// for seconds in 1..=3 {
+    ///     engine.schedule(Timer::after(Duration::from_secs(seconds), ()))?;
+    /// }
+    /// let worker = thread::spawn({
+    ///     let (engine, queue) = (engine.clone(), engine.queue(0));
+    ///     move || queue.map(|_| engine.now()).collect::<Vec<_>>()
+    /// });
+    /// engine.queue(0).expect_workers(1); // the thread may not have begun
+    /// clock.run_until(Time::from_secs(3));
+    /// engine.shutdown();
+    /// assert_eq!(worker.join().unwrap(), [1, 2, 3].map(Time::from_secs));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn expect_workers(&self, count: usize) {
+        self.core.census.expect(self.index, count);
+    }
+
     /// Lets the limits of all waits on this queue pass, in a model: of waits that have
     /// begun and of those that begin later. Wakes no thread. A receiver finds its limit
     /// passed when it begins to wait or is woken; see

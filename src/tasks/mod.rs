@@ -7,27 +7,19 @@ mod set_workers;
 mod task;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
-mod weak;
 mod worker;
-mod workers;
 
 use std::fmt;
-use std::sync::Arc;
+use std::ops::Deref;
 use std::time::Duration;
 
-use crate::clock::ClockSource;
-use crate::drive::{Driver, VirtualClock};
-use crate::engine::{Builder, Engine, StartError, Unstarted};
+use crate::drive::ProcessFn;
+use crate::engine::{Builder, Engine, Family, Sealed, StartError, Unstarted, WeakEngine};
 use crate::id::TimerId;
-use crate::observe;
-use crate::stats::Ledger;
-use crate::timeline::{PointInTime, Time, When};
-use crate::timer::{Cancel, Closed, LiveTimer, Refusal, Refused, Timer};
-
-use workers::Workers;
+use crate::timeline::PointInTime;
+use crate::timer::{Cancel, Refusal, Refused, Timer};
 
 pub use task::{Firing, Task};
-pub use weak::WeakTaskEngine;
 
 /// Runs closures later, on worker threads of its own.
 ///
@@ -36,7 +28,7 @@ pub use weak::WeakTaskEngine;
 /// run, without waiting for any thread. At the end of the process, running
 /// closures are cut off; see [`Engine`](Engine#the-end-of-the-process). A
 /// closure that holds a handle keeps the engine alive until the closure has
-/// ended or `shutdown` is called; one that holds a [`WeakTaskEngine`] does not.
+/// ended or `shutdown` is called; one that holds a [`WeakEngine`](crate::WeakEngine) does not.
 ///
 /// ```
 /// use std::sync::mpsc;
@@ -49,19 +41,51 @@ pub use weak::WeakTaskEngine;
 /// assert_eq!(wait.recv()?, "ran");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// For all that tasks have in common with other timers, such as walks, names, reports and
+/// counts, it dereferences to [`Engine<Task>`](Engine). All tasks are in queue 0, whose
+/// workers each hold one task.
 #[derive(Clone)]
 pub struct TaskEngine {
     engine: Engine<Task>,
-    workers: Arc<Workers>,
+}
+
+impl Deref for TaskEngine {
+    type Target = Engine<Task>;
+
+    #[inline]
+    fn deref(&self) -> &Engine<Task> {
+        &self.engine
+    }
+}
+
+impl Family for TaskEngine {}
+
+impl Sealed for TaskEngine {
+    type Payload = Task;
+
+    const PROCESS: ProcessFn<Task> = driven::process_due;
+
+    fn of(engine: Engine<Task>) -> TaskEngine {
+        TaskEngine { engine }
+    }
+
+    fn start_workers(&self, count: usize) -> Result<(), StartError> {
+        let change = &mut self.engine.core().workers.change();
+        worker::start_up_to(count, &self.engine, change)
+    }
 }
 
 impl TaskEngine {
     /// Returns a builder with the default settings.
-    pub fn builder() -> TaskBuilder {
-        TaskBuilder {
-            engine: Engine::builder().measure_work(true),
-            workers: 1,
-        }
+    pub fn builder() -> Builder<TaskEngine> {
+        Builder::new().measure_work(true)
+    }
+
+    /// Returns a handle that does not keep the engine alive.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakEngine<TaskEngine> {
+        self.engine.weak()
     }
 
     /// Runs `task` once, `delay` from now.
@@ -90,7 +114,7 @@ impl TaskEngine {
         self.run_silent(Timer::after(delay, task))
     }
 
-    /// Runs `task` once, at a [`Time`] or an [`Instant`](std::time::Instant); see
+    /// Runs `task` once, at a [`Time`](crate::Time) or an [`Instant`](std::time::Instant); see
     /// [`Timer::at`].
     ///
     /// # Errors
@@ -272,89 +296,14 @@ impl TaskEngine {
         self.engine.cancel_and_wait(id).without_payload()
     }
 
-    /// Moves a live task to another deadline; see
-    /// [`Engine::reschedule`](crate::Engine::reschedule).
-    ///
-    /// # Errors
-    /// Fails as [`Engine::reschedule`](crate::Engine::reschedule) does. A running task
-    /// re-arms itself with [`Firing::rearm`](crate::Firing::rearm).
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tickwheel::TaskEngine;
-    ///
-    /// // A lease that each heartbeat renews.
-    /// let second = Duration::from_secs(1);
-    /// let (timers, clock) = TaskEngine::builder().start_virtual()?;
-    /// let lease = timers.run_after(30 * second, || println!("lost"))?;
-    /// clock.run_until(timers.now() + 20 * second);
-    /// timers.reschedule(lease, 30 * second)?;
-    /// assert_eq!(timers.deadline(lease), Some(timers.now() + 30 * second));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[inline]
-    pub fn reschedule(&self, id: TimerId, when: impl Into<When>) -> Result<(), Refusal> {
-        self.engine.reschedule(id, when)
-    }
-
-    /// Returns a live task's deadline; see [`Engine::deadline`](crate::Engine::deadline).
-    #[must_use]
-    pub fn deadline(&self, id: TimerId) -> Option<Time> {
-        self.engine.deadline(id)
-    }
-
-    /// Returns a live task; see [`Engine::find`](crate::Engine::find).
-    #[must_use]
-    pub fn find(&self, id: TimerId) -> Option<LiveTimer> {
-        self.engine.find(id)
-    }
-
-    /// Returns the current time of the engine's clock.
-    #[must_use]
-    pub fn now(&self) -> Time {
-        self.engine.now()
-    }
-
-    /// Returns the account of all tasks.
-    #[must_use]
-    pub fn ledger(&self) -> Ledger {
-        self.engine.ledger()
-    }
-
-    /// Returns the underlying engine, for all other calls: walks, names,
-    /// reports, counts.
-    #[must_use]
-    pub fn engine(&self) -> &Engine<Task> {
-        &self.engine
-    }
-
-    /// Stops at once and returns every task that had not ended; see
-    /// [`Engine::shutdown`].
-    pub fn shutdown(&self) -> Vec<Closed<Task>> {
-        self.engine.shutdown()
-    }
-
-    /// Runs the one-shots due within `limit`, then shuts down; see
-    /// [`Engine::drain`].
-    pub fn drain(&self, limit: Duration) -> Vec<Closed<Task>> {
-        self.engine.drain(limit)
-    }
-
-    /// Returns whether the engine was shut down; see [`Engine::is_shut_down`].
-    /// Tasks may still be running: [`join`](TaskEngine::join) waits for them.
-    #[must_use]
-    pub fn is_shut_down(&self) -> bool {
-        self.engine.is_shut_down()
-    }
-
     /// Blocks until every worker has ended. Tasks then no longer run, and all
     /// values that tasks held have been dropped, even if reports are unread.
     ///
-    /// Workers end after [`shutdown`](TaskEngine::shutdown) or
-    /// [`drain`](TaskEngine::drain), when the running tasks have returned
+    /// Workers end after [`shutdown`](Engine::shutdown) or
+    /// [`drain`](Engine::drain), when the running tasks have returned
     /// and the [`notified`](Timer::notified) tasks have run. Without one of
     /// these calls, `join` blocks for ever. It returns at once when called
-    /// from a task, or if a [`Driver`] runs the tasks.
+    /// from a task, or if a [`Driver`](crate::Driver) runs the tasks.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -371,7 +320,7 @@ impl TaskEngine {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn join(&self) {
-        self.workers.wait_until_ended();
+        self.engine.core().workers.wait_until_ended();
     }
 }
 
@@ -391,156 +340,11 @@ impl fmt::Debug for TaskEngine {
     }
 }
 
-/// Sets up a [`TaskEngine`]; from [`TaskEngine::builder`].
-///
-/// Has the settings of [`Builder`], except for queues: all tasks are in queue 0,
-/// whose workers each hold one task.
-#[derive(Debug)]
-#[must_use = "a builder does nothing until `start` is called"]
-pub struct TaskBuilder {
-    engine: Builder<Task>,
-    workers: usize,
-}
-
-impl TaskBuilder {
+impl Builder<TaskEngine> {
     /// Sets the number of worker threads, up to 4,096. Defaults to one.
-    /// [`TaskEngine::set_workers`] changes it while the engine runs.
-    pub fn workers(mut self, workers: usize) -> TaskBuilder {
-        self.workers = workers;
-        self
-    }
-
-    /// Sets the engine's name, from which its threads are named; see
-    /// [`Builder::name`].
-    pub fn name(mut self, name: impl Into<Arc<str>>) -> TaskBuilder {
-        self.engine = self.engine.name(name);
-        self
-    }
-
-    /// Sets the duration of a tick; see [`Builder::tick`].
-    pub fn tick(mut self, tick: Duration) -> TaskBuilder {
-        self.engine = self.engine.tick(tick);
-        self
-    }
-
-    /// Sets the number of slots per level; see [`Builder::wheel_size`].
-    pub fn wheel_size(mut self, size: usize) -> TaskBuilder {
-        self.engine = self.engine.wheel_size(size);
-        self
-    }
-
-    /// Limits the number of levels; see [`Builder::max_levels`].
-    pub fn max_levels(mut self, levels: usize) -> TaskBuilder {
-        self.engine = self.engine.max_levels(levels);
-        self
-    }
-
-    /// Sets the number of shards; see [`Builder::shards`]. With one shard and one
-    /// worker, tasks run in the order of their deadlines.
-    pub fn shards(mut self, shards: usize) -> TaskBuilder {
-        self.engine = self.engine.shards(shards);
-        self
-    }
-
-    /// Limits the number of live tasks; see [`Builder::max_timers`].
-    pub fn max_timers(mut self, max: usize) -> TaskBuilder {
-        self.engine = self.engine.max_timers(max);
-        self
-    }
-
-    /// Sets the system clock that the engine follows; see [`Builder::clock`].
-    pub fn clock(mut self, clock: ClockSource) -> TaskBuilder {
-        self.engine = self.engine.clock(clock);
-        self
-    }
-
-    /// Makes the ticker sleep on a condition variable; see
-    /// [`Builder::portable_ticker`].
-    pub fn portable_ticker(mut self) -> TaskBuilder {
-        self.engine = self.engine.portable_ticker();
-        self
-    }
-
-    /// Sets the time at which a virtual clock starts; see [`Builder::start_at`].
-    pub fn start_at(mut self, start: Time) -> TaskBuilder {
-        self.engine = self.engine.start_at(start);
-        self
-    }
-
-    /// Sets whether lateness at the start of tasks and their durations are recorded;
-    /// see [`Builder::measure_work`]. Defaults to `true`. A task then costs a reading
-    /// of the clock more.
-    pub fn measure_work(mut self, measure: bool) -> TaskBuilder {
-        self.engine = self.engine.measure_work(measure);
-        self
-    }
-
-    /// Starts the engine, its ticker and its workers.
-    ///
-    /// # Errors
-    /// Fails as [`Builder::start`] does, or if the worker count is out of range.
-    pub fn start(self) -> Result<TaskEngine, StartError> {
-        self.check()?;
-        let engine = self.engine.start()?;
-        let workers = worker::spawn(&engine, self.workers)?;
-        Ok(TaskEngine { engine, workers })
-    }
-
-    /// Starts the engine and its workers on a clock that only the caller moves.
-    ///
-    /// # Errors
-    /// Returns [`StartError`] if a setting or the worker count is out of range.
-    pub fn start_virtual(self) -> Result<(TaskEngine, VirtualClock<Task>), StartError> {
-        self.check()?;
-        let (engine, clock) = self.engine.start_virtual()?;
-        let workers = worker::spawn(&engine, self.workers)?;
-        Ok((TaskEngine { engine, workers }, clock))
-    }
-
-    /// Starts the engine without threads. The caller's loop drives it, and runs
-    /// the tasks in [`Driver::run_due`]. Ignores the number of workers.
-    ///
-    /// Tasks must be `Send` even here. A loop whose timers concern its own data does
-    /// without locks if it stores keys in an [`Engine`] and takes them after
-    /// [`Driver::process_due`].
-    ///
-    /// # Errors
-    /// Fails as [`Builder::start_driven`] does.
-    pub fn start_driven(self) -> Result<(TaskEngine, Driver<Task>), StartError> {
-        let (engine, driver) = self.engine.start_driven()?;
-        let workers = Arc::default();
-        Ok((TaskEngine { engine, workers }, driver))
-    }
-
-    /// Starts the engine with a ticker thread and the workers, in a model of a program;
-    /// see [`Builder::start_model`]. The ticker and each worker are threads of the model,
-    /// of which loom allows five. [`start_virtual`](TaskBuilder::start_virtual) saves the
-    /// ticker's, and [`start_driven_model`](TaskBuilder::start_driven_model) all of them.
-    ///
-    /// # Errors
-    /// Returns [`StartError`] if a setting or the worker count is out of range.
-    #[cfg(any(loom, shuttle))]
-    pub fn start_model(self) -> Result<(TaskEngine, VirtualClock<Task>), StartError> {
-        self.check()?;
-        let (engine, clock) = self.engine.start_model()?;
-        let workers = worker::spawn(&engine, self.workers)?;
-        Ok((TaskEngine { engine, workers }, clock))
-    }
-
-    /// Starts the engine without threads, in a model of a program with a loop of its own;
-    /// see [`Builder::start_driven_model`]. Ignores the number of workers.
-    ///
-    /// # Errors
-    /// Fails as [`Builder::start_driven_model`] does.
-    #[cfg(any(loom, shuttle, test))]
-    pub fn start_driven_model(self) -> Result<(TaskEngine, VirtualClock<Task>), StartError> {
-        let (engine, clock) = self.engine.start_driven_model()?;
-        let workers = Arc::default();
-        Ok((TaskEngine { engine, workers }, clock))
-    }
-
-    fn check(&self) -> Result<(), StartError> {
-        set_workers::check(self.workers)
-            .inspect_err(|error| observe::start_refused(self.engine.engine_name(), error))
+    /// [`TaskEngine::set_workers`] changes it while the engine runs. An engine that a
+    /// [`Driver`](crate::Driver) drives has none.
+    pub fn workers(self, workers: usize) -> Builder<TaskEngine> {
+        self.with_workers(workers)
     }
 }

@@ -2,20 +2,20 @@
 
 use std::cmp::Ordering;
 
-use crate::engine::{MOST_WORKERS, StartError};
-use crate::tasks::workers::Change;
+use crate::engine::{StartError, check_workers};
+use crate::hub::workers::Change;
 use crate::tasks::{TaskEngine, worker};
 
 impl TaskEngine {
     /// Returns the number of workers that the engine is to have: the number given to
-    /// [`TaskBuilder::workers`](crate::TaskBuilder::workers) or, last, to
+    /// [`Builder::workers`](crate::Builder::workers) or, last, to
     /// [`set_workers`](TaskEngine::set_workers). Returns zero if a
     /// [`Driver`](crate::Driver) runs the tasks.
     ///
     /// Surplus workers that have yet to leave are not counted.
     #[must_use]
     pub fn workers(&self) -> usize {
-        self.engine.worker_count()
+        self.engine.core().workers.wanted()
     }
 
     /// Sets the number of worker threads, from 1 to 4,096, while the engine runs.
@@ -61,8 +61,8 @@ impl TaskEngine {
         if self.workers() == 0 {
             return Err(StartError::Driven);
         }
-        check(workers)?;
-        let mut change = self.workers.change();
+        check_workers(workers)?;
+        let mut change = self.engine.core().workers.change();
         if change.is_stopping() || self.is_shut_down() {
             return Err(StartError::ShutDown);
         }
@@ -77,22 +77,14 @@ impl TaskEngine {
     fn grow(&self, workers: usize, change: &mut Change<'_>) -> Result<(), StartError> {
         let present = self.workers();
         let kept = change.keep(workers - present);
-        self.engine.set_worker_count(present + kept);
-        worker::start_up_to(workers, &self.engine, &self.workers, change)
+        change.set_wanted(present + kept);
+        worker::start_up_to(workers, &self.engine, change)
     }
 
     fn shrink(&self, workers: usize, mut change: Change<'_>) {
         change.dismiss(self.workers() - workers);
-        self.engine.set_worker_count(workers);
+        change.set_wanted(workers);
         drop(change);
-        self.engine.wake_workers(0);
-    }
-}
-
-/// Checks a number of workers.
-pub(super) fn check(workers: usize) -> Result<(), StartError> {
-    match workers {
-        1..=MOST_WORKERS => Ok(()),
-        _ => Err(StartError::WORKERS),
+        self.engine.core().doorbell(0).wake_receivers();
     }
 }

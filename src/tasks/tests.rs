@@ -6,6 +6,9 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
 use super::*;
+use crate::drive::Driver;
+use crate::stats::Ledger;
+use crate::timeline::Time;
 use crate::wheel::Advance;
 
 mod awaited;
@@ -89,7 +92,7 @@ impl Here {
     }
 
     fn run(&self) {
-        let _ = self.driver.run_due(100);
+        let _ = self.driver.process_due(100);
     }
 }
 
@@ -234,7 +237,7 @@ fn a_panic_in_drop<const N: usize>() {
         here.timers.run(Timer::after(NOW, move |_| each())).unwrap();
         here.run();
         assert_eq!(here.timers.ledger().live, 0);
-        assert_eq!(here.timers.engine().snapshot().panics, 2);
+        assert_eq!(here.timers.snapshot().panics, 2);
         let id = here.timers.run_after(LATER, bomb()).unwrap();
         let cancel = AssertUnwindSafe(|| here.timers.cancel(id));
         assert!(catch_unwind(cancel).is_err());
@@ -269,7 +272,7 @@ fn a_refused_closure_is_the_one_that_was_given() {
 fn a_loop_returns_the_task_that_uses_up_its_budget() {
     let here = Here::new(8);
     here.timers.run_after(NOW, || ()).unwrap();
-    let _ = here.driver.run_due(1);
+    let _ = here.driver.process_due(1);
     assert_eq!(here.timers.ledger().completed, 1);
 }
 
@@ -283,7 +286,7 @@ fn a_worker_that_has_had_its_turns_in_a_shard_goes_on_to_the_next() {
         for _ in 0..=TURNS {
             let (ran, inner) = (Arc::clone(&ran), timers.clone());
             let task = move |firing: Firing| {
-                let is_in_first = inner.engine().core().is_in(firing.id(), 0);
+                let is_in_first = inner.core().is_in(firing.id(), 0);
                 ran.lock().unwrap().push(is_in_first);
             };
             timers.run_once(Timer::after(NOW, task)).unwrap();
@@ -294,7 +297,7 @@ fn a_worker_that_has_had_its_turns_in_a_shard_goes_on_to_the_next() {
     std::thread::scope(|scope| {
         (0..8).for_each(|_| _ = scope.spawn(schedule));
     });
-    assert_eq!(driver.run_due(10_000), Advance::Done);
+    assert_eq!(driver.process_due(10_000), Advance::Done);
     let ran = ran.lock().unwrap();
     assert_eq!(ran.iter().position(|it| *it != ran[0]), Some(TURNS));
 }

@@ -1,49 +1,36 @@
 //! The threads that run tasks.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::thread;
 
 use crate::caught;
 use crate::engine::{Engine, StartError};
 use crate::engine_name::Role;
+use crate::hub::workers::{AtWork, Change, Workers};
 use crate::hub::{Wait, running};
 use crate::id::TimerId;
 use crate::observe;
 use crate::queue::{Queue, RecvError};
 use crate::shard::{Claimed, Outcome};
-use crate::sync::{self, IS_MODEL};
-use crate::tasks::workers::{AtWork, Change, Workers};
+use crate::sync::{self, Arc, IS_MODEL};
 use crate::tasks::{Firing, Task};
-
-/// Starts the first workers of an engine. They end when the engine is shut down.
-pub(super) fn spawn(engine: &Engine<Task>, count: usize) -> Result<Arc<Workers>, StartError> {
-    let workers = Arc::new(Workers::default());
-    start_up_to(count, engine, &workers, &mut workers.change())
-        .inspect_err(|error| observe::start_refused(engine.engine_name(), error))?;
-    Ok(workers)
-}
 
 /// Starts workers until there are `count`. Those that have been started remain if the
 /// system refuses one.
 pub(super) fn start_up_to(
     count: usize,
     engine: &Engine<Task>,
-    workers: &Arc<Workers>,
     change: &mut Change<'_>,
 ) -> Result<(), StartError> {
-    for n in engine.worker_count()..count {
-        start(engine, Arc::clone(workers), change)?;
-        engine.set_worker_count(n + 1);
+    for n in engine.core().workers.wanted()..count {
+        start(engine, change)?;
+        change.set_wanted(n + 1);
     }
     Ok(())
 }
 
-fn start(
-    engine: &Engine<Task>,
-    workers: Arc<Workers>,
-    change: &mut Change<'_>,
-) -> Result<(), StartError> {
+fn start(engine: &Engine<Task>, change: &mut Change<'_>) -> Result<(), StartError> {
+    let workers = Arc::clone(&engine.core().workers);
     let queue = engine.queue(0);
     queue.join();
     let work = move || {
@@ -51,7 +38,7 @@ fn start(
         let at_work = AtWork(workers);
         work_on(queue, &at_work.0);
     };
-    let spawn = |n| sync::spawn(engine.engine_name().of_thread(Role::Worker(n)), work);
+    let spawn = |n| sync::spawn(engine.core().name.of_thread(Role::Worker(n)), work);
     change.start(spawn).map_err(StartError::Thread)
 }
 

@@ -20,6 +20,15 @@ pub trait Handle: Sealed + Clone + Unpin + Send + Sync {
 /// Keeps other crates from implementing [`Handle`].
 pub trait Sealed {
     fn timers(&self) -> &Timers;
+
+    /// Returns the time that an instant means on a clock that measures no instants.
+    #[cold]
+    fn time_meant(&self, instant: Instant) -> Time {
+        panic!(
+            "{instant:?} is no reading of the clock of these timers: pass a `Time`, such as \
+             `timers.now() + delay`"
+        )
+    }
 }
 
 /// Converts the engine's time to a handle's [`Handle::Moment`].
@@ -50,6 +59,22 @@ pub trait Moment {
 pub struct Global;
 
 impl Global {
+    /// Makes the functions of [`time`](crate::time) use these timers, in place of an
+    /// engine that would start at their first use. For a test, which starts them on a
+    /// [virtual clock](crate::VirtualClock); see [Tests](crate::time#tests).
+    ///
+    /// On such a clock, an `Instant` counts from the call to which it is given, or which
+    /// returns it: `sleep_until(Instant::now() + delay)` waits for `delay` of the clock's
+    /// time.
+    ///
+    /// # Panics
+    /// Panics if the process-wide engine has been used, or set before.
+    pub fn set(timers: Timers) {
+        if GLOBAL.set(timers).is_err() {
+            panic!("the process-wide timers are in use: set them once, before all else");
+        }
+    }
+
     /// Returns the current time of the engine's clock.
     #[must_use]
     pub fn now(self) -> Time {
@@ -74,6 +99,11 @@ impl Sealed for Global {
     #[inline]
     fn timers(&self) -> &Timers {
         GLOBAL.get_or_init(start)
+    }
+
+    #[cold]
+    fn time_meant(&self, instant: Instant) -> Time {
+        self.now() + instant.saturating_duration_since(Instant::now())
     }
 }
 
@@ -103,14 +133,23 @@ impl Handle for &Timers {
     type Moment = Time;
 }
 
-/// An instant that does not come in the life of a process.
+/// About 30 years: longer than any process lives.
 const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 3_600);
 
 impl Moment for Instant {
     fn at(timers: &Timers, time: Time) -> Instant {
-        let instant = timers.core().clock.instant_at(time);
-        instant.unwrap_or_else(|| Instant::now() + FAR)
+        let clock = &timers.core().clock;
+        let instant = clock.instant_at(time);
+        instant.unwrap_or_else(|| from_here(time, clock.now()))
     }
+}
+
+/// Returns the instant that is as far from now as `time` is from the clock's `now`.
+#[cold]
+fn from_here(time: Time, now: Time) -> Instant {
+    let here = Instant::now();
+    let past = here.checked_sub(now.since(time)).unwrap_or(here);
+    past + time.since(now).min(FAR)
 }
 
 impl Moment for Time {

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use hyper::rt;
 
+use crate::engine::Engine;
 use crate::time::handle::{Global, Handle};
 use crate::time::sleep::Sleep;
 use crate::time::timers::Timers;
@@ -43,7 +44,7 @@ impl rt::Timer for &'static Timers {
     }
 
     fn now(&self) -> Instant {
-        let now = Timers::now(self);
+        let now = Engine::now(self);
         let instant = self.core().clock.instant_of(now);
         instant.unwrap_or_else(|| origin() + now.since(Time::START))
     }

@@ -15,6 +15,43 @@
 //! # });
 //! ```
 //!
+//! # Tests
+//! Under `tokio::time::pause` and `start_paused`, these functions wait for real: tokio
+//! moves its own clock, and knows of no other. A test puts them on a
+//! [virtual clock](crate::VirtualClock) instead. It starts [`Timers`] on one and makes them
+//! the process-wide ones with [`Global::set`], before anything else uses these functions.
+//! All tests of the process then share the clock: they run one after the other, or each in
+//! a process of its own (`cargo nextest`).
+//!
+//! A runtime of one thread can move the clock whenever it has nothing else to do, as
+//! tokio does with its own. With tokio, `f` here is what `block_on` runs:
+//!
+//! ```
+//! # use std::task::{Context, Poll, Waker};
+//! use std::time::Duration;
+//! use tickwheel::time::{Global, Timers, sleep};
+//!
+//! let (timers, clock) = Timers::builder().start_virtual()?;
+//! Global::set(timers.clone());
+//! // For `tokio::runtime::Builder::new_current_thread().on_thread_park(park)`.
+//! let park = move || {
+//!     if let Some(next) = timers.earliest_deadline() {
+//!         clock.advance_to(next);
+//!     }
+//! };
+//! let begun = Global.now();
+//! let f = async { sleep(Duration::from_secs(3_600)).await };
+//! # let mut f = std::pin::pin!(f);
+//! # while f.as_mut().poll(&mut Context::from_waker(Waker::noop())) == Poll::Pending {
+//! #     park();
+//! # }
+//! assert_eq!(Global.now(), begun + Duration::from_secs(3_600));
+//! # Ok::<(), tickwheel::StartError>(())
+//! ```
+//!
+//! Code that takes [`Timers`] from its caller needs none of this, and each of its tests
+//! has a clock of its own.
+//!
 //! # How it works
 //! A future registers its task's waker as a timer of the engine when it is first polled,
 //! and cancels that timer when it is dropped. One thread sleeps until the next deadline,
@@ -25,7 +62,6 @@
 //! [`Snapshot::panics`](crate::Snapshot::panics), and other tasks are woken. If it
 //! blocks, it delays the engine's other wake-ups, because one thread wakes all tasks.
 
-mod driver;
 mod handle;
 #[cfg(feature = "hyper")]
 mod hyper;
@@ -40,14 +76,12 @@ mod timers;
 #[cfg_attr(docsrs, doc(cfg(feature = "tower")))]
 pub mod tower;
 mod waits;
-mod wake;
 
-pub use driver::TimersDriver;
 pub use handle::{Global, Handle};
 pub use interval::{Interval, interval, interval_at};
 pub use sleep::{Sleep, sleep, sleep_until};
 pub use timeout::{Elapsed, Timeout, timeout, timeout_at};
-pub use timers::{Timers, TimersBuilder};
+pub use timers::Timers;
 
 /// The policy for ticks of an [`Interval`] that nobody awaited, under its name in tokio.
 /// [`CatchUp`](crate::MissedTicks::CatchUp) is tokio's

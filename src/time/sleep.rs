@@ -14,7 +14,7 @@ use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::hub::{Core, Registered, Seen};
 use crate::id::TimerId;
@@ -98,7 +98,7 @@ impl<H: Handle> Sleep<H> {
 
     #[inline]
     pub(super) fn until(handle: H, deadline: impl PointInTime) -> Sleep<H> {
-        let deadline = time_of(handle.timers(), deadline.into());
+        let deadline = time_of(&handle, deadline.into());
         Sleep::at(handle, deadline)
     }
 
@@ -169,7 +169,7 @@ impl<H: Handle> Sleep<H> {
     /// assert!(sleep.deadline() > deadline);
     /// ```
     pub fn reset(&mut self, when: impl Into<When>) {
-        let deadline = time_of(self.handle.timers(), when.into());
+        let deadline = time_of(&self.handle, when.into());
         self.set_deadline(deadline);
     }
 
@@ -298,23 +298,16 @@ impl Sleep<&Timers> {
 
 /// Computes a deadline. Always inlined, because callers know the kind of `when`.
 #[inline(always)]
-fn time_of(timers: &Timers, when: When) -> Time {
-    let clock = &timers.core().clock;
+fn time_of(handle: &impl Handle, when: When) -> Time {
+    let clock = &handle.timers().core().clock;
     match when {
         When::After(delay) => clock.after(delay),
         When::At(time) => time,
         When::AtInstant(instant) => match clock.time_of(instant) {
             Some(time) => time,
-            None => refuse(instant),
+            None => handle.time_meant(instant),
         },
     }
-}
-
-#[cold]
-fn refuse(instant: Instant) -> ! {
-    panic!(
-        "{instant:?} is no reading of the clock of these timers: pass a `Time`, such as `timers.now() + delay`"
-    )
 }
 
 impl<H: Handle> Future for Sleep<H> {

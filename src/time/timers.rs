@@ -1,18 +1,11 @@
 //! An engine for awaited timers, with settings of its own.
 
 use core::fmt;
-use std::sync::Arc;
+use core::ops::Deref;
 use std::task::Waker;
-use std::time::Duration;
 
-use crate::clock::ClockSource;
-use crate::drive::VirtualClock;
-use crate::engine::{Builder, Engine, StartError};
-use crate::hub::Core;
-use crate::stats::{Ledger, Snapshot};
-use crate::time::driver::TimersDriver;
-use crate::time::wake::wake;
-use crate::timeline::Time;
+use crate::engine::{Builder, Engine, Family, Sealed, WeakEngine};
+use crate::hub::{Core, Sink};
 
 /// An engine for awaited timers, with settings of its own.
 ///
@@ -25,7 +18,7 @@ use crate::timeline::Time;
 /// own with [`Sleep::into_owned`](crate::time::Sleep::into_owned).
 ///
 /// An engine on another clock than the monotonic one measures no `Instant`s: pass it
-/// [`Time`]s. Its calls panic otherwise.
+/// [`Time`](crate::Time)s. Its calls panic otherwise.
 ///
 /// ```
 /// use std::future::Future;
@@ -42,16 +35,44 @@ use crate::timeline::Time;
 /// assert!(sleep.as_mut().poll(&mut cx).is_ready());
 /// # Ok::<(), tickwheel::StartError>(())
 /// ```
+///
+/// For counts and walks, it dereferences to [`Engine<Waker>`](Engine).
+#[derive(Clone)]
 pub struct Timers {
     engine: Engine<Waker>,
 }
 
+impl Deref for Timers {
+    type Target = Engine<Waker>;
+
+    #[inline]
+    fn deref(&self) -> &Engine<Waker> {
+        &self.engine
+    }
+}
+
+impl Family for Timers {}
+
+impl Sealed for Timers {
+    type Payload = Waker;
+
+    const SINK: Option<Sink<Waker>> = Some(Waker::wake);
+
+    fn of(engine: Engine<Waker>) -> Timers {
+        Timers { engine }
+    }
+}
+
 impl Timers {
     /// Returns a builder with the default settings.
-    pub fn builder() -> TimersBuilder {
-        TimersBuilder {
-            engine: Engine::builder(),
-        }
+    pub fn builder() -> Builder<Timers> {
+        Builder::new()
+    }
+
+    /// Returns a handle that does not keep the engine alive.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakEngine<Timers> {
+        self.engine.weak()
     }
 
     #[inline]
@@ -66,25 +87,6 @@ impl Timers {
         Box::leak(Box::new(self))
     }
 
-    /// Returns the current time of the engine's clock.
-    #[must_use]
-    pub fn now(&self) -> Time {
-        self.engine.now()
-    }
-
-    /// Returns the engine's counts; see [`Engine::snapshot`]. `panics` counts wakers that
-    /// panicked.
-    #[must_use]
-    pub fn snapshot(&self) -> Snapshot {
-        self.engine.snapshot()
-    }
-
-    /// Returns the account of all timers that sleeps have registered.
-    #[must_use]
-    pub fn ledger(&self) -> Ledger {
-        self.engine.ledger()
-    }
-
     /// Ends all waits, and refuses new ones. Returns the number of tasks that it wakes.
     ///
     /// A waiting [`Sleep`](crate::time::Sleep) is then ready, and its
@@ -97,21 +99,8 @@ impl Timers {
     pub fn shutdown(&self) -> usize {
         let closed = self.engine.shutdown();
         let wakers = closed.into_iter().filter_map(|closed| closed.payload);
-        wakers.map(|waker| wake(self.core(), waker)).count()
-    }
-
-    /// Returns whether the engine was shut down.
-    #[must_use]
-    pub fn is_shut_down(&self) -> bool {
-        self.engine.is_shut_down()
-    }
-}
-
-impl Clone for Timers {
-    fn clone(&self) -> Timers {
-        Timers {
-            engine: self.engine.clone(),
-        }
+        let wake = |waker| self.core().consume(waker, Waker::wake);
+        wakers.map(wake).count()
     }
 }
 
@@ -123,99 +112,20 @@ impl fmt::Debug for Timers {
     }
 }
 
-/// Sets up [`Timers`]; from [`Timers::builder`]. Has the settings of [`Builder`] that
-/// concern awaited timers.
-#[derive(Debug)]
-#[must_use = "a builder does nothing until `start` is called"]
-pub struct TimersBuilder {
-    engine: Builder<Waker>,
-}
-
-impl TimersBuilder {
-    /// Sets the engine's name, from which its thread is named; see [`Builder::name`].
-    pub fn name(mut self, name: impl Into<Arc<str>>) -> TimersBuilder {
-        self.engine = self.engine.name(name);
-        self
-    }
-
-    /// Sets the duration of a tick. Defaults to one millisecond; see [`Builder::tick`].
-    pub fn tick(mut self, tick: Duration) -> TimersBuilder {
-        self.engine = self.engine.tick(tick);
-        self
-    }
-
-    /// Sets the number of slots per level; see [`Builder::wheel_size`].
-    pub fn wheel_size(mut self, size: usize) -> TimersBuilder {
-        self.engine = self.engine.wheel_size(size);
-        self
-    }
-
-    /// Sets the number of shards; see [`Builder::shards`]. Sleeps of one shard are woken
-    /// in the order of their deadlines.
-    pub fn shards(mut self, shards: usize) -> TimersBuilder {
-        self.engine = self.engine.shards(shards);
-        self
-    }
-
-    /// Sets the system clock that the engine follows; see [`Builder::clock`].
-    pub fn clock(mut self, clock: ClockSource) -> TimersBuilder {
-        self.engine = self.engine.clock(clock);
-        self
-    }
-
-    /// Makes the engine's thread sleep on a condition variable; see
-    /// [`Builder::portable_ticker`].
-    pub fn portable_ticker(mut self) -> TimersBuilder {
-        self.engine = self.engine.portable_ticker();
-        self
-    }
-
-    /// Sets the time at which a virtual clock starts; see [`Builder::start_at`].
-    pub fn start_at(mut self, start: Time) -> TimersBuilder {
-        self.engine = self.engine.start_at(start);
-        self
-    }
-
-    /// Starts the engine and its thread, which wakes tasks.
-    ///
-    /// # Errors
-    /// Fails as [`Builder::start`] does.
-    pub fn start(self) -> Result<Timers, StartError> {
-        let engine = self.engine.start_sink(wake)?;
-        Ok(Timers { engine })
-    }
-
-    /// Starts the engine without a thread. The caller's loop or runtime drives it through
-    /// the [`TimersDriver`], and wakes the tasks.
-    ///
-    /// # Errors
-    /// Fails as [`Builder::start_driven`] does.
-    pub fn start_driven(self) -> Result<(Timers, TimersDriver), StartError> {
-        let (engine, driver) = self.engine.start_driven()?;
-        Ok((Timers { engine }, TimersDriver::new(driver)))
-    }
-
-    /// Starts the engine on a clock that only the caller moves, without a thread. Moving
-    /// the clock wakes the tasks whose timers become due.
-    ///
-    /// # Errors
-    /// Fails as [`Builder::start_virtual`] does.
-    pub fn start_virtual(self) -> Result<(Timers, VirtualClock<Waker>), StartError> {
-        let (engine, clock) = self.engine.start_virtual()?;
-        let clock = clock.taking(|core, time, budget| core.advance_taking(time, budget, &mut wake));
-        Ok((Timers { engine }, clock))
-    }
-}
-
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use std::cell::RefCell;
     use std::pin::{Pin, pin};
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::task::{Context, Poll, Wake};
 
+    use std::time::Duration;
+
     use super::*;
+    use crate::drive::VirtualClock;
     use crate::time::Sleep;
+    use crate::timeline::Time;
     use crate::wheel::Advance;
 
     fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
@@ -251,19 +161,15 @@ mod tests {
 
     /// A waker that moves the clock by a second, a number of times.
     struct Moves {
-        clock: Arc<VirtualClock<Waker>>,
+        clock: Arc<VirtualClock>,
         left: AtomicUsize,
         depth: AtomicUsize,
         deepest: AtomicUsize,
-        moved: fn(&VirtualClock<Waker>),
+        moved: fn(&VirtualClock),
     }
 
     impl Moves {
-        fn new(
-            clock: VirtualClock<Waker>,
-            left: usize,
-            moved: fn(&VirtualClock<Waker>),
-        ) -> Arc<Moves> {
+        fn new(clock: VirtualClock, left: usize, moved: fn(&VirtualClock)) -> Arc<Moves> {
             Arc::new(Moves {
                 clock: Arc::new(clock),
                 left: AtomicUsize::new(left),
@@ -286,7 +192,7 @@ mod tests {
     }
 
     /// Lets the wakers of five sleeps move the clock, each to the next one's deadline.
-    fn assert_nested_calls_move_the_clock_alone(moved: fn(&VirtualClock<Waker>)) {
+    fn assert_nested_calls_move_the_clock_alone(moved: fn(&VirtualClock)) {
         let (timers, clock) = Timers::builder().start_virtual().unwrap();
         let moves = Moves::new(clock, 5, moved);
         let waker = Waker::from(Arc::clone(&moves));

@@ -33,14 +33,14 @@ impl<T> Cancel<T> {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tickwheel::{Cancel, Firing, TaskEngine, Timer};
+    /// use tickwheel::{Cancel, Engine, Firing, TaskEngine, Timer};
     ///
     /// let (timers, _clock) = TaskEngine::builder().start_virtual()?;
     /// let task = |firing: Firing| println!("{:?}", firing.outcome());
     /// let id = timers.run(Timer::after(Duration::from_secs(9), task).notified())?;
-    /// let answer = timers.engine().cancel(id);
+    /// let answer = Engine::cancel(&timers, id);
     /// assert!(matches!(answer, Cancel::Notified) && answer.is_cancelled());
-    /// assert!(!timers.engine().cancel(id).is_cancelled());
+    /// assert!(!Engine::cancel(&timers, id).is_cancelled());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]

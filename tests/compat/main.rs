@@ -40,13 +40,13 @@ use tickwheel::{Tick, Time, Timer, TimerId, VirtualClock, Wheel};
 const DELAY: Duration = SECOND;
 
 /// A task engine on a virtual clock, and a log for its callbacks.
-fn virtual_tasks() -> (TaskEngine, VirtualClock<Task>, Log) {
+fn virtual_tasks() -> (TaskEngine, VirtualClock, Log) {
     let (tasks, clock) = TaskEngine::builder().start_virtual().unwrap();
     (tasks, clock, Log::new())
 }
 
 /// Lets the workers finish what they have, without moving the clock.
-fn settle(clock: &VirtualClock<Task>) {
+fn settle(clock: &VirtualClock) {
     clock.run_until(clock.now());
 }
 

@@ -119,7 +119,7 @@ fn b6_destroying_the_queue_runs_nothing() {
     // One waits behind it for the worker, one for its time.
     tasks.run_after(zero, say("due")).unwrap();
     tasks.run_after(HOUR, say("pending")).unwrap();
-    let queue = tasks.engine().queue(0);
+    let queue = tasks.queue(0);
     wait_until(|| !queue.is_empty());
     drop((tasks, tell));
     release.send(()).unwrap();

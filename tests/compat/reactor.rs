@@ -54,19 +54,19 @@ fn c3_handling_runs_due_tasks_within_its_budget() {
     let (tasks, driver, log) = driven_tasks();
     chain(&tasks, &log, 3);
     tasks.run_after(HOUR, || panic!("not due")).unwrap();
-    assert_eq!(driver.run_due(100), Advance::Done);
+    assert_eq!(driver.process_due(100), Advance::Done);
     assert_eq!(log.take(), ["3", "2", "1", "0"]);
 
     chain(&tasks, &log, 5);
-    assert_eq!(driver.run_due(4), Advance::More);
+    assert_eq!(driver.process_due(4), Advance::More);
     assert_eq!(driver.timeout(), Some(Duration::ZERO));
     assert_eq!(log.take(), ["5", "4", "3", "2"]);
-    assert_eq!(driver.run_due(100), Advance::Done);
+    assert_eq!(driver.process_due(100), Advance::Done);
     assert_eq!(log.take(), ["1", "0"]);
 
     // Tasks that are left in the queue, while nothing is left in the wheel.
     (0..5).for_each(|_| drop(tasks.run_after(Duration::ZERO, || ())));
-    assert_eq!(driver.run_due(2), Advance::More);
+    assert_eq!(driver.process_due(2), Advance::More);
     assert_eq!(driver.timeout(), Some(Duration::ZERO));
 }
 
@@ -108,7 +108,7 @@ fn c6_driven_by_frames() {
     let (tasks, driver, log) = driven_tasks();
     assert_program_runs(&tasks, &log, || {
         thread::sleep(2 * MS);
-        let _ = driver.run_due(100);
+        let _ = driver.process_due(100);
     });
 }
 
@@ -117,7 +117,7 @@ fn c6_driven_by_sleeping() {
     let (tasks, driver, log) = driven_tasks();
     assert_program_runs(&tasks, &log, || {
         thread::sleep(driver.timeout().unwrap_or_default());
-        let _ = driver.run_due(100);
+        let _ = driver.process_due(100);
     });
 }
 
@@ -127,7 +127,7 @@ fn c_better_a_timer_may_delete_itself_in_its_callback() {
     let (inner, said) = (tasks.clone(), log.clone());
     let task = move |firing: Firing| said.say(format!("{:?}", inner.cancel(firing.id())));
     tasks.run_every(MS, task).unwrap();
-    wait_until(|| driver.run_due(9) == Advance::Done && tasks.ledger().live == 0);
+    wait_until(|| driver.process_due(9) == Advance::Done && tasks.ledger().live == 0);
     assert_eq!(log.take(), ["Running"]);
     assert_eq!(tasks.ledger().cancelled, 1);
 }
@@ -162,12 +162,12 @@ mod linux {
             }
             if timers.is_none() || events.contains(&TIMERS) {
                 // A budget of one: the descriptor must say it again.
-                let _ = driver.run_due(1);
+                let _ = driver.process_due(1);
             }
         });
         assert_eq!(read, 1);
         // Nothing is left, so it is disarmed: no event comes.
-        assert_eq!(driver.run_due(9), Advance::Done);
+        assert_eq!(driver.process_due(9), Advance::Done);
         assert!(epoll.wait(Some(20 * MS)).is_empty());
     }
 
@@ -192,7 +192,7 @@ mod linux {
         let epoll = Epoll::new();
         epoll.add(&driver, TIMERS, Trigger::Level);
         tasks.run_after(HOUR, || ()).unwrap();
-        let _ = driver.run_due(1);
+        let _ = driver.process_due(1);
         let task = Timer::after(5 * MS, log.ending("t"));
         thread::scope(|scope| {
             scope.spawn(|| {
@@ -201,7 +201,7 @@ mod linux {
             });
             while log.lines.lock().unwrap().is_empty() {
                 assert!(!epoll.wait(Some(PATIENCE)).is_empty(), "not woken");
-                let _ = driver.run_due(100);
+                let _ = driver.process_due(100);
             }
         });
         assert_eq!(log.take(), ["t Completed inline"]);
@@ -215,12 +215,12 @@ mod linux {
         epoll.add(&driver, TIMERS, Trigger::Edge);
         let far = || Timer::after(HOUR, log.ending("far")).notified().named("n");
         let ids = [(); 3].map(|()| tasks.run(far()).unwrap());
-        assert_eq!(driver.run_due(9), Advance::Done);
+        assert_eq!(driver.process_due(9), Advance::Done);
         end(&tasks, ids[0]);
         for told in told {
             assert_eq!(driver.timeout(), Some(Duration::ZERO));
             assert!(!epoll.wait(Some(PATIENCE)).is_empty(), "not called");
-            let _ = driver.run_due(1);
+            let _ = driver.process_due(1);
             assert_eq!(log.take(), [*told]);
         }
     }

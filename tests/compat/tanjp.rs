@@ -8,10 +8,10 @@ use tickwheel::{ClockSource, Closed, Refusal};
 const START: u64 = 1_587_848_614;
 
 /// An engine with ticks of one second that starts at that date.
-fn engine_at_start<T: Send + 'static>() -> (Engine<T>, VirtualClock<T>) {
+fn engine_at_start<T: Send + 'static>() -> (Engine<T>, VirtualClock) {
     let builder = Engine::builder().tick(SECOND).shards(1).queues(3);
-    let builder = builder.start_at(Time::from_secs(START));
-    builder.start_virtual().unwrap()
+    let clock = VirtualClock::starting_at(Time::from_secs(START));
+    (builder.start_on(&clock).unwrap(), clock)
 }
 
 fn reports<T>(engine: &Engine<T>) -> Vec<Closed<T>> {

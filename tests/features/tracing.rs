@@ -98,7 +98,7 @@ fn a_task_that_panics_is_told_with_its_message() {
     for (task, message) in panics {
         let timer = Timer::after(Duration::ZERO, move |_| task()).named("nightly");
         let id = tasks.run(timer).unwrap();
-        let told = told_here(|| _ = driver.run_due(1));
+        let told = told_here(|| _ = driver.process_due(1));
         let line = format!("ERROR task panicked name=\"jobs\" id={id:?} timer=\"nightly\"");
         assert_eq!(told, [line + message]);
     }
@@ -177,8 +177,8 @@ fn an_operator_that_panics_ends_no_worker() {
         timers.run_after(Duration::ZERO, throw).unwrap();
     }
     with_default(Panics, || {
-        let _ = driver.run_due(2);
+        let _ = driver.process_due(2);
     });
-    assert_eq!(timers.engine().snapshot().panics, 2);
+    assert_eq!(timers.snapshot().panics, 2);
     assert_eq!(timers.ledger().failed, 2);
 }

@@ -19,7 +19,7 @@ use crate::setup::{QUEUES, Setup};
 
 pub struct Pair {
     pub engine: Engine<u64>,
-    pub clock: VirtualClock<u64>,
+    pub clock: VirtualClock,
     pub oracle: Oracle,
     setup: Setup,
     queues: Vec<Queue<u64>>,

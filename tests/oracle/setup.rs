@@ -25,20 +25,20 @@ pub struct Setup {
 }
 
 impl Setup {
-    pub fn engine(&self) -> (Engine<u64>, VirtualClock<u64>) {
+    pub fn engine(&self) -> (Engine<u64>, VirtualClock) {
         let mut builder = Engine::builder()
             .tick(Duration::from_nanos(self.tick))
             .wheel_size(self.size as usize)
             .shards(self.shards)
-            .queues(QUEUES)
-            .start_at(Time::from_nanos(self.start_nanos()));
+            .queues(QUEUES);
         if let Some(levels) = self.max_levels {
             builder = builder.max_levels(levels);
         }
         if let Some(max) = self.max_timers {
             builder = builder.max_timers(max);
         }
-        builder.start_virtual().unwrap()
+        let clock = VirtualClock::starting_at(Time::from_nanos(self.start_nanos()));
+        (builder.start_on(&clock).unwrap(), clock)
     }
 
     pub fn start_nanos(&self) -> u64 {

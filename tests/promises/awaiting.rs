@@ -142,7 +142,7 @@ fn promise_15_run_until_waits_for_no_task() {
 
     // A worker takes what a task is not polled for.
     let mut future = Polled::begin(queue.recv_async());
-    clock.expect_workers(0, 2);
+    engine.queue(0).expect_workers(2);
     let worker = thread::spawn(move || worker.recv().map(Expired::into_payload));
     engine.after(MS, 2);
     clock.run_until(clock.now() + SECOND);
@@ -152,7 +152,7 @@ fn promise_15_run_until_waits_for_no_task() {
 
 /// A waker that calls the engine, as the task would on a runtime that polls in place.
 struct Caller {
-    engine: WeakEngine<u32>,
+    engine: WeakEngine<Engine<u32>>,
     calls: AtomicUsize,
 }
 

@@ -81,15 +81,3 @@ fn promise_05_a_look_up_finds_what_is_live() {
     let unstarted = engine.create(Timer::after(MS, 2)).unwrap();
     assert_eq!(engine.find(unstarted.id()), None);
 }
-
-#[test]
-fn promise_15_a_task_is_moved_through_its_own_engine() {
-    let (timers, clock) = virtual_tasks();
-    let id = timers.run_after(MS, || {}).unwrap();
-    timers.reschedule(id, 3 * MS).unwrap();
-    assert_eq!(timers.deadline(id), Some(at(3)));
-    assert_eq!(timers.find(id).unwrap().tick.0, 3);
-    clock.run_until(at(3));
-    assert_eq!(timers.ledger().completed, 1);
-    assert_eq!(timers.reschedule(id, MS), Err(Refusal::Gone));
-}

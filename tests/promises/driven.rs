@@ -37,18 +37,17 @@ fn promise_12_a_loop_ends_when_every_task_was_notified() {
     for _ in 0..3 {
         tasks.run(Timer::every(HOUR, |_| {}).notified()).unwrap();
     }
-    assert_eq!(driver.run_due(9), Advance::Done);
-    let queue = tasks.engine().queue(0);
+    assert_eq!(driver.process_due(9), Advance::Done);
+    let queue = tasks.queue(0);
     let handles = || (tasks.is_shut_down(), queue.is_shut_down());
     assert_eq!((handles(), driver.is_shut_down()), ((false, false), false));
     tasks.shutdown();
     // Also while there are some to be told.
     assert_eq!((handles(), driver.is_shut_down()), ((true, true), true));
-    assert_eq!(driver.process_due(9), Advance::Done);
     for answer in [Advance::More, Advance::More, Advance::ShutDown] {
-        assert_eq!(driver.run_due(1), answer);
+        assert_eq!(driver.process_due(1), answer);
     }
-    assert_eq!(driver.run_due(9), Advance::ShutDown);
+    assert_eq!(driver.process_due(9), Advance::ShutDown);
     assert_eq!(driver.process_due(0), Advance::ShutDown);
 }
 
@@ -101,12 +100,12 @@ fn deepest(tasks: &TaskEngine, driver: &Arc<Driver<Task>>, count: u32) -> u32 {
         let deepest = Arc::<AtomicU32>::clone(&deepest);
         let task = move || {
             deepest.fetch_max(depth.fetch_add(1, Relaxed) + 1, Relaxed);
-            while driver.run_due(9) == Advance::More {}
+            while driver.process_due(9) == Advance::More {}
             depth.fetch_sub(1, Relaxed);
         };
         tasks.run_after(Duration::ZERO, task).unwrap();
     }
-    while driver.run_due(9) == Advance::More {}
+    while driver.process_due(9) == Advance::More {}
     deepest.load(Relaxed)
 }
 
@@ -119,7 +118,7 @@ fn promise_10_a_task_that_drives_its_own_engine_runs_no_other_inside_itself() {
     // The thread may drive again, also after a task that panicked in a nested call.
     let panics = || panic!("on purpose");
     tasks.run_after(Duration::ZERO, panics).unwrap();
-    assert_eq!(driver.run_due(9), Advance::Done);
+    assert_eq!(driver.process_due(9), Advance::Done);
     assert_eq!(deepest(&tasks, &driver, 3), 1);
     assert_eq!(tasks.ledger().completed, 303);
 }
@@ -132,11 +131,11 @@ fn promise_10_a_nested_call_runs_no_task_and_says_that_the_engine_was_shut_down(
     let task = told.of(move |_| {
         inner.run_after(Duration::ZERO, || ()).unwrap();
         let moved = nested.process_due(9);
-        let [first, then] = [0, 1].map(|_| (nested.run_due(9), inner.shutdown().len()));
+        let [first, then] = [0, 1].map(|_| (nested.process_due(9), inner.shutdown().len()));
         (moved, first, then)
     });
     tasks.run(Timer::after(Duration::ZERO, task)).unwrap();
-    assert_eq!(driver.run_due(9), Advance::ShutDown);
+    assert_eq!(driver.process_due(9), Advance::ShutDown);
     let expected = (Advance::Done, (Advance::Done, 1), (Advance::ShutDown, 0));
     assert_eq!(told.all(), [expected]);
 }
@@ -154,9 +153,9 @@ fn promise_10_a_slow_task_does_not_keep_another_thread_from_driving() {
     let another = told.say("another");
     tasks.run_after(Duration::ZERO, another).unwrap();
     thread::scope(|scope| {
-        let slow = scope.spawn(|| driver.run_due(9));
+        let slow = scope.spawn(|| driver.process_due(9));
         assert_eq!(told.next(), "the slow one");
-        let answer = (driver.run_due(9), told.all());
+        let answer = (driver.process_due(9), told.all());
         drop(go_on);
         assert_eq!(answer, (Advance::Done, vec!["another"]));
         assert_eq!(slow.join().unwrap(), Advance::Done);

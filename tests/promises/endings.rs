@@ -19,17 +19,17 @@ fn promise_03_a_return_completes_a_task_and_a_panic_fails_it() {
         tasks.run(timer).unwrap();
         clock.advance(MS);
         running.next();
-        assert_eq!(ends(tasks.engine()), [1, before, 0, 0, 0]);
+        assert_eq!(ends(&tasks), [1, before, 0, 0, 0]);
         go_on.send(()).unwrap();
         clock.run_until(tasks.now());
-        assert_eq!(ends(tasks.engine()), [0, before + 1, 0, 0, 0]);
+        assert_eq!(ends(&tasks), [0, before + 1, 0, 0, 0]);
     }
     tasks.run_after(MS, || panic!("on purpose")).unwrap();
     let twice = Timer::every(MS, |_| panic!("on purpose")).times(2);
     tasks.run(twice).unwrap();
     clock.run_until(at(12));
-    assert_eq!(ends(tasks.engine()), [0, 2, 0, 0, 2]);
-    assert_eq!(tasks.engine().snapshot().panics, 3);
+    assert_eq!(ends(&tasks), [0, 2, 0, 0, 2]);
+    assert_eq!(tasks.snapshot().panics, 3);
     let mut ledger = tasks.ledger();
     ledger.completed += 1;
     assert!(!ledger.is_balanced());
@@ -96,7 +96,7 @@ fn promise_03_a_closure_that_runs_once_is_run_or_dropped() {
     assert_eq!(told.next().0, CloseReason::Cancelled);
     clock.run_until(at(20));
     assert_eq!((Arc::strong_count(&held), told.all().len()), (1, 0));
-    assert_eq!(ends(tasks.engine()), [0, 1, 2, 0, 0]);
+    assert_eq!(ends(&tasks), [0, 1, 2, 0, 0]);
 }
 
 /// Every call that takes an id, and none of them finds a timer.

@@ -13,8 +13,8 @@ fn sent<T: Send + Unpin>() {}
 /// An engine's handles and what they lend, for a payload that no reference may cross a
 /// panic.
 fn of_payloads<T: Send + 'static>() {
-    shared::<(Engine<T>, WeakEngine<T>, Driver<T>, VirtualClock<T>)>();
-    shared::<(Reports<T>, Unstarted<T>, Builder<T>)>();
+    shared::<(Engine<T>, WeakEngine<Engine<T>>, Driver<T>, VirtualClock)>();
+    shared::<(Reports<T>, Unstarted<T>, Builder<Engine<T>>)>();
     owned::<Queue<T>>();
     sent::<RecvFuture<'static, Queue<T>>>();
     sent::<RecvFuture<'static, Reports<T>>>();
@@ -29,7 +29,12 @@ fn of_values<T: Send + Sync + UnwindSafe + RefUnwindSafe>() {
 fn promise_12_handles_may_cross_threads_and_panics() {
     of_payloads::<std::cell::Cell<u32>>();
     of_values::<u32>();
-    shared::<(TaskEngine, WeakTaskEngine, TaskBuilder, Firing)>();
+    shared::<(
+        TaskEngine,
+        WeakEngine<TaskEngine>,
+        Builder<TaskEngine>,
+        Firing,
+    )>();
     shared::<(Geometry, Snapshot, TimerId)>();
 }
 

@@ -67,8 +67,8 @@ fn promise_10_a_panic_is_caught_and_the_worker_goes_on() {
     tasks.run_after(2 * MS, told.say("alive")).unwrap();
     clock.run_until(at(2));
     assert_eq!((told.all(), dropped.all().len()), (vec!["alive"], 1));
-    assert_eq!(tasks.engine().snapshot().panics, 7);
-    assert_eq!(ends(tasks.engine())[0], 0);
+    assert_eq!(tasks.snapshot().panics, 7);
+    assert_eq!(ends(&tasks)[0], 0);
     tasks.shutdown();
     tasks.join();
 }
@@ -127,13 +127,13 @@ fn promise_10_lateness_until_the_work_begins_is_measured() {
     (0..100).for_each(|_| _ = tasks.run_after(MS, || ()).unwrap());
     clock.advance(MS);
     told.next();
-    let seen = tasks.engine().snapshot();
+    let seen = tasks.snapshot();
     assert_eq!((seen.held, seen.workers, seen.queued[0]), (1, 1, 100));
     clock.advance(slow);
     finish.send(()).unwrap();
     clock.run_until(tasks.now());
 
-    let seen = tasks.engine().snapshot();
+    let seen = tasks.snapshot();
     assert_eq!((seen.held, seen.ledger.completed), (0, 101));
     let latest = seen.lateness.quantile(1.0).unwrap();
     assert!(latest < MS, "the ticker was on time");

@@ -77,7 +77,7 @@ fn ends<T>(engine: &Engine<T>) -> [u64; 5] {
     [ledger.live, ended.0, ended.1, ended.2, ledger.failed]
 }
 
-fn virtual_tasks() -> (TaskEngine, VirtualClock<Task>) {
+fn virtual_tasks() -> (TaskEngine, VirtualClock) {
     TaskEngine::builder().start_virtual().unwrap()
 }
 

@@ -69,7 +69,7 @@ fn on_a_virtual_clock(seed: u64, follow: bool) -> Log {
 
 fn on_a_virtual_clock_by_tasks(seed: u64) -> Log {
     let ((tasks, clock), told) = (virtual_tasks(), told());
-    prepare(tasks.engine(), at(9), seed, |name, due| {
+    prepare(&tasks, at(9), seed, |name, due| {
         tasks.run(Timer::at(due, logs(&told, at(9), name))).unwrap()
     });
     clock.run_until(at(9 + TICKS));
@@ -106,13 +106,13 @@ fn on_a_ticker(seed: u64, lead: u64) -> Option<Log> {
 
 fn in_a_loop(seed: u64, lead: u64) -> Option<Log> {
     let ((tasks, driver), told) = (driven_tasks(), told());
-    let begin = at(tasks.engine().current_tick().0 + lead);
-    prepare(tasks.engine(), begin, seed, |name, due| {
+    let begin = at(tasks.current_tick().0 + lead);
+    prepare(&tasks, begin, seed, |name, due| {
         tasks.run(Timer::at(due, logs(&told, begin, name))).unwrap()
     });
     (tasks.now() < begin).then(|| {
         while tasks.ledger().live > 0 {
-            let _ = driver.run_due(7);
+            let _ = driver.process_due(7);
             thread::sleep(driver.timeout().unwrap_or_default());
         }
         told.all()

@@ -7,14 +7,14 @@ use super::*;
 const CHAIN: &str = "chain";
 
 /// An engine with a chain whose first firing is due at 1 ms.
-fn chain() -> (Engine<u32>, VirtualClock<u32>, TimerId) {
+fn chain() -> (Engine<u32>, VirtualClock, TimerId) {
     let (engine, clock) = virtual_engine();
     let id = engine.put(Timer::after(MS, 7).rearmable().named(CHAIN).reported());
     (engine, clock, id)
 }
 
 /// Moves the clock to the chain's next firing, and takes it.
-fn take_next(engine: &Engine<u32>, clock: &VirtualClock<u32>) -> Expired<u32> {
+fn take_next(engine: &Engine<u32>, clock: &VirtualClock) -> Expired<u32> {
     clock.advance(MS);
     engine.next()
 }
@@ -85,12 +85,7 @@ fn promise_04_a_cancel_voids_the_next_firing_of_a_running_task() {
     let cancels: [fn(&TaskEngine, TimerId) -> bool; 3] = [
         |timers, id| timers.cancel(id) == Cancel::Running,
         |timers, id| timers.cancel_by_name(CHAIN, None) == [(id, Cancel::Running)],
-        |timers, id| {
-            matches!(
-                timers.engine().cancel_many(&[id])[..],
-                [(_, Cancel::Running)]
-            )
-        },
+        |timers, id| matches!(timers.cancel_many(&[id])[..], [(_, Cancel::Running)]),
     ];
     // Nor can one be re-armed that was cancelled before.
     for cancel in cancels {
@@ -106,7 +101,7 @@ fn promise_04_a_cancel_voids_the_next_firing_of_a_running_task() {
             timers.run(Timer::after(MS, task).named(CHAIN)).unwrap();
             clock.run_until(at(9));
             assert_eq!(told.all(), [(true, Err(Refusal::Cancelled))]);
-            assert_eq!(ends(timers.engine()), [0, 0, 1, 0, 0]);
+            assert_eq!(ends(&timers), [0, 0, 1, 0, 0]);
         }
     }
 }
@@ -130,7 +125,7 @@ fn promise_05_a_firing_whose_task_has_returned_changes_nothing() {
     let id = timers.run(Timer::after(MS, task)).unwrap();
     clock.run_until(at(9));
     assert_eq!(told.all(), [(Ok(()), true), (Err(Refusal::Gone), false)]);
-    assert_eq!(timers.engine().deadline(id), Some(at(1_002)));
+    assert_eq!(timers.deadline(id), Some(at(1_002)));
 }
 
 #[test]
@@ -140,7 +135,7 @@ fn promise_12_a_firing_that_is_kept_keeps_no_engine_running() {
     timers.run_every(MS, told.of(Firing::clone)).unwrap();
     clock.advance(MS);
     let firing = told.next();
-    let queue = timers.engine().queue(0);
+    let queue = timers.queue(0);
     drop(timers);
     assert!(queue.is_shut_down());
     // The worker may still be about to return it.
@@ -159,8 +154,8 @@ fn promise_10_a_panic_after_rearm_leaves_the_chain_going() {
     timers.run(Timer::after(MS, task)).unwrap();
     clock.run_until(at(9));
     assert_eq!(told.all().len(), 1);
-    assert_eq!(timers.engine().snapshot().panics, 2);
-    assert_eq!(ends(timers.engine()), [0, 1, 0, 0, 0]);
+    assert_eq!(timers.snapshot().panics, 2);
+    assert_eq!(ends(&timers), [0, 1, 0, 0, 0]);
 }
 
 #[test]
@@ -193,6 +188,6 @@ fn promise_12_a_held_chain_ends_as_shut_down_if_it_would_go_on() {
         timers.join();
         assert_eq!(told.all(), [usize::from(rearms)]);
         let (completed, shut_down) = (u64::from(!rearms), u64::from(rearms));
-        assert_eq!(ends(timers.engine()), [0, completed, 0, shut_down, 0]);
+        assert_eq!(ends(&timers), [0, completed, 0, shut_down, 0]);
     }
 }

@@ -126,7 +126,7 @@ type Any = Box<dyn std::error::Error + Send + Sync>;
 type Sent = std::cell::Cell<u32>;
 
 /// `?` takes every refusal, even if what comes back with it is not `Sync`.
-fn schedules(engine: &Engine<Sent>, clock: &VirtualClock<Sent>) -> Result<TimerId, Any> {
+fn schedules(engine: &Engine<Sent>, clock: &VirtualClock) -> Result<TimerId, Any> {
     let unstarted = engine.create(Timer::after(MS, Sent::new(7)).rearmable())?;
     let id = unstarted.start()?;
     engine.reschedule(id, 2 * MS)?;

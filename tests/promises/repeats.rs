@@ -8,7 +8,7 @@ const POLICIES: [MissedTicks; 3] = [MissedTicks::CatchUp, MissedTicks::Skip, Mis
 /// until `end`.
 fn seen_every<T>(
     engine: &Engine<T>,
-    clock: &VirtualClock<T>,
+    clock: &VirtualClock,
     every: u64,
     end: u64,
 ) -> Vec<(u64, u64)> {

@@ -139,10 +139,10 @@ fn promise_08_readers_wait_for_tasks_to_be_notified() {
     assert!(tasks.cancel(dismissed.id()).is_cancelled());
     tasks.shutdown();
     drop(dismissed);
-    let closed = tasks.engine().reports();
+    let closed = tasks.reports();
     assert_eq!(closed.try_recv().unwrap_err(), RecvError::Empty);
     assert!(unstarted.start().is_err());
-    while driver.run_due(1) == Advance::More {}
+    while driver.process_due(1) == Advance::More {}
     assert_eq!(closed.count(), 2);
 }
 

@@ -12,11 +12,12 @@ fn answer<A: Send + 'static>(call: impl FnOnce() -> A + Send + 'static) -> A {
     answer.expect("neither started nor refused")
 }
 
-type Setter = fn(Builder<u32>) -> Builder<u32>;
+type Settings = Builder<Engine<u32>>;
+type Setter = fn(Settings) -> Settings;
 
 /// Asserts that it is refused however the engine is started, and says what to do.
 fn refuses(setter: Setter, name: &str, advice: &str) {
-    let starts: [fn(Builder<u32>) -> Option<StartError>; 3] = [
+    let starts: [fn(Settings) -> Option<StartError>; 3] = [
         |builder| builder.start().err(),
         |builder| builder.start_driven().err(),
         |builder| builder.start_virtual().err(),
@@ -56,30 +57,19 @@ fn a_setting_out_of_range_is_refused_and_says_what_to_do() {
 }
 
 #[test]
-fn promise_11_every_setting_of_a_task_engine_counts() {
-    let builder = || TaskEngine::builder().tick(7 * MS);
-    let set = builder().shards(1).start_at(at(9)).max_timers(1);
-    let (tasks, _clock) = set.start_virtual().unwrap();
-    assert_eq!(tasks.now(), at(9));
-    assert!(format!("{tasks:?}").contains("shards: 1,"), "{tasks:?}");
-    tasks.run_after(SECOND, || ()).unwrap();
-    let refused = tasks.run_after(SECOND, || ()).unwrap_err();
-    assert_eq!(refused.reason(), Refusal::Full);
-    let misfit = |builder: TaskBuilder| builder.start_virtual().is_err();
-    assert!(misfit(builder().wheel_size(1)) && misfit(builder().max_levels(0)));
-    // Whichever way the engine is started.
+fn promise_11_settings_count_whichever_way_the_engine_is_started() {
     for (clock, measures) in [
         (ClockSource::Monotonic, true),
         (ClockSource::BootTime, false),
     ] {
-        let builder = || builder().clock(clock);
+        let builder = || TaskEngine::builder().tick(7 * MS).clock(clock);
         let (driven, _driver) = builder().start_driven().unwrap();
         let portable = builder().portable_ticker().start().unwrap();
-        assert!(format!("{:?}", portable.engine()).contains("condition variable"));
+        assert!(format!("{:?}", &portable).contains("condition variable"));
         for tasks in [driven, portable, builder().start().unwrap()] {
             let id = tasks.run_after(1_000 * SECOND, || ()).unwrap();
             assert_eq!(tasks.deadline(id).unwrap().as_nanos() % 7_000_000, 0);
-            let time = tasks.engine().time_of(Instant::now());
+            let time = tasks.time_of(Instant::now());
             assert!(time.is_some() == measures || !cfg!(target_os = "linux"));
         }
     }
@@ -122,7 +112,7 @@ fn the_highest_settings_are_granted() {
 
 /// The deadline of a timer at 101 ms with a tolerance of 50: the boundary between slots
 /// that lies in this window.
-fn boundary(builder: Builder<u32>) -> Option<Time> {
+fn boundary(builder: Settings) -> Option<Time> {
     let (engine, _clock) = builder.start_virtual().unwrap();
     let window = Timer::at(at(101), 1).tolerance(50 * MS);
     engine.deadline(engine.put(window))
@@ -131,7 +121,7 @@ fn boundary(builder: Builder<u32>) -> Option<Time> {
 #[test]
 fn promise_11_every_setting_of_an_engine_counts() {
     let builder = Engine::<u32>::builder;
-    let start = |builder: Builder<u32>| builder.start_virtual().unwrap();
+    let start = |builder: Settings| builder.start_virtual().unwrap();
     let shows = |builder, what: &str| {
         let shown = format!("{:?}", start(builder).0);
         assert!(shown.contains(what), "{shown}");
@@ -158,8 +148,9 @@ fn promise_11_every_setting_of_an_engine_counts() {
     let (engine, _clock) = start(builder());
     assert_eq!(engine.now(), Time::START);
     assert!(engine.get_queue(0).is_some() && engine.get_queue(1).is_none());
-    let builder = builder().tick(7 * MS).start_at(at(10)).queues(3);
-    let (engine, clock) = start(builder);
+    let clock = VirtualClock::starting_at(at(10));
+    let builder = builder().tick(7 * MS).queues(3);
+    let engine = builder.start_on(&clock).unwrap();
     assert!(engine.get_queue(2).is_some() && engine.get_queue(3).is_none());
     assert_eq!(engine.now(), at(10));
     clock.advance(20 * MS);

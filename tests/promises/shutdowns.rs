@@ -69,7 +69,7 @@ fn promise_12_a_task_engine_drains_and_joins_its_workers() {
     drop(left);
     tasks.join();
     assert_eq!(told.all(), ["ran"], "a worker is still at work");
-    assert_eq!(ends(tasks.engine()), [0, 1, 0, 1, 0]);
+    assert_eq!(ends(&tasks), [0, 1, 0, 1, 0]);
 }
 
 #[test]
@@ -96,9 +96,9 @@ fn promise_12_a_reported_task_is_dropped_when_it_has_run() {
     clock.run_until(at(5));
     tasks.join();
     assert_eq!(Arc::strong_count(&held), 1, "in an unread report");
-    let mut reports = tasks.engine().reports();
+    let mut reports = tasks.reports();
     assert!(reports.all(|closed| closed.payload.is_none()));
-    assert_eq!(ends(tasks.engine()), [0, 1, 1, 1, 1]);
+    assert_eq!(ends(&tasks), [0, 1, 1, 1, 1]);
 }
 
 #[test]
@@ -162,8 +162,8 @@ fn promise_12_a_drain_waits_for_nothing_that_never_comes() {
 /// The drain's limit is in the middle of a tick, and so is the deadline.
 #[test]
 fn promise_12_a_drain_includes_the_tick_of_its_limit() {
-    let builder = Engine::builder().start_at(Time::START + MS / 2);
-    let (engine, _clock) = builder.start_virtual().unwrap();
+    let clock = VirtualClock::starting_at(Time::START + MS / 2);
+    let engine = Engine::builder().start_on(&clock).unwrap();
     engine.after(MS, "due");
     let queue = engine.queue(0);
     let worker = thread::spawn(move || queue.map(Expired::into_payload).collect::<Vec<_>>());

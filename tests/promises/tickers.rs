@@ -20,7 +20,7 @@ const ALL: [Ticker; 3] = [Ticker::System, Ticker::Portable, Ticker::Loop];
 /// Those that have a thread, whose wake-ups are counted.
 const THREADS: [Ticker; 2] = [Ticker::System, Ticker::Portable];
 
-fn start<T: Send + 'static>(builder: Builder<T>, ticker: Ticker) -> Engine<T> {
+fn start<T: Send + 'static>(builder: Builder<Engine<T>>, ticker: Ticker) -> Engine<T> {
     let engine = match ticker {
         Ticker::System => builder.start().unwrap(),
         Ticker::Portable => builder.portable_ticker().start().unwrap(),
@@ -172,7 +172,7 @@ fn promise_13_notifying_a_cancelled_task_wakes_no_ticker() {
         assert_eq!(told.next(), CloseReason::Cancelled);
         thread::sleep(50 * MS);
     };
-    assert_eq!(wakeups(tasks.engine(), cancel), 0);
+    assert_eq!(wakeups(&tasks, cancel), 0);
 }
 
 /// The journey in ARCHITECTURE.md: the alarm is set for the deadline, not for the slot's

@@ -80,7 +80,7 @@ fn promise_02_a_task_can_tell_how_late_it_is() {
     tasks.run(task.times(2)).unwrap();
     thread::sleep(10 * MS);
     let before = tasks.now() - due;
-    while driver.run_due(1) == Advance::More {}
+    while driver.process_due(1) == Advance::More {}
     let after = tasks.now() - due;
     let late = told.all();
     assert!((before..=after).contains(&late[0]), "{late:?}");

@@ -2,6 +2,9 @@
 //! the workers that it is to expect, and for no call that waits for it.
 
 use super::*;
+use std::pin::pin;
+use std::task::{Context, Waker};
+use tickwheel::time::Timers;
 
 #[test]
 fn promise_15_run_until_steps_and_waits_for_the_workers() {
@@ -40,7 +43,7 @@ fn promise_15_run_until_steps_and_waits_for_the_workers() {
 fn promise_15_run_until_waits_for_workers_that_have_not_come() {
     let (engine, clock) = virtual_engine();
     (1..=3).for_each(|seconds| _ = engine.after(seconds * SECOND, ()));
-    clock.expect_workers(0, 1);
+    engine.queue(0).expect_workers(1);
     let owner = thread::spawn(move || clock.run_until(Time::from_secs(3)));
     // The clock stands still however long the worker is held. (A clock that does not
     // wait is found sooner.)
@@ -72,4 +75,52 @@ fn promise_15_run_until_within_a_task_is_refused_and_advance_is_not() {
     assert_eq!(now, at(10));
     told.next(); // another task has run
     tasks.shutdown();
+}
+
+/// A task schedules a payload at each second, which a worker takes half a second later, in
+/// another engine with coarser ticks; and a future sleeps for three quarters of a second.
+#[test]
+fn promise_15_one_clock_moves_engines_tasks_and_sleeps_in_step() {
+    let clock = VirtualClock::starting_at(Time::from_secs(10));
+    let engine = Engine::builder().tick(7 * MS).start_on(&clock).unwrap();
+    let tasks = TaskEngine::builder().start_on(&clock).unwrap();
+    let timers = Timers::builder().start_on(&clock).unwrap();
+    let told = told();
+
+    let (tell, queue, now) = (told.tell(), engine.queue(0), clock.clone());
+    queue.expect_workers(1);
+    let worker = thread::spawn(move || {
+        for _ in queue {
+            tell.send((now.now(), "worker")).unwrap();
+        }
+    });
+    let (tell, now, other) = (told.tell(), clock.clone(), engine.clone());
+    let task = move |_| {
+        tell.send((now.now(), "task")).unwrap();
+        other.after(SECOND / 2, ());
+    };
+    tasks.run_every(SECOND, task).unwrap();
+    let tell = told.tell();
+    let mut program = pin!(async {
+        loop {
+            timers.sleep(750 * MS).await;
+            tell.send((timers.now(), "sleep")).unwrap();
+        }
+    });
+    let mut context = Context::from_waker(Waker::noop());
+    clock.run_until_settled(at(13_000), || {
+        assert!(program.as_mut().poll(&mut context).is_pending());
+    });
+
+    let mut seen = told.all();
+    assert!(seen.is_sorted_by_key(|&(time, _)| time), "{seen:?}");
+    seen.sort_unstable_by_key(|&(time, who)| (who, time));
+    let millis = seen
+        .iter()
+        .map(|&(time, _)| time.since(at(10_000)).as_millis());
+    // 11,500 and 12,500 rounded up to ticks, at the end.
+    let expected = [750, 1_500, 2_250, 3_000, 1_000, 2_000, 3_000, 1_501, 2_502];
+    assert!(millis.eq(expected), "{seen:?}");
+    engine.shutdown();
+    worker.join().unwrap();
 }

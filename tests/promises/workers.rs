@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 /// A task engine whose workers are observed: those that leave tell their names.
 struct Crew {
     tasks: TaskEngine,
-    clock: VirtualClock<Task>,
+    clock: VirtualClock,
     left: Told<String>,
 }
 
@@ -95,7 +95,7 @@ fn promise_10_workers_that_are_added_serve_what_waits_for_busy_ones() {
         });
     }
     // The control: nothing runs beside a slow task of the only worker.
-    assert_eq!(crew.tasks.engine().queue(0).len(), 2);
+    assert_eq!(crew.tasks.queue(0).len(), 2);
     crew.tasks.set_workers(3).unwrap();
     let ran_on = BTreeSet::from([told.next(), told.next()]);
     assert_eq!(ran_on, names(["w1", "w2"]));
@@ -132,7 +132,7 @@ fn promise_10_a_busy_worker_leaves_after_its_task() {
     let told = told();
     let notified = Timer::every(SECOND, told.of(Firing::outcome));
     crew.tasks.run(notified.notified()).unwrap();
-    assert_eq!(crew.tasks.engine().snapshot().held, 2);
+    assert_eq!(crew.tasks.snapshot().held, 2);
     // Whichever returns first leaves, and the other one stays.
     let mut release = slow.release;
     release.pop();
@@ -147,7 +147,7 @@ fn promise_10_a_busy_worker_leaves_after_its_task() {
 /// A refusal, and the number of workers after it.
 fn refused(tasks: &TaskEngine, workers: usize) -> (String, usize) {
     let error = tasks.set_workers(workers).unwrap_err();
-    assert_eq!(tasks.workers(), tasks.engine().snapshot().workers);
+    assert_eq!(tasks.workers(), tasks.snapshot().workers);
     let why = match error {
         StartError::Setting(name, _) => name.to_owned(),
         other => format!("{other:?}"),

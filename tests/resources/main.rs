@@ -50,7 +50,7 @@ fn put_to_work(engine: &Engine<String>) {
 /// How many allocations scheduling, postponing and cancelling a timer costs, a
 /// thousand times over, when as many have been live before: the least of some
 /// counts, because the test's own harness may allocate meanwhile.
-fn allocations_of<T>(timer: impl Fn() -> Timer<T>) -> usize {
+fn allocations_of<T: Send + 'static>(timer: impl Fn() -> Timer<T>) -> usize {
     let (engine, _clock) = Engine::builder().start_virtual().unwrap();
     let round = || {
         let id = engine.schedule(timer()).unwrap();
@@ -67,7 +67,7 @@ fn allocations_of<T>(timer: impl Fn() -> Timer<T>) -> usize {
 }
 
 /// In each of the ways in which timers that have a name end.
-fn end_by_name(engine: &Engine<usize>, clock: &VirtualClock<usize>, round: usize) {
+fn end_by_name(engine: &Engine<usize>, clock: &VirtualClock, round: usize) {
     // So many that all of the engine's buckets for names are in use.
     let names = (0..200).map(|n| (n, format!("lease {n} of round {round:06}")));
     for (n, name) in names {

@@ -28,7 +28,7 @@ fn schedule(engine: &Engine<u64>, n: u64) -> TimerId {
 const SHARDS: usize = 16;
 const PEAK: u64 = 10_000;
 
-fn of_many_shards() -> (Engine<u64>, VirtualClock<u64>) {
+fn of_many_shards() -> (Engine<u64>, VirtualClock) {
     let builder = Engine::builder().shards(SHARDS);
     let builder = builder.max_timers(2 * PEAK as usize);
     builder.start_virtual().unwrap()

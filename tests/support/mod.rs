@@ -17,7 +17,7 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// An engine on a virtual clock with a tick of one millisecond. Its one shard
 /// makes the order of all timers total.
-pub fn virtual_engine<T>() -> (Engine<T>, VirtualClock<T>) {
+pub fn virtual_engine<T: Send + 'static>() -> (Engine<T>, VirtualClock) {
     let builder = Engine::builder().shards(1).queues(2);
     builder.start_virtual().unwrap()
 }

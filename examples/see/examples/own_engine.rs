@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let (timers, ends) = (timers.clone(), Arc::clone(&ends));
         move || serve(&timers, &ends)
     });
-    let shown = Viewer::new(timers.engine()).run();
+    let shown = Viewer::new(&timers).run();
     ends.store(true, Ordering::Relaxed);
     clients.join().expect("the clients do not panic");
     Ok(shown?)

@@ -64,7 +64,7 @@ pub fn tick(n: u64) -> Time {
 }
 
 /// Returns a builder of an engine with four shards and short wheels.
-pub fn builder() -> Builder<Payload> {
+pub fn builder() -> Builder<Engine<Payload>> {
     Engine::builder().wheel_size(4).shards(4)
 }
 
@@ -86,7 +86,7 @@ pub fn join(threads: impl IntoIterator<Item = JoinHandle<()>>) {
 }
 
 /// Lets time pass up to tick `last`, for the ticker.
-pub fn pass_time(clock: VirtualClock<Payload>, last: u64) -> JoinHandle<()> {
+pub fn pass_time(clock: VirtualClock, last: u64) -> JoinHandle<()> {
     shuttle::thread::spawn(move || (1..=last).for_each(|n| clock.pass_to(tick(n))))
 }
 

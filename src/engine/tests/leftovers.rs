@@ -12,12 +12,12 @@ use std::time::Duration;
 const TICK: Duration = Duration::from_millis(1);
 
 /// A payload that counts its drop, and panics in it if `panics` is set.
-struct Counted<'a> {
-    drops: &'a AtomicUsize,
+struct Counted {
+    drops: Arc<AtomicUsize>,
     panics: bool,
 }
 
-impl Drop for Counted<'_> {
+impl Drop for Counted {
     fn drop(&mut self) {
         self.drops.fetch_add(1, Ordering::Relaxed);
         assert!(!self.panics, "on purpose");
@@ -28,13 +28,13 @@ impl Drop for Counted<'_> {
 /// core has another owner, which stands for a ticker. Returns the number of payloads
 /// dropped by then.
 fn drops_of_unread(count: usize, panics: Option<usize>) -> usize {
-    let drops = AtomicUsize::new(0);
+    let drops = Arc::new(AtomicUsize::new(0));
     let builder = Engine::builder().shards(2);
     let (engine, clock) = builder.start_virtual().unwrap();
     let core = Arc::clone(engine.shared().core());
     let schedule = |n| {
         let panics = panics == Some(n);
-        let drops = &drops;
+        let drops = Arc::clone(&drops);
         let last = Timer::every(TICK, Counted { drops, panics }).times(1);
         engine.schedule(last.reported()).unwrap();
     };

@@ -13,7 +13,7 @@ const COUNT: u64 = 4_000;
 
 /// Returns an engine of one shard in which only the youngest timers are left, and
 /// its clock.
-fn with_the_youngest() -> (Engine<u64>, HashSet<TimerId>, VirtualClock<u64>) {
+fn with_the_youngest() -> (Engine<u64>, HashSet<TimerId>, VirtualClock) {
     let (engine, clock) = Engine::builder().shards(1).start_virtual().unwrap();
     let at = |n| Timer::at(Time::from_millis(1 + n * 7_919 % COUNT), n);
     let ids: Vec<_> = (0..COUNT)

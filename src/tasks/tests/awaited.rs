@@ -42,7 +42,7 @@ impl Told {
     fn assert_waits(&self, answer: Cancel<()>) {
         assert_eq!(self.timers.cancel_and_wait(self.id), answer);
         assert!(*self.has_ended.lock().unwrap(), "has not waited");
-        assert_eq!(self.timers.engine().snapshot().held, 0);
+        assert_eq!(self.timers.snapshot().held, 0);
     }
 }
 
@@ -54,7 +54,7 @@ fn a_wait_includes_the_run_that_tells_of_the_end() {
 
     let told = Told::new(Timer::after(LATER, ()));
     assert!(matches!(
-        told.timers.engine().cancel(told.id),
+        Engine::cancel(&told.timers, told.id),
         Cancel::Notified
     ));
     assert_eq!(told.began.recv(), Ok(CloseReason::Cancelled));
@@ -74,7 +74,7 @@ fn a_wait_for_a_run_includes_the_one_that_tells_of_the_end() {
 #[test]
 fn a_report_appears_when_the_task_has_been_told() {
     let told = Told::new(Timer::after(LATER, ()).reported());
-    let reports = told.timers.engine().reports();
+    let reports = told.timers.reports();
     told.timers.cancel(told.id);
     assert_eq!(told.began.recv(), Ok(CloseReason::Cancelled));
     assert!(reports.try_recv().is_err());

@@ -8,31 +8,29 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::VirtualClock;
-use crate::timeline::Time;
 
 const DAY: Duration = Duration::from_secs(86_400);
 
 /// An engine whose clock stands still after three days.
-fn three_days_old() -> (TaskEngine, VirtualClock<Task>) {
-    let engine = TaskEngine::builder().start_at(Time::START + 3 * DAY);
-    engine.start_driven_model().unwrap()
+fn three_days_old() -> (TaskEngine, Driver<Task>) {
+    let clock = VirtualClock::starting_at(Time::START + 3 * DAY);
+    TaskEngine::builder().start_driven_model(&clock).unwrap()
 }
 
 /// Returns how far the loop is behind, and how long it may sleep.
 fn delays(timers: &TaskEngine, driver: &Driver<Task>) -> (Duration, Option<Duration>) {
-    (timers.engine().snapshot().behind, driver.timeout())
+    (timers.snapshot().behind, driver.timeout())
 }
 
 const RUNS_AT_ONCE: (Duration, Option<Duration>) = (Duration::ZERO, Some(Duration::ZERO));
 
 #[test]
 fn a_cancelled_task_that_runs_at_its_end_puts_no_loop_behind() {
-    let (timers, clock) = three_days_old();
-    let driver = clock.driver();
+    let (timers, driver) = three_days_old();
     let id = timers.run(Timer::after(DAY, |_| ()).notified()).unwrap();
     timers.cancel(id).into_payload().unwrap();
     assert_eq!(delays(&timers, &driver), RUNS_AT_ONCE);
-    assert_eq!(driver.run_due(9), Advance::Done);
+    assert_eq!(driver.process_due(9), Advance::Done);
     assert_eq!(delays(&timers, &driver), (Duration::ZERO, None));
     // Nor does the loop wake up for what is cancelled later.
     let id = timers.run_after(DAY, || ()).unwrap();
@@ -42,14 +40,13 @@ fn a_cancelled_task_that_runs_at_its_end_puts_no_loop_behind() {
 
 #[test]
 fn tasks_beyond_the_budget_put_no_loop_behind() {
-    let (timers, clock) = three_days_old();
-    let driver = clock.driver();
+    let (timers, driver) = three_days_old();
     for _ in 0..2 {
         timers.run_after(Duration::ZERO, || ()).unwrap();
     }
-    assert_eq!(driver.run_due(1), Advance::More);
+    assert_eq!(driver.process_due(1), Advance::More);
     assert_eq!(delays(&timers, &driver), RUNS_AT_ONCE);
-    assert_eq!(driver.run_due(9), Advance::Done);
+    assert_eq!(driver.process_due(9), Advance::Done);
     assert_eq!(delays(&timers, &driver), (Duration::ZERO, None));
 }
 
@@ -89,7 +86,7 @@ struct Loop {
 
 impl Loop {
     fn now(&self) -> u64 {
-        self.timers.engine().current_tick().0
+        self.timers.current_tick().0
     }
 
     fn add(&mut self, due: u64) {
@@ -112,7 +109,7 @@ impl Loop {
             }
             Op::Pass(ticks) => {
                 let to = Time::from_millis(self.now() + ticks);
-                self.timers.engine().core().clock.set(to);
+                self.timers.core().clock.set(to);
             }
             Op::RunDue(budget) => _ = self.run_due(budget),
         }
@@ -127,7 +124,7 @@ impl Loop {
 
     /// Runs due tasks, those that were added ahead in order, and says that it is done only if none is left.
     fn run_due(&mut self, budget: usize) -> Advance {
-        self.answer = self.driver.run_due(budget);
+        self.answer = self.driver.process_due(budget);
         let ran = std::mem::take(&mut *self.ran.lock().unwrap());
         assert!(ran.len() <= budget);
         for number in ran {
@@ -149,10 +146,10 @@ proptest! {
         script in vec(op(), 1..120),
     ) {
         let builder = TaskEngine::builder().shards(1).wheel_size(size);
-        let (timers, clock) = builder.start_driven_model().unwrap();
+        let (timers, driver) = builder.start_driven_model(&VirtualClock::new()).unwrap();
         let mut this = Loop {
             timers,
-            driver: clock.driver(),
+            driver,
             waiting: BTreeMap::new(),
             added: 0,
             ran: Arc::default(),

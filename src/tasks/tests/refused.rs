@@ -20,7 +20,7 @@ fn learned(timer: Timer<()>, end: fn(&TaskEngine, TimerId)) -> Vec<(CloseReason,
     };
     timers.run(timer.map(|()| task).notified()).unwrap();
     for _ in 0..4 {
-        let _ = driver.run_due(1);
+        let _ = driver.process_due(1);
     }
     assert_eq!(timers.ledger().live, 0);
     assert!(timers.ledger().is_balanced());

@@ -9,7 +9,7 @@ const PERIOD: Duration = Duration::from_millis(1);
 /// Returns a task that runs once, from a timer that was cancelled.
 fn cancelled(timers: &TaskEngine, task: impl FnOnce() + Send + 'static) -> Task {
     let id = timers.run_after(LATER, task).unwrap();
-    timers.engine().cancel(id).into_payload().unwrap()
+    Engine::cancel(timers, id).into_payload().unwrap()
 }
 
 /// Checks that the task runs once and completes its timer.
@@ -26,7 +26,7 @@ fn assert_completes(here: &Here, schedule: impl FnOnce()) {
 #[test]
 fn a_task_that_runs_once_ends_a_timer_that_repeats() {
     let here = Here::new(8);
-    let engine = here.timers.engine();
+    let engine = &*here.timers;
     let beat = |task| Timer::every(PERIOD, task).starting(NOW);
 
     let task = cancelled(&here.timers, || add(&RUNS));
@@ -55,10 +55,10 @@ fn a_task_that_panics_in_its_only_run_fails_a_timer_that_repeats() {
     let here = Here::new(8);
     let task = cancelled(&here.timers, || panic!("on purpose"));
     let beat = Timer::every(PERIOD, task).starting(NOW).reported();
-    here.timers.engine().schedule(beat).unwrap();
+    here.timers.schedule(beat).unwrap();
     here.run();
     assert_eq!(here.timers.ledger().failed, 1);
-    let closed = here.timers.engine().reports().try_recv().unwrap();
+    let closed = here.timers.reports().try_recv().unwrap();
     assert_eq!((closed.reason, closed.firings), (CloseReason::Failed, 1));
     assert!(closed.payload.is_none());
 }

@@ -21,10 +21,10 @@ fn answers(act: Act, make: impl Fn(Timer<()>) -> Timer<()>) -> (Vec<String>, Led
     let timer = make(Timer::at(Time::START, ()));
     timers.run(timer.map(|()| task)).unwrap();
     while timers.ledger().live > 0 {
-        let _ = driver.run_due(1);
+        let _ = driver.process_due(1);
     }
     let mut log = log.lock().unwrap().clone();
-    let snapshot = timers.engine().snapshot();
+    let snapshot = timers.snapshot();
     log.push(said(snapshot.durations.count()));
     (log, snapshot.ledger)
 }
@@ -43,7 +43,7 @@ fn said(answer: impl fmt::Debug) -> String {
 
 /// Returns the answers to the calls that change nothing.
 fn questions(timers: &TaskEngine, firing: &Firing) -> Vec<String> {
-    let (engine, id) = (timers.engine(), firing.id());
+    let (engine, id) = (&timers, firing.id());
     let found = timers.find(id);
     vec![
         said(timers.deadline(id)),
@@ -133,15 +133,15 @@ fn a_task_that_a_shutdown_tells_of_its_end_has_no_name_meanwhile() {
     let task = move |firing: Firing| match firing.outcome() {
         CloseReason::Completed => {
             assert_eq!(inner.shutdown().len(), 1);
-            assert_eq!(inner.engine().find_by_name("beat").count(), 0);
+            assert_eq!(inner.find_by_name("beat").count(), 0);
         }
         _ => add(&RUNS),
     };
     RUNS.set(0);
     let beat = Timer::every(LATER, task).starting(NOW);
     timers.run(beat.named("beat").notified()).unwrap();
-    while driver.run_due(1) == Advance::More {}
-    assert_eq!((RUNS.get(), timers.engine().snapshot().panics), (1, 0));
+    while driver.process_due(1) == Advance::More {}
+    assert_eq!((RUNS.get(), timers.snapshot().panics), (1, 0));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::*;
 
 /// Takes the payloads of all timers with a record, so that whoever takes one panics.
 fn break_records(timers: &TaskEngine) {
-    let broken = timers.engine().core().with_shard(0, |shard| {
+    let broken = timers.core().with_shard(0, |shard| {
         let taken =
             |(_, record): (_, &mut crate::shard::record::TimerRecord<_>)| record.payload.take();
         shard
@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 fn assert_survived(timers: &TaskEngine) {
     assert_eq!(timers.workers(), 1);
-    assert_eq!(timers.engine().snapshot().panics, 1);
+    assert_eq!(timers.snapshot().panics, 1);
     timers.shutdown();
     timers.join();
 }
@@ -55,11 +55,11 @@ fn a_worker_that_panics_between_two_tasks_runs_the_next() {
     timers
         .run_after(NOW, move || assert!(ended.recv().is_err()))
         .unwrap();
-    timers.engine().reschedule(broken, NOW).unwrap();
+    timers.reschedule(broken, NOW).unwrap();
     timers
         .run_after(NOW, move || tell.send(()).unwrap())
         .unwrap();
-    while timers.engine().queue(0).len() < 2 {
+    while timers.queue(0).len() < 2 {
         std::thread::yield_now();
     }
     drop(end);

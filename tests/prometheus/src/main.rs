@@ -67,7 +67,7 @@ fn rendered(recommended: bool) -> Result<[String; 2], Box<dyn Error>> {
         recorder.handle().render()
     };
     Ok([
-        render(&|| timers.engine().snapshot().publish()),
+        render(&|| timers.snapshot().publish()),
         render(&|| jobs.status().publish()),
     ])
 }

@@ -24,7 +24,7 @@ pub fn serve(address: &str) -> Result<(), Box<dyn Error>> {
     let jobs = busy_node()?;
     for stream in listener.incoming().take(SCRAPES) {
         let publish = || {
-            timers.engine().snapshot().publish();
+            timers.snapshot().publish();
             jobs.status().publish();
         };
         metrics::with_local_recorder(&recorder, publish);

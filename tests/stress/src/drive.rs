@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use tickwheel::wheel::Advance;
-use tickwheel::{Driver, VirtualClock};
+use tickwheel::{Builder, Driver, Family, VirtualClock};
 
 use crate::epoll::{Epoll, Trigger};
 use crate::plan::{Drive, Fault, Plan, processors};
@@ -15,46 +15,42 @@ use crate::plan::{Drive, Fault, Plan, processors};
 /// What the engine calls the thread that moves its time.
 pub const TICKER: &str = "tickwheel-tick";
 
-/// Moves due timers, or runs due tasks, within a budget.
-pub type Serve<T> = fn(&Driver<T>, usize) -> Advance;
-
 /// The time line by which deliveries are judged, in nanoseconds.
 pub type TimeLine = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 pub enum Mover<T> {
     /// The engine has a thread for it.
     Ticker,
-    Clock(Arc<VirtualClock<T>>),
-    Loop(Driver<T>, Serve<T>),
+    Clock(VirtualClock),
+    Loop(Driver<T>),
 }
 
-/// Starts an engine, or an engine of tasks, and returns it with the mover of its time. The two
-/// builders have the same methods.
-macro_rules! start {
-    ($builder:expr, $drive:expr, $serve:expr) => {
-        match $drive {
-            Drive::TimerFd => ($builder.start().expect("in range"), Mover::Ticker),
-            Drive::Portable => (
-                $builder.portable_ticker().start().expect("in range"),
-                Mover::Ticker,
-            ),
-            Drive::Virtual => {
-                let (engine, clock) = $builder.start_virtual().expect("in range");
-                (engine, Mover::Clock(std::sync::Arc::new(clock)))
-            }
-            _ => {
-                let (engine, driver) = $builder.start_driven().expect("in range");
-                (engine, Mover::Loop(driver, $serve))
-            }
+/// Starts an engine, or an engine of tasks, and returns it with the mover of its time.
+pub fn start<E: Family>(builder: Builder<E>, drive: Drive) -> (E, Mover<E::Payload>)
+where
+    E::Payload: Send + 'static,
+{
+    match drive {
+        Drive::TimerFd => (builder.start().expect("in range"), Mover::Ticker),
+        Drive::Portable => {
+            let builder = builder.portable_ticker();
+            (builder.start().expect("in range"), Mover::Ticker)
         }
-    };
+        Drive::Virtual => {
+            let (engine, clock) = builder.start_virtual().expect("in range");
+            (engine, Mover::Clock(clock))
+        }
+        _ => {
+            let (engine, driver) = builder.start_driven().expect("in range");
+            (engine, Mover::Loop(driver))
+        }
+    }
 }
-pub(crate) use start;
 
 impl<T: Send + 'static> Mover<T> {
     pub fn time_line(&self) -> TimeLine {
         if let Mover::Clock(clock) = self {
-            let clock = Arc::clone(clock);
+            let clock = clock.clone();
             return Arc::new(move || clock.now().as_nanos());
         }
         let epoch = Instant::now();
@@ -73,15 +69,13 @@ impl<T: Send + 'static> Mover<T> {
             Mover::Clock(clock) => {
                 thread::Builder::new().spawn(move || move_clock(&plan, &clock, &over))
             }
-            Mover::Loop(driver, serve) => {
-                thread.spawn(move || go_round(&plan, &driver, serve, &over))
-            }
+            Mover::Loop(driver) => thread.spawn(move || go_round(&plan, &driver, &over)),
         };
         Some(started.expect("threads are left"))
     }
 }
 
-fn move_clock<T>(plan: &Plan, clock: &VirtualClock<T>, over: &AtomicBool) {
+fn move_clock(plan: &Plan, clock: &VirtualClock, over: &AtomicBool) {
     let mut random = plan.random(&[98]);
     until(over, Duration::from_micros(300), || {
         let by = match plan.has(Fault::Jumps) && random.once_in(400) {
@@ -98,7 +92,7 @@ fn move_clock<T>(plan: &Plan, clock: &VirtualClock<T>, over: &AtomicBool) {
 
 /// A caller's loop. One that waits for the descriptor serves once each time that it becomes
 /// readable: the descriptor must say when there is more, as nothing makes up for a lost event.
-fn go_round<T>(plan: &Plan, driver: &Driver<T>, serve: Serve<T>, over: &AtomicBool) {
+fn go_round<T>(plan: &Plan, driver: &Driver<T>, over: &AtomicBool) {
     let (frame, limit) = (Duration::from_millis(2), Duration::from_millis(50));
     let trigger = match plan.drive {
         Drive::EdgeTriggered => Trigger::Edge,
@@ -111,10 +105,10 @@ fn go_round<T>(plan: &Plan, driver: &Driver<T>, serve: Serve<T>, over: &AtomicBo
     until(over, Duration::ZERO, || match plan.drive {
         Drive::Frames => {
             thread::sleep(driver.timeout().unwrap_or(frame).min(frame));
-            while serve(driver, budget) == Advance::More {}
+            while driver.process_due(budget) == Advance::More {}
         }
         _ if epoll.wait(Some(limit)).is_empty() => {}
-        _ => _ = serve(driver, budget),
+        _ => _ = driver.process_due(budget),
     });
 }
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use tickwheel::{CloseReason, Driver, Engine, Firing, Refusal, Task, TaskEngine, Timer};
+use tickwheel::{CloseReason, Engine, Firing, Refusal, Task, TaskEngine, Timer};
 
 use crate::account::{Asked, End, Record};
 use crate::drive::{self, Mover};
-use crate::plan::{Drive, Fault, Plan, Random};
+use crate::plan::{Fault, Plan, Random};
 use crate::round::{Round, Side, cancelled};
 use crate::tokens::Token;
 use crate::watchdog::PLANNED;
@@ -23,11 +23,11 @@ impl Side for TaskEngine {
         if let Some(max) = plan.max_timers {
             builder = builder.max_timers(max);
         }
-        drive::start!(builder, plan.drive, Driver::run_due)
+        drive::start(builder, plan.drive)
     }
 
     fn engine(&self) -> &Engine<Task> {
-        TaskEngine::engine(self)
+        self
     }
 
     fn call(&self, round: &Round, random: &mut Random) {

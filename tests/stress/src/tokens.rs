@@ -6,13 +6,11 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use tickwheel::{
-    Driver, Engine, Expired, MissedTicks, Queue, RecvError, Refused, Timer, Unstarted,
-};
+use tickwheel::{Engine, Expired, MissedTicks, Queue, RecvError, Refused, Timer, Unstarted};
 
 use crate::account::{Asked, End, Record, broke};
 use crate::drive::{self, Mover};
-use crate::plan::{Drive, Fault, Plan, Random};
+use crate::plan::{Fault, Plan, Random};
 use crate::round::{Round, Side};
 use crate::watchdog::PLANNED;
 
@@ -54,7 +52,7 @@ impl Side for Engine<Token> {
         if let Some(max) = plan.max_timers {
             builder = builder.max_timers(max);
         }
-        drive::start!(builder, plan.drive, Driver::process_due)
+        drive::start(builder, plan.drive)
     }
 
     fn engine(&self) -> &Engine<Token> {

@@ -41,7 +41,7 @@ pub fn cases(effort: Effort) -> Vec<Case> {
     SHARDS.into_iter().flat_map(of).collect()
 }
 
-fn builder(shards: usize) -> tickwheel::Builder<u64> {
+fn builder(shards: usize) -> tickwheel::Builder<Engine<u64>> {
     Engine::builder().tick(TICK).shards(shards)
 }
 
@@ -149,7 +149,7 @@ fn ticker(shards: usize, steps: usize) -> Vec<Reading> {
     vec![look, visits, wake_up(shards)]
 }
 
-fn virtual_engine(shards: usize) -> (Engine<u64>, VirtualClock<u64>) {
+fn virtual_engine(shards: usize) -> (Engine<u64>, VirtualClock) {
     let started = builder(shards).start_virtual();
     started.expect("a tick and shards")
 }
@@ -157,7 +157,7 @@ fn virtual_engine(shards: usize) -> (Engine<u64>, VirtualClock<u64>) {
 /// Lets a timer of each shard fire on the same tick, again and again.
 fn due_at_once(
     engine: &Engine<u64>,
-    clock: &VirtualClock<u64>,
+    clock: &VirtualClock,
     shards: usize,
     rounds: usize,
 ) -> Reading {

@@ -8,9 +8,11 @@
 #[cfg(target_os = "linux")]
 mod linux {
     use std::io;
+    use std::task::Waker;
     use std::time::{Duration, Instant};
 
-    use tickwheel::time::{Timers, TimersDriver};
+    use tickwheel::Driver;
+    use tickwheel::time::Timers;
     use tickwheel::wheel::Advance;
     use tokio::io::Interest;
     use tokio::io::unix::AsyncFd;
@@ -20,13 +22,13 @@ mod linux {
 
     /// Wakes sleeps that are due, whenever the descriptor is readable. Ends after the
     /// shutdown of the timers.
-    async fn drive(driver: TimersDriver) -> io::Result<()> {
+    async fn drive(driver: Driver<Waker>) -> io::Result<()> {
         // SAFETY: the driver owns a valid descriptor, and keeps it until it is dropped.
         let driver = unsafe { AsyncFd::register_with_interest(driver, Interest::READABLE)? };
         loop {
             let mut readable = driver.readable().await?;
             readable.clear_ready();
-            match driver.get_ref().wake_due(BUDGET) {
+            match driver.get_ref().process_due(BUDGET) {
                 Advance::ShutDown => return Ok(()),
                 Advance::More => tokio::task::yield_now().await,
                 Advance::Done => {}

@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn on_a_virtual_clock() -> Result<(), Box<dyn Error>> {
     let (engine, clock) = Engine::builder().name("leases").start_virtual()?;
     let address = Server::start(engine.clone())?;
-    clock.expect_workers(0, 1); // the thread that ends leases
+    engine.queue(0).expect_workers(1); // the thread that ends leases
     let mut store = Store::default();
     let [mut ann, mut bob, mut cyd] = connect(address)?;
 

@@ -87,8 +87,8 @@ fn publish(service: &Service) -> Result<(), Box<dyn Error>> {
     let own = publisher.clone();
     publisher.run_every(PUBLISH_EVERY, move |_| {
         sessions.snapshot().publish();
-        jobs.engine().snapshot().publish();
-        own.engine().snapshot().publish();
+        jobs.snapshot().publish();
+        own.snapshot().publish();
     })?;
     Ok(())
 }

@@ -107,7 +107,7 @@ impl Task {
     }
 
     /// Moves the clock up to `time`. The task runs at each due tick until it waits again.
-    fn run_until(&mut self, clock: &VirtualClock<Waker>, time: Time) {
+    fn run_until(&mut self, clock: &VirtualClock, time: Time) {
         let mut context = Context::from_waker(Waker::noop());
         clock.run_until_settled(time, || {
             self.0

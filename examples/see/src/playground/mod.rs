@@ -121,7 +121,7 @@ pub struct Playground {
     loaders: Loaders,
     engine: Engine<Time>,
     /// `None` on the real clock.
-    clock: Option<VirtualClock<Time>>,
+    clock: Option<VirtualClock>,
     /// The threads that take timers on the real clock.
     crew: Option<Crew>,
     eye: Eye,
@@ -297,7 +297,7 @@ impl Playground {
         }
     }
 
-    fn move_to(&mut self, engine: Engine<Time>, clock: Option<VirtualClock<Time>>) -> String {
+    fn move_to(&mut self, engine: Engine<Time>, clock: Option<VirtualClock>) -> String {
         let old = std::mem::replace(&mut self.engine, engine);
         let now = old.now();
         let live = old.shutdown();
@@ -324,7 +324,7 @@ fn start(
     settings: &Settings,
     clock: ClockKind,
     now: Time,
-) -> Result<(Engine<Time>, Option<VirtualClock<Time>>), StartError> {
+) -> Result<(Engine<Time>, Option<VirtualClock>), StartError> {
     let builder = Engine::builder()
         .name("playground")
         .tick(settings.tick)
@@ -334,8 +334,8 @@ fn start(
     match clock {
         ClockKind::Real => Ok((builder.start()?, None)),
         ClockKind::Virtual => {
-            let (engine, clock) = builder.start_at(now).start_virtual()?;
-            Ok((engine, Some(clock)))
+            let clock = VirtualClock::starting_at(now);
+            Ok((builder.start_on(&clock)?, Some(clock)))
         }
     }
 }

@@ -77,7 +77,7 @@ mod linux {
             for event in &events {
                 match event.token() {
                     // After `More`, the descriptor is readable anew.
-                    TIMERS => match driver.run_due(BUDGET) {
+                    TIMERS => match driver.process_due(BUDGET) {
                         Advance::Done | Advance::More => order.extend(has_fired.try_iter()),
                         Advance::ShutDown => return Err("the engine was shut down".into()),
                     },

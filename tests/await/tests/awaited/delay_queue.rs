@@ -8,7 +8,7 @@ use tickwheel::{Engine, RecvError, Timer, TimerId, VirtualClock};
 /// An engine with a task, polled by hand, that awaits its queue.
 struct Queue {
     engine: Engine<u64>,
-    clock: VirtualClock<u64>,
+    clock: VirtualClock,
     /// The wait for the next entry, if it has begun.
     task: ByHand<Option<Wait>>,
 }

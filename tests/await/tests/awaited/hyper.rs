@@ -27,8 +27,8 @@ fn serve(timers: &'static Timers) -> (DuplexStream, JoinHandle<Result<()>>) {
 /// hyper asks the timer for the time, so a server runs on a virtual clock.
 #[tokio::test]
 async fn on_a_virtual_clock_an_hour_for_the_head_passes_at_once() {
-    let builder = Timers::builder().start_at(Time::from_secs(86_400));
-    let (timers, clock) = builder.start_virtual().unwrap();
+    let clock = VirtualClock::starting_at(Time::from_secs(86_400));
+    let timers = Timers::builder().start_on(&clock).unwrap();
     let timers = timers.leak();
     let (mut client, served) = serve(timers);
     client.write_all(b"GET / HTTP/1.1\r\nHost:").await.unwrap();

@@ -6,7 +6,7 @@ use std::panic::Location;
 use tickwheel::time::{MissedTickBehavior as Missed, interval, interval_at};
 
 /// An interval with a period of 300 ms, polled by hand.
-struct Beat<'a>(ByHand<Interval<&'a Timers>>, &'a VirtualClock<Waker>);
+struct Beat<'a>(ByHand<Interval<&'a Timers>>, &'a VirtualClock);
 
 impl Beat<'_> {
     /// Lets time pass, and asserts which ticks follow before the task has to wait.
@@ -20,7 +20,7 @@ impl Beat<'_> {
 }
 
 /// An interval that has ticked at 0 and at 300.
-fn begun<'a>(timers: &'a Timers, clock: &'a VirtualClock<Waker>) -> Beat<'a> {
+fn begun<'a>(timers: &'a Timers, clock: &'a VirtualClock) -> Beat<'a> {
     let mut beat = Beat(ByHand::new(timers.interval_at(at(0), ms(300))), clock);
     beat.ticks(0, &[0]);
     beat.ticks(100, &[]);

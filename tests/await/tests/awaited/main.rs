@@ -43,7 +43,7 @@ const HOUR: Duration = Duration::from_secs(3_600);
 const YEAR: u64 = 365 * 24 * 3_600 * 1_000;
 
 /// Timers on a clock that only the test moves. The order of their wake-ups is total.
-fn paused() -> (Timers, VirtualClock<Waker>) {
+fn paused() -> (Timers, VirtualClock) {
     Timers::builder().shards(1).start_virtual().unwrap()
 }
 
@@ -56,7 +56,7 @@ fn at(millis: u64) -> Time {
 /// then is ready.
 fn ends_at<F: Future<Output = ()> + Unpin>(
     task: &mut ByHand<F>,
-    clock: &VirtualClock<Waker>,
+    clock: &VirtualClock,
     millis: u64,
 ) {
     assert!(task.poll().is_pending());

@@ -12,7 +12,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 type Call = JoinHandle<Result<(), TimeoutError<Infallible>>>;
 
 /// Timers of one's own, and a call with a limit that waits in vain for an answer.
-async fn stuck() -> (&'static Timers, VirtualClock<Waker>, Call) {
+async fn stuck() -> (&'static Timers, VirtualClock, Call) {
     let (timers, clock) = paused();
     let timers = timers.leak();
     let stuck = service_fn(|()| pending::<Result<(), Infallible>>());

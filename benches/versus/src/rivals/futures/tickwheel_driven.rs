@@ -4,9 +4,11 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::OnceLock;
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use tickwheel::time::{Elapsed, Sleep, Timers, TimersDriver};
+use tickwheel::Driver;
+use tickwheel::time::{Elapsed, Sleep, Timers};
 use tickwheel::wheel::Advance;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -28,13 +30,13 @@ fn timers() -> &'static Timers {
 }
 
 /// Wakes due tasks until the timers are shut down.
-async fn drive(driver: TimersDriver) {
+async fn drive(driver: Driver<Waker>) {
     // SAFETY: a driver has one descriptor, which stays open until it is dropped.
     let registered = unsafe { AsyncFd::register_with_interest(driver, Interest::READABLE) };
     let driver = registered.expect("the runtime has a reactor");
     loop {
         let mut readable = driver.readable().await.expect("the runtime lives");
-        match driver.get_ref().wake_due(BUDGET) {
+        match driver.get_ref().process_due(BUDGET) {
             // The descriptor stays readable.
             Advance::More => tokio::task::yield_now().await,
             Advance::ShutDown => return,

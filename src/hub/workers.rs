@@ -1,4 +1,4 @@
-//! The worker threads of a task engine: their numbers, the surplus ones, which leave, and
+//! The worker threads of an engine's own: their numbers, the surplus ones, which leave, and
 //! the wait for their end.
 //!
 //! # Why a shutdown finds a worker for every task
@@ -9,14 +9,14 @@
 //! leaving, and then looks for tasks once more. A worker that has left has returned its
 //! firing before that look; all others look for tasks themselves after their last one.
 
-use std::sync::Arc;
-
 use crate::sync::thread::{self, ThreadId};
-use crate::sync::{AtomicBool, Condvar, Mutex, MutexGuard, Ordering, lock, wait};
+use crate::sync::{Arc, AtomicBool, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, lock, wait};
 
 #[derive(Default)]
-pub(super) struct Workers {
+pub(crate) struct Workers {
     state: Mutex<State>,
+    /// The number of workers that there are to be. Changed under `state`.
+    wanted: AtomicUsize,
     /// Whether the surplus is above zero. Changed under `state`.
     has_surplus: AtomicBool,
     ended: Condvar,
@@ -34,7 +34,7 @@ struct State {
 }
 
 /// The workers, while no other thread changes their number.
-pub(super) struct Change<'a> {
+pub(crate) struct Change<'a> {
     workers: &'a Workers,
     state: MutexGuard<'a, State>,
 }
@@ -42,7 +42,7 @@ pub(super) struct Change<'a> {
 /// A worker at work. The worker's own thread drops this after everything else that
 /// it holds: after its last task, or when a panic ends it. No other thread
 /// drops it, because the thread that starts workers holds the lock.
-pub(super) struct AtWork(pub(super) Arc<Workers>);
+pub(crate) struct AtWork(pub(crate) Arc<Workers>);
 
 impl Drop for AtWork {
     fn drop(&mut self) {
@@ -51,7 +51,7 @@ impl Drop for AtWork {
 }
 
 impl Workers {
-    pub(super) fn change(&self) -> Change<'_> {
+    pub(crate) fn change(&self) -> Change<'_> {
         let state = lock(&self.state);
         Change {
             workers: self,
@@ -59,27 +59,32 @@ impl Workers {
         }
     }
 
+    /// Returns the number of workers that there are to be. Surplus ones are not counted.
+    pub(crate) fn wanted(&self) -> usize {
+        self.wanted.load(Ordering::Relaxed)
+    }
+
     /// The flag that ends the wait of an idle worker, because workers are to leave.
-    pub(super) fn surplus(&self) -> &AtomicBool {
+    pub(crate) fn surplus(&self) -> &AtomicBool {
         &self.has_surplus
     }
 
     /// Whether workers are to leave. If so, the calling worker may be one of them.
     #[inline]
-    pub(super) fn has_surplus(&self) -> bool {
+    pub(crate) fn has_surplus(&self) -> bool {
         self.has_surplus.load(Ordering::Relaxed)
     }
 
     /// Returns whether the calling worker leaves, because there are more workers than
     /// wanted. A worker calls this while it holds no firing.
     #[inline]
-    pub(super) fn leave(&self) -> bool {
+    pub(crate) fn leave(&self) -> bool {
         self.has_surplus() && self.change().let_one_leave()
     }
 
     /// Ends the leaving, because the engine was shut down. Returns whether this is the
     /// first call. The worker that made it then looks for tasks once more.
-    pub(super) fn begin_to_stop(&self) -> bool {
+    pub(crate) fn begin_to_stop(&self) -> bool {
         self.change().begin_to_stop()
     }
 
@@ -90,7 +95,7 @@ impl Workers {
 
     /// Blocks until no worker is at work. Returns at once on a worker's
     /// thread, which would otherwise wait for itself.
-    pub(super) fn wait_until_ended(&self) {
+    pub(crate) fn wait_until_ended(&self) {
         let here = thread::current().id();
         let mut state = lock(&self.state);
         if state.at_work.contains(&Some(here)) {
@@ -103,13 +108,17 @@ impl Workers {
 }
 
 impl Change<'_> {
-    pub(super) fn is_stopping(&self) -> bool {
+    pub(crate) fn is_stopping(&self) -> bool {
         self.state.is_stopping
+    }
+
+    pub(crate) fn set_wanted(&self, workers: usize) {
+        self.workers.wanted.store(workers, Ordering::Relaxed);
     }
 
     /// Gives the worker that `spawn` starts the lowest free number, before that
     /// worker can end.
-    pub(super) fn start<E>(
+    pub(crate) fn start<E>(
         &mut self,
         spawn: impl FnOnce(usize) -> Result<ThreadId, E>,
     ) -> Result<(), E> {
@@ -126,13 +135,13 @@ impl Change<'_> {
 
     /// Makes `count` workers leave: idle ones when they are woken, busy ones after their
     /// tasks.
-    pub(super) fn dismiss(&mut self, count: usize) {
+    pub(crate) fn dismiss(&mut self, count: usize) {
         self.set_surplus(self.state.surplus + count);
     }
 
     /// Keeps up to `count` workers that are to leave and have not left. Returns their
     /// number.
-    pub(super) fn keep(&mut self, count: usize) -> usize {
+    pub(crate) fn keep(&mut self, count: usize) -> usize {
         let kept = count.min(self.state.surplus);
         self.set_surplus(self.state.surplus - kept);
         kept
