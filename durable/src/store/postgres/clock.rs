@@ -15,6 +15,8 @@ pub(super) struct DatabaseClock(Mutex<Known>);
 #[derive(Clone, Copy, Default)]
 struct Known {
     at: Duration,
+    /// When the database was asked last.
+    told: Duration,
     time: WallTime,
 }
 
@@ -29,15 +31,23 @@ impl DatabaseClock {
         self.0.lock().unwrap_or_else(|error| error.into_inner())
     }
 
+    /// Returns whether the database was not asked for a minute.
+    pub(super) fn is_old(&self) -> bool {
+        let told = self.known().told;
+        monotonic().saturating_sub(told) > Duration::from_secs(60)
+    }
+
     /// Takes note of a time that the database has told between `asked` and now. What is known is
     /// kept if it agrees: a slow answer says less.
     pub(super) fn set(&self, told: WallTime, asked: Duration) {
         let now = monotonic();
         let mut known = self.known();
+        known.told = now;
         let latest = told + now.saturating_sub(asked);
         if !(told..=latest).contains(&known.time_at(now)) {
             *known = Known {
                 at: now,
+                told: now,
                 time: told,
             };
         }

@@ -292,6 +292,10 @@ impl Store for PostgresStore {
     }
 
     fn give_back(&self, lease: Lease) {
+        let is_open = |remote: &Remote| !remote.is_closed();
+        if !lock(&self.leases).remote.as_ref().is_some_and(is_open) {
+            return;
+        }
         let text = "SELECT {schema}.give_back($1)";
         let _ = self.ask(
             &self.leases,
@@ -317,6 +321,10 @@ impl Store for PostgresStore {
         let mut commits = lock(&self.commits);
         if !commits.works {
             return Err(StoreError::NotWriting);
+        }
+        if self.shared.clock.is_old() {
+            // A node that runs jobs is told the time with each renewal.
+            let _ = self.shared.ask_time(&commits.remote);
         }
         let rows = self.try_commit(&commits.remote, changes);
         let answers = rows.and_then(|rows| rows.iter().map(rows::answer).collect());

@@ -6,10 +6,8 @@ use std::time::Duration;
 use ::postgres::{Client, Config, NoTls};
 
 use super::PostgresStore;
-use super::clock::monotonic;
 use super::error::reason;
 use super::line::Line;
-use super::rows::time;
 use super::schema;
 use super::shared::Shared;
 use super::waits::Waits;
@@ -191,10 +189,7 @@ impl PostgresOptions {
             let PostgresOptions { schema, .. } = &options;
             schema::open(&mut line.client, schema, options.shards, options.creates)
         })??;
-        let asked = monotonic();
-        let told = format!("SELECT {}.now_micros()", self.schema);
-        let told = shared.call(&remote, move |line| line.client.query_one(&told, &[]))?;
-        shared.clock.set(time(told.get(0)), asked);
+        shared.ask_time(&remote)?;
         let session = shared.call(&remote, Line::session)?;
         Ok(PostgresStore::new(shared, remote, session))
     }

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use ::postgres::{Client, Row};
 
-use super::clock::DatabaseClock;
+use super::clock::{DatabaseClock, monotonic};
 use super::error::reason;
 use super::line::{Failure, Line};
+use super::rows::time;
 use super::waits::{Remote, Waits};
 use crate::store::{Hear, News, StoreError};
 
@@ -104,6 +105,14 @@ impl Shared {
     ) -> Result<R, StoreError> {
         let answer = remote.call(&self.waits, self.waits.limit(), work)?;
         answer.map_err(|error| self.reason(&error))
+    }
+
+    /// Asks for the time.
+    pub(super) fn ask_time(&self, remote: &Remote) -> Result<(), StoreError> {
+        let (asked, text) = (monotonic(), format!("SELECT {}.now_micros()", self.schema));
+        let told = self.call(remote, move |line| line.client.query_one(&text, &[]))?;
+        self.clock.set(time(told.get(0)), asked);
+        Ok(())
     }
 
     /// Opens a connection on a thread of its own. The server ends a statement for whose answer
