@@ -202,28 +202,6 @@ fn asynchronous_handlers_run_side_by_side() {
     );
 }
 
-/// To take a lease takes longer than the lease lasts.
-struct SlowlyTaken;
-
-impl Hooks for SlowlyTaken {
-    fn before_acquire(&self) -> Result<(), StoreError> {
-        thread::sleep(Duration::from_millis(300));
-        Ok(())
-    }
-}
-
-#[test]
-fn a_lease_begins_when_the_work_of_taking_it_is_over() {
-    let (sender, receiver) = channel();
-    let jobs = Durable::builder()
-        .lease(Duration::from_millis(200))
-        .handler("note", move |_| sender.send(()).unwrap())
-        .open(Hooked::with(MemoryStore::new(), SlowlyTaken))
-        .unwrap();
-    jobs.schedule(Job::new("note", "")).unwrap();
-    receiver.recv_timeout(SECOND * 60).unwrap();
-}
-
 /// Starts and outcomes linger for an hour.
 struct Lingering;
 
