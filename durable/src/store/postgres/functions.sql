@@ -326,6 +326,8 @@ DECLARE
 BEGIN
     PERFORM 1 FROM {schema}.tickwheel_durable FOR UPDATE;
     DELETE FROM {schema}.leases l WHERE l.ends <= clock_timestamp() AND l.fence <> me;
+    -- The others take their part of what it had.
+    has_moved := FOUND;
     UPDATE {schema}.shards s SET fence = 0, leaving = false
         WHERE s.fence <> 0 AND NOT EXISTS (SELECT 1 FROM {schema}.leases l WHERE l.fence = s.fence);
     FOR named IN SELECT unnest(l.kinds) FROM {schema}.leases l WHERE l.fence = me LOOP
