@@ -4,8 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 fn read(path: impl AsRef<Path>) -> String {
-    let path = path.as_ref();
-    fs::read_to_string(path).unwrap_or_else(|error| panic!("{path:?}: {error}"))
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{:?}: {error}", path.as_ref()))
 }
 
 /// The files of a folder with this ending.
@@ -34,10 +33,8 @@ fn programs(page: &str) -> impl Iterator<Item = (&str, &str)> {
 fn targets(page: &str) -> impl Iterator<Item = &str> {
     let prose = page.split("\n```").step_by(2);
     prose.flat_map(|text| {
-        let inline = text
-            .split("](")
-            .skip(1)
-            .map(|it| it.split(')').next().unwrap());
+        let inline = text.split("](").skip(1);
+        let inline = inline.map(|it| it.split(')').next().unwrap());
         inline.chain(definitions(text).map(|(_, target)| target))
     })
 }
@@ -51,8 +48,8 @@ fn definitions(page: &str) -> impl Iterator<Item = (&str, &str)> {
 /// The anchor of a heading, as renderers of Markdown make it.
 fn anchor(heading: &str) -> String {
     let text = heading.trim_start_matches('#').trim().to_lowercase();
-    let is_kept = |letter: &char| letter.is_alphanumeric() || "-_".contains(*letter);
-    text.replace(' ', "-").chars().filter(is_kept).collect()
+    let is_left_out = |letter: char| !letter.is_alphanumeric() && !"-_".contains(letter);
+    text.replace(' ', "-").replace(is_left_out, "")
 }
 
 #[test]
@@ -98,16 +95,19 @@ fn the_programs_on_models_are_the_files_that_they_name() {
 }
 
 #[test]
-fn every_recipe_is_in_the_guide() {
+fn every_program_is_in_the_list_and_every_recipe_in_the_guide() {
     let (guide, on_docs_rs) = (read("docs/guide.md"), read("docs/links/guide.md"));
-    for path in files("examples/recipes/src/bin", ".rs") {
+    for path in files("examples", ".rs") {
         let name = path.file_stem().unwrap().to_str().unwrap();
-        assert!(guide.contains(&format!("\nProgram: [{name}]")), "{name}");
-        assert!(guide.contains(&format!("\n[{name}]: ../{}\n", path.display())));
+        let (shown, list) = (path.to_str().unwrap(), read("examples/README.md"));
+        let is_other = !path.starts_with("examples/recipes");
+        assert!(is_other || guide.contains(&format!("\nProgram: [{name}]")));
+        assert!(is_other || guide.contains(&format!("\n[{name}]: ../{shown}\n")));
+        let is_listed = list.contains(&shown.replacen("examples/", "](", 1));
+        assert!(is_listed || !read(&path).contains("fn main()"), "{shown}");
     }
-    for (label, _) in definitions(&guide) {
-        assert!(on_docs_rs.contains(&format!("[{label}]: ")), "{label}");
-    }
+    let is_missing = |(label, _): &(&str, &str)| !on_docs_rs.contains(&format!("[{label}]: "));
+    assert_eq!(definitions(&guide).find(is_missing), None);
 }
 
 /// A comment cites a section of DESIGN by its title.

@@ -93,7 +93,7 @@ platforms() {
 }
 
 versus() {
-    cargo run --release -p tickwheel-versus -- --quick
+    cargo run --release -p tickwheel-versus -- --full
 }
 
 for part in ${*:-$PARTS}; do

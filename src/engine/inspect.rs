@@ -5,8 +5,8 @@ use crate::stats::Inspection;
 
 impl<T> Engine<T> {
     /// Returns where the timers wait: for each shard, the slots of its wheel, its ready
-    /// lists, its account and its next wake-up. Counts at most `most` timers of a slot,
-    /// and at most 256; with a `most` of 1, a count says whether the slot is occupied.
+    /// lists, its account and its next wake-up. Counts at most `most` timers of a slot; with
+    /// a `most` of 1, a count says whether the slot is occupied.
     ///
     /// For viewers and for questions such as "do my deadlines share a few
     /// slots?"; [`snapshot`](Engine::snapshot) has the counts for monitoring. If
@@ -15,8 +15,9 @@ impl<T> Engine<T> {
     ///
     /// # Cost
     /// Grows with the numbers of shards and slots and with `most`, and not with the
-    /// number of timers. A hold of a shard's lock visits at most 256 slots, or as many
-    /// entries. A `most` of 1 reads no entry.
+    /// number of timers. A hold of a shard's lock visits at most 256 slots, or 256 entries,
+    /// or `most` entries of one slot: with a large `most`, callers may wait for as long as
+    /// that takes. A `most` of 1 reads no entry.
     ///
     /// ```
     /// use std::time::Duration;

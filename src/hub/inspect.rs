@@ -7,7 +7,8 @@ use crate::stats::{InspectedShard, Inspection};
 use crate::tick::Tick;
 use crate::wheel::Level;
 
-/// The number of slots, or of entries in them, that one hold of a shard's lock visits.
+/// The number of slots that one hold of a shard's lock visits, or of entries in them unless a
+/// single slot has more.
 const VISITS_PER_HOLD: usize = 256;
 
 impl<T> Core<T> {
@@ -31,7 +32,7 @@ fn inspect<T>(cell: &ShardCell<T>, size: usize, most: usize) -> InspectedShard {
     inspected.next_wakeup = Some(cell.next()).filter(|&next| next < Tick::MAX);
     for (index, level) in inspected.levels.iter_mut().enumerate() {
         level.timers = vec![0; size];
-        count(cell, index, level, most.min(VISITS_PER_HOLD));
+        count(cell, index, level, most);
     }
     inspected
 }
@@ -39,7 +40,7 @@ fn inspect<T>(cell: &ShardCell<T>, size: usize, most: usize) -> InspectedShard {
 /// Counts a level's timers, a bounded number in each hold of the lock.
 fn count<T>(cell: &ShardCell<T>, index: usize, level: &mut Level, most: usize) {
     let size = level.timers.len();
-    let slots_per_hold = VISITS_PER_HOLD / most.max(1);
+    let slots_per_hold = (VISITS_PER_HOLD / most.max(1)).max(1);
     for first in (0..size).step_by(slots_per_hold) {
         let slots = first..size.min(first + slots_per_hold);
         cell.lock().count_in_slots(index, level, slots, most);

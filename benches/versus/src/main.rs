@@ -1,97 +1,114 @@
-//! Runs the same work on tickwheel, on other timer crates and on the floors:
-//! interleaved rounds, medians and their spread.
+//! Runs the same work on tickwheel and on other timer crates, in turns, and prints one table.
 //!
 //! Quote ratios within one run: absolute times say little on a busy machine.
 
 mod allocator;
-mod args;
 mod case;
-mod child;
-mod countdown;
-mod effort;
-mod laps;
-mod lines;
-mod processors;
-mod report;
+mod plot;
 mod rival;
 mod rivals;
 mod run;
-mod runtime;
 mod stopwatch;
+mod table;
 mod workloads;
 
 use std::error::Error;
 use std::fs;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::Parser;
+use clap::builder::PossibleValuesParser;
 
-use args::{Args, Which};
-use case::Row;
-use effort::Effort;
+use case::{Case, Effort, Row};
+use table::FRONT;
 
 #[global_allocator]
 static ALLOCATOR: allocator::Counting = allocator::Counting;
 
-fn main() -> Result<ExitCode, Box<dyn Error>> {
-    let args = Args::parse();
-    let effort = Effort { quick: args.quick };
-    if let Some(index) = args.only {
-        let cases = args.chosen().into_iter();
-        let cases = cases.flat_map(|workload| workloads::cases(workload, effort));
-        child::run(&cases.collect::<Vec<_>>(), index)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let rows = compare(&args, effort)?;
-    Ok(match rows.iter().any(run::has_failed) {
-        true => ExitCode::FAILURE,
-        false => ExitCode::SUCCESS,
-    })
+/// Measures tickwheel beside other timer crates. Without options: the ten rows of the
+/// README, in less than three minutes.
+#[derive(Parser)]
+#[command(name = "versus")]
+struct Args {
+    /// Measures everything, in full size.
+    #[arg(long, conflicts_with = "check")]
+    full: bool,
+
+    /// Runs every case once, on the least work, to see that all of them work.
+    #[arg(long)]
+    check: bool,
+
+    /// Measures all rows of this workload. May be given several times.
+    #[arg(long = "workload", value_name = "NAME",
+        value_parser = PossibleValuesParser::new(workloads::names()))]
+    workloads: Vec<String>,
+
+    /// Measures nothing, and reads rows that `--json` has written. May be given several
+    /// times; of a row that is in several files, the last one counts.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["full", "check", "workloads"])]
+    from: Vec<PathBuf>,
+
+    /// Writes the rows, with the figure of each round.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    /// Draws front.svg, pair.svg and memory.svg into this folder, as far as their rows were
+    /// measured.
+    #[arg(long, value_name = "FOLDER")]
+    plot: Option<PathBuf>,
+
+    /// Measures one case, once and in this process. Every round is such a run; a profiler
+    /// needs it as well.
+    #[arg(long, value_name = "INDEX", hide = true)]
+    case: Option<usize>,
 }
 
-/// Runs the chosen workloads or reads their rows, prints the tables, and writes the
-/// files that the command line names.
-fn compare(args: &Args, effort: Effort) -> Result<Vec<Row>, Box<dyn Error>> {
+impl Args {
+    fn effort(&self) -> Effort {
+        match (self.full, self.check) {
+            (true, _) => Effort::Full,
+            (_, true) => Effort::Check,
+            _ => Effort::Quick,
+        }
+    }
+
+    /// Whether a case is wanted: of the chosen workloads, or of the ten rows.
+    fn wants(&self, case: &Case) -> bool {
+        match self.workloads.is_empty() {
+            true => self.full || self.check || FRONT.iter().any(|asked| asked.is_of(case)),
+            false => self.workloads.iter().any(|name| name == case.workload),
+        }
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let args = Args::parse();
+    let cases = workloads::cases(args.effort());
+    if let Some(case) = args.case {
+        return Ok(run::child(&cases[case])?);
+    }
     let rows = match args.from.is_empty() {
-        true => measured(args, effort)?,
+        true => run::interleaved(&cases, |case| args.wants(case), args.effort())?,
         false => stored(&args.from)?,
     };
-    match args.table {
-        Some(Which::Front) => println!("{}", report::front(&rows)),
-        Some(Which::Targets) => println!("{}", report::targets(&rows)),
-        Some(Which::Behind) => println!("{}", report::behind(&rows)),
-        Some(Which::All) => println!("{}", report::all(&rows)),
-        None => {}
-    }
+    println!("{}", table::report(&rows));
     if let Some(file) = &args.json {
-        fs::write(file, report::json(&rows)?)?;
+        let lines: Result<Vec<String>, _> = rows.iter().map(serde_json::to_string).collect();
+        fs::write(file, format!("[\n{}\n]\n", lines?.join(",\n")))?;
     }
-    if let Some(directory) = &args.plot {
-        fs::create_dir_all(directory)?;
-        report::plots(directory, &rows)?;
+    if let Some(folder) = &args.plot {
+        plot::all(folder, &rows)?;
     }
-    Ok(rows)
+    Ok(())
 }
 
-/// Runs the chosen workloads, and prints a table after each unless another one is wanted.
-fn measured(args: &Args, effort: Effort) -> Result<Vec<Row>, Box<dyn Error>> {
-    let mut rows = Vec::new();
-    for workload in args.chosen() {
-        let found = run::interleaved(workload, effort)?;
-        if args.table.is_none() {
-            println!("{}", report::table(workload, &found));
-        }
-        rows.extend(found);
-    }
-    Ok(rows)
-}
-
-/// Returns the rows of all files, in their order.
 fn stored(files: &[PathBuf]) -> Result<Vec<Row>, Box<dyn Error>> {
-    let mut rows = Vec::new();
+    let mut rows: Vec<Row> = Vec::new();
     for file in files {
-        rows.extend(report::read(&fs::read_to_string(file)?)?);
+        for row in serde_json::from_str::<Vec<Row>>(&fs::read_to_string(file)?)? {
+            rows.retain(|old| !(old.engine == row.engine && old.asks_the_same(&row)));
+            rows.push(row);
+        }
     }
     Ok(rows)
 }

@@ -1,114 +1,124 @@
-//! Runs cases round by round, so that a noisy minute affects all of them alike.
+//! Runs cases round by round, so that a noisy minute affects all of them alike, and each
+//! round in a process of its own.
+//!
+//! A round leaves state behind that would disturb the next one: free pieces of memory,
+//! which the allocator joins at a later growth; a runtime's clock, which stays slow after it
+//! was paused once; threads that are still ending.
 
-use std::io;
+use std::io::{self, Error};
+use std::process::{self, Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::args::Workload;
-use crate::case::{Case, Reading, Row, Summary, Work};
-use crate::child::{self, Failed};
-use crate::effort::Effort;
-use crate::workloads;
+use crate::case::{Case, Effort, Row};
 
-/// The note in the row of an engine whose process failed.
-const FAILED: &str = "its process failed: the terminal has its output";
+/// The longest time of a round. A round that takes longer hangs, and fails.
+const LONGEST: Duration = Duration::from_secs(900);
 
-/// The note in the row of a metric without a round that counts.
-const NEVER_BOTH: &str = "in no lap did all threads have a processor";
+/// After the first round of a case, no round begins once all have taken this long. Some
+/// rivals need a minute for one round of ten million timers.
+const LIMIT: Duration = Duration::from_secs(10);
 
-/// The results of a case so far.
-#[derive(Default)]
-struct Found {
-    /// The readings of each round.
-    rounds: Vec<Vec<Reading>>,
-    /// A case that has failed once does not run again.
-    has_failed: bool,
-    elapsed: Duration,
+/// A case runs up to fifteen times until its rounds have taken this long.
+const PATIENCE: Duration = Duration::from_millis(2_500);
+
+/// Whether a case runs again after `done` rounds that took `elapsed`. A round of milliseconds
+/// says little on a machine that is slow for seconds at a time, so short ones run more often.
+fn again(effort: Effort, done: usize, elapsed: Duration) -> bool {
+    match done {
+        0 => true,
+        _ if effort == Effort::Check => false,
+        1 | 2 => elapsed < LIMIT,
+        _ => done < 15 && elapsed < PATIENCE,
+    }
 }
 
-/// Runs every case once per round. Each round begins with another case, so that
-/// no case always runs after the same one. Only short cases take part in the later
-/// rounds.
-pub fn interleaved(workload: Workload, effort: Effort) -> io::Result<Vec<Row>> {
-    let cases = workloads::cases(workload, effort);
-    let rounds = effort.rounds(workload);
-    let progress = progress(workload, &cases, rounds.least);
-    let mut found: Vec<Found> = cases.iter().map(|_| Found::default()).collect();
-    for round in 0..rounds.most {
-        for turn in 0..cases.len() {
-            let index = (turn + round) % cases.len();
-            let (case, found) = (&cases[index], &mut found[index]);
-            if case.is_measured() && !found.has_failed && rounds.go_on(round, found.elapsed) {
-                progress.set_message(case.to_string());
-                if round >= rounds.least {
-                    progress.inc_length(1);
-                }
-                another_round(found, || child::measure(workload, effort, index))?;
-                progress.inc(1);
+/// Measures the wanted cases, workload by workload. Each round begins with another case, so
+/// that no case always runs after the same one.
+pub fn interleaved(
+    cases: &[Case],
+    wants: impl Fn(&Case) -> bool,
+    effort: Effort,
+) -> io::Result<Vec<Row>> {
+    let wanted: Vec<usize> = (0..cases.len()).filter(|&it| wants(&cases[it])).collect();
+    let style = ProgressStyle::with_template("{elapsed} {bar:40} {pos}/{len} {msg}");
+    let progress =
+        ProgressBar::new(wanted.len() as u64).with_style(style.expect("the template is a literal"));
+    let mut rows = Vec::new();
+    for workload in wanted.chunk_by(|&a, &b| cases[a].workload == cases[b].workload) {
+        let mut rounds: Vec<Vec<Vec<f64>>> = vec![Vec::new(); workload.len()];
+        let mut elapsed = vec![Duration::ZERO; workload.len()];
+        for round in 0.. {
+            let due: Vec<usize> = (0..workload.len())
+                .map(|turn| (turn + round) % workload.len())
+                .filter(|&it| rounds[it].len() == round && again(effort, round, elapsed[it]))
+                .collect();
+            for &it in &due {
+                let case = &cases[workload[it]];
+                progress.set_message(format!("{} {}", case.workload, case.engine));
+                let begun = Instant::now();
+                rounds[it].push(in_a_process(workload[it], case, effort)?);
+                elapsed[it] += begun.elapsed();
+                progress.inc(u64::from(round == 0));
             }
+            if due.is_empty() {
+                break;
+            }
+        }
+        for (&index, rounds) in workload.iter().zip(&rounds) {
+            rows.extend(summed_up(&cases[index], rounds));
         }
     }
     progress.finish_and_clear();
-    let per_case = cases.iter().zip(found);
-    let rows = per_case.flat_map(|(case, found)| rows(workload, case, found));
-    Ok(rows.collect())
+    Ok(rows)
 }
 
-fn another_round(
-    found: &mut Found,
-    measure: impl FnOnce() -> io::Result<Result<Vec<Reading>, Failed>>,
-) -> io::Result<()> {
-    let begun = Instant::now();
-    match measure()? {
-        Ok(reading) => found.rounds.push(reading),
-        Err(Failed) => found.has_failed = true,
-    }
-    found.elapsed += begun.elapsed();
-    Ok(())
-}
-
-/// Whether an engine's process failed, which is a defect.
-pub fn has_failed(row: &Row) -> bool {
-    row.outcome.as_ref().err() == Some(&FAILED)
-}
-
-fn progress(workload: Workload, cases: &[Case], least: usize) -> ProgressBar {
-    let measured = cases.iter().filter(|case| case.is_measured()).count();
-    let style = ProgressStyle::with_template("{prefix:12} {bar:40} {pos}/{len} {msg}");
-    ProgressBar::new((measured * least) as u64)
-        .with_prefix(workload.to_string())
-        .with_style(style.expect("the template is a literal"))
-}
-
-fn rows(workload: Workload, case: &Case, found: Found) -> Vec<Row> {
-    let row = |outcome| Row {
-        workload,
-        engine: case.engine,
-        thread_safe: case.thread_safe,
+fn summed_up<'a>(case: &'a Case, rounds: &'a [Vec<f64>]) -> impl Iterator<Item = Row> + 'a {
+    let metrics = case.metrics.iter().enumerate();
+    metrics.map(move |(index, (metric, unit))| Row {
+        workload: case.workload.into(),
+        metric: (*metric).into(),
+        unit: (*unit).into(),
         threads: case.threads,
         size: case.size,
-        outcome,
-    };
-    match &case.work {
-        Work::Cannot(reason) => vec![row(Err(reason))],
-        Work::Measure(_) if found.has_failed => vec![row(Err(FAILED))],
-        Work::Measure(_) => {
-            let summaries = summaries(&found.rounds).into_iter();
-            summaries
-                .map(|summary| row(summary.ok_or(NEVER_BOTH)))
-                .collect()
+        engine: case.engine.into(),
+        less: case.less.into(),
+        rounds: rounds.iter().map(|figures| figures[index]).collect(),
+    })
+}
+
+/// Measures a case once, in a new process. `index` is its place among all cases, which is
+/// the same in every process.
+fn in_a_process(index: usize, case: &Case, effort: Effort) -> io::Result<Vec<f64>> {
+    // The running program, even if it has been built anew since.
+    let mut command = Command::new("/proc/self/exe");
+    command.args(["--case", &index.to_string()]);
+    command.args(match effort {
+        Effort::Check => Some("--check"),
+        Effort::Quick => None,
+        Effort::Full => Some("--full"),
+    });
+    let ended = command.stderr(Stdio::inherit()).output()?;
+    let figures: Option<Vec<f64>> = serde_json::from_slice(&ended.stdout).ok();
+    match figures {
+        Some(figures) if ended.status.success() && figures.len() == case.metrics.len() => {
+            Ok(figures)
+        }
+        _ => {
+            let what = format!("{} of {} {}", case.workload, case.engine, case.size);
+            Err(Error::other(format!("{what}: {}", ended.status)))
         }
     }
 }
 
-/// Returns one summary per metric, from the readings of all rounds, or `None` where
-/// no round counts.
-fn summaries(rounds: &[Vec<Reading>]) -> Vec<Option<Summary>> {
-    let metrics = rounds.first().map_or(0, Vec::len);
-    let of_metric = |index| {
-        let readings: Vec<&Reading> = rounds.iter().map(|round| &round[index]).collect();
-        Summary::of(&readings)
-    };
-    (0..metrics).map(of_metric).collect()
+/// The other end of [`in_a_process`]: measures, and prints the figures.
+pub fn child(case: &Case) -> io::Result<()> {
+    thread::spawn(|| {
+        thread::sleep(LONGEST);
+        eprintln!("the round hangs");
+        process::exit(1);
+    });
+    serde_json::to_writer(io::stdout(), &(case.measure)()).map_err(Error::from)
 }

@@ -1,27 +1,29 @@
 //! A stopwatch for processor time.
 //!
-//! Processor time is the cost of one thread's work, even on a busy machine. Where
-//! threads wait for each other, the wall clock is the measure.
+//! Processor time is the cost of one thread's work, even on a busy machine. Where threads
+//! wait for each other, the wall clock is the measure.
 
 use std::time::Duration;
 
+use rustix::time::{ClockId, clock_gettime};
+
 pub struct Stopwatch {
-    clock: libc::clockid_t,
+    clock: ClockId,
     begun: Duration,
 }
 
 impl Stopwatch {
     /// Measures the calling thread.
     pub fn start() -> Stopwatch {
-        Stopwatch::on(libc::CLOCK_THREAD_CPUTIME_ID)
+        Stopwatch::on(ClockId::ThreadCPUTime)
     }
 
     /// Measures all threads together: an engine may have threads of its own.
     pub fn start_all() -> Stopwatch {
-        Stopwatch::on(libc::CLOCK_PROCESS_CPUTIME_ID)
+        Stopwatch::on(ClockId::ProcessCPUTime)
     }
 
-    fn on(clock: libc::clockid_t) -> Stopwatch {
+    fn on(clock: ClockId) -> Stopwatch {
         let begun = used(clock);
         Stopwatch { clock, begun }
     }
@@ -29,14 +31,19 @@ impl Stopwatch {
     pub fn elapsed(&self) -> Duration {
         used(self.clock) - self.begun
     }
+
+    /// Returns the nanoseconds of each of `steps`.
+    pub fn per_step(&self, steps: usize) -> f64 {
+        per_step(self.elapsed(), steps)
+    }
 }
 
-fn used(clock: libc::clockid_t) -> Duration {
-    let mut used = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: `used` is valid for writes, and every Linux has these clocks.
-    unsafe { libc::clock_gettime(clock, &mut used) };
+/// Returns nanoseconds for each of `steps`.
+pub fn per_step(elapsed: Duration, steps: usize) -> f64 {
+    elapsed.as_nanos() as f64 / steps as f64
+}
+
+fn used(clock: ClockId) -> Duration {
+    let used = clock_gettime(clock);
     Duration::new(used.tv_sec as u64, used.tv_nsec as u32)
 }

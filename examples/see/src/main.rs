@@ -1,19 +1,14 @@
-//! Shows an engine at work in the terminal, and writes the pictures of the documentation.
+//! Shows an engine at work in the terminal.
 
 use std::error::Error;
-use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Parser, Subcommand};
-use tickwheel_see::record::{Record, all_frames, all_pictures};
+use clap::Parser;
 use tickwheel_see::{ClockKind, Playground, Settings, Viewer};
 
 /// Shows an engine at work. Press ? for the keys.
 #[derive(Parser)]
 struct Args {
-    #[command(subcommand)]
-    command: Option<Command>,
-
     /// Follow the real clock from the start, instead of a virtual one
     #[arg(long)]
     real: bool,
@@ -51,56 +46,21 @@ struct Args {
     seed: u64,
 }
 
-#[derive(Subcommand)]
-enum Command {
-    /// Record the frames that the tests compare, in examples/see/frames
-    Frames,
-    /// Draw the pictures of the documentation, in docs/pictures
-    Pictures,
-}
-
-impl Args {
-    fn settings(&self) -> Settings {
-        Settings {
-            clock: if self.real {
-                ClockKind::Real
-            } else {
-                ClockKind::Virtual
-            },
-            tick: Duration::from_micros(self.tick),
-            wheel_size: self.wheel_size,
-            shards: usize::from(self.shards),
-            queues: usize::from(self.queues),
-            rate: self.rate.max(0.0),
-            cancelled: self.cancelled.clamp(0.0, 1.0),
-            longest: Duration::from_secs_f64(self.longest.clamp(0.001, 1e9)),
-            seed: self.seed,
-        }
-    }
-}
-
-fn main() -> ExitCode {
-    match run(&Args::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("tickwheel-see: {error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn run(args: &Args) -> Result<(), Box<dyn Error>> {
-    match &args.command {
-        Some(Command::Frames) => write(all_frames()),
-        Some(Command::Pictures) => write(all_pictures()),
-        None => Ok(Viewer::of(Playground::start(args.settings())?).run()?),
-    }
-}
-
-fn write(records: Vec<Record>) -> Result<(), Box<dyn Error>> {
-    for record in records {
-        record.write()?;
-        println!("{}", record.path.display());
-    }
-    Ok(())
+fn main() -> Result<(), Box<dyn Error>> {
+    let args = Args::parse();
+    let settings = Settings {
+        clock: match args.real {
+            true => ClockKind::Real,
+            false => ClockKind::Virtual,
+        },
+        tick: Duration::from_micros(args.tick),
+        wheel_size: args.wheel_size,
+        shards: usize::from(args.shards),
+        queues: usize::from(args.queues),
+        rate: args.rate.max(0.0),
+        cancelled: args.cancelled.clamp(0.0, 1.0),
+        longest: Duration::from_secs_f64(args.longest.clamp(0.001, 1e9)),
+        seed: args.seed,
+    };
+    Ok(Viewer::of(Playground::start(settings)?).run()?)
 }

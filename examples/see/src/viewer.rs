@@ -8,9 +8,38 @@ use ratatui::layout::Rect;
 use tickwheel::Engine;
 
 use crate::draw;
-use crate::keys::Key;
 use crate::look::{Eye, Look};
 use crate::terminal;
+
+/// A key that does something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Key {
+    /// The name of the key.
+    pub name: &'static str,
+    /// What the key does, in a word or two, for the last line of the screen.
+    pub brief: &'static str,
+    /// What the key does, in a sentence, for the page of help.
+    pub help: &'static str,
+}
+
+impl Key {
+    /// Describes a key.
+    #[must_use]
+    pub const fn new(name: &'static str, brief: &'static str, help: &'static str) -> Key {
+        Key { name, brief, help }
+    }
+}
+
+/// The keys that every viewer has.
+pub(crate) const KEYS: [Key; 3] = [
+    Key::new("q", "quit", "Quits; so does ctrl-c"),
+    Key::new("?", "help", "Shows or hides this page"),
+    Key::new(
+        "s",
+        "shard",
+        "Shows the wheel of one shard, then of the next, then of all",
+    ),
+];
 
 /// An engine to be looked at, with the keys that act on it.
 pub trait Subject {
@@ -59,14 +88,29 @@ impl<T> Subject for Watched<'_, T> {
     }
 }
 
+/// What the user of a viewer has chosen to see, and what the viewer says of its subject.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct View {
+    /// The shard whose wheel is shown; all of them together if `None`.
+    pub(crate) shard: Option<usize>,
+    /// Whether the page of help is shown.
+    pub(crate) help: bool,
+    /// What the last key did.
+    pub(crate) message: String,
+    /// The clock of the engine, and its state.
+    pub(crate) status: String,
+    /// The keys of the subject.
+    pub(crate) keys: &'static [Key],
+}
+
 /// A view of an engine that belongs to the program around it.
 ///
 /// The engine runs as before: the viewer reads it twenty times a second. See the
 /// [crate](crate) for an example.
 pub struct Viewer<'a> {
     subject: Box<dyn Subject + 'a>,
-    /// What the user has chosen to see.
-    pub(crate) view: draw::View,
+    view: View,
+    has_colours: bool,
 }
 
 impl fmt::Debug for Viewer<'_> {
@@ -87,21 +131,24 @@ impl<'a> Viewer<'a> {
         })
     }
 
-    /// Creates a viewer of anything with an engine and keys.
+    /// Creates a viewer of anything with an engine and keys. The environment's `NO_COLOR`
+    /// takes its colours away.
     #[must_use]
     pub fn of(subject: impl Subject + 'a) -> Viewer<'a> {
         Viewer {
             subject: Box::new(subject),
-            view: draw::View::default(),
+            view: View::default(),
+            has_colours: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
         }
     }
 
-    /// Takes colours out of the view, whatever the environment says. Without this call,
-    /// the variable `NO_COLOR` does so.
+    /// Chooses whether there are colours, whatever the environment says.
     #[must_use]
-    pub fn without_colours(mut self) -> Viewer<'a> {
-        self.view.colours = false;
-        self
+    pub fn with_colours(self, has_colours: bool) -> Viewer<'a> {
+        Viewer {
+            has_colours,
+            ..self
+        }
     }
 
     /// Shows the engine in the terminal until the user quits.
@@ -123,6 +170,12 @@ impl<'a> Viewer<'a> {
         self.view.status = self.subject.status();
         self.view.keys = self.subject.keys();
         draw::screen(&look, &self.view, area, buffer);
+        if !self.has_colours {
+            buffer
+                .content
+                .iter_mut()
+                .for_each(|cell| _ = cell.set_fg(ratatui::style::Color::Reset));
+        }
     }
 
     /// Acts on a key. Returns whether the viewer goes on.

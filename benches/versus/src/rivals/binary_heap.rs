@@ -1,49 +1,40 @@
-//! A binary heap. It cannot remove from its middle, so a cancelled timer is only
-//! marked, and stays until its deadline.
+//! A binary heap. It can't remove from its middle, so a cancelled timer is only marked.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::rival::Timers;
+use crate::rival::{Rival, Timers};
 
-/// A deadline, the number of the timer, and its cell.
-type Entry = Reverse<(u64, u64, usize)>;
-
+#[derive(Default)]
 pub struct Heap {
-    entries: BinaryHeap<Entry>,
+    /// A deadline, the number of the timer, and its cell.
+    entries: BinaryHeap<Reverse<(u64, u64, usize)>>,
     /// The number of the live timer in each cell, or 0, and its payload.
     cells: Vec<(u64, u64)>,
     free: Vec<usize>,
     number: u64,
 }
 
+impl Rival for Heap {
+    const NAME: &'static str = "BinaryHeap";
+    const LESS: &'static str = "a stale id reaches another timer; a cancelled timer keeps memory \
+        until its deadline";
+}
+
 impl Timers for Heap {
-    const NAME: &'static str = "BinaryHeap, lazy";
-    const ENDLESS: bool = true;
     type Id = usize;
 
     fn new() -> Heap {
-        Heap {
-            entries: BinaryHeap::new(),
-            cells: Vec::new(),
-            free: Vec::new(),
-            number: 0,
-        }
+        Heap::default()
     }
 
     fn schedule(&mut self, deadline: u64, payload: u64) -> usize {
         self.number += 1;
-        let tenant = (self.number, payload);
-        let cell = match self.free.pop() {
-            Some(cell) => {
-                self.cells[cell] = tenant;
-                cell
-            }
-            None => {
-                self.cells.push(tenant);
-                self.cells.len() - 1
-            }
-        };
+        let cell = self.free.pop().unwrap_or_else(|| {
+            self.cells.push((0, 0));
+            self.cells.len() - 1
+        });
+        self.cells[cell] = (self.number, payload);
         self.entries.push(Reverse((deadline, self.number, cell)));
         cell
     }

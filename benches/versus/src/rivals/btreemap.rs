@@ -4,26 +4,26 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use crate::rival::{Caller, Shared, TICK, Timers};
+use crate::rival::{Caller, Rival, Shared, Timers};
 
 /// A deadline and a running number: a deadline alone is not unique.
 type Key = (u64, u64);
 
+#[derive(Default)]
 pub struct Map {
     timers: BTreeMap<Key, u64>,
     number: u64,
 }
 
-impl Timers for Map {
+impl Rival for Map {
     const NAME: &'static str = "BTreeMap";
-    const ENDLESS: bool = true;
+}
+
+impl Timers for Map {
     type Id = Key;
 
     fn new() -> Map {
-        Map {
-            timers: BTreeMap::new(),
-            number: 0,
-        }
+        Map::default()
     }
 
     fn schedule(&mut self, deadline: u64, payload: u64) -> Key {
@@ -47,34 +47,38 @@ impl Timers for Map {
     }
 }
 
-/// An engine without a library: a lock around a map. No thread sleeps until its
-/// next deadline, so it pays nothing for that here.
+/// An engine without a library: a lock around a map. No thread sleeps until its next
+/// deadline, so it pays nothing for that.
 pub struct LockedMap {
     map: Mutex<Map>,
     start: Instant,
 }
 
-impl Shared for LockedMap {
+impl LockedMap {
+    fn with<R>(&self, work: impl FnOnce(&mut Map) -> R) -> R {
+        work(&mut self.map.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Rival for LockedMap {
     const NAME: &'static str = "Mutex<BTreeMap>";
+    const LESS: &'static str = "nothing fires by itself";
+}
+
+impl Shared for LockedMap {
     const FIRES: bool = false;
     type Id = Key;
     type Caller<'a> = &'a LockedMap;
 
     fn start() -> LockedMap {
         LockedMap {
-            map: Mutex::new(Map::new()),
+            map: Mutex::default(),
             start: Instant::now(),
         }
     }
 
     fn caller(&self) -> &LockedMap {
         self
-    }
-}
-
-impl LockedMap {
-    fn with<R>(&self, work: impl FnOnce(&mut Map) -> R) -> R {
-        work(&mut self.map.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -86,8 +90,8 @@ impl Caller for &LockedMap {
     }
 
     fn schedule_after(&mut self, delay_ticks: u64, payload: u64) -> Key {
-        let now = self.start.elapsed().as_nanos() / TICK.as_nanos();
-        self.schedule(now as u64 + delay_ticks, payload)
+        let now = self.start.elapsed().as_millis() as u64;
+        self.schedule(now + delay_ticks, payload)
     }
 
     fn cancel(&mut self, id: Key) {

@@ -1,11 +1,11 @@
-//! hierarchical_hash_wheel_timer: its cancellable wheel, and its timer thread.
-//!
-//! Neither can move a timer: to postpone is to cancel and schedule anew.
+//! hierarchical_hash_wheel_timer: its cancellable wheel, and its timer thread. Neither can
+//! move a timer.
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
+use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use hierarchical_hash_wheel_timer::thread_timer::{TimerRef, TimerWithThread};
@@ -13,10 +13,9 @@ use hierarchical_hash_wheel_timer::wheels::Skip;
 use hierarchical_hash_wheel_timer::wheels::cancellable::{
     CancellableTimerEntry, QuadWheelWithOverflow,
 };
-use hierarchical_hash_wheel_timer::{OneshotState, PeriodicClosureState, Timer, TimerReturn};
+use hierarchical_hash_wheel_timer::{OneshotState, PeriodicClosureState, Timer};
 
-use crate::countdown::Countdown;
-use crate::rival::{Caller, Shared, Sleepers, TICK, Timers};
+use crate::rival::{Caller, Rival, Shared, Sleepers, Timers};
 
 #[derive(Debug)]
 struct Entry {
@@ -38,8 +37,13 @@ pub struct HashWheel {
     number: u64,
 }
 
-impl Timers for HashWheel {
+impl Rival for HashWheel {
     const NAME: &'static str = "hash-wheel";
+    const LESS: &'static str = "a cancel returns no payload; a cancelled timer keeps memory until \
+        its deadline";
+}
+
+impl Timers for HashWheel {
     type Id = u64;
 
     fn new() -> HashWheel {
@@ -97,9 +101,7 @@ enum Then {
     Nothing,
     /// Reports that all calls before it have taken effect.
     Settled(Sender<()>),
-    /// Reports its lateness.
-    Late(Instant, Sender<i64>),
-    Count(Arc<Countdown>),
+    Count(Arc<AtomicUsize>, Thread),
 }
 
 impl OneshotState for Shot {
@@ -112,17 +114,11 @@ impl OneshotState for Shot {
     fn trigger(self) {
         match self.then {
             Then::Nothing => {}
-            Then::Settled(sender) => {
-                let _ = sender.send(());
-            }
-            Then::Count(countdown) => countdown.count(),
-            Then::Late(deadline, sender) => {
-                // The timer may be early, which an unsigned difference would hide.
-                let now = Instant::now();
-                let late = now.saturating_duration_since(deadline).as_nanos() as i64;
-                let early = deadline.saturating_duration_since(now).as_nanos() as i64;
-                // The receiver is gone if a run was aborted.
-                let _ = sender.send(late - early);
+            Then::Settled(sender) => sender.send(()).expect("the caller waits"),
+            Then::Count(left, waiting) => {
+                if left.fetch_sub(1, Ordering::AcqRel) == 1 {
+                    waiting.unpark();
+                }
             }
         }
     }
@@ -130,6 +126,7 @@ impl OneshotState for Shot {
 
 type Reference = TimerRef<u64, Shot, PeriodicClosureState<u64>>;
 
+/// It queues every call, and seldom sleeps.
 pub struct TimerThread {
     /// Present until the drop.
     timer: Option<TimerWithThread<u64, Shot, PeriodicClosureState<u64>>>,
@@ -152,43 +149,12 @@ impl Drop for TimerThread {
 }
 
 /// Callers choose the ids, so each thread numbers its own.
-pub struct Thread {
+pub struct Numbered {
     timer: Reference,
     next: u64,
 }
 
-const IDS_PER_CALLER_LOG2: u32 = 40;
-
-impl Shared for TimerThread {
-    const NAME: &'static str = "hash-wheel thread";
-    type Id = u64;
-    type Caller<'a> = Thread;
-
-    fn start() -> TimerThread {
-        TimerThread {
-            timer: Some(TimerWithThread::new().expect("a thread")),
-            callers: AtomicU64::new(1),
-        }
-    }
-
-    fn caller(&self) -> Thread {
-        let number = self.callers.fetch_add(1, Ordering::Relaxed);
-        Thread {
-            timer: self.reference(),
-            next: number << IDS_PER_CALLER_LOG2,
-        }
-    }
-
-    fn settle(&self) {
-        let (sender, settled) = channel();
-        let then = Then::Settled(sender);
-        let last = Shot { id: 0, then };
-        self.reference().schedule_once(Duration::ZERO, last);
-        let _ = settled.recv();
-    }
-}
-
-impl Thread {
+impl Numbered {
     fn submit(&mut self, delay: Duration, then: Then) -> u64 {
         self.next += 1;
         let id = self.next;
@@ -197,10 +163,46 @@ impl Thread {
     }
 }
 
-impl Caller for Thread {
+impl Rival for TimerThread {
+    const NAME: &'static str = "hash-wheel thread";
+    const LESS: &'static str = "a cancel returns no payload; a cancelled timer keeps memory until \
+        its deadline; fires before the deadline";
+}
+
+impl Shared for TimerThread {
+    type Id = u64;
+    type Caller<'a> = Numbered;
+
+    fn start() -> TimerThread {
+        TimerThread {
+            timer: Some(TimerWithThread::new().expect("a thread")),
+            callers: AtomicU64::new(1),
+        }
+    }
+
+    fn caller(&self) -> Numbered {
+        let number = self.callers.fetch_add(1, Ordering::Relaxed);
+        Numbered {
+            timer: self.reference(),
+            next: number << 40,
+        }
+    }
+
+    fn settle(&self) {
+        let (sender, settled) = channel();
+        self.caller().submit(Duration::ZERO, Then::Settled(sender));
+        settled.recv().expect("the timer thread runs");
+    }
+}
+
+impl Caller for Numbered {
     type Id = u64;
 
-    fn schedule(&mut self, delay_ticks: u64, _: u64) -> u64 {
+    fn schedule(&mut self, delay_ticks: u64, payload: u64) -> u64 {
+        self.schedule_after(delay_ticks, payload)
+    }
+
+    fn schedule_after(&mut self, delay_ticks: u64, _: u64) -> u64 {
         self.submit(Duration::from_millis(delay_ticks), Then::Nothing)
     }
 
@@ -210,47 +212,17 @@ impl Caller for Thread {
 }
 
 impl Sleepers for TimerThread {
-    const NAME: &'static str = "hash-wheel thread";
-    const FINEST_TICK: Duration = TICK;
-
-    /// Ignores the tick, which is always a millisecond.
-    fn lateness(_: Duration, delays: &[Duration]) -> Vec<i64> {
-        let timer = TimerThread::start();
-        let mut caller = timer.caller();
-        let (sender, ended) = channel();
-        for &delay in delays {
-            let deadline = Instant::now() + delay;
-            caller.submit(delay, Then::Late(deadline, sender.clone()));
-        }
-        let mut late = Vec::with_capacity(delays.len());
-        late.extend(ended.iter().take(delays.len()));
-        late
-    }
-
     fn count(delays: &[Duration]) {
         let timer = TimerThread::start();
         let mut caller = timer.caller();
-        let countdown = Arc::new(Countdown::new(delays.len()));
+        let left = Arc::new(AtomicUsize::new(delays.len()));
         let start = Instant::now();
         for &delay in delays {
-            let left = delay.saturating_sub(start.elapsed());
-            caller.submit(left, Then::Count(Arc::clone(&countdown)));
+            let then = Then::Count(Arc::clone(&left), thread::current());
+            caller.submit(delay.saturating_sub(start.elapsed()), then);
         }
-        countdown.wait();
-    }
-
-    fn beat(period: Duration, watch: impl FnOnce()) {
-        let timer = TimerThread::start();
-        let again = PeriodicClosureState::new(0, |_| TimerReturn::Reschedule(()));
-        timer.reference().schedule_periodic(period, period, again);
-        watch();
-    }
-
-    fn idle(delay: Option<Duration>, watch: impl FnOnce()) {
-        let timer = TimerThread::start();
-        if let Some(delay) = delay {
-            timer.caller().submit(delay, Then::Nothing);
+        while left.load(Ordering::Acquire) > 0 {
+            thread::park();
         }
-        watch();
     }
 }

@@ -1,26 +1,26 @@
 //! The engines that take part, each in a file of its own.
 
+pub mod async_io;
 pub mod binary_heap;
 pub mod btreemap;
-pub mod floor;
-pub mod futures;
+pub mod futures_timer;
 pub mod hash_wheel;
-pub mod locked_wheel;
 pub mod nexus_timer;
-pub mod promises;
-pub mod tickwheel_engine;
-pub mod tickwheel_wheel;
+pub mod tickwheel;
+pub mod tickwheel_sleep;
 pub mod timer_queue;
 pub mod tm_wheel;
 pub mod tokio;
+pub mod tokio_paused;
+pub mod tokio_sleep;
 pub mod tokio_util;
 
 /// One case for each engine with one owner.
 macro_rules! owners {
     ($case:ident($($argument:expr),*)) => {
         vec![
-            $case::<crate::rivals::tickwheel_wheel::BareWheel>($($argument),*),
-            $case::<crate::rivals::tokio::PausedSleeps>($($argument),*),
+            $case::<crate::rivals::tickwheel::Alone>($($argument),*),
+            $case::<crate::rivals::tokio_paused::Sleeps>($($argument),*),
             $case::<crate::rivals::tokio_util::Queue>($($argument),*),
             $case::<crate::rivals::nexus_timer::Nexus>($($argument),*),
             $case::<crate::rivals::tm_wheel::TmWheel>($($argument),*),
@@ -36,11 +36,10 @@ macro_rules! owners {
 macro_rules! shared {
     ($case:ident($($argument:expr),*)) => {
         vec![
-            $case::<crate::rivals::tickwheel_engine::Shards>($($argument),*),
+            $case::<crate::rivals::tickwheel::Shards>($($argument),*),
             $case::<crate::rivals::tokio::Sleeps>($($argument),*),
             $case::<crate::rivals::hash_wheel::TimerThread>($($argument),*),
             $case::<crate::rivals::btreemap::LockedMap>($($argument),*),
-            $case::<crate::rivals::floor::WheelPerThread>($($argument),*),
         ]
     };
 }
@@ -49,10 +48,29 @@ macro_rules! shared {
 macro_rules! sleepers {
     ($case:ident($($argument:expr),*)) => {
         vec![
-            $case::<crate::rivals::tickwheel_engine::Shards>($($argument),*),
+            $case::<crate::rivals::tickwheel::Shards>($($argument),*),
             $case::<crate::rivals::tokio::Sleeps>($($argument),*),
             $case::<crate::rivals::hash_wheel::TimerThread>($($argument),*),
-            $case::<crate::rivals::floor::TimerFd>($($argument),*),
+        ]
+    };
+}
+
+/// One case for each of them that never fires before the deadline.
+macro_rules! punctual {
+    ($case:ident($($argument:expr),*)) => {
+        vec![
+            $case::<crate::rivals::tickwheel::Shards>($($argument),*),
+            $case::<crate::rivals::tokio::Sleeps>($($argument),*),
+        ]
+    };
+}
+
+/// One case for each engine that runs closures.
+macro_rules! closures {
+    ($case:ident($($argument:expr),*)) => {
+        vec![
+            $case::<::tickwheel::TaskEngine>($($argument),*),
+            $case::<crate::rivals::tokio::Tasks>($($argument),*),
         ]
     };
 }
@@ -61,16 +79,53 @@ macro_rules! sleepers {
 macro_rules! awaited {
     ($case:ident($($argument:expr),*)) => {
         vec![
-            $case::<crate::rivals::futures::tickwheel::Global>($($argument),*),
-            $case::<crate::rivals::futures::tickwheel_driven::Driven>($($argument),*),
-            $case::<crate::rivals::futures::tokio::Classic>($($argument),*),
-            #[cfg(tokio_unstable)]
-            $case::<crate::rivals::futures::tokio_alt::Alternative>($($argument),*),
-            $case::<crate::rivals::futures::futures_timer::Delays>($($argument),*),
-            $case::<crate::rivals::futures::async_io::Timers>($($argument),*),
-            $case::<crate::rivals::futures::floor::NoTimers>($($argument),*),
+            $case::<crate::rivals::tickwheel_sleep::Global>($($argument),*),
+            $case::<crate::rivals::tickwheel_sleep::Driven>($($argument),*),
+            $case::<crate::rivals::tokio_sleep::Sleeps>($($argument),*),
+            $case::<crate::rivals::futures_timer::Delays>($($argument),*),
+            $case::<crate::rivals::async_io::Timers>($($argument),*),
         ]
     };
 }
 
-pub(crate) use {awaited, owners, shared, sleepers};
+pub(crate) use {awaited, closures, owners, punctual, shared, sleepers};
+
+#[cfg(test)]
+mod tests {
+    use crate::rival::Timers;
+
+    /// Whether timers fire in the order of their deadlines, and equal ones in the order in
+    /// which they were scheduled, also if some of them have cascaded.
+    fn keeps_order<T: Timers>() -> bool {
+        let mut timers = T::new();
+        let (mut expected, mut fired) = (Vec::new(), Vec::new());
+        for payload in 0..600 {
+            // The later ones are filed when the deadline is near.
+            timers.advance(payload * 8, &mut fired);
+            let deadline = 5_000 + payload * 7 % 3;
+            timers.schedule(deadline, payload);
+            expected.push((deadline, payload));
+        }
+        expected.sort_unstable();
+        timers.advance(6_000, &mut fired);
+        fired
+            .into_iter()
+            .eq(expected.into_iter().map(|(_, payload)| payload))
+    }
+
+    fn check<T: Timers>() {
+        // An engine may keep an order without a promise.
+        assert!(
+            T::LESS.contains("order") || keeps_order::<T>(),
+            "{}",
+            T::NAME
+        );
+    }
+
+    #[test]
+    fn engines_that_are_said_to_keep_the_order_keep_it() {
+        owners!(check());
+        assert!(!keeps_order::<super::tm_wheel::TmWheel>());
+        assert!(!keeps_order::<super::nexus_timer::Nexus>());
+    }
+}

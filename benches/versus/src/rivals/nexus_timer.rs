@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use nexus_timer::{TimerHandle, Wheel};
 
-use crate::rival::Timers;
+use crate::rival::{Rival, Timers};
 
 const CHUNK: usize = 4_096;
 
@@ -20,8 +20,12 @@ impl Nexus {
     }
 }
 
-impl Timers for Nexus {
+impl Rival for Nexus {
     const NAME: &'static str = "nexus-timer";
+    const LESS: &'static str = "no order among equal deadlines";
+}
+
+impl Timers for Nexus {
     /// Dropping a handle is an error in nexus-timer. Here a collection may be dropped
     /// with its timers.
     type Id = ManuallyDrop<TimerHandle<u64>>;

@@ -3,13 +3,16 @@
 
 use timer_queue::{Timer, TimerQueue};
 
-use crate::rival::Timers;
+use crate::rival::{Rival, Timers};
 
 pub struct Queue(TimerQueue<u64>);
 
-impl Timers for Queue {
+impl Rival for Queue {
     const NAME: &'static str = "timer-queue";
-    const ENDLESS: bool = true;
+    const LESS: &'static str = "a stale id reaches another timer; no order among equal deadlines";
+}
+
+impl Timers for Queue {
     type Id = Timer;
 
     fn new() -> Queue {

@@ -2,7 +2,7 @@
 
 use tm_wheel::{TimerDriver, TimerHandle};
 
-use crate::rival::Timers;
+use crate::rival::{Rival, Timers};
 
 /// Six levels of 64 slots: enough for two years of milliseconds.
 const LEVELS: usize = 6;
@@ -10,8 +10,12 @@ const SLOTS: usize = 64;
 
 pub struct TmWheel(TimerDriver<u64, LEVELS, SLOTS>);
 
-impl Timers for TmWheel {
+impl Rival for TmWheel {
     const NAME: &'static str = "tm-wheel";
+    const LESS: &'static str = "no order among equal deadlines";
+}
+
+impl Timers for TmWheel {
     type Id = TimerHandle;
 
     fn new() -> TmWheel {

@@ -8,8 +8,8 @@ use tokio::time::Instant;
 use tokio_util::time::DelayQueue;
 use tokio_util::time::delay_queue::Key;
 
-use crate::rival::Timers;
-use crate::rivals::tokio::{advance_to, paused};
+use crate::rival::{Rival, Timers};
+use crate::rivals::tokio_paused::{advance_to, runtime};
 
 pub struct Queue {
     queue: DelayQueue<u64>,
@@ -23,12 +23,16 @@ impl Queue {
     }
 }
 
-impl Timers for Queue {
+impl Rival for Queue {
     const NAME: &'static str = "tokio-util DelayQueue";
+    const LESS: &'static str = "a stale id reaches another timer; no order among equal deadlines";
+}
+
+impl Timers for Queue {
     type Id = Key;
 
     fn new() -> Queue {
-        let guard = paused().enter();
+        let guard = runtime().enter();
         Queue {
             queue: DelayQueue::new(),
             start: Instant::now(),

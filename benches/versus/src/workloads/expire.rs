@@ -1,78 +1,86 @@
-//! Expiry, tick by tick, of timers that are spread over a minute of ticks or share
-//! one tick.
+//! Expiry of timers that are spread over time or share one tick: tick by tick with one owner,
+//! and on the real clock with a worker that counts, in processor time of all threads but the
+//! one that schedules.
 
 use std::time::Duration;
 
 use fastrand::Rng;
 
-use super::expire_live;
-use super::setup::{GROWTH, SPAN};
-use crate::case::{Case, Reading};
-use crate::effort::Effort;
-use crate::rival::Timers;
-use crate::rivals::owners;
-use crate::rivals::tickwheel_engine::{MANY, expire_through_worker, many_at_a_time, one_by_one};
-use crate::stopwatch::Stopwatch;
+use super::common::{GRACE, GROWTH, SPAN};
+use crate::case::{Case, Effort, Metric};
+use crate::rival::{Rival, Sleepers, Timers};
+use crate::rivals::tickwheel::{Many, count_with, many_at_a_time};
+use crate::rivals::{owners, sleepers};
+use crate::stopwatch::{Stopwatch, per_step};
 
-/// Extra ticks, because engines round a deadline up in different ways.
-pub const GRACE: u64 = 2;
-
-const STORM: usize = 1_000_000;
+/// Puts the first deadline after the last schedule, with time to spare, and spreads a million
+/// timers over two seconds.
+const PER_TIMER: Duration = Duration::from_micros(2);
 
 pub fn cases(effort: Effort) -> Vec<Case> {
     let mut cases = Vec::new();
     for size in effort.sizes(&GROWTH) {
-        cases.extend(owners!(case("spread", SPAN, size)));
-        cases.extend(through_worker("spread, to a worker", SPAN, size));
+        cases.extend(owners!(owner(&[("spread, one owner", "ns")], SPAN, size)));
     }
-    cases.extend(owners!(case("one tick", 1, STORM)));
-    cases.extend(through_worker("one tick, to a worker", 1, STORM));
-    cases.extend(expire_live::cases(effort));
+    for size in effort.sizes(&[100_000, 1_000_000]) {
+        cases.extend(owners!(owner(&[("one tick, one owner", "ns")], 1, size)));
+    }
+    for size in effort.either(vec![100_000], vec![100_000, 1_000_000]) {
+        let (metrics, span): (&[Metric], _) = (&[("spread, to a worker", "ns")], PER_TIMER);
+        cases.extend(sleepers!(to_a_worker(metrics, span, size)));
+        cases.push(counted::<Many>(metrics, count_many, span, size));
+        let (metrics, span): (&[Metric], _) = (&[("one tick, to a worker", "ns")], Duration::ZERO);
+        cases.extend(sleepers!(to_a_worker(metrics, span, size)));
+        cases.push(counted::<Many>(metrics, count_many, span, size));
+    }
     cases
 }
 
-fn deadlines(size: usize, span: u64) -> impl Iterator<Item = u64> {
-    let mut rng = Rng::with_seed(5);
-    (0..size).map(move |_| rng.u64(1..=span))
-}
-
-fn case<T: Timers>(metric: &'static str, span: u64, size: usize) -> Case {
-    Case::new(T::NAME, T::THREAD_SAFE, size, move || {
-        let elapsed = run::<T>(span, size);
-        vec![Reading::per_step(metric, elapsed, size)]
+fn owner<T: Timers>(metrics: &'static [Metric], span: u64, size: usize) -> Case {
+    Case::of::<T>(metrics, size, move || {
+        let mut rng = Rng::with_seed(5);
+        let mut timers = T::new();
+        let payloads = 0..size as u64;
+        let _ids: Vec<_> = payloads
+            .map(|it| timers.schedule(rng.u64(1..=span), it))
+            .collect();
+        let (mut fired, mut count) = (Vec::new(), 0);
+        let begun = Stopwatch::start();
+        for tick in 1..=span + GRACE {
+            timers.advance(tick, &mut fired);
+            count += fired.len();
+            fired.clear();
+        }
+        let each = begun.per_step(size);
+        assert_eq!(count, size, "{} lost timers", T::NAME);
+        vec![each]
     })
 }
 
-fn run<T: Timers>(span: u64, size: usize) -> Duration {
-    let mut timers = T::new();
-    let payloads = 0..size as u64;
-    let ids: Vec<_> = deadlines(size, span)
-        .zip(payloads)
-        .map(|(deadline, payload)| timers.schedule(deadline, payload))
-        .collect();
-    let mut fired = Vec::new();
-    let mut count = 0;
-    let begun = Stopwatch::start();
-    for tick in 1..=span + GRACE {
-        timers.advance(tick, &mut fired);
-        count += fired.len();
-        fired.clear();
-    }
-    let elapsed = begun.elapsed();
-    assert_eq!(count, size, "{} lost timers", T::NAME);
-    drop(ids);
-    elapsed
+fn to_a_worker<S: Sleepers>(metrics: &'static [Metric], span: Duration, size: usize) -> Case {
+    counted::<S>(metrics, S::count, span, size)
 }
 
-fn through_worker(metric: &'static str, span: u64, size: usize) -> [Case; 2] {
-    let case = |name, worker| {
-        Case::new(name, true, size, move || {
-            let elapsed = expire_through_worker(worker, deadlines(size, span), span);
-            vec![Reading::per_step(metric, elapsed, size)]
-        })
-    };
-    [
-        case("tickwheel engine", one_by_one),
-        case(MANY, many_at_a_time),
-    ]
+fn count_many(delays: &[Duration]) {
+    count_with(many_at_a_time, delays);
+}
+
+fn counted<R: Rival>(
+    metrics: &'static [Metric],
+    count: fn(&[Duration]),
+    span_per_timer: Duration,
+    size: usize,
+) -> Case {
+    Case::of::<R>(metrics, size, move || {
+        let mut rng = Rng::with_seed(16);
+        let (lead, span) = (PER_TIMER * size as u32, span_per_timer * size as u32);
+        let delays: Vec<_> = (0..size).map(|_| lead + span.mul_f64(rng.f64())).collect();
+        let (everybody, scheduling) = (Stopwatch::start_all(), Stopwatch::start());
+        count(&delays);
+        let scheduling = scheduling.elapsed();
+        vec![per_step(
+            everybody.elapsed().saturating_sub(scheduling),
+            size,
+        )]
+    })
 }

@@ -2,9 +2,8 @@
 
 use fastrand::Rng;
 
-use super::setup::{SPAN, filled};
-use crate::case::{Case, Reading};
-use crate::effort::Effort;
+use super::common::{SPAN, filled};
+use crate::case::{Case, Effort};
 use crate::rival::{Caller, Shared, Timers};
 use crate::rivals::{owners, shared};
 use crate::stopwatch::Stopwatch;
@@ -19,27 +18,24 @@ pub fn cases(effort: Effort) -> Vec<Case> {
 }
 
 fn owner<T: Timers>(size: usize) -> Case {
-    Case::new(T::NAME, T::THREAD_SAFE, size, move || {
+    let metrics = &[("fill, one owner", "ns"), ("cancel, one owner", "ns")];
+    Case::of::<T>(metrics, size, move || {
         let mut rng = Rng::with_seed(4);
         let mut timers = T::new();
         let begun = Stopwatch::start();
         let mut table = filled(&mut timers, size, &mut rng);
-        let filling = begun.elapsed();
+        let fill = begun.per_step(size);
         rng.shuffle(&mut table);
         let begun = Stopwatch::start();
-        for id in table.into_iter().flatten() {
-            timers.cancel(id);
-        }
-        vec![
-            Reading::per_step("fill", filling, size),
-            Reading::per_step("cancel", begun.elapsed(), size),
-        ]
+        table.into_iter().flatten().for_each(|id| timers.cancel(id));
+        vec![fill, begun.per_step(size)]
     })
 }
 
-/// Measures on the real clock. No timer expires meanwhile.
+/// Measures on the real clock. No timer expires before the end.
 fn threaded<E: Shared>(size: usize) -> Case {
-    Case::new(E::NAME, E::THREAD_SAFE, size, move || {
+    let metrics = &[("fill, shared", "ns"), ("cancel, shared", "ns")];
+    Case::of::<E>(metrics, size, move || {
         let mut rng = Rng::with_seed(4);
         let engine = E::start();
         let mut caller = engine.caller();
@@ -47,14 +43,11 @@ fn threaded<E: Shared>(size: usize) -> Case {
         let begun = Stopwatch::start_all();
         ids.extend((0..size).map(|_| caller.schedule(SPAN + rng.u64(1..=SPAN), 0)));
         engine.settle();
-        let filling = begun.elapsed();
+        let fill = begun.per_step(size);
         rng.shuffle(&mut ids);
         let begun = Stopwatch::start_all();
         ids.into_iter().for_each(|id| caller.cancel(id));
         engine.settle();
-        vec![
-            Reading::per_step("fill, engine", filling, size),
-            Reading::per_step("cancel, engine", begun.elapsed(), size),
-        ]
+        vec![fill, begun.per_step(size)]
     })
 }

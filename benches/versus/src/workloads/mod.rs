@@ -1,64 +1,52 @@
 //! The workloads, each in a file of its own.
 
-mod awaited;
-mod catch_up;
 mod churn;
 mod closures;
-mod cores;
+mod common;
+mod crew;
 mod expire;
-mod expire_live;
 mod fill_cancel;
-mod idle;
 mod lateness;
-mod leak;
 mod memory;
 mod pair;
 mod postpone;
-mod probe;
 mod purgatory;
 mod remote;
-mod reuse;
-mod server;
-mod setup;
-mod shards;
+mod sleep;
 mod tail;
-mod ticker;
 mod uptime;
+mod wake;
 
-use crate::args::Workload;
-use crate::case::Case;
-use crate::effort::Effort;
+use crate::case::{Case, Effort};
 
-/// Returns the cases of a workload, one for each engine and setting.
-pub fn cases(workload: Workload, effort: Effort) -> Vec<Case> {
-    match workload {
-        Workload::PairClock => pair::with_clock(effort),
-        Workload::Pair => pair::cases(effort),
-        Workload::Closures => closures::cases(effort),
-        Workload::Churn => churn::cases(effort),
-        Workload::Remote => remote::cases(effort),
-        Workload::FillCancel => fill_cancel::cases(effort),
-        Workload::Expire => expire::cases(effort),
-        Workload::Postpone => postpone::cases(effort),
-        Workload::Reuse => reuse::cases(effort),
-        Workload::Purgatory => purgatory::cases(effort),
-        Workload::Server => server::cases(effort),
-        Workload::Leak => leak::cases(effort),
-        Workload::Lateness => lateness::cases(effort),
-        Workload::Memory => memory::cases(effort),
-        Workload::Idle => idle::cases(effort),
-        Workload::CatchUp => catch_up::cases(effort),
-        Workload::Uptime => uptime::cases(effort),
-        Workload::Tail => tail::cases(effort),
-        Workload::Probe => probe::cases(effort),
-        Workload::Shards => shards::cases(effort),
-        Workload::Ticker => ticker::cases(effort),
-        Workload::Cores => cores::cases(effort),
-        Workload::Sleep => awaited::sleep::cases(effort),
-        Workload::Timeout => awaited::timeout::cases(effort),
-        Workload::Reset => awaited::reset::cases(effort),
-        Workload::Wake => awaited::wake::cases(effort),
-        Workload::AsyncLateness => awaited::lateness::cases(effort),
-        Workload::Tasks => awaited::tasks::cases(effort),
-    }
+type Cases = fn(Effort) -> Vec<Case>;
+
+const WORKLOADS: [(&str, Cases); 14] = [
+    ("pair", pair::cases),
+    ("closures", closures::cases),
+    ("remote", remote::cases),
+    ("expire", expire::cases),
+    ("sleep", sleep::cases),
+    ("memory", memory::cases),
+    ("lateness", lateness::cases),
+    ("churn", churn::cases),
+    ("fill-cancel", fill_cancel::cases),
+    ("postpone", postpone::cases),
+    ("purgatory", purgatory::cases),
+    ("uptime", uptime::cases),
+    ("tail", tail::cases),
+    ("wake", wake::cases),
+];
+
+pub fn names() -> Vec<&'static str> {
+    WORKLOADS.iter().map(|(name, _)| *name).collect()
+}
+
+/// Returns all cases, in the same order in every process.
+pub fn cases(effort: Effort) -> Vec<Case> {
+    let of = |&(workload, cases): &(&'static str, Cases)| {
+        let named = move |case| Case { workload, ..case };
+        cases(effort).into_iter().map(named)
+    };
+    WORKLOADS.iter().flat_map(of).collect()
 }

@@ -1,13 +1,10 @@
-//! Keep-alives, each of which gives a random timer its full delay again; and the
-//! opposite, bringing timers forward.
-
-use std::time::Duration;
+//! Keep-alives, each of which gives a random timer its full delay again; and timers that are
+//! moved away and back.
 
 use fastrand::Rng;
 
-use super::setup::{SPAN, Table, filled, steps_in_time};
-use crate::case::{Case, Reading};
-use crate::effort::Effort;
+use super::common::{SPAN, Table, filled, steps_in_time};
+use crate::case::{Case, Effort};
 use crate::rival::{Caller, Shared, Timers};
 use crate::rivals::{owners, shared};
 use crate::stopwatch::Stopwatch;
@@ -21,21 +18,28 @@ pub fn cases(effort: Effort) -> Vec<Case> {
     cases
 }
 
+/// Time moves on, so that the figures include linking postponed timers again.
 fn owner<T: Timers>(size: usize, effort: Effort) -> Case {
-    let steps = effort.steps();
-    Case::new(T::NAME, T::THREAD_SAFE, size, move || {
+    let metrics = &[
+        ("later, one owner", "ns"),
+        ("later and earlier, one owner", "ns"),
+    ];
+    Case::of::<T>(metrics, size, move || {
         let mut rng = Rng::with_seed(6);
         let mut timers = T::new();
         let mut table = filled(&mut timers, size, &mut rng);
-        let later = later(&mut timers, &mut table, steps, &mut rng);
+        let steps = effort.steps();
+        let later = steps_in_time(&mut timers, &mut table, steps, |timers, table, now| {
+            move_to(timers, table, rng.usize(..size), now + SPAN);
+        });
         let mut timers = T::new();
         let mut table = filled(&mut timers, size, &mut rng);
-        let move_to = |which, deadline| move_to(&mut timers, &mut table, which, deadline);
-        let earlier = earlier(0, size, steps, move_to, || ());
-        vec![
-            Reading::per_step("later", later, steps),
-            Reading::per_step("earlier", earlier, steps),
-        ]
+        let both = steps_in_time(&mut timers, &mut table, steps, |timers, table, now| {
+            let which = rng.usize(..size);
+            move_to(timers, table, which, now + SPAN + rng.u64(1..=SPAN));
+            move_to(timers, table, which, now + rng.u64(1..=SPAN));
+        });
+        vec![later, both]
     })
 }
 
@@ -48,69 +52,31 @@ fn move_to<T: Timers>(timers: &mut T, table: &mut Table<T>, which: usize, deadli
     });
 }
 
-/// Postpones timers while time moves on, so that the figure includes linking
-/// postponed timers again.
-fn later<T: Timers>(timers: &mut T, table: &mut Table<T>, steps: usize, rng: &mut Rng) -> Duration {
-    steps_in_time(timers, table, steps, |timers, table, _, now| {
-        move_to(timers, table, rng.usize(..table.len()), now + SPAN);
-    })
-}
-
-/// Moves each timer once, in random order, from the second span after `from` to
-/// the first. Moving the timers to the second span is not timed.
-fn earlier(
-    from: u64,
-    size: usize,
-    steps: usize,
-    mut move_to: impl FnMut(usize, u64),
-    settle: impl Fn(),
-) -> Duration {
-    let mut rng = Rng::with_seed(12);
-    let mut order: Vec<usize> = (0..size).collect();
-    rng.shuffle(&mut order);
-    let mut left = steps;
-    let mut elapsed = Duration::ZERO;
-    while left > 0 {
-        let round = &order[..left.min(size)];
-        left -= round.len();
-        for &which in round {
-            move_to(which, from + SPAN + rng.u64(1..=SPAN));
-        }
-        settle();
-        let begun = Stopwatch::start_all();
-        for &which in round {
-            move_to(which, from + rng.u64(1..=SPAN));
-        }
-        settle();
-        elapsed += begun.elapsed();
-    }
-    elapsed
-}
-
-/// Measures on the real clock. No timer expires: every delay is longer than the
-/// measurement.
+/// Measures on the real clock. No timer expires: every delay is longer than the measurement.
 fn threaded<E: Shared>(size: usize, effort: Effort) -> Case {
-    let steps = effort.steps();
-    Case::new(E::NAME, E::THREAD_SAFE, size, move || {
+    let metrics = &[("later, shared", "ns"), ("later and earlier, shared", "ns")];
+    Case::of::<E>(metrics, size, move || {
         let mut rng = Rng::with_seed(7);
         let engine = E::start();
         let mut caller = engine.caller();
-        let mut ids: Vec<Option<E::Id>> = (0..size)
-            .map(|_| Some(caller.schedule(SPAN + rng.u64(1..=SPAN), 0)))
-            .collect();
+        let schedule = |_| Some(caller.schedule(SPAN + rng.u64(1..=SPAN), 0));
+        let mut ids: Vec<Option<E::Id>> = (0..size).map(schedule).collect();
         let mut move_to = |which: usize, delay| {
             let id = &mut ids[which];
             *id = id.take().map(|id| caller.postpone(id, delay, 0));
         };
         engine.settle();
         let begun = Stopwatch::start_all();
-        (0..steps).for_each(|_| move_to(rng.usize(..size), 2 * SPAN));
+        (0..effort.steps()).for_each(|_| move_to(rng.usize(..size), 2 * SPAN));
         engine.settle();
-        let later = begun.elapsed();
-        let earlier = earlier(SPAN, size, steps, move_to, || engine.settle());
-        vec![
-            Reading::per_step("later, engine", later, steps),
-            Reading::per_step("earlier, engine", earlier, steps),
-        ]
+        let later = begun.per_step(effort.steps());
+        let begun = Stopwatch::start_all();
+        for _ in 0..effort.steps() {
+            let which = rng.usize(..size);
+            move_to(which, 2 * SPAN + rng.u64(1..=SPAN));
+            move_to(which, SPAN + rng.u64(1..=SPAN));
+        }
+        engine.settle();
+        vec![later, begun.per_step(effort.steps())]
     })
 }

@@ -1,13 +1,10 @@
 //! Requests that wait for an answer with a timeout, as in a message broker: Poisson
 //! arrivals, one timeout for all, log-normal completion.
 
-use std::time::Duration;
-
 use fastrand::Rng;
 
-use super::setup::{Table, advance};
-use crate::case::{Case, Reading};
-use crate::effort::Effort;
+use super::common::{Table, advance};
+use crate::case::{Case, Effort};
 use crate::rival::Timers;
 use crate::rivals::owners;
 use crate::stopwatch::Stopwatch;
@@ -32,9 +29,8 @@ enum Event {
 }
 
 fn case<T: Timers>(requests: usize) -> Case {
-    Case::new(T::NAME, T::THREAD_SAFE, requests, move || {
-        let elapsed = replay::<T>(requests, &events(requests));
-        vec![Reading::per_step("request", elapsed, requests)]
+    Case::of::<T>(&[("request", "ns")], requests, move || {
+        vec![replay::<T>(requests, &events(requests))]
     })
 }
 
@@ -47,7 +43,7 @@ fn events(requests: usize) -> Vec<(u64, Event)> {
     let mut events = Vec::with_capacity(2 * requests);
     let mut now = 0.0;
     for request in 0..requests {
-        now -= fraction(&mut rng).ln() / ARRIVALS_PER_TICK;
+        now -= (1.0 - rng.f64()).ln() / ARRIVALS_PER_TICK;
         let arrival = now as u64;
         let takes = (mu + sigma * normal(&mut rng)).exp().ceil() as u64;
         events.push((arrival, Event::Arrives(request)));
@@ -59,18 +55,12 @@ fn events(requests: usize) -> Vec<(u64, Event)> {
     events
 }
 
-/// Above 0 and at most 1, so that it has a logarithm.
-fn fraction(rng: &mut Rng) -> f64 {
-    1.0 - rng.f64()
-}
-
-/// Normally distributed, mean 0 and deviation 1, by Box and Muller.
+/// Normally distributed but for the tails, mean 0 and deviation 1.
 fn normal(rng: &mut Rng) -> f64 {
-    let radius = (-2.0 * fraction(rng).ln()).sqrt();
-    radius * (std::f64::consts::TAU * fraction(rng)).cos()
+    (0..12).map(|_| rng.f64()).sum::<f64>() - 6.0
 }
 
-fn replay<T: Timers>(requests: usize, events: &[(u64, Event)]) -> Duration {
+fn replay<T: Timers>(requests: usize, events: &[(u64, Event)]) -> f64 {
     let mut timers = T::new();
     let mut table: Table<T> = (0..requests).map(|_| None).collect();
     let mut fired = Vec::new();
@@ -93,7 +83,7 @@ fn replay<T: Timers>(requests: usize, events: &[(u64, Event)]) -> Duration {
             }
         }
     }
-    begun.elapsed()
+    begun.per_step(requests)
 }
 
 #[cfg(test)]

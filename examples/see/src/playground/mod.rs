@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use tickwheel::{Engine, StartError, Time, VirtualClock};
 
-use crate::keys::Key;
 use crate::look::{Eye, Look};
 use crate::playground::crew::Crew;
 use crate::playground::loaders::{Loaders, Work};
-use crate::viewer::Subject;
+use crate::viewer::{Key, Subject};
 
 /// The clock that an engine follows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,53 +61,42 @@ impl Default for Settings {
 }
 
 const KEYS: [Key; 12] = [
+    Key::new("space", "stop", "Stops the virtual clock, or lets it run"),
     Key::new(
-        ' ',
-        "space",
-        "stop",
-        "Stops the virtual clock, or lets it run",
-    ),
-    Key::new(
-        '.',
         ".",
         "tick",
         "Stops the virtual clock and moves it to the next tick",
     ),
     Key::new(
-        '1',
         "1-9",
         "slot",
         "Moves it to the next slot of that level, which then cascades",
     ),
-    Key::new('a', "a", "+1000", "Adds a thousand timers"),
-    Key::new('m', "m", "+million", "Adds a million timers"),
-    Key::new('c', "c", "-1000", "Cancels a thousand timers"),
+    Key::new("a", "+1k", "Adds a thousand timers"),
+    Key::new("m", "+1M", "Adds a million timers"),
+    Key::new("c", "-1k", "Cancels a thousand timers"),
+    Key::new("x", "cancel all", "Cancels all timers"),
     Key::new(
-        'w',
         "w",
         "workers",
         "Stops the workers, so that the ready lists fill, or lets them work",
     ),
+    Key::new("l", "load", "Stops the load, or starts it"),
     Key::new(
-        'v',
         "v",
         "clock",
-        "Changes to the real clock or back; timers keep the rest of their delays",
+        "Changes to the real clock or back, and takes the timers along",
     ),
-    Key::new('l', "l", "load", "Stops the load, or starts it"),
     Key::new(
-        'j',
         "j",
         "jump",
         "Jumps a second without a stop at due ticks, as after a stall",
     ),
     Key::new(
-        '+',
         "+ -",
         "speed",
         "Makes virtual time pass twice or half as fast",
     ),
-    Key::new('x', "x", "cancel all", "Cancels all timers"),
 ];
 
 /// The most timers that the load adds in one frame, however far time has moved.
@@ -188,14 +176,11 @@ impl Playground {
         }
     }
 
-    /// Moves the virtual clock, with a stop at each due tick or without.
-    fn move_clock(&mut self, to: Time, in_one_jump: bool) {
-        let Some(clock) = &self.clock else { return };
-        match in_one_jump {
-            true => clock.advance_to(to),
-            false => clock.run_until(to),
+    /// Moves the virtual clock from due tick to due tick, as if workers were always free.
+    fn move_clock(&self, to: Time) {
+        if let Some(clock) = &self.clock {
+            clock.run_until_settled(to, || self.take());
         }
-        self.take();
     }
 
     fn step(&mut self, level: u32) -> String {
@@ -210,7 +195,7 @@ impl Playground {
         let next = (self.engine.current_tick().0 / slot + 1).saturating_mul(slot);
         let tick = self.settings.tick.as_nanos() as u64;
         let time = Time::from_nanos(next.saturating_mul(tick));
-        self.move_clock(time, false);
+        self.move_clock(time);
         match level {
             0 => format!("Moved to tick {next}"),
             _ => format!("Moved to tick {next}, where a slot of level {level} has its turn"),
@@ -237,14 +222,18 @@ impl Playground {
     }
 
     fn jump(&mut self) -> String {
-        if self.clock.is_none() {
+        let Some(clock) = &self.clock else {
             return "The real clock does not jump: press v for the virtual one".to_owned();
-        }
-        self.move_clock(self.engine.now() + Duration::from_secs(1), true);
+        };
+        clock.advance(Duration::from_secs(1));
+        self.take();
         "Jumped a second in one move: what was due on the way is late".to_owned()
     }
 
     fn change_speed(&mut self, factor: f64) -> String {
+        if self.clock.is_none() {
+            return "The real clock has one speed: press v for the virtual one".to_owned();
+        }
         self.speed = (self.speed * factor).clamp(1.0 / 1024.0, 1024.0);
         format!(
             "Virtual time passes {} times as fast as real time",
@@ -330,7 +319,8 @@ fn start(
         .tick(settings.tick)
         .wheel_size(settings.wheel_size)
         .shards(settings.shards)
-        .queues(settings.queues);
+        .queues(settings.queues)
+        .measure_work(true);
     match clock {
         ClockKind::Real => Ok((builder.start()?, None)),
         ClockKind::Virtual => {
@@ -384,6 +374,7 @@ impl Subject for Playground {
             '-' => self.change_speed(0.5),
             _ => return None,
         };
+        self.eye.refresh();
         Some(message)
     }
 
@@ -393,7 +384,7 @@ impl Subject for Playground {
             Some(_) => {
                 let time = time.mul_f64(self.speed);
                 self.load(time);
-                self.move_clock(self.engine.now() + time, false);
+                self.move_clock(self.engine.now() + time);
             }
             None => self.load(time),
         }
