@@ -48,6 +48,8 @@ mod attempt;
 mod builder;
 mod commit;
 mod durable;
+#[cfg(feature = "postgres")]
+mod enqueue;
 mod handlers;
 mod inner;
 mod job;

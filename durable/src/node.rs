@@ -4,6 +4,7 @@
 //! one that takes expired timers. On virtual time, one thread does all of it.
 
 mod held;
+mod late;
 mod lease;
 mod limits;
 

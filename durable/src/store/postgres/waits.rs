@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_connection_that_does_not_come_is_given_up() {
-        let waits = Waits::new(Duration::from_millis(10));
+        let waits = Waits::new(Duration::from_millis(300));
         let (end, ended) = channel::<()>();
         let refused = waits.connect(move || ended.recv());
         assert!(
