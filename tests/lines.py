@@ -13,7 +13,7 @@ LIMITS = {
     "wheel": 4_320,
     "tests": 11_745,
     "tests and models": 14_450,
-    "documents": 3_230,
+    "documents": 3_245,
 }
 
 

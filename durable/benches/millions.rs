@@ -117,7 +117,12 @@ fn fill(path: &Path, jobs: u64) -> String {
             .map(|n| insert(Job::new("job", BODY).at(now + far(n))));
         store.commit(&batch.collect::<Vec<_>>()).unwrap();
     }
-    if store.due_before(lease(&store), now, 1).unwrap().is_empty() {
+    if store
+        .due_before(lease(&store), now, 1)
+        .unwrap()
+        .jobs
+        .is_empty()
+    {
         let batch = (0..DUE).map(|_| insert(Job::new("job", BODY).at(now)));
         store.commit(&batch.collect::<Vec<_>>()).unwrap();
     }
@@ -128,7 +133,10 @@ fn fill(path: &Path, jobs: u64) -> String {
 }
 
 fn lease(store: &RedbStore) -> tickwheel_durable::store::Lease {
-    store.acquire("bench", YEAR).unwrap().unwrap()
+    store
+        .acquire("bench", &["job".to_owned()], YEAR)
+        .unwrap()
+        .unwrap()
 }
 
 /// Has a process do a part, and returns what it says. A part that waits is killed.
@@ -163,7 +171,7 @@ fn open(file: &Path) -> String {
         let begin = Instant::now();
         let store = RedbStore::open(file).unwrap();
         let due = store.due_before(lease(&store), SystemClock.now(), DUE);
-        assert!(!due.unwrap().is_empty());
+        assert!(!due.unwrap().jobs.is_empty());
         begin.elapsed()
     };
     let times: Vec<Duration> = (0..OPENINGS).map(open).collect();

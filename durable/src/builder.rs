@@ -11,12 +11,16 @@ use tickwheel::{ClockSource, Engine, StartError};
 use crate::attempt::Attempt;
 use crate::commit::Commits;
 use crate::durable::Durable;
+#[cfg(feature = "tokio")]
+use crate::handlers::Handling;
 use crate::handlers::{Handler, Handlers};
 use crate::inner::{Inner, Mode};
 use crate::keeper::Alarm;
 use crate::node::{Node, Settings};
 use crate::outcome::{Outcome, Retry};
 use crate::runner::Runner;
+#[cfg(feature = "postgres")]
+use crate::store::Transaction;
 use crate::store::{RedbStore, Store, StoreError};
 use crate::virtual_node::VirtualNode;
 use crate::wall::{ManualClock, SystemClock, WallClock};
@@ -61,9 +65,11 @@ impl Durable {
             ahead: None,
             running: 1_024,
             window: Duration::from_secs(60),
-            window_jobs: 65_536,
+            window_jobs: 4_096,
             tick: Duration::from_millis(1),
             lease: Duration::from_secs(10),
+            ends_within: Duration::from_secs(30),
+            keeps_dead: None,
         }
     }
 }
@@ -80,6 +86,8 @@ pub struct Builder {
     window_jobs: usize,
     tick: Duration,
     lease: Duration,
+    ends_within: Duration,
+    keeps_dead: Option<Duration>,
 }
 
 impl fmt::Debug for Builder {
@@ -98,14 +106,15 @@ impl Builder {
     /// Sets the handler of the jobs of a kind. It returns an [`Outcome`], or something that
     /// converts to one, such as a `Result`.
     ///
-    /// A node with handlers runs the jobs of all kinds. A job without a handler fails.
+    /// A node runs jobs of the kinds that it has handlers for. Others wait for a node that has
+    /// theirs; [`Jobs::unhandled`](crate::Jobs::unhandled) lists kinds that none has.
     #[must_use]
     pub fn handler<O: Into<Outcome>>(
         mut self,
         kind: impl Into<String>,
-        handler: impl Fn(&Attempt<'_>) -> O + Send + Sync + 'static,
+        handler: impl Fn(&Attempt) -> O + Send + Sync + 'static,
     ) -> Builder {
-        let handler = Box::new(move |attempt: &Attempt<'_>| handler(attempt).into());
+        let handler = Box::new(move |attempt: &Attempt| handler(attempt).into());
         self.handlers
             .set_handler(kind.into(), Handler::Plain(handler));
         self
@@ -117,7 +126,8 @@ impl Builder {
     /// If the outcome is a failure, if the handler panics, or if the outcome is refused because
     /// the lease was lost or the job was moved or cancelled meanwhile, the transaction is rolled
     /// back; the run then counts as failed. The handler leaves beginning and ending the
-    /// transaction to the node. Needs a [`PostgresStore`](crate::PostgresStore), and the feature
+    /// transaction to the node. Jobs that it [schedules](Transaction::schedule) in the transaction are
+    /// stored with its end. Needs a [`PostgresStore`](crate::PostgresStore), and the feature
     /// `postgres`.
     ///
     /// ```no_run
@@ -138,15 +148,96 @@ impl Builder {
     pub fn handler_in_transaction<O: Into<Outcome>>(
         mut self,
         kind: impl Into<String>,
-        handler: impl Fn(&Attempt<'_>, &mut postgres::Transaction<'_>) -> O + Send + Sync + 'static,
+        handler: impl Fn(&Attempt, &mut Transaction<'_>) -> O + Send + Sync + 'static,
     ) -> Builder {
         let handler = Box::new(
-            move |attempt: &Attempt<'_>, transaction: &mut postgres::Transaction<'_>| {
+            move |attempt: &Attempt, transaction: &mut Transaction<'_>| {
                 handler(attempt, transaction).into()
             },
         );
         self.handlers
             .set_handler(kind.into(), Handler::InTransaction(handler));
+        self
+    }
+
+    /// Sets the asynchronous handler of the jobs of a kind. It runs on the runtime of tokio that the
+    /// calling thread is in, and occupies no [worker](Builder::workers), so that as many run at once
+    /// as [`running`](Builder::running) says. Beyond its [time limit](Builder::time_limit), it is
+    /// dropped at its next wait, and the attempt fails. Needs the feature `tokio`.
+    ///
+    /// The calls of [`Jobs`](crate::Jobs) block for about as long as a commit takes. The end of a node
+    /// blocks until its handlers have ended, so the runtime needs another thread for these.
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel_durable::{Durable, Job, MemoryStore};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+    /// let jobs = Durable::builder()
+    ///     .async_handler("mail", move |attempt| {
+    ///         let sender = sender.clone();
+    ///         async move {
+    ///             tokio::time::sleep(Duration::from_millis(1)).await;
+    ///             sender.send(attempt.id())
+    ///         }
+    ///     })
+    ///     .open(MemoryStore::new())?;
+    /// let id = jobs.schedule(Job::new("mail", "ada@example.org"))?;
+    /// assert_eq!(receiver.recv().await, Some(id));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "tokio")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "tokio")))]
+    #[must_use]
+    pub fn async_handler<F>(
+        mut self,
+        kind: impl Into<String>,
+        handler: impl Fn(Attempt) -> F + Send + Sync + 'static,
+    ) -> Builder
+    where
+        F: Future<Output: Into<Outcome>> + Send + 'static,
+    {
+        let handler = move |attempt| -> Handling {
+            let handling = handler(attempt);
+            Box::pin(async move { handling.await.into() })
+        };
+        let runtime = tokio::runtime::Handle::current();
+        let handler = Handler::Async(runtime, Box::new(handler));
+        self.handlers.set_handler(kind.into(), handler);
+        self
+    }
+
+    /// Sets how long a run of a kind may take. Defaults to ten minutes.
+    ///
+    /// A handler that takes longer cannot be stopped unless it is asynchronous. It goes on, and no
+    /// other run of its job begins; but it occupies no worker any more, because another thread
+    /// takes its place, and the node says that it is [stuck](crate::Health::Stuck).
+    #[must_use]
+    pub fn time_limit(mut self, kind: impl Into<String>, limit: Duration) -> Builder {
+        self.handlers.set_limit(kind.into(), limit.min(LONGEST));
+        self
+    }
+
+    /// Sets for how long the end of a node waits for its handlers. After that it gives back its
+    /// lease, and what still runs has no outcome: its jobs run again, here or elsewhere. Defaults to
+    /// 30 seconds.
+    #[must_use]
+    pub fn ends_within(mut self, limit: Duration) -> Builder {
+        self.ends_within = limit.min(LONGEST);
+        self
+    }
+
+    /// Sets for how long dead letters are kept. Older ones are removed by and by. Defaults to
+    /// keeping them until they are [buried](crate::Jobs::bury) or [revived](crate::Jobs::revive).
+    #[must_use]
+    pub fn keeps_dead(mut self, length: Duration) -> Builder {
+        self.keeps_dead = Some(length);
         self
     }
 
@@ -195,7 +286,7 @@ impl Builder {
     }
 
     /// Sets the largest number of jobs in the window, at least one. Each takes about 200
-    /// bytes. Defaults to 65,536.
+    /// bytes. The store is read for that many at once. Defaults to 4,096.
     #[must_use]
     pub fn window_jobs(mut self, most: usize) -> Builder {
         self.window_jobs = most.max(1);
@@ -229,7 +320,8 @@ impl Builder {
         self
     }
 
-    /// Sets the wall clock. Defaults to the system's. After a step of a clock of your own, call
+    /// Sets the wall clock. Defaults to the system's. A store in a database goes by the database's
+    /// clock instead; [`Status::clock_differs`](crate::Status::clock_differs) compares the two. After a step of a clock of your own, call
     /// [`clock_stepped`](crate::Jobs::clock_stepped).
     #[must_use]
     pub fn wall_clock(mut self, clock: impl WallClock) -> Builder {
@@ -248,10 +340,10 @@ impl Builder {
             .shards(1)
             .clock(clock_source())
             .start()?;
-        let alarm = Alarm::new(self.wall.is_none());
-        let workers = self.workers;
-        let runner = self.runner(store, engine, Mode::Threads(alarm))?;
-        Durable::start(runner, workers).map_err(OpenError::Thread)
+        let alarm = Alarm::new(self.wall.is_none() && store.clock().is_none());
+        let (workers, ends_within) = (self.workers, self.ends_within);
+        let runner = Arc::new(self.runner(store, engine, Mode::Threads(alarm))?);
+        Durable::start(&runner, workers, ends_within).map_err(OpenError::Thread)
     }
 
     /// Starts a node on virtual time: nothing happens except within
@@ -285,7 +377,7 @@ impl Builder {
             .tick(self.tick)
             .shards(1)
             .start_virtual()?;
-        let runner = self.runner(store, engine, Mode::Virtual(Mutex::default()))?;
+        let runner = Arc::new(self.runner(store, engine, Mode::Virtual(Mutex::default()))?);
         let durable = Durable::without_threads(&runner);
         let node = VirtualNode::new(runner, clock, engine_clock);
         Ok((durable, node))
@@ -311,7 +403,8 @@ impl Builder {
                 (_, None) => AHEAD,
             },
             lease: self.lease,
-            delivers: !self.handlers.is_empty(),
+            keeps_dead: self.keeps_dead,
+            kinds: self.handlers.kinds(),
         };
         #[cfg(feature = "postgres")]
         if self.handlers.need_transactions() && store.transactions().is_none() {
@@ -322,8 +415,8 @@ impl Builder {
             Mode::Threads(_) => fastrand::u64(..),
             Mode::Virtual(_) => 0,
         };
-        let wall = self.wall.unwrap_or_else(|| Arc::new(SystemClock));
-        let node = Node::new(Box::new(store), wall, engine, settings);
+        let local = self.wall.unwrap_or_else(|| Arc::new(SystemClock));
+        let node = Node::new(Box::new(store), local, engine, settings);
         node.observer().opened(node.delivers());
         let commits = match mode {
             Mode::Threads(_) => Commits::new(node.linger()),

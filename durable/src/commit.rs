@@ -23,6 +23,8 @@ use crate::store::{Answer, Change, StoreError};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// The bytes of a commit, unless a single request has more: a large one keeps the others waiting.
+const MOST_BYTES: usize = 16 << 20;
 
 /// The changes of a failed request, and the reason.
 pub(crate) type Failed = (StoreError, Vec<Change>);
@@ -52,6 +54,14 @@ impl Request {
     /// Returns whether the request outlives a failed commit.
     fn is_kept(&self) -> bool {
         self.changes.iter().all(|change| change.fence().is_some())
+    }
+
+    fn bytes(&self) -> usize {
+        let bytes = |change: &Change| match change {
+            Change::Insert(new) => new.job().payload.len(),
+            _ => 0,
+        };
+        self.changes.iter().map(bytes).sum()
     }
 
     fn answer(self, reply: Reply) {
@@ -94,6 +104,21 @@ impl Queue {
     fn push(&mut self, request: Request) {
         self.has_caller |= !request.is_kept();
         self.requests.push(request);
+    }
+
+    /// Takes the first requests, of about so many bytes.
+    fn take(&mut self, most: usize) -> Vec<Request> {
+        let mut left = most;
+        let fits = |request: &&Request| {
+            let is_first = left == most;
+            let fits = request.bytes() <= left;
+            left = left.saturating_sub(request.bytes());
+            fits || is_first
+        };
+        let count = self.requests.iter().take_while(fits).count();
+        let taken = self.requests.drain(..count).collect();
+        self.has_caller = !self.requests.iter().all(Request::is_kept);
+        taken
     }
 
     /// Returns whether the next commit waits for nothing else.
@@ -140,7 +165,7 @@ impl Commits {
         self.push(Request { changes, answered });
     }
 
-    /// Hands in outcomes that nobody waits for.
+    /// Hands in changes that nobody waits for.
     pub(crate) fn post(&self, changes: Vec<Change>) {
         let answered = None;
         self.push(Request { changes, answered });
@@ -244,9 +269,9 @@ impl Commits {
         }
     }
 
-    /// Commits what has been handed in, in one commit.
+    /// Commits what has been handed in first, in one commit.
     pub(crate) fn commit_all(&self, node: &Node) {
-        let mut requests = self.take_requests();
+        let mut requests = self.queue().take(MOST_BYTES);
         let lengths: Vec<usize> = requests.iter().map(|one| one.changes.len()).collect();
         let taken = requests.iter_mut().flat_map(|one| one.changes.drain(..));
         let changes: Vec<Change> = taken.collect();
@@ -304,9 +329,7 @@ impl Commits {
     }
 
     fn take_requests(&self) -> Vec<Request> {
-        let mut queue = self.queue();
-        queue.has_caller = false;
-        std::mem::take(&mut queue.requests)
+        self.queue().take(usize::MAX)
     }
 
     /// Waits until the store accepts changes again.

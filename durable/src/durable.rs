@@ -3,9 +3,9 @@
 use std::fmt;
 use std::io;
 use std::ops::Deref;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use tickwheel::RecvError;
@@ -24,7 +24,8 @@ const KEEP_AGAIN: Duration = Duration::from_secs(1);
 
 /// A node: a store, and the threads that run its jobs. Offers the calls of [`Jobs`].
 ///
-/// Dropping it waits for the handlers of all jobs that were started.
+/// Dropping it waits for the handlers of all jobs that were started, for
+/// [a limited time](crate::Builder::ends_within), and gives back its lease.
 ///
 /// The child of a fork has none of its threads: open nodes after forking. Don't use a parent's node
 /// in the child, and don't drop it there.
@@ -32,7 +33,7 @@ const KEEP_AGAIN: Duration = Duration::from_secs(1);
 /// ```
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("jobs.redb");
-/// use std::time::Duration;
+/// use std::time::{Duration, Instant};
 /// use tickwheel_durable::{Durable, Job, RedbStore};
 ///
 /// let (sender, receiver) = std::sync::mpsc::channel();
@@ -49,7 +50,8 @@ const KEEP_AGAIN: Duration = Duration::from_secs(1);
 pub struct Durable {
     jobs: Jobs,
     closing: Arc<AtomicBool>,
-    threads: Threads,
+    threads: Arc<Threads>,
+    ends_within: Duration,
     /// Ends the commits with the last thread that has something to commit.
     committing: Option<Arc<Committing>>,
 }
@@ -73,25 +75,30 @@ impl fmt::Debug for Durable {
 
 impl Durable {
     /// Starts the threads. If the system refuses one, the others are ended.
-    pub(crate) fn start(runner: Runner, workers: usize) -> io::Result<Durable> {
-        let mut durable = Durable::without_threads(&runner);
+    pub(crate) fn start(
+        runner: &Arc<Runner>,
+        workers: usize,
+        ends_within: Duration,
+    ) -> io::Result<Durable> {
+        let mut durable = Durable::without_threads(runner);
+        durable.ends_within = ends_within;
         durable.start_threads(runner, workers)?;
         Ok(durable)
     }
 
     /// Returns a node whose work is done elsewhere.
     pub(crate) fn without_threads(runner: &Runner) -> Durable {
-        let inner = Arc::clone(runner.inner());
         Durable {
-            jobs: Jobs { inner },
+            jobs: runner.jobs.clone(),
             closing: Arc::default(),
-            threads: Threads::default(),
+            threads: Arc::default(),
+            ends_within: Duration::ZERO,
             committing: None,
         }
     }
 
     /// Starts the keeper last, because no job starts before it.
-    fn start_threads(&mut self, runner: Runner, workers: usize) -> io::Result<()> {
+    fn start_threads(&mut self, runner: &Arc<Runner>, workers: usize) -> io::Result<()> {
         let inner = runner.inner();
         let shared = Arc::clone(inner);
         self.threads.spawn("commit", move || {
@@ -100,31 +107,55 @@ impl Durable {
         let committing = Arc::new(Committing(Arc::clone(inner)));
         self.committing = Some(Arc::clone(&committing));
         match inner.node.delivers() {
-            true => self.start_delivery(Arc::new(runner), workers, &committing),
+            true => self.start_delivery(runner, workers, committing),
             false => Ok(()),
         }
     }
 
     fn start_delivery(
         &self,
-        runner: Arc<Runner>,
+        runner: &Arc<Runner>,
         workers: usize,
-        committing: &Arc<Committing>,
+        committing: Arc<Committing>,
     ) -> io::Result<()> {
         let inner = Arc::clone(runner.inner());
         let (sender, receiver) = unbounded();
+        let pool = Pool {
+            runner: Arc::clone(runner),
+            receiver,
+            committing,
+            threads: Arc::downgrade(&self.threads),
+        };
         for _ in 0..workers {
-            let (runner, receiver) = (Arc::clone(&runner), receiver.clone());
-            let committing = Arc::clone(committing);
-            let run = move || work(&runner, &receiver, committing);
-            self.threads.spawn("run", run)?;
+            pool.add()?;
         }
         let shared = Arc::clone(&inner);
         self.threads
             .spawn("start", move || dispatch(&shared, &sender))?;
         listen(&inner);
         let closing = Arc::clone(&self.closing);
-        self.threads.spawn("keep", move || keep(&inner, &closing))
+        self.threads
+            .spawn("keep", move || keep(&inner, &closing, &pool))
+    }
+}
+
+/// The workers.
+struct Pool {
+    runner: Arc<Runner>,
+    receiver: Receiver<Run>,
+    committing: Arc<Committing>,
+    threads: Weak<Threads>,
+}
+
+impl Pool {
+    /// Starts one more.
+    fn add(&self) -> io::Result<()> {
+        let (runner, receiver) = (Arc::clone(&self.runner), self.receiver.clone());
+        let committing = Arc::clone(&self.committing);
+        let Some(threads) = self.threads.upgrade() else {
+            return Ok(());
+        };
+        threads.spawn("run", move || work(&runner, &receiver, committing))
     }
 }
 
@@ -148,9 +179,12 @@ impl Drop for Durable {
             alarm.ring();
         }
         // The first thread commits what the others hand in.
-        let committing = &mut self.committing;
-        self.threads.join(|| *committing = None);
-        self.jobs.inner.node.observer().closed();
+        let (committing, end) = (&mut self.committing, Instant::now() + self.ends_within);
+        if !self.threads.join(end, || *committing = None) {
+            inner.commits.close();
+        }
+        inner.node.give_back();
+        inner.node.observer().closed();
     }
 }
 
@@ -167,12 +201,13 @@ fn listen(inner: &Arc<Inner>) {
 }
 
 /// Keeps window and lease.
-fn keep(inner: &Inner, closing: &AtomicBool) {
+fn keep(inner: &Inner, closing: &AtomicBool, pool: &Pool) {
     let Mode::Threads(alarm) = &inner.mode else {
         return;
     };
     while !closing.load(Ordering::SeqCst) {
-        let until = guarded(|| Ok(inner.node.keep()));
+        inner.node.replace_late(|| pool.add().is_ok());
+        let until = guarded(|| Ok(inner.keep()));
         let now = inner.node.now();
         alarm.sleep(until.unwrap_or(now + KEEP_AGAIN), now);
     }
@@ -193,10 +228,12 @@ fn dispatch(inner: &Inner, workers: &Sender<Run>) {
     }
 }
 
-/// Runs handlers. The last worker that returns lets the commits end.
-fn work(runner: &Runner, started: &Receiver<Run>, committing: Arc<Committing>) {
+/// Runs handlers. The last run that ends after the last worker lets the commits end.
+fn work(runner: &Arc<Runner>, started: &Receiver<Run>, committing: Arc<Committing>) {
     for run in started {
-        runner.run(&run);
+        if runner.run(run, Arc::clone(&committing)) {
+            break;
+        }
     }
     drop(committing);
 }
@@ -216,7 +253,7 @@ mod tests {
     /// A node whose handler has `held`, on a system that starts so many threads.
     fn open(threads: usize, held: &Arc<()>) -> Result<Durable, OpenError> {
         let held = Arc::clone(held);
-        let handler = move |_: &Attempt<'_>| drop(Arc::clone(&held));
+        let handler = move |_: &Attempt| drop(Arc::clone(&held));
         let builder = Durable::builder().workers(WORKERS).handler("job", handler);
         refusal::after(threads, || builder.open(MemoryStore::new()))
     }

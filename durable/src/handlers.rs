@@ -4,31 +4,45 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-
-#[cfg(feature = "postgres")]
-use postgres::Transaction;
+#[cfg(feature = "tokio")]
+use std::pin::Pin;
+use std::time::Duration;
 
 use crate::attempt::Attempt;
 use crate::job::StoredJob;
 use crate::outcome::{Outcome, Retry, cut};
 use crate::recurrence::InvalidCron;
 use crate::store::Then;
+#[cfg(feature = "postgres")]
+use crate::store::Transaction;
 use crate::wall::WallTime;
 
-type Plain = Box<dyn Fn(&Attempt<'_>) -> Outcome + Send + Sync>;
+/// The time that a run has unless it is set.
+const LIMIT: Duration = Duration::from_secs(600);
+
+type Plain = Box<dyn Fn(&Attempt) -> Outcome + Send + Sync>;
 #[cfg(feature = "postgres")]
-type InTransaction = Box<dyn Fn(&Attempt<'_>, &mut Transaction<'_>) -> Outcome + Send + Sync>;
+type InTransaction = Box<dyn Fn(&Attempt, &mut Transaction<'_>) -> Outcome + Send + Sync>;
+/// A run of an asynchronous handler.
+#[cfg(feature = "tokio")]
+pub(crate) type Handling = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
 pub(crate) enum Handler {
     Plain(Plain),
     #[cfg(feature = "postgres")]
     InTransaction(InTransaction),
+    #[cfg(feature = "tokio")]
+    Async(
+        tokio::runtime::Handle,
+        Box<dyn Fn(Attempt) -> Handling + Send + Sync>,
+    ),
 }
 
 #[derive(Default)]
 pub(crate) struct Handlers {
     handlers: HashMap<String, Handler>,
     retries: HashMap<String, Retry>,
+    limits: HashMap<String, Duration>,
 }
 
 impl Handlers {
@@ -40,8 +54,17 @@ impl Handlers {
         self.retries.insert(kind, retry);
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.handlers.is_empty()
+    pub(crate) fn set_limit(&mut self, kind: String, limit: Duration) {
+        self.limits.insert(kind, limit);
+    }
+
+    /// Returns how long a run may take.
+    pub(crate) fn limit(&self, kind: &str) -> Duration {
+        self.limits.get(kind).copied().unwrap_or(LIMIT)
+    }
+
+    pub(crate) fn kinds(&self) -> Vec<String> {
+        self.handlers.keys().cloned().collect()
     }
 
     /// Returns whether jobs of some kind have one attempt only.
@@ -50,9 +73,34 @@ impl Handlers {
     }
 
     /// Returns whether handlers of this kind work in a transaction.
-    #[cfg(feature = "postgres")]
     pub(crate) fn is_in_transaction(&self, kind: &str) -> bool {
-        matches!(self.handlers.get(kind), Some(Handler::InTransaction(_)))
+        match self.handlers.get(kind) {
+            #[cfg(feature = "postgres")]
+            Some(Handler::InTransaction(_)) => true,
+            _ => false,
+        }
+    }
+
+    /// Begins the run of a job whose handler is asynchronous. A panic before its first wait is
+    /// that of the run.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn run_async(
+        &self,
+        attempt: &Attempt,
+    ) -> Option<(tokio::runtime::Handle, Handling)> {
+        let job = attempt.job();
+        let Some(Handler::Async(runtime, handler)) = self.handlers.get(&job.kind) else {
+            return None;
+        };
+        // What the handler makes before its first wait may belong to the runtime, such as a sleep.
+        let _entered = runtime.enter();
+        let ready = |outcome| -> Handling { Box::pin(std::future::ready(outcome)) };
+        let handling = match self.retry(job).is_beyond(job.attempts) {
+            true => ready(beyond()),
+            false => catch_unwind(AssertUnwindSafe(|| handler(attempt.clone())))
+                .unwrap_or_else(|panic| ready(panicked(panic))),
+        };
+        Some((runtime.clone(), handling))
     }
 
     /// Returns whether any handler works in a transaction.
@@ -65,31 +113,31 @@ impl Handlers {
 
     /// Runs the handler of a job in a transaction.
     #[cfg(feature = "postgres")]
-    pub(crate) fn run_in(
-        &self,
-        attempt: &Attempt<'_>,
-        transaction: &mut Transaction<'_>,
-    ) -> Outcome {
+    pub(crate) fn run_in(&self, attempt: &Attempt, transaction: &mut Transaction<'_>) -> Outcome {
         self.guarded(attempt, |handler| match handler {
             Handler::Plain(handler) => handler(attempt),
             Handler::InTransaction(handler) => handler(attempt, transaction),
+            #[cfg(feature = "tokio")]
+            Handler::Async(..) => Outcome::Failed("no runtime".to_owned()),
         })
     }
 
     /// Runs the handler of a job.
-    pub(crate) fn run(&self, attempt: &Attempt<'_>) -> Outcome {
+    pub(crate) fn run(&self, attempt: &Attempt) -> Outcome {
         self.guarded(attempt, |handler| match handler {
             Handler::Plain(handler) => handler(attempt),
             #[cfg(feature = "postgres")]
             Handler::InTransaction(_) => Outcome::Failed("no transaction".to_owned()),
+            #[cfg(feature = "tokio")]
+            Handler::Async(..) => Outcome::Failed("no runtime".to_owned()),
         })
     }
 
     /// Calls a job's handler, unless its attempts were used up by runs that never ended.
-    fn guarded(&self, attempt: &Attempt<'_>, call: impl FnOnce(&Handler) -> Outcome) -> Outcome {
+    fn guarded(&self, attempt: &Attempt, call: impl FnOnce(&Handler) -> Outcome) -> Outcome {
         let job = attempt.job();
         if self.retry(job).is_beyond(job.attempts) {
-            return Outcome::Failed("the process ended during the last attempt".to_owned());
+            return beyond();
         }
         let Some(handler) = self.handlers.get(&job.kind) else {
             return Outcome::Failed(format!("no handler for jobs of kind {:?}", job.kind));
@@ -121,15 +169,13 @@ impl Handlers {
             },
             Outcome::AgainAt(due) => again(due),
             Outcome::AgainAfter(delay) => again(now + delay),
-            Outcome::Failed(failure) if self.retry(job).is_last(job.attempts) => {
-                match next_after(job, now) {
-                    Ok(next) => die(failure, next),
-                    Err(error) => die(format!("{error}; {failure}"), None),
-                }
-            }
-            Outcome::Failed(failure) => Then::Again {
+            Outcome::Failed(failure) if !self.retry(job).is_last(job.attempts) => Then::Again {
                 due: now + self.retry(job).pause(job.attempts, random),
                 failure: Some(cut(failure)),
+            },
+            Outcome::Failed(failure) | Outcome::Never(failure) => match next_after(job, now) {
+                Ok(next) => die(failure, next),
+                Err(error) => die(format!("{error}; {failure}"), None),
             },
         }
     }
@@ -137,6 +183,11 @@ impl Handlers {
     fn retry(&self, job: &StoredJob) -> Retry {
         self.retries.get(&job.kind).copied().unwrap_or_default()
     }
+}
+
+/// Returns the failure of a job whose attempts were used up by runs that never ended.
+fn beyond() -> Outcome {
+    Outcome::Failed("the process ended during the last attempt".to_owned())
 }
 
 /// Returns the next occurrence of a job, if it recurs.
@@ -149,7 +200,7 @@ fn next_after(job: &StoredJob, now: WallTime) -> Result<Option<WallTime>, Invali
 
 /// Returns the failure of a handler that panicked. To drop what it threw may panic again, which
 /// would end the worker; what that throws is leaked.
-fn panicked(panic: Box<dyn Any + Send>) -> Outcome {
+pub(crate) fn panicked(panic: Box<dyn Any + Send>) -> Outcome {
     let failed = Outcome::Failed(format!("panicked: {}", message(&*panic)));
     catch_unwind(AssertUnwindSafe(|| drop(panic))).unwrap_or_else(mem::forget);
     failed

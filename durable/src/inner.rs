@@ -10,6 +10,7 @@ use crate::job::StoredJob;
 use crate::keeper::Alarm;
 use crate::node::Node;
 use crate::store::{Answer, Change, Then};
+use crate::wall::WallTime;
 use crate::window::Aimed;
 
 pub(crate) struct Inner {
@@ -82,6 +83,18 @@ impl Inner {
     /// Commits what an earlier failure has left, on virtual time.
     pub(crate) fn retry_commits(&self) {
         self.commit_here();
+    }
+
+    /// Keeps lease and window, and removes old dead letters. Returns the time at which it wants to be
+    /// called again.
+    pub(crate) fn keep(&self) -> WallTime {
+        let next = self.node.keep();
+        let burials = self.node.burials();
+        if !burials.is_empty() {
+            self.commits.post(burials);
+            self.commit_here();
+        }
+        next
     }
 
     /// Has the window loaded, if half of it is used up.

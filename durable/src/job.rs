@@ -58,6 +58,10 @@ pub enum IfTaken {
     /// Gives the stored job the payload, due time and recurrence of the new one. It keeps its
     /// id. If it is running, it runs again when it is due.
     Replace,
+    /// Gives the stored job the payload and the recurrence of the new one. If the recurrence is the
+    /// same, it stays due when it was. If not, it is due when the new one says; but an occurrence
+    /// that is overdue stays so, and runs.
+    Update,
 }
 
 impl Job {
@@ -72,6 +76,34 @@ impl Job {
             repeat: Repeat::Once,
             payload: payload.into(),
         }
+    }
+
+    /// Returns a job whose payload is a value as JSON; see [`Attempt::json`](crate::Attempt::json).
+    ///
+    /// # Errors
+    /// Returns an error if the value cannot be written as JSON.
+    ///
+    /// ```
+    /// use tickwheel_durable::{Durable, Job, MemoryStore};
+    ///
+    /// #[derive(serde::Serialize, serde::Deserialize)]
+    /// struct Mail {
+    ///     to: String,
+    /// }
+    ///
+    /// let builder = Durable::builder()
+    ///     .handler("mail", |attempt| attempt.json().map(|mail: Mail| println!("{}", mail.to)));
+    /// let mail = Mail { to: "ada@example.org".to_owned() };
+    /// builder.open(MemoryStore::new())?.schedule(Job::json("mail", &mail)?)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "serde")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
+    pub fn json(
+        kind: impl Into<String>,
+        payload: &impl serde::Serialize,
+    ) -> Result<Job, serde_json::Error> {
+        serde_json::to_vec(payload).map(|payload| Job::new(kind, payload))
     }
 
     /// Sets the due time.
@@ -97,7 +129,10 @@ impl Job {
     }
 
     /// Repeats the job every `period` from its due time on. The shortest period is a
-    /// microsecond. Missed occurrences are made up for by one run.
+    /// microsecond. Occurrences that are missed, because no node runs, are made up for by one run.
+    ///
+    /// A recurring job has a [key](Job::key): if none is set, its kind, with [`IfTaken::Update`]. So
+    /// a service may schedule it at each start. Give several of a kind keys of their own.
     #[must_use]
     pub fn every(mut self, period: Duration) -> Job {
         self.repeat = Repeat::Every(period.max(Duration::from_micros(1)));
@@ -106,7 +141,7 @@ impl Job {
 
     /// Repeats the job at the times of a cron expression: five fields and a time zone. The
     /// first run is at the first such time after the call that schedules the job, unless a due
-    /// time is set.
+    /// time is set. As to its key and to missed occurrences, see [`every`](Job::every).
     ///
     /// On days on which the clocks change, a fixed local time counts once: one that is left out
     /// comes right after the change, and one that comes twice counts the first time. A pattern
@@ -126,6 +161,17 @@ impl Job {
     #[must_use]
     pub fn into_payload(self) -> Vec<u8> {
         self.payload
+    }
+
+    /// Gives a recurring job a key, unless it has one.
+    pub(crate) fn keyed(self) -> Job {
+        match (&self.repeat, &self.key) {
+            (Repeat::Every(_) | Repeat::Cron(_), None) => {
+                let kind = self.kind.clone();
+                self.key(kind, IfTaken::Update)
+            }
+            _ => self,
+        }
     }
 
     /// Returns the due time as of `now`, or `None` if the recurrence has no occurrence.

@@ -20,6 +20,7 @@ const MOST_PAYLOAD: usize = 16 << 20;
 ///
 /// Every call that changes something returns once the change is durable. Threads that wait at
 /// the same time share a commit.
+#[derive(Clone)]
 pub struct Jobs {
     pub(crate) inner: Arc<Inner>,
 }
@@ -217,6 +218,15 @@ impl Jobs {
         self.inner.node.store().count(list)
     }
 
+    /// Returns the kinds with waiting jobs that no node handles, and when the first job of each is
+    /// due. On a file, those that this node does not handle.
+    ///
+    /// # Errors
+    /// Returns the reason why the store could not be read.
+    pub fn unhandled(&self) -> Result<Vec<(String, WallTime)>, StoreError> {
+        self.inner.node.store().unhandled()
+    }
+
     /// Returns the state of the node.
     #[must_use]
     pub fn status(&self) -> Status {
@@ -234,6 +244,8 @@ impl Jobs {
             behind: window.behind(now),
             holds_lease,
             set_aside: window.set_aside(),
+            late: node.late(),
+            clock_differs: node.clock_differs(),
             failure,
             counts,
         }
@@ -262,7 +274,7 @@ impl Jobs {
 }
 
 /// Checks the sizes, and reads the clock.
-fn check(job: Job, now: WallTime, has_room: bool) -> Result<NewJob, Refused> {
+pub(crate) fn check(job: Job, now: WallTime, has_room: bool) -> Result<NewJob, Refused> {
     let key = job.key.as_ref().map_or(0, String::len);
     let refuse = |job, reason| {
         let job = Box::new(job);

@@ -40,10 +40,16 @@ extern crate self as tickwheel_durable;
 #[path = "../tests/support/mod.rs"]
 mod support;
 
+#[cfg(all(doctest, feature = "postgres", feature = "tokio"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod attempt;
 mod builder;
 mod commit;
 mod durable;
+#[cfg(feature = "postgres")]
+mod enqueue;
 mod handlers;
 mod inner;
 mod job;
@@ -77,6 +83,6 @@ pub use recurrence::{InvalidCron, Recurrence};
 pub use status::{Health, Status};
 pub use store::{MemoryStore, RedbOptions, RedbStore, StoreError};
 #[cfg(feature = "postgres")]
-pub use store::{PostgresOptions, PostgresStore};
+pub use store::{PostgresOptions, PostgresStore, Transaction};
 pub use virtual_node::VirtualNode;
 pub use wall::{ManualClock, SystemClock, WallClock, WallTime};

@@ -4,7 +4,9 @@
 //! one that takes expired timers. On virtual time, one thread does all of it.
 
 mod held;
+mod late;
 mod lease;
+mod limits;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -13,13 +15,16 @@ use std::time::Duration;
 use tickwheel::{Engine, Time};
 
 use self::held::Held;
+use self::limits::Limits;
 use crate::job::JobId;
 use crate::observe::Observer;
 use crate::pace::Pace;
-use crate::store::{Answer, Change, Hear, News, Store, StoreError};
+use crate::store::{Answer, Change, Hear, List, News, Store, StoreError};
 use crate::wall::{WallClock, WallTime};
 use crate::window::{Aimed, Window};
 
+/// The number of dead letters that are removed at once.
+const BURIALS: usize = 32;
 /// The pause after a read that failed.
 const READ_AGAIN: Duration = Duration::from_secs(1);
 /// A difference between wall clock and engine that is taken for a step.
@@ -35,13 +40,17 @@ pub(crate) struct Settings {
     /// The largest number of jobs that are started beyond those.
     pub(crate) ahead: usize,
     pub(crate) lease: Duration,
-    /// Whether this node runs jobs.
-    pub(crate) delivers: bool,
+    /// For how long dead letters are kept, if not for ever.
+    pub(crate) keeps_dead: Option<Duration>,
+    /// The kinds that have handlers. A node without any runs no jobs.
+    pub(crate) kinds: Vec<String>,
 }
 
 pub(crate) struct Node {
     store: Box<dyn Store>,
+    /// The clock by which jobs are due, and that of this machine.
     wall: Arc<dyn WallClock>,
+    local: Arc<dyn WallClock>,
     engine: Engine<Aimed>,
     settings: Settings,
     observer: Observer,
@@ -50,6 +59,10 @@ pub(crate) struct Node {
     /// Notified when runs have ended.
     freed: Condvar,
     held: Mutex<Held>,
+    limits: Mutex<Limits>,
+    /// Notified when the lease is lost, and at the end.
+    #[cfg(feature = "tokio")]
+    lease_changed: tokio::sync::Notify,
     /// The engine's time and the wall clock when they were last compared.
     compared: Mutex<(Time, WallTime)>,
     /// Held while the store recovers.
@@ -65,15 +78,17 @@ pub(crate) struct Node {
 impl Node {
     pub(crate) fn new(
         store: Box<dyn Store>,
-        wall: Arc<dyn WallClock>,
+        local: Arc<dyn WallClock>,
         engine: Engine<Aimed>,
         settings: Settings,
     ) -> Node {
+        let wall = store.clock().unwrap_or_else(|| Arc::clone(&local));
         let window = Window::new(engine.clone(), settings.window, settings.window_jobs);
         let (time, now) = (engine.now(), wall.now());
         Node {
             store,
             wall,
+            local,
             engine,
             observer: Observer::new(settings.owner.clone()),
             window: Mutex::new(window),
@@ -81,6 +96,9 @@ impl Node {
             settings,
             freed: Condvar::new(),
             held: Mutex::new(Held::new(time)),
+            limits: Mutex::default(),
+            #[cfg(feature = "tokio")]
+            lease_changed: tokio::sync::Notify::new(),
             compared: Mutex::new((time, now)),
             recovering: Mutex::default(),
             failure: Mutex::default(),
@@ -103,7 +121,7 @@ impl Node {
 
     /// Returns whether this node runs jobs.
     pub(crate) fn delivers(&self) -> bool {
-        self.settings.delivers
+        !self.settings.kinds.is_empty()
     }
 
     pub(crate) fn engine(&self) -> &Engine<Aimed> {
@@ -112,6 +130,12 @@ impl Node {
 
     pub(crate) fn now(&self) -> WallTime {
         self.wall.now()
+    }
+
+    /// Returns how far the clock of this machine is from the one by which jobs are due.
+    pub(crate) fn clock_differs(&self) -> Duration {
+        let (wall, local) = (self.wall.now(), self.local.now());
+        wall.since(local).max(local.since(wall))
     }
 
     pub(crate) fn window(&self) -> MutexGuard<'_, Window> {
@@ -126,18 +150,13 @@ impl Node {
     }
 
     fn room_beside(&self, window: &Window) -> usize {
-        let running = self.settings.running.saturating_sub(window.running());
-        let started = self.settings.workers.saturating_add(self.ahead(window));
-        running.min(started.saturating_sub(window.at_work()))
-    }
-
-    /// Returns the number of jobs that may be started beyond those that the workers run. While
-    /// a job is here of which the process may have died, none is.
-    fn ahead(&self, window: &Window) -> usize {
-        match window.has_interrupted() {
-            true => 0,
-            false => self.pace.ahead(),
+        if window.has_interrupted(self.now()) {
+            // Its process may have died of it: others would die with it again.
+            return usize::from(window.running() == 0);
         }
+        let running = self.settings.running.saturating_sub(window.running());
+        let started = self.settings.workers.saturating_add(self.pace.ahead());
+        running.min(started.saturating_sub(window.at_work()))
     }
 
     /// Waits until a job may be started, or the node is shut down. Returns how many may, and one
@@ -159,6 +178,7 @@ impl Node {
         self.engine.shutdown();
         drop(window);
         self.freed.notify_all();
+        self.tell_lease_changed();
     }
 
     /// Takes the jobs among these that are to be started, and returns them with the fence of
@@ -170,10 +190,15 @@ impl Node {
             return None;
         };
         let (now, mut window) = (self.now(), self.window());
-        let fired = aimed
-            .into_iter()
-            .filter_map(|aimed| window.fire(aimed, now));
-        let fired: Vec<Aimed> = fired.collect();
+        let mut fired = Vec::new();
+        for aimed in aimed {
+            // A load may have brought an interrupted job since the room was found. It is the first.
+            let waits = window.has_interrupted(now) && !window.is_interrupted(aimed.id);
+            match waits || self.room_beside(&window) == 0 {
+                true => window.put_back(aimed),
+                false => fired.extend(window.fire(aimed, now)),
+            }
+        }
         self.note_load(&window, now);
         (!fired.is_empty()).then_some((lease.fence, fired))
     }
@@ -226,7 +251,7 @@ impl Node {
         let fence = self.last_fence();
         let mut is_lost = false;
         for (change, answer) in changes.iter().zip(answers) {
-            settle(&mut window, change, answer, now, self.store());
+            settle(&mut window, change, answer, now);
             is_lost |= *answer == Answer::Fenced && change.fence() == fence;
         }
         self.note_load(&window, now);
@@ -240,9 +265,8 @@ impl Node {
     /// Ends the run of a change that the store cannot carry out, and leaves its job alone for
     /// a while: otherwise the load that follows would try it again at once.
     pub(crate) fn drop_run(&self, change: &Change) {
-        let (now, store) = (self.now(), self.store());
-        let mut window = self.window();
-        settle(&mut window, change, &Answer::Gone, now, store);
+        let (now, mut window) = (self.now(), self.window());
+        settle(&mut window, change, &Answer::Gone, now);
         if let Change::Start { id, .. } | Change::Finish { id, .. } = change {
             window.set_job_aside(*id);
         }
@@ -266,8 +290,7 @@ impl Node {
         match news {
             News::Placed(jobs) => {
                 let (now, mut window) = (self.now(), self.window());
-                let here = jobs.into_iter().filter(|job| self.store.is_here(job.id));
-                here.for_each(|job| window.place(job, now));
+                jobs.into_iter().for_each(|job| window.place(job, now));
                 self.note_load(&window, now);
             }
             News::Many => self.ask_for_load(),
@@ -281,7 +304,7 @@ impl Node {
     /// Keeps lease and window: renews, loads, and aims anew after a step of the wall clock.
     /// Returns the time at which it wants to be called again.
     pub(crate) fn keep(&self) -> WallTime {
-        if !self.settings.delivers {
+        if !self.delivers() {
             return WallTime::MAX;
         }
         if let Some(step) = self.clock_step() {
@@ -290,11 +313,25 @@ impl Node {
             self.load();
         }
         self.keep_lease();
+        if self.ended_fence().is_some() {
+            self.tell_lease_changed();
+        }
         let now = self.now();
         if self.lease().is_some() && self.window().wants_load(now) && !self.load() {
             return now + READ_AGAIN;
         }
         self.next_keep()
+    }
+
+    /// Returns the removal of some dead letters that have been kept for long enough.
+    pub(crate) fn burials(&self) -> Vec<Change> {
+        let (Some(keeps), Some(_)) = (self.settings.keeps_dead, self.lease()) else {
+            return Vec::new();
+        };
+        let dead = self.store.list(List::Dead, None, BURIALS);
+        let (dead, now) = (dead.unwrap_or_default(), self.now());
+        let old = dead.iter().filter(|job| job.due + keeps <= now);
+        old.map(|job| Change::Bury(job.id)).collect()
     }
 
     /// Compares the wall clock with the engine's, which knows no steps. Returns the length of a
@@ -319,7 +356,7 @@ impl Node {
         };
         let (before, most) = self.window().begin_load(self.now());
         match self.store.due_before(lease, before, most) {
-            Ok(read) => self.window().end_load(&read, most, self.now()),
+            Ok(read) => self.window().end_load(&read, self.now()),
             Err(_) => self.window().clear(),
         }
         self.window().horizon() > WallTime::default()
@@ -332,15 +369,17 @@ impl Node {
                 .until_renewal()
                 .max(length / 10)
                 .min(self.until_wanted());
-        match self.lease() {
+        let look = match self.lease() {
             Some(_) => renewal.min(self.window().look_again(now)),
             None => renewal,
-        }
+        };
+        let limit = self.limits().look(self.engine.now());
+        look.min(limit.map_or(WallTime::MAX, |limit| now + limit))
     }
 }
 
 /// Tells the window of a change that was committed.
-fn settle(window: &mut Window, change: &Change, answer: &Answer, now: WallTime, store: &dyn Store) {
+fn settle(window: &mut Window, change: &Change, answer: &Answer, now: WallTime) {
     let is_run = matches!(answer, Answer::Started { .. });
     if let (Change::Start { id, .. } | Change::Finish { id, .. }, false) = (change, is_run) {
         window.end_run(*id);
@@ -348,7 +387,7 @@ fn settle(window: &mut Window, change: &Change, answer: &Answer, now: WallTime, 
     match answer {
         // Whoever holds the lease now finds the job in the store, perhaps this node.
         Answer::Fenced => window.forget_horizon(),
-        Answer::Placed(job) | Answer::Stale(job) if store.is_here(job.id) => {
+        Answer::Placed(job) | Answer::Stale(job) if job.is_here => {
             window.place(*job, now);
         }
         Answer::Removed(job) => window.remove(job.id),
@@ -386,7 +425,8 @@ mod tests {
             workers: 4,
             ahead: 60,
             lease,
-            delivers: true,
+            keeps_dead: None,
+            kinds: vec!["job".to_owned()],
         };
         Node::new(Box::new(store), Arc::new(clock()), engine, settings)
     }
@@ -442,7 +482,7 @@ mod tests {
 
     /// Otherwise a job that kills its process would cost the others an attempt each time.
     #[test]
-    fn durable_07_nothing_is_started_ahead_beside_an_interrupted_job() {
+    fn durable_07_an_interrupted_job_runs_alone() {
         let store = MemoryStore::with_clock(clock());
         let job = NewJob::new(Job::new("job", ""), clock().now()).unwrap();
         let placed = store.commit(&[Change::Insert(job)]).unwrap();
@@ -450,7 +490,7 @@ mod tests {
             panic!("{placed:?}");
         };
         let fence = store
-            .acquire("node", Duration::ZERO)
+            .acquire("node", &["job".to_owned()], Duration::ZERO)
             .unwrap()
             .unwrap()
             .fence;
@@ -461,12 +501,12 @@ mod tests {
         node.keep();
         return_many(&node, 60, Duration::ZERO);
         assert_eq!(node.window().armed(), 1);
-        assert_eq!(node.room(), 4);
+        assert_eq!(node.room(), 1);
         let (fence, _) = node.fire(vec![Aimed { id, version }]).unwrap();
         let then = Then::End;
         node.commit(&[Change::Start { id, version, fence }])
             .unwrap();
-        assert_eq!(node.room(), 3);
+        assert_eq!(node.room(), 0);
         let finish = Change::Finish {
             id,
             version,
@@ -485,7 +525,8 @@ mod tests {
             id: JobId::new(WallTime::default(), secs),
             version: 1,
             due: node.now() + Duration::from_secs(secs),
-            is_started: false,
+            is_interrupted: false,
+            is_here: true,
         };
         node.hear(News::Placed(vec![due(5), due(59), due(60)]));
         assert_eq!(node.window().armed(), 2);

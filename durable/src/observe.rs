@@ -77,7 +77,7 @@ impl Ending {
         match outcome {
             Outcome::Done => Ending::Done,
             Outcome::AgainAt(_) | Outcome::AgainAfter(_) => Ending::Again,
-            Outcome::Failed(_) => Ending::Failed,
+            Outcome::Failed(_) | Outcome::Never(_) => Ending::Failed,
         }
     }
 }
@@ -166,8 +166,13 @@ impl Observer {
 
     /// Runs a handler at `now`, within a span.
     pub(crate) fn run<R>(&self, job: &StoredJob, now: WallTime, handler: impl FnOnce() -> R) -> R {
+        self.begun(job, now).in_scope(handler)
+    }
+
+    /// Takes note of a run that begins at `now`, and returns its span.
+    pub(crate) fn begun(&self, job: &StoredJob, now: WallTime) -> events::Span {
         self.counts().lag.record(now.since(job.due));
-        events::in_span(job, handler)
+        events::span(job)
     }
 
     /// Takes note of the end of a run, and of what becomes of the job.

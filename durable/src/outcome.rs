@@ -32,6 +32,9 @@ pub enum Outcome {
     /// The attempt failed. The job is tried again after a pause, or becomes a dead letter if
     /// its attempts are used up. The store keeps the first 4,096 bytes of the message.
     Failed(String),
+    /// The attempt failed, and so would all others: the job becomes a dead letter at once. The
+    /// store keeps as much of the message.
+    Never(String),
 }
 
 impl From<()> for Outcome {
@@ -60,11 +63,12 @@ impl<O: Into<Outcome>, E: Display> From<Result<O, E>> for Outcome {
 ///
 /// let retry = Retry::attempts(3).first_pause(Duration::from_millis(100));
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Retry {
     attempts: u32,
     first: Duration,
     longest: Duration,
+    by: Option<fn(u32) -> Duration>,
 }
 
 impl Default for Retry {
@@ -82,6 +86,7 @@ impl Retry {
             attempts: attempts.max(1),
             first: Duration::from_secs(1),
             longest: Duration::from_secs(3_600),
+            by: None,
         }
     }
 
@@ -99,6 +104,21 @@ impl Retry {
         self
     }
 
+    /// Has a function say how long to wait after so many attempts, in the place of all other
+    /// settings of pauses.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel_durable::Retry;
+    ///
+    /// let retry = Retry::attempts(5).pauses(|attempts| Duration::from_secs(10) * attempts);
+    /// ```
+    #[must_use]
+    pub fn pauses(mut self, by: fn(u32) -> Duration) -> Retry {
+        self.by = Some(by);
+        self
+    }
+
     pub(crate) fn is_last(self, attempts: u32) -> bool {
         attempts >= self.attempts
     }
@@ -109,6 +129,9 @@ impl Retry {
 
     /// Returns the pause after so many attempts, at least one. `random` lies between 0 and 1.
     pub(crate) fn pause(self, attempts: u32, random: f64) -> Duration {
+        if let Some(by) = self.by {
+            return by(attempts).min(LONGEST);
+        }
         let doubled = 2_u32.saturating_pow(attempts.saturating_sub(1));
         let pause = self.first.saturating_mul(doubled).min(self.longest);
         pause.min(LONGEST).mul_f64(1.0 - random / 2.0)
@@ -149,6 +172,8 @@ mod tests {
         let pauses = [1, 2, 3, 4, 99].map(|attempts| retry.pause(attempts, 0.0));
         assert_eq!(pauses, [1, 2, 4, 5, 5].map(|secs| second * secs));
         assert_eq!(retry.pause(1, 1.0), second / 2);
+        let linear = retry.pauses(|attempts| Duration::from_secs(9) * attempts);
+        assert_eq!(linear.pause(3, 1.0), second * 27);
         assert!(retry.is_last(5) && !retry.is_last(4));
     }
 }

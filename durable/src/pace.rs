@@ -7,10 +7,15 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+/// A run that takes no longer is short beside any commit. On a busy machine, a run of
+/// microseconds may take that long, and a commit to a fast disk less.
+const SHORT: Duration = Duration::from_millis(5);
+
 pub(crate) struct Pace {
     most: usize,
     ahead: AtomicUsize,
-    /// The number of short runs since the pace was set: those that took no longer than a commit.
+    /// The number of short runs since the pace was set: those that took no longer than a commit,
+    /// or than `SHORT`.
     short_runs: AtomicUsize,
     /// The time of the last commit of starts, in nanoseconds.
     commit_nanos: AtomicU64,
@@ -34,7 +39,8 @@ impl Pace {
 
     /// Takes note of a run that took so long.
     pub(crate) fn note_run(&self, after: Duration) {
-        if after <= Duration::from_nanos(self.commit_nanos.load(Ordering::SeqCst)) {
+        let commit = Duration::from_nanos(self.commit_nanos.load(Ordering::SeqCst));
+        if after <= commit.max(SHORT) {
             self.short_runs.fetch_add(1, Ordering::SeqCst);
         }
     }

@@ -26,6 +26,8 @@ const RUNNING: &str = "tickwheel_durable_running_jobs";
 const BEHIND: &str = "tickwheel_durable_behind_seconds";
 const HORIZON: &str = "tickwheel_durable_horizon_timestamp_seconds";
 const SET_ASIDE: &str = "tickwheel_durable_set_aside_jobs";
+const LATE: &str = "tickwheel_durable_late_handlers";
+const DIFFERS: &str = "tickwheel_durable_clock_differs_seconds";
 const DELIVERS: &str = "tickwheel_durable_delivers";
 const HELD: &str = "tickwheel_durable_lease_held";
 const WRITES: &str = "tickwheel_durable_store_writes";
@@ -61,6 +63,8 @@ impl Status {
     /// | `tickwheel_durable_behind_seconds` | gauge, seconds for which the first job has been due | |
     /// | `tickwheel_durable_horizon_timestamp_seconds` | gauge, the time before which the window holds every waiting job, in seconds since 1970 | |
     /// | `tickwheel_durable_set_aside_jobs` | gauge, jobs whose damaged rows the store could not start or complete | |
+    /// | `tickwheel_durable_late_handlers` | gauge, handlers that run for longer than their limit | |
+    /// | `tickwheel_durable_clock_differs_seconds` | gauge, seconds between the clock of this machine and the one by which jobs are due | |
     /// | `tickwheel_durable_delivers` | gauge, 1 if the node has handlers | |
     /// | `tickwheel_durable_lease_held` | gauge, 1 if the node may start jobs | |
     /// | `tickwheel_durable_store_writes` | gauge, 0 while the store accepts no changes | |
@@ -99,6 +103,8 @@ impl Status {
             behind,
             holds_lease,
             set_aside,
+            late,
+            clock_differs,
             failure,
             counts: _,
         } = self;
@@ -109,6 +115,8 @@ impl Status {
         set(HORIZON, horizon.as_unix_micros() as f64 / 1e6);
         set(BEHIND, behind.as_secs_f64());
         set(SET_ASIDE, *set_aside as f64);
+        set(LATE, *late as f64);
+        set(DIFFERS, clock_differs.as_secs_f64());
         set_if(DELIVERS, *delivers);
         set_if(HELD, *holds_lease);
         set_if(WRITES, failure.is_none());
@@ -202,6 +210,7 @@ fn describe() {
             SET_ASIDE,
             "Jobs whose damaged rows the store could not start or complete",
         ),
+        (LATE, "Handlers that run for longer than their limit"),
         (DELIVERS, "Whether the node has handlers"),
         (HELD, "Whether the node may start jobs"),
         (WRITES, "Whether the store accepts changes"),
@@ -216,6 +225,10 @@ fn describe() {
         (
             BEHIND,
             "Seconds for which the first job of the window has been due",
+        ),
+        (
+            DIFFERS,
+            "Seconds between this machine's clock and the one by which jobs are due",
         ),
     ] {
         describe_gauge!(name, Unit::Seconds, text);

@@ -30,6 +30,12 @@ pub struct Status {
     /// The number of jobs that the store could not start or complete, because their rows are
     /// damaged. Each is tried again after an hour, or once it is scheduled anew.
     pub set_aside: usize,
+    /// The number of handlers that run for longer than their [limit](crate::Builder::time_limit).
+    pub late: usize,
+    /// How far the clock of this machine is from the one by which jobs are due. Only a database
+    /// has one of its own. Jobs run by that: such a difference harms what the handlers do, if
+    /// anything.
+    pub clock_differs: Duration,
     /// The reason why the store does not write, if it does not.
     pub failure: Option<StoreError>,
     /// What the node has done since it was opened.
@@ -46,6 +52,7 @@ impl Status {
     /// let jobs = Durable::builder().open(MemoryStore::new())?;
     /// let answer = match jobs.status().health() {
     ///     Health::Working | Health::StandingBy => (200, "ok".to_owned()),
+    ///     Health::Stuck(runs) => (503, format!("{runs} handlers do not return")),
     ///     Health::Failing(error) => (503, error.to_string()),
     /// };
     /// assert_eq!(answer.0, 200);
@@ -55,6 +62,7 @@ impl Status {
     pub fn health(&self) -> Health {
         match &self.failure {
             Some(error) => Health::Failing(error.clone()),
+            None if self.late > 0 => Health::Stuck(self.late),
             None if self.delivers && !self.holds_lease => Health::StandingBy,
             None => Health::Working,
         }
@@ -69,6 +77,9 @@ pub enum Health {
     /// The store accepts changes. Another node holds the lease, or none yet; this one asks for
     /// it ten times in the length of a lease.
     StandingBy,
+    /// So many handlers run for longer than their [limits](crate::Builder::time_limit). Other jobs
+    /// go on.
+    Stuck(usize),
     /// The store accepts no changes. The node tries to recover by itself.
     Failing(StoreError),
 }

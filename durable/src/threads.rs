@@ -4,6 +4,10 @@
 use std::io;
 use std::sync::{Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// How often a thread that is to end is looked at.
+const LOOK: Duration = Duration::from_micros(200);
 
 /// Threads in the order of their start.
 #[derive(Default)]
@@ -24,17 +28,19 @@ impl Threads {
         Ok(())
     }
 
-    /// Waits for all threads but the first, calls `last`, and then waits for the first. Does not
-    /// wait for the calling thread, nor for the first if the calling thread is another of them.
-    pub(crate) fn join(&self, last: impl FnOnce()) {
+    /// Waits until `end` for all threads but the first, calls `last`, and then waits for the first.
+    /// Does not wait for the calling thread, nor for the first if the calling thread is another of
+    /// them. Returns whether all have ended.
+    pub(crate) fn join(&self, end: Instant, last: impl FnOnce()) -> bool {
         let mut threads = std::mem::take(&mut *self.lock());
         let others = threads.split_off(threads.len().min(1));
         let is_own = others.iter().any(is_current);
-        others.into_iter().for_each(join);
+        let mut have_ended = others.into_iter().all(|thread| join(thread, end));
         last();
         if !is_own {
-            threads.into_iter().for_each(join);
+            have_ended &= threads.into_iter().all(|thread| join(thread, end));
         }
+        have_ended
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<JoinHandle<()>>> {
@@ -42,11 +48,15 @@ impl Threads {
     }
 }
 
-/// Waits for a thread, unless it is the one that calls.
-fn join(thread: JoinHandle<()>) {
-    if !is_current(&thread) {
-        let _ = thread.join();
+/// Waits for a thread until `end`, unless it is the one that calls. Returns whether it has ended.
+fn join(thread: JoinHandle<()>, end: Instant) -> bool {
+    if is_current(&thread) {
+        return true;
     }
+    while !thread.is_finished() && Instant::now() < end {
+        thread::sleep(LOOK);
+    }
+    thread.is_finished() && thread.join().is_ok()
 }
 
 fn is_current(thread: &JoinHandle<()>) -> bool {

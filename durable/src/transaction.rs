@@ -15,7 +15,7 @@ use crate::runner::Runner;
 
 impl Runner {
     /// Runs a job's handler in a transaction. Returns an outcome that is still to be handed in.
-    pub(crate) fn run_in_transaction(&self, run: &Run, attempt: &Attempt<'_>) -> Option<Outcome> {
+    pub(crate) fn run_in_transaction(&self, run: &Run, attempt: &Attempt) -> Option<Outcome> {
         let node = &self.inner().node;
         let Some(transactions) = node.store().transactions() else {
             return Some(Outcome::Failed("the store has no transactions".to_owned()));
@@ -25,7 +25,7 @@ impl Runner {
         let committed = transactions.transact(Box::new(|transaction| {
             let handle = || self.handlers.run_in(attempt, transaction);
             match observer.run(&run.job, now, handle) {
-                outcome @ Outcome::Failed(_) => {
+                outcome @ (Outcome::Failed(_) | Outcome::Never(_)) => {
                     failed = Some(outcome);
                     None
                 }

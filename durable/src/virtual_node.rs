@@ -1,6 +1,7 @@
 //! A node on virtual time: one thread does what several do otherwise.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
@@ -18,7 +19,7 @@ use crate::window::Aimed;
 /// order in which their jobs become due. To make the wall clock step, set the
 /// [`ManualClock`]: what the node's timers count does not change by that.
 pub struct VirtualNode {
-    runner: Runner,
+    runner: Arc<Runner>,
     wall: ManualClock,
     clock: VirtualClock,
     queue: Queue<Aimed>,
@@ -36,7 +37,7 @@ impl fmt::Debug for VirtualNode {
 }
 
 impl VirtualNode {
-    pub(crate) fn new(runner: Runner, wall: ManualClock, clock: VirtualClock) -> VirtualNode {
+    pub(crate) fn new(runner: Arc<Runner>, wall: ManualClock, clock: VirtualClock) -> VirtualNode {
         let queue = runner.inner().node.engine().queue(0);
         VirtualNode {
             runner,
@@ -54,7 +55,7 @@ impl VirtualNode {
             let inner = self.runner.inner();
             inner.commits.try_recover(&inner.node);
             inner.retry_commits();
-            let next = inner.node.keep();
+            let next = inner.keep();
             self.run_due();
             let now = self.wall.now();
             if now >= time {
@@ -94,7 +95,7 @@ impl VirtualNode {
 
     fn run_started(&self) {
         for run in self.started.1.try_iter() {
-            self.runner.run(&run);
+            self.runner.run(run, ());
         }
         self.runner.inner().after_commit();
     }

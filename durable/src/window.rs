@@ -22,7 +22,7 @@ use std::time::Duration;
 use tickwheel::{Engine, Time, Timer, TimerId};
 
 use crate::job::JobId;
-use crate::store::DueJob;
+use crate::store::{Due, DueJob};
 use crate::wall::WallTime;
 
 /// The pause before a job that the store could not carry out is tried again.
@@ -43,6 +43,8 @@ pub(crate) struct Window {
     horizon: WallTime,
     /// Whether the horizon was lowered because the window was full.
     is_cut: bool,
+    /// The number of armed jobs when it was.
+    filled: usize,
     jobs: HashMap<JobId, Held>,
     /// The armed jobs in the order of due times. None is due after the horizon.
     armed: BTreeSet<(WallTime, JobId)>,
@@ -74,6 +76,7 @@ impl Window {
             most,
             horizon: WallTime::default(),
             is_cut: false,
+            filled: most,
             jobs: HashMap::new(),
             armed: BTreeSet::new(),
             interrupted: HashSet::new(),
@@ -101,10 +104,13 @@ impl Window {
         self.running() - self.returned
     }
 
-    /// Returns whether an earlier run of a held job has begun and not ended: its process may
-    /// have died of it.
-    pub(crate) fn has_interrupted(&self) -> bool {
-        !self.interrupted.is_empty()
+    /// Returns whether a job runs or is due of which an earlier run has begun and not ended.
+    pub(crate) fn has_interrupted(&self, now: WallTime) -> bool {
+        let is_now = |id: &JobId| match self.jobs.get(id) {
+            Some(Held::Armed { due, .. }) => *due <= now,
+            held => held.is_some(),
+        };
+        self.interrupted.iter().any(is_now)
     }
 
     pub(crate) fn set_aside(&self) -> usize {
@@ -122,7 +128,7 @@ impl Window {
     /// the time at which the first missing job is due.
     pub(crate) fn wants_load(&self, now: WallTime) -> bool {
         match self.is_cut {
-            true => self.armed.len() <= self.most / 2,
+            true => self.armed.len() <= self.filled / 2,
             false => now >= self.next_load(),
         }
     }
@@ -160,15 +166,17 @@ impl Window {
     }
 
     /// Arms the jobs that a load has read, up to the horizon, which may have fallen meanwhile.
-    /// `most` is the number that it was to read.
-    pub(crate) fn end_load(&mut self, read: &[DueJob], most: usize, now: WallTime) {
-        if let Some(last) = read.last().filter(|_| read.len() == most) {
-            self.cut(last.due);
+    pub(crate) fn end_load(&mut self, read: &Due, now: WallTime) {
+        if let Some(until) = read.until {
+            self.cut(until);
         }
-        for job in read {
+        for job in &read.jobs {
             if job.due <= self.horizon && !self.is_set_aside(job.id) {
                 self.arm(*job, now);
             }
+        }
+        if read.until.is_some() {
+            self.filled = self.armed.len();
         }
     }
 
@@ -237,6 +245,20 @@ impl Window {
         Some(aimed)
     }
 
+    pub(crate) fn is_interrupted(&self, id: JobId) -> bool {
+        self.interrupted.contains(&id)
+    }
+
+    /// Sets the timer of a job again whose timer has expired, if it is armed with this version.
+    pub(crate) fn put_back(&mut self, aimed: Aimed) {
+        match self.jobs.get(&aimed.id) {
+            Some(Held::Armed { version, due, .. }) if *version == aimed.version => {
+                self.aim(aimed, *due, *due);
+            }
+            _ => {}
+        }
+    }
+
     /// Takes note that a handler has returned. The run ends with the commit of its outcome.
     pub(crate) fn note_return(&mut self, id: JobId) {
         if let Some(held @ Held::Running) = self.jobs.get_mut(&id) {
@@ -300,7 +322,7 @@ impl Window {
                 id, version, due, ..
             } = job;
             self.armed.insert((due, id));
-            if job.is_started {
+            if job.is_interrupted {
                 self.interrupted.insert(id);
             }
             self.aim(Aimed { id, version }, due, now);
@@ -336,6 +358,7 @@ impl Window {
         }
         self.horizon = horizon;
         self.is_cut = true;
+        self.filled = self.armed.len();
         while let Some((_, id)) = self.last_armed().filter(|(due, _)| *due > horizon) {
             self.remove(id);
         }
@@ -376,8 +399,13 @@ mod tests {
             id,
             version,
             due: at(due),
-            is_started: false,
+            is_interrupted: false,
+            is_here: true,
         }
+    }
+
+    fn read(jobs: &[DueJob], most: usize) -> Due {
+        Due::first(jobs.to_vec(), most)
     }
 
     /// A window of 10 s and three jobs, loaded at 100 s from an empty store.
@@ -386,7 +414,7 @@ mod tests {
         let mut window = Window::new(engine, Duration::from_secs(10), 3);
         let (horizon, most) = window.begin_load(at(100));
         assert_eq!((horizon, most), (at(110), 3));
-        window.end_load(&[], most, at(100));
+        window.end_load(&read(&[], most), at(100));
         window
     }
 
@@ -409,11 +437,11 @@ mod tests {
     fn an_older_version_changes_nothing() {
         let mut window = window();
         window.place(job(1, 2, 105), at(100));
-        window.end_load(&[job(1, 1, 103)], 3, at(100));
+        window.end_load(&read(&[job(1, 1, 103)], 3), at(100));
         assert!(!fires(&mut window, job(1, 1, 103), 106));
         assert!(fires(&mut window, job(1, 2, 105), 106));
         // While it runs, a load does not arm it again.
-        window.end_load(&[job(1, 2, 105)], 3, at(100));
+        window.end_load(&read(&[job(1, 2, 105)], 3), at(100));
         assert_eq!((window.armed(), window.running()), (0, 1));
     }
 
@@ -471,8 +499,8 @@ mod tests {
         for (number, due) in [(2, 101), (3, 102), (4, 103)] {
             assert!(fires(&mut window, job(number, 1, due), 103));
         }
-        let read = [6, 7, 8].map(|number| job(number, 1, 109));
-        window.end_load(&read, most, at(103));
+        let found = [6, 7, 8].map(|number| job(number, 1, 109));
+        window.end_load(&read(&found, most), at(103));
         assert_eq!(window.armed(), 1);
         assert!(window.wants_load(at(103)), "job 1 is missing");
     }
@@ -490,8 +518,8 @@ mod tests {
             window.place(job(number, 1, 100), at(100));
             assert!(fires(&mut window, job(number, 1, 100), 100));
         }
-        let read = [3, 4, 5].map(|number| job(number, 1, 100));
-        window.end_load(&read, most, at(100));
+        let found = [3, 4, 5].map(|number| job(number, 1, 100));
+        window.end_load(&read(&found, most), at(100));
         assert_eq!((window.armed(), window.horizon()), (0, at(100)));
         assert!(window.wants_load(at(100)));
     }
@@ -502,8 +530,8 @@ mod tests {
         let mut window = window();
         let (_, most) = window.begin_load(at(100));
         window.forget_horizon();
-        let read = [1, 2, 3].map(|number| job(number, 1, 105));
-        window.end_load(&read, most, at(100));
+        let found = [1, 2, 3].map(|number| job(number, 1, 105));
+        window.end_load(&read(&found, most), at(100));
         assert!(window.wants_load(at(100)));
     }
 
@@ -514,7 +542,7 @@ mod tests {
         window.set_job_aside(job(1, 1, 105).id);
         let (_, most) = window.begin_load(at(100));
         assert_eq!(most, 4, "it is read, too");
-        window.end_load(&[job(1, 1, 105)], most, at(100));
+        window.end_load(&read(&[job(1, 1, 105)], most), at(100));
         assert_eq!((window.armed(), window.set_aside()), (0, 1));
         window.place(job(1, 2, 105), at(100));
         assert_eq!((window.armed(), window.set_aside()), (1, 0));
@@ -529,7 +557,7 @@ mod tests {
         }
         let (horizon, most) = window.begin_load(at(50));
         assert_eq!((horizon, window.armed()), (at(60), 0));
-        window.end_load(&[job(4, 1, 55)], most, at(50));
+        window.end_load(&read(&[job(4, 1, 55)], most), at(50));
         assert!(fires(&mut window, job(4, 1, 55), 55));
         assert!(window.wants_load(at(55)));
     }
@@ -540,14 +568,14 @@ mod tests {
         let mut window = window();
         let all: Vec<_> = (1..=5).map(|number| job(number, 1, 105)).collect();
         window.begin_load(at(100));
-        window.end_load(&all[..3], 3, at(100));
+        window.end_load(&read(&all[..3], 3), at(100));
         assert_eq!((window.armed(), window.horizon()), (3, at(105)));
         for job in &all[..3] {
             assert!(fires(&mut window, *job, 105));
         }
         let (_, most) = window.begin_load(at(105));
         assert_eq!(most, 6, "those that run are read again");
-        window.end_load(&all, most, at(105));
+        window.end_load(&read(&all, most), at(105));
         assert_eq!((window.armed(), window.running()), (2, 3));
     }
 }

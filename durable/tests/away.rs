@@ -197,9 +197,9 @@ impl Limits {
                 lease: SECOND * 10,
             },
             Err(_) => Limits {
-                away: SECOND * 4,
-                answer: SECOND,
-                lease: SECOND * 2,
+                away: SECOND * 2,
+                answer: SECOND / 2,
+                lease: SECOND,
             },
         }
     }
@@ -255,7 +255,7 @@ fn note(job: &str, after: Duration) -> Job {
 /// Schedules jobs that are due while the server is away, before and after.
 fn schedule(node: &Durable, limits: &Limits) -> Vec<String> {
     let names: Vec<String> = (0..60).map(|number| format!("job {number}")).collect();
-    let step = (limits.away + SECOND * 2) / 60;
+    let step = (limits.away + SECOND) / 60;
     for (number, name) in (0..).zip(&names) {
         node.schedule(note(name, step * number)).unwrap();
     }

@@ -316,7 +316,10 @@ impl Machine {
     fn cut(&mut self) {
         let storage = Storage::holding(std::mem::take(&mut self.bytes), self.ignores_syncs);
         let store = open(&storage, self.quick_repair);
-        let lease = store.acquire("node", Duration::ZERO).unwrap().unwrap();
+        let lease = store
+            .acquire("node", &["job".to_owned()], Duration::ZERO)
+            .unwrap()
+            .unwrap();
         self.program.fence = lease.fence;
         storage.disk().left = Some(self.program.random.u32(1..150));
         let cut = run(&store, &storage, &mut self.program);
@@ -332,7 +335,10 @@ impl Machine {
             return;
         }
         let twin = read(&cut.disk);
-        let lease = twin.acquire("node", Duration::ZERO).unwrap().unwrap();
+        let lease = twin
+            .acquire("node", &["job".to_owned()], Duration::ZERO)
+            .unwrap()
+            .unwrap();
         let batch: Vec<Change> = cut.batch.into_iter().map(|it| under(lease, it)).collect();
         twin.commit(&batch).unwrap();
         let after = contents(&twin);

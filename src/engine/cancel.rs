@@ -304,7 +304,12 @@ impl<T> Engine<T> {
     /// this for an [`Expired`](crate::Expired) that it holds itself blocks for
     /// ever; so do two tasks that wait for each other.
     pub fn cancel_and_wait(&self, id: TimerId) -> Cancel<T> {
-        let cancelled = self.cancel(id);
+        // Not by `cancel`: a second copy of its short way would keep the first from being
+        // inlined.
+        let cancelled = match self.core.cell_of(id) {
+            Some(cell) => self.core.cancel_any(self.core.hold(cell), id),
+            None => Cancel::Gone,
+        };
         // A timer that is gone may have been shut down during its firing.
         let may_run = !matches!(cancelled, Cancel::Cancelled(_));
         if may_run && !is_running_here(id) {

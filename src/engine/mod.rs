@@ -1,8 +1,12 @@
 //! The users' handle to an engine, in which many threads schedule timers, a ticker
 //! moves time forward, and workers take expired timers from queues.
 
-mod awaited;
+// In this order on the page of `Engine`.
+mod schedule;
+
 mod cancel;
+
+mod awaited;
 mod count;
 mod doorbell;
 pub(crate) mod end;
@@ -10,7 +14,6 @@ pub(crate) mod expire;
 mod fairness;
 pub(crate) mod hub;
 mod names;
-mod schedule;
 mod take;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) mod tests;

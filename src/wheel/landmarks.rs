@@ -12,15 +12,16 @@ use alloc::collections::{BTreeMap, VecDeque};
 
 use super::entries::{Entries, EntryIndex, Stamp};
 
-/// The number of entries from one landmark to the next, which one reader reads.
-const STRIDE: u64 = 32;
+/// The number of entries from one landmark to the next, which one reader reads. Unit tests
+/// have short lists.
+const STRIDE: u64 = if cfg!(test) { 3 } else { 32 };
 
 /// The number of landmarks from which entries are read at once: about as many cache misses as
 /// a core has under way at a time.
 const READERS: usize = 16;
 
-/// Below this number of entries, those of a wheel of small payloads are in the cache.
-const LARGE: u32 = 16_384;
+/// Up to this number of entries, those of a wheel of small payloads are in the cache.
+const CACHED: u32 = if cfg!(test) { 20 } else { 16_384 };
 
 /// The number of landmarks that are dropped at a time because the walk has passed them.
 const DROPPED: usize = 1_024;
@@ -34,17 +35,20 @@ pub(super) struct Landmarks {
     count: usize,
     /// The first list of level 1. The lists before it aren't cascaded.
     first: EntryIndex,
+    /// The number of entries, heads included, from which on landmarks are kept.
+    large: u32,
     /// The number of entries that a cascade may pass before it reads ahead again.
     read: u64,
 }
 
 impl Landmarks {
-    /// Creates no landmarks, for lists from `first` on.
-    pub(super) fn new(first: EntryIndex) -> Landmarks {
+    /// Creates no landmarks, for lists from `first` on in a wheel of `lists` lists.
+    pub(super) fn new(first: EntryIndex, lists: u32) -> Landmarks {
         Landmarks {
             of_list: BTreeMap::new(),
             count: 0,
             first,
+            large: lists + CACHED,
             read: 0,
         }
     }
@@ -58,7 +62,7 @@ impl Landmarks {
         entry: EntryIndex,
         stamp: Stamp,
     ) {
-        if entries.used() <= LARGE {
+        if entries.used() <= self.large {
             return;
         }
         let head = entries.get_mut(list);

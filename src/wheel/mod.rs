@@ -200,7 +200,7 @@ impl<T> Wheel<T> {
         let (slots, all) = Slots::new(geometry, OWN_LISTS + lists);
         let mut entries = Entries::new(all);
         (1..OWN_LISTS + lists).for_each(|list| entries.add_list(EntryIndex::list(list)));
-        let landmarks = Landmarks::new(slots.list(1, 0));
+        let landmarks = Landmarks::new(slots.list(1, 0), all);
         Wheel {
             entries,
             slots,

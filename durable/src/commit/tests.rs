@@ -26,7 +26,8 @@ fn node(store: &Failing) -> Node {
         workers: 4,
         ahead: 0,
         lease: Duration::from_secs(10),
-        delivers: true,
+        keeps_dead: None,
+        kinds: vec!["job".to_owned()],
     };
     Node::new(Box::new(store.clone()), Arc::new(clock), engine, settings)
 }
@@ -49,6 +50,23 @@ fn finish(number: u64) -> Change {
 fn refused(reply: &Receiver<Reply>) -> (Vec<Change>, StoreError) {
     let (error, changes) = reply.try_recv().expect("no answer").unwrap_err();
     (changes, error)
+}
+
+/// A small job does not wait for all large ones, which a database would refuse together.
+#[test]
+fn a_commit_has_a_bound_of_bytes() {
+    let mut queue = Queue::default();
+    for bytes in [9, 3, 4, 0, 20, 1] {
+        let job = Job::new("job", vec![0; bytes]);
+        let changes = vec![Change::Insert(NewJob::new(job, at(0)).unwrap())];
+        queue.push(Request {
+            changes,
+            answered: None,
+        });
+    }
+    let counts = [(); 4].map(|()| queue.take(12).len());
+    assert_eq!(counts, [2, 2, 1, 1]);
+    assert!(queue.requests.is_empty() && !queue.has_caller);
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tickwheel::Time;
 
-use super::Node;
 use super::held::Held;
+use super::{Node, Settings};
 use crate::store::{Lease, StoreError};
 
 /// The time that a store has to answer before a lease ends, unless the lease is short.
@@ -34,6 +34,24 @@ impl Node {
         self.lease().is_some_and(|lease| lease.fence == fence)
     }
 
+    /// Returns whether the lease with this fence is over, or another has taken its place.
+    pub(crate) fn has_lost(&self, fence: u64) -> bool {
+        let held = self.held();
+        let is_last = held.lease.is_some_and(|lease| lease.fence == fence);
+        !is_last || held.ended(self.engine.now()).is_some()
+    }
+
+    /// Returns what is notified when the lease is lost, and at the end of the node.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn lease_changed(&self) -> tokio::sync::futures::Notified<'_> {
+        self.lease_changed.notified()
+    }
+
+    pub(super) fn tell_lease_changed(&self) {
+        #[cfg(feature = "tokio")]
+        self.lease_changed.notify_waiters();
+    }
+
     pub(super) fn keep_lease(&self) {
         let (now, length) = (self.engine.now(), self.settings.lease);
         let is_asked = self.is_renewal_due.swap(false, Ordering::SeqCst);
@@ -47,8 +65,7 @@ impl Node {
         }
         // A lease that is granted while the store recovers would not be certain.
         let one_recovery = self.one_recovery();
-        let asked = self.engine.now();
-        self.held().asked = asked;
+        self.held().asked = self.engine.now();
         let taken = self.renew_or_take(lease);
         self.set_failure(taken.as_ref().err().cloned());
         self.observer.leased(lease, &taken);
@@ -56,24 +73,40 @@ impl Node {
             // Until a change fails, nobody else notices that the store accepts none.
             let _ = self.recover_within(&one_recovery);
         }
-        if let Ok(Some(lease)) = taken {
+    }
+
+    /// Renews the lease, or takes one. That is renewed at once, so that it begins when the work of
+    /// taking it is over.
+    fn renew_or_take(&self, lease: Option<Lease>) -> Result<Option<Lease>, StoreError> {
+        let Settings {
+            owner,
+            kinds,
+            lease: length,
+            ..
+        } = &self.settings;
+        if let Some(lease) = lease {
+            if self.renew(lease)? {
+                return Ok(Some(lease));
+            }
+            self.lose_lease(Some(lease.fence));
+        }
+        match self.store.acquire(owner, kinds, *length)? {
+            Some(lease) if self.renew(lease)? => Ok(Some(lease)),
+            _ => Ok(None),
+        }
+    }
+
+    fn renew(&self, lease: Lease) -> Result<bool, StoreError> {
+        let (asked, length) = (self.engine.now(), self.settings.lease);
+        let is_renewed = self.store.renew(lease, length)?;
+        if is_renewed {
             let end = match self.store.leases_end() {
                 true => asked + length,
                 false => Time::MAX,
             };
             self.held().grant(lease, end);
         }
-    }
-
-    fn renew_or_take(&self, lease: Option<Lease>) -> Result<Option<Lease>, StoreError> {
-        let length = self.settings.lease;
-        if let Some(lease) = lease {
-            if self.store.renew(lease, length)? {
-                return Ok(Some(lease));
-            }
-            self.lose_lease(Some(lease.fence));
-        }
-        self.store.acquire(&self.settings.owner, length)
+        Ok(is_renewed)
     }
 
     /// Has the store accept changes again. No job starts meanwhile: a store that is opened again
@@ -126,6 +159,15 @@ impl Node {
         self.window().clear();
         self.is_load_due.store(true, Ordering::SeqCst);
         self.observer.lost(lost);
+        self.tell_lease_changed();
+    }
+
+    /// Ends the lease.
+    pub(crate) fn give_back(&self) {
+        let held = self.held().lease.take();
+        if let Some(lease) = held {
+            self.store.give_back(lease);
+        }
     }
 
     /// Returns the time until the store wants the lease to be renewed, wherever its end is.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+pub(crate) use tracing::Span;
 use tracing::{error, info, info_span, warn};
 
 use crate::job::StoredJob;
@@ -37,10 +38,10 @@ pub(crate) fn clock_stepped(owner: &str, by: Duration) {
     warn!(target: TARGET, owner, ?by, "wall clock stepped");
 }
 
-/// Runs a handler within a span, so that events of the handler name its job.
-pub(crate) fn in_span<R>(job: &StoredJob, handler: impl FnOnce() -> R) -> R {
+/// Returns the span of a handler, so that its events name its job.
+pub(crate) fn span(job: &StoredJob) -> Span {
     let (id, kind, attempt) = (job.id, job.kind.as_str(), job.attempts);
-    info_span!(target: TARGET, "job", %id, kind, attempt).in_scope(handler)
+    info_span!(target: TARGET, "job", %id, kind, attempt)
 }
 
 /// Reports a failed attempt or a death. A success is no event: it is counted.

@@ -1,6 +1,10 @@
 //! The changes, carried out on rows: what all stores that are ordered maps share.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use crate::job::{IfTaken, JobId, State, StoredJob};
+use crate::recurrence::Recurrence;
 use crate::store::{Answer, Change, DueJob, NewJob, StoreError, Target, Then};
 use crate::wall::WallTime;
 
@@ -33,6 +37,8 @@ pub(crate) trait Rows {
     fn fence(&mut self) -> Result<u64, StoreError>;
     /// Returns a number that no job had before.
     fn next_number(&mut self) -> Result<u64, StoreError>;
+    /// Returns whether the node with the lease has a handler for a kind.
+    fn handles(&self, kind: &str) -> bool;
     fn get(&mut self, id: JobId) -> Result<Option<StoredJob>, StoreError>;
     /// Writes a row where the job belongs. An older row of the job must lie there or nowhere.
     fn put(&mut self, job: &StoredJob) -> Result<(), StoreError>;
@@ -80,7 +86,8 @@ fn insert(rows: &mut impl Rows, new: &NewJob) -> Result<Answer, StoreError> {
     match new.if_taken() {
         IfTaken::Refuse => Ok(Answer::Taken(id)),
         IfTaken::Keep => Ok(Answer::Kept(id)),
-        IfTaken::Replace => replace(rows, id, new),
+        IfTaken::Replace => replace(rows, id, new, |_, job| job),
+        IfTaken::Update => replace(rows, id, new, updated),
     }
 }
 
@@ -91,7 +98,12 @@ fn add(rows: &mut impl Rows, new: &NewJob) -> Result<Answer, StoreError> {
 
 /// Gives a stored job everything of a new one. If it is running, it stays so: its outcome will
 /// be stale.
-fn replace(rows: &mut impl Rows, id: JobId, new: &NewJob) -> Result<Answer, StoreError> {
+fn replace(
+    rows: &mut impl Rows,
+    id: JobId,
+    new: &NewJob,
+    amend: impl FnOnce((&StoredJob, WallTime), StoredJob) -> StoredJob,
+) -> Result<Answer, StoreError> {
     let Some(old) = rows.get(id)? else {
         return Err(StoreError::Damaged(format!(
             "job {id} has a key and no row"
@@ -103,7 +115,28 @@ fn replace(rows: &mut impl Rows, id: JobId, new: &NewJob) -> Result<Answer, Stor
         state: old.state,
         ..new.stored(id)
     };
-    place(rows, job)
+    place(rows, amend((&old, new.now), job))
+}
+
+/// Returns a job that replaces `old`, with what an update keeps of that.
+fn updated((old, now): (&StoredJob, WallTime), job: StoredJob) -> StoredJob {
+    let period = |job: &StoredJob| match job.recurrence {
+        Some(Recurrence::Every { period, .. }) => Some(period),
+        _ => None,
+    };
+    let is_same =
+        old.recurrence == job.recurrence || period(old).is_some() && period(old) == period(&job);
+    match is_same {
+        true => StoredJob {
+            payload: job.payload,
+            ..old.clone()
+        },
+        false if old.due <= now => StoredJob {
+            due: old.due,
+            ..job
+        },
+        false => job,
+    }
 }
 
 /// A job that was started under an earlier lease is not running: its node has lost it.
@@ -138,7 +171,7 @@ fn start(rows: &mut impl Rows, fence: u64, id: JobId, version: u64) -> Result<An
                 job.state = State::Waiting;
                 rows.put(&job)?;
             }
-            return Ok(Answer::Stale(DueJob::of(&job)));
+            return Ok(Answer::Stale(due(rows, &job)?));
         }
         if job.state != started {
             job.state = started;
@@ -166,7 +199,7 @@ fn finish(
             }
             job.state = State::Waiting;
             rows.put(&job)?;
-            return Ok(Answer::Stale(DueJob::of(&job)));
+            return Ok(Answer::Stale(due(rows, &job)?));
         }
         rows.remove(&job)?;
         match then {
@@ -270,7 +303,41 @@ fn with_dead<R: Rows>(
 
 fn place(rows: &mut impl Rows, job: StoredJob) -> Result<Answer, StoreError> {
     rows.put(&job)?;
-    Ok(Answer::Placed(DueJob::of(&job)))
+    Ok(Answer::Placed(due(rows, &job)?))
+}
+
+fn due(rows: &mut impl Rows, job: &StoredJob) -> Result<DueJob, StoreError> {
+    Ok(DueJob {
+        is_here: rows.handles(&job.kind),
+        ..DueJob::of(job, rows.fence()?)
+    })
+}
+
+/// The kinds of the node that has the lease: all before the first lease is taken.
+#[derive(Clone, Default)]
+pub(crate) struct Kinds(Option<Arc<[String]>>);
+
+impl Kinds {
+    pub(crate) fn of(kinds: &[String]) -> Kinds {
+        Kinds(Some(kinds.into()))
+    }
+
+    pub(crate) fn has(&self, kind: &str) -> bool {
+        let is = |kinds: &Arc<[String]>| kinds.iter().any(|one| one == kind);
+        self.0.as_ref().is_none_or(is)
+    }
+
+    /// Notes a job of a kind that is not handled, and when the first one of it is due.
+    pub(crate) fn note_unhandled(
+        &self,
+        found: &mut BTreeMap<String, WallTime>,
+        kind: &str,
+        due: WallTime,
+    ) {
+        if !self.has(kind) && !found.contains_key(kind) {
+            found.insert(kind.to_owned(), due);
+        }
+    }
 }
 
 fn free_key(rows: &mut impl Rows, job: &StoredJob) -> Result<(), StoreError> {

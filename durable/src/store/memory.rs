@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use crate::job::{JobId, StoredJob};
-use crate::store::apply::{Place, Rows, apply};
-use crate::store::{Answer, Change, DueJob, Lease, List, Store, StoreError};
+use crate::store::apply::{Kinds, Place, Rows, apply};
+use crate::store::{Answer, Change, Due, DueJob, Lease, List, Store, StoreError};
 use crate::wall::{SystemClock, WallClock, WallTime};
 
 /// A store in memory. Clones share the jobs, so that several nodes can work on them, or one
@@ -38,6 +38,7 @@ struct Jobs {
     keys: HashMap<(String, String), JobId>,
     next_number: u64,
     fence: u64,
+    kinds: Kinds,
     /// The time at which the lease runs out, and its owner.
     lease: Option<(WallTime, String)>,
 }
@@ -79,13 +80,19 @@ impl MemoryStore {
 }
 
 impl Store for MemoryStore {
-    fn acquire(&self, owner: &str, length: Duration) -> Result<Option<Lease>, StoreError> {
+    fn acquire(
+        &self,
+        owner: &str,
+        kinds: &[String],
+        length: Duration,
+    ) -> Result<Option<Lease>, StoreError> {
         let (mut jobs, now) = (self.jobs(), self.clock.now());
         let is_held = |(end, holder): &(WallTime, String)| *end > now && holder != owner;
         if jobs.lease.as_ref().is_some_and(is_held) {
             return Ok(None);
         }
         jobs.fence += 1;
+        jobs.kinds = Kinds::of(kinds);
         jobs.lease = Some((now + length, owner.to_owned()));
         Ok(Some(Lease { fence: jobs.fence }))
     }
@@ -110,15 +117,25 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    fn due_before(
-        &self,
-        _: Lease,
-        before: WallTime,
-        most: usize,
-    ) -> Result<Vec<DueJob>, StoreError> {
+    fn due_before(&self, _: Lease, before: WallTime, most: usize) -> Result<Due, StoreError> {
         let jobs = self.jobs();
-        let due = jobs.rows.range(..(Place::Live(before), FIRST)).take(most);
-        Ok(due.map(|(_, job)| DueJob::of(job)).collect())
+        let due = jobs.rows.range(..(Place::Live(before), FIRST));
+        let due = due.filter(|(_, job)| jobs.kinds.has(&job.kind));
+        Ok(Due::first(
+            due.map(|(_, job)| DueJob::of(job, jobs.fence))
+                .take(most)
+                .collect(),
+            most,
+        ))
+    }
+
+    fn unhandled(&self) -> Result<Vec<(String, WallTime)>, StoreError> {
+        let jobs = self.jobs();
+        let mut found = BTreeMap::new();
+        for (_, job) in jobs.rows.range(bounds(List::Live)) {
+            jobs.kinds.note_unhandled(&mut found, &job.kind, job.due);
+        }
+        Ok(found.into_iter().collect())
     }
 
     fn get(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {
@@ -168,6 +185,10 @@ impl Jobs {
 }
 
 impl Rows for Jobs {
+    fn handles(&self, kind: &str) -> bool {
+        self.kinds.has(kind)
+    }
+
     fn fence(&mut self) -> Result<u64, StoreError> {
         Ok(self.fence)
     }

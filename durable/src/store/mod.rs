@@ -16,7 +16,7 @@ mod row;
 
 pub use self::memory::MemoryStore;
 #[cfg(feature = "postgres")]
-pub use self::postgres::{PostgresOptions, PostgresStore};
+pub use self::postgres::{PostgresOptions, PostgresStore, Transaction};
 pub use self::redb::{RedbOptions, RedbStore};
 
 use std::fmt;
@@ -25,21 +25,29 @@ use std::time::Duration;
 
 use crate::job::{IfTaken, Job, JobId, State, StoredJob};
 use crate::recurrence::Recurrence;
-use crate::wall::WallTime;
+use crate::wall::{WallClock, WallTime};
 
 /// A store of jobs. All calls block, and any thread may make them.
 ///
 /// Every change of a batch has an answer of its own. Later changes of a batch see the effects
 /// of earlier ones. If the call fails, none or all of them have happened.
 pub trait Store: Send + Sync + 'static {
-    /// Takes a lease for `length` by the store's clock. Returns `None` if there is none to take.
+    /// Takes a lease for `length` by the store's clock, for jobs of these kinds. Returns `None` if
+    /// there is none to take.
     ///
-    /// The store decides which jobs belong to a lease: all, or those of some shards. A job never
-    /// belongs to two leases. Each grant has a higher fence than all before.
+    /// The store decides which jobs of the kinds belong to a lease: all, or those of some shards. A
+    /// job never belongs to two leases. Each grant has a higher fence than all before.
+    ///
+    /// To take one may take its time, so a node then [renews](Store::renew) it, and counts from that.
     ///
     /// # Errors
     /// Returns the reason why the store did not answer.
-    fn acquire(&self, owner: &str, length: Duration) -> Result<Option<Lease>, StoreError>;
+    fn acquire(
+        &self,
+        owner: &str,
+        kinds: &[String],
+        length: Duration,
+    ) -> Result<Option<Lease>, StoreError>;
 
     /// Extends a lease by `length` from now. Returns `false` if it was lost.
     ///
@@ -76,11 +84,21 @@ pub trait Store: Send + Sync + 'static {
         Duration::ZERO
     }
 
-    /// Returns whether a job belongs to the lease that was taken through this store, as far as
-    /// is known here. Defaults to true.
-    fn is_here(&self, _: JobId) -> bool {
-        true
+    /// Ends a lease, so that others need not wait for its end. Defaults to nothing.
+    fn give_back(&self, _: Lease) {}
+
+    /// Returns the clock by which jobs of this store are due, on whatever machine a node runs.
+    /// Defaults to none: the node's own.
+    fn clock(&self) -> Option<Arc<dyn WallClock>> {
+        None
     }
+
+    /// Returns the kinds with waiting jobs that no node handles, and when the first job of each is
+    /// due.
+    ///
+    /// # Errors
+    /// Returns the reason why the store did not answer.
+    fn unhandled(&self) -> Result<Vec<(String, WallTime)>, StoreError>;
 
     /// Calls `hear` from now on with what other nodes do. Jobs that are due within `reach` may
     /// stand in this node's window. Defaults to nothing, for stores that serve one node at a
@@ -101,18 +119,13 @@ pub trait Store: Send + Sync + 'static {
     /// Returns the reason why it still accepts none.
     fn recover(&self) -> Result<(), StoreError>;
 
-    /// Returns the first `most` jobs of the lease that are due before `before`, in the
-    /// order of due times. Begins with the earliest job of all, started ones included. A job
-    /// whose row cannot be read is among them: starting it fails.
+    /// Returns the first jobs of the lease that are due before `before`, at most `most` and about as
+    /// many if there are more, in the order of due times. Begins with the earliest job of all,
+    /// started ones included. A job whose row cannot be read is among them: starting it fails.
     ///
     /// # Errors
     /// Returns the reason why the store did not answer.
-    fn due_before(
-        &self,
-        lease: Lease,
-        before: WallTime,
-        most: usize,
-    ) -> Result<Vec<DueJob>, StoreError>;
+    fn due_before(&self, lease: Lease, before: WallTime, most: usize) -> Result<Due, StoreError>;
 
     /// Returns a job, dead letters included.
     ///
@@ -166,7 +179,7 @@ pub trait Transactions {
 /// What is done within a transaction, before the change that it returns.
 #[cfg(feature = "postgres")]
 #[cfg_attr(docsrs, doc(cfg(feature = "postgres")))]
-pub type Work<'a> = Box<dyn FnOnce(&mut ::postgres::Transaction<'_>) -> Option<Change> + 'a>;
+pub type Work<'a> = Box<dyn FnOnce(&mut Transaction<'_>) -> Option<Change> + 'a>;
 
 /// The two lists of a store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -198,6 +211,26 @@ pub enum News {
     Nodes,
 }
 
+/// What a store has read for a window.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Due {
+    /// The jobs.
+    pub jobs: Vec<DueJob>,
+    /// Up to which due time these are all, unless they are all that was asked for.
+    pub until: Option<WallTime>,
+}
+
+impl Due {
+    /// Returns the first `most` jobs, behind which there may be more.
+    pub(crate) fn first(jobs: Vec<DueJob>, most: usize) -> Due {
+        let last = jobs.last().filter(|_| jobs.len() == most);
+        Due {
+            until: last.map(|job| job.due),
+            jobs,
+        }
+    }
+}
+
 /// A job that is due soon, without its bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DueJob {
@@ -207,18 +240,22 @@ pub struct DueJob {
     pub version: u64,
     /// The due time.
     pub due: WallTime,
-    /// Whether a run has begun and not ended: under another lease, its process may have died
-    /// of it.
-    pub is_started: bool,
+    /// Whether a run has begun under an earlier lease and not ended: its process may have died of
+    /// it.
+    pub is_interrupted: bool,
+    /// Whether it belongs to the lease that was taken through the store that says so.
+    pub is_here: bool,
 }
 
 impl DueJob {
-    pub(crate) fn of(job: &StoredJob) -> DueJob {
+    /// Returns what a window needs of a job, under the lease with this fence.
+    pub(crate) fn of(job: &StoredJob, lease: u64) -> DueJob {
         DueJob {
             id: job.id,
             version: job.version,
             due: job.due,
-            is_started: matches!(job.state, State::Started { .. }),
+            is_interrupted: matches!(job.state, State::Started { fence } if fence != lease),
+            is_here: true,
         }
     }
 }
@@ -320,6 +357,7 @@ pub struct NewJob {
     /// The job as its caller described it, for the way back.
     pub(crate) job: Job,
     pub(crate) due: WallTime,
+    pub(crate) now: WallTime,
 }
 
 impl NewJob {
@@ -329,7 +367,11 @@ impl NewJob {
     /// Returns the job if its recurrence has no occurrence after `now`.
     pub fn new(job: Job, now: WallTime) -> Result<NewJob, Job> {
         match job.resolve(now) {
-            Some(due) => Ok(NewJob { job, due }),
+            Some(due) => Ok(NewJob {
+                job: job.keyed(),
+                due,
+                now,
+            }),
             None => Err(job),
         }
     }
@@ -415,7 +457,7 @@ pub enum Answer {
     Kept(JobId),
     /// The key was taken, and nothing was stored.
     Taken(JobId),
-    /// The job was removed. It was not running.
+    /// The job was removed. It was not running. After a [`Change::Finish`] its bytes may be missing.
     Removed(Box<StoredJob>),
     /// The job was removed while a handler ran it.
     RemovedRunning(JobId),

@@ -64,18 +64,28 @@ pub(crate) fn decode(number: u64, place: Place, row: &[u8]) -> Result<StoredJob,
     }
 }
 
-/// Reads the beginning of a row, for a job that is due at `due`.
-pub(crate) fn head(number: u64, due: WallTime, row: &[u8]) -> Result<DueJob, Unreadable> {
+/// Reads the beginning of a row, for a job that is due at `due`, and its kind. `lease` is the fence
+/// of the present lease.
+pub(crate) fn head(
+    number: u64,
+    due: WallTime,
+    row: &[u8],
+    lease: u64,
+) -> Result<(DueJob, &str), Unreadable> {
     let mut row = Reader(row);
     if row.byte()? != FORMAT {
         return Err(Unreadable);
     }
-    Ok(DueJob {
+    let job = DueJob {
         version: row.number()?,
-        is_started: row.number()? != 0,
+        is_interrupted: ![0, lease].contains(&row.number()?),
         id: row.id(number)?,
         due,
-    })
+        is_here: true,
+    };
+    row.short()?;
+    let kind = str::from_utf8(row.bytes()?).map_err(|_| Unreadable)?;
+    Ok((job, kind))
 }
 
 /// Returns a recurrence alone as bytes, for stores that keep it in a column.
@@ -230,7 +240,10 @@ mod tests {
     fn a_row_is_read_as_it_was_written() {
         for job in recurrences().map(job) {
             let row = encode(&job);
-            assert_eq!(head(7, job.due, &row).unwrap(), DueJob::of(&job));
+            assert_eq!(
+                head(7, job.due, &row, 4).unwrap(),
+                (DueJob::of(&job, 4), "reminder")
+            );
             assert_eq!(decode(7, Place::Live(job.due), &row).unwrap(), job);
         }
     }

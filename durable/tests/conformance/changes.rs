@@ -7,6 +7,7 @@ on_each_store!(
     a_job_is_cancelled_once,
     a_moved_job_keeps_its_id,
     a_key_is_refused_kept_or_replaced,
+    an_update_keeps_what_is_due,
     a_key_is_free_after_the_end,
     kinds_do_not_share_keys,
     a_batch_sees_its_own_changes,
@@ -75,6 +76,37 @@ fn a_key_is_refused_kept_or_replaced<S: Store>(bench: &Bench<S>) {
     let found = bench.store.find("mail", "ada").unwrap().unwrap();
     assert_eq!((found.payload.as_slice(), found.due), (&b"new"[..], at(9)));
     assert!(found.version > first.version);
+}
+
+/// The service was changed while an occurrence was missed.
+fn an_update_keeps_what_is_due<S: Store>(bench: &Bench<S>) {
+    let now = SystemClock.now();
+    let insert = |job: Job| {
+        let job = job.key("k", IfTaken::Update);
+        let placed = placed(bench.change(Change::Insert(NewJob::new(job, now).unwrap())));
+        bench.store.get(placed.id).unwrap().unwrap()
+    };
+    let every = |text: &str, due| Job::new("mail", text).every(HOUR).at(at(due));
+    let first = insert(every("first", 5));
+    let second = insert(every("second", 9));
+    assert_eq!((second.due, second.version), (at(5), first.version));
+    assert_eq!(second.recurrence, first.recurrence);
+    assert_eq!(second.payload, b"second");
+    let cron = |minute| {
+        Job::new("mail", "")
+            .cron(format!("{minute} * * * * UTC"))
+            .unwrap()
+    };
+    let overdue = insert(cron(1));
+    assert_eq!((overdue.id, overdue.due), (first.id, at(5)));
+    assert!(overdue.version > second.version && overdue.recurrence != second.recurrence);
+    bench.change(Change::Move {
+        target: first.id.into(),
+        due: now + HOUR * 9,
+    });
+    assert_eq!(insert(cron(1)).due, now + HOUR * 9);
+    let changed = insert(cron(2)).due;
+    assert!(changed > now && changed <= now + HOUR, "{changed}");
 }
 
 fn a_key_is_free_after_the_end<S: Store>(bench: &Bench<S>) {

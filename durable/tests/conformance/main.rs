@@ -13,7 +13,9 @@ use std::time::Duration;
 use tickwheel_durable::store::{
     Answer, Change, DueJob, Lease, List, NewJob, Store, StoreError, Then,
 };
-use tickwheel_durable::{IfTaken, Job, JobId, MemoryStore, RedbStore, State, StoredJob, WallTime};
+use tickwheel_durable::{
+    IfTaken, Job, JobId, MemoryStore, RedbStore, State, StoredJob, SystemClock, WallClock, WallTime,
+};
 
 /// A store with a lease on it.
 pub(crate) struct Bench<S> {
@@ -27,6 +29,10 @@ pub(crate) fn at(micros: u64) -> WallTime {
     WallTime::from_unix_micros(micros)
 }
 
+pub(crate) fn kinds() -> Vec<String> {
+    ["job", "mail", "note", "effect"].map(String::from).into()
+}
+
 /// A job of kind `mail`, due at a time.
 pub(crate) fn mail(due: u64) -> Job {
     Job::new("mail", b"body".to_vec()).at(at(due))
@@ -34,7 +40,10 @@ pub(crate) fn mail(due: u64) -> Job {
 
 impl<S: Store> Bench<S> {
     pub(crate) fn new(store: S) -> Bench<S> {
-        let lease = store.acquire("first", HOUR).unwrap().expect("no lease");
+        let lease = store
+            .acquire("first", &kinds(), HOUR)
+            .unwrap()
+            .expect("no lease");
         Bench { store, lease }
     }
 
@@ -85,7 +94,7 @@ impl<S: Store> Bench<S> {
     pub(crate) fn due(&self) -> Vec<u64> {
         let due = self.store.due_before(self.lease, WallTime::MAX, 100);
         let micros = |job: DueJob| job.due.as_unix_micros();
-        due.unwrap().into_iter().map(micros).collect()
+        due.unwrap().jobs.into_iter().map(micros).collect()
     }
 
     pub(crate) fn counts(&self) -> (u64, u64) {

@@ -11,13 +11,13 @@ use super::*;
 fn a_lease_in_memory_runs_out() {
     let clock = ManualClock::new(at(0));
     let store = MemoryStore::with_clock(clock.clone());
-    let lease = store.acquire("first", HOUR).unwrap().unwrap();
-    assert_eq!(store.acquire("second", HOUR).unwrap(), None);
+    let lease = store.acquire("first", &kinds(), HOUR).unwrap().unwrap();
+    assert_eq!(store.acquire("second", &kinds(), HOUR).unwrap(), None);
     clock.set(at(0) + HOUR / 2);
     assert!(store.renew(lease, HOUR).unwrap());
     clock.set(at(0) + HOUR * 2);
     assert!(!store.renew(lease, HOUR).unwrap());
-    let next = store.acquire("second", HOUR).unwrap().unwrap();
+    let next = store.acquire("second", &kinds(), HOUR).unwrap().unwrap();
     assert!(next.fence > lease.fence);
 }
 
@@ -168,6 +168,46 @@ fn durable_13_a_recovery_creates_no_file() {
     fs::rename(&aside, &path).unwrap();
     bench.store.recover().unwrap();
     assert_eq!(bench.due(), [5]);
+}
+
+/// What is committed to a file without a name is gone with the process.
+#[cfg(unix)]
+#[test]
+fn durable_01_a_file_that_was_deleted_takes_no_jobs() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("jobs.redb");
+    let bench = Bench::new(RedbStore::open(&path).unwrap());
+    bench.insert(mail(5));
+    let aside = folder.path().join("aside");
+    fs::rename(&path, &aside).unwrap();
+    let insert = || [Change::Insert(NewJob::new(mail(6), at(0)).unwrap())];
+    let refused = bench.store.commit(&insert()).unwrap_err();
+    assert!(
+        matches!(&refused, StoreError::Damaged(how) if how.contains("gone")),
+        "{refused}"
+    );
+    assert!(bench.store.recover().is_err());
+    fs::rename(&aside, &path).unwrap();
+    bench.store.recover().unwrap();
+    bench.store.commit(&insert()).unwrap();
+    assert_eq!(bench.due(), [5, 6]);
+}
+
+/// As a crash of the system may leave it.
+#[test]
+fn durable_13_a_stub_is_damaged() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("jobs.redb");
+    drop(RedbStore::open(&path).unwrap());
+    let whole = fs::read(&path).unwrap();
+    for length in [10, 100, 1_000, 5_000] {
+        fs::write(&path, &whole[..length]).unwrap();
+        let error = refused(&path);
+        assert!(
+            matches!(error, StoreError::Damaged(_)),
+            "{length} bytes: {error}"
+        );
+    }
 }
 
 #[test]

@@ -66,7 +66,7 @@ impl World {
 
     /// Runs a job of each kind at 10 s, and to the end of the one that is tried twice.
     pub(crate) fn run_each(&self) {
-        for kind in ["done", "again", "failed", "unknown"] {
+        for kind in ["done", "again", "failed", "never"] {
             self.schedule(kind, 10);
         }
         self.node.run_until(at(20));
@@ -85,5 +85,5 @@ pub(crate) fn handlers() -> Builder {
         })
         .handler("failed", |_| Err::<(), _>("no line"))
         .retry("failed", retry)
-        .retry("unknown", Retry::attempts(1))
+        .handler("never", |_| Outcome::Never("no such address".to_owned()))
 }

@@ -21,12 +21,9 @@ fn events_tell_failures_and_no_success() {
             "INFO lease taken owner=\"node\" fence=1",
         ]
     );
-    let unknown = "no handler for jobs of kind \\\"unknown\\\"";
     let expected = [
         "WARN attempt failed owner=\"node\" kind=\"failed\" attempt=1 failure=\"no line\"",
-        &format!(
-            "ERROR dead letter owner=\"node\" kind=\"unknown\" attempt=1 failure=\"{unknown}\""
-        ),
+        "ERROR dead letter owner=\"node\" kind=\"never\" attempt=1 failure=\"no such address\"",
         "ERROR dead letter owner=\"node\" kind=\"failed\" attempt=2 failure=\"no line\"",
     ];
     for (line, expected) in lines[2..5].iter().zip(expected) {

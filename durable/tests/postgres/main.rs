@@ -5,6 +5,7 @@
 
 mod fences;
 mod nodes;
+mod plans;
 mod processes;
 mod schemas;
 #[path = "../support/postgres.rs"]
@@ -30,6 +31,10 @@ pub(crate) const HOUR: Duration = Duration::from_secs(3_600);
 
 pub(crate) fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)
+}
+
+pub(crate) fn kinds() -> Vec<String> {
+    vec!["note".to_owned()]
 }
 
 /// Waits until something holds. A minute is more than a busy machine needs.

@@ -156,7 +156,7 @@ fn a_killed_node_is_replaced_within_its_lease_and_one_load() {
         process.until_says("ready");
         process
     });
-    until("equal shares", || shares(&schema).values().eq(&[8, 8]));
+    until("equal shares", || shares(&schema).values().eq(&[16, 16]));
 
     let begin = SystemClock.now() + SECOND;
     let dues = (0..400).map(|number| begin + millis(25) * number);

@@ -24,10 +24,10 @@ fn durable_14_a_lease_is_taken_once_the_database_is_writable() {
     };
     let store = schema.options().connect_by(connect).unwrap();
     read_only.store(true, Ordering::SeqCst);
-    let refused = store.acquire("node", SECOND).unwrap_err();
+    let refused = store.acquire("node", &kinds(), SECOND).unwrap_err();
     assert!(matches!(&refused, StoreError::Refused(_)), "{refused}");
     read_only.store(false, Ordering::SeqCst);
-    assert!(store.acquire("node", SECOND).unwrap().is_some());
+    assert!(store.acquire("node", &kinds(), SECOND).unwrap().is_some());
 }
 
 /// A store is silent for as long as nobody schedules, and its functions contain bytes.

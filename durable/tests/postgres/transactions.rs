@@ -29,12 +29,12 @@ fn drop_table(schema: &Schema, table: &str) {
 fn node(
     schema: &Schema,
     table: &str,
-    then: impl Fn(&Attempt<'_>, &mut postgres::Transaction<'_>) -> Outcome + Send + Sync + 'static,
+    then: impl Fn(&Attempt, &mut tickwheel_durable::Transaction<'_>) -> Outcome + Send + Sync + 'static,
 ) -> Durable {
     let insert = format!("INSERT INTO {table} VALUES ($1, $2)");
     let retry = Retry::attempts(5).first_pause(millis(5));
     let builder = Durable::builder().owner("node").retry("effect", retry);
-    let handler = move |attempt: &Attempt<'_>, transaction: &mut postgres::Transaction<'_>| {
+    let handler = move |attempt: &Attempt, transaction: &mut tickwheel_durable::Transaction<'_>| {
         let name = String::from_utf8_lossy(attempt.payload()).into_owned();
         let number = i64::from(attempt.number());
         transaction.execute(&insert, &[&name, &number]).unwrap();
@@ -46,7 +46,7 @@ fn node(
 
 /// Runs a job to its end, and returns the rows that it has left.
 fn effects_of(
-    then: impl Fn(&Attempt<'_>, &mut postgres::Transaction<'_>) -> Outcome + Send + Sync + 'static,
+    then: impl Fn(&Attempt, &mut tickwheel_durable::Transaction<'_>) -> Outcome + Send + Sync + 'static,
 ) -> Option<Vec<i64>> {
     let schema = Schema::new()?;
     let table = effects(&schema);
@@ -71,11 +71,12 @@ fn effects_of_a_run_are_committed_once() {
 
 #[test]
 fn a_failure_leaves_no_effects() {
-    let then = |attempt: &Attempt<'_>, _: &mut postgres::Transaction<'_>| match attempt.number() {
-        1 => Outcome::Failed("no".to_owned()),
-        2 => panic!("worse"),
-        _ => Outcome::Done,
-    };
+    let then =
+        |attempt: &Attempt, _: &mut tickwheel_durable::Transaction<'_>| match attempt.number() {
+            1 => Outcome::Failed("no".to_owned()),
+            2 => panic!("worse"),
+            _ => Outcome::Done,
+        };
     let Some(attempts) = effects_of(then) else {
         return;
     };
@@ -85,7 +86,7 @@ fn a_failure_leaves_no_effects() {
 /// Its statement failed, and the handler takes no notice.
 #[test]
 fn a_transaction_that_cannot_commit_is_a_failure() {
-    let then = |attempt: &Attempt<'_>, transaction: &mut postgres::Transaction<'_>| {
+    let then = |attempt: &Attempt, transaction: &mut tickwheel_durable::Transaction<'_>| {
         if attempt.number() == 1 {
             assert!(transaction.batch_execute("SELECT 1 / 0").is_err());
         }
@@ -99,7 +100,7 @@ fn a_transaction_that_cannot_commit_is_a_failure() {
 
 #[test]
 fn a_connection_that_ends_leaves_no_effects() {
-    let then = |attempt: &Attempt<'_>, transaction: &mut postgres::Transaction<'_>| {
+    let then = |attempt: &Attempt, transaction: &mut tickwheel_durable::Transaction<'_>| {
         if attempt.number() == 1 {
             let end = "SELECT pg_terminate_backend(pg_backend_pid())";
             assert!(transaction.batch_execute(end).is_err());
@@ -115,18 +116,121 @@ fn a_connection_that_ends_leaves_no_effects() {
 /// The run of a job that is moved meanwhile leaves nothing, and the next one does.
 #[test]
 fn an_outcome_of_an_older_version_leaves_no_effects() {
-    let moved = Mutex::new(false);
-    let then = move |attempt: &Attempt<'_>, _: &mut postgres::Transaction<'_>| {
-        if !std::mem::replace(&mut *moved.lock().unwrap(), true) {
+    let Some(schema) = Schema::new() else { return };
+    let (table, other) = (
+        effects(&schema),
+        Durable::builder().open(schema.open()).unwrap(),
+    );
+    let is_moved = std::sync::atomic::AtomicBool::new(false);
+    let node = node(&schema, &table, move |attempt, _| {
+        if !is_moved.swap(true, std::sync::atomic::Ordering::SeqCst) {
             let soon = SystemClock.now() + millis(20);
-            assert!(attempt.jobs().reschedule(attempt.id(), soon).unwrap());
+            assert!(other.reschedule(attempt.id(), soon).unwrap());
         }
         Outcome::Done
-    };
-    let Some(attempts) = effects_of(then) else {
-        return;
-    };
-    assert_eq!(attempts.len(), 1, "of the second run");
+    });
+    node.schedule(Job::new("effect", "job")).unwrap();
+    until("the end", || node.count(List::Live).unwrap() == 0);
+    assert_eq!(rows(&schema, &table).len(), 1, "of the second run");
+    drop_table(&schema, &table);
+}
+
+/// The handler fails three times, and each time has scheduled a job before.
+#[test]
+fn a_job_of_a_handler_is_stored_with_its_effects() {
+    let Some(schema) = Schema::new() else { return };
+    let retry = Retry::attempts(9).first_pause(millis(5));
+    let builder = Durable::builder().retry("order", retry);
+    let (sender, mails) = std::sync::mpsc::channel();
+    let builder = builder.handler("mail", move |attempt| {
+        sender.send(attempt.payload().to_vec())
+    });
+    let builder = builder.handler_in_transaction("order", |attempt, transaction| {
+        let number = attempt.number();
+        transaction
+            .schedule(Job::new("mail", format!("{number}")))
+            .unwrap();
+        match number {
+            1 => Err("no"),
+            2 => panic!("worse"),
+            3 => {
+                attempt
+                    .jobs()
+                    .schedule(Job::new("mail", "outside"))
+                    .unwrap();
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    });
+    let node = builder.open(schema.open()).unwrap();
+    node.schedule(Job::new("order", "")).unwrap();
+    assert_eq!(mails.recv_timeout(SECOND * 60).unwrap(), b"4");
+    until("the end", || node.count(List::Live).unwrap() == 0);
+    assert!(mails.try_recv().is_err());
+}
+
+/// Of a thousand transactions of the caller's, half are rolled back. Each stores a job, in turn by
+/// the call and by the function.
+#[test]
+fn a_job_is_stored_with_the_transaction_of_its_caller() {
+    let Some(schema) = Schema::new() else { return };
+    let ledger = Ledger::default();
+    let node = ledger.builder("node").open(schema.open()).unwrap();
+    until_ready(&node);
+    let enqueue = format!(
+        "SELECT number FROM {}.enqueue('note', $1::text::bytea)",
+        schema.name
+    );
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let (mut client, connection) =
+            tokio_postgres::connect(&schema.server, tokio_postgres::NoTls)
+                .await
+                .unwrap();
+        tokio::spawn(connection);
+        for number in 0..1_000 {
+            let mut transaction = client.transaction().await.unwrap();
+            let name = format!("{number}");
+            match number % 4 < 2 {
+                true => drop(transaction.query_one(&enqueue, &[&name]).await.unwrap()),
+                false => {
+                    let job = note(&name).key(name, tickwheel_durable::IfTaken::Refuse);
+                    schema
+                        .options()
+                        .schedule_in(&mut transaction, job)
+                        .await
+                        .unwrap();
+                }
+            }
+            match number % 2 {
+                0 => transaction.commit().await.unwrap(),
+                _ => transaction.rollback().await.unwrap(),
+            }
+        }
+        // A key that is taken is no failure of the transaction.
+        let mut transaction = client.transaction().await.unwrap();
+        for text in ["first", "second"] {
+            let job = note(text)
+                .after(HOUR)
+                .key("far", tickwheel_durable::IfTaken::Refuse);
+            let stored = schema.options().schedule_in(&mut transaction, job).await;
+            assert_eq!(stored.is_ok(), text == "first", "{stored:?}");
+        }
+        transaction.commit().await.unwrap();
+    });
+    until("the end of all jobs", || {
+        node.count(List::Live).unwrap() == 1
+    });
+    let far = node.find("note", "far").unwrap().unwrap();
+    assert_eq!(far.payload, b"first");
+    assert!(far.due > SystemClock.now() + SECOND * 3_000);
+    let jobs = ledger.jobs();
+    assert_eq!(jobs.len(), 500);
+    assert!(
+        jobs.iter()
+            .all(|(name, runs)| *runs == 1 && name.parse::<u32>().unwrap() % 2 == 0)
+    );
 }
 
 /// While the handler works, another node takes the lease.
@@ -137,7 +241,7 @@ fn durable_08_a_late_outcome_leaves_no_effects() {
     let node = node(&schema, &table, move |attempt, _| {
         if attempt.number() == 1 {
             // Under the same name, so that it need not wait.
-            thief.acquire("node", millis(1)).unwrap().unwrap();
+            thief.acquire("node", &kinds(), millis(1)).unwrap().unwrap();
         }
         Outcome::Done
     });

@@ -30,6 +30,25 @@ fn a_failed_job_is_tried_again_and_then_dead() {
 }
 
 #[test]
+fn dead_letters_are_kept_for_as_long_as_is_set() {
+    let world = World::new();
+    let builder = world.notes(|_| Outcome::Never("no such address".to_owned()));
+    let (jobs, node) = world.open(builder.keeps_dead(HOUR));
+    for due in [1, 2_000] {
+        jobs.schedule_many([note("job", due), note("job", due)]);
+    }
+    node.run_until(at(3_590));
+    assert_eq!(jobs.count(List::Dead).unwrap(), 4);
+    node.run_until(at(3_700));
+    let dead = jobs.list(List::Dead, None, 9).unwrap();
+    assert_eq!(
+        dead.iter().map(|job| job.due).collect::<Vec<_>>(),
+        [at(2_000); 2]
+    );
+    assert_eq!(dead[0].attempts, 1, "it is not tried again");
+}
+
+#[test]
 fn a_panic_is_a_failure() {
     let world = World::new();
     let builder = world.notes(|_| -> () { panic!("at the disco") });
@@ -42,15 +61,19 @@ fn a_panic_is_a_failure() {
 }
 
 #[test]
-fn a_job_without_a_handler_fails() {
+fn a_job_without_a_handler_waits_for_one() {
     let world = World::new();
-    let (jobs, node) = world.open(world.notes(|_| ()).retry("other", Retry::attempts(2)));
-    let id = jobs.schedule(Job::new("other", "")).unwrap();
+    let (jobs, node) = world.node();
+    let id = jobs.schedule(Job::new("other", "").at(at(5))).unwrap();
+    jobs.schedule(note("job", 6)).unwrap();
     node.run_until(at(100));
-    let dead = jobs.get(id).unwrap().unwrap();
-    assert_eq!((dead.state, dead.attempts), (State::Dead, 2));
-    let failure = dead.failure.unwrap();
-    assert!(failure.contains("no handler"), "{failure}");
+    assert_eq!(world.log.texts(), ["job"]);
+    assert_eq!(jobs.unhandled().unwrap(), [("other".to_owned(), at(5))]);
+    assert_eq!(jobs.status().running, 0);
+    drop((jobs, node));
+    let (jobs, node) = world.open(Durable::builder().owner("node").handler("other", |_| ()));
+    node.run_until(at(101));
+    assert_eq!(jobs.get(id).unwrap(), None);
 }
 
 /// The process dies in every attempt: the handler never returns.
@@ -65,7 +88,12 @@ fn durable_07_a_job_that_kills_its_process_is_not_retried_for_ever() {
     for attempts in 1..=3 {
         // Started, and then nothing more is heard of this node.
         let job = world.store.get(id).unwrap().unwrap();
-        let fence = world.store.acquire("node", HOUR).unwrap().unwrap().fence;
+        let fence = world
+            .store
+            .acquire("node", &kinds(), HOUR)
+            .unwrap()
+            .unwrap()
+            .fence;
         let start = Change::Start {
             id,
             version: job.version,
@@ -116,6 +144,45 @@ fn durable_11_a_recurring_job_keeps_its_phase() {
     assert!(jobs.cancel(id).unwrap().is_cancelled());
 }
 
+/// A service schedules its recurring job at each start, and changes it in the last one.
+#[test]
+fn durable_11_a_recurring_job_is_scheduled_at_each_start() {
+    let world = World::new();
+    let hourly = |text, minute| {
+        Job::new("note", text)
+            .cron(format!("{minute} * * * * UTC"))
+            .unwrap()
+    };
+    for text in ["first", "second"] {
+        let (jobs, _node) = world.node();
+        jobs.schedule(hourly(text, 30)).unwrap();
+        assert_eq!(jobs.count(List::Live).unwrap(), 1);
+    }
+    // The occurrence after half an hour is missed.
+    world.clock.set(at(2_000));
+    let (jobs, node) = world.node();
+    jobs.schedule(hourly("second", 30)).unwrap();
+    jobs.schedule(hourly("changed", 40)).unwrap();
+    node.run_until(at(2_500));
+    assert_eq!(
+        world.log.take(),
+        [said("changed", 2_000_000), said("changed", 2_400_000)]
+    );
+    let every = |text| {
+        note(text, 3_000)
+            .every(SECOND * 100)
+            .key("own", IfTaken::Update)
+    };
+    jobs.schedule(every("a")).unwrap();
+    node.run_until(at(3_050));
+    jobs.schedule(every("b").at(at(9_000))).unwrap();
+    node.run_until(at(3_101));
+    assert_eq!(
+        world.log.take(),
+        [said("a", 3_000_000), said("b", 3_100_000)]
+    );
+}
+
 #[test]
 fn durable_11_a_failed_occurrence_does_not_end_the_recurrence() {
     let world = World::new();
@@ -125,6 +192,7 @@ fn durable_11_a_failed_occurrence_does_not_end_the_recurrence() {
     });
     let (jobs, node) = world.open(builder.retry("note", Retry::attempts(1)));
     let cron = Job::new("note", "job").cron("* * * * * UTC").unwrap();
+    let cron = cron.key("minutely", IfTaken::Update);
     jobs.schedule(note("every", 30).every(SECOND * 60)).unwrap();
     jobs.schedule(cron).unwrap();
     node.run_until(at(130));

@@ -22,6 +22,10 @@ use tickwheel_durable::{
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 pub(crate) const HOUR: Duration = Duration::from_secs(3_600);
 
+pub(crate) fn kinds() -> Vec<String> {
+    ["job", "mail", "note", "effect"].map(String::from).into()
+}
+
 /// The beginning of the tests, in seconds since 1970.
 const BEGIN: u64 = 1_800_000_000;
 
@@ -71,7 +75,7 @@ impl World {
     /// have one name.
     pub(crate) fn notes<O: Into<Outcome>>(
         &self,
-        outcome: impl Fn(&Attempt<'_>) -> O + Send + Sync + 'static,
+        outcome: impl Fn(&Attempt) -> O + Send + Sync + 'static,
     ) -> Builder {
         let (log, clock) = (self.log.clone(), self.clock.clone());
         let builder = Durable::builder().owner("node");

@@ -49,7 +49,11 @@ fn durable_08_a_late_outcome_is_refused() {
         if attempt.number() == 1 {
             // Pauses: another node takes the lease and starts the job.
             clock.set(clock.now() + SECOND * 11);
-            let fence = store.acquire("other", SECOND).unwrap().unwrap().fence;
+            let fence = store
+                .acquire("other", &kinds(), SECOND)
+                .unwrap()
+                .unwrap()
+                .fence;
             assert!(fence > attempt.fence());
             let start = Change::Start {
                 id: attempt.id(),
@@ -139,7 +143,10 @@ fn durable_03_no_handler_starts_after_the_lease_is_lost() {
     let builder = world.notes(move |attempt| {
         if attempt.payload() == b"first" && attempt.number() == 1 {
             clock.set(clock.now() + SECOND * 11);
-            store.acquire("other", SECOND * 30).unwrap().unwrap();
+            store
+                .acquire("other", &kinds(), SECOND * 30)
+                .unwrap()
+                .unwrap();
         }
     });
     let (jobs, node) = world.open(builder);
@@ -157,7 +164,11 @@ fn durable_03_no_handler_starts_after_the_lease_is_lost() {
 #[test]
 fn a_node_without_a_lease_asks_ten_times_in_its_length() {
     let world = World::new();
-    world.store.acquire("other", HOUR).unwrap().unwrap();
+    world
+        .store
+        .acquire("other", &kinds(), HOUR)
+        .unwrap()
+        .unwrap();
     let store = Failing::new(world.store.clone());
     let builder = world.notes(|_| ());
     let (_jobs, node) = builder

@@ -1,9 +1,12 @@
 //! A node with its threads, on the system's clock.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
+use std::time::Instant;
 
-use tickwheel_durable::{RedbStore, SystemClock};
+use tickwheel_durable::store::{DueJob, NewJob};
+use tickwheel_durable::{Health, RedbStore, SystemClock};
 
 use super::support::failing::Failing;
 use super::support::hooked::{Hooked, Hooks};
@@ -67,6 +70,136 @@ fn a_drop_waits_for_running_handlers() {
     leave.send(()).unwrap();
     drop.join().unwrap();
     assert_eq!(store.count(List::Live).unwrap(), 0);
+}
+
+/// The only worker runs a handler that does not return.
+#[test]
+fn a_handler_that_does_not_return_is_seen_and_stops_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("jobs.redb");
+    let (sender, receiver) = channel();
+    let (leave, left) = channel::<()>();
+    let left = Mutex::new(left);
+    let jobs = Durable::builder()
+        .workers(1)
+        .ends_within(Duration::from_millis(20))
+        .time_limit("hangs", Duration::from_millis(20))
+        .handler("hangs", move |_| left.lock().unwrap().recv())
+        .handler("note", move |attempt| sender.send(attempt.id()).unwrap())
+        .open(RedbStore::open(&path).unwrap())
+        .unwrap();
+    let hangs = jobs.schedule(Job::new("hangs", "")).unwrap();
+    let other = jobs.schedule(Job::new("note", "").after(Duration::from_millis(50)));
+    assert_eq!(receiver.recv_timeout(SECOND * 60).unwrap(), other.unwrap());
+    let health = jobs.status().health();
+    assert!(matches!(health, Health::Stuck(1)), "{health:?}");
+    let attempts = jobs.get(hangs).unwrap().map(|job| job.attempts);
+    assert_eq!(attempts, Some(1), "no other run begins");
+
+    // The end of the node does not wait for it, and the next one has its job.
+    drop(jobs);
+    let (again, ran) = channel();
+    let next = Durable::builder()
+        .handler("hangs", move |attempt| {
+            again.send((attempt.id(), attempt.number())).unwrap()
+        })
+        .open(RedbStore::open(&path).unwrap())
+        .unwrap();
+    assert_eq!(ran.recv_timeout(SECOND * 60).unwrap(), (hangs, 2));
+    drop(next);
+    drop(leave);
+}
+
+/// Four jobs were running when their process died.
+#[test]
+fn durable_07_interrupted_jobs_run_alone() {
+    let store = MemoryStore::new();
+    let kinds = kinds();
+    let fence = store.acquire("node", &kinds, HOUR).unwrap().unwrap().fence;
+    let insert = |_| Change::Insert(NewJob::new(Job::new("note", ""), SystemClock.now()).unwrap());
+    let placed = store
+        .commit(&(0..40).map(insert).collect::<Vec<_>>())
+        .unwrap();
+    for answer in &placed[8..12] {
+        let Answer::Placed(DueJob { id, version, .. }) = *answer else {
+            panic!("{answer:?}")
+        };
+        store
+            .commit(&[Change::Start { id, version, fence }])
+            .unwrap();
+    }
+    let (running, beside) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+    let (sender, receiver) = channel();
+    let (now, most) = (Arc::clone(&running), Arc::clone(&beside));
+    let handler = move |attempt: &Attempt| {
+        let others = now.fetch_add(1, Ordering::SeqCst);
+        thread::sleep(Duration::from_millis(5));
+        let others = others.max(now.fetch_sub(1, Ordering::SeqCst) - 1);
+        if attempt.number() == 2 {
+            most.fetch_max(others, Ordering::SeqCst);
+        }
+        sender.send(()).unwrap();
+    };
+    let builder = Durable::builder().owner("node").workers(4);
+    let _jobs = builder.handler("note", handler).open(store).unwrap();
+    (0..40).for_each(|_| receiver.recv_timeout(SECOND * 60).unwrap());
+    assert_eq!(beside.load(Ordering::SeqCst), 0);
+}
+
+/// Far more than the workers, on one thread of the caller's.
+#[cfg(feature = "tokio")]
+#[test]
+fn asynchronous_handlers_run_side_by_side() {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_time()
+        .build()
+        .unwrap();
+    let _entered = runtime.enter();
+    let all = Arc::new(tokio::sync::Barrier::new(1_000));
+    let builder = Durable::builder()
+        .workers(1)
+        .running(2_000)
+        .retry("note", Retry::attempts(1))
+        .time_limit("slow", Duration::from_millis(20))
+        .retry("slow", Retry::attempts(1))
+        .async_handler("note", move |attempt| {
+            let all = Arc::clone(&all);
+            async move {
+                all.wait().await;
+                assert_ne!(attempt.payload(), b"panics", "at the disco");
+            }
+        })
+        .async_handler("slow", |_| tokio::time::sleep(HOUR))
+        .async_handler("ends", |attempt| async move { attempt.cancelled().await });
+    let store = MemoryStore::new();
+    let jobs = builder.open(store.clone()).unwrap();
+    let texts = (0..1_000).map(|number| if number == 500 { "panics" } else { "" });
+    let ids = jobs.schedule_many(texts.map(|text| Job::new("note", text)));
+    assert!(ids.iter().all(Result::is_ok));
+    let slow = jobs.schedule(Job::new("slow", "")).unwrap();
+    let end = Instant::now() + SECOND * 60;
+    while jobs.count(List::Dead).unwrap() < 2 || jobs.count(List::Live).unwrap() > 0 {
+        assert!(Instant::now() < end, "{:?}", jobs.status());
+        thread::sleep(Duration::from_millis(5));
+    }
+    let failure = |id| jobs.get(id).unwrap().unwrap().failure.unwrap();
+    assert!(
+        failure(slow).contains("its limit of 20ms"),
+        "{}",
+        failure(slow)
+    );
+    assert!(failure(*ids[500].as_ref().unwrap()).contains("at the disco"));
+    jobs.schedule(Job::new("ends", "")).unwrap();
+    while jobs.status().running == 0 {
+        thread::yield_now();
+    }
+    drop(jobs);
+    assert_eq!(
+        store.count(List::Live).unwrap(),
+        0,
+        "it has ended with the node"
+    );
 }
 
 /// Starts and outcomes linger for an hour.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tickwheel_durable::store::{Answer, Change, DueJob, Hear, Lease, List, Store, StoreError};
-use tickwheel_durable::{JobId, StoredJob, WallTime};
+use tickwheel_durable::store::{Answer, Change, Due, Hear, Lease, List, Store, StoreError};
+use tickwheel_durable::{JobId, StoredJob, WallClock, WallTime};
 
 /// What happens around the calls of a store. An error becomes the answer of the call.
 pub(crate) trait Hooks: Send + Sync + 'static {
@@ -53,9 +53,14 @@ impl<S, H> Hooked<S, H> {
 }
 
 impl<S: Store, H: Hooks> Store for Hooked<S, H> {
-    fn acquire(&self, owner: &str, length: Duration) -> Result<Option<Lease>, StoreError> {
+    fn acquire(
+        &self,
+        owner: &str,
+        kinds: &[String],
+        length: Duration,
+    ) -> Result<Option<Lease>, StoreError> {
         self.hooks.before_acquire()?;
-        self.inner.acquire(owner, length)
+        self.inner.acquire(owner, kinds, length)
     }
 
     fn renew(&self, lease: Lease, length: Duration) -> Result<bool, StoreError> {
@@ -81,8 +86,16 @@ impl<S: Store, H: Hooks> Store for Hooked<S, H> {
         self.hooks.linger().max(self.inner.linger())
     }
 
-    fn is_here(&self, id: JobId) -> bool {
-        self.inner.is_here(id)
+    fn give_back(&self, lease: Lease) {
+        self.inner.give_back(lease);
+    }
+
+    fn clock(&self) -> Option<Arc<dyn WallClock>> {
+        self.inner.clock()
+    }
+
+    fn unhandled(&self) -> Result<Vec<(String, WallTime)>, StoreError> {
+        self.inner.unhandled()
     }
 
     fn listen(&self, reach: Duration, hear: Hear) {
@@ -99,12 +112,7 @@ impl<S: Store, H: Hooks> Store for Hooked<S, H> {
         self.inner.recover()
     }
 
-    fn due_before(
-        &self,
-        lease: Lease,
-        before: WallTime,
-        most: usize,
-    ) -> Result<Vec<DueJob>, StoreError> {
+    fn due_before(&self, lease: Lease, before: WallTime, most: usize) -> Result<Due, StoreError> {
         self.inner.due_before(lease, before, most)
     }
 

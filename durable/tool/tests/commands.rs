@@ -190,7 +190,11 @@ fn cancel_ends_a_job_whose_process_died() {
     let world = World::new();
     let id = world.schedule(Job::new("mail", ""));
     let dead = store(&world.path);
-    let fence = dead.acquire("dead", HOUR).unwrap().unwrap().fence;
+    let fence = dead
+        .acquire("dead", &["mail".to_owned()], HOUR)
+        .unwrap()
+        .unwrap()
+        .fence;
     let start = Change::Start {
         id,
         version: 1,

@@ -169,6 +169,7 @@ impl Service {
         match status.health() {
             Health::Working => answer(StatusCode::OK, report("working")),
             Health::StandingBy => answer(StatusCode::OK, report("standing by")),
+            Health::Stuck(_) => answer(StatusCode::SERVICE_UNAVAILABLE, report("stuck")),
             Health::Failing(error) => failed(&error),
         }
     }
@@ -194,7 +195,7 @@ fn gone() -> Answer {
 }
 
 /// Reads a reminder: `text`, one of `in`, `at` and `cron`, and perhaps a `key`. A reminder with
-/// the same key is replaced.
+/// the same key is replaced. The text of one that recurs is its key, unless there is another.
 fn reminder(body: &[u8]) -> Result<Job, String> {
     let wrong = |name: &str, error: &dyn ToString| format!("{name}: {}", error.to_string());
     let read: Value = serde_json::from_slice(body).map_err(|error| wrong("body", &error))?;
@@ -210,7 +211,8 @@ fn reminder(body: &[u8]) -> Result<Job, String> {
         job = job.at(SystemTime::from(at));
     }
     if let Some(cron) = field("cron") {
-        job = job.cron(cron).map_err(|error| wrong("cron", &error))?;
+        let cron = job.cron(cron).map_err(|error| wrong("cron", &error))?;
+        job = cron.key(text, IfTaken::Replace);
     }
     if let Some(key) = field("key") {
         job = job.key(key, IfTaken::Replace);

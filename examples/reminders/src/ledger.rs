@@ -20,7 +20,7 @@ impl Ledger {
     }
 
     /// Writes `ran ID ATTEMPT LIFE TEXT`. The id and the attempt tell repeated runs apart.
-    pub(crate) fn write(&self, attempt: &Attempt<'_>) -> io::Result<()> {
+    pub(crate) fn write(&self, attempt: &Attempt) -> io::Result<()> {
         let text = String::from_utf8_lossy(attempt.payload());
         let line = format!(
             "ran {} {} {} {:?}\n",

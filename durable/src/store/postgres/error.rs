@@ -18,6 +18,9 @@ pub(super) fn reason(error: &Error, schema: &str) -> StoreError {
         .as_db_error()
         .map_or_else(|| error.to_string(), |error| error.message().to_owned());
     match &code.code()[..2] {
+        "57" if *code == SqlState::QUERY_CANCELED => {
+            StoreError::Io(Arc::new(io::Error::new(io::ErrorKind::TimedOut, message)))
+        }
         // Connections that end or are refused, a server that stops or starts.
         "08" | "57" => StoreError::Io(Arc::new(io::Error::other(message))),
         "53" if *code != SqlState::TOO_MANY_CONNECTIONS => StoreError::Full,

@@ -2,20 +2,22 @@
 //!
 //! The tables lie in a schema of their own. Everything that is written happens in functions of
 //! the database: a batch of changes is one statement and one round trip, and no client holds a
-//! lock while it is paused. `schema_1.sql` has the first tables, `functions.sql` the functions.
+//! lock while it is paused. `schema.sql` has the tables, `functions.sql` the functions.
 //!
 //! # Leases and shards
-//! Each node has a lease with an end by the database's clock, and about the same number of
-//! shards as every other. A commit that starts or finishes jobs locks the row of its lease
-//! against removal, so a node whose lease was replaced changes nothing. When a node renews, it
-//! removes leases that have ended, takes shards that nobody has, and gives up those beyond its
-//! share: it starts nothing more of such a shard, and hands it over once nothing of it runs.
+//! Each node has a lease with an end by the database's clock. The jobs of a kind lie in shards, of
+//! which each node that handles the kind has about as many as every other. A commit that starts or
+//! finishes jobs locks the row of its lease against removal, so a node whose lease was replaced
+//! changes nothing. A renewal writes that row and does nothing else. When nodes have come or gone,
+//! each removes leases that have ended, takes shards that nobody has, and gives up those beyond
+//! its share: it starts nothing more of such a shard, and hands it over once nothing of it runs.
 //!
 //! # What nodes hear of each other
 //! A commit that places a job in another node's shard, within the reach of its window, announces
-//! the job in the same transaction (`NOTIFY`). Every few seconds a node also reads what is due
-//! soon, with the renewal of its lease.
+//! the job in the same transaction (`NOTIFY`). What was not heard is found by the next load.
 
+mod clock;
+mod enqueue;
 mod error;
 mod line;
 mod listen;
@@ -32,17 +34,19 @@ use std::time::{Duration, Instant};
 use ::postgres::Row;
 use ::postgres::types::ToSql;
 
+use self::clock::monotonic;
+pub use self::enqueue::Transaction;
 use self::error::is_passing;
 use self::line::{Arguments, Line, Session};
 pub use self::options::PostgresOptions;
 use self::rows::{COLUMNS, Columns, micros, numbers, signed};
-use self::shared::{ASK, Shared};
+use self::shared::Shared;
 use self::waits::{Lane, Remote};
 use crate::job::{JobId, StoredJob};
 use crate::store::{
-    Answer, Change, DueJob, Hear, Lease, List, Store, StoreError, Transactions, Work,
+    Answer, Change, Due, DueJob, Hear, Lease, List, Store, StoreError, Transactions, Work,
 };
-use crate::wall::WallTime;
+use crate::wall::{WallClock, WallTime};
 
 /// How often a commit is repeated that the database has undone.
 const REPEATS: u32 = 10;
@@ -179,6 +183,15 @@ impl PostgresStore {
         rows.iter().map(|row| rows::stored(row, 0)).collect()
     }
 
+    /// Moves shards, and takes note of those that this node has.
+    fn balance(&self, fence: u64) -> Result<Lease, StoreError> {
+        self.shared.member().is_stale = false;
+        let text = "SELECT * FROM {schema}.balance($1)";
+        let rows = self.ask(&self.leases, Duration::MAX, text, arguments![signed(fence)])?;
+        self.shared.note(fence, &rows);
+        Ok(Lease { fence })
+    }
+
     fn transact_on(
         &self,
         line: &mut Line,
@@ -187,21 +200,24 @@ impl PostgresStore {
         let fail = |error| self.shared.reason(&error);
         let text = rows::complete_text(&self.shared.schema);
         let statement = line.statement(&text).map_err(fail)?;
-        let mut transaction = line.client.transaction().map_err(fail)?;
+        let mut transaction = Transaction {
+            inner: line.client.transaction().map_err(fail)?,
+            schema: &self.shared.schema,
+        };
         let Some(change) = work(&mut transaction) else {
-            return transaction.rollback().map(|()| None).map_err(fail);
+            return transaction.inner.rollback().map(|()| None).map_err(fail);
         };
         let changes = [change];
         let origin = self.shared.member().fence;
         let columns = Columns::of(origin, &changes);
-        let rows = rows::apply(&mut transaction, &statement, &columns).map_err(fail)?;
+        let rows = rows::apply(&mut transaction.inner, &statement, &columns).map_err(fail)?;
         let answer = rows.first().map_or(Ok(Answer::Gone), rows::answer)?;
         if !matches!(answer, Answer::Placed(_) | Answer::Removed(_)) {
-            transaction.rollback().map_err(fail)?;
+            transaction.inner.rollback().map_err(fail)?;
             let message = "the lease was lost, or the job was moved or cancelled".to_owned();
             return Err(StoreError::Refused(message));
         }
-        transaction.commit().map_err(fail)?;
+        transaction.inner.commit().map_err(fail)?;
         let [change] = changes;
         Ok(Some((change, answer)))
     }
@@ -238,26 +254,77 @@ impl PostgresStore {
 }
 
 impl Store for PostgresStore {
-    fn acquire(&self, owner: &str, length: Duration) -> Result<Option<Lease>, StoreError> {
-        let reach = duration_micros(self.shared.reach());
-        let owner = owner.as_bytes().to_vec();
-        let with = arguments![owner, duration_micros(length), reach];
-        let text = "SELECT * FROM {schema}.acquire($1, $2, $3)";
-        let rows = self.ask(&self.leases, length.max(SHORTEST), text, with)?;
-        Ok(self.shared.note(&rows).map(|fence| Lease { fence }))
+    fn acquire(
+        &self,
+        owner: &str,
+        kinds: &[String],
+        length: Duration,
+    ) -> Result<Option<Lease>, StoreError> {
+        let kinds: Vec<Vec<u8>> = kinds.iter().map(|kind| kind.as_bytes().to_vec()).collect();
+        let (owner, reach) = (owner.as_bytes().to_vec(), self.shared.reach());
+        let (length, reach) = (duration_micros(length), duration_micros(reach));
+        let with = arguments![owner, kinds, length, reach];
+        let text = "SELECT {schema}.acquire($1, $2, $3, $4)";
+        let rows = self.ask(&self.leases, Duration::MAX, text, with)?;
+        let fence = rows.first().map(|row| row.get::<_, i64>(0) as u64);
+        fence.map(|fence| self.balance(fence)).transpose()
     }
 
     fn renew(&self, lease: Lease, length: Duration) -> Result<bool, StoreError> {
+        let (asked, limit) = (monotonic(), length.max(SHORTEST));
         let with = arguments![signed(lease.fence), duration_micros(length)];
         let text = "SELECT * FROM {schema}.renew($1, $2)";
-        let rows = self.ask(&self.leases, length.max(SHORTEST), text, with)?;
-        Ok(self.shared.note(&rows).is_some())
+        let rows = self.ask(&self.leases, limit, text, with)?;
+        let Some(row) = rows.first() else {
+            return Ok(false);
+        };
+        self.shared.clock.set(rows::time(row.get(0)), asked);
+        let until_end = row.get::<_, Option<i64>>(1);
+        let until_end = until_end.map(|micros| Duration::from_micros(micros.max(0) as u64));
+        let mut member = self.shared.member();
+        member.until_end = until_end;
+        let wants_balance = member.wants_balance();
+        drop(member);
+        if wants_balance {
+            self.balance(lease.fence)?;
+        }
+        Ok(true)
+    }
+
+    fn give_back(&self, lease: Lease) {
+        let is_open = |remote: &Remote| !remote.is_closed();
+        if !lock(&self.leases).remote.as_ref().is_some_and(is_open) {
+            return;
+        }
+        let text = "SELECT {schema}.give_back($1)";
+        let _ = self.ask(
+            &self.leases,
+            GIVE_BACK,
+            text,
+            arguments![signed(lease.fence)],
+        );
+    }
+
+    fn clock(&self) -> Option<Arc<dyn WallClock>> {
+        Some(Arc::clone(&self.shared.clock) as _)
+    }
+
+    fn unhandled(&self) -> Result<Vec<(String, WallTime)>, StoreError> {
+        let text = "SELECT * FROM {schema}.unhandled()";
+        let rows = self.ask(&self.reads, Duration::MAX, text, Vec::new())?;
+        let kind = |row: &Row| String::from_utf8_lossy(row.get(0)).into_owned();
+        let kinds = rows.iter().map(|row| (kind(row), rows::time(row.get(1))));
+        Ok(kinds.collect())
     }
 
     fn commit(&self, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
         let mut commits = lock(&self.commits);
         if !commits.works {
             return Err(StoreError::NotWriting);
+        }
+        if self.shared.clock.is_old() {
+            // A node that runs jobs is told the time with each renewal.
+            let _ = self.shared.ask_time(&commits.remote);
         }
         let rows = self.try_commit(&commits.remote, changes);
         let answers = rows.and_then(|rows| rows.iter().map(rows::answer).collect());
@@ -266,7 +333,7 @@ impl Store for PostgresStore {
     }
 
     fn renew_after(&self) -> Duration {
-        self.shared.member().renew_after.unwrap_or(ASK)
+        self.shared.member().renew_after()
     }
 
     fn linger(&self) -> Duration {
@@ -275,12 +342,6 @@ impl Store for PostgresStore {
 
     fn transactions(&self) -> Option<&dyn Transactions> {
         Some(self)
-    }
-
-    fn is_here(&self, id: JobId) -> bool {
-        let shard = id.number() % self.shared.shards as u64;
-        let member = self.shared.member();
-        member.has.get(shard as usize).is_some_and(|has| *has)
     }
 
     fn listen(&self, reach: Duration, hear: Hear) {
@@ -303,20 +364,19 @@ impl Store for PostgresStore {
         Ok(())
     }
 
-    fn due_before(
-        &self,
-        lease: Lease,
-        before: WallTime,
-        most: usize,
-    ) -> Result<Vec<DueJob>, StoreError> {
+    fn due_before(&self, lease: Lease, before: WallTime, most: usize) -> Result<Due, StoreError> {
         let with = arguments![signed(lease.fence), micros(before), signed(most as u64)];
         let text = "SELECT * FROM {schema}.due_before($1, $2, $3)";
         let rows = self.ask(&self.leases, Duration::MAX, text, with)?;
+        let until = rows.first().and_then(|row| row.get::<_, Option<i64>>(5));
         let due = rows.iter().map(|row| DueJob {
-            is_started: row.get::<_, i64>(4) != 0,
+            is_interrupted: ![0, signed(lease.fence)].contains(&row.get(4)),
             ..rows::due_job(row, 0)
         });
-        Ok(due.collect())
+        Ok(Due {
+            jobs: due.collect(),
+            until: until.map(rows::time),
+        })
     }
 
     fn get(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {
@@ -374,7 +434,7 @@ impl Transactions for PostgresStore {
         let idle = lock(&self.idle).pop();
         let mut line = match idle.filter(|line| !line.client.is_closed()) {
             Some(line) => line,
-            None => Line::new(self.shared.connect(String::new())?),
+            None => Line::new(self.shared.connect("")?),
         };
         let transacted = self.transact_on(&mut line, work);
         lock(&self.idle).push(line);
@@ -382,14 +442,12 @@ impl Transactions for PostgresStore {
     }
 }
 
-/// Gives back the lease, so that others need not wait for its end.
+/// A client of the crate `postgres` must not be dropped on a thread of a runtime.
 impl Drop for PostgresStore {
     fn drop(&mut self) {
-        let fence = self.shared.member().fence;
-        let is_open = |remote: &Remote| !remote.is_closed();
-        if fence != 0 && lock(&self.leases).remote.as_ref().is_some_and(is_open) {
-            let text = "SELECT {schema}.give_back($1)";
-            let _ = self.ask(&self.leases, GIVE_BACK, text, arguments![signed(fence)]);
+        let idle = std::mem::take(&mut *lock(&self.idle));
+        if !idle.is_empty() {
+            let _ = waits::spawn("close", || drop(idle));
         }
     }
 }

@@ -69,16 +69,20 @@ impl PostgresOptions {
         self
     }
 
-    /// Sets the number of shards with which the tables are created, from 1 to 1,024. It limits
-    /// the number of nodes that have work; tables that exist keep theirs. Defaults to 16.
+    pub(super) fn schema_name(&self) -> &str {
+        &self.schema
+    }
+
+    /// Sets the number of shards of each kind with which the tables are created, from 1 to 1,024. It
+    /// limits the number of nodes that work on a kind; tables that exist keep theirs. Defaults to 16.
     #[must_use]
     pub fn shards(mut self, shards: u32) -> PostgresOptions {
         self.shards = shards.clamp(1, 1_024);
         self
     }
 
-    /// Sets whether tables are created, or brought up to date, if there are none of this version.
-    /// A program that only looks must not. Defaults to true.
+    /// Sets whether tables are created if there are none. A program that only looks must not.
+    /// Defaults to true.
     #[must_use]
     pub fn creates(mut self, creates: bool) -> PostgresOptions {
         self.creates = creates;
@@ -181,11 +185,11 @@ impl PostgresOptions {
         let mut shared = Shared::new(self.schema.clone(), Arc::new(connect), waits);
         shared.linger = self.linger;
         let (remote, options) = (shared.remote()?, self.clone());
-        // Bringing large tables up to date takes its time.
-        shared.shards = remote.call(&shared.waits, Duration::MAX, move |line| {
+        remote.call(&shared.waits, Duration::MAX, move |line| {
             let PostgresOptions { schema, .. } = &options;
             schema::open(&mut line.client, schema, options.shards, options.creates)
         })??;
+        shared.ask_time(&remote)?;
         let session = shared.call(&remote, Line::session)?;
         Ok(PostgresStore::new(shared, remote, session))
     }

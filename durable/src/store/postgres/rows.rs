@@ -37,7 +37,8 @@ pub(super) fn micros(time: WallTime) -> i64 {
     signed(time.as_unix_micros())
 }
 
-fn time(micros: i64) -> WallTime {
+/// Reads a time.
+pub(super) fn time(micros: i64) -> WallTime {
     WallTime::from_unix_micros(micros as u64)
 }
 
@@ -125,6 +126,7 @@ impl<'a> Line<'a> {
                 IfTaken::Refuse => 1,
                 IfTaken::Keep => 2,
                 IfTaken::Replace => 3,
+                IfTaken::Update => 0,
             },
             due: Some(new.due()),
             kind: Some(kind),
@@ -249,7 +251,7 @@ pub(super) fn apply(
 /// Reads the answer to a change.
 pub(super) fn answer(row: &Row) -> Result<Answer, StoreError> {
     Ok(match row.get::<_, i64>(0) {
-        1 => Answer::Placed(due_job(row, 1)),
+        1 => Answer::Placed(placed(row)),
         2 => Answer::Kept(id(row, 1)),
         3 => Answer::Taken(id(row, 1)),
         4 => Answer::Removed(Box::new(stored(row, 1)?)),
@@ -258,11 +260,18 @@ pub(super) fn answer(row: &Row) -> Result<Answer, StoreError> {
             job: Box::new(stored(row, 1)?),
             token: row.get::<_, i64>(13) as u64,
         },
-        7 => Answer::Stale(due_job(row, 1)),
+        7 => Answer::Stale(placed(row)),
         8 => Answer::Gone,
         9 => Answer::Fenced,
         other => return Err(StoreError::Damaged(format!("an answer of code {other}"))),
     })
+}
+
+fn placed(row: &Row) -> DueJob {
+    DueJob {
+        is_here: row.get::<_, Option<bool>>(14).unwrap_or(false),
+        ..due_job(row, 1)
+    }
 }
 
 fn id(row: &Row, from: usize) -> JobId {
@@ -275,7 +284,8 @@ pub(super) fn due_job(row: &Row, from: usize) -> DueJob {
         id: id(row, from),
         version: row.get::<_, i64>(from + 2) as u64,
         due: time(row.get(from + 3)),
-        is_started: false,
+        is_interrupted: false,
+        is_here: true,
     }
 }
 

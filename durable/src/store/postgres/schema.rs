@@ -1,14 +1,13 @@
-//! Creating the tables, bringing older ones up to date, and leaving others alone.
+//! Creating the tables, and leaving those of others alone.
 
 use ::postgres::{Client, Transaction};
 
 use super::error::reason;
 use crate::store::StoreError;
 
-/// The steps from each version of the schema to the next. A step stays as it is once tables of
-/// its version may exist.
-const STEPS: [&str; 2] = [include_str!("schema_1.sql"), include_str!("schema_2.sql")];
-/// The functions of the newest version.
+/// The version of the tables.
+const KNOWN: u64 = 3;
+const TABLES: &str = include_str!("schema.sql");
 const FUNCTIONS: &str = include_str!("functions.sql");
 /// The longest name, which leaves room for the channel's.
 const LONGEST_NAME: usize = 48;
@@ -26,60 +25,35 @@ pub(super) fn check_name(name: &str) -> Result<(), StoreError> {
     )))
 }
 
-/// Creates the schema or brings it up to date, in one transaction. Returns the number of shards.
-///
-/// Nodes that work meanwhile wait for the end of the transaction. Those of an older version go on:
-/// a step keeps the columns that they read.
+/// Creates the tables unless they exist, in one transaction.
 pub(super) fn open(
     client: &mut Client,
     schema: &str,
-    shards: u32,
+    parts: u32,
     creates: bool,
-) -> Result<usize, StoreError> {
+) -> Result<(), StoreError> {
     let fail = |error| reason(&error, schema);
     let mut transaction = client.transaction().map_err(fail)?;
     // Of nodes that open at once, one creates the schema.
     transaction
         .execute("SELECT pg_advisory_xact_lock(hashtext($1))", &[&schema])
         .map_err(fail)?;
-    let found = version(&mut transaction, schema)?;
-    let known = STEPS.len() as u64;
-    if found > known {
-        return Err(StoreError::Newer { found, known });
+    match version(&mut transaction, schema)? {
+        KNOWN => {}
+        0 if creates => fill(&mut transaction, schema, parts).map_err(fail)?,
+        found if found > KNOWN => {
+            return Err(StoreError::Newer {
+                found,
+                known: KNOWN,
+            });
+        }
+        _ => {
+            return Err(StoreError::Refused(format!(
+                "schema {schema} has no jobs of this version: open it with a service first"
+            )));
+        }
     }
-    if found < known && !creates {
-        return Err(StoreError::Refused(format!(
-            "schema {schema} has no jobs of this version: open it with a service first"
-        )));
-    }
-    if found > 0 && found < known {
-        stop_renewals(&mut transaction, schema).map_err(fail)?;
-    }
-    for step in &STEPS[found as usize..] {
-        let step = step.replace("{schema}", schema);
-        transaction.batch_execute(&step).map_err(fail)?;
-    }
-    if found == 0 {
-        fill(&mut transaction, schema, shards).map_err(fail)?;
-    }
-    if found < known {
-        let functions = FUNCTIONS.replace("{schema}", schema);
-        transaction.batch_execute(&functions).map_err(fail)?;
-        let update = format!("UPDATE {schema}.tickwheel_durable SET version = {known}");
-        transaction.execute(&update, &[]).map_err(fail)?;
-    }
-    let count = format!("SELECT shards FROM {schema}.tickwheel_durable");
-    let count: i64 = transaction.query_one(&count, &[]).map_err(fail)?.get(0);
-    transaction.commit().map_err(fail)?;
-    Ok(count as usize)
-}
-
-/// Has nodes wait that take or renew leases, before anything else is locked. A step that waits for
-/// somebody's long transaction keeps them for five seconds at most, and is undone.
-fn stop_renewals(transaction: &mut Transaction<'_>, schema: &str) -> Result<(), ::postgres::Error> {
-    transaction.batch_execute(&format!(
-        "SET LOCAL lock_timeout = '5s'; SELECT 1 FROM {schema}.tickwheel_durable FOR UPDATE"
-    ))
+    transaction.commit().map_err(fail)
 }
 
 /// Returns the version of the schema, or zero if it is empty or new.
@@ -121,13 +95,13 @@ fn create(transaction: &mut Transaction<'_>, schema: &str) -> Result<(), StoreEr
 fn fill(
     transaction: &mut Transaction<'_>,
     schema: &str,
-    shards: u32,
+    parts: u32,
 ) -> Result<(), ::postgres::Error> {
-    let shards = i64::from(shards);
-    let versions = format!("INSERT INTO {schema}.tickwheel_durable VALUES (0, $1)");
-    transaction.execute(&versions, &[&shards])?;
-    let rows = format!("INSERT INTO {schema}.shards SELECT generate_series(0, $1::bigint - 1)");
-    transaction.execute(&rows, &[&shards])?;
+    let row = "INSERT INTO {schema}.tickwheel_durable VALUES ";
+    let row = format!("{row} ({KNOWN}, {parts});");
+    for text in [TABLES, &row, FUNCTIONS] {
+        transaction.batch_execute(&text.replace("{schema}", schema))?;
+    }
     Ok(())
 }
 

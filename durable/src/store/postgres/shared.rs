@@ -1,16 +1,18 @@
-//! What a node knows of itself and of the others: its shards, as of the last renewal, and how it
+//! What a node knows of itself and of the others: its shards, as of the last balance, and how it
 //! connects.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use ::postgres::{Client, Row};
 
+use super::clock::{DatabaseClock, monotonic};
 use super::error::reason;
 use super::line::{Failure, Line};
-use super::rows;
+use super::rows::time;
 use super::waits::{Remote, Waits};
-use crate::store::{DueJob, Hear, News, StoreError};
+use crate::store::{Hear, News, StoreError};
 
 /// The time after which a node asks what others have done.
 pub(super) const ASK: Duration = Duration::from_secs(7);
@@ -19,6 +21,8 @@ const ASK_SOON: Duration = Duration::from_millis(50);
 
 pub(super) type Connector = Arc<dyn Fn() -> Result<Client, Failure> + Send + Sync>;
 
+/// A commit is durable on each connection, and one may be silent for long, whatever the role's
+/// settings. Only servers from version 14 on end silent ones.
 const SETTINGS: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED; SET jit = off; SET standard_conforming_strings = on; \
      SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'; \
      SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'";
@@ -26,29 +30,54 @@ const SETTINGS: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEV
 /// What the store and its listener know.
 pub(super) struct Shared {
     pub(super) schema: String,
-    pub(super) shards: usize,
     pub(super) linger: Duration,
+    pub(super) clock: Arc<DatabaseClock>,
     connector: Connector,
     pub(super) waits: Waits,
     member: Mutex<Member>,
     pub(super) hear: OnceLock<(Duration, Hear)>,
 }
 
-/// What the node has, as of the last renewal.
+/// What the node has, as of the last balance.
 #[derive(Default)]
 pub(super) struct Member {
     pub(super) fence: u64,
-    /// Whether each shard is this node's.
-    pub(super) has: Vec<bool>,
-    pub(super) renew_after: Option<Duration>,
+    /// The shards from which it starts jobs.
+    pub(super) has: HashSet<u64>,
+    /// Whether shards of it leave.
+    is_leaving: bool,
+    /// Whether nodes have come or gone since.
+    pub(super) is_stale: bool,
+    /// Whether it hears of that.
+    pub(super) is_listening: bool,
+    /// The time from the last renewal until the next lease of another node ends.
+    pub(super) until_end: Option<Duration>,
+}
+
+impl Member {
+    /// Returns whether shards may have to move.
+    pub(super) fn wants_balance(&self) -> bool {
+        self.is_stale
+            || !self.is_listening
+            || self.is_leaving
+            || self.until_end == Some(Duration::ZERO)
+    }
+
+    /// Returns the time until that may be so.
+    pub(super) fn renew_after(&self) -> Duration {
+        match self.is_leaving {
+            true => ASK_SOON,
+            false => self.until_end.unwrap_or(ASK).clamp(ASK_SOON, ASK),
+        }
+    }
 }
 
 impl Shared {
     pub(super) fn new(schema: String, connector: Connector, waits: Waits) -> Shared {
         Shared {
             schema,
-            shards: 0,
             linger: Duration::ZERO,
+            clock: Arc::default(),
             connector,
             waits,
             member: Mutex::default(),
@@ -56,14 +85,12 @@ impl Shared {
         }
     }
 
-    /// Opens a connection on which a commit is durable, and which may be silent for long, whatever
-    /// the role's settings, and carries out a statement on it. Only servers from version 14 on end
-    /// silent ones.
-    pub(super) fn connect(&self, first: String) -> Result<Client, StoreError> {
+    /// Opens a connection, and carries out a statement on it.
+    pub(super) fn connect(&self, first: &str) -> Result<Client, StoreError> {
         let connector = Arc::clone(&self.connector);
+        let first = format!("{SETTINGS}; {first}");
         let connected = self.waits.connect(move || {
             let mut client = connector()?;
-            client.batch_execute(SETTINGS)?;
             client.batch_execute(&first)?;
             Ok(client)
         })?;
@@ -80,9 +107,19 @@ impl Shared {
         answer.map_err(|error| self.reason(&error))
     }
 
-    /// Opens a connection on a thread of its own.
+    /// Asks for the time.
+    pub(super) fn ask_time(&self, remote: &Remote) -> Result<(), StoreError> {
+        let (asked, text) = (monotonic(), format!("SELECT {}.now_micros()", self.schema));
+        let told = self.call(remote, move |line| line.client.query_one(&text, &[]))?;
+        self.clock.set(time(told.get(0)), asked);
+        Ok(())
+    }
+
+    /// Opens a connection on a thread of its own. The server ends a statement for whose answer
+    /// nobody waits any more.
     pub(super) fn remote(&self) -> Result<Remote, StoreError> {
-        Remote::start(self.connect(String::new())?)
+        let limit = self.waits.limit().as_millis();
+        Remote::start(self.connect(&format!("SET statement_timeout = {limit}"))?)
     }
 
     pub(super) fn member(&self) -> MutexGuard<'_, Member> {
@@ -106,45 +143,19 @@ impl Shared {
         reach.unwrap_or(Duration::from_secs(60))
     }
 
-    /// Takes note of what a renewal has said, and tells the node. Returns the fence, unless the
-    /// lease was lost.
-    pub(super) fn note(&self, rows: &[Row]) -> Option<u64> {
-        let of = |what: i64| rows.iter().filter(move |row| row.get::<_, i64>(0) == what);
-        let first = of(1).next()?;
-        let fence = first.get::<_, i64>(1) as u64;
-        let mut has = vec![false; self.shards];
-        for row in of(2) {
-            has[row.get::<_, i64>(1) as usize] = true;
-        }
+    /// Takes note of the shards that a balance has left to the node, and tells it of new ones.
+    pub(super) fn note(&self, fence: u64, rows: &[Row]) {
         let mut member = self.member();
-        let is_more = (0..has.len())
-            .any(|shard| has[shard] && !member.has.get(shard).is_some_and(|had| *had));
-        *member = Member {
-            fence,
-            has,
-            renew_after: Some(renew_after(first)),
-        };
+        let of = |what: i64| rows.iter().filter(move |row| row.get::<_, i64>(0) == what);
+        let number = |row: &Row| row.get::<_, i64>(1) as u64;
+        let has: HashSet<u64> = of(1).map(number).collect();
+        let is_more = member.fence != fence || !has.is_subset(&member.has);
+        member.fence = fence;
+        member.has = has;
+        member.is_leaving = of(0).map(number).any(|count| count > 0);
         drop(member);
         if is_more {
             self.tell(News::Many);
         }
-        let soon: Vec<DueJob> = of(3).map(|row| rows::due_job(row, 1)).collect();
-        if !soon.is_empty() {
-            self.tell(News::Placed(soon));
-        }
-        Some(fence)
-    }
-}
-
-/// Returns the time until another node's lease may have ended, or a shard may leave.
-fn renew_after(row: &Row) -> Duration {
-    let until_end: Option<i64> = row.get(2);
-    let leaving: i64 = row.get(3);
-    let until_end = until_end.map_or(ASK, |micros| {
-        Duration::from_micros(u64::try_from(micros).unwrap_or(0)) + Duration::from_millis(1)
-    });
-    match leaving {
-        0 => until_end.clamp(ASK_SOON, ASK),
-        _ => ASK_SOON,
     }
 }

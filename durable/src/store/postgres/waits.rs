@@ -94,7 +94,7 @@ fn unanswered(after: Duration) -> StoreError {
     StoreError::Io(Arc::new(io::Error::new(io::ErrorKind::TimedOut, text)))
 }
 
-fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), StoreError> {
+pub(super) fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), StoreError> {
     let thread = thread::Builder::new().name(format!("durable-{name}"));
     let spawned = thread.spawn(run).map(drop);
     spawned.map_err(|error| StoreError::Io(Arc::new(error)))
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_connection_that_does_not_come_is_given_up() {
-        let waits = Waits::new(Duration::from_millis(10));
+        let waits = Waits::new(Duration::from_millis(300));
         let (end, ended) = channel::<()>();
         let refused = waits.connect(move || ended.recv());
         assert!(

@@ -25,8 +25,8 @@ use self::file::{open_file, open_or_create};
 use self::reserve::Reserve;
 use self::tables::{Reading, Session, Writing, fail};
 use crate::job::{JobId, StoredJob};
-use crate::store::apply::apply;
-use crate::store::{Answer, Change, DueJob, Lease, List, Store, StoreError};
+use crate::store::apply::{Kinds, apply};
+use crate::store::{Answer, Change, Due, Lease, List, Store, StoreError};
 use crate::wall::WallTime;
 
 /// Settings of a [`RedbStore`].
@@ -125,6 +125,7 @@ pub struct RedbStore {
     open: RwLock<Option<Database>>,
     /// The numbers that a commit uses; held while it works.
     session: Mutex<Session>,
+    kinds: Mutex<Kinds>,
     path: Option<PathBuf>,
     reserve: Reserve,
     /// Whether the disk was full since the last recovery.
@@ -157,15 +158,21 @@ impl RedbStore {
         reserve: Reserve,
         options: RedbOptions,
     ) -> Result<RedbStore, StoreError> {
-        let session = Session::load(&database)?;
+        let session = Session::load(&database, path.as_deref())?;
         Ok(RedbStore {
             open: RwLock::new(Some(database)),
             session: Mutex::new(session),
+            kinds: Mutex::default(),
             path,
             reserve,
             is_full: AtomicBool::new(false),
             options,
         })
+    }
+
+    fn kinds(&self) -> Kinds {
+        let kinds = self.kinds.lock();
+        kinds.unwrap_or_else(|error| error.into_inner()).clone()
     }
 
     fn session(&self) -> MutexGuard<'_, Session> {
@@ -206,10 +213,14 @@ impl RedbStore {
         let mut session = self.session();
         let open = self.open.read().unwrap_or_else(|error| error.into_inner());
         let database = open.as_ref().ok_or(StoreError::NotWriting)?;
+        if let Some(path) = &self.path {
+            session.check_place(path)?;
+        }
         let mut transaction = database.begin_write().map_err(fail)?;
         transaction.set_quick_repair(self.options.quick_repair);
         let mut changed = *session;
-        let result = write(&mut Writing::new(&transaction, &mut changed)?)?;
+        let kinds = self.kinds();
+        let result = write(&mut Writing::new(&transaction, &mut changed, &kinds)?)?;
         transaction.commit().map_err(fail)?;
         *session = changed;
         Ok(result)
@@ -218,7 +229,8 @@ impl RedbStore {
 
 impl Store for RedbStore {
     /// Always succeeds: whoever has the file open holds the lease.
-    fn acquire(&self, _: &str, _: Duration) -> Result<Option<Lease>, StoreError> {
+    fn acquire(&self, _: &str, kinds: &[String], _: Duration) -> Result<Option<Lease>, StoreError> {
+        *self.kinds.lock().unwrap_or_else(|error| error.into_inner()) = Kinds::of(kinds);
         let fence = self.write(|writing| writing.raise_fence())?;
         Ok(Some(Lease { fence }))
     }
@@ -229,6 +241,12 @@ impl Store for RedbStore {
 
     fn leases_end(&self) -> bool {
         false
+    }
+
+    /// Closes the file, so that another process may have it.
+    fn give_back(&self, _: Lease) {
+        let mut open = self.open.write().unwrap_or_else(|error| error.into_inner());
+        *open = None;
     }
 
     fn commit(&self, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
@@ -249,7 +267,7 @@ impl Store for RedbStore {
             self.reserve.give_up();
         }
         let database = self.note(open_file(path, self.options.cache_bytes))?;
-        let mut found = Session::load(&database)?;
+        let mut found = Session::load(&database, Some(path))?;
         if session.is_ahead_of(&found) {
             let how = "an older file has taken its place";
             return Err(StoreError::Damaged(how.to_owned()));
@@ -265,13 +283,12 @@ impl Store for RedbStore {
         self.reserve.is_there_again()
     }
 
-    fn due_before(
-        &self,
-        _: Lease,
-        before: WallTime,
-        most: usize,
-    ) -> Result<Vec<DueJob>, StoreError> {
-        self.read(|reading| reading.due_before(before, most))
+    fn due_before(&self, lease: Lease, before: WallTime, most: usize) -> Result<Due, StoreError> {
+        self.read(|reading| reading.due_before(before, most, &self.kinds(), lease.fence))
+    }
+
+    fn unhandled(&self) -> Result<Vec<(String, WallTime)>, StoreError> {
+        self.read(|reading| reading.unhandled(&self.kinds()))
     }
 
     fn get(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {

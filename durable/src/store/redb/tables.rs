@@ -1,7 +1,9 @@
 //! The tables of a file, read and written.
 
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::ops::Bound;
+use std::path::Path;
 use std::sync::Arc;
 
 use redb::{
@@ -10,9 +12,9 @@ use redb::{
 };
 
 use crate::job::{JobId, StoredJob};
-use crate::store::apply::{Place, Rows};
+use crate::store::apply::{Kinds, Place, Rows};
 use crate::store::row::{decode, encode, head};
-use crate::store::{DueJob, List, StoreError};
+use crate::store::{Due, DueJob, List, StoreError};
 use crate::wall::WallTime;
 
 type At = (u64, u64);
@@ -37,6 +39,8 @@ pub(super) struct Session {
     pub(super) fence: u64,
     /// Whether the fence was granted in this opening, and not by a process that has ended.
     pub(super) is_granted: bool,
+    /// Which file it is, where the system says so.
+    place: Option<(u64, u64)>,
     next_number: u64,
     /// The first number that is not reserved.
     reserved: u64,
@@ -48,7 +52,17 @@ impl Session {
         self.fence > other.fence || self.reserved > other.reserved
     }
 
-    pub(super) fn load(database: &Database) -> Result<Session, StoreError> {
+    /// Checks that the file still has its name. What is written to one that was deleted is lost.
+    pub(super) fn check_place(&self, path: &Path) -> Result<(), StoreError> {
+        match place_of_file(path) == self.place {
+            true => Ok(()),
+            false => Err(StoreError::Damaged(
+                "the file is gone, or another has its name".to_owned(),
+            )),
+        }
+    }
+
+    pub(super) fn load(database: &Database, path: Option<&Path>) -> Result<Session, StoreError> {
         let transaction = database.begin_read().map_err(fail)?;
         let meta = transaction.open_table(META).map_err(fail)?;
         let read = |name| match meta.get(name) {
@@ -59,10 +73,25 @@ impl Session {
         Ok(Session {
             fence: read(FENCE)?,
             is_granted: false,
+            place: path.and_then(place_of_file),
             next_number: reserved,
             reserved,
         })
     }
+}
+
+#[cfg(unix)]
+fn place_of_file(path: &Path) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+
+    let file = std::fs::metadata(path).ok()?;
+    Some((file.dev(), file.ino()))
+}
+
+/// Elsewhere a file that is open cannot be deleted.
+#[cfg(not(unix))]
+fn place_of_file(_: &Path) -> Option<(u64, u64)> {
+    None
 }
 
 /// Creates the tables in an empty file.
@@ -84,18 +113,21 @@ pub(super) struct Writing<'t> {
     places: Table<'t, u64, (u8, u64)>,
     transaction: &'t WriteTransaction,
     session: &'t mut Session,
+    kinds: &'t Kinds,
 }
 
 impl<'t> Writing<'t> {
     pub(super) fn new(
         transaction: &'t WriteTransaction,
         session: &'t mut Session,
+        kinds: &'t Kinds,
     ) -> Result<Writing<'t>, StoreError> {
         Ok(Writing {
             live: transaction.open_table(LIVE).map_err(fail)?,
             places: transaction.open_table(PLACES).map_err(fail)?,
             transaction,
             session,
+            kinds,
         })
     }
 
@@ -136,6 +168,10 @@ impl<'t> Writing<'t> {
 }
 
 impl Rows for Writing<'_> {
+    fn handles(&self, kind: &str) -> bool {
+        self.kinds.has(kind)
+    }
+
     /// Zero, which no job has, before the first grant in this opening.
     fn fence(&mut self) -> Result<u64, StoreError> {
         Ok(match self.session.is_granted {
@@ -214,16 +250,50 @@ impl Reading {
         &self,
         before: WallTime,
         most: usize,
-    ) -> Result<Vec<DueJob>, StoreError> {
+        kinds: &Kinds,
+        fence: u64,
+    ) -> Result<Due, StoreError> {
+        let mut jobs = Vec::new();
+        self.each_head(before, fence, |job, kind| {
+            if kind.is_none_or(|kind| kinds.has(kind)) {
+                jobs.push(job);
+            }
+            jobs.len() < most
+        })?;
+        Ok(Due::first(jobs, most))
+    }
+
+    pub(super) fn unhandled(&self, kinds: &Kinds) -> Result<Vec<(String, WallTime)>, StoreError> {
+        let mut found = BTreeMap::new();
+        self.each_head(WallTime::MAX, 0, |job, kind| {
+            kinds.note_unhandled(&mut found, kind.unwrap_or_default(), job.due);
+            true
+        })?;
+        Ok(found.into_iter().collect())
+    }
+
+    /// Passes the jobs that are due before `before`, and their kinds if they can be read, until
+    /// `each` returns `false`.
+    fn each_head(
+        &self,
+        before: WallTime,
+        fence: u64,
+        mut each: impl FnMut(DueJob, Option<&str>) -> bool,
+    ) -> Result<(), StoreError> {
         let live = self.0.open_table(LIVE).map_err(fail)?;
-        let rows = live.range(..at(before, 0)).map_err(fail)?.take(most);
-        rows.map(|entry| {
+        for entry in live.range(..at(before, 0)).map_err(fail)? {
             let (key, row) = entry.map_err(fail)?;
             let (due, number) = key.value();
             let due = WallTime::from_unix_micros(due);
-            Ok(head(number, due, row.value()).unwrap_or(unknown(number, due)))
-        })
-        .collect()
+            let goes_on = match head(number, due, row.value(), fence) {
+                Ok((job, kind)) => each(job, Some(kind)),
+                Err(_) => each(unknown(number, due), None),
+            };
+            if !goes_on {
+                break;
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn get(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {
@@ -343,7 +413,8 @@ fn unknown(number: u64, due: WallTime) -> DueJob {
         id: JobId::new(due, number),
         version: 0,
         due,
-        is_started: false,
+        is_interrupted: false,
+        is_here: true,
     }
 }
 
@@ -366,7 +437,11 @@ pub(super) fn fail(error: impl Into<Error>) -> StoreError {
 
 pub(super) fn io(error: std::io::Error) -> StoreError {
     match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => StoreError::Full,
+        // The last says that a limit of the process on the sizes of files is reached.
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+            StoreError::Full
+        }
+        ErrorKind::UnexpectedEof => StoreError::Damaged("it was cut off".to_owned()),
         _ => StoreError::Io(Arc::new(error)),
     }
 }
