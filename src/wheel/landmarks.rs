@@ -128,7 +128,9 @@ impl Landmarks {
         }
         for _ in 0..STRIDE {
             for reader in &mut readers[..=count] {
-                *reader = entries.next(*reader);
+                // An entry on no list may lead to one that was cut off.
+                let next = entries.next(*reader).index();
+                *reader = entries.entry_at(next.into()).unwrap_or(entry);
                 entries.prefetch(*reader);
             }
         }
