@@ -17,9 +17,11 @@
 //! that a caller uses came from the same storage, and no entry was cut off since that holds
 //! it. Storages are cut off only at vacant entries, to which no list of timers leads.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::fmt;
+use core::marker::PhantomData;
 use core::mem::{ManuallyDrop, MaybeUninit, size_of};
 use core::ptr::{self, NonNull};
 
@@ -159,12 +161,6 @@ impl Header {
     }
 }
 
-#[repr(C)]
-struct Entry<T> {
-    header: Header,
-    payload: MaybeUninit<T>,
-}
-
 /// The reason why there is no room for the requested number of timers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -190,12 +186,15 @@ impl core::error::Error for ReserveError {}
 /// A block that is freed when it becomes vacant has at least this many entries.
 const WORTH_FREEING: u32 = 4_096;
 
+/// The block begins at a multiple of this, so that small entries don't straddle cache lines.
+const CACHE_LINE: usize = 64;
+
 /// A block of this many bytes or more grows by a quarter instead of doubling.
 const BIG: usize = 1 << 20;
 
 pub(crate) struct Entries<T> {
     /// The address of the first entry. It lies in `memory` and begins a cache line.
-    first: NonNull<Entry<T>>,
+    first: NonNull<Header>,
     /// The number of entries that are heads of lists.
     pub(super) lists: u32,
     /// The number of entries, heads and vacant ones included.
@@ -209,6 +208,7 @@ pub(crate) struct Entries<T> {
     /// The timers that aren't at the index in their id, by sequence number: that index, and
     /// their entry.
     moved: BTreeMap<u64, (u32, EntryIndex)>,
+    payloads: PhantomData<T>,
 }
 
 // SAFETY: the storage owns its memory and the payloads in it, as a `Vec<T>` does.
@@ -217,10 +217,19 @@ unsafe impl<T: Send> Send for Entries<T> {}
 unsafe impl<T: Sync> Sync for Entries<T> {}
 
 impl<T> Entries<T> {
-    /// The entries of a small payload do not straddle cache lines.
-    const ALIGN: usize = match align_of::<Entry<T>>() {
-        align if align > 64 => align,
-        _ => 64,
+    /// Whether payloads are stored in the entries. A head takes as much as an entry, so larger
+    /// payloads are boxed.
+    const IN_LINE: bool = size_of::<T>() <= 64 && align_of::<T>() <= align_of::<u128>();
+
+    /// The number of bytes from an entry to its payload, and to the next entry.
+    const LAYOUT: (usize, usize) = {
+        let (size, align) = match Self::IN_LINE {
+            true => (size_of::<T>(), align_of::<T>()),
+            false => (size_of::<*mut T>(), align_of::<*mut T>()),
+        };
+        let offset = size_of::<Header>().next_multiple_of(align);
+        let align = if align > 8 { align } else { 8 };
+        (offset, (offset + size).next_multiple_of(align))
     };
 
     /// Creates a storage with room for this many heads. [`Entries::add_list`] must add a
@@ -235,6 +244,7 @@ impl<T> Entries<T> {
             spare: EntryIndex::VACANT,
             memory: Vec::new(),
             moved: BTreeMap::new(),
+            payloads: PhantomData,
         };
         entries.grow_or_panic();
         entries.add_list(EntryIndex::VACANT);
@@ -242,23 +252,43 @@ impl<T> Entries<T> {
     }
 
     #[inline]
-    fn at(&self, entry: EntryIndex) -> *mut Entry<T> {
+    fn at(&self, entry: EntryIndex) -> *mut Header {
         debug_assert!(entry.0 <= self.used);
         // SAFETY: the index is at most `used`, which is at most the capacity.
-        unsafe { self.first.as_ptr().add(entry.0 as usize) }
+        unsafe {
+            self.first
+                .as_ptr()
+                .byte_add(entry.0 as usize * Self::LAYOUT.1)
+        }
+    }
+
+    /// Returns the place of an entry's payload, in the entry or in a box.
+    ///
+    /// # Safety
+    /// The entry holds a timer.
+    #[inline]
+    unsafe fn place(&self, entry: EntryIndex) -> *mut T {
+        // SAFETY: both lie in the entry. If payloads are boxed, a timer's entry holds the box.
+        unsafe {
+            let place = self.at(entry).byte_add(Self::LAYOUT.0);
+            match Self::IN_LINE {
+                true => place.cast(),
+                false => place.cast::<*mut T>().read(),
+            }
+        }
     }
 
     #[inline]
     pub(super) fn get(&self, entry: EntryIndex) -> &Header {
         // SAFETY: the entry is in the block, and its header was written when the list or the
         // timer was added. No exclusive reference exists beside `&self`.
-        unsafe { &(*self.at(entry)).header }
+        unsafe { &*self.at(entry) }
     }
 
     #[inline]
     pub(super) fn get_mut(&mut self, entry: EntryIndex) -> &mut Header {
         // SAFETY: as in `get`, with `&mut self`.
-        unsafe { &mut (*self.at(entry)).header }
+        unsafe { &mut *self.at(entry) }
     }
 
     /// Returns whether an entry holds a timer.
@@ -271,20 +301,21 @@ impl<T> Entries<T> {
     pub(super) fn payload(&self, entry: EntryIndex) -> &T {
         assert!(self.is_timer(entry));
         // SAFETY: an entry has a payload while its stamp is a timer's.
-        unsafe { (*self.at(entry)).payload.assume_init_ref() }
+        unsafe { &*self.place(entry) }
     }
 
     #[inline]
     pub(super) fn payload_mut(&mut self, entry: EntryIndex) -> &mut T {
         assert!(self.is_timer(entry));
         // SAFETY: as above, with `&mut self`.
-        unsafe { (*self.at(entry)).payload.assume_init_mut() }
+        unsafe { &mut *self.place(entry) }
     }
 
     /// Prefetches an entry. It may have been cut off.
     #[inline]
     pub(super) fn prefetch(&self, entry: EntryIndex) {
-        let at = self.first.as_ptr().wrapping_add(entry.0 as usize);
+        let at = self.first.as_ptr();
+        let at = at.wrapping_byte_add(entry.0 as usize * Self::LAYOUT.1);
         #[cfg(target_arch = "x86_64")]
         // SAFETY: a prefetch of any address is harmless.
         unsafe {
@@ -307,16 +338,11 @@ impl<T> Entries<T> {
 
     /// Returns all payloads, in the order of their entries.
     pub(super) fn payloads_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        let first = self.at(EntryIndex(self.lists));
-        let len = (self.used - self.lists) as usize;
-        // SAFETY: these entries lie in the block, their headers were written, and `&mut self`
-        // is exclusive.
-        let entries = unsafe { core::slice::from_raw_parts_mut(first, len) };
-        let timers = entries
-            .iter_mut()
-            .filter(|entry| entry.header.stamp.is_timer());
-        // SAFETY: an entry has a payload while its stamp is a timer's.
-        timers.map(|entry| unsafe { entry.payload.assume_init_mut() })
+        let entries = &*self;
+        // SAFETY: these entries hold timers. Each is met once, and nothing else uses the
+        // storage while it is borrowed.
+        let place = |entry| unsafe { &mut *entries.place(entry) };
+        entries.all_timers().map(place)
     }
 
     /// Returns the number of timers.
@@ -331,9 +357,13 @@ impl<T> Entries<T> {
         self.used
     }
 
-    /// Returns the number of bytes of the block.
+    /// Returns the number of bytes of the block and of the boxes.
     pub(super) fn bytes(&self) -> usize {
-        self.memory.capacity() * size_of::<u128>()
+        let boxed = match Self::IN_LINE {
+            true => 0,
+            false => self.live() * size_of::<T>(),
+        };
+        self.memory.capacity() * size_of::<u128>() + boxed
     }
 
     // Finding a timer.
@@ -406,7 +436,7 @@ impl<T> Entries<T> {
         }
         self.used += 1;
         // SAFETY: there is room for the entry.
-        unsafe { (&raw mut (*self.at(entry)).header).write(Header::alone(entry)) };
+        unsafe { self.at(entry).write(Header::alone(entry)) };
         entry
     }
 
@@ -418,9 +448,15 @@ impl<T> Entries<T> {
         // needs dropping.
         unsafe {
             let at = self.at(entry);
-            (&raw mut (*at).header.stamp).write(stamp);
-            (&raw mut (*at).header.deadline).write(deadline);
-            (&raw mut (*at).payload).write(MaybeUninit::new(payload));
+            (&raw mut (*at).stamp).write(stamp);
+            (&raw mut (*at).deadline).write(deadline);
+            let place = at.byte_add(Self::LAYOUT.0);
+            match Self::IN_LINE {
+                true => place.cast::<T>().write(payload),
+                false => place
+                    .cast::<*mut T>()
+                    .write(Box::into_raw(Box::new(payload))),
+            }
         }
     }
 
@@ -438,7 +474,13 @@ impl<T> Entries<T> {
         self.live -= 1;
         // SAFETY: the stamp was a timer's, so there was a payload. From now on the stamp
         // says that there is none.
-        unsafe { (*self.at(entry)).payload.assume_init_read() }
+        unsafe {
+            let place = self.place(entry);
+            match Self::IN_LINE {
+                true => place.read(),
+                false => *Box::from_raw(place),
+            }
+        }
     }
 
     #[cold]
@@ -501,7 +543,7 @@ impl<T> Entries<T> {
     pub(super) fn add_list(&mut self, list: EntryIndex) {
         assert!(list.0 < self.lists);
         // SAFETY: there is room for all heads.
-        unsafe { (&raw mut (*self.at(list)).header).write(Header::alone(list)) };
+        unsafe { self.at(list).write(Header::alone(list)) };
     }
 
     #[inline]
@@ -620,7 +662,7 @@ impl<T> Entries<T> {
     #[inline(never)]
     fn grow_or_panic(&mut self) {
         let capacity = self.capacity as usize;
-        let wanted = match capacity * size_of::<Entry<T>>() {
+        let wanted = match capacity * Self::LAYOUT.1 {
             0 => self.lists as usize + 16,
             bytes if bytes < BIG => capacity * 2,
             _ => capacity + capacity / 4,
@@ -638,8 +680,8 @@ impl<T> Entries<T> {
     /// use. The system moves the pages of a large block instead of copying them.
     fn set_capacity(&mut self, capacity: usize) -> Result<(), ReserveError> {
         const UNIT: usize = size_of::<u128>();
-        let bytes = capacity.checked_mul(size_of::<Entry<T>>());
-        let bytes = bytes.and_then(|bytes| bytes.checked_add(Self::ALIGN));
+        let bytes = capacity.checked_mul(Self::LAYOUT.1);
+        let bytes = bytes.and_then(|bytes| bytes.checked_add(CACHE_LINE));
         let units = bytes.ok_or(ReserveError::TooMany)?.div_ceil(UNIT);
         let skipped = (self.first.as_ptr() as usize).wrapping_sub(self.memory.as_ptr() as usize);
         let is_new = self.memory.is_empty();
@@ -656,8 +698,8 @@ impl<T> Entries<T> {
         // SAFETY: the memory may stay uninitialized.
         unsafe { self.memory.set_len(self.memory.capacity()) };
         let start = self.memory.as_mut_ptr().cast::<u8>();
-        let skip = start.align_offset(Self::ALIGN);
-        let used = self.used as usize * size_of::<Entry<T>>();
+        let skip = start.align_offset(CACHE_LINE);
+        let used = self.used as usize * Self::LAYOUT.1;
         // SAFETY: both places lie in the block, which has room for the entries in use behind
         // any number of bytes that aligning skips.
         unsafe {
@@ -666,7 +708,7 @@ impl<T> Entries<T> {
             }
             self.first = NonNull::new_unchecked(start.add(skip).cast());
         }
-        let capacity = (self.memory.len() * UNIT - skip) / size_of::<Entry<T>>();
+        let capacity = (self.memory.len() * UNIT - skip) / Self::LAYOUT.1;
         self.capacity = capacity.min(u32::MAX as usize - 1) as u32;
         Ok(())
     }
@@ -728,7 +770,11 @@ impl<T: Clone> Clone for Entries<T> {
         room.unwrap_or_else(|error| panic!("{error}"));
         // SAFETY: both blocks have room for as many entries. A payload that was copied so
         // counts as none, because no stamp says so until it was cloned.
-        unsafe { ptr::copy_nonoverlapping(self.first.as_ptr(), copy.first.as_ptr(), used) };
+        unsafe {
+            let bytes = used * Self::LAYOUT.1;
+            let (from, to) = (self.first.as_ptr().cast::<u8>(), copy.first.as_ptr().cast());
+            ptr::copy_nonoverlapping(from, to, bytes)
+        };
         (copy.used, copy.spare) = (self.used, self.spare);
         copy.moved.clone_from(&self.moved);
         self.all()
