@@ -177,7 +177,10 @@ impl Pair {
             Advance::Done => self.assert_nothing_to_do(reached),
             Advance::More => {
                 let next = self.wheel.next_wakeup();
-                assert!(next.is_some_and(|next| next.0 <= reached), "{next:?} {reached}");
+                assert!(
+                    next.is_some_and(|next| next.0 <= reached),
+                    "{next:?} {reached}"
+                );
                 let now = self.wheel.now();
                 assert!(before <= now && now.0 <= reached);
             }
