@@ -51,10 +51,13 @@ fn a_worker_that_panics_between_two_tasks_runs_the_next() {
     let broken = Timer::after(LATER, |_| ()).named("broken");
     let broken = timers.run(broken).unwrap();
     break_records(&timers);
-    let ((tell, told), (end, ended)) = (channel(), channel::<()>());
-    timers
-        .run_after(NOW, move || assert!(ended.recv().is_err()))
-        .unwrap();
+    let ((tell, told), (end, ended), (begin, begun)) = (channel(), channel::<()>(), channel());
+    let first = move || {
+        begin.send(()).unwrap();
+        assert!(ended.recv().is_err());
+    };
+    timers.run_after(NOW, first).unwrap();
+    assert_eq!(begun.recv_timeout(PATIENCE), Ok(()));
     timers.reschedule(broken, NOW).unwrap();
     timers
         .run_after(NOW, move || tell.send(()).unwrap())
