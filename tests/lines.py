@@ -9,11 +9,11 @@ import subprocess
 import sys
 
 LIMITS = {
-    "library": 14_945,
-    "wheel": 4_320,
-    "tests": 11_745,
-    "tests and models": 14_450,
-    "documents": 3_245,
+    "library": 12_890,
+    "wheel": 2_330,
+    "tests": 11_770,
+    "tests and models": 14_480,
+    "documents": 3_265,
 }
 
 
