@@ -1,5 +1,48 @@
-//! A hierarchical timing-wheel engine for programs with very many timers, most
-//! of which are cancelled before they fire.
+//! Timers for programs that have very many of them and cancel most before they fire, on a
+//! hierarchical timing wheel.
+//!
+//! Run a closure later, on the engine's workers:
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use std::time::Duration;
+//! use tickwheel::TaskEngine;
+//!
+//! let timers = TaskEngine::builder().start()?;
+//! timers.run_after(Duration::from_millis(5), || println!("five milliseconds later"))?;
+//! let limit = timers.run_after(Duration::from_secs(30), || println!("no answer"))?;
+//! assert!(timers.cancel(limit).is_cancelled()); // the answer came in time
+//! timers.drain(Duration::from_secs(1)); // waits for closures due within a second
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Take due timers from a queue, in threads of your own:
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use std::time::Duration;
+//! use tickwheel::{Engine, Timer};
+//!
+//! let engine = Engine::builder().start()?;
+//! let session = engine.schedule(Timer::after(Duration::from_millis(5), "session 7"))?;
+//! engine.reschedule(session, Duration::from_millis(20))?; // a message arrived
+//! assert_eq!(*engine.queue(0).recv()?.payload(), "session 7");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Await a timer, in a task of any runtime:
+//!
+//! ```
+//! use std::time::Duration;
+//! use tickwheel::time::{sleep, timeout};
+//!
+//! # pollster::block_on(async {
+//! let answer = timeout(Duration::from_millis(5), sleep(Duration::from_secs(30)));
+//! assert!(answer.await.is_err()); // there was none in time
+//! # });
+//! ```
 //!
 //! | for | use |
 //! |---|---|
@@ -10,53 +53,9 @@
 //! | the data structure alone | [`Wheel`], [`wheel::KeyedWheel`] |
 //! | games, simulations and tests | [`Builder::start_virtual`], [`VirtualClock`] |
 //!
-//! The [guide] helps to choose, and has a recipe for each common use.
-//!
-//! # Promises
-//! 1. **Never early.** A delay counts from a fresh reading of the clock and is
-//!    rounded up to a tick.
-//! 2. **On time.** A timer is in its queue within a tick of its deadline, plus
-//!    one wake-up, plus the time to move the timers due before it. The task of an
-//!    awaited timer is woken then, after those of the timers due before it.
-//! 3. **Exactly one ending.** Every timer ends once: completed, cancelled, shut
-//!    down, or failed. The [`Ledger`] balances.
-//! 4. **Cancel wins until the task is taken**, and returns the payload. Once it has
-//!    answered, the timer does not fire again, even if a worker re-arms it.
-//! 5. **A stale id is harmless**, however often its storage was reused, and so is a
-//!    forged one.
-//! 6. **Cancel frees the memory at once.**
-//! 7. **Repeats keep their phase**, unless their holder re-arms them. Counts are
-//!    exact, and firings of one timer never overlap.
-//! 8. **A timer's ending is reported on request.**
-//! 9. **Order.** Timers of one shard fire by tick, and within a tick in the
-//!    order in which they were first scheduled. With one shard and one thread,
-//!    the same calls at the same times give the same order in every run, in
-//!    every kind of engine. No order is promised across shards or for a
-//!    repeating timer that catches up beside other threads.
-//! 10. **A slow or panicking task harms no other**, as long as a worker is free.
-//!     It holds up neither the ticker, nor other queues, nor other workers. If
-//!     slow tasks occupy all workers of a queue, its other timers wait, and
-//!     [`Snapshot::lateness_at_start`] shows it. [`TaskEngine::set_workers`] then
-//!     adds workers.
-//! 11. **Bounds, and nothing lost.** A refused timer is returned to its caller.
-//! 12. **Shutdown accounts for every timer**, at once.
-//! 13. **Idle is free.** The ticker wakes up for a deadline and never
-//!     periodically. A timer that is cancelled or postponed while the ticker
-//!     sleeps for it costs that one wake-up. Arming a timer and cancelling it
-//!     repeatedly costs one wake-up per delay.
-//! 14. **Any deadline**, from the past to the end of u64.
-//! 15. **Time only moves forward.** The engine never reads the wall clock.
-//!
-//! # Policies
-//! * **An id is a plain value.** Dropping it cancels nothing, and nobody has to keep it.
-//! * **An exit waits for no engine.** When the process ends, live timers do not fire, and
-//!   tasks are cut off; see [`Engine`](Engine#the-end-of-the-process).
-//! * **An unstarted timer is not live.** It has no deadline to read or move; see
-//!   [`Unstarted`].
-//! * **No call runs a task inside a task.** A nested [`Driver::process_due`] does
-//!   nothing. [`VirtualClock::advance`] runs no task and may be called anywhere. [`VirtualClock::run_until`] panics in a worker, which it would wait for.
-//! * **A closure that holds a handle keeps the engine alive**, unless the handle is
-//!   [weak](WeakEngine).
+//! The [guide] helps to choose, and has a recipe for each common use. The
+//! [promises] say what holds whatever threads do: no timer fires early, each ends once,
+//! and a cancel wins until a worker has the timer.
 //!
 //! # Features
 //! All but `std` default to off. None adds cost to scheduling, cancelling,
@@ -82,18 +81,6 @@
 //! * `loom`, `shuttle`: models of programs that use the crate, together with `--cfg loom`
 //!   or `--cfg shuttle`. Without that flag they change nothing. `docs/MODELS.md` in the
 //!   package has a model to copy.
-//!
-//! # Example
-//! ```
-//! use std::time::Duration;
-//! use tickwheel::{Engine, Timer};
-//!
-//! let engine = Engine::builder().tick(Duration::from_millis(1)).start()?;
-//! let id = engine.schedule(Timer::after(Duration::from_secs(30), "session 7"))?;
-//! engine.reschedule(id, Duration::from_secs(30))?;
-//! assert_eq!(engine.cancel(id).into_payload(), Some("session 7"));
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(any(feature = "std", test)), no_std)]
@@ -130,8 +117,6 @@ mod engine;
 #[cfg(feature = "std")]
 mod engine_name;
 #[cfg(feature = "std")]
-mod hub;
-#[cfg(feature = "std")]
 mod observe;
 #[cfg(feature = "std")]
 mod queue;
@@ -162,11 +147,9 @@ pub mod model {
 #[cfg(feature = "std")]
 pub use clock::ClockSource;
 #[cfg(feature = "std")]
-pub use drive::{Driver, VirtualClock};
+pub use drive::{Builder, Driver, Family, StartError, VirtualClock, WeakEngine};
 #[cfg(feature = "std")]
-pub use engine::{
-    Builder, Engine, Family, LiveTimers, NamedTimers, StartError, Unstarted, WeakEngine,
-};
+pub use engine::{Engine, LiveTimers, NamedTimers, Unstarted};
 pub use id::{InvalidTimerId, TimerId};
 #[cfg(feature = "stream")]
 pub use queue::RecvStream;
@@ -182,6 +165,9 @@ pub use timeline::{PointInTime, Time, When};
 #[cfg(feature = "std")]
 pub use timer::{Cancel, CloseReason, Closed, LiveTimer, MissedTicks, Refusal, Refused, Timer};
 pub use wheel::Wheel;
+
+#[cfg(any(doc, doctest))]
+pub mod promises;
 
 /// The guide: which API and which settings to choose, how to do what, and what
 /// happens when.

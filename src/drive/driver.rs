@@ -6,7 +6,7 @@ use core::time::Duration;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
-use crate::hub::{Driving, SharedCore};
+use crate::engine::{Driving, SharedCore};
 use crate::queue::Queue;
 use crate::sync::Arc;
 use crate::tick::Tick;

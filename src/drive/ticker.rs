@@ -3,8 +3,8 @@
 use std::io;
 
 use crate::clock::Wake;
+use crate::engine::Core;
 use crate::engine_name::Role;
-use crate::hub::Core;
 use crate::observe;
 use crate::sync::{self, Arc};
 

@@ -7,7 +7,7 @@ use std::sync::Arc as StdArc;
 use std::time::Duration;
 
 use crate::clock::Clock;
-use crate::hub::{CannotWait, SharedCore};
+use crate::engine::{CannotWait, SharedCore};
 use crate::sync::{Arc, Lock};
 use crate::tick::Tick;
 use crate::timeline::Time;

@@ -1,11 +1,198 @@
-//! Cancelling many timers, and waiting for a timer that runs.
+//! Cancelling: one timer, many, those with a name, or all.
 
-use crate::engine::Engine;
-use crate::hub::running;
+use crate::engine::fairness::Walk;
+use crate::engine::names::{Bucket, NAMESAKES_PER_HOLD, Namesakes};
+use crate::engine::threads::is_running_here;
+use crate::engine::{Core, Engine, Held, ShardCell, Unsent};
 use crate::id::TimerId;
+use crate::shard::{self, CancelWalk};
+use crate::sync::IS_MODEL;
 use crate::timer::Cancel;
 
+/// The number of timers that one hold of a shard's lock cancels: enough that the cost of
+/// taking the lock is negligible, and few enough that a waiter does not wait long.
+const CANCELS_PER_HOLD: usize = 32;
+
+/// The number of timers with a name for which the first hold of a bucket's lock has room.
+/// Few names have more, and memory for many would cost more than the cancels.
+const FIRST_NAMESAKES: usize = if IS_MODEL { 1 } else { 4 };
+
+impl<T> Core<T> {
+    /// Cancels a timer, and calls `then` with the answer, outside the lock. Where most
+    /// answers are given, the compiler knows which one it is.
+    #[inline(always)]
+    pub(crate) fn cancel_then<R>(&self, id: TimerId, then: impl FnOnce(Cancel<T>) -> R) -> R {
+        let Some(cell) = self.cell_of(id) else {
+            return then(Cancel::Gone);
+        };
+        let mut held = self.hold(cell);
+        let Some(at) = held.shard.find_plain(id) else {
+            return then(self.cancel_any(held, id));
+        };
+        let payload = held.shard.cancel_plain(at);
+        // The lock is simply dropped: no timer was linked and no signal was raised.
+        drop(held);
+        then(Cancel::Cancelled(payload))
+    }
+
+    #[cold]
+    pub(super) fn cancel_any(&self, mut held: Held<'_, T>, id: TimerId) -> Cancel<T> {
+        let cancelled = held.shard.cancel(id, || self.tick_now());
+        self.release(held);
+        cancelled
+    }
+
+    fn cancel_in_one_hold(&self, ids: &[TimerId], answers: &mut Vec<(TimerId, Cancel<T>)>) {
+        let Some(cell) = ids.first().and_then(|&id| self.cell_of(id)) else {
+            answers.extend(ids.iter().map(|&id| (id, Cancel::Gone)));
+            return;
+        };
+        let mut held = self.hold(cell);
+        ids.iter().for_each(|&id| held.shard.prefetch(id));
+        let cancel = |&id| (id, held.shard.cancel(id, || self.tick_now()));
+        answers.extend(ids.iter().map(cancel));
+        self.release(held);
+    }
+
+    /// Cancels the timers with a name, oldest first, until `max` of them have been
+    /// cancelled. Skips timers that are created meanwhile; otherwise it might never end.
+    pub(crate) fn cancel_by_name(
+        &self,
+        name: &str,
+        max: Option<usize>,
+    ) -> Vec<(TimerId, Cancel<T>)> {
+        let mut left = max.unwrap_or(usize::MAX);
+        let mut namesakes = self.names.namesakes(name);
+        let mut answers = Vec::new();
+        let mut count = FIRST_NAMESAKES;
+        while self.cancel_some_by_name(&mut namesakes, count, &mut left, &mut answers) {
+            self.names.step_aside(&namesakes);
+            count = NAMESAKES_PER_HOLD;
+        }
+        answers
+    }
+
+    /// Cancels up to `count` timers in one hold of the bucket. Returns whether there may
+    /// be more timers.
+    fn cancel_some_by_name(
+        &self,
+        namesakes: &mut Namesakes<'_>,
+        count: usize,
+        left: &mut usize,
+        answers: &mut Vec<(TimerId, Cancel<T>)>,
+    ) -> bool {
+        // Reserved before the lock is taken, because growing may copy all payloads.
+        answers.reserve(count);
+        let mut unsent = Vec::with_capacity(count);
+        let may_be_more = self.cancel_in_bucket(namesakes, count, left, answers, &mut unsent);
+        unsent.into_iter().for_each(|unsent| self.send(unsent));
+        may_be_more
+    }
+
+    /// Does the same, and leaves in `unsent` what has to be sent outside the
+    /// bucket's lock.
+    fn cancel_in_bucket(
+        &self,
+        namesakes: &mut Namesakes<'_>,
+        count: usize,
+        left: &mut usize,
+        answers: &mut Vec<(TimerId, Cancel<T>)>,
+        unsent: &mut Vec<Unsent>,
+    ) -> bool {
+        let mut bucket = self.names.bucket_of(namesakes);
+        for _ in 0..count {
+            if *left == 0 {
+                return false;
+            }
+            let Some(id) = bucket.next(namesakes) else {
+                return false;
+            };
+            let one = self.cancel_one_by_name(id, namesakes.name, &mut bucket, answers);
+            let Some((ends, sends)) = one else { continue };
+            *left -= usize::from(ends);
+            unsent.push(sends);
+        }
+        true
+    }
+
+    /// Cancels a timer that has this name. Returns whether it ends because of this call,
+    /// and not by itself when its last firing returns.
+    fn cancel_one_by_name(
+        &self,
+        id: TimerId,
+        name: &str,
+        bucket: &mut Bucket,
+        answers: &mut Vec<(TimerId, Cancel<T>)>,
+    ) -> Option<(bool, Unsent)> {
+        let mut held = self.hold(self.cell_of(id)?);
+        if !held.shard.has_name(id, name) {
+            return None;
+        }
+        let answer = held.shard.cancel(id, || self.tick_now());
+        let mut unsent = self.release_unsent(held);
+        // Taken out, because `send` would not find them any more.
+        let mut has_ended = false;
+        unsent.signals.take_unnamed(|place| {
+            bucket.remove(place);
+            // A timer gives up its name exactly once, when it ends.
+            has_ended = true;
+        });
+        if !matches!(answer, Cancel::Gone) {
+            answers.push((id, answer));
+        }
+        Some((has_ended, unsent))
+    }
+}
+
+impl<T> Core<T> {
+    /// Begins a walk through each shard. All of them begin before the first timer is
+    /// cancelled, so a timer that replaces a cancelled one lives on in any shard.
+    pub(crate) fn begin_cancel_all(&self) -> Vec<CancelWalk> {
+        let begin = |cell: &ShardCell<T>| cell.lock().begin_cancel_all();
+        self.shards.iter().map(begin).collect()
+    }
+
+    /// Cancels as many timers as one hold of the shard's lock allows. Returns whether the
+    /// shard's walk is complete.
+    pub(crate) fn cancel_some(
+        &self,
+        cell: &ShardCell<T>,
+        walk: &mut CancelWalk,
+        answers: &mut Vec<(TimerId, Cancel<T>)>,
+    ) -> bool {
+        // Reserved before the lock is taken, because growing may copy all payloads.
+        answers.reserve(shard::CANCELS_PER_HOLD);
+        let now = self.tick_now();
+        let mut held = self.hold(cell);
+        let done = held.shard.cancel_some(walk, now, answers);
+        self.release(held);
+        done
+    }
+}
+
 impl<T> Engine<T> {
+    /// Cancels a timer.
+    ///
+    /// Succeeds until a worker takes the timer, even if the timer has
+    /// expired and is waiting in a queue. Returns the payload in
+    /// [`Cancel::Cancelled`], and no worker receives it. The storage is
+    /// free when the call returns. A [`notified`](crate::Timer::notified) task
+    /// keeps its payload; the answer is then [`Cancel::Notified`].
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use tickwheel::{Cancel, Engine, Timer};
+    /// let engine = Engine::builder().start()?;
+    /// let id = engine.schedule(Timer::after(Duration::ZERO, 17))?;
+    /// assert_eq!(engine.cancel(id), Cancel::Cancelled(17));
+    /// assert_eq!(engine.cancel(id), Cancel::Gone);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn cancel(&self, id: TimerId) -> Cancel<T> {
+        self.core.cancel_then(id, |cancelled| cancelled)
+    }
+
     /// Cancels many timers, and returns the answer of [`cancel`](Engine::cancel)
     /// for each, with its id, in the order of `ids`.
     ///
@@ -25,7 +212,13 @@ impl<T> Engine<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn cancel_many(&self, ids: &[TimerId]) -> Vec<(TimerId, Cancel<T>)> {
-        self.core.cancel_many(ids)
+        let mut answers = Vec::with_capacity(ids.len());
+        for of_one_shard in ids.chunk_by(|one, next| one.wheel() == next.wheel()) {
+            for some in of_one_shard.chunks(CANCELS_PER_HOLD) {
+                self.core.cancel_in_one_hold(some, &mut answers);
+            }
+        }
+        answers
     }
 
     /// Cancels the timers that have this name, oldest first: all of them if `max` is
@@ -88,7 +281,14 @@ impl<T> Engine<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn cancel_all(&self) -> Vec<(TimerId, Cancel<T>)> {
-        self.core.cancel_all()
+        let mut answers = Vec::new();
+        let mut pace = Walk::begin();
+        for (cell, mut walk) in self.core.shards.iter().zip(self.core.begin_cancel_all()) {
+            while !self.core.cancel_some(cell, &mut walk, &mut answers) {
+                cell.step_aside_in(&mut pace);
+            }
+        }
+        answers
     }
 
     /// Cancels a timer, and blocks until no worker holds a firing of it, even if the engine
@@ -104,10 +304,15 @@ impl<T> Engine<T> {
     /// this for an [`Expired`](crate::Expired) that it holds itself blocks for
     /// ever; so do two tasks that wait for each other.
     pub fn cancel_and_wait(&self, id: TimerId) -> Cancel<T> {
-        let cancelled = self.cancel(id);
+        // Not by `cancel`: a second copy of its short way would keep the first from being
+        // inlined.
+        let cancelled = match self.core.cell_of(id) {
+            Some(cell) => self.core.cancel_any(self.core.hold(cell), id),
+            None => Cancel::Gone,
+        };
         // A timer that is gone may have been shut down during its firing.
         let may_run = !matches!(cancelled, Cancel::Cancelled(_));
-        if may_run && !running::is_running_here(id) {
+        if may_run && !is_running_here(id) {
             self.core.wait_for_return(id);
         }
         cancelled

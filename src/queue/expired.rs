@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::thread::{self, ThreadId};
 
 use crate::clock::Clock;
-use crate::hub::SharedCore;
+use crate::engine::SharedCore;
 use crate::id::TimerId;
 use crate::observe;
 use crate::shard::{Claimed, Firing, Outcome};

@@ -5,7 +5,7 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker, ready};
 
-use crate::hub::{WaitError, Waits};
+use crate::engine::{WaitError, Waits};
 use crate::queue::{Expired, Place, Queue, RecvError, Reports};
 use crate::timer::Closed;
 

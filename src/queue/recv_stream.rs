@@ -6,7 +6,7 @@ use core::task::{Context, Poll};
 
 use futures_core::Stream;
 
-use crate::hub::Waits;
+use crate::engine::Waits;
 use crate::queue::recv_future::{Receiver, Waiting};
 use crate::queue::{Queue, Reports};
 

@@ -4,7 +4,7 @@ use core::fmt;
 use core::task::{Poll, Waker, ready};
 use core::time::Duration;
 
-use crate::hub::{Bell, SharedCore, Wait, WaitError, Waits};
+use crate::engine::{Bell, Engine, SharedCore, Wait, WaitError, Waits};
 use crate::queue::RecvError;
 use crate::shard::Shard;
 use crate::sync::Arc;
@@ -25,6 +25,15 @@ use crate::timer::Closed;
 /// unread reports can fill the memory. Reports outlive shutdown.
 pub struct Reports<T> {
     core: Arc<SharedCore<T>>,
+}
+
+impl<T> Engine<T> {
+    /// Returns a reader for the reports on ended timers that were scheduled with
+    /// [`Timer::reported`](crate::Timer::reported).
+    #[must_use]
+    pub fn reports(&self) -> Reports<T> {
+        Reports::new(self.shared())
+    }
 }
 
 impl<T> Reports<T> {

@@ -1,8 +1,7 @@
 //! Counting the timers that a drain still waits for in one shard.
 
-use crate::shard::drain_count::{Awaited, DrainKey};
 use crate::shard::record::State;
-use crate::shard::{CELLS_PER_HOLD, CELLS_PER_TIMER, Phase, Shard};
+use crate::shard::{Awaited, CELLS_PER_HOLD, CELLS_PER_TIMER, DrainKey, Phase, Shard};
 use crate::tick::Tick;
 use crate::wheel::{Cursor, EntryIndex};
 

@@ -1,5 +1,5 @@
 //! Ending and cancelling a timer. For shutting down, see `shutdown.rs`; for a firing that
-//! comes back, `return_firing.rs`.
+//! comes back, `lent.rs`.
 
 // Not the `Arc` of `crate::sync`, because no thread waits for another through a name.
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //! through.
 //!
 //! A plain timer is a one-shot without a record: its entry's [`Tag`] says
-//! whether it is linked into the wheel, ready, or a task that a worker runs (`task.rs`).
+//! whether it is linked into the wheel, ready, or a task that a worker runs (`take.rs`).
 //! Any other timer has a [`TimerRecord`] with its [`State`]. Letters name the actors: a
 //! caller (c), the ticker (t), a worker (w).
 //!
@@ -36,7 +36,7 @@
 //! `Ended` timer is freed at once unless its task must run once more or its report is
 //! unread.
 //!
-//! A shard is single-threaded: `hub` puts it behind a lock. It never drops a payload and
+//! A shard is single-threaded: `engine` puts it behind a lock. It never drops a payload and
 //! never runs foreign code. Payloads go to the caller, who drops them after releasing the
 //! lock.
 
@@ -44,33 +44,25 @@ pub(crate) mod body;
 mod cancel_all;
 pub(crate) mod credit;
 mod drain;
-pub(crate) mod drain_count;
 mod end;
 mod expire;
-mod firing;
-mod inspect;
 mod lent;
 mod ready;
 pub(crate) mod record;
-mod repeat;
-mod return_firing;
 pub(crate) mod shrink;
 mod shutdown;
 mod signals;
 mod start;
 mod take;
-mod task;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 pub(crate) mod walk;
-pub(crate) mod work;
 
 pub(crate) use cancel_all::{CANCELS_PER_HOLD, CancelWalk};
-pub(crate) use drain_count::DrainKey;
-pub(crate) use firing::{Claimed, Firing, Outcome};
 pub(crate) use lent::Next;
 pub(crate) use record::Place;
 pub(crate) use signals::Signals;
+pub(crate) use take::{Claimed, Firing, Outcome};
 
 use core::time::Duration;
 
@@ -80,16 +72,15 @@ use crate::id::{TimerId, WheelNumber};
 use crate::rounding::TickLength;
 use crate::shard::body::{Body, Tag};
 use crate::shard::credit::Credit;
-use crate::shard::drain_count::Awaited;
 use crate::shard::ready::Ready;
 use crate::shard::record::{State, TimerRecord};
-use crate::shard::work::Work;
+use crate::shard::signals::Work;
 use crate::stats::{Histogram, Ledger, RefusedTimers};
 use crate::sync::IS_MODEL;
 use crate::tick::Tick;
 use crate::timeline::Time;
 use crate::timer::{Refusal, Timer};
-use crate::wheel::{EntryIndex, Geometry, Wheel};
+use crate::wheel::{Cursor, EntryIndex, Geometry, Wheel};
 
 /// The number of cells that a walk through a shard passes in one hold of the shard's
 /// lock. It is so small that waiting threads hardly notice, whatever the cells hold.
@@ -137,6 +128,31 @@ pub(crate) enum Phase {
     Draining,
     Closed,
 }
+
+/// The timers that one drain waits for in one shard.
+#[derive(Clone, Copy)]
+pub(crate) struct Awaited {
+    /// The last tick at which an awaited one-shot is due.
+    pub(crate) last: Tick,
+    /// The number of awaited one-shots in the cells counted so far.
+    pub(crate) left: usize,
+    /// The position up to which cells have been counted.
+    pub(crate) counted: Cursor,
+}
+
+impl Awaited {
+    pub(crate) fn is_counted(&self) -> bool {
+        self.counted == Cursor::END
+    }
+
+    pub(crate) fn is_nothing_left(&self) -> bool {
+        self.is_counted() && self.left == 0
+    }
+}
+
+/// The index of a drain among those of its shard.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct DrainKey(pub(crate) usize);
 
 impl<T> Shard<T> {
     pub(crate) fn new(

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use crate::shard::record::Place;
+use crate::stats::Histogram;
 
 #[derive(Default)]
 pub(crate) struct Signals {
@@ -78,5 +79,30 @@ impl Signals {
         if let Some(more) = &self.more {
             more.bells.iter().copied().for_each(each);
         }
+    }
+}
+
+/// The work on a shard's firings.
+#[derive(Default)]
+pub(crate) struct Work {
+    /// The number of lent firings.
+    pub(crate) held: usize,
+    measured: Option<Box<Measured>>,
+}
+
+/// Times that are kept only if takes are measured.
+#[derive(Default)]
+pub(crate) struct Measured {
+    pub(crate) lateness_at_start: Histogram,
+    pub(crate) durations: Histogram,
+}
+
+impl Work {
+    pub(crate) fn measured(&self) -> Option<&Measured> {
+        self.measured.as_deref()
+    }
+
+    pub(super) fn measure(&mut self) -> &mut Measured {
+        self.measured.get_or_insert_default()
     }
 }

@@ -1,13 +1,63 @@
-//! Taking expired timers, and reading reports.
+//! Taking expired timers: the firing that a worker gets, and what it is lent. Reading
+//! reports.
 
+// Not the `Arc` of `crate::sync`, because no thread waits for another through a name.
+use std::sync::Arc;
+
+use crate::id::TimerId;
 use crate::shard::Shard;
-use crate::shard::firing::{Claimed, Firing, Outcome};
+use crate::shard::body::Body;
 use crate::shard::ready::PREFETCHED_AHEAD;
-use crate::shard::record::State;
+use crate::shard::record::{State, TimerRecord};
 use crate::tick::Tick;
 use crate::timeline::Time;
-use crate::timer::{CloseReason, Closed};
+use crate::timer::{CloseReason, Closed, Timer};
 use crate::wheel::EntryIndex;
+
+/// One firing of a timer. It is built when a worker takes the timer.
+#[derive(Clone)]
+pub(crate) struct Firing {
+    pub(crate) id: TimerId,
+    /// The tick at which the timer was due.
+    pub(crate) tick: Tick,
+    /// The beginning of the tick.
+    pub(crate) deadline: Time,
+    /// The exact time that the tick was rounded up from.
+    pub(crate) requested: Time,
+    /// The number of this due tick of the timer, counted from 1.
+    pub(crate) number: u64,
+    /// The queue. It is small enough to fit beside the outcome.
+    pub(crate) queue: u32,
+    /// `Completed`, unless a task runs because its timer ended otherwise.
+    pub(crate) outcome: CloseReason,
+    /// Whether the firing must be returned, with the payload unless that was consumed.
+    pub(crate) lent: bool,
+    /// In one word, because a firing of a plain timer is moved with room for it.
+    pub(crate) name: Option<Box<Arc<str>>>,
+}
+
+/// A firing that a worker has taken.
+pub(crate) struct Claimed<T> {
+    pub(crate) firing: Firing,
+    pub(crate) payload: T,
+}
+
+/// The way in which a lent firing came back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Outcome {
+    Returned,
+    Panicked,
+    /// The worker kept the payload, which ends the timer.
+    Kept,
+}
+
+/// The work that the return of a firing leaves to be done outside the lock.
+pub(crate) struct Returned<T> {
+    /// The payload, if the timer has ended and no other thread gets it.
+    pub(crate) payload: Option<T>,
+    /// Whether a caller is waiting for this return.
+    pub(crate) awaited: bool,
+}
 
 impl<T> Shard<T> {
     /// Takes the first expired timer of a queue, at `now` if takes are measured.
@@ -211,5 +261,86 @@ impl<T> Shard<T> {
         };
         self.return_firing(task.firing.id, None, Outcome::Kept, Time::START);
         Some(Some(task.payload))
+    }
+}
+
+// One-shot tasks without a record: lending one to a worker, and its end.
+//
+// While a worker runs such a task, its entry stays, without a payload and on no list,
+// and its tag says that it is lent. A call that has to note anything for the worker's
+// return gives the entry a record; from then on it is a recorded timer like any other.
+
+impl<T> Shard<T> {
+    /// Lends a task that has left its ready list, at `now` if takes are measured.
+    pub(super) fn take_task(&mut self, at: EntryIndex, now: Option<Time>) -> Claimed<T> {
+        debug_assert!(self.tag(at).has_payload());
+        let firing = self.plain_firing(at, true);
+        let body = std::mem::replace(self.wheel.payload_mut(at), Body::lent(now));
+        self.wheel.set_tag(at, self.tag(at).lent().0);
+        self.wheel.set_aside(at);
+        self.work.held += 1;
+        Claimed {
+            firing,
+            // SAFETY: the tag said that the body is a payload.
+            payload: unsafe { body.into_payload() },
+        }
+    }
+
+    /// Ends a lent task that has no record, at `now`.
+    pub(super) fn end_task(
+        &mut self,
+        at: EntryIndex,
+        payload: Option<T>,
+        outcome: Outcome,
+        now: Time,
+    ) -> Returned<T> {
+        let taken = self.taken(at);
+        self.note_return(taken, now);
+        self.ledger.ended(match outcome {
+            Outcome::Panicked => CloseReason::Failed,
+            Outcome::Returned | Outcome::Kept => CloseReason::Completed,
+        });
+        self.credit.put();
+        // The body has no payload.
+        self.wheel.remove(at);
+        Returned {
+            payload,
+            awaited: false,
+        }
+    }
+
+    /// Returns the record of a timer. A task that was lent without a record gets one.
+    pub(super) fn record_if_lent(&mut self, at: EntryIndex) -> Option<usize> {
+        match self.tag(at).is_lent() {
+            true => Some(self.record_lent(at)),
+            false => self.record_of(at),
+        }
+    }
+
+    /// Returns when a worker took a lent task that has no record, if takes are measured.
+    fn taken(&self, at: EntryIndex) -> Option<Time> {
+        assert!(self.tag(at).is_lent(), "only what was lent comes back");
+        // SAFETY: the tag says that the body is the time of the take.
+        unsafe { self.wheel.payload(at).as_taken() }
+    }
+
+    #[cold]
+    fn record_lent(&mut self, at: EntryIndex) -> usize {
+        let requested = self.tick.start_of(self.wheel.deadline_of(at));
+        let timer = Timer::at(requested, None).into_task(|none| none);
+        let mut record = TimerRecord::of(timer, requested, None);
+        record.deliver();
+        record.taken = self.taken(at);
+        record.state = State::LENT;
+        let key = self.records.insert(record);
+        *self.wheel.payload_mut(at) = Body::record(key);
+        self.wheel.set_tag(at, self.tag(at).with_record().0);
+        key
+    }
+
+    /// Whether a worker runs this task, of which nothing has been noted.
+    pub(super) fn is_lent_task(&self, id: TimerId) -> bool {
+        let at = self.wheel.find_own(id);
+        at.is_some_and(|at| self.tag(at).is_lent())
     }
 }

@@ -1,15 +1,17 @@
 //! Walking through a shard's timers, a bounded number of cells at a time.
 
+use core::ops::Range;
 use std::collections::VecDeque;
 // Not the `Arc` of `crate::sync`, because no thread waits for another through a name.
 use std::sync::Arc;
 
 use crate::id::TimerId;
-use crate::shard::record::State;
+use crate::shard::record::{State, TimerRecord};
 use crate::shard::{CELLS_PER_HOLD, CELLS_PER_TIMER, Phase, Shard};
+use crate::stats::InspectedShard;
 use crate::tick::Tick;
 use crate::timer::LiveTimer;
-use crate::wheel::{Cursor, EntryIndex, OverBudget};
+use crate::wheel::{Cursor, EntryIndex, Level, OverBudget};
 
 /// The number of cells that a found timer counts as. It limits how many timers are
 /// found ahead, because a caller may stop reading early.
@@ -85,5 +87,44 @@ impl<T> Shard<T> {
         let waits = |key: usize| self.records[key].state == State::Waiting;
         let tag = self.tag(at);
         !tag.is_ready() && !tag.is_lent() && self.record_of(at).is_none_or(waits)
+    }
+}
+
+impl<T> Shard<T> {
+    /// Returns everything but the counts of slots and the next wake-up.
+    pub(crate) fn inspect(&self) -> InspectedShard {
+        // The last list is that of the reports.
+        let queues = &self.ready[..self.ready.len() - 1];
+        InspectedShard {
+            ledger: self.ledger(),
+            queued: queues.iter().map(|ready| ready.len()).collect(),
+            next_wakeup: None,
+            reached: self.wheel.now(),
+            levels: match self.phase {
+                Phase::Closed => Vec::new(),
+                _ => self.wheel.uncounted_levels(),
+            },
+        }
+    }
+
+    /// Returns the number of bytes of the shard's timers: entries and records.
+    pub(crate) fn bytes(&self) -> usize {
+        let records = self.records.capacity() * size_of::<TimerRecord<T>>();
+        self.wheel.bytes() + records
+    }
+
+    /// Counts the timers in some slots of a level, each up to `most`. Leaves the counts
+    /// of a closed shard, whose lists are no longer maintained.
+    pub(crate) fn count_in_slots(
+        &self,
+        index: usize,
+        level: &mut Level,
+        slots: Range<usize>,
+        most: usize,
+    ) {
+        if self.phase != Phase::Closed {
+            let counts = &mut level.timers;
+            self.wheel.count_in_slots(index, slots, most, counts);
+        }
     }
 }

@@ -1,20 +1,18 @@
 //! An engine as seen from outside.
 
 mod histogram;
-mod inspection;
-mod ledger;
 #[cfg(feature = "metrics")]
 mod publish;
-mod refused_timers;
+
+pub use histogram::Histogram;
 
 // Not the `Arc` of `crate::sync`, because no thread waits for another through a name.
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use histogram::Histogram;
-pub use inspection::{InspectedShard, Inspection};
-pub use ledger::Ledger;
-pub use refused_timers::RefusedTimers;
+use crate::tick::Tick;
+use crate::timer::{CloseReason, Refusal};
+use crate::wheel::Level;
 
 /// Counts of an engine at one moment, from
 /// [`Engine::snapshot`](crate::Engine::snapshot).
@@ -76,4 +74,123 @@ pub struct Snapshot {
     /// The number of task runs that panicked, and of calls of async tasks' wakers
     /// that did.
     pub panics: u64,
+}
+
+/// The account of every timer that an engine has accepted.
+///
+/// While no call is in progress, [`Ledger::is_balanced`] holds: every accepted timer is
+/// live or has ended once, for one reason.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Ledger {
+    /// Timers accepted since the start.
+    pub accepted: u64,
+    /// Timers that have not ended, counted by the entries that they occupy;
+    /// [`Engine::live`](crate::Engine::live) visits them.
+    pub live: u64,
+    /// Timers that ended by firing for the last time.
+    pub completed: u64,
+    /// Timers that ended by being cancelled.
+    pub cancelled: u64,
+    /// Timers that ended by shutdown.
+    pub shut_down: u64,
+    /// Timers whose last firing panicked.
+    pub failed: u64,
+}
+
+impl Ledger {
+    /// Returns whether `accepted = live + completed + cancelled + shut_down + failed`.
+    #[must_use]
+    pub fn is_balanced(&self) -> bool {
+        let ended = self.completed + self.cancelled + self.shut_down + self.failed;
+        self.accepted == self.live + ended
+    }
+
+    pub(crate) fn ended(&mut self, reason: CloseReason) {
+        *match reason {
+            CloseReason::Completed => &mut self.completed,
+            CloseReason::Cancelled => &mut self.cancelled,
+            CloseReason::ShutDown => &mut self.shut_down,
+            CloseReason::Failed => &mut self.failed,
+        } += 1;
+    }
+
+    pub(crate) fn add(&mut self, other: &Ledger) {
+        self.accepted += other.accepted;
+        self.live += other.live;
+        self.completed += other.completed;
+        self.cancelled += other.cancelled;
+        self.shut_down += other.shut_down;
+        self.failed += other.failed;
+    }
+}
+
+/// The number of timers that an engine refused because of its own state, by reason.
+/// Leaves out timers that no engine would accept, such as one with a period of zero.
+///
+/// ```
+/// use std::time::Duration;
+/// use tickwheel::{Engine, Timer};
+///
+/// let engine = Engine::builder().shards(1).max_timers(1).start()?;
+/// for n in 0..4 {
+///     let _ = engine.schedule(Timer::after(Duration::from_secs(30), n));
+/// }
+/// assert_eq!(engine.snapshot().refused.full, 3);
+/// # Ok::<(), tickwheel::StartError>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct RefusedTimers {
+    /// Timers beyond [`Builder::max_timers`](crate::Builder::max_timers).
+    pub full: u64,
+    /// Timers that came after the start of a drain or of a shutdown.
+    pub shut_down: u64,
+}
+
+impl RefusedTimers {
+    pub(crate) fn count(&mut self, reason: Refusal) {
+        match reason {
+            Refusal::Full => self.full += 1,
+            // A call that asks for the impossible is refused before it reaches a shard.
+            _ => self.shut_down += 1,
+        }
+    }
+
+    pub(crate) fn add(&mut self, other: &RefusedTimers) {
+        self.full += other.full;
+        self.shut_down += other.shut_down;
+    }
+}
+
+/// The places where an engine's timers wait, from
+/// [`Engine::inspect`](crate::Engine::inspect).
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Inspection {
+    /// The duration of a tick.
+    pub tick: Duration,
+    /// The number of slots per level.
+    pub wheel_size: usize,
+    /// The shards. Each has a wheel of its own.
+    pub shards: Vec<InspectedShard>,
+}
+
+/// A shard, in an [`Inspection`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct InspectedShard {
+    /// The account of the shard's timers.
+    pub ledger: Ledger,
+    /// The number of expired timers that wait for each queue's workers.
+    pub queued: Vec<usize>,
+    /// The tick at which the ticker will visit the shard next. `None` if it has no
+    /// reason to.
+    pub next_wakeup: Option<Tick>,
+    /// The tick that the shard's wheel has reached. A shard without due timers is not
+    /// visited, so its wheel may stand far behind the engine's clock.
+    pub reached: Tick,
+    /// The levels of the shard's wheel. Empty if the engine is shut down.
+    pub levels: Vec<Level>,
 }

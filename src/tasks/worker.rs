@@ -1,19 +1,20 @@
-//! The threads that run tasks.
+//! Running tasks: in threads of the engine's own, or in the caller's loop.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
-use crate::caught;
-use crate::engine::{Engine, StartError};
+use crate::drive::{Driver, StartError};
+use crate::engine::threads::enter_task;
+use crate::engine::workers::{AtWork, Change, Workers};
+use crate::engine::{Engine, Wait};
 use crate::engine_name::Role;
-use crate::hub::workers::{AtWork, Change, Workers};
-use crate::hub::{Wait, running};
 use crate::id::TimerId;
-use crate::observe;
 use crate::queue::{Queue, RecvError};
 use crate::shard::{Claimed, Outcome};
-use crate::sync::{self, Arc, IS_MODEL};
+use crate::sync::{Arc, IS_MODEL};
 use crate::tasks::{Firing, Task};
+use crate::wheel::Advance;
+use crate::{caught, observe, sync};
 
 /// Starts workers until there are `count`. Those that have been started remain if the
 /// system refuses one.
@@ -119,7 +120,7 @@ fn run(queue: &Queue<Task>, claimed: Claimed<Task>) -> Option<TimerId> {
         firing.lent,
         firing.name.as_deref().map(|name| &**name),
     );
-    let _running = running::enter(id);
+    let _running = enter_task(id);
     let mut make = || Firing::of(&firing, core);
     let ran = catch_unwind(AssertUnwindSafe(|| task.run(&mut make)));
     if lent && ran.is_ok() && task.is_consumed() {
@@ -157,4 +158,38 @@ fn count_panic(
         });
     }
     queue.count_panic();
+}
+
+/// The number of entries that may be touched for each task that may run. A
+/// timer cascades at most once per level, and is sorted at the end.
+const TOUCHES_PER_TASK: usize = 16;
+
+/// Runs at most `budget` due tasks in the calling thread, unless it is in such a call for
+/// this engine already.
+pub(super) fn process_due(driver: &Driver<Task>, budget: usize) -> Advance {
+    match driver.enter_loop() {
+        Some(_in_loop) => run_tasks(driver, budget),
+        None => driver.done(),
+    }
+}
+
+fn run_tasks(driver: &Driver<Task>, budget: usize) -> Advance {
+    let queue = driver.queue();
+    let mut runner = Runner::new(&queue);
+    let mut tasks = budget;
+    let mut touches = budget.saturating_mul(TOUCHES_PER_TASK);
+    loop {
+        let served = driver.serve(&mut touches);
+        let before = tasks;
+        while tasks > 0 && runner.run_next(Wait::No).is_ok() {
+            tasks -= 1;
+        }
+        runner.finish();
+        if tasks == 0 || !served {
+            return driver.what_is_left(served);
+        }
+        if tasks == before {
+            return driver.done();
+        }
+    }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::time::Timers;
 use crate::time::handle::{Global, Handle, Moment};
-use crate::time::registration::Ended;
+use crate::time::sleep::Ended;
 use crate::time::sleep::{Sleep, panic_of_refusal};
 use crate::timeline::{PointInTime, Time, nanos};
 use crate::timer::MissedTicks;
@@ -50,6 +50,28 @@ pub fn interval(period: Duration) -> Interval {
 #[track_caller]
 pub fn interval_at(start: impl PointInTime, period: Duration) -> Interval {
     Interval::new(Sleep::until(Global, start), period)
+}
+
+impl Timers {
+    /// Ticks every `period`, for the first time at once; see
+    /// [`interval`](crate::time::interval).
+    ///
+    /// # Panics
+    /// Panics if `period` is zero.
+    #[track_caller]
+    pub fn interval(&self, period: Duration) -> Interval<&Timers> {
+        Interval::new(Sleep::after(self, Duration::ZERO), period)
+    }
+
+    /// Ticks every `period`, for the first time at `start`; see
+    /// [`interval_at`](crate::time::interval_at).
+    ///
+    /// # Panics
+    /// Panics if `period` is zero.
+    #[track_caller]
+    pub fn interval_at(&self, start: impl PointInTime, period: Duration) -> Interval<&Timers> {
+        Interval::new(Sleep::until(self, start), period)
+    }
 }
 
 /// Ticks at equal distances; from [`interval`], [`interval_at`], or the calls of

@@ -66,7 +66,6 @@ mod handle;
 #[cfg(feature = "hyper")]
 mod hyper;
 mod interval;
-mod registration;
 mod sleep;
 #[cfg(feature = "stream")]
 mod stream;
@@ -75,21 +74,18 @@ mod timers;
 #[cfg(feature = "tower")]
 #[cfg_attr(docsrs, doc(cfg(feature = "tower")))]
 pub mod tower;
-mod waits;
-
-pub use handle::{Global, Handle};
-pub use interval::{Interval, interval, interval_at};
-pub use sleep::{Sleep, sleep, sleep_until};
-pub use timeout::{Elapsed, Timeout, timeout, timeout_at};
-pub use timers::Timers;
 
 /// The policy for ticks of an [`Interval`] that nobody awaited, under its name in tokio.
 /// [`CatchUp`](crate::MissedTicks::CatchUp) is tokio's
 /// [`Burst`](crate::MissedTicks::Burst).
 pub use crate::timer::MissedTicks as MissedTickBehavior;
-
+pub use handle::{Global, Handle};
+pub use interval::{Interval, interval, interval_at};
+pub use sleep::{Sleep, sleep, sleep_until};
 #[doc(no_inline)]
 pub use std::time::{Duration, Instant};
+pub use timeout::{Elapsed, Timeout, timeout, timeout_at};
+pub use timers::Timers;
 
 /// The error of a [`Timeout`], at the path that it has in tokio.
 pub mod error {

@@ -12,15 +12,15 @@
 
 use core::fmt;
 use core::future::Future;
+use core::num::NonZeroU64;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use crate::hub::{Core, Registered, Seen};
+use crate::engine::{Core, Registered, Seen};
 use crate::id::TimerId;
 use crate::time::Timers;
 use crate::time::handle::{Global, Handle, Moment};
-use crate::time::registration::{Ended, Registration, Stage};
 use crate::timeline::{PointInTime, Time, When};
 
 /// Waits until a delay has passed; for a loop over several, see
@@ -66,6 +66,20 @@ pub fn sleep(delay: Duration) -> Sleep {
 #[inline]
 pub fn sleep_until(deadline: impl PointInTime) -> Sleep {
     Sleep::until(Global, deadline)
+}
+
+impl Timers {
+    /// Waits until a delay has passed; see [`sleep`](crate::time::sleep).
+    #[inline]
+    pub fn sleep(&self, delay: Duration) -> Sleep<&Timers> {
+        Sleep::after(self, delay)
+    }
+
+    /// Waits until a deadline; see [`sleep_until`](crate::time::sleep_until).
+    #[inline]
+    pub fn sleep_until(&self, deadline: impl PointInTime) -> Sleep<&Timers> {
+        Sleep::until(self, deadline)
+    }
 }
 
 /// A future that is ready when its deadline has passed; from [`sleep`],
@@ -181,7 +195,7 @@ impl<H: Handle> Sleep<H> {
     pub(super) fn set_deadline(&mut self, deadline: Time) {
         self.deadline = deadline;
         let stays = match self.registration.stage() {
-            Stage::Registered(id) => self.core().reschedule(id, When::At(deadline)).is_ok(),
+            Stage::Registered(id) => self.handle.timers().reschedule(id, deadline).is_ok(),
             _ => false,
         };
         if !stays {
@@ -258,7 +272,7 @@ impl<H: Handle> Sleep<H> {
     #[cold]
     fn change_waker(&mut self, id: TimerId, cx: &mut Context<'_>) -> Poll<Ended> {
         let waker = cx.waker().clone();
-        match self.core().replace(id, waker) {
+        match self.handle.timers().replace(id, waker) {
             Ok(_) => Poll::Pending,
             // It has ended in the meantime.
             Err(_) => self.look(id, cx),
@@ -346,5 +360,113 @@ impl<H: Handle> fmt::Debug for Sleep<H> {
             _ => debug.field("deadline", &self.deadline),
         };
         debug.field("stage", &stage).finish_non_exhaustive()
+    }
+}
+
+// The kind of stage, in the low bits of the second number. The first number of an id is
+// not zero, and that of any other stage is.
+const NEW: u64 = 0;
+const LAZY: u64 = 1;
+const ELAPSED: u64 = 2;
+const SHUT_DOWN: u64 = 3;
+const KIND_MASK: u64 = 3;
+const KIND_BITS: u32 = 2;
+
+/// An enum would take eight more bytes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Registration([u64; 2]);
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Stage {
+    /// Not polled since its deadline was set.
+    New,
+    /// Not polled yet. Its delay counts from the first poll, and these are the delay's
+    /// nanoseconds beyond whole seconds.
+    Lazy(u32),
+    /// The engine has a timer for it, or had one that has ended since.
+    Registered(TimerId),
+    /// The deadline has passed.
+    Elapsed,
+    /// The engine was shut down before the deadline.
+    ShutDown,
+}
+
+/// How a wait ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Ended {
+    Elapsed,
+    ShutDown,
+    /// The engine was shut down before the first poll.
+    Refused,
+}
+
+impl Registration {
+    pub(super) const NEW: Registration = Registration([0, NEW]);
+
+    /// Returns the id of the timer that the engine has, or had.
+    #[inline]
+    pub(super) fn id(self) -> Option<TimerId> {
+        let [high, low] = self.0;
+        NonZeroU64::new(high).map(|high| TimerId::from_parts(high, low))
+    }
+
+    /// Returns how the wait has ended, if it has. The registration has no id.
+    #[inline]
+    pub(super) fn ended(self) -> Option<Ended> {
+        let [_, low] = self.0;
+        match low {
+            ELAPSED => Some(Ended::Elapsed),
+            SHUT_DOWN => Some(Ended::ShutDown),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    pub(super) fn stage(self) -> Stage {
+        if let Some(id) = self.id() {
+            return Stage::Registered(id);
+        }
+        let [_, low] = self.0;
+        match low & KIND_MASK {
+            NEW => Stage::New,
+            LAZY => Stage::Lazy((low >> KIND_BITS) as u32),
+            ELAPSED => Stage::Elapsed,
+            _ => Stage::ShutDown,
+        }
+    }
+}
+
+impl From<Stage> for Registration {
+    #[inline]
+    fn from(stage: Stage) -> Registration {
+        Registration(match stage {
+            Stage::New => [0, NEW],
+            Stage::Lazy(nanos) => [0, u64::from(nanos) << KIND_BITS | LAZY],
+            Stage::Elapsed => [0, ELAPSED],
+            Stage::ShutDown => [0, SHUT_DOWN],
+            Stage::Registered(id) => {
+                let (high, low) = id.parts();
+                [high.get(), low]
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::WheelNumber;
+
+    #[test]
+    fn every_stage_returns_from_its_numbers() {
+        let number = WheelNumber::reserve(1);
+        let ids = [(1, 0), (1, u32::MAX), (crate::id::MAX_SEQUENCE, 3)];
+        let ids = ids.map(|(sequence, index)| TimerId::new(number, sequence, index));
+        let stages = ids.map(Stage::Registered).into_iter();
+        let lazy = [0, 1, 999_999_999].map(Stage::Lazy);
+        let others = [Stage::New, Stage::Elapsed, Stage::ShutDown];
+        for stage in stages.chain(lazy).chain(others) {
+            assert_eq!(Registration::from(stage).stage(), stage);
+        }
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::time::Timers;
 use crate::time::handle::{Global, Handle};
-use crate::time::registration::Ended;
+use crate::time::sleep::Ended;
 use crate::time::sleep::Sleep;
 use crate::timeline::PointInTime;
 
@@ -45,6 +45,30 @@ pub fn timeout<F: IntoFuture>(limit: Duration, future: F) -> Timeout<F::IntoFutu
 #[inline]
 pub fn timeout_at<F: IntoFuture>(deadline: impl PointInTime, future: F) -> Timeout<F::IntoFuture> {
     Timeout::new(future, Sleep::until(Global, deadline))
+}
+
+impl Timers {
+    /// Requires a future to complete within a limit; see
+    /// [`timeout`](crate::time::timeout).
+    #[inline]
+    pub fn timeout<F: IntoFuture>(
+        &self,
+        limit: Duration,
+        future: F,
+    ) -> Timeout<F::IntoFuture, &Timers> {
+        Timeout::new(future, Sleep::lazy(self, limit))
+    }
+
+    /// Requires a future to complete before a deadline; see
+    /// [`timeout_at`](crate::time::timeout_at).
+    #[inline]
+    pub fn timeout_at<F: IntoFuture>(
+        &self,
+        deadline: impl PointInTime,
+        future: F,
+    ) -> Timeout<F::IntoFuture, &Timers> {
+        Timeout::new(future, Sleep::until(self, deadline))
+    }
 }
 
 /// The future of [`timeout`] and [`timeout_at`], and of the calls of

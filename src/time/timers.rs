@@ -4,8 +4,8 @@ use core::fmt;
 use core::ops::Deref;
 use std::task::Waker;
 
-use crate::engine::{Builder, Engine, Family, Sealed, WeakEngine};
-use crate::hub::{Core, Sink};
+use crate::drive::{Builder, Family, Sealed, WeakEngine};
+use crate::engine::{Core, Engine, Sink};
 
 /// An engine for awaited timers, with settings of its own.
 ///
@@ -72,7 +72,7 @@ impl Timers {
     /// Returns a handle that does not keep the engine alive.
     #[must_use]
     pub fn downgrade(&self) -> WeakEngine<Timers> {
-        self.engine.weak()
+        WeakEngine::to(&self.engine)
     }
 
     #[inline]

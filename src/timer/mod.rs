@@ -1,23 +1,16 @@
 //! The request: one builder for every kind of timer.
 
 mod answer;
-mod closed;
-mod live_timer;
-mod missed;
 mod refusal;
-mod refused;
 
-pub use answer::Cancel;
-pub use closed::{CloseReason, Closed};
-pub use live_timer::LiveTimer;
-pub use refusal::Refusal;
-pub use refused::Refused;
+pub use answer::{Cancel, CloseReason, Closed, LiveTimer};
+pub use refusal::{Refusal, Refused};
 
 use core::time::Duration;
 use std::sync::Arc;
 
 use crate::rounding::TickLength;
-use crate::timeline::{PointInTime, When, nanos};
+use crate::timeline::{PointInTime, Time, When, nanos};
 
 /// A timer to be scheduled: its deadline, payload, repetition and queue.
 ///
@@ -388,4 +381,48 @@ pub enum MissedTicks {
     /// Fires next a full period after the late firing is done, which moves the timer's
     /// phase.
     Delay,
+}
+
+impl MissedTicks {
+    /// The name that [`MissedTicks::CatchUp`] has in tokio.
+    ///
+    /// ```
+    /// use tickwheel::MissedTicks;
+    /// use tickwheel::time::MissedTickBehavior;
+    ///
+    /// assert_eq!(MissedTickBehavior::Burst, MissedTicks::CatchUp);
+    /// ```
+    #[allow(non_upper_case_globals)]
+    pub const Burst: MissedTicks = MissedTicks::CatchUp;
+
+    /// Returns the time of the firing that follows the one due at `due`, and the number
+    /// of periods between them. `late` is whether the policy applies.
+    pub(crate) fn next(self, due: Time, period: u64, now: Time, late: bool) -> (Time, u64) {
+        let (due, now) = (due.as_nanos(), now.as_nanos());
+        let (next, steps) = match self {
+            MissedTicks::Skip if late => {
+                let steps = (now.saturating_sub(due) / period).saturating_add(1);
+                (due.saturating_add(steps.saturating_mul(period)), steps)
+            }
+            MissedTicks::Delay if late => (now.saturating_add(period), 1),
+            _ => (due.saturating_add(period), 1),
+        };
+        (Time::from_nanos(next), steps)
+    }
+}
+
+impl<T> Refused<Timer<T>> {
+    /// Returns the payload of the refused timer. For a task, this is the closure.
+    pub fn into_payload(self) -> T {
+        self.into_inner().into_payload()
+    }
+
+    /// Turns the refusal of a task into a refusal of the closure that it was made from.
+    #[cold]
+    pub(crate) fn map<U>(self, f: impl FnOnce(T) -> U) -> Refused<Timer<U>> {
+        let reason = self.reason();
+        let mut timer = self.into_inner().map(f);
+        timer.task = false;
+        Refused::new(reason, timer)
+    }
 }

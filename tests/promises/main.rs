@@ -1,4 +1,4 @@
-//! The fifteen promises of the crate's front page, each with the tests that
+//! The fifteen promises of `src/promises.rs`, each with the tests that
 //! fail when it is broken. Time is virtual unless real time is the subject.
 
 #![cfg(not(any(loom, shuttle)))]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::engine::Engine;
-use crate::hub::drain::{GRACE, grace};
+use crate::engine::end::{GRACE, grace};
 use crate::shard::{CELLS_PER_HOLD, CELLS_PER_TIMER};
 use crate::timer::Timer;
 use crate::wheel::EntryIndex;
@@ -66,7 +66,7 @@ fn the_count_follows_whatever_comes_and_goes() {
     let drains = [last, last.after(100)].map(|last| cell.lock().begin_drain(last));
     let counted = |drain: usize| {
         let shard = cell.lock();
-        let crate::shard::drain_count::Awaited { last, counted, .. } = shard.drains[drain];
+        let crate::shard::Awaited { last, counted, .. } = shard.drains[drain];
         let here = ids.iter().filter_map(|&id| shard.wheel.find(id));
         let waits = |at: &EntryIndex| counted.is_past(*at) && shard.is_awaited(*at, last);
         assert_eq!(shard.drains[drain].left, here.filter(waits).count());

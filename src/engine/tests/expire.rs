@@ -1,7 +1,7 @@
 //! The ticker's visits to a shard.
 
 use crate::engine::Engine;
-use crate::hub::expire::{BATCHES_PER_RING, ENTRIES_PER_BATCH};
+use crate::engine::expire::{BATCHES_PER_RING, ENTRIES_PER_BATCH};
 use crate::timeline::Time;
 use crate::timer::Timer;
 

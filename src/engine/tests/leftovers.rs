@@ -1,7 +1,7 @@
 //! The reports and payloads that the last handle of an engine drops.
 
 use crate::engine::Engine;
-use crate::hub::shared_core::LEFTOVERS_PER_HOLD;
+use crate::engine::hub::LEFTOVERS_PER_HOLD;
 use crate::sync::Arc;
 use crate::timer::Timer;
 

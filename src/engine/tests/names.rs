@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::engine::Engine;
-use crate::hub::names::{NAMESAKES_PER_HOLD, Names, Namesakes};
+use crate::engine::names::{NAMESAKES_PER_HOLD, Names, Namesakes};
 use crate::id::TimerId;
 use crate::timer::{Cancel, Timer};
 

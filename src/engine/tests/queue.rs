@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::engine::Engine;
-use crate::hub::{Core, Wait};
+use crate::engine::{Core, Wait};
 use crate::queue::{Queue, RecvError};
 
 const LIMIT: Duration = Duration::from_millis(400);

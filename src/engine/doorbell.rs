@@ -7,12 +7,13 @@
 //! one bell per shard: it is never full, the ticker never blocks on it, and a burst
 //! of a million timers costs one message.
 
-use std::task::{Poll, Waker, ready};
-use std::time::{Duration, Instant};
-
 /// The place of one task among those that wait at a doorbell, which it leaves with
 /// [`Doorbell::leave`].
 pub(crate) use crate::sync::Place as Waits;
+
+use std::task::{Poll, Waker, ready};
+use std::time::{Duration, Instant};
+
 use crate::sync::{AtomicBool, Channel, IS_MODEL};
 
 /// The token that a worker gets when it answers: something waits in this shard. The

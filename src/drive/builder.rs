@@ -1,24 +1,25 @@
-//! The settings of an engine, their checks, and its start.
+//! The settings of an engine, their checks, and its start; and the weak handle to what was
+//! started.
 
 use core::fmt;
 use core::marker::PhantomData;
 use core::time::Duration;
+use std::io;
 // Not the `Arc` of `crate::sync`, because no thread waits for another through a name.
 use std::sync::Arc as StdArc;
 
 use crate::clock::{Alarm, Clock, ClockSource, Device};
-use crate::drive::{self, Driver, ProcessFn, VirtualClock};
-use crate::engine::Engine;
-use crate::engine::start_error::{MOST_LISTS, MOST_SHARDS, MOST_WORKERS, StartError};
+use crate::drive::ticker;
+use crate::drive::{Driver, ProcessFn, VirtualClock};
+use crate::engine::{Core, Doorbell, Engine, SharedCore, Sink, WeakHandle};
 use crate::engine_name::EngineName;
-use crate::hub::{Core, Doorbell, SharedCore, Sink};
 use crate::id::WheelNumber;
 use crate::observe;
 use crate::rounding::TickLength;
 use crate::shard::Shard;
 use crate::shard::credit::Pool;
 use crate::sync::Arc;
-use crate::wheel::Geometry;
+use crate::wheel::{Geometry, InvalidGeometry};
 
 /// Sets up an [`Engine`], a [`TaskEngine`](crate::TaskEngine), or
 /// [`Timers`](crate::time::Timers); from the `builder` of each.
@@ -255,7 +256,7 @@ impl<E: Family> Builder<E> {
             let clock = Clock::system(this.clock);
             let device = Device::system(&clock, this.portable_ticker).map_err(StartError::Alarm)?;
             let core = Arc::new(this.build(shape, clock, device));
-            drive::spawn(Arc::clone(&core)).map_err(StartError::Thread)?;
+            ticker::spawn(Arc::clone(&core)).map_err(StartError::Thread)?;
             this.staffed(core)
         })
     }
@@ -336,7 +337,7 @@ impl<E: Family> Builder<E> {
         let (shape, clock) = (self.shape()?, VirtualClock::new());
         let device = Device::system(clock.clock(), true).map_err(StartError::Alarm)?;
         let core = Arc::new(self.build(shape, clock.clock().clone(), device));
-        drive::spawn(Arc::clone(&core)).map_err(StartError::Thread)?;
+        ticker::spawn(Arc::clone(&core)).map_err(StartError::Thread)?;
         let (shared, engine) = self.staffed(core)?;
         clock.attach(&shared);
         Ok((engine, clock))
@@ -514,4 +515,180 @@ impl<E> fmt::Debug for Builder<E> {
 fn default_shards() -> usize {
     let processors = std::thread::available_parallelism().map_or(2, usize::from);
     (2 * processors).next_power_of_two().clamp(4, 64)
+}
+
+/// The maximum number of shards, each of which may have many levels.
+pub(super) const MOST_SHARDS: usize = 1_024;
+
+/// The maximum number of ready lists: each shard has one for each queue,
+/// and one for the reports.
+pub(super) const MOST_LISTS: usize = 1 << 20;
+
+/// The maximum number of worker threads of a task engine.
+pub(crate) const MOST_WORKERS: usize = 4_096;
+
+/// The reason why an engine, or one of its workers, was not started.
+///
+/// ```
+/// use tickwheel::{Engine, StartError};
+///
+/// let error = Engine::<()>::builder().queues(0).start().unwrap_err();
+/// assert!(matches!(error, StartError::Setting("queues", _)));
+/// assert!(error.to_string().starts_with("`queues`: an engine has at least one"));
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum StartError {
+    /// A setting is out of range: the builder's method that makes it, and what to do.
+    Setting(&'static str, &'static str),
+    /// A wheel size or number of levels that is out of range.
+    Geometry(InvalidGeometry),
+    /// A number of workers for an engine that was shut down.
+    ShutDown,
+    /// A number of workers for an engine whose tasks run in the caller's loop.
+    Driven,
+    /// The system has no timer descriptor left.
+    Alarm(io::Error),
+    /// The system has no thread left.
+    Thread(io::Error),
+}
+
+/// What is wrong with each setting, in the words of its limits above.
+impl StartError {
+    pub(super) const NAME: StartError = StartError::Setting(
+        "name",
+        "an engine's name must have characters, and no NUL among them",
+    );
+    pub(super) const TICK: StartError =
+        StartError::Setting("tick", "a tick must be longer than zero");
+    pub(super) const MAX_TIMERS: StartError = StartError::Setting(
+        "max_timers",
+        "an engine bounded to zero timers would refuse all: raise it or leave it out",
+    );
+    pub(super) const SHARDS: StartError = StartError::Setting(
+        "shards",
+        "an engine has at least one shard, and 1024 shards at most: ask for as many as threads \
+         schedule at a time",
+    );
+    pub(super) const QUEUES: StartError = StartError::Setting(
+        "queues",
+        "an engine has at least one queue, and queues and reports times shards may come to \
+         1048576: ask for fewer of either",
+    );
+    pub(crate) const WORKERS: StartError = StartError::Setting(
+        "workers",
+        "a task engine has at least one worker, and 4096 workers at most: ask for as many as \
+         tasks run at a time",
+    );
+}
+
+impl From<InvalidGeometry> for StartError {
+    fn from(error: InvalidGeometry) -> StartError {
+        StartError::Geometry(error)
+    }
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StartError::Setting(name, advice) => write!(f, "`{name}`: {advice}"),
+            StartError::Geometry(error) => fmt::Display::fmt(error, f),
+            StartError::ShutDown => f.write_str("the engine was shut down: start another one"),
+            StartError::Driven => f.write_str(
+                "the caller's loop runs the tasks of this engine: call `process_due` in more threads",
+            ),
+            StartError::Alarm(error) => write!(
+                f,
+                "the system gave no timer descriptor: close others or raise their limit ({error})"
+            ),
+            StartError::Thread(error) => write!(
+                f,
+                "the system gave no thread: end others or raise their limit ({error})"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for StartError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            StartError::Geometry(error) => Some(error),
+            StartError::Alarm(error) | StartError::Thread(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// A handle that does not keep its engine alive, from the engine's `downgrade`. `E` is an
+/// [`Engine`], a [`TaskEngine`](crate::TaskEngine), or [`Timers`](crate::time::Timers).
+///
+/// A payload, a cache or a closure that holds an engine keeps it from being shut down when
+/// its owner drops it. With a weak handle it does not. Say, a closure schedules a follow-up:
+///
+/// ```
+/// use std::sync::mpsc;
+/// use std::time::Duration;
+/// use tickwheel::TaskEngine;
+///
+/// let (timers, clock) = TaskEngine::builder().start_virtual()?;
+/// let second = Duration::from_secs(1);
+/// let weak = timers.downgrade();
+/// let (tell, told) = mpsc::channel();
+/// timers.run_after(second, move || {
+///     tell.send("first").unwrap();
+///     if let Some(timers) = weak.upgrade() {
+///         let follow_up = move || tell.send("follow-up").unwrap();
+///         let _ = timers.run_after(second, follow_up);
+///     }
+/// })?;
+/// clock.run_until(timers.now() + second);
+/// assert_eq!(told.recv()?, "first");
+/// drop(timers); // the last handle: drops the follow-up unfired
+/// assert!(told.recv().is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct WeakEngine<E: Family> {
+    handle: WeakHandle<E::Payload>,
+}
+
+impl<T> Engine<T> {
+    /// Returns a handle that does not keep the engine alive.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakEngine<Engine<T>> {
+        WeakEngine::to(self)
+    }
+}
+
+impl<E: Family> WeakEngine<E> {
+    pub(crate) fn to(engine: &Engine<E::Payload>) -> WeakEngine<E> {
+        WeakEngine {
+            handle: engine.downgrade_handle(),
+        }
+    }
+
+    /// Returns a handle to the engine, or `None` if the last handle was dropped. The
+    /// returned handle keeps the engine alive as any other does. After a
+    /// [`shutdown`](Engine::shutdown), still returns a handle, whose calls answer that
+    /// the engine was shut down.
+    ///
+    /// # Cost
+    /// A few atomic operations, and no lock.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<E> {
+        Some(E::of(self.handle.upgrade()?))
+    }
+}
+
+impl<E: Family> Clone for WeakEngine<E> {
+    fn clone(&self) -> WeakEngine<E> {
+        WeakEngine {
+            handle: self.handle.clone(),
+        }
+    }
+}
+
+impl<E: Family> fmt::Debug for WeakEngine<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WeakEngine").finish_non_exhaustive()
+    }
 }

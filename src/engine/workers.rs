@@ -9,8 +9,10 @@
 //! leaving, and then looks for tasks once more. A worker that has left has returned its
 //! firing before that look; all others look for tasks themselves after their last one.
 
-use crate::sync::thread::{self, ThreadId};
-use crate::sync::{Arc, AtomicBool, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, lock, wait};
+use crate::sync::thread::ThreadId;
+use crate::sync::{
+    Arc, AtomicBool, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, lock, thread, wait,
+};
 
 #[derive(Default)]
 pub(crate) struct Workers {

@@ -1,55 +1,25 @@
 //! The meeting place of an engine's threads: the shards behind their locks, the alarm,
 //! and the bells. Does not know handles of queues, tickers or tasks.
 
-mod affinity;
-mod awaited;
-mod busy_workers;
-mod cancel;
-mod cancel_all;
-mod cell;
-mod count;
-mod doorbell;
-pub(crate) mod drain;
-mod driving;
-mod earliest;
-pub(crate) mod expire;
-mod fairness;
-mod inspect;
-pub(crate) mod names;
-pub(crate) mod running;
-mod schedule;
-pub(crate) mod shared_core;
-mod shrink;
-mod shutdown;
-mod take;
-mod unsettled;
-mod waiters;
-pub(crate) mod workers;
-
-pub(crate) use awaited::{Registered, Seen};
-pub(crate) use busy_workers::{CannotWait, Census};
-pub(crate) use cell::ShardCell;
-pub(crate) use doorbell::{Bell, Doorbell, Wait, WaitError, Waits};
-pub(crate) use driving::Driving;
-pub(crate) use fairness::Walk;
-pub(crate) use shared_core::SharedCore;
-pub(crate) use take::TAKES_PER_HOLD;
-pub(crate) use waiters::Waiters;
+use std::ops::Deref;
 
 use crossbeam_utils::CachePadded;
 
 use crate::clock::{Alarm, Clock};
+use crate::engine::doorbell::Doorbell;
+use crate::engine::fairness::{Walk, step_aside};
+use crate::engine::names::Names;
+use crate::engine::threads::Driving;
+use crate::engine::threads::{enter_loop, known_number, thread_number};
+use crate::engine::waiters::{Census, Waiters};
+use crate::engine::workers::Workers;
 use crate::engine_name::EngineName;
-use crate::hub::affinity::{known_number, thread_number};
-use crate::hub::names::Names;
-use crate::hub::unsettled::Unsettled;
-use crate::hub::workers::Workers;
 use crate::id::{TimerId, WheelNumber};
 use crate::observe::Subject;
 use crate::rounding::TickLength;
 use crate::shard::body::Tag;
 use crate::shard::{Shard, Signals};
-use crate::sync::{Arc, AtomicU64, AtomicUsize, LockGuard};
+use crate::sync::{Arc, AtomicU64, AtomicUsize, Lock, LockGuard, Ordering};
 use crate::tick::Tick;
 
 pub(crate) struct Core<T> {
@@ -62,42 +32,42 @@ pub(crate) struct Core<T> {
     pub(crate) tick: TickLength,
     pub(crate) alarm: Alarm,
     /// One doorbell per queue, and one for the reports.
-    doorbells: Box<[Doorbell]>,
+    pub(super) doorbells: Box<[Doorbell]>,
     /// The threads that are waiting for a firing to return or for a drain to end.
-    waiters: Waiters,
+    pub(super) waiters: Waiters,
     pub(crate) census: Census,
-    unsettled: Unsettled,
-    panics: AtomicU64,
+    pub(super) unsettled: Unsettled,
+    pub(super) panics: AtomicU64,
     pub(crate) workers: Arc<Workers>,
-    max_timers: Option<usize>,
+    pub(super) max_timers: Option<usize>,
     /// Whether takes read the clock, to record lateness and durations.
-    measures_work: bool,
+    pub(super) measures_work: bool,
     pub(crate) names: Names,
     /// The number of queues, from the first on, that a plain timer's entry can name.
-    plain_queues: usize,
+    pub(super) plain_queues: usize,
     /// Whether the caller's own loop drives this engine.
-    is_driven: bool,
+    pub(super) is_driven: bool,
     /// Consumes the payloads of due plain timers, if workers don't.
-    sink: Option<Sink<T>>,
+    pub(super) sink: Option<Sink<T>>,
     /// The shard whose due timers were served last.
-    visited: CachePadded<AtomicUsize>,
+    pub(super) visited: CachePadded<AtomicUsize>,
 }
 
 /// What consumes the payload of a due timer in place of a worker: foreign code.
 pub(crate) type Sink<T> = fn(T);
 
 /// A shard locked by a thread that may link or end timers.
-struct Held<'a, T> {
-    cell: &'a ShardCell<T>,
-    shard: LockGuard<'a, Shard<T>>,
+pub(super) struct Held<'a, T> {
+    pub(super) cell: &'a ShardCell<T>,
+    pub(super) shard: LockGuard<'a, Shard<T>>,
 }
 
 /// What is left to be done after a release of a shard. A waker of a task is foreign code,
 /// and must not be called under any lock.
 #[must_use = "bells that are not rung leave timers behind"]
-struct Unsent {
+pub(super) struct Unsent {
     shard: usize,
-    signals: Signals,
+    pub(super) signals: Signals,
     /// The tick for which the alarm has to be set earlier.
     earlier: Option<Tick>,
 }
@@ -181,9 +151,9 @@ impl<T> Core<T> {
         }
     }
 
-    /// Notes that the calling thread runs the tasks of this engine; see `driving.rs`.
+    /// Notes that the calling thread runs the tasks of this engine; see `threads.rs`.
     pub(crate) fn enter_loop(&self) -> Option<Driving> {
-        driving::enter(self.first)
+        enter_loop(self.first)
     }
 
     /// Whether the calling thread drives this engine.
@@ -218,13 +188,13 @@ impl<T> Core<T> {
     }
 
     #[inline]
-    fn cell_of(&self, id: TimerId) -> Option<&ShardCell<T>> {
+    pub(super) fn cell_of(&self, id: TimerId) -> Option<&ShardCell<T>> {
         self.shards.get(id.wheels_after(self.first))
     }
 
     /// Takes the lock of the calling thread's own shard.
     #[inline]
-    fn hold_own(&self) -> Held<'_, T> {
+    pub(super) fn hold_own(&self) -> Held<'_, T> {
         // One comparison finds both a thread without a number and a number beyond the
         // last shard.
         let own = self.shards.get(known_number());
@@ -239,7 +209,7 @@ impl<T> Core<T> {
     }
 
     #[inline]
-    fn hold<'a>(&self, cell: &'a ShardCell<T>) -> Held<'a, T> {
+    pub(super) fn hold<'a>(&self, cell: &'a ShardCell<T>) -> Held<'a, T> {
         let shard = cell.lock();
         Held { cell, shard }
     }
@@ -248,7 +218,7 @@ impl<T> Core<T> {
     /// lock, and then wakes the threads concerned. A wake-up under the lock would keep
     /// other threads waiting for a system call.
     #[inline]
-    fn release(&self, mut held: Held<'_, T>) {
+    pub(super) fn release(&self, mut held: Held<'_, T>) {
         if held.shard.has_signals() {
             return self.release_and_signal(held);
         }
@@ -259,7 +229,7 @@ impl<T> Core<T> {
     /// Does the same as [`Core::release`] for a holder that has linked a timer for
     /// `earliest_new` and has not raised a signal.
     #[inline]
-    fn release_quiet(&self, held: Held<'_, T>, earliest_new: Tick) {
+    pub(super) fn release_quiet(&self, held: Held<'_, T>, earliest_new: Tick) {
         let lowered = held.cell.lower_next(earliest_new);
         drop(held);
         if lowered {
@@ -275,7 +245,7 @@ impl<T> Core<T> {
 
     /// Does the same as [`Core::release`] but wakes nobody, for a caller that holds the
     /// lock of a bucket of names. The caller releases it and then calls [`Core::send`].
-    fn release_unsent(&self, mut held: Held<'_, T>) -> Unsent {
+    pub(super) fn release_unsent(&self, mut held: Held<'_, T>) -> Unsent {
         let mut earliest_new = held.shard.take_earliest_new();
         let wakes_driver = held.shard.signals.wake_driver && self.is_driven;
         if wakes_driver {
@@ -295,7 +265,7 @@ impl<T> Core<T> {
     /// Wakes the threads and tasks that a release concerns. The alarm follows the bells,
     /// because the caller's loop that it may wake checks them only once. Names are last:
     /// an alarm must not wait for the lock of a bucket.
-    fn send(&self, mut unsent: Unsent) {
+    pub(super) fn send(&self, mut unsent: Unsent) {
         self.ring(unsent.shard, &unsent.signals);
         if let Some(earlier) = unsent.earlier {
             self.alarm.notify_earlier(earlier);
@@ -313,5 +283,182 @@ impl<T> Core<T> {
         if signals.drained {
             self.waiters.notify();
         }
+    }
+}
+
+pub(crate) struct ShardCell<T> {
+    pub(crate) index: usize,
+    /// The tick at which the ticker has to visit the shard. The ticker reads it without
+    /// the lock, but only a holder of the lock writes it.
+    next: CachePadded<AtomicU64>,
+    shard: Lock<Shard<T>>,
+}
+
+impl<T> ShardCell<T> {
+    pub(super) fn new(index: usize, shard: Shard<T>) -> ShardCell<T> {
+        ShardCell {
+            index,
+            next: CachePadded::new(AtomicU64::new(Tick::MAX.0)),
+            shard: Lock::new(shard),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn lock(&self) -> LockGuard<'_, Shard<T>> {
+        self.shard.lock()
+    }
+
+    /// Locks if no other thread holds the lock.
+    #[inline]
+    pub(super) fn try_lock(&self) -> Option<LockGuard<'_, Shard<T>>> {
+        self.shard.try_lock()
+    }
+
+    /// Locks for a worker, for which the ticker does not interrupt a visit (see
+    /// `expire.rs`).
+    #[inline]
+    pub(super) fn lock_low_priority(&self) -> LockGuard<'_, Shard<T>> {
+        self.shard.lock_low_priority()
+    }
+
+    /// Notes, under the lock, that a timer was linked for `tick`. Returns whether `tick`
+    /// is earlier than the `next` that the ticker knows.
+    #[inline]
+    pub(super) fn lower_next(&self, tick: Tick) -> bool {
+        let lowered = tick < self.next();
+        if lowered {
+            self.set_next(tick);
+        }
+        lowered
+    }
+
+    #[inline]
+    pub(crate) fn next(&self) -> Tick {
+        Tick(self.next.load(Ordering::Relaxed))
+    }
+
+    /// Sets `next`. The caller holds the lock.
+    #[inline]
+    pub(super) fn set_next(&self, tick: Tick) {
+        self.next.store(tick.0, Ordering::Relaxed);
+    }
+
+    /// Lets waiting threads take the lock, between two holds of it.
+    pub(crate) fn step_aside(&self) {
+        step_aside(&self.shard);
+    }
+
+    /// Does the same for a walk, which gives waiters only their share of its time.
+    pub(crate) fn step_aside_in(&self, walk: &mut Walk) {
+        walk.step_aside(&self.shard);
+    }
+
+    pub(super) fn has_urgent_waiters(&self) -> bool {
+        self.shard.has_urgent_waiters()
+    }
+}
+
+// The share in the core that every owner other than the ticker holds.
+//
+// The ticker outlives the other owners by the time that it takes to wake up. As the
+// last owner of the core, it would drop the payloads of unread reports. So the other
+// owners are counted, and the last of them drops the remaining payloads. No payload
+// comes later, because only a counted owner can end a timer.
+
+/// The number of payloads that one hold of a shard's lock takes out.
+pub(crate) const LEFTOVERS_PER_HOLD: usize = 32;
+
+pub(crate) struct SharedCore<T> {
+    core: Arc<Core<T>>,
+}
+
+impl<T> SharedCore<T> {
+    pub(crate) fn new(core: Arc<Core<T>>) -> Arc<SharedCore<T>> {
+        Arc::new(SharedCore { core })
+    }
+
+    /// Returns the core itself, saving a step for a holder that also keeps its share.
+    pub(crate) fn core(&self) -> &Arc<Core<T>> {
+        &self.core
+    }
+}
+
+impl<T> Deref for SharedCore<T> {
+    type Target = Core<T>;
+
+    #[inline]
+    fn deref(&self) -> &Core<T> {
+        &self.core
+    }
+}
+
+impl<T> Drop for SharedCore<T> {
+    fn drop(&mut self) {
+        let mut leftovers = Leftovers::of(&self.core);
+        leftovers.by_ref().for_each(drop);
+    }
+}
+
+/// The remaining payloads, a few at a time, because they must be dropped outside every
+/// lock. If a drop panics, the rest are still dropped.
+struct Leftovers<'a, T> {
+    core: &'a Core<T>,
+    cells: std::slice::Iter<'a, ShardCell<T>>,
+}
+
+impl<'a, T> Leftovers<'a, T> {
+    fn of(core: &'a Core<T>) -> Leftovers<'a, T> {
+        let cells = core.shards.iter();
+        Leftovers { core, cells }
+    }
+
+    fn take_some(&self, cell: &ShardCell<T>) -> Vec<Option<T>> {
+        let Held { cell, mut shard } = self.core.hold(cell);
+        let leftovers = shard.take_leftovers(LEFTOVERS_PER_HOLD);
+        self.core.release(Held { cell, shard });
+        leftovers
+    }
+}
+
+impl<T> Iterator for Leftovers<'_, T> {
+    type Item = Vec<Option<T>>;
+
+    fn next(&mut self) -> Option<Vec<Option<T>>> {
+        while let Some(cell) = self.cells.as_slice().first() {
+            let leftovers = self.take_some(cell);
+            if !leftovers.is_empty() {
+                return Some(leftovers);
+            }
+            self.cells.next();
+        }
+        None
+    }
+}
+
+impl<T> Drop for Leftovers<'_, T> {
+    fn drop(&mut self) {
+        self.for_each(drop);
+    }
+}
+
+// The number of shards from which a report may still come.
+//
+// Each shard knows when it is *settled* (see `shard/shutdown.rs`). The thread that
+// settles the last shard of an engine tells the readers that no report will follow.
+
+/// The number of shards of an engine that are not settled.
+pub(crate) struct Unsettled(AtomicUsize);
+
+impl Unsettled {
+    pub(crate) fn new(shards: usize) -> Unsettled {
+        Unsettled(AtomicUsize::new(shards))
+    }
+
+    /// Notes that a shard is settled. Returns whether it was the last one.
+    ///
+    /// The readers find every report: each shard's last report was entered under its lock
+    /// before this call, whose release happens before the last call's acquire.
+    pub(crate) fn settle_one(&self) -> bool {
+        self.0.fetch_sub(1, Ordering::AcqRel) == 1
     }
 }

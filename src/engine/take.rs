@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use crate::hub::doorbell::{Bell, Doorbell};
-use crate::hub::{CannotWait, Core, Held, ShardCell, running};
+use crate::engine::doorbell::{Bell, Doorbell};
+use crate::engine::threads::is_any_here;
+use crate::engine::{CannotWait, Core, Held, ShardCell};
 use crate::id::TimerId;
 use crate::shard::{Claimed, Outcome, Shard};
 use crate::sync::IS_MODEL;
@@ -195,7 +196,7 @@ impl<T> Core<T> {
     /// calling thread itself, its task has been told of the end.
     pub(crate) fn wait_for_return(&self, id: TimerId) {
         let Some(cell) = self.cell_of(id) else { return };
-        let is_worker = running::is_any_here(|id| self.cell_of(id).is_some());
+        let is_worker = is_any_here(|id| self.cell_of(id).is_some());
         let to_be_told = self.workers.wanted() > 0 && !is_worker;
         let returned = || !cell.lock().await_return(id, to_be_told);
         self.waiters.wait_until(returned, || None);
@@ -208,7 +209,7 @@ impl<T> Core<T> {
     }
 
     /// Blocks until all expected workers have come, unless the engine is shut down; see
-    /// [`Census::wait_until_staffed`](crate::hub::Census::wait_until_staffed).
+    /// [`Census::wait_until_staffed`](crate::engine::Census::wait_until_staffed).
     pub(crate) fn wait_until_staffed(&self, limit: Duration) -> Result<(), CannotWait> {
         let is_over = || self.is_shut_down();
         self.census.wait_until_staffed(limit, is_over)

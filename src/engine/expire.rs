@@ -3,13 +3,12 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::caught;
-use crate::hub::{Core, Held, ShardCell, Sink};
-use crate::observe;
+use crate::engine::{Core, Held, ShardCell, Sink};
 use crate::shard::Shard;
 use crate::sync::{IS_MODEL, Ordering};
 use crate::tick::Tick;
 use crate::timeline::Time;
+use crate::{caught, observe};
 
 /// The number of entries that the ticker touches between two checks for urgent waiters,
 /// for whom it releases the shard. Small, because a caller that is scheduling has to

@@ -1,7 +1,7 @@
 //! Timers that their owner looks at while it waits for them: registering, and looking at
 //! the payload. Cancelling and moving them are the calls for any timer.
 
-use crate::hub::Core;
+use crate::engine::Core;
 use crate::id::TimerId;
 use crate::shard::Phase;
 use crate::shard::body::Tag;

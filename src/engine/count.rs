@@ -2,31 +2,39 @@
 
 use std::time::Duration;
 
-use crate::hub::{Core, Doorbell};
+use crate::engine::{Core, Doorbell, Engine};
 use crate::stats::{Ledger, Snapshot};
 use crate::sync::Ordering;
 
-impl<T> Core<T> {
-    pub(crate) fn ledger(&self) -> Ledger {
-        let mut ledger = Ledger::default();
-        for cell in &self.shards {
-            ledger.add(&cell.lock().ledger());
-        }
-        ledger
+impl<T> Engine<T> {
+    /// Returns the account of all timers. It is exact only while no other call is
+    /// running. Prefer [`snapshot`](Engine::snapshot) for monitoring.
+    ///
+    /// # Cost
+    /// Locks each shard once, whatever the number of timers.
+    #[must_use]
+    pub fn ledger(&self) -> Ledger {
+        self.core.ledger()
     }
 
-    pub(crate) fn snapshot(&self) -> Snapshot {
+    /// Returns all counts, for monitoring: ledger, queue depths, lateness, work,
+    /// wake-ups, panics.
+    ///
+    /// # Cost
+    /// Locks each shard once, whatever the number of timers.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
         let mut snapshot = Snapshot {
-            name: self.name.to_arc(),
-            queued: vec![0; self.queues()],
-            wakeups: self.alarm.wakeups(),
-            panics: self.panics(),
-            workers: self.workers.wanted(),
-            max_timers: self.max_timers,
-            behind: self.behind(),
+            name: self.core.name.to_arc(),
+            queued: vec![0; self.core.queues()],
+            wakeups: self.core.alarm.wakeups(),
+            panics: self.core.panics(),
+            workers: self.core.workers.wanted(),
+            max_timers: self.core.max_timers,
+            behind: self.core.behind(),
             ..Snapshot::default()
         };
-        for cell in &self.shards {
+        for cell in &self.core.shards {
             let shard = cell.lock();
             let (reports, queues) = shard.ready.split_last().expect("the last is the reports'");
             snapshot.reports += reports.len();
@@ -45,6 +53,16 @@ impl<T> Core<T> {
             snapshot.memory += shard.bytes();
         }
         snapshot
+    }
+}
+
+impl<T> Core<T> {
+    pub(crate) fn ledger(&self) -> Ledger {
+        let mut ledger = Ledger::default();
+        for cell in &self.shards {
+            ledger.add(&cell.lock().ledger());
+        }
+        ledger
     }
 
     /// Returns the time since the tick at which a shard should have been visited, or zero

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 use std::iter::from_fn;
 
-use crate::hub::fairness::step_aside;
+use crate::engine::fairness::step_aside;
 use crate::id::TimerId;
 use crate::shard::Place;
 use crate::sync::{IS_MODEL, Lock, LockGuard, RandomKey};

@@ -1,0 +1,424 @@
+//! Timers before they expire: scheduling, creating and starting, moving, replacing.
+
+use core::fmt;
+use std::time::{Duration, Instant};
+
+use crate::engine::names::Naming;
+use crate::engine::{Core, Engine, Held, SharedCore};
+use crate::id::TimerId;
+use crate::shard::body::Tag;
+use crate::shard::{Next, Shard};
+use crate::sync::{Arc, LockGuard};
+use crate::tick::Tick;
+use crate::timeline::{Time, When};
+use crate::timer::{LiveTimer, PlainTimer, Refusal, Refused, Timer};
+
+/// The time at which a timer is due.
+pub(super) struct Due {
+    /// The current tick, if the clock was read.
+    now: Option<Tick>,
+    /// The exact time.
+    requested: Time,
+    /// The tick that it is rounded up to.
+    deadline: Tick,
+}
+
+impl Due {
+    pub(super) fn next(self) -> Next {
+        Next {
+            requested: self.requested,
+            deadline: self.deadline,
+        }
+    }
+}
+
+/// Whether a timer was postponed. `No` leaves every other change to the holder of the lock.
+enum Postponed<'a, T> {
+    Yes,
+    No(LockGuard<'a, Shard<T>>),
+    Gone,
+}
+
+impl<T> Engine<T> {
+    /// Schedules a timer, and returns its id. The id is a plain value: dropping it
+    /// cancels nothing.
+    ///
+    /// Any thread may call this, even within a task. The timer never fires early,
+    /// because this call reads the clock and rounds the deadline up to a tick.
+    ///
+    /// # Errors
+    /// Returns the timer unchanged, with a [`Refusal`](crate::Refusal).
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use tickwheel::{Engine, Timer};
+    /// let engine = Engine::builder().start()?;
+    /// let id = engine.schedule(Timer::after(Duration::from_secs(5), 17))?;
+    /// assert!(engine.deadline(id).is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline(always)]
+    pub fn schedule(&self, timer: Timer<T>) -> Result<TimerId, Refused<Timer<T>>> {
+        match timer.is_plain(self.core.plain_queues) {
+            true => self.core.schedule_plain(timer.into_plain()),
+            false => self.core.schedule_recorded(timer),
+        }
+    }
+
+    /// Creates a timer that is started later, or never. It can be cancelled by
+    /// its id and by its name. It counts against [`Builder::max_timers`](crate::Builder::max_timers) from
+    /// now on, and enters the ledger when it is started. Its payload can
+    /// [contain its id](crate::guide#put-an-id-into-its-payload).
+    ///
+    /// # Errors
+    /// Fails as [`schedule`](Engine::schedule) does.
+    pub fn create(&self, timer: Timer<T>) -> Result<Unstarted<T>, Refused<Timer<T>>> {
+        if let Err(reason) = self.core.validate(&timer) {
+            return Err(Refused::new(reason, timer));
+        }
+        let naming = self.core.begin_naming(&timer);
+        let place = naming.as_ref().map(|naming| naming.place);
+        let created = self.core.hold_own().shard.create(timer, place);
+        let id = end_naming(naming, created)?;
+        Ok(Unstarted::new(self.shared(), id))
+    }
+
+    /// Moves a live timer to another deadline: a [`Duration`] from now, a
+    /// [`Time`], or an [`Instant`]. A repeating timer continues from there. An
+    /// expired timer that no worker has taken waits again. Postponing does not
+    /// touch any list.
+    ///
+    /// Among the timers of its new tick, a rescheduled timer keeps the
+    /// place of its first scheduling.
+    ///
+    /// # Reusable timers
+    /// A timer at [`Time::MAX`] never fires: it is disarmed. It stays live, with its id
+    /// and its payload, until it is cancelled or the engine is shut down. A connection
+    /// therefore needs one timer, which it arms for each request and disarms after it.
+    /// Disarming stores to the timer and touches no list, and so does arming it again for
+    /// a deadline that is not before its last one. The ticker may wake once per delay for
+    /// a timer that is disarmed by then. A timer is [paused](crate::guide#pause-a-timer)
+    /// in the same manner.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// use tickwheel::{Engine, Time, Timer};
+    ///
+    /// let (engine, clock) = Engine::builder().start_virtual()?;
+    /// let request = engine.schedule(Timer::at(Time::MAX, "connection 7"))?;
+    /// for _ in 0..3 {
+    ///     engine.reschedule(request, Duration::from_secs(30))?; // arm
+    ///     clock.advance(Duration::from_secs(20));
+    ///     engine.reschedule(request, Time::MAX)?; // disarm
+    /// }
+    /// assert!(engine.queue(0).try_recv().is_err());
+    /// engine.reschedule(request, Duration::from_secs(30))?;
+    /// clock.advance(Duration::from_secs(30));
+    /// assert_eq!(engine.queue(0).recv()?.into_payload(), "connection 7");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns [`Refusal`] if the timer is not live, or a worker holds a firing
+    /// of it; the holder can [re-arm](crate::Expired::rearm) the timer. Also if `when`
+    /// is an instant and the engine does not follow the monotonic clock
+    /// ([`Refusal::InstantOnOtherClock`]).
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use tickwheel::{Engine, Timer};
+    /// let engine = Engine::builder().start()?;
+    /// let keep_alive = engine.schedule(Timer::after(Duration::from_secs(30), "session"))?;
+    /// engine.reschedule(keep_alive, Duration::from_secs(30))?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "arm")]
+    #[doc(alias = "disarm")]
+    #[doc(alias = "pause")]
+    #[doc(alias = "reset")]
+    #[doc(alias = "resume")]
+    #[inline(always)]
+    pub fn reschedule(&self, id: TimerId, when: impl Into<When>) -> Result<(), Refusal> {
+        let due = self
+            .core
+            .resolve(when.into())
+            .ok_or(Refusal::InstantOnOtherClock)?;
+        match self.core.postpone(id, due.deadline) {
+            Postponed::Yes => Ok(()),
+            Postponed::No(shard) => {
+                self.core
+                    .reschedule_any(shard, id, due.requested, due.deadline)
+            }
+            Postponed::Gone => Err(Refusal::Gone),
+        }
+    }
+
+    /// Replaces a timer's payload and returns the old one.
+    ///
+    /// # Errors
+    /// Returns `payload`, with the reason, if the timer is not live or a worker
+    /// holds a firing of it.
+    pub fn replace(&self, id: TimerId, payload: T) -> Result<T, Refused<T>> {
+        let replaced = match self.core.cell_of(id) {
+            Some(cell) => cell.lock().replace(id, payload),
+            None => Err((Refusal::Gone, payload)),
+        };
+        replaced.map_err(|(reason, payload)| Refused::new(reason, payload))
+    }
+
+    /// Returns a live timer's next deadline, or the last one if the timer
+    /// is running or waiting to be taken. Returns `None` if it is not live.
+    #[must_use]
+    pub fn deadline(&self, id: TimerId) -> Option<Time> {
+        let tick = self.core.cell_of(id)?.lock().deadline(id)?;
+        Some(self.core.tick.start_of(tick))
+    }
+}
+
+impl<T> Core<T> {
+    #[inline(always)]
+    fn schedule_plain(&self, plain: PlainTimer<T>) -> Result<TimerId, Refused<Timer<T>>> {
+        let Some(due) = self.resolve(plain.requested) else {
+            let reason = Refusal::InstantOnOtherClock;
+            return Err(Refused::new(reason, plain.into_timer()));
+        };
+        // Made before the lock is taken: afterwards, the compiler does not know the timer's
+        // settings any more, which may have been constants.
+        let tag = Tag::one_shot(plain.queue, plain.task);
+        let mut held = self.hold_own();
+        if let Err(reason) = held.shard.admit() {
+            drop(held);
+            return Err(Refused::new(reason, plain.into_timer()));
+        }
+        let shard = &mut held.shard;
+        let (id, earliest_new) = shard.schedule_plain(plain.payload, due.now, due.deadline, tag);
+        self.release_quiet(held, earliest_new);
+        Ok(id)
+    }
+
+    #[cold]
+    fn schedule_recorded(&self, timer: Timer<T>) -> Result<TimerId, Refused<Timer<T>>> {
+        let naming = self.begin_naming(&timer);
+        let due = match self.validate(&timer) {
+            Ok(due) => due,
+            Err(reason) => return Err(Refused::new(reason, timer)),
+        };
+        let place = naming.as_ref().map(|naming| naming.place);
+        let mut held = self.hold_own();
+        let scheduled = held
+            .shard
+            .schedule_recorded(timer, due.requested, due.deadline, place);
+        self.release(held);
+        end_naming(naming, scheduled)
+    }
+
+    /// If a new timer has a name, locks the name's bucket until the timer has been
+    /// entered there. Otherwise, the timer could end before.
+    fn begin_naming(&self, timer: &Timer<T>) -> Option<Naming<'_>> {
+        timer.name.as_ref().map(|name| self.names.begin(name))
+    }
+
+    /// Checks a timer's settings and computes when it is due.
+    fn validate(&self, timer: &Timer<T>) -> Result<Due, Refusal> {
+        timer.validate(self.queues(), self.tick)?;
+        let due = self.resolve(timer.requested);
+        due.ok_or(Refusal::InstantOnOtherClock)
+    }
+
+    pub(crate) fn start(&self, id: TimerId) -> Result<TimerId, Refused<Timer<T>>> {
+        let cell = self
+            .cell_of(id)
+            .expect("an unstarted timer knows its engine");
+        let first = cell.lock().requested_of(id).unwrap_or(When::At(Time::MAX));
+        let due = self.resolve(first).expect("an engine keeps its clock");
+        let mut held = self.hold(cell);
+        let now = || self.tick_now();
+        let started = held.shard.start(id, due.requested, due.deadline, now);
+        self.release(held);
+        match started {
+            Err(Some(timer)) => Err(Refused::new(Refusal::ShutDown, timer)),
+            // Without a payload there is nothing to refuse: the timer was cancelled.
+            Ok(()) | Err(None) => Ok(id),
+        }
+    }
+
+    pub(crate) fn dismiss(&self, id: TimerId) -> Option<T> {
+        let mut held = self.hold(self.cell_of(id)?);
+        let dismissed = held.shard.dismiss(id);
+        self.release(held);
+        Some(dismissed?.payload)
+    }
+
+    /// Postpones a plain timer. Takes so little that it saves hardly any registers, because
+    /// the rest of a reschedule is left to another call, under the same hold of the lock.
+    #[inline(never)]
+    fn postpone(&self, id: TimerId, deadline: Tick) -> Postponed<'_, T> {
+        let Some(cell) = self.cell_of(id) else {
+            return Postponed::Gone;
+        };
+        let Some(mut shard) = cell.try_lock() else {
+            return Postponed::No(cell.lock());
+        };
+        // A postponement does not link a timer or concern a waiter.
+        match shard.postpone_plain(id, deadline) {
+            true => Postponed::Yes,
+            false => Postponed::No(shard),
+        }
+    }
+
+    /// Reschedules any timer of a shard that is locked.
+    #[inline(never)]
+    fn reschedule_any(
+        &self,
+        shard: LockGuard<'_, Shard<T>>,
+        id: TimerId,
+        requested: Time,
+        deadline: Tick,
+    ) -> Result<(), Refusal> {
+        let cell = self.cell_of(id).ok_or(Refusal::Gone)?;
+        let mut held = Held { cell, shard };
+        let moved = held.shard.reschedule(id, requested, deadline);
+        self.release(held);
+        moved
+    }
+
+    pub(crate) fn has_name(&self, id: TimerId, name: &str) -> bool {
+        let cell = self.cell_of(id);
+        cell.is_some_and(|cell| cell.lock().has_name(id, name))
+    }
+
+    pub(crate) fn find(&self, id: TimerId) -> Option<LiveTimer> {
+        self.cell_of(id)?.lock().find_one(id)
+    }
+
+    /// Computes when a timer is due. Reads the clock only for a delay, which counts from
+    /// now. Returns `None` for an instant that the clock does not measure.
+    #[inline(always)]
+    pub(super) fn resolve(&self, when: When) -> Option<Due> {
+        match when {
+            When::At(time) => Some(self.due_at(time)),
+            When::AtInstant(instant) => self.due_at_instant(instant),
+            When::After(delay) => {
+                let now = self.clock.now();
+                let (requested, begun) = (now + delay, self.tick.tick_at(now));
+                Some(Due {
+                    now: Some(begun),
+                    requested,
+                    deadline: match delay {
+                        // Due at once, in the current tick.
+                        Duration::ZERO => begun,
+                        _ => self.tick.tick_after(requested),
+                    },
+                })
+            }
+        }
+    }
+
+    #[inline]
+    fn due_at(&self, time: Time) -> Due {
+        Due {
+            now: None,
+            requested: time,
+            deadline: self.tick.tick_after(time),
+        }
+    }
+
+    #[cold]
+    fn due_at_instant(&self, instant: Instant) -> Option<Due> {
+        Some(self.due_at(self.clock.time_of(instant)?))
+    }
+}
+
+/// Enters a timer under its name, unless it was refused.
+#[inline(always)]
+fn end_naming<T>(
+    naming: Option<Naming<'_>>,
+    made: Result<TimerId, (Refusal, Timer<T>)>,
+) -> Result<TimerId, Refused<Timer<T>>> {
+    let id = made.map_err(|(reason, timer)| Refused::new(reason, timer))?;
+    if let Some(naming) = naming {
+        naming.end(id);
+    }
+    Ok(id)
+}
+
+/// A timer that was created but has not been started, from
+/// [`Engine::create`](crate::Engine::create).
+///
+/// It already has its id and its name, and can be cancelled by either. If it
+/// was cancelled, it ends as soon as it is started. Dropping it dismisses it.
+///
+/// It is not live before it is started. Until then,
+/// [`deadline`](crate::Engine::deadline) returns `None`, and
+/// [`reschedule`](crate::Engine::reschedule) and other changes return
+/// [`Refusal::Unstarted`](crate::Refusal::Unstarted). To start it with
+/// another deadline or payload, dismiss it and create another.
+///
+/// ```
+/// use std::time::Duration;
+/// use tickwheel::{Engine, Timer};
+///
+/// let engine = Engine::builder().start()?;
+/// let timer = Timer::after(Duration::from_secs(1), "lease").named("leases");
+/// let unstarted = engine.create(timer)?;
+/// assert_eq!(engine.ledger().accepted, 0);
+/// let id = unstarted.start()?;
+/// assert_eq!(engine.cancel(id).into_payload(), Some("lease"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "dropping an unstarted timer dismisses it"]
+pub struct Unstarted<T> {
+    core: Arc<SharedCore<T>>,
+    id: TimerId,
+    /// Whether the timer is neither started nor dismissed.
+    owned: bool,
+}
+
+impl<T> Unstarted<T> {
+    pub(crate) fn new(core: Arc<SharedCore<T>>, id: TimerId) -> Unstarted<T> {
+        Unstarted {
+            core,
+            id,
+            owned: true,
+        }
+    }
+
+    /// Returns the timer's id.
+    #[must_use]
+    pub fn id(&self) -> TimerId {
+        self.id
+    }
+
+    /// Starts the timer; its delay counts from this call. A cancelled timer
+    /// ends at once.
+    ///
+    /// # Errors
+    /// Returns the timer if the engine was shut down meanwhile.
+    pub fn start(mut self) -> Result<TimerId, Refused<Timer<T>>> {
+        self.owned = false;
+        self.core.start(self.id)
+    }
+
+    /// Gives the timer up. Returns its payload, or `None` if the timer was
+    /// cancelled, in which case the canceller received it.
+    pub fn dismiss(mut self) -> Option<T> {
+        self.owned = false;
+        self.core.dismiss(self.id)
+    }
+}
+
+impl<T> Drop for Unstarted<T> {
+    fn drop(&mut self) {
+        if self.owned {
+            drop(self.core.dismiss(self.id));
+        }
+    }
+}
+
+impl<T> fmt::Debug for Unstarted<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Unstarted")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}

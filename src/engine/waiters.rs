@@ -1,0 +1,382 @@
+//! Waiting for a condition that other threads bring about; and the workers of each queue,
+//! for which a virtual clock waits.
+//!
+//! `cancel_and_wait`, `drain` and a virtual clock's `run_until` wait for other
+//! threads. Each evaluates its condition at once and after each change, without this
+//! lock. No change is missed: a waiter notes the count of changes before it evaluates
+//! the condition, and sleeps only if the count is unchanged under the lock.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use crate::sync::thread::ThreadId;
+use crate::sync::{Condvar, Mutex, MutexGuard, lock, thread, wait, wait_for};
+
+/// A state that threads change, and the threads that wait for changes.
+pub(crate) struct Waiters<S = ()> {
+    inner: Mutex<Inner<S>>,
+    changed: Condvar,
+}
+
+struct Inner<S> {
+    state: S,
+    changes: u64,
+    /// The number of threads that are waiting for a change. If it is zero, as it mostly
+    /// is, a change does not wake any thread.
+    waiting: usize,
+}
+
+impl<S> Waiters<S> {
+    pub(crate) fn new(state: S) -> Waiters<S> {
+        Waiters {
+            inner: Mutex::new(Inner {
+                state,
+                changes: 0,
+                waiting: 0,
+            }),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// Reads or modifies the state without waking the waiters. `access` also gets the
+    /// count of changes.
+    pub(crate) fn with<R>(&self, access: impl FnOnce(&mut S, u64) -> R) -> R {
+        let mut inner = lock(&self.inner);
+        let changes = inner.changes;
+        access(&mut inner.state, changes)
+    }
+
+    /// Modifies the state and wakes the waiters.
+    #[inline]
+    pub(crate) fn change(&self, change: impl FnOnce(&mut S)) {
+        let mut inner = lock(&self.inner);
+        change(&mut inner.state);
+        inner.changes += 1;
+        let waiting = inner.waiting;
+        drop(inner);
+        if waiting > 0 {
+            self.changed.notify_all();
+        }
+    }
+
+    /// Wakes the waiters after a change outside the state.
+    pub(crate) fn notify(&self) {
+        self.change(|_| ());
+    }
+
+    /// Blocks until `done` returns true. Calls it at once and after each change, but
+    /// gives up when `left` returns zero, however many changes there are.
+    pub(crate) fn wait_until(
+        &self,
+        mut done: impl FnMut() -> bool,
+        left: impl Fn() -> Option<Duration>,
+    ) -> bool {
+        let mut inner = lock(&self.inner);
+        loop {
+            let seen = inner.changes;
+            drop(inner);
+            if done() {
+                return true;
+            }
+            let left = left();
+            if left == Some(Duration::ZERO) {
+                return false;
+            }
+            inner = lock(&self.inner);
+            if inner.changes == seen {
+                inner = self.wait_for_change(inner, left);
+            }
+        }
+    }
+
+    /// Waits for a change, for at most `limit` if there is one.
+    fn wait_for_change<'a>(
+        &self,
+        mut inner: MutexGuard<'a, Inner<S>>,
+        limit: Option<Duration>,
+    ) -> MutexGuard<'a, Inner<S>> {
+        inner.waiting += 1;
+        let mut inner = match limit {
+            None => wait(&self.changed, inner),
+            Some(limit) => wait_for(&self.changed, inner, limit),
+        };
+        inner.waiting -= 1;
+        inner
+    }
+}
+
+pub(crate) struct Census(Waiters<Workers>);
+
+struct Workers {
+    queues: Vec<Staff>,
+    busy: usize,
+    /// The threads of the busy workers, where they are known.
+    busy_threads: Vec<ThreadId>,
+}
+
+/// The workers of one queue.
+#[derive(Clone, Copy, Default)]
+struct Staff {
+    present: usize,
+    /// The number of workers that have ever come.
+    joined: usize,
+    /// The value that `joined` has to reach before the clock moves.
+    expected: usize,
+}
+
+/// The reason why a clock cannot wait for its workers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum CannotWait {
+    /// The calling thread is itself a busy worker.
+    IsWorker,
+    /// Workers that are expected have not come.
+    Missing {
+        queue: usize,
+        joined: usize,
+        expected: usize,
+    },
+}
+
+impl fmt::Display for CannotWait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CannotWait::IsWorker => f.write_str(
+                "the calling thread is a worker of this engine and would wait for itself: \
+                 call `advance`, or call from another thread",
+            ),
+            CannotWait::Missing {
+                queue,
+                joined,
+                expected,
+            } => write!(
+                f,
+                "queue {queue} has had {joined} of {expected} expected workers: start them, \
+                 and let each wait in `recv`"
+            ),
+        }
+    }
+}
+
+impl Census {
+    pub(super) fn new(queues: usize) -> Census {
+        Census(Waiters::new(Workers {
+            queues: vec![Staff::default(); queues],
+            busy: 0,
+            busy_threads: Vec::new(),
+        }))
+    }
+
+    /// Makes `wait_until_staffed` wait until `count` workers of `queue` have come.
+    pub(crate) fn expect(&self, queue: usize, count: usize) {
+        self.0
+            .change(|workers| workers.queues[queue].expected = count);
+    }
+
+    /// Adds a worker of `queue`, which is busy until it calls `set_idle`. Wakes no
+    /// waiter, because `set_idle` will.
+    pub(crate) fn join(&self, queue: usize, thread: Option<ThreadId>) {
+        self.0.with(|workers, _| {
+            workers.queues[queue].present += 1;
+            workers.queues[queue].joined += 1;
+            workers.begin(thread);
+        });
+    }
+
+    /// Removes a worker of `queue` that is idle.
+    pub(crate) fn leave(&self, queue: usize) {
+        self.0.change(|workers| workers.queues[queue].present -= 1);
+    }
+
+    /// Notes that a worker has begun to work, in `thread` if that is known.
+    pub(crate) fn set_busy(&self, thread: Option<ThreadId>) {
+        self.0.with(|workers, _| workers.begin(thread));
+    }
+
+    /// Notes that a worker is waiting, which was busy in `thread`.
+    pub(crate) fn set_idle(&self, thread: Option<ThreadId>) {
+        self.0.change(|workers| workers.end(thread));
+    }
+
+    /// Notes that a queue has changed, but not through its workers.
+    #[inline]
+    pub(crate) fn notify(&self) {
+        self.0.notify();
+    }
+
+    /// Blocks until all workers that are expected have come, or until `is_over`.
+    ///
+    /// # Errors
+    /// Fails at once if the calling thread is a busy worker, and after `limit` if a
+    /// worker is missing.
+    pub(super) fn wait_until_staffed(
+        &self,
+        limit: Duration,
+        is_over: impl Fn() -> bool,
+    ) -> Result<(), CannotWait> {
+        let here = thread::current().id();
+        if self
+            .0
+            .with(|workers, _| workers.busy_threads.contains(&here))
+        {
+            return Err(CannotWait::IsWorker);
+        }
+        let missing = || self.0.with(|workers, _| workers.missing());
+        let begun = Instant::now();
+        let left = || Some(limit.saturating_sub(begun.elapsed()));
+        let staffed = self.0.wait_until(|| missing().is_none() || is_over(), left);
+        match missing() {
+            Some(missing) if !staffed => Err(missing),
+            _ => Ok(()),
+        }
+    }
+
+    /// Blocks until no worker is busy and `is_empty` holds for every queue that has
+    /// workers.
+    pub(super) fn wait_until_idle(&self, is_empty: impl Fn(usize) -> bool) {
+        self.0.wait_until(|| self.is_idle(&is_empty), || None);
+    }
+
+    /// Returns whether a worker is busy.
+    pub(super) fn has_busy(&self) -> bool {
+        self.0.with(|workers, _| workers.busy > 0)
+    }
+
+    /// Returns whether no worker is busy and, as all their queues are empty, none will
+    /// be. Returns false if anything changed while the queues were visited.
+    fn is_idle(&self, is_empty: impl Fn(usize) -> bool) -> bool {
+        let (busy, staffed, seen) = self
+            .0
+            .with(|workers, changes| (workers.busy, workers.staffed(), changes));
+        let unchanged = |workers: &mut Workers, changes| workers.busy == 0 && changes == seen;
+        busy == 0 && staffed.into_iter().all(is_empty) && self.0.with(unchanged)
+    }
+}
+
+impl Workers {
+    fn begin(&mut self, thread: Option<ThreadId>) {
+        self.busy += 1;
+        self.busy_threads.extend(thread);
+    }
+
+    fn end(&mut self, thread: Option<ThreadId>) {
+        self.busy -= 1;
+        let is_it = |busy: &ThreadId| Some(*busy) == thread;
+        if let Some(at) = self.busy_threads.iter().position(is_it) {
+            self.busy_threads.swap_remove(at);
+        }
+    }
+
+    fn staffed(&self) -> Vec<usize> {
+        let queues = 0..self.queues.len();
+        queues
+            .filter(|&queue| self.queues[queue].present > 0)
+            .collect()
+    }
+
+    fn missing(&self) -> Option<CannotWait> {
+        let short = |staff: &Staff| staff.joined < staff.expected;
+        let queue = self.queues.iter().position(short)?;
+        let Staff {
+            joined, expected, ..
+        } = self.queues[queue];
+        Some(CannotWait::Missing {
+            queue,
+            joined,
+            expected,
+        })
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    mod waiters {
+        use super::super::*;
+        use std::cell::Cell;
+
+        #[test]
+        fn what_goes_on_happening_does_not_prolong_a_wait() {
+            let (waiters, looks) = (Waiters::new(()), Cell::new(0));
+            let never = || {
+                looks.set(looks.get() + 1);
+                assert!(looks.get() < 100, "waits as long as anything happens");
+                waiters.notify();
+                false
+            };
+            let left = || Some(Duration::from_secs(u64::from(looks.get() < 3)));
+            assert!(!waiters.wait_until(never, left));
+            assert_eq!(looks.get(), 3);
+        }
+    }
+
+    mod busy_workers {
+        use super::super::*;
+
+        fn wait(census: &Census) -> Result<(), CannotWait> {
+            census.wait_until_staffed(Duration::ZERO, || false)
+        }
+
+        fn missing(joined: usize, expected: usize) -> Result<(), CannotWait> {
+            Err(CannotWait::Missing {
+                queue: 1,
+                joined,
+                expected,
+            })
+        }
+
+        #[test]
+        fn an_expected_worker_is_missing_until_it_has_come() {
+            let census = Census::new(2);
+            assert_eq!(wait(&census), Ok(()));
+            census.expect(1, 2);
+            assert_eq!(wait(&census), missing(0, 2));
+            census.join(0, None);
+            census.join(1, None);
+            assert_eq!(wait(&census), missing(1, 2));
+            census.join(1, None);
+            assert_eq!(wait(&census), Ok(()));
+        }
+
+        #[test]
+        fn a_worker_that_has_come_and_gone_is_not_missing() {
+            let census = Census::new(2);
+            census.join(1, None);
+            census.set_idle(None);
+            census.leave(1);
+            census.expect(1, 1);
+            assert_eq!(wait(&census), Ok(()));
+        }
+
+        #[test]
+        fn all_queues_that_have_workers_must_be_empty() {
+            let census = Census::new(3);
+            for queue in [0, 1] {
+                census.join(queue, None);
+                census.set_idle(None);
+            }
+            let is_idle_but_for = |full: usize| census.is_idle(|queue| queue != full);
+            assert_eq!([0, 1, 2].map(is_idle_but_for), [false, false, true]);
+            census.leave(1);
+            assert_eq!([0, 1, 2].map(is_idle_but_for), [false, true, true]);
+        }
+
+        #[test]
+        fn a_clock_does_not_wait_for_workers_of_an_engine_that_has_ended() {
+            let census = Census::new(1);
+            census.expect(0, 1);
+            let waited = census.wait_until_staffed(Duration::MAX, || true);
+            assert_eq!(waited, Ok(()));
+        }
+
+        #[test]
+        fn a_busy_worker_cannot_wait_for_itself() {
+            let census = Census::new(1);
+            let here = thread::current().id();
+            census.join(0, Some(here));
+            assert_eq!(wait(&census), Err(CannotWait::IsWorker));
+            census.set_idle(Some(here));
+            assert_eq!(wait(&census), Ok(()));
+            census.set_busy(Some(here));
+            assert_eq!(wait(&census), Err(CannotWait::IsWorker));
+        }
+    }
+}

@@ -1,0 +1,467 @@
+//! Walking through an engine's timers while other threads use it, in bounded holds of one
+//! shard's lock after the other: live timers, names, the earliest deadline, inspection, and
+//! freeing memory.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+use std::fmt;
+
+use crate::engine::names::Namesakes;
+use crate::engine::{Core, Engine, ShardCell, Walk};
+use crate::id::TimerId;
+use crate::rounding::NEVER;
+use crate::shard::Shard;
+use crate::stats::{InspectedShard, Inspection};
+use crate::tick::Tick;
+use crate::timeline::Time;
+use crate::timer::LiveTimer;
+use crate::wheel::{Cursor, Level, OverBudget};
+
+/// Iterator over live timers, from [`Engine::live`](crate::Engine::live).
+///
+/// Holds a shard's lock for a few hundred entries at a time. Returns a
+/// timer that lives through the whole walk exactly once. May miss a timer
+/// that is scheduled or ends meanwhile.
+#[must_use = "an iterator does nothing until it is advanced"]
+pub struct LiveTimers<'a, T> {
+    core: &'a Core<T>,
+    shard: usize,
+    cursor: Cursor,
+    found: VecDeque<LiveTimer>,
+    pace: Walk,
+}
+
+impl<T> fmt::Debug for LiveTimers<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LiveTimers").finish_non_exhaustive()
+    }
+}
+
+impl<T> Engine<T> {
+    /// Returns the exact earliest deadline of all unexpired timers, or `None` if
+    /// no timer can ever expire. A repeating timer has no deadline while a firing
+    /// of it waits in its queue or is held by a worker.
+    ///
+    /// Exact if no other call schedules or moves timers meanwhile. A loop that
+    /// computes the time to sleep should use the cheaper
+    /// [`Driver::next_wakeup`](crate::Driver::next_wakeup).
+    ///
+    /// # Cost
+    /// Searches at most a few hundred entries of each shard. If very many
+    /// timers share a slot, walks through that shard, a bounded part per
+    /// hold of its lock.
+    ///
+    /// ```
+    /// use tickwheel::{Engine, Time, Timer};
+    ///
+    /// // A simulation: from one event to the next.
+    /// let (engine, clock) = Engine::builder().start_virtual()?;
+    /// engine.schedule(Timer::at(Time::from_millis(350), "arrival"))?;
+    /// engine.schedule(Timer::at(Time::from_secs(3_600), "closing time"))?;
+    /// let mut events = Vec::new();
+    /// while let Some(time) = engine.earliest_deadline() {
+    ///     clock.advance_to(time);
+    ///     let due = engine.queue(0).recv()?;
+    ///     events.push((time, due.into_payload()));
+    /// }
+    /// assert_eq!(events[0], (Time::from_millis(350), "arrival"));
+    /// assert_eq!(events[1], (Time::from_secs(3_600), "closing time"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn earliest_deadline(&self) -> Option<Time> {
+        self.core.earliest_deadline()
+    }
+
+    /// Gives back memory that live timers do not need. The engine never
+    /// does so by itself. Call this after a peak, or now and then if peaks
+    /// move from thread to thread.
+    ///
+    /// A shard that a [`LiveTimers`] is walking through, or whose engine is
+    /// being drained, gives back only the memory behind its last timer. If
+    /// other threads schedule meanwhile, some memory may remain. In both cases,
+    /// a later call gives back more. Records of repeating, named, reported and
+    /// task timers are given back when a shard has none of them left. An engine
+    /// that was shut down keeps its memory until it is dropped.
+    ///
+    /// # Cost
+    /// Grows with the largest number of timers live since the last call. A hold
+    /// of a shard's lock touches at most a few hundred entries, or the list
+    /// heads of the levels if these have to move. A timer that was moved takes
+    /// some twenty bytes more from then on, and needs a lookup in a sorted map
+    /// when it ends. Timers that fire together may have to be sorted first.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use tickwheel::{Engine, Timer};
+    /// let engine = Engine::builder().start()?;
+    /// let schedule = |n| engine.schedule(Timer::after(Duration::from_secs(9), n));
+    /// let ids = (0..1_000).map(schedule).collect::<Result<Vec<_>, _>>()?;
+    /// ids[..999].iter().for_each(|&id| _ = engine.cancel(id));
+    /// engine.shrink();
+    /// assert_eq!(engine.cancel(ids[999]).into_payload(), Some(999));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn shrink(&self) {
+        for cell in &self.core.shards {
+            let unneeded = cell.lock().begin_shrink();
+            drop(unneeded);
+            while !self.core.shrink_some(cell) {
+                cell.step_aside();
+            }
+        }
+    }
+
+    /// Returns an iterator over the live timers, in no particular order; see
+    /// [`LiveTimers`].
+    pub fn live(&self) -> LiveTimers<'_, T> {
+        LiveTimers {
+            core: &self.core,
+            shard: 0,
+            cursor: Cursor::START,
+            found: VecDeque::new(),
+            pace: Walk::begin(),
+        }
+    }
+
+    /// Returns the live timer with this id, or `None` if it has ended, has not started or
+    /// never existed.
+    ///
+    /// # Cost
+    /// One short lock.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::{Engine, Timer};
+    ///
+    /// let engine = Engine::builder().start()?;
+    /// let lease = engine.schedule(Timer::after(Duration::from_secs(30), 7).named("lease"))?;
+    /// assert_eq!(engine.find(lease).unwrap().name.as_deref(), Some("lease"));
+    /// assert!(engine.cancel(lease).is_cancelled());
+    /// assert_eq!(engine.find(lease), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn find(&self, id: TimerId) -> Option<LiveTimer> {
+        self.core.find(id)
+    }
+}
+
+impl<T> LiveTimers<'_, T> {
+    /// Passes through the next few cells. Returns `false` if none are left.
+    fn refill(&mut self) -> bool {
+        let (cursor, found) = (&mut self.cursor, &mut self.found);
+        let find = |shard: &mut Shard<T>| {
+            if *cursor == Cursor::START {
+                shard.begin_walk();
+            }
+            let done = shard.find_live(cursor, found);
+            if done {
+                shard.end_walk();
+            }
+            done
+        };
+        match self.core.with_shard(self.shard, find) {
+            None => return false,
+            // A hold may be longer than a waiter polls, so it gets the time to wake up.
+            Some(false) => self.core.shards[self.shard].step_aside_in(&mut self.pace),
+            Some(true) => {
+                self.shard += 1;
+                self.cursor = Cursor::START;
+            }
+        }
+        true
+    }
+}
+
+/// A walk that is dropped halfway does not keep its shard from shrinking.
+impl<T> Drop for LiveTimers<'_, T> {
+    fn drop(&mut self) {
+        if self.cursor != Cursor::START {
+            self.core.with_shard(self.shard, Shard::end_walk);
+        }
+    }
+}
+
+impl<T> Iterator for LiveTimers<'_, T> {
+    type Item = LiveTimer;
+
+    fn next(&mut self) -> Option<LiveTimer> {
+        while self.found.is_empty() {
+            if !self.refill() {
+                return None;
+            }
+        }
+        self.found.pop_front()
+    }
+}
+
+/// Iterator over the ids of timers with a name, oldest first, from
+/// [`Engine::find_by_name`](crate::Engine::find_by_name).
+///
+/// Holds a lock of the name for a few dozen timers at a time. Returns a timer that
+/// has the name during the whole walk exactly once, and no timer that is created
+/// meanwhile. A returned timer may have ended since.
+#[must_use = "an iterator does nothing until it is advanced"]
+pub struct NamedTimers<'a, T> {
+    core: &'a Core<T>,
+    namesakes: Namesakes<'a>,
+    found: VecDeque<TimerId>,
+    is_complete: bool,
+}
+
+impl<T> fmt::Debug for NamedTimers<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NamedTimers").finish_non_exhaustive()
+    }
+}
+
+impl<T> Engine<T> {
+    /// Returns an iterator over the ids of the timers that have this name, oldest first:
+    /// live and [unstarted](Engine::create) ones; see [`NamedTimers`].
+    ///
+    /// A timer is no longer found by its name when it has ended, or when it was cancelled
+    /// during a firing. For the names of all live timers, read
+    /// [`LiveTimer::name`](crate::LiveTimer::name) from [`live`](Engine::live).
+    ///
+    /// # Cost
+    /// Grows with the number of timers that the iterator returns, not with the number of
+    /// timers in the engine.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::{Engine, Timer};
+    ///
+    /// let engine = Engine::builder().start()?;
+    /// let schedule = |n: u32, name: &str| {
+    ///     engine.schedule(Timer::after(Duration::from_secs(30), n).named(name))
+    /// };
+    /// let sessions = [schedule(1, "session")?, schedule(2, "session")?];
+    /// schedule(3, "backup")?;
+    /// assert!(engine.find_by_name("session").eq(sessions));
+    ///
+    /// for id in engine.find_by_name("session") {
+    ///     // Answers `Gone` if the timer has ended meanwhile.
+    ///     let _ = engine.reschedule(id, Duration::from_secs(60));
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn find_by_name<'a>(&'a self, name: &'a str) -> NamedTimers<'a, T> {
+        NamedTimers {
+            core: &self.core,
+            namesakes: self.core.names.namesakes(name),
+            found: VecDeque::new(),
+            is_complete: false,
+        }
+    }
+}
+
+impl<T> NamedTimers<'_, T> {
+    /// Finds the next few timers. Leaves out those that have ended since, and those of
+    /// another name with the same hash.
+    fn refill(&mut self) {
+        let names = &self.core.names;
+        self.is_complete = !names.find_some(&mut self.namesakes, &mut self.found);
+        if !self.is_complete {
+            names.step_aside(&self.namesakes);
+        }
+        let name = self.namesakes.name;
+        self.found.retain(|&id| self.core.has_name(id, name));
+    }
+}
+
+impl<T> Iterator for NamedTimers<'_, T> {
+    type Item = TimerId;
+
+    fn next(&mut self) -> Option<TimerId> {
+        while self.found.is_empty() && !self.is_complete {
+            self.refill();
+        }
+        self.found.pop_front()
+    }
+}
+
+impl<T> std::iter::FusedIterator for NamedTimers<'_, T> {}
+
+impl<T> Core<T> {
+    /// Returns the earliest deadline of all unexpired timers, or `None` if no timer can
+    /// ever expire.
+    pub(crate) fn earliest_deadline(&self) -> Option<Time> {
+        let deadlines = self.shards.iter().filter_map(|cell| self.earliest_in(cell));
+        let earliest = deadlines.filter(|&deadline| deadline < NEVER).min()?;
+        Some(self.tick.start_of(earliest))
+    }
+
+    fn earliest_in(&self, cell: &ShardCell<T>) -> Option<Tick> {
+        let searched = cell.lock().earliest_by_slots();
+        searched.unwrap_or_else(|OverBudget| self.earliest_by_entries(cell))
+    }
+
+    /// Searches all entries, for a shard that has too many timers in the earliest slot
+    /// or no longer has slots.
+    fn earliest_by_entries(&self, cell: &ShardCell<T>) -> Option<Tick> {
+        let (mut cursor, mut earliest, mut pace) = (Cursor::START, None, Walk::begin());
+        cell.lock().begin_walk();
+        while !cell.lock().find_earliest(&mut cursor, &mut earliest) {
+            cell.step_aside_in(&mut pace);
+        }
+        cell.lock().end_walk();
+        earliest
+    }
+}
+
+/// The number of slots that one hold of a shard's lock visits, or of entries in them unless a
+/// single slot has more.
+const VISITS_PER_HOLD: usize = 256;
+
+impl<T> Core<T> {
+    pub(crate) fn inspect(&self, most: usize) -> Inspection {
+        let size = self.wheel_size();
+        let shards = self.shards.iter();
+        Inspection {
+            tick: Duration::from_nanos(self.tick.as_nanos()),
+            wheel_size: size,
+            shards: shards.map(|cell| inspect(cell, size, most)).collect(),
+        }
+    }
+
+    fn wheel_size(&self) -> usize {
+        self.shards[0].lock().wheel.geometry().size()
+    }
+}
+
+fn inspect<T>(cell: &ShardCell<T>, size: usize, most: usize) -> InspectedShard {
+    let mut inspected = cell.lock().inspect();
+    inspected.next_wakeup = Some(cell.next()).filter(|&next| next < Tick::MAX);
+    for (index, level) in inspected.levels.iter_mut().enumerate() {
+        level.timers = vec![0; size];
+        count(cell, index, level, most);
+    }
+    inspected
+}
+
+/// Counts a level's timers, a bounded number in each hold of the lock.
+fn count<T>(cell: &ShardCell<T>, index: usize, level: &mut Level, most: usize) {
+    let size = level.timers.len();
+    let slots_per_hold = (VISITS_PER_HOLD / most.max(1)).max(1);
+    for first in (0..size).step_by(slots_per_hold) {
+        let slots = first..size.min(first + slots_per_hold);
+        cell.lock().count_in_slots(index, level, slots, most);
+        cell.step_aside();
+    }
+}
+
+impl<T> Engine<T> {
+    /// Returns where the timers wait: for each shard, the slots of its wheel, its ready
+    /// lists, its account and its next wake-up. Counts at most `most` timers of a slot; with
+    /// a `most` of 1, a count says whether the slot is occupied.
+    ///
+    /// For viewers and for questions such as "do my deadlines share a few
+    /// slots?"; [`snapshot`](Engine::snapshot) has the counts for monitoring. If
+    /// other threads use the engine meanwhile, a timer that moves from slot to
+    /// slot may be counted twice or not at all.
+    ///
+    /// # Cost
+    /// Grows with the numbers of shards and slots and with `most`, and not with the
+    /// number of timers. A hold of a shard's lock visits at most 256 slots, or 256 entries,
+    /// or `most` entries of one slot: with a large `most`, callers may wait for as long as
+    /// that takes. A `most` of 1 reads no entry.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::{Engine, Timer};
+    ///
+    /// let (engine, clock) = Engine::builder().shards(1).start_virtual()?;
+    /// for seconds in [1, 1, 60] {
+    ///     engine.schedule(Timer::after(Duration::from_secs(seconds), ()))?;
+    /// }
+    /// let shard = &engine.inspect(100).shards[0];
+    /// let by_level: Vec<usize> = shard.levels.iter().map(|level| level.timers.iter().sum()).collect();
+    /// assert_eq!(by_level, [0, 2, 1]);
+    /// clock.advance(Duration::from_secs(1));
+    /// assert_eq!(engine.inspect(100).shards[0].queued, [2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn inspect(&self, most: usize) -> Inspection {
+        self.core.inspect(most)
+    }
+}
+
+impl<T> Core<T> {
+    fn shrink_some(&self, cell: &ShardCell<T>) -> bool {
+        cell.lock().shrink_some()
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use crate::engine::Engine;
+    use crate::shard::CELLS_PER_HOLD;
+    use crate::shard::walk::VISITS_PER_HOLD;
+    use crate::timer::Timer;
+    use crate::wheel::OverBudget;
+    use std::time::Duration;
+
+    #[test]
+    fn one_hold_passes_a_bounded_number_of_cells_whatever_is_in_them() {
+        const PEAK: usize = 10 * CELLS_PER_HOLD;
+        let builder = Engine::builder().shards(1);
+        let (engine, _clock) = builder.start_virtual().unwrap();
+        let far = |n| engine.schedule(Timer::after(Duration::from_secs(9), n));
+        let ids: Vec<_> = (0..PEAK).map(|n| far(n).unwrap()).collect();
+        let cancelled = engine.cancel_many(&ids);
+        let payloads = cancelled
+            .into_iter()
+            .map(|(_, it)| it.into_payload().unwrap());
+        assert!(payloads.eq(0..PEAK));
+
+        let mut live = engine.live();
+        let holds = std::iter::from_fn(|| live.refill().then_some(())).count();
+        assert!((10..20).contains(&holds), "{holds}");
+        assert!(live.found.is_empty());
+    }
+
+    #[test]
+    fn few_are_found_at_a_time_and_each_once() {
+        let builder = Engine::builder().shards(1);
+        let (engine, _clock) = builder.start_virtual().unwrap();
+        for n in 0..2_000 {
+            engine
+                .schedule(Timer::after(Duration::from_secs(9), n))
+                .unwrap();
+        }
+        let mut live = engine.live();
+        assert!(live.refill());
+        assert!((1..=256).contains(&live.found.len()));
+        assert_eq!(live.count(), 2_000);
+    }
+
+    #[test]
+    fn a_crowded_slot_is_searched_by_cells_and_the_answer_is_the_same() {
+        let builder = Engine::builder().shards(1);
+        let (engine, clock) = builder.start_virtual().unwrap();
+        let schedule = |timer| engine.schedule(timer).unwrap();
+        // Timers outside the wheel: expired, lent, ended and unread, unstarted.
+        let ms = Duration::from_millis(1);
+        schedule(Timer::after(ms, 0).queue(0));
+        schedule(Timer::every(ms, 0).queue(0));
+        clock.advance(ms);
+        let _lent = [(); 2].map(|()| engine.queue(0).recv().unwrap());
+        schedule(Timer::after(ms, 0));
+        clock.advance(ms);
+        let reported = schedule(Timer::after(ms, 0).reported());
+        assert!(engine.cancel(reported).into_payload().is_some());
+        let _unstarted = engine.create(Timer::after(ms, 0)).unwrap();
+        let slot = engine.now() + Duration::from_secs(100);
+        for n in 0..2 * VISITS_PER_HOLD {
+            schedule(Timer::at(slot + (n as u32 % 100) * ms, n));
+        }
+        let by_slots = engine.core.shards[0]
+            .lock()
+            .wheel
+            .earliest_within(VISITS_PER_HOLD);
+        assert_eq!(by_slots, Err(OverBudget));
+        assert_eq!(engine.earliest_deadline(), Some(slot));
+    }
+}
