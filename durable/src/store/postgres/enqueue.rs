@@ -1,37 +1,15 @@
 //! Jobs that are stored in a transaction of the caller's.
 
-use std::ops::{Deref, DerefMut};
-
 use ::postgres::types::ToSql;
 use ::postgres::{Error, Row};
 
 use super::error::reason;
 use super::options::PostgresOptions;
 use super::rows::{micros, time};
+use super::transaction::Transaction;
 use crate::job::{Due, IfTaken, Job, JobId, Repeat};
 use crate::store::row::recurrence_to_bytes;
 use crate::store::{NewJob, StoreError};
-
-/// The transaction in which a handler works: one of the crate `postgres`, and jobs in it.
-#[allow(missing_debug_implementations, reason = "that of postgres has none")]
-pub struct Transaction<'a> {
-    pub(super) inner: ::postgres::Transaction<'a>,
-    pub(super) schema: &'a str,
-}
-
-impl<'a> Deref for Transaction<'a> {
-    type Target = ::postgres::Transaction<'a>;
-
-    fn deref(&self) -> &Self::Target {
-        &self.inner
-    }
-}
-
-impl DerefMut for Transaction<'_> {
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut self.inner
-    }
-}
 
 impl Transaction<'_> {
     /// Stores a job. Returns its id, or that of the job that has its key and whether it refuses.

@@ -25,6 +25,7 @@ mod options;
 mod rows;
 mod schema;
 mod shared;
+mod transaction;
 mod waits;
 
 use std::fmt;
@@ -35,12 +36,12 @@ use ::postgres::Row;
 use ::postgres::types::ToSql;
 
 use self::clock::monotonic;
-pub use self::enqueue::Transaction;
 use self::error::is_passing;
 use self::line::{Arguments, Line, Session};
 pub use self::options::PostgresOptions;
 use self::rows::{COLUMNS, Columns, micros, numbers, signed};
 use self::shared::Shared;
+pub use self::transaction::Transaction;
 use self::waits::{Lane, Remote};
 use crate::job::{JobId, StoredJob};
 use crate::store::{
