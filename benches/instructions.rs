@@ -37,42 +37,42 @@ struct Call {
 const CALLS: [Call; 24] = [
     Call {
         name: "wheel: cancel and schedule",
-        instructions: 126,
+        instructions: 153,
         run: wheel_pair,
     },
     Call {
         name: "wheel: postpone",
-        instructions: 44,
+        instructions: 50,
         run: wheel_postpone,
     },
     Call {
         name: "wheel: disarm and arm",
-        instructions: 83,
+        instructions: 101,
         run: wheel_reuse,
     },
     Call {
         name: "wheel: bring forward",
-        instructions: 135,
+        instructions: 156,
         run: wheel_bring_forward,
     },
     Call {
         name: "wheel: schedule, cascade and expire",
-        instructions: 427,
+        instructions: 509,
         run: wheel_expire,
     },
     Call {
         name: "wheel: alone on a tick",
-        instructions: 407,
+        instructions: 475,
         run: wheel_alone,
     },
     Call {
         name: "wheel: alone, two cascades away",
-        instructions: 904,
+        instructions: 470,
         run: wheel_alone_far,
     },
     Call {
         name: "wheel: all on a tick",
-        instructions: 219,
+        instructions: 191,
         run: wheel_burst,
     },
     Call {
@@ -83,64 +83,64 @@ const CALLS: [Call; 24] = [
     },
     Call {
         name: "engine: cancel and schedule",
-        instructions: 220,
+        instructions: 238,
         run: engine_pair,
     },
     Call {
         name: "engine: postpone",
-        instructions: 94,
+        instructions: 96,
         run: engine_postpone,
     },
     Call {
         name: "engine: disarm and arm",
-        instructions: 171,
+        instructions: 173,
         run: engine_reuse,
     },
     Call {
         name: "engine: schedule, expire and take",
         // There are four timers per tick, and an advance visits every shard.
-        instructions: 1_346,
+        instructions: 1_355,
         run: engine_take,
     },
     Call {
         name: "engine: the same, many at a time",
-        instructions: 1_089,
+        instructions: 1_051,
         run: engine_take_many,
     },
     Call {
         name: "engine: all on a tick, many at a time",
-        instructions: 484,
+        instructions: 457,
         run: engine_burst,
     },
     Call {
         name: "task: cancel and schedule",
-        instructions: 268,
+        instructions: 292,
         run: task_pair,
     },
     Call {
         name: "task: schedule, expire and run",
         // A thousand tasks are due at each tick.
-        instructions: 1_011,
+        instructions: 959,
         run: task_run,
     },
     Call {
         name: "named task: cancel and schedule",
-        instructions: 1_565,
+        instructions: 1_528,
         run: named_task_pair,
     },
     Call {
         name: "named task: the same, by name",
-        instructions: 3_120,
+        instructions: 2_711,
         run: named_task_pair_by_name,
     },
     Call {
         name: "sleep: create, poll and drop",
-        instructions: 347,
+        instructions: 368,
         run: sleep_pair,
     },
     Call {
         name: "sleep: the same, instant given",
-        instructions: 334,
+        instructions: 355,
         run: sleep_pair_at,
     },
     Call {
@@ -151,7 +151,7 @@ const CALLS: [Call; 24] = [
     },
     Call {
         name: "sleep: the same, all on a tick",
-        instructions: 462,
+        instructions: 458,
         run: sleep_burst,
     },
     Call {
