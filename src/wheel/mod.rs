@@ -77,7 +77,8 @@ use slots::{Slots, Turn};
 ///
 /// Scheduling, cancelling and rescheduling cost a few nanoseconds each, whatever
 /// the number of timers. A cancelled timer's storage is available to the next timer
-/// at once. An entry takes 24 bytes in addition to its payload.
+/// at once. An entry takes 24 bytes in addition to its payload; one of more than 64 bytes is
+/// boxed.
 ///
 /// # Order
 ///
@@ -275,7 +276,7 @@ impl<T> Wheel<T> {
     /// timer is overdue, and fires in the next pass.
     ///
     /// Takes constant time. Allocates only if the wheel holds more timers than
-    /// ever before, or needs a level for the first time.
+    /// before, or for a payload of more than 64 bytes, which is boxed.
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};

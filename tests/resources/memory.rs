@@ -78,8 +78,8 @@ fn bytes_per_timer(stays: impl Fn(u64) -> bool) -> (i64, i64) {
 }
 
 alone! {
-    fn a_large_payload_in_a_box_costs_its_size_and_no_list_head_more() {
-        let (small, large) = (bytes_of_seven(|| 7u64), bytes_of_seven(|| Box::new([7u8; 4_096])));
+    fn a_large_payload_costs_its_size_and_no_list_head_more() {
+        let (small, large) = (bytes_of_seven(|| 7u64), bytes_of_seven(|| [7u8; 4_096]));
         assert!(large <= small + 7 * 4_096 + 1_024, "{large} and {small}");
     }
 
@@ -90,7 +90,7 @@ alone! {
         let fresh = counting::bytes() - before;
         move_a_peak(&engine);
         let left = counting::bytes() - before;
-        assert!(left > 20 * fresh, "{left} bytes: too few shards were used");
+        assert!(left > 10 * fresh, "{left} bytes: too few shards were used");
         engine.shrink();
         let left = counting::bytes() - before;
         assert!(left <= 2 * fresh, "{left} bytes, {fresh} when it was new");
