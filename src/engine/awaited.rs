@@ -66,8 +66,11 @@ impl<T> Core<T> {
     pub(crate) fn leave(&self, id: TimerId) -> Option<T> {
         let mut held = self.hold(self.cell_of(id)?);
         match held.shard.find_plain(id) {
-            // The lock is simply dropped: no timer was linked and no signal was raised.
-            Some(at) => Some(held.shard.cancel_plain(at)),
+            Some(at) => {
+                let payload = held.shard.cancel_plain(at);
+                Self::let_go(held);
+                Some(payload)
+            }
             None => self.cancel_any(held, id).into_payload(),
         }
     }

@@ -30,8 +30,7 @@ impl<T> Core<T> {
             return then(self.cancel_any(held, id));
         };
         let payload = held.shard.cancel_plain(at);
-        // The lock is simply dropped: no timer was linked and no signal was raised.
-        drop(held);
+        Self::let_go(held);
         then(Cancel::Cancelled(payload))
     }
 

@@ -21,6 +21,7 @@ use crate::shard::body::Tag;
 use crate::shard::{Shard, Signals};
 use crate::sync::{Arc, AtomicU64, AtomicUsize, Lock, LockGuard, Ordering};
 use crate::tick::Tick;
+use crate::wheel::Retired;
 
 pub(crate) struct Core<T> {
     pub(crate) name: EngineName,
@@ -70,6 +71,8 @@ pub(super) struct Unsent {
     pub(super) signals: Signals,
     /// The tick for which the alarm has to be set earlier.
     earlier: Option<Tick>,
+    /// The memory of a wheel that has become empty.
+    retired: Retired,
 }
 
 impl<T> Core<T> {
@@ -219,11 +222,22 @@ impl<T> Core<T> {
     /// other threads waiting for a system call.
     #[inline]
     pub(super) fn release(&self, mut held: Held<'_, T>) {
-        if held.shard.has_signals() {
+        if held.shard.has_signals() || held.shard.wheel.has_retired() {
             return self.release_and_signal(held);
         }
         let earliest_new = held.shard.take_earliest_new();
         self.release_quiet(held, earliest_new);
+    }
+
+    /// Releases the lock for a holder that has linked no timer and raised no signal. Frees the
+    /// memory of a wheel that has become empty after that.
+    #[inline]
+    pub(super) fn let_go(mut held: Held<'_, T>) {
+        if held.shard.wheel.has_retired() {
+            let retired = held.shard.wheel.take_retired();
+            drop(held);
+            retired.free();
+        }
     }
 
     /// Does the same as [`Core::release`] for a holder that has linked a timer for
@@ -258,6 +272,7 @@ impl<T> Core<T> {
         Unsent {
             shard: held.cell.index,
             signals: held.shard.take_signals(),
+            retired: held.shard.wheel.take_retired(),
             earlier: notifies.then_some(earliest_new),
         }
     }
@@ -273,6 +288,7 @@ impl<T> Core<T> {
         unsent
             .signals
             .take_unnamed(|place| self.names.remove(place));
+        unsent.retired.free();
     }
 
     fn ring(&self, shard: usize, signals: &Signals) {

@@ -192,6 +192,18 @@ const CACHE_LINE: usize = 64;
 /// A block of this many bytes or more grows by a quarter instead of doubling.
 const BIG: usize = 1 << 20;
 
+/// A block that is not used any more.
+#[derive(Default)]
+#[must_use = "to be freed after a lock is released"]
+pub(crate) struct Retired(Vec<MaybeUninit<u128>>);
+
+impl Retired {
+    /// Frees the block, which takes a while for each of its pages.
+    pub(crate) fn free(self) {
+        drop(self.0);
+    }
+}
+
 pub(crate) struct Entries<T> {
     /// The address of the first entry. It lies in `memory` and begins a cache line.
     first: NonNull<Header>,
@@ -208,6 +220,10 @@ pub(crate) struct Entries<T> {
     /// The timers that aren't at the index in their id, by sequence number: that index, and
     /// their entry.
     moved: BTreeMap<u64, (u32, EntryIndex)>,
+    /// Whether the owner takes what is retired.
+    pub(super) is_shared: bool,
+    pub(super) has_retired: bool,
+    pub(super) retired: Retired,
     payloads: PhantomData<T>,
 }
 
@@ -244,6 +260,9 @@ impl<T> Entries<T> {
             spare: EntryIndex::VACANT,
             memory: Vec::new(),
             moved: BTreeMap::new(),
+            is_shared: false,
+            has_retired: false,
+            retired: Retired::default(),
             payloads: PhantomData,
         };
         entries.grow_or_panic();
@@ -713,15 +732,29 @@ impl<T> Entries<T> {
         Ok(())
     }
 
-    /// Frees the block of a storage without timers, but for the heads.
+    /// Gives the block of a storage without timers back, but for the heads, which move to a new
+    /// one. The system takes a while for each page, so the owner of a lock frees the block later.
     #[cold]
     #[inline(never)]
     fn free_vacant(&mut self) {
         debug_assert!(self.live == 0 && self.moved.is_empty());
-        self.used = self.lists;
-        self.spare = EntryIndex::VACANT;
-        self.cut_before(EntryIndex::VACANT, EntryIndex::VACANT);
-        let _ = self.set_capacity(self.lists as usize + 16);
+        let mut small = Entries::<T>::new(self.lists);
+        let heads = self.lists as usize * Self::LAYOUT.1;
+        let (from, to) = (
+            self.first.as_ptr().cast::<u8>(),
+            small.first.as_ptr().cast(),
+        );
+        // SAFETY: both blocks have all heads.
+        unsafe { ptr::copy_nonoverlapping(from, to, heads) };
+        small.cut_before(EntryIndex::VACANT, EntryIndex::VACANT);
+        small.is_shared = self.is_shared;
+        core::mem::swap(self, &mut small);
+        // So that dropping it does not look for payloads.
+        small.used = small.lists;
+        if self.is_shared {
+            self.retired = Retired(core::mem::take(&mut small.memory));
+            self.has_retired = true;
+        }
     }
 
     /// Passes at most `budget` vacant entries at the end of the block, and gives their memory

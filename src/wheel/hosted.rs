@@ -2,7 +2,7 @@
 //! and lists of its own.
 
 use super::Wheel;
-use super::entries::{EntryIndex, OWN_LISTS, SORTING};
+use super::entries::{EntryIndex, OWN_LISTS, Retired, SORTING};
 use crate::id::TimerId;
 use crate::tick::Tick;
 
@@ -134,6 +134,20 @@ impl<T> Wheel<T> {
     #[inline]
     pub(crate) fn first_of(&self, list: EntryIndex) -> Option<EntryIndex> {
         self.entries.first_of(list)
+    }
+
+    /// Returns whether the wheel has become empty and does not need its memory any more.
+    #[inline]
+    pub(crate) fn has_retired(&self) -> bool {
+        self.entries.has_retired
+    }
+
+    /// Returns that memory, to be freed after the lock is released.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn take_retired(&mut self) -> Retired {
+        self.entries.has_retired = false;
+        core::mem::take(&mut self.entries.retired)
     }
 
     /// Passes at most `budget` vacant entries behind the last timer. Gives their memory back

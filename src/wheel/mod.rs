@@ -63,7 +63,7 @@ pub(crate) use entries::EntryIndex;
 // For shards alone.
 #[cfg(feature = "std")]
 pub(crate) use {
-    entries::Stamp,
+    entries::{Retired, Stamp},
     iter::{Cursor, OverBudget},
 };
 
@@ -200,6 +200,7 @@ impl<T> Wheel<T> {
     ) -> Wheel<T> {
         let (slots, all) = Slots::new(geometry, OWN_LISTS + lists);
         let mut entries = Entries::new(all);
+        entries.is_shared = lists > 0;
         (1..OWN_LISTS + lists).for_each(|list| entries.add_list(EntryIndex::list(list)));
         let landmarks = Landmarks::new(slots.list(1, 0), all);
         Wheel {
