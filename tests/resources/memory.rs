@@ -93,6 +93,7 @@ alone! {
         assert!(left > 10 * fresh, "{left} bytes: too few shards were used");
         engine.shrink();
         let left = counting::bytes() - before;
+        assert!(left <= 2 * fresh, "{left} bytes, {fresh} when it was new");
     }
 
     fn shrinking_leaves_the_oldest_timers_about_what_they_cost() {
