@@ -82,6 +82,10 @@ impl<T> Wheel<T> {
     /// Between calls, timers may be scheduled, rescheduled and cancelled. A `to`
     /// earlier than [`Wheel::now`] counts as now, because time never goes back.
     ///
+    /// A timer that becomes overdue between calls is left to the next pass: `None` is returned
+    /// once before it fires. A loop in which a timer always re-arms itself for now thus ends.
+    /// A call with another `to` begins another pass.
+    ///
     /// ```
     /// use tickwheel::{Tick, Wheel};
     ///
@@ -120,7 +124,7 @@ impl<T> Wheel<T> {
     /// Advances the clock to `to` and calls `fire` with every timer due by then, in
     /// order. `fire` may schedule, reschedule and cancel timers on the wheel that
     /// is passed to it. A timer that it adds with a deadline after now and of at most `to`
-    /// fires in the same pass.
+    /// fires in the same pass, one that is overdue in the next.
     ///
     /// `budget` bounds the number of entries that one call touches, including
     /// those that are only re-filed. When it is used up, the call returns
@@ -174,7 +178,8 @@ impl<T> Wheel<T> {
     }
 
     /// Puts an expired timer back into the wheel, under the same id. The timer is
-    /// due at `deadline`, or at once if that tick has been reached.
+    /// due at `deadline` or, if that tick has been reached, in the next pass: see
+    /// [`Wheel::pop_due`].
     ///
     /// This makes a repeating timer: the period and the number of firings left are
     /// part of the payload, where they can be read and changed at any time. Between
