@@ -179,6 +179,34 @@ fn a_timer_that_is_sorted_again_has_its_new_place() {
 }
 
 #[test]
+fn a_timer_that_is_moved_while_it_is_sorted_waits_for_the_next_pass() {
+    let (late, more) = (
+        |by| Op::Schedule(Delay::Past(by)),
+        |n| Op::Advance(Delay::Near(50), n),
+    );
+    run(
+        0,
+        &[
+            late(3),
+            late(4),
+            more(2),
+            Op::Move(0, Delay::Past(3)),
+            more(20),
+        ],
+    );
+}
+
+#[test]
+fn a_paused_cascade_keeps_the_clock_before_its_slot() {
+    let (two, one) = (
+        Op::Fill(Delay::Near(4), 2, 0),
+        Op::Advance(Delay::Near(4), 1),
+    );
+    let late = Op::Schedule(Delay::Past(0));
+    run(0, &[two, one, late, Op::Pop(Delay::Near(9))]);
+}
+
+#[test]
 fn a_far_timer_is_not_looked_at_in_the_rotation_of_one_that_was_cancelled() {
     let (near, far) = (Op::Schedule(Delay::Near(5)), Op::Schedule(Delay::Near(200)));
     run(
