@@ -398,7 +398,7 @@ impl<T> Wheel<T> {
         let index = least.entry.index().into();
         let entry = self.entries.find_unmoved(index, least.sequence)?;
         let header = self.entries.get_mut(entry);
-        if !header.has(SORTING) {
+        if !header.has(SORTING) || header.deadline != least.deadline {
             return None;
         }
         header.unmark(SORTING);
@@ -472,12 +472,13 @@ impl<T> Wheel<T> {
         (turn != Turn::NEVER).then_some(Tick(turn.start))
     }
 
-    /// Returns the next turn. It is `known`, unless that slot has become empty.
+    /// Returns the next turn. It is `known`, unless that slot has become empty or is the one
+    /// behind all levels, whose turn may have become later.
     #[inline]
     fn turn_after(&self, known: Turn) -> Turn {
         match self.cascading {
             Some(turn) => turn,
-            None if self.slots.is_occupied(known.list) => known,
+            None if self.slots.is_occupied(known.list) && !self.slots.is_beyond(known) => known,
             None => self.slots.next(self.now),
         }
     }

@@ -141,18 +141,50 @@ proptest! {
     }
 }
 
+fn run(cap: usize, ops: &[Op]) {
+    let mut pair = Pair::new(100, geometry(2, cap));
+    ops.iter().for_each(|op| pair.run(op));
+}
+
 #[test]
 fn what_a_pass_was_sorting_is_sorted_with_what_is_late_since() {
-    let mut pair = Pair::new(100, geometry(64, 0));
-    for op in [
-        Op::Schedule(Delay::Past(1)),
-        Op::Schedule(Delay::Past(3)),
+    let (late, more) = (
+        |by| Op::Schedule(Delay::Past(by)),
         Op::Advance(Delay::Near(50), 2),
-        Op::Schedule(Delay::Past(2)),
-        Op::Pop(Delay::Near(60)),
-    ] {
-        pair.run(&op);
-    }
+    );
+    run(
+        0,
+        &[late(1), late(3), more, late(2), Op::Pop(Delay::Near(60))],
+    );
+}
+
+#[test]
+fn a_timer_that_is_sorted_again_has_its_new_place() {
+    let (late, more) = (
+        |by| Op::Schedule(Delay::Past(by)),
+        Op::Advance(Delay::Near(50), 2),
+    );
+    let later = Op::Move(0, Delay::Past(0));
+    run(
+        0,
+        &[
+            late(3),
+            late(4),
+            more,
+            later,
+            late(2),
+            Op::Pop(Delay::Near(60)),
+        ],
+    );
+}
+
+#[test]
+fn a_far_timer_is_not_looked_at_in_the_rotation_of_one_that_was_cancelled() {
+    let (near, far) = (Op::Schedule(Delay::Near(5)), Op::Schedule(Delay::Near(200)));
+    run(
+        1,
+        &[near, Op::Cancel(0), far, Op::Advance(Delay::Near(5), 0)],
+    );
 }
 
 proptest! {
