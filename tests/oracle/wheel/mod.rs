@@ -184,16 +184,8 @@ fn a_timer_that_is_moved_while_it_is_sorted_waits_for_the_next_pass() {
         |by| Op::Schedule(Delay::Past(by)),
         |n| Op::Advance(Delay::Near(50), n),
     );
-    run(
-        0,
-        &[
-            late(3),
-            late(4),
-            more(2),
-            Op::Move(0, Delay::Past(3)),
-            more(20),
-        ],
-    );
+    let again = Op::Move(0, Delay::Past(3));
+    run(0, &[late(3), late(4), late(1), more(3), again, more(20)]);
 }
 
 #[test]
