@@ -112,7 +112,7 @@ fn a_timer_that_is_disarmed_while_its_slot_is_sorted_does_not_expire() {
 fn no_steps_between_holds_lose_a_payload_or_miscount() {
     let scripts = std::env::var("SCRIPTS").ok();
     let scripts = scripts.and_then(|scripts| scripts.parse().ok());
-    for seed in 0..scripts.unwrap_or(150) {
+    for seed in 0..scripts.unwrap_or(400) {
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             let mut search = Search::new(seed);
             for _ in 0..search.random.usize(20..300) {
