@@ -149,7 +149,7 @@ pub use clock::ClockSource;
 #[cfg(feature = "std")]
 pub use drive::{Builder, Driver, Family, StartError, VirtualClock, WeakEngine};
 #[cfg(feature = "std")]
-pub use engine::{Engine, LiveTimers, NamedTimers, Unstarted};
+pub use engine::{Engine, Unstarted};
 pub use id::{InvalidTimerId, TimerId};
 #[cfg(feature = "stream")]
 pub use queue::RecvStream;

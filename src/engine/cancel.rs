@@ -1,21 +1,15 @@
 //! Cancelling: one timer, many, those with a name, or all.
 
-use crate::engine::fairness::Walk;
-use crate::engine::names::{Bucket, NAMESAKES_PER_HOLD, Namesakes};
 use crate::engine::threads::is_running_here;
-use crate::engine::{Core, Engine, Held, ShardCell, Unsent};
+use crate::engine::{Core, Engine, Held, ShardCell};
 use crate::id::TimerId;
-use crate::shard::{self, CancelWalk};
-use crate::sync::IS_MODEL;
+use crate::shard::names::NAMESAKES_PER_HOLD;
 use crate::timer::Cancel;
+use crate::wheel::Cursor;
 
 /// The number of timers that one hold of a shard's lock cancels: enough that the cost of
 /// taking the lock is negligible, and few enough that a waiter does not wait long.
 const CANCELS_PER_HOLD: usize = 32;
-
-/// The number of timers with a name for which the first hold of a bucket's lock has room.
-/// Few names have more, and memory for many would cost more than the cancels.
-const FIRST_NAMESAKES: usize = if IS_MODEL { 1 } else { 4 };
 
 impl<T> Core<T> {
     /// Cancels a timer, and calls `then` with the answer, outside the lock. Where most
@@ -51,121 +45,6 @@ impl<T> Core<T> {
         let cancel = |&id| (id, held.shard.cancel(id, || self.tick_now()));
         answers.extend(ids.iter().map(cancel));
         self.release(held);
-    }
-
-    /// Cancels the timers with a name, oldest first, until `max` of them have been
-    /// cancelled. Skips timers that are created meanwhile; otherwise it might never end.
-    pub(crate) fn cancel_by_name(
-        &self,
-        name: &str,
-        max: Option<usize>,
-    ) -> Vec<(TimerId, Cancel<T>)> {
-        let mut left = max.unwrap_or(usize::MAX);
-        let mut namesakes = self.names.namesakes(name);
-        let mut answers = Vec::new();
-        let mut count = FIRST_NAMESAKES;
-        while self.cancel_some_by_name(&mut namesakes, count, &mut left, &mut answers) {
-            self.names.step_aside(&namesakes);
-            count = NAMESAKES_PER_HOLD;
-        }
-        answers
-    }
-
-    /// Cancels up to `count` timers in one hold of the bucket. Returns whether there may
-    /// be more timers.
-    fn cancel_some_by_name(
-        &self,
-        namesakes: &mut Namesakes<'_>,
-        count: usize,
-        left: &mut usize,
-        answers: &mut Vec<(TimerId, Cancel<T>)>,
-    ) -> bool {
-        // Reserved before the lock is taken, because growing may copy all payloads.
-        answers.reserve(count);
-        let mut unsent = Vec::with_capacity(count);
-        let may_be_more = self.cancel_in_bucket(namesakes, count, left, answers, &mut unsent);
-        unsent.into_iter().for_each(|unsent| self.send(unsent));
-        may_be_more
-    }
-
-    /// Does the same, and leaves in `unsent` what has to be sent outside the
-    /// bucket's lock.
-    fn cancel_in_bucket(
-        &self,
-        namesakes: &mut Namesakes<'_>,
-        count: usize,
-        left: &mut usize,
-        answers: &mut Vec<(TimerId, Cancel<T>)>,
-        unsent: &mut Vec<Unsent>,
-    ) -> bool {
-        let mut bucket = self.names.bucket_of(namesakes);
-        for _ in 0..count {
-            if *left == 0 {
-                return false;
-            }
-            let Some(id) = bucket.next(namesakes) else {
-                return false;
-            };
-            let one = self.cancel_one_by_name(id, namesakes.name, &mut bucket, answers);
-            let Some((ends, sends)) = one else { continue };
-            *left -= usize::from(ends);
-            unsent.push(sends);
-        }
-        true
-    }
-
-    /// Cancels a timer that has this name. Returns whether it ends because of this call,
-    /// and not by itself when its last firing returns.
-    fn cancel_one_by_name(
-        &self,
-        id: TimerId,
-        name: &str,
-        bucket: &mut Bucket,
-        answers: &mut Vec<(TimerId, Cancel<T>)>,
-    ) -> Option<(bool, Unsent)> {
-        let mut held = self.hold(self.cell_of(id)?);
-        if !held.shard.has_name(id, name) {
-            return None;
-        }
-        let answer = held.shard.cancel(id, || self.tick_now());
-        let mut unsent = self.release_unsent(held);
-        // Taken out, because `send` would not find them any more.
-        let mut has_ended = false;
-        unsent.signals.take_unnamed(|place| {
-            bucket.remove(place);
-            // A timer gives up its name exactly once, when it ends.
-            has_ended = true;
-        });
-        if !matches!(answer, Cancel::Gone) {
-            answers.push((id, answer));
-        }
-        Some((has_ended, unsent))
-    }
-}
-
-impl<T> Core<T> {
-    /// Begins a walk through each shard. All of them begin before the first timer is
-    /// cancelled, so a timer that replaces a cancelled one lives on in any shard.
-    pub(crate) fn begin_cancel_all(&self) -> Vec<CancelWalk> {
-        let begin = |cell: &ShardCell<T>| cell.lock().begin_cancel_all();
-        self.shards.iter().map(begin).collect()
-    }
-
-    /// Cancels as many timers as one hold of the shard's lock allows. Returns whether the
-    /// shard's walk is complete.
-    pub(crate) fn cancel_some(
-        &self,
-        cell: &ShardCell<T>,
-        walk: &mut CancelWalk,
-        answers: &mut Vec<(TimerId, Cancel<T>)>,
-    ) -> bool {
-        // Reserved before the lock is taken, because growing may copy all payloads.
-        answers.reserve(shard::CANCELS_PER_HOLD);
-        let now = self.tick_now();
-        let mut held = self.hold(cell);
-        let done = held.shard.cancel_some(walk, now, answers);
-        self.release(held);
-        done
     }
 }
 
@@ -248,7 +127,24 @@ impl<T> Engine<T> {
         name: &str,
         max: impl Into<Option<usize>>,
     ) -> Vec<(TimerId, Cancel<T>)> {
-        self.core.cancel_by_name(name, max.into())
+        let (core, mut left) = (&*self.core, max.into().unwrap_or(usize::MAX));
+        let hash = core.hash(name);
+        let cell = core.cell_of_name(hash);
+        let mut namesakes = cell.lock().namesakes(name, hash);
+        // Few names have more timers.
+        let (mut answers, mut most) = (Vec::new(), NAMESAKES_PER_HOLD.div_ceil(8));
+        loop {
+            // Reserved before the lock is taken, because growing may copy all payloads.
+            answers.reserve(most);
+            let now = || core.tick_now();
+            let is_complete = core.pass(cell, |shard| {
+                shard.cancel_namesakes(&mut namesakes, most, &mut left, now, &mut answers)
+            });
+            if is_complete {
+                return answers;
+            }
+            most = NAMESAKES_PER_HOLD;
+        }
     }
 
     /// Cancels all timers, without shutting the engine down.
@@ -280,12 +176,18 @@ impl<T> Engine<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn cancel_all(&self) -> Vec<(TimerId, Cancel<T>)> {
-        let mut answers = Vec::new();
-        let mut pace = Walk::begin();
-        for (cell, mut walk) in self.core.shards.iter().zip(self.core.begin_cancel_all()) {
-            while !self.core.cancel_some(cell, &mut walk, &mut answers) {
-                cell.step_aside_in(&mut pace);
-            }
+        let core = &self.core;
+        let begin = |cell: &ShardCell<T>| cell.lock().extent();
+        // All walks begin before the first timer is cancelled, so a timer that replaces a
+        // cancelled one lives on in any shard.
+        let begun: Vec<_> = core.shards.iter().map(begin).collect();
+        // Allocated here, because growing under a lock may copy all payloads.
+        let mut answers = Vec::with_capacity(begun.iter().map(|begun| begun.timers).sum());
+        for (cell, begun) in core.shards.iter().zip(begun) {
+            let (mut cursor, now) = (Cursor::START, || core.tick_now());
+            core.walk(cell, |shard| {
+                shard.cancel_some(&mut cursor, begun.youngest, now, &mut answers)
+            });
         }
         answers
     }

@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 
 use crate::clock::Clock;
 use crate::engine::doorbell::Doorbell;
-use crate::engine::fairness::Walk;
 use crate::engine::{Core, Engine, ShardCell};
 use crate::observe;
 use crate::shard::DrainKey;
@@ -88,10 +87,12 @@ impl<T> Core<T> {
         let live: Vec<usize> = self.shards.iter().map(|cell| self.close(cell)).collect();
         // Allocated here, because a vector should not grow under a lock.
         let mut closed = Vec::with_capacity(live.iter().sum());
-        let mut walk = Walk::begin();
         for (cell, live) in self.shards.iter().zip(live) {
             if live > 0 {
-                self.end_all(cell, now, &mut walk, &mut closed);
+                let mut cursor = Cursor::START;
+                self.walk(cell, |shard| {
+                    shard.close_some(&mut cursor, now, &mut closed)
+                });
             }
         }
         self.stop(closed.len());
@@ -135,28 +136,6 @@ impl<T> Core<T> {
         cell.set_next(Tick::MAX);
         self.release(held);
         live
-    }
-
-    /// Ends the live timers of a closed shard.
-    fn end_all(
-        &self,
-        cell: &ShardCell<T>,
-        now: Tick,
-        walk: &mut Walk,
-        closed: &mut Vec<Closed<T>>,
-    ) {
-        let mut cursor = Cursor::START;
-        loop {
-            let mut held = self.hold(cell);
-            let done = held.shard.close_some(&mut cursor, now, closed);
-            self.release(held);
-            if done {
-                break;
-            }
-            // Otherwise a waiter would not get the lock: it is still about to sleep
-            // whenever the walk releases the lock for a moment.
-            cell.step_aside_in(walk);
-        }
     }
 }
 
@@ -212,16 +191,10 @@ impl<T> Core<T> {
     /// Counts the timers that each shard has to fire. Returns `false` if the time
     /// runs out before all are counted.
     fn count_awaited(&self, drains: &[DrainKey], left: impl Fn() -> Duration) -> bool {
-        let mut walk = Walk::begin();
         for (cell, &drain) in self.shards.iter().zip(drains) {
-            while !cell.lock().count_some(drain) {
-                if left().is_zero() {
-                    return false;
-                }
-                cell.step_aside_in(&mut walk);
-            }
+            self.walk(cell, |shard| shard.count_some(drain) || left().is_zero());
         }
-        true
+        !left().is_zero()
     }
 
     fn is_drained(&self, drains: &[DrainKey]) -> bool {

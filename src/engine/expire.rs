@@ -297,7 +297,7 @@ mod tests {
     use crate::id::WheelNumber;
     use crate::rounding::TickLength;
     use crate::shard::credit::Pool;
-    use crate::shard::{Outcome, Shard};
+    use crate::shard::{Due, Outcome, Shard};
     use crate::timer::Timer;
     use crate::wheel::Geometry;
 
@@ -328,12 +328,12 @@ mod tests {
     fn a_firing_that_comes_back_with_an_old_reading_is_ready_if_its_wheel_has_been_there() {
         let mut shard = shard();
         let beat = Timer::every(3 * MS, 1);
-        let due = Time::from_millis(3);
-        let id = shard
-            .schedule_recorded(beat, due, Tick(3), None)
-            .ok()
-            .unwrap();
-        expire(&mut shard, due);
+        let due = Due {
+            requested: Time::from_millis(3),
+            deadline: Tick(3),
+        };
+        let id = shard.schedule_recorded(beat, due, None).ok().unwrap();
+        expire(&mut shard, due.requested);
         assert!(shard.claim(0, None).is_some());
         // The clock was read at 5, but another thread then expired timers up to 10.
         expire(&mut shard, Time::from_millis(10));

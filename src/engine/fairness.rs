@@ -3,10 +3,14 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use crate::sync::{IS_MODEL, Lock, thread, thread_local};
+use crate::sync::{Lock, thread, thread_local};
 
-/// The number of times that a holder offers the processor to the waiters of one lock.
-const YIELDS: usize = 8;
+/// The number of times that the holder for a short call offers the processor to the waiters.
+pub(crate) const A_FEW: usize = 8;
+
+/// A hold that is longer than a waiter polls puts the waiter to sleep. The holder then yields
+/// until the waiter is awake.
+pub(crate) const UNTIL_AWAKE: usize = usize::MAX;
 
 /// The time for which a holder steps aside: about the time that a sleeping thread takes to
 /// wake up.
@@ -22,79 +26,27 @@ thread_local! {
     static GIVEN_UNTIL: Cell<Option<Instant>> = Cell::new(None);
 }
 
-/// Lets waiting threads take the lock, unless the calling thread has lately given waiters
-/// their share of its time: if threads outnumber processors, a yield may last until each
-/// of them has had a turn.
-pub(crate) fn step_aside<V>(lock: &Lock<V>) {
+/// Lets waiting threads take the lock, for at most this number of yields, unless the calling
+/// thread has lately given waiters their share of its time: if threads outnumber processors,
+/// a yield may last until each of them has had a turn.
+pub(crate) fn step_aside<V>(lock: &Lock<V>, yields: usize) {
     if !lock.has_waiters() {
         return;
     }
     lock.wake_spinners();
-    // A model would take other ways if its computer were slow.
-    match IS_MODEL {
-        true => offer(lock, || true),
-        false => offer_share(lock),
-    }
-}
-
-fn offer_share<V>(lock: &Lock<V>) {
     let begun = Instant::now();
     let until = GIVEN_UNTIL.try_with(Cell::get).ok().flatten();
     if until.is_some_and(|until| begun < until) {
         return;
     }
-    offer(lock, || begun.elapsed() < WAKE_UP);
+    let mut left = yields;
+    while lock.has_waiters() && left > 0 && begun.elapsed() < WAKE_UP {
+        thread::yield_now();
+        left -= 1;
+    }
     let given = begun.elapsed();
     // A thread that is ending has no such instant, and yields again.
     let _ = GIVEN_UNTIL.try_with(|until| until.set(Some(begun + given * (SHARE + 1))));
-}
-
-/// Yields while threads wait for the lock, a few times at most.
-fn offer<V>(lock: &Lock<V>, is_soon: impl Fn() -> bool) {
-    let mut yields = 0;
-    while lock.has_waiters() && yields < YIELDS && is_soon() {
-        thread::yield_now();
-        yields += 1;
-    }
-}
-
-/// A walk that takes many holds of a lock and has to end in time.
-///
-/// If threads outnumber processors, each thread may have a turn between two holds. So
-/// a walk counts the time that it gives away.
-pub(crate) struct Walk {
-    begun: Instant,
-    given: Duration,
-}
-
-impl Walk {
-    pub(crate) fn begin() -> Walk {
-        Walk {
-            begun: Instant::now(),
-            given: Duration::ZERO,
-        }
-    }
-
-    /// Lets waiting threads take the lock, unless they have had their share of the walk's
-    /// time.
-    pub(crate) fn step_aside<V>(&mut self, lock: &Lock<V>) {
-        if !lock.has_waiters() {
-            return;
-        }
-        let now = Instant::now();
-        if self.has_given_enough(now - self.begun) {
-            return;
-        }
-        lock.wake_spinners();
-        while lock.has_waiters() && now.elapsed() < WAKE_UP {
-            thread::yield_now();
-        }
-        self.given += now.elapsed();
-    }
-
-    fn has_given_enough(&self, walked: Duration) -> bool {
-        self.given * SHARE > walked
-    }
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -124,29 +76,15 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_gets_a_share_of_a_walk_and_no_more() {
-        beside_a_waiter(|lock| {
-            let mut walk = Walk::begin();
-            for _ in 0..100 {
-                let before = walk.given;
-                walk.step_aside(lock);
-                let is_let_in = walk.given > before;
-                assert!(!is_let_in || before * SHARE <= walk.begun.elapsed());
-            }
-            assert!(walk.given >= WAKE_UP);
-        });
-    }
-
-    #[test]
     fn a_holder_that_has_given_waiters_their_share_gives_no_more_for_a_while() {
         beside_a_waiter(|lock| {
             let later = Instant::now() + Duration::from_secs(3_600);
             GIVEN_UNTIL.set(Some(later));
-            step_aside(lock);
+            step_aside(lock, A_FEW);
             assert_eq!(GIVEN_UNTIL.get(), Some(later));
             GIVEN_UNTIL.set(None);
             let begun = Instant::now();
-            step_aside(lock);
+            step_aside(lock, A_FEW);
             let until = GIVEN_UNTIL.get().expect("it has given some");
             assert!(until > begun && until <= begun + begun.elapsed() * (SHARE + 1));
             // The calls before and behind what is measured take a moment, and the holder
@@ -154,7 +92,7 @@ mod tests {
             let is_exact = (0..1_000).any(|_| {
                 GIVEN_UNTIL.set(None);
                 let begun = Instant::now();
-                step_aside(lock);
+                step_aside(lock, A_FEW);
                 let given = begun.elapsed();
                 GIVEN_UNTIL.get().unwrap() - begun > given * SHARE + given / 2
             });
@@ -163,11 +101,17 @@ mod tests {
     }
 
     #[test]
+    fn a_holder_gives_a_sleeper_the_time_to_wake_up() {
+        beside_a_waiter(|lock| {
+            let begun = Instant::now();
+            step_aside(lock, UNTIL_AWAKE);
+            assert!(begun.elapsed() >= WAKE_UP);
+        });
+    }
+
+    #[test]
     fn where_nobody_waits_nothing_is_given() {
-        let (lock, mut walk) = (Lock::new(()), Walk::begin());
-        walk.step_aside(&lock);
-        assert_eq!(walk.given, Duration::ZERO);
-        step_aside(&lock);
+        step_aside(&Lock::new(()), UNTIL_AWAKE);
         assert_eq!(GIVEN_UNTIL.get(), None);
     }
 }

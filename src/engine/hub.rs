@@ -1,14 +1,14 @@
 //! The meeting place of an engine's threads: the shards behind their locks, the alarm,
 //! and the bells. Does not know handles of queues, tickers or tasks.
 
+use std::hash::{BuildHasher, Hasher};
 use std::ops::Deref;
 
 use crossbeam_utils::CachePadded;
 
 use crate::clock::{Alarm, Clock};
 use crate::engine::doorbell::Doorbell;
-use crate::engine::fairness::{Walk, step_aside};
-use crate::engine::names::Names;
+use crate::engine::fairness::{A_FEW, UNTIL_AWAKE, step_aside};
 use crate::engine::threads::Driving;
 use crate::engine::threads::{enter_loop, known_number, thread_number};
 use crate::engine::waiters::{Census, Waiters};
@@ -19,7 +19,7 @@ use crate::observe::Subject;
 use crate::rounding::TickLength;
 use crate::shard::body::Tag;
 use crate::shard::{Shard, Signals};
-use crate::sync::{Arc, AtomicU64, AtomicUsize, Lock, LockGuard, Ordering};
+use crate::sync::{Arc, AtomicU64, AtomicUsize, Lock, LockGuard, Ordering, RandomKey};
 use crate::tick::Tick;
 use crate::wheel::Retired;
 
@@ -43,7 +43,8 @@ pub(crate) struct Core<T> {
     pub(super) max_timers: Option<usize>,
     /// Whether takes read the clock, to record lateness and durations.
     pub(super) measures_work: bool,
-    pub(crate) names: Names,
+    /// Hashes names: see `shard/names.rs`.
+    name_key: RandomKey,
     /// The number of queues, from the first on, that a plain timer's entry can name.
     pub(super) plain_queues: usize,
     /// Whether the caller's own loop drives this engine.
@@ -61,18 +62,6 @@ pub(crate) type Sink<T> = fn(T);
 pub(super) struct Held<'a, T> {
     pub(super) cell: &'a ShardCell<T>,
     pub(super) shard: LockGuard<'a, Shard<T>>,
-}
-
-/// What is left to be done after a release of a shard. A waker of a task is foreign code,
-/// and must not be called under any lock.
-#[must_use = "bells that are not rung leave timers behind"]
-pub(super) struct Unsent {
-    shard: usize,
-    pub(super) signals: Signals,
-    /// The tick for which the alarm has to be set earlier.
-    earlier: Option<Tick>,
-    /// The memory of a wheel that has become empty.
-    retired: Retired,
 }
 
 impl<T> Core<T> {
@@ -107,7 +96,7 @@ impl<T> Core<T> {
             workers: Arc::new(Workers::default()),
             max_timers: None,
             measures_work: false,
-            names: Names::new(),
+            name_key: RandomKey::default(),
             plain_queues,
             is_driven: false,
             sink: None,
@@ -180,19 +169,32 @@ impl<T> Core<T> {
         self.tick.tick_at(self.clock.now())
     }
 
-    /// Calls `with` on a shard, under its lock.
-    pub(crate) fn with_shard<R>(
-        &self,
-        shard: usize,
-        with: impl FnOnce(&mut Shard<T>) -> R,
-    ) -> Option<R> {
-        let cell = self.shards.get(shard)?;
-        Some(with(&mut cell.lock()))
-    }
-
     #[inline]
     pub(super) fn cell_of(&self, id: TimerId) -> Option<&ShardCell<T>> {
         self.shards.get(id.wheels_after(self.first))
+    }
+
+    /// Hashes the bytes of a name. A `str` would end with one more byte, for names that are
+    /// parts of longer keys.
+    pub(super) fn hash(&self, name: &str) -> u64 {
+        let mut hasher = self.name_key.build_hasher();
+        hasher.write(name.as_bytes());
+        hasher.finish()
+    }
+
+    /// Returns the shard of all timers whose name has this hash.
+    pub(super) fn cell_of_name(&self, hash: u64) -> &ShardCell<T> {
+        // Not by the lowest bits, because those order the timers within a shard.
+        &self.shards[(hash >> 32) as usize & (self.shards.len() - 1)]
+    }
+
+    /// Takes the lock of the calling thread's own shard or, for a timer with a name, of the
+    /// one for names with this hash.
+    pub(super) fn hold_for(&self, name_hash: Option<u64>) -> Held<'_, T> {
+        match name_hash {
+            Some(hash) => self.hold(self.cell_of_name(hash)),
+            None => self.hold_own(),
+        }
     }
 
     /// Takes the lock of the calling thread's own shard.
@@ -251,48 +253,33 @@ impl<T> Core<T> {
         }
     }
 
-    /// Does the same as [`Core::release`] for a holder that has raised signals.
+    /// Does the same as [`Core::release`] for a holder that has raised signals. The alarm
+    /// follows the bells, because the loop that it wakes looks for tasks.
     #[cold]
-    fn release_and_signal(&self, held: Held<'_, T>) {
-        self.send(self.release_unsent(held));
-    }
-
-    /// Does the same as [`Core::release`] but wakes nobody, for a caller that holds the
-    /// lock of a bucket of names. The caller releases it and then calls [`Core::send`].
-    pub(super) fn release_unsent(&self, mut held: Held<'_, T>) -> Unsent {
+    fn release_and_signal(&self, mut held: Held<'_, T>) {
+        let signals = held.shard.take_signals();
+        let retired: Retired = held.shard.wheel.take_retired();
         let mut earliest_new = held.shard.take_earliest_new();
-        let wakes_driver = held.shard.signals.wake_driver && self.is_driven;
+        let wakes_driver = signals.wake_driver && self.is_driven;
         if wakes_driver {
             earliest_new = earliest_new.min(self.tick_now());
             held.shard.wake_driver = true;
         }
         let lowered = held.cell.lower_next(earliest_new);
-        // If the shard is due anyway, the loop may visit it before the bell rings.
-        let notifies = lowered || wakes_driver;
-        Unsent {
-            shard: held.cell.index,
-            signals: held.shard.take_signals(),
-            retired: held.shard.wheel.take_retired(),
-            earlier: notifies.then_some(earliest_new),
+        let shard = held.cell.index;
+        drop(held);
+        self.ring(shard, &signals);
+        // If the shard is due anyway, the loop may have visited it before the bell rang.
+        if lowered || wakes_driver {
+            self.alarm.notify_earlier(earliest_new);
         }
-    }
-
-    /// Wakes the threads and tasks that a release concerns. The alarm follows the bells,
-    /// because the caller's loop that it may wake checks them only once. Names are last:
-    /// an alarm must not wait for the lock of a bucket.
-    pub(super) fn send(&self, mut unsent: Unsent) {
-        self.ring(unsent.shard, &unsent.signals);
-        if let Some(earlier) = unsent.earlier {
-            self.alarm.notify_earlier(earlier);
-        }
-        unsent
-            .signals
-            .take_unnamed(|place| self.names.remove(place));
-        unsent.retired.free();
+        retired.free();
     }
 
     fn ring(&self, shard: usize, signals: &Signals) {
-        signals.each_bell(|queue| self.doorbells[queue].ring(shard));
+        signals
+            .bells()
+            .for_each(|queue| self.doorbells[queue].ring(shard));
         if signals.settled && self.unsettled.settle_one() {
             self.doorbell(self.queues()).stop();
         }
@@ -361,12 +348,12 @@ impl<T> ShardCell<T> {
 
     /// Lets waiting threads take the lock, between two holds of it.
     pub(crate) fn step_aside(&self) {
-        step_aside(&self.shard);
+        step_aside(&self.shard, A_FEW);
     }
 
-    /// Does the same for a walk, which gives waiters only their share of its time.
-    pub(crate) fn step_aside_in(&self, walk: &mut Walk) {
-        walk.step_aside(&self.shard);
+    /// Does the same after a hold for many timers.
+    pub(crate) fn let_sleepers_in(&self) {
+        step_aside(&self.shard, UNTIL_AWAKE);
     }
 
     pub(super) fn has_urgent_waiters(&self) -> bool {

@@ -13,7 +13,6 @@ pub(crate) mod end;
 pub(crate) mod expire;
 mod fairness;
 pub(crate) mod hub;
-mod names;
 mod take;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) mod tests;
@@ -23,11 +22,9 @@ mod walks;
 pub(crate) mod workers;
 
 pub use schedule::Unstarted;
-pub use walks::{LiveTimers, NamedTimers};
 
 pub(crate) use awaited::{Registered, Seen};
 pub(crate) use doorbell::{Bell, Doorbell, Wait, WaitError, Waits};
-pub(crate) use fairness::Walk;
 pub(crate) use hub::{Core, ShardCell, SharedCore, Sink};
 pub(crate) use take::TAKES_PER_HOLD;
 pub(crate) use threads::Driving;
@@ -40,7 +37,7 @@ use crate::sync::{Arc, CountedArc, WeakArc};
 use crate::tick::Tick;
 use crate::timeline::Time;
 
-use hub::{Held, Unsent};
+use hub::Held;
 
 /// A timer engine for many threads.
 ///

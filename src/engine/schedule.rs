@@ -3,34 +3,14 @@
 use core::fmt;
 use std::time::{Duration, Instant};
 
-use crate::engine::names::Naming;
 use crate::engine::{Core, Engine, Held, SharedCore};
 use crate::id::TimerId;
 use crate::shard::body::Tag;
-use crate::shard::{Next, Shard};
+use crate::shard::{Due, Shard};
 use crate::sync::{Arc, LockGuard};
 use crate::tick::Tick;
 use crate::timeline::{Time, When};
 use crate::timer::{LiveTimer, PlainTimer, Refusal, Refused, Timer};
-
-/// The time at which a timer is due.
-pub(super) struct Due {
-    /// The current tick, if the clock was read.
-    now: Option<Tick>,
-    /// The exact time.
-    requested: Time,
-    /// The tick that it is rounded up to.
-    deadline: Tick,
-}
-
-impl Due {
-    pub(super) fn next(self) -> Next {
-        Next {
-            requested: self.requested,
-            deadline: self.deadline,
-        }
-    }
-}
 
 /// Whether a timer was postponed. `No` leaves every other change to the holder of the lock.
 enum Postponed<'a, T> {
@@ -76,11 +56,11 @@ impl<T> Engine<T> {
         if let Err(reason) = self.core.validate(&timer) {
             return Err(Refused::new(reason, timer));
         }
-        let naming = self.core.begin_naming(&timer);
-        let place = naming.as_ref().map(|naming| naming.place);
-        let created = self.core.hold_own().shard.create(timer, place);
-        let id = end_naming(naming, created)?;
-        Ok(Unstarted::new(self.shared(), id))
+        let hash = self.core.hash_of(&timer);
+        match self.core.hold_for(hash).shard.create(timer, hash) {
+            Ok(id) => Ok(Unstarted::new(self.shared(), id)),
+            Err((reason, timer)) => Err(Refused::new(reason, timer)),
+        }
     }
 
     /// Moves a live timer to another deadline: a [`Duration`] from now, a
@@ -139,16 +119,11 @@ impl<T> Engine<T> {
     #[doc(alias = "resume")]
     #[inline(always)]
     pub fn reschedule(&self, id: TimerId, when: impl Into<When>) -> Result<(), Refusal> {
-        let due = self
-            .core
-            .resolve(when.into())
-            .ok_or(Refusal::InstantOnOtherClock)?;
+        let resolved = self.core.resolve(when.into());
+        let (due, _) = resolved.ok_or(Refusal::InstantOnOtherClock)?;
         match self.core.postpone(id, due.deadline) {
             Postponed::Yes => Ok(()),
-            Postponed::No(shard) => {
-                self.core
-                    .reschedule_any(shard, id, due.requested, due.deadline)
-            }
+            Postponed::No(shard) => self.core.reschedule_any(shard, id, due),
             Postponed::Gone => Err(Refusal::Gone),
         }
     }
@@ -178,7 +153,7 @@ impl<T> Engine<T> {
 impl<T> Core<T> {
     #[inline(always)]
     fn schedule_plain(&self, plain: PlainTimer<T>) -> Result<TimerId, Refused<Timer<T>>> {
-        let Some(due) = self.resolve(plain.requested) else {
+        let Some((due, now)) = self.resolve(plain.requested) else {
             let reason = Refusal::InstantOnOtherClock;
             return Err(Refused::new(reason, plain.into_timer()));
         };
@@ -191,38 +166,34 @@ impl<T> Core<T> {
             return Err(Refused::new(reason, plain.into_timer()));
         }
         let shard = &mut held.shard;
-        let (id, earliest_new) = shard.schedule_plain(plain.payload, due.now, due.deadline, tag);
+        let (id, earliest_new) = shard.schedule_plain(plain.payload, now, due.deadline, tag);
         self.release_quiet(held, earliest_new);
         Ok(id)
     }
 
     #[cold]
     fn schedule_recorded(&self, timer: Timer<T>) -> Result<TimerId, Refused<Timer<T>>> {
-        let naming = self.begin_naming(&timer);
         let due = match self.validate(&timer) {
             Ok(due) => due,
             Err(reason) => return Err(Refused::new(reason, timer)),
         };
-        let place = naming.as_ref().map(|naming| naming.place);
-        let mut held = self.hold_own();
-        let scheduled = held
-            .shard
-            .schedule_recorded(timer, due.requested, due.deadline, place);
+        let hash = self.hash_of(&timer);
+        let mut held = self.hold_for(hash);
+        let scheduled = held.shard.schedule_recorded(timer, due, hash);
         self.release(held);
-        end_naming(naming, scheduled)
+        scheduled.map_err(|(reason, timer)| Refused::new(reason, timer))
     }
 
-    /// If a new timer has a name, locks the name's bucket until the timer has been
-    /// entered there. Otherwise, the timer could end before.
-    fn begin_naming(&self, timer: &Timer<T>) -> Option<Naming<'_>> {
-        timer.name.as_ref().map(|name| self.names.begin(name))
+    fn hash_of(&self, timer: &Timer<T>) -> Option<u64> {
+        timer.name.as_ref().map(|name| self.hash(name))
     }
 
     /// Checks a timer's settings and computes when it is due.
     fn validate(&self, timer: &Timer<T>) -> Result<Due, Refusal> {
         timer.validate(self.queues(), self.tick)?;
-        let due = self.resolve(timer.requested);
-        due.ok_or(Refusal::InstantOnOtherClock)
+        let resolved = self.resolve(timer.requested);
+        let (due, _) = resolved.ok_or(Refusal::InstantOnOtherClock)?;
+        Ok(due)
     }
 
     pub(crate) fn start(&self, id: TimerId) -> Result<TimerId, Refused<Timer<T>>> {
@@ -230,10 +201,10 @@ impl<T> Core<T> {
             .cell_of(id)
             .expect("an unstarted timer knows its engine");
         let first = cell.lock().requested_of(id).unwrap_or(When::At(Time::MAX));
-        let due = self.resolve(first).expect("an engine keeps its clock");
+        let (due, _) = self.resolve(first).expect("an engine keeps its clock");
         let mut held = self.hold(cell);
         let now = || self.tick_now();
-        let started = held.shard.start(id, due.requested, due.deadline, now);
+        let started = held.shard.start(id, due, now);
         self.release(held);
         match started {
             Err(Some(timer)) => Err(Refused::new(Refusal::ShutDown, timer)),
@@ -272,19 +243,13 @@ impl<T> Core<T> {
         &self,
         shard: LockGuard<'_, Shard<T>>,
         id: TimerId,
-        requested: Time,
-        deadline: Tick,
+        due: Due,
     ) -> Result<(), Refusal> {
         let cell = self.cell_of(id).ok_or(Refusal::Gone)?;
         let mut held = Held { cell, shard };
-        let moved = held.shard.reschedule(id, requested, deadline);
+        let moved = held.shard.reschedule(id, due);
         self.release(held);
         moved
-    }
-
-    pub(crate) fn has_name(&self, id: TimerId, name: &str) -> bool {
-        let cell = self.cell_of(id);
-        cell.is_some_and(|cell| cell.lock().has_name(id, name))
     }
 
     pub(crate) fn find(&self, id: TimerId) -> Option<LiveTimer> {
@@ -292,24 +257,26 @@ impl<T> Core<T> {
     }
 
     /// Computes when a timer is due. Reads the clock only for a delay, which counts from
-    /// now. Returns `None` for an instant that the clock does not measure.
+    /// now; if so, also returns the current tick. Returns `None` for an instant that the
+    /// clock does not measure.
     #[inline(always)]
-    pub(super) fn resolve(&self, when: When) -> Option<Due> {
+    pub(super) fn resolve(&self, when: When) -> Option<(Due, Option<Tick>)> {
         match when {
-            When::At(time) => Some(self.due_at(time)),
-            When::AtInstant(instant) => self.due_at_instant(instant),
+            When::At(time) => Some((self.due_at(time), None)),
+            When::AtInstant(instant) => Some((self.due_at_instant(instant)?, None)),
             When::After(delay) => {
                 let now = self.clock.now();
                 let (requested, begun) = (now + delay, self.tick.tick_at(now));
-                Some(Due {
-                    now: Some(begun),
+                let deadline = match delay {
+                    // Due at once, in the current tick.
+                    Duration::ZERO => begun,
+                    _ => self.tick.tick_after(requested),
+                };
+                let due = Due {
                     requested,
-                    deadline: match delay {
-                        // Due at once, in the current tick.
-                        Duration::ZERO => begun,
-                        _ => self.tick.tick_after(requested),
-                    },
-                })
+                    deadline,
+                };
+                Some((due, Some(begun)))
             }
         }
     }
@@ -317,7 +284,6 @@ impl<T> Core<T> {
     #[inline]
     fn due_at(&self, time: Time) -> Due {
         Due {
-            now: None,
             requested: time,
             deadline: self.tick.tick_after(time),
         }
@@ -327,19 +293,6 @@ impl<T> Core<T> {
     fn due_at_instant(&self, instant: Instant) -> Option<Due> {
         Some(self.due_at(self.clock.time_of(instant)?))
     }
-}
-
-/// Enters a timer under its name, unless it was refused.
-#[inline(always)]
-fn end_naming<T>(
-    naming: Option<Naming<'_>>,
-    made: Result<TimerId, (Refusal, Timer<T>)>,
-) -> Result<TimerId, Refused<Timer<T>>> {
-    let id = made.map_err(|(reason, timer)| Refused::new(reason, timer))?;
-    if let Some(naming) = naming {
-        naming.end(id);
-    }
-    Ok(id)
 }
 
 /// A timer that was created but has not been started, from

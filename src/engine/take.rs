@@ -150,8 +150,8 @@ impl<T> Core<T> {
     /// Sets the next firing of a timer from within the current one.
     pub(crate) fn rearm_lent(&self, id: TimerId, number: u64, when: When) -> Result<(), Refusal> {
         let cell = self.cell_of(id).ok_or(Refusal::Gone)?;
-        let due = self.resolve(when).ok_or(Refusal::InstantOnOtherClock)?;
-        cell.lock().rearm_lent(id, number, due.next())
+        let (due, _) = self.resolve(when).ok_or(Refusal::InstantOnOtherClock)?;
+        cell.lock().rearm_lent(id, number, due)
     }
 
     /// Takes back a firing that was lent, and sets the next one. Returns the payload with
@@ -166,10 +166,10 @@ impl<T> Core<T> {
         let Some(cell) = self.cell_of(id) else {
             return Err((Refusal::Gone, payload));
         };
-        let Some(due) = self.resolve(when) else {
+        let Some((next, _)) = self.resolve(when) else {
             return Err((Refusal::InstantOnOtherClock, payload));
         };
-        let (now, next) = (self.clock.now(), due.next());
+        let now = self.clock.now();
         let mut held = self.hold(cell);
         let returned = held.shard.rearm_and_return(id, number, payload, next, now);
         self.release(held);

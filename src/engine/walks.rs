@@ -4,37 +4,51 @@
 
 use core::time::Duration;
 use std::collections::VecDeque;
-use std::fmt;
+use std::iter::from_fn;
 
-use crate::engine::names::Namesakes;
-use crate::engine::{Core, Engine, ShardCell, Walk};
+use crate::engine::{Core, Engine, ShardCell};
 use crate::id::TimerId;
 use crate::rounding::NEVER;
 use crate::shard::Shard;
+use crate::shard::walk::TRIMMED_PER_HOLD;
 use crate::stats::{InspectedShard, Inspection};
 use crate::tick::Tick;
 use crate::timeline::Time;
 use crate::timer::LiveTimer;
 use crate::wheel::{Cursor, Level, OverBudget};
 
-/// Iterator over live timers, from [`Engine::live`](crate::Engine::live).
-///
-/// Holds a shard's lock for a few hundred entries at a time. Returns a
-/// timer that lives through the whole walk exactly once. May miss a timer
-/// that is scheduled or ends meanwhile.
-#[must_use = "an iterator does nothing until it is advanced"]
-pub struct LiveTimers<'a, T> {
-    core: &'a Core<T>,
-    shard: usize,
-    cursor: Cursor,
-    found: VecDeque<LiveTimer>,
-    pace: Walk,
+impl<T> Core<T> {
+    /// Calls `visit` with a shard until it returns true, each time in another hold of the
+    /// shard's lock.
+    pub(super) fn walk(&self, cell: &ShardCell<T>, mut visit: impl FnMut(&mut Shard<T>) -> bool) {
+        while !self.pass(cell, &mut visit) {}
+    }
+
+    /// Does one hold of a walk. Returns whether that was the last one.
+    pub(super) fn pass(
+        &self,
+        cell: &ShardCell<T>,
+        visit: impl FnOnce(&mut Shard<T>) -> bool,
+    ) -> bool {
+        let mut held = self.hold(cell);
+        let is_complete = visit(&mut held.shard);
+        self.release(held);
+        if !is_complete {
+            cell.let_sleepers_in();
+        }
+        is_complete
+    }
 }
 
-impl<T> fmt::Debug for LiveTimers<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LiveTimers").finish_non_exhaustive()
-    }
+/// Iterates over what `refill` finds, a few at a time, until it finds no more.
+fn a_few_at_a_time<I>(mut refill: impl FnMut(&mut VecDeque<I>) -> bool) -> impl Iterator<Item = I> {
+    let (mut found, mut is_complete) = (VecDeque::new(), false);
+    from_fn(move || {
+        while found.is_empty() && !is_complete {
+            is_complete = refill(&mut found);
+        }
+        found.pop_front()
+    })
 }
 
 impl<T> Engine<T> {
@@ -77,19 +91,13 @@ impl<T> Engine<T> {
     /// does so by itself. Call this after a peak, or now and then if peaks
     /// move from thread to thread.
     ///
-    /// A shard that a [`LiveTimers`] is walking through, or whose engine is
-    /// being drained, gives back only the memory behind its last timer. If
-    /// other threads schedule meanwhile, some memory may remain. In both cases,
-    /// a later call gives back more. Records of repeating, named, reported and
-    /// task timers are given back when a shard has none of them left. An engine
-    /// that was shut down keeps its memory until it is dropped.
+    /// What lies before the last timer stays. Records of repeating, named, reported and task
+    /// timers are given back when a shard has none of them left. An engine that was shut down
+    /// keeps its memory until it is dropped.
     ///
     /// # Cost
     /// Grows with the largest number of timers live since the last call. A hold
-    /// of a shard's lock touches at most a few hundred entries, or the list
-    /// heads of the levels if these have to move. A timer that was moved takes
-    /// some twenty bytes more from then on, and needs a lookup in a sorted map
-    /// when it ends. Timers that fire together may have to be sorted first.
+    /// of a shard's lock touches at most a few hundred entries.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -106,22 +114,32 @@ impl<T> Engine<T> {
         for cell in &self.core.shards {
             let unneeded = cell.lock().begin_shrink();
             drop(unneeded);
-            while !self.core.shrink_some(cell) {
-                cell.step_aside();
-            }
+            self.core
+                .walk(cell, |shard| shard.shrink_some(TRIMMED_PER_HOLD));
         }
     }
 
-    /// Returns an iterator over the live timers, in no particular order; see
-    /// [`LiveTimers`].
-    pub fn live(&self) -> LiveTimers<'_, T> {
-        LiveTimers {
-            core: &self.core,
-            shard: 0,
-            cursor: Cursor::START,
-            found: VecDeque::new(),
-            pace: Walk::begin(),
-        }
+    /// Returns an iterator over the live timers, in no particular order.
+    ///
+    /// Holds a shard's lock for a few hundred timers at a time. Returns a timer that
+    /// lives through the whole walk exactly once. May miss a timer that is scheduled or
+    /// ends meanwhile.
+    pub fn live(&self) -> impl Iterator<Item = LiveTimer> {
+        let mut cells = self.core.shards.iter();
+        let mut cursor = Cursor::START;
+        a_few_at_a_time(move |found| {
+            let Some(cell) = cells.as_slice().first() else {
+                return true;
+            };
+            if self
+                .core
+                .pass(cell, |shard| shard.find_live(&mut cursor, found))
+            {
+                cells.next();
+                cursor = Cursor::START;
+            }
+            false
+        })
     }
 
     /// Returns the live timer with this id, or `None` if it has ended, has not started or
@@ -147,62 +165,13 @@ impl<T> Engine<T> {
     }
 }
 
-impl<T> LiveTimers<'_, T> {
-    /// Passes through the next few cells. Returns `false` if none are left.
-    fn refill(&mut self) -> bool {
-        let (cursor, found) = (&mut self.cursor, &mut self.found);
-        let find = |shard: &mut Shard<T>| shard.find_live(cursor, found);
-        match self.core.with_shard(self.shard, find) {
-            None => return false,
-            // A hold may be longer than a waiter polls, so it gets the time to wake up.
-            Some(false) => self.core.shards[self.shard].step_aside_in(&mut self.pace),
-            Some(true) => {
-                self.shard += 1;
-                self.cursor = Cursor::START;
-            }
-        }
-        true
-    }
-}
-
-impl<T> Iterator for LiveTimers<'_, T> {
-    type Item = LiveTimer;
-
-    fn next(&mut self) -> Option<LiveTimer> {
-        while self.found.is_empty() {
-            if !self.refill() {
-                return None;
-            }
-        }
-        self.found.pop_front()
-    }
-}
-
-/// Iterator over the ids of timers with a name, oldest first, from
-/// [`Engine::find_by_name`](crate::Engine::find_by_name).
-///
-/// Holds a lock of the name for a few dozen timers at a time. Returns a timer that
-/// has the name during the whole walk exactly once, and no timer that is created
-/// meanwhile. A returned timer may have ended since.
-#[must_use = "an iterator does nothing until it is advanced"]
-pub struct NamedTimers<'a, T> {
-    core: &'a Core<T>,
-    namesakes: Namesakes<'a>,
-    found: VecDeque<TimerId>,
-    is_complete: bool,
-}
-
-impl<T> fmt::Debug for NamedTimers<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NamedTimers").finish_non_exhaustive()
-    }
-}
-
 impl<T> Engine<T> {
     /// Returns an iterator over the ids of the timers that have this name, oldest first:
-    /// live and [unstarted](Engine::create) ones; see [`NamedTimers`].
+    /// live and [unstarted](Engine::create) ones.
     ///
-    /// A timer is no longer found by its name when it has ended, or when it was cancelled
+    /// Holds the lock of a shard for a few dozen timers at a time. Returns a timer that has
+    /// the name during the whole walk exactly once, and no timer that is created meanwhile.
+    /// A returned timer may have ended since. A timer is no longer found by its name when it has ended, or when it was cancelled
     /// during a firing. For the names of all live timers, read
     /// [`LiveTimer::name`](crate::LiveTimer::name) from [`live`](Engine::live).
     ///
@@ -228,42 +197,15 @@ impl<T> Engine<T> {
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn find_by_name<'a>(&'a self, name: &'a str) -> NamedTimers<'a, T> {
-        NamedTimers {
-            core: &self.core,
-            namesakes: self.core.names.namesakes(name),
-            found: VecDeque::new(),
-            is_complete: false,
-        }
+    pub fn find_by_name(&self, name: &str) -> impl Iterator<Item = TimerId> {
+        let (core, hash) = (&self.core, self.core.hash(name));
+        let cell = core.cell_of_name(hash);
+        let mut namesakes = cell.lock().namesakes(name, hash);
+        a_few_at_a_time(move |found| {
+            core.pass(cell, |shard| shard.find_namesakes(&mut namesakes, found))
+        })
     }
 }
-
-impl<T> NamedTimers<'_, T> {
-    /// Finds the next few timers. Leaves out those that have ended since, and those of
-    /// another name with the same hash.
-    fn refill(&mut self) {
-        let names = &self.core.names;
-        self.is_complete = !names.find_some(&mut self.namesakes, &mut self.found);
-        if !self.is_complete {
-            names.step_aside(&self.namesakes);
-        }
-        let name = self.namesakes.name;
-        self.found.retain(|&id| self.core.has_name(id, name));
-    }
-}
-
-impl<T> Iterator for NamedTimers<'_, T> {
-    type Item = TimerId;
-
-    fn next(&mut self) -> Option<TimerId> {
-        while self.found.is_empty() && !self.is_complete {
-            self.refill();
-        }
-        self.found.pop_front()
-    }
-}
-
-impl<T> std::iter::FusedIterator for NamedTimers<'_, T> {}
 
 impl<T> Core<T> {
     /// Returns the earliest deadline of all unexpired timers, or `None` if no timer can
@@ -275,18 +217,16 @@ impl<T> Core<T> {
     }
 
     fn earliest_in(&self, cell: &ShardCell<T>) -> Option<Tick> {
+        // Not a `match`, which would keep the lock.
         let searched = cell.lock().earliest_by_slots();
-        searched.unwrap_or_else(|OverBudget| self.earliest_by_entries(cell))
-    }
-
-    /// Searches all entries, for a shard that has too many timers in the earliest slot
-    /// or no longer has slots.
-    fn earliest_by_entries(&self, cell: &ShardCell<T>) -> Option<Tick> {
-        let (mut cursor, mut earliest, mut pace) = (Cursor::START, None, Walk::begin());
-        while !cell.lock().find_earliest(&mut cursor, &mut earliest) {
-            cell.step_aside_in(&mut pace);
-        }
-        earliest
+        searched.unwrap_or_else(|OverBudget| {
+            // Too many timers are in the earliest slot, or there are no slots any more.
+            let (mut cursor, mut earliest) = (Cursor::START, None);
+            self.walk(cell, |shard| {
+                shard.find_earliest(&mut cursor, &mut earliest)
+            });
+            earliest
+        })
     }
 }
 
@@ -368,20 +308,12 @@ impl<T> Engine<T> {
     }
 }
 
-impl<T> Core<T> {
-    fn shrink_some(&self, cell: &ShardCell<T>) -> bool {
-        cell.lock().shrink_some()
-    }
-}
-
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use crate::engine::Engine;
+    use super::*;
     use crate::shard::CELLS_PER_HOLD;
     use crate::shard::walk::VISITS_PER_HOLD;
     use crate::timer::Timer;
-    use crate::wheel::OverBudget;
-    use std::time::Duration;
 
     #[test]
     fn one_hold_passes_a_bounded_number_of_cells_whatever_is_in_them() {
@@ -394,10 +326,13 @@ mod tests {
         let cancelled = engine.cancel_many(&ids[..PEAK - 1]);
         assert_eq!(cancelled.len(), PEAK - 1);
 
-        let mut live = engine.live();
-        let holds = std::iter::from_fn(|| live.refill().then_some(())).count();
+        let (mut holds, mut cursor, mut found) = (0, Cursor::START, VecDeque::new());
+        engine.core.walk(&engine.core.shards[0], |shard| {
+            holds += 1;
+            shard.find_live(&mut cursor, &mut found)
+        });
         assert!((10..20).contains(&holds), "{holds}");
-        assert_eq!(live.found.len(), 1);
+        assert_eq!(found.len(), 1);
     }
 
     #[test]
@@ -409,10 +344,15 @@ mod tests {
                 .schedule(Timer::after(Duration::from_secs(9), n))
                 .unwrap();
         }
-        let mut live = engine.live();
-        assert!(live.refill());
-        assert!((1..=256).contains(&live.found.len()));
-        assert_eq!(live.count(), 2_000);
+        let (mut cursor, mut found) = (Cursor::START, VecDeque::new());
+        let cell = &engine.core.shards[0];
+        assert!(
+            !engine
+                .core
+                .pass(cell, |shard| shard.find_live(&mut cursor, &mut found))
+        );
+        assert!((1..=256).contains(&found.len()));
+        assert_eq!(engine.live().count(), 2_000);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Counting the timers that a drain still waits for in one shard.
 
 use crate::shard::record::State;
-use crate::shard::{Awaited, CELLS_PER_HOLD, CELLS_PER_TIMER, DrainKey, Phase, Shard};
+use crate::shard::{Awaited, CELLS_PER_TIMER, DrainKey, Phase, Shard};
 use crate::tick::Tick;
 use crate::wheel::{Cursor, EntryIndex};
 
@@ -25,18 +25,25 @@ impl<T> Shard<T> {
         if !self.is_draining() {
             return true;
         }
-        let mut awaited = self.drains[drain.0];
-        let mut budget = CELLS_PER_HOLD;
-        while let Some(at) = self.wheel.next_entry(&mut awaited.counted, &mut budget) {
-            budget = budget.saturating_sub(CELLS_PER_TIMER);
-            awaited.left += usize::from(self.is_awaited(at, awaited.last));
-        }
-        if self.wheel.is_at_end(awaited.counted) {
+        let Awaited {
+            last,
+            mut counted,
+            mut left,
+        } = self.drains[drain.0];
+        let is_complete = self.walk_some(&mut counted, |shard, at| {
+            left += usize::from(shard.is_awaited(at, last));
+            CELLS_PER_TIMER
+        });
+        if is_complete {
             // List heads can still follow, but timers cannot.
-            awaited.counted = Cursor::END;
+            counted = Cursor::END;
         }
-        self.drains[drain.0] = awaited;
-        awaited.is_counted()
+        self.drains[drain.0] = Awaited {
+            last,
+            left,
+            counted,
+        };
+        is_complete
     }
 
     /// Whether no timer is left that a drain waits for.

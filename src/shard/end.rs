@@ -1,12 +1,9 @@
 //! Ending and cancelling a timer. For shutting down, see `shutdown.rs`; for a firing that
 //! comes back, `lent.rs`.
 
-// Not the `Arc` of `crate::sync`, because no thread waits for another through a name.
-use std::sync::Arc;
-
 use crate::id::TimerId;
 use crate::shard::Shard;
-use crate::shard::record::{Place, State};
+use crate::shard::record::State;
 use crate::tick::Tick;
 use crate::timer::{Cancel, CloseReason};
 use crate::wheel::EntryIndex;
@@ -88,7 +85,7 @@ impl<T> Shard<T> {
                     cancelled,
                 };
                 let payload = record.payload.take_if(|_| !record.run_on_end);
-                self.unname(key);
+                self.give_up_name(at, key);
                 payload.map_or(Cancel::Notified, Cancel::Cancelled)
             }
             State::Lent { ending: None, next } => {
@@ -96,7 +93,7 @@ impl<T> Shard<T> {
                 let ending = Some((CloseReason::Cancelled, tick));
                 record.state = State::Lent { ending, next };
                 if ends {
-                    self.unname(key);
+                    self.give_up_name(at, key);
                 }
                 Cancel::Running
             }
@@ -143,10 +140,8 @@ impl<T> Shard<T> {
         let before = std::mem::replace(&mut record.state, State::Ended { reason, tick });
         let is_told = matches!(reason, CloseReason::Cancelled | CloseReason::ShutDown);
         let runs_task = is_told && record.run_on_end && record.payload.is_some();
-        let name = record.name.take_if(|_| !runs_task && !record.reported);
-        let place = record.place.take();
         self.not_live += usize::from(before.is_live());
-        self.give_up_name(place, name);
+        self.give_up_name(at, key);
         if runs_task {
             // The timer may have been disarmed, which an expired one is not.
             self.wheel.set_deadline(at, self.wheel.deadline_of(at));
@@ -175,19 +170,5 @@ impl<T> Shard<T> {
         let payload = record.payload.take();
         self.forget(at, key);
         payload
-    }
-
-    /// Removes a timer from the index of names. Its record keeps the name.
-    pub(crate) fn unname(&mut self, key: usize) {
-        let place = self.records[key].place.take();
-        self.give_up_name(place, None);
-    }
-
-    #[inline]
-    fn give_up_name(&mut self, place: Option<Place>, name: Option<Arc<str>>) {
-        if let Some(place) = place {
-            self.signals.give_up_name(place, name);
-            self.signalled = true;
-        }
     }
 }

@@ -7,19 +7,10 @@
 use crate::id::TimerId;
 use crate::shard::record::State;
 use crate::shard::take::{Outcome, Returned};
-use crate::shard::{Phase, Shard};
-use crate::tick::Tick;
+use crate::shard::{Due, Phase, Shard};
 use crate::timeline::Time;
 use crate::timer::{CloseReason, Refusal};
 use crate::wheel::EntryIndex;
-
-/// The next firing of a timer, as the holder of the current firing sets it.
-#[derive(Clone, Copy)]
-pub(crate) struct Next {
-    pub(crate) requested: Time,
-    /// The tick that `requested` is rounded up to.
-    pub(crate) deadline: Tick,
-}
 
 impl<T> Shard<T> {
     /// Sets the next firing of a timer from within the current one.
@@ -27,7 +18,7 @@ impl<T> Shard<T> {
         &mut self,
         id: TimerId,
         number: u64,
-        next: Next,
+        next: Due,
     ) -> Result<(), Refusal> {
         let at = self.wheel.find_own(id).ok_or(Refusal::Gone)?;
         let key = self.record_if_lent(at).ok_or(Refusal::Gone)?;
@@ -69,7 +60,7 @@ impl<T> Shard<T> {
         id: TimerId,
         number: u64,
         payload: T,
-        next: Next,
+        next: Due,
         now: Time,
     ) -> Result<bool, (Refusal, T)> {
         match self.rearm_lent(id, number, next) {
@@ -181,7 +172,12 @@ impl<T> Shard<T> {
         let record = &mut self.records[key];
         let is_set = record.next().is_some();
         let deadline = record.rearm(now, self.tick);
-        let deadline = self.tolerated(key, deadline);
+        let (requested, tolerance) = (record.requested, record.tolerance);
+        let due = Due {
+            requested,
+            deadline,
+        };
+        let deadline = self.within_tolerance(due, tolerance);
         if !is_set && deadline <= self.tick.tick_at(now).max(self.wheel.now()) {
             self.wheel.set_deadline(at, deadline);
             self.make_ready(at);

@@ -41,15 +41,14 @@
 //! lock.
 
 pub(crate) mod body;
-mod cancel_all;
 pub(crate) mod credit;
 mod drain;
 mod end;
 mod expire;
 mod lent;
+pub(crate) mod names;
 mod ready;
 pub(crate) mod record;
-pub(crate) mod shrink;
 mod shutdown;
 mod signals;
 mod start;
@@ -58,9 +57,6 @@ mod take;
 mod tests;
 pub(crate) mod walk;
 
-pub(crate) use cancel_all::{CANCELS_PER_HOLD, CancelWalk};
-pub(crate) use lent::Next;
-pub(crate) use record::Place;
 pub(crate) use signals::Signals;
 pub(crate) use take::{Claimed, Firing, Outcome};
 
@@ -93,6 +89,7 @@ pub(crate) const CELLS_PER_TIMER: usize = if IS_MODEL { CELLS_PER_HOLD } else { 
 pub(crate) struct Shard<T> {
     pub(crate) wheel: Wheel<Body<T>>,
     pub(crate) records: Slab<TimerRecord<T>>,
+    index: names::Index,
     /// The number of entries that are not live timers: those not yet started, those shut
     /// down while a worker holds a firing, and those that ended with an unread report.
     not_live: usize,
@@ -125,6 +122,14 @@ pub(crate) enum Phase {
     /// Accepts no new timers, but fires those that it has.
     Draining,
     Closed,
+}
+
+/// When a timer is due.
+#[derive(Clone, Copy)]
+pub(crate) struct Due {
+    pub(crate) requested: Time,
+    /// The tick that `requested` is rounded up to.
+    pub(crate) deadline: Tick,
 }
 
 /// The timers that one drain waits for in one shard.
@@ -170,6 +175,7 @@ impl<T> Shard<T> {
         Shard {
             wheel,
             records: Slab::new(),
+            index: names::Index::default(),
             not_live: 0,
             ready,
             ledger: Ledger::default(),
@@ -211,49 +217,35 @@ impl<T> Shard<T> {
         (scheduled.id, scheduled.due)
     }
 
-    /// Accepts any timer that needs a record. `requested` lies in the tick `deadline`.
+    /// Accepts any timer that needs a record, and has this hash of its name if it has one.
     #[inline(always)]
     pub(crate) fn schedule_recorded(
         &mut self,
         timer: Timer<T>,
-        requested: Time,
-        deadline: Tick,
-        place: Option<Place>,
+        due: Due,
+        name_hash: Option<u64>,
     ) -> Result<TimerId, (Refusal, Timer<T>)> {
         if let Err(reason) = self.admit() {
             return Err((reason, timer));
         }
         self.accept(timer.reported);
-        let deadline = self.within_tolerance(requested, timer.tolerance, deadline);
-        let key = self
-            .records
-            .insert(TimerRecord::new(timer, requested, place));
-        let at = self.insert_recorded(key, deadline);
-        let due = self.wheel.link(at);
-        self.earliest_new = self.earliest_new.min(due);
+        let deadline = self.within_tolerance(due, timer.tolerance);
+        let record = TimerRecord::new(timer, due.requested, name_hash);
+        let at = self.insert_recorded(record, deadline);
+        let earliest = self.wheel.link(at);
+        self.earliest_new = self.earliest_new.min(earliest);
         Ok(self.wheel.id(at))
     }
 
     /// Returns the deadline for which to link a timer: the coarsest level boundary within
     /// its tolerance, at which it shares a wake-up with other timers.
     #[inline]
-    pub(crate) fn within_tolerance(
-        &self,
-        requested: Time,
-        tolerance: Duration,
-        deadline: Tick,
-    ) -> Tick {
+    pub(crate) fn within_tolerance(&self, due: Due, tolerance: Duration) -> Tick {
         if tolerance.is_zero() {
-            return deadline;
+            return due.deadline;
         }
-        let last = self.tick.tick_at(requested + tolerance);
-        Tick(self.wheel.geometry().coarsest(deadline.0, last.0))
-    }
-
-    /// Does the same for a timer with a record.
-    pub(crate) fn tolerated(&self, key: usize, deadline: Tick) -> Tick {
-        let record = &self.records[key];
-        self.within_tolerance(record.requested, record.tolerance, deadline)
+        let last = self.tick.tick_at(due.requested + tolerance);
+        Tick(self.wheel.geometry().coarsest(due.deadline.0, last.0))
     }
 
     /// Links a timer that is on no list.
@@ -285,13 +277,17 @@ impl<T> Shard<T> {
         self.to_report += usize::from(reported);
     }
 
-    /// Gives a record its entry, which is not on any list.
+    /// Gives a record its entry, which is not on any list, and enters its name.
     #[inline]
-    pub(crate) fn insert_recorded(&mut self, key: usize, deadline: Tick) -> EntryIndex {
-        let body = Body::record(key);
+    fn insert_recorded(&mut self, record: TimerRecord<T>, deadline: Tick) -> EntryIndex {
+        let name_hash = record.name_hash;
+        let body = Body::record(self.records.insert(record));
         let at = self.wheel.insert(deadline.0, Tag::recorded().0, body);
         // The timer may remain unstarted for a long time.
         self.wheel.set_aside(at);
+        if let Some(hash) = name_hash {
+            self.enter_name(at, hash);
+        }
         at
     }
 
@@ -332,18 +328,12 @@ impl<T> Shard<T> {
     }
 
     /// Changes a timer's deadline and, if the timer repeats, its phase.
-    pub(crate) fn reschedule(
-        &mut self,
-        id: TimerId,
-        requested: Time,
-        deadline: Tick,
-    ) -> Result<(), Refusal> {
+    pub(crate) fn reschedule(&mut self, id: TimerId, due: Due) -> Result<(), Refusal> {
         let at = self.find_waiting(id)?;
-        let mut deadline = deadline;
-        if let Some(key) = self.record_of(at) {
-            self.records[key].requested = requested;
-            deadline = self.tolerated(key, deadline);
-        }
+        let deadline = match self.record_of(at) {
+            Some(key) => self.set_requested(key, due),
+            None => due.deadline,
+        };
         if self.tag(at).is_ready() {
             self.unlink(at);
             self.wheel.relink_at(at, deadline);
@@ -354,6 +344,12 @@ impl<T> Shard<T> {
         self.earliest_new = self.earliest_new.min(self.wheel.due_at(at));
         self.count_in(at);
         Ok(())
+    }
+
+    /// Notes when a timer with a record is due. Returns the deadline for which to link it.
+    fn set_requested(&mut self, key: usize, due: Due) -> Tick {
+        self.records[key].requested = due.requested;
+        self.within_tolerance(due, self.records[key].tolerance)
     }
 
     /// Replaces the payload of a timer.

@@ -39,8 +39,8 @@ pub(crate) struct TimerRecord<T> {
     /// Whether the task runs once more when the timer is cancelled or shut down.
     pub(crate) run_on_end: bool,
     pub(crate) name: Option<Arc<str>>,
-    /// The timer's position in the index of names, until it gives the name up.
-    pub(super) place: Option<Place>,
+    /// The hash under which the index has the timer, until it gives the name up.
+    pub(super) name_hash: Option<u64>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -97,8 +97,8 @@ impl State {
 
 impl<T> TimerRecord<T> {
     #[inline(always)]
-    pub(crate) fn new(timer: Timer<T>, requested: Time, place: Option<Place>) -> TimerRecord<T> {
-        TimerRecord::of(timer.map(Some), requested, place)
+    pub(crate) fn new(timer: Timer<T>, requested: Time, name_hash: Option<u64>) -> TimerRecord<T> {
+        TimerRecord::of(timer.map(Some), requested, name_hash)
     }
 
     /// Makes the record of a timer whose payload a worker may have.
@@ -106,7 +106,7 @@ impl<T> TimerRecord<T> {
     pub(crate) fn of(
         timer: Timer<Option<T>>,
         requested: Time,
-        place: Option<Place>,
+        name_hash: Option<u64>,
     ) -> TimerRecord<T> {
         let left = match timer.repeat {
             None => Some(1),
@@ -130,7 +130,7 @@ impl<T> TimerRecord<T> {
             awaited: false,
             run_on_end: timer.notified && timer.task,
             name: timer.name,
-            place,
+            name_hash,
         }
     }
 
@@ -224,15 +224,6 @@ impl<T> TimerRecord<T> {
             payload: self.payload.take(),
         }
     }
-}
-
-/// The position of a timer in its bucket. Places with the same hash are in the order of
-/// age.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
-    pub(crate) hash: u64,
-    /// The number of timers that were created in this bucket before this one.
-    pub(crate) age: u64,
 }
 
 impl<T> TimerRecord<T> {

@@ -7,7 +7,7 @@
 
 use crate::id::TimerId;
 use crate::shard::record::State;
-use crate::shard::{CELLS_PER_HOLD, CELLS_PER_TIMER, Phase, Shard};
+use crate::shard::{CELLS_PER_TIMER, Phase, Shard};
 use crate::tick::Tick;
 use crate::timeline::Time;
 use crate::timer::{CloseReason, Closed};
@@ -36,12 +36,11 @@ impl<T> Shard<T> {
         closed: &mut Vec<Closed<T>>,
     ) -> bool {
         debug_assert!(self.phase == Phase::Closed);
-        let mut budget = CELLS_PER_HOLD;
-        while let Some(at) = self.wheel.next_entry(cursor, &mut budget) {
-            budget = budget.saturating_sub(CELLS_PER_TIMER);
-            closed.extend(self.close_one(at, now));
-        }
-        self.live() == 0 || self.wheel.is_at_end(*cursor)
+        let is_complete = self.walk_some(cursor, |shard, at| {
+            closed.extend(shard.close_one(at, now));
+            CELLS_PER_TIMER
+        });
+        is_complete || self.live() == 0
     }
 
     pub(crate) fn close_one(&mut self, at: EntryIndex, now: Tick) -> Option<Closed<T>> {
@@ -114,11 +113,11 @@ impl<T> Shard<T> {
             // Its task runs once more when the firing is done.
             State::Lent { ending, .. } if !is_last && record.run_on_end => {
                 *ending = Some((reason, now));
-                self.unname(key);
+                self.give_up_name(at, key);
             }
             State::Lent { .. } if !is_last => {
                 self.enter(key, State::Abandoned { tick: now });
-                self.unname(key);
+                self.give_up_name(at, key);
                 self.ledger.ended(reason);
             }
             // The last firing: only the mark counts, if its holder re-arms the timer.

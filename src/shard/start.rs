@@ -1,8 +1,8 @@
 //! A shard's timers before they are started.
 
 use crate::id::TimerId;
-use crate::shard::record::{Place, State, TimerRecord};
-use crate::shard::{Phase, Shard};
+use crate::shard::record::{State, TimerRecord};
+use crate::shard::{Due, Phase, Shard};
 use crate::tick::Tick;
 use crate::timeline::{Time, When};
 use crate::timer::CloseReason;
@@ -13,7 +13,7 @@ impl<T> Shard<T> {
     pub(crate) fn create(
         &mut self,
         timer: Timer<T>,
-        place: Option<Place>,
+        name_hash: Option<u64>,
     ) -> Result<TimerId, (Refusal, Timer<T>)> {
         if let Err(reason) = self.admit() {
             return Err((reason, timer));
@@ -24,11 +24,11 @@ impl<T> Shard<T> {
             cancelled: false,
         };
         self.not_live += 1;
-        let key = self.records.insert(TimerRecord {
+        let record = TimerRecord {
             state,
-            ..TimerRecord::new(timer, Time::MAX, place)
-        });
-        let at = self.insert_recorded(key, Tick::MAX);
+            ..TimerRecord::new(timer, Time::MAX, name_hash)
+        };
+        let at = self.insert_recorded(record, Tick::MAX);
         Ok(self.wheel.id(at))
     }
 
@@ -47,8 +47,7 @@ impl<T> Shard<T> {
     pub(crate) fn start(
         &mut self,
         id: TimerId,
-        requested: Time,
-        deadline: Tick,
+        due: Due,
         now: impl FnOnce() -> Tick,
     ) -> Result<(), Option<Timer<T>>> {
         let at = self.wheel.find_own(id).ok_or(None)?;
@@ -60,12 +59,11 @@ impl<T> Shard<T> {
             return Err(self.dismiss(id));
         }
         self.accept(self.records[key].reported);
-        self.records[key].requested = requested;
+        let deadline = self.set_requested(key, due);
         self.enter(key, State::Waiting);
         if cancelled {
             self.end_recorded(at, key, CloseReason::Cancelled, now());
         } else {
-            let deadline = self.tolerated(key, deadline);
             self.relink(at, deadline);
         }
         Ok(())
@@ -76,7 +74,7 @@ impl<T> Shard<T> {
     pub(crate) fn dismiss(&mut self, id: TimerId) -> Option<Timer<T>> {
         let at = self.wheel.find_own(id)?;
         let key = self.record_of(at)?;
-        self.unname(key);
+        self.give_up_name(at, key);
         let timer = self.records[key].take_timer();
         self.forget(at, key);
         timer

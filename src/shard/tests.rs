@@ -24,6 +24,8 @@ use crate::wheel::Cursor;
 
 const QUEUES: usize = 2;
 const MOST_TIMERS: usize = 200;
+const NAMES: [&str; 2] = ["one", "other"];
+const HASH: u64 = 7;
 
 /// A firing that a worker holds.
 struct Held {
@@ -52,12 +54,12 @@ struct Search {
     unstarted: Vec<TimerId>,
     held: Vec<Held>,
     looking: Option<Looking>,
-    cancelling: Option<CancelWalk>,
+    /// The position, and the highest sequence number.
+    cancelling: Option<(Cursor, u64)>,
     closing: Option<Cursor>,
     is_shrinking: bool,
     drains: Vec<DrainKey>,
     bells: [bool; QUEUES + 1],
-    names: BTreeSet<u64>,
     settled: usize,
     random: fastrand::Rng,
 }
@@ -97,8 +99,11 @@ fn a_timer_that_is_disarmed_while_its_slot_is_sorted_does_not_expire() {
         shard.expire(Time::from_millis(255), &mut { usize::MAX });
         let due = Time::from_millis(310);
         shard.expire(due, &mut { budget });
-        let never = Tick::MAX;
-        shard.reschedule(younger[7], Time::MAX, never).unwrap();
+        let never = Due {
+            requested: Time::MAX,
+            deadline: Tick::MAX,
+        };
+        shard.reschedule(younger[7], never).unwrap();
         shard.expire(due, &mut { usize::MAX });
         assert!(shard.cancel(younger[7], || Tick::MAX).is_cancelled());
         let mut payloads = Vec::new();

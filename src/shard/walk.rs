@@ -5,34 +5,97 @@ use std::collections::VecDeque;
 // Not the `Arc` of `crate::sync`, because no thread waits for another through a name.
 use std::sync::Arc;
 
+use slab::Slab;
+
 use crate::id::TimerId;
+use crate::shard::names::Index;
 use crate::shard::record::{State, TimerRecord};
 use crate::shard::{CELLS_PER_HOLD, CELLS_PER_TIMER, Phase, Shard};
 use crate::stats::InspectedShard;
+use crate::sync::IS_MODEL;
 use crate::tick::Tick;
-use crate::timer::LiveTimer;
+use crate::timer::{Cancel, LiveTimer};
 use crate::wheel::{Cursor, EntryIndex, Level, OverBudget};
 
 /// The number of cells that a found timer counts as. It limits how many timers are
 /// found ahead, because a caller may stop reading early.
 const CELLS_PER_FOUND: usize = CELLS_PER_HOLD / 256;
 
+/// The maximum number of timers that one hold of the shard's lock cancels.
+pub(crate) const CANCELS_PER_HOLD: usize = if IS_MODEL { 1 } else { 32 };
+
 /// The number of entries that the search for the earliest deadline visits in one hold
 /// of a shard's lock, with a cache miss each, before it walks through the cells instead.
 pub(crate) const VISITS_PER_HOLD: usize = 512;
 
+/// The timers that a shard has at the beginning of a walk that leaves alone later ones.
+pub(crate) struct Extent {
+    pub(crate) timers: usize,
+    /// The highest sequence number.
+    pub(crate) youngest: u64,
+}
+
 impl<T> Shard<T> {
-    /// Looks for live timers in a bounded number of cells. Returns whether the walk is
-    /// complete.
-    pub(crate) fn find_live(&self, cursor: &mut Cursor, found: &mut VecDeque<LiveTimer>) -> bool {
+    /// Passes a bounded number of cells, and calls `visit` with the timers in them. It returns
+    /// how many more cells a timer counts as. Returns whether the walk is complete.
+    #[inline]
+    pub(crate) fn walk_some(
+        &mut self,
+        cursor: &mut Cursor,
+        mut visit: impl FnMut(&mut Self, EntryIndex) -> usize,
+    ) -> bool {
         let mut budget = CELLS_PER_HOLD;
         while let Some(at) = self.wheel.next_entry(cursor, &mut budget) {
-            if self.is_live(at) {
-                budget = budget.saturating_sub(CELLS_PER_FOUND);
-                found.push_back(self.live_timer(at));
-            }
+            budget = budget.saturating_sub(visit(self, at));
         }
         self.wheel.is_at_end(*cursor)
+    }
+
+    /// Returns the number of timers, and the age of the last one.
+    pub(crate) fn extent(&self) -> Extent {
+        Extent {
+            timers: self.wheel.len(),
+            youngest: self.wheel.youngest(),
+        }
+    }
+
+    /// Looks for live timers.
+    pub(crate) fn find_live(
+        &mut self,
+        cursor: &mut Cursor,
+        found: &mut VecDeque<LiveTimer>,
+    ) -> bool {
+        self.walk_some(cursor, |shard, at| match shard.is_live(at) {
+            true => {
+                found.push_back(shard.live_timer(at));
+                CELLS_PER_FOUND
+            }
+            false => 0,
+        })
+    }
+
+    /// Cancels the timers whose sequence number is at most `youngest`: if a walk cancelled
+    /// later ones, too, it might never end.
+    pub(crate) fn cancel_some(
+        &mut self,
+        cursor: &mut Cursor,
+        youngest: u64,
+        now: impl Fn() -> Tick,
+        answers: &mut Vec<(TimerId, Cancel<T>)>,
+    ) -> bool {
+        self.walk_some(cursor, |shard, at| {
+            if shard.wheel.sequence(at) > youngest {
+                return 0;
+            }
+            let id = shard.wheel.id(at);
+            match shard.cancel_at(at, &now) {
+                Cancel::Gone => 0,
+                answer => {
+                    answers.push((id, answer));
+                    CELLS_PER_HOLD / CANCELS_PER_HOLD
+                }
+            }
+        })
     }
 
     /// Returns the live timer with this id.
@@ -44,21 +107,15 @@ impl<T> Shard<T> {
     fn live_timer(&self, at: EntryIndex) -> LiveTimer {
         LiveTimer {
             id: self.wheel.id(at),
-            name: self.name_of(at),
+            name: self.name_of(at).cloned(),
             tick: self.wheel.deadline_of(at),
             deadline: self.due_time_of(at),
             queue: self.queue_of(at),
         }
     }
 
-    /// Whether the timer with this id exists and has this name.
-    pub(crate) fn has_name(&self, id: TimerId, name: &str) -> bool {
-        let key = self.wheel.find_own(id).and_then(|at| self.record_of(at));
-        key.is_some_and(|key| self.records[key].name.as_deref() == Some(name))
-    }
-
-    fn name_of(&self, at: EntryIndex) -> Option<Arc<str>> {
-        self.records[self.record_of(at)?].name.clone()
+    pub(super) fn name_of(&self, at: EntryIndex) -> Option<&Arc<str>> {
+        self.records[self.record_of(at)?].name.as_ref()
     }
 
     pub(crate) fn earliest_by_slots(&self) -> Result<Option<Tick>, OverBudget> {
@@ -68,18 +125,19 @@ impl<T> Shard<T> {
         }
     }
 
-    /// Looks for an earlier deadline in a bounded number of cells. Returns whether the
-    /// walk is complete.
-    pub(crate) fn find_earliest(&self, cursor: &mut Cursor, earliest: &mut Option<Tick>) -> bool {
-        let mut budget = CELLS_PER_HOLD;
-        while let Some(at) = self.wheel.next_entry(cursor, &mut budget) {
-            budget = budget.saturating_sub(CELLS_PER_TIMER);
-            if self.is_in_wheel(at) {
-                let deadline = self.wheel.deadline_of(at);
+    /// Looks for an earlier deadline.
+    pub(crate) fn find_earliest(
+        &mut self,
+        cursor: &mut Cursor,
+        earliest: &mut Option<Tick>,
+    ) -> bool {
+        self.walk_some(cursor, |shard, at| {
+            if shard.is_in_wheel(at) {
+                let deadline = shard.wheel.deadline_of(at);
                 *earliest = earliest.iter().copied().chain([deadline]).min();
             }
-        }
-        self.wheel.is_at_end(*cursor)
+            CELLS_PER_TIMER
+        })
     }
 
     /// Whether a timer is waiting for its deadline.
@@ -126,5 +184,36 @@ impl<T> Shard<T> {
             let counts = &mut level.timers;
             self.wheel.count_in_slots(index, slots, most, counts);
         }
+    }
+}
+
+// Giving memory back. A shard that was shut down gives nothing back (see `shutdown.rs`).
+
+/// The number of vacant entries that one hold of the shard's lock passes. Each costs a cache
+/// miss.
+pub(crate) const TRIMMED_PER_HOLD: usize = 256;
+
+/// What is not needed any more, to be dropped after the lock is released.
+type Unneeded<T> = (Slab<TimerRecord<T>>, Index, Vec<VecDeque<EntryIndex>>);
+
+impl<T> Shard<T> {
+    /// Begins to give memory back: that of records and names, if there is no record, and that
+    /// of the ready lists' prefetching.
+    pub(crate) fn begin_shrink(&mut self) -> Unneeded<T> {
+        let mut unneeded = Unneeded::default();
+        if self.records.is_empty() {
+            std::mem::swap(&mut self.records, &mut unneeded.0);
+            std::mem::swap(&mut self.index, &mut unneeded.1);
+        }
+        let ahead = self.ready.iter_mut().map(|ready| ready.take_ahead());
+        unneeded.2.extend(ahead);
+        unneeded
+    }
+
+    /// Passes a bounded number of the vacant entries behind the last timer. Returns whether
+    /// their memory was given back.
+    pub(crate) fn shrink_some(&mut self, most: usize) -> bool {
+        // The lists of a closed shard may contain vacant entries.
+        self.phase == Phase::Closed || self.wheel.trim_some(&mut { most })
     }
 }

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use crate::engine::Engine;
 use crate::id::TimerId;
-use crate::shard::CANCELS_PER_HOLD;
+use crate::shard::walk::CANCELS_PER_HOLD;
 use crate::timer::Timer;
+use crate::wheel::Cursor;
 
 const TIMERS: usize = 10 * CANCELS_PER_HOLD;
 
@@ -21,12 +22,15 @@ fn a_hold_cancels_a_bounded_number_and_later_timers_live_on() {
     let (engine, _clock) = Engine::builder().shards(1).start_virtual().unwrap();
     let ids: Vec<_> = (0..TIMERS).map(|n| schedule(&engine, n)).collect();
     let core = &engine.core;
-    let mut walk = core.begin_cancel_all().pop().unwrap();
+    let youngest = core.shards[0].lock().extent().youngest;
+    let (mut cursor, now) = (Cursor::START, || core.tick_now());
     let mut cancelled = Vec::new();
     let (mut holds, mut by_id, mut later) = (0, 0, 0);
     loop {
         let before = cancelled.len();
-        let done = core.cancel_some(&core.shards[0], &mut walk, &mut cancelled);
+        let done = core.pass(&core.shards[0], |shard| {
+            shard.cancel_some(&mut cursor, youngest, now, &mut cancelled)
+        });
         assert!(cancelled.len() - before <= CANCELS_PER_HOLD);
         holds += 1;
         if done {

@@ -1,6 +1,6 @@
 //! Shrinking during walks, and while other threads use the engine.
 
-use crate::shard::{Shard, shrink};
+use crate::shard::walk::TRIMMED_PER_HOLD;
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,8 +24,7 @@ fn with_the_oldest() -> (Engine<u64>, HashSet<TimerId>, VirtualClock) {
 }
 
 fn bytes(engine: &Engine<u64>) -> usize {
-    let bytes = |shard: &mut Shard<u64>| shard.wheel.bytes();
-    engine.core.with_shard(0, bytes).unwrap()
+    engine.core.shards[0].lock().wheel.bytes()
 }
 
 #[test]
@@ -109,24 +108,20 @@ fn others_use_the_engine_meanwhile() {
     let ledger = engine.ledger();
     let ended = ledger.completed + ledger.cancelled;
     assert_eq!(ledger.accepted, ledger.live + ended);
-    let consistent = |shard: &mut Shard<u64>| shard.wheel.assert_consistent();
     assert_eq!(engine.live().count() as u64, ledger.live);
     // Ready timers are not on any list that the wheel knows of.
     engine.queue(0).try_iter().for_each(drop);
-    (0..2).for_each(|shard| engine.core.with_shard(shard, consistent).unwrap());
+    let shards = engine.core.shards.iter();
+    shards.for_each(|cell| cell.lock().wheel.assert_consistent());
 }
 
 #[test]
 fn a_hold_of_the_lock_touches_a_bounded_number_of_cells() {
     let (engine, ..) = with_the_oldest();
     let mut holds = 0;
-    let mut shrink = |shard: &mut Shard<u64>| {
+    engine.core.walk(&engine.core.shards[0], |shard| {
         holds += 1;
-        shard.shrink_some()
-    };
-    while !engine.core.with_shard(0, &mut shrink).unwrap() {}
-    assert!(
-        holds >= COUNT as usize / 2 / shrink::CELLS_PER_HOLD,
-        "{holds}"
-    );
+        shard.shrink_some(TRIMMED_PER_HOLD)
+    });
+    assert!(holds >= COUNT as usize / 2 / TRIMMED_PER_HOLD, "{holds}");
 }

@@ -32,6 +32,15 @@ impl Search {
         assert_eq!(payloads, self.inside.len());
         let records = all().filter(|&at| shard.record_of(at).is_some()).count();
         assert_eq!(records, shard.records.len());
+        let named = shard
+            .records
+            .iter()
+            .filter(|(_, it)| it.name_hash.is_some());
+        let (mut found, mut namesakes) = (0, NAMES.map(|name| shard.namesakes(name, HASH)));
+        for namesakes in &mut namesakes {
+            found += std::iter::from_fn(|| shard.next_namesake(namesakes)).count();
+        }
+        assert_eq!(found, named.count());
         for (queue, ready) in shard.ready.iter().enumerate() {
             assert!(ready.len() == 0 || ready.rung && self.bells[queue]);
             assert_eq!(ready.rung, self.bells[queue]);
@@ -75,7 +84,6 @@ impl Search {
         self.release();
         assert!(self.inside.is_empty(), "lost {:?}", self.inside);
         assert_eq!(self.settled, 1);
-        assert!(self.names.is_empty());
         assert!(self.shard.wheel.is_empty());
         // All credits have come back.
         let credits = (0..).take_while(|_| self.shard.credit.take()).count();

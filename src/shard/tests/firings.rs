@@ -106,12 +106,7 @@ impl Search {
             return;
         };
         let time = self.some_time();
-        let (requested, deadline) = self.due(time);
-        let next = Next {
-            requested,
-            deadline,
-        };
-        let now = self.now;
+        let (next, now) = (self.due(time), self.now);
         if self.random.bool() {
             let Held { id, number, .. } = self.held[at];
             let set = self.shard.rearm_lent(id, number, next);

@@ -21,7 +21,6 @@ impl Search {
             is_shrinking: false,
             drains: Vec::new(),
             bells: [false; QUEUES + 1],
-            names: BTreeSet::new(),
             settled: 0,
             random,
         }
@@ -47,11 +46,10 @@ impl Search {
         if !self.shard.has_signals() {
             return;
         }
-        let mut signals = self.shard.take_signals();
-        let bells = &mut self.bells;
-        signals.each_bell(|queue| assert!(!std::mem::replace(&mut bells[queue], true)));
-        let names = &mut self.names;
-        signals.take_unnamed(|place| assert!(names.remove(&place.age)));
+        let signals = self.shard.take_signals();
+        for queue in signals.bells() {
+            assert!(!std::mem::replace(&mut self.bells[queue], true));
+        }
         self.settled += usize::from(signals.settled);
     }
 
@@ -95,20 +93,25 @@ impl Search {
         timer
     }
 
-    pub(super) fn some_place(&mut self) -> Option<Place> {
-        let age = self.payload();
-        self.random.bool().then_some(Place { hash: 7, age })
+    /// Gives a timer one of two names, which have the same hash.
+    pub(super) fn some_name<P>(&mut self, timer: &mut Timer<P>) -> Option<u64> {
+        timer.name = NAMES.get(self.random.usize(..4)).map(|&name| name.into());
+        timer.name.as_ref().map(|_| HASH)
     }
 
     pub(super) fn some_of(&mut self, count: usize) -> Option<usize> {
         (count > 0).then(|| self.random.usize(..count))
     }
 
-    pub(super) fn due(&self, time: Time) -> (Time, Tick) {
-        (time, self.shard.tick.tick_after(time))
+    pub(super) fn due(&self, requested: Time) -> Due {
+        let deadline = self.shard.tick.tick_after(requested);
+        Due {
+            requested,
+            deadline,
+        }
     }
 
-    pub(super) fn when<P>(&self, timer: &Timer<P>) -> (Time, Tick) {
+    pub(super) fn when<P>(&self, timer: &Timer<P>) -> Due {
         match timer.requested {
             crate::timeline::When::At(time) => self.due(time),
             crate::timeline::When::After(delay) => self.due(self.now + delay),
@@ -131,7 +134,8 @@ impl Search {
             64..67 => self.rearm(),
             67..80 => self.change_one(),
             80..94 => self.shrink(),
-            94..96 => self.walk(),
+            95 => self.walk(),
+            94 if self.random.bool() => self.cancel_by_name(),
             96 if self.random.u8(..4) == 0 => self.cancel_all(),
             97 if self.random.u8(..16) == 0 => self.drain(),
             98 if self.random.u8(..16) == 0 => self.close(),

@@ -8,7 +8,7 @@ impl Search {
         let (queue, task) = (self.random.usize(..QUEUES), self.random.u8(..3) == 0);
         let tick = self.shard.tick.tick_at(self.now);
         let now = self.random.bool().then_some(tick);
-        let deadline = self.due(at).1;
+        let deadline = self.due(at).deadline;
         let shard = &mut self.shard;
         if shard.admit().is_ok() {
             let (id, _) = shard.schedule_plain(payload, now, deadline, Tag::one_shot(queue, task));
@@ -18,16 +18,12 @@ impl Search {
     }
 
     pub(super) fn schedule_recorded(&mut self) {
-        let (payload, place) = (self.payload(), self.some_place());
-        let timer = self.some_timer(payload);
-        let (requested, deadline) = self.when(&timer);
-        match self
-            .shard
-            .schedule_recorded(timer, requested, deadline, place)
-        {
+        let payload = self.payload();
+        let mut timer = self.some_timer(payload);
+        let (due, name_hash) = (self.when(&timer), self.some_name(&mut timer));
+        match self.shard.schedule_recorded(timer, due, name_hash) {
             Ok(id) => {
                 self.ids.push(id);
-                self.names.extend(place.map(|place| place.age));
                 self.came_in(payload);
             }
             Err((_, refused)) => assert_eq!(refused.payload, payload),
@@ -35,13 +31,13 @@ impl Search {
     }
 
     pub(super) fn create(&mut self) {
-        let (payload, place) = (self.payload(), self.some_place());
-        let timer = self.some_timer(payload);
-        match self.shard.create(timer, place) {
+        let payload = self.payload();
+        let mut timer = self.some_timer(payload);
+        let name_hash = self.some_name(&mut timer);
+        match self.shard.create(timer, name_hash) {
             Ok(id) => {
                 self.ids.push(id);
                 self.unstarted.push(id);
-                self.names.extend(place.map(|place| place.age));
                 self.came_in(payload);
             }
             Err((_, refused)) => assert_eq!(refused.payload, payload),
@@ -54,9 +50,9 @@ impl Search {
         };
         let id = self.unstarted.swap_remove(at);
         let time = self.some_time();
-        let (requested, deadline) = self.due(time);
+        let due = self.due(time);
         let tick = self.shard.tick.tick_at(self.now);
-        match self.shard.start(id, requested, deadline, || tick) {
+        match self.shard.start(id, due, || tick) {
             Ok(()) | Err(None) => {}
             Err(Some(timer)) => self.came_out(timer.payload),
         }
@@ -78,7 +74,7 @@ impl Search {
         };
         let tick = self.shard.tick.tick_at(self.now);
         let time = self.some_time();
-        let (requested, deadline) = self.due(time);
+        let due = self.due(time);
         match self.random.u32(..9) {
             0..3 => {
                 let plain = match self.random.bool() {
@@ -94,8 +90,8 @@ impl Search {
                 }
             }
             3..7 => {
-                if !self.shard.postpone_plain(id, deadline) {
-                    let _ = self.shard.reschedule(id, requested, deadline);
+                if !self.shard.postpone_plain(id, due.deadline) {
+                    let _ = self.shard.reschedule(id, due);
                 }
             }
             7 => {

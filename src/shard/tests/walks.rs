@@ -8,7 +8,7 @@ impl Search {
         if !self.is_shrinking || self.random.u8(..16) == 0 {
             drop(self.shard.begin_shrink());
         }
-        self.is_shrinking = !self.shard.shrink_within(&mut { budget });
+        self.is_shrinking = !self.shard.shrink_some(budget);
     }
 
     pub(super) fn walk(&mut self) {
@@ -39,20 +39,36 @@ impl Search {
 
     pub(super) fn cancel_all(&mut self) {
         let tick = self.shard.tick.tick_at(self.now);
-        let Some(walk) = &mut self.cancelling else {
-            self.cancelling = Some(self.shard.begin_cancel_all());
+        let Some((cursor, youngest)) = &mut self.cancelling else {
+            self.cancelling = Some((Cursor::START, self.shard.extent().youngest));
             return;
         };
         let mut cancelled = Vec::new();
-        let done = self.shard.cancel_some(walk, tick, &mut cancelled);
-        for payload in cancelled
-            .into_iter()
-            .filter_map(|(_, it)| it.into_payload())
-        {
-            self.came_out(payload);
-        }
+        let done = self
+            .shard
+            .cancel_some(cursor, *youngest, || tick, &mut cancelled);
+        self.cancelled(cancelled);
         if done {
             self.cancelling = None;
+        }
+    }
+
+    pub(super) fn cancel_by_name(&mut self) {
+        let (tick, name) = (self.shard.tick.tick_at(self.now), self.random.usize(..2));
+        let mut namesakes = self.shard.namesakes(NAMES[name], HASH);
+        let (most, mut left) = (self.random.usize(..9), self.random.usize(..9));
+        let mut cancelled = Vec::new();
+        let now = || tick;
+        self.shard
+            .cancel_namesakes(&mut namesakes, most, &mut left, now, &mut cancelled);
+        assert!(cancelled.iter().is_sorted_by_key(|(id, _)| id.sequence()));
+        self.cancelled(cancelled);
+    }
+
+    fn cancelled(&mut self, answers: Vec<(TimerId, Cancel<u64>)>) {
+        let answers = answers.into_iter();
+        for payload in answers.filter_map(|(_, it)| it.into_payload()) {
+            self.came_out(payload);
         }
     }
 
@@ -63,7 +79,8 @@ impl Search {
         match self.random.usize(..self.drains.len() + 1) {
             0 => {
                 let time = self.some_time();
-                self.drains.push(self.shard.begin_drain(self.due(time).1));
+                self.drains
+                    .push(self.shard.begin_drain(self.due(time).deadline));
             }
             n => self.count(self.drains[n - 1]),
         }

@@ -1,0 +1,147 @@
+//! The timers of a shard by their names. Timers without a name don't touch the index.
+//!
+//! A timer with a name is scheduled into the shard that the hash of its name says,
+//! whichever thread schedules it. All timers of one name are therefore behind one lock,
+//! and their sequence numbers say which of them is older. Each engine hashes names with a
+//! key of its own, so nobody can choose names that share a shard.
+//!
+//! The index holds timers by the hash of the name, and the name itself is with its timer. Two
+//! names may have one hash, so a timer that is found here must be asked for its name.
+
+use std::collections::hash_map::{Entry, HashMap};
+use std::collections::{BTreeMap, VecDeque};
+use std::iter::from_fn;
+use std::ops::Range;
+
+use crate::id::TimerId;
+use crate::shard::Shard;
+use crate::sync::IS_MODEL;
+use crate::tick::Tick;
+use crate::timer::Cancel;
+use crate::wheel::EntryIndex;
+
+/// The number of timers that one hold of a shard's lock finds, or tries to cancel.
+pub(crate) const NAMESAKES_PER_HOLD: usize = if IS_MODEL { 1 } else { 32 };
+
+/// Timers by the hashes of their names and by their sequence numbers.
+#[derive(Default)]
+pub(crate) struct Index {
+    /// One timer of each hash. Most names have only one.
+    one: HashMap<u64, (u64, EntryIndex)>,
+    others: BTreeMap<(u64, u64), EntryIndex>,
+}
+
+impl Index {
+    fn insert(&mut self, hash: u64, sequence: u64, at: EntryIndex) {
+        match self.one.entry(hash) {
+            Entry::Vacant(vacant) => _ = vacant.insert((sequence, at)),
+            Entry::Occupied(_) => _ = self.others.insert((hash, sequence), at),
+        }
+    }
+
+    fn remove(&mut self, hash: u64, sequence: u64) {
+        match self.one.entry(hash) {
+            Entry::Occupied(one) if one.get().0 == sequence => _ = one.remove(),
+            _ => _ = self.others.remove(&(hash, sequence)),
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.one.len() + self.others.len()
+    }
+
+    /// Returns the oldest timer of a hash whose sequence number is in the range.
+    fn oldest(&self, hash: u64, sequences: Range<u64>) -> Option<(u64, EntryIndex)> {
+        let range = (hash, sequences.start)..(hash, sequences.end);
+        let mut others = self.others.range(range);
+        let other = others.next().map(|(&(_, sequence), &at)| (sequence, at));
+        let one = self.one.get(&hash).copied();
+        let one = one.filter(|(sequence, _)| sequences.contains(sequence));
+        one.into_iter()
+            .chain(other)
+            .min_by_key(|&(sequence, _)| sequence)
+    }
+}
+
+/// The timers with a name that were created before some moment, and of which the oldest have
+/// been visited.
+pub(crate) struct Namesakes<'a> {
+    name: &'a str,
+    /// The hash of the name.
+    hash: u64,
+    /// The lowest sequence number of a timer that has not been visited.
+    next: u64,
+    /// The first sequence number of a later timer.
+    end: u64,
+}
+
+impl<T> Shard<T> {
+    /// Returns the timers that have this name now.
+    pub(crate) fn namesakes<'a>(&self, name: &'a str, hash: u64) -> Namesakes<'a> {
+        Namesakes {
+            name,
+            hash,
+            next: 0,
+            end: self.wheel.youngest() + 1,
+        }
+    }
+
+    /// Returns the next of these timers, or `None` after the last one.
+    pub(crate) fn next_namesake(&self, of: &mut Namesakes<'_>) -> Option<EntryIndex> {
+        loop {
+            let (sequence, at) = self.index.oldest(of.hash, of.next..of.end)?;
+            of.next = sequence + 1;
+            if self.name_of(at).is_some_and(|name| **name == *of.name) {
+                return Some(at);
+            }
+        }
+    }
+
+    /// Finds the next few of these timers. Returns whether there are no more.
+    pub(crate) fn find_namesakes(
+        &self,
+        of: &mut Namesakes<'_>,
+        found: &mut VecDeque<TimerId>,
+    ) -> bool {
+        let next = || Some(self.wheel.id(self.next_namesake(of)?));
+        found.extend(from_fn(next).take(NAMESAKES_PER_HOLD));
+        found.len() < NAMESAKES_PER_HOLD
+    }
+
+    /// Cancels the next `most` of these timers, until `left` more of them end because of that.
+    /// (A timer whose last firing is running may end by itself.) Returns whether there are
+    /// no more.
+    pub(crate) fn cancel_namesakes(
+        &mut self,
+        of: &mut Namesakes<'_>,
+        most: usize,
+        left: &mut usize,
+        now: impl Fn() -> Tick,
+        answers: &mut Vec<(TimerId, Cancel<T>)>,
+    ) -> bool {
+        for _ in 0..most {
+            let Some(at) = self.next_namesake(of).filter(|_| *left > 0) else {
+                return true;
+            };
+            let (id, named) = (self.wheel.id(at), self.index.len());
+            let answer = self.cancel_at(at, &now);
+            // A timer gives up its name exactly once, when it ends.
+            *left -= named - self.index.len();
+            answers.push((id, answer));
+        }
+        false
+    }
+
+    /// Enters a timer under its name.
+    pub(super) fn enter_name(&mut self, at: EntryIndex, hash: u64) {
+        self.index.insert(hash, self.wheel.sequence(at), at);
+    }
+
+    /// Removes a timer that ends from the index. Its record keeps the name.
+    #[inline]
+    pub(super) fn give_up_name(&mut self, at: EntryIndex, key: usize) {
+        if let Some(hash) = self.records[key].name_hash.take() {
+            self.index.remove(hash, self.wheel.sequence(at));
+        }
+    }
+}
