@@ -64,7 +64,7 @@ impl<T> Shard<T> {
         now: impl FnOnce() -> Tick,
     ) -> Cancel<T> {
         let record = &mut self.records[key];
-        let tick = match record.reported {
+        let tick = match record.timer.reported {
             true => now(),
             false => Tick::MAX,
         };
@@ -75,15 +75,8 @@ impl<T> Shard<T> {
                 self.end_recorded(at, key, CloseReason::Cancelled, tick);
                 payload.map_or(Cancel::Notified, Cancel::Cancelled)
             }
-            State::Unstarted {
-                requested,
-                cancelled: false,
-            } => {
-                let cancelled = true;
-                record.state = State::Unstarted {
-                    requested,
-                    cancelled,
-                };
+            State::Unstarted { cancelled: false } => {
+                record.state = State::Unstarted { cancelled: true };
                 let payload = record.payload.take_if(|_| !record.run_on_end);
                 self.give_up_name(at, key);
                 payload.map_or(Cancel::Notified, Cancel::Cancelled)
@@ -159,9 +152,9 @@ impl<T> Shard<T> {
     #[inline(always)]
     pub(crate) fn close_entry(&mut self, at: EntryIndex, key: usize) -> Option<T> {
         let record = &mut self.records[key];
-        if record.reported {
+        if record.timer.reported {
             record.run_on_end = false;
-            let task = record.payload.take_if(|_| record.task);
+            let task = record.payload.take_if(|_| record.timer.task);
             let reports = self.ready.len() - 1;
             self.put_on(reports, at);
             self.has_reported();

@@ -172,7 +172,7 @@ impl<T> Shard<T> {
         let record = &mut self.records[key];
         let is_set = record.next().is_some();
         let deadline = record.rearm(now, self.tick);
-        let (requested, tolerance) = (record.requested, record.tolerance);
+        let (requested, tolerance) = (record.requested, record.timer.tolerance);
         let due = Due {
             requested,
             deadline,

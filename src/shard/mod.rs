@@ -230,7 +230,7 @@ impl<T> Shard<T> {
         }
         self.accept(timer.reported);
         let deadline = self.within_tolerance(due, timer.tolerance);
-        let record = TimerRecord::new(timer, due.requested, name_hash);
+        let record = TimerRecord::new(timer.map(Some), due.requested, name_hash);
         let at = self.insert_recorded(record, deadline);
         let earliest = self.wheel.link(at);
         self.earliest_new = self.earliest_new.min(earliest);
@@ -349,7 +349,7 @@ impl<T> Shard<T> {
     /// Notes when a timer with a record is due. Returns the deadline for which to link it.
     fn set_requested(&mut self, key: usize, due: Due) -> Tick {
         self.records[key].requested = due.requested;
-        self.within_tolerance(due, self.records[key].tolerance)
+        self.within_tolerance(due, self.records[key].timer.tolerance)
     }
 
     /// Replaces the payload of a timer.
@@ -433,7 +433,7 @@ impl<T> Shard<T> {
 
     pub(crate) fn queue_of(&self, at: EntryIndex) -> usize {
         match self.record_of(at) {
-            Some(key) => self.records[key].queue,
+            Some(key) => self.records[key].timer.queue,
             None => self.tag(at).queue(),
         }
     }

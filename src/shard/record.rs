@@ -1,31 +1,20 @@
 //! Records: periods, counts, reports and tasks, which only some timers have.
 
-use core::time::Duration;
-// Not the `Arc` of `crate::sync`, because no thread waits for another through a name.
-use std::sync::Arc;
-
 use crate::id::TimerId;
 use crate::rounding::TickLength;
 use crate::tick::Tick;
-use crate::timeline::{Time, When};
-use crate::timer::{CloseReason, Closed, MissedTicks, Refusal, Timer};
+use crate::timeline::Time;
+use crate::timer::{CloseReason, Closed, Refusal, Timer};
 
 pub(crate) struct TimerRecord<T> {
     /// `None` while a worker has the payload, or once the caller that ended the timer
     /// has received it.
     pub(crate) payload: Option<T>,
     pub(crate) state: State,
-    pub(crate) queue: usize,
-    pub(crate) reported: bool,
-    pub(crate) task: bool,
-    /// Whether the holder of a firing may re-arm the timer although it is a one-shot.
-    pub(super) rearmable: bool,
+    /// The timer as it was scheduled, without its payload.
+    pub(crate) timer: Timer<()>,
     /// The exact time at which the next firing is due. The tick is rounded up from it.
     pub(crate) requested: Time,
-    /// The maximum time by which a firing may be delayed.
-    pub(crate) tolerance: Duration,
-    pub(super) period: Option<u64>,
-    pub(super) missed: MissedTicks,
     /// The number of firings still to be delivered; `None` if the timer fires for ever.
     pub(super) left: Option<u64>,
     /// The number of due ticks so far, including the current or coming one.
@@ -38,7 +27,6 @@ pub(crate) struct TimerRecord<T> {
     pub(crate) awaited: bool,
     /// Whether the task runs once more when the timer is cancelled or shut down.
     pub(crate) run_on_end: bool,
-    pub(crate) name: Option<Arc<str>>,
     /// The hash under which the index has the timer, until it gives the name up.
     pub(super) name_hash: Option<u64>,
 }
@@ -46,7 +34,7 @@ pub(crate) struct TimerRecord<T> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
     /// Created, and on no list until it is started.
-    Unstarted { requested: When, cancelled: bool },
+    Unstarted { cancelled: bool },
     /// In the wheel, or expired and waiting in a ready list.
     Waiting,
     /// A worker has a firing.
@@ -81,9 +69,7 @@ impl State {
     /// The reason why a timer that is not waiting is not changed.
     pub(crate) fn obstacle(self) -> Refusal {
         match self {
-            State::Unstarted {
-                cancelled: false, ..
-            } => Refusal::Unstarted,
+            State::Unstarted { cancelled: false } => Refusal::Unstarted,
             State::Lent { ending: None, .. } => Refusal::Running,
             State::Lent {
                 ending: Some((reason, _)),
@@ -96,68 +82,43 @@ impl State {
 }
 
 impl<T> TimerRecord<T> {
+    /// Makes the record of a timer that is due at `requested`, and whose payload a worker may
+    /// have.
     #[inline(always)]
-    pub(crate) fn new(timer: Timer<T>, requested: Time, name_hash: Option<u64>) -> TimerRecord<T> {
-        TimerRecord::of(timer.map(Some), requested, name_hash)
-    }
-
-    /// Makes the record of a timer whose payload a worker may have.
-    #[inline(always)]
-    pub(crate) fn of(
+    pub(crate) fn new(
         timer: Timer<Option<T>>,
         requested: Time,
         name_hash: Option<u64>,
     ) -> TimerRecord<T> {
-        let left = match timer.repeat {
-            None => Some(1),
-            Some(_) => Some(timer.times).filter(|&times| times > 0),
-        };
+        let mut payload = None;
+        let timer = timer.map(|its| payload = its);
         TimerRecord {
-            payload: timer.payload,
+            left: match timer.repeat {
+                None => Some(1),
+                Some(_) => Some(timer.times).filter(|&times| times > 0),
+            },
+            payload,
             state: State::Waiting,
-            queue: timer.queue,
-            reported: timer.reported,
-            task: timer.task,
-            rearmable: timer.rearmable,
             requested,
-            tolerance: timer.tolerance,
-            period: timer.repeat,
-            missed: timer.missed,
-            left,
             number: 1,
             firings: 0,
             taken: None,
             awaited: false,
             run_on_end: timer.notified && timer.task,
-            name: timer.name,
             name_hash,
+            timer,
         }
     }
 
-    /// Takes out the timer that the record of an unstarted timer was made from.
+    /// Takes out the timer that the record was made from.
     pub(crate) fn take_timer(&mut self) -> Option<Timer<T>> {
-        let State::Unstarted { requested, .. } = self.state else {
-            return None;
-        };
-        Some(Timer {
-            payload: self.payload.take()?,
-            requested,
-            repeat: self.period,
-            times: self.period.and(self.left).unwrap_or(0),
-            queue: self.queue,
-            missed: self.missed,
-            tolerance: self.tolerance,
-            reported: self.reported,
-            notified: self.run_on_end,
-            name: self.name.take(),
-            meant_to_repeat: self.period.is_some(),
-            task: self.task,
-            rearmable: self.rearmable,
-        })
+        let payload = self.payload.take()?;
+        let timer = std::mem::replace(&mut self.timer, Timer::at(Time::START, ()));
+        Some(timer.map(|()| payload))
     }
 
     pub(crate) fn is_repeating(&self) -> bool {
-        self.period.is_some()
+        self.timer.repeat.is_some()
     }
 
     /// Whether the lent firing, which has already been counted, is the last one.
@@ -187,7 +148,7 @@ impl<T> TimerRecord<T> {
 
     /// Whether a worker borrows the payload instead of getting it for good.
     pub(crate) fn is_lent_out(&self) -> bool {
-        self.is_repeating() || self.task || self.rearmable
+        self.is_repeating() || self.timer.task || self.timer.rearmable
     }
 
     /// Whether the timer ends as cancelled if it is cancelled now.
@@ -215,8 +176,8 @@ impl<T> TimerRecord<T> {
     ) -> Closed<T> {
         Closed {
             id,
-            name: self.name.take(),
-            queue: self.queue,
+            name: self.timer.name.take(),
+            queue: self.timer.queue,
             tick,
             deadline,
             firings: self.firings,
@@ -238,10 +199,11 @@ impl<T> TimerRecord<T> {
     }
 
     fn rearm_in_phase(&mut self, now: Time, tick: TickLength) -> Tick {
-        let period = self.period.unwrap_or(u64::MAX);
+        let period = self.timer.repeat.unwrap_or(u64::MAX);
         let next = self.requested.as_nanos().saturating_add(period);
         let is_missed = tick.tick_after(Time::from_nanos(next)) <= tick.tick_at(now);
-        let (requested, steps) = self.missed.next(self.requested, period, now, is_missed);
+        let missed = self.timer.missed;
+        let (requested, steps) = missed.next(self.requested, period, now, is_missed);
         self.requested = requested;
         self.number = self.number.saturating_add(steps);
         tick.tick_after(self.requested)
@@ -266,7 +228,7 @@ mod tests {
         let last_tick_begins = (never - 1) / tick * tick;
         let is_missed =
             next <= last_tick_begins && next.div_ceil(tick) <= (now / tick).min(never - 1);
-        let (next, steps) = match record.missed {
+        let (next, steps) = match record.timer.missed {
             MissedTicks::Skip if is_missed => {
                 let steps = (now - due) / period + 1;
                 (due + steps * period, steps)
@@ -316,7 +278,7 @@ mod tests {
         missed: MissedTicks,
     ) {
         let timer = Timer::every(Duration::from_nanos(period), ()).missed(missed);
-        let mut record = TimerRecord::new(timer, Time::from_nanos(due), None);
+        let mut record = TimerRecord::new(timer.map(Some), Time::from_nanos(due), None);
         record.number = number;
         let expected = rearmed(&record, period, now, tick);
         let length = TickLength::new(Duration::from_nanos(tick)).unwrap();

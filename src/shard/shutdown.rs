@@ -93,8 +93,8 @@ impl<T> Shard<T> {
         let is_last = record.is_last();
         let mut closed = Closed {
             id,
-            name: record.name.clone(),
-            queue: record.queue,
+            name: record.timer.name.clone(),
+            queue: record.timer.queue,
             tick: now,
             deadline,
             firings: record.firings,

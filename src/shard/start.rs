@@ -18,15 +18,10 @@ impl<T> Shard<T> {
         if let Err(reason) = self.admit() {
             return Err((reason, timer));
         }
-        let requested = timer.requested;
-        let state = State::Unstarted {
-            requested,
-            cancelled: false,
-        };
         self.not_live += 1;
         let record = TimerRecord {
-            state,
-            ..TimerRecord::new(timer, Time::MAX, name_hash)
+            state: State::Unstarted { cancelled: false },
+            ..TimerRecord::new(timer.map(Some), Time::MAX, name_hash)
         };
         let at = self.insert_recorded(record, Tick::MAX);
         Ok(self.wheel.id(at))
@@ -35,10 +30,7 @@ impl<T> Shard<T> {
     /// Returns the time at which an unstarted timer is to fire.
     pub(crate) fn requested_of(&self, id: TimerId) -> Option<When> {
         let key = self.record_of(self.wheel.find_own(id)?)?;
-        match self.records[key].state {
-            State::Unstarted { requested, .. } => Some(requested),
-            _ => None,
-        }
+        Some(self.records[key].timer.requested)
     }
 
     /// Starts a timer that was created earlier. If the start is refused, returns the
@@ -52,13 +44,13 @@ impl<T> Shard<T> {
     ) -> Result<(), Option<Timer<T>>> {
         let at = self.wheel.find_own(id).ok_or(None)?;
         let key = self.record_of(at).ok_or(None)?;
-        let State::Unstarted { cancelled, .. } = self.records[key].state else {
+        let State::Unstarted { cancelled } = self.records[key].state else {
             return Err(None);
         };
         if self.phase != Phase::Open {
             return Err(self.dismiss(id));
         }
-        self.accept(self.records[key].reported);
+        self.accept(self.records[key].timer.reported);
         let deadline = self.set_requested(key, due);
         self.enter(key, State::Waiting);
         if cancelled {

@@ -193,10 +193,10 @@ impl<T> Shard<T> {
             deadline: self.tick.start_of(tick),
             requested: record.requested,
             number: record.number,
-            queue: record.queue as u32,
+            queue: record.timer.queue as u32,
             outcome: ended.unwrap_or(CloseReason::Completed),
             lent,
-            name: record.name.clone().map(Box::new),
+            name: record.timer.name.clone().map(Box::new),
         };
         let payload = record.payload.take();
         if lent {
@@ -328,7 +328,7 @@ impl<T> Shard<T> {
     fn record_lent(&mut self, at: EntryIndex) -> usize {
         let requested = self.tick.start_of(self.wheel.deadline_of(at));
         let timer = Timer::at(requested, None).into_task(|none| none);
-        let mut record = TimerRecord::of(timer, requested, None);
+        let mut record = TimerRecord::new(timer, requested, None);
         record.deliver();
         record.taken = self.taken(at);
         record.state = State::LENT;

@@ -115,7 +115,7 @@ impl<T> Shard<T> {
     }
 
     pub(super) fn name_of(&self, at: EntryIndex) -> Option<&Arc<str>> {
-        self.records[self.record_of(at)?].name.as_ref()
+        self.records[self.record_of(at)?].timer.name.as_ref()
     }
 
     pub(crate) fn earliest_by_slots(&self) -> Result<Option<Tick>, OverBudget> {

@@ -23,7 +23,7 @@ impl Search {
             let at = self.shard.wheel.find(claimed.firing.id).unwrap();
             let task = self.shard.record_of(at).is_none_or(|key| {
                 let record = &self.shard.records[key];
-                record.task && !record.is_repeating()
+                record.timer.task && !record.is_repeating()
             });
             self.held.push(Held {
                 id: claimed.firing.id,
