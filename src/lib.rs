@@ -151,10 +151,8 @@ pub use drive::{Builder, Driver, Family, StartError, VirtualClock, WeakEngine};
 #[cfg(feature = "std")]
 pub use engine::{Engine, Unstarted};
 pub use id::{InvalidTimerId, TimerId};
-#[cfg(feature = "stream")]
-pub use queue::RecvStream;
 #[cfg(feature = "std")]
-pub use queue::{Expired, Queue, RecvError, RecvFuture, Reports};
+pub use queue::{Expired, Queue, RecvError, Reports};
 #[cfg(feature = "std")]
 pub use stats::{Histogram, InspectedShard, Inspection, Ledger, RefusedTimers, Snapshot};
 #[cfg(feature = "std")]

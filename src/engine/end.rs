@@ -54,7 +54,7 @@ impl<T> Engine<T> {
     /// let engine = Engine::<()>::builder().start()?;
     /// assert!(!engine.is_shut_down());
     /// engine.shutdown();
-    /// assert!(engine.is_shut_down() && engine.queue(0).is_shut_down());
+    /// assert!(engine.is_shut_down());
     /// # Ok::<(), tickwheel::StartError>(())
     /// ```
     #[must_use]

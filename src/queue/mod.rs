@@ -1,28 +1,22 @@
-//! The queues from which workers take expired timers.
+//! The queues from which workers take expired timers, and readers the reports.
 
+mod awaiting;
 mod expired;
-mod recv_future;
-#[cfg(feature = "stream")]
-mod recv_stream;
-mod reports;
 
 pub use expired::Expired;
-pub use recv_future::RecvFuture;
-#[cfg(feature = "stream")]
-pub use recv_stream::RecvStream;
-pub use reports::Reports;
 
 use core::fmt;
+use core::marker::PhantomData;
 use std::cell::Cell;
 use std::panic::RefUnwindSafe;
 use std::time::Duration;
 
-use crate::engine::Engine;
-use crate::engine::{Bell, Census, SharedCore, TAKES_PER_HOLD, Wait, WaitError};
+use crate::engine::{Bell, Census, Engine, SharedCore, TAKES_PER_HOLD, Wait, WaitError};
 use crate::id::TimerId;
-use crate::shard::{Claimed, Outcome};
+use crate::shard::{Claimed, Outcome, Shard};
 use crate::sync::thread::ThreadId;
 use crate::sync::{Arc, thread};
+use crate::timer::Closed;
 
 /// The number of timers that a worker takes from one shard before it moves on.
 const TURNS_PER_SHARD: u32 = 64;
@@ -51,13 +45,46 @@ const TURNS_PER_SHARD: u32 = 64;
 /// worker.join().unwrap();
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Queue<T> {
+pub struct Queue<T, R = Expired<T>> {
     core: Arc<SharedCore<T>>,
     index: usize,
     /// A shard that had more timers when last visited, and the turns left there.
     hint: Cell<Option<(usize, u32)>>,
     worker: WorkerState,
+    hands_out: PhantomData<fn() -> R>,
 }
+
+/// Reads the reports on [`reported`](crate::Timer::reported) timers; from
+/// [`Engine::reports`](crate::Engine::reports). It is the queue in which ended timers wait.
+///
+/// Every report is read once, by one reader. A report appears when its timer's
+/// last firing is dropped and, for a [`notified`](crate::Timer::notified)
+/// task, when the task has run; this may be after shutdown. Until then,
+/// readers block, and [`try_recv`](Queue::try_recv) returns
+/// [`RecvError::Empty`]. Readers block for ever if a firing is never dropped,
+/// if such a task is never run, or if the reader itself holds the firing.
+///
+/// An unread report keeps its timer's entry, which counts against
+/// [`Builder::max_timers`](crate::Builder::max_timers). Without that limit,
+/// unread reports can fill the memory. Reports outlive shutdown: a reader learns of that
+/// when every report has been read and no further one can come.
+///
+/// ```
+/// use std::time::Duration;
+/// use tickwheel::{CloseReason, Engine, Timer};
+///
+/// let engine = Engine::builder().start()?;
+/// for n in 0..3 {
+///     let id = engine.schedule(Timer::after(Duration::from_secs(9), n).reported())?;
+///     assert_eq!(engine.cancel(id).into_payload(), Some(n));
+/// }
+/// let reports = engine.reports();
+/// let mut reasons = reports.try_iter().map(|closed| closed.reason);
+/// assert!(reasons.all(|reason| reason == CloseReason::Cancelled));
+/// assert!(reports.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub type Reports<T> = Queue<T, Closed<T>>;
 
 /// The reason why a call returned no timer or no report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,31 +106,48 @@ impl fmt::Display for RecvError {
 
 impl std::error::Error for RecvError {}
 
-impl From<WaitError> for RecvError {
-    fn from(error: WaitError) -> RecvError {
-        match error {
-            WaitError::Empty => RecvError::Empty,
-            WaitError::Stopped => RecvError::ShutDown,
-        }
-    }
-}
-
 /// A shard in which to look for expired timers.
-struct Place {
+#[derive(Debug)]
+pub struct Lead {
     shard: usize,
     /// The number of timers that the worker may take there before it moves on.
     turns: u32,
     bell: Option<Bell>,
 }
 
-impl Place {
+/// What a queue hands out: [`Expired`] timers, or reports on [`Closed`] ones. Other crates
+/// can't implement it.
+pub trait Received<T>: Sized {
+    #[doc(hidden)]
+    fn claim<R>(queue: &Queue<T, R>, lead: Lead) -> Option<Self>;
+}
+
+impl<T> Received<T> for Expired<T> {
+    #[inline(always)]
+    fn claim<R>(queue: &Queue<T, R>, lead: Lead) -> Option<Expired<T>> {
+        let claimed = Claimed::claim(queue, lead)?;
+        Some(Expired::new(claimed, &queue.core))
+    }
+}
+
+/// For a caller that returns a lent payload itself.
+impl<T> Received<T> for Claimed<T> {
     #[inline]
-    fn of(bell: Bell) -> Place {
-        Place {
-            shard: bell.shard(),
-            turns: TURNS_PER_SHARD,
-            bell: Some(bell),
-        }
+    fn claim<R>(queue: &Queue<T, R>, lead: Lead) -> Option<Claimed<T>> {
+        let Lead { shard, turns, bell } = lead;
+        let (claimed, more) = queue.core.take_timer(shard, queue.index, bell);
+        queue.stay(shard, turns - 1, more);
+        claimed
+    }
+}
+
+impl<T> Received<T> for Closed<T> {
+    fn claim<R>(queue: &Queue<T, R>, lead: Lead) -> Option<Closed<T>> {
+        let Lead { shard, turns, bell } = lead;
+        let (core, reports) = (&queue.core, queue.index);
+        let (closed, more) = core.take_from(shard, reports, bell, Shard::claim_report);
+        queue.stay(shard, turns - 1, more);
+        closed
     }
 }
 
@@ -111,77 +155,197 @@ impl<T> Engine<T> {
     /// Returns a handle to a worker queue.
     ///
     /// # Panics
-    /// Panics if there is no queue with that number; see
-    /// [`get_queue`](Engine::get_queue).
+    /// Panics if there is no queue with that number: number it below what
+    /// [`Builder::queues`](crate::Builder::queues) was given.
     #[must_use]
     pub fn queue(&self, index: usize) -> Queue<T> {
-        match self.get_queue(index) {
-            Some(queue) => queue,
-            None => panic!("no queue {index}: this engine has {}", self.core().queues()),
-        }
+        let queues = self.core().queues();
+        assert!(index < queues, "no queue {index}: this engine has {queues}");
+        Queue::new(self.shared(), index)
     }
 
-    /// Returns a handle to a worker queue, or `None` if there is no queue
-    /// with that number.
+    /// Returns a reader for the reports on ended timers that were scheduled with
+    /// [`Timer::reported`](crate::Timer::reported).
     #[must_use]
-    pub fn get_queue(&self, index: usize) -> Option<Queue<T>> {
-        (index < self.core().queues()).then(|| Queue::new(self.shared(), index))
+    pub fn reports(&self) -> Reports<T> {
+        Queue::new(self.shared(), self.core().queues())
     }
 }
 
-impl<T> Queue<T> {
+impl<T, R> Queue<T, R> {
     pub(crate) fn core(&self) -> &Arc<SharedCore<T>> {
         &self.core
     }
 
-    pub(crate) fn new(core: Arc<SharedCore<T>>, index: usize) -> Queue<T> {
+    pub(crate) fn new(core: Arc<SharedCore<T>>, index: usize) -> Queue<T, R> {
         Queue {
             core,
             index,
             hint: Cell::new(None),
             worker: WorkerState::default(),
+            hands_out: PhantomData,
         }
     }
 
-    /// Blocks until a timer has expired, and takes it.
+    /// Returns the number of expired timers that are waiting to be taken, or of unread
+    /// reports. Locks each shard once.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.core.ready_len(self.index)
+    }
+
+    /// Returns whether nothing is waiting to be taken.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether a virtual clock waits for the workers of this queue.
+    fn is_counted(&self) -> bool {
+        self.core.clock.is_virtual() && self.index < self.core.queues()
+    }
+
+    /// Makes the next call go to this shard, if it has `more` timers and `turns`
+    /// are left.
+    #[inline]
+    fn stay(&self, shard: usize, turns: u32, more: bool) {
+        if more && turns > 0 {
+            self.hint.set(Some((shard, turns)));
+        }
+    }
+
+    /// Returns the shard of the last call while it has more timers and turns are left.
+    /// Meanwhile, the bell is in the channel for other workers.
+    #[inline]
+    fn hinted(&self) -> Option<Lead> {
+        let (shard, turns) = self.hint.take()?;
+        let bell = None;
+        Some(Lead { shard, turns, bell })
+    }
+
+    /// Waits for a bell. A virtual clock counts the worker as idle.
+    #[inline]
+    fn answer(&self, wait: Wait<'_>) -> Result<Bell, WaitError> {
+        let doorbell = self.core.doorbell(self.index);
+        if matches!(wait, Wait::No) || !self.is_counted() {
+            return doorbell.answer(wait);
+        }
+        let (census, queue) = (&self.core.census, self.index);
+        self.worker.set_idle(census, queue);
+        let received = doorbell.answer(wait);
+        self.worker.set_busy(census, received.is_ok());
+        received
+    }
+
+    #[inline]
+    pub(crate) fn receive<C: Received<T>>(&self, wait: Wait<'_>) -> Result<C, RecvError> {
+        let received = self.receive_next(wait);
+        self.notify_census();
+        received
+    }
+
+    #[inline]
+    fn receive_next<C: Received<T>>(&self, wait: Wait<'_>) -> Result<C, RecvError> {
+        loop {
+            let lead = match self.hinted() {
+                Some(lead) => lead,
+                None => match self.answer(wait) {
+                    Ok(bell) => Lead::by(bell),
+                    Err(error) => return self.receive_last(error),
+                },
+            };
+            if let Some(received) = C::claim(self, lead) {
+                return Ok(received);
+            }
+            if wait.is_over() {
+                return Err(RecvError::Empty);
+            }
+        }
+    }
+
+    /// Does what is left to do without a bell. After a shutdown, takes one of the notified
+    /// tasks or reports that are left.
+    #[cold]
+    fn receive_last<C: Received<T>>(&self, error: WaitError) -> Result<C, RecvError> {
+        let turns = TURNS_PER_SHARD;
+        let claim = |shard| {
+            C::claim(
+                self,
+                Lead {
+                    shard,
+                    turns,
+                    bell: None,
+                },
+            )
+        };
+        match error {
+            WaitError::Empty => Err(RecvError::Empty),
+            WaitError::Stopped => (0..self.core.shard_count())
+                .find_map(claim)
+                .ok_or(RecvError::ShutDown),
+        }
+    }
+
+    /// Makes a virtual clock check the queue again after a non-worker handle
+    /// took a timer, because the worker that the clock waits for may never come.
+    fn notify_census(&self) {
+        if self.is_counted() && !self.worker.has_joined() {
+            self.core.census.notify();
+        }
+    }
+}
+
+impl Lead {
+    #[inline]
+    fn by(bell: Bell) -> Lead {
+        Lead {
+            shard: bell.shard(),
+            turns: TURNS_PER_SHARD,
+            bell: Some(bell),
+        }
+    }
+}
+
+impl<T, R: Received<T>> Queue<T, R> {
+    /// Blocks until a timer has expired, and takes it; or until there is a report.
     ///
     /// # Errors
     /// Returns [`RecvError::ShutDown`] if the engine was shut down.
     #[inline]
-    pub fn recv(&self) -> Result<Expired<T>, RecvError> {
-        self.take(Wait::Forever)
+    pub fn recv(&self) -> Result<R, RecvError> {
+        self.receive(Wait::Forever)
     }
 
-    /// Takes an expired timer if there is one.
+    /// Takes an expired timer, or a report, if there is one.
     ///
     /// # Errors
     /// Returns [`RecvError::Empty`] if there is none, or
     /// [`RecvError::ShutDown`] if the engine was shut down.
     #[inline]
-    pub fn try_recv(&self) -> Result<Expired<T>, RecvError> {
-        self.take(Wait::No)
+    pub fn try_recv(&self) -> Result<R, RecvError> {
+        self.receive(Wait::No)
     }
 
-    /// Blocks for at most `limit` until a timer has expired, and takes it.
+    /// Blocks as [`recv`](Queue::recv) does, but for at most `limit`.
     /// The limit is of real time, whatever clock the engine follows: on a virtual clock, it
     /// bounds how long the thread waits for another one to move the clock.
     ///
     /// # Errors
-    /// Returns [`RecvError::Empty`] if none expired in time, or
+    /// Returns [`RecvError::Empty`] if none came in time, or
     /// [`RecvError::ShutDown`] if the engine was shut down.
-    pub fn recv_timeout(&self, limit: Duration) -> Result<Expired<T>, RecvError> {
-        if self.core.clock.is_virtual() {
+    pub fn recv_timeout(&self, limit: Duration) -> Result<R, RecvError> {
+        if self.is_counted() {
             self.worker.join_here(&self.core.census, self.index);
         }
         // Does not read the clock if an expired timer is there.
         self.try_recv().or_else(|error| match error {
-            RecvError::Empty => self.take(Wait::at_most(limit)),
+            RecvError::Empty => self.receive(Wait::at_most(limit)),
             RecvError::ShutDown => Err(error),
         })
     }
 
-    /// Returns an iterator that takes expired timers one at a time. It
-    /// never blocks, and ends if no expired timer is left. A timer that it
+    /// Returns an iterator that takes expired timers, or reports, one at a time. It
+    /// never blocks, and ends if none is left. A timer that it
     /// has not reached can still be cancelled. [`recv_many`](Queue::recv_many)
     /// costs less for a worker that needs nothing but the payloads.
     ///
@@ -199,259 +363,27 @@ impl<T> Queue<T> {
     /// assert_eq!(taken.collect::<Vec<_>>(), [0, 1, 2]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn try_iter(&self) -> impl Iterator<Item = Expired<T>> + '_ {
+    pub fn try_iter(&self) -> impl Iterator<Item = R> + '_ {
         std::iter::from_fn(|| self.try_recv().ok())
-    }
-
-    /// Returns the number of expired timers that are waiting to be taken.
-    /// Locks each shard once.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.core.ready_len(self.index)
-    }
-
-    /// Returns whether no expired timer is waiting to be taken.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Returns whether the engine was shut down; see
-    /// [`Engine::is_shut_down`](crate::Engine::is_shut_down). After that,
-    /// only [`notified`](crate::Timer::notified) tasks are still handed out.
-    #[must_use]
-    pub fn is_shut_down(&self) -> bool {
-        self.core.is_shut_down()
-    }
-
-    /// Returns the queue's number.
-    #[must_use]
-    pub fn index(&self) -> usize {
-        self.index
-    }
-
-    /// Makes [`VirtualClock::run_until`](crate::VirtualClock::run_until) wait until `count`
-    /// workers of this queue have come, before it moves the clock. Defaults to zero.
-    ///
-    /// A worker comes when its handle waits in `recv` or `recv_timeout` for the first time.
-    /// Workers that came before this call, and those that have left, count too. Workers of
-    /// a [`TaskEngine`](crate::TaskEngine) count from its start; they need not be expected.
-    ///
-    /// ```
-    /// use std::thread;
-    /// use std::time::Duration;
-    /// use tickwheel::{Engine, Time, Timer};
-    ///
-    /// let (engine, clock) = Engine::builder().start_virtual()?;
-    /// for seconds in 1..=3 {
-    ///     engine.schedule(Timer::after(Duration::from_secs(seconds), ()))?;
-    /// }
-    /// let worker = thread::spawn({
-    ///     let (engine, queue) = (engine.clone(), engine.queue(0));
-    ///     move || queue.map(|_| engine.now()).collect::<Vec<_>>()
-    /// });
-    /// engine.queue(0).expect_workers(1); // the thread may not have begun
-    /// clock.run_until(Time::from_secs(3));
-    /// engine.shutdown();
-    /// assert_eq!(worker.join().unwrap(), [1, 2, 3].map(Time::from_secs));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn expect_workers(&self, count: usize) {
-        self.core.census.expect(self.index, count);
-    }
-
-    /// Lets the limits of all waits on this queue pass, in a model: of waits that have
-    /// begun and of those that begin later. Wakes no thread. A receiver finds its limit
-    /// passed when it begins to wait or is woken; see
-    /// [`wake_receivers`](Queue::wake_receivers).
-    ///
-    /// Without this call, a [`recv_timeout`](Queue::recv_timeout) of a model waits until
-    /// a timer comes. Exists only with `--cfg loom` or `--cfg shuttle`.
-    #[cfg(any(loom, shuttle))]
-    pub fn pass_limits(&self) {
-        self.core.doorbell(self.index).pass_limits();
-    }
-
-    /// Wakes all threads that wait on this queue, in a model, so that they check their
-    /// limits. To let a `recv_timeout` end, call [`pass_limits`](Queue::pass_limits) and
-    /// then this.
-    ///
-    /// Exists only with `--cfg loom` or `--cfg shuttle`.
-    #[cfg(any(loom, shuttle))]
-    pub fn wake_receivers(&self) {
-        self.core.doorbell(self.index).wake_receivers();
-    }
-
-    #[inline]
-    pub(crate) fn take(&self, wait: Wait<'_>) -> Result<Expired<T>, RecvError> {
-        self.take_as(wait, Queue::expired)
-    }
-
-    /// Takes a timer, for a caller that returns a lent payload itself.
-    pub(crate) fn claim_next(&self, wait: Wait<'_>) -> Result<Claimed<T>, RecvError> {
-        self.take_as(wait, |_, claimed| claimed)
-    }
-
-    /// Returns a firing whose task is consumed, and then takes a timer as
-    /// [`claim_next`](Queue::claim_next) does. Does both in one hold if the worker goes
-    /// on in the same shard.
-    pub(crate) fn claim_after(
-        &self,
-        done: TimerId,
-        wait: Wait<'_>,
-    ) -> Result<Claimed<T>, RecvError> {
-        match self.hint.take() {
-            Some((shard, turns)) if self.core.is_in(done, shard) => {
-                let (claimed, more) = self.core.return_and_take(done, shard, self.index);
-                self.stay(shard, turns - 1, more);
-                if let Some(claimed) = claimed {
-                    self.notify_census();
-                    return Ok(claimed);
-                }
-            }
-            hint => {
-                self.hint.set(hint);
-                self.core.return_firing(done, None, Outcome::Returned);
-            }
-        }
-        self.claim_next(wait)
-    }
-
-    #[inline]
-    fn take_as<C>(
-        &self,
-        wait: Wait<'_>,
-        make: impl Fn(&Queue<T>, Claimed<T>) -> C,
-    ) -> Result<C, RecvError> {
-        let taken = self.take_next(wait, make);
-        self.notify_census();
-        taken
-    }
-
-    #[inline]
-    fn take_next<C>(
-        &self,
-        wait: Wait<'_>,
-        make: impl Fn(&Queue<T>, Claimed<T>) -> C,
-    ) -> Result<C, RecvError> {
-        loop {
-            let place = match self.place(wait) {
-                Err(RecvError::ShutDown) => return self.last(make).ok_or(RecvError::ShutDown),
-                place => place?,
-            };
-            if let Some(taken) = self.claim(place, &make) {
-                return Ok(taken);
-            }
-            if wait.is_over() {
-                return Err(RecvError::Empty);
-            }
-        }
-    }
-
-    /// Returns the place at which to look for a timer. While the shard of the last call
-    /// has more timers and turns are left, goes there without a bell. Meanwhile, the bell
-    /// is in the channel for other workers.
-    #[inline]
-    fn place(&self, wait: Wait<'_>) -> Result<Place, RecvError> {
-        if let Some(hint) = self.hinted() {
-            return Ok(hint);
-        }
-        Ok(Place::of(self.answer(wait)?))
-    }
-
-    #[inline]
-    fn hinted(&self) -> Option<Place> {
-        let (shard, turns) = self.hint.take()?;
-        let bell = None;
-        Some(Place { shard, turns, bell })
-    }
-
-    /// Takes one of the notified tasks left after a shutdown.
-    #[cold]
-    fn last<C>(&self, make: impl Fn(&Queue<T>, Claimed<T>) -> C) -> Option<C> {
-        let place = |shard| Place {
-            shard,
-            turns: TURNS_PER_SHARD,
-            bell: None,
-        };
-        (0..self.core.shard_count()).find_map(|shard| self.claim(place(shard), &make))
-    }
-
-    /// Takes one timer from a shard.
-    #[inline]
-    fn claim<C>(&self, place: Place, make: impl Fn(&Queue<T>, Claimed<T>) -> C) -> Option<C> {
-        let Place { shard, turns, bell } = place;
-        let (claimed, more) = self.core.take_timer(shard, self.index, bell);
-        self.stay(shard, turns - 1, more);
-        Some(make(self, claimed?))
-    }
-
-    #[inline(always)]
-    fn expired(&self, claimed: Claimed<T>) -> Expired<T> {
-        Expired::new(claimed, &self.core)
-    }
-
-    /// Makes the next call go to this shard, if it has `more` timers and `turns`
-    /// are left.
-    #[inline]
-    fn stay(&self, shard: usize, turns: u32, more: bool) {
-        if more && turns > 0 {
-            self.hint.set(Some((shard, turns)));
-        }
-    }
-
-    /// Waits for a bell. A virtual clock counts the worker as idle.
-    #[inline]
-    fn answer(&self, wait: Wait<'_>) -> Result<Bell, RecvError> {
-        let doorbell = self.core.doorbell(self.index);
-        if matches!(wait, Wait::No) || !self.core.clock.is_virtual() {
-            return Ok(doorbell.answer(wait)?);
-        }
-        let (census, queue) = (&self.core.census, self.index);
-        self.worker.set_idle(census, queue);
-        let received = doorbell.answer(wait);
-        self.worker.set_busy(census, received.is_ok());
-        Ok(received?)
-    }
-
-    /// Makes a virtual clock check the queue again after a non-worker handle
-    /// took a timer, because the worker that the clock waits for may never come.
-    fn notify_census(&self) {
-        if self.core.clock.is_virtual() && !self.worker.has_joined() {
-            self.core.census.notify();
-        }
-    }
-
-    /// Counts this handle as a worker that is busy until it waits, in a thread that has
-    /// not begun.
-    pub(crate) fn join(&self) {
-        if self.core.clock.is_virtual() {
-            self.worker.join(&self.core.census, self.index, None);
-        }
-    }
-
-    /// Notes that a task of this queue panicked.
-    pub(crate) fn count_panic(&self) {
-        self.core.count_panic();
     }
 }
 
 // The cells of a handle are each set by one store, between two calls that may panic.
-impl<T> RefUnwindSafe for Queue<T> {}
+impl<T, R> RefUnwindSafe for Queue<T, R> {}
 
-impl<T> Clone for Queue<T> {
-    fn clone(&self) -> Queue<T> {
+impl<T, R> Clone for Queue<T, R> {
+    fn clone(&self) -> Queue<T, R> {
         Queue::new(Arc::clone(&self.core), self.index)
     }
 }
 
-impl<T> Drop for Queue<T> {
+impl<T, R> Drop for Queue<T, R> {
     fn drop(&mut self) {
         self.worker.leave(&self.core.census, self.index);
     }
 }
 
-impl<T> fmt::Debug for Queue<T> {
+impl<T, R> fmt::Debug for Queue<T, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Queue")
             .field("index", &self.index)
@@ -459,11 +391,11 @@ impl<T> fmt::Debug for Queue<T> {
     }
 }
 
-/// Blocks for each expired timer, and ends when the engine is shut down.
-impl<T> Iterator for Queue<T> {
-    type Item = Expired<T>;
+/// Blocks for each expired timer or report, and ends when the engine is shut down.
+impl<T, R: Received<T>> Iterator for Queue<T, R> {
+    type Item = R;
 
-    fn next(&mut self) -> Option<Expired<T>> {
+    fn next(&mut self) -> Option<R> {
         self.recv().ok()
     }
 }
@@ -539,45 +471,37 @@ impl<T> Queue<T> {
 
     fn take_many(
         &self,
-        wait: Wait<'_>,
+        mut wait: Wait<'_>,
         payloads: &mut Vec<T>,
         max: usize,
     ) -> Result<Option<Expired<T>>, RecvError> {
-        let taken = self.take_up_to(wait, payloads, max);
-        self.notify_census();
-        taken
-    }
-
-    fn take_up_to(
-        &self,
-        wait: Wait<'_>,
-        payloads: &mut Vec<T>,
-        max: usize,
-    ) -> Result<Option<Expired<T>>, RecvError> {
-        let before = payloads.len();
-        let (mut left, mut wait) = (max, wait);
-        while left > 0 {
+        let (before, mut left, mut lent) = (payloads.len(), max, None);
+        while left > 0 && lent.is_none() {
             // A bell in hand must not meet a failed allocation, which would lose it.
             payloads.reserve(left.min(TAKES_PER_HOLD));
-            let place = match self.place(wait) {
-                Err(_) if left < max => break,
-                place => place?,
+            let lead = match self.hinted() {
+                Some(lead) => lead,
+                None => match self.answer(wait) {
+                    Ok(bell) => Lead::by(bell),
+                    Err(_) if left < max => break,
+                    Err(WaitError::Empty) => return Err(RecvError::Empty),
+                    Err(WaitError::Stopped) => return Err(RecvError::ShutDown),
+                },
             };
-            if let Some(lent) = self.claim_many(place, payloads, left) {
-                return Ok(Some(lent));
-            }
+            lent = self.claim_many(lead, payloads, left);
             left = max - (payloads.len() - before);
             if left < max {
                 wait = Wait::No;
             }
         }
-        Ok(None)
+        self.notify_census();
+        Ok(lent)
     }
 
     /// Takes payloads from one shard in one hold of its lock. Returns the firing at which
     /// it stopped, if any.
-    fn claim_many(&self, place: Place, payloads: &mut Vec<T>, most: usize) -> Option<Expired<T>> {
-        let Place { shard, turns, bell } = place;
+    fn claim_many(&self, lead: Lead, payloads: &mut Vec<T>, most: usize) -> Option<Expired<T>> {
+        let Lead { shard, turns, bell } = lead;
         let before = payloads.len();
         let most = most.min(turns as usize);
         let (lent, more) = self.core.take_many(shard, self.index, bell, payloads, most);
@@ -588,7 +512,91 @@ impl<T> Queue<T> {
 
     #[cold]
     fn lent(&self, lent: Claimed<T>) -> Expired<T> {
-        self.expired(lent)
+        Expired::new(lent, &self.core)
+    }
+
+    /// Returns a firing whose task is consumed, and then takes a timer. Does both in one hold
+    /// if the worker goes on in the same shard.
+    pub(crate) fn claim_after(
+        &self,
+        done: TimerId,
+        wait: Wait<'_>,
+    ) -> Result<Claimed<T>, RecvError> {
+        match self.hint.take() {
+            Some((shard, turns)) if self.core.is_in(done, shard) => {
+                let (claimed, more) = self.core.return_and_take(done, shard, self.index);
+                self.stay(shard, turns - 1, more);
+                if let Some(claimed) = claimed {
+                    self.notify_census();
+                    return Ok(claimed);
+                }
+            }
+            hint => {
+                self.hint.set(hint);
+                self.core.return_firing(done, None, Outcome::Returned);
+            }
+        }
+        self.receive(wait)
+    }
+
+    /// Counts this handle as a worker that is busy until it waits, in a thread that has
+    /// not begun.
+    pub(crate) fn join(&self) {
+        if self.is_counted() {
+            self.worker.join(&self.core.census, self.index, None);
+        }
+    }
+
+    /// Makes [`VirtualClock::run_until`](crate::VirtualClock::run_until) wait until `count`
+    /// workers of this queue have come, before it moves the clock. Defaults to zero.
+    ///
+    /// A worker comes when its handle waits in `recv` or `recv_timeout` for the first time.
+    /// Workers that came before this call, and those that have left, count too. Workers of
+    /// a [`TaskEngine`](crate::TaskEngine) count from its start; they need not be expected.
+    ///
+    /// ```
+    /// use std::thread;
+    /// use std::time::Duration;
+    /// use tickwheel::{Engine, Time, Timer};
+    ///
+    /// let (engine, clock) = Engine::builder().start_virtual()?;
+    /// for seconds in 1..=3 {
+    ///     engine.schedule(Timer::after(Duration::from_secs(seconds), ()))?;
+    /// }
+    /// let worker = thread::spawn({
+    ///     let (engine, queue) = (engine.clone(), engine.queue(0));
+    ///     move || queue.map(|_| engine.now()).collect::<Vec<_>>()
+    /// });
+    /// engine.queue(0).expect_workers(1); // the thread may not have begun
+    /// clock.run_until(Time::from_secs(3));
+    /// engine.shutdown();
+    /// assert_eq!(worker.join().unwrap(), [1, 2, 3].map(Time::from_secs));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn expect_workers(&self, count: usize) {
+        self.core.census.expect(self.index, count);
+    }
+
+    /// Lets the limits of all waits on this queue pass, in a model: of waits that have
+    /// begun and of those that begin later. Wakes no thread. A receiver finds its limit
+    /// passed when it begins to wait or is woken; see
+    /// [`wake_receivers`](Queue::wake_receivers).
+    ///
+    /// Without this call, a [`recv_timeout`](Queue::recv_timeout) of a model waits until
+    /// a timer comes. Exists only with `--cfg loom` or `--cfg shuttle`.
+    #[cfg(any(loom, shuttle))]
+    pub fn pass_limits(&self) {
+        self.core.doorbell(self.index).pass_limits();
+    }
+
+    /// Wakes all threads that wait on this queue, in a model, so that they check their
+    /// limits. To let a `recv_timeout` end, call [`pass_limits`](Queue::pass_limits) and
+    /// then this.
+    ///
+    /// Exists only with `--cfg loom` or `--cfg shuttle`.
+    #[cfg(any(loom, shuttle))]
+    pub fn wake_receivers(&self) {
+        self.core.doorbell(self.index).wake_receivers();
     }
 }
 

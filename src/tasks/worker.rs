@@ -92,7 +92,7 @@ impl<'a> Runner<'a> {
     pub(super) fn run_next(&mut self, wait: Wait<'_>) -> Result<(), RecvError> {
         let claimed = match self.done.take() {
             Some(done) => self.queue.claim_after(done, wait),
-            None => self.queue.claim_next(wait),
+            None => self.queue.receive(wait),
         };
         self.done = run(self.queue, claimed?);
         Ok(())
@@ -157,7 +157,7 @@ fn count_panic(
             observe::panicked(subject, id, name, thrown);
         });
     }
-    queue.count_panic();
+    queue.core().count_panic();
 }
 
 /// The number of entries that may be touched for each task that may run. A

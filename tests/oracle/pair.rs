@@ -460,10 +460,10 @@ impl Pair {
 
     fn check_lengths(&self) {
         let snapshot = self.engine.snapshot();
-        for queue in &self.queues {
-            let ready = self.oracle.ready_len(queue.index());
+        for (index, queue) in self.queues.iter().enumerate() {
+            let ready = self.oracle.ready_len(index);
             assert_eq!((queue.len(), queue.is_empty()), (ready, ready == 0));
-            assert_eq!(snapshot.queued[queue.index()], ready);
+            assert_eq!(snapshot.queued[index], ready);
         }
         let (closed, unread) = (self.engine.reports(), self.oracle.unread());
         assert_eq!((closed.len(), closed.is_empty()), (unread, unread == 0));

@@ -36,7 +36,7 @@ impl<F: Future + Unpin> Polled<F> {
     }
 }
 
-impl<T> Polled<RecvFuture<'_, Queue<T>>> {
+impl<T, F: Future<Output = Result<Expired<T>, RecvError>> + Unpin> Polled<F> {
     fn payload(&mut self) -> T {
         match self.poll() {
             Poll::Ready(received) => received.unwrap().into_payload(),

@@ -38,12 +38,10 @@ fn promise_12_a_loop_ends_when_every_task_was_notified() {
         tasks.run(Timer::every(HOUR, |_| {}).notified()).unwrap();
     }
     assert_eq!(driver.process_due(9), Advance::Done);
-    let queue = tasks.queue(0);
-    let handles = || (tasks.is_shut_down(), queue.is_shut_down());
-    assert_eq!((handles(), driver.is_shut_down()), ((false, false), false));
+    assert!(!tasks.is_shut_down());
     tasks.shutdown();
     // Also while there are some to be told.
-    assert_eq!((handles(), driver.is_shut_down()), ((true, true), true));
+    assert!(tasks.is_shut_down());
     for answer in [Advance::More, Advance::More, Advance::ShutDown] {
         assert_eq!(driver.process_due(1), answer);
     }

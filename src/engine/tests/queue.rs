@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::engine::Engine;
 use crate::engine::{Core, Wait};
-use crate::queue::{Queue, RecvError};
+use crate::queue::{Expired, RecvError};
 
 const LIMIT: Duration = Duration::from_millis(400);
 /// Four bells fit into the limit. All bells together exceed it on any machine.
@@ -66,7 +66,7 @@ fn a_bell_for_nothing_ends_a_wait_that_is_over() {
     let doorbell = engine.core.doorbell(0);
     doorbell.ring(0);
     doorbell.ring(1);
-    let taken = Queue::take(&queue, Wait::at_most(Duration::ZERO));
+    let taken = queue.receive::<Expired<()>>(Wait::at_most(Duration::ZERO));
     assert_eq!(taken.err(), Some(RecvError::Empty));
     // The other bell is still there for the next call.
     let left = doorbell.answer(Wait::No).ok().map(|bell| bell.shard());

@@ -39,11 +39,9 @@ pub(super) struct Crew {
 impl Crew {
     pub(super) fn start(engine: &Engine<Time>) -> Crew {
         let gate = Arc::new(Gate::default());
-        let mut queue = 0;
-        while let Some(timers) = engine.get_queue(queue) {
-            let gate = Arc::clone(&gate);
+        for queue in 0..engine.snapshot().queued.len() {
+            let (timers, gate) = (engine.queue(queue), Arc::clone(&gate));
             thread::spawn(move || work(&timers, &gate));
-            queue += 1;
         }
         Crew { gate }
     }
