@@ -395,21 +395,14 @@ impl<E: Family> Builder<E> {
     ) -> Result<S, StartError> {
         let started = self.shape().and_then(|shape| start(&self, shape));
         match &started {
-            Ok((core, _)) => observe::started(&self.observed(core)),
+            Ok((core, _)) => {
+                let (shards, queues) = (core.shard_count(), core.queues());
+                let (subject, clock) = (core.subject(), core.clock.name());
+                observe::started(subject, self.tick, self.wheel_size, shards, queues, clock);
+            }
             Err(error) => observe::start_refused(&self.name, error),
         }
         started.map(|(_, started)| started)
-    }
-
-    fn observed<'a>(&self, core: &'a Core<E::Payload>) -> observe::Started<'a> {
-        observe::Started {
-            subject: core.subject(),
-            tick: self.tick,
-            wheel_size: self.wheel_size,
-            shards: core.shard_count(),
-            queues: core.queues(),
-            clock: core.clock.name(),
-        }
     }
 
     /// Checks the settings before anything is allocated and before any of

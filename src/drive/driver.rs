@@ -1,4 +1,4 @@
-//! Driving an engine from the caller's own loop: an event loop that waits for a
+//! InMiddle an engine from the caller's own loop: an event loop that waits for a
 //! descriptor or computes a timeout, or a frame loop.
 
 use core::fmt;
@@ -6,7 +6,7 @@ use core::time::Duration;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
-use crate::engine::{Driving, SharedCore};
+use crate::engine::{InMiddle, SharedCore};
 use crate::queue::Queue;
 use crate::sync::Arc;
 use crate::tick::Tick;
@@ -159,7 +159,7 @@ impl<T> Driver<T> {
     }
 
     /// Notes that the calling thread runs tasks. Returns `None` if it does already.
-    pub(crate) fn enter_loop(&self) -> Option<Driving> {
+    pub(crate) fn enter_loop(&self) -> Option<InMiddle> {
         self.core.enter_loop()
     }
 

@@ -1,6 +1,6 @@
 //! Cancelling: one timer, many, those with a name, or all.
 
-use crate::engine::threads::is_running_here;
+use crate::engine::threads::{Doing, is_in_middle_of};
 use crate::engine::{Core, Engine, Held, ShardCell};
 use crate::id::TimerId;
 use crate::shard::names::NAMESAKES_PER_HOLD;
@@ -213,7 +213,8 @@ impl<T> Engine<T> {
         };
         // A timer that is gone may have been shut down during its firing.
         let may_run = !matches!(cancelled, Cancel::Cancelled(_));
-        if may_run && !is_running_here(id) {
+        let is_it = |doing| matches!(doing, Doing::Task(running) if running.is_same_timer(id));
+        if may_run && !is_in_middle_of(is_it) {
             self.core.wait_for_return(id);
         }
         cancelled

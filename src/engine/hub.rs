@@ -9,8 +9,7 @@ use crossbeam_utils::CachePadded;
 use crate::clock::{Alarm, Clock};
 use crate::engine::doorbell::Doorbell;
 use crate::engine::fairness::{A_FEW, UNTIL_AWAKE, step_aside};
-use crate::engine::threads::Driving;
-use crate::engine::threads::{enter_loop, known_number, thread_number};
+use crate::engine::threads::{self, Doing, InMiddle, known_number, thread_number};
 use crate::engine::waiters::{Census, Waiters};
 use crate::engine::workers::Workers;
 use crate::engine_name::EngineName;
@@ -143,14 +142,16 @@ impl<T> Core<T> {
         }
     }
 
-    /// Notes that the calling thread runs the tasks of this engine; see `threads.rs`.
-    pub(crate) fn enter_loop(&self) -> Option<Driving> {
-        enter_loop(self.first)
+    /// Notes that the calling thread serves the due timers of this engine. Returns `None` if
+    /// it does already: it would run the next task inside the last one. No stack is thus
+    /// deeper than the number of engines.
+    pub(crate) fn enter_loop(&self) -> Option<InMiddle> {
+        (!self.is_in_loop()).then(|| threads::begin(Doing::Loop(self.first)))
     }
 
     /// Whether the calling thread drives this engine.
     pub(crate) fn is_in_loop(&self) -> bool {
-        self.enter_loop().is_none()
+        threads::is_in_middle_of(|doing| doing == Doing::Loop(self.first))
     }
 
     pub(crate) fn queues(&self) -> usize {

@@ -27,13 +27,16 @@ pub(crate) use awaited::{Registered, Seen};
 pub(crate) use doorbell::{Bell, Doorbell, Wait, WaitError, Waits};
 pub(crate) use hub::{Core, ShardCell, SharedCore, Sink};
 pub(crate) use take::TAKES_PER_HOLD;
-pub(crate) use threads::Driving;
+pub(crate) use threads::InMiddle;
 pub(crate) use waiters::{CannotWait, Census};
 
 use core::fmt;
+// A model's `Arc` has no weak references, and explores no more: threads switch before and
+// behind a change of the count.
+use std::sync::{Arc as StdArc, Weak};
 use std::time::Instant;
 
-use crate::sync::{Arc, CountedArc, WeakArc};
+use crate::sync::Arc;
 use crate::tick::Tick;
 use crate::timeline::Time;
 
@@ -86,7 +89,7 @@ use hub::Held;
 pub struct Engine<T> {
     /// The core of `handle`, without the indirection.
     core: Arc<Core<T>>,
-    handle: CountedArc<Handle<T>>,
+    handle: StdArc<Handle<T>>,
 }
 
 /// Shuts the engine down when the last clone is dropped.
@@ -95,7 +98,7 @@ struct Handle<T> {
 }
 
 /// Leads to the engine as long as it has a handle.
-pub(crate) struct WeakHandle<T>(WeakArc<Handle<T>>);
+pub(crate) struct WeakHandle<T>(Weak<Handle<T>>);
 
 impl<T> WeakHandle<T> {
     pub(crate) fn upgrade(&self) -> Option<Engine<T>> {
@@ -120,13 +123,13 @@ impl<T> Drop for Handle<T> {
 impl<T> Engine<T> {
     /// Returns what tells whether the engine has a handle.
     pub(crate) fn downgrade_handle(&self) -> WeakHandle<T> {
-        WeakHandle(CountedArc::downgrade(&self.handle))
+        WeakHandle(StdArc::downgrade(&self.handle))
     }
 
     pub(crate) fn new(shared: Arc<SharedCore<T>>) -> Engine<T> {
         Engine {
             core: Arc::clone(shared.core()),
-            handle: CountedArc::new(Handle { shared }),
+            handle: StdArc::new(Handle { shared }),
         }
     }
 
@@ -194,7 +197,7 @@ impl<T> Clone for Engine<T> {
     fn clone(&self) -> Engine<T> {
         Engine {
             core: Arc::clone(&self.core),
-            handle: CountedArc::clone(&self.handle),
+            handle: StdArc::clone(&self.handle),
         }
     }
 }

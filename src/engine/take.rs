@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::engine::doorbell::{Bell, Doorbell};
-use crate::engine::threads::is_any_here;
+use crate::engine::threads::{Doing, is_in_middle_of};
 use crate::engine::{CannotWait, Core, Held, ShardCell};
 use crate::id::TimerId;
 use crate::shard::{Claimed, Outcome, Shard};
@@ -196,7 +196,8 @@ impl<T> Core<T> {
     /// calling thread itself, its task has been told of the end.
     pub(crate) fn wait_for_return(&self, id: TimerId) {
         let Some(cell) = self.cell_of(id) else { return };
-        let is_worker = is_any_here(|id| self.cell_of(id).is_some());
+        let is_ours = |doing| matches!(doing, Doing::Task(id) if self.cell_of(id).is_some());
+        let is_worker = is_in_middle_of(is_ours);
         let to_be_told = self.workers.wanted() > 0 && !is_worker;
         let returned = || !cell.lock().await_return(id, to_be_told);
         self.waiters.wait_until(returned, || None);

@@ -1,5 +1,4 @@
-//! What a thread knows of itself: its shard, the tasks that it runs, the engines that it
-//! drives.
+//! What a thread knows of itself: its shard, and what it is in the middle of.
 //!
 //! A thread's shard is always the same one, shared with as few other threads as possible.
 //! Threads get numbers in the order of their first call. A thread that ends leaves its
@@ -10,7 +9,7 @@ pub(crate) use model::{known_number, thread_number};
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use real::{known_number, thread_number};
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 
 use crate::id::{TimerId, WheelNumber};
 use crate::sync::thread_local;
@@ -127,136 +126,47 @@ mod model {
     }
 }
 
-// The tasks that the calling thread is running.
-//
-// A task may drive another engine, whose tasks then run inside it, and so on. A thread
-// can therefore be running any number of tasks, and cannot wait for any of them.
+/// What a thread is in the middle of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Doing {
+    /// A task of this timer. The thread can't wait for its end.
+    Task(TimerId),
+    /// Serving the due timers of the engine whose first wheel has this number.
+    Loop(WheelNumber),
+}
 
 thread_local! {
-    /// The timer of the innermost task that this thread is running.
+    /// The outermost first: a task may drive another engine, whose tasks then run inside it,
+    /// and so on.
     // Loom's macro does not know `const`.
     #[allow(clippy::missing_const_for_thread_local)]
-    static INNERMOST: Cell<Option<TimerId>> = Cell::new(None);
-    /// The timers of the other tasks, the outermost first.
-    #[allow(clippy::missing_const_for_thread_local)]
-    static OUTER: RefCell<Vec<TimerId>> = RefCell::new(Vec::new());
+    static DOING: RefCell<Vec<Doing>> = RefCell::new(Vec::new());
 }
 
-/// Returns whether the calling thread is running a task of this timer.
-pub(crate) fn is_running_here(id: TimerId) -> bool {
-    is_any_here(|running| running.is_same_timer(id))
-}
-
-/// Returns whether the calling thread is running a task of a timer for which `is_it`.
-pub(crate) fn is_any_here(is_it: impl Fn(TimerId) -> bool) -> bool {
-    let innermost = INNERMOST.try_with(Cell::get).ok().flatten();
-    innermost.is_some_and(&is_it)
-        || with_outer(|outer| outer.iter().any(|&id| is_it(id))).unwrap_or(false)
-}
-
-/// Notes that the calling thread is running a task of this timer, until the guard
-/// is dropped.
+/// Notes what the calling thread does, until the guard is dropped.
 #[inline]
-pub(crate) fn enter_task(id: TimerId) -> Running {
-    let outer = replace_innermost(Some(id));
-    if let Some(outer) = outer {
-        with_outer(|others| others.push(outer));
-    }
-    Running {
-        is_nested: outer.is_some(),
-    }
+pub(crate) fn begin(doing: Doing) -> InMiddle {
+    with(|all| all.push(doing));
+    InMiddle(())
 }
 
-#[must_use = "the task counts as running until this is dropped"]
-pub(crate) struct Running {
-    is_nested: bool,
+/// Whether the calling thread does something for which `is_it`.
+pub(crate) fn is_in_middle_of(is_it: impl Fn(Doing) -> bool) -> bool {
+    with(|all| all.iter().any(|&doing| is_it(doing))).unwrap_or(false)
 }
 
-impl Drop for Running {
+#[must_use = "the thread counts as being in the middle of it until this is dropped"]
+pub(crate) struct InMiddle(());
+
+impl Drop for InMiddle {
     #[inline]
-    fn drop(&mut self) {
-        let outer = match self.is_nested {
-            true => with_outer(Vec::pop).flatten(),
-            false => None,
-        };
-        replace_innermost(outer);
-    }
-}
-
-/// Returns `None` if the thread is ending and its variables are gone.
-#[inline]
-fn replace_innermost(id: Option<TimerId>) -> Option<TimerId> {
-    INNERMOST.try_with(|innermost| innermost.replace(id)).ok()?
-}
-
-/// Returns `None` if the thread is ending and its variables are gone.
-#[cold]
-fn with_outer<R>(f: impl FnOnce(&mut Vec<TimerId>) -> R) -> Option<R> {
-    OUTER.try_with(|outer| f(&mut outer.borrow_mut())).ok()
-}
-
-// The engines that the calling thread is driving.
-//
-// A task may drive another engine, whose tasks then run inside it, and so on. A task
-// that drives an engine which its thread is driving already would run the next task
-// inside itself. Such a call is refused, so no stack is deeper than the number of
-// engines.
-
-thread_local! {
-    /// The first wheels of the engines that this thread is driving, the outermost first.
-    // Loom's macro does not know `const`.
-    #[allow(clippy::missing_const_for_thread_local)]
-    static DRIVEN: RefCell<Vec<WheelNumber>> = RefCell::new(Vec::new());
-}
-
-/// Notes that the calling thread is driving this engine, until the guard is dropped.
-/// Returns `None` if it is driving the engine already.
-pub(super) fn enter_loop(engine: WheelNumber) -> Option<Driving> {
-    let is_first = with(|driven| {
-        let is_first = !driven.contains(&engine);
-        if is_first {
-            driven.push(engine);
-        }
-        is_first
-    });
-    is_first.unwrap_or(true).then(|| Driving(()))
-}
-
-#[must_use = "the engine counts as driven until this is dropped"]
-pub(crate) struct Driving(());
-
-impl Drop for Driving {
     fn drop(&mut self) {
         with(Vec::pop);
     }
 }
 
 /// Returns `None` if the thread is ending and its variables are gone.
-fn with<R>(f: impl FnOnce(&mut Vec<WheelNumber>) -> R) -> Option<R> {
-    DRIVEN.try_with(|driven| f(&mut driven.borrow_mut())).ok()
-}
-
-#[cfg(all(test, not(any(loom, shuttle))))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_task_runs_here_whatever_index_a_forged_id_of_it_has() {
-        let id = |sequence, index| TimerId::new(7.into(), sequence, index);
-        let _running = enter_task(id(5, 3));
-        assert!(is_running_here(id(5, 3)) && is_running_here(id(5, 4)));
-        assert!(!is_running_here(id(6, 3)));
-    }
-
-    #[test]
-    fn a_task_that_drives_another_engine_goes_on_running() {
-        let ids = [1, 2, 3].map(|sequence| TimerId::new(7.into(), sequence, 0));
-        let running = ids.map(enter_task);
-        assert!(ids.into_iter().all(is_running_here));
-        for (running, id) in running.into_iter().zip(ids).rev() {
-            assert!(is_running_here(id));
-            drop(running);
-            assert!(!is_running_here(id));
-        }
-    }
+#[inline]
+fn with<R>(f: impl FnOnce(&mut Vec<Doing>) -> R) -> Option<R> {
+    DOING.try_with(|all| f(&mut all.borrow_mut())).ok()
 }

@@ -201,6 +201,7 @@ impl<T, R> Queue<T, R> {
     }
 
     /// Whether a virtual clock waits for the workers of this queue.
+    #[inline]
     fn is_counted(&self) -> bool {
         self.core.clock.is_virtual() && self.index < self.core.queues()
     }
@@ -267,17 +268,7 @@ impl<T, R> Queue<T, R> {
     /// tasks or reports that are left.
     #[cold]
     fn receive_last<C: Received<T>>(&self, error: WaitError) -> Result<C, RecvError> {
-        let turns = TURNS_PER_SHARD;
-        let claim = |shard| {
-            C::claim(
-                self,
-                Lead {
-                    shard,
-                    turns,
-                    bell: None,
-                },
-            )
-        };
+        let claim = |shard| C::claim(self, Lead::to(shard));
         match error {
             WaitError::Empty => Err(RecvError::Empty),
             WaitError::Stopped => (0..self.core.shard_count())
@@ -288,6 +279,7 @@ impl<T, R> Queue<T, R> {
 
     /// Makes a virtual clock check the queue again after a non-worker handle
     /// took a timer, because the worker that the clock waits for may never come.
+    #[inline]
     fn notify_census(&self) {
         if self.is_counted() && !self.worker.has_joined() {
             self.core.census.notify();
@@ -297,11 +289,20 @@ impl<T, R> Queue<T, R> {
 
 impl Lead {
     #[inline]
-    fn by(bell: Bell) -> Lead {
+    fn to(shard: usize) -> Lead {
         Lead {
-            shard: bell.shard(),
+            shard,
             turns: TURNS_PER_SHARD,
+            bell: None,
+        }
+    }
+
+    #[inline]
+    fn by(bell: Bell) -> Lead {
+        let lead = Lead::to(bell.shard());
+        Lead {
             bell: Some(bell),
+            ..lead
         }
     }
 }

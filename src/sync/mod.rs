@@ -7,12 +7,10 @@
 //! in a model is behind `any(loom, shuttle)`.
 
 mod channel;
-mod counted;
 mod lock;
 mod primitives;
 
 pub use channel::{Channel, Place};
-pub(crate) use counted::{CountedArc, WeakArc};
 #[cfg(any(loom, shuttle))]
 pub use lock::{CondvarParker, RawLock};
 pub(crate) use lock::{Lock, LockGuard};

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
 use crate::drive::{Driver, StartError};
-use crate::engine::threads::enter_task;
+use crate::engine::threads::{self, Doing};
 use crate::engine::workers::{AtWork, Change, Workers};
 use crate::engine::{Engine, Wait};
 use crate::engine_name::Role;
@@ -120,7 +120,7 @@ fn run(queue: &Queue<Task>, claimed: Claimed<Task>) -> Option<TimerId> {
         firing.lent,
         firing.name.as_deref().map(|name| &**name),
     );
-    let _running = enter_task(id);
+    let _running = threads::begin(Doing::Task(id));
     let mut make = || Firing::of(&firing, core);
     let ran = catch_unwind(AssertUnwindSafe(|| task.run(&mut make)));
     if lent && ran.is_ok() && task.is_consumed() {
