@@ -115,8 +115,6 @@ mod drive;
 #[cfg(feature = "std")]
 mod engine;
 #[cfg(feature = "std")]
-mod engine_name;
-#[cfg(feature = "std")]
 mod observe;
 #[cfg(feature = "std")]
 mod queue;
@@ -141,7 +139,7 @@ mod timer;
 #[cfg(any(loom, shuttle))]
 #[doc(hidden)]
 pub mod model {
-    pub use crate::sync::{Channel, CondvarParker, Place, RawLock};
+    pub use crate::sync::{Channel, CondvarParker, Place, RawLock, Wait};
 }
 
 #[cfg(feature = "std")]

@@ -17,7 +17,6 @@ use std::any::Any;
 use std::fmt::Display;
 use std::time::Duration;
 
-use crate::engine_name::EngineName;
 use crate::id::{TimerId, WheelNumber};
 
 /// Emits an event about an engine: its level, the engine, more fields, and the text.
@@ -27,7 +26,7 @@ macro_rules! event {
         tracing::$level!(
             target: "tickwheel",
             engine = %$engine.number,
-            name = $engine.name.as_str(),
+            name = $engine.name,
             $($field)*
             $text,
         )
@@ -42,7 +41,7 @@ macro_rules! event {
 #[derive(Clone, Copy)]
 pub(crate) struct Subject<'a> {
     pub(crate) number: WheelNumber,
-    pub(crate) name: &'a EngineName,
+    pub(crate) name: &'a str,
 }
 
 pub(crate) fn started(
@@ -56,9 +55,9 @@ pub(crate) fn started(
     event!(info, engine, { ?tick, wheel_size, shards, queues, clock, }, "engine started");
 }
 
-pub(crate) fn start_refused(name: &EngineName, error: &impl Display) {
+pub(crate) fn start_refused(name: &str, error: &impl Display) {
     #[cfg(feature = "tracing")]
-    tracing::warn!(target: "tickwheel", name = name.as_str(), %error, "engine not started");
+    tracing::warn!(target: "tickwheel", name, %error, "engine not started");
 }
 
 pub(crate) fn drain_begun(engine: Subject<'_>, limit: Duration) {

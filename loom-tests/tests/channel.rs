@@ -7,7 +7,7 @@ use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use tickwheel::Timer;
-use tickwheel::model::Channel;
+use tickwheel::model::{Channel, Wait};
 use tickwheel_loom_tests::{assert_all_ended, engine_model, model, name_of, payload, tick};
 
 /// No time passes in a model; limits pass when the model says so.
@@ -39,7 +39,7 @@ fn two_receivers() {
 
 fn receiver(channel: &Arc<Channel<u32>>) -> JoinHandle<u32> {
     let channel = Arc::clone(channel);
-    thread::spawn(move || channel.recv())
+    thread::spawn(move || channel.recv(Wait::Forever).unwrap())
 }
 
 /// A receiver is to leave while it goes to sleep, beside another one: both wake up, and one
@@ -51,7 +51,7 @@ fn receiver_that_is_to_leave() {
         let leave = Arc::new(AtomicBool::new(false));
         let leaving = {
             let (channel, leave) = (Arc::clone(&channel), Arc::clone(&leave));
-            thread::spawn(move || channel.recv_unless(&leave))
+            thread::spawn(move || channel.recv(Wait::Unless(&leave)))
         };
         let other = receiver(&channel);
         channel.send(1);
@@ -72,12 +72,12 @@ fn receiver_whose_limit_has_passed() {
         let channel = Arc::new(Channel::new(2));
         let limited = {
             let channel = Arc::clone(&channel);
-            thread::spawn(move || channel.recv_until(Instant::now() + LIMIT).is_some())
+            thread::spawn(move || channel.recv(Wait::Until(Instant::now() + LIMIT)).is_some())
         };
         let unlimited = {
             let channel = Arc::clone(&channel);
             thread::spawn(move || {
-                channel.recv();
+                channel.recv(Wait::Forever);
                 channel.pass_limits();
                 channel.wake_receivers();
             })

@@ -7,7 +7,7 @@ use loom::thread::{self, JoinHandle};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::{Context, Waker};
-use tickwheel::model::{Channel, Place};
+use tickwheel::model::{Channel, Place, Wait};
 use tickwheel::{Queue, RecvError, Timer};
 use tickwheel_loom_tests::{Bell, Payload, assert_all_ended, engine_model, model, payload, tick};
 
@@ -23,7 +23,7 @@ fn task(channel: &Arc<Channel<u32>>) -> JoinHandle<u32> {
 
 fn blocking(channel: &Arc<Channel<u32>>) -> JoinHandle<u32> {
     let channel = Arc::clone(channel);
-    thread::spawn(move || channel.recv())
+    thread::spawn(move || channel.recv(Wait::Forever).unwrap())
 }
 
 /// A message arrives while a task takes its place.

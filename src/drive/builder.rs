@@ -11,8 +11,7 @@ use std::sync::Arc as StdArc;
 use crate::clock::{Alarm, Clock, ClockSource, Device};
 use crate::drive::ticker;
 use crate::drive::{Driver, ProcessFn, VirtualClock};
-use crate::engine::{Core, Doorbell, Engine, SharedCore, Sink, WeakHandle};
-use crate::engine_name::EngineName;
+use crate::engine::{Core, Engine, SharedCore, Sink, WeakHandle};
 use crate::id::WheelNumber;
 use crate::observe;
 use crate::rounding::TickLength;
@@ -39,7 +38,7 @@ use crate::wheel::{Geometry, InvalidGeometry};
 /// ```
 #[must_use = "a builder does nothing until `start` is called"]
 pub struct Builder<E> {
-    name: EngineName,
+    name: StdArc<str>,
     tick: Duration,
     wheel_size: usize,
     max_levels: Option<usize>,
@@ -104,7 +103,7 @@ impl<T> Builder<Engine<T>> {
 impl<E: Family> Builder<E> {
     pub(crate) fn new() -> Builder<E> {
         Builder {
-            name: EngineName::default(),
+            name: "tickwheel".into(),
             tick: Duration::from_millis(1),
             wheel_size: 64,
             max_levels: None,
@@ -137,7 +136,7 @@ impl<E: Family> Builder<E> {
     /// # Ok::<(), tickwheel::StartError>(())
     /// ```
     pub fn name(mut self, name: impl Into<StdArc<str>>) -> Builder<E> {
-        self.name = EngineName::new(name.into());
+        self.name = name.into();
         self
     }
 
@@ -382,7 +381,9 @@ impl<E: Family> Builder<E> {
         clock: Clock,
         device: Device,
     ) -> Begun<E, (E, Driver<E::Payload>)> {
-        let shared = SharedCore::new(Arc::new(self.build(shape, clock, device).driven()));
+        let mut core = self.build(shape, clock, device);
+        core.is_driven = true;
+        let shared = SharedCore::new(Arc::new(core));
         let driver = Driver::new(Arc::clone(&shared), E::PROCESS);
         let engine = E::of(Engine::new(Arc::clone(&shared)));
         (shared, (engine, driver))
@@ -408,7 +409,7 @@ impl<E: Family> Builder<E> {
     /// Checks the settings before anything is allocated and before any of
     /// the process's wheel numbers is reserved.
     fn shape(&self) -> Result<Shape, StartError> {
-        if !self.name.is_valid() {
+        if self.name.is_empty() || self.name.contains('\0') {
             return Err(StartError::NAME);
         }
         let tick = TickLength::new(self.tick).ok_or(StartError::TICK)?;
@@ -457,18 +458,12 @@ impl<E: Family> Builder<E> {
         };
         let all = (0..shards).map(new_shard).collect();
         let alarm = Alarm::new(device, clock.clone(), tick);
-        let doorbell = || Doorbell::new(shards);
-        let mut doorbells: Vec<Doorbell> = (0..self.queues)
-            .map(|_| match clock.is_virtual() {
-                true => doorbell().threads_first(),
-                false => doorbell(),
-            })
-            .collect();
-        doorbells.push(doorbell());
         let name = self.name.clone();
-        let core = Core::new(name, all, first, clock, tick, alarm, doorbells);
-        let core = core.bounded(self.max_timers);
-        core.measuring_work(self.measure_work).sinking(E::SINK)
+        let mut core = Core::new(name, all, first, clock, tick, alarm, self.queues);
+        core.max_timers = self.max_timers;
+        core.measures_work = self.measure_work;
+        core.sink = E::SINK;
+        core
     }
 }
 

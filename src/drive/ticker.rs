@@ -4,15 +4,14 @@ use std::io;
 
 use crate::clock::Wake;
 use crate::engine::Core;
-use crate::engine_name::Role;
 use crate::observe;
 use crate::sync::{self, Arc};
 
 /// Starts the ticker. It ends when the core's alarm is stopped; no thread waits
 /// for its end.
 pub(crate) fn spawn<T: Send + 'static>(core: Arc<Core<T>>) -> io::Result<()> {
-    let name = core.name.of_thread(Role::Ticker);
-    sync::spawn(name, move || run(&core)).map(drop)
+    let name = Arc::clone(&core);
+    sync::spawn(&name.name, "tick", move || run(&core)).map(drop)
 }
 
 fn run<T>(core: &Core<T>) {

@@ -7,7 +7,7 @@ use std::sync::Arc as StdArc;
 use std::time::Duration;
 
 use crate::clock::Clock;
-use crate::engine::{CannotWait, SharedCore};
+use crate::engine::SharedCore;
 use crate::sync::{Arc, Lock};
 use crate::tick::Tick;
 use crate::timeline::Time;
@@ -140,7 +140,7 @@ trait Moved {
     /// The earliest time at which the engine has something to do, later than now unless
     /// overdue timers count.
     fn next_due(&self, even_overdue: bool) -> Option<Time>;
-    fn wait_until_staffed(&self) -> Result<(), CannotWait>;
+    fn wait_until_staffed(&self) -> Result<(), String>;
     fn wait_until_idle(&self);
     fn is_in_loop(&self) -> bool;
     fn wakes_tasks(&self) -> bool;
@@ -165,7 +165,7 @@ impl<T> Moved for Member<T> {
         (next < Tick::MAX).then(|| self.0.tick.start_of(next))
     }
 
-    fn wait_until_staffed(&self) -> Result<(), CannotWait> {
+    fn wait_until_staffed(&self) -> Result<(), String> {
         self.0.wait_until_staffed(STAFFED_WITHIN)
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::engine::{Core, Doorbell, Engine};
+use crate::engine::{Core, Engine};
 use crate::stats::{Ledger, Snapshot};
 use crate::sync::Ordering;
 
@@ -25,7 +25,7 @@ impl<T> Engine<T> {
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let mut snapshot = Snapshot {
-            name: self.core.name.to_arc(),
+            name: self.core.name.clone(),
             queued: vec![0; self.core.queues()],
             wakeups: self.core.alarm.wakeups(),
             panics: self.core.panics(),
@@ -73,7 +73,7 @@ impl<T> Core<T> {
 
     /// Returns the number of panics of tasks and of wakers.
     fn panics(&self) -> u64 {
-        let wakers: u64 = self.doorbells.iter().map(Doorbell::panics).sum();
+        let wakers: u64 = self.doorbells.iter().map(|bells| bells.panics()).sum();
         self.panics.load(Ordering::Relaxed) + wakers
     }
 

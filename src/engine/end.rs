@@ -121,7 +121,7 @@ impl<T> Core<T> {
         let queues = &self.doorbells[..self.queues()];
         let close_queues = || queues.iter().for_each(Doorbell::post_stop);
         if self.alarm.stop(close_queues) {
-            queues.iter().for_each(Doorbell::wake_receivers);
+            queues.iter().for_each(|queue| queue.wake_receivers());
             observe::shut_down(self.subject(), closed);
         } else if self.is_driven && closed > 0 {
             // An earlier shutdown woke the loop, before this one ended timers.

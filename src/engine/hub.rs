@@ -3,6 +3,8 @@
 
 use std::hash::{BuildHasher, Hasher};
 use std::ops::Deref;
+// Not the `Arc` of `crate::sync`, because no thread waits for another through a name.
+use std::sync::Arc as StdArc;
 
 use crossbeam_utils::CachePadded;
 
@@ -12,7 +14,6 @@ use crate::engine::fairness::{A_FEW, UNTIL_AWAKE, step_aside};
 use crate::engine::threads::{self, Doing, InMiddle, known_number, thread_number};
 use crate::engine::waiters::{Census, Waiters};
 use crate::engine::workers::Workers;
-use crate::engine_name::EngineName;
 use crate::id::{TimerId, WheelNumber};
 use crate::observe::Subject;
 use crate::rounding::TickLength;
@@ -23,7 +24,7 @@ use crate::tick::Tick;
 use crate::wheel::Retired;
 
 pub(crate) struct Core<T> {
-    pub(crate) name: EngineName,
+    pub(crate) name: StdArc<str>,
     /// Their number is a power of two, because a thread finds its own with a mask.
     pub(crate) shards: Box<[ShardCell<T>]>,
     /// The wheel number of shard 0. The other shards have the numbers that follow.
@@ -36,20 +37,21 @@ pub(crate) struct Core<T> {
     /// The threads that are waiting for a firing to return or for a drain to end.
     pub(super) waiters: Waiters,
     pub(crate) census: Census,
-    pub(super) unsettled: Unsettled,
+    /// The number of shards from which a report may still come; see `shard/shutdown.rs`.
+    pub(super) unsettled: AtomicUsize,
     pub(super) panics: AtomicU64,
     pub(crate) workers: Arc<Workers>,
-    pub(super) max_timers: Option<usize>,
+    pub(crate) max_timers: Option<usize>,
     /// Whether takes read the clock, to record lateness and durations.
-    pub(super) measures_work: bool,
+    pub(crate) measures_work: bool,
     /// Hashes names: see `shard/names.rs`.
     name_key: RandomKey,
     /// The number of queues, from the first on, that a plain timer's entry can name.
     pub(super) plain_queues: usize,
     /// Whether the caller's own loop drives this engine.
-    pub(super) is_driven: bool,
+    pub(crate) is_driven: bool,
     /// Consumes the payloads of due plain timers, if workers don't.
-    pub(super) sink: Option<Sink<T>>,
+    pub(crate) sink: Option<Sink<T>>,
     /// The shard whose due timers were served last.
     pub(super) visited: CachePadded<AtomicUsize>,
 }
@@ -65,17 +67,20 @@ pub(super) struct Held<'a, T> {
 
 impl<T> Core<T> {
     pub(crate) fn new(
-        name: EngineName,
+        name: StdArc<str>,
         shards: Vec<Shard<T>>,
         first: WheelNumber,
         clock: Clock,
         tick: TickLength,
         alarm: Alarm,
-        doorbells: Vec<Doorbell>,
+        queues: usize,
     ) -> Core<T> {
         let shard_count = shards.len();
         assert!(shard_count.is_power_of_two());
-        let plain_queues = (doorbells.len() - 1).min(Tag::QUEUES);
+        // A virtual clock waits for the workers of a queue.
+        let is_counted = |queue| clock.is_virtual() && queue < queues;
+        let doorbell = |queue| Doorbell::new(shard_count, is_counted(queue));
+        let doorbells: Box<[Doorbell]> = (0..=queues).map(doorbell).collect();
         Core {
             name,
             shards: shards
@@ -84,54 +89,28 @@ impl<T> Core<T> {
                 .map(|(index, shard)| ShardCell::new(index, shard))
                 .collect(),
             first,
-            clock,
             tick,
             alarm,
             waiters: Waiters::new(()),
-            census: Census::new(doorbells.len()),
-            unsettled: Unsettled::new(shard_count),
-            doorbells: doorbells.into_boxed_slice(),
+            census: Census::new(queues),
+            unsettled: AtomicUsize::new(shard_count),
+            doorbells,
+            clock,
             panics: AtomicU64::new(0),
             workers: Arc::new(Workers::default()),
             max_timers: None,
             measures_work: false,
             name_key: RandomKey::default(),
-            plain_queues,
+            plain_queues: queues.min(Tag::QUEUES),
             is_driven: false,
             sink: None,
             visited: CachePadded::new(AtomicUsize::new(usize::MAX)),
         }
     }
 
-    /// Marks the core as driven by the caller's own loop.
-    pub(crate) fn driven(self) -> Core<T> {
-        Core {
-            is_driven: true,
-            ..self
-        }
-    }
-
-    /// Hands the payloads of due plain timers to `sink`.
-    pub(crate) fn sinking(self, sink: Option<Sink<T>>) -> Core<T> {
-        Core { sink, ..self }
-    }
-
     /// Whether due timers go to a sink, and not to queues with workers.
     pub(crate) fn has_sink(&self) -> bool {
         self.sink.is_some()
-    }
-
-    /// Notes the bound that the shards' credits keep.
-    pub(crate) fn bounded(self, max_timers: Option<usize>) -> Core<T> {
-        Core { max_timers, ..self }
-    }
-
-    /// Makes takes read the clock.
-    pub(crate) fn measuring_work(self, measures_work: bool) -> Core<T> {
-        Core {
-            measures_work,
-            ..self
-        }
     }
 
     /// Returns the engine as its events name it.
@@ -281,8 +260,10 @@ impl<T> Core<T> {
         signals
             .bells()
             .for_each(|queue| self.doorbells[queue].ring(shard));
-        if signals.settled && self.unsettled.settle_one() {
-            self.doorbell(self.queues()).stop();
+        if signals.settled && self.unsettled.fetch_sub(1, Ordering::AcqRel) == 1 {
+            let reports = self.doorbell(self.queues());
+            reports.post_stop();
+            reports.wake_receivers();
         }
         if signals.drained {
             self.waiters.notify();
@@ -369,9 +350,6 @@ impl<T> ShardCell<T> {
 // owners are counted, and the last of them drops the remaining payloads. No payload
 // comes later, because only a counted owner can end a timer.
 
-/// The number of payloads that one hold of a shard's lock takes out.
-pub(crate) const LEFTOVERS_PER_HOLD: usize = 32;
-
 pub(crate) struct SharedCore<T> {
     core: Arc<Core<T>>,
 }
@@ -398,71 +376,26 @@ impl<T> Deref for SharedCore<T> {
 
 impl<T> Drop for SharedCore<T> {
     fn drop(&mut self) {
-        let mut leftovers = Leftovers::of(&self.core);
-        leftovers.by_ref().for_each(drop);
+        // If the drop of a payload panics, this one drops the others.
+        let _rest = Leftovers(&self.core);
+        drop(Leftovers(&self.core));
     }
 }
 
-/// The remaining payloads, a few at a time, because they must be dropped outside every
-/// lock. If a drop panics, the rest are still dropped.
-struct Leftovers<'a, T> {
-    core: &'a Core<T>,
-    cells: std::slice::Iter<'a, ShardCell<T>>,
-}
-
-impl<'a, T> Leftovers<'a, T> {
-    fn of(core: &'a Core<T>) -> Leftovers<'a, T> {
-        let cells = core.shards.iter();
-        Leftovers { core, cells }
-    }
-
-    fn take_some(&self, cell: &ShardCell<T>) -> Vec<Option<T>> {
-        let Held { cell, mut shard } = self.core.hold(cell);
-        let leftovers = shard.take_leftovers(LEFTOVERS_PER_HOLD);
-        self.core.release(Held { cell, shard });
-        leftovers
-    }
-}
-
-impl<T> Iterator for Leftovers<'_, T> {
-    type Item = Vec<Option<T>>;
-
-    fn next(&mut self) -> Option<Vec<Option<T>>> {
-        while let Some(cell) = self.cells.as_slice().first() {
-            let leftovers = self.take_some(cell);
-            if !leftovers.is_empty() {
-                return Some(leftovers);
-            }
-            self.cells.next();
-        }
-        None
-    }
-}
+/// The remaining payloads. They are dropped one by one, because each must be dropped outside
+/// every lock.
+struct Leftovers<'a, T>(&'a Core<T>);
 
 impl<T> Drop for Leftovers<'_, T> {
     fn drop(&mut self) {
-        self.for_each(drop);
-    }
-}
-
-// The number of shards from which a report may still come.
-//
-// Each shard knows when it is *settled* (see `shard/shutdown.rs`). The thread that
-// settles the last shard of an engine tells the readers that no report will follow.
-
-/// The number of shards of an engine that are not settled.
-pub(crate) struct Unsettled(AtomicUsize);
-
-impl Unsettled {
-    pub(crate) fn new(shards: usize) -> Unsettled {
-        Unsettled(AtomicUsize::new(shards))
-    }
-
-    /// Notes that a shard is settled. Returns whether it was the last one.
-    ///
-    /// The readers find every report: each shard's last report was entered under its lock
-    /// before this call, whose release happens before the last call's acquire.
-    pub(crate) fn settle_one(&self) -> bool {
-        self.0.fetch_sub(1, Ordering::AcqRel) == 1
+        for cell in &self.0.shards {
+            let take = || {
+                let mut held = self.0.hold(cell);
+                let leftover = held.shard.take_leftover();
+                self.0.release(held);
+                leftover
+            };
+            std::iter::from_fn(take).for_each(drop);
+        }
     }
 }

@@ -24,11 +24,11 @@ pub(crate) mod workers;
 pub use schedule::Unstarted;
 
 pub(crate) use awaited::{Registered, Seen};
-pub(crate) use doorbell::{Bell, Doorbell, Wait, WaitError, Waits};
+pub(crate) use doorbell::{Bell, Wait, WaitError, Waits};
 pub(crate) use hub::{Core, ShardCell, SharedCore, Sink};
 pub(crate) use take::TAKES_PER_HOLD;
 pub(crate) use threads::InMiddle;
-pub(crate) use waiters::{CannotWait, Census};
+pub(crate) use waiters::Census;
 
 use core::fmt;
 // A model's `Arc` has no weak references, and explores no more: threads switch before and
@@ -145,7 +145,7 @@ impl<T> Engine<T> {
     /// Returns the engine's name; see [`Builder::name`](crate::Builder::name).
     #[must_use]
     pub fn name(&self) -> &str {
-        self.core.name.as_str()
+        &self.core.name
     }
 
     /// Returns the current time of the engine's clock.

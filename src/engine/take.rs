@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::engine::doorbell::{Bell, Doorbell};
 use crate::engine::threads::{Doing, is_in_middle_of};
-use crate::engine::{CannotWait, Core, Held, ShardCell};
+use crate::engine::{Core, Held, ShardCell};
 use crate::id::TimerId;
 use crate::shard::{Claimed, Outcome, Shard};
 use crate::sync::IS_MODEL;
@@ -211,7 +211,7 @@ impl<T> Core<T> {
 
     /// Blocks until all expected workers have come, unless the engine is shut down; see
     /// [`Census::wait_until_staffed`](crate::engine::Census::wait_until_staffed).
-    pub(crate) fn wait_until_staffed(&self, limit: Duration) -> Result<(), CannotWait> {
+    pub(crate) fn wait_until_staffed(&self, limit: Duration) -> Result<(), String> {
         let is_over = || self.is_shut_down();
         self.census.wait_until_staffed(limit, is_over)
     }
@@ -224,8 +224,7 @@ impl<T> Core<T> {
 
     /// Blocks until every queue with workers is empty and all workers are waiting.
     pub(crate) fn wait_until_idle(&self) {
-        let reports = self.queues();
         self.census
-            .wait_until_idle(|queue| queue == reports || self.ready_len(queue) == 0);
+            .wait_until_idle(|queue| self.ready_len(queue) == 0);
     }
 }

@@ -6,7 +6,6 @@
 //! lock. No change is missed: a waiter notes the count of changes before it evaluates
 //! the condition, and sleeps only if the count is unchanged under the lock.
 
-use std::fmt;
 use std::time::{Duration, Instant};
 
 use crate::sync::thread::ThreadId;
@@ -124,38 +123,8 @@ struct Staff {
     expected: usize,
 }
 
-/// The reason why a clock cannot wait for its workers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum CannotWait {
-    /// The calling thread is itself a busy worker.
-    IsWorker,
-    /// Workers that are expected have not come.
-    Missing {
-        queue: usize,
-        joined: usize,
-        expected: usize,
-    },
-}
-
-impl fmt::Display for CannotWait {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            CannotWait::IsWorker => f.write_str(
-                "the calling thread is a worker of this engine and would wait for itself: \
-                 call `advance`, or call from another thread",
-            ),
-            CannotWait::Missing {
-                queue,
-                joined,
-                expected,
-            } => write!(
-                f,
-                "queue {queue} has had {joined} of {expected} expected workers: start them, \
-                 and let each wait in `recv`"
-            ),
-        }
-    }
-}
+const WAITS_FOR_ITSELF: &str = "the calling thread is a worker of this engine and would wait for \
+     itself: call `advance`, or call from another thread";
 
 impl Census {
     pub(super) fn new(queues: usize) -> Census {
@@ -203,22 +172,20 @@ impl Census {
         self.0.notify();
     }
 
-    /// Blocks until all workers that are expected have come, or until `is_over`.
-    ///
-    /// # Errors
-    /// Fails at once if the calling thread is a busy worker, and after `limit` if a
-    /// worker is missing.
+    /// Blocks until all workers that are expected have come, or until `is_over`. If they don't
+    /// come within `limit`, or the calling thread is itself a busy worker, returns why a clock
+    /// can't wait.
     pub(super) fn wait_until_staffed(
         &self,
         limit: Duration,
         is_over: impl Fn() -> bool,
-    ) -> Result<(), CannotWait> {
+    ) -> Result<(), String> {
         let here = thread::current().id();
         if self
             .0
             .with(|workers, _| workers.busy_threads.contains(&here))
         {
-            return Err(CannotWait::IsWorker);
+            return Err(WAITS_FOR_ITSELF.into());
         }
         let missing = || self.0.with(|workers, _| workers.missing());
         let begun = Instant::now();
@@ -273,17 +240,16 @@ impl Workers {
             .collect()
     }
 
-    fn missing(&self) -> Option<CannotWait> {
-        let short = |staff: &Staff| staff.joined < staff.expected;
-        let queue = self.queues.iter().position(short)?;
+    fn missing(&self) -> Option<String> {
+        let mut queues = self.queues.iter().enumerate();
+        let (queue, staff) = queues.find(|(_, staff)| staff.joined < staff.expected)?;
         let Staff {
             joined, expected, ..
-        } = self.queues[queue];
-        Some(CannotWait::Missing {
-            queue,
-            joined,
-            expected,
-        })
+        } = staff;
+        Some(format!(
+            "queue {queue} has had {joined} of {expected} expected workers: start them, and let \
+             each wait in `recv`"
+        ))
     }
 }
 
@@ -311,16 +277,15 @@ mod tests {
     mod busy_workers {
         use super::super::*;
 
-        fn wait(census: &Census) -> Result<(), CannotWait> {
+        fn wait(census: &Census) -> Result<(), String> {
             census.wait_until_staffed(Duration::ZERO, || false)
         }
 
-        fn missing(joined: usize, expected: usize) -> Result<(), CannotWait> {
-            Err(CannotWait::Missing {
-                queue: 1,
-                joined,
-                expected,
-            })
+        fn missing(joined: usize, expected: usize) -> Result<(), String> {
+            Err(format!(
+                "queue 1 has had {joined} of {expected} expected workers: start them, and let \
+                 each wait in `recv`"
+            ))
         }
 
         #[test]
@@ -372,11 +337,11 @@ mod tests {
             let census = Census::new(1);
             let here = thread::current().id();
             census.join(0, Some(here));
-            assert_eq!(wait(&census), Err(CannotWait::IsWorker));
+            assert_eq!(wait(&census), Err(WAITS_FOR_ITSELF.into()));
             census.set_idle(Some(here));
             assert_eq!(wait(&census), Ok(()));
             census.set_busy(Some(here));
-            assert_eq!(wait(&census), Err(CannotWait::IsWorker));
+            assert_eq!(wait(&census), Err(WAITS_FOR_ITSELF.into()));
         }
     }
 }

@@ -193,7 +193,7 @@ mod tests {
             let _at_work = AtWork(these);
             work();
         };
-        let start = |_| sync::spawn("worker".into(), work);
+        let start = |_| sync::spawn("engine", "worker", work);
         workers.change().start(start).unwrap();
         workers
     }

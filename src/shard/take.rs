@@ -240,20 +240,9 @@ impl<T> Shard<T> {
         Some(closed)
     }
 
-    /// Takes up to `count` payloads of ready tasks and unread reports, which no thread
-    /// will request from now on.
-    pub(crate) fn take_leftovers(&mut self, count: usize) -> Vec<Option<T>> {
-        let mut leftovers = Vec::new();
-        while leftovers.len() < count {
-            let Some(leftover) = self.take_leftover() else {
-                break;
-            };
-            leftovers.push(leftover);
-        }
-        leftovers
-    }
-
-    fn take_leftover(&mut self) -> Option<Option<T>> {
+    /// Takes a ready task or an unread report, which no thread will request from now on, and
+    /// returns its payload.
+    pub(crate) fn take_leftover(&mut self) -> Option<Option<T>> {
         let reports = self.ready.len() - 1;
         let task = (0..reports).find_map(|queue| self.claim(queue, None));
         let Some(task) = task else {

@@ -25,7 +25,6 @@
 #[cfg_attr(not(any(loom, shuttle)), path = "channel/crossbeam.rs")]
 mod messages;
 
-mod limits;
 mod sleepers;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
@@ -34,14 +33,44 @@ pub use sleepers::Place;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Poll, Waker};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::caught;
 use crate::sync::primitives::{
-    AtomicBool, AtomicU64, AtomicUsize, Condvar, Mutex, Ordering, fence, lock, wait, wait_for,
+    AtomicBool, AtomicU64, AtomicUsize, Condvar, IS_MODEL, Mutex, Ordering, fence, lock, wait,
+    wait_for,
 };
 use messages::Messages;
 use sleepers::{Calls, Sleepers, Threads};
+
+/// How long a worker is willing to wait. The limit is an instant and not a duration,
+/// because one call may wait several times: for a bell, and for another one if the first
+/// led to no timer.
+#[derive(Clone, Copy, Debug)]
+pub enum Wait<'a> {
+    /// Not at all.
+    No,
+    /// Until this instant.
+    Until(Instant),
+    /// Until the flag is set. The thread that sets it wakes the receivers.
+    Unless(&'a AtomicBool),
+    /// For as long as it takes.
+    Forever,
+}
+
+impl Wait<'_> {
+    /// Waits for ever if the end is beyond the range of `Instant`.
+    pub fn at_most(limit: Duration) -> Self {
+        let end = Instant::now().checked_add(limit);
+        end.map_or(Wait::Forever, Wait::Until)
+    }
+
+    /// Returns whether the limit of a call has passed. (A call that does not wait has no
+    /// limit: it takes what is there first.) In a model, every limit has passed.
+    pub fn is_over(self) -> bool {
+        matches!(self, Wait::Until(end) if IS_MODEL || end <= Instant::now())
+    }
+}
 
 /// A channel between threads. Its users never send more than it has room for.
 pub struct Channel<T> {
@@ -135,38 +164,29 @@ impl<T> Channel<T> {
         self.messages.pop()
     }
 
-    /// Blocks until there is a message, and takes it.
-    pub fn recv(&self) -> T {
-        loop {
-            if let Some(message) = self.try_recv().or_else(|| self.sleep(None, None)) {
-                return message;
-            }
+    /// Takes a message, and waits for it if necessary.
+    #[inline]
+    pub fn recv(&self, wait: Wait<'_>) -> Option<T> {
+        match (self.try_recv(), wait) {
+            (None, Wait::No) => None,
+            (None, wait) => self.sleep(wait),
+            (received, _) => received,
         }
     }
 
-    /// Blocks until there is a message or `end` has passed. Reads the clock only
-    /// if it has to wait.
-    pub fn recv_until(&self, end: Instant) -> Option<T> {
-        self.try_recv().or_else(|| self.sleep(Some(end), None))
-    }
-
-    /// Blocks until there is a message or `flag` is set. The thread that sets the flag
-    /// calls [`wake_receivers`](Channel::wake_receivers) afterwards.
-    pub fn recv_unless(&self, flag: &AtomicBool) -> Option<T> {
-        self.try_recv().or_else(|| self.sleep(None, Some(flag)))
-    }
-
-    /// Sleeps until there is a message, `end` has passed or `flag` is set. A message may
-    /// wake a receiver whose time is up, so a receiver checks for messages before it
-    /// gives up.
+    /// Sleeps until there is a message, or the wait is over. A message may wake a receiver
+    /// whose time is up, so a receiver checks for messages before it gives up.
     #[cold]
-    fn sleep(&self, end: Option<Instant>, flag: Option<&AtomicBool>) -> Option<T> {
+    fn sleep(&self, limit: Wait<'_>) -> Option<T> {
         let mut sleepers = lock(&self.sleep);
         sleepers.add_thread();
         let received = loop {
             let received = self.look(&sleepers);
-            let left = end.map(|end| sleepers.limits.left(end));
-            let is_set = flag.is_some_and(|flag| flag.load(Ordering::Relaxed));
+            let left = match limit {
+                Wait::Until(end) => Some(sleepers.limits.left(end)),
+                _ => None,
+            };
+            let is_set = matches!(limit, Wait::Unless(flag) if flag.load(Ordering::Relaxed));
             if received.is_some() || is_set || left.is_some_and(|left| left.is_zero()) {
                 break received;
             }

@@ -10,7 +10,7 @@ mod channel;
 mod lock;
 mod primitives;
 
-pub use channel::{Channel, Place};
+pub use channel::{Channel, Place, Wait};
 #[cfg(any(loom, shuttle))]
 pub use lock::{CondvarParker, RawLock};
 pub(crate) use lock::{Lock, LockGuard};

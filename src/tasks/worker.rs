@@ -7,7 +7,6 @@ use crate::drive::{Driver, StartError};
 use crate::engine::threads::{self, Doing};
 use crate::engine::workers::{AtWork, Change, Workers};
 use crate::engine::{Engine, Wait};
-use crate::engine_name::Role;
 use crate::id::TimerId;
 use crate::queue::{Queue, RecvError};
 use crate::shard::{Claimed, Outcome};
@@ -39,7 +38,7 @@ fn start(engine: &Engine<Task>, change: &mut Change<'_>) -> Result<(), StartErro
         let at_work = AtWork(workers);
         work_on(queue, &at_work.0);
     };
-    let spawn = |n| sync::spawn(engine.core().name.of_thread(Role::Worker(n)), work);
+    let spawn = |n: usize| sync::spawn(engine.name(), &format!("w{n}"), work);
     change.start(spawn).map_err(StartError::Thread)
 }
 

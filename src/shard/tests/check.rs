@@ -77,9 +77,8 @@ impl Search {
             self.check();
         }
         assert_eq!(self.shard.live(), 0);
-        let leftovers = self.shard.take_leftovers(usize::MAX);
-        for payload in leftovers.into_iter().flatten() {
-            self.came_out(payload);
+        while let Some(leftover) = self.shard.take_leftover() {
+            leftover.into_iter().for_each(|it| self.came_out(it));
         }
         self.release();
         assert!(self.inside.is_empty(), "lost {:?}", self.inside);
