@@ -77,16 +77,19 @@ impl TimerId {
         usize::try_from(other_high | ahead).unwrap_or(usize::MAX)
     }
 
-    /// Returns the id of which [`TimerId::parts`] made these numbers. The first one of
-    /// any id is far from zero.
+    /// Returns an id that no timer has, for an owner of ids that notes something else in the
+    /// place of one.
     #[inline]
-    pub(crate) fn from_parts(high: NonZeroU64, low: u64) -> TimerId {
-        TimerId { high, low }
+    pub(crate) const fn unissued(number: u64) -> TimerId {
+        // The sequence number is zero, which is that of an entry without a timer.
+        let high = NonZeroU64::MIN;
+        TimerId { high, low: number }
     }
 
+    /// Returns the number of which [`TimerId::unissued`] made this id.
     #[inline]
-    pub(crate) fn parts(self) -> (NonZeroU64, u64) {
-        (self.high, self.low)
+    pub(crate) fn unissued_number(self) -> Option<u64> {
+        (self.high == NonZeroU64::MIN).then_some(self.low)
     }
 
     /// Returns whether the timer belongs to this wheel.

@@ -98,6 +98,21 @@ compile_error!(
 
 extern crate alloc;
 
+/// Implements `Debug` by some of a type's values, whatever its payloads are.
+#[cfg(feature = "std")]
+macro_rules! debug {
+    ($it:ident: [$($generics:tt)*] $type:ty => $name:literal { $($field:ident: $value:expr),* }) => {
+        impl<$($generics)*> core::fmt::Debug for $type {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                let $it = self;
+                let fields = &mut f.debug_struct($name);
+                $(fields.field(stringify!($field), &$value);)*
+                fields.finish_non_exhaustive()
+            }
+        }
+    };
+}
+
 // The ground and the wheel, on `core` and `alloc`. A shard calls more of them than a user
 // can, and there are no shards without `std`.
 #[cfg_attr(not(feature = "std"), allow(dead_code))]

@@ -6,12 +6,12 @@ use core::marker::PhantomData;
 use core::time::Duration;
 use std::io;
 // Not the `Arc` of `crate::sync`, because no thread waits for another through a name.
-use std::sync::Arc as StdArc;
+use std::sync::{Arc as StdArc, Weak};
 
 use crate::clock::{Alarm, Clock, ClockSource, Device};
 use crate::drive::ticker;
 use crate::drive::{Driver, ProcessFn, VirtualClock};
-use crate::engine::{Core, Engine, SharedCore, Sink, WeakHandle};
+use crate::engine::{Core, Engine, Handle, SharedCore, Sink};
 use crate::id::WheelNumber;
 use crate::observe;
 use crate::rounding::TickLength;
@@ -486,17 +486,10 @@ struct Shape {
     shards: usize,
 }
 
-impl<E> fmt::Debug for Builder<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder")
-            .field("name", &self.name)
-            .field("tick", &self.tick)
-            .field("wheel_size", &self.wheel_size)
-            .field("queues", &self.queues)
-            .field("max_timers", &self.max_timers)
-            .finish_non_exhaustive()
-    }
-}
+debug!(it: [E] Builder<E> => "Builder" {
+    name: it.name, tick: it.tick, wheel_size: it.wheel_size, queues: it.queues,
+    max_timers: it.max_timers
+});
 
 /// Returns enough shards that threads seldom share one, but few enough to
 /// visit them all fast.
@@ -636,7 +629,7 @@ impl std::error::Error for StartError {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct WeakEngine<E: Family> {
-    handle: WeakHandle<E::Payload>,
+    handle: Weak<Handle<E::Payload>>,
 }
 
 impl<T> Engine<T> {
@@ -650,7 +643,7 @@ impl<T> Engine<T> {
 impl<E: Family> WeakEngine<E> {
     pub(crate) fn to(engine: &Engine<E::Payload>) -> WeakEngine<E> {
         WeakEngine {
-            handle: engine.downgrade_handle(),
+            handle: StdArc::downgrade(engine.handle()),
         }
     }
 
@@ -663,7 +656,7 @@ impl<E: Family> WeakEngine<E> {
     /// A few atomic operations, and no lock.
     #[must_use]
     pub fn upgrade(&self) -> Option<E> {
-        Some(E::of(self.handle.upgrade()?))
+        Some(E::of(Engine::of(self.handle.upgrade()?)))
     }
 }
 
@@ -675,8 +668,4 @@ impl<E: Family> Clone for WeakEngine<E> {
     }
 }
 
-impl<E: Family> fmt::Debug for WeakEngine<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WeakEngine").finish_non_exhaustive()
-    }
-}
+debug!(it: [E: Family] WeakEngine<E> => "WeakEngine" { handles: it.handle.strong_count() });

@@ -1,7 +1,6 @@
 //! InMiddle an engine from the caller's own loop: an event loop that waits for a
 //! descriptor or computes a timeout, or a frame loop.
 
-use core::fmt;
 use core::time::Duration;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
@@ -255,10 +254,4 @@ impl<T> AsRawFd for Driver<T> {
     }
 }
 
-impl<T> fmt::Debug for Driver<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Driver")
-            .field("next_wakeup", &self.next_wakeup())
-            .finish_non_exhaustive()
-    }
-}
+debug!(it: [T] Driver<T> => "Driver" { next_wakeup: it.next_wakeup() });

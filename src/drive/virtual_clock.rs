@@ -1,7 +1,6 @@
 //! A clock that only its owner moves, for games, simulations and tests with any
 //! number of threads and engines.
 
-use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc as StdArc;
 use std::time::Duration;
@@ -479,10 +478,4 @@ impl VirtualClock {
     }
 }
 
-impl fmt::Debug for VirtualClock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VirtualClock")
-            .field("now", &self.now())
-            .finish_non_exhaustive()
-    }
-}
+debug!(it: [] VirtualClock => "VirtualClock" { now: it.now() });

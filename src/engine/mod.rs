@@ -30,10 +30,9 @@ pub(crate) use take::TAKES_PER_HOLD;
 pub(crate) use threads::InMiddle;
 pub(crate) use waiters::Census;
 
-use core::fmt;
 // A model's `Arc` has no weak references, and explores no more: threads switch before and
 // behind a change of the count.
-use std::sync::{Arc as StdArc, Weak};
+use std::sync::Arc as StdArc;
 use std::time::Instant;
 
 use crate::sync::Arc;
@@ -93,25 +92,8 @@ pub struct Engine<T> {
 }
 
 /// Shuts the engine down when the last clone is dropped.
-struct Handle<T> {
+pub(crate) struct Handle<T> {
     shared: Arc<SharedCore<T>>,
-}
-
-/// Leads to the engine as long as it has a handle.
-pub(crate) struct WeakHandle<T>(Weak<Handle<T>>);
-
-impl<T> WeakHandle<T> {
-    pub(crate) fn upgrade(&self) -> Option<Engine<T>> {
-        let handle = self.0.upgrade()?;
-        let core = Arc::clone(handle.shared.core());
-        Some(Engine { core, handle })
-    }
-}
-
-impl<T> Clone for WeakHandle<T> {
-    fn clone(&self) -> WeakHandle<T> {
-        WeakHandle(self.0.clone())
-    }
 }
 
 impl<T> Drop for Handle<T> {
@@ -121,16 +103,17 @@ impl<T> Drop for Handle<T> {
 }
 
 impl<T> Engine<T> {
-    /// Returns what tells whether the engine has a handle.
-    pub(crate) fn downgrade_handle(&self) -> WeakHandle<T> {
-        WeakHandle(StdArc::downgrade(&self.handle))
+    pub(crate) fn of(handle: StdArc<Handle<T>>) -> Engine<T> {
+        let core = Arc::clone(handle.shared.core());
+        Engine { core, handle }
+    }
+
+    pub(crate) fn handle(&self) -> &StdArc<Handle<T>> {
+        &self.handle
     }
 
     pub(crate) fn new(shared: Arc<SharedCore<T>>) -> Engine<T> {
-        Engine {
-            core: Arc::clone(shared.core()),
-            handle: StdArc::new(Handle { shared }),
-        }
+        Engine::of(StdArc::new(Handle { shared }))
     }
 
     #[inline]
@@ -195,21 +178,11 @@ impl<T> Engine<T> {
 
 impl<T> Clone for Engine<T> {
     fn clone(&self) -> Engine<T> {
-        Engine {
-            core: Arc::clone(&self.core),
-            handle: StdArc::clone(&self.handle),
-        }
+        Engine::of(StdArc::clone(&self.handle))
     }
 }
 
-impl<T> fmt::Debug for Engine<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Engine")
-            .field("name", &self.core.name)
-            .field("queues", &self.core.queues())
-            .field("shards", &self.core.shard_count())
-            .field("now", &self.now())
-            .field("sleeps_on", &self.core.alarm.device())
-            .finish_non_exhaustive()
-    }
-}
+debug!(it: [T] Engine<T> => "Engine" {
+    name: it.core.name, queues: it.core.queues(), shards: it.core.shard_count(), now: it.now(),
+    sleeps_on: it.core.alarm.device()
+});

@@ -1,6 +1,5 @@
 //! Timers before they expire: scheduling, creating and starting, moving, replacing.
 
-use core::fmt;
 use std::time::{Duration, Instant};
 
 use crate::engine::{Core, Engine, Held, SharedCore};
@@ -368,10 +367,4 @@ impl<T> Drop for Unstarted<T> {
     }
 }
 
-impl<T> fmt::Debug for Unstarted<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Unstarted")
-            .field("id", &self.id)
-            .finish_non_exhaustive()
-    }
-}
+debug!(it: [T] Unstarted<T> => "Unstarted" { id: it.id });

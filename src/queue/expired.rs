@@ -1,6 +1,5 @@
 //! The firing that a worker holds, and its return to the engine.
 
-use core::fmt;
 use core::time::Duration;
 use std::thread::{self, ThreadId};
 
@@ -266,13 +265,6 @@ impl<T> Drop for Expired<T> {
     }
 }
 
-impl<T> fmt::Debug for Expired<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Expired")
-            .field("id", &self.firing.id)
-            .field("tick", &self.firing.tick)
-            .field("number", &self.firing.number)
-            .field("queue", &self.queue())
-            .finish_non_exhaustive()
-    }
-}
+debug!(it: [T] Expired<T> => "Expired" {
+    id: it.id(), tick: it.tick(), number: it.number(), queue: it.queue()
+});

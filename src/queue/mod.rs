@@ -384,13 +384,7 @@ impl<T, R> Drop for Queue<T, R> {
     }
 }
 
-impl<T, R> fmt::Debug for Queue<T, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Queue")
-            .field("index", &self.index)
-            .finish_non_exhaustive()
-    }
-}
+debug!(it: [T, R] Queue<T, R> => "Queue" { index: it.index });
 
 /// Blocks for each expired timer or report, and ends when the engine is shut down.
 impl<T, R: Received<T>> Iterator for Queue<T, R> {

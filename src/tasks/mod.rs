@@ -9,7 +9,6 @@ mod worker;
 pub use task::{Firing, Task};
 
 use std::cmp::Ordering;
-use std::fmt;
 use std::ops::Deref;
 use std::time::Duration;
 
@@ -44,7 +43,7 @@ use crate::timer::{Cancel, Refusal, Refused, Timer};
 /// For all that tasks have in common with other timers, such as walks, names, reports and
 /// counts, it dereferences to [`Engine<Task>`](Engine). All tasks are in queue 0, whose
 /// workers each hold one task.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct TaskEngine {
     engine: Engine<Task>,
 }
@@ -329,14 +328,6 @@ fn without_payloads(answers: Vec<(TimerId, Cancel<Task>)>) -> Vec<(TimerId, Canc
     answers
         .map(|(id, answer)| (id, answer.without_payload()))
         .collect()
-}
-
-impl fmt::Debug for TaskEngine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TaskEngine")
-            .field("engine", &self.engine)
-            .finish_non_exhaustive()
-    }
 }
 
 impl Builder<TaskEngine> {

@@ -1,7 +1,6 @@
 //! The closure that an engine stores, its return to the caller, and the firing that it
 //! receives. These types name each other.
 
-use std::fmt;
 use std::time::Duration;
 
 use crate::engine::SharedCore;
@@ -93,11 +92,7 @@ impl Task {
 
 const AS_MADE: &str = "it is what it was made of";
 
-impl fmt::Debug for Task {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Task").finish_non_exhaustive()
-    }
-}
+debug!(it: [] Task => "Task" { consumed: it.is_consumed() });
 
 /// The firing for which a task runs, passed to its closure.
 ///
@@ -319,16 +314,9 @@ impl Firing {
     }
 }
 
-impl fmt::Debug for Firing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Firing")
-            .field("id", &self.firing.id)
-            .field("number", &self.firing.number)
-            .field("tick", &self.firing.tick)
-            .field("outcome", &self.firing.outcome)
-            .finish_non_exhaustive()
-    }
-}
+debug!(it: [] Firing => "Firing" {
+    id: it.id(), number: it.number(), tick: it.tick(), outcome: it.outcome()
+});
 
 impl<F: FnOnce(Firing) + Send + 'static> Timer<F> {
     /// Makes a worker run the closure also when the timer is cancelled or

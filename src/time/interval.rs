@@ -1,6 +1,5 @@
 //! Ticks at equal distances.
 
-use core::fmt;
 use core::future::poll_fn;
 use core::pin::Pin;
 use core::task::{Context, Poll};
@@ -83,6 +82,7 @@ impl Timers {
 /// # Panics
 /// Waiting for a tick panics if the engine was [shut
 /// down](crate::time::Timers::shutdown).
+#[derive(Debug)]
 pub struct Interval<H: Handle = Global> {
     sleep: Sleep<H>,
     period: Duration,
@@ -204,16 +204,6 @@ impl Interval<&Timers> {
             period: self.period,
             missed: self.missed,
         }
-    }
-}
-
-impl<H: Handle> fmt::Debug for Interval<H> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Interval")
-            .field("next", &self.sleep.deadline_time())
-            .field("period", &self.period)
-            .field("missed", &self.missed)
-            .finish_non_exhaustive()
     }
 }
 

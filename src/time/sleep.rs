@@ -10,9 +10,7 @@
 //! replaces its waker, under the same lock. Either the timer has not ended, and the new
 //! waker will be woken; or the poll finds that it has, and is ready.
 
-use core::fmt;
 use core::future::Future;
-use core::num::NonZeroU64;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -97,9 +95,11 @@ impl Timers {
 /// down](Timers::shutdown) before.
 #[must_use = "futures do nothing unless polled"]
 pub struct Sleep<H: Handle = Global> {
-    /// In [`Stage::Lazy`], the whole seconds of the delay, as if they were nanoseconds.
+    /// If the sleep is lazy, the whole seconds of the delay, as if they were nanoseconds.
     deadline: Time,
-    registration: Registration,
+    /// The timer that the engine has, or had. Otherwise, an unissued id with one of the numbers
+    /// below: another field would take eight more bytes.
+    timer: TimerId,
     handle: H,
 }
 
@@ -120,7 +120,7 @@ impl<H: Handle> Sleep<H> {
     pub(super) fn at(handle: H, deadline: Time) -> Sleep<H> {
         Sleep {
             deadline,
-            registration: Registration::NEW,
+            timer: NEW,
             handle,
         }
     }
@@ -131,14 +131,9 @@ impl<H: Handle> Sleep<H> {
     pub(super) fn lazy(handle: H, delay: Duration) -> Sleep<H> {
         Sleep {
             deadline: Time::from_nanos(delay.as_secs()),
-            registration: Stage::Lazy(delay.subsec_nanos()).into(),
+            timer: TimerId::unissued(LAZY + u64::from(delay.subsec_nanos())),
             handle,
         }
-    }
-
-    /// Returns the delay of a lazy sleep, whose registration has these nanoseconds.
-    fn lazy_delay(&self, nanos: u32) -> Duration {
-        Duration::new(self.deadline.as_nanos(), nanos)
     }
 
     /// Returns the deadline, as the handle tells time: an `Instant` for the functions of
@@ -152,13 +147,12 @@ impl<H: Handle> Sleep<H> {
     /// sleep that was never polled, or that ended in a [shutdown](Timers::shutdown).
     #[must_use]
     pub fn is_elapsed(&self) -> bool {
-        match self.registration.stage() {
-            Stage::Elapsed => true,
-            Stage::Registered(id) => match self.core().look_at(id, self.deadline, |_| ()) {
-                Seen::Gone => true,
-                Seen::Live(()) | Seen::ShutDown => false,
-            },
-            Stage::New | Stage::Lazy(_) | Stage::ShutDown => false,
+        match self.timer.unissued_number() {
+            Some(number) => number == ELAPSED,
+            None => matches!(
+                self.core().look_at(self.timer, self.deadline, |_| ()),
+                Seen::Gone
+            ),
         }
     }
 
@@ -194,12 +188,10 @@ impl<H: Handle> Sleep<H> {
 
     pub(super) fn set_deadline(&mut self, deadline: Time) {
         self.deadline = deadline;
-        let stays = match self.registration.stage() {
-            Stage::Registered(id) => self.handle.timers().reschedule(id, deadline).is_ok(),
-            _ => false,
-        };
-        if !stays {
-            self.registration = Registration::NEW;
+        // An id that is not issued is refused like that of a timer that has ended.
+        let timers = self.handle.timers();
+        if timers.reschedule(self.timer, deadline).is_err() {
+            self.timer = NEW;
         }
     }
 
@@ -217,65 +209,60 @@ impl<H: Handle> Sleep<H> {
 
     /// Whether the sleep was not polled since its deadline was set.
     pub(super) fn is_new(&self) -> bool {
-        self.registration == Registration::NEW
+        self.timer == NEW
     }
 
     /// Stays small, because every poll of a task contains a copy.
     #[inline]
     pub(super) fn poll_ended(&mut self, cx: &mut Context<'_>) -> Poll<Ended> {
-        match self.registration.id() {
-            Some(id) => self.look(id, cx),
-            None => self.poll_unregistered(cx),
+        match self.timer.unissued_number() {
+            None => self.look(cx),
+            Some(number) => self.poll_unregistered(number, cx),
         }
     }
 
     #[inline(never)]
-    fn poll_unregistered(&mut self, cx: &mut Context<'_>) -> Poll<Ended> {
-        if let Some(ended) = self.registration.ended() {
-            return Poll::Ready(ended);
+    fn poll_unregistered(&mut self, number: u64, cx: &mut Context<'_>) -> Poll<Ended> {
+        match number {
+            ELAPSED => return Poll::Ready(Ended::Elapsed),
+            SHUT_DOWN => return Poll::Ready(Ended::ShutDown),
+            LAZY.. => {
+                let delay = Duration::new(self.deadline.as_nanos(), (number - LAZY) as u32);
+                self.deadline = self.core().clock.after(delay);
+            }
+            _ => {}
         }
-        if let Stage::Lazy(nanos) = self.registration.stage() {
-            let delay = self.lazy_delay(nanos);
-            self.deadline = self.core().clock.after(delay);
-        }
-        self.begin(cx)
-    }
-
-    /// Registers a timer.
-    #[inline(always)]
-    fn begin(&mut self, cx: &mut Context<'_>) -> Poll<Ended> {
-        let waker = cx.waker().clone();
-        match self.core().register(self.deadline, waker) {
+        match self.core().register(self.deadline, cx.waker().clone()) {
             Registered::Waiting(id) => {
-                self.registration = Stage::Registered(id).into();
+                self.timer = id;
                 Poll::Pending
             }
-            Registered::Due(_) => self.end(Stage::Elapsed, Ended::Elapsed),
-            Registered::Refused(_) => self.end(Stage::ShutDown, Ended::Refused),
+            Registered::Due(_) => self.end(ELAPSED, Ended::Elapsed),
+            Registered::Refused(_) => self.end(SHUT_DOWN, Ended::Refused),
         }
     }
 
     #[inline(never)]
-    fn look(&mut self, id: TimerId, cx: &mut Context<'_>) -> Poll<Ended> {
+    fn look(&mut self, cx: &mut Context<'_>) -> Poll<Ended> {
         let waker = cx.waker();
         let looked = |known: &Waker| known.will_wake(waker);
-        match self.core().look_at(id, self.deadline, looked) {
+        match self.core().look_at(self.timer, self.deadline, looked) {
             Seen::Live(true) => Poll::Pending,
-            Seen::Live(false) => self.change_waker(id, cx),
-            Seen::Gone => self.end(Stage::Elapsed, Ended::Elapsed),
-            Seen::ShutDown => self.end(Stage::ShutDown, Ended::ShutDown),
+            Seen::Live(false) => self.change_waker(cx),
+            Seen::Gone => self.end(ELAPSED, Ended::Elapsed),
+            Seen::ShutDown => self.end(SHUT_DOWN, Ended::ShutDown),
         }
     }
 
     /// Replaces the waker. Clones the new one and drops the old one outside the lock,
     /// because both run foreign code.
     #[cold]
-    fn change_waker(&mut self, id: TimerId, cx: &mut Context<'_>) -> Poll<Ended> {
+    fn change_waker(&mut self, cx: &mut Context<'_>) -> Poll<Ended> {
         let waker = cx.waker().clone();
-        match self.handle.timers().replace(id, waker) {
+        match self.handle.timers().replace(self.timer, waker) {
             Ok(_) => Poll::Pending,
             // It has ended in the meantime.
-            Err(_) => self.look(id, cx),
+            Err(_) => self.look(cx),
         }
     }
 
@@ -284,12 +271,12 @@ impl<H: Handle> Sleep<H> {
     ///
     /// Not inlined, so that a drop without a timer is a single comparison.
     #[inline(never)]
-    fn leave(&self, id: TimerId) {
-        drop(self.core().leave(id));
+    fn leave(&self) {
+        drop(self.core().leave(self.timer));
     }
 
-    fn end(&mut self, stage: Stage, ended: Ended) -> Poll<Ended> {
-        self.registration = stage.into();
+    fn end(&mut self, number: u64, ended: Ended) -> Poll<Ended> {
+        self.timer = TimerId::unissued(number);
         Poll::Ready(ended)
     }
 }
@@ -301,10 +288,10 @@ impl Sleep<&Timers> {
     /// A clone of the handle, whose count all threads share. Where that matters,
     /// [`Timers::leak`] does without.
     pub fn into_owned(mut self) -> Sleep<Timers> {
-        let registration = std::mem::replace(&mut self.registration, Registration::NEW);
+        let timer = std::mem::replace(&mut self.timer, NEW);
         Sleep {
             deadline: self.deadline,
-            registration,
+            timer,
             handle: self.handle.clone(),
         }
     }
@@ -345,51 +332,25 @@ pub(super) fn panic_of_refusal() -> ! {
 impl<H: Handle> Drop for Sleep<H> {
     #[inline]
     fn drop(&mut self) {
-        if let Some(id) = self.registration.id() {
-            self.leave(id);
+        if self.timer.unissued_number().is_none() {
+            self.leave();
         }
     }
 }
 
-impl<H: Handle> fmt::Debug for Sleep<H> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let stage = self.registration.stage();
-        let mut debug = f.debug_struct("Sleep");
-        match stage {
-            Stage::Lazy(nanos) => debug.field("delay", &self.lazy_delay(nanos)),
-            _ => debug.field("deadline", &self.deadline),
-        };
-        debug.field("stage", &stage).finish_non_exhaustive()
-    }
-}
+debug!(it: [H: Handle] Sleep<H> => "Sleep" { deadline: it.deadline, timer: it.timer });
 
-// The kind of stage, in the low bits of the second number. The first number of an id is
-// not zero, and that of any other stage is.
-const NEW: u64 = 0;
-const LAZY: u64 = 1;
-const ELAPSED: u64 = 2;
-const SHUT_DOWN: u64 = 3;
-const KIND_MASK: u64 = 3;
-const KIND_BITS: u32 = 2;
+// What a sleep has in place of a timer.
 
-/// An enum would take eight more bytes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Registration([u64; 2]);
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Stage {
-    /// Not polled since its deadline was set.
-    New,
-    /// Not polled yet. Its delay counts from the first poll, and these are the delay's
-    /// nanoseconds beyond whole seconds.
-    Lazy(u32),
-    /// The engine has a timer for it, or had one that has ended since.
-    Registered(TimerId),
-    /// The deadline has passed.
-    Elapsed,
-    /// The engine was shut down before the deadline.
-    ShutDown,
-}
+/// Not polled since its deadline was set.
+const NEW: TimerId = TimerId::unissued(0);
+/// The deadline has passed.
+const ELAPSED: u64 = 1;
+/// The engine was shut down before the deadline.
+const SHUT_DOWN: u64 = 2;
+/// Not polled yet. The delay counts from the first poll, and the number is that much higher as
+/// the delay has nanoseconds beyond whole seconds.
+const LAZY: u64 = 3;
 
 /// How a wait ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -398,75 +359,4 @@ pub(super) enum Ended {
     ShutDown,
     /// The engine was shut down before the first poll.
     Refused,
-}
-
-impl Registration {
-    pub(super) const NEW: Registration = Registration([0, NEW]);
-
-    /// Returns the id of the timer that the engine has, or had.
-    #[inline]
-    pub(super) fn id(self) -> Option<TimerId> {
-        let [high, low] = self.0;
-        NonZeroU64::new(high).map(|high| TimerId::from_parts(high, low))
-    }
-
-    /// Returns how the wait has ended, if it has. The registration has no id.
-    #[inline]
-    pub(super) fn ended(self) -> Option<Ended> {
-        let [_, low] = self.0;
-        match low {
-            ELAPSED => Some(Ended::Elapsed),
-            SHUT_DOWN => Some(Ended::ShutDown),
-            _ => None,
-        }
-    }
-
-    #[inline]
-    pub(super) fn stage(self) -> Stage {
-        if let Some(id) = self.id() {
-            return Stage::Registered(id);
-        }
-        let [_, low] = self.0;
-        match low & KIND_MASK {
-            NEW => Stage::New,
-            LAZY => Stage::Lazy((low >> KIND_BITS) as u32),
-            ELAPSED => Stage::Elapsed,
-            _ => Stage::ShutDown,
-        }
-    }
-}
-
-impl From<Stage> for Registration {
-    #[inline]
-    fn from(stage: Stage) -> Registration {
-        Registration(match stage {
-            Stage::New => [0, NEW],
-            Stage::Lazy(nanos) => [0, u64::from(nanos) << KIND_BITS | LAZY],
-            Stage::Elapsed => [0, ELAPSED],
-            Stage::ShutDown => [0, SHUT_DOWN],
-            Stage::Registered(id) => {
-                let (high, low) = id.parts();
-                [high.get(), low]
-            }
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::id::WheelNumber;
-
-    #[test]
-    fn every_stage_returns_from_its_numbers() {
-        let number = WheelNumber::reserve(1);
-        let ids = [(1, 0), (1, u32::MAX), (crate::id::MAX_SEQUENCE, 3)];
-        let ids = ids.map(|(sequence, index)| TimerId::new(number, sequence, index));
-        let stages = ids.map(Stage::Registered).into_iter();
-        let lazy = [0, 1, 999_999_999].map(Stage::Lazy);
-        let others = [Stage::New, Stage::Elapsed, Stage::ShutDown];
-        for stage in stages.chain(lazy).chain(others) {
-            assert_eq!(Registration::from(stage).stage(), stage);
-        }
-    }
 }

@@ -76,6 +76,7 @@ impl Timers {
 ///
 /// Registers a timer when the inner future is first found not ready. Dropping the
 /// `Timeout` frees the timer at once.
+#[derive(Debug)]
 #[must_use = "futures do nothing unless polled"]
 pub struct Timeout<F, H: Handle = Global> {
     future: F,
@@ -170,14 +171,5 @@ impl<F: Future, H: Handle> Future for Timeout<F, H> {
             let shut_down = ended != Ended::Elapsed;
             Err(Elapsed { shut_down })
         })
-    }
-}
-
-impl<F: fmt::Debug, H: Handle> fmt::Debug for Timeout<F, H> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Timeout")
-            .field("future", &self.future)
-            .field("sleep", &self.sleep)
-            .finish()
     }
 }

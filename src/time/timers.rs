@@ -1,6 +1,5 @@
 //! An engine for awaited timers, with settings of its own.
 
-use core::fmt;
 use core::ops::Deref;
 use std::task::Waker;
 
@@ -37,7 +36,7 @@ use crate::engine::{Core, Engine, Sink};
 /// ```
 ///
 /// For counts and walks, it dereferences to [`Engine<Waker>`](Engine).
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Timers {
     engine: Engine<Waker>,
 }
@@ -101,14 +100,6 @@ impl Timers {
         let wakers = closed.into_iter().filter_map(|closed| closed.payload);
         let wake = |waker| self.core().consume(waker, Waker::wake);
         wakers.map(wake).count()
-    }
-}
-
-impl fmt::Debug for Timers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Timers")
-            .field("engine", &self.engine)
-            .finish_non_exhaustive()
     }
 }
 

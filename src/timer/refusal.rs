@@ -173,13 +173,7 @@ impl<R> Refused<R> {
     }
 }
 
-impl<R> fmt::Debug for Refused<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Refused")
-            .field("reason", &self.reason())
-            .finish_non_exhaustive()
-    }
-}
+debug!(it: [R] Refused<R> => "Refused" { reason: it.reason() });
 
 impl<R> fmt::Display for Refused<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

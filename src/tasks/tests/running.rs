@@ -37,7 +37,7 @@ fn assert_same(act: Act) {
     assert_eq!(plain, answers(act, Timer::reported));
 }
 
-fn said(answer: impl fmt::Debug) -> String {
+fn said(answer: impl std::fmt::Debug) -> String {
     format!("{answer:?}")
 }
 
