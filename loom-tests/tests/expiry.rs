@@ -2,6 +2,8 @@
 
 #![cfg(loom)]
 
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
 use tickwheel::{Refusal, Timer, TimerId};
 use tickwheel_loom_tests::{
@@ -126,12 +128,18 @@ fn last_handle_dropped() {
 fn last_handle_dropped_and_upgrade() {
     engine_model(|engine, _clock| {
         let weak = engine.downgrade();
+        // The scheduler doesn't see the count of handles, so each thread touches this before it
+        // changes the count: the changes then come in either order.
+        let before = Arc::new(AtomicUsize::new(0));
+        let before_other = Arc::clone(&before);
         let other = thread::spawn(move || {
+            before_other.fetch_add(1, Ordering::AcqRel);
             if let Some(engine) = weak.upgrade() {
                 engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
                 assert!(!engine.is_shut_down());
             }
         });
+        before.fetch_add(1, Ordering::AcqRel);
         drop(engine);
         other.join().unwrap();
     });

@@ -30,8 +30,7 @@ pub(crate) use take::TAKES_PER_HOLD;
 pub(crate) use threads::InMiddle;
 pub(crate) use waiters::Census;
 
-// A model's `Arc` has no weak references, and explores no more: threads switch before and
-// behind a change of the count.
+// Not the `Arc` of `crate::sync`: that of a model has no weak references.
 use std::sync::Arc as StdArc;
 use std::time::Instant;
 
