@@ -3,8 +3,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::engine::{Core, Held, ShardCell, Sink};
-use crate::shard::Shard;
+use crate::engine::{Core, Held, ShardCell};
 use crate::sync::{IS_MODEL, Ordering};
 use crate::tick::Tick;
 use crate::timeline::Time;
@@ -83,7 +82,15 @@ impl<T> Core<T> {
         let mut unlimited = usize::MAX;
         for cell in self.cells_in_turn() {
             if cell.next() <= tick {
-                self.visit(&mut Visit::new(cell, now, tick, &mut unlimited));
+                self.visit(
+                    &mut Visit {
+                        cell,
+                        now,
+                        tick,
+                        since: None,
+                    },
+                    &mut unlimited,
+                );
                 cell.step_aside();
             }
         }
@@ -131,9 +138,22 @@ impl<T> Core<T> {
     fn run_due_within(&self, now: Time, budget: &mut usize) -> bool {
         let tick = self.tick.tick_at(now);
         for cell in self.cells_in_turn() {
-            let is_due = cell.next() <= tick;
-            if is_due && !self.serve(&mut Visit::new(cell, now, tick, budget)) {
-                return false;
+            // Until all timers that were due at the first visit are ready.
+            let mut visit = Visit {
+                cell,
+                now,
+                tick,
+                since: None,
+            };
+            while cell.next() <= tick {
+                if *budget == 0 {
+                    return false;
+                }
+                let done = self.visit(&mut visit, budget);
+                cell.step_aside();
+                if done {
+                    break;
+                }
             }
         }
         true
@@ -146,56 +166,70 @@ impl<T> Core<T> {
         (0..self.shards.len()).map(move |n| &self.shards[first.wrapping_add(n) & mask])
     }
 
-    /// Visits a shard until all timers that were due at the first visit are ready.
-    /// Returns whether the budget was enough.
-    fn serve(&self, visit: &mut Visit<'_, '_, T>) -> bool {
-        let cell = visit.cell;
-        while cell.next() <= visit.tick {
-            if *visit.budget == 0 {
-                return false;
-            }
-            let done = self.visit(visit);
-            cell.step_aside();
-            if done {
+    /// Makes due timers ready and rings for them, in one hold of the lock, or in several
+    /// if there are urgent waiters. Takes plain timers straight off the wheel, for the sink
+    /// if there is one: no ready list and no bell is involved. The lock is then released after
+    /// each batch, because a sink is foreign code.
+    ///
+    /// Returns whether everything is done that was due when the visit began.
+    fn visit(&self, visit: &mut Visit<'_, T>, budget: &mut usize) -> bool {
+        let (cell, room) = (
+            visit.cell,
+            if self.has_sink() {
+                ENTRIES_PER_BATCH
+            } else {
+                0
+            },
+        );
+        let mut taken = Vec::with_capacity(room);
+        self.visited.store(cell.index, Ordering::Relaxed);
+        let mut held = self.hold(cell);
+        let since = *visit.since.get_or_insert_with(|| held.shard.turns());
+        for _ in 0..BATCHES_PER_RING {
+            if self.run_batch(&mut held, visit, budget, &mut taken) {
                 break;
             }
-        }
-        true
-    }
-
-    /// Serves a bounded number of entries. Returns whether everything is done that was due
-    /// when the visit began.
-    fn visit(&self, visit: &mut Visit<'_, '_, T>) -> bool {
-        match self.sink {
-            None => self.make_ready(visit),
-            Some(sink) => self.take_due(visit, sink),
-        }
-    }
-
-    /// Takes due plain timers straight off the wheel and hands their payloads to `sink`.
-    /// No ready list and no bell is involved. The lock is released first, a few timers at a
-    /// time, because a sink is foreign code. Timers with a record become ready.
-    fn take_due(&self, visit: &mut Visit<'_, '_, T>, sink: Sink<T>) -> bool {
-        let mut taken = Vec::with_capacity(ENTRIES_PER_BATCH);
-        for _ in 0..BATCHES_PER_RING {
-            let mut held = self.begin(visit);
-            let is_last = self.run_batch(&mut held, visit, |shard, now, budget| {
-                shard.expire_into(now, budget, &mut taken)
-            });
-            let done = self.is_settled(&held, visit);
-            self.release(held);
-            for payload in taken.drain(..) {
-                self.consume(payload, sink);
-            }
-            if is_last {
-                return done;
+            if self.sink.is_some() || cell.has_urgent_waiters() {
+                // A thread that takes the lock in between must not find the bells: it
+                // might be preempted before it rings them.
+                let signals = held.shard.has_signals().then(|| held.shard.take_signals());
+                drop(held);
+                taken.drain(..).for_each(|payload| self.consume(payload));
+                cell.step_aside();
+                held = self.hold(cell);
+                held.shard.put_back(signals);
             }
         }
-        false
+        let done = held.shard.has_settled(visit.tick, since);
+        self.release(held);
+        taken.drain(..).for_each(|payload| self.consume(payload));
+        done
     }
 
-    /// Hands a payload to `sink`, and counts a panic in there. No lock is held.
-    pub(crate) fn consume(&self, payload: T, sink: Sink<T>) {
+    /// Runs one batch. Returns whether it was the last batch for now.
+    fn run_batch(
+        &self,
+        held: &mut Held<'_, T>,
+        visit: &Visit<'_, T>,
+        budget: &mut usize,
+        taken: &mut Vec<T>,
+    ) -> bool {
+        let most = ENTRIES_PER_BATCH.min(*budget);
+        let mut left = most;
+        let next = match self.sink {
+            None => held.shard.expire(visit.now, &mut left),
+            Some(_) => held.shard.expire_into(visit.now, &mut left, taken),
+        };
+        *budget -= most - left;
+        held.shard.take_earliest_new();
+        held.shard.wake_driver = false;
+        held.cell.set_next(next);
+        *budget == 0 || next > visit.tick
+    }
+
+    /// Hands a payload to the sink, and counts a panic in there. No lock is held.
+    pub(crate) fn consume(&self, payload: T) {
+        let Some(sink) = self.sink else { return };
         if let Err(thrown) = catch_unwind(AssertUnwindSafe(|| sink(payload))) {
             self.count_panic();
             caught::dispose(thrown, |thrown| {
@@ -203,90 +237,16 @@ impl<T> Core<T> {
             });
         }
     }
-
-    /// Makes due timers ready and rings for them, in one hold of the lock, or in several
-    /// if there are urgent waiters.
-    fn make_ready(&self, visit: &mut Visit<'_, '_, T>) -> bool {
-        let mut held = self.begin(visit);
-        let cell = visit.cell;
-        for _ in 0..BATCHES_PER_RING {
-            if self.run_batch(&mut held, visit, Shard::expire) {
-                break;
-            }
-            if cell.has_urgent_waiters() {
-                // A thread that takes the lock in between must not find the bells: it
-                // might be preempted before it rings them.
-                let signals = held.shard.has_signals().then(|| held.shard.take_signals());
-                drop(held);
-                cell.step_aside();
-                held = self.hold(cell);
-                held.shard.put_back(signals);
-            }
-        }
-        let done = self.is_settled(&held, visit);
-        self.release(held);
-        done
-    }
-
-    /// Locks the shard of a visit.
-    fn begin<'a>(&self, visit: &mut Visit<'a, '_, T>) -> Held<'a, T> {
-        self.visited.store(visit.cell.index, Ordering::Relaxed);
-        let held = self.hold(visit.cell);
-        visit.since.get_or_insert_with(|| held.shard.turns());
-        held
-    }
-
-    /// Whether everything is done that was due when the visit began.
-    fn is_settled(&self, held: &Held<'_, T>, visit: &Visit<'_, '_, T>) -> bool {
-        let since = visit.since.unwrap_or_default();
-        held.shard.has_settled(visit.tick, since)
-    }
-
-    /// Runs one batch. Returns whether it was the last batch for now.
-    fn run_batch(
-        &self,
-        held: &mut Held<'_, T>,
-        visit: &mut Visit<'_, '_, T>,
-        expire: impl FnOnce(&mut Shard<T>, Time, &mut usize) -> Tick,
-    ) -> bool {
-        let most = ENTRIES_PER_BATCH.min(*visit.budget);
-        let mut left = most;
-        let next = expire(&mut held.shard, visit.now, &mut left);
-        *visit.budget -= most - left;
-        held.shard.take_earliest_new();
-        held.shard.wake_driver = false;
-        held.cell.set_next(next);
-        *visit.budget == 0 || next > visit.tick
-    }
 }
 
 /// A visit to a shard that has due timers. It may take several calls.
-struct Visit<'a, 'b, T> {
+struct Visit<'a, T> {
     cell: &'a ShardCell<T>,
     now: Time,
     /// The tick of `now`.
     tick: Tick,
-    /// The number of entries that it may touch.
-    budget: &'b mut usize,
     /// The state of the shard when the visit began.
     since: Option<u64>,
-}
-
-impl<'a, 'b, T> Visit<'a, 'b, T> {
-    fn new(
-        cell: &'a ShardCell<T>,
-        now: Time,
-        tick: Tick,
-        budget: &'b mut usize,
-    ) -> Visit<'a, 'b, T> {
-        Visit {
-            cell,
-            now,
-            tick,
-            budget,
-            since: None,
-        }
-    }
 }
 
 #[cfg(test)]

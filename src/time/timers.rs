@@ -98,7 +98,7 @@ impl Timers {
     pub fn shutdown(&self) -> usize {
         let closed = self.engine.shutdown();
         let wakers = closed.into_iter().filter_map(|closed| closed.payload);
-        let wake = |waker| self.core().consume(waker, Waker::wake);
+        let wake = |waker| self.core().consume(waker);
         wakers.map(wake).count()
     }
 }
