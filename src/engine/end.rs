@@ -14,7 +14,6 @@ use crate::clock::Clock;
 use crate::engine::doorbell::Doorbell;
 use crate::engine::{Core, Engine, ShardCell};
 use crate::observe;
-use crate::shard::DrainKey;
 use crate::tick::Tick;
 use crate::timeline::Time;
 use crate::timer::Closed;
@@ -139,13 +138,6 @@ impl<T> Core<T> {
     }
 }
 
-// A drain fires the timers that are due soon, before an engine is shut down.
-// Each shard counts the timers that it still has to fire, because a waiter reads the
-// count often while other threads cancel and move timers. A drain walks through each
-// shard once, a bounded number of entries at a time. Behind the walk, a timer that
-// ends or moves updates the count, and when the last counted timer leaves, the shard
-// raises a signal. The walk ends, because no timer is accepted meanwhile.
-
 /// The maximum time by which a drain, including its shutdown, can exceed its limit.
 pub(crate) const GRACE: Duration = Duration::from_secs(1);
 
@@ -161,8 +153,9 @@ impl<T> Core<T> {
         // A drain does not wait for timers that are never due.
         let last = self.tick.tick_after(until);
         let last = last.min(self.tick.tick_at(Time::MAX));
-        let begin = |cell: &ShardCell<T>| cell.lock().begin_drain(last);
-        let drains: Vec<DrainKey> = self.shards.iter().map(begin).collect();
+        for cell in &self.shards {
+            cell.lock().begin_drain(last);
+        }
         if let Clock::Virtual(_) = self.clock {
             // Other engines on this clock are served when it moves next.
             self.clock.set(until.max(self.tick.start_of(last)));
@@ -171,11 +164,39 @@ impl<T> Core<T> {
         let begun = Instant::now();
         let patience = self.patience(limit);
         let left = || patience.saturating_sub(begun.elapsed());
-        if !self.count_awaited(&drains, left) {
-            return false;
+        loop {
+            let moved = self.moved();
+            let mut cells = self.shards.iter();
+            if !cells.all(|cell| self.wait_until_drained(cell, last, left)) {
+                return false;
+            }
+            if self.moved() == moved {
+                return true;
+            }
         }
-        let drained = || self.is_drained(&drains);
-        self.waiters.wait_until(drained, || Some(left()))
+    }
+
+    fn moved(&self) -> u64 {
+        self.shards.iter().map(|cell| cell.lock().moved).sum()
+    }
+
+    /// Blocks until the one-shots of a shard that are due by `last` have been taken. Returns
+    /// `false` if the time is over before.
+    fn wait_until_drained(
+        &self,
+        cell: &ShardCell<T>,
+        last: Tick,
+        left: impl Fn() -> Duration,
+    ) -> bool {
+        let mut cursor = Cursor::START;
+        let is_drained = || {
+            let mut stopped = false;
+            self.walk(cell, |shard| {
+                shard.pass_drained(&mut cursor, last, &mut stopped) || left().is_zero()
+            });
+            !stopped && !left().is_zero()
+        };
+        self.waiters.wait_until(is_drained, || Some(left()))
     }
 
     /// Returns the maximum wait of a drain that begins now.
@@ -186,20 +207,6 @@ impl<T> Core<T> {
             // The drain has advanced the clock by the limit.
             Clock::Virtual(_) => grace,
         }
-    }
-
-    /// Counts the timers that each shard has to fire. Returns `false` if the time
-    /// runs out before all are counted.
-    fn count_awaited(&self, drains: &[DrainKey], left: impl Fn() -> Duration) -> bool {
-        for (cell, &drain) in self.shards.iter().zip(drains) {
-            self.walk(cell, |shard| shard.count_some(drain) || left().is_zero());
-        }
-        !left().is_zero()
-    }
-
-    fn is_drained(&self, drains: &[DrainKey]) -> bool {
-        let mut shards = self.shards.iter().zip(drains);
-        shards.all(|(cell, &drain)| cell.lock().is_drained(drain))
     }
 }
 

@@ -1,54 +1,47 @@
-//! Counting the timers that a drain still waits for in one shard.
+//! The timers of one shard that a drain waits for: one-shots that are due by its limit.
+//!
+//! A drain walks through the shard, and stops at each of them until that one has left. No timer
+//! is accepted meanwhile, so behind the walk there is none, unless one was moved: the drain
+//! then walks once more.
 
 use crate::shard::record::State;
-use crate::shard::{Awaited, CELLS_PER_TIMER, DrainKey, Phase, Shard};
+use crate::shard::{CELLS_PER_HOLD, CELLS_PER_TIMER, Phase, Shard};
 use crate::tick::Tick;
 use crate::wheel::{Cursor, EntryIndex};
 
 impl<T> Shard<T> {
     /// Refuses new timers. The drain waits for one-shots that are due by `last`.
-    pub(crate) fn begin_drain(&mut self, last: Tick) -> DrainKey {
+    pub(crate) fn begin_drain(&mut self, last: Tick) {
         if self.phase == Phase::Open {
             self.phase = Phase::Draining;
         }
-        self.drains.push(Awaited {
-            last,
-            left: 0,
-            counted: Cursor::START,
-        });
-        DrainKey(self.drains.len() - 1)
+        self.drained_until = self.drained_until.max(last);
     }
 
-    /// Counts the timers in a bounded number of further cells. Returns whether the count
-    /// is complete, or no longer needed because the shard was closed.
-    pub(crate) fn count_some(&mut self, drain: DrainKey) -> bool {
-        if !self.is_draining() {
-            return true;
+    /// Passes a bounded number of cells without a timer that is due by `last`. Returns whether
+    /// the walk is over for now: at its end or, if `stopped`, before such a timer, whose leave
+    /// will be signalled.
+    pub(crate) fn pass_drained(
+        &mut self,
+        cursor: &mut Cursor,
+        last: Tick,
+        stopped: &mut bool,
+    ) -> bool {
+        let mut budget = CELLS_PER_HOLD;
+        loop {
+            let before = *cursor;
+            let Some(at) = self.wheel.next_entry(cursor, &mut budget) else {
+                return self.wheel.is_at_end(*cursor);
+            };
+            budget = budget.saturating_sub(CELLS_PER_TIMER);
+            if self.is_draining() && self.is_awaited(at, last) {
+                if !self.awaited.contains(&at) {
+                    self.awaited.push(at);
+                }
+                (*cursor, *stopped) = (before, true);
+                return true;
+            }
         }
-        let Awaited {
-            last,
-            mut counted,
-            mut left,
-        } = self.drains[drain.0];
-        let is_complete = self.walk_some(&mut counted, |shard, at| {
-            left += usize::from(shard.is_awaited(at, last));
-            CELLS_PER_TIMER
-        });
-        if is_complete {
-            // List heads can still follow, but timers cannot.
-            counted = Cursor::END;
-        }
-        self.drains[drain.0] = Awaited {
-            last,
-            left,
-            counted,
-        };
-        is_complete
-    }
-
-    /// Whether no timer is left that a drain waits for.
-    pub(crate) fn is_drained(&self, drain: DrainKey) -> bool {
-        !self.is_draining() || self.drains[drain.0].is_nothing_left()
     }
 
     #[inline]
@@ -58,45 +51,31 @@ impl<T> Shard<T> {
 
     /// Notes that a timer is about to end, to be taken, or to be moved.
     #[inline]
-    pub(crate) fn count_out(&mut self, at: EntryIndex) {
+    pub(crate) fn note_leave(&mut self, at: EntryIndex) {
         if self.is_draining() {
-            self.count_out_of_drains(at);
+            self.signal_leave(at);
         }
     }
 
     #[cold]
-    fn count_out_of_drains(&mut self, at: EntryIndex) {
-        for drain in 0..self.drains.len() {
-            let mut awaited = self.drains[drain];
-            if awaited.counted.is_past(at) && self.is_awaited(at, awaited.last) {
-                awaited.left -= 1;
-                self.drains[drain] = awaited;
-                let drained = awaited.is_nothing_left();
-                self.signals.drained |= drained;
-                self.signalled |= drained;
-            }
-        }
+    fn signal_leave(&mut self, at: EntryIndex) {
+        let before = self.awaited.len();
+        self.awaited.retain(|&awaited| awaited != at);
+        let was_awaited = self.awaited.len() < before;
+        self.signals.drained |= was_awaited;
+        self.signalled |= was_awaited;
     }
 
-    /// Notes that a timer has been moved.
+    /// Notes that a caller has moved a timer, perhaps to where walks have been.
     #[inline]
-    pub(crate) fn count_in(&mut self, at: EntryIndex) {
+    pub(crate) fn note_move(&mut self, at: EntryIndex) {
         if self.is_draining() {
-            self.count_into_drains(at);
-        }
-    }
-
-    #[cold]
-    fn count_into_drains(&mut self, at: EntryIndex) {
-        for drain in 0..self.drains.len() {
-            let awaited = self.drains[drain];
-            let joins = awaited.counted.is_past(at) && self.is_awaited(at, awaited.last);
-            self.drains[drain].left += usize::from(joins);
+            self.moved += u64::from(self.is_awaited(at, self.drained_until));
         }
     }
 
     /// Whether a drain that waits for timers due by `last` waits for this one.
-    pub(crate) fn is_awaited(&self, at: EntryIndex, last: Tick) -> bool {
+    pub(super) fn is_awaited(&self, at: EntryIndex, last: Tick) -> bool {
         let waits = self.record_of(at).is_none_or(|key| {
             let record = &self.records[key];
             // A one-shot that was re-armed fires like a repeating timer, without a wait.

@@ -31,7 +31,7 @@ impl<T> Shard<T> {
             if !shard.tag(at).ends_when_taken() {
                 return shard.make_ready(at);
             }
-            shard.count_out(at);
+            shard.note_leave(at);
             taken.push(shard.take_payload(at));
         });
         self.count_completed(taken.len() - before);

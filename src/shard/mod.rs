@@ -76,7 +76,7 @@ use crate::sync::IS_MODEL;
 use crate::tick::Tick;
 use crate::timeline::Time;
 use crate::timer::{Refusal, Timer};
-use crate::wheel::{Cursor, EntryIndex, Geometry, Wheel};
+use crate::wheel::{EntryIndex, Geometry, Wheel};
 
 /// The number of cells that a walk through a shard passes in one hold of the shard's
 /// lock. It is so small that waiting threads hardly notice, whatever the cells hold.
@@ -104,8 +104,12 @@ pub(crate) struct Shard<T> {
     pub(crate) phase: Phase,
     /// The number of reports that accepted timers still owe.
     pub(crate) to_report: usize,
-    /// The timers that each drain waits for.
-    pub(crate) drains: Vec<Awaited>,
+    /// The timers before which drains have stopped.
+    awaited: Vec<EntryIndex>,
+    /// The number of timers that were moved and for which a drain waits.
+    pub(crate) moved: u64,
+    /// The highest limit of a drain.
+    drained_until: Tick,
     pub(crate) signals: Signals,
     /// Whether `signals` is not empty. One check replaces several.
     pub(crate) signalled: bool,
@@ -131,31 +135,6 @@ pub(crate) struct Due {
     /// The tick that `requested` is rounded up to.
     pub(crate) deadline: Tick,
 }
-
-/// The timers that one drain waits for in one shard.
-#[derive(Clone, Copy)]
-pub(crate) struct Awaited {
-    /// The last tick at which an awaited one-shot is due.
-    pub(crate) last: Tick,
-    /// The number of awaited one-shots in the cells counted so far.
-    pub(crate) left: usize,
-    /// The position up to which cells have been counted.
-    pub(crate) counted: Cursor,
-}
-
-impl Awaited {
-    pub(crate) fn is_counted(&self) -> bool {
-        self.counted == Cursor::END
-    }
-
-    pub(crate) fn is_nothing_left(&self) -> bool {
-        self.is_counted() && self.left == 0
-    }
-}
-
-/// The index of a drain among those of its shard.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct DrainKey(pub(crate) usize);
 
 impl<T> Shard<T> {
     pub(crate) fn new(
@@ -186,7 +165,9 @@ impl<T> Shard<T> {
             tick,
             phase: Phase::Open,
             to_report: 0,
-            drains: Vec::new(),
+            awaited: Vec::new(),
+            moved: 0,
+            drained_until: Tick(0),
             signals: Signals::default(),
             signalled: false,
             earliest_new: Tick::MAX,
@@ -338,11 +319,11 @@ impl<T> Shard<T> {
             self.unlink(at);
             self.wheel.relink_at(at, deadline);
         } else {
-            self.count_out(at);
+            self.note_leave(at);
             self.wheel.move_to(at, deadline.0);
         }
         self.earliest_new = self.earliest_new.min(self.wheel.due_at(at));
-        self.count_in(at);
+        self.note_move(at);
         Ok(())
     }
 
@@ -405,10 +386,10 @@ impl<T> Shard<T> {
         self.not_live -= usize::from(state.is_live());
     }
 
-    /// Removes a waiting timer from its list and from the counts of drains.
+    /// Removes a waiting timer from its list.
     #[inline(always)]
     pub(crate) fn unlink(&mut self, at: EntryIndex) {
-        self.count_out(at);
+        self.note_leave(at);
         let tag = self.tag(at);
         if !tag.is_ready() {
             return self.wheel.unlink(at);

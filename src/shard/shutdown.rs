@@ -20,7 +20,6 @@ impl<T> Shard<T> {
             self.phase = Phase::Closed;
             self.signal_if_settled();
         }
-        self.drains.clear();
         self.live()
     }
 

@@ -115,7 +115,7 @@ impl<T> Shard<T> {
                 break;
             }
             self.note_start(self.wheel.expired_deadline_of(at), now);
-            self.count_out(at);
+            self.note_leave(at);
             payloads.push(self.take_payload(at));
         }
         let taken = payloads.len() - before;
@@ -157,7 +157,7 @@ impl<T> Shard<T> {
     #[inline]
     fn take_plain(&mut self, at: EntryIndex, queue: usize) -> T {
         debug_assert_eq!(self.tag(at).queue(), queue);
-        self.count_out(at);
+        self.note_leave(at);
         self.ready[queue].unlink(&mut self.wheel, at);
         self.end_plain(at, CloseReason::Completed)
     }

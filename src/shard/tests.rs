@@ -58,7 +58,8 @@ struct Search {
     cancelling: Option<(Cursor, u64)>,
     closing: Option<Cursor>,
     is_shrinking: bool,
-    drains: Vec<DrainKey>,
+    /// The position, the limit, and the number of moved timers at the beginning.
+    drains: Vec<(Cursor, Tick, u64)>,
     bells: [bool; QUEUES + 1],
     settled: usize,
     random: fastrand::Rng,

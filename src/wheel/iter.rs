@@ -16,10 +16,9 @@ pub(crate) struct Cursor(u32);
 
 impl Cursor {
     pub(crate) const START: Cursor = Cursor(0);
-    /// The position behind all present and future entries.
-    pub(crate) const END: Cursor = Cursor(u32::MAX);
 
     /// Returns whether the walk has passed an entry.
+    #[cfg(test)]
     pub(crate) fn is_past(self, entry: EntryIndex) -> bool {
         entry.index() < self.0
     }

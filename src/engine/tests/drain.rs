@@ -5,8 +5,9 @@ use std::time::Duration;
 use crate::engine::Engine;
 use crate::engine::end::{GRACE, grace};
 use crate::shard::{CELLS_PER_HOLD, CELLS_PER_TIMER};
+use crate::tick::Tick;
 use crate::timer::Timer;
-use crate::wheel::EntryIndex;
+use crate::wheel::Cursor;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -32,94 +33,70 @@ fn the_grace_has_room_for_the_shutdown() {
     assert_eq!(engine.core.patience(SECOND), grace(1_000));
 }
 
-#[test]
-fn a_level_that_comes_later_changes_nothing() {
-    let builder = Engine::builder().shards(1);
-    let (engine, _clock) = builder.start_virtual().unwrap();
-    let [due, far] = [1, 1_000_000_000].map(|ms| {
-        let timer = Timer::after(Duration::from_millis(ms), ());
-        engine.schedule(timer).unwrap()
+/// Passes a shard as a drain does. Returns whether it has stopped before a timer.
+fn stops(engine: &Engine<usize>, cursor: &mut Cursor, last: Tick) -> bool {
+    let mut stopped = false;
+    engine.core.walk(&engine.core.shards[0], |shard| {
+        shard.pass_drained(cursor, last, &mut stopped)
     });
-    let cell = &engine.core.shards[0];
-    let drain = cell.lock().begin_drain(engine.current_tick().after(50));
-    assert!(cell.lock().count_some(drain));
-    // To a level between the existing ones.
-    engine.reschedule(far, 5 * SECOND).unwrap();
-    assert!(!cell.lock().is_drained(drain));
-    assert!(engine.cancel(due).is_cancelled());
-    assert!(cell.lock().is_drained(drain));
+    stopped
 }
 
-/// Counts in several holds of the lock, with changes in between, and
-/// compares the count with the timers that are there.
+/// The drain goes on behind what has left, and signals tell it when.
 #[test]
-fn the_count_follows_whatever_comes_and_goes() {
-    const TIMERS: usize = 4 * CELLS_PER_HOLD / CELLS_PER_TIMER;
+fn a_drain_stops_at_what_is_due_until_it_has_left() {
+    const TIMERS: usize = 2 * CELLS_PER_HOLD / CELLS_PER_TIMER;
     let builder = Engine::builder().shards(1);
     let (engine, clock) = builder.start_virtual().unwrap();
-    let due = |n: usize| Duration::from_millis(1 + 100 * (n as u64 % 2));
-    let ids: Vec<_> = (0..TIMERS)
+    let last = engine.current_tick().after(50);
+    let due = |n: usize| Duration::from_millis(if n % TIMERS < 3 { 1 } else { 100 });
+    let ids: Vec<_> = (0..TIMERS + 2)
         .map(|n| engine.schedule(Timer::after(due(n), n)).unwrap())
         .collect();
-    let last = engine.current_tick().after(50);
-    let cell = &engine.core.shards[0];
-    let drains = [last, last.after(100)].map(|last| cell.lock().begin_drain(last));
-    let counted = |drain: usize| {
-        let shard = cell.lock();
-        let crate::shard::Awaited { last, counted, .. } = shard.drains[drain];
-        let here = ids.iter().filter_map(|&id| shard.wheel.find(id));
-        let waits = |at: &EntryIndex| counted.is_past(*at) && shard.is_awaited(*at, last);
-        assert_eq!(shard.drains[drain].left, here.filter(waits).count());
-    };
-    let mut changes = 0;
-    while !drains.iter().all(|&drain| cell.lock().count_some(drain)) {
-        changes += 1;
-        for (n, &id) in ids.iter().enumerate().skip(changes).step_by(7) {
-            match (n + changes) % 4 {
-                0 => drop(engine.cancel(id)),
-                1 => drop(engine.cancel_many(&[id])),
-                2 => drop(engine.reschedule(id, due(n + 1))),
-                _ => drop(engine.reschedule(id, due(n))),
-            }
+    let shard = || engine.core.shards[0].lock();
+    shard().begin_drain(last);
+    let (mut cursor, mut stop) = (Cursor::START, 0);
+    let mut others = [Cursor::START; 2];
+    while stops(&engine, &mut cursor, last) {
+        assert!(others.iter_mut().all(|other| stops(&engine, other, last)));
+        assert!(!shard().has_signals());
+        match stop {
+            0 => drop(engine.cancel(ids[0])),
+            1 => drop(engine.reschedule(ids[1], SECOND)),
+            2 => drop(engine.cancel_many(&[ids[2]])),
+            3 => clock.advance(Duration::from_millis(1)),
+            4 => drop(engine.queue(0).try_recv().unwrap()),
+            _ => drop(engine.queue(0).try_recv_many(&mut Vec::new(), 9)),
         }
-        clock.advance(Duration::from_millis(1));
-        engine.queue(0).try_iter().take(50).for_each(drop);
-        let _ = engine.queue(0).try_recv_many(&mut Vec::new(), 50);
-        (0..2).for_each(counted);
+        stop += 1;
     }
-    assert!(changes > 2, "in one hold");
-    clock.advance(SECOND);
-    engine.queue(0).try_iter().for_each(drop);
-    (0..2).for_each(counted);
-    assert!(drains.iter().all(|&drain| cell.lock().is_drained(drain)));
+    assert_eq!(stop, 6);
+    assert_eq!(shard().moved, 0);
+    // What is moved to where the walk has been is found by the next one.
+    engine.reschedule(ids[1], Duration::ZERO).unwrap();
+    assert_eq!(shard().moved, 1);
+    assert!(!stops(&engine, &mut cursor, last));
+    assert!(stops(&engine, &mut Cursor::START.clone(), last));
 }
 
 /// A chain that is re-armed fires like a repeating timer, which no drain awaits.
 #[test]
-fn a_drain_counts_the_first_firing_of_a_chain_only() {
+fn a_drain_waits_for_the_first_firing_of_a_chain_only() {
     const MS: Duration = Duration::from_millis(1);
     let builder = Engine::builder().shards(1);
     let (engine, clock) = builder.start_virtual().unwrap();
-    let id = engine.schedule(Timer::after(MS, ()).rearmable()).unwrap();
-    let cell = &engine.core.shards[0];
-    let drains = [5, 50].map(|ticks| {
-        let last = engine.current_tick().after(ticks);
-        cell.lock().begin_drain(last)
-    });
-    assert!(cell.lock().count_some(drains[0]));
-    assert!(!cell.lock().is_drained(drains[0]));
+    let last = engine.current_tick().after(50);
+    let id = engine.schedule(Timer::after(MS, 0).rearmable()).unwrap();
+    engine.core.shards[0].lock().begin_drain(last);
+    assert!(stops(&engine, &mut Cursor::START.clone(), last));
     for _ in 0..3 {
         clock.advance(MS);
         let due = engine.queue(0).try_recv().unwrap();
-        assert!(cell.lock().is_drained(drains[0]));
+        assert!(!stops(&engine, &mut Cursor::START.clone(), last));
         due.rearm(MS).unwrap();
-        assert!(cell.lock().is_drained(drains[0]));
+        assert!(!stops(&engine, &mut Cursor::START.clone(), last));
         engine.reschedule(id, 2 * MS).unwrap();
         engine.reschedule(id, MS).unwrap();
-        assert!(cell.lock().is_drained(drains[0]));
+        assert!(!stops(&engine, &mut Cursor::START.clone(), last));
     }
-    assert!(cell.lock().count_some(drains[1]));
-    assert!(cell.lock().is_drained(drains[1]));
-    assert!(engine.cancel(id).is_cancelled());
-    assert_eq!(cell.lock().drains[0].left, 0);
 }

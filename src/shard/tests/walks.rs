@@ -78,26 +78,28 @@ impl Search {
         }
         match self.random.usize(..self.drains.len() + 1) {
             0 => {
-                let time = self.some_time();
-                self.drains
-                    .push(self.shard.begin_drain(self.due(time).deadline));
+                let last = self.some_time();
+                let last = self.due(last).deadline;
+                self.shard.begin_drain(last);
+                self.drains.push((Cursor::START, last, self.shard.moved));
             }
-            n => self.count(self.drains[n - 1]),
+            n => self.pass_drained(n - 1),
         }
     }
 
-    /// Does what `count_some` does, for fewer cells.
-    fn count(&mut self, DrainKey(drain): DrainKey) {
-        let shard = &mut self.shard;
-        let mut awaited = shard.drains[drain];
-        let mut budget = self.random.usize(1..200);
-        while let Some(at) = shard.wheel.next_entry(&mut awaited.counted, &mut budget) {
-            awaited.left += usize::from(shard.is_awaited(at, awaited.last));
+    fn pass_drained(&mut self, drain: usize) {
+        let (cursor, last, moved) = &mut self.drains[drain];
+        let mut stopped = false;
+        let is_over = self.shard.pass_drained(cursor, *last, &mut stopped);
+        if is_over && !stopped {
+            let (shard, last) = (&self.shard, *last);
+            let all = shard.wheel.iter();
+            let mut all = all.map(|(id, ..)| shard.wheel.find(id).expect("it is there"));
+            if shard.moved == *moved {
+                assert!(!all.any(|at| shard.is_awaited(at, last)), "left behind");
+            }
+            self.drains.swap_remove(drain);
         }
-        if shard.wheel.is_at_end(awaited.counted) {
-            awaited.counted = Cursor::END;
-        }
-        shard.drains[drain] = awaited;
     }
 
     pub(super) fn close(&mut self) {
