@@ -9,36 +9,29 @@
 //! leaving, and then looks for tasks once more. A worker that has left has returned its
 //! firing before that look; all others look for tasks themselves after their last one.
 
+use std::collections::BTreeMap;
+
 use crate::sync::thread::ThreadId;
-use crate::sync::{
-    Arc, AtomicBool, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, lock, thread, wait,
-};
+use crate::sync::{Arc, AtomicBool, AtomicUsize, Condvar, Mutex, Ordering, lock, thread, wait};
 
 #[derive(Default)]
 pub(crate) struct Workers {
     state: Mutex<State>,
     /// The number of workers that there are to be. Changed under `state`.
     wanted: AtomicUsize,
-    /// Whether the surplus is above zero. Changed under `state`.
+    /// Whether more workers serve than are wanted. Changed under `state`.
     has_surplus: AtomicBool,
     ended: Condvar,
 }
 
 #[derive(Default)]
 struct State {
-    /// The threads of the workers by their numbers. `None` if a number is free. The last
-    /// number is in use.
-    at_work: Vec<Option<ThreadId>>,
-    /// The number of workers that are to leave.
-    surplus: usize,
+    /// The threads of the workers by their numbers.
+    at_work: BTreeMap<usize, ThreadId>,
+    /// The number of workers that have not been told to leave.
+    serving: usize,
     /// Whether a worker has learned of the shutdown. If so, no worker leaves any more.
     is_stopping: bool,
-}
-
-/// The workers, while no other thread changes their number.
-pub(crate) struct Change<'a> {
-    workers: &'a Workers,
-    state: MutexGuard<'a, State>,
 }
 
 /// A worker at work. The worker's own thread drops this after everything else that
@@ -48,17 +41,20 @@ pub(crate) struct AtWork(pub(crate) Arc<Workers>);
 
 impl Drop for AtWork {
     fn drop(&mut self) {
-        self.0.remove();
+        let here = thread::current().id();
+        self.0
+            .change(|state| state.at_work.retain(|_, thread| *thread != here));
+        self.0.ended.notify_all();
     }
 }
 
 impl Workers {
-    pub(crate) fn change(&self) -> Change<'_> {
-        let state = lock(&self.state);
-        Change {
-            workers: self,
-            state,
-        }
+    fn change<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
+        let mut state = lock(&self.state);
+        let changed = change(&mut state);
+        let has_surplus = state.serving > self.wanted() && !state.is_stopping;
+        self.has_surplus.store(has_surplus, Ordering::Relaxed);
+        changed
     }
 
     /// Returns the number of workers that there are to be. Surplus ones are not counted.
@@ -66,33 +62,56 @@ impl Workers {
         self.wanted.load(Ordering::Relaxed)
     }
 
-    /// The flag that ends the wait of an idle worker, because workers are to leave.
+    /// Sets the number of workers that there are to be. Surplus ones leave: idle ones when they
+    /// are woken, busy ones after their tasks. If some are missing, `start` starts one with the
+    /// number that it gets, before that worker can end. Does nothing and returns `None` after a
+    /// worker has learned of the shutdown, or if `is_over`.
+    pub(crate) fn set_wanted<E>(
+        &self,
+        wanted: usize,
+        is_over: impl FnOnce() -> bool,
+        mut start: impl FnMut(usize) -> Result<ThreadId, E>,
+    ) -> Option<Result<(), E>> {
+        self.change(|state| {
+            if state.is_stopping || is_over() {
+                return None;
+            }
+            let mut started = Ok(());
+            while state.serving < wanted && started.is_ok() {
+                let number = (0..).find(|number| !state.at_work.contains_key(number))?;
+                started = start(number).map(|thread| {
+                    state.at_work.insert(number, thread);
+                    state.serving += 1;
+                });
+            }
+            let missing = started.is_err();
+            let wanted = if missing { state.serving } else { wanted };
+            self.wanted.store(wanted, Ordering::Relaxed);
+            Some(started)
+        })
+    }
+
+    /// The flag that ends the wait of an idle worker, because workers are to leave. The calling
+    /// worker may be one of them.
+    #[inline]
     pub(crate) fn surplus(&self) -> &AtomicBool {
         &self.has_surplus
     }
 
-    /// Whether workers are to leave. If so, the calling worker may be one of them.
-    #[inline]
-    pub(crate) fn has_surplus(&self) -> bool {
-        self.has_surplus.load(Ordering::Relaxed)
-    }
-
     /// Returns whether the calling worker leaves, because there are more workers than
     /// wanted. A worker calls this while it holds no firing.
-    #[inline]
     pub(crate) fn leave(&self) -> bool {
-        self.has_surplus() && self.change().let_one_leave()
+        self.change(|state| {
+            let leaves = state.serving > self.wanted() && !state.is_stopping;
+            state.serving -= usize::from(leaves);
+            leaves
+        })
     }
 
     /// Ends the leaving, because the engine was shut down. Returns whether this is the
     /// first call. The worker that made it then looks for tasks once more.
     pub(crate) fn begin_to_stop(&self) -> bool {
-        self.change().begin_to_stop()
-    }
-
-    fn remove(&self) {
-        self.change().remove(thread::current().id());
-        self.ended.notify_all();
+        self.change(|state| !std::mem::replace(&mut state.is_stopping, true))
     }
 
     /// Blocks until no worker is at work. Returns at once on a worker's
@@ -100,77 +119,11 @@ impl Workers {
     pub(crate) fn wait_until_ended(&self) {
         let here = thread::current().id();
         let mut state = lock(&self.state);
-        if state.at_work.contains(&Some(here)) {
+        if state.at_work.values().any(|thread| *thread == here) {
             return;
         }
         while !state.at_work.is_empty() {
             state = wait(&self.ended, state);
-        }
-    }
-}
-
-impl Change<'_> {
-    pub(crate) fn is_stopping(&self) -> bool {
-        self.state.is_stopping
-    }
-
-    pub(crate) fn set_wanted(&self, workers: usize) {
-        self.workers.wanted.store(workers, Ordering::Relaxed);
-    }
-
-    /// Gives the worker that `spawn` starts the lowest free number, before that
-    /// worker can end.
-    pub(crate) fn start<E>(
-        &mut self,
-        spawn: impl FnOnce(usize) -> Result<ThreadId, E>,
-    ) -> Result<(), E> {
-        let at_work = &mut self.state.at_work;
-        let free = at_work.iter().position(Option::is_none);
-        let number = free.unwrap_or(at_work.len());
-        let thread = spawn(number)?;
-        if number == at_work.len() {
-            at_work.push(None);
-        }
-        at_work[number] = Some(thread);
-        Ok(())
-    }
-
-    /// Makes `count` workers leave: idle ones when they are woken, busy ones after their
-    /// tasks.
-    pub(crate) fn dismiss(&mut self, count: usize) {
-        self.set_surplus(self.state.surplus + count);
-    }
-
-    /// Keeps up to `count` workers that are to leave and have not left. Returns their
-    /// number.
-    pub(crate) fn keep(&mut self, count: usize) -> usize {
-        let kept = count.min(self.state.surplus);
-        self.set_surplus(self.state.surplus - kept);
-        kept
-    }
-
-    fn let_one_leave(mut self) -> bool {
-        self.keep(1) == 1
-    }
-
-    fn begin_to_stop(mut self) -> bool {
-        self.set_surplus(0);
-        !std::mem::replace(&mut self.state.is_stopping, true)
-    }
-
-    fn set_surplus(&mut self, surplus: usize) {
-        self.state.surplus = surplus;
-        let has_surplus = &self.workers.has_surplus;
-        has_surplus.store(surplus > 0, Ordering::Relaxed);
-    }
-
-    fn remove(mut self, thread: ThreadId) {
-        let at_work = &mut self.state.at_work;
-        for worker in at_work.iter_mut() {
-            worker.take_if(|worker| *worker == thread);
-        }
-        while let Some(None) = at_work.last() {
-            at_work.pop();
         }
     }
 }
@@ -189,12 +142,12 @@ mod tests {
     fn one_worker(work: impl FnOnce() + Send + 'static) -> Arc<Workers> {
         let workers = Arc::new(Workers::default());
         let these = Arc::clone(&workers);
-        let work = move || {
+        let mut work = Some(move || {
             let _at_work = AtWork(these);
             work();
-        };
-        let start = |_| sync::spawn("engine", "worker", work);
-        workers.change().start(start).unwrap();
+        });
+        let start = |_| sync::spawn("engine", "worker", work.take().unwrap());
+        workers.set_wanted(1, || false, start).unwrap().unwrap();
         workers
     }
 
@@ -231,27 +184,47 @@ mod tests {
         }
     }
 
+    fn set_wanted(workers: &Workers, wanted: usize) -> usize {
+        let mut started = 0;
+        let start = |number| {
+            started += 1;
+            match number {
+                0..4 => Ok(thread::current().id()),
+                _ => Err(()),
+            }
+        };
+        let set = workers.set_wanted(wanted, || false, start);
+        assert_eq!(set, Some(if wanted > 4 { Err(()) } else { Ok(()) }));
+        started
+    }
+
     #[test]
-    fn as_many_leave_as_are_dismissed_and_not_kept() {
+    fn as_many_leave_as_are_not_wanted() {
         let workers = Workers::default();
         assert!(!workers.leave());
-        workers.change().dismiss(2);
-        workers.change().dismiss(3);
-        assert_eq!(workers.change().keep(1), 1);
-        assert_eq!(
-            [(); 6].map(|()| workers.leave()),
-            [true, true, true, true, false, false]
-        );
-        assert_eq!(workers.change().keep(1), 0);
+        assert_eq!(set_wanted(&workers, 4), 4);
+        assert_eq!([3, 1, 2].map(|wanted| set_wanted(&workers, wanted)), [0; 3]);
+        assert_eq!([(); 3].map(|()| workers.leave()), [true, true, false]);
+        assert!(!workers.surplus().load(Ordering::Relaxed));
+    }
+
+    #[test]
+    fn those_that_were_started_remain() {
+        let workers = Workers::default();
+        assert_eq!(set_wanted(&workers, 9), 5);
+        assert_eq!((workers.wanted(), workers.leave()), (4, false));
     }
 
     #[test]
     fn none_leaves_after_one_has_learned_of_the_end() {
         let workers = Workers::default();
-        workers.change().dismiss(2);
+        set_wanted(&workers, 3);
+        set_wanted(&workers, 1);
         assert!(workers.leave());
         assert!(workers.begin_to_stop());
-        assert!(!workers.leave());
+        assert!(!workers.leave() && !workers.surplus().load(Ordering::Relaxed));
         assert!(!workers.begin_to_stop());
+        let set = workers.set_wanted(9, || false, |_| Err(()));
+        assert_eq!(set, None);
     }
 }

@@ -8,12 +8,10 @@ mod worker;
 
 pub use task::{Firing, Task};
 
-use std::cmp::Ordering;
 use std::ops::Deref;
 use std::time::Duration;
 
 use crate::drive::{Builder, Family, ProcessFn, Sealed, StartError, WeakEngine, check_workers};
-use crate::engine::workers::Change;
 use crate::engine::{Engine, Unstarted};
 use crate::id::TimerId;
 use crate::timeline::PointInTime;
@@ -69,8 +67,7 @@ impl Sealed for TaskEngine {
     }
 
     fn start_workers(&self, count: usize) -> Result<(), StartError> {
-        let change = &mut self.engine.core().workers.change();
-        worker::start_up_to(count, &self.engine, change)
+        self.want_workers(count)
     }
 }
 
@@ -395,29 +392,17 @@ impl TaskEngine {
             return Err(StartError::Driven);
         }
         check_workers(workers)?;
-        let mut change = self.engine.core().workers.change();
-        if change.is_stopping() || self.is_shut_down() {
-            return Err(StartError::ShutDown);
-        }
-        match workers.cmp(&self.workers()) {
-            Ordering::Less => self.shrink(workers, change),
-            Ordering::Equal => {}
-            Ordering::Greater => self.grow(workers, &mut change)?,
-        }
+        self.want_workers(workers)?;
+        self.engine.core().doorbell(0).wake_receivers();
         Ok(())
     }
 
-    fn grow(&self, workers: usize, change: &mut Change<'_>) -> Result<(), StartError> {
-        let present = self.workers();
-        let kept = change.keep(workers - present);
-        change.set_wanted(present + kept);
-        worker::start_up_to(workers, &self.engine, change)
-    }
-
-    fn shrink(&self, workers: usize, mut change: Change<'_>) {
-        change.dismiss(self.workers() - workers);
-        change.set_wanted(workers);
-        drop(change);
-        self.engine.core().doorbell(0).wake_receivers();
+    fn want_workers(&self, count: usize) -> Result<(), StartError> {
+        let workers = &self.engine.core().workers;
+        let start = |number| worker::start(&self.engine, number);
+        match workers.set_wanted(count, || self.is_shut_down(), start) {
+            None => Err(StartError::ShutDown),
+            Some(started) => started.map_err(StartError::Thread),
+        }
     }
 }

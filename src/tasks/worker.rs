@@ -1,35 +1,24 @@
 //! Running tasks: in threads of the engine's own, or in the caller's loop.
 
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
-use crate::drive::{Driver, StartError};
+use crate::drive::Driver;
 use crate::engine::threads::{self, Doing};
-use crate::engine::workers::{AtWork, Change, Workers};
+use crate::engine::workers::{AtWork, Workers};
 use crate::engine::{Engine, Wait};
 use crate::id::TimerId;
 use crate::queue::{Queue, RecvError};
 use crate::shard::{Claimed, Outcome};
-use crate::sync::{Arc, IS_MODEL};
+use crate::sync::thread::ThreadId;
+use crate::sync::{Arc, IS_MODEL, Ordering};
 use crate::tasks::{Firing, Task};
 use crate::wheel::Advance;
 use crate::{caught, observe, sync};
 
-/// Starts workers until there are `count`. Those that have been started remain if the
-/// system refuses one.
-pub(super) fn start_up_to(
-    count: usize,
-    engine: &Engine<Task>,
-    change: &mut Change<'_>,
-) -> Result<(), StartError> {
-    for n in engine.core().workers.wanted()..count {
-        start(engine, change)?;
-        change.set_wanted(n + 1);
-    }
-    Ok(())
-}
-
-fn start(engine: &Engine<Task>, change: &mut Change<'_>) -> Result<(), StartError> {
+/// Starts a worker.
+pub(super) fn start(engine: &Engine<Task>, number: usize) -> io::Result<ThreadId> {
     let workers = Arc::clone(&engine.core().workers);
     let queue = engine.queue(0);
     queue.join();
@@ -38,8 +27,7 @@ fn start(engine: &Engine<Task>, change: &mut Change<'_>) -> Result<(), StartErro
         let at_work = AtWork(workers);
         work_on(queue, &at_work.0);
     };
-    let spawn = |n: usize| sync::spawn(engine.name(), &format!("w{n}"), work);
-    change.start(spawn).map_err(StartError::Thread)
+    sync::spawn(engine.name(), &format!("w{number}"), work)
 }
 
 /// Works, and begins anew after a panic. Tasks are run where a panic is caught, so this
@@ -65,7 +53,7 @@ fn work(queue: &Queue<Task>, workers: &Workers) {
             Err(RecvError::ShutDown) if workers.begin_to_stop() => {}
             Err(RecvError::ShutDown) => return,
         }
-        if workers.has_surplus() {
+        if workers.surplus().load(Ordering::Relaxed) {
             runner.finish();
             if workers.leave() {
                 return;
