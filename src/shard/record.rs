@@ -1,10 +1,9 @@
 //! Records: periods, counts, reports and tasks, which only some timers have.
 
-use crate::id::TimerId;
 use crate::rounding::TickLength;
 use crate::tick::Tick;
 use crate::timeline::Time;
-use crate::timer::{CloseReason, Closed, Refusal, Timer};
+use crate::timer::{CloseReason, Refusal, Timer};
 
 pub(crate) struct TimerRecord<T> {
     /// `None` while a worker has the payload, or once the caller that ended the timer
@@ -164,26 +163,6 @@ impl<T> TimerRecord<T> {
     pub(crate) fn deliver(&mut self) {
         self.firings += 1;
         self.left = self.left.map(|left| left - 1);
-    }
-
-    /// Takes out the report on a timer that has ended.
-    pub(crate) fn take_closed(
-        &mut self,
-        id: TimerId,
-        reason: CloseReason,
-        tick: Tick,
-        deadline: Time,
-    ) -> Closed<T> {
-        Closed {
-            id,
-            name: self.timer.name.take(),
-            queue: self.timer.queue,
-            tick,
-            deadline,
-            firings: self.firings,
-            reason,
-            payload: self.payload.take(),
-        }
     }
 }
 

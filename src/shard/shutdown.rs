@@ -5,7 +5,6 @@
 //! live timers, those with a lent firing, and those whose task has yet to run once more.
 //! A closed shard accepts no timers. At a count of zero, it is *settled*.
 
-use crate::id::TimerId;
 use crate::shard::record::State;
 use crate::shard::{CELLS_PER_TIMER, Phase, Shard};
 use crate::tick::Tick;
@@ -43,21 +42,28 @@ impl<T> Shard<T> {
     }
 
     pub(crate) fn close_one(&mut self, at: EntryIndex, now: Tick) -> Option<Closed<T>> {
-        let id = self.wheel.id(at);
-        if let Some(key) = self.record_if_lent(at) {
-            return self.close_recorded(at, id, key, now);
+        let key = self.record_if_lent(at);
+        let mut closed = self.closed(at, CloseReason::ShutDown, now);
+        closed.payload = match key {
+            Some(key) => self.close_recorded(at, key, now)?,
+            None => Some(self.close_plain(at)),
+        };
+        Some(closed)
+    }
+
+    /// Returns the report on a timer that ends, without its payload.
+    pub(super) fn closed(&self, at: EntryIndex, reason: CloseReason, tick: Tick) -> Closed<T> {
+        let key = self.record_of(at);
+        Closed {
+            id: self.wheel.id(at),
+            name: self.name_of(at).cloned(),
+            queue: self.queue_of(at),
+            tick,
+            deadline: self.due_time_of(at),
+            firings: key.map_or(0, |key| self.records[key].firings),
+            reason,
+            payload: None,
         }
-        let deadline = self.due_time_of(at);
-        Some(Closed {
-            id,
-            name: None,
-            queue: self.tag(at).queue(),
-            tick: now,
-            deadline,
-            firings: 0,
-            reason: CloseReason::ShutDown,
-            payload: Some(self.close_plain(at)),
-        })
     }
 
     /// Returns the time at which a timer is due next, or was due last.
@@ -80,31 +86,18 @@ impl<T> Shard<T> {
         unsafe { self.wheel.take_for_good(at).into_payload() }
     }
 
-    fn close_recorded(
-        &mut self,
-        at: EntryIndex,
-        id: TimerId,
-        key: usize,
-        now: Tick,
-    ) -> Option<Closed<T>> {
-        let (reason, deadline) = (CloseReason::ShutDown, self.due_time_of(at));
+    /// Ends a timer with a record. Returns `None` if it ends by itself, and otherwise what the
+    /// shutdown returns of its payload.
+    fn close_recorded(&mut self, at: EntryIndex, key: usize, now: Tick) -> Option<Option<T>> {
+        let reason = CloseReason::ShutDown;
         let record = &mut self.records[key];
         let is_last = record.is_last();
-        let mut closed = Closed {
-            id,
-            name: record.timer.name.clone(),
-            queue: record.timer.queue,
-            tick: now,
-            deadline,
-            firings: record.firings,
-            reason,
-            payload: None,
-        };
         match &mut record.state {
             State::Waiting => {
-                closed.payload = record.payload.take_if(|_| !record.run_on_end);
+                let payload = record.payload.take_if(|_| !record.run_on_end);
                 self.unlink(at);
                 self.end_recorded(at, key, reason, now);
+                return Some(payload);
             }
             State::Lent {
                 ending: Some(_), ..
@@ -126,7 +119,7 @@ impl<T> Shard<T> {
             }
             _ => return None,
         }
-        Some(closed)
+        Some(None)
     }
 
     /// Ends a timer that was shut down while a worker had its payload, which has

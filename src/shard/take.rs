@@ -228,14 +228,13 @@ impl<T> Shard<T> {
     pub(crate) fn claim_report(&mut self) -> Option<Closed<T>> {
         let reports = self.ready.len() - 1;
         let at = self.ready[reports].first_to_take(&self.wheel)?;
-        let id = self.wheel.id(at);
         self.ready[reports].unlink(&mut self.wheel, at);
-        let (key, deadline) = (self.record_of(at)?, self.due_time_of(at));
-        let record = &mut self.records[key];
-        let State::Ended { reason, tick } = record.state else {
+        let key = self.record_of(at)?;
+        let State::Ended { reason, tick } = self.records[key].state else {
             unreachable!("only ended timers are reported");
         };
-        let closed = record.take_closed(id, reason, tick, deadline);
+        let mut closed = self.closed(at, reason, tick);
+        closed.payload = self.records[key].payload.take();
         self.forget(at, key);
         Some(closed)
     }
