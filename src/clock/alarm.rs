@@ -33,29 +33,10 @@ pub(crate) struct Alarm {
 struct Arming {
     stopping: bool,
     wakeups: u64,
-    /// The tick at which a sleeper would wake: in a model, time does not wake it.
-    #[cfg(any(loom, shuttle))]
+    /// For models: the tick at which a sleeper would wake, because time doesn't wake it there;
+    /// and whether the descriptor would be readable although no deadline has passed.
     asleep_until: Tick,
-    /// Whether the descriptor would be readable although no deadline has passed.
-    #[cfg(any(loom, shuttle))]
     called: bool,
-}
-
-impl Arming {
-    /// Records a call in a model, which has no descriptor to remember it.
-    fn note_call(&mut self) {
-        #[cfg(any(loom, shuttle))]
-        {
-            self.called = true;
-        }
-    }
-
-    fn forget_call(&mut self) {
-        #[cfg(any(loom, shuttle))]
-        {
-            self.called = false;
-        }
-    }
 }
 
 /// The object that the ticker sleeps on.
@@ -65,14 +46,6 @@ pub(crate) enum Device {
     Condvar(Condvar),
     /// Nothing, because no thread sleeps: the owner of the clock calls the engine.
     Nobody,
-}
-
-/// The ticker's next action.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Wake {
-    /// Make due timers ready.
-    Expire,
-    Stop,
 }
 
 impl Device {
@@ -113,9 +86,7 @@ impl Alarm {
             arming: Mutex::new(Arming {
                 stopping: false,
                 wakeups: 0,
-                #[cfg(any(loom, shuttle))]
                 asleep_until: Tick(0),
-                #[cfg(any(loom, shuttle))]
                 called: false,
             }),
             device,
@@ -144,14 +115,14 @@ impl Alarm {
     }
 
     /// Blocks until the earliest tick that `next` finds. Returns at once if that
-    /// tick is not after `now`.
-    pub(crate) fn sleep(&self, now: Tick, next: impl Fn() -> Tick) -> Wake {
+    /// tick is not after `now`. Returns whether the ticker goes on.
+    pub(crate) fn sleep(&self, now: Tick, next: impl Fn() -> Tick) -> bool {
         let arming = lock(&self.arming);
         if arming.stopping {
-            return Wake::Stop;
+            return false;
         }
         if next() <= now {
-            return Wake::Expire;
+            return true;
         }
         self.arm(next);
         self.wait(arming)
@@ -171,7 +142,7 @@ impl Alarm {
     pub(crate) fn call_again(&self) {
         let mut arming = lock(&self.arming);
         self.arm(|| Tick(0));
-        arming.note_call();
+        arming.called = true;
     }
 
     /// Resets a device that may have gone off. After the stop, leaves the device as it
@@ -181,7 +152,7 @@ impl Alarm {
         if arming.stopping {
             return;
         }
-        arming.forget_call();
+        arming.called = false;
         if let Device::Timer(timer) = &self.device {
             timer.wait();
         }
@@ -220,7 +191,7 @@ impl Alarm {
         self.set(earliest);
     }
 
-    fn wait(&self, arming: MutexGuard<'_, Arming>) -> Wake {
+    fn wait(&self, arming: MutexGuard<'_, Arming>) -> bool {
         let mut arming = match &self.device {
             Device::Timer(timer) => {
                 drop(arming);
@@ -231,10 +202,7 @@ impl Alarm {
             Device::Nobody => arming,
         };
         arming.wakeups += 1;
-        match arming.stopping {
-            true => Wake::Stop,
-            false => Wake::Expire,
-        }
+        !arming.stopping
     }
 
     /// Waits until `armed`, which other threads may bring forward meanwhile.
@@ -249,10 +217,7 @@ impl Alarm {
             if armed <= self.tick.tick_at(now) {
                 break;
             }
-            #[cfg(any(loom, shuttle))]
-            {
-                arming.asleep_until = armed;
-            }
+            arming.asleep_until = armed;
             arming = match armed {
                 Tick::MAX => wait(changed, arming),
                 armed => wait_for(changed, arming, self.tick.start_of(armed) - now),
@@ -282,7 +247,7 @@ impl Alarm {
         if first {
             before();
             self.set(Tick(0));
-            arming.note_call();
+            arming.called = true;
         }
         first
     }
@@ -354,13 +319,13 @@ mod tests {
 
     /// Sleeps until the tick in `next`, while `call` acts on the sleeper once it is
     /// armed. Returns how the sleep ended, and when.
-    fn sleep(alarm: &Alarm, next: &AtomicU64, call: impl FnOnce()) -> (Wake, Time) {
+    fn sleep(alarm: &Alarm, next: &AtomicU64, call: impl FnOnce()) -> (bool, Time) {
         let wanted = next.load(Ordering::SeqCst);
         let (ended, end) = channel();
         thread::scope(|scope| {
             scope.spawn(move || {
-                let wake = alarm.sleep(Tick(0), || Tick(next.load(Ordering::SeqCst)));
-                ended.send((wake, alarm.clock.now())).unwrap();
+                let goes_on = alarm.sleep(Tick(0), || Tick(next.load(Ordering::SeqCst)));
+                ended.send((goes_on, alarm.clock.now())).unwrap();
             });
             while alarm.armed.load(Ordering::SeqCst) != wanted {
                 thread::yield_now();
@@ -381,8 +346,8 @@ mod tests {
         for alarm in alarms() {
             for ticks in 1..10 {
                 let next = Tick(now(&alarm).0 + ticks);
-                let (wake, end) = sleep(&alarm, &AtomicU64::new(next.0), || ());
-                assert_eq!(wake, Wake::Expire);
+                let (goes_on, end) = sleep(&alarm, &AtomicU64::new(next.0), || ());
+                assert!(goes_on);
                 assert!(end >= alarm.tick.start_of(next), "{}", alarm.device());
             }
         }
@@ -393,11 +358,11 @@ mod tests {
         for alarm in alarms() {
             let next = AtomicU64::new(now(&alarm).0 + 3_600_000);
             let earlier = Tick(now(&alarm).0 + 3);
-            let (wake, end) = sleep(&alarm, &next, || {
+            let (goes_on, end) = sleep(&alarm, &next, || {
                 next.store(earlier.0, Ordering::SeqCst);
                 alarm.notify_earlier(earlier);
             });
-            assert_eq!(wake, Wake::Expire);
+            assert!(goes_on);
             assert!(end >= alarm.tick.start_of(earlier), "{}", alarm.device());
         }
     }
@@ -406,8 +371,8 @@ mod tests {
     fn a_stop_ends_a_sleep_without_end() {
         for alarm in alarms() {
             let never = AtomicU64::new(Tick::MAX.0);
-            let (wake, _) = sleep(&alarm, &never, || _ = alarm.stop(|| ()));
-            assert_eq!(wake, Wake::Stop);
+            let (goes_on, _) = sleep(&alarm, &never, || _ = alarm.stop(|| ()));
+            assert!(!goes_on);
         }
     }
 }

@@ -3,8 +3,6 @@
 mod alarm;
 #[cfg(any(windows, all(test, not(any(loom, shuttle)))))]
 mod due_time;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod instant;
 #[cfg(not(any(target_os = "linux", target_os = "android", windows)))]
 mod no_timer;
 mod system;
@@ -13,7 +11,7 @@ mod timerfd;
 #[cfg(windows)]
 mod waitable_timer;
 
-pub(crate) use alarm::{Alarm, Device, Wake};
+pub(crate) use alarm::{Alarm, Device};
 pub use system::ClockSource;
 use system::SystemClock;
 

@@ -2,7 +2,6 @@
 
 use std::io;
 
-use crate::clock::Wake;
 use crate::engine::Core;
 use crate::observe;
 use crate::sync::{self, Arc};
@@ -21,9 +20,8 @@ fn run<T>(core: &Core<T>) {
         if core.next_due() > now {
             core.confirm_next_due();
         }
-        match core.alarm.sleep(now, || core.next_due()) {
-            Wake::Expire => {}
-            Wake::Stop => break,
+        if !core.alarm.sleep(now, || core.next_due()) {
+            break;
         }
     }
     observe::ticker_ended(core.subject());

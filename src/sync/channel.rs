@@ -21,8 +21,6 @@
 //! and why no call is lost. Wakers of tasks are foreign code. They are called, cloned and
 //! dropped outside all locks, and a panic of a call or drop is caught and counted.
 
-#[cfg_attr(any(loom, shuttle), path = "channel/counted.rs")]
-#[cfg_attr(not(any(loom, shuttle)), path = "channel/crossbeam.rs")]
 mod messages;
 
 mod sleepers;

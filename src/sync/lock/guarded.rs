@@ -8,20 +8,9 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crossbeam_utils::CachePadded;
 
-use super::pace::{pauses, pauses_per_micro};
-use super::raw::RawLock;
+use super::parker::SystemParker;
+use super::raw::{RawLock, pauses, pauses_per_micro};
 use crate::sync::primitives::{AtomicU32, Ordering};
-
-#[cfg(all(
-    any(target_os = "linux", target_os = "android"),
-    target_pointer_width = "64"
-))]
-type SystemParker = super::futex::FutexParker;
-#[cfg(not(all(
-    any(target_os = "linux", target_os = "android"),
-    target_pointer_width = "64"
-)))]
-type SystemParker = super::condvar::CondvarParker;
 
 /// A lock, the value that it protects, and the counts of its waiters.
 pub(crate) struct Lock<T> {

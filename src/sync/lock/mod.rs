@@ -17,26 +17,9 @@
 //! explored with the interleavings of the lock's protocol. The protocol has models
 //! of its own.
 
-mod pace;
 mod parker;
 mod raw;
 
-#[cfg(any(
-    test,
-    loom,
-    shuttle,
-    not(all(
-        any(target_os = "linux", target_os = "android"),
-        target_pointer_width = "64"
-    ))
-))]
-mod condvar;
-#[cfg(all(
-    any(target_os = "linux", target_os = "android"),
-    target_pointer_width = "64",
-    not(any(loom, shuttle))
-))]
-mod futex;
 #[cfg(not(any(loom, shuttle)))]
 mod guarded;
 #[cfg(not(any(loom, shuttle)))]
@@ -47,4 +30,4 @@ mod mutex;
 #[cfg(any(loom, shuttle))]
 pub(crate) use mutex::{Lock, LockGuard};
 #[cfg(any(loom, shuttle))]
-pub use {condvar::CondvarParker, raw::RawLock};
+pub use {parker::CondvarParker, raw::RawLock};

@@ -1,11 +1,28 @@
-//! The sleep of a lock's waiters: on a futex (`futex.rs`) or, in a model and on
-//! systems without a futex, on a condition variable (`condvar.rs`).
+//! The sleep of a lock's waiters: on a futex, on 64-bit Linux and Android, or on a condition
+//! variable, in a model and on other systems. With 32-bit pointers, a futex's time has 32 or
+//! 64 bits, depending on the C library.
 //!
 //! A sleep is short even without a wake-up; `raw.rs` says why.
 
 use std::time::Duration;
 
-use crate::sync::primitives::AtomicU32;
+use crate::sync::primitives::{AtomicU32, Condvar, Mutex, Ordering, lock, wait_for};
+
+#[cfg(not(any(
+    loom,
+    shuttle,
+    all(
+        any(target_os = "linux", target_os = "android"),
+        target_pointer_width = "64"
+    )
+)))]
+pub(super) use CondvarParker as SystemParker;
+#[cfg(all(
+    any(target_os = "linux", target_os = "android"),
+    target_pointer_width = "64",
+    not(any(loom, shuttle))
+))]
+pub(super) use futex::FutexParker as SystemParker;
 
 /// The length of a sleep that no wake-up ends.
 pub(super) const LONGEST: Duration = Duration::from_millis(1);
@@ -18,4 +35,58 @@ pub trait Parker: Default {
 
     /// Wakes one sleeper. The caller has already changed `word`.
     fn wake_one(&self, word: &AtomicU32);
+}
+
+/// A condition variable with its mutex.
+#[cfg_attr(not(any(loom, shuttle)), allow(dead_code))]
+#[derive(Default)]
+pub struct CondvarParker {
+    mutex: Mutex<()>,
+    woken: Condvar,
+}
+
+impl Parker for CondvarParker {
+    fn park(&self, word: &AtomicU32, seen: u32) {
+        let guard = lock(&self.mutex);
+        if word.load(Ordering::Relaxed) == seen {
+            drop(wait_for(&self.woken, guard, LONGEST));
+        }
+    }
+
+    fn wake_one(&self, _word: &AtomicU32) {
+        // A waiter that has checked the word is asleep once the mutex is free.
+        drop(lock(&self.mutex));
+        self.woken.notify_one();
+    }
+}
+
+#[cfg(all(
+    any(target_os = "linux", target_os = "android"),
+    target_pointer_width = "64",
+    not(any(loom, shuttle))
+))]
+mod futex {
+    use super::{AtomicU32, LONGEST, Parker};
+
+    #[derive(Default)]
+    pub(crate) struct FutexParker;
+
+    impl Parker for FutexParker {
+        fn park(&self, word: &AtomicU32, seen: u32) {
+            let limit = libc::timespec {
+                tv_sec: 0,
+                tv_nsec: LONGEST.as_nanos() as _,
+            };
+            let wait = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+            // SAFETY: the word and the limit are valid for as long as the call lasts.
+            // The caller checks the lock whatever the call returns.
+            unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), wait, seen, &raw const limit) };
+        }
+
+        fn wake_one(&self, word: &AtomicU32) {
+            let wake = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+            // SAFETY: the kernel uses only the address of the word.
+            unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), wake, 1) };
+        }
+    }
 }

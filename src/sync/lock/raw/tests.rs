@@ -1,5 +1,5 @@
 use super::*;
-use crate::sync::lock::condvar::CondvarParker;
+use crate::sync::lock::parker::CondvarParker;
 use std::cell::{Cell, RefCell};
 use std::sync::{Condvar, Mutex};
 use std::thread;
@@ -192,4 +192,18 @@ fn one_holder_at_a_time_on_condition_variables() {
         }
     });
     assert_eq!(count.into_inner(), 200_000);
+}
+
+#[test]
+fn a_pause_lasts_about_as_long_as_it_says() {
+    const NANOS: u32 = 50_000;
+    let sample = || {
+        let begun = Instant::now();
+        (0..pauses(NANOS)).for_each(|_| spin_loop());
+        begun.elapsed().as_nanos() as u32
+    };
+    // Takes the fastest sample, because the machine may be busy. Allows a
+    // factor, because the processor may change its pace.
+    let fastest = (0..100).map(|_| sample()).min().unwrap();
+    assert!((NANOS / 8..NANOS * 8).contains(&fastest), "{fastest} ns");
 }
