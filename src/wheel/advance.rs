@@ -105,9 +105,29 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Takes the next due timer, as [`Wheel::pop_due`] does, if there may be one.
+    /// Takes the next due timer, as [`Wheel::pop_due`] does, if there may be one. The most
+    /// common case calls nothing, so it saves no registers.
     #[inline(never)]
     fn pop_next(&mut self, to: u64) -> Option<Expired<T>> {
+        let first = self.entries.links(DUE).next;
+        let is_plain = self.pass == Some(to) && !self.is_sorting && self.cascading == 0;
+        if first == DUE || !is_plain || self.len() == 1 || !self.can_fire(first) {
+            return self.pop_slowly(to);
+        }
+        self.entries.unlink(first);
+        Some(Expired {
+            id: TimerId::new(self.number, self.sequence(first), first.index()),
+            deadline: self.now(),
+            payload: self.remove(first),
+        })
+    }
+
+    fn can_fire(&self, entry: EntryIndex) -> bool {
+        self.is_due(entry) && !self.entries.is_moved(entry)
+    }
+
+    #[inline(never)]
+    fn pop_slowly(&mut self, to: u64) -> Option<Expired<T>> {
         match self.step(to, &mut { usize::MAX }) {
             Step::Due(entry) => Some(self.take_expired(entry)),
             Step::Done | Step::Paused => None,
