@@ -174,8 +174,8 @@ impl core::error::Error for ReserveError {}
 /// A block that has become vacant is given back if it has at least this many entries.
 const WORTH_FREEING: u32 = 4_096;
 
-/// A block with room for this many words or more grows by a quarter instead of doubling.
-const BIG: u32 = 1 << 17;
+/// A block with room for this many words or more grows by an eighth instead of doubling.
+const BIG: u32 = 1 << 15;
 
 /// A block that is not used any more. The system takes a while for each of its pages.
 #[must_use = "to be dropped after a lock is released"]
@@ -562,7 +562,7 @@ impl<T> Entries<T> {
         let entries = match self.room / Self::STRIDE {
             0 => 4,
             entries if self.room < BIG => 2 * entries,
-            entries => entries + entries / 4,
+            entries => entries + entries / 8,
         };
         if let Err(error) = self.try_reserve(entries as usize) {
             panic!("{error}");
