@@ -9,10 +9,10 @@ import subprocess
 import sys
 
 LIMITS = {
-    "library": 12_980,
-    "wheel": 2_410,
-    "tests": 11_830,
-    "tests and models": 14_540,
+    "library": 11_450,
+    "wheel": 2_170,
+    "tests": 11_815,
+    "tests and models": 14_530,
     "documents": 3_265,
 }
 

@@ -21,7 +21,6 @@ use crate::shard::body::Tag;
 use crate::shard::{Shard, Signals};
 use crate::sync::{Arc, AtomicU64, AtomicUsize, Lock, LockGuard, Ordering, RandomKey};
 use crate::tick::Tick;
-use crate::wheel::Retired;
 
 pub(crate) struct Core<T> {
     pub(crate) name: StdArc<str>,
@@ -204,7 +203,7 @@ impl<T> Core<T> {
     /// other threads waiting for a system call.
     #[inline]
     pub(super) fn release(&self, mut held: Held<'_, T>) {
-        if held.shard.has_signals() || held.shard.wheel.has_retired() {
+        if held.shard.has_signals() || held.shard.wheel.is_worth_freeing() {
             return self.release_and_signal(held);
         }
         let earliest_new = held.shard.take_earliest_new();
@@ -215,10 +214,10 @@ impl<T> Core<T> {
     /// memory of a wheel that has become empty after that.
     #[inline]
     pub(super) fn let_go(mut held: Held<'_, T>) {
-        if held.shard.wheel.has_retired() {
-            let retired = held.shard.wheel.take_retired();
+        if held.shard.wheel.is_worth_freeing() {
+            let retired = held.shard.wheel.give_back();
             drop(held);
-            retired.free();
+            drop(retired);
         }
     }
 
@@ -238,7 +237,7 @@ impl<T> Core<T> {
     #[cold]
     fn release_and_signal(&self, mut held: Held<'_, T>) {
         let signals = held.shard.take_signals();
-        let retired: Retired = held.shard.wheel.take_retired();
+        let retired = held.shard.wheel.give_back();
         let mut earliest_new = held.shard.take_earliest_new();
         let wakes_driver = signals.wake_driver && self.is_driven;
         if wakes_driver {
@@ -253,7 +252,7 @@ impl<T> Core<T> {
         if lowered || wakes_driver {
             self.alarm.notify_earlier(earliest_new);
         }
-        retired.free();
+        drop(retired);
     }
 
     fn ring(&self, shard: usize, signals: &Signals) {

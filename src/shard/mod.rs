@@ -193,9 +193,8 @@ impl<T> Shard<T> {
             self.catch_up(now);
         }
         let body = Body::payload(payload);
-        let scheduled = self.wheel.schedule_tagged(deadline, tag.0, body);
         self.ledger.accepted += 1;
-        (scheduled.id, scheduled.due)
+        self.wheel.schedule_tagged(deadline, tag.0, body)
     }
 
     /// Accepts any timer that needs a record, and has this hash of its name if it has one.
