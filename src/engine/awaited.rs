@@ -4,9 +4,9 @@
 use crate::engine::Core;
 use crate::id::TimerId;
 use crate::shard::Phase;
-use crate::shard::body::Tag;
 use crate::tick::Tick;
 use crate::timeline::Time;
+use crate::wheel::Tag;
 
 /// The answer to [`Core::register`].
 pub(crate) enum Registered<T> {

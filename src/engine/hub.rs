@@ -17,10 +17,10 @@ use crate::engine::workers::Workers;
 use crate::id::{TimerId, WheelNumber};
 use crate::observe::Subject;
 use crate::rounding::TickLength;
-use crate::shard::body::Tag;
 use crate::shard::{Shard, Signals};
 use crate::sync::{Arc, AtomicU64, AtomicUsize, Lock, LockGuard, Ordering, RandomKey};
 use crate::tick::Tick;
+use crate::wheel::Tag;
 
 pub(crate) struct Core<T> {
     pub(crate) name: StdArc<str>,

@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 use crate::engine::{Core, Engine, Held, SharedCore};
 use crate::id::TimerId;
-use crate::shard::body::Tag;
 use crate::shard::{Due, Shard};
 use crate::sync::{Arc, LockGuard};
 use crate::tick::Tick;
 use crate::timeline::{Time, When};
 use crate::timer::{LiveTimer, PlainTimer, Refusal, Refused, Timer};
+use crate::wheel::Tag;
 
 /// Whether a timer was postponed. `No` leaves every other change to the holder of the lock.
 enum Postponed<'a, T> {

@@ -8,12 +8,9 @@
 use core::mem::ManuallyDrop;
 
 use crate::timeline::Time;
-use crate::wheel::Stamp;
+use crate::wheel::{Stamp, Tag};
 
-/// The state bits in an entry's tag, beside the wheel's own.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Tag(pub(crate) u16);
-
+/// The bits of a shard.
 impl Tag {
     const RECORD: u16 = 1 << 3;
     const READY: u16 = 1 << 4;

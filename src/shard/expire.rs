@@ -10,7 +10,7 @@ impl<T> Shard<T> {
     /// then linked into slots where they can stay for a long time.
     #[inline]
     pub(crate) fn catch_up(&mut self, now: Tick) {
-        self.wheel.idle_to(now.0);
+        self.wheel.idle_to(now);
     }
 
     /// Makes timers due by `now` ready, touching at most `budget` entries. Returns the
@@ -50,7 +50,7 @@ impl<T> Shard<T> {
         }
         let to = self.tick.tick_at(now);
         loop {
-            match self.wheel.step(to.0, budget) {
+            match self.wheel.step(to, budget) {
                 Step::Due(at) => {
                     let deadline = self.tick.start_of(self.wheel.expired_deadline_of(at));
                     self.lateness.record_nanos(now.since_nanos(deadline));
@@ -83,7 +83,7 @@ impl<T> Shard<T> {
 
     /// Whether all timers that were due by `to` when `turns` was read are ready.
     pub(crate) fn has_settled(&self, to: Tick, turns: u64) -> bool {
-        self.wheel.has_settled(to.0, turns)
+        self.wheel.has_settled(to, turns)
     }
 
     pub(crate) fn make_ready(&mut self, at: EntryIndex) {
@@ -94,7 +94,7 @@ impl<T> Shard<T> {
     #[inline(always)]
     fn make_ready_in_line(&mut self, at: EntryIndex) {
         let queue = self.queue_of(at);
-        self.wheel.set_tag(at, self.tag(at).ready(true).0);
+        self.wheel.set_tag(at, self.tag(at).ready(true));
         self.put_on(queue, at);
     }
 

@@ -66,7 +66,7 @@ use slab::Slab;
 
 use crate::id::{TimerId, WheelNumber};
 use crate::rounding::TickLength;
-use crate::shard::body::{Body, Tag};
+use crate::shard::body::Body;
 use crate::shard::credit::Credit;
 use crate::shard::ready::Ready;
 use crate::shard::record::{State, TimerRecord};
@@ -76,7 +76,7 @@ use crate::sync::IS_MODEL;
 use crate::tick::Tick;
 use crate::timeline::Time;
 use crate::timer::{Refusal, Timer};
-use crate::wheel::{EntryIndex, Geometry, Wheel};
+use crate::wheel::{EntryIndex, Geometry, Tag, Wheel};
 
 /// The number of cells that a walk through a shard passes in one hold of the shard's
 /// lock. It is so small that waiting threads hardly notice, whatever the cells hold.
@@ -194,7 +194,7 @@ impl<T> Shard<T> {
         }
         let body = Body::payload(payload);
         self.ledger.accepted += 1;
-        self.wheel.schedule_tagged(deadline, tag.0, body)
+        self.wheel.schedule_tagged(deadline, tag, body)
     }
 
     /// Accepts any timer that needs a record, and has this hash of its name if it has one.
@@ -262,7 +262,7 @@ impl<T> Shard<T> {
     fn insert_recorded(&mut self, record: TimerRecord<T>, deadline: Tick) -> EntryIndex {
         let name_hash = record.name_hash;
         let body = Body::record(self.records.insert(record));
-        let at = self.wheel.insert(deadline.0, Tag::recorded().0, body);
+        let at = self.wheel.insert(deadline, Tag::recorded(), body);
         // The timer may remain unstarted for a long time.
         self.wheel.set_aside(at);
         if let Some(hash) = name_hash {
@@ -304,7 +304,7 @@ impl<T> Shard<T> {
             return false;
         };
         let is_plain = self.phase == Phase::Open && self.tag(at).is_plain();
-        is_plain && self.wheel.set_in_place(at, deadline.0)
+        is_plain && self.wheel.set_in_place(at, deadline)
     }
 
     /// Changes a timer's deadline and, if the timer repeats, its phase.
@@ -319,7 +319,7 @@ impl<T> Shard<T> {
             self.wheel.relink_at(at, deadline);
         } else {
             self.note_leave(at);
-            self.wheel.move_to(at, deadline.0);
+            self.wheel.move_to(at, deadline);
         }
         self.earliest_new = self.earliest_new.min(self.wheel.due_at(at));
         self.note_move(at);
@@ -395,7 +395,7 @@ impl<T> Shard<T> {
         }
         let queue = self.queue_of(at);
         self.ready[queue].unlink(&mut self.wheel, at);
-        self.wheel.set_tag(at, tag.ready(false).0);
+        self.wheel.set_tag(at, tag.ready(false));
     }
 
     #[inline]
@@ -458,6 +458,6 @@ impl<T> Shard<T> {
 
     #[inline]
     pub(crate) fn tag_in(wheel: &Wheel<Body<T>>, at: EntryIndex) -> Tag {
-        Tag(wheel.tag(at))
+        wheel.tag(at)
     }
 }

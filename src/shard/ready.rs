@@ -196,7 +196,7 @@ mod tests {
     use super::*;
     use crate::id::WheelNumber;
     use crate::tick::Tick;
-    use crate::wheel::Geometry;
+    use crate::wheel::{Geometry, Tag};
 
     /// Returns a wheel, a list, and the `count` entries on it.
     fn with_ready(count: usize) -> (Wheel<usize>, Ready, Vec<EntryIndex>) {
@@ -205,7 +205,7 @@ mod tests {
         let mut ready = Ready::new(&wheel, 0);
         let mut entries = Vec::new();
         for n in 0..count {
-            let at = wheel.insert(Tick(5).0, 0, n);
+            let at = wheel.insert(Tick(5), Tag(0), n);
             ready.append(&mut wheel, at);
             entries.push(at);
         }
@@ -291,14 +291,14 @@ mod tests {
     fn strays_take_a_bounded_place_and_an_empty_list_begins_anew() {
         let (mut wheel, mut ready, entries) = with_ready(1);
         for n in 0..5 * MOST_STRAYS {
-            let at = wheel.insert(5, 0, n);
+            let at = wheel.insert(Tick(5), Tag(0), n);
             ready.append(&mut wheel, at);
             ready.unlink(&mut wheel, at);
             wheel.remove(at);
             assert!(ready.ahead.len() <= MOST_STRAYS + 2);
         }
         assert_eq!(take(&mut wheel, &mut ready), Some(entries[0]));
-        let at = wheel.insert(5, 0, 0);
+        let at = wheel.insert(Tick(5), Tag(0), 0);
         ready.append(&mut wheel, at);
         assert!(ready.ahead.iter().eq([&at]));
     }

@@ -264,7 +264,7 @@ impl<T> Shard<T> {
         debug_assert!(self.tag(at).has_payload());
         let firing = self.plain_firing(at, true);
         let body = std::mem::replace(self.wheel.payload_mut(at), Body::lent(now));
-        self.wheel.set_tag(at, self.tag(at).lent().0);
+        self.wheel.set_tag(at, self.tag(at).lent());
         self.wheel.set_aside(at);
         self.work.held += 1;
         Claimed {
@@ -322,7 +322,7 @@ impl<T> Shard<T> {
         record.state = State::LENT;
         let key = self.records.insert(record);
         *self.wheel.payload_mut(at) = Body::record(key);
-        self.wheel.set_tag(at, self.tag(at).with_record().0);
+        self.wheel.set_tag(at, self.tag(at).with_record());
         key
     }
 

@@ -18,9 +18,8 @@ use std::time::Duration;
 
 use super::credit::Pool;
 use super::*;
-use crate::shard::body::Tag;
 use crate::timer::{Cancel, Closed};
-use crate::wheel::Cursor;
+use crate::wheel::{Cursor, Tag};
 
 const QUEUES: usize = 2;
 const MOST_TIMERS: usize = 200;

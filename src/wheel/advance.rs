@@ -99,18 +99,18 @@ impl<T> Wheel<T> {
     /// assert_eq!(fired, [1, 2, 3]);
     /// ```
     pub fn pop_due(&mut self, to: Tick) -> Option<Expired<T>> {
-        match self.idle_to(to.0) {
+        match self.idle_to(to) {
             true => None,
-            false => self.pop_next(to.0),
+            false => self.pop_next(to),
         }
     }
 
     /// Takes the next due timer, as [`Wheel::pop_due`] does, if there may be one. The most
     /// common case calls nothing, so it saves no registers.
     #[inline(never)]
-    fn pop_next(&mut self, to: u64) -> Option<Expired<T>> {
+    fn pop_next(&mut self, to: Tick) -> Option<Expired<T>> {
         let first = self.entries.links(DUE).next;
-        let is_plain = self.pass == Some(to) && !self.is_sorting && self.cascading == 0;
+        let is_plain = self.pass == Some(to.0) && !self.is_sorting && self.cascading == 0;
         if first == DUE || !is_plain || self.len() == 1 || !self.can_fire(first) {
             return self.pop_slowly(to);
         }
@@ -127,7 +127,7 @@ impl<T> Wheel<T> {
     }
 
     #[inline(never)]
-    fn pop_slowly(&mut self, to: u64) -> Option<Expired<T>> {
+    fn pop_slowly(&mut self, to: Tick) -> Option<Expired<T>> {
         match self.step(to, &mut { usize::MAX }) {
             Step::Due(entry) => Some(self.take_expired(entry)),
             Step::Done | Step::Paused => None,
@@ -167,7 +167,7 @@ impl<T> Wheel<T> {
         budget: usize,
         fire: impl FnMut(&mut Wheel<T>, Expired<T>),
     ) -> Advance {
-        match self.idle_to(to.0) {
+        match self.idle_to(to) {
             true => Advance::Done,
             false => self.advance_with(to, budget, fire),
         }
@@ -182,7 +182,7 @@ impl<T> Wheel<T> {
         mut fire: impl FnMut(&mut Wheel<T>, Expired<T>),
     ) -> Advance {
         loop {
-            match self.step(to.0, &mut budget) {
+            match self.step(to, &mut budget) {
                 Step::Due(entry) => {
                     let expired = self.take_expired(entry);
                     fire(self, expired);
@@ -268,10 +268,10 @@ impl<T> Wheel<T> {
     }
 
     /// If there is no work until `to`, moves the clock there and returns `true`.
-    pub(crate) fn idle_to(&mut self, to: u64) -> bool {
-        let is_idle = self.slots.now <= to && to < self.slots.next;
+    pub(crate) fn idle_to(&mut self, to: Tick) -> bool {
+        let is_idle = self.slots.now <= to.0 && to.0 < self.slots.next;
         if is_idle {
-            self.slots.now = to;
+            self.slots.now = to.0;
         }
         is_idle
     }
@@ -284,8 +284,8 @@ impl<T> Wheel<T> {
     /// Continues towards `to` until a timer is due, `budget` entries have been
     /// touched, or `to` is reached with no work left.
     #[inline(always)]
-    pub(crate) fn step(&mut self, to: u64, budget: &mut usize) -> Step {
-        let to = to.max(self.slots.now);
+    pub(crate) fn step(&mut self, to: Tick, budget: &mut usize) -> Step {
+        let to = to.0.max(self.slots.now);
         if self.pass != Some(to) {
             self.begin_pass(to);
         }
@@ -531,10 +531,10 @@ impl<T> Wheel<T> {
     /// Returns whether the clock has reached `to` and all timers that were due
     /// there when `passes` was read have fired. Timers that have become overdue
     /// since then may remain.
-    pub(crate) fn has_settled(&self, to: u64, passes: u64) -> bool {
+    pub(crate) fn has_settled(&self, to: Tick, passes: u64) -> bool {
         let since = self.passes - passes;
         let is_over = since > 1 || since == 1 && self.pass.is_none();
-        is_over && self.slots.now >= to
+        is_over && self.slots.now >= to.0
     }
 }
 
@@ -628,13 +628,13 @@ mod tests {
         wheel.schedule_at(Tick(0), "late");
         let (passes, mut fired) = (wheel.passes(), Vec::new());
         let mut steps = 0;
-        while !wheel.has_settled(100, passes) {
+        while !wheel.has_settled(Tick(100), passes) {
             steps += 1;
             assert!(steps < 1_000, "it never does");
             if steps % 2 == 0 {
                 wheel.schedule_at(Tick(0), "scheduled since");
             }
-            if let Step::Due(entry) = wheel.step(100, &mut 1) {
+            if let Step::Due(entry) = wheel.step(Tick(100), &mut 1) {
                 fired.push(wheel.remove(entry));
             }
         }

@@ -63,8 +63,11 @@ pub(super) const IN_HEAP: EntryIndex = EntryIndex(3);
 pub(super) const CASCADE: EntryIndex = EntryIndex(PARTS);
 pub(super) const OWN_LISTS: u32 = 2 * PARTS;
 
-/// The identity of a timer: a sequence number that is never given twice, and a tag with
-/// some bits of state.
+/// Some bits of a timer's state. The three lowest are the wheel's, the others are its owner's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Tag(pub(crate) u16);
+
+/// The identity of a timer: a sequence number that is never given twice, and a tag.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Stamp(u64);
 
@@ -85,16 +88,16 @@ impl Stamp {
     }
 
     /// Returns the stamp with this tag instead of its own.
-    pub(super) fn with(self, tag: u16) -> Stamp {
-        Stamp(self.0 & !Self::TAG_MASK | u64::from(tag) & Self::TAG_MASK)
+    pub(super) fn with(self, tag: Tag) -> Stamp {
+        Stamp(self.0 & !Self::TAG_MASK | u64::from(tag.0) & Self::TAG_MASK)
     }
 
     pub(crate) fn sequence(self) -> u64 {
         self.0 >> Self::TAG_BITS
     }
 
-    pub(crate) fn tag(self) -> u16 {
-        (self.0 & Self::TAG_MASK) as u16
+    pub(crate) fn tag(self) -> Tag {
+        Tag((self.0 & Self::TAG_MASK) as u16)
     }
 
     fn is_timer(self) -> bool {
@@ -130,7 +133,7 @@ pub(super) struct Header {
 
 impl Header {
     pub(super) fn has(&self, bits: u16) -> bool {
-        self.stamp.tag() & bits != 0
+        self.stamp.tag().0 & bits != 0
     }
 
     pub(super) fn mark(&mut self, bits: u16) {
@@ -434,7 +437,7 @@ impl<T> Entries<T> {
 
     /// Stores a timer again under the id that it had, if possible in the entry that it had.
     pub(super) fn put_back(&mut self, id: TimerId, deadline: u64, payload: T) -> EntryIndex {
-        let stamp = Stamp::of(id).with(0);
+        let stamp = Stamp::of(id).with(Tag(0));
         let own = self.entry_at(id.index().into());
         if let Some(own) = own.filter(|&own| !self.is_timer(own)) {
             self.unlink(own);
@@ -442,7 +445,7 @@ impl<T> Entries<T> {
             return own;
         }
         let other = self.take_vacant();
-        self.fill(other, deadline, stamp.with(MOVED), payload);
+        self.fill(other, deadline, stamp.with(Tag(MOVED)), payload);
         self.moved.insert(stamp.sequence(), (id.index(), other));
         other
     }

@@ -2,7 +2,7 @@
 //! and lists of its own.
 
 use super::Wheel;
-use super::entries::{EntryIndex, Retired, SORTING, Stamp};
+use super::entries::{EntryIndex, Retired, SORTING, Stamp, Tag};
 use crate::id::TimerId;
 use crate::tick::Tick;
 
@@ -93,11 +93,11 @@ impl<T> Wheel<T> {
         Tick(self.entries.get(entry).deadline)
     }
 
-    pub(crate) fn tag(&self, entry: EntryIndex) -> u16 {
+    pub(crate) fn tag(&self, entry: EntryIndex) -> Tag {
         self.entries.get(entry).stamp.tag()
     }
 
-    pub(crate) fn set_tag(&mut self, entry: EntryIndex, tag: u16) {
+    pub(crate) fn set_tag(&mut self, entry: EntryIndex, tag: Tag) {
         let header = self.entries.get_mut(entry);
         header.stamp = header.stamp.with(tag);
     }

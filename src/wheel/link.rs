@@ -12,7 +12,7 @@
 //! because cascades keep it.
 
 use super::Wheel;
-use super::entries::{DISARMED, EntryIndex, Header, OVERDUE, SORTING, Stamp};
+use super::entries::{DISARMED, EntryIndex, Header, OVERDUE, SORTING, Stamp, Tag};
 use crate::id::TimerId;
 use crate::tick::Tick;
 
@@ -22,7 +22,7 @@ impl<T> Wheel<T> {
     pub(crate) fn schedule_tagged(
         &mut self,
         deadline: Tick,
-        tag: u16,
+        tag: Tag,
         payload: T,
     ) -> (TimerId, Tick) {
         // What is seldom needed is in a call at the end, so that nothing is saved for it.
@@ -44,17 +44,17 @@ impl<T> Wheel<T> {
 
     #[cold]
     #[inline(never)]
-    fn schedule_slowly(&mut self, deadline: Tick, tag: u16, payload: T) -> (TimerId, Tick) {
-        let entry = self.insert(deadline.0, tag, payload);
+    fn schedule_slowly(&mut self, deadline: Tick, tag: Tag, payload: T) -> (TimerId, Tick) {
+        let entry = self.insert(deadline, tag, payload);
         let due = self.link(entry);
         (self.id(entry), due)
     }
 
     /// Stores a timer without linking it to a list.
-    pub(crate) fn insert(&mut self, deadline: u64, tag: u16, payload: T) -> EntryIndex {
+    pub(crate) fn insert(&mut self, deadline: Tick, tag: Tag, payload: T) -> EntryIndex {
         let stamp = self.issue().with(tag);
         let entry = self.entries.take_vacant();
-        self.entries.fill(entry, deadline, stamp, payload);
+        self.entries.fill(entry, deadline.0, stamp, payload);
         entry
     }
 
@@ -147,29 +147,29 @@ impl<T> Wheel<T> {
     }
 
     /// Changes the deadline of a linked entry and links the entry accordingly.
-    pub(crate) fn move_to(&mut self, entry: EntryIndex, deadline: u64) {
+    pub(crate) fn move_to(&mut self, entry: EntryIndex, deadline: Tick) {
         if !self.set_in_place(entry, deadline) {
             self.move_elsewhere(entry, deadline);
         }
     }
 
     #[inline(never)]
-    fn move_elsewhere(&mut self, entry: EntryIndex, deadline: u64) {
+    fn move_elsewhere(&mut self, entry: EntryIndex, deadline: Tick) {
         self.unlink(entry);
-        self.relink_at(entry, Tick(deadline));
+        self.relink_at(entry, deadline);
     }
 
     /// Changes the deadline of a linked entry and leaves the entry in its slot, to be linked
     /// again when the slot's turn comes. Returns `false` if storing is not enough: for a
     /// deadline before that turn, and for a due entry, which may not be in any slot.
-    pub(crate) fn set_in_place(&mut self, entry: EntryIndex, deadline: u64) -> bool {
+    pub(crate) fn set_in_place(&mut self, entry: EntryIndex, deadline: Tick) -> bool {
         let now = self.slots.now;
         let header = self.entries.get_mut(entry);
-        let is_enough = now < header.deadline && header.deadline <= deadline;
-        if is_enough && deadline == Tick::MAX.0 {
+        let is_enough = now < header.deadline && header.deadline <= deadline.0;
+        if is_enough && deadline == Tick::MAX {
             header.mark(DISARMED);
         } else if is_enough {
-            header.deadline = deadline;
+            header.deadline = deadline.0;
             header.unmark(DISARMED);
         }
         is_enough

@@ -57,7 +57,7 @@ pub use keyed::{DuplicateKey, KeyedExpired, KeyedWheel};
 
 #[cfg(any(feature = "std", test))]
 pub(crate) use advance::Step;
-pub(crate) use entries::{EntryIndex, Stamp};
+pub(crate) use entries::{EntryIndex, Stamp, Tag};
 // For shards alone.
 #[cfg(feature = "std")]
 pub(crate) use iter::{Cursor, OverBudget};
@@ -272,7 +272,7 @@ impl<T> Wheel<T> {
     /// ```
     #[inline]
     pub fn schedule_at(&mut self, deadline: Tick, payload: T) -> TimerId {
-        self.schedule_tagged(deadline, 0, payload).0
+        self.schedule_tagged(deadline, Tag(0), payload).0
     }
 
     /// Schedules a timer for `delay` ticks after [`Wheel::now`]. A timer with a
@@ -349,7 +349,7 @@ impl<T> Wheel<T> {
     pub fn reschedule(&mut self, id: TimerId, deadline: Tick) -> bool {
         let found = self.find(id);
         if let Some(entry) = found {
-            self.move_to(entry, deadline.0);
+            self.move_to(entry, deadline);
         }
         found.is_some()
     }
