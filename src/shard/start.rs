@@ -15,7 +15,7 @@ impl<T> Shard<T> {
         timer: Timer<T>,
         name_hash: Option<u64>,
     ) -> Result<TimerId, (Refusal, Timer<T>)> {
-        if let Err(reason) = self.admit() {
+        if let Err(reason) = self.admit_named(&timer, name_hash) {
             return Err((reason, timer));
         }
         self.not_live += 1;
