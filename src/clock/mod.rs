@@ -1,10 +1,6 @@
 //! The clock of an engine, which never goes back, and the ticker's alarm.
 
 mod alarm;
-#[cfg(any(windows, all(test, not(any(loom, shuttle)))))]
-mod due_time;
-#[cfg(not(any(target_os = "linux", target_os = "android", windows)))]
-mod no_timer;
 mod system;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod timerfd;
@@ -28,6 +24,39 @@ use std::time::{Duration, Instant};
 
 use crate::sync::{Arc, AtomicU64, Ordering};
 use crate::timeline::Time;
+
+/// In place of a timer to sleep on. macOS and the BSDs have timers in kqueue. The crate uses
+/// none of them, because it was never run there: a condition variable is right without a
+/// system call of one's own.
+#[cfg(not(any(target_os = "linux", target_os = "android", windows)))]
+mod no_timer {
+    use std::io;
+
+    use crate::clock::system::SystemClock;
+    use crate::timeline::Time;
+
+    pub(crate) enum NoTimer {}
+
+    impl NoTimer {
+        pub(crate) const NAME: &str = "none";
+
+        pub(crate) fn for_ticker(_: SystemClock) -> io::Result<Option<NoTimer>> {
+            Ok(None)
+        }
+
+        pub(crate) fn for_caller(_: SystemClock) -> io::Result<Option<NoTimer>> {
+            Ok(None)
+        }
+
+        pub(crate) fn set(&self, _: Option<Time>) {
+            match *self {}
+        }
+
+        pub(crate) fn wait(&self) {
+            match *self {}
+        }
+    }
+}
 
 /// A clock that starts at zero.
 #[derive(Clone)]

@@ -225,6 +225,19 @@ impl Hasher for Fields {
     }
 }
 
+/// As good as never for a timer of Windows: three centuries.
+#[cfg(any(windows, test))]
+const LONGEST_DELAY: Duration = Duration::from_secs(10_000_000_000);
+
+/// Returns the due time of a waitable timer that goes off after `delay`, and never
+/// before: a number of hundreds of nanoseconds, rounded up. It is negative, because any
+/// other number is a time of day.
+#[cfg(any(windows, test))]
+pub(super) fn due_time(delay: Duration) -> i64 {
+    let hundreds = delay.min(LONGEST_DELAY).as_nanos().div_ceil(100).max(1);
+    -(hundreds as i64)
+}
+
 #[cfg(all(test, target_os = "linux", not(any(loom, shuttle))))]
 mod tests {
     use super::*;
@@ -294,6 +307,21 @@ mod tests {
             let clock = SystemClock::read(ClockSource::Monotonic);
             let before = Time::from_nanos(clock.nanos());
             assert!(clock.time_of(Instant::now()) >= Some(before));
+        }
+    }
+
+    #[test]
+    fn a_due_time_is_never_early() {
+        for (nanos, hundreds) in [(1, 1), (99, 1), (100, 1), (101, 2), (1_000_001, 10_001)] {
+            assert_eq!(due_time(Duration::from_nanos(nanos)), -hundreds, "{nanos}");
+        }
+    }
+
+    #[test]
+    fn a_due_time_is_relative_for_every_delay() {
+        for delay in [Duration::ZERO, LONGEST_DELAY, Duration::MAX] {
+            assert!(due_time(delay) < 0);
+            assert!(due_time(delay) >= due_time(LONGEST_DELAY));
         }
     }
 }

@@ -16,8 +16,7 @@ use core::time::Duration;
 use std::io;
 use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle, RawHandle};
 
-use crate::clock::due_time::due_time;
-use crate::clock::system::SystemClock;
+use crate::clock::system::{SystemClock, due_time};
 use crate::timeline::Time;
 
 pub(crate) struct WaitableTimer {

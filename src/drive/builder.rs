@@ -9,8 +9,7 @@ use std::io;
 use std::sync::{Arc as StdArc, Weak};
 
 use crate::clock::{Alarm, Clock, ClockSource, Device};
-use crate::drive::ticker;
-use crate::drive::{Driver, ProcessFn, VirtualClock};
+use crate::drive::{Driver, ProcessFn, VirtualClock, spawn_ticker};
 use crate::engine::{Core, Engine, Handle, SharedCore, Sink};
 use crate::id::WheelNumber;
 use crate::observe;
@@ -255,7 +254,7 @@ impl<E: Family> Builder<E> {
             let clock = Clock::system(this.clock);
             let device = Device::system(&clock, this.portable_ticker).map_err(StartError::Alarm)?;
             let core = Arc::new(this.build(shape, clock, device));
-            ticker::spawn(Arc::clone(&core)).map_err(StartError::Thread)?;
+            spawn_ticker(Arc::clone(&core)).map_err(StartError::Thread)?;
             this.staffed(core)
         })
     }
@@ -336,7 +335,7 @@ impl<E: Family> Builder<E> {
         let (shape, clock) = (self.shape()?, VirtualClock::new());
         let device = Device::system(clock.clock(), true).map_err(StartError::Alarm)?;
         let core = Arc::new(self.build(shape, clock.clock().clone(), device));
-        ticker::spawn(Arc::clone(&core)).map_err(StartError::Thread)?;
+        spawn_ticker(Arc::clone(&core)).map_err(StartError::Thread)?;
         let (shared, engine) = self.staffed(core)?;
         clock.attach(&shared);
         Ok((engine, clock))

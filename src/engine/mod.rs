@@ -6,8 +6,6 @@ mod schedule;
 
 mod cancel;
 
-mod awaited;
-mod count;
 mod doorbell;
 pub(crate) mod end;
 pub(crate) mod expire;
@@ -23,9 +21,9 @@ pub(crate) mod workers;
 
 pub use schedule::Unstarted;
 
-pub(crate) use awaited::{Registered, Seen};
 pub(crate) use doorbell::{Bell, Wait, WaitError, Waits};
 pub(crate) use hub::{Core, ShardCell, SharedCore, Sink};
+pub(crate) use schedule::{Registered, Seen};
 pub(crate) use take::TAKES_PER_HOLD;
 pub(crate) use threads::InMiddle;
 pub(crate) use waiters::Census;

@@ -1,6 +1,6 @@
 //! Walking through an engine's timers while other threads use it, in bounded holds of one
 //! shard's lock after the other: live timers, names, the earliest deadline, inspection, and
-//! freeing memory.
+//! freeing memory. And counts over all shards.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -11,13 +11,38 @@ use crate::id::TimerId;
 use crate::rounding::NEVER;
 use crate::shard::Shard;
 use crate::shard::walk::TRIMMED_PER_HOLD;
-use crate::stats::{InspectedShard, Inspection};
+use crate::stats::{InspectedShard, Inspection, Ledger, Snapshot};
+use crate::sync::Ordering;
 use crate::tick::Tick;
 use crate::timeline::Time;
 use crate::timer::LiveTimer;
 use crate::wheel::{Cursor, Level, OverBudget};
 
 impl<T> Core<T> {
+    pub(crate) fn ledger(&self) -> Ledger {
+        let mut ledger = Ledger::default();
+        for cell in &self.shards {
+            ledger.add(&cell.lock().ledger());
+        }
+        ledger
+    }
+
+    /// Returns the time since the tick at which a shard should have been visited, or zero
+    /// if that tick has not come.
+    fn behind(&self) -> Duration {
+        self.clock.now() - self.tick.start_of(self.next_due())
+    }
+
+    /// Returns the number of panics of tasks and of wakers.
+    fn panics(&self) -> u64 {
+        let wakers: u64 = self.doorbells.iter().map(|bells| bells.panics()).sum();
+        self.panics.load(Ordering::Relaxed) + wakers
+    }
+
+    pub(crate) fn count_panic(&self) {
+        self.panics.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Calls `visit` with a shard until it returns true, each time in another hold of the
     /// shard's lock.
     pub(super) fn walk(&self, cell: &ShardCell<T>, mut visit: impl FnMut(&mut Shard<T>) -> bool) {
@@ -52,6 +77,54 @@ fn a_few_at_a_time<I>(mut refill: impl FnMut(&mut VecDeque<I>) -> bool) -> impl 
 }
 
 impl<T> Engine<T> {
+    /// Returns the account of all timers. It is exact only while no other call is
+    /// running. Prefer [`snapshot`](Engine::snapshot) for monitoring.
+    ///
+    /// # Cost
+    /// Locks each shard once, whatever the number of timers.
+    #[must_use]
+    pub fn ledger(&self) -> Ledger {
+        self.core.ledger()
+    }
+
+    /// Returns all counts, for monitoring: ledger, queue depths, lateness, work,
+    /// wake-ups, panics.
+    ///
+    /// # Cost
+    /// Locks each shard once, whatever the number of timers.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        let mut snapshot = Snapshot {
+            name: self.core.name.clone(),
+            queued: vec![0; self.core.queues()],
+            wakeups: self.core.alarm.wakeups(),
+            panics: self.core.panics(),
+            workers: self.core.workers.wanted(),
+            max_timers: self.core.max_timers,
+            behind: self.core.behind(),
+            ..Snapshot::default()
+        };
+        for cell in &self.core.shards {
+            let shard = cell.lock();
+            let (reports, queues) = shard.ready.split_last().expect("the last is the reports'");
+            snapshot.reports += reports.len();
+            for (queued, ready) in snapshot.queued.iter_mut().zip(queues) {
+                *queued += ready.len();
+            }
+            snapshot.held += shard.work.held;
+            if let Some(measured) = shard.work.measured() {
+                let at_start = &measured.lateness_at_start;
+                snapshot.lateness_at_start.add(at_start);
+                snapshot.durations.add(&measured.durations);
+            }
+            snapshot.ledger.add(&shard.ledger());
+            snapshot.lateness.add(&shard.lateness);
+            snapshot.refused.add(&shard.refused);
+            snapshot.memory += shard.bytes();
+        }
+        snapshot
+    }
+
     /// Returns the exact earliest deadline of all unexpired timers, or `None` if
     /// no timer can ever expire. A repeating timer has no deadline while a firing
     /// of it waits in its queue or is held by a worker.

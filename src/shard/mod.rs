@@ -42,7 +42,6 @@
 
 pub(crate) mod body;
 pub(crate) mod credit;
-mod drain;
 mod end;
 mod expire;
 mod lent;
@@ -50,14 +49,12 @@ pub(crate) mod names;
 mod ready;
 pub(crate) mod record;
 mod shutdown;
-mod signals;
-mod start;
 mod take;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 pub(crate) mod walk;
 
-pub(crate) use signals::Signals;
+pub(crate) use ready::Signals;
 pub(crate) use take::{Claimed, Firing, Outcome};
 
 use core::time::Duration;
@@ -68,14 +65,13 @@ use crate::id::{TimerId, WheelNumber};
 use crate::rounding::TickLength;
 use crate::shard::body::Body;
 use crate::shard::credit::Credit;
-use crate::shard::ready::Ready;
+use crate::shard::ready::{Ready, Work};
 use crate::shard::record::{State, TimerRecord};
-use crate::shard::signals::Work;
 use crate::stats::{Histogram, Ledger, RefusedTimers};
 use crate::sync::IS_MODEL;
 use crate::tick::Tick;
-use crate::timeline::Time;
-use crate::timer::{Refusal, Timer};
+use crate::timeline::{Time, When};
+use crate::timer::{CloseReason, Refusal, Timer};
 use crate::wheel::{EntryIndex, Geometry, Tag, Wheel};
 
 /// The number of cells that a walk through a shard passes in one hold of the shard's
@@ -205,7 +201,7 @@ impl<T> Shard<T> {
         due: Due,
         name_hash: Option<u64>,
     ) -> Result<TimerId, (Refusal, Timer<T>)> {
-        if let Err(reason) = self.admit() {
+        if let Err(reason) = self.admit_named(&timer, name_hash) {
             return Err((reason, timer));
         }
         self.accept(timer.reported);
@@ -215,6 +211,69 @@ impl<T> Shard<T> {
         let earliest = self.wheel.link(at);
         self.earliest_new = self.earliest_new.min(earliest);
         Ok(self.wheel.id(at))
+    }
+
+    /// Creates a timer that is started later, or never.
+    pub(crate) fn create(
+        &mut self,
+        timer: Timer<T>,
+        name_hash: Option<u64>,
+    ) -> Result<TimerId, (Refusal, Timer<T>)> {
+        if let Err(reason) = self.admit_named(&timer, name_hash) {
+            return Err((reason, timer));
+        }
+        self.not_live += 1;
+        let record = TimerRecord {
+            state: State::Unstarted { cancelled: false },
+            ..TimerRecord::new(timer.map(Some), Time::MAX, name_hash)
+        };
+        let at = self.insert_recorded(record, Tick::MAX);
+        Ok(self.wheel.id(at))
+    }
+
+    /// Returns the time at which an unstarted timer is to fire.
+    pub(crate) fn requested_of(&self, id: TimerId) -> Option<When> {
+        let key = self.record_of(self.wheel.find_own(id)?)?;
+        Some(self.records[key].timer.requested)
+    }
+
+    /// Starts a timer that was created earlier. If the start is refused, returns the
+    /// timer, or `None` if it was cancelled and has lost its payload. Calls `now` only
+    /// for a cancelled timer.
+    pub(crate) fn start(
+        &mut self,
+        id: TimerId,
+        due: Due,
+        now: impl FnOnce() -> Tick,
+    ) -> Result<(), Option<Timer<T>>> {
+        let at = self.wheel.find_own(id).ok_or(None)?;
+        let key = self.record_of(at).ok_or(None)?;
+        let State::Unstarted { cancelled } = self.records[key].state else {
+            return Err(None);
+        };
+        if self.phase != Phase::Open {
+            return Err(self.dismiss(id));
+        }
+        self.accept(self.records[key].timer.reported);
+        let deadline = self.set_requested(key, due);
+        self.enter(key, State::Waiting);
+        if cancelled {
+            self.end_recorded(at, key, CloseReason::Cancelled, now());
+        } else {
+            self.relink(at, deadline);
+        }
+        Ok(())
+    }
+
+    /// Discards a timer that was never started. Returns it, unless it was cancelled and
+    /// has lost its payload.
+    pub(crate) fn dismiss(&mut self, id: TimerId) -> Option<Timer<T>> {
+        let at = self.wheel.find_own(id)?;
+        let key = self.record_of(at)?;
+        self.give_up_name(at, key);
+        let timer = self.records[key].take_timer();
+        self.forget(at, key);
+        timer
     }
 
     /// Returns the deadline for which to link a timer: the coarsest level boundary within

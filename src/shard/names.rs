@@ -17,7 +17,7 @@ use crate::id::TimerId;
 use crate::shard::Shard;
 use crate::sync::IS_MODEL;
 use crate::tick::Tick;
-use crate::timer::Cancel;
+use crate::timer::{Cancel, Refusal, Timer};
 use crate::wheel::EntryIndex;
 
 /// The number of timers that one hold of a shard's lock finds, or tries to cancel.
@@ -130,6 +130,27 @@ impl<T> Shard<T> {
             answers.push((id, answer));
         }
         false
+    }
+
+    /// Takes a credit for a new timer, unless its name is to be unique and is taken.
+    #[inline]
+    pub(super) fn admit_named(
+        &mut self,
+        timer: &Timer<T>,
+        name_hash: Option<u64>,
+    ) -> Result<(), Refusal> {
+        self.admit()?;
+        if timer.unique && self.is_taken(timer.name.as_deref().zip(name_hash)) {
+            self.credit.put();
+            return Err(Refusal::NameTaken);
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn is_taken(&self, name: Option<(&str, u64)>) -> bool {
+        let others = name.map(|(name, hash)| self.namesakes(name, hash));
+        others.is_some_and(|mut of| self.next_namesake(&mut of).is_some())
     }
 
     /// Enters a timer under its name.

@@ -67,8 +67,6 @@ mod handle;
 mod hyper;
 mod interval;
 mod sleep;
-#[cfg(feature = "stream")]
-mod stream;
 mod timeout;
 mod timers;
 #[cfg(feature = "tower")]

@@ -41,6 +41,8 @@ pub struct Timer<T> {
     pub(crate) reported: bool,
     pub(crate) notified: bool,
     pub(crate) name: Option<Arc<str>>,
+    /// Whether no other live timer may have the name.
+    pub(crate) unique: bool,
     /// Whether the timer has a period, or a setting that needs one.
     pub(crate) meant_to_repeat: bool,
     /// Whether the payload is a task: the timer then ends when the task returns, not
@@ -136,6 +138,7 @@ impl<T> Timer<T> {
             reported: false,
             notified: false,
             name: None,
+            unique: false,
             meant_to_repeat: false,
             task: false,
             rearmable: false,
@@ -258,6 +261,26 @@ impl<T> Timer<T> {
         self
     }
 
+    /// Sets a [name](Timer::named), and has this timer refused while another one has the name
+    /// ([`Refusal::NameTaken`]). Of threads that schedule such timers at once, only one
+    /// succeeds. A timer has its name until it ends, or is cancelled before its last firing. A
+    /// later timer that is only [`named`](Timer::named) may still share the name.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::{Refusal, TaskEngine, Timer};
+    ///
+    /// let timers = TaskEngine::builder().start()?;
+    /// let flush = || Timer::after(Duration::from_secs(1), |_| println!("flush")).unique("flush");
+    /// timers.run(flush())?;
+    /// assert_eq!(timers.run(flush()).unwrap_err().reason(), Refusal::NameTaken);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn unique(mut self, name: impl Into<Arc<str>>) -> Timer<T> {
+        self.unique = true;
+        self.named(name)
+    }
+
     /// Returns the payload.
     pub fn into_payload(self) -> T {
         self.payload
@@ -284,6 +307,7 @@ impl<T> Timer<T> {
             reported: self.reported,
             notified: self.notified,
             name: self.name,
+            unique: self.unique,
             meant_to_repeat: self.meant_to_repeat,
             task: self.task,
             rearmable: self.rearmable,
@@ -307,6 +331,7 @@ impl<T> Timer<T> {
                 notified: false,
                 rearmable: false,
                 name: None,
+                unique: _,
                 payload: _,
                 requested: _,
                 queue,

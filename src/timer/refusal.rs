@@ -32,6 +32,8 @@ pub enum Refusal {
     /// The engine was shut down or is draining. It accepts no timers, and no timer of which
     /// a worker has a firing fires again.
     ShutDown,
+    /// The timer's name is to be [unique](crate::Timer::unique), and another timer has it.
+    NameTaken,
     /// The engine has no queue with that number.
     NoSuchQueue,
     /// The period is zero, so the timer would fire without end.
@@ -87,6 +89,7 @@ impl fmt::Display for Refusal {
             Refusal::ShutDown => {
                 "the engine was shut down: it accepts no more timers, and fires none again"
             }
+            Refusal::NameTaken => "another timer has this unique name: cancel it, or reschedule it",
             Refusal::NoSuchQueue => {
                 "no such queue: number it below what the builder's `queues` was given"
             }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::engine::Engine;
 use crate::shard::names::NAMESAKES_PER_HOLD;
-use crate::timer::Timer;
+use crate::timer::{Cancel, Refusal, Timer};
 
 /// A look-up takes many holds. Between two of them, timers end and others come.
 #[test]
@@ -55,4 +55,54 @@ fn nothing_is_left_of_the_name_of_a_timer_that_was_never_started() {
     drop(unstarted);
     assert!(engine.create(named()).unwrap().dismiss().is_some());
     assert!(engine.find_by_name("crew").eq([]));
+}
+
+/// The callers need no lock of their own around a look-up and the scheduling.
+#[test]
+fn one_of_many_threads_gets_a_unique_name() {
+    let builder = Engine::builder().shards(8).max_timers(2);
+    let (engine, _clock) = builder.start_virtual().unwrap();
+    let unique = || Timer::after(Duration::from_secs(1), ()).unique("flush");
+    for _ in 0..100 {
+        let answers = std::thread::scope(|scope| {
+            let threads = [(); 4].map(|()| scope.spawn(|| engine.schedule(unique())));
+            threads.map(|thread| thread.join().unwrap())
+        });
+        let [id] = answers.iter().flatten().copied().collect::<Vec<_>>()[..] else {
+            panic!("{answers:?}");
+        };
+        let refusals = answers.iter().filter_map(|it| it.as_ref().err());
+        assert!(refusals.map(|it| it.reason()).eq([Refusal::NameTaken; 3]));
+        // A refusal costs no credit, and so there is room for one more timer.
+        let created = engine.create(unique().named("other")).unwrap();
+        drop(created);
+        assert!(engine.cancel(id).is_cancelled());
+    }
+}
+
+#[test]
+fn a_unique_name_is_taken_by_any_live_timer_until_it_ends() {
+    let (engine, clock) = Engine::builder().start_virtual().unwrap();
+    let second = Duration::from_secs(1);
+    let timer = || Timer::after(second, ()).rearmable();
+    let is_free = || match engine.create(timer().unique("flush")) {
+        Ok(unstarted) => unstarted.dismiss().is_some(),
+        Err(refused) => refused.reason() != Refusal::NameTaken,
+    };
+    let unstarted = engine.create(timer().unique("flush")).unwrap();
+    assert!(!is_free());
+    drop(unstarted);
+    assert!(is_free());
+    // A name that may be shared is shared, whatever others ask for.
+    for timer in [timer().unique("flush"), timer().named("flush")] {
+        let id = engine.schedule(timer).unwrap();
+        assert!(!is_free());
+        clock.advance(second);
+        let due = engine.queue(0).recv().unwrap();
+        assert!(!is_free(), "a worker has a firing");
+        assert!(matches!(engine.cancel(id), Cancel::Running));
+        assert!(!is_free(), "the last firing is still running");
+        drop(due);
+        assert!(is_free());
+    }
 }
