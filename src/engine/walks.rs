@@ -157,7 +157,10 @@ impl<T> Engine<T> {
     /// ```
     #[must_use]
     pub fn earliest_deadline(&self) -> Option<Time> {
-        self.core.earliest_deadline()
+        let core = &self.core;
+        let deadlines = core.shards.iter().filter_map(|cell| core.earliest_in(cell));
+        let earliest = deadlines.filter(|&deadline| deadline < NEVER).min()?;
+        Some(core.tick.start_of(earliest))
     }
 
     /// Gives back memory that live timers do not need. The engine never
@@ -281,14 +284,6 @@ impl<T> Engine<T> {
 }
 
 impl<T> Core<T> {
-    /// Returns the earliest deadline of all unexpired timers, or `None` if no timer can
-    /// ever expire.
-    pub(crate) fn earliest_deadline(&self) -> Option<Time> {
-        let deadlines = self.shards.iter().filter_map(|cell| self.earliest_in(cell));
-        let earliest = deadlines.filter(|&deadline| deadline < NEVER).min()?;
-        Some(self.tick.start_of(earliest))
-    }
-
     fn earliest_in(&self, cell: &ShardCell<T>) -> Option<Tick> {
         // Not a `match`, which would keep the lock.
         let searched = cell.lock().earliest_by_slots();

@@ -253,13 +253,12 @@ impl<T> Drop for Expired<T> {
         let Some(obligation) = &self.obligation else {
             return;
         };
-        let outcome = match obligation.has_failed() {
-            true => Outcome::Panicked,
-            false => Outcome::Returned,
-        };
-        if outcome == Outcome::Panicked {
+        let outcome = if obligation.has_failed() {
             observe::lent_to_a_panic(obligation.core.subject(), self.firing.id, self.name());
-        }
+            Outcome::Panicked
+        } else {
+            Outcome::Returned
+        };
         let payload = self.payload.take();
         self.finish(payload, outcome);
     }

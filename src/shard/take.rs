@@ -299,9 +299,10 @@ impl<T> Shard<T> {
 
     /// Returns the record of a timer. A task that was lent without a record gets one.
     pub(super) fn record_if_lent(&mut self, at: EntryIndex) -> Option<usize> {
-        match self.tag(at).is_lent() {
-            true => Some(self.record_lent(at)),
-            false => self.record_of(at),
+        if self.tag(at).is_lent() {
+            Some(self.record_lent(at))
+        } else {
+            self.record_of(at)
         }
     }
 
