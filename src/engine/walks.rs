@@ -300,7 +300,7 @@ impl<T> Core<T> {
 
 /// The number of slots that one hold of a shard's lock visits, or of entries in them unless a
 /// single slot has more.
-const VISITS_PER_HOLD: usize = 256;
+const LISTED_PER_HOLD: usize = 256;
 
 impl<T> Core<T> {
     pub(crate) fn inspect(&self, most: usize) -> Inspection {
@@ -331,7 +331,7 @@ fn inspect<T>(cell: &ShardCell<T>, size: usize, most: usize) -> InspectedShard {
 /// Counts a level's timers, a bounded number in each hold of the lock.
 fn count<T>(cell: &ShardCell<T>, index: usize, level: &mut Level, most: usize) {
     let size = level.timers.len();
-    let slots_per_hold = (VISITS_PER_HOLD / most.max(1)).max(1);
+    let slots_per_hold = (LISTED_PER_HOLD / most.max(1)).max(1);
     for first in (0..size).step_by(slots_per_hold) {
         let slots = first..size.min(first + slots_per_hold);
         cell.lock().count_in_slots(index, level, slots, most);

@@ -55,7 +55,7 @@ mod tests;
 pub(crate) mod walk;
 
 pub(crate) use ready::Signals;
-pub(crate) use take::{Claimed, Firing, Outcome};
+pub(crate) use take::{Claimed, Delivery, Outcome};
 
 use core::time::Duration;
 
