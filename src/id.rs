@@ -248,9 +248,10 @@ impl WheelNumber {
 /// upper bits.
 fn first_of(count: u64, next: u64) -> u64 {
     let last = next + count.saturating_sub(1);
-    match next >> 32 == last >> 32 {
-        true => next,
-        false => last >> 32 << 32,
+    if next >> 32 == last >> 32 {
+        next
+    } else {
+        last >> 32 << 32
     }
 }
 
@@ -289,9 +290,10 @@ mod serialize {
     impl Serialize for TimerId {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
             let number = u128::from(*self);
-            match serializer.is_human_readable() {
-                true => serializer.collect_str(&number),
-                false => serializer.serialize_u128(number),
+            if serializer.is_human_readable() {
+                serializer.collect_str(&number)
+            } else {
+                serializer.serialize_u128(number)
             }
         }
     }
@@ -300,13 +302,11 @@ mod serialize {
     #[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
     impl<'de> Deserialize<'de> for TimerId {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<TimerId, D::Error> {
-            match deserializer.is_human_readable() {
-                true => deserializer.deserialize_str(Decimal),
-                false => {
-                    let number = u128::deserialize(deserializer)?;
-                    TimerId::try_from(number).map_err(D::Error::custom)
-                }
+            if deserializer.is_human_readable() {
+                return deserializer.deserialize_str(Decimal);
             }
+            let number = u128::deserialize(deserializer)?;
+            TimerId::try_from(number).map_err(D::Error::custom)
         }
     }
 

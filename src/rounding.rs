@@ -53,9 +53,10 @@ impl TickLength {
     /// Returns the last tick that has begun at `time`.
     #[inline]
     pub(crate) fn tick_at(self, time: Time) -> Tick {
-        match time.as_nanos() < self.too_far {
-            true => Tick(self.quotient(2 * time.as_nanos())),
-            false => self.far_tick_at(time),
+        if time.as_nanos() < self.too_far {
+            Tick(self.quotient(2 * time.as_nanos()))
+        } else {
+            self.far_tick_at(time)
         }
     }
 
@@ -63,9 +64,10 @@ impl TickLength {
     /// begins before [`Time::MAX`].
     #[inline]
     pub(crate) fn tick_after(self, time: Time) -> Tick {
-        match time.as_nanos() < self.too_far {
-            true => Tick(self.quotient(2 * time.as_nanos() + self.round_up)),
-            false => self.far_tick_after(time),
+        if time.as_nanos() < self.too_far {
+            Tick(self.quotient(2 * time.as_nanos() + self.round_up))
+        } else {
+            self.far_tick_after(time)
         }
     }
 

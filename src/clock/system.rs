@@ -63,9 +63,10 @@ impl SystemClock {
     }
 
     pub(crate) fn name(&self) -> &'static str {
-        match self.measures_instants() {
-            true => "monotonic",
-            false => "boot time",
+        if self.measures_instants() {
+            "monotonic"
+        } else {
+            "boot time"
         }
     }
 

@@ -115,10 +115,10 @@ impl<T> Driver<T> {
 
     /// Serves due timers of an engine whose tasks do not run here.
     pub(crate) fn serve_once(&self, budget: usize) -> Advance {
-        match self.serve(&mut { budget }) {
-            true => self.done(),
-            false => Advance::More,
+        if self.serve(&mut { budget }) {
+            return self.done();
         }
+        Advance::More
     }
 
     /// Moves due timers into their queues or to the sink, and arms the descriptor.
@@ -133,9 +133,10 @@ impl<T> Driver<T> {
 
     /// Returns the answer for a call that has no work left for now.
     pub(crate) fn done(&self) -> Advance {
-        match self.core.is_finished() {
-            true => Advance::ShutDown,
-            false => Advance::Done,
+        if self.core.is_finished() {
+            Advance::ShutDown
+        } else {
+            Advance::Done
         }
     }
 
@@ -160,13 +161,6 @@ impl<T> Driver<T> {
     /// Notes that the calling thread runs tasks. Returns `None` if it does already.
     pub(crate) fn enter_loop(&self) -> Option<InMiddle> {
         self.core.enter_loop()
-    }
-
-    /// Returns whether the engine was shut down; see
-    /// [`Engine::is_shut_down`](crate::Engine::is_shut_down).
-    #[must_use]
-    pub fn is_shut_down(&self) -> bool {
-        self.core.is_shut_down()
     }
 
     /// Returns the time at which the engine next has work: never later than the
@@ -195,25 +189,6 @@ impl<T> Driver<T> {
             Tick::MAX => None,
             next => Some(self.core.tick.start_of(next)),
         }
-    }
-
-    /// Returns the exact earliest deadline; see
-    /// [`Engine::earliest_deadline`](crate::Engine::earliest_deadline).
-    /// Unlike [`Driver::next_wakeup`], it may have to search.
-    ///
-    /// ```
-    /// use tickwheel::{Engine, Time, Timer};
-    ///
-    /// let (engine, driver) = Engine::builder().start_driven()?;
-    /// let lease = engine.schedule(Timer::at(Time::from_secs(30), "lease"))?;
-    /// engine.reschedule(lease, Time::from_secs(90))?;
-    /// assert_eq!(driver.earliest_deadline(), Some(Time::from_secs(90)));
-    /// assert!(driver.next_wakeup() <= driver.earliest_deadline());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn earliest_deadline(&self) -> Option<Time> {
-        self.core.earliest_deadline()
     }
 
     /// Returns the time left until [`Driver::next_wakeup`], for which a

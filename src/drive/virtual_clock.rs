@@ -157,9 +157,10 @@ impl<T> Moved for Member<T> {
     }
 
     fn next_due(&self, even_overdue: bool) -> Option<Time> {
-        let next = match even_overdue {
-            true => self.0.next_due(),
-            false => self.0.next_due_after(self.0.tick_now()),
+        let next = if even_overdue {
+            self.0.next_due()
+        } else {
+            self.0.next_due_after(self.0.tick_now())
         };
         (next < Tick::MAX).then(|| self.0.tick.start_of(next))
     }
@@ -302,10 +303,12 @@ impl VirtualClock {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn advance_within(&self, by: Duration, budget: usize) -> Advance {
-        match self.move_to(self.now() + by, budget) {
-            false => Advance::More,
-            true if self.engines().iter().all(|engine| engine.is_finished()) => Advance::ShutDown,
-            true => Advance::Done,
+        if !self.move_to(self.now() + by, budget) {
+            Advance::More
+        } else if self.engines().iter().all(|engine| engine.is_finished()) {
+            Advance::ShutDown
+        } else {
+            Advance::Done
         }
     }
 

@@ -9,7 +9,7 @@ use crate::wheel::Cursor;
 
 /// The number of timers that one hold of a shard's lock cancels: enough that the cost of
 /// taking the lock is negligible, and few enough that a waiter does not wait long.
-const CANCELS_PER_HOLD: usize = 32;
+const IDS_PER_HOLD: usize = 32;
 
 impl<T> Core<T> {
     /// Cancels a timer, and calls `then` with the answer, outside the lock. Where most
@@ -92,7 +92,7 @@ impl<T> Engine<T> {
     pub fn cancel_many(&self, ids: &[TimerId]) -> Vec<(TimerId, Cancel<T>)> {
         let mut answers = Vec::with_capacity(ids.len());
         for of_one_shard in ids.chunk_by(|one, next| one.wheel() == next.wheel()) {
-            for some in of_one_shard.chunks(CANCELS_PER_HOLD) {
+            for some in of_one_shard.chunks(IDS_PER_HOLD) {
                 self.core.cancel_in_one_hold(some, &mut answers);
             }
         }

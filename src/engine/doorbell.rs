@@ -56,9 +56,10 @@ impl Doorbell {
         // Room for a bell of each shard and for the stop.
         let bells = Channel::new(shards + 1);
         Doorbell {
-            bells: match threads_first {
-                true => bells.threads_first(),
-                false => bells,
+            bells: if threads_first {
+                bells.threads_first()
+            } else {
+                bells
             },
         }
     }

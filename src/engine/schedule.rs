@@ -38,9 +38,10 @@ impl<T> Engine<T> {
     /// ```
     #[inline(always)]
     pub fn schedule(&self, timer: Timer<T>) -> Result<TimerId, Refused<Timer<T>>> {
-        match timer.is_plain(self.core.plain_queues) {
-            true => self.core.schedule_plain(timer.into_plain()),
-            false => self.core.schedule_recorded(timer),
+        if timer.is_plain(self.core.plain_queues) {
+            self.core.schedule_plain(timer.into_plain())
+        } else {
+            self.core.schedule_recorded(timer)
         }
     }
 
@@ -230,9 +231,10 @@ impl<T> Core<T> {
             return Postponed::No(cell.lock());
         };
         // A postponement does not link a timer or concern a waiter.
-        match shard.postpone_plain(id, deadline) {
-            true => Postponed::Yes,
-            false => Postponed::No(shard),
+        if shard.postpone_plain(id, deadline) {
+            Postponed::Yes
+        } else {
+            Postponed::No(shard)
         }
     }
 
@@ -343,9 +345,10 @@ impl<T> Core<T> {
     /// On a virtual clock the answer must not depend on that.
     #[inline]
     fn reached(&self, wheel: Tick) -> Tick {
-        match self.clock.is_virtual() {
-            true => self.tick_now(),
-            false => wheel,
+        if self.clock.is_virtual() {
+            self.tick_now()
+        } else {
+            wheel
         }
     }
 

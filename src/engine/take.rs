@@ -40,9 +40,12 @@ impl<T> Core<T> {
         queue: usize,
         bell: Option<Bell>,
     ) -> (Option<Claimed<T>>, bool) {
-        self.take_from(shard, queue, bell, |shard| match self.measures_work {
-            true => self.claim_now(shard, queue),
-            false => shard.claim(queue, None),
+        self.take_from(shard, queue, bell, |shard| {
+            if self.measures_work {
+                self.claim_now(shard, queue)
+            } else {
+                shard.claim(queue, None)
+            }
         })
     }
 

@@ -104,9 +104,9 @@ impl<S> Waiters<S> {
     }
 }
 
-pub(crate) struct Census(Waiters<Workers>);
+pub(crate) struct Census(Waiters<Crew>);
 
-struct Workers {
+struct Crew {
     queues: Vec<Staff>,
     busy: usize,
     /// The threads of the busy workers, where they are known.
@@ -128,7 +128,7 @@ const WAITS_FOR_ITSELF: &str = "the calling thread is a worker of this engine an
 
 impl Census {
     pub(super) fn new(queues: usize) -> Census {
-        Census(Waiters::new(Workers {
+        Census(Waiters::new(Crew {
             queues: vec![Staff::default(); queues],
             busy: 0,
             busy_threads: Vec::new(),
@@ -214,12 +214,12 @@ impl Census {
         let (busy, staffed, seen) = self
             .0
             .with(|workers, changes| (workers.busy, workers.staffed(), changes));
-        let unchanged = |workers: &mut Workers, changes| workers.busy == 0 && changes == seen;
+        let unchanged = |workers: &mut Crew, changes| workers.busy == 0 && changes == seen;
         busy == 0 && staffed.into_iter().all(is_empty) && self.0.with(unchanged)
     }
 }
 
-impl Workers {
+impl Crew {
     fn begin(&mut self, thread: Option<ThreadId>) {
         self.busy += 1;
         self.busy_threads.extend(thread);

@@ -157,7 +157,10 @@ impl<T> Engine<T> {
     /// ```
     #[must_use]
     pub fn earliest_deadline(&self) -> Option<Time> {
-        self.core.earliest_deadline()
+        let core = &self.core;
+        let deadlines = core.shards.iter().filter_map(|cell| core.earliest_in(cell));
+        let earliest = deadlines.filter(|&deadline| deadline < NEVER).min()?;
+        Some(core.tick.start_of(earliest))
     }
 
     /// Gives back memory that live timers do not need. The engine never
@@ -281,14 +284,6 @@ impl<T> Engine<T> {
 }
 
 impl<T> Core<T> {
-    /// Returns the earliest deadline of all unexpired timers, or `None` if no timer can
-    /// ever expire.
-    pub(crate) fn earliest_deadline(&self) -> Option<Time> {
-        let deadlines = self.shards.iter().filter_map(|cell| self.earliest_in(cell));
-        let earliest = deadlines.filter(|&deadline| deadline < NEVER).min()?;
-        Some(self.tick.start_of(earliest))
-    }
-
     fn earliest_in(&self, cell: &ShardCell<T>) -> Option<Tick> {
         // Not a `match`, which would keep the lock.
         let searched = cell.lock().earliest_by_slots();
@@ -305,7 +300,7 @@ impl<T> Core<T> {
 
 /// The number of slots that one hold of a shard's lock visits, or of entries in them unless a
 /// single slot has more.
-const VISITS_PER_HOLD: usize = 256;
+const LISTED_PER_HOLD: usize = 256;
 
 impl<T> Core<T> {
     pub(crate) fn inspect(&self, most: usize) -> Inspection {
@@ -336,7 +331,7 @@ fn inspect<T>(cell: &ShardCell<T>, size: usize, most: usize) -> InspectedShard {
 /// Counts a level's timers, a bounded number in each hold of the lock.
 fn count<T>(cell: &ShardCell<T>, index: usize, level: &mut Level, most: usize) {
     let size = level.timers.len();
-    let slots_per_hold = (VISITS_PER_HOLD / most.max(1)).max(1);
+    let slots_per_hold = (LISTED_PER_HOLD / most.max(1)).max(1);
     for first in (0..size).step_by(slots_per_hold) {
         let slots = first..size.min(first + slots_per_hold);
         cell.lock().count_in_slots(index, level, slots, most);

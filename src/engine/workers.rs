@@ -16,7 +16,7 @@ use crate::sync::{Arc, AtomicBool, AtomicUsize, Condvar, Mutex, Ordering, lock, 
 
 #[derive(Default)]
 pub(crate) struct Workers {
-    state: Mutex<State>,
+    state: Mutex<Staff>,
     /// The number of workers that there are to be. Changed under `state`.
     wanted: AtomicUsize,
     /// Whether more workers serve than are wanted. Changed under `state`.
@@ -25,7 +25,7 @@ pub(crate) struct Workers {
 }
 
 #[derive(Default)]
-struct State {
+struct Staff {
     /// The threads of the workers by their numbers.
     at_work: BTreeMap<usize, ThreadId>,
     /// The number of workers that have not been told to leave.
@@ -49,7 +49,7 @@ impl Drop for AtWork {
 }
 
 impl Workers {
-    fn change<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
+    fn change<R>(&self, change: impl FnOnce(&mut Staff) -> R) -> R {
         let mut state = lock(&self.state);
         let changed = change(&mut state);
         let has_surplus = state.serving > self.wanted() && !state.is_stopping;

@@ -7,7 +7,7 @@ use crate::clock::Clock;
 use crate::engine::SharedCore;
 use crate::id::TimerId;
 use crate::observe;
-use crate::shard::{Claimed, Firing, Outcome};
+use crate::shard::{Claimed, Delivery, Outcome};
 use crate::sync::Arc;
 use crate::tick::Tick;
 use crate::timeline::{Time, When};
@@ -21,7 +21,7 @@ use crate::timer::{Refusal, Refused};
 /// A [`rearmable`](crate::Timer::rearmable) one-shot lends its payload too. It ends when
 /// the `Expired` is dropped, unless [`rearm`](Expired::rearm) sets its next deadline.
 pub struct Expired<T> {
-    firing: Firing,
+    firing: Delivery,
     clock: Clock,
     /// Present until the payload is taken out or returned.
     payload: Option<T>,
@@ -253,13 +253,12 @@ impl<T> Drop for Expired<T> {
         let Some(obligation) = &self.obligation else {
             return;
         };
-        let outcome = match obligation.has_failed() {
-            true => Outcome::Panicked,
-            false => Outcome::Returned,
-        };
-        if outcome == Outcome::Panicked {
+        let outcome = if obligation.has_failed() {
             observe::lent_to_a_panic(obligation.core.subject(), self.firing.id, self.name());
-        }
+            Outcome::Panicked
+        } else {
+            Outcome::Returned
+        };
         let payload = self.payload.take();
         self.finish(payload, outcome);
     }

@@ -596,7 +596,7 @@ impl<T> Queue<T> {
 }
 
 #[derive(Clone, Copy, Default)]
-enum State {
+enum Standing {
     /// Not known to belong to a worker.
     #[default]
     Unknown,
@@ -606,11 +606,11 @@ enum State {
 }
 
 #[derive(Default)]
-pub(super) struct WorkerState(Cell<State>);
+pub(super) struct WorkerState(Cell<Standing>);
 
 impl WorkerState {
     pub(super) fn has_joined(&self) -> bool {
-        !matches!(self.0.get(), State::Unknown)
+        !matches!(self.0.get(), Standing::Unknown)
     }
 
     /// Counts a worker of `queue`, unless it has already been counted. It is busy in
@@ -618,7 +618,7 @@ impl WorkerState {
     pub(super) fn join(&self, census: &Census, queue: usize, thread: Option<ThreadId>) {
         if !self.has_joined() {
             census.join(queue, thread);
-            self.0.set(State::Busy(thread));
+            self.0.set(Standing::Busy(thread));
         }
     }
 
@@ -630,7 +630,7 @@ impl WorkerState {
     /// Notes that the worker is about to wait.
     pub(super) fn set_idle(&self, census: &Census, queue: usize) {
         self.join_here(census, queue);
-        if let State::Busy(thread) = self.0.replace(State::Waiting) {
+        if let Standing::Busy(thread) = self.0.replace(Standing::Waiting) {
             census.set_idle(thread);
         }
     }
@@ -640,7 +640,7 @@ impl WorkerState {
     pub(super) fn set_busy(&self, census: &Census, has_received: bool) {
         let thread = has_received.then(|| thread::current().id());
         census.set_busy(thread);
-        self.0.set(State::Busy(thread));
+        self.0.set(Standing::Busy(thread));
     }
 
     /// Notes that the handle no longer belongs to a worker.
@@ -648,7 +648,7 @@ impl WorkerState {
         if self.has_joined() {
             self.set_idle(census, queue);
             census.leave(queue);
-            self.0.set(State::Unknown);
+            self.0.set(Standing::Unknown);
         }
     }
 }

@@ -81,9 +81,10 @@ impl Tag {
 
     #[inline]
     pub(crate) fn ready(self, ready: bool) -> Tag {
-        match ready {
-            true => Tag(self.0 | Self::READY),
-            false => Tag(self.0 & !Self::READY),
+        if ready {
+            Tag(self.0 | Self::READY)
+        } else {
+            Tag(self.0 & !Self::READY)
         }
     }
 

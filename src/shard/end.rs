@@ -64,9 +64,10 @@ impl<T> Shard<T> {
         now: impl FnOnce() -> Tick,
     ) -> Cancel<T> {
         let record = &mut self.records[key];
-        let tick = match record.timer.reported {
-            true => now(),
-            false => Tick::MAX,
+        let tick = if record.timer.reported {
+            now()
+        } else {
+            Tick::MAX
         };
         match record.state {
             State::Waiting => {

@@ -65,9 +65,10 @@ impl<T> Shard<T> {
 
     /// Returns the tick at which the shard currently wants to be visited.
     pub(crate) fn next_wakeup(&self) -> Tick {
-        match self.wake_driver {
-            true => Tick(0),
-            false => self.wheel.next_wakeup().unwrap_or(Tick::MAX),
+        if self.wake_driver {
+            Tick(0)
+        } else {
+            self.wheel.next_wakeup().unwrap_or(Tick::MAX)
         }
     }
 

@@ -55,7 +55,7 @@ mod tests;
 pub(crate) mod walk;
 
 pub(crate) use ready::Signals;
-pub(crate) use take::{Claimed, Firing, Outcome};
+pub(crate) use take::{Claimed, Delivery, Outcome};
 
 use core::time::Duration;
 
@@ -299,9 +299,10 @@ impl<T> Shard<T> {
         if self.phase != Phase::Open {
             return Err(self.refuse(Refusal::ShutDown));
         }
-        match self.credit.take() {
-            true => Ok(()),
-            false => Err(self.refuse(Refusal::Full)),
+        if self.credit.take() {
+            Ok(())
+        } else {
+            Err(self.refuse(Refusal::Full))
         }
     }
 
@@ -487,9 +488,10 @@ impl<T> Shard<T> {
     pub(crate) fn find_waiting(&self, id: TimerId) -> Result<EntryIndex, Refusal> {
         let at = self.wheel.find_own(id).ok_or(Refusal::Gone)?;
         let Some(key) = self.record_of(at) else {
-            return match self.tag(at).is_lent() {
-                true => Err(Refusal::Running),
-                false => Ok(at),
+            return if self.tag(at).is_lent() {
+                Err(Refusal::Running)
+            } else {
+                Ok(at)
             };
         };
         match self.records[key].state {

@@ -14,9 +14,9 @@ use crate::timeline::Time;
 use crate::timer::{CloseReason, Closed, Timer};
 use crate::wheel::EntryIndex;
 
-/// One firing of a timer. It is built when a worker takes the timer.
+/// One firing of a timer, as a worker takes it.
 #[derive(Clone)]
-pub(crate) struct Firing {
+pub(crate) struct Delivery {
     pub(crate) id: TimerId,
     /// The tick at which the timer was due.
     pub(crate) tick: Tick,
@@ -38,7 +38,7 @@ pub(crate) struct Firing {
 
 /// A firing that a worker has taken.
 pub(crate) struct Claimed<T> {
-    pub(crate) firing: Firing,
+    pub(crate) firing: Delivery,
     pub(crate) payload: T,
 }
 
@@ -138,10 +138,10 @@ impl<T> Shard<T> {
 
     /// Makes the firing of a timer without a record.
     #[inline(always)]
-    pub(super) fn plain_firing(&self, at: EntryIndex, lent: bool) -> Firing {
+    pub(super) fn plain_firing(&self, at: EntryIndex, lent: bool) -> Delivery {
         let tick = self.wheel.expired_deadline_of(at);
         let deadline = self.tick.start_of(tick);
-        Firing {
+        Delivery {
             id: self.wheel.id(at),
             tick,
             deadline,
@@ -187,7 +187,7 @@ impl<T> Shard<T> {
         }
         record.taken = now;
         let lent = record.is_lent_out();
-        let firing = Firing {
+        let firing = Delivery {
             id: self.wheel.id(at),
             tick,
             deadline: self.tick.start_of(tick),
@@ -299,9 +299,10 @@ impl<T> Shard<T> {
 
     /// Returns the record of a timer. A task that was lent without a record gets one.
     pub(super) fn record_if_lent(&mut self, at: EntryIndex) -> Option<usize> {
-        match self.tag(at).is_lent() {
-            true => Some(self.record_lent(at)),
-            false => self.record_of(at),
+        if self.tag(at).is_lent() {
+            Some(self.record_lent(at))
+        } else {
+            self.record_of(at)
         }
     }
 

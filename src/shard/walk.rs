@@ -65,12 +65,12 @@ impl<T> Shard<T> {
         cursor: &mut Cursor,
         found: &mut VecDeque<LiveTimer>,
     ) -> bool {
-        self.walk_some(cursor, |shard, at| match shard.is_live(at) {
-            true => {
-                found.push_back(shard.live_timer(at));
-                CELLS_PER_FOUND
+        self.walk_some(cursor, |shard, at| {
+            if !shard.is_live(at) {
+                return 0;
             }
-            false => 0,
+            found.push_back(shard.live_timer(at));
+            CELLS_PER_FOUND
         })
     }
 

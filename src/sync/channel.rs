@@ -212,10 +212,7 @@ impl<T> Channel<T> {
     /// The latest waker counts. The caller polls again, or calls
     /// [`leave`](Channel::leave).
     pub fn poll_recv(&self, place: &mut Place, waker: &Waker) -> Poll<T> {
-        let received = match place.is_vacant() {
-            true => self.try_recv(),
-            false => None,
-        };
+        let received = place.is_vacant().then(|| self.try_recv()).flatten();
         match received.or_else(|| self.doze(place, waker)) {
             Some(message) => Poll::Ready(message),
             None => Poll::Pending,

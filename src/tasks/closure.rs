@@ -79,22 +79,21 @@ impl<C: Send + 'static> Of<C> {
     const IS_INLINE: bool =
         size_of::<C>() <= size_of::<Words>() && align_of::<C>() <= align_of::<Words>();
 
-    const DROP: Option<unsafe fn(&mut Words)> =
-        match Self::IS_INLINE && !std::mem::needs_drop::<C>() {
-            true => None,
-            false => Some(Self::drop),
-        };
+    const DROP: Option<unsafe fn(&mut Words)> = if Self::IS_INLINE && !std::mem::needs_drop::<C>() {
+        None
+    } else {
+        Some(Self::drop)
+    };
 
     fn store(closure: C) -> Words {
         let mut words = Words::uninit();
-        match Self::IS_INLINE {
+        if Self::IS_INLINE {
             // SAFETY: the closure fits into the words, by size and by alignment.
-            true => unsafe { words.as_mut_ptr().cast::<C>().write(closure) },
-            false => {
-                let boxed = Box::into_raw(Box::new(closure));
-                // SAFETY: a pointer fits into the words.
-                unsafe { words.as_mut_ptr().cast::<*mut C>().write(boxed) }
-            }
+            unsafe { words.as_mut_ptr().cast::<C>().write(closure) }
+        } else {
+            let boxed = Box::into_raw(Box::new(closure));
+            // SAFETY: a pointer fits into the words.
+            unsafe { words.as_mut_ptr().cast::<*mut C>().write(boxed) }
         }
         words
     }
@@ -102,11 +101,11 @@ impl<C: Send + 'static> Of<C> {
     /// # Safety
     /// The words hold a closure of this type.
     unsafe fn place(words: &mut Words) -> *mut C {
-        match Self::IS_INLINE {
-            true => words.as_mut_ptr().cast(),
-            // SAFETY: `store` wrote the pointer of a box.
-            false => unsafe { *words.as_mut_ptr().cast::<*mut C>() },
+        if Self::IS_INLINE {
+            return words.as_mut_ptr().cast();
         }
+        // SAFETY: `store` wrote the pointer of a box.
+        unsafe { *words.as_mut_ptr().cast::<*mut C>() }
     }
 
     /// # Safety
@@ -114,12 +113,12 @@ impl<C: Send + 'static> Of<C> {
     unsafe fn take(words: &mut Words) -> C {
         // SAFETY: the caller promises it.
         let place = unsafe { Self::place(words) };
-        match Self::IS_INLINE {
+        if Self::IS_INLINE {
             // SAFETY: the closure is there, and the caller does not use it there again.
-            true => unsafe { place.read() },
-            // SAFETY: `store` made the box, and the caller does not use it again.
-            false => *unsafe { Box::from_raw(place) },
+            return unsafe { place.read() };
         }
+        // SAFETY: `store` made the box, and the caller does not use it again.
+        *unsafe { Box::from_raw(place) }
     }
 
     /// # Safety
@@ -127,11 +126,12 @@ impl<C: Send + 'static> Of<C> {
     unsafe fn drop(words: &mut Words) {
         // SAFETY: the caller promises it.
         let place = unsafe { Self::place(words) };
-        match Self::IS_INLINE {
+        if Self::IS_INLINE {
             // SAFETY: the closure is there, and the caller does not use it there again.
-            true => unsafe { ptr::drop_in_place(place) },
+            unsafe { ptr::drop_in_place(place) }
+        } else {
             // SAFETY: `store` made the box, and the caller does not use it again.
-            false => drop(unsafe { Box::from_raw(place) }),
+            drop(unsafe { Box::from_raw(place) });
         }
     }
 

@@ -101,14 +101,14 @@ debug!(it: [] Task => "Task" { consumed: it.is_consumed() });
 /// memory of its engine, but does not keep the engine running.
 #[derive(Clone)]
 pub struct Firing {
-    pub(super) firing: shard::Firing,
+    pub(super) firing: shard::Delivery,
     pub(super) core: Arc<SharedCore<Task>>,
     /// Whether the closure can run again.
     pub(super) rearmable: bool,
 }
 
 impl Firing {
-    pub(super) fn of(firing: &shard::Firing, core: &Arc<SharedCore<Task>>) -> Firing {
+    pub(super) fn of(firing: &shard::Delivery, core: &Arc<SharedCore<Task>>) -> Firing {
         Firing {
             firing: firing.clone(),
             core: Arc::clone(core),

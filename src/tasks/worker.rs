@@ -118,10 +118,13 @@ fn run(queue: &Queue<Task>, claimed: Claimed<Task>) -> Option<TimerId> {
         Err(_) => Outcome::Panicked,
     };
     // Dropping a closure runs foreign code as well.
-    let ended = catch_unwind(AssertUnwindSafe(|| match lent {
-        // A task that ran once and panicked is empty: no payload comes back.
-        true => core.return_firing(id, (!task.is_consumed()).then_some(task), outcome),
-        false => drop(task),
+    let ended = catch_unwind(AssertUnwindSafe(|| {
+        if lent {
+            // A task that ran once and panicked is empty: no payload comes back.
+            core.return_firing(id, (!task.is_consumed()).then_some(task), outcome)
+        } else {
+            drop(task)
+        }
     }));
     count_panic(queue, id, name, [ran, ended]);
     None

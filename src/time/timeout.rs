@@ -100,9 +100,10 @@ impl Elapsed {
 
 impl fmt::Display for Elapsed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.shut_down {
-            false => "deadline has elapsed",
-            true => "the timers were shut down before the deadline",
+        f.write_str(if self.shut_down {
+            "the timers were shut down before the deadline"
+        } else {
+            "deadline has elapsed"
         })
     }
 }

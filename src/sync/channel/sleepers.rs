@@ -202,9 +202,10 @@ impl Limits {
 
     #[cfg(any(loom, shuttle))]
     pub(super) fn left(&self, _end: Instant) -> Duration {
-        match self.have_passed {
-            true => Duration::ZERO,
-            false => Duration::MAX,
+        if self.have_passed {
+            Duration::ZERO
+        } else {
+            Duration::MAX
         }
     }
 
