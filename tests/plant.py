@@ -161,8 +161,8 @@ def build(finders):
         cargo = ["cargo", "test", "-q", "--no-run", "--message-format=json-render-diagnostics", *a_build[0].split(),
                  f"--target-dir={ROOT / 'target' / (way if is_model else '')}",
                  *sorted({"--lib" if finder.target == "lib" else f"--test={finder.target}" for finder in mine})]
-        flags = {"RUSTFLAGS": f"--cfg {way}"} if is_model else {}
-        built = subprocess.run(cargo, cwd=TREE, env=os.environ | {"CARGO_INCREMENTAL": "1"} | flags, capture_output=True, text=True)
+        flags = {"RUSTFLAGS": f"--cfg {way}", "CARGO_PROFILE_RELEASE_OPT_LEVEL": "1"} if is_model else {}
+        built = subprocess.run(cargo, cwd=TREE, env={"CARGO_INCREMENTAL": "1"} | os.environ | flags, capture_output=True, text=True)
         if built.returncode:
             sys.exit(f"{built.stderr}\n{way} does not build")
         for made in map(json.loads, built.stdout.splitlines()):
