@@ -2,6 +2,7 @@
 //! are only tested.
 
 use std::env;
+#[cfg(feature = "criterion")]
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -26,6 +27,7 @@ pub fn sized(size: usize) -> usize {
 
 /// Returns settings for short runs, whose figures are only comparable as ratios
 /// within one run.
+#[cfg(feature = "criterion")]
 pub fn settings() -> criterion::Criterion {
     criterion::Criterion::default()
         .sample_size(10)

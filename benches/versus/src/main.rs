@@ -4,6 +4,7 @@
 
 mod allocator;
 mod case;
+mod countdown;
 mod plot;
 mod rival;
 mod rivals;
@@ -14,10 +15,12 @@ mod workloads;
 
 use std::error::Error;
 use std::fs;
+use std::io::stdout;
 use std::path::PathBuf;
 
 use clap::Parser;
 use clap::builder::PossibleValuesParser;
+use rustix::termios::tcgetwinsize;
 
 use case::{Case, Effort, Row};
 use table::FRONT;
@@ -91,7 +94,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         true => run::interleaved(&cases, |case| args.wants(case), args.effort())?,
         false => stored(&args.from)?,
     };
-    println!("{}", table::report(&rows));
+    let width = tcgetwinsize(stdout()).map(|size| size.ws_col);
+    println!("{}", table::report(&rows, width.ok()));
     if let Some(file) = &args.json {
         let lines: Result<Vec<String>, _> = rows.iter().map(serde_json::to_string).collect();
         fs::write(file, format!("[\n{}\n]\n", lines?.join(",\n")))?;

@@ -22,13 +22,10 @@ const INK: RGBColor = RGBColor(31, 35, 40);
 const FAINT: RGBColor = RGBColor(101, 109, 118);
 const RULE: RGBColor = RGBColor(208, 215, 222);
 const RED: RGBColor = RGBColor(207, 34, 46);
-const SERIES: [RGBColor; 5] = [
-    RED,
-    RGBColor(149, 56, 0),
-    RGBColor(9, 105, 218),
-    RGBColor(26, 127, 55),
-    RGBColor(130, 80, 223),
-];
+const ORANGE: RGBColor = RGBColor(149, 56, 0);
+const BLUE: RGBColor = RGBColor(9, 105, 218);
+const GREEN: RGBColor = RGBColor(26, 127, 55);
+const VIOLET: RGBColor = RGBColor(130, 80, 223);
 const DARK: [(&str, &str); 9] = [
     ("#FFFFFF", "#0D1117"),
     ("#1F2328", "#E6EDF3"),
@@ -41,7 +38,8 @@ const DARK: [(&str, &str); 9] = [
     ("#8250DF", "#BC8CFF"),
 ];
 
-const WIDTH: u32 = 480;
+/// Little, so that a phone need not make letters smaller.
+const WIDTH: u32 = 420;
 
 /// A chart: the rows of one workload and unit, over the numbers of timers or of threads.
 struct Chart {
@@ -50,10 +48,13 @@ struct Chart {
     unit: &'static str,
     /// The only number of timers, if the axis has the threads.
     over_threads_at: Option<usize>,
-    /// At most five engines, by their metric, with the name on the line.
-    lines: &'static [(&'static str, &'static str, &'static str)],
+    lines: &'static [Series],
 }
 
+/// A metric, an engine, and the colour and the name of its line.
+type Series = (&'static str, &'static str, RGBColor, &'static str);
+
+#[rustfmt::skip]
 const PAIR: [Chart; 2] = [
     Chart {
         title: "Cancel and schedule, over timers in the background",
@@ -61,11 +62,11 @@ const PAIR: [Chart; 2] = [
         unit: "ns",
         over_threads_at: None,
         lines: &[
-            ("background, one owner", "tickwheel", "tickwheel wheel"),
-            ("background, shared", "tickwheel", "tickwheel engine"),
-            ("background, shared", "tokio", "tokio"),
-            ("background, one owner", "BTreeMap", "BTreeMap"),
-            ("background, one owner", "timer-queue", "timer-queue"),
+            ("background, shared", "tickwheel", RED, "tickwheel engine"),
+            ("background, one owner", "tickwheel", ORANGE, "tickwheel wheel"),
+            ("background, shared", "tokio", BLUE, "tokio"),
+            ("background, one owner", "BTreeMap", GREEN, "BTreeMap"),
+            ("background, one owner", "timer-queue", VIOLET, "timer-queue"),
         ],
     },
     Chart {
@@ -74,14 +75,15 @@ const PAIR: [Chart; 2] = [
         unit: "ns",
         over_threads_at: Some(1_024),
         lines: &[
-            ("shared", "tickwheel", "tickwheel engine"),
-            ("shared", "tokio", "tokio"),
-            ("shared", "hash-wheel thread", "hash-wheel"),
-            ("shared", "Mutex<BTreeMap>", "Mutex<BTreeMap>"),
+            ("shared", "tickwheel", RED, "tickwheel engine"),
+            ("shared", "tokio", BLUE, "tokio"),
+            ("shared", "Mutex<BTreeMap> per thread", GREEN, "BTreeMaps"),
+            ("shared", "hash-wheel thread", VIOLET, "hash-wheel"),
         ],
     },
 ];
 
+#[rustfmt::skip]
 const MEMORY: [Chart; 2] = [
     Chart {
         title: "Memory of a live timer, over live timers",
@@ -89,11 +91,11 @@ const MEMORY: [Chart; 2] = [
         unit: "B",
         over_threads_at: None,
         lines: &[
-            ("live, one owner", "tickwheel", "tickwheel wheel"),
-            ("live, shared", "tickwheel", "tickwheel engine"),
-            ("live, shared", "tokio", "tokio"),
-            ("live, one owner", "BTreeMap", "BTreeMap"),
-            ("live, one owner", "tm-wheel", "tm-wheel"),
+            ("live, shared", "tickwheel", RED, "tickwheel engine"),
+            ("live, one owner", "tickwheel", ORANGE, "tickwheel wheel"),
+            ("live, shared", "tokio", BLUE, "tokio"),
+            ("live, one owner", "BTreeMap", GREEN, "BTreeMap"),
+            ("live, one owner", "tm-wheel", VIOLET, "tm-wheel"),
         ],
     },
     Chart {
@@ -102,19 +104,11 @@ const MEMORY: [Chart; 2] = [
         unit: "B",
         over_threads_at: None,
         lines: &[
-            (
-                "after 90 % cancelled, shared",
-                "tickwheel",
-                "tickwheel engine",
-            ),
-            (
-                "the same, given back, shared",
-                "tickwheel",
-                "… after shrink",
-            ),
-            ("after 90 % cancelled, shared", "tokio", "tokio"),
-            ("after 90 % cancelled, one owner", "BTreeMap", "BTreeMap"),
-            ("after 90 % cancelled, one owner", "tm-wheel", "tm-wheel"),
+            ("after 90 % cancelled, shared", "tickwheel", RED, "tickwheel engine"),
+            ("the same, given back, shared", "tickwheel", ORANGE, "… after shrink"),
+            ("after 90 % cancelled, shared", "tokio", BLUE, "tokio"),
+            ("after 90 % cancelled, one owner", "BTreeMap", GREEN, "BTreeMap"),
+            ("after 90 % cancelled, one owner", "tm-wheel", VIOLET, "tm-wheel"),
         ],
     },
 ];
@@ -131,7 +125,7 @@ pub fn all(folder: &Path, rows: &[Row]) -> Drawn {
     }
     for (name, charts) in [("pair", &PAIR), ("memory", &MEMORY)] {
         let mut lines = charts.iter().flat_map(|chart| chart.lines(rows));
-        if lines.all(|(_, points)| points.len() > 1) {
+        if lines.all(|line| line.len() > 1) {
             picture(&folder.join(format!("{name}.svg")), 600, |area| {
                 let halves = area.split_evenly((charts.len(), 1));
                 charts
@@ -189,7 +183,7 @@ fn bars(area: &Area<'_>, rows: &[Row]) -> Drawn {
             .flatten()
             .zip([(RED, top + 15), (FAINT, top + 27)])
         {
-            let end = 10 + (250.0 * row.median() / longest) as i32;
+            let end = 10 + (170.0 * row.median() / longest) as i32;
             let bar = Rectangle::new([(10, top), (end, top + 9)], color.filled());
             area.draw(&bar)?;
             let text = format!("{} {} {}", number(row.median()), row.unit, row.engine);
@@ -199,8 +193,8 @@ fn bars(area: &Area<'_>, rows: &[Row]) -> Drawn {
     Ok(())
 }
 
-/// The name of a line, and its values by the steps of the axis.
-type Line = (&'static str, BTreeMap<usize, f64>);
+/// The values of a line, by the steps of the axis.
+type Line = BTreeMap<usize, f64>;
 
 impl Chart {
     fn lines(&self, rows: &[Row]) -> Vec<Line> {
@@ -208,19 +202,19 @@ impl Chart {
             Some(size) => (row.size == size).then_some(row.threads),
             None => (row.threads == 1).then_some(row.size),
         };
-        let of = |&(metric, engine, name): &(&str, &str, &'static str)| {
+        let of = |&(metric, engine, ..): &Series| {
             let of_line = rows.iter().filter(|row| {
                 (&*row.workload, &*row.metric, &*row.engine) == (self.workload, metric, engine)
             });
             let points = of_line.filter_map(|row| Some((place(row)?, row.median())));
-            (name, points.collect())
+            points.collect()
         };
         self.lines.iter().map(of).collect()
     }
 
     fn draw(&self, area: &Area<'_>, rows: &[Row]) -> Drawn {
         let lines = self.lines(rows);
-        let points = || lines.iter().flat_map(|(_, points)| points);
+        let points = || lines.iter().flatten();
         let steps: Vec<usize> = BTreeSet::from_iter(points().map(|(step, _)| *step))
             .into_iter()
             .collect();
@@ -264,11 +258,11 @@ impl Chart {
             .x_desc(axis)
             .draw()?;
         let mut labels = Vec::new();
-        for ((name, points), color) in lines.iter().zip(SERIES) {
+        for (line, &(.., color, name)) in lines.iter().zip(self.lines) {
             let place = |step| steps.partition_point(|it| it < step) as i32;
-            let points = points.iter().map(|(step, value)| (place(step), *value));
+            let points = line.iter().map(|(step, value)| (place(step), *value));
             let end = points.clone().next_back().ok_or("a line without points")?;
-            labels.push((chart.backend_coord(&end).1, *name, color));
+            labels.push((chart.backend_coord(&end).1, name, color));
             let line = LineSeries::new(points, color.stroke_width(2));
             chart.draw_series(line.point_size(3))?;
         }

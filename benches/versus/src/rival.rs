@@ -98,12 +98,12 @@ pub trait Caller {
 /// An engine that keeps its own time and calls a user's code when a timer fires.
 pub trait Sleepers: Rival {
     /// Schedules a timer for each delay, all from the same moment. Sleeps until a user's
-    /// code has counted them all.
-    fn count(delays: &[Duration]);
+    /// code has counted them all. Returns the processor time after the last schedule.
+    fn count(delays: &[Duration]) -> Duration;
 }
 
-/// A [`Sleepers`] engine that never fires before the deadline.
-pub trait Punctual: Sleepers {
+/// An engine that keeps its own time and never fires before the deadline.
+pub trait Punctual: Rival {
     /// Schedules a timer for each delay, all at once. Returns the lateness of each in
     /// nanoseconds, by a reading of the clock where a user's code would run.
     fn lateness(tick: Duration, delays: &[Duration]) -> Vec<u64>;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
 use crate::case::{Case, Row, label};
 
@@ -74,8 +74,9 @@ struct Line<'r> {
 }
 
 /// Returns the ten rows and then all others, as far as they were measured, in Markdown; the
-/// rows in which a rival is ahead; and what the rivals promise less.
-pub fn report(rows: &[Row]) -> String {
+/// rows in which a rival is ahead; and what the rivals promise less. Folds cells, which Markdown
+/// can't, if a terminal has only so many columns.
+pub fn report(rows: &[Row], columns: Option<u16>) -> String {
     let front = FRONT
         .iter()
         .filter_map(|asked| Some((asked, asked.find(rows)?)));
@@ -93,7 +94,7 @@ pub fn report(rows: &[Row]) -> String {
     let mut less = BTreeMap::new();
     for lines in [front, others] as [Vec<Line<'_>>; 2] {
         if !lines.is_empty() {
-            text += &format!("{}\n\n", table(&lines));
+            text += &format!("{}\n\n", table(&lines, columns));
             text += &ahead(&lines);
         }
         let rivals = lines.iter().filter_map(|line| line.rival);
@@ -136,8 +137,12 @@ fn question(row: &Row) -> String {
     format!("{workload}, {}: {metric}{threads}{how}", label(*size))
 }
 
-fn table(lines: &[Line<'_>]) -> Table {
+fn table(lines: &[Line<'_>], columns: Option<u16>) -> Table {
     let mut table = Table::new();
+    if let Some(columns) = columns {
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_width(columns);
+    }
     table.load_style(presets::ASCII_MARKDOWN);
     table.set_header(["", "tickwheel", "best other", "times"]);
     for Line {
@@ -238,7 +243,7 @@ mod tests {
             rival,
             of_pair("slow", &[99.0]),
         ];
-        let text = report(&rows);
+        let text = report(&rows, None);
         let line = text.lines().find(|line| line.contains("Cancel")).unwrap();
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
         assert_eq!(cells[2], "**11.7 (11.0–13.5) ns**");
@@ -254,7 +259,7 @@ mod tests {
             of_pair("tickwheel", &[9.0, 11.0, 12.0]),
             of_pair("BTreeMap", &[9.5, 10.0, 30.0]),
         ];
-        let text = report(&rows);
+        let text = report(&rows, None);
         assert!(
             text.contains("one owner: BTreeMap, by the median only\n"),
             "{text}"

@@ -58,7 +58,8 @@ pub(crate) fn screen(look: &Look, view: &View, area: Rect, buffer: &mut Buffer) 
         true => help(view, above.union(line), buffer),
         false => {
             let columns = [Constraint::Fill(1), Constraint::Length(beside)];
-            let [left, graphs] = Layout::horizontal(columns).areas(above);
+            let gap = u16::from(beside > 0);
+            let [left, graphs] = Layout::horizontal(columns).spacing(gap).areas(above);
             levels(look, view, left, buffer);
             match beside {
                 0 => rates(look, line, buffer),
@@ -330,7 +331,8 @@ fn ready(look: &Look, area: Rect, buffer: &mut Buffer) {
     graph("waiting", waiting, READY, below, buffer);
 }
 
-/// Draws how a number has changed, below its name and its greatest value.
+/// Draws how a number has changed, below its name and its greatest value, which reaches four
+/// fifths of the height.
 fn graph(name: &str, history: &[u64], style: Style, area: Rect, buffer: &mut Buffer) {
     let seen = &history[history.len().saturating_sub(usize::from(area.width))..];
     let most = seen.iter().copied().max().unwrap_or(0);
@@ -343,7 +345,7 @@ fn graph(name: &str, history: &[u64], style: Style, area: Rect, buffer: &mut Buf
     };
     Sparkline::default()
         .data(seen)
-        .max(most.max(1))
+        .max(most.max(1) * 5 / 4)
         .style(style)
         .render(area, buffer);
 }
@@ -480,7 +482,7 @@ fn rates(look: &Look, area: Rect, buffer: &mut Buffer) {
 }
 
 fn graphs_of_rates(look: &Look, area: Rect, buffer: &mut Buffer) {
-    let area = panel("a second", area, buffer);
+    let area = panel("per second", area, buffer);
     let rows = Layout::vertical([Constraint::Fill(1); 3]).split(area);
     for ((name, history), row) in named_rates(look).zip(rows.iter()) {
         graph(&name, history, TIMERS, *row, buffer);

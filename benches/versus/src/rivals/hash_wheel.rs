@@ -3,9 +3,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{Sender, channel};
-use std::thread::{self, Thread};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hierarchical_hash_wheel_timer::thread_timer::{TimerRef, TimerWithThread};
@@ -15,7 +13,9 @@ use hierarchical_hash_wheel_timer::wheels::cancellable::{
 };
 use hierarchical_hash_wheel_timer::{OneshotState, PeriodicClosureState, Timer};
 
+use crate::countdown::Countdown;
 use crate::rival::{Caller, Rival, Shared, Sleepers, Timers};
+use crate::stopwatch::Stopwatch;
 
 #[derive(Debug)]
 struct Entry {
@@ -90,18 +90,11 @@ impl Timers for HashWheel {
     }
 }
 
+/// An id and a payload of eight bytes.
 #[derive(Debug)]
 struct Shot {
     id: u64,
-    then: Then,
-}
-
-#[derive(Debug)]
-enum Then {
-    Nothing,
-    /// Reports that all calls before it have taken effect.
-    Settled(Sender<()>),
-    Count(Arc<AtomicUsize>, Thread),
+    counted: Option<Arc<Countdown>>,
 }
 
 impl OneshotState for Shot {
@@ -112,14 +105,8 @@ impl OneshotState for Shot {
     }
 
     fn trigger(self) {
-        match self.then {
-            Then::Nothing => {}
-            Then::Settled(sender) => sender.send(()).expect("the caller waits"),
-            Then::Count(left, waiting) => {
-                if left.fetch_sub(1, Ordering::AcqRel) == 1 {
-                    waiting.unpark();
-                }
-            }
+        if let Some(countdown) = self.counted {
+            countdown.count();
         }
     }
 }
@@ -155,10 +142,10 @@ pub struct Numbered {
 }
 
 impl Numbered {
-    fn submit(&mut self, delay: Duration, then: Then) -> u64 {
+    fn submit(&mut self, delay: Duration, counted: Option<Arc<Countdown>>) -> u64 {
         self.next += 1;
         let id = self.next;
-        self.timer.schedule_once(delay, Shot { id, then });
+        self.timer.schedule_once(delay, Shot { id, counted });
         id
     }
 }
@@ -189,9 +176,10 @@ impl Shared for TimerThread {
     }
 
     fn settle(&self) {
-        let (sender, settled) = channel();
-        self.caller().submit(Duration::ZERO, Then::Settled(sender));
-        settled.recv().expect("the timer thread runs");
+        let behind_all = Countdown::from(1);
+        let mut caller = self.caller();
+        caller.submit(Duration::ZERO, Some(Arc::clone(&behind_all)));
+        behind_all.wait();
     }
 }
 
@@ -203,7 +191,7 @@ impl Caller for Numbered {
     }
 
     fn schedule_after(&mut self, delay_ticks: u64, _: u64) -> u64 {
-        self.submit(Duration::from_millis(delay_ticks), Then::Nothing)
+        self.submit(Duration::from_millis(delay_ticks), None)
     }
 
     fn cancel(&mut self, id: u64) {
@@ -212,17 +200,18 @@ impl Caller for Numbered {
 }
 
 impl Sleepers for TimerThread {
-    fn count(delays: &[Duration]) {
+    fn count(delays: &[Duration]) -> Duration {
         let timer = TimerThread::start();
         let mut caller = timer.caller();
-        let left = Arc::new(AtomicUsize::new(delays.len()));
+        let countdown = Countdown::from(delays.len());
         let start = Instant::now();
         for &delay in delays {
-            let then = Then::Count(Arc::clone(&left), thread::current());
-            caller.submit(delay.saturating_sub(start.elapsed()), then);
+            let counted = Some(Arc::clone(&countdown));
+            caller.submit(delay.saturating_sub(start.elapsed()), counted);
         }
-        while left.load(Ordering::Acquire) > 0 {
-            thread::park();
-        }
+        timer.settle();
+        let begun = Stopwatch::start_all();
+        countdown.wait();
+        begun.elapsed()
     }
 }

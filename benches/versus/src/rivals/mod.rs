@@ -6,6 +6,7 @@ pub mod btreemap;
 pub mod futures_timer;
 pub mod hash_wheel;
 pub mod nexus_timer;
+pub mod thread_pool;
 pub mod tickwheel;
 pub mod tickwheel_sleep;
 pub mod timer_queue;
@@ -39,7 +40,7 @@ macro_rules! shared {
             $case::<crate::rivals::tickwheel::Shards>($($argument),*),
             $case::<crate::rivals::tokio::Sleeps>($($argument),*),
             $case::<crate::rivals::hash_wheel::TimerThread>($($argument),*),
-            $case::<crate::rivals::btreemap::LockedMap>($($argument),*),
+            $case::<crate::rivals::btreemap::LockedMaps>($($argument),*),
         ]
     };
 }
@@ -49,18 +50,21 @@ macro_rules! sleepers {
     ($case:ident($($argument:expr),*)) => {
         vec![
             $case::<crate::rivals::tickwheel::Shards>($($argument),*),
+            $case::<crate::rivals::tickwheel::Many>($($argument),*),
             $case::<crate::rivals::tokio::Sleeps>($($argument),*),
             $case::<crate::rivals::hash_wheel::TimerThread>($($argument),*),
         ]
     };
 }
 
-/// One case for each of them that never fires before the deadline.
+/// One case for each engine that sleeps and never fires before the deadline.
 macro_rules! punctual {
     ($case:ident($($argument:expr),*)) => {
         vec![
             $case::<crate::rivals::tickwheel::Shards>($($argument),*),
-            $case::<crate::rivals::tokio::Sleeps>($($argument),*),
+            $case::<crate::rivals::tokio_sleep::Sleeps>($($argument),*),
+            $case::<crate::rivals::futures_timer::Delays>($($argument),*),
+            $case::<crate::rivals::async_io::Timers>($($argument),*),
         ]
     };
 }
@@ -71,6 +75,7 @@ macro_rules! closures {
         vec![
             $case::<::tickwheel::TaskEngine>($($argument),*),
             $case::<crate::rivals::tokio::Tasks>($($argument),*),
+            $case::<crate::rivals::thread_pool::Pool>($($argument),*),
         ]
     };
 }

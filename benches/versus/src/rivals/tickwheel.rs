@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use tickwheel::{Engine, Queue, TaskEngine, Tick, Time, Timer, TimerId, Wheel};
 
 use crate::rival::{Caller, Closures, Punctual, Rival, Shared, Sleepers, TICK, Timers};
+use crate::stopwatch::Stopwatch;
 
 pub struct Alone(Wheel<u64>);
 
@@ -132,8 +133,8 @@ impl Caller for Thread<'_> {
 }
 
 impl Sleepers for Shards {
-    fn count(delays: &[Duration]) {
-        count_with(one_by_one, delays);
+    fn count(delays: &[Duration]) -> Duration {
+        count_with(one_by_one, delays)
     }
 }
 
@@ -158,6 +159,12 @@ impl Rival for Many {
     const NAME: &'static str = "tickwheel, many at a time";
 }
 
+impl Sleepers for Many {
+    fn count(delays: &[Duration]) -> Duration {
+        count_with(many_at_a_time, delays)
+    }
+}
+
 /// Takes a number of timers and adds up their payloads.
 type Worker = fn(Queue<u64>, usize) -> u64;
 
@@ -165,7 +172,7 @@ fn one_by_one(queue: Queue<u64>, count: usize) -> u64 {
     queue.take(count).map(|expired| *expired.payload()).sum()
 }
 
-pub fn many_at_a_time(queue: Queue<u64>, count: usize) -> u64 {
+fn many_at_a_time(queue: Queue<u64>, count: usize) -> u64 {
     let (mut left, mut sum, mut payloads) = (count, 0, Vec::new());
     while left > 0 {
         let taken = queue.recv_many(&mut payloads, left);
@@ -177,7 +184,7 @@ pub fn many_at_a_time(queue: Queue<u64>, count: usize) -> u64 {
 }
 
 /// Does what [`Sleepers::count`] does, with this worker.
-pub fn count_with(worker: Worker, delays: &[Duration]) {
+fn count_with(worker: Worker, delays: &[Duration]) -> Duration {
     let engine = engine(TICK);
     let (queue, count) = (engine.queue(0), delays.len());
     let worker = thread::spawn(move || worker(queue, count));
@@ -185,8 +192,10 @@ pub fn count_with(worker: Worker, delays: &[Duration]) {
     for &delay in delays {
         schedule(&engine, Timer::at(start + delay, 1));
     }
+    let begun = Stopwatch::start_all();
     let counted = worker.join().expect("the worker only counts");
     assert_eq!(counted, count as u64);
+    begun.elapsed()
 }
 
 impl Rival for TaskEngine {

@@ -1,6 +1,6 @@
 //! Expiry of timers that are spread over time or share one tick: tick by tick with one owner,
-//! and on the real clock with a worker that counts, in processor time of all threads but the
-//! one that schedules.
+//! and on the real clock with a worker that counts, in the processor time of all threads from
+//! the last schedule on.
 
 use std::time::Duration;
 
@@ -8,8 +8,7 @@ use fastrand::Rng;
 
 use super::common::{GRACE, GROWTH, SPAN};
 use crate::case::{Case, Effort, Metric};
-use crate::rival::{Rival, Sleepers, Timers};
-use crate::rivals::tickwheel::{Many, count_with, many_at_a_time};
+use crate::rival::{Sleepers, Timers};
 use crate::rivals::{owners, sleepers};
 use crate::stopwatch::{Stopwatch, per_step};
 
@@ -28,10 +27,8 @@ pub fn cases(effort: Effort) -> Vec<Case> {
     for size in effort.either(vec![100_000], vec![100_000, 1_000_000]) {
         let (metrics, span): (&[Metric], _) = (&[("spread, to a worker", "ns")], PER_TIMER);
         cases.extend(sleepers!(to_a_worker(metrics, span, size)));
-        cases.push(counted::<Many>(metrics, count_many, span, size));
         let (metrics, span): (&[Metric], _) = (&[("one tick, to a worker", "ns")], Duration::ZERO);
         cases.extend(sleepers!(to_a_worker(metrics, span, size)));
-        cases.push(counted::<Many>(metrics, count_many, span, size));
     }
     cases
 }
@@ -57,30 +54,15 @@ fn owner<T: Timers>(metrics: &'static [Metric], span: u64, size: usize) -> Case 
     })
 }
 
-fn to_a_worker<S: Sleepers>(metrics: &'static [Metric], span: Duration, size: usize) -> Case {
-    counted::<S>(metrics, S::count, span, size)
-}
-
-fn count_many(delays: &[Duration]) {
-    count_with(many_at_a_time, delays);
-}
-
-fn counted<R: Rival>(
+fn to_a_worker<S: Sleepers>(
     metrics: &'static [Metric],
-    count: fn(&[Duration]),
     span_per_timer: Duration,
     size: usize,
 ) -> Case {
-    Case::of::<R>(metrics, size, move || {
+    Case::of::<S>(metrics, size, move || {
         let mut rng = Rng::with_seed(16);
         let (lead, span) = (PER_TIMER * size as u32, span_per_timer * size as u32);
         let delays: Vec<_> = (0..size).map(|_| lead + span.mul_f64(rng.f64())).collect();
-        let (everybody, scheduling) = (Stopwatch::start_all(), Stopwatch::start());
-        count(&delays);
-        let scheduling = scheduling.elapsed();
-        vec![per_step(
-            everybody.elapsed().saturating_sub(scheduling),
-            size,
-        )]
+        vec![per_step(S::count(&delays), size)]
     })
 }

@@ -1,16 +1,17 @@
 //! The lateness of a thousand sleepers with random delays, idle and beside a busy thread per
-//! processor. tokio's tick is always a millisecond, and hash-wheel's timers fire early, so
-//! that their lateness says nothing.
+//! processor. hash-wheel's timers fire early, so that their lateness says nothing.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fastrand::Rng;
+use tokio::task::JoinHandle;
 
 use super::common::quantile;
+use super::crew;
 use crate::case::{Case, Effort, Metric};
-use crate::rival::{Punctual, TICK};
+use crate::rival::{Awaited, Punctual, TICK};
 use crate::rivals::punctual;
 
 const SLEEPERS: usize = 1_000;
@@ -53,6 +54,23 @@ fn case<S: Punctual>(
             .map(|share| quantile(&late, share) as f64 / 1_000.0)
             .into()
     })
+}
+
+/// Awaited timers have a task each, and the tick of their library.
+impl<A: Awaited> Punctual for A {
+    fn lateness(_: Duration, delays: &[Duration]) -> Vec<u64> {
+        let runtime = crew::runtime::<A>(1);
+        let one = |deadline: Instant| async move {
+            A::sleep_until(deadline).await;
+            deadline.elapsed().as_nanos() as u64
+        };
+        let spawn = |&delay| runtime.spawn(one(Instant::now() + delay));
+        let tasks: Vec<_> = delays.iter().map(spawn).collect();
+        let slept = |task: JoinHandle<_>| runtime.block_on(task).expect("the task only sleeps");
+        let late = tasks.into_iter().map(slept).collect();
+        runtime.shutdown_background();
+        late
+    }
 }
 
 /// Runs `work` beside a busy thread per processor.

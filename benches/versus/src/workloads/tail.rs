@@ -65,7 +65,8 @@ fn while_expiring<E: Shared>(engine: &E, size: usize) -> [Vec<u64>; 2] {
     let first = begun + Duration::from_millis(2 * ticks);
     thread::sleep(first.saturating_duration_since(Instant::now()));
     let (mut schedules, mut cancels) = (Vec::new(), Vec::new());
-    while begun.elapsed() < Duration::from_millis(3 * ticks) {
+    // One at least, should filling alone have taken as long.
+    while schedules.is_empty() || begun.elapsed() < Duration::from_millis(3 * ticks) {
         let oldest = in_flight.pop_front().expect("each round adds one");
         timed(&mut cancels, || caller.cancel(oldest));
         let delay = later();

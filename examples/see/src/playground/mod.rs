@@ -8,6 +8,7 @@ use std::time::Duration;
 use tickwheel::{Engine, StartError, Time, VirtualClock};
 
 use crate::look::{Eye, Look};
+use crate::numbers::exact;
 use crate::playground::crew::Crew;
 use crate::playground::loaders::{Loaders, Work};
 use crate::viewer::{Key, Subject};
@@ -196,6 +197,7 @@ impl Playground {
         let tick = self.settings.tick.as_nanos() as u64;
         let time = Time::from_nanos(next.saturating_mul(tick));
         self.move_clock(time);
+        let next = exact(next);
         match level {
             0 => format!("Moved to tick {next}"),
             _ => format!("Moved to tick {next}, where a slot of level {level} has its turn"),
@@ -262,16 +264,18 @@ impl Playground {
     }
 
     fn cancel(&mut self, count: usize) -> String {
-        format!("Cancelled {} timers", self.work(Work::Cancel(count)))
+        let cancelled = self.work(Work::Cancel(count));
+        format!("Cancelled {} timers", exact(cancelled as u64))
     }
 
     fn add(&mut self, count: usize) -> String {
-        format!("Added {} timers", self.work(Work::Schedule(count)))
+        let added = self.work(Work::Schedule(count));
+        format!("Added {} timers", exact(added as u64))
     }
 
     fn cancel_all(&mut self) -> String {
         let cancelled = self.engine.cancel_all().len();
-        format!("Cancelled all {cancelled} timers")
+        format!("Cancelled all {} timers", exact(cancelled as u64))
     }
 
     /// Starts an engine on the other clock, and moves the timers there.
@@ -305,6 +309,7 @@ impl Playground {
         } else {
             "real"
         };
+        let moved = exact(moved as u64);
         format!("{moved} timers go on in an engine on the {name} clock")
     }
 }
