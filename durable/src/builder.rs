@@ -3,9 +3,10 @@
 use std::fmt;
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tickwheel::{ClockSource, Engine, StartError};
 
 use crate::attempt::Attempt;
@@ -440,47 +441,15 @@ fn clock_source() -> ClockSource {
 }
 
 /// The reason why a node was not opened.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The store did not answer.
-    Store(StoreError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// The engine did not start.
-    Engine(StartError),
+    #[error(transparent)]
+    Engine(#[from] StartError),
     /// The system started no thread for the node, which has `workers` and three more.
-    Thread(io::Error),
-}
-
-impl fmt::Display for OpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            OpenError::Store(error) => error.fmt(f),
-            OpenError::Engine(error) => error.fmt(f),
-            OpenError::Thread(error) => write!(
-                f,
-                "the system starts no thread: {error}; set fewer `workers`, or raise its limit of threads"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for OpenError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            OpenError::Store(error) => Some(error),
-            OpenError::Engine(error) => Some(error),
-            OpenError::Thread(error) => Some(error),
-        }
-    }
-}
-
-impl From<StoreError> for OpenError {
-    fn from(error: StoreError) -> OpenError {
-        OpenError::Store(error)
-    }
-}
-
-impl From<StartError> for OpenError {
-    fn from(error: StartError) -> OpenError {
-        OpenError::Engine(error)
-    }
+    #[error("the system starts no thread: {0}; set fewer `workers`, or raise its limit of threads")]
+    Thread(#[source] io::Error),
 }

@@ -15,8 +15,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::node::Node;
 use crate::store::{Answer, Change, StoreError};
@@ -144,10 +145,6 @@ impl Commits {
         }
     }
 
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(|error| error.into_inner())
-    }
-
     /// Hands in changes, and returns where their answers will come.
     pub(crate) fn request(&self, changes: Vec<Change>) -> Receiver<Reply> {
         let (sender, receiver) = sync_channel(1);
@@ -176,15 +173,15 @@ impl Commits {
         if self.linger.is_zero() {
             return wait();
         }
-        self.queue().is_full = true;
+        self.queue.lock().is_full = true;
         self.bell.notify_one();
         let result = wait();
-        self.queue().is_full = false;
+        self.queue.lock().is_full = false;
         result
     }
 
     fn push(&self, request: Request) {
-        let mut queue = self.queue();
+        let mut queue = self.queue.lock();
         match &queue.failure {
             _ if queue.is_closed => {
                 drop(queue);
@@ -209,18 +206,18 @@ impl Commits {
 
     /// Returns why the store does not write, if it does not.
     pub(crate) fn failure(&self) -> Option<StoreError> {
-        self.queue().failure.clone()
+        self.queue.lock().failure.clone()
     }
 
     /// Gives up what cannot be committed, from now on.
     pub(crate) fn end(&self) {
-        self.queue().is_ending = true;
+        self.queue.lock().is_ending = true;
         self.bell.notify_all();
     }
 
     /// Lets [`work`](Commits::work) return once nothing is left to commit.
     pub(crate) fn close(&self) {
-        self.queue().is_closed = true;
+        self.queue.lock().is_closed = true;
         self.bell.notify_all();
     }
 
@@ -242,12 +239,9 @@ impl Commits {
 
     /// Waits for requests, and while they linger. Returns `false` if there will be none.
     fn wait(&self) -> bool {
-        let mut queue = self.queue();
+        let mut queue = self.queue.lock();
         while queue.requests.is_empty() && !queue.is_closed {
-            queue = self
-                .bell
-                .wait(queue)
-                .unwrap_or_else(|error| error.into_inner());
+            self.bell.wait(&mut queue);
         }
         let has_requests = !queue.requests.is_empty();
         if !self.linger.is_zero() {
@@ -264,14 +258,13 @@ impl Commits {
                 queue.begun = Some(now);
                 return;
             }
-            let waited = self.bell.wait_timeout(queue, left);
-            queue = waited.unwrap_or_else(|error| error.into_inner()).0;
+            self.bell.wait_for(&mut queue, left);
         }
     }
 
     /// Commits what has been handed in first, in one commit.
     pub(crate) fn commit_all(&self, node: &Node) {
-        let mut requests = self.queue().take(MOST_BYTES);
+        let mut requests = self.queue.lock().take(MOST_BYTES);
         let lengths: Vec<usize> = requests.iter().map(|one| one.changes.len()).collect();
         let taken = requests.iter_mut().flat_map(|one| one.changes.drain(..));
         let changes: Vec<Change> = taken.collect();
@@ -298,7 +291,7 @@ impl Commits {
     /// Keeps starts and outcomes, and refuses everything else, so that no caller waits for the
     /// recovery.
     fn fail(&self, mut requests: Vec<Request>, error: &StoreError) {
-        let mut queue = self.queue();
+        let mut queue = self.queue.lock();
         requests.append(&mut queue.requests);
         let (kept, refused): (Vec<_>, Vec<_>) = requests.into_iter().partition(Request::is_kept);
         queue.requests = kept;
@@ -323,13 +316,13 @@ impl Commits {
                 request.answer(Ok(answers));
             });
         }
-        let mut queue = self.queue();
+        let mut queue = self.queue.lock();
         queue.requests.splice(..0, kept);
         queue.failure = result.err();
     }
 
     fn take_requests(&self) -> Vec<Request> {
-        self.queue().take(usize::MAX)
+        self.queue.lock().take(usize::MAX)
     }
 
     /// Waits until the store accepts changes again.
@@ -346,14 +339,13 @@ impl Commits {
     /// any more; without a pause there is one more attempt.
     fn rest(&self, pause: Duration) -> bool {
         let end = Instant::now() + pause;
-        let mut queue = self.queue();
+        let mut queue = self.queue.lock();
         loop {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() || queue.is_ending {
                 return pause.is_zero() || !queue.is_ending;
             }
-            let waited = self.bell.wait_timeout(queue, left);
-            queue = waited.unwrap_or_else(|error| error.into_inner()).0;
+            self.bell.wait_for(&mut queue, left);
         }
     }
 
@@ -371,7 +363,7 @@ impl Commits {
         }
         let failure = recover(node).err();
         let works = failure.is_none();
-        self.queue().failure = failure;
+        self.queue.lock().failure = failure;
         works
     }
 }

@@ -1,9 +1,9 @@
 //! What the threads of a node share.
 
-use std::sync::Mutex;
 use std::sync::mpsc::Receiver;
 
 use crossbeam_channel::Sender;
+use parking_lot::Mutex;
 
 use crate::commit::{Commits, Failed};
 use crate::job::StoredJob;
@@ -73,7 +73,7 @@ impl Inner {
 
     fn commit_here(&self) {
         if let Mode::Virtual(lock) = &self.mode {
-            let _one = lock.lock().unwrap_or_else(|error| error.into_inner());
+            let _one = lock.lock();
             if self.commits.failure().is_none() {
                 self.commits.commit_all(&self.node);
             }

@@ -249,16 +249,9 @@ impl fmt::Debug for JobId {
 }
 
 /// A text that is not an id.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("not an id: pass the text of a `JobId`, such as 6460a7c1bd000-2a")]
 pub struct InvalidJobId;
-
-impl fmt::Display for InvalidJobId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not an id: pass the text of a `JobId`, such as 6460a7c1bd000-2a")
-    }
-}
-
-impl std::error::Error for InvalidJobId {}
 
 impl FromStr for JobId {
     type Err = InvalidJobId;

@@ -323,7 +323,8 @@ fn refused(change: Change, reason: Refusal) -> Refused {
 }
 
 /// A job that was not stored.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{reason}")]
 pub struct Refused {
     /// The job.
     pub job: Box<Job>,
@@ -331,49 +332,24 @@ pub struct Refused {
     pub reason: Refusal,
 }
 
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.reason.fmt(f)
-    }
-}
-
-impl std::error::Error for Refused {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &self.reason {
-            Refusal::Store(error) => Some(error),
-            _ => None,
-        }
-    }
-}
-
 /// The reason why a job was not stored.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
     /// This waiting or running job has the key.
+    #[error("job {0} has the key: cancel it first, or replace it with `IfTaken::Replace`")]
     KeyTaken(JobId),
     /// The kind is longer than 256 bytes, the key than 1,024, or the payload than 16 MiB.
+    #[error(
+        "too large: a kind has at most 256 bytes, a key 1,024, a payload 16 MiB; store larger data elsewhere"
+    )]
     TooLarge,
     /// The recurrence has no occurrence.
+    #[error("never due: the cron expression has no occurrence")]
     NeverDue,
     /// The store does not write.
-    Store(StoreError),
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Refusal::KeyTaken(id) => write!(
-                f,
-                "job {id} has the key: cancel it first, or replace it with `IfTaken::Replace`"
-            ),
-            Refusal::TooLarge => f.write_str(
-                "too large: a kind has at most 256 bytes, a key 1,024, a payload 16 MiB; store larger data elsewhere",
-            ),
-            Refusal::NeverDue => f.write_str("never due: the cron expression has no occurrence"),
-            Refusal::Store(error) => error.fmt(f),
-        }
-    }
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 /// The answer of [`Jobs::cancel`].

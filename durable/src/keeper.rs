@@ -5,7 +5,7 @@
 //! sleeps for the time that the wall clock has left; a step forward is then noticed with the
 //! next load.
 
-use std::sync::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex};
 
 use crate::wall::WallTime;
 
@@ -41,19 +41,13 @@ impl Alarm {
         }
     }
 
-    fn is_rung(&self) -> MutexGuard<'_, bool> {
-        self.is_rung
-            .lock()
-            .unwrap_or_else(|error| error.into_inner())
-    }
-
     /// Ends the sleep, or the next one.
     pub(crate) fn ring(&self) {
         #[cfg(target_os = "linux")]
         if let Some(timer) = &self.timer {
             return timer.ring();
         }
-        *self.is_rung() = true;
+        *self.is_rung.lock() = true;
         self.bell.notify_one();
     }
 
@@ -64,10 +58,9 @@ impl Alarm {
         if let Some(timer) = &self.timer {
             return timer.sleep(until);
         }
-        let mut rung = self.is_rung();
+        let mut rung = self.is_rung.lock();
         if !*rung {
-            let slept = self.bell.wait_timeout(rung, until.since(now));
-            rung = slept.unwrap_or_else(|error| error.into_inner()).0;
+            self.bell.wait_for(&mut rung, until.since(now));
         }
         *rung = false;
     }

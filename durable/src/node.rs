@@ -8,10 +8,11 @@ mod late;
 mod lease;
 mod limits;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use tickwheel::{Engine, Time};
 
 use self::held::Held;
@@ -139,9 +140,7 @@ impl Node {
     }
 
     pub(crate) fn window(&self) -> MutexGuard<'_, Window> {
-        self.window
-            .lock()
-            .unwrap_or_else(|error| error.into_inner())
+        self.window.lock()
     }
 
     /// Returns the number of jobs that may be started now.
@@ -164,10 +163,7 @@ impl Node {
     pub(crate) fn wait_for_room(&self) -> usize {
         let mut window = self.window();
         while self.room_beside(&window) == 0 && !self.engine.is_shut_down() {
-            window = self
-                .freed
-                .wait(window)
-                .unwrap_or_else(|error| error.into_inner());
+            self.freed.wait(&mut window);
         }
         self.room_beside(&window).max(1)
     }
@@ -338,10 +334,7 @@ impl Node {
     /// step, forwards or backwards.
     fn clock_step(&self) -> Option<Duration> {
         let (time, wall) = (self.engine.now(), self.now());
-        let mut compared = self
-            .compared
-            .lock()
-            .unwrap_or_else(|error| error.into_inner());
+        let mut compared = self.compared.lock();
         let (before, expected) = *compared;
         let expected = expected + time.since(before);
         *compared = (time, wall);
@@ -373,7 +366,7 @@ impl Node {
             Some(_) => renewal.min(self.window().look_again(now)),
             None => renewal,
         };
-        let limit = self.limits().look(self.engine.now());
+        let limit = self.limits.lock().look(self.engine.now());
         look.min(limit.map_or(WallTime::MAX, |limit| now + limit))
     }
 }

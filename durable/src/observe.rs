@@ -8,9 +8,9 @@
 #[cfg_attr(not(feature = "tracing"), path = "observe/no_events.rs")]
 mod events;
 
-use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tickwheel::Histogram;
 
 use crate::job::StoredJob;
@@ -93,9 +93,7 @@ impl Observer {
     }
 
     pub(crate) fn counts(&self) -> MutexGuard<'_, Counts> {
-        self.counts
-            .lock()
-            .unwrap_or_else(|error| error.into_inner())
+        self.counts.lock()
     }
 
     pub(crate) fn opened(&self, delivers: bool) {

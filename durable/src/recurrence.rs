@@ -75,22 +75,13 @@ fn next_match(crontab: &Crontab, time: WallTime) -> Option<WallTime> {
 }
 
 /// A cron expression that cannot be understood.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "not a cron expression: write five fields and a time zone, such as `30 9 * * MON-FRI Europe/Berlin` ({message})"
+)]
 pub struct InvalidCron {
     message: String,
 }
-
-impl fmt::Display for InvalidCron {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let InvalidCron { message } = self;
-        write!(
-            f,
-            "not a cron expression: write five fields and a time zone, such as `30 9 * * MON-FRI Europe/Berlin` ({message})"
-        )
-    }
-}
-
-impl std::error::Error for InvalidCron {}
 
 /// Checks that an expression can be understood.
 pub(crate) fn check_cron(expression: &str) -> Result<(), InvalidCron> {

@@ -2,10 +2,12 @@
 
 #[cfg(feature = "tokio")]
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 #[cfg(feature = "tokio")]
 use std::task::Poll;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use crate::attempt::Attempt;
 use crate::handlers::Handlers;
@@ -111,11 +113,7 @@ impl Runner {
 
     /// Decides what becomes of a job after its run.
     pub(crate) fn then(&self, run: &Run, outcome: Outcome) -> Then {
-        let random = self
-            .random
-            .lock()
-            .unwrap_or_else(|error| error.into_inner())
-            .f64();
+        let random = self.random.lock().f64();
         let now = self.inner().node.now();
         self.handlers.then(&run.job, outcome, now, random)
     }

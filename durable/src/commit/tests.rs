@@ -119,19 +119,19 @@ fn durable_12_an_insert_beside_a_failing_commit_comes_back() {
     let (other, beside) = (Arc::clone(&commits), Arc::new(Mutex::new(None)));
     let reply = Arc::clone(&beside);
     store.on_commit(move |_| {
-        *reply.lock().unwrap() = Some(other.request(insert()));
+        *reply.lock() = Some(other.request(insert()));
         other.post(vec![finish(1)]);
         Err(StoreError::Full)
     });
     let first = commits.request(insert());
     commits.commit_all(&node);
-    let beside = beside.lock().unwrap().take().unwrap();
+    let beside = beside.lock().take().unwrap();
     for reply in [first, beside] {
         let (changes, error) = refused(&reply);
         assert_eq!(changes, insert());
         assert!(matches!(error, StoreError::Full));
     }
-    assert_eq!(commits.queue().requests.len(), 1, "the outcome is kept");
+    assert_eq!(commits.queue.lock().requests.len(), 1, "the outcome is kept");
 }
 
 /// A store that cannot carry out one change goes on with the others.
@@ -150,7 +150,7 @@ fn durable_14_one_impossible_change_does_not_stop_the_store() {
     commits.commit_all(&node);
     assert_eq!(starts.try_recv().unwrap().unwrap().len(), 5);
     assert!(matches!(refused(&new).1, StoreError::Damaged(_)));
-    assert!(commits.failure().is_none() && commits.queue().requests.is_empty());
+    assert!(commits.failure().is_none() && commits.queue.lock().requests.is_empty());
     let again = commits.request(insert());
     commits.commit_all(&node);
     assert!(matches!(
@@ -250,24 +250,24 @@ fn starts_and_outcomes_linger_after_a_commit() {
     let (begun, half) = (Instant::now(), LINGER / 2);
     let (commits, mut quiet) = (Commits::new(LINGER), Queue::default());
     commits.post(vec![finish(1)]);
-    assert_eq!(commits.queue().lingers(LINGER, begun), Duration::ZERO);
-    commits.queue().begun = Some(begun);
-    assert_eq!(commits.queue().lingers(LINGER, begun), LINGER);
-    assert_eq!(commits.queue().lingers(LINGER, begun + half), half);
+    assert_eq!(commits.queue.lock().lingers(LINGER, begun), Duration::ZERO);
+    commits.queue.lock().begun = Some(begun);
+    assert_eq!(commits.queue.lock().lingers(LINGER, begun), LINGER);
+    assert_eq!(commits.queue.lock().lingers(LINGER, begun + half), half);
     for after in [LINGER, LINGER * 2] {
         let now = begun + after;
-        assert_eq!(commits.queue().lingers(LINGER, now), Duration::ZERO);
+        assert_eq!(commits.queue.lock().lingers(LINGER, now), Duration::ZERO);
     }
     let caller = commits.request(insert());
-    assert_eq!(commits.queue().lingers(LINGER, begun), Duration::ZERO);
+    assert_eq!(commits.queue.lock().lingers(LINGER, begun), Duration::ZERO);
     drop((commits.take_requests(), caller));
-    assert_eq!(commits.queue().lingers(LINGER, begun), LINGER);
+    assert_eq!(commits.queue.lock().lingers(LINGER, begun), LINGER);
     commits.hurried(|| {
-        assert_eq!(commits.queue().lingers(LINGER, begun), Duration::ZERO);
+        assert_eq!(commits.queue.lock().lingers(LINGER, begun), Duration::ZERO);
     });
-    assert_eq!(commits.queue().lingers(LINGER, begun), LINGER);
+    assert_eq!(commits.queue.lock().lingers(LINGER, begun), LINGER);
     commits.end();
-    assert_eq!(commits.queue().lingers(LINGER, begun), Duration::ZERO);
+    assert_eq!(commits.queue.lock().lingers(LINGER, begun), Duration::ZERO);
     quiet.begun = Some(begun);
     assert_eq!(quiet.lingers(Duration::ZERO, begun), Duration::ZERO);
 }

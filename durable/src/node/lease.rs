@@ -1,12 +1,11 @@
 //! The lease of a node: renewing it, taking the next one, and the moments in which none is certain.
 
-use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use parking_lot::MutexGuard;
 use tickwheel::Time;
 
-use super::held::Held;
 use super::{Node, Settings};
 use crate::store::{Lease, StoreError};
 
@@ -20,13 +19,9 @@ fn margin(length: Duration) -> Duration {
 }
 
 impl Node {
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(|error| error.into_inner())
-    }
-
     /// Returns the lease, if it is certain that no other node has it.
     pub(crate) fn lease(&self) -> Option<Lease> {
-        self.held().certain(self.engine.now())
+        self.held.lock().certain(self.engine.now())
     }
 
     /// Returns whether a job that was started under this fence may run.
@@ -36,7 +31,7 @@ impl Node {
 
     /// Returns whether the lease with this fence is over, or another has taken its place.
     pub(crate) fn has_lost(&self, fence: u64) -> bool {
-        let held = self.held();
+        let held = self.held.lock();
         let is_last = held.lease.is_some_and(|lease| lease.fence == fence);
         !is_last || held.ended(self.engine.now()).is_some()
     }
@@ -56,7 +51,7 @@ impl Node {
         let (now, length) = (self.engine.now(), self.settings.lease);
         let is_asked = self.is_renewal_due.swap(false, Ordering::SeqCst);
         let (lease, end) = {
-            let held = self.held();
+            let held = self.held.lock();
             (held.lease, held.end)
         };
         let is_early = end.since(now) > margin(length) && !self.until_wanted().is_zero();
@@ -64,10 +59,10 @@ impl Node {
             return;
         }
         // A lease that is granted while the store recovers would not be certain.
-        let one_recovery = self.one_recovery();
-        self.held().asked = self.engine.now();
+        let one_recovery = self.recovering.lock();
+        self.held.lock().asked = self.engine.now();
         let taken = self.renew_or_take(lease);
-        self.set_failure(taken.as_ref().err().cloned());
+        *self.failure.lock() = taken.as_ref().err().cloned();
         self.observer.leased(lease, &taken);
         if taken.is_err() {
             // Until a change fails, nobody else notices that the store accepts none.
@@ -104,7 +99,7 @@ impl Node {
                 true => asked + length,
                 false => Time::MAX,
             };
-            self.held().grant(lease, end);
+            self.held.lock().grant(lease, end);
         }
         Ok(is_renewed)
     }
@@ -112,48 +107,35 @@ impl Node {
     /// Has the store accept changes again. No job starts meanwhile: a store that is opened again
     /// is closed for a moment, in which another node may take it.
     pub(crate) fn recover(&self) -> Result<(), StoreError> {
-        self.recover_within(&self.one_recovery())
-    }
-
-    fn one_recovery(&self) -> MutexGuard<'_, ()> {
-        let recovering = self.recovering.lock();
-        recovering.unwrap_or_else(|error| error.into_inner())
+        self.recover_within(&self.recovering.lock())
     }
 
     fn recover_within(&self, _: &MutexGuard<'_, ()>) -> Result<(), StoreError> {
-        self.held().is_aside = true;
+        self.held.lock().is_aside = true;
         self.store.recover()?;
-        self.held().is_aside = false;
+        self.held.lock().is_aside = false;
         self.observer.recovered();
         Ok(())
     }
 
     /// Returns why the last request for a lease failed, if it did.
     pub(crate) fn failure(&self) -> Option<StoreError> {
-        let failure = self.failure.lock();
-        failure.unwrap_or_else(|error| error.into_inner()).clone()
-    }
-
-    fn set_failure(&self, failure: Option<StoreError>) {
-        *self
-            .failure
-            .lock()
-            .unwrap_or_else(|error| error.into_inner()) = failure;
+        self.failure.lock().clone()
     }
 
     /// Returns the fence of the last lease, unless the lease is only set aside.
     pub(super) fn ended_fence(&self) -> Option<u64> {
-        self.held().ended(self.engine.now())
+        self.held.lock().ended(self.engine.now())
     }
 
     pub(super) fn last_fence(&self) -> Option<u64> {
-        self.held().lease.map(|lease| lease.fence)
+        self.held.lock().lease.map(|lease| lease.fence)
     }
 
     /// Drops the lease with this fence, unless there is a newer one meanwhile. The window is
     /// emptied, because the timers that found no lease are gone.
     pub(super) fn lose_lease(&self, fence: Option<u64>) {
-        let mut held = self.held();
+        let mut held = self.held.lock();
         let lost = held.lease.take_if(|lease| Some(lease.fence) == fence);
         drop(held);
         self.window().clear();
@@ -164,7 +146,7 @@ impl Node {
 
     /// Ends the lease.
     pub(crate) fn give_back(&self) {
-        let held = self.held().lease.take();
+        let held = self.held.lock().lease.take();
         if let Some(lease) = held {
             self.store.give_back(lease);
         }
@@ -172,13 +154,13 @@ impl Node {
 
     /// Returns the time until the store wants the lease to be renewed, wherever its end is.
     pub(super) fn until_wanted(&self) -> Duration {
-        let since_asked = self.engine.now().since(self.held().asked);
+        let since_asked = self.engine.now().since(self.held.lock().asked);
         self.store.renew_after().saturating_sub(since_asked)
     }
 
     /// Returns the time until the lease should be renewed, whatever the store wants.
     pub(super) fn until_renewal(&self) -> Duration {
-        let left = self.held().left(self.engine.now());
+        let left = self.held.lock().left(self.engine.now());
         left.saturating_sub(margin(self.settings.lease))
     }
 }

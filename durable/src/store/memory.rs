@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::ops::Bound;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::job::{JobId, StoredJob};
 use crate::store::apply::{Kinds, Place, Rows, apply};
 use crate::store::{Answer, Change, Due, DueJob, Lease, List, Store, StoreError};
 use crate::wall::{SystemClock, WallClock, WallTime};
+use parking_lot::Mutex;
 
 /// A store in memory. Clones share the jobs, so that several nodes can work on them, or one
 /// after the other.
@@ -51,7 +52,7 @@ impl Default for MemoryStore {
 
 impl fmt::Debug for MemoryStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let jobs = self.jobs().rows.len();
+        let jobs = self.jobs.lock().rows.len();
         f.debug_struct("MemoryStore")
             .field("jobs", &jobs)
             .finish_non_exhaustive()
@@ -73,10 +74,6 @@ impl MemoryStore {
             clock: Arc::new(clock),
         }
     }
-
-    fn jobs(&self) -> MutexGuard<'_, Jobs> {
-        self.jobs.lock().unwrap_or_else(|error| error.into_inner())
-    }
 }
 
 impl Store for MemoryStore {
@@ -86,7 +83,7 @@ impl Store for MemoryStore {
         kinds: &[String],
         length: Duration,
     ) -> Result<Option<Lease>, StoreError> {
-        let (mut jobs, now) = (self.jobs(), self.clock.now());
+        let (mut jobs, now) = (self.jobs.lock(), self.clock.now());
         let is_held = |(end, holder): &(WallTime, String)| *end > now && holder != owner;
         if jobs.lease.as_ref().is_some_and(is_held) {
             return Ok(None);
@@ -98,7 +95,7 @@ impl Store for MemoryStore {
     }
 
     fn renew(&self, lease: Lease, length: Duration) -> Result<bool, StoreError> {
-        let (mut jobs, now) = (self.jobs(), self.clock.now());
+        let (mut jobs, now) = (self.jobs.lock(), self.clock.now());
         let is_last = jobs.fence == lease.fence;
         match &mut jobs.lease {
             Some((end, _)) if is_last && *end > now => *end = now + length,
@@ -108,7 +105,7 @@ impl Store for MemoryStore {
     }
 
     fn commit(&self, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
-        let mut jobs = self.jobs();
+        let mut jobs = self.jobs.lock();
         let apply = |change| apply(&mut *jobs, change);
         changes.iter().map(apply).collect()
     }
@@ -118,7 +115,7 @@ impl Store for MemoryStore {
     }
 
     fn due_before(&self, _: Lease, before: WallTime, most: usize) -> Result<Due, StoreError> {
-        let jobs = self.jobs();
+        let jobs = self.jobs.lock();
         let due = jobs.rows.range(..(Place::Live(before), FIRST));
         let due = due.filter(|(_, job)| jobs.kinds.has(&job.kind));
         Ok(Due::first(
@@ -130,7 +127,7 @@ impl Store for MemoryStore {
     }
 
     fn unhandled(&self) -> Result<Vec<(String, WallTime)>, StoreError> {
-        let jobs = self.jobs();
+        let jobs = self.jobs.lock();
         let mut found = BTreeMap::new();
         for (_, job) in jobs.rows.range(bounds(List::Live)) {
             jobs.kinds.note_unhandled(&mut found, &job.kind, job.due);
@@ -139,11 +136,11 @@ impl Store for MemoryStore {
     }
 
     fn get(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {
-        self.jobs().get(id)
+        self.jobs.lock().get(id)
     }
 
     fn find(&self, kind: &str, key: &str) -> Result<Option<StoredJob>, StoreError> {
-        let mut jobs = self.jobs();
+        let mut jobs = self.jobs.lock();
         let holder = jobs.holder(kind, key)?;
         Ok(holder.map(|id| jobs.get(id)).transpose()?.flatten())
     }
@@ -154,7 +151,7 @@ impl Store for MemoryStore {
         after: Option<&StoredJob>,
         most: usize,
     ) -> Result<Vec<StoredJob>, StoreError> {
-        let jobs = self.jobs();
+        let jobs = self.jobs.lock();
         let (mut first, end) = bounds(list);
         if let Some(job) = after {
             first = Bound::Excluded((Place::of(job), job.id));
@@ -164,7 +161,7 @@ impl Store for MemoryStore {
     }
 
     fn count(&self, list: List) -> Result<u64, StoreError> {
-        Ok(self.jobs().rows.range(bounds(list)).count() as u64)
+        Ok(self.jobs.lock().rows.range(bounds(list)).count() as u64)
     }
 }
 

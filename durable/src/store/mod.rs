@@ -19,7 +19,6 @@ pub use self::memory::MemoryStore;
 pub use self::postgres::{PostgresOptions, PostgresStore, Transaction};
 pub use self::redb::{RedbOptions, RedbStore};
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -478,12 +477,18 @@ pub enum Answer {
 }
 
 /// The reason why a store did not do what it should.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
     /// The file or schema belongs to another program.
+    #[error(
+        "not a store of tickwheel-durable ({0}): choose another path or schema; nothing was written"
+    )]
     Foreign(String),
     /// The file or schema was written by a newer version of this crate.
+    #[error(
+        "the store has schema {found}, and this version knows {known}: update tickwheel-durable; nothing was written"
+    )]
     Newer {
         /// Its schema.
         found: u64,
@@ -491,51 +496,23 @@ pub enum StoreError {
         known: u64,
     },
     /// The file or a table is damaged.
+    #[error("the store is damaged: restore a copy ({0})")]
     Damaged(String),
     /// Another process, or another handle in this one, has the file open.
+    #[error("the file is open elsewhere: close it there first")]
     InUse,
     /// The disk is full.
+    #[error("the disk is full: make room; writing resumes by itself")]
     Full,
     /// The database refused a statement, with this message.
+    #[error("the database refused: change its settings or rights ({0})")]
     Refused(String),
     /// Reading or writing failed.
-    Io(Arc<std::io::Error>),
+    #[error("the store could not be read or written: {0}")]
+    Io(#[source] Arc<std::io::Error>),
     /// An earlier commit failed, and the store has not recovered since; or the node is closed.
+    #[error(
+        "the store accepts no changes, since one failed or the node is closed: try again later"
+    )]
     NotWriting,
-}
-
-impl fmt::Display for StoreError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            StoreError::Foreign(found) => write!(
-                f,
-                "not a store of tickwheel-durable ({found}): choose another path or schema; nothing was written"
-            ),
-            StoreError::Newer { found, known } => write!(
-                f,
-                "the store has schema {found}, and this version knows {known}: update tickwheel-durable; nothing was written"
-            ),
-            StoreError::Damaged(how) => write!(f, "the store is damaged: restore a copy ({how})"),
-            StoreError::InUse => f.write_str("the file is open elsewhere: close it there first"),
-            StoreError::Full => {
-                f.write_str("the disk is full: make room; writing resumes by itself")
-            }
-            StoreError::Refused(message) => {
-                write!(f, "the database refused: change its settings or rights ({message})")
-            }
-            StoreError::Io(error) => write!(f, "the store could not be read or written: {error}"),
-            StoreError::NotWriting => {
-                f.write_str("the store accepts no changes, since one failed or the node is closed: try again later")
-            }
-        }
-    }
-}
-
-impl std::error::Error for StoreError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            StoreError::Io(error) => Some(error),
-            _ => None,
-        }
-    }
 }

@@ -16,10 +16,10 @@ mod tables;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, RwLock};
 use std::time::Duration;
 
 use ::redb::{Database, ReadableDatabase, StorageBackend};
+use parking_lot::{Mutex, RwLock};
 
 use self::file::{open_file, open_or_create};
 use self::reserve::Reserve;
@@ -170,22 +170,11 @@ impl RedbStore {
         })
     }
 
-    fn kinds(&self) -> Kinds {
-        let kinds = self.kinds.lock();
-        kinds.unwrap_or_else(|error| error.into_inner()).clone()
-    }
-
-    fn session(&self) -> MutexGuard<'_, Session> {
-        self.session
-            .lock()
-            .unwrap_or_else(|error| error.into_inner())
-    }
-
     fn read<R>(
         &self,
         read: impl FnOnce(&Reading) -> Result<R, StoreError>,
     ) -> Result<R, StoreError> {
-        let open = self.open.read().unwrap_or_else(|error| error.into_inner());
+        let open = self.open.read();
         let database = open.as_ref().ok_or(StoreError::NotWriting)?;
         read(&Reading::new(database.begin_read().map_err(fail)?)?)
     }
@@ -210,8 +199,8 @@ impl RedbStore {
         &self,
         write: impl FnOnce(&mut Writing) -> Result<R, StoreError>,
     ) -> Result<R, StoreError> {
-        let mut session = self.session();
-        let open = self.open.read().unwrap_or_else(|error| error.into_inner());
+        let mut session = self.session.lock();
+        let open = self.open.read();
         let database = open.as_ref().ok_or(StoreError::NotWriting)?;
         if let Some(path) = &self.path {
             session.check_place(path)?;
@@ -219,7 +208,7 @@ impl RedbStore {
         let mut transaction = database.begin_write().map_err(fail)?;
         transaction.set_quick_repair(self.options.quick_repair);
         let mut changed = *session;
-        let kinds = self.kinds();
+        let kinds = self.kinds.lock().clone();
         let result = write(&mut Writing::new(&transaction, &mut changed, &kinds)?)?;
         transaction.commit().map_err(fail)?;
         *session = changed;
@@ -230,13 +219,13 @@ impl RedbStore {
 impl Store for RedbStore {
     /// Always succeeds: whoever has the file open holds the lease.
     fn acquire(&self, _: &str, kinds: &[String], _: Duration) -> Result<Option<Lease>, StoreError> {
-        *self.kinds.lock().unwrap_or_else(|error| error.into_inner()) = Kinds::of(kinds);
+        *self.kinds.lock() = Kinds::of(kinds);
         let fence = self.write(|writing| writing.raise_fence())?;
         Ok(Some(Lease { fence }))
     }
 
     fn renew(&self, lease: Lease, _: Duration) -> Result<bool, StoreError> {
-        Ok(self.session().fence == lease.fence)
+        Ok(self.session.lock().fence == lease.fence)
     }
 
     fn leases_end(&self) -> bool {
@@ -245,7 +234,7 @@ impl Store for RedbStore {
 
     /// Closes the file, so that another process may have it.
     fn give_back(&self, _: Lease) {
-        let mut open = self.open.write().unwrap_or_else(|error| error.into_inner());
+        let mut open = self.open.write();
         *open = None;
     }
 
@@ -260,8 +249,8 @@ impl Store for RedbStore {
         let Some(path) = &self.path else {
             return Err(StoreError::NotWriting);
         };
-        let mut session = self.session();
-        let mut open = self.open.write().unwrap_or_else(|error| error.into_inner());
+        let mut session = self.session.lock();
+        let mut open = self.open.write();
         *open = None;
         if self.is_full.swap(false, Ordering::SeqCst) {
             self.reserve.give_up();
@@ -284,11 +273,13 @@ impl Store for RedbStore {
     }
 
     fn due_before(&self, lease: Lease, before: WallTime, most: usize) -> Result<Due, StoreError> {
-        self.read(|reading| reading.due_before(before, most, &self.kinds(), lease.fence))
+        self.read(|reading| {
+            reading.due_before(before, most, &self.kinds.lock().clone(), lease.fence)
+        })
     }
 
     fn unhandled(&self) -> Result<Vec<(String, WallTime)>, StoreError> {
-        self.read(|reading| reading.unhandled(&self.kinds()))
+        self.read(|reading| reading.unhandled(&self.kinds.lock().clone()))
     }
 
     fn get(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {

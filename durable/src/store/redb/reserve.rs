@@ -7,8 +7,9 @@
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use super::file::beside;
 #[cfg(target_os = "linux")]
@@ -66,10 +67,7 @@ impl Reserve {
 
     /// Deletes the file, and makes its room the store's.
     pub(super) fn give_up(&self) {
-        let mut given_up = self
-            .given_up
-            .lock()
-            .unwrap_or_else(|error| error.into_inner());
+        let mut given_up = self.given_up.lock();
         if let Some(path) = &self.path {
             let _ = fs::remove_file(path);
             *given_up = Some(Instant::now());
@@ -78,10 +76,7 @@ impl Reserve {
 
     /// Returns whether the reserve is filled. Tries to fill it from time to time if it is not.
     pub(super) fn is_there_again(&self) -> bool {
-        let mut given_up = self
-            .given_up
-            .lock()
-            .unwrap_or_else(|error| error.into_inner());
+        let mut given_up = self.given_up.lock();
         match *given_up {
             None => return true,
             Some(last) if last.elapsed() < PAUSE => return false,
