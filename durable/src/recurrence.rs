@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::str::FromStr;
 use std::time::Duration;
 
 use croner::Cron;
@@ -43,6 +44,37 @@ impl Recurrence {
             Recurrence::Every { period, first } => Ok(next_multiple(*period, *first, time)),
             Recurrence::Cron(expression) => Ok(next_match(&parse(expression)?, time)),
         }
+    }
+}
+
+/// The text that a store keeps. Times are microseconds since 1970.
+impl fmt::Display for Recurrence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Recurrence::Every { period, first } => {
+                let period = u64::try_from(period.as_micros()).unwrap_or(u64::MAX);
+                write!(f, "every {period} from {}", first.as_unix_micros())
+            }
+            Recurrence::Cron(expression) => write!(f, "cron {expression}"),
+        }
+    }
+}
+
+impl FromStr for Recurrence {
+    type Err = InvalidCron;
+
+    fn from_str(text: &str) -> Result<Recurrence, InvalidCron> {
+        if let Some(expression) = text.strip_prefix("cron ") {
+            return Ok(Recurrence::Cron(expression.to_owned()));
+        }
+        let every = text.strip_prefix("every ").and_then(|every| {
+            let (period, first) = every.split_once(" from ")?;
+            Some(Recurrence::Every {
+                period: Duration::from_micros(period.parse().ok()?),
+                first: WallTime::from_unix_micros(first.parse().ok()?),
+            })
+        });
+        every.ok_or_else(|| invalid("neither `cron` nor `every`"))
     }
 }
 

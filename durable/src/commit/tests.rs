@@ -131,7 +131,11 @@ fn durable_12_an_insert_beside_a_failing_commit_comes_back() {
         assert_eq!(changes, insert());
         assert!(matches!(error, StoreError::Full));
     }
-    assert_eq!(commits.queue.lock().requests.len(), 1, "the outcome is kept");
+    assert_eq!(
+        commits.queue.lock().requests.len(),
+        1,
+        "the outcome is kept"
+    );
 }
 
 /// A store that cannot carry out one change goes on with the others.

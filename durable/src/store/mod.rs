@@ -6,13 +6,11 @@
 //!
 //! `tests/conformance` checks every store in the same way.
 
-mod apply;
 mod memory;
 #[cfg(feature = "postgres")]
 #[cfg_attr(docsrs, doc(cfg(feature = "postgres")))]
 mod postgres;
 mod redb;
-mod row;
 
 pub use self::memory::MemoryStore;
 #[cfg(feature = "postgres")]

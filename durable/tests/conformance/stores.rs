@@ -283,3 +283,46 @@ fn a_list_goes_on_behind_every_number() {
     let behind = bench.store.list(List::Live, Some(&stored), 9).unwrap();
     assert_eq!(behind.len(), 1);
 }
+
+/// Memory that ends, as a limit of the process on the sizes of files ends a file.
+#[derive(Debug)]
+struct Limited(redb::backends::InMemoryBackend);
+
+impl redb::StorageBackend for Limited {
+    fn len(&self) -> std::io::Result<u64> {
+        self.0.len()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> std::io::Result<()> {
+        self.0.read(offset, out)
+    }
+
+    fn set_len(&self, length: u64) -> std::io::Result<()> {
+        match length > 1 << 20 {
+            true => Err(std::io::ErrorKind::FileTooLarge.into()),
+            false => self.0.set_len(length),
+        }
+    }
+
+    fn sync_data(&self) -> std::io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> std::io::Result<()> {
+        self.0.write(offset, data)
+    }
+}
+
+#[test]
+fn durable_14_a_file_that_may_not_grow_is_full() {
+    let memory = Limited(redb::backends::InMemoryBackend::new());
+    let store = tickwheel_durable::RedbOptions::new().open_backend(memory);
+    let bench = Bench::new(store.unwrap());
+    let insert = |due| {
+        let job = Job::new("mail", vec![7; 100_000]).at(at(due));
+        let new = NewJob::new(job, at(0)).unwrap();
+        bench.store.commit(&[Change::Insert(new)])
+    };
+    let refused = (0..99).find_map(|due| insert(due).err());
+    assert!(matches!(refused, Some(StoreError::Full)), "{refused:?}");
+}

@@ -52,7 +52,7 @@ pub(super) fn open_backend(
         transaction.list_tables().map_err(fail)?.next().is_none()
     };
     if is_new {
-        create_tables(&database, KNOWN)?;
+        create_tables(&database, KNOWN).map_err(fail)?;
     }
     check_schema(&database.begin_read().map_err(fail)?)?;
     Ok(database)
@@ -91,7 +91,7 @@ fn create_file(path: &Path, cache_bytes: usize) -> Result<(), StoreError> {
 
 fn create_at(path: &Path, cache_bytes: usize) -> Result<(), StoreError> {
     let database = guarded(|| builder(cache_bytes).create(path))?;
-    create_tables(&database, KNOWN)?;
+    create_tables(&database, KNOWN).map_err(fail)?;
     guarded(|| database.close())
 }
 

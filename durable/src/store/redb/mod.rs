@@ -9,8 +9,10 @@
 //! ```
 //! The types of redb appear in this folder alone.
 
+mod apply;
 mod file;
 mod reserve;
+mod row;
 mod tables;
 
 use std::fmt;
@@ -18,14 +20,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ::redb::{Database, ReadableDatabase, StorageBackend};
+use ::redb::{Database, Error, ReadableDatabase, StorageBackend};
 use parking_lot::{Mutex, RwLock};
 
 use self::file::{open_file, open_or_create};
 use self::reserve::Reserve;
-use self::tables::{Reading, Session, Writing, fail};
+use self::tables::{Kinds, Reading, Session, Writing, fail};
 use crate::job::{JobId, StoredJob};
-use crate::store::apply::{Kinds, apply};
 use crate::store::{Answer, Change, Due, Lease, List, Store, StoreError};
 use crate::wall::WallTime;
 
@@ -158,7 +159,7 @@ impl RedbStore {
         reserve: Reserve,
         options: RedbOptions,
     ) -> Result<RedbStore, StoreError> {
-        let session = Session::load(&database, path.as_deref())?;
+        let session = Session::load(&database, path.as_deref()).map_err(fail)?;
         Ok(RedbStore {
             open: RwLock::new(Some(database)),
             session: Mutex::new(session),
@@ -170,21 +171,18 @@ impl RedbStore {
         })
     }
 
-    fn read<R>(
-        &self,
-        read: impl FnOnce(&Reading) -> Result<R, StoreError>,
-    ) -> Result<R, StoreError> {
+    fn read<R>(&self, read: impl FnOnce(&Reading) -> Result<R, Error>) -> Result<R, StoreError> {
         let open = self.open.read();
         let database = open.as_ref().ok_or(StoreError::NotWriting)?;
-        read(&Reading::new(database.begin_read().map_err(fail)?)?)
+        read(&Reading(database.begin_read().map_err(fail)?)).map_err(fail)
     }
 
     /// Runs `write` in a transaction, and commits it. A failure leaves no trace in the session.
     fn write<R>(
         &self,
-        write: impl FnOnce(&mut Writing) -> Result<R, StoreError>,
+        write: impl FnOnce(&mut Writing) -> Result<R, Error>,
     ) -> Result<R, StoreError> {
-        self.note(self.try_write(write))
+        self.note(self.try_write(write).map_err(fail))
     }
 
     /// Takes note of a full disk, for the next recovery.
@@ -197,20 +195,20 @@ impl RedbStore {
 
     fn try_write<R>(
         &self,
-        write: impl FnOnce(&mut Writing) -> Result<R, StoreError>,
-    ) -> Result<R, StoreError> {
+        write: impl FnOnce(&mut Writing) -> Result<R, Error>,
+    ) -> Result<R, Error> {
         let mut session = self.session.lock();
         let open = self.open.read();
-        let database = open.as_ref().ok_or(StoreError::NotWriting)?;
+        let database = open.as_ref().ok_or(Error::DatabaseClosed)?;
         if let Some(path) = &self.path {
             session.check_place(path)?;
         }
-        let mut transaction = database.begin_write().map_err(fail)?;
+        let mut transaction = database.begin_write()?;
         transaction.set_quick_repair(self.options.quick_repair);
         let mut changed = *session;
         let kinds = self.kinds.lock().clone();
         let result = write(&mut Writing::new(&transaction, &mut changed, &kinds)?)?;
-        transaction.commit().map_err(fail)?;
+        transaction.commit()?;
         *session = changed;
         Ok(result)
     }
@@ -240,7 +238,7 @@ impl Store for RedbStore {
 
     fn commit(&self, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
         self.write(|writing| {
-            let apply = |change| apply(writing, change);
+            let apply = |change| writing.apply(change);
             changes.iter().map(apply).collect()
         })
     }
@@ -256,7 +254,7 @@ impl Store for RedbStore {
             self.reserve.give_up();
         }
         let database = self.note(open_file(path, self.options.cache_bytes))?;
-        let mut found = Session::load(&database, Some(path))?;
+        let mut found = Session::load(&database, Some(path)).map_err(fail)?;
         if session.is_ahead_of(&found) {
             let how = "an older file has taken its place";
             return Err(StoreError::Damaged(how.to_owned()));

@@ -1,0 +1,148 @@
+//! A stored job as bytes.
+//!
+//! ```text
+//! row = format:u8, a head in the format of postcard, payload:bytes
+//! ```
+//! The job's number, the due time and whether the job is a dead letter are in the key of the row. A
+//! fence of zero means that the job was not started.
+
+use redb::Error;
+use serde::{Deserialize, Serialize};
+
+use super::tables::Place;
+use crate::job::{JobId, State, StoredJob};
+use crate::wall::WallTime;
+
+const FORMAT: u8 = 1;
+
+/// Everything but the payload, which is long and needs no copy to be passed over.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Head<'a> {
+    pub(super) version: u64,
+    pub(super) fence: u64,
+    pub(super) born: u64,
+    attempts: u32,
+    pub(super) kind: &'a str,
+    key: Option<&'a str>,
+    failure: Option<&'a str>,
+    recurrence: Option<&'a str>,
+    /// The length of the payload.
+    length: u64,
+}
+
+pub(super) fn encode(job: &StoredJob) -> Result<Vec<u8>, Error> {
+    let recurrence = job.recurrence.as_ref().map(ToString::to_string);
+    let head = Head {
+        version: job.version,
+        fence: match job.state {
+            State::Started { fence } => fence,
+            State::Waiting | State::Dead => 0,
+        },
+        born: job.id.born.as_unix_micros(),
+        attempts: job.attempts,
+        kind: &job.kind,
+        key: job.key.as_deref(),
+        failure: job.failure.as_deref(),
+        recurrence: recurrence.as_deref(),
+        length: job.payload.len() as u64,
+    };
+    let mut row = Vec::with_capacity(64 + job.kind.len() + job.payload.len());
+    row.push(FORMAT);
+    let mut row = postcard::to_extend(&head, row).map_err(|_| unreadable(job.id.number))?;
+    row.extend(&job.payload);
+    Ok(row)
+}
+
+/// Reads all but the payload, and returns that.
+pub(super) fn head(number: u64, row: &[u8]) -> Result<(Head<'_>, &[u8]), Error> {
+    let (&FORMAT, head) = row.split_first().ok_or_else(|| unreadable(number))? else {
+        return Err(unreadable(number));
+    };
+    postcard::take_from_bytes(head).map_err(|_| unreadable(number))
+}
+
+pub(super) fn decode(number: u64, place: Place, row: &[u8]) -> Result<StoredJob, Error> {
+    let (head, payload) = head(number, row)?;
+    let recurrence = head.recurrence.map(str::parse).transpose();
+    if payload.len() as u64 != head.length {
+        return Err(unreadable(number));
+    }
+    let (due, state) = match (place, head.fence) {
+        (Place::Live(due), 0) => (due, State::Waiting),
+        (Place::Live(due), fence) => (due, State::Started { fence }),
+        (Place::Dead(at), _) => (at, State::Dead),
+    };
+    Ok(StoredJob {
+        id: JobId::new(WallTime::from_unix_micros(head.born), number),
+        kind: head.kind.to_owned(),
+        key: head.key.map(str::to_owned),
+        due,
+        version: head.version,
+        attempts: head.attempts,
+        state,
+        recurrence: recurrence.map_err(|_| unreadable(number))?,
+        failure: head.failure.map(str::to_owned),
+        payload: payload.to_owned(),
+    })
+}
+
+fn unreadable(number: u64) -> Error {
+    Error::Corrupted(format!("the row of job {number} cannot be read"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::recurrence::Recurrence;
+
+    fn job(recurrence: Option<Recurrence>) -> StoredJob {
+        StoredJob {
+            id: JobId::new(WallTime::from_unix_micros(5), 7),
+            kind: "reminder".to_owned(),
+            key: Some("ada".to_owned()),
+            due: WallTime::from_unix_micros(9),
+            version: 3,
+            attempts: 2,
+            state: State::Started { fence: 4 },
+            recurrence,
+            failure: Some("no line".to_owned()),
+            payload: vec![1, 2, 3],
+        }
+    }
+
+    fn recurrences() -> [Option<Recurrence>; 3] {
+        let every = Recurrence::Every {
+            period: Duration::from_secs(1),
+            first: WallTime::MAX,
+        };
+        [
+            None,
+            Some(every),
+            Some(Recurrence::Cron("* * * * * UTC".to_owned())),
+        ]
+    }
+
+    #[test]
+    fn a_row_is_read_as_it_was_written() {
+        for job in recurrences().map(job) {
+            let row = encode(&job).unwrap();
+            assert_eq!(decode(7, Place::Live(job.due), &row).unwrap(), job);
+        }
+    }
+
+    /// A row that was cut off, or of another format, is an error and never a panic.
+    #[test]
+    fn a_torn_row_is_unreadable() {
+        for job in recurrences().map(job) {
+            let row = encode(&job).unwrap();
+            for length in 0..row.len() {
+                assert!(decode(7, Place::Live(job.due), &row[..length]).is_err());
+            }
+            let mut newer = row;
+            newer[0] = FORMAT + 1;
+            assert!(decode(7, Place::Live(job.due), &newer).is_err());
+        }
+    }
+}
