@@ -12,8 +12,6 @@ use tickwheel::{ClockSource, Engine, StartError};
 use crate::attempt::Attempt;
 use crate::commit::Commits;
 use crate::durable::Durable;
-#[cfg(feature = "tokio")]
-use crate::handlers::Handling;
 use crate::handlers::{Handler, Handlers};
 use crate::inner::{Inner, Mode};
 use crate::keeper::Alarm;
@@ -116,29 +114,30 @@ impl Builder {
         handler: impl Fn(&Attempt) -> O + Send + Sync + 'static,
     ) -> Builder {
         let handler = Box::new(move |attempt: &Attempt| handler(attempt).into());
-        self.handlers
-            .set_handler(kind.into(), Handler::Plain(handler));
+        self.handlers.of(kind).handler = Some(Handler::Plain(handler));
         self
     }
 
     /// Sets the handler of the jobs of a kind, which works in the transaction of its completion:
     /// its effects in the database and the job's end happen together, exactly once.
     ///
-    /// If the outcome is a failure, if the handler panics, or if the outcome is refused because
-    /// the lease was lost or the job was moved or cancelled meanwhile, the transaction is rolled
-    /// back; the run then counts as failed. The handler leaves beginning and ending the
-    /// transaction to the node. Jobs that it [schedules](Transaction::schedule) in the transaction are
-    /// stored with its end. Needs a [`PostgresStore`](crate::PostgresStore), and the feature
-    /// `postgres`.
+    /// If the outcome is a failure, if the handler panics or takes longer than its [time
+    /// limit](Builder::time_limit), or if the outcome is refused because the lease was lost or the
+    /// job was moved or cancelled meanwhile, the transaction is rolled back; the run then counts as
+    /// failed. The handler leaves beginning and ending the transaction to the node. Jobs that it
+    /// [schedules](Transaction::schedule) in the transaction are stored with its end.
+    ///
+    /// Such a handler occupies a [worker](Builder::workers) and a connection. Needs a
+    /// [`PostgresStore`](crate::PostgresStore), and the feature `postgres`.
     ///
     /// ```no_run
     /// use tickwheel_durable::{Durable, PostgresStore};
     ///
     /// let jobs = Durable::builder()
-    ///     .handler_in_transaction("charge", |attempt, transaction| {
+    ///     .handler_in_transaction("charge", async |attempt, transaction| {
     ///         let charge = "UPDATE accounts SET balance = balance - 1 WHERE name = $1";
     ///         let name = String::from_utf8_lossy(attempt.payload());
-    ///         transaction.execute(charge, &[&&*name]).map(|_| ())
+    ///         transaction.execute(charge, &[&&*name]).await.map(|_| ())
     ///     })
     ///     .open(PostgresStore::connect("postgres://app@db.example.org/app")?)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -149,15 +148,10 @@ impl Builder {
     pub fn handler_in_transaction<O: Into<Outcome>>(
         mut self,
         kind: impl Into<String>,
-        handler: impl Fn(&Attempt, &mut Transaction<'_>) -> O + Send + Sync + 'static,
+        handler: impl AsyncFn(&Attempt, &mut Transaction<'_>) -> O + Send + Sync + 'static,
     ) -> Builder {
-        let handler = Box::new(
-            move |attempt: &Attempt, transaction: &mut Transaction<'_>| {
-                handler(attempt, transaction).into()
-            },
-        );
-        self.handlers
-            .set_handler(kind.into(), Handler::InTransaction(handler));
+        let handler = Handler::InTransaction(Box::new(handler));
+        self.handlers.of(kind).handler = Some(handler);
         self
     }
 
@@ -204,13 +198,13 @@ impl Builder {
     where
         F: Future<Output: Into<Outcome>> + Send + 'static,
     {
-        let handler = move |attempt| -> Handling {
+        let handler = move |attempt| -> crate::handlers::Handling {
             let handling = handler(attempt);
             Box::pin(async move { handling.await.into() })
         };
         let runtime = tokio::runtime::Handle::current();
-        let handler = Handler::Async(runtime, Box::new(handler));
-        self.handlers.set_handler(kind.into(), handler);
+        let handler = Handler::Async(runtime, Arc::new(handler));
+        self.handlers.of(kind).handler = Some(handler);
         self
     }
 
@@ -221,7 +215,7 @@ impl Builder {
     /// takes its place, and the node says that it is [stuck](crate::Health::Stuck).
     #[must_use]
     pub fn time_limit(mut self, kind: impl Into<String>, limit: Duration) -> Builder {
-        self.handlers.set_limit(kind.into(), limit.min(LONGEST));
+        self.handlers.of(kind).time_limit = Some(limit.min(LONGEST));
         self
     }
 
@@ -245,7 +239,28 @@ impl Builder {
     /// Sets how often and when failed jobs of a kind are tried again.
     #[must_use]
     pub fn retry(mut self, kind: impl Into<String>, retry: Retry) -> Builder {
-        self.handlers.set_retry(kind.into(), retry);
+        self.handlers.of(kind).retry = retry;
+        self
+    }
+
+    /// Sets how many jobs of a kind may run at a time on this node, at least one. A job counts until
+    /// its outcome is durable. Defaults to what [`workers`](Builder::workers) and
+    /// [`running`](Builder::running) allow.
+    ///
+    /// The jobs of such a kind have a window of their own, so that others don't wait behind them.
+    #[must_use]
+    pub fn limit(mut self, kind: impl Into<String>, most: usize) -> Builder {
+        self.handlers.of(kind).here = Some(most.max(1));
+        self
+    }
+
+    /// Sets how many jobs of a kind may run at a time on all nodes together, at least one. Of nodes
+    /// that say different numbers, or none, the last one that took a lease decides.
+    ///
+    /// A job for which there is no room is tried again ten times a second.
+    #[must_use]
+    pub fn limit_on_all_nodes(mut self, kind: impl Into<String>, most: usize) -> Builder {
+        self.handlers.of(kind).everywhere = Some(most.max(1));
         self
     }
 
@@ -269,7 +284,8 @@ impl Builder {
         self
     }
 
-    /// Sets the largest number of jobs that are started and not yet completed, at least one.
+    /// Sets the largest number of jobs that are started and not yet completed, at least one: of those
+    /// with asynchronous handlers, of the others, and of each kind with a [limit](Builder::limit).
     /// A job whose handler has returned counts until its outcome is durable. Their bytes are in
     /// memory. Defaults to 1,024.
     #[must_use]
@@ -286,8 +302,9 @@ impl Builder {
         self
     }
 
-    /// Sets the largest number of jobs in the window, at least one. Each takes about 200
-    /// bytes. The store is read for that many at once. Defaults to 4,096.
+    /// Sets the largest number of jobs in the window, at least one, counted as those that
+    /// [run](Builder::running). Each takes about 200 bytes. The store is read for that many at once.
+    /// Defaults to 4,096.
     #[must_use]
     pub fn window_jobs(mut self, most: usize) -> Builder {
         self.window_jobs = most.max(1);
@@ -339,6 +356,7 @@ impl Builder {
         let engine = Engine::builder()
             .tick(self.tick)
             .shards(1)
+            .queues(self.handlers.lanes().lanes.len().max(1))
             .clock(clock_source())
             .start()?;
         let alarm = Alarm::new(self.wall.is_none() && store.clock().is_none());
@@ -377,6 +395,7 @@ impl Builder {
         let (engine, engine_clock) = Engine::builder()
             .tick(self.tick)
             .shards(1)
+            .queues(self.handlers.lanes().lanes.len().max(1))
             .start_virtual()?;
         let runner = Arc::new(self.runner(store, engine, Mode::Virtual(Mutex::default()))?);
         let durable = Durable::without_threads(&runner);
@@ -405,7 +424,7 @@ impl Builder {
             },
             lease: self.lease,
             keeps_dead: self.keeps_dead,
-            kinds: self.handlers.kinds(),
+            lanes: self.handlers.lanes(),
         };
         #[cfg(feature = "postgres")]
         if self.handlers.need_transactions() && store.transactions().is_none() {

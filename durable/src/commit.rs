@@ -90,8 +90,8 @@ struct Queue {
     requests: Vec<Request>,
     /// Whether a caller waits for one of the requests.
     has_caller: bool,
-    /// Whether no more jobs may be started until some of the requests are committed.
-    is_full: bool,
+    /// The number of threads that may start no more jobs until some of the requests are committed.
+    hurried: usize,
     /// The beginning of the last commit.
     begun: Option<Instant>,
     /// Set while the store does not write.
@@ -124,7 +124,7 @@ impl Queue {
 
     /// Returns whether the next commit waits for nothing else.
     fn is_urgent(&self) -> bool {
-        self.has_caller || self.is_full || self.is_ending || self.is_closed
+        self.has_caller || self.hurried > 0 || self.is_ending || self.is_closed
     }
 
     /// Returns for how long starts and outcomes linger.
@@ -173,10 +173,10 @@ impl Commits {
         if self.linger.is_zero() {
             return wait();
         }
-        self.queue.lock().is_full = true;
+        self.queue.lock().hurried += 1;
         self.bell.notify_one();
         let result = wait();
-        self.queue.lock().is_full = false;
+        self.queue.lock().hurried -= 1;
         result
     }
 

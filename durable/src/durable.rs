@@ -86,6 +86,15 @@ impl Durable {
         Ok(durable)
     }
 
+    /// Ends the node, like its drop, and lets the calling thread do other work meanwhile: that of
+    /// asynchronous handlers, if the runtime has no other thread.
+    #[cfg(feature = "tokio")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "tokio")))]
+    pub async fn close(self) {
+        let ended = tokio::task::spawn_blocking(move || drop(self)).await;
+        ended.expect("the end of a node does not panic");
+    }
+
     /// Returns a node whose work is done elsewhere.
     pub(crate) fn without_threads(runner: &Runner) -> Durable {
         Durable {
@@ -129,9 +138,12 @@ impl Durable {
         for _ in 0..workers {
             pool.add()?;
         }
-        let shared = Arc::clone(&inner);
-        self.threads
-            .spawn("start", move || dispatch(&shared, &sender))?;
+        for lane in 0..inner.node.lanes() {
+            let (shared, sender) = (Arc::clone(&inner), sender.clone());
+            self.threads
+                .spawn("start", move || dispatch(&shared, lane, &sender))?;
+        }
+        drop(sender);
         listen(&inner);
         let closing = Arc::clone(&self.closing);
         self.threads
@@ -213,17 +225,17 @@ fn keep(inner: &Inner, closing: &AtomicBool, pool: &Pool) {
     }
 }
 
-/// Takes expired timers, and has their jobs started and handed to the workers.
-fn dispatch(inner: &Inner, workers: &Sender<Run>) {
-    let queue = inner.node.engine().queue(0);
+/// Takes expired timers of a lane, and has their jobs started and handed to the workers.
+fn dispatch(inner: &Inner, lane: usize, workers: &Sender<Run>) {
+    let queue = inner.node.engine().queue(lane);
     loop {
-        let room = inner.wait_for_room().min(MOST_STARTS);
+        let room = inner.wait_for_room(lane).min(MOST_STARTS);
         let mut aimed: Vec<Aimed> = Vec::new();
         match queue.recv_many(&mut aimed, room) {
             Err(RecvError::ShutDown) => return,
             Err(RecvError::Empty) | Ok(_) => {}
         }
-        inner.start(aimed, workers);
+        inner.start(lane, aimed, workers);
         inner.after_commit();
     }
 }

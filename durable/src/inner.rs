@@ -115,8 +115,8 @@ impl Inner {
 
     /// Hands in the starts of jobs whose timers have expired. Those that may run go to the
     /// workers after the commit.
-    pub(crate) fn start(&self, aimed: Vec<Aimed>, workers: &Sender<Run>) {
-        let Some((fence, due)) = self.node.fire(aimed) else {
+    pub(crate) fn start(&self, lane: usize, aimed: Vec<Aimed>, workers: &Sender<Run>) {
+        let Some((fence, due)) = self.node.fire(lane, aimed) else {
             return;
         };
         let start = |Aimed { id, version }| Change::Start { id, version, fence };
@@ -129,10 +129,10 @@ impl Inner {
         self.commit_here();
     }
 
-    /// Waits until a job may be started, or the node is shut down. Returns how many may.
-    pub(crate) fn wait_for_room(&self) -> usize {
-        match self.node.room() {
-            0 => self.commits.hurried(|| self.node.wait_for_room()),
+    /// Waits until a job of a lane may be started, or the node is shut down. Returns how many may.
+    pub(crate) fn wait_for_room(&self, lane: usize) -> usize {
+        match self.node.room(lane) {
+            0 => self.commits.hurried(|| self.node.wait_for_room(lane)),
             room => room,
         }
     }

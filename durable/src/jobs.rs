@@ -7,13 +7,14 @@ use std::sync::mpsc::Receiver;
 use crate::commit::Failed;
 use crate::inner::Inner;
 use crate::job::{Job, JobId, StoredJob};
+use crate::refusal::{Refusal, Refused, check};
 use crate::status::Status;
-use crate::store::{Answer, Change, List, NewJob, StoreError, Target};
+use crate::store::{Answer, Change, List, StoreError, Target};
 use crate::wall::WallTime;
+use crate::window::Window;
 
-const MOST_KIND: usize = 256;
-const MOST_KEY: usize = 1_024;
-const MOST_PAYLOAD: usize = 16 << 20;
+/// The number of dead letters that are removed at once.
+const BURIALS: usize = 256;
 
 /// The stored jobs: what [`Durable`](crate::Durable) and a running
 /// [`Attempt`](crate::Attempt) offer.
@@ -163,6 +164,62 @@ impl Jobs {
         })
     }
 
+    /// Removes all dead letters of a kind, and returns how many these were.
+    ///
+    /// # Errors
+    /// Returns the reason why it is unknown whether all were removed.
+    pub fn bury_kind(&self, kind: &str) -> Result<u64, StoreError> {
+        let mut buried = 0;
+        loop {
+            let dead = self.list_kind(List::Dead, kind, None, BURIALS)?;
+            if dead.is_empty() {
+                return Ok(buried);
+            }
+            buried += dead.len() as u64;
+            let changes = dead.iter().map(|job| Change::Bury(job.id)).collect();
+            self.commit(changes).map_err(|(error, _)| error)?;
+        }
+    }
+
+    /// Lets no more jobs of a kind start, on all nodes, until it is [resumed](Jobs::resume). Those that
+    /// run go on. Jobs may be scheduled meanwhile. The store keeps this.
+    ///
+    /// # Errors
+    /// Returns the reason why it is unknown whether the kind is paused.
+    ///
+    /// ```
+    /// # use tickwheel_durable::{Durable, MemoryStore};
+    /// # let jobs = Durable::builder().open(MemoryStore::new())?;
+    /// jobs.pause("mail")?;
+    /// assert_eq!(jobs.paused()?, ["mail"]);
+    /// jobs.resume("mail")?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn pause(&self, kind: &str) -> Result<(), StoreError> {
+        self.set_paused(kind, true)
+    }
+
+    /// Lets jobs of a kind that was [paused](Jobs::pause) start again.
+    ///
+    /// # Errors
+    /// Returns the reason why it is unknown whether the kind is paused.
+    pub fn resume(&self, kind: &str) -> Result<(), StoreError> {
+        self.set_paused(kind, false)
+    }
+
+    fn set_paused(&self, kind: &str, is_paused: bool) -> Result<(), StoreError> {
+        let kind = kind.to_owned();
+        self.change(Change::Pause { kind, is_paused }).map(drop)
+    }
+
+    /// Returns the kinds that are [paused](Jobs::pause).
+    ///
+    /// # Errors
+    /// Returns the reason why the store could not be read.
+    pub fn paused(&self) -> Result<Vec<String>, StoreError> {
+        self.inner.node.store().paused()
+    }
+
     /// Returns a job, dead letters included.
     ///
     /// # Errors
@@ -207,7 +264,21 @@ impl Jobs {
         after: Option<&StoredJob>,
         most: usize,
     ) -> Result<Vec<StoredJob>, StoreError> {
-        self.inner.node.store().list(list, after, most)
+        self.inner.node.store().list(list, None, after, most)
+    }
+
+    /// Returns those of a kind, like [`list`](Jobs::list).
+    ///
+    /// # Errors
+    /// Returns the reason why the store could not be read.
+    pub fn list_kind(
+        &self,
+        list: List,
+        kind: &str,
+        after: Option<&StoredJob>,
+        most: usize,
+    ) -> Result<Vec<StoredJob>, StoreError> {
+        self.inner.node.store().list(list, Some(kind), after, most)
     }
 
     /// Returns the number of jobs in a list.
@@ -234,16 +305,18 @@ impl Jobs {
         let failure = self.inner.commits.failure().or_else(|| node.failure());
         let holds_lease = node.lease().is_some();
         let counts = node.observer().counts().clone();
-        let (now, window) = (node.now(), node.window());
+        let (now, windows) = (node.now(), node.windows());
+        let horizons = windows.iter().map(Window::horizon);
+        let behind = windows.iter().map(|window| window.behind(now));
         Status {
             owner: node.observer().owner().to_owned(),
             delivers: node.delivers(),
-            armed: window.armed(),
-            running: window.running(),
-            horizon: window.horizon(),
-            behind: window.behind(now),
+            armed: windows.iter().map(Window::armed).sum(),
+            running: windows.iter().map(Window::running).sum(),
+            horizon: horizons.min().unwrap_or_default(),
+            behind: behind.max().unwrap_or_default(),
             holds_lease,
-            set_aside: window.set_aside(),
+            set_aside: windows.iter().map(Window::set_aside).sum(),
             late: node.late(),
             clock_differs: node.clock_differs(),
             failure,
@@ -270,25 +343,6 @@ impl Jobs {
         reply
             .recv()
             .unwrap_or(Err((StoreError::NotWriting, Vec::new())))
-    }
-}
-
-/// Checks the sizes, and reads the clock.
-pub(crate) fn check(job: Job, now: WallTime, has_room: bool) -> Result<NewJob, Refused> {
-    let key = job.key.as_ref().map_or(0, String::len);
-    let refuse = |job, reason| {
-        let job = Box::new(job);
-        Err(Refused { job, reason })
-    };
-    if job.kind.len() > MOST_KIND || key > MOST_KEY || job.payload.len() > MOST_PAYLOAD {
-        return refuse(job, Refusal::TooLarge);
-    }
-    if !has_room {
-        return refuse(job, Refusal::Store(StoreError::Full));
-    }
-    match NewJob::new(job, now) {
-        Ok(new) => Ok(new),
-        Err(job) => refuse(job, Refusal::NeverDue),
     }
 }
 
@@ -320,36 +374,6 @@ fn refused(change: Change, reason: Refusal) -> Refused {
         },
         change => unreachable!("{change:?} came back from an insert"),
     }
-}
-
-/// A job that was not stored.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("{reason}")]
-pub struct Refused {
-    /// The job.
-    pub job: Box<Job>,
-    /// The reason.
-    pub reason: Refusal,
-}
-
-/// The reason why a job was not stored.
-#[derive(Clone, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Refusal {
-    /// This waiting or running job has the key.
-    #[error("job {0} has the key: cancel it first, or replace it with `IfTaken::Replace`")]
-    KeyTaken(JobId),
-    /// The kind is longer than 256 bytes, the key than 1,024, or the payload than 16 MiB.
-    #[error(
-        "too large: a kind has at most 256 bytes, a key 1,024, a payload 16 MiB; store larger data elsewhere"
-    )]
-    TooLarge,
-    /// The recurrence has no occurrence.
-    #[error("never due: the cron expression has no occurrence")]
-    NeverDue,
-    /// The store does not write.
-    #[error(transparent)]
-    Store(#[from] StoreError),
 }
 
 /// The answer of [`Jobs::cancel`].

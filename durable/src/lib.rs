@@ -48,8 +48,6 @@ mod attempt;
 mod builder;
 mod commit;
 mod durable;
-#[cfg(feature = "postgres")]
-mod enqueue;
 mod handlers;
 mod inner;
 mod job;
@@ -62,6 +60,7 @@ mod pace;
 #[cfg(feature = "metrics")]
 mod publish;
 mod recurrence;
+mod refusal;
 mod runner;
 mod status;
 pub mod store;
@@ -76,10 +75,11 @@ pub use attempt::Attempt;
 pub use builder::{Builder, OpenError};
 pub use durable::Durable;
 pub use job::{IfTaken, InvalidJobId, Job, JobId, State, StoredJob};
-pub use jobs::{Cancelled, Jobs, Refusal, Refused, Revived};
+pub use jobs::{Cancelled, Jobs, Revived};
 pub use observe::Counts;
 pub use outcome::{Outcome, Retry};
 pub use recurrence::{InvalidCron, Recurrence};
+pub use refusal::{Refusal, Refused};
 pub use status::{Health, Status};
 pub use store::{MemoryStore, RedbOptions, RedbStore, StoreError};
 #[cfg(feature = "postgres")]

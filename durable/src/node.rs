@@ -4,6 +4,7 @@
 //! one that takes expired timers. On virtual time, one thread does all of it.
 
 mod held;
+mod lanes;
 mod late;
 mod lease;
 mod limits;
@@ -16,11 +17,12 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use tickwheel::{Engine, Time};
 
 use self::held::Held;
+pub(crate) use self::lanes::Lanes;
 use self::limits::Limits;
 use crate::job::JobId;
 use crate::observe::Observer;
 use crate::pace::Pace;
-use crate::store::{Answer, Change, Hear, List, News, Store, StoreError};
+use crate::store::{Answer, Change, DueJob, Hear, List, News, Store, StoreError};
 use crate::wall::{WallClock, WallTime};
 use crate::window::{Aimed, Window};
 
@@ -44,7 +46,7 @@ pub(crate) struct Settings {
     /// For how long dead letters are kept, if not for ever.
     pub(crate) keeps_dead: Option<Duration>,
     /// The kinds that have handlers. A node without any runs no jobs.
-    pub(crate) kinds: Vec<String>,
+    pub(crate) lanes: Lanes,
 }
 
 pub(crate) struct Node {
@@ -55,7 +57,8 @@ pub(crate) struct Node {
     engine: Engine<Aimed>,
     settings: Settings,
     observer: Observer,
-    window: Mutex<Window>,
+    /// The window of each lane.
+    windows: Mutex<Vec<Window>>,
     pace: Pace,
     /// Notified when runs have ended.
     freed: Condvar,
@@ -84,7 +87,9 @@ impl Node {
         settings: Settings,
     ) -> Node {
         let wall = store.clock().unwrap_or_else(|| Arc::clone(&local));
-        let window = Window::new(engine.clone(), settings.window, settings.window_jobs);
+        let window =
+            |lane| Window::new(engine.clone(), lane, settings.window, settings.window_jobs);
+        let windows = (0..settings.lanes.lanes.len()).map(window).collect();
         let (time, now) = (engine.now(), wall.now());
         Node {
             store,
@@ -92,7 +97,7 @@ impl Node {
             local,
             engine,
             observer: Observer::new(settings.owner.clone()),
-            window: Mutex::new(window),
+            windows: Mutex::new(windows),
             pace: Pace::new(settings.ahead),
             settings,
             freed: Condvar::new(),
@@ -122,7 +127,12 @@ impl Node {
 
     /// Returns whether this node runs jobs.
     pub(crate) fn delivers(&self) -> bool {
-        !self.settings.kinds.is_empty()
+        self.lanes() > 0
+    }
+
+    /// Returns the number of lanes, each of which has a queue of the engine.
+    pub(crate) fn lanes(&self) -> usize {
+        self.settings.lanes.lanes.len()
     }
 
     pub(crate) fn engine(&self) -> &Engine<Aimed> {
@@ -139,81 +149,105 @@ impl Node {
         wall.since(local).max(local.since(wall))
     }
 
-    pub(crate) fn window(&self) -> MutexGuard<'_, Window> {
-        self.window.lock()
+    pub(crate) fn windows(&self) -> MutexGuard<'_, Vec<Window>> {
+        self.windows.lock()
     }
 
-    /// Returns the number of jobs that may be started now.
-    pub(crate) fn room(&self) -> usize {
-        self.room_beside(&self.window())
+    /// Returns the number of jobs of a lane that may be started now.
+    pub(crate) fn room(&self, lane: usize) -> usize {
+        self.room_beside(&self.windows(), lane)
     }
 
-    fn room_beside(&self, window: &Window) -> usize {
-        if window.has_interrupted(self.now()) {
+    fn room_beside(&self, windows: &[Window], lane: usize) -> usize {
+        let (window, now) = (&windows[lane], self.now());
+        if windows.iter().any(|window| window.has_interrupted(now)) {
             // Its process may have died of it: others would die with it again.
-            return usize::from(window.running() == 0);
+            let is_alone = windows.iter().all(|window| window.running() == 0);
+            return usize::from(is_alone && window.has_interrupted(now));
         }
-        let running = self.settings.running.saturating_sub(window.running());
+        if !window.full_for().is_zero() {
+            return 0;
+        }
+        let lanes = &self.settings.lanes.lanes;
+        let most = self.settings.running.min(lanes[lane].most);
+        let room = most.saturating_sub(window.running());
+        if !lanes[lane].needs_workers {
+            return room;
+        }
+        let beside = windows
+            .iter()
+            .zip(lanes)
+            .filter(|(_, lane)| lane.needs_workers);
+        let at_work: usize = beside.map(|(window, _)| window.at_work()).sum();
         let started = self.settings.workers.saturating_add(self.pace.ahead());
-        running.min(started.saturating_sub(window.at_work()))
+        room.min(started.saturating_sub(at_work))
     }
 
-    /// Waits until a job may be started, or the node is shut down. Returns how many may, and one
-    /// after the shutdown, so that the caller asks the queue, which says so.
-    pub(crate) fn wait_for_room(&self) -> usize {
-        let mut window = self.window();
-        while self.room_beside(&window) == 0 && !self.engine.is_shut_down() {
-            self.freed.wait(&mut window);
+    /// Waits until a job of a lane may be started, or the node is shut down. Returns how many may, and
+    /// one after the shutdown, so that the caller asks the queue, which says so.
+    pub(crate) fn wait_for_room(&self, lane: usize) -> usize {
+        let mut windows = self.windows();
+        loop {
+            let room = self.room_beside(&windows, lane);
+            if room > 0 || self.engine.is_shut_down() {
+                return room.max(1);
+            }
+            match windows[lane].full_for() {
+                Duration::ZERO => self.freed.wait(&mut windows),
+                full => drop(self.freed.wait_for(&mut windows, full)),
+            }
         }
-        self.room_beside(&window).max(1)
     }
 
     /// Starts no more jobs.
     pub(crate) fn shut_down(&self) {
-        let window = self.window();
+        let windows = self.windows();
         self.engine.shutdown();
-        drop(window);
+        drop(windows);
         self.freed.notify_all();
         self.tell_lease_changed();
     }
 
     /// Takes the jobs among these that are to be started, and returns them with the fence of
     /// the lease. Without a lease there are none, and the window is emptied.
-    pub(crate) fn fire(&self, aimed: Vec<Aimed>) -> Option<(u64, Vec<Aimed>)> {
+    pub(crate) fn fire(&self, lane: usize, aimed: Vec<Aimed>) -> Option<(u64, Vec<Aimed>)> {
         let ended = self.ended_fence();
         let Some(lease) = self.lease() else {
             self.lose_lease(ended);
             return None;
         };
-        let (now, mut window) = (self.now(), self.window());
+        let (now, mut windows) = (self.now(), self.windows());
         let mut fired = Vec::new();
         for aimed in aimed {
             // A load may have brought an interrupted job since the room was found. It is the first.
-            let waits = window.has_interrupted(now) && !window.is_interrupted(aimed.id);
-            match waits || self.room_beside(&window) == 0 {
-                true => window.put_back(aimed),
-                false => fired.extend(window.fire(aimed, now)),
+            let has_interrupted = windows.iter().any(|window| window.has_interrupted(now));
+            let waits = has_interrupted && !windows[lane].is_interrupted(aimed.id);
+            match waits || self.room_beside(&windows, lane) == 0 {
+                true => windows[lane].put_back(aimed),
+                false => fired.extend(windows[lane].fire(aimed, now)),
             }
         }
-        self.note_load(&window, now);
+        self.note_load(&windows, now);
         (!fired.is_empty()).then_some((lease.fence, fired))
     }
 
     /// Takes note that a handler has returned after so long: its worker may have the next job.
     pub(crate) fn note_return(&self, id: JobId, after: Duration) {
         self.pace.note_run(after);
-        self.window().note_return(id);
+        let mut windows = self.windows();
+        windows.iter_mut().for_each(|window| window.note_return(id));
+        drop(windows);
         self.freed.notify_all();
     }
 
     /// Gives up a job that was started under a lease that the node has lost. Whoever holds the
     /// lease now finds it in the store, perhaps this node.
     pub(crate) fn give_up_run(&self, id: JobId) {
-        let mut window = self.window();
-        window.end_run(id);
-        window.forget_horizon();
+        for window in &mut *self.windows() {
+            window.end_run(id);
+            window.forget_horizon();
+        }
         self.is_load_due.store(true, Ordering::SeqCst);
-        drop(window);
         self.observer.given_up();
         self.freed.notify_all();
     }
@@ -223,8 +257,9 @@ impl Node {
         self.store.linger().min(self.settings.lease / 10)
     }
 
-    fn note_load(&self, window: &Window, now: WallTime) {
-        if window.wants_load(now) && self.lease().is_some() {
+    fn note_load(&self, windows: &[Window], now: WallTime) {
+        let wants_load = windows.iter().any(|window| window.wants_load(now));
+        if wants_load && self.lease().is_some() {
             self.is_load_due.store(true, Ordering::SeqCst);
         }
     }
@@ -243,15 +278,15 @@ impl Node {
 
     /// Tells the window of changes that were committed, in their order.
     pub(crate) fn settle(&self, changes: &[Change], answers: &[Answer]) {
-        let (now, mut window) = (self.now(), self.window());
+        let (now, mut windows) = (self.now(), self.windows());
         let fence = self.last_fence();
         let mut is_lost = false;
         for (change, answer) in changes.iter().zip(answers) {
-            settle(&mut window, change, answer, now);
+            self.settle_one(&mut windows, change, answer, now);
             is_lost |= *answer == Answer::Fenced && change.fence() == fence;
         }
-        self.note_load(&window, now);
-        drop(window);
+        self.note_load(&windows, now);
+        drop(windows);
         self.freed.notify_all();
         if is_lost {
             self.lose_lease(fence);
@@ -261,18 +296,18 @@ impl Node {
     /// Ends the run of a change that the store cannot carry out, and leaves its job alone for
     /// a while: otherwise the load that follows would try it again at once.
     pub(crate) fn drop_run(&self, change: &Change) {
-        let (now, mut window) = (self.now(), self.window());
-        settle(&mut window, change, &Answer::Gone, now);
         if let Change::Start { id, .. } | Change::Finish { id, .. } = change {
-            window.set_job_aside(*id);
+            for window in self.windows().iter_mut().filter(|window| window.has(*id)) {
+                window.end_run(*id);
+                window.set_job_aside(*id);
+            }
         }
-        drop(window);
         self.freed.notify_all();
     }
 
     /// Has the window loaded at once.
     pub(crate) fn ask_for_load(&self) {
-        self.window().forget_horizon();
+        self.windows().iter_mut().for_each(Window::forget_horizon);
         self.is_load_due.store(true, Ordering::SeqCst);
     }
 
@@ -285,9 +320,10 @@ impl Node {
     pub(crate) fn hear(&self, news: News) {
         match news {
             News::Placed(jobs) => {
-                let (now, mut window) = (self.now(), self.window());
-                jobs.into_iter().for_each(|job| window.place(job, now));
-                self.note_load(&window, now);
+                let (now, mut windows) = (self.now(), self.windows());
+                jobs.into_iter()
+                    .for_each(|job| self.place(&mut windows, job, now));
+                self.note_load(&windows, now);
             }
             News::Many => self.ask_for_load(),
             News::Nodes => {
@@ -305,16 +341,23 @@ impl Node {
         }
         if let Some(step) = self.clock_step() {
             self.observer.clock_stepped(step);
-            self.window().re_aim(self.now());
-            self.load();
+            self.windows()
+                .iter_mut()
+                .for_each(|window| window.re_aim(self.now()));
+            for lane in 0..self.lanes() {
+                self.load(lane);
+            }
         }
         self.keep_lease();
         if self.ended_fence().is_some() {
             self.tell_lease_changed();
         }
         let now = self.now();
-        if self.lease().is_some() && self.window().wants_load(now) && !self.load() {
-            return now + READ_AGAIN;
+        for lane in 0..self.lanes() {
+            let wants_load = self.windows()[lane].wants_load(now);
+            if self.lease().is_some() && wants_load && !self.load(lane) {
+                return now + READ_AGAIN;
+            }
         }
         self.next_keep()
     }
@@ -324,7 +367,7 @@ impl Node {
         let (Some(keeps), Some(_)) = (self.settings.keeps_dead, self.lease()) else {
             return Vec::new();
         };
-        let dead = self.store.list(List::Dead, None, BURIALS);
+        let dead = self.store.list(List::Dead, None, None, BURIALS);
         let (dead, now) = (dead.unwrap_or_default(), self.now());
         let old = dead.iter().filter(|job| job.due + keeps <= now);
         old.map(|job| Change::Bury(job.id)).collect()
@@ -342,17 +385,20 @@ impl Node {
         (step > STEP).then_some(step)
     }
 
-    /// Loads the window; see its rules. Returns whether the store could be read.
-    fn load(&self) -> bool {
+    /// Loads the window of a lane; see its rules. Returns whether the store could be read.
+    fn load(&self, lane: usize) -> bool {
         let Some(lease) = self.lease() else {
             return true;
         };
-        let (before, most) = self.window().begin_load(self.now());
-        match self.store.due_before(lease, before, most) {
-            Ok(read) => self.window().end_load(&read, self.now()),
-            Err(_) => self.window().clear(),
+        let kinds = &self.settings.lanes.lanes[lane].kinds;
+        let (before, most) = self.windows()[lane].begin_load(self.now());
+        let read = self.store.due_before(lease, kinds, before, most);
+        let window = &mut self.windows()[lane];
+        match read {
+            Ok(read) => window.end_load(&read, self.now()),
+            Err(_) => window.clear(),
         }
-        self.window().horizon() > WallTime::default()
+        window.horizon() > WallTime::default()
     }
 
     fn next_keep(&self) -> WallTime {
@@ -362,29 +408,44 @@ impl Node {
                 .until_renewal()
                 .max(length / 10)
                 .min(self.until_wanted());
+        let windows = self.windows();
+        let looks = windows.iter().map(|window| window.look_again(now));
         let look = match self.lease() {
-            Some(_) => renewal.min(self.window().look_again(now)),
+            Some(_) => looks.fold(renewal, WallTime::min),
             None => renewal,
         };
         let limit = self.limits.lock().look(self.engine.now());
         look.min(limit.map_or(WallTime::MAX, |limit| now + limit))
     }
-}
 
-/// Tells the window of a change that was committed.
-fn settle(window: &mut Window, change: &Change, answer: &Answer, now: WallTime) {
-    let is_run = matches!(answer, Answer::Started { .. });
-    if let (Change::Start { id, .. } | Change::Finish { id, .. }, false) = (change, is_run) {
-        window.end_run(*id);
-    }
-    match answer {
-        // Whoever holds the lease now finds the job in the store, perhaps this node.
-        Answer::Fenced => window.forget_horizon(),
-        Answer::Placed(job) | Answer::Stale(job) if job.is_here => {
-            window.place(*job, now);
+    /// Tells the windows of a change that was committed.
+    fn settle_one(&self, windows: &mut [Window], change: &Change, answer: &Answer, now: WallTime) {
+        match (change, answer) {
+            (_, Answer::Started { .. }) => {}
+            (Change::Start { id, version, .. }, Answer::Full) => {
+                let (id, version) = (*id, *version);
+                let aimed = Aimed { id, version };
+                windows.iter_mut().for_each(|window| window.put_off(aimed));
+            }
+            (Change::Start { id, .. } | Change::Finish { id, .. }, _) => {
+                windows.iter_mut().for_each(|window| window.end_run(*id));
+            }
+            _ => {}
         }
-        Answer::Removed(job) => window.remove(job.id),
-        _ => {}
+        match answer {
+            // Whoever holds the lease now finds the job in the store, perhaps this node. So does it
+            // find the jobs of a kind that is no longer paused.
+            Answer::Fenced | Answer::Set => windows.iter_mut().for_each(Window::forget_horizon),
+            Answer::Placed(job) | Answer::Stale(job) => self.place(windows, *job, now),
+            Answer::Removed(job) => windows.iter_mut().for_each(|window| window.remove(job.id)),
+            _ => {}
+        }
+    }
+
+    fn place(&self, windows: &mut [Window], job: DueJob, now: WallTime) {
+        if let Some(lane) = job.kind.and_then(|kind| self.settings.lanes.of(kind)) {
+            windows[lane].place(job, now);
+        }
     }
 }
 
@@ -392,7 +453,7 @@ fn settle(window: &mut Window, change: &Change, answer: &Answer, now: WallTime) 
 mod tests {
     use super::*;
     use crate::job::Job;
-    use crate::store::{DueJob, MemoryStore, NewJob, Then};
+    use crate::store::{MemoryStore, NewJob, Then};
     use crate::support::failing::{Failing, Mode};
     use crate::wall::ManualClock;
 
@@ -410,6 +471,8 @@ mod tests {
 
     fn node_with(store: impl Store, lease: Duration) -> Node {
         let (engine, _clock) = Engine::builder().start_virtual().unwrap();
+        let mut lanes = Lanes::default();
+        lanes.add("job".into(), None, true);
         let settings = Settings {
             owner: "node".to_owned(),
             window: Duration::from_secs(60),
@@ -419,7 +482,7 @@ mod tests {
             ahead: 60,
             lease,
             keeps_dead: None,
-            kinds: vec!["job".to_owned()],
+            lanes,
         };
         Node::new(Box::new(store), Arc::new(clock()), engine, settings)
     }
@@ -462,15 +525,15 @@ mod tests {
     fn durable_07_no_job_is_started_ahead_of_long_ones() {
         let node = node();
         return_many(&node, 100, Duration::MAX);
-        assert_eq!(node.room(), 4);
+        assert_eq!(node.room(0), 4);
         return_many(&node, 4, Duration::ZERO);
-        assert_eq!(node.room(), 12);
+        assert_eq!(node.room(0), 12);
         return_many(&node, 100, Duration::ZERO);
-        assert_eq!(node.room(), 64);
+        assert_eq!(node.room(0), 64);
         return_many(&node, 100, Duration::MAX);
-        assert_eq!(node.room(), 34);
+        assert_eq!(node.room(0), 34);
         (0..9).for_each(|_| return_many(&node, 4, Duration::MAX));
-        assert_eq!(node.room(), 4);
+        assert_eq!(node.room(0), 4);
     }
 
     /// Otherwise a job that kills its process would cost the others an attempt each time.
@@ -483,7 +546,7 @@ mod tests {
             panic!("{placed:?}");
         };
         let fence = store
-            .acquire("node", &["job".to_owned()], Duration::ZERO)
+            .acquire("node", &["job".into()], Duration::ZERO)
             .unwrap()
             .unwrap()
             .fence;
@@ -493,13 +556,13 @@ mod tests {
         let node = node_on(store);
         node.keep();
         return_many(&node, 60, Duration::ZERO);
-        assert_eq!(node.window().armed(), 1);
-        assert_eq!(node.room(), 1);
-        let (fence, _) = node.fire(vec![Aimed { id, version }]).unwrap();
+        assert_eq!(node.windows()[0].armed(), 1);
+        assert_eq!(node.room(0), 1);
+        let (fence, _) = node.fire(0, vec![Aimed { id, version }]).unwrap();
         let then = Then::End;
         node.commit(&[Change::Start { id, version, fence }])
             .unwrap();
-        assert_eq!(node.room(), 0);
+        assert_eq!(node.room(0), 0);
         let finish = Change::Finish {
             id,
             version,
@@ -507,7 +570,7 @@ mod tests {
             then,
         };
         node.commit(&[finish]).unwrap();
-        assert_eq!(node.room(), 64);
+        assert_eq!(node.room(0), 64);
     }
 
     #[test]
@@ -519,10 +582,10 @@ mod tests {
             version: 1,
             due: node.now() + Duration::from_secs(secs),
             is_interrupted: false,
-            is_here: true,
+            kind: Some(0),
         };
         node.hear(News::Placed(vec![due(5), due(59), due(60)]));
-        assert_eq!(node.window().armed(), 2);
+        assert_eq!(node.windows()[0].armed(), 2);
         assert!(!node.take_load_due());
         node.hear(News::Many);
         assert!(node.take_load_due(), "reads the store");

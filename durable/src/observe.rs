@@ -8,6 +8,8 @@
 #[cfg_attr(not(feature = "tracing"), path = "observe/no_events.rs")]
 mod events;
 
+pub(crate) use self::events::Span;
+
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
@@ -162,13 +164,8 @@ impl Observer {
         self.counts().given_up += 1;
     }
 
-    /// Runs a handler at `now`, within a span.
-    pub(crate) fn run<R>(&self, job: &StoredJob, now: WallTime, handler: impl FnOnce() -> R) -> R {
-        self.begun(job, now).in_scope(handler)
-    }
-
     /// Takes note of a run that begins at `now`, and returns its span.
-    pub(crate) fn begun(&self, job: &StoredJob, now: WallTime) -> events::Span {
+    pub(crate) fn begun(&self, job: &StoredJob, now: WallTime) -> Span {
         self.counts().lag.record(now.since(job.due));
         events::span(job)
     }

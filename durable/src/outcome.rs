@@ -138,8 +138,9 @@ impl Retry {
     }
 }
 
-/// Returns as much of a failure as a store keeps.
-pub(crate) fn cut(mut failure: String) -> String {
+/// Returns as much of a failure as a store keeps. A database cannot keep a NUL in a text.
+pub(crate) fn cut(failure: String) -> String {
+    let mut failure = failure.replace('\0', " ");
     let mut length = failure.len().min(MOST_FAILURE);
     while !failure.is_char_boundary(length) {
         length -= 1;

@@ -22,7 +22,8 @@ pub struct VirtualNode {
     runner: Arc<Runner>,
     wall: ManualClock,
     clock: VirtualClock,
-    queue: Queue<Aimed>,
+    /// The queue of each lane.
+    queues: Vec<Queue<Aimed>>,
     /// The jobs that may run. The starts whose commit failed follow once the store has recovered.
     started: (Sender<Run>, Receiver<Run>),
 }
@@ -38,12 +39,15 @@ impl fmt::Debug for VirtualNode {
 
 impl VirtualNode {
     pub(crate) fn new(runner: Arc<Runner>, wall: ManualClock, clock: VirtualClock) -> VirtualNode {
-        let queue = runner.inner().node.engine().queue(0);
+        let node = &runner.inner().node;
+        let queues = (0..node.lanes())
+            .map(|lane| node.engine().queue(lane))
+            .collect();
         VirtualNode {
             runner,
             wall,
             clock,
-            queue,
+            queues,
             started: unbounded(),
         }
     }
@@ -85,11 +89,17 @@ impl VirtualNode {
         loop {
             self.run_started();
             self.clock.advance(Duration::ZERO);
-            let (mut aimed, room) = (Vec::new(), inner.node.room());
-            if room == 0 || self.queue.try_recv_many(&mut aimed, room).is_err() {
+            let mut is_idle = true;
+            for (lane, queue) in self.queues.iter().enumerate() {
+                let (mut aimed, room) = (Vec::new(), inner.node.room(lane));
+                if room > 0 && queue.try_recv_many(&mut aimed, room).is_ok() {
+                    is_idle = false;
+                    inner.start(lane, aimed, &self.started.0);
+                }
+            }
+            if is_idle {
                 return;
             }
-            inner.start(aimed, &self.started.0);
         }
     }
 

@@ -27,6 +27,8 @@ use crate::wall::WallTime;
 
 /// The pause before a job that the store could not carry out is tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(3_600);
+/// The pause before jobs of a kind are tried again of which as many run on all nodes as may.
+const FULL: Duration = Duration::from_millis(100);
 
 /// The payload of a timer: the job that it stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,6 +39,8 @@ pub(crate) struct Aimed {
 
 pub(crate) struct Window {
     engine: Engine<Aimed>,
+    /// The queue of its timers.
+    queue: usize,
     length: Duration,
     /// The largest number of armed jobs.
     most: usize,
@@ -54,6 +58,8 @@ pub(crate) struct Window {
     set_aside: HashMap<JobId, Time>,
     /// The number of jobs whose handler has returned.
     returned: usize,
+    /// Until when none of its jobs is tried.
+    full_until: Option<Time>,
 }
 
 enum Held {
@@ -63,15 +69,21 @@ enum Held {
         timer: TimerId,
     },
     /// Being started, or running. The end of the run says where the job goes.
-    Running,
+    Running { due: WallTime },
     /// The handler has returned, and its outcome is not durable.
     Returned,
 }
 
 impl Window {
-    pub(crate) fn new(engine: Engine<Aimed>, length: Duration, most: usize) -> Window {
+    pub(crate) fn new(
+        engine: Engine<Aimed>,
+        queue: usize,
+        length: Duration,
+        most: usize,
+    ) -> Window {
         Window {
             engine,
+            queue,
             length,
             most,
             horizon: WallTime::default(),
@@ -82,6 +94,7 @@ impl Window {
             interrupted: HashSet::new(),
             set_aside: HashMap::new(),
             returned: 0,
+            full_until: None,
         }
     }
 
@@ -115,6 +128,18 @@ impl Window {
 
     pub(crate) fn set_aside(&self) -> usize {
         self.set_aside.len()
+    }
+
+    /// Returns whether a job is in the window, or runs.
+    pub(crate) fn has(&self, id: JobId) -> bool {
+        self.jobs.contains_key(&id)
+    }
+
+    /// Returns for how long no job of the window is tried.
+    pub(crate) fn full_for(&self) -> Duration {
+        let now = self.engine.now();
+        self.full_until
+            .map_or(Duration::ZERO, |until| until.since(now))
     }
 
     pub(crate) fn horizon(&self) -> WallTime {
@@ -241,7 +266,7 @@ impl Window {
             return None;
         }
         self.armed.remove(&(due, id));
-        self.jobs.insert(id, Held::Running);
+        self.jobs.insert(id, Held::Running { due });
         Some(aimed)
     }
 
@@ -261,16 +286,26 @@ impl Window {
 
     /// Takes note that a handler has returned. The run ends with the commit of its outcome.
     pub(crate) fn note_return(&mut self, id: JobId) {
-        if let Some(held @ Held::Running) = self.jobs.get_mut(&id) {
+        if let Some(held @ Held::Running { .. }) = self.jobs.get_mut(&id) {
             *held = Held::Returned;
             self.returned += 1;
+        }
+    }
+
+    /// Takes note that a job waits until another of its kind has ended, on whatever node.
+    pub(crate) fn put_off(&mut self, aimed: Aimed) {
+        if let Some(Held::Running { due }) = self.jobs.get(&aimed.id) {
+            let due = *due;
+            self.armed.insert((due, aimed.id));
+            self.aim(aimed, due, due);
+            self.full_until = Some(self.engine.now() + FULL);
         }
     }
 
     /// Takes note of the end of a run, or of a start that was refused.
     pub(crate) fn end_run(&mut self, id: JobId) {
         match self.jobs.get(&id) {
-            Some(Held::Running) => {}
+            Some(Held::Running { .. }) => {}
             Some(Held::Returned) => self.returned -= 1,
             Some(Held::Armed { .. }) | None => return,
         }
@@ -313,7 +348,7 @@ impl Window {
     /// full, the furthest job leaves it.
     fn arm(&mut self, job: DueJob, now: WallTime) {
         match self.jobs.get(&job.id) {
-            Some(Held::Running | Held::Returned) => return,
+            Some(Held::Running { .. } | Held::Returned) => return,
             Some(Held::Armed { version, .. }) if *version >= job.version => return,
             _ => self.remove(job.id),
         }
@@ -367,7 +402,7 @@ impl Window {
     /// Sets the timer of an armed job. An engine that was shut down takes none.
     fn aim(&mut self, aimed: Aimed, due: WallTime, now: WallTime) {
         let Aimed { id, version } = aimed;
-        let timer = Timer::after(due.since(now), aimed);
+        let timer = Timer::after(due.since(now), aimed).queue(self.queue);
         match self.engine.schedule(timer) {
             Ok(timer) => {
                 let armed = Held::Armed {
@@ -400,7 +435,7 @@ mod tests {
             version,
             due: at(due),
             is_interrupted: false,
-            is_here: true,
+            kind: Some(0),
         }
     }
 
@@ -411,7 +446,7 @@ mod tests {
     /// A window of 10 s and three jobs, loaded at 100 s from an empty store.
     fn window() -> Window {
         let (engine, _clock) = Engine::builder().start_virtual().unwrap();
-        let mut window = Window::new(engine, Duration::from_secs(10), 3);
+        let mut window = Window::new(engine, 0, Duration::from_secs(10), 3);
         let (horizon, most) = window.begin_load(at(100));
         assert_eq!((horizon, most), (at(110), 3));
         window.end_load(&read(&[], most), at(100));

@@ -247,7 +247,10 @@ impl Oracle {
     fn ask_store(&mut self) {
         self.is_failing = false;
         self.runs.lock().unwrap().clear();
-        let stored = self.memory.list(List::Live, None, usize::MAX).unwrap();
+        let stored = self
+            .memory
+            .list(List::Live, None, None, usize::MAX)
+            .unwrap();
         self.expected = stored.iter().map(|job| (job.due, job.id)).collect();
         let keyed = stored.iter().filter_map(|job| {
             let key = job.key.as_deref()?;

@@ -6,7 +6,7 @@ use std::thread;
 
 use super::*;
 use crate::job::{Job, JobId};
-use crate::node::Settings;
+use crate::node::{Lanes, Settings};
 use crate::store::{MemoryStore, NewJob, Then};
 use crate::support::failing::Failing;
 use crate::wall::{ManualClock, WallTime};
@@ -18,6 +18,8 @@ fn at(secs: u64) -> WallTime {
 fn node(store: &Failing) -> Node {
     let clock = ManualClock::new(at(0));
     let (engine, _) = tickwheel::Engine::builder().start_virtual().unwrap();
+    let mut lanes = Lanes::default();
+    lanes.add("job".into(), None, true);
     let settings = Settings {
         owner: "node".to_owned(),
         window: Duration::from_secs(60),
@@ -27,7 +29,7 @@ fn node(store: &Failing) -> Node {
         ahead: 0,
         lease: Duration::from_secs(10),
         keeps_dead: None,
-        kinds: vec!["job".to_owned()],
+        lanes,
     };
     Node::new(Box::new(store.clone()), Arc::new(clock), engine, settings)
 }
@@ -185,7 +187,7 @@ fn durable_14_a_job_that_cannot_be_started_is_left_alone() {
     assert_eq!(reply.try_recv().unwrap().unwrap(), [Answer::Gone]);
     assert!(node.take_load_due());
     node.keep();
-    let window = node.window();
+    let window = &node.windows()[0];
     assert_eq!((window.armed(), window.set_aside()), (0, 1));
 }
 
@@ -235,16 +237,16 @@ fn a_recovery_asks_for_a_load() {
     let store = Failing::new(MemoryStore::new());
     let (node, commits) = (node(&store), Commits::default());
     node.keep();
-    assert!(!node.window().wants_load(at(0)));
+    assert!(!node.windows()[0].wants_load(at(0)));
     store.set(crate::support::failing::Mode::FailsAfter);
     let reply = commits.request(insert());
     commits.commit_all(&node);
     assert!(matches!(refused(&reply).1, StoreError::Full));
     store.set(crate::support::failing::Mode::Works);
     assert!(commits.try_recover(&node));
-    assert!(node.take_load_due() && node.window().wants_load(at(0)));
+    assert!(node.take_load_due() && node.windows()[0].wants_load(at(0)));
     node.keep();
-    assert_eq!(node.window().armed(), 1, "the stored job is armed");
+    assert_eq!(node.windows()[0].armed(), 1, "the stored job is armed");
 }
 
 /// Starts and outcomes wait until the last commit began so long ago, and for nothing else.

@@ -8,6 +8,7 @@ use tickwheel::Time;
 
 use super::{Node, Settings};
 use crate::store::{Lease, StoreError};
+use crate::window::Window;
 
 /// The time that a store has to answer before a lease ends, unless the lease is short.
 const MARGIN: Duration = Duration::from_millis(3_300);
@@ -75,7 +76,7 @@ impl Node {
     fn renew_or_take(&self, lease: Option<Lease>) -> Result<Option<Lease>, StoreError> {
         let Settings {
             owner,
-            kinds,
+            lanes,
             lease: length,
             ..
         } = &self.settings;
@@ -85,7 +86,7 @@ impl Node {
             }
             self.lose_lease(Some(lease.fence));
         }
-        match self.store.acquire(owner, kinds, *length)? {
+        match self.store.acquire(owner, &lanes.kinds, *length)? {
             Some(lease) if self.renew(lease)? => Ok(Some(lease)),
             _ => Ok(None),
         }
@@ -138,7 +139,7 @@ impl Node {
         let mut held = self.held.lock();
         let lost = held.lease.take_if(|lease| Some(lease.fence) == fence);
         drop(held);
-        self.window().clear();
+        self.windows().iter_mut().for_each(Window::clear);
         self.is_load_due.store(true, Ordering::SeqCst);
         self.observer.lost(lost);
         self.tell_lease_changed();

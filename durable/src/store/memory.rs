@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::redb::{RedbOptions, RedbStore};
 use crate::job::{JobId, StoredJob};
-use crate::store::{Answer, Change, Due, Lease, List, Store, StoreError};
+use crate::store::{Answer, Change, Due, Kind, Lease, List, Store, StoreError};
 use crate::wall::{SystemClock, WallClock, WallTime};
 
 /// A store in memory: a [`RedbStore`] without a file. Clones share the jobs, so that several nodes
@@ -62,7 +62,7 @@ impl Store for MemoryStore {
     fn acquire(
         &self,
         owner: &str,
-        kinds: &[String],
+        kinds: &[Kind],
         length: Duration,
     ) -> Result<Option<Lease>, StoreError> {
         let (mut held, now) = (self.lease.lock(), self.clock.now());
@@ -92,12 +92,22 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    fn due_before(&self, lease: Lease, before: WallTime, most: usize) -> Result<Due, StoreError> {
-        self.jobs.due_before(lease, before, most)
+    fn due_before(
+        &self,
+        lease: Lease,
+        kinds: &[String],
+        before: WallTime,
+        most: usize,
+    ) -> Result<Due, StoreError> {
+        self.jobs.due_before(lease, kinds, before, most)
     }
 
     fn unhandled(&self) -> Result<Vec<(String, WallTime)>, StoreError> {
         self.jobs.unhandled()
+    }
+
+    fn paused(&self) -> Result<Vec<String>, StoreError> {
+        self.jobs.paused()
     }
 
     fn get(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {
@@ -111,10 +121,11 @@ impl Store for MemoryStore {
     fn list(
         &self,
         list: List,
+        kind: Option<&str>,
         after: Option<&StoredJob>,
         most: usize,
     ) -> Result<Vec<StoredJob>, StoreError> {
-        self.jobs.list(list, after, most)
+        self.jobs.list(list, kind, after, most)
     }
 
     fn count(&self, list: List) -> Result<u64, StoreError> {

@@ -17,6 +17,8 @@ pub use self::memory::MemoryStore;
 pub use self::postgres::{PostgresOptions, PostgresStore, Transaction};
 pub use self::redb::{RedbOptions, RedbStore};
 
+#[cfg(feature = "postgres")]
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,7 +44,7 @@ pub trait Store: Send + Sync + 'static {
     fn acquire(
         &self,
         owner: &str,
-        kinds: &[String],
+        kinds: &[Kind],
         length: Duration,
     ) -> Result<Option<Lease>, StoreError>;
 
@@ -97,13 +99,19 @@ pub trait Store: Send + Sync + 'static {
     /// Returns the reason why the store did not answer.
     fn unhandled(&self) -> Result<Vec<(String, WallTime)>, StoreError>;
 
+    /// Returns the kinds that are paused.
+    ///
+    /// # Errors
+    /// Returns the reason why the store did not answer.
+    fn paused(&self) -> Result<Vec<String>, StoreError>;
+
     /// Calls `hear` from now on with what other nodes do. Jobs that are due within `reach` may
     /// stand in this node's window. Defaults to nothing, for stores that serve one node at a
     /// time.
     fn listen(&self, _reach: Duration, _hear: Hear) {}
 
-    /// Returns the transactions of the store, if it is a database: handlers may then work in
-    /// them. Defaults to none.
+    /// Returns the transactions of the store, if it is a [`PostgresStore`]: handlers may then work
+    /// in them. Defaults to none.
     #[cfg(feature = "postgres")]
     #[cfg_attr(docsrs, doc(cfg(feature = "postgres")))]
     fn transactions(&self) -> Option<&dyn Transactions> {
@@ -116,13 +124,20 @@ pub trait Store: Send + Sync + 'static {
     /// Returns the reason why it still accepts none.
     fn recover(&self) -> Result<(), StoreError>;
 
-    /// Returns the first jobs of the lease that are due before `before`, at most `most` and about as
-    /// many if there are more, in the order of due times. Begins with the earliest job of all,
-    /// started ones included. A job whose row cannot be read is among them: starting it fails.
+    /// Returns the first jobs of some kinds of the lease that are due before `before`, at most `most`
+    /// and about as many if there are more, in the order of due times. Begins with the earliest job
+    /// of all, started ones included, and leaves out paused kinds. A job whose row cannot be read
+    /// counts as one of the first kind of the lease: starting it fails.
     ///
     /// # Errors
     /// Returns the reason why the store did not answer.
-    fn due_before(&self, lease: Lease, before: WallTime, most: usize) -> Result<Due, StoreError>;
+    fn due_before(
+        &self,
+        lease: Lease,
+        kinds: &[String],
+        before: WallTime,
+        most: usize,
+    ) -> Result<Due, StoreError>;
 
     /// Returns a job, dead letters included.
     ///
@@ -136,13 +151,15 @@ pub trait Store: Send + Sync + 'static {
     /// Returns the reason why the store did not answer.
     fn find(&self, kind: &str, key: &str) -> Result<Option<StoredJob>, StoreError>;
 
-    /// Returns up to `most` jobs that stand behind `after` in the list, or the first ones.
+    /// Returns up to `most` jobs that stand behind `after` in the list, or the first ones: those of
+    /// a kind, or of all.
     ///
     /// # Errors
     /// Returns the reason why the store did not answer.
     fn list(
         &self,
         list: List,
+        kind: Option<&str>,
         after: Option<&StoredJob>,
         most: usize,
     ) -> Result<Vec<StoredJob>, StoreError>;
@@ -163,20 +180,40 @@ pub trait Store: Send + Sync + 'static {
 #[cfg(feature = "postgres")]
 #[cfg_attr(docsrs, doc(cfg(feature = "postgres")))]
 pub trait Transactions {
-    /// Calls `work` within a transaction, and carries out the change that it returns in it, too.
+    /// Has `work` done within a transaction, and carries out the change that it returns in it, too.
     /// Commits and returns the change and its answer if that is accepted. Otherwise rolls back, and
-    /// returns `None` if there was no change.
+    /// returns `None` if there was no change. The server ends a statement after `limit`.
     ///
     /// # Errors
     /// Returns the reason why the change was not accepted, or why it is unknown whether the
     /// transaction was committed.
-    fn transact(&self, work: Work<'_>) -> Result<Option<(Change, Answer)>, StoreError>;
+    fn transact(
+        &self,
+        limit: Duration,
+        work: &mut dyn Work,
+    ) -> Result<Option<(Change, Answer)>, StoreError>;
 }
 
-/// What is done within a transaction, before the change that it returns.
+/// What is done within a transaction: a closure such as `async |transaction| …`.
 #[cfg(feature = "postgres")]
 #[cfg_attr(docsrs, doc(cfg(feature = "postgres")))]
-pub type Work<'a> = Box<dyn FnOnce(&mut Transaction<'_>) -> Option<Change> + 'a>;
+pub trait Work {
+    /// Does it. Returns the change that is to be carried out with it, if it is to be committed.
+    fn work<'a>(
+        &'a mut self,
+        transaction: &'a mut Transaction<'_>,
+    ) -> Pin<Box<dyn Future<Output = Option<Change>> + 'a>>;
+}
+
+#[cfg(feature = "postgres")]
+impl<F: AsyncFnMut(&mut Transaction<'_>) -> Option<Change>> Work for F {
+    fn work<'a>(
+        &'a mut self,
+        transaction: &'a mut Transaction<'_>,
+    ) -> Pin<Box<dyn Future<Output = Option<Change>> + 'a>> {
+        Box::pin(self(transaction))
+    }
+}
 
 /// The two lists of a store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -185,6 +222,23 @@ pub enum List {
     Live,
     /// Dead letters, by the time at which they died.
     Dead,
+}
+
+/// A kind of jobs that a node handles.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Kind {
+    /// The name.
+    pub name: String,
+    /// How many of its jobs may run at a time on all nodes together, if there is a limit. If leases
+    /// disagree, the last one that was taken decides.
+    pub most: Option<usize>,
+}
+
+impl From<&str> for Kind {
+    fn from(name: &str) -> Kind {
+        let (name, most) = (name.to_owned(), None);
+        Kind { name, most }
+    }
 }
 
 /// The right to run the jobs that the store gives to it.
@@ -240,19 +294,20 @@ pub struct DueJob {
     /// Whether a run has begun under an earlier lease and not ended: its process may have died of
     /// it.
     pub is_interrupted: bool,
-    /// Whether it belongs to the lease that was taken through the store that says so.
-    pub is_here: bool,
+    /// The place of its kind among those of the lease that was taken through the store that says so,
+    /// if it belongs to that.
+    pub kind: Option<usize>,
 }
 
 impl DueJob {
     /// Returns what a window needs of a job, under the lease with this fence.
-    pub(crate) fn of(job: &StoredJob, lease: u64) -> DueJob {
+    pub(crate) fn of(job: &StoredJob, lease: u64, kind: Option<usize>) -> DueJob {
         DueJob {
             id: job.id,
             version: job.version,
             due: job.due,
             is_interrupted: matches!(job.state, State::Started { fence } if fence != lease),
-            is_here: true,
+            kind,
         }
     }
 }
@@ -301,9 +356,10 @@ pub enum Change {
         due: WallTime,
     },
     /// Notes that a handler is about to run, and counts the attempt. Answers `Started`,
-    /// `Stale`, `Gone` or `Fenced`. If the job was started under the same lease already,
+    /// `Full`, `Stale`, `Gone` or `Fenced`. If the job was started under the same lease already,
     /// answers `Started` and counts nothing. `Stale` means that the job was moved: it waits then,
-    /// even if an earlier try of this change has started it.
+    /// even if an earlier try of this change has started it. `Full` means that as many jobs of
+    /// its kind run on all nodes as may. To a job of a paused kind, answers `Gone`.
     Start {
         /// The job.
         id: JobId,
@@ -335,6 +391,13 @@ pub enum Change {
     },
     /// Removes a dead letter. Answers `Removed` or `Gone`.
     Bury(JobId),
+    /// Lets no more jobs of a kind be started, or lets them again. Answers `Set`.
+    Pause {
+        /// The kind.
+        kind: String,
+        /// Whether it is paused from now on.
+        is_paused: bool,
+    },
 }
 
 impl Change {
@@ -466,12 +529,16 @@ pub enum Answer {
         /// earlier holder of the job. Where a lease is for all jobs, its fence.
         token: u64,
     },
+    /// The job waits, until one of its kind has ended.
+    Full,
     /// The job has another version, which waits for its due time.
     Stale(DueJob),
     /// There is no such job.
     Gone,
     /// The lease is not the last one that was granted.
     Fenced,
+    /// It is so.
+    Set,
 }
 
 /// The reason why a store did not do what it should.

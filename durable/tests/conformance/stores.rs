@@ -280,7 +280,10 @@ fn a_list_goes_on_behind_every_number() {
     let mut stored = bench.store.get(job.id).unwrap().unwrap();
     bench.insert(mail(6));
     stored.id = format!("{:x}-{:x}", 5, u64::MAX).parse().unwrap();
-    let behind = bench.store.list(List::Live, Some(&stored), 9).unwrap();
+    let behind = bench
+        .store
+        .list(List::Live, None, Some(&stored), 9)
+        .unwrap();
     assert_eq!(behind.len(), 1);
 }
 

@@ -55,7 +55,7 @@ fn attempts(answer: Answer) -> u32 {
 
 fn due(store: &PostgresStore, lease: Lease) -> usize {
     store
-        .due_before(lease, WallTime::MAX, 99)
+        .due_before(lease, &names(), WallTime::MAX, 99)
         .unwrap()
         .jobs
         .len()
@@ -233,7 +233,7 @@ fn a_failed_occurrence_lies_in_the_shard_of_its_number() {
         then,
     };
     store.commit(&[finish]).unwrap();
-    let id = store.list(List::Dead, None, 9).unwrap()[0].id;
+    let id = store.list(List::Dead, None, None, 9).unwrap()[0].id;
     let revived = store.commit(&[Change::Revive { id, due }]).unwrap();
     let &[Answer::Placed(revived)] = &revived[..] else {
         panic!("{revived:?}");

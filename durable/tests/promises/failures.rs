@@ -64,8 +64,11 @@ fn durable_14_an_outcome_outlives_the_failure() {
     }
 }
 
+/// What becomes of a row.
+type Damage = fn(&[u8]) -> Vec<u8>;
+
 /// Overwrites the row of the job that is due first.
-fn damage(path: &Path, how: fn(&[u8]) -> Vec<u8>) {
+fn damage(path: &Path, how: Damage) {
     let live = redb::TableDefinition::<(u64, u64), &[u8]>::new("live");
     let database = redb::Database::open(path).unwrap();
     let transaction = database.begin_write().unwrap();
@@ -82,7 +85,7 @@ fn damage(path: &Path, how: fn(&[u8]) -> Vec<u8>) {
 /// A row of which nothing can be read, and one whose beginning can be read.
 #[test]
 fn durable_14_a_damaged_row_stops_no_other_job() {
-    let damages: [fn(&[u8]) -> Vec<u8>; 3] = [
+    let damages: [Damage; 3] = [
         |_| Vec::new(),
         |_| vec![9; 40],
         |row| row[..row.len() - 1].to_vec(),

@@ -13,7 +13,7 @@ mod threads;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tickwheel_durable::store::{Answer, Change, List, Store, StoreError};
+use tickwheel_durable::store::{Answer, Change, Kind, List, Store, StoreError};
 use tickwheel_durable::{
     Attempt, Builder, Cancelled, Durable, IfTaken, Job, JobId, ManualClock, MemoryStore, Outcome,
     Refusal, Retry, State, VirtualNode, WallClock, WallTime,
@@ -22,8 +22,8 @@ use tickwheel_durable::{
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 pub(crate) const HOUR: Duration = Duration::from_secs(3_600);
 
-pub(crate) fn kinds() -> Vec<String> {
-    ["job", "mail", "note", "effect"].map(String::from).into()
+pub(crate) fn kinds() -> Vec<Kind> {
+    ["job", "mail", "note", "effect"].map(Kind::from).into()
 }
 
 /// The beginning of the tests, in seconds since 1970.

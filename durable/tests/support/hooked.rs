@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tickwheel_durable::store::{Answer, Change, Due, Hear, Lease, List, Store, StoreError};
+use tickwheel_durable::store::{Answer, Change, Due, Hear, Kind, Lease, List, Store, StoreError};
 use tickwheel_durable::{JobId, StoredJob, WallClock, WallTime};
 
 /// What happens around the calls of a store. An error becomes the answer of the call.
@@ -56,7 +56,7 @@ impl<S: Store, H: Hooks> Store for Hooked<S, H> {
     fn acquire(
         &self,
         owner: &str,
-        kinds: &[String],
+        kinds: &[Kind],
         length: Duration,
     ) -> Result<Option<Lease>, StoreError> {
         self.hooks.before_acquire()?;
@@ -98,6 +98,10 @@ impl<S: Store, H: Hooks> Store for Hooked<S, H> {
         self.inner.unhandled()
     }
 
+    fn paused(&self) -> Result<Vec<String>, StoreError> {
+        self.inner.paused()
+    }
+
     fn listen(&self, reach: Duration, hear: Hear) {
         self.inner.listen(reach, hear);
     }
@@ -112,8 +116,14 @@ impl<S: Store, H: Hooks> Store for Hooked<S, H> {
         self.inner.recover()
     }
 
-    fn due_before(&self, lease: Lease, before: WallTime, most: usize) -> Result<Due, StoreError> {
-        self.inner.due_before(lease, before, most)
+    fn due_before(
+        &self,
+        lease: Lease,
+        kinds: &[String],
+        before: WallTime,
+        most: usize,
+    ) -> Result<Due, StoreError> {
+        self.inner.due_before(lease, kinds, before, most)
     }
 
     fn get(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {
@@ -127,10 +137,11 @@ impl<S: Store, H: Hooks> Store for Hooked<S, H> {
     fn list(
         &self,
         list: List,
+        kind: Option<&str>,
         after: Option<&StoredJob>,
         most: usize,
     ) -> Result<Vec<StoredJob>, StoreError> {
-        self.inner.list(list, after, most)
+        self.inner.list(list, kind, after, most)
     }
 
     fn has_room(&self) -> bool {

@@ -4,8 +4,8 @@ use std::error::Error as _;
 use std::io;
 use std::sync::Arc;
 
-use ::postgres::Error;
-use ::postgres::error::SqlState;
+use tokio_postgres::Error;
+use tokio_postgres::error::SqlState;
 
 use crate::store::StoreError;
 

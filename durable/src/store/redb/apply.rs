@@ -2,7 +2,7 @@
 
 use redb::Error;
 
-use super::tables::{Place, Writing};
+use super::tables::Writing;
 use crate::job::{IfTaken, JobId, State, StoredJob};
 use crate::recurrence::Recurrence;
 use crate::store::{Answer, Change, DueJob, NewJob, Target, Then};
@@ -21,9 +21,13 @@ impl Writing<'_> {
             Change::Cancel(target) | Change::Move { target, .. } => (self.find(target)?, false),
             Change::Start { id, .. } | Change::Finish { id, .. } => (self.get(*id)?, false),
             Change::Revive { id, .. } | Change::Bury(id) => (self.get(*id)?, true),
+            Change::Pause { kind, is_paused } => {
+                self.set_paused(kind, *is_paused)?;
+                return Ok(Answer::Set);
+            }
         };
         match found {
-            Some(job) if (job.state == State::Dead) == is_dead => self.apply_to(job, change),
+            Some(job) if (job.state == State::Dead) == is_dead => self.change(job, change),
             _ => Ok(Answer::Gone),
         }
     }
@@ -36,9 +40,9 @@ impl Writing<'_> {
         id.map_or(Ok(None), |id| self.get(id))
     }
 
-    fn apply_to(&mut self, job: StoredJob, change: &Change) -> Result {
+    fn change(&mut self, job: StoredJob, change: &Change) -> Result {
         match change {
-            Change::Insert(new) => self.insert(new),
+            Change::Insert(_) | Change::Pause { .. } => unreachable!("{change:?} needs no job"),
             Change::Cancel(_) => self.cancel(job),
             Change::Move { due, .. } => {
                 let version = job.version + 1;
@@ -115,6 +119,9 @@ impl Writing<'_> {
             return Ok(Answer::Stale(self.due(&job)));
         }
         if job.state != started {
+            if self.is_paused(&job.kind)? {
+                return Ok(Answer::Gone);
+            }
             job.state = started;
             job.attempts += 1;
             self.put(&job)?;
@@ -205,19 +212,7 @@ impl Writing<'_> {
     }
 
     fn due(&self, job: &StoredJob) -> DueJob {
-        DueJob {
-            is_here: self.kinds.has(&job.kind),
-            ..DueJob::of(job, self.fence())
-        }
-    }
-}
-
-impl Place {
-    pub(super) fn of(job: &StoredJob) -> Place {
-        match job.state {
-            State::Dead => Place::Dead(job.due),
-            State::Waiting | State::Started { .. } => Place::Live(job.due),
-        }
+        DueJob::of(job, self.fence(), self.kinds.place_of(&job.kind))
     }
 }
 

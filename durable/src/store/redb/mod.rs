@@ -27,7 +27,7 @@ use self::file::{open_file, open_or_create};
 use self::reserve::Reserve;
 use self::tables::{Kinds, Reading, Session, Writing, fail};
 use crate::job::{JobId, StoredJob};
-use crate::store::{Answer, Change, Due, Lease, List, Store, StoreError};
+use crate::store::{Answer, Change, Due, DueJob, Kind, Lease, List, Store, StoreError};
 use crate::wall::WallTime;
 
 /// Settings of a [`RedbStore`].
@@ -216,7 +216,7 @@ impl RedbStore {
 
 impl Store for RedbStore {
     /// Always succeeds: whoever has the file open holds the lease.
-    fn acquire(&self, _: &str, kinds: &[String], _: Duration) -> Result<Option<Lease>, StoreError> {
+    fn acquire(&self, _: &str, kinds: &[Kind], _: Duration) -> Result<Option<Lease>, StoreError> {
         *self.kinds.lock() = Kinds::of(kinds);
         let fence = self.write(|writing| writing.raise_fence())?;
         Ok(Some(Lease { fence }))
@@ -270,14 +270,36 @@ impl Store for RedbStore {
         self.reserve.is_there_again()
     }
 
-    fn due_before(&self, lease: Lease, before: WallTime, most: usize) -> Result<Due, StoreError> {
-        self.read(|reading| {
-            reading.due_before(before, most, &self.kinds.lock().clone(), lease.fence)
-        })
+    fn due_before(
+        &self,
+        lease: Lease,
+        kinds: &[String],
+        before: WallTime,
+        most: usize,
+    ) -> Result<Due, StoreError> {
+        let all = self.kinds.lock().clone();
+        let of = |job: DueJob, kind: Option<&str>| match kind {
+            Some(kind) if kinds.iter().any(|one| one == kind) => Some(DueJob {
+                kind: all.place_of(kind),
+                ..job
+            }),
+            None if kinds
+                .first()
+                .is_some_and(|first| all.place_of(first) == Some(0)) =>
+            {
+                Some(job)
+            }
+            _ => None,
+        };
+        self.read(|reading| reading.due_before(before, most, lease.fence, of))
     }
 
     fn unhandled(&self) -> Result<Vec<(String, WallTime)>, StoreError> {
         self.read(|reading| reading.unhandled(&self.kinds.lock().clone()))
+    }
+
+    fn paused(&self) -> Result<Vec<String>, StoreError> {
+        self.read(|reading| reading.paused())
     }
 
     fn get(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {
@@ -291,10 +313,11 @@ impl Store for RedbStore {
     fn list(
         &self,
         list: List,
+        kind: Option<&str>,
         after: Option<&StoredJob>,
         most: usize,
     ) -> Result<Vec<StoredJob>, StoreError> {
-        self.read(|reading| reading.list(list, after, most))
+        self.read(|reading| reading.list(list, kind, after, most))
     }
 
     fn count(&self, list: List) -> Result<u64, StoreError> {

@@ -9,11 +9,28 @@
 use redb::Error;
 use serde::{Deserialize, Serialize};
 
-use super::tables::Place;
 use crate::job::{JobId, State, StoredJob};
 use crate::wall::WallTime;
 
 const FORMAT: u8 = 1;
+
+/// Where a job's row lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Place {
+    /// Among the waiting and running jobs, by due time.
+    Live(WallTime),
+    /// Among the dead letters, by the time of death.
+    Dead(WallTime),
+}
+
+impl Place {
+    pub(super) fn of(job: &StoredJob) -> Place {
+        match job.state {
+            State::Dead => Place::Dead(job.due),
+            State::Waiting | State::Started { .. } => Place::Live(job.due),
+        }
+    }
+}
 
 /// Everything but the payload, which is long and needs no copy to be passed over.
 #[derive(Serialize, Deserialize)]

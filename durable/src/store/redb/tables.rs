@@ -11,9 +11,9 @@ use redb::{
     Table, TableDefinition, WriteTransaction,
 };
 
-use super::row::{decode, encode, head};
+use super::row::{Place, decode, encode, head};
 use crate::job::{JobId, StoredJob};
-use crate::store::{Due, DueJob, List, StoreError};
+use crate::store::{Due, DueJob, Kind, List, StoreError};
 use crate::wall::WallTime;
 
 type At = (u64, u64);
@@ -24,6 +24,7 @@ const LIVE: Listed = TableDefinition::new("live");
 const DEAD: Listed = TableDefinition::new("dead");
 const PLACES: TableDefinition<u64, (bool, u64)> = TableDefinition::new("places");
 const KEYS: TableDefinition<(&str, &str), At> = TableDefinition::new("keys");
+const PAUSED: TableDefinition<&str, ()> = TableDefinition::new("paused");
 pub(super) const META: TableDefinition<&str, u64> = TableDefinition::new("tickwheel-durable");
 
 pub(super) const SCHEMA: &str = "schema";
@@ -32,15 +33,6 @@ const NUMBERS: &str = "numbers";
 /// Numbers are reserved so many at a time, so that few commits touch the table `meta`. A
 /// crash leaves a gap.
 const NUMBERS_PER_BLOCK: u64 = 1_000;
-
-/// Where a job's row lies.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Place {
-    /// Among the waiting and running jobs, by due time.
-    Live(WallTime),
-    /// Among the dead letters, by the time of death.
-    Dead(WallTime),
-}
 
 /// What a commit knows without reading.
 #[derive(Clone, Copy, Debug)]
@@ -106,6 +98,7 @@ pub(super) fn create_tables(database: &Database, schema: u64) -> Result<()> {
     transaction.open_table(DEAD)?;
     transaction.open_table(PLACES)?;
     transaction.open_table(KEYS)?;
+    transaction.open_table(PAUSED)?;
     transaction.open_table(META)?.insert(SCHEMA, schema)?;
     Ok(transaction.commit()?)
 }
@@ -116,6 +109,7 @@ pub(super) struct Writing<'t> {
     dead: Table<'t, At, &'static [u8]>,
     places: Table<'t, u64, (bool, u64)>,
     keys: Table<'t, (&'static str, &'static str), At>,
+    paused: Table<'t, &'static str, ()>,
     meta: Table<'t, &'static str, u64>,
     session: &'t mut Session,
     pub(super) kinds: &'t Kinds,
@@ -132,6 +126,7 @@ impl<'t> Writing<'t> {
             dead: transaction.open_table(DEAD)?,
             places: transaction.open_table(PLACES)?,
             keys: transaction.open_table(KEYS)?,
+            paused: transaction.open_table(PAUSED)?,
             meta: transaction.open_table(META)?,
             session,
             kinds,
@@ -228,6 +223,18 @@ impl<'t> Writing<'t> {
         }
         Ok(())
     }
+
+    pub(super) fn is_paused(&self, kind: &str) -> Result<bool> {
+        Ok(self.paused.get(kind)?.is_some())
+    }
+
+    pub(super) fn set_paused(&mut self, kind: &str, is_paused: bool) -> Result<()> {
+        match is_paused {
+            true => drop(self.paused.insert(kind, ())?),
+            false => drop(self.paused.remove(kind)?),
+        }
+        Ok(())
+    }
 }
 
 /// The tables in a transaction that reads.
@@ -238,14 +245,13 @@ impl Reading {
         &self,
         before: WallTime,
         most: usize,
-        kinds: &Kinds,
         fence: u64,
+        of: impl Fn(DueJob, Option<&str>) -> Option<DueJob>,
     ) -> Result<Due> {
-        let mut jobs = Vec::new();
+        let (mut jobs, paused) = (Vec::new(), self.paused()?);
         self.each(before, fence, |job, kind| {
-            if kind.is_none_or(|kind| kinds.has(kind)) {
-                jobs.push(job);
-            }
+            let is_paused = paused.iter().any(|paused| kind == Some(paused));
+            jobs.extend(of(job, kind).filter(|_| !is_paused));
             jobs.len() < most
         })?;
         Ok(Due::first(jobs, most))
@@ -256,12 +262,18 @@ impl Reading {
         let mut found = BTreeMap::new();
         self.each(WallTime::MAX, 0, |job, kind| {
             let kind = kind.unwrap_or_default();
-            if !kinds.has(kind) && !found.contains_key(kind) {
+            if kinds.place_of(kind).is_none() && !found.contains_key(kind) {
                 found.insert(kind.to_owned(), job.due);
             }
             true
         })?;
         Ok(found.into_iter().collect())
+    }
+
+    pub(super) fn paused(&self) -> Result<Vec<String>> {
+        let paused = self.0.open_table(PAUSED)?;
+        let kinds = paused.iter()?.map(|entry| Ok(entry?.0.value().to_owned()));
+        kinds.collect()
     }
 
     /// Passes the jobs that are due before `before`, and their kinds if they can be read, until
@@ -286,7 +298,7 @@ impl Reading {
                 due,
                 is_interrupted: (head.as_ref())
                     .is_some_and(|head| ![0, fence].contains(&head.fence)),
-                is_here: true,
+                kind: Some(0),
             };
             if !each(job, head.map(|head| head.kind)) {
                 break;
@@ -312,6 +324,7 @@ impl Reading {
     pub(super) fn list(
         &self,
         list: List,
+        kind: Option<&str>,
         after: Option<&StoredJob>,
         most: usize,
     ) -> Result<Vec<StoredJob>> {
@@ -319,19 +332,25 @@ impl Reading {
             Bound::Excluded(at(job.due, job.id.number))
         });
         let table = self.0.open_table(table_of(list))?;
-        let rows = table.range::<At>((first, Bound::Unbounded))?;
-        rows.take(most)
-            .map(|entry| {
-                let (key, row) = entry?;
-                let (time, number) = key.value();
-                let time = WallTime::from_unix_micros(time);
-                let place = match list {
-                    List::Live => Place::Live(time),
-                    List::Dead => Place::Dead(time),
-                };
-                decode(number, place, row.value())
-            })
-            .collect()
+        let mut jobs = Vec::new();
+        for entry in table.range::<At>((first, Bound::Unbounded))? {
+            let (key, row) = entry?;
+            let (time, number) = key.value();
+            let time = WallTime::from_unix_micros(time);
+            let place = match list {
+                List::Live => Place::Live(time),
+                List::Dead => Place::Dead(time),
+            };
+            let is_other =
+                |kind| head(number, row.value()).is_ok_and(|(head, _)| head.kind != kind);
+            if jobs.len() == most {
+                break;
+            }
+            if !kind.is_some_and(is_other) {
+                jobs.push(decode(number, place, row.value())?);
+            }
+        }
+        Ok(jobs)
     }
 
     pub(super) fn count(&self, list: List) -> Result<u64> {
@@ -384,18 +403,17 @@ fn holder(
     Ok(holder.map(|(born, number)| JobId::new(WallTime::from_unix_micros(born), number)))
 }
 
-/// The kinds of the node that has the lease: all before the first lease is taken.
+/// The kinds of the node that has the lease.
 #[derive(Clone, Default)]
-pub(super) struct Kinds(Option<Arc<[String]>>);
+pub(super) struct Kinds(Arc<[String]>);
 
 impl Kinds {
-    pub(super) fn of(kinds: &[String]) -> Kinds {
-        Kinds(Some(kinds.into()))
+    pub(super) fn of(kinds: &[Kind]) -> Kinds {
+        Kinds(kinds.iter().map(|kind| kind.name.clone()).collect())
     }
 
-    pub(super) fn has(&self, kind: &str) -> bool {
-        let is = |kinds: &Arc<[String]>| kinds.iter().any(|one| one == kind);
-        self.0.as_ref().is_none_or(is)
+    pub(super) fn place_of(&self, kind: &str) -> Option<usize> {
+        self.0.iter().position(|one| one == kind)
     }
 }
 

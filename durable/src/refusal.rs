@@ -1,0 +1,64 @@
+//! Jobs that are refused before they are stored.
+
+use crate::job::{Job, JobId};
+use crate::store::{NewJob, StoreError};
+use crate::wall::WallTime;
+
+const MOST_KIND: usize = 256;
+const MOST_KEY: usize = 1_024;
+const MOST_PAYLOAD: usize = 16 << 20;
+
+/// A job that was not stored.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{reason}")]
+pub struct Refused {
+    /// The job.
+    pub job: Box<Job>,
+    /// The reason.
+    pub reason: Refusal,
+}
+
+/// The reason why a job was not stored.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// This waiting or running job has the key.
+    #[error("job {0} has the key: cancel it first, or replace it with `IfTaken::Replace`")]
+    KeyTaken(JobId),
+    /// The kind is longer than 256 bytes, the key than 1,024, or the payload than 16 MiB.
+    #[error(
+        "too large: a kind has at most 256 bytes, a key 1,024, a payload 16 MiB; store larger data elsewhere"
+    )]
+    TooLarge,
+    /// The kind or the key contains a NUL, which a database cannot keep in a text.
+    #[error("a kind or key contains a NUL: leave it out, or put it into the payload")]
+    Nul,
+    /// The recurrence has no occurrence.
+    #[error("never due: the cron expression has no occurrence")]
+    NeverDue,
+    /// The store does not write.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Checks the sizes, and reads the clock.
+pub(crate) fn check(job: Job, now: WallTime, has_room: bool) -> Result<NewJob, Refused> {
+    let key = job.key.as_ref().map_or(0, String::len);
+    let refuse = |job, reason| {
+        let job = Box::new(job);
+        Err(Refused { job, reason })
+    };
+    if job.kind.len() > MOST_KIND || key > MOST_KEY || job.payload.len() > MOST_PAYLOAD {
+        return refuse(job, Refusal::TooLarge);
+    }
+    if job.kind.contains('\0') || job.key.as_ref().is_some_and(|key| key.contains('\0')) {
+        return refuse(job, Refusal::Nul);
+    }
+    if !has_room {
+        return refuse(job, Refusal::Store(StoreError::Full));
+    }
+    match NewJob::new(job, now) {
+        Ok(new) => Ok(new),
+        Err(job) => refuse(job, Refusal::NeverDue),
+    }
+}
