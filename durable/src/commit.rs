@@ -107,17 +107,17 @@ impl Queue {
         self.requests.push(request);
     }
 
-    /// Takes the first requests, of about so many bytes.
+    /// Takes the first request, others of about so many bytes, and all that are small beside that:
+    /// they don't wait behind large ones.
     fn take(&mut self, most: usize) -> Vec<Request> {
-        let mut left = most;
-        let fits = |request: &&Request| {
-            let is_first = left == most;
-            let fits = request.bytes() <= left;
-            left = left.saturating_sub(request.bytes());
-            fits || is_first
+        let (mut left, mut is_first) = (most, true);
+        let fits = |request: &mut Request| {
+            let bytes = request.bytes();
+            let fits = std::mem::take(&mut is_first) || bytes <= left || bytes <= most >> 8;
+            left = left.saturating_sub(if fits { bytes } else { 0 });
+            fits
         };
-        let count = self.requests.iter().take_while(fits).count();
-        let taken = self.requests.drain(..count).collect();
+        let taken = self.requests.extract_if(.., fits).collect();
         self.has_caller = !self.requests.iter().all(Request::is_kept);
         taken
     }

@@ -66,8 +66,9 @@ fn a_commit_has_a_bound_of_bytes() {
             answered: None,
         });
     }
+    // Those of 9, 3 and 0 bytes; of 4 and 1; of 20.
     let counts = [(); 4].map(|()| queue.take(12).len());
-    assert_eq!(counts, [2, 2, 1, 1]);
+    assert_eq!(counts, [3, 2, 1, 0]);
     assert!(queue.requests.is_empty() && !queue.has_caller);
 }
 

@@ -263,3 +263,20 @@ fn a_store_without_transactions_is_refused() {
         "{opened:?}"
     );
 }
+
+/// A transaction that began before there was a node ends after the node has read its window.
+#[test]
+fn a_job_of_a_long_transaction_is_heard_of() {
+    let Some(schema) = Schema::new() else { return };
+    drop(schema.open());
+    let (mut client, ledger) = (schema.client(), Ledger::default());
+    let mut transaction = client.transaction().unwrap();
+    let enqueue = format!("SELECT {}.enqueue('note', 'job')", schema.name);
+    transaction.batch_execute(&enqueue).unwrap();
+    // It reads its window every half an hour.
+    let builder = ledger.builder("node").window(HOUR);
+    let node = builder.open(schema.open()).unwrap();
+    until_ready(&node);
+    transaction.commit().unwrap();
+    until("the job", || ledger.jobs().len() == 1);
+}

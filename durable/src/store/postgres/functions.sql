@@ -8,21 +8,35 @@
 CREATE FUNCTION {schema}.now_micros() RETURNS bigint LANGUAGE sql VOLATILE AS
 $function$ SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint $function$;
 
--- Adds kinds that are new, and their shards.
-CREATE FUNCTION {schema}.add_kinds(named text[]) RETURNS void LANGUAGE sql AS $function$
-    INSERT INTO {schema}.kinds (kind) SELECT DISTINCT n FROM unnest(named) n ORDER BY n ON CONFLICT DO NOTHING;
-    INSERT INTO {schema}.shards (kind, part)
-        SELECT k.kind, p.part FROM unnest(named) AS k(kind), {schema}.tickwheel_durable d,
-            generate_series(0, d.parts - 1) AS p(part)
-        WHERE NOT EXISTS (SELECT 1 FROM {schema}.shards s WHERE s.kind = k.kind)
-        ORDER BY k.kind, p.part
-        ON CONFLICT DO NOTHING
+-- The shard of the job of a kind with a number. It follows from these, so whoever stores the first job of a
+-- kind writes nothing else, and nobody waits for a transaction of that kind.
+CREATE FUNCTION {schema}.shard_of(named text, number bigint) RETURNS bigint LANGUAGE sql STABLE AS $function$
+    SELECT ('x' || encode(sha256(convert_to(named, 'UTF8')), 'hex'))::bit(52)::bigint * 1024 + number % d.parts
+        FROM {schema}.tickwheel_durable d
 $function$;
 
--- Returns the shard of the job with a number.
-CREATE FUNCTION {schema}.shard_of(named text, number bigint) RETURNS bigint LANGUAGE sql STABLE AS $function$
-    SELECT s.shard FROM {schema}.tickwheel_durable d, {schema}.shards s
-        WHERE s.kind = named AND s.part = number % d.parts
+-- The shards in which jobs wait, one step of the index for each, and the first job of each.
+CREATE FUNCTION {schema}.first_jobs() RETURNS TABLE (shard bigint, kind text, due bigint) LANGUAGE sql
+SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $function$
+    WITH RECURSIVE f AS (
+        (SELECT j.shard, j.kind, j.due FROM {schema}.jobs j WHERE NOT j.dead ORDER BY j.shard, j.due, j.number LIMIT 1)
+        UNION ALL
+        SELECT n.* FROM f, LATERAL (SELECT j.shard, j.kind, j.due FROM {schema}.jobs j
+            WHERE NOT j.dead AND j.shard > f.shard ORDER BY j.shard, j.due, j.number LIMIT 1) n
+    )
+    SELECT * FROM f
+$function$;
+
+-- The kinds of dead letters, in the same way.
+CREATE FUNCTION {schema}.dead_kinds() RETURNS TABLE (kind text) LANGUAGE sql
+SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $function$
+    WITH RECURSIVE f AS (
+        (SELECT j.kind FROM {schema}.jobs j WHERE j.dead ORDER BY j.kind, j.due, j.number LIMIT 1)
+        UNION ALL
+        SELECT n.kind FROM f, LATERAL (SELECT j.kind FROM {schema}.jobs j
+            WHERE j.dead AND j.kind > f.kind ORDER BY j.kind, j.due, j.number LIMIT 1) n
+    )
+    SELECT * FROM f
 $function$;
 
 -- Locks what a batch changes, in one order, so that batches of several nodes do not wait for each
@@ -54,12 +68,7 @@ CREATE FUNCTION {schema}.insert_job(c {schema}.change, bytes bytea, OUT answer t
 LANGUAGE plpgsql AS $function$
 DECLARE
     fresh bigint := nextval('{schema}.numbers');
-    place bigint := {schema}.shard_of(c.kind, fresh);
 BEGIN
-    IF place IS NULL THEN
-        PERFORM {schema}.add_kinds(ARRAY[c.kind]);
-        place := {schema}.shard_of(c.kind, fresh);
-    END IF;
     LOOP
         IF c.key IS NOT NULL THEN
             -- What is kept is not locked: the caller's transaction may last.
@@ -83,7 +92,7 @@ BEGIN
         END IF;
         IF job.number IS NULL THEN
             INSERT INTO {schema}.jobs (number, born, shard, due, kind, key, recurrence, payload)
-                VALUES (fresh, c.due, place, c.due, c.kind, c.key, c.recurrence, bytes)
+                VALUES (fresh, c.due, {schema}.shard_of(c.kind, fresh), c.due, c.kind, c.key, c.recurrence, bytes)
                 ON CONFLICT (kind, key) WHERE key IS NOT NULL AND NOT dead DO NOTHING
                 RETURNING * INTO job;
         END IF;
@@ -216,7 +225,9 @@ DECLARE
 BEGIN
     held := ARRAY(SELECT l.fence FROM {schema}.leases l
         WHERE l.fence = ANY (ARRAY(SELECT b.fence FROM unnest(batch) b) || origin) FOR KEY SHARE);
-    SELECT max(l.reach) * 3 / 2 + {schema}.now_micros() INTO reaches FROM {schema}.leases l WHERE l.fence <> origin;
+    -- While there is no other node, one may read its window before this transaction ends.
+    SELECT coalesce(max(l.reach) * 3 / 2 + {schema}.now_micros(), 9223372036854775807) INTO reaches
+        FROM {schema}.leases l WHERE l.fence <> origin;
     PERFORM {schema}.lock_batch(batch);
 
     FOREACH c IN ARRAY batch LOOP
@@ -251,8 +262,8 @@ BEGIN
                 RETURNING * INTO job;
             IF FOUND THEN answer := 'removed'; END IF;
         ELSIF c.op = 'pause' THEN
-            PERFORM {schema}.add_kinds(ARRAY[c.kind]);
-            UPDATE {schema}.kinds k SET paused = c.paused WHERE k.kind = c.kind;
+            INSERT INTO {schema}.kinds VALUES (c.kind, NULL, c.paused)
+                ON CONFLICT ON CONSTRAINT kinds_pkey DO UPDATE SET paused = c.paused;
             news := rpad(' ', 7000);
             answer := 'set';
         ELSIF NOT c.fence = ANY (held) THEN
@@ -275,7 +286,7 @@ BEGIN
         IF c.op = 'cancel' AND job.fence <> 0 AND job.fence = own.fence THEN
             answer := 'running';
         END IF;
-        IF answer = 'placed' AND job.due < reaches AND own.fence <> origin AND length(news) < 7000 THEN
+        IF answer = 'placed' AND job.due < reaches AND (own.fence IS DISTINCT FROM origin OR origin = 0) AND length(news) < 7000 THEN
             news := news || format(' %s:%s:%s:%s:%s', job.number, job.born, job.version, job.due, job.shard);
         END IF;
         IF c.op NOT IN ('start', 'cancel', 'bury') THEN
@@ -379,8 +390,12 @@ RETURNS bigint LANGUAGE plpgsql AS $function$
 DECLARE
     me bigint;
 BEGIN
-    PERFORM {schema}.add_kinds(kinds);
     PERFORM 1 FROM {schema}.tickwheel_durable FOR UPDATE;
+    INSERT INTO {schema}.kinds SELECT DISTINCT u.kind FROM unnest(kinds) AS u(kind) ON CONFLICT DO NOTHING;
+    INSERT INTO {schema}.shards (shard, kind, part)
+        SELECT {schema}.shard_of(u.kind, p.part), u.kind, p.part FROM unnest(kinds) AS u(kind),
+            {schema}.tickwheel_durable d, generate_series(0, d.parts - 1) AS p(part)
+        ON CONFLICT DO NOTHING;
     me := nextval('{schema}.fences');
     DELETE FROM {schema}.leases l WHERE l.owner = named;
     INSERT INTO {schema}.leases VALUES (me, named, kinds, reach,
@@ -435,24 +450,22 @@ $function$;
 -- The kinds whose jobs no node handles, and when the first of them is due.
 CREATE FUNCTION {schema}.unhandled() RETURNS TABLE (kind text, due bigint)
 LANGUAGE sql SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $function$
-    SELECT s.kind, min(j.due) FROM {schema}.shards s, LATERAL (
-            SELECT k.due FROM {schema}.jobs k WHERE k.shard = s.shard AND NOT k.dead
-            ORDER BY k.due, k.number LIMIT 1) j
+    SELECT f.kind, min(f.due) FROM {schema}.first_jobs() f
         WHERE NOT EXISTS (SELECT 1 FROM {schema}.leases l
-            WHERE s.kind = ANY (l.kinds) AND l.ends > clock_timestamp())
-        GROUP BY s.kind ORDER BY s.kind
+            WHERE f.kind = ANY (l.kinds) AND l.ends > clock_timestamp())
+        GROUP BY f.kind ORDER BY f.kind
 $function$;
 
 -- Up to `total` jobs of one list, of one kind or of all, that stand behind a due time and a number.
 CREATE FUNCTION {schema}.list(dead_ones boolean, named text, due bigint, number bigint, total bigint)
 RETURNS SETOF {schema}.jobs LANGUAGE sql
 SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $function$
-    SELECT j.* FROM {schema}.shards s, LATERAL (SELECT * FROM {schema}.jobs k
+    SELECT j.* FROM {schema}.first_jobs() s, LATERAL (SELECT * FROM {schema}.jobs k
             WHERE k.shard = s.shard AND NOT k.dead AND (k.due, k.number) > ($3, $4)
             ORDER BY k.due, k.number LIMIT total) j
         WHERE NOT dead_ones AND (named IS NULL OR s.kind = named)
     UNION ALL
-    SELECT j.* FROM {schema}.kinds s, LATERAL (SELECT * FROM {schema}.jobs k
+    SELECT j.* FROM {schema}.dead_kinds() s, LATERAL (SELECT * FROM {schema}.jobs k
             WHERE k.kind = s.kind AND k.dead AND (k.due, k.number) > ($3, $4)
             ORDER BY k.due, k.number LIMIT total) j
         WHERE dead_ones AND (named IS NULL OR s.kind = named)

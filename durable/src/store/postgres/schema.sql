@@ -26,7 +26,7 @@ CREATE TABLE {schema}.leases (
     ends timestamptz NOT NULL
 ) WITH (fillfactor = 50);
 
--- The kinds of which there were jobs or nodes. Nothing of a paused one is started, and no more than
+-- What holds for kinds. Nothing of a paused one is started, and no more than
 -- `most` of a limited one at a time. Whoever starts jobs of a limited kind locks its row before.
 CREATE TABLE {schema}.kinds (
     kind text COLLATE "C" PRIMARY KEY,
@@ -34,10 +34,10 @@ CREATE TABLE {schema}.kinds (
     paused boolean NOT NULL DEFAULT false
 );
 
--- Whose jobs are whose. Job n belongs to the part n modulo `parts` of its kind. From a shard that
--- is leaving nothing is started; it goes to another node once nothing of it runs.
+-- Whose jobs are whose, of the kinds that nodes handle. Job n belongs to the part n modulo `parts` of its
+-- kind. From a shard that is leaving nothing is started; it goes to another node once nothing of it runs.
 CREATE TABLE {schema}.shards (
-    shard bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    shard bigint PRIMARY KEY,
     kind text COLLATE "C" NOT NULL,
     part bigint NOT NULL,
     fence bigint NOT NULL DEFAULT 0,
