@@ -168,7 +168,7 @@ impl Builder {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tickwheel_durable::{Durable, Job, MemoryStore};
+    /// use tickwheel_durable::{Durable, Job, RedbStore};
     ///
     /// # #[tokio::main]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -181,7 +181,7 @@ impl Builder {
     ///             sender.send(attempt.id())
     ///         }
     ///     })
-    ///     .open(MemoryStore::new())?;
+    ///     .open(RedbStore::in_memory())?;
     /// let id = jobs.schedule(Job::new("mail", "ada@example.org"))?;
     /// assert_eq!(receiver.recv().await, Some(id));
     /// # Ok(())
@@ -374,12 +374,12 @@ impl Builder {
     /// ```
     /// use std::time::Duration;
     /// use tickwheel_durable::store::List;
-    /// use tickwheel_durable::{Durable, Job, ManualClock, MemoryStore, WallClock, WallTime};
+    /// use tickwheel_durable::{Durable, Job, ManualClock, RedbStore, WallClock, WallTime};
     ///
     /// let clock = ManualClock::new(WallTime::from_unix_micros(1_800_000_000_000_000));
     /// let (jobs, node) = Durable::builder()
     ///     .handler("reminder", |_| ())
-    ///     .open_virtual(MemoryStore::with_clock(clock.clone()), clock.clone())?;
+    ///     .open_virtual(RedbStore::in_memory_by(clock.clone()), clock.clone())?;
     /// let week = Duration::from_secs(7 * 24 * 3_600);
     /// jobs.schedule(Job::new("reminder", "call Ada").after(week))?;
     /// node.run_until(clock.now() + week);

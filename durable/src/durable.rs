@@ -255,7 +255,7 @@ mod tests {
     use super::*;
     use crate::attempt::Attempt;
     use crate::builder::OpenError;
-    use crate::store::MemoryStore;
+    use crate::store::RedbStore;
     use crate::threads::refusal;
 
     const WORKERS: usize = 3;
@@ -267,7 +267,7 @@ mod tests {
         let held = Arc::clone(held);
         let handler = move |_: &Attempt| drop(Arc::clone(&held));
         let builder = Durable::builder().workers(WORKERS).handler("job", handler);
-        refusal::after(threads, || builder.open(MemoryStore::new()))
+        refusal::after(threads, || builder.open(RedbStore::in_memory()))
     }
 
     #[test]

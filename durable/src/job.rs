@@ -84,7 +84,7 @@ impl Job {
     /// Returns an error if the value cannot be written as JSON.
     ///
     /// ```
-    /// use tickwheel_durable::{Durable, Job, MemoryStore};
+    /// use tickwheel_durable::{Durable, Job, RedbStore};
     ///
     /// #[derive(serde::Serialize, serde::Deserialize)]
     /// struct Mail {
@@ -94,7 +94,7 @@ impl Job {
     /// let builder = Durable::builder()
     ///     .handler("mail", |attempt| attempt.json().map(|mail: Mail| println!("{}", mail.to)));
     /// let mail = Mail { to: "ada@example.org".to_owned() };
-    /// builder.open(MemoryStore::new())?.schedule(Job::json("mail", &mail)?)?;
+    /// builder.open(RedbStore::in_memory())?.schedule(Job::json("mail", &mail)?)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[cfg(feature = "serde")]

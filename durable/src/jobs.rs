@@ -45,9 +45,9 @@ impl Jobs {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tickwheel_durable::{Durable, IfTaken, Job, MemoryStore};
+    /// use tickwheel_durable::{Durable, IfTaken, Job, RedbStore};
     ///
-    /// let jobs = Durable::builder().open(MemoryStore::new())?;
+    /// let jobs = Durable::builder().open(RedbStore::in_memory())?;
     /// let reminder = || Job::new("reminder", "call Ada").key("ada", IfTaken::Refuse);
     /// let id = jobs.schedule(reminder().after(Duration::from_secs(3_600)))?;
     /// let refused = jobs.schedule(reminder()).unwrap_err();
@@ -108,8 +108,8 @@ impl Jobs {
     /// Returns the reason why it is unknown whether the job is cancelled.
     ///
     /// ```
-    /// # use tickwheel_durable::{Cancelled, Durable, IfTaken, Job, MemoryStore};
-    /// # let jobs = Durable::builder().open(MemoryStore::new())?;
+    /// # use tickwheel_durable::{Cancelled, Durable, IfTaken, Job, RedbStore};
+    /// # let jobs = Durable::builder().open(RedbStore::in_memory())?;
     /// jobs.schedule(Job::new("reminder", "call Ada").key("ada", IfTaken::Refuse))?;
     /// assert!(jobs.cancel(("reminder", "ada"))?.is_cancelled());
     /// assert_eq!(jobs.cancel(("reminder", "ada"))?, Cancelled::Gone);
@@ -188,8 +188,8 @@ impl Jobs {
     /// Returns the reason why it is unknown whether the kind is paused.
     ///
     /// ```
-    /// # use tickwheel_durable::{Durable, MemoryStore};
-    /// # let jobs = Durable::builder().open(MemoryStore::new())?;
+    /// # use tickwheel_durable::{Durable, RedbStore};
+    /// # let jobs = Durable::builder().open(RedbStore::in_memory())?;
     /// jobs.pause("mail")?;
     /// assert_eq!(jobs.paused()?, ["mail"]);
     /// jobs.resume("mail")?;
@@ -243,8 +243,8 @@ impl Jobs {
     ///
     /// ```
     /// # use tickwheel_durable::store::List;
-    /// # use tickwheel_durable::{Durable, Job, MemoryStore};
-    /// # let jobs = Durable::builder().open(MemoryStore::new())?;
+    /// # use tickwheel_durable::{Durable, Job, RedbStore};
+    /// # let jobs = Durable::builder().open(RedbStore::in_memory())?;
     /// let mut last = None;
     /// loop {
     ///     let page = jobs.list(List::Dead, last.as_ref(), 100)?;

@@ -1,7 +1,7 @@
 //! Timers that outlive the process: jobs in a durable store, behind a timing wheel.
 //!
 //! A [`Job`] has a kind, a due time on the wall clock, and bytes. A [store](store::Store) keeps
-//! it until it has ended: [`RedbStore`] in one file, [`MemoryStore`] for tests. A node,
+//! it until it has ended: [`RedbStore`] in one file, [`RedbStore`] for tests. A node,
 //! [`Durable`], holds the jobs of the near future in a wheel, starts each when it is due, and
 //! runs the handler of its kind at least once.
 //!
@@ -81,8 +81,8 @@ pub use outcome::{Outcome, Retry};
 pub use recurrence::{InvalidCron, Recurrence};
 pub use refusal::{Refusal, Refused};
 pub use status::{Health, Status};
-pub use store::{MemoryStore, RedbOptions, RedbStore, StoreError};
 #[cfg(feature = "postgres")]
 pub use store::{PostgresOptions, PostgresStore, Transaction};
+pub use store::{RedbOptions, RedbStore, StoreError};
 pub use virtual_node::VirtualNode;
 pub use wall::{ManualClock, SystemClock, WallClock, WallTime};

@@ -453,12 +453,12 @@ impl Node {
 mod tests {
     use super::*;
     use crate::job::Job;
-    use crate::store::{MemoryStore, NewJob, Then};
+    use crate::store::{NewJob, RedbStore, Then};
     use crate::support::failing::{Failing, Mode};
     use crate::wall::ManualClock;
 
     fn node() -> Node {
-        node_on(MemoryStore::with_clock(clock()))
+        node_on(RedbStore::in_memory_by(clock()))
     }
 
     fn clock() -> ManualClock {
@@ -490,7 +490,7 @@ mod tests {
     /// A request for a lease fails, and so does the recovery; the next request is granted.
     #[test]
     fn durable_14_a_lease_that_is_granted_again_is_certain() {
-        let store = Failing::new(MemoryStore::with_clock(clock()));
+        let store = Failing::new(RedbStore::in_memory_by(clock()));
         let node = node_on(store.clone());
         store.set(Mode::FailsBefore);
         store.on_commit(|_| Err(StoreError::Full));
@@ -514,7 +514,7 @@ mod tests {
     fn an_idle_node_renews_when_a_third_of_its_lease_is_left() {
         for (lease, after) in [(30, 20_000), (10, 6_667), (6, 2_700), (3, 1_000)] {
             let lease = Duration::from_secs(lease);
-            let node = node_with(MemoryStore::with_clock(clock()), lease);
+            let node = node_with(RedbStore::in_memory_by(clock()), lease);
             let until = node.keep().since(node.now());
             assert_eq!((until.as_micros() + 500) / 1_000, after, "{lease:?}");
         }
@@ -539,7 +539,7 @@ mod tests {
     /// Otherwise a job that kills its process would cost the others an attempt each time.
     #[test]
     fn durable_07_an_interrupted_job_runs_alone() {
-        let store = MemoryStore::with_clock(clock());
+        let store = RedbStore::in_memory_by(clock());
         let job = NewJob::new(Job::new("job", ""), clock().now()).unwrap();
         let placed = store.commit(&[Change::Insert(job)]).unwrap();
         let Answer::Placed(DueJob { id, version, .. }) = placed[0] else {

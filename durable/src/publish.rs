@@ -57,10 +57,10 @@ impl Status {
     /// ```
     ///
     /// ```
-    /// use tickwheel_durable::{Durable, MemoryStore};
+    /// use tickwheel_durable::{Durable, RedbStore};
     ///
     /// // metrics_exporter_prometheus, or any other recorder, is installed here.
-    /// let jobs = Durable::builder().owner("mailer").open(MemoryStore::new())?;
+    /// let jobs = Durable::builder().owner("mailer").open(RedbStore::in_memory())?;
     /// jobs.status().publish();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use support::failing::{Failing, Mode};
 use tickwheel_durable::store::{List, Store};
 use tickwheel_durable::{
-    Cancelled, Durable, IfTaken, Job, JobId, ManualClock, MemoryStore, VirtualNode, WallClock,
+    Cancelled, Durable, IfTaken, Job, JobId, ManualClock, RedbStore, VirtualNode, WallClock,
     WallTime,
 };
 
@@ -66,7 +66,7 @@ type Runs = Arc<Mutex<Vec<JobId>>>;
 
 struct Oracle {
     clock: ManualClock,
-    memory: MemoryStore,
+    memory: RedbStore,
     store: Failing,
     node: Option<(Durable, VirtualNode)>,
     owner: u32,
@@ -81,7 +81,7 @@ struct Oracle {
 impl Oracle {
     fn new() -> Oracle {
         let clock = ManualClock::new(WallTime::from_unix_micros(BEGIN * 1_000_000));
-        let memory = MemoryStore::with_clock(clock.clone());
+        let memory = RedbStore::in_memory_by(clock.clone());
         let mut oracle = Oracle {
             store: Failing::new(memory.clone()),
             clock,

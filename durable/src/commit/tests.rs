@@ -7,7 +7,7 @@ use std::thread;
 use super::*;
 use crate::job::{Job, JobId};
 use crate::node::{Lanes, Settings};
-use crate::store::{MemoryStore, NewJob, Then};
+use crate::store::{NewJob, RedbStore, Then};
 use crate::support::failing::Failing;
 use crate::wall::{ManualClock, WallTime};
 
@@ -82,7 +82,7 @@ fn the_pauses_grow_until_a_commit_succeeds() {
 /// On a full disk the file can be opened, and the next commit fails again.
 #[test]
 fn durable_14_a_store_that_recovers_in_vain_is_left_in_peace() {
-    let store = Failing::new(MemoryStore::new());
+    let store = Failing::new(RedbStore::in_memory());
     let (node, commits) = (node(&store), Arc::new(Commits::default()));
     let (calls, closing) = (AtomicU32::new(0), Arc::clone(&commits));
     store.on_commit(move |_| match calls.fetch_add(1, Ordering::SeqCst) {
@@ -117,7 +117,7 @@ fn a_pause_lasts_whatever_is_handed_in() {
 /// What is handed in while a commit fails gets its answer at once.
 #[test]
 fn durable_12_an_insert_beside_a_failing_commit_comes_back() {
-    let store = Failing::new(MemoryStore::new());
+    let store = Failing::new(RedbStore::in_memory());
     let (node, commits) = (node(&store), Arc::new(Commits::default()));
     let (other, beside) = (Arc::clone(&commits), Arc::new(Mutex::new(None)));
     let reply = Arc::clone(&beside);
@@ -144,7 +144,7 @@ fn durable_12_an_insert_beside_a_failing_commit_comes_back() {
 /// A store that cannot carry out one change goes on with the others.
 #[test]
 fn durable_14_one_impossible_change_does_not_stop_the_store() {
-    let store = Failing::new(MemoryStore::new());
+    let store = Failing::new(RedbStore::in_memory());
     let (node, commits) = (node(&store), Commits::default());
     let culprit = finish(3);
     store.on_commit(move |changes| match changes.contains(&culprit) {
@@ -169,7 +169,7 @@ fn durable_14_one_impossible_change_does_not_stop_the_store() {
 /// The load that follows a recovery would try it again at once, and for ever.
 #[test]
 fn durable_14_a_job_that_cannot_be_started_is_left_alone() {
-    let store = Failing::new(MemoryStore::with_clock(ManualClock::new(at(0))));
+    let store = Failing::new(RedbStore::in_memory_by(ManualClock::new(at(0))));
     let (node, commits) = (node(&store), Commits::default());
     node.keep();
     let reply = commits.request(insert());
@@ -195,7 +195,7 @@ fn durable_14_a_job_that_cannot_be_started_is_left_alone() {
 /// A store that fails while kept requests are committed one by one.
 #[test]
 fn kept_requests_keep_their_order() {
-    let store = Failing::new(MemoryStore::new());
+    let store = Failing::new(RedbStore::in_memory());
     let (node, commits) = (node(&store), Arc::new(Commits::default()));
     let beside = Arc::clone(&commits);
     store.on_commit(move |changes| match changes {
@@ -217,7 +217,7 @@ fn kept_requests_keep_their_order() {
 /// A panic of the store is an answer to its callers, too.
 #[test]
 fn durable_12_a_panic_of_the_store_gives_the_job_back() {
-    let store = Failing::new(MemoryStore::new());
+    let store = Failing::new(RedbStore::in_memory());
     let (node, commits) = (node(&store), Commits::default());
     store.on_commit(|_| panic!("out of luck"));
     let reply = commits.request(insert());
@@ -235,7 +235,7 @@ fn durable_12_a_panic_of_the_store_gives_the_job_back() {
 /// A change that was refused may have happened: the window is loaded after the recovery.
 #[test]
 fn a_recovery_asks_for_a_load() {
-    let store = Failing::new(MemoryStore::new());
+    let store = Failing::new(RedbStore::in_memory());
     let (node, commits) = (node(&store), Commits::default());
     node.keep();
     assert!(!node.windows()[0].wants_load(at(0)));
@@ -283,7 +283,7 @@ fn starts_and_outcomes_linger_after_a_commit() {
 /// it along.
 #[test]
 fn a_callers_change_takes_along_what_lingers() {
-    let store = Failing::new(MemoryStore::new());
+    let store = Failing::new(RedbStore::in_memory());
     let commits = Arc::new(Commits::new(Duration::from_secs(3_600)));
     let (sender, committed) = sync_channel(9);
     store.on_commit(move |changes| {

@@ -6,13 +6,11 @@
 //!
 //! `tests/conformance` checks every store in the same way.
 
-mod memory;
 #[cfg(feature = "postgres")]
 #[cfg_attr(docsrs, doc(cfg(feature = "postgres")))]
 mod postgres;
 mod redb;
 
-pub use self::memory::MemoryStore;
 #[cfg(feature = "postgres")]
 pub use self::postgres::{PostgresOptions, PostgresStore, Transaction};
 pub use self::redb::{RedbOptions, RedbStore};

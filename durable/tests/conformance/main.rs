@@ -14,7 +14,7 @@ use tickwheel_durable::store::{
     Answer, Change, DueJob, Kind, Lease, List, NewJob, Store, StoreError, Then,
 };
 use tickwheel_durable::{
-    IfTaken, Job, JobId, MemoryStore, RedbStore, State, StoredJob, SystemClock, WallClock, WallTime,
+    IfTaken, Job, JobId, RedbStore, State, StoredJob, SystemClock, WallClock, WallTime,
 };
 
 /// A store with a lease on it.
@@ -120,7 +120,7 @@ pub(crate) fn placed(answer: Answer) -> DueJob {
 macro_rules! on_each_store {
     ($($test:ident),* $(,)?) => {
         mod memory {
-            $(#[test] fn $test() { super::$test(&crate::Bench::new(crate::MemoryStore::new())) })*
+            $(#[test] fn $test() { super::$test(&crate::Bench::new(crate::RedbStore::in_memory())) })*
         }
         mod redb {
             $(#[test] fn $test() {

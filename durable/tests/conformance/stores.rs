@@ -10,7 +10,7 @@ use super::*;
 #[test]
 fn a_lease_in_memory_runs_out() {
     let clock = ManualClock::new(at(0));
-    let store = MemoryStore::with_clock(clock.clone());
+    let store = RedbStore::in_memory_by(clock.clone());
     let lease = store.acquire("first", &kinds(), HOUR).unwrap().unwrap();
     assert_eq!(store.acquire("second", &kinds(), HOUR).unwrap(), None);
     clock.set(at(0) + HOUR / 2);

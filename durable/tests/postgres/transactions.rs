@@ -1,6 +1,6 @@
 //! Handlers that work in the transaction of their completion.
 
-use tickwheel_durable::{Attempt, MemoryStore, OpenError, Outcome, Transaction};
+use tickwheel_durable::{Attempt, OpenError, Outcome, RedbStore, Transaction};
 
 use super::*;
 
@@ -257,7 +257,7 @@ fn durable_08_a_late_outcome_leaves_no_effects() {
 #[test]
 fn a_store_without_transactions_is_refused() {
     let builder = Durable::builder().handler_in_transaction("effect", async |_, _| ());
-    let opened = builder.open(MemoryStore::new());
+    let opened = builder.open(RedbStore::in_memory());
     assert!(
         matches!(opened, Err(OpenError::Store(StoreError::Refused(_)))),
         "{opened:?}"

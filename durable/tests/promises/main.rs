@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use tickwheel_durable::store::{Answer, Change, Kind, List, Store, StoreError};
 use tickwheel_durable::{
-    Attempt, Builder, Cancelled, Durable, IfTaken, Job, JobId, ManualClock, MemoryStore, Outcome,
+    Attempt, Builder, Cancelled, Durable, IfTaken, Job, JobId, ManualClock, Outcome, RedbStore,
     Refusal, Retry, State, VirtualNode, WallClock, WallTime,
 };
 
@@ -57,7 +57,7 @@ impl Log {
 /// A store, a clock and a log, which outlive the nodes on them.
 pub(crate) struct World {
     pub(crate) clock: ManualClock,
-    pub(crate) store: MemoryStore,
+    pub(crate) store: RedbStore,
     pub(crate) log: Log,
 }
 
@@ -65,7 +65,7 @@ impl World {
     pub(crate) fn new() -> World {
         let clock = ManualClock::new(at(0));
         World {
-            store: MemoryStore::with_clock(clock.clone()),
+            store: RedbStore::in_memory_by(clock.clone()),
             clock,
             log: Log::default(),
         }

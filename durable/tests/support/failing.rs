@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::hooked::{Hooked, Hooks};
-use tickwheel_durable::MemoryStore;
+use tickwheel_durable::RedbStore;
 use tickwheel_durable::store::{Change, StoreError};
 
 /// How a store treats commits.
@@ -21,7 +21,7 @@ type Hook = Box<dyn FnMut(&[Change]) -> Result<(), StoreError> + Send>;
 
 /// A store in memory that fails before or after it has carried out a commit. Clones fail
 /// together.
-pub(crate) type Failing = Hooked<MemoryStore, Faults>;
+pub(crate) type Failing = Hooked<RedbStore, Faults>;
 
 #[derive(Default)]
 pub(crate) struct Faults {
@@ -34,7 +34,7 @@ pub(crate) struct Faults {
 }
 
 impl Failing {
-    pub(crate) fn new(inner: MemoryStore) -> Failing {
+    pub(crate) fn new(inner: RedbStore) -> Failing {
         Failing::with(inner, Faults::default())
     }
 

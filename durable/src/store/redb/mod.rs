@@ -17,9 +17,11 @@ mod tables;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use ::redb::backends::InMemoryBackend;
 use ::redb::{Database, Error, ReadableDatabase, StorageBackend};
 use parking_lot::{Mutex, RwLock};
 
@@ -28,7 +30,7 @@ use self::reserve::Reserve;
 use self::tables::{Kinds, Reading, Session, Writing, fail};
 use crate::job::{JobId, StoredJob};
 use crate::store::{Answer, Change, Due, DueJob, Kind, Lease, List, Store, StoreError};
-use crate::wall::WallTime;
+use crate::wall::{SystemClock, WallClock, WallTime};
 
 /// Settings of a [`RedbStore`].
 ///
@@ -104,7 +106,7 @@ impl RedbOptions {
         reserve.check()?;
         let database = open_or_create(&path, self.cache_bytes)?;
         reserve.fill();
-        RedbStore::new(database, Some(path), reserve, self.clone())
+        RedbStore::new(database, Some(path), reserve, self.clone(), None)
     }
 
     /// Opens a store on storage of the caller's, for tests of power cuts and of full disks.
@@ -113,16 +115,27 @@ impl RedbOptions {
     /// Returns an error if the storage fails, or holds something else.
     #[doc(hidden)]
     pub fn open_backend(&self, backend: impl StorageBackend) -> Result<RedbStore, StoreError> {
+        self.open_on(backend, None)
+    }
+
+    fn open_on(
+        &self,
+        backend: impl StorageBackend,
+        lease: Option<EndingLease>,
+    ) -> Result<RedbStore, StoreError> {
         let database = file::open_backend(backend, self.cache_bytes)?;
-        RedbStore::new(database, None, Reserve::none(), self.clone())
+        RedbStore::new(database, None, Reserve::none(), self.clone(), lease)
     }
 }
 
-/// A store in one file, for one process.
+/// A store in one file, for one process, or in memory. Clones share the jobs.
 ///
 /// A full disk does not damage it: the store gives up its reserve, so that running jobs can be
 /// completed, and refuses new jobs until there is room.
-pub struct RedbStore {
+#[derive(Clone)]
+pub struct RedbStore(Arc<Shared>);
+
+struct Shared {
     open: RwLock<Option<Database>>,
     /// The numbers that a commit uses; held while it works.
     session: Mutex<Session>,
@@ -132,14 +145,21 @@ pub struct RedbStore {
     /// Whether the disk was full since the last recovery.
     is_full: AtomicBool,
     options: RedbOptions,
+    lease: Option<EndingLease>,
+}
+
+/// The lease of a store in memory: when it runs out by which clock, and its owner.
+struct EndingLease {
+    clock: Box<dyn WallClock>,
+    held: Mutex<(WallTime, String)>,
 }
 
 impl fmt::Debug for RedbStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut store = f.debug_struct("RedbStore");
         store
-            .field("path", &self.path)
-            .field("options", &self.options);
+            .field("path", &self.0.path)
+            .field("options", &self.0.options);
         store.finish_non_exhaustive()
     }
 }
@@ -153,14 +173,32 @@ impl RedbStore {
         RedbOptions::new().open(path)
     }
 
+    /// Returns an empty store in memory, for tests and for jobs that need not outlive the process. Its
+    /// leases run out by the clock of the system, so that several nodes can work on its clones, one
+    /// after the other.
+    #[must_use]
+    pub fn in_memory() -> RedbStore {
+        RedbStore::in_memory_by(SystemClock)
+    }
+
+    /// Returns an empty store in memory, whose leases run out by `clock`.
+    #[must_use]
+    pub fn in_memory_by(clock: impl WallClock) -> RedbStore {
+        let (clock, held) = (Box::new(clock), Mutex::default());
+        let lease = EndingLease { clock, held };
+        let store = RedbOptions::new().open_on(InMemoryBackend::new(), Some(lease));
+        store.expect("memory can be written")
+    }
+
     fn new(
         database: Database,
         path: Option<PathBuf>,
         reserve: Reserve,
         options: RedbOptions,
+        lease: Option<EndingLease>,
     ) -> Result<RedbStore, StoreError> {
         let session = Session::load(&database, path.as_deref()).map_err(fail)?;
-        Ok(RedbStore {
+        let shared = Shared {
             open: RwLock::new(Some(database)),
             session: Mutex::new(session),
             kinds: Mutex::default(),
@@ -168,11 +206,13 @@ impl RedbStore {
             reserve,
             is_full: AtomicBool::new(false),
             options,
-        })
+            lease,
+        };
+        Ok(RedbStore(Arc::new(shared)))
     }
 
     fn read<R>(&self, read: impl FnOnce(&Reading) -> Result<R, Error>) -> Result<R, StoreError> {
-        let open = self.open.read();
+        let open = self.0.open.read();
         let database = open.as_ref().ok_or(StoreError::NotWriting)?;
         read(&Reading(database.begin_read().map_err(fail)?)).map_err(fail)
     }
@@ -188,7 +228,7 @@ impl RedbStore {
     /// Takes note of a full disk, for the next recovery.
     fn note<R>(&self, result: Result<R, StoreError>) -> Result<R, StoreError> {
         if let Err(StoreError::Full) = result {
-            self.is_full.store(true, Ordering::SeqCst);
+            self.0.is_full.store(true, Ordering::SeqCst);
         }
         result
     }
@@ -197,16 +237,16 @@ impl RedbStore {
         &self,
         write: impl FnOnce(&mut Writing) -> Result<R, Error>,
     ) -> Result<R, Error> {
-        let mut session = self.session.lock();
-        let open = self.open.read();
+        let mut session = self.0.session.lock();
+        let open = self.0.open.read();
         let database = open.as_ref().ok_or(Error::DatabaseClosed)?;
-        if let Some(path) = &self.path {
+        if let Some(path) = &self.0.path {
             session.check_place(path)?;
         }
         let mut transaction = database.begin_write()?;
-        transaction.set_quick_repair(self.options.quick_repair);
+        transaction.set_quick_repair(self.0.options.quick_repair);
         let mut changed = *session;
-        let kinds = self.kinds.lock().clone();
+        let kinds = self.0.kinds.lock().clone();
         let result = write(&mut Writing::new(&transaction, &mut changed, &kinds)?)?;
         transaction.commit()?;
         *session = changed;
@@ -215,25 +255,47 @@ impl RedbStore {
 }
 
 impl Store for RedbStore {
-    /// Always succeeds: whoever has the file open holds the lease.
-    fn acquire(&self, _: &str, kinds: &[Kind], _: Duration) -> Result<Option<Lease>, StoreError> {
-        *self.kinds.lock() = Kinds::of(kinds);
+    /// Whoever has a file open holds its lease.
+    fn acquire(
+        &self,
+        owner: &str,
+        kinds: &[Kind],
+        length: Duration,
+    ) -> Result<Option<Lease>, StoreError> {
+        if let Some(EndingLease { clock, held }) = &self.0.lease {
+            let (mut held, now) = (held.lock(), clock.now());
+            if held.0 > now && held.1 != owner {
+                return Ok(None);
+            }
+            *held = (now + length, owner.to_owned());
+        }
+        *self.0.kinds.lock() = Kinds::of(kinds);
         let fence = self.write(|writing| writing.raise_fence())?;
         Ok(Some(Lease { fence }))
     }
 
-    fn renew(&self, lease: Lease, _: Duration) -> Result<bool, StoreError> {
-        Ok(self.session.lock().fence == lease.fence)
+    fn renew(&self, lease: Lease, length: Duration) -> Result<bool, StoreError> {
+        let is_last = self.0.session.lock().fence == lease.fence;
+        let Some(EndingLease { clock, held }) = &self.0.lease else {
+            return Ok(is_last);
+        };
+        let (mut held, now) = (held.lock(), clock.now());
+        let is_held = is_last && held.0 > now;
+        if is_held {
+            held.0 = now + length;
+        }
+        Ok(is_held)
     }
 
     fn leases_end(&self) -> bool {
-        false
+        self.0.lease.is_some()
     }
 
     /// Closes the file, so that another process may have it.
     fn give_back(&self, _: Lease) {
-        let mut open = self.open.write();
-        *open = None;
+        if self.0.lease.is_none() {
+            *self.0.open.write() = None;
+        }
     }
 
     fn commit(&self, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
@@ -244,16 +306,18 @@ impl Store for RedbStore {
     }
 
     fn recover(&self) -> Result<(), StoreError> {
-        let Some(path) = &self.path else {
-            return Err(StoreError::NotWriting);
+        let Some(path) = &self.0.path else {
+            // Memory accepts changes at any time.
+            let is_memory = self.0.lease.is_some();
+            return is_memory.then_some(()).ok_or(StoreError::NotWriting);
         };
-        let mut session = self.session.lock();
-        let mut open = self.open.write();
+        let mut session = self.0.session.lock();
+        let mut open = self.0.open.write();
         *open = None;
-        if self.is_full.swap(false, Ordering::SeqCst) {
-            self.reserve.give_up();
+        if self.0.is_full.swap(false, Ordering::SeqCst) {
+            self.0.reserve.give_up();
         }
-        let database = self.note(open_file(path, self.options.cache_bytes))?;
+        let database = self.note(open_file(path, self.0.options.cache_bytes))?;
         let mut found = Session::load(&database, Some(path)).map_err(fail)?;
         if session.is_ahead_of(&found) {
             let how = "an older file has taken its place";
@@ -267,7 +331,7 @@ impl Store for RedbStore {
     }
 
     fn has_room(&self) -> bool {
-        self.reserve.is_there_again()
+        self.0.reserve.is_there_again()
     }
 
     fn due_before(
@@ -277,7 +341,7 @@ impl Store for RedbStore {
         before: WallTime,
         most: usize,
     ) -> Result<Due, StoreError> {
-        let all = self.kinds.lock().clone();
+        let all = self.0.kinds.lock().clone();
         let of = |job: DueJob, kind: Option<&str>| match kind {
             Some(kind) if kinds.iter().any(|one| one == kind) => Some(DueJob {
                 kind: all.place_of(kind),
@@ -295,7 +359,7 @@ impl Store for RedbStore {
     }
 
     fn unhandled(&self) -> Result<Vec<(String, WallTime)>, StoreError> {
-        self.read(|reading| reading.unhandled(&self.kinds.lock().clone()))
+        self.read(|reading| reading.unhandled(&self.0.kinds.lock().clone()))
     }
 
     fn paused(&self) -> Result<Vec<String>, StoreError> {
