@@ -356,7 +356,7 @@ impl Builder {
         let engine = Engine::builder()
             .tick(self.tick)
             .shards(1)
-            .queues(self.handlers.lanes().lanes.len().max(1))
+            .queues(self.handlers.lanes().lanes.len() + 1)
             .clock(clock_source())
             .start()?;
         let alarm = Alarm::new(self.wall.is_none() && store.clock().is_none());
@@ -395,7 +395,7 @@ impl Builder {
         let (engine, engine_clock) = Engine::builder()
             .tick(self.tick)
             .shards(1)
-            .queues(self.handlers.lanes().lanes.len().max(1))
+            .queues(self.handlers.lanes().lanes.len() + 1)
             .start_virtual()?;
         let runner = Arc::new(self.runner(store, engine, Mode::Virtual(Mutex::default()))?);
         let durable = Durable::without_threads(&runner);
@@ -468,7 +468,7 @@ pub enum OpenError {
     /// The engine did not start.
     #[error(transparent)]
     Engine(#[from] StartError),
-    /// The system started no thread for the node, which has `workers` and three more.
+    /// The system started no thread for the node, which has `workers` and at least four more.
     #[error("the system starts no thread: {0}; set fewer `workers`, or raise its limit of threads")]
     Thread(#[source] io::Error),
 }

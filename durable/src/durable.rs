@@ -144,10 +144,12 @@ impl Durable {
                 .spawn("start", move || dispatch(&shared, lane, &sender))?;
         }
         drop(sender);
+        let shared = Arc::clone(&inner);
+        self.threads
+            .spawn("late", move || shared.node.watch(|| pool.add().is_ok()))?;
         listen(&inner);
         let closing = Arc::clone(&self.closing);
-        self.threads
-            .spawn("keep", move || keep(&inner, &closing, &pool))
+        self.threads.spawn("keep", move || keep(&inner, &closing))
     }
 }
 
@@ -213,12 +215,11 @@ fn listen(inner: &Arc<Inner>) {
 }
 
 /// Keeps window and lease.
-fn keep(inner: &Inner, closing: &AtomicBool, pool: &Pool) {
+fn keep(inner: &Inner, closing: &AtomicBool) {
     let Mode::Threads(alarm) = &inner.mode else {
         return;
     };
     while !closing.load(Ordering::SeqCst) {
-        inner.node.replace_late(|| pool.add().is_ok());
         let until = guarded(|| Ok(inner.keep()));
         let now = inner.node.now();
         alarm.sleep(until.unwrap_or(now + KEEP_AGAIN), now);
@@ -259,8 +260,8 @@ mod tests {
     use crate::threads::refusal;
 
     const WORKERS: usize = 3;
-    /// Those that commit, start jobs and keep the window.
-    const OTHERS: usize = 3;
+    /// Those that commit, start jobs, replace late workers and keep the window.
+    const OTHERS: usize = 4;
 
     /// A node whose handler has `held`, on a system that starts so many threads.
     fn open(threads: usize, held: &Arc<()>) -> Result<Durable, OpenError> {

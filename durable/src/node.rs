@@ -7,18 +7,17 @@ mod held;
 mod lanes;
 mod late;
 mod lease;
-mod limits;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
-use tickwheel::{Engine, Time};
+use tickwheel::{Engine, Time, TimerId};
 
 use self::held::Held;
 pub(crate) use self::lanes::Lanes;
-use self::limits::Limits;
 use crate::job::JobId;
 use crate::observe::Observer;
 use crate::pace::Pace;
@@ -63,7 +62,9 @@ pub(crate) struct Node {
     /// Notified when runs have ended.
     freed: Condvar,
     held: Mutex<Held>,
-    limits: Mutex<Limits>,
+    /// The runs of workers by the timers of their limits. Of one that is late, whether another worker
+    /// has taken the place.
+    runs: Mutex<HashMap<TimerId, Option<bool>>>,
     /// Notified when the lease is lost, and at the end.
     #[cfg(feature = "tokio")]
     lease_changed: tokio::sync::Notify,
@@ -102,7 +103,7 @@ impl Node {
             settings,
             freed: Condvar::new(),
             held: Mutex::new(Held::new(time)),
-            limits: Mutex::default(),
+            runs: Mutex::default(),
             #[cfg(feature = "tokio")]
             lease_changed: tokio::sync::Notify::new(),
             compared: Mutex::new((time, now)),
@@ -130,7 +131,8 @@ impl Node {
         self.lanes() > 0
     }
 
-    /// Returns the number of lanes, each of which has a queue of the engine.
+    /// Returns the number of lanes. Each has a queue of the engine, and the last one is for the limits
+    /// of runs.
     pub(crate) fn lanes(&self) -> usize {
         self.settings.lanes.lanes.len()
     }
@@ -410,12 +412,10 @@ impl Node {
                 .min(self.until_wanted());
         let windows = self.windows();
         let looks = windows.iter().map(|window| window.look_again(now));
-        let look = match self.lease() {
+        match self.lease() {
             Some(_) => looks.fold(renewal, WallTime::min),
             None => renewal,
-        };
-        let limit = self.limits.lock().look(self.engine.now());
-        look.min(limit.map_or(WallTime::MAX, |limit| now + limit))
+        }
     }
 
     /// Tells the windows of a change that was committed.

@@ -78,9 +78,7 @@ impl Runner {
     /// Runs a handler on the calling thread.
     fn run_here(&self, run: &Run, handler: &Handler, attempt: &Attempt) -> bool {
         let (node, id) = (&self.inner().node, run.job.id);
-        if node.begin_run(id, self.handlers.time_limit(&run.job.kind)) {
-            self.inner().call_keeper();
-        }
+        let limit = node.begin_run(id, self.handlers.time_limit(&run.job.kind));
         let begin = Instant::now();
         let outcome = match handler {
             Handler::Plain(handler) => {
@@ -92,7 +90,7 @@ impl Runner {
             #[cfg(feature = "tokio")]
             Handler::Async(..) => Some(no_handler(run)),
         };
-        let is_replaced = node.end_run(id);
+        let is_replaced = limit.is_some_and(|limit| node.end_run(limit));
         match outcome {
             Some(outcome) => self.finish(run, outcome, begin.elapsed()),
             None => self.inner().after_commit(),
