@@ -1,6 +1,5 @@
 //! A job as its handler sees it.
 
-use std::fmt;
 use std::sync::Arc;
 
 use crate::inner::Run;
@@ -16,17 +15,7 @@ pub struct Attempt {
     in_transaction: bool,
 }
 
-impl fmt::Debug for Attempt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut attempt = f.debug_struct("Attempt");
-        attempt
-            .field("id", &self.id())
-            .field("kind", &self.job().kind);
-        attempt
-            .field("number", &self.number())
-            .finish_non_exhaustive()
-    }
-}
+debug!(Attempt, this, id: this.id(), kind: this.job().kind, number: this.number());
 
 impl Attempt {
     pub(crate) fn new(run: Arc<Run>, jobs: Jobs, in_transaction: bool) -> Attempt {

@@ -1,6 +1,5 @@
 //! Opening a node with its settings.
 
-use std::fmt;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -59,16 +58,10 @@ impl Durable {
         Builder {
             handlers: Handlers::default(),
             wall: None,
-            owner: format!("node-{:016x}", fastrand::u64(..)),
-            workers: 4,
             ahead: None,
-            running: 1_024,
-            window: Duration::from_secs(60),
-            window_jobs: 4_096,
             tick: Duration::from_millis(1),
-            lease: Duration::from_secs(10),
             ends_within: Duration::from_secs(30),
-            keeps_dead: None,
+            settings: Settings::default(),
         }
     }
 }
@@ -77,29 +70,13 @@ impl Durable {
 pub struct Builder {
     handlers: Handlers,
     wall: Option<Arc<dyn WallClock>>,
-    owner: String,
-    workers: usize,
     ahead: Option<usize>,
-    running: usize,
-    window: Duration,
-    window_jobs: usize,
     tick: Duration,
-    lease: Duration,
     ends_within: Duration,
-    keeps_dead: Option<Duration>,
+    settings: Settings,
 }
 
-impl fmt::Debug for Builder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut builder = f.debug_struct("Builder");
-        builder
-            .field("owner", &self.owner)
-            .field("workers", &self.workers);
-        builder
-            .field("window", &self.window)
-            .finish_non_exhaustive()
-    }
-}
+debug!(Builder, this, owner: this.settings.owner, workers: this.settings.workers);
 
 impl Builder {
     /// Sets the handler of the jobs of a kind. It returns an [`Outcome`], or something that
@@ -232,7 +209,7 @@ impl Builder {
     /// keeping them until they are [buried](crate::Jobs::bury) or [revived](crate::Jobs::revive).
     #[must_use]
     pub fn keeps_dead(mut self, length: Duration) -> Builder {
-        self.keeps_dead = Some(length);
+        self.settings.keeps_dead = Some(length);
         self
     }
 
@@ -267,7 +244,7 @@ impl Builder {
     /// Sets the number of threads that run handlers, at least one. Defaults to 4.
     #[must_use]
     pub fn workers(mut self, workers: usize) -> Builder {
-        self.workers = workers.max(1);
+        self.settings.workers = workers.max(1);
         self
     }
 
@@ -290,7 +267,7 @@ impl Builder {
     /// memory. Defaults to 1,024.
     #[must_use]
     pub fn running(mut self, most: usize) -> Builder {
-        self.running = most.max(1);
+        self.settings.running = most.max(1);
         self
     }
 
@@ -298,7 +275,7 @@ impl Builder {
     /// Defaults to a minute.
     #[must_use]
     pub fn window(mut self, length: Duration) -> Builder {
-        self.window = length.clamp(SHORTEST, LONGEST);
+        self.settings.window = length.clamp(SHORTEST, LONGEST);
         self
     }
 
@@ -307,7 +284,7 @@ impl Builder {
     /// Defaults to 4,096.
     #[must_use]
     pub fn window_jobs(mut self, most: usize) -> Builder {
-        self.window_jobs = most.max(1);
+        self.settings.window_jobs = most.max(1);
         self
     }
 
@@ -325,7 +302,7 @@ impl Builder {
     /// so that the store has up to 3.3 seconds for the answer.
     #[must_use]
     pub fn lease(mut self, length: Duration) -> Builder {
-        self.lease = length.clamp(SHORTEST, LONGEST);
+        self.settings.lease = length.clamp(SHORTEST, LONGEST);
         self
     }
 
@@ -334,7 +311,7 @@ impl Builder {
     /// Defaults to a random name.
     #[must_use]
     pub fn owner(mut self, name: impl Into<String>) -> Builder {
-        self.owner = name.into();
+        self.settings.owner = name.into();
         self
     }
 
@@ -360,7 +337,7 @@ impl Builder {
             .clock(clock_source())
             .start()?;
         let alarm = Alarm::new(self.wall.is_none() && store.clock().is_none());
-        let (workers, ends_within) = (self.workers, self.ends_within);
+        let (workers, ends_within) = (self.settings.workers, self.ends_within);
         let runner = Arc::new(self.runner(store, engine, Mode::Threads(alarm))?);
         Durable::start(&runner, workers, ends_within).map_err(OpenError::Thread)
     }
@@ -410,11 +387,6 @@ impl Builder {
         mode: Mode,
     ) -> Result<Runner, OpenError> {
         let settings = Settings {
-            owner: self.owner,
-            window: self.window,
-            window_jobs: self.window_jobs,
-            running: self.running,
-            workers: self.workers,
             // Virtual time knows no length of a run or a commit.
             ahead: match (&mode, self.ahead) {
                 (Mode::Virtual(_), _) => 0,
@@ -422,9 +394,8 @@ impl Builder {
                 (_, None) if self.handlers.has_single_attempts() => 0,
                 (_, None) => AHEAD,
             },
-            lease: self.lease,
-            keeps_dead: self.keeps_dead,
             lanes: self.handlers.lanes(),
+            ..self.settings
         };
         #[cfg(feature = "postgres")]
         if self.handlers.need_transactions() && store.transactions().is_none() {

@@ -1,6 +1,5 @@
 //! The threads of a node, and its end.
 
-use std::fmt;
 use std::io;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -65,13 +64,7 @@ impl Drop for Committing {
     }
 }
 
-impl fmt::Debug for Durable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Durable")
-            .field("jobs", &self.jobs)
-            .finish_non_exhaustive()
-    }
-}
+debug!(Durable, this, jobs: this.jobs);
 
 impl Durable {
     /// Starts the threads. If the system refuses one, the others are ended.

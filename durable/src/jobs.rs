@@ -1,6 +1,5 @@
 //! The calls on stored jobs.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
@@ -26,13 +25,7 @@ pub struct Jobs {
     pub(crate) inner: Arc<Inner>,
 }
 
-impl fmt::Debug for Jobs {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Jobs")
-            .field("status", &self.status())
-            .finish_non_exhaustive()
-    }
-}
+debug!(Jobs, this, status: this.status());
 
 impl Jobs {
     /// Stores a job, and returns its id.

@@ -44,6 +44,19 @@ mod support;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+/// Has a type tell some of what it holds.
+macro_rules! debug {
+    ($name:ident, $this:ident, $($field:ident: $value:expr),*) => {
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                let ($this, mut told) = (self, f.debug_struct(stringify!($name)));
+                $(told.field(stringify!($field), &$value);)*
+                told.finish_non_exhaustive()
+            }
+        }
+    };
+}
+
 mod attempt;
 mod builder;
 mod commit;

@@ -48,6 +48,22 @@ pub(crate) struct Settings {
     pub(crate) lanes: Lanes,
 }
 
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            owner: format!("node-{:016x}", fastrand::u64(..)),
+            window: Duration::from_secs(60),
+            window_jobs: 4_096,
+            running: 1_024,
+            workers: 4,
+            ahead: 0,
+            lease: Duration::from_secs(10),
+            keeps_dead: None,
+            lanes: Lanes::default(),
+        }
+    }
+}
+
 pub(crate) struct Node {
     store: Box<dyn Store>,
     /// The clock by which jobs are due, and that of this machine.

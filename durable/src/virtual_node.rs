@@ -1,6 +1,5 @@
 //! A node on virtual time: one thread does what several do otherwise.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,14 +27,7 @@ pub struct VirtualNode {
     started: (Sender<Run>, Receiver<Run>),
 }
 
-impl fmt::Debug for VirtualNode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut node = f.debug_struct("VirtualNode");
-        node.field("jobs", &self.runner.jobs)
-            .field("wall", &self.wall);
-        node.finish_non_exhaustive()
-    }
-}
+debug!(VirtualNode, this, jobs: this.runner.jobs, wall: this.wall);
 
 impl VirtualNode {
     pub(crate) fn new(runner: Arc<Runner>, wall: ManualClock, clock: VirtualClock) -> VirtualNode {

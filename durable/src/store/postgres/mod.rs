@@ -28,7 +28,6 @@ mod schema;
 mod transact;
 mod transaction;
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -85,13 +84,7 @@ pub struct PostgresStore {
     runtime: Option<Runtime>,
 }
 
-impl fmt::Debug for PostgresStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PostgresStore")
-            .field("schema", &self.database.schema)
-            .finish_non_exhaustive()
-    }
-}
+debug!(PostgresStore, this, schema: this.database.schema);
 
 /// A runtime must not be waited for on one of its threads, which may be this one.
 impl Drop for PostgresStore {

@@ -15,7 +15,6 @@ mod reserve;
 mod row;
 mod tables;
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -154,15 +153,7 @@ struct EndingLease {
     held: Mutex<(WallTime, String)>,
 }
 
-impl fmt::Debug for RedbStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut store = f.debug_struct("RedbStore");
-        store
-            .field("path", &self.0.path)
-            .field("options", &self.0.options);
-        store.finish_non_exhaustive()
-    }
-}
+debug!(RedbStore, this, path: this.0.path, options: this.0.options);
 
 impl RedbStore {
     /// Opens a file with the default settings, or creates it; see [`RedbOptions::open`].
