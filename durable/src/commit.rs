@@ -5,9 +5,6 @@
 //! back. Starts and outcomes are kept instead, because repeating them is harmless, and are the
 //! first to be committed once the store has recovered.
 //!
-//! A single change may be what the store cannot carry out: its job's row is damaged. Kept
-//! requests are then committed one by one, and the run of that job ends without an outcome.
-//!
 //! For starts and outcomes nobody waits. On a store whose commits are dear they linger: the
 //! commit begins no sooner than a set time after the last one began, and takes all that have
 //! come by then. A caller's change ends that at once, and so does the thread that starts jobs,
@@ -27,9 +24,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// The bytes of a commit, unless a single request has more: a large one keeps the others waiting.
 const MOST_BYTES: usize = 16 << 20;
 
-/// The changes of a failed request, and the reason.
-pub(crate) type Failed = (StoreError, Vec<Change>);
-type Reply = Result<Vec<Answer>, Failed>;
+/// The answers to the changes of a request, or the reason why there are none; and the changes.
+pub(crate) type Reply = (Result<Vec<Answer>, StoreError>, Vec<Change>);
 
 /// The pauses before the attempts to recover: none, and then growing ones until a commit
 /// succeeds. To open a file succeeds on a full disk, too.
@@ -65,15 +61,10 @@ impl Request {
         self.changes.iter().map(bytes).sum()
     }
 
-    fn answer(self, reply: Reply) {
+    fn answer(self, answers: Result<Vec<Answer>, StoreError>) {
         if let Some(answered) = self.answered {
-            answered(reply);
+            answered((answers, self.changes));
         }
-    }
-
-    fn refuse(mut self, error: StoreError) {
-        let changes = std::mem::take(&mut self.changes);
-        self.answer(Err((error, changes)));
     }
 }
 
@@ -185,12 +176,12 @@ impl Commits {
         match &queue.failure {
             _ if queue.is_closed => {
                 drop(queue);
-                request.refuse(StoreError::NotWriting);
+                request.answer(Err(StoreError::NotWriting));
             }
             Some(error) if !request.is_kept() => {
                 let error = error.clone();
                 drop(queue);
-                request.refuse(error);
+                request.answer(Err(error));
             }
             _ => {
                 let was_empty = queue.requests.is_empty();
@@ -268,23 +259,20 @@ impl Commits {
         let lengths: Vec<usize> = requests.iter().map(|one| one.changes.len()).collect();
         let taken = requests.iter_mut().flat_map(|one| one.changes.drain(..));
         let changes: Vec<Change> = taken.collect();
-        match commit(node, &changes) {
+        let answers = commit(node, &changes);
+        let mut changes = changes.into_iter();
+        for (request, length) in requests.iter_mut().zip(lengths) {
+            request.changes.extend(changes.by_ref().take(length));
+        }
+        match answers {
             Ok(answers) => {
                 let mut answers = answers.into_iter();
-                for (request, length) in requests.into_iter().zip(lengths) {
-                    request.answer(Ok(answers.by_ref().take(length).collect()));
+                for request in requests {
+                    let count = request.changes.len();
+                    request.answer(Ok(answers.by_ref().take(count).collect()));
                 }
             }
-            Err(error) => {
-                let mut changes = changes.into_iter();
-                for (request, length) in requests.iter_mut().zip(lengths) {
-                    request.changes.extend(changes.by_ref().take(length));
-                }
-                self.fail(requests, &error);
-                if matches!(error, StoreError::Damaged(_)) {
-                    self.commit_each(node);
-                }
-            }
+            Err(error) => self.fail(requests, &error),
         }
     }
 
@@ -299,26 +287,8 @@ impl Commits {
         queue.failure = Some(error.clone());
         drop(queue);
         for request in refused {
-            request.refuse(error.clone());
+            request.answer(Err(error.clone()));
         }
-    }
-
-    /// Commits the kept requests one by one after a failure that a single one may have caused.
-    fn commit_each(&self, node: &Node) {
-        let mut kept = self.take_requests().into_iter().peekable();
-        if kept.peek().is_none() {
-            return;
-        }
-        let mut result = recover(node);
-        while let (Ok(()), Some(request)) = (&result, kept.peek()) {
-            result = commit_parts(node, &request.changes).map(|answers| {
-                let request = kept.next().expect("it was there");
-                request.answer(Ok(answers));
-            });
-        }
-        let mut queue = self.queue.lock();
-        queue.requests.splice(..0, kept);
-        queue.failure = result.err();
     }
 
     fn take_requests(&self) -> Vec<Request> {
@@ -352,7 +322,7 @@ impl Commits {
     /// Drops what cannot be committed before the end. The jobs will run again.
     fn give_up(&self) {
         for request in self.take_requests() {
-            request.refuse(StoreError::NotWriting);
+            request.answer(Err(StoreError::NotWriting));
         }
     }
 
@@ -366,23 +336,6 @@ impl Commits {
         self.queue.lock().failure = failure;
         works
     }
-}
-
-/// Commits starts and outcomes, but for those that the store cannot carry out, which are
-/// answered with `Gone`. Their jobs are left alone for a while.
-fn commit_parts(node: &Node, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
-    match commit(node, changes) {
-        Err(StoreError::Damaged(_)) => recover(node)?,
-        result => return result,
-    }
-    if let [change] = changes {
-        node.drop_run(change);
-        return Ok(vec![Answer::Gone]);
-    }
-    let (one, other) = changes.split_at(changes.len() / 2);
-    let mut answers = commit_parts(node, one)?;
-    answers.extend(commit_parts(node, other)?);
-    Ok(answers)
 }
 
 fn commit(node: &Node, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {

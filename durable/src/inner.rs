@@ -5,7 +5,7 @@ use std::sync::mpsc::Receiver;
 use crossbeam_channel::Sender;
 use parking_lot::Mutex;
 
-use crate::commit::{Commits, Failed};
+use crate::commit::{Commits, Reply};
 use crate::job::StoredJob;
 use crate::keeper::Alarm;
 use crate::node::Node;
@@ -59,7 +59,7 @@ impl Run {
 
 impl Inner {
     /// Hands in changes, and returns where their answers come.
-    pub(crate) fn request(&self, changes: Vec<Change>) -> Receiver<Result<Vec<Answer>, Failed>> {
+    pub(crate) fn request(&self, changes: Vec<Change>) -> Receiver<Reply> {
         let reply = self.commits.request(changes);
         self.commit_here();
         reply
@@ -121,8 +121,8 @@ impl Inner {
         };
         let start = |Aimed { id, version }| Change::Start { id, version, fence };
         let (starts, workers) = (due.into_iter().map(start).collect(), workers.clone());
-        self.commits.start(starts, move |reply| {
-            let answers = reply.unwrap_or_default().into_iter();
+        self.commits.start(starts, move |(answers, _)| {
+            let answers = answers.unwrap_or_default().into_iter();
             let runs = answers.filter_map(|answer| Run::of(answer, fence));
             runs.for_each(|run| drop(workers.send(run)));
         });

@@ -1,9 +1,8 @@
 //! The calls on stored jobs.
 
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
 
-use crate::commit::Failed;
+use crate::commit::Reply;
 use crate::inner::Inner;
 use crate::job::{Job, JobId, StoredJob};
 use crate::refusal::{Refusal, Refused, check};
@@ -84,11 +83,9 @@ impl Jobs {
         if changes.is_empty() {
             return Vec::new();
         }
-        // The changes go to the store, and their jobs are needed if keys are taken.
-        let jobs: Vec<Option<Job>> = changes.iter().map(keyed).collect();
         match self.commit(changes) {
-            Ok(answers) => answers.into_iter().zip(jobs).map(scheduled).collect(),
-            Err((error, changes)) => {
+            (Ok(answers), changes) => answers.into_iter().zip(changes).map(scheduled).collect(),
+            (Err(error), changes) => {
                 let refuse = |change| Err(refused(change, Refusal::Store(error.clone())));
                 changes.into_iter().map(refuse).collect()
             }
@@ -170,7 +167,11 @@ impl Jobs {
             }
             buried += dead.len() as u64;
             let changes = dead.iter().map(|job| Change::Bury(job.id)).collect();
-            self.commit(changes).map_err(|(error, _)| error)?;
+            for answer in self.commit(changes).0? {
+                if let Answer::Damaged(how) = answer {
+                    return Err(StoreError::Damaged(how));
+                }
+            }
         }
     }
 
@@ -324,39 +325,30 @@ impl Jobs {
     }
 
     fn change(&self, change: Change) -> Result<Answer, StoreError> {
-        match self.commit(vec![change]) {
-            Ok(mut answers) => Ok(answers.remove(0)),
-            Err((error, _)) => Err(error),
+        match self.commit(vec![change]).0?.remove(0) {
+            Answer::Damaged(how) => Err(StoreError::Damaged(how)),
+            answer => Ok(answer),
         }
     }
 
-    fn commit(&self, changes: Vec<Change>) -> Result<Vec<Answer>, Failed> {
-        let reply: Receiver<_> = self.inner.request(changes);
-        // The committer answers every request.
-        reply
-            .recv()
-            .unwrap_or(Err((StoreError::NotWriting, Vec::new())))
+    /// The committer answers every request.
+    fn commit(&self, changes: Vec<Change>) -> Reply {
+        let reply = self.inner.request(changes).recv();
+        reply.unwrap_or((Err(StoreError::NotWriting), Vec::new()))
     }
 }
 
-/// Returns a copy of a job that may be refused for its key.
-fn keyed(change: &Change) -> Option<Job> {
-    match change {
-        Change::Insert(new) => new.name().1.map(|_| new.job().clone()),
-        _ => None,
-    }
-}
-
-fn scheduled((answer, job): (Answer, Option<Job>)) -> Result<JobId, Refused> {
-    match (answer, job) {
-        (Answer::Placed(placed), _) => Ok(placed.id),
-        (Answer::Kept(id), _) => Ok(id),
-        (Answer::Taken(id), Some(job)) => Err(Refused {
-            job: Box::new(job),
-            reason: Refusal::KeyTaken(id),
-        }),
-        (answer, _) => unreachable!("a store answered {answer:?} to an insert"),
-    }
+fn scheduled((answer, change): (Answer, Change)) -> Result<JobId, Refused> {
+    Err(refused(
+        change,
+        match answer {
+            Answer::Placed(placed) => return Ok(placed.id),
+            Answer::Kept(id) => return Ok(id),
+            Answer::Taken(id) => Refusal::KeyTaken(id),
+            Answer::Damaged(how) => Refusal::Store(StoreError::Damaged(how)),
+            answer => unreachable!("a store answered {answer:?} to an insert"),
+        },
+    ))
 }
 
 fn refused(change: Change, reason: Refusal) -> Refused {

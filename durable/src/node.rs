@@ -311,18 +311,6 @@ impl Node {
         }
     }
 
-    /// Ends the run of a change that the store cannot carry out, and leaves its job alone for
-    /// a while: otherwise the load that follows would try it again at once.
-    pub(crate) fn drop_run(&self, change: &Change) {
-        if let Change::Start { id, .. } | Change::Finish { id, .. } = change {
-            for window in self.windows().iter_mut().filter(|window| window.has(*id)) {
-                window.end_run(*id);
-                window.set_job_aside(*id);
-            }
-        }
-        self.freed.notify_all();
-    }
-
     /// Has the window loaded at once.
     pub(crate) fn ask_for_load(&self) {
         self.windows().iter_mut().for_each(Window::forget_horizon);
@@ -443,8 +431,14 @@ impl Node {
                 let aimed = Aimed { id, version };
                 windows.iter_mut().for_each(|window| window.put_off(aimed));
             }
-            (Change::Start { id, .. } | Change::Finish { id, .. }, _) => {
-                windows.iter_mut().for_each(|window| window.end_run(*id));
+            (Change::Start { id, .. } | Change::Finish { id, .. }, answer) => {
+                for window in windows.iter_mut().filter(|window| window.has(*id)) {
+                    window.end_run(*id);
+                    // Otherwise the next load would try it again at once.
+                    if let Answer::Damaged(_) = answer {
+                        window.set_job_aside(*id);
+                    }
+                }
             }
             _ => {}
         }

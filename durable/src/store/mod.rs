@@ -53,7 +53,8 @@ pub trait Store: Send + Sync + 'static {
     fn renew(&self, lease: Lease, length: Duration) -> Result<bool, StoreError>;
 
     /// Carries out the changes in their order, and returns their answers once all are
-    /// durable. [`Change::Start`] and [`Change::Finish`] need the fence of a lease that no other
+    /// durable. To one that it cannot carry out because the job's row is damaged, the answer is
+    /// [`Answer::Damaged`], and the others go on. [`Change::Start`] and [`Change::Finish`] need the fence of a lease that no other
     /// has replaced; otherwise they change nothing, and the answer is [`Answer::Fenced`]. To a
     /// lease that the job does not belong to, the answer is [`Answer::Gone`].
     ///
@@ -537,6 +538,8 @@ pub enum Answer {
     Fenced,
     /// It is so.
     Set,
+    /// The job cannot be read, and was left as it is. The text says why.
+    Damaged(String),
 }
 
 /// The reason why a store did not do what it should.

@@ -105,10 +105,9 @@ fn metrics_of_the_window_are_published() {
     let none = Published::of(&world);
     assert_eq!(none.gauge("horizon_timestamp_seconds"), 0.0);
     world.schedule("done", 5);
-    world.store.on_commit(|changes| match changes {
-        [Change::Start { .. }, ..] => Err(StoreError::Damaged("a row".to_owned())),
-        _ => Ok(()),
-    });
+    world
+        .store
+        .damage(|change| matches!(change, Change::Start { .. }));
     world.node.run_until(at(10));
     let published = Published::of(&world);
     assert_eq!(published.gauge("set_aside_jobs"), 1.0);

@@ -333,3 +333,34 @@ fn durable_06_a_key_is_unique_among_nodes() {
     }
     assert_eq!(stores[0].count(List::Live).unwrap(), 20);
 }
+
+/// A page of the table cannot be read, or a DBA's trigger says so. The other jobs go on.
+#[test]
+fn durable_14_one_damaged_job_does_not_stop_the_others() {
+    let Some(schema) = Schema::new() else { return };
+    let store = schema.open();
+    let lease = store.acquire("node", &kinds(), HOUR).unwrap().unwrap();
+    let jobs: Vec<DueJob> = (0..9).map(|due| insert(&store, due)).collect();
+    let damage = format!(
+        "CREATE FUNCTION {0}.damage() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+         RAISE EXCEPTION 'invalid page' USING ERRCODE = 'data_corrupted'; END $$; \
+         CREATE TRIGGER damage BEFORE UPDATE ON {0}.jobs FOR EACH ROW WHEN (OLD.due = 4) \
+         EXECUTE FUNCTION {0}.damage()",
+        schema.name
+    );
+    schema.client().batch_execute(&damage).unwrap();
+    let start = |job: &DueJob| Change::Start {
+        id: job.id,
+        version: job.version,
+        fence: lease.fence,
+    };
+    let starts: Vec<Change> = jobs.iter().map(start).collect();
+    let answers = store.commit(&starts).unwrap();
+    for (number, answer) in answers.iter().enumerate() {
+        match answer {
+            Answer::Damaged(how) => assert!(number == 4 && how.contains("invalid page"), "{how}"),
+            answer => assert!(number != 4 && matches!(answer, Answer::Started { .. })),
+        }
+    }
+    insert(&store, 10);
+}

@@ -16,6 +16,11 @@ pub(crate) trait Hooks: Send + Sync + 'static {
         Ok(())
     }
 
+    /// Returns whether the job of a change is damaged.
+    fn is_damaged(&self, _: &Change) -> bool {
+        false
+    }
+
     /// Is called after a commit that succeeded.
     fn after_commit(&self, _: &[Change]) -> Result<(), StoreError> {
         Ok(())
@@ -69,9 +74,15 @@ impl<S: Store, H: Hooks> Store for Hooked<S, H> {
 
     fn commit(&self, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
         self.hooks.before_commit(changes)?;
-        let answers = self.inner.commit(changes)?;
+        let whole = |change: &&Change| !self.hooks.is_damaged(change);
+        let others: Vec<Change> = changes.iter().filter(whole).cloned().collect();
+        let mut answers = self.inner.commit(&others)?.into_iter();
         self.hooks.after_commit(changes)?;
-        Ok(answers)
+        let answer = |change: &Change| match whole(&change) {
+            true => answers.next().expect("one for each"),
+            false => Answer::Damaged("its row".to_owned()),
+        };
+        Ok(changes.iter().map(answer).collect())
     }
 
     fn leases_end(&self) -> bool {

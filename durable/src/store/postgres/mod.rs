@@ -142,6 +142,20 @@ impl PostgresStore {
         Ok(())
     }
 
+    /// Commits changes, in parts if the database says that a row or a page of some job is damaged.
+    fn commit_parts(&self, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
+        match (self.try_commit(changes), changes) {
+            (Err(StoreError::Damaged(how)), [_]) => Ok(vec![Answer::Damaged(how)]),
+            (Err(StoreError::Damaged(_)), [_, ..]) => {
+                let (first, second) = changes.split_at(changes.len() / 2);
+                let mut answers = self.commit_parts(first)?;
+                answers.extend(self.commit_parts(second)?);
+                Ok(answers)
+            }
+            (answers, _) => answers,
+        }
+    }
+
     fn try_commit(&self, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
         let (link, database) = (Arc::clone(&self.commits), Arc::clone(&self.database));
         let with = arguments(database.member.lock().fence, changes);
@@ -149,7 +163,7 @@ impl PostgresStore {
         let ask = async move { link.ask(&database, &text, &with, false).await };
         let rows = self.database.wait(Duration::MAX, ask)?;
         let member = self.database.member.lock();
-        rows.iter().map(|row| rows::answer(row, &member)).collect()
+        Ok(rows.iter().map(|row| rows::answer(row, &member)).collect())
     }
 }
 
@@ -242,7 +256,7 @@ impl Store for PostgresStore {
             // A node that runs jobs is told the time with each renewal.
             let _ = self.ask_time();
         }
-        let answers = self.try_commit(changes);
+        let answers = self.commit_parts(changes);
         self.works.store(answers.is_ok(), Ordering::SeqCst);
         answers
     }

@@ -144,7 +144,11 @@ fn job(op: &str, id: JobId, mut line: Value) -> Value {
 }
 
 /// Reads the answer to a change.
-pub(super) fn answer(row: &Row, member: &Member) -> Result<Answer, StoreError> {
+pub(super) fn answer(row: &Row, member: &Member) -> Answer {
+    try_answer(row, member).unwrap_or_else(|error| Answer::Damaged(error.to_string()))
+}
+
+fn try_answer(row: &Row, member: &Member) -> Result<Answer, StoreError> {
     let placed = || DueJob {
         kind: match row.get::<_, Option<bool>>("here") {
             Some(true) => member.place_of(row.get("kind")),

@@ -66,7 +66,7 @@ impl Database {
         .collect();
         let complete = COMPLETE.replace("{schema}", &self.schema);
         let row = self.within(inner.query_typed_one(&complete, &with)).await?;
-        let answer = rows::answer(&row, &self.member.lock())?;
+        let answer = rows::answer(&row, &self.member.lock());
         if !matches!(answer, Answer::Placed(_) | Answer::Removed(_)) {
             self.within(inner.rollback()).await?;
             let message = "the lease was lost, or the job was moved or cancelled".to_owned();

@@ -1,17 +1,24 @@
 //! The changes, carried out on the tables.
 
-use redb::Error;
-
+use super::row::Failure;
 use super::tables::Writing;
 use crate::job::{IfTaken, JobId, State, StoredJob};
 use crate::recurrence::Recurrence;
 use crate::store::{Answer, Change, DueJob, NewJob, Target, Then};
 use crate::wall::WallTime;
 
-type Result<T = Answer> = std::result::Result<T, Error>;
+type Result<T = Answer> = std::result::Result<T, Failure>;
 
 impl Writing<'_> {
+    /// Carries out a change. It reads all rows that it needs before it writes any.
     pub(super) fn apply(&mut self, change: &Change) -> Result {
+        match self.try_apply(change) {
+            Err(Failure::Row(how)) => Ok(Answer::Damaged(how)),
+            answer => answer,
+        }
+    }
+
+    fn try_apply(&mut self, change: &Change) -> Result {
         let fence = self.fence();
         if change.fence().is_some_and(|needed| needed != fence) {
             return Ok(Answer::Fenced);
@@ -82,7 +89,7 @@ impl Writing<'_> {
     /// so: its outcome will be stale.
     fn replace(&mut self, id: JobId, new: &NewJob) -> Result {
         let Some(old) = self.get(id)? else {
-            return Err(Error::Corrupted(format!("job {id} has a key and no row")));
+            return Err(Failure::Row(format!("job {id} has a key and no row")));
         };
         self.remove(&old)?;
         let job = StoredJob {

@@ -26,6 +26,7 @@ use parking_lot::{Mutex, RwLock};
 
 use self::file::{open_file, open_or_create};
 use self::reserve::Reserve;
+use self::row::Failure;
 use self::tables::{Kinds, Reading, Session, Writing, fail};
 use crate::job::{JobId, StoredJob};
 use crate::store::{Answer, Change, Due, DueJob, Kind, Lease, List, Store, StoreError};
@@ -202,7 +203,7 @@ impl RedbStore {
         Ok(RedbStore(Arc::new(shared)))
     }
 
-    fn read<R>(&self, read: impl FnOnce(&Reading) -> Result<R, Error>) -> Result<R, StoreError> {
+    fn read<R>(&self, read: impl FnOnce(&Reading) -> Result<R, Failure>) -> Result<R, StoreError> {
         let open = self.0.open.read();
         let database = open.as_ref().ok_or(StoreError::NotWriting)?;
         read(&Reading(database.begin_read().map_err(fail)?)).map_err(fail)
@@ -211,7 +212,7 @@ impl RedbStore {
     /// Runs `write` in a transaction, and commits it. A failure leaves no trace in the session.
     fn write<R>(
         &self,
-        write: impl FnOnce(&mut Writing) -> Result<R, Error>,
+        write: impl FnOnce(&mut Writing) -> Result<R, Failure>,
     ) -> Result<R, StoreError> {
         self.note(self.try_write(write).map_err(fail))
     }
@@ -226,8 +227,8 @@ impl RedbStore {
 
     fn try_write<R>(
         &self,
-        write: impl FnOnce(&mut Writing) -> Result<R, Error>,
-    ) -> Result<R, Error> {
+        write: impl FnOnce(&mut Writing) -> Result<R, Failure>,
+    ) -> Result<R, Failure> {
         let mut session = self.0.session.lock();
         let open = self.0.open.read();
         let database = open.as_ref().ok_or(Error::DatabaseClosed)?;

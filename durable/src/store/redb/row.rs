@@ -6,7 +6,6 @@
 //! The job's number, the due time and whether the job is a dead letter are in the key of the row. A
 //! fence of zero means that the job was not started.
 
-use redb::Error;
 use serde::{Deserialize, Serialize};
 
 use crate::job::{JobId, State, StoredJob};
@@ -47,7 +46,22 @@ pub(super) struct Head<'a> {
     length: u64,
 }
 
-pub(super) fn encode(job: &StoredJob) -> Result<Vec<u8>, Error> {
+/// What cannot be read.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The row of a job.
+    Row(String),
+    /// The file.
+    File(redb::Error),
+}
+
+impl<E: Into<redb::Error>> From<E> for Failure {
+    fn from(error: E) -> Failure {
+        Failure::File(error.into())
+    }
+}
+
+pub(super) fn encode(job: &StoredJob) -> Result<Vec<u8>, Failure> {
     let recurrence = job.recurrence.as_ref().map(ToString::to_string);
     let head = Head {
         version: job.version,
@@ -71,14 +85,14 @@ pub(super) fn encode(job: &StoredJob) -> Result<Vec<u8>, Error> {
 }
 
 /// Reads all but the payload, and returns that.
-pub(super) fn head(number: u64, row: &[u8]) -> Result<(Head<'_>, &[u8]), Error> {
+pub(super) fn head(number: u64, row: &[u8]) -> Result<(Head<'_>, &[u8]), Failure> {
     let (&FORMAT, head) = row.split_first().ok_or_else(|| unreadable(number))? else {
         return Err(unreadable(number));
     };
     postcard::take_from_bytes(head).map_err(|_| unreadable(number))
 }
 
-pub(super) fn decode(number: u64, place: Place, row: &[u8]) -> Result<StoredJob, Error> {
+pub(super) fn decode(number: u64, place: Place, row: &[u8]) -> Result<StoredJob, Failure> {
     let (head, payload) = head(number, row)?;
     let recurrence = head.recurrence.map(str::parse).transpose();
     if payload.len() as u64 != head.length {
@@ -103,8 +117,8 @@ pub(super) fn decode(number: u64, place: Place, row: &[u8]) -> Result<StoredJob,
     })
 }
 
-fn unreadable(number: u64) -> Error {
-    Error::Corrupted(format!("the row of job {number} cannot be read"))
+fn unreadable(number: u64) -> Failure {
+    Failure::Row(format!("the row of job {number} cannot be read"))
 }
 
 #[cfg(test)]

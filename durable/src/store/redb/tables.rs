@@ -11,14 +11,14 @@ use redb::{
     Table, TableDefinition, WriteTransaction,
 };
 
-use super::row::{Place, decode, encode, head};
+use super::row::{Failure, Place, decode, encode, head};
 use crate::job::{JobId, StoredJob};
 use crate::store::{Due, DueJob, Kind, List, StoreError};
 use crate::wall::WallTime;
 
 type At = (u64, u64);
 type Listed = TableDefinition<'static, At, &'static [u8]>;
-type Result<T> = std::result::Result<T, Error>;
+type Result<T> = std::result::Result<T, Failure>;
 
 const LIVE: Listed = TableDefinition::new("live");
 const DEAD: Listed = TableDefinition::new("dead");
@@ -57,15 +57,15 @@ impl Session {
     pub(super) fn check_place(&self, path: &Path) -> Result<()> {
         match place_of_file(path) == self.place {
             true => Ok(()),
-            false => Err(Error::Corrupted(
-                "the file is gone, or another has its name".to_owned(),
-            )),
+            false => {
+                Err(Error::Corrupted("the file is gone, or another has its name".to_owned()).into())
+            }
         }
     }
 
     pub(super) fn load(database: &Database, path: Option<&Path>) -> Result<Session> {
         let meta = database.begin_read()?.open_table(META)?;
-        let read = |name| Ok::<_, Error>(meta.get(name)?.map_or(0, |value| value.value()));
+        let read = |name| Ok::<_, Failure>(meta.get(name)?.map_or(0, |value| value.value()));
         let reserved = read(NUMBERS)?;
         Ok(Session {
             fence: read(FENCE)?,
@@ -417,9 +417,13 @@ impl Kinds {
     }
 }
 
-/// Says what an error of redb means.
-pub(super) fn fail(error: impl Into<Error>) -> StoreError {
-    match error.into() {
+/// Says what a failure means.
+pub(super) fn fail(failure: impl Into<Failure>) -> StoreError {
+    let error = match failure.into() {
+        Failure::Row(how) => return StoreError::Damaged(how),
+        Failure::File(error) => error,
+    };
+    match error {
         Error::Io(error) => io(error),
         Error::PreviousIo | Error::DatabaseClosed => StoreError::NotWriting,
         Error::DatabaseAlreadyOpen => StoreError::InUse,
