@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender, unbounded};
+use crossbeam_channel::{Receiver, unbounded};
 use tickwheel::RecvError;
 
 use crate::commit::guarded;
@@ -132,9 +132,15 @@ impl Durable {
             pool.add()?;
         }
         for lane in 0..inner.node.lanes() {
-            let (shared, sender) = (Arc::clone(&inner), sender.clone());
+            let (shared, pool) = (Arc::clone(&inner), pool.clone());
+            let sender = Some(sender.clone()).filter(|_| inner.node.needs_workers(lane));
+            let run = move |run| match &sender {
+                Some(sender) => drop(sender.send(run)),
+                // An asynchronous one, which leaves the thread at once.
+                None => drop(pool.runner.run(run, Arc::clone(&pool.committing))),
+            };
             self.threads
-                .spawn("start", move || dispatch(&shared, lane, &sender))?;
+                .spawn("start", move || dispatch(&shared, lane, &run))?;
         }
         drop(sender);
         let shared = Arc::clone(&inner);
@@ -147,6 +153,7 @@ impl Durable {
 }
 
 /// The workers.
+#[derive(Clone)]
 struct Pool {
     runner: Arc<Runner>,
     receiver: Receiver<Run>,
@@ -220,7 +227,7 @@ fn keep(inner: &Inner, closing: &AtomicBool) {
 }
 
 /// Takes expired timers of a lane, and has their jobs started and handed to the workers.
-fn dispatch(inner: &Inner, lane: usize, workers: &Sender<Run>) {
+fn dispatch(inner: &Inner, lane: usize, run: &(impl Fn(Run) + Clone + Send + 'static)) {
     let queue = inner.node.engine().queue(lane);
     loop {
         let room = inner.wait_for_room(lane).min(MOST_STARTS);
@@ -229,7 +236,7 @@ fn dispatch(inner: &Inner, lane: usize, workers: &Sender<Run>) {
             Err(RecvError::ShutDown) => return,
             Err(RecvError::Empty) | Ok(_) => {}
         }
-        inner.start(lane, aimed, workers);
+        inner.start(lane, aimed, run.clone());
         inner.after_commit();
     }
 }

@@ -2,7 +2,6 @@
 
 use std::sync::mpsc::Receiver;
 
-use crossbeam_channel::Sender;
 use parking_lot::Mutex;
 
 use crate::commit::{Commits, Reply};
@@ -113,18 +112,17 @@ impl Inner {
         }
     }
 
-    /// Hands in the starts of jobs whose timers have expired. Those that may run go to the
-    /// workers after the commit.
-    pub(crate) fn start(&self, lane: usize, aimed: Vec<Aimed>, workers: &Sender<Run>) {
+    /// Hands in the starts of jobs whose timers have expired. After the commit, has those run that may.
+    pub(crate) fn start(&self, lane: usize, aimed: Vec<Aimed>, run: impl Fn(Run) + Send + 'static) {
         let Some((fence, due)) = self.node.fire(lane, aimed) else {
             return;
         };
         let start = |Aimed { id, version }| Change::Start { id, version, fence };
-        let (starts, workers) = (due.into_iter().map(start).collect(), workers.clone());
+        let starts = due.into_iter().map(start).collect();
         self.commits.start(starts, move |(answers, _)| {
             let answers = answers.unwrap_or_default().into_iter();
             let runs = answers.filter_map(|answer| Run::of(answer, fence));
-            runs.for_each(|run| drop(workers.send(run)));
+            runs.for_each(run);
         });
         self.commit_here();
     }

@@ -153,6 +153,10 @@ impl Node {
         self.settings.lanes.lanes.len()
     }
 
+    pub(crate) fn needs_workers(&self, lane: usize) -> bool {
+        self.settings.lanes.lanes[lane].needs_workers
+    }
+
     pub(crate) fn engine(&self) -> &Engine<Aimed> {
         &self.engine
     }

@@ -86,7 +86,8 @@ impl VirtualNode {
                 let (mut aimed, room) = (Vec::new(), inner.node.room(lane));
                 if room > 0 && queue.try_recv_many(&mut aimed, room).is_ok() {
                     is_idle = false;
-                    inner.start(lane, aimed, &self.started.0);
+                    let started = self.started.0.clone();
+                    inner.start(lane, aimed, move |run| drop(started.send(run)));
                 }
             }
             if is_idle {

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::recorder::Kept;
-use tickwheel_durable::StoreError;
 use tickwheel_durable::store::Change;
 
 /// The name of the node, which is the first label of each metric.

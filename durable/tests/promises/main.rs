@@ -5,6 +5,7 @@ mod attempts;
 mod calls;
 mod clocks;
 mod failures;
+mod kinds;
 mod nodes;
 #[path = "../support/mod.rs"]
 mod support;
