@@ -174,6 +174,16 @@ impl Job {
         }
     }
 
+    /// Returns the delay after which it is due, if it names no point of time.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn delay(&self) -> Option<Duration> {
+        match (&self.due, &self.repeat) {
+            (Due::Unset, Repeat::Once) => Some(Duration::ZERO),
+            (Due::After(delay), Repeat::Once) => Some(*delay),
+            _ => None,
+        }
+    }
+
     /// Returns the due time as of `now`, or `None` if the recurrence has no occurrence.
     pub(crate) fn resolve(&self, now: WallTime) -> Option<WallTime> {
         match (&self.due, &self.repeat) {

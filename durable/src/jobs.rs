@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::commit::Reply;
 use crate::inner::Inner;
 use crate::job::{Job, JobId, StoredJob};
-use crate::refusal::{Refusal, Refused, check};
+use crate::refusal::{Refused, check, scheduled};
 use crate::status::Status;
 use crate::store::{Answer, Change, List, StoreError, Target};
 use crate::wall::WallTime;
@@ -83,13 +83,14 @@ impl Jobs {
         if changes.is_empty() {
             return Vec::new();
         }
-        match self.commit(changes) {
-            (Ok(answers), changes) => answers.into_iter().zip(changes).map(scheduled).collect(),
-            (Err(error), changes) => {
-                let refuse = |change| Err(refused(change, Refusal::Store(error.clone())));
-                changes.into_iter().map(refuse).collect()
-            }
-        }
+        let (answers, changes) = self.commit(changes);
+        let mut answers = answers.map(Vec::into_iter);
+        let mut answer = || match &mut answers {
+            Ok(answers) => Ok(answers.next().expect("one for each change")),
+            Err(error) => Err(error.clone()),
+        };
+        let changes = changes.into_iter();
+        changes.map(|change| scheduled(answer(), change)).collect()
     }
 
     /// Cancels a waiting or running job, by its id or by its kind and key.
@@ -335,29 +336,6 @@ impl Jobs {
     fn commit(&self, changes: Vec<Change>) -> Reply {
         let reply = self.inner.request(changes).recv();
         reply.unwrap_or((Err(StoreError::NotWriting), Vec::new()))
-    }
-}
-
-fn scheduled((answer, change): (Answer, Change)) -> Result<JobId, Refused> {
-    Err(refused(
-        change,
-        match answer {
-            Answer::Placed(placed) => return Ok(placed.id),
-            Answer::Kept(id) => return Ok(id),
-            Answer::Taken(id) => Refusal::KeyTaken(id),
-            Answer::Damaged(how) => Refusal::Store(StoreError::Damaged(how)),
-            answer => unreachable!("a store answered {answer:?} to an insert"),
-        },
-    ))
-}
-
-fn refused(change: Change, reason: Refusal) -> Refused {
-    match change {
-        Change::Insert(new) => Refused {
-            job: Box::new(new.into_job()),
-            reason,
-        },
-        change => unreachable!("{change:?} came back from an insert"),
     }
 }
 

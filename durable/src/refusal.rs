@@ -1,7 +1,7 @@
 //! Jobs that are refused before they are stored.
 
 use crate::job::{Job, JobId};
-use crate::store::{NewJob, StoreError};
+use crate::store::{Answer, Change, NewJob, StoreError};
 use crate::wall::WallTime;
 
 const MOST_KIND: usize = 256;
@@ -61,4 +61,24 @@ pub(crate) fn check(job: Job, now: WallTime, has_room: bool) -> Result<NewJob, R
         Ok(new) => Ok(new),
         Err(job) => refuse(job, Refusal::NeverDue),
     }
+}
+
+/// Returns the id of a job that was to be stored, or the job.
+pub(crate) fn scheduled(
+    answer: Result<Answer, StoreError>,
+    change: Change,
+) -> Result<JobId, Refused> {
+    let reason = match answer {
+        Ok(Answer::Placed(placed)) => return Ok(placed.id),
+        Ok(Answer::Kept(id)) => return Ok(id),
+        Ok(Answer::Taken(id)) => Refusal::KeyTaken(id),
+        Ok(Answer::Damaged(how)) => Refusal::Store(StoreError::Damaged(how)),
+        Err(error) => Refusal::Store(error),
+        Ok(answer) => unreachable!("a store answered {answer:?} to an insert"),
+    };
+    let Change::Insert(new) = change else {
+        unreachable!("{change:?} came back from an insert");
+    };
+    let job = Box::new(new.into_job());
+    Err(Refused { job, reason })
 }

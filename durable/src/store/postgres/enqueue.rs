@@ -1,15 +1,15 @@
 //! Jobs that are stored in a transaction of the caller's.
 
 use tokio_postgres::GenericClient;
-use tokio_postgres::types::{ToSql, Type};
 
+use super::database::Member;
 use super::error::reason;
 use super::options::PostgresOptions;
-use super::rows::{if_taken, micros, time};
+use super::rows::{self, APPLY, arguments};
 use super::transaction::Transaction;
-use crate::job::{Due, Job, JobId, Repeat};
-use crate::refusal::{Refusal, Refused, check};
-use crate::store::{NewJob, StoreError};
+use crate::job::{Job, JobId};
+use crate::refusal::{Refused, check, scheduled};
+use crate::store::Change;
 use crate::wall::{SystemClock, WallClock};
 
 impl Transaction<'_> {
@@ -61,45 +61,12 @@ async fn schedule(
     schema: &str,
     job: Job,
 ) -> Result<JobId, Refused> {
-    let new = check(job, SystemClock.now(), true)?;
-    let reason = match enqueue(client, schema, &new).await {
-        Ok((id, false)) => return Ok(id),
-        Ok((id, true)) => Refusal::KeyTaken(id),
-        Err(error) => Refusal::Store(error),
+    let change = Change::Insert(check(job, SystemClock.now(), true)?);
+    let with = arguments(0, std::slice::from_ref(&change));
+    let apply = APPLY.replace("{schema}", schema);
+    let answer = match client.query_typed_one(&apply, &rows::typed(&with)).await {
+        Ok(row) => Ok(rows::answer(&row, &Member::default())),
+        Err(error) => Err(reason(&error, schema)),
     };
-    let job = Box::new(new.into_job());
-    Err(Refused { job, reason })
-}
-
-/// Returns the id of the job, or that of the one that has its key and whether it refuses.
-async fn enqueue(
-    client: &(impl GenericClient + Sync),
-    schema: &str,
-    new: &NewJob,
-) -> Result<(JobId, bool), StoreError> {
-    let (job, recurrence) = (new.job(), new.recurrence().map(|one| one.to_string()));
-    // A delay counts by the clock of the database.
-    let (begin, due) = match (&job.due, &job.repeat) {
-        (Due::Unset, Repeat::Once) => ("clock_timestamp()", 0),
-        (Due::After(delay), Repeat::Once) => (
-            "clock_timestamp()",
-            i64::try_from(delay.as_micros()).unwrap_or(i64::MAX),
-        ),
-        _ => ("'epoch'::timestamptz", micros(new.due())),
-    };
-    let text = format!(
-        "SELECT * FROM {schema}.enqueue($1, $2, {begin} + $3 * interval '1 microsecond', $4, $5, $6)"
-    );
-    let with: [(&(dyn ToSql + Sync), Type); 6] = [
-        (&job.kind, Type::TEXT),
-        (&job.payload, Type::BYTEA),
-        (&due, Type::INT8),
-        (&job.key, Type::TEXT),
-        (&if_taken(job.if_taken), Type::TEXT),
-        (&recurrence, Type::TEXT),
-    ];
-    let row = client.query_typed_one(&text, &with).await;
-    let row = row.map_err(|error| reason(&error, schema))?;
-    let id = JobId::new(time(row.get(1)), row.get::<_, i64>(0) as u64);
-    Ok((id, row.get(2)))
+    scheduled(answer, change)
 }

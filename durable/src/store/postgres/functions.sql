@@ -236,6 +236,9 @@ BEGIN
         job := NULL;
         own := NULL;
         answer := 'gone';
+        IF origin = 0 AND c.after IS NOT NULL THEN
+            c.due := {schema}.now_micros() + least(c.after, 4611686018427387904);
+        END IF;
         IF c.op IN ('start', 'end', 'again', 'die') THEN
             -- Read after the lock of the lease: each statement sees what was committed before it.
             SELECT o.* INTO own FROM {schema}.jobs j JOIN {schema}.owners o ON o.shard = j.shard

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
+use tokio_postgres::types::{ToSql, Type};
 
 use super::connection::Argument;
 use super::database::Member;
@@ -76,6 +76,14 @@ pub(super) fn arguments(origin: u64, changes: &[Change]) -> Vec<Argument> {
     ]
 }
 
+/// Returns arguments as the client takes them.
+pub(super) fn typed(with: &[Argument]) -> Vec<(&(dyn ToSql + Sync), Type)> {
+    let typed = with
+        .iter()
+        .map(|(value, sort)| (&**value as _, sort.clone()));
+    typed.collect()
+}
+
 fn line(change: &Change) -> Value {
     match change {
         Change::Insert(new) => json!({
@@ -83,6 +91,7 @@ fn line(change: &Change) -> Value {
             "kind": new.name().0,
             "key": new.name().1,
             "due": micros(new.due()),
+            "after": new.job().delay().map(|delay| signed(delay.as_micros() as u64)),
             "if_taken": if_taken(new.if_taken()),
             "recurrence": new.recurrence().map(|recurrence| recurrence.to_string()),
         }),

@@ -82,6 +82,8 @@ CREATE TYPE {schema}.change AS (
     version bigint,
     fence bigint,
     due bigint,
+    -- How long after now it is due, for whoever does not know the database's time.
+    after bigint,
     died bigint,
     kind text,
     key text,

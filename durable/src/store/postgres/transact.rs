@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use super::PostgresStore;
 use super::connection::Connection;
 use super::database::{Database, unanswered};
-use super::rows::{self, COMPLETE, arguments};
+use super::rows::{self, COMPLETE, arguments, typed};
 use super::transaction::Transaction;
 use crate::store::{Answer, Change, StoreError, Transactions, Work};
 
@@ -58,23 +58,25 @@ impl Database {
         let Some(change) = change else {
             return self.within(inner.rollback()).await.map(|()| None);
         };
-        let changes = [change];
+        let (changes, text) = ([change], COMPLETE.replace("{schema}", &self.schema));
         let with = arguments(self.member.lock().fence, &changes);
-        let with: Vec<_> = (with
-            .iter()
-            .map(|(value, sort)| (&**value as _, sort.clone())))
-        .collect();
-        let complete = COMPLETE.replace("{schema}", &self.schema);
-        let row = self.within(inner.query_typed_one(&complete, &with)).await?;
-        let answer = rows::answer(&row, &self.member.lock());
-        if !matches!(answer, Answer::Placed(_) | Answer::Removed(_)) {
-            self.within(inner.rollback()).await?;
-            let message = "the lease was lost, or the job was moved or cancelled".to_owned();
-            return Err(StoreError::Refused(message));
+        let is_accepted = |answer: &_| matches!(answer, Answer::Placed(_) | Answer::Removed(_));
+        let complete = async {
+            let row = inner.query_typed_one(&text, &typed(&with)).await?;
+            let answer = rows::answer(&row, &self.member.lock());
+            match is_accepted(&answer) {
+                true => inner.commit().await?,
+                false => inner.rollback().await?,
+            }
+            Ok(answer)
+        };
+        let (answer, [change]) = (self.within(complete).await?, changes.clone());
+        match is_accepted(&answer) {
+            true => Ok(Some((change, answer))),
+            false => Err(StoreError::Refused(
+                "the lease was lost, or the job was moved or cancelled".to_owned(),
+            )),
         }
-        self.within(inner.commit()).await?;
-        let [change] = changes;
-        Ok(Some((change, answer)))
     }
 
     /// Waits for an answer of the database for a limited time.
