@@ -135,12 +135,12 @@ impl Handlers {
     pub(crate) fn then(
         &self,
         job: &StoredJob,
-        outcome: Outcome,
+        outcome: &Outcome,
         now: WallTime,
         random: f64,
     ) -> Then {
         let again = |due| Then::Again { due, failure: None };
-        let die = |failure, next| Then::Die {
+        let die = |failure: &str, next| Then::Die {
             failure: cut(failure),
             at: now,
             next,
@@ -148,17 +148,17 @@ impl Handlers {
         match outcome {
             Outcome::Done => match next_after(job, now) {
                 Ok(next) => next.map_or(Then::End, again),
-                Err(error) => die(error.to_string(), None),
+                Err(error) => die(&error.to_string(), None),
             },
-            Outcome::AgainAt(due) => again(due),
-            Outcome::AgainAfter(delay) => again(now + delay),
+            Outcome::AgainAt(due) => again(*due),
+            Outcome::AgainAfter(delay) => again(now + *delay),
             Outcome::Failed(failure) if !self.retry(job).is_last(job.attempts) => Then::Again {
                 due: now + self.retry(job).pause(job.attempts, random),
                 failure: Some(cut(failure)),
             },
             Outcome::Failed(failure) | Outcome::Never(failure) => match next_after(job, now) {
                 Ok(next) => die(failure, next),
-                Err(error) => die(format!("{error}; {failure}"), None),
+                Err(error) => die(&format!("{error}; {failure}"), None),
             },
         }
     }
@@ -235,7 +235,7 @@ mod tests {
         };
         for outcome in [Outcome::Done, Outcome::Failed("no line".to_owned())] {
             let is_failed = outcome != Outcome::Done;
-            let then = Handlers::default().then(&job, outcome, now, 0.0);
+            let then = Handlers::default().then(&job, &outcome, now, 0.0);
             let Then::Die { failure, next, .. } = then else {
                 panic!("{then:?}");
             };

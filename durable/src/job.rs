@@ -48,7 +48,8 @@ pub(crate) enum Repeat {
 }
 
 /// Decides what happens if a waiting or running job of the same kind has the key already.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum IfTaken {
     /// Refuses the new job.
     #[default]

@@ -4,8 +4,6 @@
 //! own, because a subscriber of events is foreign code that may block. Counts are kept in any
 //! case: beside a commit, they cost nothing.
 
-#[cfg_attr(feature = "tracing", path = "observe/events.rs")]
-#[cfg_attr(not(feature = "tracing"), path = "observe/no_events.rs")]
 mod events;
 
 pub(crate) use self::events::Span;
@@ -64,24 +62,6 @@ pub struct Counts {
 pub(crate) struct Observer {
     owner: String,
     counts: Mutex<Counts>,
-}
-
-/// How a run ended, before its outcome is turned into a change.
-#[derive(Clone, Copy)]
-pub(crate) enum Ending {
-    Done,
-    Again,
-    Failed,
-}
-
-impl Ending {
-    pub(crate) fn of(outcome: &Outcome) -> Ending {
-        match outcome {
-            Outcome::Done => Ending::Done,
-            Outcome::AgainAt(_) | Outcome::AgainAfter(_) => Ending::Again,
-            Outcome::Failed(_) | Outcome::Never(_) => Ending::Failed,
-        }
-    }
 }
 
 impl Observer {
@@ -171,13 +151,13 @@ impl Observer {
     }
 
     /// Takes note of the end of a run, and of what becomes of the job.
-    pub(crate) fn ended(&self, job: &StoredJob, ending: Ending, then: &Then) {
+    pub(crate) fn ended(&self, job: &StoredJob, outcome: &Outcome, then: &Then) {
         let mut counts = self.counts();
-        match (then, ending) {
+        match (then, outcome) {
             (Then::Die { .. }, _) => counts.dead += 1,
-            (_, Ending::Done) => counts.done += 1,
-            (_, Ending::Again) => counts.again += 1,
-            (_, Ending::Failed) => counts.failed += 1,
+            (_, Outcome::Done) => counts.done += 1,
+            (_, Outcome::AgainAt(_) | Outcome::AgainAfter(_)) => counts.again += 1,
+            (_, Outcome::Failed(_) | Outcome::Never(_)) => counts.failed += 1,
         }
         drop(counts);
         events::ended(&self.owner, job, then);

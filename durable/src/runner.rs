@@ -13,7 +13,6 @@ use crate::attempt::Attempt;
 use crate::handlers::{Handler, Handlers, guarded};
 use crate::inner::{Inner, Run};
 use crate::jobs::Jobs;
-use crate::observe::Ending;
 #[cfg(feature = "tokio")]
 use crate::observe::Span;
 use crate::outcome::Outcome;
@@ -111,15 +110,14 @@ impl Runner {
     /// Hands in the outcome of a run that took so long.
     fn finish(&self, run: &Run, outcome: Outcome, after: Duration) {
         let node = &self.inner().node;
-        let ending = Ending::of(&outcome);
-        let then = self.then(run, outcome);
-        node.observer().ended(&run.job, ending, &then);
+        let then = self.then(run, &outcome);
+        node.observer().ended(&run.job, &outcome, &then);
         node.note_return(run.job.id, after);
         self.inner().post(run.finish(then));
     }
 
     /// Decides what becomes of a job after its run.
-    pub(crate) fn then(&self, run: &Run, outcome: Outcome) -> Then {
+    pub(crate) fn then(&self, run: &Run, outcome: &Outcome) -> Then {
         let random = self.random.lock().f64();
         let now = self.inner().node.now();
         self.handlers.then(&run.job, outcome, now, random)

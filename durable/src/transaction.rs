@@ -10,7 +10,6 @@ use std::time::Duration;
 use crate::attempt::Attempt;
 use crate::handlers::InTransaction;
 use crate::inner::Run;
-use crate::observe::Ending;
 use crate::outcome::Outcome;
 use crate::runner::Runner;
 use crate::store::Transaction;
@@ -38,16 +37,15 @@ impl Runner {
                     None
                 }
                 outcome => {
-                    let ending = Ending::of(&outcome);
-                    let then = self.then(run, outcome);
-                    ended = Some((ending, then.clone()));
+                    let then = self.then(run, &outcome);
+                    ended = Some((outcome, then.clone()));
                     Some(run.finish(then))
                 }
             }
         });
         match (committed, ended) {
-            (Ok(Some((finish, answer))), Some((ending, then))) => {
-                node.observer().ended(&run.job, ending, &then);
+            (Ok(Some((finish, answer))), Some((outcome, then))) => {
+                node.observer().ended(&run.job, &outcome, &then);
                 // A commit of its own is no short run.
                 node.note_return(run.job.id, Duration::MAX);
                 node.settle(&[finish], &[answer]);

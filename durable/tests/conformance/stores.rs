@@ -236,31 +236,6 @@ fn durable_13_files_beside_the_store_are_left_alone() {
     assert_eq!(fs::read(beside("new")).unwrap(), b"theirs");
 }
 
-/// A process was killed while it created the file.
-#[test]
-fn a_file_that_was_left_unfinished_is_removed() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("jobs.redb");
-    drop(RedbStore::open(&path).unwrap());
-    let beside = |suffix| folder.path().join(format!("jobs.redb.{suffix}"));
-    let unfinished = [
-        "0123456789abcdef.new",
-        "1123456789abcdef.new",
-        "2123456789abcdef.new",
-    ];
-    fs::copy(&path, beside(unfinished[0])).unwrap();
-    fs::write(beside(unfinished[1]), "").unwrap();
-    fs::write(beside(unfinished[2]), [0; 99]).unwrap();
-    let theirs = ["3123456789abcdef.new", "123.new", "0123456789abcdef.news"];
-    theirs
-        .iter()
-        .for_each(|name| fs::write(beside(name), "theirs").unwrap());
-    drop(RedbStore::open(&path).unwrap());
-    assert_eq!(unfinished.map(|name| beside(name).exists()), [false; 3]);
-    assert_eq!(theirs.map(|name| beside(name).exists()), [true; 3]);
-    assert!(path.exists());
-}
-
 /// Only a full disk costs the reserve.
 #[test]
 fn a_recovery_keeps_the_reserve() {

@@ -1,8 +1,7 @@
-//! What an operator sees of a node: its status, and with the features `metrics` and `tracing`
-//! its metrics and events. Time is virtual.
+//! What an operator sees of a node: its status and events, and with the feature `metrics` its
+//! metrics. Time is virtual.
 
 mod counts;
-#[cfg(feature = "tracing")]
 #[path = "../../../tests/support/events.rs"]
 mod events;
 #[cfg(feature = "metrics")]
@@ -12,7 +11,6 @@ mod metrics;
 mod recorder;
 #[path = "../support/mod.rs"]
 mod support;
-#[cfg(feature = "tracing")]
 mod tracing;
 
 use std::time::Duration;

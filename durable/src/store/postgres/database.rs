@@ -156,31 +156,22 @@ pub(super) fn unanswered(after: Duration) -> StoreError {
 
 /// Reads an announcement. One that cannot be understood may say anything.
 fn news(text: &str, place: impl Fn(u64) -> Option<usize>) -> News {
-    let mut words = text.split(' ');
-    match words.next() {
-        Some("members") => News::Nodes,
-        Some("placed") => {
-            let jobs: Option<Vec<DueJob>> = words.map(|word| due_job(word, &place)).collect();
-            jobs.map_or(News::Many, |mut jobs| {
-                jobs.retain(|job| job.kind.is_some());
-                News::Placed(jobs)
-            })
-        }
-        _ => News::Many,
-    }
-}
-
-fn due_job(word: &str, place: impl Fn(u64) -> Option<usize>) -> Option<DueJob> {
-    let numbers: Result<Vec<u64>, _> = word.split(':').map(str::parse).collect();
-    let [number, born, version, due, shard] = numbers.ok()?.try_into().ok()?;
     let time = WallTime::from_unix_micros;
-    Some(DueJob {
+    let due_job = |[number, born, version, due, shard]: [u64; 5]| DueJob {
         id: JobId::new(time(born), number),
         version,
         due: time(due),
         is_interrupted: false,
         kind: place(shard),
-    })
+    };
+    match serde_json::from_str::<Vec<[u64; 5]>>(text) {
+        Ok(placed) => {
+            let jobs = placed.into_iter().map(due_job);
+            News::Placed(jobs.filter(|job| job.kind.is_some()).collect())
+        }
+        Err(_) if text == "members" => News::Nodes,
+        Err(_) => News::Many,
+    }
 }
 
 #[cfg(test)]
@@ -190,7 +181,7 @@ mod tests {
     #[test]
     fn announcements_are_read() {
         let news = |text| news(text, |shard| (shard == 3).then_some(9));
-        let placed = news("placed 7:5:2:9:3 8:5:2:9:4");
+        let placed = news("[[7,5,2,9,3],[8,5,2,9,4]]");
         let time = WallTime::from_unix_micros;
         let job = DueJob {
             id: JobId::new(time(5), 7),
@@ -201,7 +192,7 @@ mod tests {
         };
         assert_eq!(placed, News::Placed(vec![job]));
         assert_eq!(news("members"), News::Nodes);
-        for strange in ["load", "", "placed 7:5:2:9", "placed x", "else"] {
+        for strange in ["load", "", "[[7,5,2,9]]", "[x]", "else"] {
             assert_eq!(news(strange), News::Many, "{strange}");
         }
     }

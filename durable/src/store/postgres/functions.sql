@@ -290,7 +290,7 @@ BEGIN
             answer := 'running';
         END IF;
         IF answer = 'placed' AND job.due < reaches AND (own.fence IS DISTINCT FROM origin OR origin = 0) AND length(news) < 7000 THEN
-            news := news || format(' %s:%s:%s:%s:%s', job.number, job.born, job.version, job.due, job.shard);
+            news := news || format(',[%s,%s,%s,%s,%s]', job.number, job.born, job.version, job.due, job.shard);
         END IF;
         IF c.op NOT IN ('start', 'cancel', 'bury') THEN
             -- Bytes go back to those who need them: handlers, and callers that remove a job.
@@ -303,7 +303,7 @@ BEGIN
     IF length(news) >= 7000 THEN
         PERFORM pg_notify('tickwheel_{schema}', 'load');
     ELSIF news <> '' THEN
-        PERFORM pg_notify('tickwheel_{schema}', 'placed' || news);
+        PERFORM pg_notify('tickwheel_{schema}', format('[%s]', substr(news, 2)));
     END IF;
 END
 $function$;

@@ -6,7 +6,7 @@ use tokio_postgres::types::{ToSql, Type};
 
 use super::connection::Argument;
 use super::database::Member;
-use crate::job::{IfTaken, JobId, State, StoredJob};
+use crate::job::{JobId, State, StoredJob};
 use crate::store::{Answer, Change, DueJob, StoreError, Target, Then};
 use crate::wall::WallTime;
 
@@ -52,15 +52,6 @@ pub(super) fn numbers(id: JobId) -> (u64, u64) {
     }
 }
 
-pub(super) fn if_taken(new: IfTaken) -> &'static str {
-    match new {
-        IfTaken::Refuse => "refuse",
-        IfTaken::Keep => "keep",
-        IfTaken::Replace => "replace",
-        IfTaken::Update => "update",
-    }
-}
-
 /// Returns the arguments of `apply`, for changes by the node whose lease has the fence `origin`.
 pub(super) fn arguments(origin: u64, changes: &[Change]) -> Vec<Argument> {
     let payload = |change: &Change| match change {
@@ -92,64 +83,58 @@ fn line(change: &Change) -> Value {
             "key": new.name().1,
             "due": micros(new.due()),
             "after": new.job().delay().map(|delay| signed(delay.as_micros() as u64)),
-            "if_taken": if_taken(new.if_taken()),
+            "if_taken": new.if_taken(),
             "recurrence": new.recurrence().map(|recurrence| recurrence.to_string()),
         }),
-        Change::Cancel(Target::Id(id)) => job("cancel", *id, json!({})),
-        Change::Cancel(Target::Key { kind, key }) => {
-            json!({"op": "cancel", "kind": kind, "key": key})
-        }
-        Change::Move {
-            target: Target::Id(id),
-            due,
-        } => job("move", *id, json!({"due": micros(*due)})),
-        Change::Move {
-            target: Target::Key { kind, key },
-            due,
-        } => {
-            json!({"op": "move", "kind": kind, "key": key, "due": micros(*due)})
-        }
-        Change::Start { id, version, fence } => {
-            let line = json!({"version": signed(*version), "fence": signed(*fence)});
-            job("start", *id, line)
-        }
+        Change::Cancel(target) => of(target, json!({"op": "cancel"})),
+        Change::Move { target, due } => of(target, json!({"op": "move", "due": micros(*due)})),
+        Change::Start { id, version, fence } => run("start", *id, *version, *fence, json!({})),
         Change::Finish {
             id,
             version,
             fence,
             then,
         } => {
-            let (op, mut line) = match then {
+            let (op, line) = match then {
                 Then::End => ("end", json!({})),
                 Then::Again { due, failure } => {
                     ("again", json!({"due": micros(*due), "failure": failure}))
                 }
                 Then::Die { failure, at, next } => {
-                    let next = next.map(micros);
-                    (
-                        "die",
-                        json!({"due": next, "died": micros(*at), "failure": failure}),
-                    )
+                    let (due, died) = (next.map(micros), micros(*at));
+                    ("die", json!({"due": due, "died": died, "failure": failure}))
                 }
             };
-            line["version"] = json!(signed(*version));
-            line["fence"] = json!(signed(*fence));
-            job(op, *id, line)
+            run(op, *id, *version, *fence, line)
         }
-        Change::Revive { id, due } => job("revive", *id, json!({"due": micros(*due)})),
-        Change::Bury(id) => job("bury", *id, json!({})),
+        Change::Revive { id, due } => with_id(*id, json!({"op": "revive", "due": micros(*due)})),
+        Change::Bury(id) => with_id(*id, json!({"op": "bury"})),
         Change::Pause { kind, is_paused } => {
             json!({"op": "pause", "kind": kind, "paused": is_paused})
         }
     }
 }
 
-fn job(op: &str, id: JobId, mut line: Value) -> Value {
+fn of(target: &Target, mut line: Value) -> Value {
+    match target {
+        Target::Id(id) => with_id(*id, line),
+        Target::Key { kind, key } => {
+            (line["kind"], line["key"]) = (json!(kind), json!(key));
+            line
+        }
+    }
+}
+
+fn with_id(id: JobId, mut line: Value) -> Value {
     let (number, born) = numbers(id);
-    line["op"] = json!(op);
-    line["number"] = json!(number);
-    line["born"] = json!(born);
+    (line["number"], line["born"]) = (json!(number), json!(born));
     line
+}
+
+/// A change of a run.
+fn run(op: &str, id: JobId, version: u64, fence: u64, mut line: Value) -> Value {
+    (line["op"], line["version"], line["fence"]) = (json!(op), json!(version), json!(fence));
+    with_id(id, line)
 }
 
 /// Reads the answer to a change.

@@ -70,7 +70,8 @@ impl Database {
             }
             Ok(answer)
         };
-        let (answer, [change]) = (self.within(complete).await?, changes.clone());
+        let answer = self.within(complete).await?;
+        let [change] = changes;
         match is_accepted(&answer) {
             true => Ok(Some((change, answer))),
             false => Err(StoreError::Refused(

@@ -1,6 +1,5 @@
 //! Opening a file, creating it, and leaving those of others alone.
 
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,9 +25,7 @@ pub(super) fn open_or_create(path: &Path, cache_bytes: usize) -> Result<Database
     if is_absent(path)? {
         create_file(path, cache_bytes)?;
     }
-    let database = open_file(path, cache_bytes)?;
-    remove_unfinished(path);
-    Ok(database)
+    open_file(path, cache_bytes)
 }
 
 /// Opens the file at `path`. Its name may be younger than its bytes on the disk, if the process
@@ -81,7 +78,8 @@ fn is_absent(path: &Path) -> Result<bool, StoreError> {
 }
 
 /// Creates the file under a name that nobody else uses, so that a crash leaves a whole one or
-/// none. If another process has created it meanwhile, that one stays.
+/// none, and perhaps an unfinished one beside it. If another process has created it meanwhile, that
+/// one stays.
 fn create_file(path: &Path, cache_bytes: usize) -> Result<(), StoreError> {
     let unfinished = beside(path, &format!(".{:016x}{UNFINISHED}", fastrand::u64(..)));
     let created = create_at(&unfinished, cache_bytes).and_then(|()| name_file(&unfinished, path));
@@ -102,35 +100,6 @@ fn name_file(unfinished: &Path, path: &Path) -> Result<(), StoreError> {
         Err(_) if is_absent(path)? => fs::rename(unfinished, path).map_err(io),
         _ => Ok(()),
     }
-}
-
-/// Removes what processes have left that were killed while they created the file. One that is
-/// still creating its own finds that there is a file by now.
-fn remove_unfinished(path: &Path) {
-    let beside = fs::read_dir(folder_of(path)).into_iter().flatten();
-    for found in beside.flatten() {
-        if is_unfinished(path, &found.file_name()) && is_empty_or_redb(&found.path()) {
-            let _ = fs::remove_file(found.path());
-        }
-    }
-}
-
-/// Returns whether a name is that of the file, 16 hexadecimal digits, and `.new`.
-fn is_unfinished(path: &Path, name: &OsStr) -> bool {
-    let own = path.file_name().unwrap_or_default().as_encoded_bytes();
-    let digits = name
-        .as_encoded_bytes()
-        .strip_prefix(own)
-        .and_then(|rest| rest.strip_prefix(b"."))
-        .and_then(|rest| rest.strip_suffix(UNFINISHED.as_bytes()));
-    digits.is_some_and(|digits| digits.len() == 16 && digits.iter().all(u8::is_ascii_hexdigit))
-}
-
-/// redb writes its first bytes last; until then they are zeros.
-fn is_empty_or_redb(path: &Path) -> bool {
-    let mut begin = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(9).read_to_end(&mut begin));
-    read.is_ok() && (begin == MAGIC || begin.iter().all(|byte| *byte == 0))
 }
 
 pub(super) fn folder_of(path: &Path) -> &Path {
