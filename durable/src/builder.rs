@@ -11,6 +11,8 @@ use tickwheel::{ClockSource, Engine, StartError};
 use crate::attempt::Attempt;
 use crate::commit::Commits;
 use crate::durable::Durable;
+#[cfg(feature = "postgres")]
+use crate::handlers::InTransaction;
 use crate::handlers::{Handler, Handlers};
 use crate::inner::{Inner, Mode};
 use crate::keeper::Alarm;
@@ -127,8 +129,12 @@ impl Builder {
         kind: impl Into<String>,
         handler: impl AsyncFn(&Attempt, &mut Transaction<'_>) -> O + Send + Sync + 'static,
     ) -> Builder {
-        let handler = Handler::InTransaction(Box::new(handler));
-        self.handlers.of(kind).handler = Some(handler);
+        let handler = Arc::new(handler);
+        let handler: Box<InTransaction> = Box::new(move |attempt, transaction| {
+            let handler = Arc::clone(&handler);
+            Box::pin(async move { handler(attempt, transaction).await.into() })
+        });
+        self.handlers.of(kind).handler = Some(Handler::InTransaction(handler));
         self
     }
 

@@ -27,39 +27,21 @@ const LIMIT: Duration = Duration::from_secs(600);
 #[cfg(feature = "tokio")]
 pub(crate) type Handling = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
+/// A handler that works in a transaction, on a thread of the workers.
+#[cfg(feature = "postgres")]
+pub(crate) type InTransaction = dyn for<'a> Fn(&'a Attempt, &'a mut Transaction<'_>) -> Pin<Box<dyn Future<Output = Outcome> + 'a>>
+    + Send
+    + Sync;
+
 pub(crate) enum Handler {
     Plain(Box<dyn Fn(&Attempt) -> Outcome + Send + Sync>),
     #[cfg(feature = "postgres")]
-    InTransaction(Box<dyn InTransaction>),
+    InTransaction(Box<InTransaction>),
     #[cfg(feature = "tokio")]
     Async(
         tokio::runtime::Handle,
         Arc<dyn Fn(Attempt) -> Handling + Send + Sync>,
     ),
-}
-
-/// A handler that works in a transaction, on a thread of the workers.
-#[cfg(feature = "postgres")]
-pub(crate) trait InTransaction: Send + Sync {
-    fn run<'a>(
-        &'a self,
-        attempt: &'a Attempt,
-        transaction: &'a mut Transaction<'_>,
-    ) -> Pin<Box<dyn Future<Output = Outcome> + 'a>>;
-}
-
-#[cfg(feature = "postgres")]
-impl<O: Into<Outcome>, F> InTransaction for F
-where
-    F: AsyncFn(&Attempt, &mut Transaction<'_>) -> O + Send + Sync,
-{
-    fn run<'a>(
-        &'a self,
-        attempt: &'a Attempt,
-        transaction: &'a mut Transaction<'_>,
-    ) -> Pin<Box<dyn Future<Output = Outcome> + 'a>> {
-        Box::pin(async move { self(attempt, transaction).await.into() })
-    }
 }
 
 /// What is set for a kind.

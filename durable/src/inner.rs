@@ -70,18 +70,14 @@ impl Inner {
         self.commit_here();
     }
 
-    fn commit_here(&self) {
+    /// Commits what was handed in, on virtual time.
+    pub(crate) fn commit_here(&self) {
         if let Mode::Virtual(lock) = &self.mode {
             let _one = lock.lock();
             if self.commits.failure().is_none() {
                 self.commits.commit_all(&self.node);
             }
         }
-    }
-
-    /// Commits what an earlier failure has left, on virtual time.
-    pub(crate) fn retry_commits(&self) {
-        self.commit_here();
     }
 
     /// Keeps lease and window, and removes old dead letters. Returns the time at which it wants to be

@@ -24,20 +24,13 @@ pub(crate) struct Alarm {
 
 impl Alarm {
     /// Returns an alarm. With `is_system`, times are the system's.
-    #[cfg(target_os = "linux")]
+    #[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
     pub(crate) fn new(is_system: bool) -> Alarm {
         Alarm {
             is_rung: Mutex::new(false),
             bell: Condvar::new(),
+            #[cfg(target_os = "linux")]
             timer: is_system.then(StepTimer::new).and_then(Result::ok),
-        }
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    pub(crate) fn new(_: bool) -> Alarm {
-        Alarm {
-            is_rung: Mutex::new(false),
-            bell: Condvar::new(),
         }
     }
 

@@ -4,19 +4,20 @@
 //! own, because a subscriber of events is foreign code that may block. Counts are kept in any
 //! case: beside a commit, they cost nothing.
 
-mod events;
-
-pub(crate) use self::events::Span;
-
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use tickwheel::Histogram;
+pub(crate) use tracing::Span;
+use tracing::{error, info, info_span, warn};
 
 use crate::job::StoredJob;
 use crate::outcome::Outcome;
 use crate::store::{Answer, Change, Lease, StoreError, Then};
 use crate::wall::WallTime;
+
+/// The target of all events.
+const TARGET: &str = "tickwheel_durable";
 
 /// What a node has done since it was opened.
 ///
@@ -79,11 +80,11 @@ impl Observer {
     }
 
     pub(crate) fn opened(&self, delivers: bool) {
-        events::opened(&self.owner, delivers);
+        info!(target: TARGET, owner = self.owner, delivers, "opened");
     }
 
     pub(crate) fn closed(&self) {
-        events::closed(&self.owner);
+        info!(target: TARGET, owner = self.owner, "closed");
     }
 
     /// Takes note of a commit.
@@ -107,12 +108,12 @@ impl Observer {
     /// Takes note of a commit that failed, or of a request for a lease.
     pub(crate) fn store_failed(&self, error: &StoreError) {
         self.counts().store_failures += 1;
-        events::store_failed(&self.owner, error);
+        error!(target: TARGET, owner = self.owner, %error, "store failed");
     }
 
     pub(crate) fn recovered(&self) {
         self.counts().recoveries += 1;
-        events::recovered(&self.owner);
+        info!(target: TARGET, owner = self.owner, "store recovered");
     }
 
     /// Takes note of the answer to a request for a lease. The node had `before`.
@@ -120,7 +121,7 @@ impl Observer {
         match answer {
             Ok(Some(lease)) if before.map(|lease| lease.fence) != Some(lease.fence) => {
                 self.counts().leases_taken += 1;
-                events::lease_taken(&self.owner, *lease);
+                info!(target: TARGET, owner = self.owner, fence = lease.fence, "lease taken");
             }
             Ok(_) => {}
             Err(error) => self.store_failed(error),
@@ -130,13 +131,13 @@ impl Observer {
     pub(crate) fn lost(&self, lease: Option<Lease>) {
         if let Some(lease) = lease {
             self.counts().leases_lost += 1;
-            events::lease_lost(&self.owner, lease);
+            warn!(target: TARGET, owner = self.owner, fence = lease.fence, "lease lost");
         }
     }
 
     pub(crate) fn clock_stepped(&self, by: Duration) {
         self.counts().clock_steps += 1;
-        events::clock_stepped(&self.owner, by);
+        warn!(target: TARGET, owner = self.owner, ?by, "wall clock stepped");
     }
 
     /// Takes note of an attempt that has no run.
@@ -147,7 +148,8 @@ impl Observer {
     /// Takes note of a run that begins at `now`, and returns its span.
     pub(crate) fn begun(&self, job: &StoredJob, now: WallTime) -> Span {
         self.counts().lag.record(now.since(job.due));
-        events::span(job)
+        let (id, kind, attempt) = (job.id, job.kind.as_str(), job.attempts);
+        info_span!(target: TARGET, "job", %id, kind, attempt)
     }
 
     /// Takes note of the end of a run, and of what becomes of the job.
@@ -160,7 +162,20 @@ impl Observer {
             (_, Outcome::Failed(_) | Outcome::Never(_)) => counts.failed += 1,
         }
         drop(counts);
-        events::ended(&self.owner, job, then);
+        // A success is no event: it is counted.
+        let (id, kind, attempt) = (job.id, job.kind.as_str(), job.attempts);
+        match then {
+            Then::Die { failure, .. } => {
+                error!(target: TARGET, owner = self.owner, %id, kind, attempt, failure, "dead letter");
+            }
+            Then::Again {
+                due,
+                failure: Some(failure),
+            } => {
+                warn!(target: TARGET, owner = self.owner, %id, kind, attempt, failure, next = %due, "attempt failed")
+            }
+            Then::Again { failure: None, .. } | Then::End => {}
+        }
     }
 }
 

@@ -19,7 +19,7 @@ impl Runner {
     pub(crate) fn run_in_transaction(
         &self,
         run: &Run,
-        handler: &dyn InTransaction,
+        handler: &InTransaction,
         attempt: &Attempt,
     ) -> Option<Outcome> {
         let node = &self.inner().node;
@@ -31,7 +31,7 @@ impl Runner {
         let committed = transactions.transact(limit, &mut async |transaction: &mut Transaction<
             '_,
         >| {
-            match self.begun(run).run(handler.run(attempt, transaction)).await {
+            match self.begun(run).run(handler(attempt, transaction)).await {
                 outcome @ (Outcome::Failed(_) | Outcome::Never(_)) => {
                     failed = Some(outcome);
                     None

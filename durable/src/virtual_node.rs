@@ -50,7 +50,7 @@ impl VirtualNode {
         loop {
             let inner = self.runner.inner();
             inner.commits.try_recover(&inner.node);
-            inner.retry_commits();
+            inner.commit_here();
             let next = inner.keep();
             self.run_due();
             let now = self.wall.now();

@@ -1,7 +1,7 @@
 //! The changes, carried out on the tables.
 
 use super::row::Failure;
-use super::tables::Writing;
+use super::tables::{Writing, place_in};
 use crate::job::{IfTaken, JobId, State, StoredJob};
 use crate::recurrence::Recurrence;
 use crate::store::{Answer, Change, DueJob, NewJob, Target, Then};
@@ -219,7 +219,7 @@ impl Writing<'_> {
     }
 
     fn due(&self, job: &StoredJob) -> DueJob {
-        DueJob::of(job, self.fence(), self.kinds.place_of(&job.kind))
+        DueJob::of(job, self.fence(), place_in(self.kinds, &job.kind))
     }
 }
 

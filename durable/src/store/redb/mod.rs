@@ -27,7 +27,7 @@ use parking_lot::{Mutex, RwLock};
 use self::file::{open_file, open_or_create};
 use self::reserve::Reserve;
 use self::row::Failure;
-use self::tables::{Kinds, Reading, Session, Writing, fail};
+use self::tables::{Kinds, Reading, Session, Writing, fail, place_in};
 use crate::job::{JobId, StoredJob};
 use crate::store::{Answer, Change, Due, DueJob, Kind, Lease, List, Store, StoreError};
 use crate::wall::{SystemClock, WallClock, WallTime};
@@ -261,7 +261,7 @@ impl Store for RedbStore {
             }
             *held = (now + length, owner.to_owned());
         }
-        *self.0.kinds.lock() = Kinds::of(kinds);
+        *self.0.kinds.lock() = kinds.iter().map(|kind| kind.name.clone()).collect();
         let fence = self.write(|writing| writing.raise_fence())?;
         Ok(Some(Lease { fence }))
     }
@@ -336,12 +336,12 @@ impl Store for RedbStore {
         let all = self.0.kinds.lock().clone();
         let of = |job: DueJob, kind: Option<&str>| match kind {
             Some(kind) if kinds.iter().any(|one| one == kind) => Some(DueJob {
-                kind: all.place_of(kind),
+                kind: place_in(&all, kind),
                 ..job
             }),
             None if kinds
                 .first()
-                .is_some_and(|first| all.place_of(first) == Some(0)) =>
+                .is_some_and(|first| place_in(&all, first) == Some(0)) =>
             {
                 Some(job)
             }

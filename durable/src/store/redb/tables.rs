@@ -13,7 +13,7 @@ use redb::{
 
 use super::row::{Failure, Place, decode, encode, head};
 use crate::job::{JobId, StoredJob};
-use crate::store::{Due, DueJob, Kind, List, StoreError};
+use crate::store::{Due, DueJob, List, StoreError};
 use crate::wall::WallTime;
 
 type At = (u64, u64);
@@ -112,14 +112,14 @@ pub(super) struct Writing<'t> {
     paused: Table<'t, &'static str, ()>,
     meta: Table<'t, &'static str, u64>,
     session: &'t mut Session,
-    pub(super) kinds: &'t Kinds,
+    pub(super) kinds: &'t [String],
 }
 
 impl<'t> Writing<'t> {
     pub(super) fn new(
         transaction: &'t WriteTransaction,
         session: &'t mut Session,
-        kinds: &'t Kinds,
+        kinds: &'t [String],
     ) -> Result<Writing<'t>> {
         Ok(Writing {
             live: transaction.open_table(LIVE)?,
@@ -258,11 +258,11 @@ impl Reading {
     }
 
     /// Returns the kinds that are not handled, and when the first job of each is due.
-    pub(super) fn unhandled(&self, kinds: &Kinds) -> Result<Vec<(String, WallTime)>> {
+    pub(super) fn unhandled(&self, kinds: &[String]) -> Result<Vec<(String, WallTime)>> {
         let mut found = BTreeMap::new();
         self.each(WallTime::MAX, 0, |job, kind| {
             let kind = kind.unwrap_or_default();
-            if kinds.place_of(kind).is_none() && !found.contains_key(kind) {
+            if place_in(kinds, kind).is_none() && !found.contains_key(kind) {
                 found.insert(kind.to_owned(), job.due);
             }
             true
@@ -404,17 +404,10 @@ fn holder(
 }
 
 /// The kinds of the node that has the lease.
-#[derive(Clone, Default)]
-pub(super) struct Kinds(Arc<[String]>);
+pub(super) type Kinds = Arc<[String]>;
 
-impl Kinds {
-    pub(super) fn of(kinds: &[Kind]) -> Kinds {
-        Kinds(kinds.iter().map(|kind| kind.name.clone()).collect())
-    }
-
-    pub(super) fn place_of(&self, kind: &str) -> Option<usize> {
-        self.0.iter().position(|one| one == kind)
-    }
+pub(super) fn place_in(kinds: &[String], kind: &str) -> Option<usize> {
+    kinds.iter().position(|one| one == kind)
 }
 
 /// Says what a failure means.
