@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::node::Node;
-use crate::store::{Answer, Change, StoreError};
+use crate::store::{Answer, Change, Result, StoreError};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -25,7 +25,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 const MOST_BYTES: usize = 16 << 20;
 
 /// The answers to the changes of a request, or the reason why there are none; and the changes.
-pub(crate) type Reply = (Result<Vec<Answer>, StoreError>, Vec<Change>);
+pub(crate) type Reply = (Result<Vec<Answer>>, Vec<Change>);
 
 /// The pauses before the attempts to recover: none, and then growing ones until a commit
 /// succeeds. To open a file succeeds on a full disk, too.
@@ -61,7 +61,7 @@ impl Request {
         self.changes.iter().map(bytes).sum()
     }
 
-    fn answer(self, answers: Result<Vec<Answer>, StoreError>) {
+    fn answer(self, answers: Result<Vec<Answer>>) {
         if let Some(answered) = self.answered {
             answered((answers, self.changes));
         }
@@ -338,7 +338,7 @@ impl Commits {
     }
 }
 
-fn commit(node: &Node, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
+fn commit(node: &Node, changes: &[Change]) -> Result<Vec<Answer>> {
     let call = || guarded(|| node.commit(changes));
     let starts = |change: &Change| matches!(change, Change::Start { .. });
     let result = match changes.iter().any(starts) {
@@ -351,14 +351,14 @@ fn commit(node: &Node, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
 
 /// Has the store accept changes again, and the window loaded: a change that was refused may
 /// have happened.
-fn recover(node: &Node) -> Result<(), StoreError> {
+fn recover(node: &Node) -> Result<()> {
     guarded(|| node.recover())?;
     node.ask_for_load();
     Ok(())
 }
 
 /// Calls a store, which may panic if it meets what it cannot read.
-pub(crate) fn guarded<R>(call: impl FnOnce() -> Result<R, StoreError>) -> Result<R, StoreError> {
+pub(crate) fn guarded<R>(call: impl FnOnce() -> Result<R>) -> Result<R> {
     catch_unwind(AssertUnwindSafe(call))
         .unwrap_or_else(|_| Err(StoreError::Damaged("the store panicked".to_owned())))
 }

@@ -166,7 +166,7 @@ pub(crate) fn guarded(handler: impl FnOnce() -> Outcome) -> Outcome {
 
 /// Returns the failure of a handler that panicked. To drop what it threw may panic again, which
 /// would end the worker; what that throws is leaked.
-fn panicked(panic: Box<dyn Any + Send>) -> Outcome {
+pub(crate) fn panicked(panic: Box<dyn Any + Send>) -> Outcome {
     let failed = Outcome::Failed(format!("panicked: {}", message(&*panic)));
     catch_unwind(AssertUnwindSafe(|| drop(panic))).unwrap_or_else(mem::forget);
     failed

@@ -7,7 +7,7 @@ use crate::inner::Inner;
 use crate::job::{Job, JobId, StoredJob};
 use crate::refusal::{Refused, check, scheduled};
 use crate::status::Status;
-use crate::store::{Answer, Change, List, StoreError, Target};
+use crate::store::{Answer, Change, List, Page, Result, StoreError, Target};
 use crate::wall::WallTime;
 use crate::window::Window;
 
@@ -106,7 +106,7 @@ impl Jobs {
     /// assert_eq!(jobs.cancel(("reminder", "ada"))?, Cancelled::Gone);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn cancel(&self, target: impl Into<Target>) -> Result<Cancelled, StoreError> {
+    pub fn cancel(&self, target: impl Into<Target>) -> Result<Cancelled> {
         Ok(match self.change(Change::Cancel(target.into()))? {
             Answer::Removed(job) => Cancelled::Cancelled(job),
             Answer::RemovedRunning(id) => Cancelled::Running(id),
@@ -121,11 +121,7 @@ impl Jobs {
     ///
     /// # Errors
     /// Returns the reason why it is unknown whether the job was moved.
-    pub fn reschedule(
-        &self,
-        target: impl Into<Target>,
-        due: impl Into<WallTime>,
-    ) -> Result<bool, StoreError> {
+    pub fn reschedule(&self, target: impl Into<Target>, due: impl Into<WallTime>) -> Result<bool> {
         let (target, due) = (target.into(), due.into());
         let answer = self.change(Change::Move { target, due })?;
         Ok(matches!(answer, Answer::Placed(_)))
@@ -135,7 +131,7 @@ impl Jobs {
     ///
     /// # Errors
     /// Returns the reason why it is unknown whether the job was revived.
-    pub fn revive(&self, id: JobId, due: impl Into<WallTime>) -> Result<Revived, StoreError> {
+    pub fn revive(&self, id: JobId, due: impl Into<WallTime>) -> Result<Revived> {
         let due = due.into();
         Ok(match self.change(Change::Revive { id, due })? {
             Answer::Placed(_) => Revived::Revived,
@@ -148,7 +144,7 @@ impl Jobs {
     ///
     /// # Errors
     /// Returns the reason why it is unknown whether the dead letter was removed.
-    pub fn bury(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {
+    pub fn bury(&self, id: JobId) -> Result<Option<StoredJob>> {
         Ok(match self.change(Change::Bury(id))? {
             Answer::Removed(job) => Some(*job),
             _ => None,
@@ -159,7 +155,7 @@ impl Jobs {
     ///
     /// # Errors
     /// Returns the reason why it is unknown whether all were removed.
-    pub fn bury_kind(&self, kind: &str) -> Result<u64, StoreError> {
+    pub fn bury_kind(&self, kind: &str) -> Result<u64> {
         let mut buried = 0;
         loop {
             let dead = self.list_kind(List::Dead, kind, None, BURIALS)?;
@@ -190,7 +186,7 @@ impl Jobs {
     /// jobs.resume("mail")?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn pause(&self, kind: &str) -> Result<(), StoreError> {
+    pub fn pause(&self, kind: &str) -> Result<()> {
         self.set_paused(kind, true)
     }
 
@@ -198,11 +194,11 @@ impl Jobs {
     ///
     /// # Errors
     /// Returns the reason why it is unknown whether the kind is paused.
-    pub fn resume(&self, kind: &str) -> Result<(), StoreError> {
+    pub fn resume(&self, kind: &str) -> Result<()> {
         self.set_paused(kind, false)
     }
 
-    fn set_paused(&self, kind: &str, is_paused: bool) -> Result<(), StoreError> {
+    fn set_paused(&self, kind: &str, is_paused: bool) -> Result<()> {
         let kind = kind.to_owned();
         self.change(Change::Pause { kind, is_paused }).map(drop)
     }
@@ -211,7 +207,7 @@ impl Jobs {
     ///
     /// # Errors
     /// Returns the reason why the store could not be read.
-    pub fn paused(&self) -> Result<Vec<String>, StoreError> {
+    pub fn paused(&self) -> Result<Vec<String>> {
         self.inner.node.store().paused()
     }
 
@@ -219,7 +215,7 @@ impl Jobs {
     ///
     /// # Errors
     /// Returns the reason why the store could not be read.
-    pub fn get(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {
+    pub fn get(&self, id: JobId) -> Result<Option<StoredJob>> {
         self.inner.node.store().get(id)
     }
 
@@ -227,7 +223,7 @@ impl Jobs {
     ///
     /// # Errors
     /// Returns the reason why the store could not be read.
-    pub fn find(&self, kind: &str, key: &str) -> Result<Option<StoredJob>, StoreError> {
+    pub fn find(&self, kind: &str, key: &str) -> Result<Option<StoredJob>> {
         self.inner.node.store().find(kind, key)
     }
 
@@ -258,8 +254,9 @@ impl Jobs {
         list: List,
         after: Option<&StoredJob>,
         most: usize,
-    ) -> Result<Vec<StoredJob>, StoreError> {
-        self.inner.node.store().list(list, None, after, most)
+    ) -> Result<Vec<StoredJob>> {
+        let page = Page::new(list, after, most);
+        self.inner.node.store().list(page)
     }
 
     /// Returns those of a kind, like [`list`](Jobs::list).
@@ -272,15 +269,16 @@ impl Jobs {
         kind: &str,
         after: Option<&StoredJob>,
         most: usize,
-    ) -> Result<Vec<StoredJob>, StoreError> {
-        self.inner.node.store().list(list, Some(kind), after, most)
+    ) -> Result<Vec<StoredJob>> {
+        let (page, kind) = (Page::new(list, after, most), Some(kind));
+        self.inner.node.store().list(Page { kind, ..page })
     }
 
     /// Returns the number of jobs in a list.
     ///
     /// # Errors
     /// Returns the reason why the store could not be read.
-    pub fn count(&self, list: List) -> Result<u64, StoreError> {
+    pub fn count(&self, list: List) -> Result<u64> {
         self.inner.node.store().count(list)
     }
 
@@ -289,7 +287,7 @@ impl Jobs {
     ///
     /// # Errors
     /// Returns the reason why the store could not be read.
-    pub fn unhandled(&self) -> Result<Vec<(String, WallTime)>, StoreError> {
+    pub fn unhandled(&self) -> Result<Vec<(String, WallTime)>> {
         self.inner.node.store().unhandled()
     }
 
@@ -325,7 +323,7 @@ impl Jobs {
         self.inner.call_keeper();
     }
 
-    fn change(&self, change: Change) -> Result<Answer, StoreError> {
+    fn change(&self, change: Change) -> Result<Answer> {
         match self.commit(vec![change]).0?.remove(0) {
             Answer::Damaged(how) => Err(StoreError::Damaged(how)),
             answer => Ok(answer),

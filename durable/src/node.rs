@@ -21,7 +21,7 @@ pub(crate) use self::lanes::Lanes;
 use crate::job::JobId;
 use crate::observe::Observer;
 use crate::pace::Pace;
-use crate::store::{Answer, Change, DueJob, Hear, List, News, Store, StoreError};
+use crate::store::{Answer, Change, DueJob, Hear, List, News, Page, Result, Store, StoreError};
 use crate::wall::{WallClock, WallTime};
 use crate::window::{Aimed, Window};
 
@@ -292,7 +292,7 @@ impl Node {
     }
 
     /// Commits the changes, and tells the window of them in their order.
-    pub(crate) fn commit(&self, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
+    pub(crate) fn commit(&self, changes: &[Change]) -> Result<Vec<Answer>> {
         let answers = self.store.commit(changes)?;
         self.settle(changes, &answers);
         Ok(answers)
@@ -377,10 +377,14 @@ impl Node {
         let (Some(keeps), Some(_)) = (self.settings.keeps_dead, self.lease()) else {
             return Vec::new();
         };
-        let dead = self.store.list(List::Dead, None, None, BURIALS);
-        let (dead, now) = (dead.unwrap_or_default(), self.now());
-        let old = dead.iter().filter(|job| job.due + keeps <= now);
-        old.map(|job| Change::Bury(job.id)).collect()
+        let oldest = |most| {
+            let dead = self.store.list(Page::new(List::Dead, None, most));
+            let dead = dead.unwrap_or_default().into_iter();
+            dead.filter(|job| job.due + keeps <= self.now())
+        };
+        // They come with their bytes, so a single one is read as long as that is young.
+        let most = oldest(1).next().map_or(0, |_| BURIALS);
+        oldest(most).map(|job| Change::Bury(job.id)).collect()
     }
 
     /// Compares the wall clock with the engine's, which knows no steps. Returns the length of a

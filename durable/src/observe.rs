@@ -13,7 +13,7 @@ use tracing::{error, info, info_span, warn};
 
 use crate::job::StoredJob;
 use crate::outcome::Outcome;
-use crate::store::{Answer, Change, Lease, StoreError, Then};
+use crate::store::{Answer, Change, Lease, Result, StoreError, Then};
 use crate::wall::WallTime;
 
 /// The target of all events.
@@ -88,7 +88,7 @@ impl Observer {
     }
 
     /// Takes note of a commit.
-    pub(crate) fn committed(&self, changes: &[Change], result: &Result<Vec<Answer>, StoreError>) {
+    pub(crate) fn committed(&self, changes: &[Change], result: &Result<Vec<Answer>>) {
         match result {
             Ok(answers) => self.count_commit(changes, answers),
             Err(error) => self.store_failed(error),
@@ -117,7 +117,7 @@ impl Observer {
     }
 
     /// Takes note of the answer to a request for a lease. The node had `before`.
-    pub(crate) fn leased(&self, before: Option<Lease>, answer: &Result<Option<Lease>, StoreError>) {
+    pub(crate) fn leased(&self, before: Option<Lease>, answer: &Result<Option<Lease>>) {
         match answer {
             Ok(Some(lease)) if before.map(|lease| lease.fence) != Some(lease.fence) => {
                 self.counts().leases_taken += 1;

@@ -1,7 +1,7 @@
 //! Jobs that are refused before they are stored.
 
 use crate::job::{Job, JobId};
-use crate::store::{Answer, Change, NewJob, StoreError};
+use crate::store::{Answer, Change, NewJob, Result, StoreError};
 use crate::wall::WallTime;
 
 const MOST_KIND: usize = 256;
@@ -64,10 +64,7 @@ pub(crate) fn check(job: Job, now: WallTime, has_room: bool) -> Result<NewJob, R
 }
 
 /// Returns the id of a job that was to be stored, or the job.
-pub(crate) fn scheduled(
-    answer: Result<Answer, StoreError>,
-    change: Change,
-) -> Result<JobId, Refused> {
+pub(crate) fn scheduled(answer: Result<Answer>, change: Change) -> Result<JobId, Refused> {
     let reason = match answer {
         Ok(Answer::Placed(placed)) => return Ok(placed.id),
         Ok(Answer::Kept(id)) => return Ok(id),

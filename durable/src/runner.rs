@@ -1,15 +1,19 @@
 //! Running jobs that were started: their handlers are called, and the outcomes handed in.
 
 #[cfg(feature = "tokio")]
-use std::pin::pin;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-#[cfg(feature = "tokio")]
-use std::task::Poll;
 use std::time::{Duration, Instant};
 
+#[cfg(feature = "tokio")]
+use futures_util::FutureExt;
 use parking_lot::Mutex;
+#[cfg(feature = "tokio")]
+use tracing::Instrument;
 
 use crate::attempt::Attempt;
+#[cfg(feature = "tokio")]
+use crate::handlers::panicked;
 use crate::handlers::{Handler, Handlers, guarded};
 use crate::inner::{Inner, Run};
 use crate::jobs::Jobs;
@@ -140,25 +144,10 @@ impl Within {
     /// Waits for a handler for a limited time, and then drops it. A panic is a failure.
     pub(crate) async fn run(self, handling: impl Future<Output = Outcome>) -> Outcome {
         let Within { limit, span } = self;
-        let mut handling = pin!(handling);
-        let polled = std::future::poll_fn(|context| {
-            let mut is_pending = false;
-            let outcome = span.in_scope(|| {
-                guarded(|| match handling.as_mut().poll(context) {
-                    Poll::Ready(outcome) => outcome,
-                    Poll::Pending => {
-                        is_pending = true;
-                        Outcome::Done
-                    }
-                })
-            });
-            match is_pending {
-                true => Poll::Pending,
-                false => Poll::Ready(outcome),
-            }
-        });
-        let late = |_| Outcome::Failed(format!("took longer than its limit of {limit:?}"));
-        let outcome = tokio::time::timeout(limit, polled).await;
-        outcome.unwrap_or_else(late)
+        let handling = AssertUnwindSafe(handling.instrument(span)).catch_unwind();
+        match tokio::time::timeout(limit, handling).await {
+            Ok(outcome) => outcome.unwrap_or_else(panicked),
+            Err(_) => Outcome::Failed(format!("took longer than its limit of {limit:?}")),
+        }
     }
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use support::failing::{Failing, Mode};
-use tickwheel_durable::store::{List, Store};
+use tickwheel_durable::store::{List, Page, Store};
 use tickwheel_durable::{
     Cancelled, Durable, IfTaken, Job, JobId, ManualClock, RedbStore, VirtualNode, WallClock,
     WallTime,
@@ -249,7 +249,7 @@ impl Oracle {
         self.runs.lock().unwrap().clear();
         let stored = self
             .memory
-            .list(List::Live, None, None, usize::MAX)
+            .list(Page::new(List::Live, None, usize::MAX))
             .unwrap();
         self.expected = stored.iter().map(|job| (job.due, job.id)).collect();
         let keyed = stored.iter().filter_map(|job| {

@@ -7,7 +7,7 @@ use parking_lot::MutexGuard;
 use tickwheel::Time;
 
 use super::{Node, Settings};
-use crate::store::{Lease, StoreError};
+use crate::store::{Lease, Result, StoreError};
 use crate::window::Window;
 
 /// The time that a store has to answer before a lease ends, unless the lease is short.
@@ -73,7 +73,7 @@ impl Node {
 
     /// Renews the lease, or takes one. That is renewed at once, so that it begins when the work of
     /// taking it is over.
-    fn renew_or_take(&self, lease: Option<Lease>) -> Result<Option<Lease>, StoreError> {
+    fn renew_or_take(&self, lease: Option<Lease>) -> Result<Option<Lease>> {
         let Settings {
             owner,
             lanes,
@@ -92,7 +92,7 @@ impl Node {
         }
     }
 
-    fn renew(&self, lease: Lease) -> Result<bool, StoreError> {
+    fn renew(&self, lease: Lease) -> Result<bool> {
         let (asked, length) = (self.engine.now(), self.settings.lease);
         let is_renewed = self.store.renew(lease, length)?;
         if is_renewed {
@@ -107,11 +107,11 @@ impl Node {
 
     /// Has the store accept changes again. No job starts meanwhile: a store that is opened again
     /// is closed for a moment, in which another node may take it.
-    pub(crate) fn recover(&self) -> Result<(), StoreError> {
+    pub(crate) fn recover(&self) -> Result<()> {
         self.recover_within(&self.recovering.lock())
     }
 
-    fn recover_within(&self, _: &MutexGuard<'_, ()>) -> Result<(), StoreError> {
+    fn recover_within(&self, _: &MutexGuard<'_, ()>) -> Result<()> {
         self.held.lock().is_aside = true;
         self.store.recover()?;
         self.held.lock().is_aside = false;

@@ -24,6 +24,9 @@ use crate::job::{IfTaken, Job, JobId, State, StoredJob};
 use crate::recurrence::Recurrence;
 use crate::wall::{WallClock, WallTime};
 
+/// What was asked for, or a [`StoreError`].
+pub type Result<T, E = StoreError> = std::result::Result<T, E>;
+
 /// A store of jobs. All calls block, and any thread may make them.
 ///
 /// Every change of a batch has an answer of its own. Later changes of a batch see the effects
@@ -39,18 +42,13 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// # Errors
     /// Returns the reason why the store did not answer.
-    fn acquire(
-        &self,
-        owner: &str,
-        kinds: &[Kind],
-        length: Duration,
-    ) -> Result<Option<Lease>, StoreError>;
+    fn acquire(&self, owner: &str, kinds: &[Kind], length: Duration) -> Result<Option<Lease>>;
 
     /// Extends a lease by `length` from now. Returns `false` if it was lost.
     ///
     /// # Errors
     /// Returns the reason why the store did not answer.
-    fn renew(&self, lease: Lease, length: Duration) -> Result<bool, StoreError>;
+    fn renew(&self, lease: Lease, length: Duration) -> Result<bool>;
 
     /// Carries out the changes in their order, and returns their answers once all are
     /// durable. To one that it cannot carry out because the job's row is damaged, the answer is
@@ -61,7 +59,7 @@ pub trait Store: Send + Sync + 'static {
     /// # Errors
     /// Returns the reason for which it is unknown whether the changes happened. The store then
     /// accepts no more changes until [`recover`](Store::recover) has succeeded.
-    fn commit(&self, changes: &[Change]) -> Result<Vec<Answer>, StoreError>;
+    fn commit(&self, changes: &[Change]) -> Result<Vec<Answer>>;
 
     /// Returns whether leases run out. If not, a lease lasts until the store is closed, and is
     /// not renewed. Defaults to true.
@@ -96,13 +94,13 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// # Errors
     /// Returns the reason why the store did not answer.
-    fn unhandled(&self) -> Result<Vec<(String, WallTime)>, StoreError>;
+    fn unhandled(&self) -> Result<Vec<(String, WallTime)>>;
 
     /// Returns the kinds that are paused.
     ///
     /// # Errors
     /// Returns the reason why the store did not answer.
-    fn paused(&self) -> Result<Vec<String>, StoreError>;
+    fn paused(&self) -> Result<Vec<String>>;
 
     /// Calls `hear` from now on with what other nodes do. Jobs that are due within `reach` may
     /// stand in this node's window. Defaults to nothing, for stores that serve one node at a
@@ -121,7 +119,7 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// # Errors
     /// Returns the reason why it still accepts none.
-    fn recover(&self) -> Result<(), StoreError>;
+    fn recover(&self) -> Result<()>;
 
     /// Returns the first jobs of some kinds of the lease that are due before `before`, at most `most`
     /// and about as many if there are more, in the order of due times. Begins with the earliest job
@@ -136,32 +134,25 @@ pub trait Store: Send + Sync + 'static {
         kinds: &[String],
         before: WallTime,
         most: usize,
-    ) -> Result<Due, StoreError>;
+    ) -> Result<Due>;
 
     /// Returns a job, dead letters included.
     ///
     /// # Errors
     /// Returns the reason why the store did not answer.
-    fn get(&self, id: JobId) -> Result<Option<StoredJob>, StoreError>;
+    fn get(&self, id: JobId) -> Result<Option<StoredJob>>;
 
     /// Returns the waiting or running job of this kind that has this key.
     ///
     /// # Errors
     /// Returns the reason why the store did not answer.
-    fn find(&self, kind: &str, key: &str) -> Result<Option<StoredJob>, StoreError>;
+    fn find(&self, kind: &str, key: &str) -> Result<Option<StoredJob>>;
 
-    /// Returns up to `most` jobs that stand behind `after` in the list, or the first ones: those of
-    /// a kind, or of all.
+    /// Returns a page of jobs.
     ///
     /// # Errors
     /// Returns the reason why the store did not answer.
-    fn list(
-        &self,
-        list: List,
-        kind: Option<&str>,
-        after: Option<&StoredJob>,
-        most: usize,
-    ) -> Result<Vec<StoredJob>, StoreError>;
+    fn list(&self, page: Page<'_>) -> Result<Vec<StoredJob>>;
 
     /// Returns whether there is room for new jobs. Defaults to true.
     fn has_room(&self) -> bool {
@@ -172,7 +163,7 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// # Errors
     /// Returns the reason why the store did not answer.
-    fn count(&self, list: List) -> Result<u64, StoreError>;
+    fn count(&self, list: List) -> Result<u64>;
 }
 
 /// Transactions in which handlers work.
@@ -186,11 +177,7 @@ pub trait Transactions {
     /// # Errors
     /// Returns the reason why the change was not accepted, or why it is unknown whether the
     /// transaction was committed.
-    fn transact(
-        &self,
-        limit: Duration,
-        work: &mut dyn Work,
-    ) -> Result<Option<(Change, Answer)>, StoreError>;
+    fn transact(&self, limit: Duration, work: &mut dyn Work) -> Result<Option<(Change, Answer)>>;
 }
 
 /// What is done within a transaction: a closure such as `async |transaction| …`.
@@ -237,6 +224,32 @@ impl From<&str> for Kind {
     fn from(name: &str) -> Kind {
         let (name, most) = (name.to_owned(), None);
         Kind { name, most }
+    }
+}
+
+/// A page of a list.
+#[derive(Clone, Copy, Debug)]
+pub struct Page<'a> {
+    /// The list.
+    pub list: List,
+    /// The only kind of jobs on the page, if there is one.
+    pub kind: Option<&'a str>,
+    /// The job behind which it begins, if it is not the first one.
+    pub after: Option<&'a StoredJob>,
+    /// The largest number of jobs.
+    pub most: usize,
+}
+
+impl<'a> Page<'a> {
+    /// Returns a page of all kinds.
+    #[must_use]
+    pub fn new(list: List, after: Option<&'a StoredJob>, most: usize) -> Page<'a> {
+        Page {
+            list,
+            kind: None,
+            after,
+            most,
+        }
     }
 }
 

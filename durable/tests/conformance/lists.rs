@@ -33,7 +33,7 @@ fn lists_are_read_page_by_page<S: Store>(bench: &Bench<S>) {
     loop {
         let page = bench
             .store
-            .list(List::Live, None, last.as_ref(), 2)
+            .list(Page::new(List::Live, last.as_ref(), 2))
             .unwrap();
         let Some(end) = page.last() else { break };
         last = Some(end.clone());
@@ -47,11 +47,14 @@ fn a_page_may_begin_behind_a_job_that_is_gone<S: Store>(bench: &Bench<S>) {
     let jobs = [3, 4, 5].map(|due| bench.insert(mail(due)));
     let first = bench
         .store
-        .list(List::Live, None, None, 1)
+        .list(Page::new(List::Live, None, 1))
         .unwrap()
         .remove(0);
     bench.change(Change::Cancel(first.id.into()));
-    let rest = bench.store.list(List::Live, None, Some(&first), 9).unwrap();
+    let rest = bench
+        .store
+        .list(Page::new(List::Live, Some(&first), 9))
+        .unwrap();
     assert_eq!(rest.len(), 2);
     assert_eq!(rest[0].id, jobs[1].id);
 }

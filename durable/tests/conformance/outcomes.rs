@@ -145,7 +145,7 @@ fn a_dead_letter_is_kept_and_revived<S: Store>(bench: &Bench<S>) {
     assert_eq!((bench.due(), bench.counts()), (vec![], (0, 1)));
     let dead = bench
         .store
-        .list(List::Dead, None, None, 9)
+        .list(Page::new(List::Dead, None, 9))
         .unwrap()
         .remove(0);
     assert_eq!(
@@ -185,7 +185,7 @@ fn a_recurring_job_leaves_its_failed_occurrence<S: Store>(bench: &Bench<S>) {
     assert_eq!(bench.counts(), (1, 1));
     let dead = bench
         .store
-        .list(List::Dead, None, None, 9)
+        .list(Page::new(List::Dead, None, 9))
         .unwrap()
         .remove(0);
     assert_ne!(dead.id, job.id);

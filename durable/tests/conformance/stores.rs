@@ -257,7 +257,7 @@ fn a_list_goes_on_behind_every_number() {
     stored.id = format!("{:x}-{:x}", 5, u64::MAX).parse().unwrap();
     let behind = bench
         .store
-        .list(List::Live, None, Some(&stored), 9)
+        .list(Page::new(List::Live, Some(&stored), 9))
         .unwrap();
     assert_eq!(behind.len(), 1);
 }

@@ -233,7 +233,7 @@ fn a_failed_occurrence_lies_in_the_shard_of_its_number() {
         then,
     };
     store.commit(&[finish]).unwrap();
-    let id = store.list(List::Dead, None, None, 9).unwrap()[0].id;
+    let id = store.list(Page::new(List::Dead, None, 9)).unwrap()[0].id;
     let revived = store.commit(&[Change::Revive { id, due }]).unwrap();
     let &[Answer::Placed(revived)] = &revived[..] else {
         panic!("{revived:?}");

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tickwheel_durable::store::{Answer, Change, Due, Hear, Kind, Lease, List, Store, StoreError};
+use tickwheel_durable::store::{
+    Answer, Change, Due, Hear, Kind, Lease, List, Page, Store, StoreError,
+};
 use tickwheel_durable::{JobId, StoredJob, WallClock, WallTime};
 
 /// What happens around the calls of a store. An error becomes the answer of the call.
@@ -145,14 +147,8 @@ impl<S: Store, H: Hooks> Store for Hooked<S, H> {
         self.inner.find(kind, key)
     }
 
-    fn list(
-        &self,
-        list: List,
-        kind: Option<&str>,
-        after: Option<&StoredJob>,
-        most: usize,
-    ) -> Result<Vec<StoredJob>, StoreError> {
-        self.inner.list(list, kind, after, most)
+    fn list(&self, page: Page<'_>) -> Result<Vec<StoredJob>, StoreError> {
+        self.inner.list(page)
     }
 
     fn has_room(&self) -> bool {

@@ -15,7 +15,7 @@ use super::clock::DatabaseClock;
 use super::connection::{Connection, Connector, Heard, Session};
 use super::error::reason;
 use crate::job::JobId;
-use crate::store::{DueJob, Hear, News, StoreError};
+use crate::store::{DueJob, Hear, News, Result, StoreError};
 use crate::wall::WallTime;
 
 /// The time after which a node asks what others have done.
@@ -95,11 +95,7 @@ impl Database {
     }
 
     /// Opens a connection, after the server has ended the process of the last one.
-    pub(super) async fn open(
-        &self,
-        heard: Heard,
-        last: Option<&Session>,
-    ) -> Result<Connection, StoreError> {
+    pub(super) async fn open(&self, heard: Heard, last: Option<&Session>) -> Result<Connection> {
         let opened = Connection::open(&self.connector, heard, self.limit, last).await;
         opened.map_err(|error| self.reason(&error))
     }
@@ -108,8 +104,8 @@ impl Database {
     pub(super) fn wait<R: Send + 'static>(
         &self,
         limit: Duration,
-        call: impl Future<Output = Result<R, StoreError>> + Send + 'static,
-    ) -> Result<R, StoreError> {
+        call: impl Future<Output = Result<R>> + Send + 'static,
+    ) -> Result<R> {
         let limit = limit.min(self.limit);
         let (reply, answer) = sync_channel(1);
         self.runtime.spawn(async move {

@@ -42,12 +42,6 @@ pub(super) fn is_passing(error: &Error) -> bool {
 }
 
 fn io_error(error: &Error) -> io::Error {
-    let source = error
-        .source()
-        .and_then(|error| error.downcast_ref::<io::Error>());
-    let kind = source.map_or(io::ErrorKind::NotConnected, io::Error::kind);
-    let detail = error
-        .source()
-        .map_or_else(String::new, |cause| format!(": {cause}"));
-    io::Error::new(kind, format!("{error}{detail}"))
+    let cause = error.source().map(|cause| format!(": {cause}"));
+    io::Error::other(format!("{error}{}", cause.unwrap_or_default()))
 }

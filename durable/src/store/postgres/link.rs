@@ -13,7 +13,7 @@ use tokio_postgres::Row;
 use super::connection::{Argument, Connection, Heard, Session};
 use super::database::Database;
 use super::error::is_passing;
-use crate::store::StoreError;
+use crate::store::Result;
 
 /// How often a statement is repeated that the database has undone, or whose connection has ended.
 const REPEATS: u32 = 10;
@@ -55,7 +55,7 @@ impl Link {
         text: &str,
         with: &[Argument],
         is_safe: bool,
-    ) -> Result<Vec<Row>, StoreError> {
+    ) -> Result<Vec<Row>> {
         let mut state = self.state.lock().await;
         let mut repeats = 0;
         loop {
@@ -81,11 +81,7 @@ impl Link {
         }
     }
 
-    async fn open(
-        &self,
-        database: &Arc<Database>,
-        last: Option<&Session>,
-    ) -> Result<Connection, StoreError> {
+    async fn open(&self, database: &Arc<Database>, last: Option<&Session>) -> Result<Connection> {
         let node = Arc::downgrade(database);
         let heard: Heard = match self.listens {
             true => Arc::new(move |text| {

@@ -44,7 +44,9 @@ pub use self::options::PostgresOptions;
 use self::rows::{APPLY, arguments, micros, number, numbers, signed, text, time};
 pub use self::transaction::Transaction;
 use crate::job::{JobId, StoredJob};
-use crate::store::{Answer, Change, Due, Hear, Kind, Lease, List, Store, StoreError, Transactions};
+use crate::store::{
+    Answer, Change, Due, Hear, Kind, Lease, List, Page, Result, Store, StoreError, Transactions,
+};
 use crate::wall::{WallClock, WallTime};
 
 /// The shortest wait for an answer to a node that wants a lease.
@@ -97,12 +99,7 @@ impl Drop for PostgresStore {
 
 impl PostgresStore {
     /// Carries out a statement that may be carried out twice.
-    fn ask(
-        &self,
-        link: &Arc<Link>,
-        text: &str,
-        with: Vec<Argument>,
-    ) -> Result<Vec<Row>, StoreError> {
+    fn ask(&self, link: &Arc<Link>, text: &str, with: Vec<Argument>) -> Result<Vec<Row>> {
         self.ask_within(Duration::MAX, link, text, with)
     }
 
@@ -112,20 +109,20 @@ impl PostgresStore {
         link: &Arc<Link>,
         text: &str,
         with: Vec<Argument>,
-    ) -> Result<Vec<Row>, StoreError> {
+    ) -> Result<Vec<Row>> {
         let (link, database) = (Arc::clone(link), Arc::clone(&self.database));
         let text = text.replace("{schema}", &database.schema);
         let ask = async move { link.ask(&database, &text, &with, true).await };
         self.database.wait(limit, ask)
     }
 
-    fn read(&self, text: &str, with: Vec<Argument>) -> Result<Vec<StoredJob>, StoreError> {
+    fn read(&self, text: &str, with: Vec<Argument>) -> Result<Vec<StoredJob>> {
         let rows = self.ask(&self.reads, text, with)?;
         rows.iter().map(rows::stored).collect()
     }
 
     /// Moves shards, and takes note of those that this node has.
-    fn balance(&self, fence: u64) -> Result<Lease, StoreError> {
+    fn balance(&self, fence: u64) -> Result<Lease> {
         self.database.member.lock().is_stale = false;
         let text = "SELECT * FROM {schema}.balance($1)";
         let rows = self.ask(&self.leases, text, vec![number(fence)])?;
@@ -134,7 +131,7 @@ impl PostgresStore {
     }
 
     /// Asks for the time.
-    fn ask_time(&self) -> Result<(), StoreError> {
+    fn ask_time(&self) -> Result<()> {
         let asked = monotonic();
         let told = self.ask(&self.commits, "SELECT {schema}.now_micros()", Vec::new())?;
         let told = told.first().map_or(0, |row| row.get(0));
@@ -143,7 +140,7 @@ impl PostgresStore {
     }
 
     /// Commits changes, in parts if the database says that a row or a page of some job is damaged.
-    fn commit_parts(&self, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
+    fn commit_parts(&self, changes: &[Change]) -> Result<Vec<Answer>> {
         match (self.try_commit(changes), changes) {
             (Err(StoreError::Damaged(how)), [_]) => Ok(vec![Answer::Damaged(how)]),
             (Err(StoreError::Damaged(_)), [_, ..]) => {
@@ -156,7 +153,7 @@ impl PostgresStore {
         }
     }
 
-    fn try_commit(&self, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
+    fn try_commit(&self, changes: &[Change]) -> Result<Vec<Answer>> {
         let (link, database) = (Arc::clone(&self.commits), Arc::clone(&self.database));
         let with = arguments(database.member.lock().fence, changes);
         let text = APPLY.replace("{schema}", &database.schema);
@@ -168,12 +165,7 @@ impl PostgresStore {
 }
 
 impl Store for PostgresStore {
-    fn acquire(
-        &self,
-        owner: &str,
-        kinds: &[Kind],
-        length: Duration,
-    ) -> Result<Option<Lease>, StoreError> {
+    fn acquire(&self, owner: &str, kinds: &[Kind], length: Duration) -> Result<Option<Lease>> {
         let names: Vec<String> = kinds.iter().map(|kind| kind.name.clone()).collect();
         let limits = kinds
             .iter()
@@ -197,7 +189,7 @@ impl Store for PostgresStore {
         fence.map(|fence| self.balance(fence)).transpose()
     }
 
-    fn renew(&self, lease: Lease, length: Duration) -> Result<bool, StoreError> {
+    fn renew(&self, lease: Lease, length: Duration) -> Result<bool> {
         let (asked, limit) = (monotonic(), length.max(SHORTEST));
         let with = vec![number(lease.fence), number(duration_micros(length))];
         let rows = self.ask_within(
@@ -232,7 +224,7 @@ impl Store for PostgresStore {
         Some(Arc::clone(&self.database.clock) as _)
     }
 
-    fn unhandled(&self) -> Result<Vec<(String, WallTime)>, StoreError> {
+    fn unhandled(&self) -> Result<Vec<(String, WallTime)>> {
         let rows = self.ask(
             &self.reads,
             "SELECT * FROM {schema}.unhandled()",
@@ -242,13 +234,13 @@ impl Store for PostgresStore {
         Ok(kinds.collect())
     }
 
-    fn paused(&self) -> Result<Vec<String>, StoreError> {
+    fn paused(&self) -> Result<Vec<String>> {
         let text = "SELECT kind FROM {schema}.kinds WHERE paused ORDER BY kind";
         let rows = self.ask(&self.reads, text, Vec::new())?;
         Ok(rows.iter().map(|row| row.get(0)).collect())
     }
 
-    fn commit(&self, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
+    fn commit(&self, changes: &[Change]) -> Result<Vec<Answer>> {
         if !self.works.load(Ordering::SeqCst) {
             return Err(StoreError::NotWriting);
         }
@@ -277,7 +269,7 @@ impl Store for PostgresStore {
         let _ = self.database.hear.set((reach, hear));
     }
 
-    fn recover(&self) -> Result<(), StoreError> {
+    fn recover(&self) -> Result<()> {
         if !self.works.load(Ordering::SeqCst) {
             self.ask_time()?;
             self.works.store(true, Ordering::SeqCst);
@@ -291,7 +283,7 @@ impl Store for PostgresStore {
         kinds: &[String],
         before: WallTime,
         most: usize,
-    ) -> Result<Due, StoreError> {
+    ) -> Result<Due> {
         let with = vec![
             number(lease.fence),
             (Box::new(kinds.to_vec()), Type::TEXT_ARRAY),
@@ -310,13 +302,13 @@ impl Store for PostgresStore {
         })
     }
 
-    fn get(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {
+    fn get(&self, id: JobId) -> Result<Option<StoredJob>> {
         let (id, born) = numbers(id);
         let text = "SELECT * FROM {schema}.jobs j WHERE j.number = $1 AND j.born = $2";
         Ok(self.read(text, vec![number(id), number(born)])?.pop())
     }
 
-    fn find(&self, kind: &str, key: &str) -> Result<Option<StoredJob>, StoreError> {
+    fn find(&self, kind: &str, key: &str) -> Result<Option<StoredJob>> {
         let statement =
             "SELECT * FROM {schema}.jobs j WHERE j.kind = $1 AND j.key = $2 AND NOT j.dead";
         Ok(self
@@ -324,25 +316,22 @@ impl Store for PostgresStore {
             .pop())
     }
 
-    fn list(
-        &self,
-        list: List,
-        kind: Option<&str>,
-        after: Option<&StoredJob>,
-        most: usize,
-    ) -> Result<Vec<StoredJob>, StoreError> {
-        let (due, id) = after.map_or((-1, 0), |job| (micros(job.due), signed(job.id.number())));
+    fn list(&self, page: Page<'_>) -> Result<Vec<StoredJob>> {
+        let behind = page
+            .after
+            .map(|job| (micros(job.due), signed(job.id.number())));
+        let (due, id) = behind.unwrap_or((-1, 0));
         let with: Vec<Argument> = vec![
-            (Box::new(list == List::Dead), Type::BOOL),
-            text(kind),
+            (Box::new(page.list == List::Dead), Type::BOOL),
+            text(page.kind),
             (Box::new(due), Type::INT8),
             (Box::new(id), Type::INT8),
-            number(most as u64),
+            number(page.most as u64),
         ];
         self.read("SELECT * FROM {schema}.list($1, $2, $3, $4, $5)", with)
     }
 
-    fn count(&self, list: List) -> Result<u64, StoreError> {
+    fn count(&self, list: List) -> Result<u64> {
         let text = "SELECT count(*) FROM {schema}.jobs WHERE dead = $1";
         let rows = self.ask(
             &self.reads,

@@ -14,7 +14,7 @@ use super::database::Database;
 use super::error::reason;
 use super::link::Link;
 use super::schema;
-use crate::store::StoreError;
+use crate::store::{Result, StoreError};
 
 /// For how long starts and outcomes wait for others.
 const LINGER: Duration = Duration::from_micros(5_500);
@@ -129,7 +129,7 @@ impl PostgresOptions {
     /// Returns [`StoreError::Refused`] with the database's message if a right is missing, or if
     /// there are no tables and none are to be [created](PostgresOptions::creates), and
     /// [`StoreError::Io`] if the database does not answer.
-    pub fn connect(&self, params: &str) -> Result<PostgresStore, StoreError> {
+    pub fn connect(&self, params: &str) -> Result<PostgresStore> {
         let config: Result<Config, _> = params.parse();
         let config = Arc::new(config.map_err(|error| reason(&error, &self.schema))?);
         self.connect_by(move || {
@@ -164,7 +164,7 @@ impl PostgresOptions {
     pub fn connect_by<F, S, T>(
         &self,
         connect: impl Fn() -> F + Send + Sync + 'static,
-    ) -> Result<PostgresStore, StoreError>
+    ) -> Result<PostgresStore>
     where
         F: Future<Output = Result<(Client, Connection<S, T>), Error>> + Send + 'static,
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -216,7 +216,7 @@ impl PostgresStore {
     ///
     /// # Errors
     /// See [`PostgresOptions::connect`].
-    pub fn connect(params: &str) -> Result<PostgresStore, StoreError> {
+    pub fn connect(params: &str) -> Result<PostgresStore> {
         PostgresOptions::new().connect(params)
     }
 }

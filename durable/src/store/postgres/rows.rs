@@ -7,7 +7,7 @@ use tokio_postgres::types::{ToSql, Type};
 use super::connection::Argument;
 use super::database::Member;
 use crate::job::{JobId, State, StoredJob};
-use crate::store::{Answer, Change, DueJob, StoreError, Target, Then};
+use crate::store::{Answer, Change, DueJob, Result, StoreError, Target, Then};
 use crate::wall::WallTime;
 
 /// The statement that carries out changes.
@@ -142,7 +142,7 @@ pub(super) fn answer(row: &Row, member: &Member) -> Answer {
     try_answer(row, member).unwrap_or_else(|error| Answer::Damaged(error.to_string()))
 }
 
-fn try_answer(row: &Row, member: &Member) -> Result<Answer, StoreError> {
+fn try_answer(row: &Row, member: &Member) -> Result<Answer> {
     let placed = || DueJob {
         kind: match row.get::<_, Option<bool>>("here") {
             Some(true) => member.place_of(row.get("kind")),
@@ -185,7 +185,7 @@ pub(super) fn due_job(row: &Row, member: &Member) -> DueJob {
 }
 
 /// Reads a job.
-pub(super) fn stored(row: &Row) -> Result<StoredJob, StoreError> {
+pub(super) fn stored(row: &Row) -> Result<StoredJob> {
     let id = id(row);
     let recurrence = row
         .get::<_, Option<&str>>("recurrence")

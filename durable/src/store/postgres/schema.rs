@@ -3,7 +3,7 @@
 use tokio_postgres::{Client, Error, Transaction};
 
 use super::error::reason;
-use crate::store::StoreError;
+use crate::store::{Result, StoreError};
 
 /// The version of the tables.
 const KNOWN: u64 = 4;
@@ -13,7 +13,7 @@ const FUNCTIONS: &str = include_str!("functions.sql");
 const LONGEST_NAME: usize = 48;
 
 /// Checks a schema's name, which becomes part of statements.
-pub(super) fn check_name(name: &str) -> Result<(), StoreError> {
+pub(super) fn check_name(name: &str) -> Result<()> {
     let is_first = |byte: u8| byte.is_ascii_lowercase() || byte == b'_';
     let is_next = |byte: u8| is_first(byte) || byte.is_ascii_digit();
     let is_name = name.bytes().next().is_some_and(is_first) && name.bytes().all(is_next);
@@ -31,7 +31,7 @@ pub(super) async fn open(
     schema: &str,
     parts: u32,
     creates: bool,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let fail = |error: Error| reason(&error, schema);
     let transaction = client.transaction().await.map_err(fail)?;
     let opened = relations(&transaction, schema).await.map_err(fail)?;
@@ -55,7 +55,7 @@ pub(super) async fn open(
     transaction.commit().await.map_err(fail)
 }
 
-fn check_version(found: u64) -> Result<(), StoreError> {
+fn check_version(found: u64) -> Result<()> {
     let known = KNOWN;
     match found {
         KNOWN => Ok(()),

@@ -10,14 +10,10 @@ use super::connection::Connection;
 use super::database::{Database, unanswered};
 use super::rows::{self, COMPLETE, arguments, typed};
 use super::transaction::Transaction;
-use crate::store::{Answer, Change, StoreError, Transactions, Work};
+use crate::store::{Answer, Change, Result, StoreError, Transactions, Work};
 
 impl Transactions for PostgresStore {
-    fn transact(
-        &self,
-        limit: Duration,
-        work: &mut dyn Work,
-    ) -> Result<Option<(Change, Answer)>, StoreError> {
+    fn transact(&self, limit: Duration, work: &mut dyn Work) -> Result<Option<(Change, Answer)>> {
         let database = &self.database;
         database.runtime.block_on(async {
             let idle = database.idle.lock().pop().filter(Connection::is_open);
@@ -42,7 +38,7 @@ impl Database {
         connection: &mut Connection,
         limit: Duration,
         work: &mut dyn Work,
-    ) -> Result<Option<(Change, Answer)>, StoreError> {
+    ) -> Result<Option<(Change, Answer)>> {
         let begin = async {
             let inner = connection.client.transaction().await?;
             let set = format!("SET LOCAL statement_timeout = {}", limit.as_millis());
@@ -84,7 +80,7 @@ impl Database {
     async fn within<R>(
         &self,
         call: impl Future<Output = Result<R, tokio_postgres::Error>>,
-    ) -> Result<R, StoreError> {
+    ) -> Result<R> {
         match timeout(self.limit, call).await {
             Ok(answer) => answer.map_err(|error| self.reason(&error)),
             Err(_) => Err(unanswered(self.limit)),

@@ -11,7 +11,7 @@ use redb::{
 };
 
 use super::tables::{META, SCHEMA, create_tables, fail, io};
-use crate::store::StoreError;
+use crate::store::{Result, StoreError};
 
 /// The schema that this version writes and reads.
 const KNOWN: u64 = 1;
@@ -21,7 +21,7 @@ const UNFINISHED: &str = ".new";
 const MAGIC: [u8; 9] = *b"redb\x1A\x0A\xA9\x0D\x0A";
 
 /// Opens the file at `path`, or creates it.
-pub(super) fn open_or_create(path: &Path, cache_bytes: usize) -> Result<Database, StoreError> {
+pub(super) fn open_or_create(path: &Path, cache_bytes: usize) -> Result<Database> {
     if is_absent(path)? {
         create_file(path, cache_bytes)?;
     }
@@ -30,7 +30,7 @@ pub(super) fn open_or_create(path: &Path, cache_bytes: usize) -> Result<Database
 
 /// Opens the file at `path`. Its name may be younger than its bytes on the disk, if the process
 /// that created it was killed, so the folder is synced, too.
-pub(super) fn open_file(path: &Path, cache_bytes: usize) -> Result<Database, StoreError> {
+pub(super) fn open_file(path: &Path, cache_bytes: usize) -> Result<Database> {
     check_magic(path)?;
     check_closed_file(path)?;
     sync_folder_of(path)?;
@@ -39,10 +39,7 @@ pub(super) fn open_file(path: &Path, cache_bytes: usize) -> Result<Database, Sto
     Ok(database)
 }
 
-pub(super) fn open_backend(
-    backend: impl StorageBackend,
-    cache_bytes: usize,
-) -> Result<Database, StoreError> {
+pub(super) fn open_backend(backend: impl StorageBackend, cache_bytes: usize) -> Result<Database> {
     let database = guarded(|| builder(cache_bytes).create_with_backend(backend))?;
     let is_new = {
         let transaction = database.begin_read().map_err(fail)?;
@@ -62,14 +59,14 @@ fn builder(cache_bytes: usize) -> Builder {
 }
 
 /// Calls redb, which may panic if it meets a damaged file.
-fn guarded<R>(open: impl FnOnce() -> Result<R, DatabaseError>) -> Result<R, StoreError> {
+fn guarded<R>(open: impl FnOnce() -> Result<R, DatabaseError>) -> Result<R> {
     match catch_unwind(AssertUnwindSafe(open)) {
         Ok(opened) => opened.map_err(fail),
         Err(_) => Err(StoreError::Damaged("redb cannot read it".to_owned())),
     }
 }
 
-fn is_absent(path: &Path) -> Result<bool, StoreError> {
+fn is_absent(path: &Path) -> Result<bool> {
     match fs::metadata(path) {
         Ok(_) => Ok(false),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
@@ -80,14 +77,14 @@ fn is_absent(path: &Path) -> Result<bool, StoreError> {
 /// Creates the file under a name that nobody else uses, so that a crash leaves a whole one or
 /// none, and perhaps an unfinished one beside it. If another process has created it meanwhile, that
 /// one stays.
-fn create_file(path: &Path, cache_bytes: usize) -> Result<(), StoreError> {
+fn create_file(path: &Path, cache_bytes: usize) -> Result<()> {
     let unfinished = beside(path, &format!(".{:016x}{UNFINISHED}", fastrand::u64(..)));
     let created = create_at(&unfinished, cache_bytes).and_then(|()| name_file(&unfinished, path));
     let _ = fs::remove_file(&unfinished);
     created
 }
 
-fn create_at(path: &Path, cache_bytes: usize) -> Result<(), StoreError> {
+fn create_at(path: &Path, cache_bytes: usize) -> Result<()> {
     let database = guarded(|| builder(cache_bytes).create(path))?;
     create_tables(&database, KNOWN).map_err(fail)?;
     guarded(|| database.close())
@@ -95,7 +92,7 @@ fn create_at(path: &Path, cache_bytes: usize) -> Result<(), StoreError> {
 
 /// Gives a whole file its name, unless one has it. A rename would replace that one; where the
 /// file system has no links, it must do.
-fn name_file(unfinished: &Path, path: &Path) -> Result<(), StoreError> {
+fn name_file(unfinished: &Path, path: &Path) -> Result<()> {
     match fs::hard_link(unfinished, path) {
         Err(_) if is_absent(path)? => fs::rename(unfinished, path).map_err(io),
         _ => Ok(()),
@@ -111,7 +108,7 @@ pub(super) fn folder_of(path: &Path) -> &Path {
 }
 
 #[cfg(unix)]
-fn sync_folder_of(path: &Path) -> Result<(), StoreError> {
+fn sync_folder_of(path: &Path) -> Result<()> {
     match File::open(folder_of(path)) {
         Ok(folder) => folder.sync_all().map_err(io),
         // A folder that may be passed through and not be read.
@@ -122,7 +119,7 @@ fn sync_folder_of(path: &Path) -> Result<(), StoreError> {
 
 /// Other systems keep a rename once it has returned.
 #[cfg(not(unix))]
-fn sync_folder_of(_: &Path) -> Result<(), StoreError> {
+fn sync_folder_of(_: &Path) -> Result<()> {
     Ok(())
 }
 
@@ -132,7 +129,7 @@ pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-fn check_magic(path: &Path) -> Result<(), StoreError> {
+fn check_magic(path: &Path) -> Result<()> {
     let (mut file, mut begin) = (File::open(path).map_err(io)?, [0; MAGIC.len()]);
     match file.read_exact(&mut begin) {
         Ok(()) if begin == MAGIC => Ok(()),
@@ -152,7 +149,7 @@ fn too_short(file: &File) -> StoreError {
 
 /// Checks the schema of a file that was closed without writing to it. One that was not closed
 /// must be repaired before it can be read.
-fn check_closed_file(path: &Path) -> Result<(), StoreError> {
+fn check_closed_file(path: &Path) -> Result<()> {
     let open = || match builder(1 << 20).open_read_only(path) {
         Err(DatabaseError::RepairAborted) => Ok(None),
         opened => opened.map(Some),
@@ -163,7 +160,7 @@ fn check_closed_file(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-fn check_schema(transaction: &ReadTransaction) -> Result<(), StoreError> {
+fn check_schema(transaction: &ReadTransaction) -> Result<()> {
     let meta = match transaction.open_table(META) {
         Err(TableError::TableDoesNotExist(_)) => return Err(other_program(transaction)),
         opened => opened.map_err(fail)?,

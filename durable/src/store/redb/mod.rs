@@ -29,7 +29,9 @@ use self::reserve::Reserve;
 use self::row::Failure;
 use self::tables::{Kinds, Reading, Session, Writing, fail, place_in};
 use crate::job::{JobId, StoredJob};
-use crate::store::{Answer, Change, Due, DueJob, Kind, Lease, List, Store, StoreError};
+use crate::store::{
+    Answer, Change, Due, DueJob, Kind, Lease, List, Page, Result, Store, StoreError,
+};
 use crate::wall::{SystemClock, WallClock, WallTime};
 
 /// Settings of a [`RedbStore`].
@@ -100,7 +102,7 @@ impl RedbOptions {
     /// repaired by redb before it can be refused.) Returns [`StoreError::Foreign`], too, if the
     /// file of the [reserve](RedbOptions::reserve_bytes), the path with `.reserve` behind it,
     /// holds anything but zeros.
-    pub fn open(&self, path: impl AsRef<Path>) -> Result<RedbStore, StoreError> {
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<RedbStore> {
         let path = path.as_ref().to_owned();
         let reserve = Reserve::beside(&path, self.reserve_bytes);
         reserve.check()?;
@@ -114,7 +116,7 @@ impl RedbOptions {
     /// # Errors
     /// Returns an error if the storage fails, or holds something else.
     #[doc(hidden)]
-    pub fn open_backend(&self, backend: impl StorageBackend) -> Result<RedbStore, StoreError> {
+    pub fn open_backend(&self, backend: impl StorageBackend) -> Result<RedbStore> {
         self.open_on(backend, None)
     }
 
@@ -122,7 +124,7 @@ impl RedbOptions {
         &self,
         backend: impl StorageBackend,
         lease: Option<EndingLease>,
-    ) -> Result<RedbStore, StoreError> {
+    ) -> Result<RedbStore> {
         let database = file::open_backend(backend, self.cache_bytes)?;
         RedbStore::new(database, None, Reserve::none(), self.clone(), lease)
     }
@@ -161,7 +163,7 @@ impl RedbStore {
     ///
     /// # Errors
     /// See [`RedbOptions::open`].
-    pub fn open(path: impl AsRef<Path>) -> Result<RedbStore, StoreError> {
+    pub fn open(path: impl AsRef<Path>) -> Result<RedbStore> {
         RedbOptions::new().open(path)
     }
 
@@ -188,7 +190,7 @@ impl RedbStore {
         reserve: Reserve,
         options: RedbOptions,
         lease: Option<EndingLease>,
-    ) -> Result<RedbStore, StoreError> {
+    ) -> Result<RedbStore> {
         let session = Session::load(&database, path.as_deref()).map_err(fail)?;
         let shared = Shared {
             open: RwLock::new(Some(database)),
@@ -203,22 +205,19 @@ impl RedbStore {
         Ok(RedbStore(Arc::new(shared)))
     }
 
-    fn read<R>(&self, read: impl FnOnce(&Reading) -> Result<R, Failure>) -> Result<R, StoreError> {
+    fn read<R>(&self, read: impl FnOnce(&Reading) -> Result<R, Failure>) -> Result<R> {
         let open = self.0.open.read();
         let database = open.as_ref().ok_or(StoreError::NotWriting)?;
         read(&Reading(database.begin_read().map_err(fail)?)).map_err(fail)
     }
 
     /// Runs `write` in a transaction, and commits it. A failure leaves no trace in the session.
-    fn write<R>(
-        &self,
-        write: impl FnOnce(&mut Writing) -> Result<R, Failure>,
-    ) -> Result<R, StoreError> {
+    fn write<R>(&self, write: impl FnOnce(&mut Writing) -> Result<R, Failure>) -> Result<R> {
         self.note(self.try_write(write).map_err(fail))
     }
 
     /// Takes note of a full disk, for the next recovery.
-    fn note<R>(&self, result: Result<R, StoreError>) -> Result<R, StoreError> {
+    fn note<R>(&self, result: Result<R>) -> Result<R> {
         if let Err(StoreError::Full) = result {
             self.0.is_full.store(true, Ordering::SeqCst);
         }
@@ -248,12 +247,7 @@ impl RedbStore {
 
 impl Store for RedbStore {
     /// Whoever has a file open holds its lease.
-    fn acquire(
-        &self,
-        owner: &str,
-        kinds: &[Kind],
-        length: Duration,
-    ) -> Result<Option<Lease>, StoreError> {
+    fn acquire(&self, owner: &str, kinds: &[Kind], length: Duration) -> Result<Option<Lease>> {
         if let Some(EndingLease { clock, held }) = &self.0.lease {
             let (mut held, now) = (held.lock(), clock.now());
             if held.0 > now && held.1 != owner {
@@ -266,7 +260,7 @@ impl Store for RedbStore {
         Ok(Some(Lease { fence }))
     }
 
-    fn renew(&self, lease: Lease, length: Duration) -> Result<bool, StoreError> {
+    fn renew(&self, lease: Lease, length: Duration) -> Result<bool> {
         let is_last = self.0.session.lock().fence == lease.fence;
         let Some(EndingLease { clock, held }) = &self.0.lease else {
             return Ok(is_last);
@@ -290,14 +284,14 @@ impl Store for RedbStore {
         }
     }
 
-    fn commit(&self, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
+    fn commit(&self, changes: &[Change]) -> Result<Vec<Answer>> {
         self.write(|writing| {
             let apply = |change| writing.apply(change);
             changes.iter().map(apply).collect()
         })
     }
 
-    fn recover(&self) -> Result<(), StoreError> {
+    fn recover(&self) -> Result<()> {
         let Some(path) = &self.0.path else {
             // Memory accepts changes at any time.
             let is_memory = self.0.lease.is_some();
@@ -332,7 +326,7 @@ impl Store for RedbStore {
         kinds: &[String],
         before: WallTime,
         most: usize,
-    ) -> Result<Due, StoreError> {
+    ) -> Result<Due> {
         let all = self.0.kinds.lock().clone();
         let of = |job: DueJob, kind: Option<&str>| match kind {
             Some(kind) if kinds.iter().any(|one| one == kind) => Some(DueJob {
@@ -350,33 +344,27 @@ impl Store for RedbStore {
         self.read(|reading| reading.due_before(before, most, lease.fence, of))
     }
 
-    fn unhandled(&self) -> Result<Vec<(String, WallTime)>, StoreError> {
+    fn unhandled(&self) -> Result<Vec<(String, WallTime)>> {
         self.read(|reading| reading.unhandled(&self.0.kinds.lock().clone()))
     }
 
-    fn paused(&self) -> Result<Vec<String>, StoreError> {
+    fn paused(&self) -> Result<Vec<String>> {
         self.read(|reading| reading.paused())
     }
 
-    fn get(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {
+    fn get(&self, id: JobId) -> Result<Option<StoredJob>> {
         self.read(|reading| reading.get(id))
     }
 
-    fn find(&self, kind: &str, key: &str) -> Result<Option<StoredJob>, StoreError> {
+    fn find(&self, kind: &str, key: &str) -> Result<Option<StoredJob>> {
         self.read(|reading| reading.find(kind, key))
     }
 
-    fn list(
-        &self,
-        list: List,
-        kind: Option<&str>,
-        after: Option<&StoredJob>,
-        most: usize,
-    ) -> Result<Vec<StoredJob>, StoreError> {
-        self.read(|reading| reading.list(list, kind, after, most))
+    fn list(&self, page: Page<'_>) -> Result<Vec<StoredJob>> {
+        self.read(|reading| reading.list(page))
     }
 
-    fn count(&self, list: List) -> Result<u64, StoreError> {
+    fn count(&self, list: List) -> Result<u64> {
         self.read(|reading| reading.count(list))
     }
 }

@@ -15,7 +15,7 @@ use super::file::beside;
 #[cfg(target_os = "linux")]
 use super::file::folder_of;
 use super::tables::io;
-use crate::store::StoreError;
+use crate::store::{Result, StoreError};
 
 /// The pause between two attempts to fill the reserve.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -45,7 +45,7 @@ impl Reserve {
     }
 
     /// Checks that no file of another program has the reserve's name.
-    pub(super) fn check(&self) -> Result<(), StoreError> {
+    pub(super) fn check(&self) -> Result<()> {
         let Some(path) = &self.path else {
             return Ok(());
         };

@@ -13,7 +13,7 @@ use redb::{
 
 use super::row::{Failure, Place, decode, encode, head};
 use crate::job::{JobId, StoredJob};
-use crate::store::{Due, DueJob, List, StoreError};
+use crate::store::{Due, DueJob, List, Page, StoreError};
 use crate::wall::WallTime;
 
 type At = (u64, u64);
@@ -321,32 +321,26 @@ impl Reading {
         holder.map_or(Ok(None), |id| self.get(id))
     }
 
-    pub(super) fn list(
-        &self,
-        list: List,
-        kind: Option<&str>,
-        after: Option<&StoredJob>,
-        most: usize,
-    ) -> Result<Vec<StoredJob>> {
-        let first = after.map_or(Bound::Unbounded, |job| {
+    pub(super) fn list(&self, page: Page<'_>) -> Result<Vec<StoredJob>> {
+        let first = page.after.map_or(Bound::Unbounded, |job| {
             Bound::Excluded(at(job.due, job.id.number))
         });
-        let table = self.0.open_table(table_of(list))?;
+        let table = self.0.open_table(table_of(page.list))?;
         let mut jobs = Vec::new();
         for entry in table.range::<At>((first, Bound::Unbounded))? {
             let (key, row) = entry?;
             let (time, number) = key.value();
             let time = WallTime::from_unix_micros(time);
-            let place = match list {
+            let place = match page.list {
                 List::Live => Place::Live(time),
                 List::Dead => Place::Dead(time),
             };
             let is_other =
                 |kind| head(number, row.value()).is_ok_and(|(head, _)| head.kind != kind);
-            if jobs.len() == most {
+            if jobs.len() == page.most {
                 break;
             }
-            if !kind.is_some_and(is_other) {
+            if !page.kind.is_some_and(is_other) {
                 jobs.push(decode(number, place, row.value())?);
             }
         }
