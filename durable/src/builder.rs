@@ -336,12 +336,7 @@ impl Builder {
     /// Returns the reason why the store did not answer, or the engine or a thread did not start.
     /// Nothing of the node is left then.
     pub fn open(self, store: impl Store) -> Result<Durable, OpenError> {
-        let engine = Engine::builder()
-            .tick(self.tick)
-            .shards(1)
-            .queues(self.handlers.lanes().lanes.len() + 1)
-            .clock(clock_source())
-            .start()?;
+        let engine = self.engine().clock(clock_source()).start()?;
         let alarm = Alarm::new(self.wall.is_none() && store.clock().is_none());
         let (workers, ends_within) = (self.settings.workers, self.ends_within);
         let runner = Arc::new(self.runner(store, engine, Mode::Threads(alarm))?);
@@ -375,15 +370,17 @@ impl Builder {
         clock: ManualClock,
     ) -> Result<(Durable, VirtualNode), OpenError> {
         self.wall = Some(Arc::new(clock.clone()));
-        let (engine, engine_clock) = Engine::builder()
-            .tick(self.tick)
-            .shards(1)
-            .queues(self.handlers.lanes().lanes.len() + 1)
-            .start_virtual()?;
+        let (engine, engine_clock) = self.engine().start_virtual()?;
         let runner = Arc::new(self.runner(store, engine, Mode::Virtual(Mutex::default()))?);
         let durable = Durable::without_threads(&runner);
         let node = VirtualNode::new(runner, clock, engine_clock);
         Ok((durable, node))
+    }
+
+    /// Returns the settings of the engine. It has a queue for each lane, and one for the limits of runs.
+    fn engine(&self) -> tickwheel::Builder<Engine<Aimed>> {
+        let queues = self.handlers.lanes().lanes.len() + 1;
+        Engine::builder().tick(self.tick).shards(1).queues(queues)
     }
 
     fn runner(

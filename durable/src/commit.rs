@@ -44,7 +44,7 @@ type Answered = Box<dyn FnOnce(Reply) + Send>;
 
 struct Request {
     changes: Vec<Change>,
-    answered: Option<Answered>,
+    answered: Answered,
 }
 
 impl Request {
@@ -55,16 +55,14 @@ impl Request {
 
     fn bytes(&self) -> usize {
         let bytes = |change: &Change| match change {
-            Change::Insert(new) => new.job().payload.len(),
+            Change::Insert(new) => new.job.payload.len(),
             _ => 0,
         };
         self.changes.iter().map(bytes).sum()
     }
 
     fn answer(self, answers: Result<Vec<Answer>>) {
-        if let Some(answered) = self.answered {
-            answered((answers, self.changes));
-        }
+        (self.answered)((answers, self.changes));
     }
 }
 
@@ -149,14 +147,13 @@ impl Commits {
         changes: Vec<Change>,
         answered: impl FnOnce(Reply) + Send + 'static,
     ) {
-        let answered: Option<Answered> = Some(Box::new(answered));
+        let answered: Answered = Box::new(answered);
         self.push(Request { changes, answered });
     }
 
     /// Hands in changes that nobody waits for.
     pub(crate) fn post(&self, changes: Vec<Change>) {
-        let answered = None;
-        self.push(Request { changes, answered });
+        self.start(changes, |_| ());
     }
 
     /// Calls `wait`, which waits for the end of runs. Nothing lingers meanwhile.

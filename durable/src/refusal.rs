@@ -76,6 +76,6 @@ pub(crate) fn scheduled(answer: Result<Answer>, change: Change) -> Result<JobId,
     let Change::Insert(new) = change else {
         unreachable!("{change:?} came back from an insert");
     };
-    let job = Box::new(new.into_job());
+    let job = Box::new(new.job);
     Err(Refused { job, reason })
 }

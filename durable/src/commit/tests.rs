@@ -63,7 +63,7 @@ fn a_commit_has_a_bound_of_bytes() {
         let changes = vec![Change::Insert(NewJob::new(job, at(0)).unwrap())];
         queue.push(Request {
             changes,
-            answered: None,
+            answered: Box::new(|_| ()),
         });
     }
     // Those of 9, 3 and 0 bytes; of 4 and 1; of 20.

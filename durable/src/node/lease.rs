@@ -96,11 +96,12 @@ impl Node {
         let (asked, length) = (self.engine.now(), self.settings.lease);
         let is_renewed = self.store.renew(lease, length)?;
         if is_renewed {
-            let end = match self.store.leases_end() {
+            let mut held = self.held.lock();
+            (held.lease, held.is_aside) = (Some(lease), false);
+            held.end = match self.store.leases_end() {
                 true => asked + length,
                 false => Time::MAX,
             };
-            self.held.lock().grant(lease, end);
         }
         Ok(is_renewed)
     }
@@ -161,7 +162,9 @@ impl Node {
 
     /// Returns the time until the lease should be renewed, whatever the store wants.
     pub(super) fn until_renewal(&self) -> Duration {
-        let left = self.held.lock().left(self.engine.now());
-        left.saturating_sub(margin(self.settings.lease))
+        let (held, now) = (self.held.lock(), self.engine.now());
+        let left = held.certain(now).map(|_| held.end.since(now));
+        left.unwrap_or_default()
+            .saturating_sub(margin(self.settings.lease))
     }
 }

@@ -428,7 +428,10 @@ impl Change {
 pub struct NewJob {
     /// The job as its caller described it, for the way back.
     pub(crate) job: Job,
-    pub(crate) due: WallTime,
+    /// The due time.
+    pub due: WallTime,
+    /// What to do if the key is taken.
+    pub if_taken: IfTaken,
     pub(crate) now: WallTime,
 }
 
@@ -438,14 +441,16 @@ impl NewJob {
     /// # Errors
     /// Returns the job if its recurrence has no occurrence after `now`.
     pub fn new(job: Job, now: WallTime) -> Result<NewJob, Job> {
-        match job.resolve(now) {
-            Some(due) => Ok(NewJob {
-                job: job.keyed(),
-                due,
-                now,
-            }),
-            None => Err(job),
-        }
+        let Some(due) = job.resolve(now) else {
+            return Err(job);
+        };
+        let job = job.keyed();
+        Ok(NewJob {
+            due,
+            if_taken: job.if_taken,
+            now,
+            job,
+        })
     }
 
     /// Returns the job that a store is to keep under `id`.
@@ -465,30 +470,10 @@ impl NewJob {
         }
     }
 
-    /// Returns the due time.
-    #[must_use]
-    pub fn due(&self) -> WallTime {
-        self.due
-    }
-
     /// Returns the kind, and the key if there is one.
     #[must_use]
     pub fn name(&self) -> (&str, Option<&str>) {
         (&self.job.kind, self.job.key.as_deref())
-    }
-
-    /// Returns what to do if the key is taken.
-    #[must_use]
-    pub fn if_taken(&self) -> IfTaken {
-        self.job.if_taken
-    }
-
-    pub(crate) fn job(&self) -> &Job {
-        &self.job
-    }
-
-    pub(crate) fn into_job(self) -> Job {
-        self.job
     }
 
     pub(crate) fn recurrence(&self) -> Option<Recurrence> {

@@ -55,7 +55,7 @@ pub(super) fn numbers(id: JobId) -> (u64, u64) {
 /// Returns the arguments of `apply`, for changes by the node whose lease has the fence `origin`.
 pub(super) fn arguments(origin: u64, changes: &[Change]) -> Vec<Argument> {
     let payload = |change: &Change| match change {
-        Change::Insert(new) => Some(new.job().payload.clone()),
+        Change::Insert(new) => Some(new.job.payload.clone()),
         _ => None,
     };
     let payloads: Vec<Option<Vec<u8>>> = changes.iter().map(payload).collect();
@@ -81,9 +81,9 @@ fn line(change: &Change) -> Value {
             "op": "insert",
             "kind": new.name().0,
             "key": new.name().1,
-            "due": micros(new.due()),
-            "after": new.job().delay().map(|delay| signed(delay.as_micros() as u64)),
-            "if_taken": new.if_taken(),
+            "due": micros(new.due),
+            "after": new.job.delay().map(|delay| signed(delay.as_micros() as u64)),
+            "if_taken": new.if_taken,
             "recurrence": new.recurrence().map(|recurrence| recurrence.to_string()),
         }),
         Change::Cancel(target) => of(target, json!({"op": "cancel"})),

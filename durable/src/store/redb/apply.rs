@@ -74,11 +74,11 @@ impl Writing<'_> {
             None => None,
         };
         let Some(id) = holder else {
-            let id = JobId::new(new.due(), self.next_number()?);
+            let id = JobId::new(new.due, self.next_number()?);
             self.set_key(kind, key, Some(id))?;
             return self.place(new.stored(id));
         };
-        match new.if_taken() {
+        match new.if_taken {
             IfTaken::Refuse => Ok(Answer::Taken(id)),
             IfTaken::Keep => Ok(Answer::Kept(id)),
             IfTaken::Replace | IfTaken::Update => self.replace(id, new),
@@ -97,7 +97,7 @@ impl Writing<'_> {
             state: old.state,
             ..new.stored(id)
         };
-        self.place(match new.if_taken() {
+        self.place(match new.if_taken {
             IfTaken::Update => updated(old, job, new.now),
             _ => job,
         })
