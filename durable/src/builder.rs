@@ -340,7 +340,9 @@ impl Builder {
         let alarm = Alarm::new(self.wall.is_none() && store.clock().is_none());
         let (workers, ends_within) = (self.settings.workers, self.ends_within);
         let runner = Arc::new(self.runner(store, engine, Mode::Threads(alarm))?);
-        Durable::start(&runner, workers, ends_within).map_err(OpenError::Thread)
+        let mut durable = Durable::new(&runner, ends_within);
+        let started = durable.start(&runner, workers);
+        started.map(|()| durable).map_err(OpenError::Thread)
     }
 
     /// Starts a node on virtual time: nothing happens except within
@@ -372,7 +374,7 @@ impl Builder {
         self.wall = Some(Arc::new(clock.clone()));
         let (engine, engine_clock) = self.engine().start_virtual()?;
         let runner = Arc::new(self.runner(store, engine, Mode::Virtual(Mutex::default()))?);
-        let durable = Durable::without_threads(&runner);
+        let durable = Durable::new(&runner, Duration::ZERO);
         let node = VirtualNode::new(runner, clock, engine_clock);
         Ok((durable, node))
     }

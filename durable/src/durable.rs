@@ -2,7 +2,6 @@
 
 use std::io;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -48,7 +47,6 @@ const KEEP_AGAIN: Duration = Duration::from_secs(1);
 /// ```
 pub struct Durable {
     jobs: Jobs,
-    closing: Arc<AtomicBool>,
     threads: Arc<Threads>,
     ends_within: Duration,
     /// Ends the commits with the last thread that has something to commit.
@@ -67,40 +65,28 @@ impl Drop for Committing {
 debug!(Durable, this, jobs: this.jobs);
 
 impl Durable {
-    /// Starts the threads. If the system refuses one, the others are ended.
-    pub(crate) fn start(
-        runner: &Arc<Runner>,
-        workers: usize,
-        ends_within: Duration,
-    ) -> io::Result<Durable> {
-        let mut durable = Durable::without_threads(runner);
-        durable.ends_within = ends_within;
-        durable.start_threads(runner, workers)?;
-        Ok(durable)
-    }
-
     /// Ends the node, like its drop, and lets the calling thread do other work meanwhile: that of
     /// asynchronous handlers, if the runtime has no other thread.
     #[cfg(feature = "tokio")]
     #[cfg_attr(docsrs, doc(cfg(feature = "tokio")))]
     pub async fn close(self) {
-        let ended = tokio::task::spawn_blocking(move || drop(self)).await;
-        ended.expect("the end of a node does not panic");
+        // If the runtime is ending, too, nobody waits.
+        let _ = tokio::task::spawn_blocking(move || drop(self)).await;
     }
 
-    /// Returns a node whose work is done elsewhere.
-    pub(crate) fn without_threads(runner: &Runner) -> Durable {
+    /// Returns a node that has no threads yet.
+    pub(crate) fn new(runner: &Runner, ends_within: Duration) -> Durable {
         Durable {
             jobs: runner.jobs.clone(),
-            closing: Arc::default(),
             threads: Arc::default(),
-            ends_within: Duration::ZERO,
+            ends_within,
             committing: None,
         }
     }
 
-    /// Starts the keeper last, because no job starts before it.
-    fn start_threads(&mut self, runner: &Arc<Runner>, workers: usize) -> io::Result<()> {
+    /// Starts the threads; the keeper last, because no job starts before it. If the system refuses
+    /// one, the drop of the node ends the others.
+    pub(crate) fn start(&mut self, runner: &Arc<Runner>, workers: usize) -> io::Result<()> {
         let inner = runner.inner();
         let shared = Arc::clone(inner);
         self.threads.spawn("commit", move || {
@@ -147,8 +133,7 @@ impl Durable {
         self.threads
             .spawn("late", move || shared.node.watch(|| pool.add().is_ok()))?;
         listen(&inner);
-        let closing = Arc::clone(&self.closing);
-        self.threads.spawn("keep", move || keep(&inner, &closing))
+        self.threads.spawn("keep", move || keep(&inner))
     }
 }
 
@@ -186,7 +171,6 @@ impl Deref for Durable {
 impl Drop for Durable {
     fn drop(&mut self) {
         let inner = &self.jobs.inner;
-        self.closing.store(true, Ordering::SeqCst);
         inner.node.shut_down();
         inner.commits.end();
         if let Mode::Threads(alarm) = &inner.mode {
@@ -215,11 +199,11 @@ fn listen(inner: &Arc<Inner>) {
 }
 
 /// Keeps window and lease.
-fn keep(inner: &Inner, closing: &AtomicBool) {
+fn keep(inner: &Inner) {
     let Mode::Threads(alarm) = &inner.mode else {
         return;
     };
-    while !closing.load(Ordering::SeqCst) {
+    while !inner.node.engine().is_shut_down() {
         let until = guarded(|| Ok(inner.keep()));
         let now = inner.node.now();
         alarm.sleep(until.unwrap_or(now + KEEP_AGAIN), now);

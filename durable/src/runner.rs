@@ -58,10 +58,20 @@ impl Runner {
         #[cfg(not(feature = "postgres"))]
         let in_transaction = false;
         let attempt = Attempt::new(Arc::clone(&run), jobs, in_transaction);
-        let outcome = self.handlers.beyond(&run.job);
-        match (outcome, handler) {
+        let unknown = || Outcome::Failed(format!("no handler for jobs of kind {:?}", run.job.kind));
+        match (self.handlers.beyond(&run.job), handler) {
             (Some(outcome), _) => self.finish(&run, outcome, Duration::MAX),
-            (None, None) => self.finish(&run, no_handler(&run), Duration::MAX),
+            (None, None) => self.finish(&run, unknown(), Duration::MAX),
+            (None, Some(Handler::Plain(handler))) => {
+                let span = node.observer().begun(&run.job, node.now());
+                let handle = || Some(span.in_scope(|| guarded(|| handler(&attempt))));
+                return self.run_here(&run, handle);
+            }
+            #[cfg(feature = "postgres")]
+            (None, Some(Handler::InTransaction(handler))) => {
+                let handle = || self.run_in_transaction(&run, &**handler, &attempt);
+                return self.run_here(&run, handle);
+            }
             #[cfg(feature = "tokio")]
             (None, Some(Handler::Async(runtime, handler))) => {
                 let (runner, handler) = (Arc::clone(self), Arc::clone(handler));
@@ -73,26 +83,15 @@ impl Runner {
                     drop(_held);
                 }));
             }
-            (None, Some(handler)) => return self.run_here(&run, handler, &attempt),
         }
         false
     }
 
-    /// Runs a handler on the calling thread.
-    fn run_here(&self, run: &Run, handler: &Handler, attempt: &Attempt) -> bool {
-        let (node, id) = (&self.inner().node, run.job.id);
-        let limit = node.begin_run(id, self.handlers.time_limit(&run.job.kind));
-        let begin = Instant::now();
-        let outcome = match handler {
-            Handler::Plain(handler) => {
-                let span = node.observer().begun(&run.job, node.now());
-                Some(span.in_scope(|| guarded(|| handler(attempt))))
-            }
-            #[cfg(feature = "postgres")]
-            Handler::InTransaction(handler) => self.run_in_transaction(run, &**handler, attempt),
-            #[cfg(feature = "tokio")]
-            Handler::Async(..) => Some(no_handler(run)),
-        };
+    /// Runs a handler on the calling thread. It returns its outcome unless that is committed already.
+    fn run_here(&self, run: &Run, handle: impl FnOnce() -> Option<Outcome>) -> bool {
+        let (node, begin) = (&self.inner().node, Instant::now());
+        let limit = node.begin_run(run.job.id, self.handlers.time_limit(&run.job.kind));
+        let outcome = handle();
         let is_replaced = limit.is_some_and(|limit| node.end_run(limit));
         match outcome {
             Some(outcome) => self.finish(run, outcome, begin.elapsed()),
@@ -126,10 +125,6 @@ impl Runner {
         let now = self.inner().node.now();
         self.handlers.then(&run.job, outcome, now, random)
     }
-}
-
-fn no_handler(run: &Run) -> Outcome {
-    Outcome::Failed(format!("no handler for jobs of kind {:?}", run.job.kind))
 }
 
 /// The limits within which an asynchronous handler runs.

@@ -32,13 +32,11 @@ pub(super) fn reason(error: &Error, schema: &str) -> StoreError {
 
 /// Returns whether the transaction was undone, and may succeed if it is repeated.
 pub(super) fn is_passing(error: &Error) -> bool {
-    let code = error.code();
-    [
-        &SqlState::T_R_DEADLOCK_DETECTED,
-        &SqlState::T_R_SERIALIZATION_FAILURE,
-    ]
-    .into_iter()
-    .any(|passing| code == Some(passing))
+    let passing = [
+        SqlState::T_R_DEADLOCK_DETECTED,
+        SqlState::T_R_SERIALIZATION_FAILURE,
+    ];
+    error.code().is_some_and(|code| passing.contains(code))
 }
 
 fn io_error(error: &Error) -> io::Error {

@@ -1,5 +1,7 @@
 //! Creating the tables, and leaving those of others alone.
 
+use std::cmp::Ordering;
+
 use tokio_postgres::{Client, Error, Transaction};
 
 use super::error::reason;
@@ -34,34 +36,28 @@ pub(super) async fn open(
 ) -> Result<()> {
     let fail = |error: Error| reason(&error, schema);
     let transaction = client.transaction().await.map_err(fail)?;
-    let opened = relations(&transaction, schema).await.map_err(fail)?;
-    match opened.as_slice() {
-        [] if creates => fill(&transaction, schema, parts).await.map_err(fail)?,
-        [] => {
-            return Err(StoreError::Refused(format!(
-                "schema {schema} has no jobs: open it with a service first"
-            )));
+    let names = relations(&transaction, schema).await.map_err(fail)?;
+    let is_own = names.iter().any(|name| name == "tickwheel_durable");
+    match names.first() {
+        None if creates => fill(&transaction, schema, parts).await.map_err(fail)?,
+        None => {
+            let why = format!("schema {schema} has no jobs: open it with a service first");
+            return Err(StoreError::Refused(why));
         }
-        names if names.iter().any(|name| name == "tickwheel_durable") => {
-            let version = format!("SELECT version FROM {schema}.tickwheel_durable");
-            let version = transaction.query_one(&version, &[]).await.map_err(fail)?;
-            check_version(version.get::<_, i64>(0) as u64)?;
-        }
-        [name, ..] => {
+        Some(name) if !is_own => {
             let found = format!("schema {schema} has a relation {name}");
             return Err(StoreError::Foreign(found));
         }
+        Some(_) => {}
     }
-    transaction.commit().await.map_err(fail)
-}
-
-fn check_version(found: u64) -> Result<()> {
-    let known = KNOWN;
-    match found {
-        KNOWN => Ok(()),
-        found if found > KNOWN => Err(StoreError::Newer { found, known }),
-        _ => Err(StoreError::Refused(format!(
-            "the tables have version {found}, and this version of the crate reads {KNOWN}"
+    let version = format!("SELECT version FROM {schema}.tickwheel_durable");
+    let version = transaction.query_one(&version, &[]).await.map_err(fail)?;
+    let (found, known) = (version.get::<_, i64>(0) as u64, KNOWN);
+    match found.cmp(&known) {
+        Ordering::Equal => transaction.commit().await.map_err(fail),
+        Ordering::Greater => Err(StoreError::Newer { found, known }),
+        Ordering::Less => Err(StoreError::Refused(format!(
+            "the tables have version {found}, and this version of the crate reads {known}"
         ))),
     }
 }
