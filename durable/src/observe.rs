@@ -89,13 +89,10 @@ impl Observer {
 
     /// Takes note of a commit.
     pub(crate) fn committed(&self, changes: &[Change], result: &Result<Vec<Answer>>) {
-        match result {
-            Ok(answers) => self.count_commit(changes, answers),
-            Err(error) => self.store_failed(error),
-        }
-    }
-
-    fn count_commit(&self, changes: &[Change], answers: &[Answer]) {
+        let answers = match result {
+            Ok(answers) => answers,
+            Err(error) => return self.store_failed(error),
+        };
         let mut counts = self.counts();
         counts.commits += 1;
         counts.changes += changes.len() as u64;

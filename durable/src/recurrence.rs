@@ -42,7 +42,7 @@ impl Recurrence {
     pub(crate) fn try_next_after(&self, time: WallTime) -> Result<Option<WallTime>, InvalidCron> {
         match self {
             Recurrence::Every { period, first } => Ok(next_multiple(*period, *first, time)),
-            Recurrence::Cron(expression) => Ok(next_match(&parse(expression)?, time)),
+            Recurrence::Cron(expression) => Ok(next_match(parse(expression)?, time)),
         }
     }
 }
@@ -89,18 +89,12 @@ fn next_multiple(period: Duration, first: WallTime, time: WallTime) -> Option<Wa
     Some(WallTime::from_unix_micros(next))
 }
 
-/// The times of a pattern in a time zone.
-struct Crontab {
-    pattern: Cron,
-    zone: TimeZone,
-}
-
 /// A panic of another crate ends the job and not its node.
-fn next_match(crontab: &Crontab, time: WallTime) -> Option<WallTime> {
+fn next_match((pattern, zone): (Cron, TimeZone), time: WallTime) -> Option<WallTime> {
     let micros = i64::try_from(time.as_unix_micros()).ok()?;
     let after = Timestamp::from_microsecond(micros).ok()?;
-    let after = after.to_zoned(crontab.zone.clone());
-    let search = || crontab.pattern.find_next_occurrence(&after, false);
+    let after = after.to_zoned(zone);
+    let search = || pattern.find_next_occurrence(&after, false);
     let next = catch_unwind(AssertUnwindSafe(search)).ok()?.ok()?;
     let next = next.timestamp().as_microsecond();
     u64::try_from(next).ok().map(WallTime::from_unix_micros)
@@ -120,7 +114,7 @@ pub(crate) fn check_cron(expression: &str) -> Result<(), InvalidCron> {
     parse(expression).map(drop)
 }
 
-fn parse(expression: &str) -> Result<Crontab, InvalidCron> {
+fn parse(expression: &str) -> Result<(Cron, TimeZone), InvalidCron> {
     if expression.len() > MOST_CRON {
         return Err(invalid(format!("longer than {MOST_CRON} bytes")));
     }
@@ -132,10 +126,8 @@ fn parse(expression: &str) -> Result<Crontab, InvalidCron> {
         .seconds(Seconds::Disallowed)
         .year(Year::Disallowed)
         .build();
-    Ok(Crontab {
-        pattern: parser.parse(pattern).map_err(invalid)?,
-        zone: TimeZone::get(zone).map_err(invalid)?,
-    })
+    let pattern = parser.parse(pattern).map_err(invalid)?;
+    Ok((pattern, TimeZone::get(zone).map_err(invalid)?))
 }
 
 fn invalid(reason: impl fmt::Display) -> InvalidCron {

@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
-use tickwheel::{Queue, VirtualClock};
+use tickwheel::VirtualClock;
 
 use crate::inner::Run;
 use crate::runner::Runner;
 use crate::wall::{ManualClock, WallClock, WallTime};
-use crate::window::Aimed;
 
 /// The driver of a node that was opened with
 /// [`open_virtual`](crate::Builder::open_virtual).
@@ -21,8 +20,6 @@ pub struct VirtualNode {
     runner: Arc<Runner>,
     wall: ManualClock,
     clock: VirtualClock,
-    /// The queue of each lane.
-    queues: Vec<Queue<Aimed>>,
     /// The jobs that may run. The starts whose commit failed follow once the store has recovered.
     started: (Sender<Run>, Receiver<Run>),
 }
@@ -31,15 +28,10 @@ debug!(VirtualNode, this, jobs: this.runner.jobs, wall: this.wall);
 
 impl VirtualNode {
     pub(crate) fn new(runner: Arc<Runner>, wall: ManualClock, clock: VirtualClock) -> VirtualNode {
-        let node = &runner.inner().node;
-        let queues = (0..node.lanes())
-            .map(|lane| node.engine().queue(lane))
-            .collect();
         VirtualNode {
             runner,
             wall,
             clock,
-            queues,
             started: unbounded(),
         }
     }
@@ -82,8 +74,9 @@ impl VirtualNode {
             self.run_started();
             self.clock.advance(Duration::ZERO);
             let mut is_idle = true;
-            for (lane, queue) in self.queues.iter().enumerate() {
-                let (mut aimed, room) = (Vec::new(), inner.node.room(lane));
+            for lane in 0..inner.node.lanes() {
+                let (queue, room) = (inner.node.engine().queue(lane), inner.node.room(lane));
+                let mut aimed = Vec::new();
                 if room > 0 && queue.try_recv_many(&mut aimed, room).is_ok() {
                     is_idle = false;
                     let started = self.started.0.clone();

@@ -100,7 +100,7 @@ impl Drop for PostgresStore {
 impl PostgresStore {
     /// Carries out a statement that may be carried out twice.
     fn ask(&self, link: &Arc<Link>, text: &str, with: Vec<Argument>) -> Result<Vec<Row>> {
-        self.ask_within(Duration::MAX, link, text, with)
+        self.ask_within(Duration::MAX, link, text, with, true)
     }
 
     fn ask_within(
@@ -109,10 +109,11 @@ impl PostgresStore {
         link: &Arc<Link>,
         text: &str,
         with: Vec<Argument>,
+        is_safe: bool,
     ) -> Result<Vec<Row>> {
         let (link, database) = (Arc::clone(link), Arc::clone(&self.database));
         let text = text.replace("{schema}", &database.schema);
-        let ask = async move { link.ask(&database, &text, &with, true).await };
+        let ask = async move { link.ask(&database, &text, &with, is_safe).await };
         self.database.wait(limit, ask)
     }
 
@@ -154,11 +155,8 @@ impl PostgresStore {
     }
 
     fn try_commit(&self, changes: &[Change]) -> Result<Vec<Answer>> {
-        let (link, database) = (Arc::clone(&self.commits), Arc::clone(&self.database));
-        let with = arguments(database.member.lock().fence, changes);
-        let text = APPLY.replace("{schema}", &database.schema);
-        let ask = async move { link.ask(&database, &text, &with, false).await };
-        let rows = self.database.wait(Duration::MAX, ask)?;
+        let with = arguments(self.database.member.lock().fence, changes);
+        let rows = self.ask_within(Duration::MAX, &self.commits, APPLY, with, false)?;
         let member = self.database.member.lock();
         Ok(rows.iter().map(|row| rows::answer(row, &member)).collect())
     }
@@ -192,12 +190,8 @@ impl Store for PostgresStore {
     fn renew(&self, lease: Lease, length: Duration) -> Result<bool> {
         let (asked, limit) = (monotonic(), length.max(SHORTEST));
         let with = vec![number(lease.fence), number(duration_micros(length))];
-        let rows = self.ask_within(
-            limit,
-            &self.leases,
-            "SELECT * FROM {schema}.renew($1, $2)",
-            with,
-        )?;
+        let text = "SELECT * FROM {schema}.renew($1, $2)";
+        let rows = self.ask_within(limit, &self.leases, text, with, true)?;
         let Some(row) = rows.first() else {
             return Ok(false);
         };
@@ -216,7 +210,13 @@ impl Store for PostgresStore {
     fn give_back(&self, lease: Lease) {
         if self.leases.is_open() {
             let text = "SELECT {schema}.give_back($1)";
-            let _ = self.ask_within(GIVE_BACK, &self.leases, text, vec![number(lease.fence)]);
+            let _ = self.ask_within(
+                GIVE_BACK,
+                &self.leases,
+                text,
+                vec![number(lease.fence)],
+                true,
+            );
         }
     }
 

@@ -27,11 +27,9 @@ use parking_lot::{Mutex, RwLock};
 use self::file::{open_file, open_or_create};
 use self::reserve::Reserve;
 use self::row::Failure;
-use self::tables::{Kinds, Reading, Session, Writing, fail, place_in};
+use self::tables::{Kinds, Reading, Session, Writing, fail};
 use crate::job::{JobId, StoredJob};
-use crate::store::{
-    Answer, Change, Due, DueJob, Kind, Lease, List, Page, Result, Store, StoreError,
-};
+use crate::store::{Answer, Change, Due, Kind, Lease, List, Page, Result, Store, StoreError};
 use crate::wall::{SystemClock, WallClock, WallTime};
 
 /// Settings of a [`RedbStore`].
@@ -328,20 +326,7 @@ impl Store for RedbStore {
         most: usize,
     ) -> Result<Due> {
         let all = self.0.kinds.lock().clone();
-        let of = |job: DueJob, kind: Option<&str>| match kind {
-            Some(kind) if kinds.iter().any(|one| one == kind) => Some(DueJob {
-                kind: place_in(&all, kind),
-                ..job
-            }),
-            None if kinds
-                .first()
-                .is_some_and(|first| place_in(&all, first) == Some(0)) =>
-            {
-                Some(job)
-            }
-            _ => None,
-        };
-        self.read(|reading| reading.due_before(before, most, lease.fence, of))
+        self.read(|reading| reading.due_before(kinds, &all, before, most, lease.fence))
     }
 
     fn unhandled(&self) -> Result<Vec<(String, WallTime)>> {

@@ -32,7 +32,7 @@ impl Place {
 }
 
 /// Everything but the payload, which is long and needs no copy to be passed over.
-#[derive(Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 pub(super) struct Head<'a> {
     pub(super) version: u64,
     pub(super) fence: u64,
@@ -90,6 +90,20 @@ pub(super) fn head(number: u64, row: &[u8]) -> Result<(Head<'_>, &[u8]), Failure
         return Err(unreadable(number));
     };
     postcard::take_from_bytes(head).map_err(|_| unreadable(number))
+}
+
+/// The same, of a row that cannot be read with the version zero, which no job has.
+pub(super) fn head_of_any(number: u64, born: u64, row: &[u8]) -> Head<'_> {
+    let unknown = || {
+        (
+            Head {
+                born,
+                ..Head::default()
+            },
+            row,
+        )
+    };
+    head(number, row).unwrap_or_else(|_| unknown()).0
 }
 
 pub(super) fn decode(number: u64, place: Place, row: &[u8]) -> Result<StoredJob, Failure> {

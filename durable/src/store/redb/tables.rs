@@ -11,7 +11,7 @@ use redb::{
     Table, TableDefinition, WriteTransaction,
 };
 
-use super::row::{Failure, Place, decode, encode, head};
+use super::row::{Failure, Place, decode, encode, head, head_of_any};
 use crate::job::{JobId, StoredJob};
 use crate::store::{Due, DueJob, List, Page, StoreError};
 use crate::wall::WallTime;
@@ -243,15 +243,19 @@ pub(super) struct Reading(pub(super) ReadTransaction);
 impl Reading {
     pub(super) fn due_before(
         &self,
+        kinds: &[String],
+        all: &[String],
         before: WallTime,
         most: usize,
         fence: u64,
-        of: impl Fn(DueJob, Option<&str>) -> Option<DueJob>,
     ) -> Result<Due> {
         let (mut jobs, paused) = (Vec::new(), self.paused()?);
-        self.each(before, fence, |job, kind| {
-            let is_paused = paused.iter().any(|paused| kind == Some(paused));
-            jobs.extend(of(job, kind).filter(|_| !is_paused));
+        self.each(all, before, fence, |job, kind| {
+            let is_one = |kinds: &[String]| kinds.iter().any(|one| one == kind);
+            let is_unknown = job.version == 0 && kinds.first() == all.first();
+            if is_unknown || is_one(kinds) && !is_one(&paused) {
+                jobs.push(job);
+            }
             jobs.len() < most
         })?;
         Ok(Due::first(jobs, most))
@@ -260,9 +264,8 @@ impl Reading {
     /// Returns the kinds that are not handled, and when the first job of each is due.
     pub(super) fn unhandled(&self, kinds: &[String]) -> Result<Vec<(String, WallTime)>> {
         let mut found = BTreeMap::new();
-        self.each(WallTime::MAX, 0, |job, kind| {
-            let kind = kind.unwrap_or_default();
-            if place_in(kinds, kind).is_none() && !found.contains_key(kind) {
+        self.each(kinds, WallTime::MAX, 0, |job, kind| {
+            if job.kind.is_none() && !found.contains_key(kind) {
                 found.insert(kind.to_owned(), job.due);
             }
             true
@@ -276,31 +279,29 @@ impl Reading {
         kinds.collect()
     }
 
-    /// Passes the jobs that are due before `before`, and their kinds if they can be read, until
-    /// `each` returns `false`.
+    /// Passes the jobs that are due before `before`, and their kinds, until `each` returns `false`. One
+    /// of which nothing but its place can be read keeps no others from being loaded: its version is
+    /// zero, and starting it says what is wrong.
     fn each(
         &self,
+        kinds: &[String],
         before: WallTime,
         fence: u64,
-        mut each: impl FnMut(DueJob, Option<&str>) -> bool,
+        mut each: impl FnMut(DueJob, &str) -> bool,
     ) -> Result<()> {
         for entry in self.0.open_table(LIVE)?.range(..at(before, 0))? {
             let (key, row) = entry?;
             let (due, number) = key.value();
-            let due = WallTime::from_unix_micros(due);
-            let head = head(number, row.value()).ok().map(|(head, _)| head);
-            // A job of which nothing but its place can be read keeps no others from being loaded.
-            // Starting it says what is wrong.
-            let born = |born| WallTime::from_unix_micros(born);
+            let head = head_of_any(number, due, row.value());
+            let unknown = Some(0).filter(|_| head.version == 0);
             let job = DueJob {
-                id: JobId::new(head.as_ref().map_or(due, |head| born(head.born)), number),
-                version: head.as_ref().map_or(0, |head| head.version),
-                due,
-                is_interrupted: (head.as_ref())
-                    .is_some_and(|head| ![0, fence].contains(&head.fence)),
-                kind: Some(0),
+                id: JobId::new(WallTime::from_unix_micros(head.born), number),
+                version: head.version,
+                due: WallTime::from_unix_micros(due),
+                is_interrupted: ![0, fence].contains(&head.fence),
+                kind: unknown.or(place_in(kinds, head.kind)),
             };
-            if !each(job, head.map(|head| head.kind)) {
+            if !each(job, head.kind) {
                 break;
             }
         }
