@@ -43,18 +43,21 @@ impl Runner {
                 }
             }
         });
-        match (committed, ended) {
-            (Ok(Some((finish, answer))), Some((outcome, then))) => {
-                node.observer().ended(&run.job, &outcome, &then);
+        match committed {
+            Ok(None) => failed,
+            Ok(Some((finish, answer))) => {
+                if let Some((outcome, then)) = ended {
+                    node.observer().ended(&run.job, &outcome, &then);
+                }
                 // A commit of its own is no short run.
                 node.note_return(run.job.id, Duration::MAX);
                 node.settle(&[finish], &[answer]);
                 None
             }
-            (Err(error), _) if failed.is_none() => {
-                Some(Outcome::Failed(format!("not committed: {error}")))
+            Err(error) => {
+                let failure = Outcome::Failed(format!("not committed: {error}"));
+                failed.or(Some(failure))
             }
-            _ => Some(failed.unwrap_or_else(|| Outcome::Failed("not committed".to_owned()))),
         }
     }
 }

@@ -22,7 +22,7 @@ const MAGIC: [u8; 9] = *b"redb\x1A\x0A\xA9\x0D\x0A";
 
 /// Opens the file at `path`, or creates it.
 pub(super) fn open_or_create(path: &Path, cache_bytes: usize) -> Result<Database> {
-    if is_absent(path)? {
+    if !path.try_exists().map_err(io)? {
         create_file(path, cache_bytes)?;
     }
     open_file(path, cache_bytes)
@@ -66,14 +66,6 @@ fn guarded<R>(open: impl FnOnce() -> Result<R, DatabaseError>) -> Result<R> {
     }
 }
 
-fn is_absent(path: &Path) -> Result<bool> {
-    match fs::metadata(path) {
-        Ok(_) => Ok(false),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
-        Err(error) => Err(io(error)),
-    }
-}
-
 /// Creates the file under a name that nobody else uses, so that a crash leaves a whole one or
 /// none, and perhaps an unfinished one beside it. If another process has created it meanwhile, that
 /// one stays.
@@ -94,7 +86,7 @@ fn create_at(path: &Path, cache_bytes: usize) -> Result<()> {
 /// file system has no links, it must do.
 fn name_file(unfinished: &Path, path: &Path) -> Result<()> {
     match fs::hard_link(unfinished, path) {
-        Err(_) if is_absent(path)? => fs::rename(unfinished, path).map_err(io),
+        Err(_) if !path.try_exists().map_err(io)? => fs::rename(unfinished, path).map_err(io),
         _ => Ok(()),
     }
 }
@@ -130,20 +122,16 @@ pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
 }
 
 fn check_magic(path: &Path) -> Result<()> {
-    let (mut file, mut begin) = (File::open(path).map_err(io)?, [0; MAGIC.len()]);
-    match file.read_exact(&mut begin) {
-        Ok(()) if begin == MAGIC => Ok(()),
-        Ok(()) => Err(StoreError::Foreign("it is no file of redb".to_owned())),
-        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Err(too_short(&file)),
-        Err(error) => Err(io(error)),
-    }
-}
-
-/// A store is never empty: such a file was cut off.
-fn too_short(file: &File) -> StoreError {
-    match file.metadata().is_ok_and(|found| found.len() == 0) {
-        true => StoreError::Damaged("it is empty; to create a store, remove it".to_owned()),
-        false => StoreError::Foreign("it is too short".to_owned()),
+    let mut begin = Vec::new();
+    let file = File::open(path).map_err(io)?;
+    let read = file.take(MAGIC.len() as u64).read_to_end(&mut begin);
+    match read.map_err(io)? {
+        // A store is never empty: such a file was cut off.
+        0 => Err(StoreError::Damaged(
+            "it is empty; to create a store, remove it".to_owned(),
+        )),
+        _ if begin == MAGIC => Ok(()),
+        _ => Err(StoreError::Foreign("it is no file of redb".to_owned())),
     }
 }
 
