@@ -57,10 +57,8 @@ pub(crate) fn check(job: Job, now: WallTime, has_room: bool) -> Result<NewJob, R
     if !has_room {
         return refuse(job, Refusal::Store(StoreError::Full));
     }
-    match NewJob::new(job, now) {
-        Ok(new) => Ok(new),
-        Err(job) => refuse(job, Refusal::NeverDue),
-    }
+    let reason = Refusal::NeverDue;
+    NewJob::new(job, now).map_err(|job| Refused { job, reason })
 }
 
 /// Returns the id of a job that was to be stored, or the job.

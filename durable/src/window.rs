@@ -62,14 +62,18 @@ pub(crate) struct Window {
     full_until: Option<Time>,
 }
 
+/// A job that waits for its timer.
+#[derive(Clone, Copy)]
+struct Armed {
+    version: u64,
+    due: WallTime,
+    timer: TimerId,
+}
+
 enum Held {
-    Armed {
-        version: u64,
-        due: WallTime,
-        timer: TimerId,
-    },
-    /// Being started, or running. The end of the run says where the job goes.
-    Running { due: WallTime },
+    Armed(Armed),
+    /// Being started, or running, since its due time. The end of the run says where the job goes.
+    Running(WallTime),
     /// The handler has returned, and its outcome is not durable.
     Returned,
 }
@@ -120,7 +124,7 @@ impl Window {
     /// Returns whether a job runs or is due of which an earlier run has begun and not ended.
     pub(crate) fn has_interrupted(&self, now: WallTime) -> bool {
         let is_now = |id: &JobId| match self.jobs.get(id) {
-            Some(Held::Armed { due, .. }) => *due <= now,
+            Some(Held::Armed(armed)) => armed.due <= now,
             held => held.is_some(),
         };
         self.interrupted.iter().any(is_now)
@@ -217,10 +221,17 @@ impl Window {
     /// Takes note of the removal of a job, after its commit. A running job stays noted until
     /// its run ends.
     pub(crate) fn remove(&mut self, id: JobId) {
-        if let Some(Held::Armed { due, timer, .. }) = self.jobs.get(&id) {
-            self.armed.remove(&(*due, id));
-            self.engine.cancel(*timer);
+        if let Some(armed) = self.armed_as(id) {
+            self.armed.remove(&(armed.due, id));
+            self.engine.cancel(armed.timer);
             self.forget(id);
+        }
+    }
+
+    fn armed_as(&self, id: JobId) -> Option<Armed> {
+        match self.jobs.get(&id) {
+            Some(Held::Armed(armed)) => Some(*armed),
+            _ => None,
         }
     }
 
@@ -249,24 +260,14 @@ impl Window {
     /// wall clock. If it is not due, aims it anew.
     pub(crate) fn fire(&mut self, aimed: Aimed, now: WallTime) -> Option<Aimed> {
         let Aimed { id, version } = aimed;
-        let Some(Held::Armed {
-            version: armed,
-            due,
-            ..
-        }) = self.jobs.get(&id)
-        else {
-            return None;
-        };
-        let due = *due;
-        if *armed != version {
-            return None;
-        }
+        let armed = self.armed_as(id);
+        let due = armed.filter(|armed| armed.version == version)?.due;
         if now < due {
             self.aim(aimed, due, now);
             return None;
         }
         self.armed.remove(&(due, id));
-        self.jobs.insert(id, Held::Running { due });
+        self.jobs.insert(id, Held::Running(due));
         Some(aimed)
     }
 
@@ -276,17 +277,15 @@ impl Window {
 
     /// Sets the timer of a job again whose timer has expired, if it is armed with this version.
     pub(crate) fn put_back(&mut self, aimed: Aimed) {
-        match self.jobs.get(&aimed.id) {
-            Some(Held::Armed { version, due, .. }) if *version == aimed.version => {
-                self.aim(aimed, *due, *due);
-            }
-            _ => {}
+        let armed = self.armed_as(aimed.id);
+        if let Some(armed) = armed.filter(|armed| armed.version == aimed.version) {
+            self.aim(aimed, armed.due, armed.due);
         }
     }
 
     /// Takes note that a handler has returned. The run ends with the commit of its outcome.
     pub(crate) fn note_return(&mut self, id: JobId) {
-        if let Some(held @ Held::Running { .. }) = self.jobs.get_mut(&id) {
+        if let Some(held @ Held::Running(_)) = self.jobs.get_mut(&id) {
             *held = Held::Returned;
             self.returned += 1;
         }
@@ -294,8 +293,7 @@ impl Window {
 
     /// Takes note that a job waits until another of its kind has ended, on whatever node.
     pub(crate) fn put_off(&mut self, aimed: Aimed) {
-        if let Some(Held::Running { due }) = self.jobs.get(&aimed.id) {
-            let due = *due;
+        if let Some(&Held::Running(due)) = self.jobs.get(&aimed.id) {
             self.armed.insert((due, aimed.id));
             self.aim(aimed, due, due);
             self.full_until = Some(self.engine.now() + FULL);
@@ -305,9 +303,9 @@ impl Window {
     /// Takes note of the end of a run, or of a start that was refused.
     pub(crate) fn end_run(&mut self, id: JobId) {
         match self.jobs.get(&id) {
-            Some(Held::Running { .. }) => {}
+            Some(Held::Running(_)) => {}
             Some(Held::Returned) => self.returned -= 1,
-            Some(Held::Armed { .. }) | None => return,
+            Some(Held::Armed(_)) | None => return,
         }
         self.forget(id);
     }
@@ -315,9 +313,8 @@ impl Window {
     /// Aims every armed job anew, after a step of the wall clock.
     pub(crate) fn re_aim(&mut self, now: WallTime) {
         for (due, id) in self.armed.clone() {
-            if let Some(Held::Armed { version, timer, .. }) = self.jobs.get(&id) {
-                let version = *version;
-                self.engine.cancel(*timer);
+            if let Some(Armed { version, timer, .. }) = self.armed_as(id) {
+                self.engine.cancel(timer);
                 self.aim(Aimed { id, version }, due, now);
             }
         }
@@ -338,8 +335,8 @@ impl Window {
     }
 
     fn disarm_older(&mut self, job: DueJob) {
-        let held = self.jobs.get(&job.id);
-        if matches!(held, Some(Held::Armed { version, .. }) if *version < job.version) {
+        let armed = self.armed_as(job.id);
+        if armed.is_some_and(|armed| armed.version < job.version) {
             self.remove(job.id);
         }
     }
@@ -348,19 +345,17 @@ impl Window {
     /// full, the furthest job leaves it.
     fn arm(&mut self, job: DueJob, now: WallTime) {
         match self.jobs.get(&job.id) {
-            Some(Held::Running { .. } | Held::Returned) => return,
-            Some(Held::Armed { version, .. }) if *version >= job.version => return,
+            Some(Held::Running(_) | Held::Returned) => return,
+            Some(Held::Armed(armed)) if armed.version >= job.version => return,
             _ => self.remove(job.id),
         }
         if self.make_room_for(job) {
-            let DueJob {
-                id, version, due, ..
-            } = job;
-            self.armed.insert((due, id));
+            let (id, version) = (job.id, job.version);
+            self.armed.insert((job.due, id));
             if job.is_interrupted {
                 self.interrupted.insert(id);
             }
-            self.aim(Aimed { id, version }, due, now);
+            self.aim(Aimed { id, version }, job.due, now);
         }
     }
 
@@ -405,12 +400,12 @@ impl Window {
         let timer = Timer::after(due.since(now), aimed).queue(self.queue);
         match self.engine.schedule(timer) {
             Ok(timer) => {
-                let armed = Held::Armed {
+                let armed = Armed {
                     version,
                     due,
                     timer,
                 };
-                self.jobs.insert(id, armed);
+                self.jobs.insert(id, Held::Armed(armed));
             }
             Err(_) => {
                 self.armed.remove(&(due, id));

@@ -440,9 +440,9 @@ impl NewJob {
     ///
     /// # Errors
     /// Returns the job if its recurrence has no occurrence after `now`.
-    pub fn new(job: Job, now: WallTime) -> Result<NewJob, Job> {
+    pub fn new(job: Job, now: WallTime) -> Result<NewJob, Box<Job>> {
         let Some(due) = job.resolve(now) else {
-            return Err(job);
+            return Err(Box::new(job));
         };
         let job = job.keyed();
         Ok(NewJob {
