@@ -14,7 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex};
 
 use crate::node::Node;
 use crate::store::{Answer, Change, Result, StoreError};
@@ -111,17 +111,9 @@ impl Queue {
         taken
     }
 
-    /// Returns whether the next commit waits for nothing else.
+    /// Returns whether starts and outcomes linger no more.
     fn is_urgent(&self) -> bool {
         self.has_caller || self.hurried > 0 || self.is_ending || self.is_closed
-    }
-
-    /// Returns for how long starts and outcomes linger.
-    fn lingers(&self, linger: Duration, now: Instant) -> Duration {
-        match self.begun {
-            Some(begun) if !self.is_urgent() => (begun + linger).saturating_duration_since(now),
-            _ => Duration::ZERO,
-        }
     }
 }
 
@@ -228,26 +220,16 @@ impl Commits {
     /// Waits for requests, and while they linger. Returns `false` if there will be none.
     fn wait(&self) -> bool {
         let mut queue = self.queue.lock();
-        while queue.requests.is_empty() && !queue.is_closed {
-            self.bell.wait(&mut queue);
-        }
+        let is_idle = |queue: &mut Queue| queue.requests.is_empty() && !queue.is_closed;
+        self.bell.wait_while(&mut queue, is_idle);
         let has_requests = !queue.requests.is_empty();
-        if !self.linger.is_zero() {
-            self.linger(queue);
+        if let Some(begun) = queue.begun.filter(|_| !self.linger.is_zero()) {
+            let lingers = |queue: &mut Queue| !queue.is_urgent();
+            self.bell
+                .wait_while_until(&mut queue, lingers, begun + self.linger);
         }
+        queue.begun = Some(Instant::now());
         has_requests
-    }
-
-    fn linger(&self, mut queue: MutexGuard<'_, Queue>) {
-        loop {
-            let now = Instant::now();
-            let left = queue.lingers(self.linger, now);
-            if left.is_zero() {
-                queue.begun = Some(now);
-                return;
-            }
-            self.bell.wait_for(&mut queue, left);
-        }
     }
 
     /// Commits what has been handed in first, in one commit.
@@ -305,15 +287,10 @@ impl Commits {
     /// Waits for so long, whatever is handed in. Returns `false` if nothing waits for the store
     /// any more; without a pause there is one more attempt.
     fn rest(&self, pause: Duration) -> bool {
-        let end = Instant::now() + pause;
         let mut queue = self.queue.lock();
-        loop {
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() || queue.is_ending {
-                return pause.is_zero() || !queue.is_ending;
-            }
-            self.bell.wait_for(&mut queue, left);
-        }
+        let goes_on = |queue: &mut Queue| !queue.is_ending;
+        self.bell.wait_while_for(&mut queue, goes_on, pause);
+        pause.is_zero() || !queue.is_ending
     }
 
     /// Drops what cannot be committed before the end. The jobs will run again.

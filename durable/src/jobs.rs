@@ -84,13 +84,13 @@ impl Jobs {
             return Vec::new();
         }
         let (answers, changes) = self.commit(changes);
-        let mut answers = answers.map(Vec::into_iter);
-        let mut answer = || match &mut answers {
-            Ok(answers) => Ok(answers.next().expect("one for each change")),
-            Err(error) => Err(error.clone()),
+        let answers: Vec<Result<Answer>> = match answers {
+            Ok(answers) => answers.into_iter().map(Ok).collect(),
+            Err(error) => vec![Err(error); changes.len()],
         };
-        let changes = changes.into_iter();
-        changes.map(|change| scheduled(answer(), change)).collect()
+        let each = answers.into_iter().zip(changes);
+        each.map(|(answer, change)| scheduled(answer, change))
+            .collect()
     }
 
     /// Cancels a waiting or running job, by its id or by its kind and key.

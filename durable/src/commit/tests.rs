@@ -204,33 +204,38 @@ fn a_recovery_asks_for_a_load() {
     assert_eq!(node.windows()[0].armed(), 1, "the stored job is armed");
 }
 
-/// Starts and outcomes wait until the last commit began so long ago, and for nothing else.
+/// Nothing else ends the lingering of starts and outcomes before its time.
 #[test]
-fn starts_and_outcomes_linger_after_a_commit() {
-    const LINGER: Duration = Duration::from_millis(5);
-    let (begun, half) = (Instant::now(), LINGER / 2);
-    let (commits, mut quiet) = (Commits::new(LINGER), Queue::default());
+fn starts_and_outcomes_linger_until_somebody_waits() {
+    let commits = Commits::new(Duration::from_millis(5));
+    let is_urgent = || commits.queue.lock().is_urgent();
     commits.post(vec![finish(1)]);
-    assert_eq!(commits.queue.lock().lingers(LINGER, begun), Duration::ZERO);
-    commits.queue.lock().begun = Some(begun);
-    assert_eq!(commits.queue.lock().lingers(LINGER, begun), LINGER);
-    assert_eq!(commits.queue.lock().lingers(LINGER, begun + half), half);
-    for after in [LINGER, LINGER * 2] {
-        let now = begun + after;
-        assert_eq!(commits.queue.lock().lingers(LINGER, now), Duration::ZERO);
-    }
+    assert!(!is_urgent());
     let caller = commits.request(insert());
-    assert_eq!(commits.queue.lock().lingers(LINGER, begun), Duration::ZERO);
+    assert!(is_urgent());
     drop((commits.take_requests(), caller));
-    assert_eq!(commits.queue.lock().lingers(LINGER, begun), LINGER);
-    commits.hurried(|| {
-        assert_eq!(commits.queue.lock().lingers(LINGER, begun), Duration::ZERO);
-    });
-    assert_eq!(commits.queue.lock().lingers(LINGER, begun), LINGER);
+    assert!(!is_urgent());
+    commits.hurried(|| assert!(is_urgent()));
+    assert!(!is_urgent());
     commits.end();
-    assert_eq!(commits.queue.lock().lingers(LINGER, begun), Duration::ZERO);
-    quiet.begun = Some(begun);
-    assert_eq!(quiet.lingers(Duration::ZERO, begun), Duration::ZERO);
+    assert!(is_urgent());
+}
+
+/// Each commit begins no sooner than a set time after the last one began.
+#[test]
+fn outcomes_linger_after_a_commit() {
+    const LINGER: Duration = Duration::from_millis(50);
+    let (node, commits) = (
+        node(&Failing::new(RedbStore::in_memory())),
+        Commits::new(LINGER),
+    );
+    let begin = Instant::now();
+    for number in 1..=3 {
+        commits.post(vec![finish(number)]);
+        assert!(commits.wait());
+        commits.commit_all(&node);
+    }
+    assert!(begin.elapsed() >= LINGER * 2, "{:?}", begin.elapsed());
 }
 
 /// The first outcome is committed at once. The second one lingers, until a caller's change takes
