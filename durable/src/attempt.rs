@@ -71,7 +71,7 @@ impl Attempt {
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         let node = &self.jobs.inner.node;
-        node.has_lost(self.run.fence) || node.engine().is_shut_down()
+        node.has_lost(self.run.fence) || node.engine.is_shut_down()
     }
 
     /// Waits until the handler [should end](Attempt::is_cancelled), for asynchronous handlers.

@@ -413,7 +413,7 @@ impl Builder {
         };
         let local = self.wall.unwrap_or_else(|| Arc::new(SystemClock));
         let node = Node::new(Box::new(store), local, engine, settings);
-        node.observer().opened(node.delivers());
+        node.observer.opened(node.delivers());
         let commits = match mode {
             Mode::Threads(_) => Commits::new(node.linger()),
             Mode::Virtual(_) => Commits::default(),

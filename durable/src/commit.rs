@@ -316,10 +316,10 @@ fn commit(node: &Node, changes: &[Change]) -> Result<Vec<Answer>> {
     let call = || guarded(|| node.commit(changes));
     let starts = |change: &Change| matches!(change, Change::Start { .. });
     let result = match changes.iter().any(starts) {
-        true => node.pace().set_by(call),
+        true => node.pace.set_by(call),
         false => call(),
     };
-    node.observer().committed(changes, &result);
+    node.observer.committed(changes, &result);
     result
 }
 

@@ -182,7 +182,7 @@ impl Drop for Durable {
             inner.commits.close();
         }
         inner.node.give_back();
-        inner.node.observer().closed();
+        inner.node.observer.closed();
     }
 }
 
@@ -203,7 +203,7 @@ fn keep(inner: &Inner) {
     let Mode::Threads(alarm) = &inner.mode else {
         return;
     };
-    while !inner.node.engine().is_shut_down() {
+    while !inner.node.engine.is_shut_down() {
         let until = guarded(|| Ok(inner.keep()));
         let now = inner.node.now();
         alarm.sleep(until.unwrap_or(now + KEEP_AGAIN), now);
@@ -212,7 +212,7 @@ fn keep(inner: &Inner) {
 
 /// Takes expired timers of a lane, and has their jobs started and handed to the workers.
 fn dispatch(inner: &Inner, lane: usize, run: &(impl Fn(Run) + Clone + Send + 'static)) {
-    let queue = inner.node.engine().queue(lane);
+    let queue = inner.node.engine.queue(lane);
     loop {
         let room = inner.wait_for_room(lane).min(MOST_STARTS);
         let mut aimed: Vec<Aimed> = Vec::new();

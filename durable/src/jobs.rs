@@ -59,7 +59,7 @@ impl Jobs {
         jobs: impl IntoIterator<Item = Job>,
     ) -> Vec<Result<JobId, Refused>> {
         let now = self.inner.node.now();
-        let has_room = self.inner.node.store().has_room();
+        let has_room = self.inner.node.store.has_room();
         let mut changes = Vec::new();
         let checked: Vec<Option<Refused>> = jobs
             .into_iter()
@@ -208,7 +208,7 @@ impl Jobs {
     /// # Errors
     /// Returns the reason why the store could not be read.
     pub fn paused(&self) -> Result<Vec<String>> {
-        self.inner.node.store().paused()
+        self.inner.node.store.paused()
     }
 
     /// Returns a job, dead letters included.
@@ -216,7 +216,7 @@ impl Jobs {
     /// # Errors
     /// Returns the reason why the store could not be read.
     pub fn get(&self, id: JobId) -> Result<Option<StoredJob>> {
-        self.inner.node.store().get(id)
+        self.inner.node.store.get(id)
     }
 
     /// Returns the waiting or running job of this kind that has this key.
@@ -224,7 +224,7 @@ impl Jobs {
     /// # Errors
     /// Returns the reason why the store could not be read.
     pub fn find(&self, kind: &str, key: &str) -> Result<Option<StoredJob>> {
-        self.inner.node.store().find(kind, key)
+        self.inner.node.store.find(kind, key)
     }
 
     /// Returns up to `most` jobs of a list that stand behind `after`, or the first ones.
@@ -256,7 +256,7 @@ impl Jobs {
         most: usize,
     ) -> Result<Vec<StoredJob>> {
         let page = Page::new(list, after, most);
-        self.inner.node.store().list(page)
+        self.inner.node.store.list(page)
     }
 
     /// Returns those of a kind, like [`list`](Jobs::list).
@@ -271,7 +271,7 @@ impl Jobs {
         most: usize,
     ) -> Result<Vec<StoredJob>> {
         let (page, kind) = (Page::new(list, after, most), Some(kind));
-        self.inner.node.store().list(Page { kind, ..page })
+        self.inner.node.store.list(Page { kind, ..page })
     }
 
     /// Returns the number of jobs in a list.
@@ -279,7 +279,7 @@ impl Jobs {
     /// # Errors
     /// Returns the reason why the store could not be read.
     pub fn count(&self, list: List) -> Result<u64> {
-        self.inner.node.store().count(list)
+        self.inner.node.store.count(list)
     }
 
     /// Returns the kinds with waiting jobs that no node handles, and when the first job of each is
@@ -288,7 +288,7 @@ impl Jobs {
     /// # Errors
     /// Returns the reason why the store could not be read.
     pub fn unhandled(&self) -> Result<Vec<(String, WallTime)>> {
-        self.inner.node.store().unhandled()
+        self.inner.node.store.unhandled()
     }
 
     /// Returns the state of the node.
@@ -297,12 +297,12 @@ impl Jobs {
         let node = &self.inner.node;
         let failure = self.inner.commits.failure().or_else(|| node.failure());
         let holds_lease = node.lease().is_some();
-        let counts = node.observer().counts().clone();
-        let (now, windows) = (node.now(), node.windows());
+        let counts = node.observer.counts.lock().clone();
+        let (now, windows) = (node.now(), node.windows.lock());
         let horizons = windows.iter().map(Window::horizon);
         let behind = windows.iter().map(|window| window.behind(now));
         Status {
-            owner: node.observer().owner().to_owned(),
+            owner: node.observer.owner.to_owned(),
             delivers: node.delivers(),
             armed: windows.iter().map(Window::armed).sum(),
             running: windows.iter().map(Window::running).sum(),

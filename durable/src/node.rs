@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex};
 use tickwheel::{Engine, Time, TimerId};
 
 use self::held::Held;
@@ -65,16 +65,16 @@ impl Default for Settings {
 }
 
 pub(crate) struct Node {
-    store: Box<dyn Store>,
+    pub(crate) store: Box<dyn Store>,
     /// The clock by which jobs are due, and that of this machine.
     wall: Arc<dyn WallClock>,
     local: Arc<dyn WallClock>,
-    engine: Engine<Aimed>,
+    pub(crate) engine: Engine<Aimed>,
     settings: Settings,
-    observer: Observer,
+    pub(crate) observer: Observer,
     /// The window of each lane.
-    windows: Mutex<Vec<Window>>,
-    pace: Pace,
+    pub(crate) windows: Mutex<Vec<Window>>,
+    pub(crate) pace: Pace,
     /// Notified when runs have ended.
     freed: Condvar,
     held: Mutex<Held>,
@@ -130,18 +130,6 @@ impl Node {
         }
     }
 
-    pub(crate) fn store(&self) -> &dyn Store {
-        &*self.store
-    }
-
-    pub(crate) fn pace(&self) -> &Pace {
-        &self.pace
-    }
-
-    pub(crate) fn observer(&self) -> &Observer {
-        &self.observer
-    }
-
     /// Returns whether this node runs jobs.
     pub(crate) fn delivers(&self) -> bool {
         self.lanes() > 0
@@ -157,10 +145,6 @@ impl Node {
         self.settings.lanes.lanes[lane].needs_workers
     }
 
-    pub(crate) fn engine(&self) -> &Engine<Aimed> {
-        &self.engine
-    }
-
     pub(crate) fn now(&self) -> WallTime {
         self.wall.now()
     }
@@ -171,13 +155,9 @@ impl Node {
         wall.since(local).max(local.since(wall))
     }
 
-    pub(crate) fn windows(&self) -> MutexGuard<'_, Vec<Window>> {
-        self.windows.lock()
-    }
-
     /// Returns the number of jobs of a lane that may be started now.
     pub(crate) fn room(&self, lane: usize) -> usize {
-        self.room_beside(&self.windows(), lane)
+        self.room_beside(&self.windows.lock(), lane)
     }
 
     fn room_beside(&self, windows: &[Window], lane: usize) -> usize {
@@ -208,7 +188,7 @@ impl Node {
     /// Waits until a job of a lane may be started, or the node is shut down. Returns how many may, and
     /// one after the shutdown, so that the caller asks the queue, which says so.
     pub(crate) fn wait_for_room(&self, lane: usize) -> usize {
-        let mut windows = self.windows();
+        let mut windows = self.windows.lock();
         loop {
             let room = self.room_beside(&windows, lane);
             if room > 0 || self.engine.is_shut_down() {
@@ -223,7 +203,7 @@ impl Node {
 
     /// Starts no more jobs.
     pub(crate) fn shut_down(&self) {
-        let windows = self.windows();
+        let windows = self.windows.lock();
         self.engine.shutdown();
         drop(windows);
         self.freed.notify_all();
@@ -238,7 +218,7 @@ impl Node {
             self.lose_lease(ended);
             return None;
         };
-        let (now, mut windows) = (self.now(), self.windows());
+        let (now, mut windows) = (self.now(), self.windows.lock());
         let mut fired = Vec::new();
         for aimed in aimed {
             // A load may have brought an interrupted job since the room was found. It is the first.
@@ -256,7 +236,7 @@ impl Node {
     /// Takes note that a handler has returned after so long: its worker may have the next job.
     pub(crate) fn note_return(&self, id: JobId, after: Duration) {
         self.pace.note_run(after);
-        let mut windows = self.windows();
+        let mut windows = self.windows.lock();
         windows.iter_mut().for_each(|window| window.note_return(id));
         drop(windows);
         self.freed.notify_all();
@@ -265,7 +245,7 @@ impl Node {
     /// Gives up a job that was started under a lease that the node has lost. Whoever holds the
     /// lease now finds it in the store, perhaps this node.
     pub(crate) fn give_up_run(&self, id: JobId) {
-        for window in &mut *self.windows() {
+        for window in &mut *self.windows.lock() {
             window.end_run(id);
             window.forget_horizon();
         }
@@ -300,7 +280,7 @@ impl Node {
 
     /// Tells the window of changes that were committed, in their order.
     pub(crate) fn settle(&self, changes: &[Change], answers: &[Answer]) {
-        let (now, mut windows) = (self.now(), self.windows());
+        let (now, mut windows) = (self.now(), self.windows.lock());
         let fence = self.last_fence();
         let mut is_lost = false;
         for (change, answer) in changes.iter().zip(answers) {
@@ -317,7 +297,10 @@ impl Node {
 
     /// Has the window loaded at once.
     pub(crate) fn ask_for_load(&self) {
-        self.windows().iter_mut().for_each(Window::forget_horizon);
+        self.windows
+            .lock()
+            .iter_mut()
+            .for_each(Window::forget_horizon);
         self.is_load_due.store(true, Ordering::SeqCst);
     }
 
@@ -330,7 +313,7 @@ impl Node {
     pub(crate) fn hear(&self, news: News) {
         match news {
             News::Placed(jobs) => {
-                let (now, mut windows) = (self.now(), self.windows());
+                let (now, mut windows) = (self.now(), self.windows.lock());
                 jobs.into_iter()
                     .for_each(|job| self.place(&mut windows, job, now));
                 self.note_load(&windows, now);
@@ -351,7 +334,8 @@ impl Node {
         }
         if let Some(step) = self.clock_step() {
             self.observer.clock_stepped(step);
-            self.windows()
+            self.windows
+                .lock()
                 .iter_mut()
                 .for_each(|window| window.re_aim(self.now()));
             for lane in 0..self.lanes() {
@@ -364,7 +348,7 @@ impl Node {
         }
         let now = self.now();
         for lane in 0..self.lanes() {
-            let wants_load = self.windows()[lane].wants_load(now);
+            let wants_load = self.windows.lock()[lane].wants_load(now);
             if self.lease().is_some() && wants_load && !self.load(lane) {
                 return now + READ_AGAIN;
             }
@@ -405,9 +389,9 @@ impl Node {
             return true;
         };
         let kinds = &self.settings.lanes.lanes[lane].kinds;
-        let (before, most) = self.windows()[lane].begin_load(self.now());
+        let (before, most) = self.windows.lock()[lane].begin_load(self.now());
         let read = self.store.due_before(lease, kinds, before, most);
-        let window = &mut self.windows()[lane];
+        let window = &mut self.windows.lock()[lane];
         match read {
             Ok(read) => window.end_load(&read, self.now()),
             Err(_) => window.clear(),
@@ -422,7 +406,7 @@ impl Node {
                 .until_renewal()
                 .max(length / 10)
                 .min(self.until_wanted());
-        let windows = self.windows();
+        let windows = self.windows.lock();
         let looks = windows.iter().map(|window| window.look_again(now));
         match self.lease() {
             Some(_) => looks.fold(renewal, WallTime::min),
@@ -524,7 +508,7 @@ mod tests {
         for number in 0..count {
             node.note_return(JobId::new(WallTime::default(), number), after);
         }
-        node.pace().set_by(|| ());
+        node.pace.set_by(|| ());
     }
 
     /// A renewal is a query of the database. A short lease has more time for its answer.
@@ -574,7 +558,7 @@ mod tests {
         let node = node_on(store);
         node.keep();
         return_many(&node, 60, Duration::ZERO);
-        assert_eq!(node.windows()[0].armed(), 1);
+        assert_eq!(node.windows.lock()[0].armed(), 1);
         assert_eq!(node.room(0), 1);
         let (fence, _) = node.fire(0, vec![Aimed { id, version }]).unwrap();
         let then = Then::End;
@@ -603,7 +587,7 @@ mod tests {
             kind: Some(0),
         };
         node.hear(News::Placed(vec![due(5), due(59), due(60)]));
-        assert_eq!(node.windows()[0].armed(), 2);
+        assert_eq!(node.windows.lock()[0].armed(), 2);
         assert!(!node.take_load_due());
         node.hear(News::Many);
         assert!(node.take_load_due(), "reads the store");

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tickwheel::Histogram;
 pub(crate) use tracing::Span;
 use tracing::{error, info, info_span, warn};
@@ -61,22 +61,14 @@ pub struct Counts {
 /// Counts what a node does, and emits events.
 #[derive(Debug)]
 pub(crate) struct Observer {
-    owner: String,
-    counts: Mutex<Counts>,
+    pub(crate) owner: String,
+    pub(crate) counts: Mutex<Counts>,
 }
 
 impl Observer {
     pub(crate) fn new(owner: String) -> Observer {
         let counts = Mutex::default();
         Observer { owner, counts }
-    }
-
-    pub(crate) fn owner(&self) -> &str {
-        &self.owner
-    }
-
-    pub(crate) fn counts(&self) -> MutexGuard<'_, Counts> {
-        self.counts.lock()
     }
 
     pub(crate) fn opened(&self, delivers: bool) {
@@ -93,7 +85,7 @@ impl Observer {
             Ok(answers) => answers,
             Err(error) => return self.store_failed(error),
         };
-        let mut counts = self.counts();
+        let mut counts = self.counts.lock();
         counts.commits += 1;
         counts.changes += changes.len() as u64;
         for (change, answer) in changes.iter().zip(answers) {
@@ -104,12 +96,12 @@ impl Observer {
 
     /// Takes note of a commit that failed, or of a request for a lease.
     pub(crate) fn store_failed(&self, error: &StoreError) {
-        self.counts().store_failures += 1;
+        self.counts.lock().store_failures += 1;
         error!(target: TARGET, owner = self.owner, %error, "store failed");
     }
 
     pub(crate) fn recovered(&self) {
-        self.counts().recoveries += 1;
+        self.counts.lock().recoveries += 1;
         info!(target: TARGET, owner = self.owner, "store recovered");
     }
 
@@ -117,7 +109,7 @@ impl Observer {
     pub(crate) fn leased(&self, before: Option<Lease>, answer: &Result<Option<Lease>>) {
         match answer {
             Ok(Some(lease)) if before.map(|lease| lease.fence) != Some(lease.fence) => {
-                self.counts().leases_taken += 1;
+                self.counts.lock().leases_taken += 1;
                 info!(target: TARGET, owner = self.owner, fence = lease.fence, "lease taken");
             }
             Ok(_) => {}
@@ -127,31 +119,31 @@ impl Observer {
 
     pub(crate) fn lost(&self, lease: Option<Lease>) {
         if let Some(lease) = lease {
-            self.counts().leases_lost += 1;
+            self.counts.lock().leases_lost += 1;
             warn!(target: TARGET, owner = self.owner, fence = lease.fence, "lease lost");
         }
     }
 
     pub(crate) fn clock_stepped(&self, by: Duration) {
-        self.counts().clock_steps += 1;
+        self.counts.lock().clock_steps += 1;
         warn!(target: TARGET, owner = self.owner, ?by, "wall clock stepped");
     }
 
     /// Takes note of an attempt that has no run.
     pub(crate) fn given_up(&self) {
-        self.counts().given_up += 1;
+        self.counts.lock().given_up += 1;
     }
 
     /// Takes note of a run that begins at `now`, and returns its span.
     pub(crate) fn begun(&self, job: &StoredJob, now: WallTime) -> Span {
-        self.counts().lag.record(now.since(job.due));
+        self.counts.lock().lag.record(now.since(job.due));
         let (id, kind, attempt) = (job.id, job.kind.as_str(), job.attempts);
         info_span!(target: TARGET, "job", %id, kind, attempt)
     }
 
     /// Takes note of the end of a run, and of what becomes of the job.
     pub(crate) fn ended(&self, job: &StoredJob, outcome: &Outcome, then: &Then) {
-        let mut counts = self.counts();
+        let mut counts = self.counts.lock();
         match (then, outcome) {
             (Then::Die { .. }, _) => counts.dead += 1,
             (_, Outcome::Done) => counts.done += 1,

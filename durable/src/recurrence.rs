@@ -103,11 +103,9 @@ fn next_match((pattern, zone): (Cron, TimeZone), time: WallTime) -> Option<WallT
 /// A cron expression that cannot be understood.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
-    "not a cron expression: write five fields and a time zone, such as `30 9 * * MON-FRI Europe/Berlin` ({message})"
+    "not a cron expression: write five fields and a time zone, such as `30 9 * * MON-FRI Europe/Berlin` ({0})"
 )]
-pub struct InvalidCron {
-    message: String,
-}
+pub struct InvalidCron(String);
 
 /// Checks that an expression can be understood.
 pub(crate) fn check_cron(expression: &str) -> Result<(), InvalidCron> {
@@ -131,9 +129,7 @@ fn parse(expression: &str) -> Result<(Cron, TimeZone), InvalidCron> {
 }
 
 fn invalid(reason: impl fmt::Display) -> InvalidCron {
-    InvalidCron {
-        message: reason.to_string(),
-    }
+    InvalidCron(reason.to_string())
 }
 
 #[cfg(test)]

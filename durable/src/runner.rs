@@ -63,7 +63,7 @@ impl Runner {
             (Some(outcome), _) => self.finish(&run, outcome, Duration::MAX),
             (None, None) => self.finish(&run, unknown(), Duration::MAX),
             (None, Some(Handler::Plain(handler))) => {
-                let span = node.observer().begun(&run.job, node.now());
+                let span = node.observer.begun(&run.job, node.now());
                 let handle = || Some(span.in_scope(|| guarded(|| handler(&attempt))));
                 return self.run_here(&run, handle);
             }
@@ -106,7 +106,7 @@ impl Runner {
         let node = &self.inner().node;
         Within {
             limit: self.handlers.time_limit(&run.job.kind),
-            span: node.observer().begun(&run.job, node.now()),
+            span: node.observer.begun(&run.job, node.now()),
         }
     }
 
@@ -114,7 +114,7 @@ impl Runner {
     fn finish(&self, run: &Run, outcome: Outcome, after: Duration) {
         let node = &self.inner().node;
         let then = self.then(run, &outcome);
-        node.observer().ended(&run.job, &outcome, &then);
+        node.observer.ended(&run.job, &outcome, &then);
         node.note_return(run.job.id, after);
         self.inner().post(run.finish(then));
     }

@@ -23,7 +23,7 @@ impl Runner {
         attempt: &Attempt,
     ) -> Option<Outcome> {
         let node = &self.inner().node;
-        let Some(transactions) = node.store().transactions() else {
+        let Some(transactions) = node.store.transactions() else {
             return Some(Outcome::Failed("the store has no transactions".to_owned()));
         };
         let (mut failed, mut ended) = (None, None);
@@ -47,7 +47,7 @@ impl Runner {
             Ok(None) => failed,
             Ok(Some((finish, answer))) => {
                 if let Some((outcome, then)) = ended {
-                    node.observer().ended(&run.job, &outcome, &then);
+                    node.observer.ended(&run.job, &outcome, &then);
                 }
                 // A commit of its own is no short run.
                 node.note_return(run.job.id, Duration::MAX);

@@ -55,7 +55,7 @@ impl VirtualNode {
 
     /// Returns the time at which something happens next: a load, a renewal or a timer.
     fn next_stop(&self, keep: WallTime, now: WallTime) -> WallTime {
-        let engine = self.runner.inner().node.engine();
+        let engine = &self.runner.inner().node.engine;
         let deadline = engine.earliest_deadline();
         let timer = deadline.map(|deadline| now + deadline.since(engine.now()));
         let tick = now + Duration::from_micros(1);
@@ -75,7 +75,7 @@ impl VirtualNode {
             self.clock.advance(Duration::ZERO);
             let mut is_idle = true;
             for lane in 0..inner.node.lanes() {
-                let (queue, room) = (inner.node.engine().queue(lane), inner.node.room(lane));
+                let (queue, room) = (inner.node.engine.queue(lane), inner.node.room(lane));
                 let mut aimed = Vec::new();
                 if room > 0 && queue.try_recv_many(&mut aimed, room).is_ok() {
                     is_idle = false;

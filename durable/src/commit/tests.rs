@@ -164,7 +164,7 @@ fn durable_14_a_job_that_cannot_be_started_is_left_alone() {
     assert!(matches!(answers[..], [Answer::Damaged(_)]));
     node.ask_for_load();
     node.keep();
-    let window = &node.windows()[0];
+    let window = &node.windows.lock()[0];
     assert_eq!((window.armed(), window.set_aside()), (0, 1));
 }
 
@@ -192,16 +192,16 @@ fn a_recovery_asks_for_a_load() {
     let store = Failing::new(RedbStore::in_memory());
     let (node, commits) = (node(&store), Commits::default());
     node.keep();
-    assert!(!node.windows()[0].wants_load(at(0)));
+    assert!(!node.windows.lock()[0].wants_load(at(0)));
     store.set(crate::support::failing::Mode::FailsAfter);
     let reply = commits.request(insert());
     commits.commit_all(&node);
     assert!(matches!(refused(&reply).1, StoreError::Full));
     store.set(crate::support::failing::Mode::Works);
     assert!(commits.try_recover(&node));
-    assert!(node.take_load_due() && node.windows()[0].wants_load(at(0)));
+    assert!(node.take_load_due() && node.windows.lock()[0].wants_load(at(0)));
     node.keep();
-    assert_eq!(node.windows()[0].armed(), 1, "the stored job is armed");
+    assert_eq!(node.windows.lock()[0].armed(), 1, "the stored job is armed");
 }
 
 /// Nothing else ends the lingering of starts and outcomes before its time.

@@ -140,7 +140,7 @@ impl Node {
         let mut held = self.held.lock();
         let lost = held.lease.take_if(|lease| Some(lease.fence) == fence);
         drop(held);
-        self.windows().iter_mut().for_each(Window::clear);
+        self.windows.lock().iter_mut().for_each(Window::clear);
         self.is_load_due.store(true, Ordering::SeqCst);
         self.observer.lost(lost);
         self.tell_lease_changed();

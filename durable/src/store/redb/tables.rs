@@ -55,12 +55,11 @@ impl Session {
 
     /// Checks that the file still has its name. What is written to one that was deleted is lost.
     pub(super) fn check_place(&self, path: &Path) -> Result<()> {
-        match place_of_file(path) == self.place {
-            true => Ok(()),
-            false => {
-                Err(Error::Corrupted("the file is gone, or another has its name".to_owned()).into())
-            }
+        if place_of_file(path) == self.place {
+            return Ok(());
         }
+        let how = "the file is gone, or another has its name";
+        Err(Error::Corrupted(how.to_owned()).into())
     }
 
     pub(super) fn load(database: &Database, path: Option<&Path>) -> Result<Session> {
