@@ -37,42 +37,42 @@ struct Call {
 const CALLS: [Call; 24] = [
     Call {
         name: "wheel: cancel and schedule",
-        instructions: 153,
+        instructions: 147,
         run: wheel_pair,
     },
     Call {
         name: "wheel: postpone",
-        instructions: 50,
+        instructions: 54,
         run: wheel_postpone,
     },
     Call {
         name: "wheel: disarm and arm",
-        instructions: 101,
+        instructions: 103,
         run: wheel_reuse,
     },
     Call {
         name: "wheel: bring forward",
-        instructions: 156,
+        instructions: 133,
         run: wheel_bring_forward,
     },
     Call {
         name: "wheel: schedule, cascade and expire",
-        instructions: 509,
+        instructions: 407,
         run: wheel_expire,
     },
     Call {
         name: "wheel: alone on a tick",
-        instructions: 475,
+        instructions: 400,
         run: wheel_alone,
     },
     Call {
         name: "wheel: alone, two cascades away",
-        instructions: 470,
+        instructions: 415,
         run: wheel_alone_far,
     },
     Call {
         name: "wheel: all on a tick",
-        instructions: 191,
+        instructions: 189,
         run: wheel_burst,
     },
     Call {
@@ -83,75 +83,75 @@ const CALLS: [Call; 24] = [
     },
     Call {
         name: "engine: cancel and schedule",
-        instructions: 238,
+        instructions: 222,
         run: engine_pair,
     },
     Call {
         name: "engine: postpone",
-        instructions: 96,
+        instructions: 105,
         run: engine_postpone,
     },
     Call {
         name: "engine: disarm and arm",
-        instructions: 173,
+        instructions: 192,
         run: engine_reuse,
     },
     Call {
         name: "engine: schedule, expire and take",
         // There are four timers per tick, and an advance visits every shard.
-        instructions: 1_355,
+        instructions: 1_228,
         run: engine_take,
     },
     Call {
         name: "engine: the same, many at a time",
-        instructions: 1_051,
+        instructions: 925,
         run: engine_take_many,
     },
     Call {
         name: "engine: all on a tick, many at a time",
-        instructions: 457,
+        instructions: 374,
         run: engine_burst,
     },
     Call {
         name: "task: cancel and schedule",
-        instructions: 292,
+        instructions: 265,
         run: task_pair,
     },
     Call {
         name: "task: schedule, expire and run",
         // A thousand tasks are due at each tick.
-        instructions: 959,
+        instructions: 969,
         run: task_run,
     },
     Call {
         name: "named task: cancel and schedule",
-        instructions: 1_528,
+        instructions: 1_568,
         run: named_task_pair,
     },
     Call {
         name: "named task: the same, by name",
-        instructions: 2_711,
+        instructions: 2_760,
         run: named_task_pair_by_name,
     },
     Call {
         name: "sleep: create, poll and drop",
-        instructions: 368,
+        instructions: 359,
         run: sleep_pair,
     },
     Call {
         name: "sleep: the same, instant given",
-        instructions: 355,
+        instructions: 345,
         run: sleep_pair_at,
     },
     Call {
         name: "sleep: create, poll and wake",
         // There are four sleeps per tick, and an advance visits every shard.
-        instructions: 865,
+        instructions: 726,
         run: sleep_wake,
     },
     Call {
         name: "sleep: the same, all on a tick",
-        instructions: 458,
+        instructions: 392,
         run: sleep_burst,
     },
     Call {

@@ -72,7 +72,7 @@ pub(super) struct Unsent {
     /// The tick for which the alarm has to be set earlier.
     earlier: Option<Tick>,
     /// The memory of a wheel that has become empty.
-    retired: Retired,
+    retired: Option<Retired>,
 }
 
 impl<T> Core<T> {
@@ -222,7 +222,7 @@ impl<T> Core<T> {
     /// other threads waiting for a system call.
     #[inline]
     pub(super) fn release(&self, mut held: Held<'_, T>) {
-        if held.shard.has_signals() || held.shard.wheel.has_retired() {
+        if held.shard.has_signals() || held.shard.wheel.is_worth_freeing() {
             return self.release_and_signal(held);
         }
         let earliest_new = held.shard.take_earliest_new();
@@ -233,10 +233,10 @@ impl<T> Core<T> {
     /// memory of a wheel that has become empty after that.
     #[inline]
     pub(super) fn let_go(mut held: Held<'_, T>) {
-        if held.shard.wheel.has_retired() {
-            let retired = held.shard.wheel.take_retired();
+        if held.shard.wheel.is_worth_freeing() {
+            let retired = held.shard.wheel.give_back();
             drop(held);
-            retired.free();
+            drop(retired);
         }
     }
 
@@ -272,7 +272,7 @@ impl<T> Core<T> {
         Unsent {
             shard: held.cell.index,
             signals: held.shard.take_signals(),
-            retired: held.shard.wheel.take_retired(),
+            retired: held.shard.wheel.give_back(),
             earlier: notifies.then_some(earliest_new),
         }
     }
@@ -288,7 +288,7 @@ impl<T> Core<T> {
         unsent
             .signals
             .take_unnamed(|place| self.names.remove(place));
-        unsent.retired.free();
+        drop(unsent.retired);
     }
 
     fn ring(&self, shard: usize, signals: &Signals) {

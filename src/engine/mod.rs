@@ -52,8 +52,7 @@ use hub::{Held, Unsent};
 /// # Cost
 /// Scheduling, cancelling and rescheduling each take one short lock, that of
 /// the timer's shard; a new timer goes to the calling thread's own shard. They
-/// allocate only when more timers are live than ever before, or for a payload of more than
-/// 64 bytes, which is boxed. Scheduling a
+/// allocate only when more timers are live than ever before. Scheduling a
 /// [named](crate::Timer::named) timer also allocates, and takes a lock that several
 /// names share. The clock is read only for a delay, not for a [`Time`].
 ///

@@ -7,22 +7,20 @@
 //! left to the next pass, so a timer that always re-arms itself for now holds up nobody.
 //!
 //! All calls loop around [`Wheel::step`], which touches a bounded number of entries. It may
-//! stop anywhere, because what is left to do hangs on lists:
+//! stop anywhere, because a slot whose turn has come moves as a whole onto lists of the
+//! wheel's. What is left to do is then which of them are not empty:
 //!
 //! | list | of |
 //! |---|---|
 //! | `OVERDUE` | timers whose deadline had been reached when they were linked, for the next pass |
-//! | `LATE` | timers that were due when the pass began |
+//! | `DUE` | timers whose tick has come |
 //! | `IN_HEAP` | timers of a list that was out of order, which are being sorted |
-//! | `REACHED` | timers that were beyond the reach of a capped wheel, being cascaded |
-//!
-//! Between two steps of a cascade, the clock stands one tick before the slot. A new timer for
-//! the slot's time therefore queues up in the slot, behind those that were not yet moved.
+//! | `CASCADE` | timers that are being cascaded, by the parts of their slot |
 
 use core::cmp::Reverse;
 
 use super::Wheel;
-use super::entries::{EntryIndex, IN_HEAP, LATE, NOTHING, OVERDUE, REACHED, SORTING, Sorted};
+use super::entries::{CASCADE, DUE, EntryIndex, IN_HEAP, OVERDUE, PARTS, SORTING};
 use super::slots::Turn;
 use crate::id::TimerId;
 use crate::tick::Tick;
@@ -43,7 +41,6 @@ pub struct Expired<T> {
 impl<T> Expired<T> {
     /// Returns the timer's id, which is stale unless the timer is put back.
     #[must_use]
-    #[inline]
     pub fn id(&self) -> TimerId {
         self.id
     }
@@ -101,21 +98,37 @@ impl<T> Wheel<T> {
     /// }
     /// assert_eq!(fired, [1, 2, 3]);
     /// ```
-    #[inline]
     pub fn pop_due(&mut self, to: Tick) -> Option<Expired<T>> {
-        if self.idle_to(to.0) {
-            return None;
+        match self.idle_to(to.0) {
+            true => None,
+            false => self.pop_next(to.0),
         }
-        self.pop_next(to.0)
     }
 
-    /// Takes the next due timer, as [`Wheel::pop_due`] does, if there may be one. Not
-    /// inlined, because a loop asks most often while nothing is due, and then saves no
-    /// registers.
+    /// Takes the next due timer, as [`Wheel::pop_due`] does, if there may be one. The most
+    /// common case calls nothing, so it saves no registers.
     #[inline(never)]
     fn pop_next(&mut self, to: u64) -> Option<Expired<T>> {
-        let mut unlimited = usize::MAX;
-        match self.step(to, &mut unlimited) {
+        let first = self.entries.links(DUE).next;
+        let is_plain = self.pass == Some(to) && !self.is_sorting && self.cascading == 0;
+        if first == DUE || !is_plain || self.len() == 1 || !self.can_fire(first) {
+            return self.pop_slowly(to);
+        }
+        self.entries.unlink(first);
+        Some(Expired {
+            id: TimerId::new(self.number, self.sequence(first), first.index()),
+            deadline: self.now(),
+            payload: self.remove(first),
+        })
+    }
+
+    fn can_fire(&self, entry: EntryIndex) -> bool {
+        self.is_due(entry) && !self.entries.is_moved(entry)
+    }
+
+    #[inline(never)]
+    fn pop_slowly(&mut self, to: u64) -> Option<Expired<T>> {
+        match self.step(to, &mut { usize::MAX }) {
             Step::Due(entry) => Some(self.take_expired(entry)),
             Step::Done | Step::Paused => None,
         }
@@ -144,7 +157,6 @@ impl<T> Wheel<T> {
     /// assert_eq!(wheel.advance(Tick(9), 7, |_, _| fired += 1), Advance::Done);
     /// assert_eq!((fired, wheel.now()), (10, Tick(9)));
     /// ```
-    #[inline]
     pub fn advance(
         &mut self,
         to: Tick,
@@ -232,255 +244,279 @@ impl<T> Wheel<T> {
             return Err(expired);
         }
         let entries = &mut self.entries;
-        let entry = entries.put_back(id.index(), id.sequence(), deadline.0, expired.payload);
+        let entry = entries.put_back(id, deadline.0, expired.payload);
         self.link(entry);
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn take_expired(&mut self, entry: EntryIndex) -> Expired<T> {
         debug_assert!(self.is_due(entry));
+        let (id, deadline) = (self.id(entry), self.now());
+        self.entries.forget_if_moved(entry);
+        let payload = self.remove(entry);
+        self.give_back_if_empty();
         Expired {
-            id: self.id(entry),
-            deadline: self.now(),
-            payload: self.remove(entry),
+            id,
+            deadline,
+            payload,
         }
     }
 
     /// If there is no work until `to`, moves the clock there and returns `true`.
-    #[inline]
     pub(crate) fn idle_to(&mut self, to: u64) -> bool {
-        let quiet = to < self.next.start;
-        if quiet && self.now < to {
-            self.now = to;
+        let is_idle = self.slots.now <= to && to < self.slots.next;
+        if is_idle {
+            self.slots.now = to;
         }
-        quiet
+        is_idle
+    }
+
+    #[inline(always)]
+    pub(super) fn next_turn(&self) -> Turn {
+        self.slots.next_turn()
     }
 
     /// Continues towards `to` until a timer is due, `budget` entries have been
     /// touched, or `to` is reached with no work left.
     #[inline(always)]
     pub(crate) fn step(&mut self, to: u64, budget: &mut usize) -> Step {
-        // The next timer of a list that is being fired, in the most common case. Outside a
-        // pass, the list is empty.
-        let list = self.firing;
-        let first = self.entries.next(list);
-        let is_plain = first != list && !self.entries.is_out_of_order(list);
-        if is_plain && to == self.pass && *budget > 0 && self.is_due(first) {
-            *budget -= 1;
-            self.unlink(first);
-            return Step::Due(first);
+        let to = to.max(self.slots.now);
+        if self.pass != Some(to) {
+            self.begin_pass(to);
         }
-        self.step_on(to, budget)
-    }
-
-    /// Continues as [`Wheel::step`] does, whatever is to be done.
-    #[inline(never)]
-    fn step_on(&mut self, to: u64, budget: &mut usize) -> Step {
-        if self.idle_to(to) {
-            return Step::Done;
+        if self.cascading != 0 && !self.resume(budget) {
+            return Step::Paused;
         }
-        let to = to.max(self.now);
-        let mut known = self.next;
-        self.begin_pass(to);
         loop {
-            while let Some(first) = self.entries.first_of(self.firing) {
+            while let Some(first) = self.entries.first_of(DUE) {
                 if !spend(budget) {
                     return Step::Paused;
                 }
-                if let Some(entry) = self.fire(first) {
-                    return Step::Due(entry);
+                self.entries.unlink(first);
+                if self.is_due(first) && !self.is_sorting {
+                    return Step::Due(first);
+                }
+                self.sort_or_link(first);
+            }
+            // The most common end, which needs no call.
+            if self.slots.now == to && !self.is_sorting {
+                let turn = self.next_turn();
+                if turn.start > to {
+                    return self.end_pass(to, turn);
                 }
             }
-            // A slot that was fired may get timers of its next rotation.
-            self.firing = LATE;
-            while let Some(&Reverse(least)) = self.heap.peek() {
-                if self.entries.is_empty(IN_HEAP) {
-                    self.heap.clear();
-                    break;
-                }
-                if !spend(budget) {
-                    return Step::Paused;
-                }
-                self.heap.pop();
-                if let Some(entry) = self.take_sorted(least) {
-                    return Step::Due(entry);
-                }
-            }
-            let turn = self.turn_after(known);
-            known = Turn::NOW;
-            // Nothing is due at the end of time: see `Wheel::reschedule`.
-            let last = to.min(Tick::MAX.0 - 1);
-            if turn.start > last {
-                return self.end_pass(to, turn);
-            }
-            // A cascade may have been paused whose other timers were cancelled.
-            if *budget == 0 && !self.entries.is_empty(turn.list) {
-                return Step::Paused;
-            }
-            if let Some(entry) = self.take_turn(turn, last, budget) {
-                return Step::Due(entry);
+            if let Some(step) = self.take_turns(to, budget) {
+                return step;
             }
         }
     }
 
-    /// Begins a pass to a tick, unless that has begun. A pass to another tick ends here, and
-    /// the timers that it left are due now.
-    #[inline]
+    /// Begins a pass to a tick. A pass to another tick ends here, and what it leaves is due now.
+    #[inline(always)]
     fn begin_pass(&mut self, to: u64) {
-        if self.firing != NOTHING && self.pass == to {
-            return;
+        if self.pass.is_some() && self.cascading == 0 {
+            self.take_present();
         }
-        if self.next == Turn::NOW {
-            self.gather_due();
+        if !self.entries.is_empty(OVERDUE) {
+            self.is_sorting |= self.take_unsorted(OVERDUE) || self.is_firing();
+            self.entries.move_all(OVERDUE, DUE);
         }
-        (self.pass, self.firing, self.next) = (to, LATE, Turn::NOW);
+        self.pass = Some(to);
         self.passes += 1;
+        self.slots.next = 0;
     }
 
-    #[cold]
-    fn gather_due(&mut self) {
-        if let Some(present) = self.present_slot() {
-            self.entries.move_all(present, LATE);
-            self.slots.vacate(present);
-        }
-        self.entries.move_all(OVERDUE, LATE);
-        if !self.heap.is_empty() && !self.entries.is_empty(LATE) {
-            self.entries.mark_out_of_order(LATE, true);
-        }
-    }
-
-    /// Returns the slot of the present tick if an unfinished pass has left timers there.
-    fn present_slot(&self) -> Option<EntryIndex> {
-        let is_unfinished = self.firing != NOTHING && self.cascading.is_none();
-        let turn = is_unfinished.then(|| self.slots.next(self.now))?;
-        (turn.start == self.now).then_some(turn.list)
-    }
-
+    #[inline(always)]
     fn end_pass(&mut self, to: u64, next: Turn) -> Step {
-        self.firing = NOTHING;
-        self.now = to;
-        self.next = match self.entries.is_empty(OVERDUE) {
-            true => next,
-            false => Turn::NOW,
-        };
+        self.slots.now = to;
+        self.pass = None;
+        if self.entries.is_empty(OVERDUE) {
+            self.slots.next = next.start;
+        }
         Step::Done
     }
 
-    /// Takes the first timer off the list that is being fired. Returns it if it is the next
-    /// to fire.
-    fn fire(&mut self, first: EntryIndex) -> Option<EntryIndex> {
-        let is_sorted = !self.entries.is_out_of_order(self.firing);
-        self.unlink(first);
-        if !self.is_due(first) {
-            // It was postponed.
-            self.link(first);
-            return None;
+    /// Takes what an unfinished pass has left in the slot of the present tick, to be sorted
+    /// with what is due already.
+    #[cold]
+    fn take_present(&mut self) {
+        let turn = self.next_turn();
+        if turn.start == self.slots.now && self.slots.now < Tick::MAX.0 {
+            self.is_sorting |= self.is_firing();
+            self.take_ticks(turn);
         }
-        if is_sorted {
-            return Some(first);
-        }
-        self.entries.append(IN_HEAP, first);
-        let header = self.entries.get_mut(first);
-        let (deadline, sequence) = (header.deadline, header.stamp().sequence());
-        header.mark(SORTING);
-        self.heap.push(Reverse(Sorted {
-            deadline,
-            sequence,
-            entry: first,
-        }));
-        None
     }
 
-    /// Takes a timer that has left the heap off its list, unless it has ended or was
-    /// rescheduled since it was put into the heap.
-    fn take_sorted(&mut self, least: Sorted) -> Option<EntryIndex> {
-        let index = least.entry.index().into();
-        let entry = self.entries.find_unmoved(index, least.sequence)?;
-        let header = self.entries.get_mut(entry);
-        if !header.has(SORTING) || header.deadline != least.deadline {
-            return None;
+    /// Goes on with a cascade. Returns whether there was budget for all.
+    #[cold]
+    fn resume(&mut self, budget: &mut usize) -> bool {
+        let is_over = self.cascade(budget);
+        if is_over {
+            self.take_present();
         }
-        header.unmark(SORTING);
-        self.unlink(entry);
-        Some(entry)
+        is_over
     }
 
-    /// Gives a slot its turn, or continues it. If the slot has a sole timer, which is due by
-    /// `to`, returns the timer: no other is due before the end of that slot.
-    fn take_turn(&mut self, turn: Turn, to: u64, budget: &mut usize) -> Option<EntryIndex> {
-        let mut turn = turn;
-        if turn.level == 0 {
-            (self.now, self.firing) = (turn.start, turn.list);
-            return None;
-        } else if self.cascading.is_some() {
-            // Some of its timers may have been moved inward.
-        } else if self.slots.is_beyond(turn) {
-            self.entries.move_all(turn.list, REACHED);
-            self.slots.vacate(turn.list);
-            self.slots.reach(turn);
-            turn.list = REACHED;
-        } else if let Some(sole) = self.entries.sole_of(turn.list) {
-            let deadline = self.entries.get(sole).deadline;
-            if deadline <= to.min(self.slots.last_of(turn)) {
-                *budget -= 1;
-                self.now = deadline;
-                self.unlink(sole);
-                return Some(sole);
+    /// Gives slots their turns until one of level 0 has had its turn, whose timers are due, or
+    /// until something else is to be done.
+    #[inline(never)]
+    fn take_turns(&mut self, to: u64, budget: &mut usize) -> Option<Step> {
+        if self.is_sorting {
+            let step = self.next_sorted(budget);
+            if step.is_some() {
+                return step;
             }
         }
-        self.cascade(turn, budget);
+        // Nothing is due at the end of time: see `Wheel::reschedule`.
+        let last = to.min(Tick::MAX.0 - 1);
+        loop {
+            let turn = self.next_turn();
+            if turn.start > last {
+                return Some(self.end_pass(to, turn));
+            } else if *budget == 0 {
+                return Some(Step::Paused);
+            } else if self.slots.level_of(turn.list) == 0 {
+                self.take_ticks(turn);
+                return None;
+            } else if let Some(sole) = self.take_sole(turn, last) {
+                *budget -= 1;
+                return Some(Step::Due(sole));
+            }
+            self.take_parts(turn);
+            if !self.cascade(budget) {
+                return Some(Step::Paused);
+            }
+        }
+    }
+
+    /// Gives a slot of level 0 its turn: its timers are due.
+    #[inline(always)]
+    fn take_ticks(&mut self, turn: Turn) {
+        self.slots.now = turn.start;
+        self.is_sorting |= self.take_unsorted(turn.list);
+        self.entries.move_all(turn.list, DUE);
+        self.slots.vacate(turn.list);
+    }
+
+    /// Takes the only timer out of an outer slot whose turn comes, if the timer is due by `to`:
+    /// no other is due before the end of that slot.
+    #[inline(always)]
+    fn take_sole(&mut self, turn: Turn, to: u64) -> Option<EntryIndex> {
+        let sole = self.entries.sole_of(turn.list)?;
+        let deadline = self.deadline_of(sole).0;
+        if deadline > to || deadline > self.slots.last_of(turn)? {
+            return None;
+        }
+        self.slots.now = deadline;
+        self.unlink(sole);
+        Some(sole)
+    }
+
+    /// Gives an outer slot its turn: its timers are to be cascaded.
+    #[inline(always)]
+    fn take_parts(&mut self, turn: Turn) {
+        self.slots.now = turn.start;
+        let (first, parts) = self.slots.parts_of(turn.list);
+        self.cascading = parts;
+        let mut left = parts;
+        while left != 0 {
+            let part = left.trailing_zeros();
+            self.entries.move_all(first.nth(part), CASCADE.nth(part));
+            self.slots.vacate(first.nth(part));
+            left &= left - 1;
+        }
+    }
+
+    /// Links the timers of an outer slot again, further inward, one of each part in turn.
+    /// Returns whether there was budget for all.
+    #[inline(always)]
+    fn cascade(&mut self, budget: &mut usize) -> bool {
+        let (mut left, mut round, mut budget_left) = (self.cascading, self.cascading, *budget);
+        while left != 0 {
+            let list = CASCADE.nth(round.trailing_zeros());
+            let entry = self.entries.links(list).next;
+            if entry == list {
+                self.entries.set_apart(list);
+                left &= !(round & round.wrapping_neg());
+            } else if budget_left > 0 {
+                budget_left -= 1;
+                let after = self.entries.links(entry).next;
+                // It arrives in the cache until it is the turn of this part again. To store to
+                // it would wait for that.
+                self.entries.prefetch(after);
+                self.entries.links_mut(list).next = after;
+                self.link_inward(entry);
+            } else {
+                break;
+            }
+            round &= round - 1;
+            round = if round == 0 { left } else { round };
+        }
+        if left != 0 {
+            for list in (0..PARTS).map(|part| CASCADE.nth(part)) {
+                self.entries.cut_before(list, self.entries.links(list).next);
+            }
+        }
+        *budget = budget_left;
+        self.cascading = left;
+        left == 0
+    }
+
+    /// Links a timer of a slot whose turn has come again, if it was postponed. Otherwise puts
+    /// it into the heap, where it waits until all of its list are sorted.
+    #[cold]
+    fn sort_or_link(&mut self, entry: EntryIndex) {
+        if !self.is_due(entry) {
+            self.link(entry);
+            return;
+        }
+        self.entries.append(IN_HEAP, entry);
+        let header = self.entries.get_mut(entry);
+        header.mark(SORTING);
+        let sorted = (header.deadline, header.stamp, entry);
+        self.heap.push(Reverse(sorted));
+    }
+
+    /// Takes the next timer out of the heap. Returns `None` if it holds no more.
+    #[cold]
+    fn next_sorted(&mut self, budget: &mut usize) -> Option<Step> {
+        while !self.entries.is_empty(IN_HEAP) {
+            if !spend(budget) {
+                return Some(Step::Paused);
+            }
+            let Reverse((deadline, stamp, entry)) = self.heap.pop()?;
+            // It may have ended since it was put there, or was rescheduled.
+            if self.entries.find(entry.index().into(), stamp).is_some() {
+                let header = self.entries.get(entry);
+                if header.has(SORTING) && header.deadline == deadline {
+                    self.entries.unlink(entry);
+                    return Some(Step::Due(entry));
+                }
+            }
+        }
+        self.heap.clear();
+        self.is_sorting = false;
         None
     }
 
-    /// Links the timers of an outer slot again, further inward.
-    fn cascade(&mut self, turn: Turn, budget: &mut usize) {
-        let list = turn.list;
-        if self.cascading.is_none() {
-            self.landmarks.begin();
-        }
-        self.now = turn.start;
-        let mut next = self.entries.next(list);
-        while next != list && spend(budget) {
-            let entry = next;
-            self.landmarks.pass(&self.entries, list, entry);
-            next = self.entries.next(entry);
-            self.link_inward(entry);
-        }
-        self.entries.cut_before(list, next);
-        self.cascading = None;
-        if next == list {
-            self.entries.clear_mark(list);
-            self.slots.vacate(list);
-            self.landmarks.end(list);
-        } else {
-            self.now -= 1;
-            self.cascading = Some(turn);
-        }
+    /// Returns whether a list may be out of order, and forgets that.
+    fn take_unsorted(&mut self, list: EntryIndex) -> bool {
+        core::mem::take(&mut self.slots.unsorted[list.index() as usize])
     }
 
-    /// Returns whether a timer is due that is in no slot.
-    #[inline]
-    pub(super) fn has_due(&self) -> bool {
-        let mut due = [OVERDUE, LATE, IN_HEAP].into_iter();
-        self.next == Turn::NOW && due.any(|list| !self.entries.is_empty(list))
+    /// Returns whether timers are waiting to be fired.
+    pub(super) fn is_firing(&self) -> bool {
+        !self.entries.is_empty(DUE) || !self.entries.is_empty(IN_HEAP)
     }
 
-    /// Returns the tick of the next slot's turn.
+    /// Returns the tick of the next slot's turn, or now while a cascade is paused.
     pub(crate) fn next_slot(&self) -> Option<Tick> {
-        let turn = self.turn_after(self.next);
-        (turn != Turn::NEVER).then_some(Tick(turn.start))
-    }
-
-    /// Returns the next turn. It is `known`, unless that slot has become empty or is the one
-    /// behind all levels, whose turn may have become later.
-    #[inline]
-    fn turn_after(&self, known: Turn) -> Turn {
-        match self.cascading {
-            Some(turn) => turn,
-            None if self.slots.is_occupied(known.list) && !self.slots.is_beyond(known) => known,
-            None => self.slots.next(self.now),
+        if self.cascading != 0 && self.entries.occupied(CASCADE, PARTS) != 0 {
+            return Some(self.now());
         }
+        let turn = self.next_turn();
+        (turn != Turn::NEVER).then_some(Tick(turn.start))
     }
 
     /// Returns the number of passes that have begun, for [`Wheel::has_settled`].
@@ -493,17 +529,19 @@ impl<T> Wheel<T> {
     /// since then may remain.
     pub(crate) fn has_settled(&self, to: u64, passes: u64) -> bool {
         let since = self.passes - passes;
-        let is_over = since > 1 || since == 1 && self.firing == NOTHING;
-        is_over && self.now >= to
+        let is_over = since > 1 || since == 1 && self.pass.is_none();
+        is_over && self.slots.now >= to
     }
 }
 
 /// Takes one from a budget. Returns `false` if nothing is left of it.
 #[inline]
 fn spend(budget: &mut usize) -> bool {
-    let has_one = *budget > 0;
-    *budget -= usize::from(has_one);
-    has_one
+    if *budget == 0 {
+        return false;
+    }
+    *budget -= 1;
+    true
 }
 
 #[cfg(test)]
@@ -602,6 +640,45 @@ mod tests {
                 assert_eq!(fired.len(), 2 + pass, "budget {budget}");
             }
             assert_eq!(fired, ["again", "three", "seventy", "again", "again"]);
+        }
+    }
+
+    #[test]
+    fn a_budget_that_a_cascade_uses_up_leaves_the_timers_of_its_first_tick() {
+        let mut wheel = Wheel::new(64);
+        (0..4).for_each(|n| _ = wheel.schedule_at(Tick(64 + n % 2), n));
+        let mut fired = Vec::new();
+        let mut advance = |wheel: &mut Wheel<_>, budget| {
+            wheel.advance(Tick(64), budget, |_, expired| fired.push(expired.payload))
+        };
+        assert_eq!(advance(&mut wheel, 4), Advance::More);
+        assert_eq!(advance(&mut wheel, 4), Advance::Done);
+        assert_eq!((fired, wheel.len()), (vec![0, 2], 2));
+    }
+
+    #[test]
+    fn what_a_cascade_brings_to_the_present_tick_fires_before_younger_timers_that_are_late() {
+        let mut wheel = Wheel::new(64);
+        (0..2).for_each(|n| _ = wheel.schedule_at(Tick(64), n));
+        // The cascade uses the budget up.
+        let mut none = |_: &mut Wheel<_>, _| panic!("fired");
+        assert_eq!(wheel.advance(Tick(64), 2, &mut none), Advance::More);
+        wheel.schedule_at(Tick(64), 2);
+        let fired = core::iter::from_fn(|| wheel.pop_due(Tick(65)).map(|e| e.payload));
+        assert!(fired.eq([0, 1, 2]));
+    }
+
+    #[test]
+    fn a_list_in_order_is_not_sorted() {
+        let mut wheel = Wheel::new(64);
+        let old = wheel.schedule_at(Tick(70), "old");
+        wheel.schedule_at(Tick(5), "young");
+        assert!(wheel.reschedule(old, Tick(5)));
+        for (tick, sorts) in [(5, true), (69, false)] {
+            (0..2).for_each(|_| _ = wheel.schedule_at(Tick(69), "later"));
+            assert!(wheel.pop_due(Tick(tick)).is_some());
+            assert_eq!(wheel.is_sorting, sorts);
+            while wheel.pop_due(Tick(tick)).is_some() {}
         }
     }
 

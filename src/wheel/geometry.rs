@@ -20,14 +20,10 @@ use core::fmt;
 /// assert!(Geometry::new(1).is_err());
 /// # Ok::<(), tickwheel::wheel::InvalidGeometry>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Geometry {
     size: u32,
     levels: u32,
-    /// Whether the levels together reach every u64.
-    complete: bool,
-    /// The binary logarithm of the size, if the size is a power of two.
-    bits: Option<u32>,
     /// The number of ticks per slot, by level.
     units: [u64; MAX_LEVELS],
 }
@@ -58,8 +54,6 @@ impl Geometry {
         Ok(Geometry {
             size: size as u32,
             levels: levels as u32,
-            complete: true,
-            bits: size.is_power_of_two().then(|| size.trailing_zeros()),
             units,
         })
     }
@@ -78,7 +72,6 @@ impl Geometry {
         }
         if levels < self.levels as usize {
             self.levels = levels as u32;
-            self.complete = false;
         }
         Ok(self)
     }
@@ -95,15 +88,15 @@ impl Geometry {
         self.levels as usize
     }
 
-    /// Returns whether the levels together reach every deadline.
+    /// Returns whether the levels together reach every deadline. The next level would have
+    /// slots of more ticks than a u64 counts.
     pub(super) fn is_complete(&self) -> bool {
-        self.complete
+        self.levels() == MAX_LEVELS || self.units[self.levels()] == 1
     }
 
     /// Returns the binary logarithm of the size, if the size is a power of two.
-    #[inline]
     pub(super) fn bits(&self) -> Option<u32> {
-        self.bits
+        self.size.is_power_of_two().then(|| self.size.ilog2())
     }
 
     /// Returns the number of ticks that a slot of `level` covers. Of the level behind the
@@ -114,28 +107,14 @@ impl Geometry {
     }
 
     /// Returns the slot of `level` that covers `tick`.
-    #[inline]
     pub(super) fn slot(&self, level: usize, tick: u64) -> usize {
-        match self.bits {
-            Some(bits) => (tick >> (level as u32 * bits)) as usize & (self.size() - 1),
-            None => (tick / self.unit(level) % u64::from(self.size)) as usize,
-        }
+        (tick / self.unit(level) % u64::from(self.size)) as usize
     }
 
     /// Returns the first tick of a slot of `level`, in the rotation that `origin` is in.
-    #[inline]
     pub(super) fn start_of(&self, level: usize, slot: usize, origin: u64) -> u64 {
-        match self.bits {
-            Some(bits) => {
-                let shift = level as u32 * bits;
-                let others = !(u64::from(self.size) - 1);
-                (origin >> shift & others | slot as u64) << shift
-            }
-            None => {
-                let (unit, size) = (self.unit(level), u64::from(self.size));
-                (origin / unit / size * size + slot as u64) * unit
-            }
-        }
+        let (unit, size) = (self.unit(level), u64::from(self.size));
+        (origin / unit / size * size + slot as u64) * unit
     }
 
     /// Returns the level of the highest digit, in base `size`, in which a deadline differs
@@ -159,14 +138,6 @@ impl Geometry {
         starts.find(|&start| start <= to).unwrap_or(from)
     }
 }
-
-impl PartialEq for Geometry {
-    fn eq(&self, other: &Geometry) -> bool {
-        (self.size, self.levels) == (other.size, other.levels)
-    }
-}
-
-impl Eq for Geometry {}
 
 /// The reason why a [`Geometry`] was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

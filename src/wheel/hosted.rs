@@ -2,7 +2,7 @@
 //! and lists of its own.
 
 use super::Wheel;
-use super::entries::{EntryIndex, OWN_LISTS, Retired, SORTING};
+use super::entries::{EntryIndex, Retired, SORTING, Stamp};
 use crate::id::TimerId;
 use crate::tick::Tick;
 
@@ -19,19 +19,27 @@ impl<T> Wheel<T> {
     }
 
     /// Returns the sequence number of a timer. A younger timer has a higher one.
-    #[inline]
     pub(crate) fn sequence(&self, entry: EntryIndex) -> u64 {
-        self.entries.get(entry).stamp().sequence()
+        self.entries.get(entry).stamp.sequence()
     }
 
     /// Returns the sequence number of the youngest timer that the wheel ever had.
     pub(crate) fn youngest(&self) -> u64 {
-        self.youngest
+        self.youngest.sequence()
     }
 
-    #[inline]
     pub(crate) fn find(&self, id: TimerId) -> Option<EntryIndex> {
-        self.entries.find(id.index_in(self.number)?, id.sequence())
+        let (index, stamp) = (id.index_in(self.number)?, Stamp::of(id));
+        match self.entries.find(index, stamp) {
+            Some(entry) => Some(entry),
+            None => self.entries.find_moved(index, stamp),
+        }
+    }
+
+    /// Finds a timer that is at the index in its id.
+    #[inline]
+    pub(super) fn find_unmoved(&self, id: TimerId) -> Option<EntryIndex> {
+        self.entries.find(id.index_in(self.number)?, Stamp::of(id))
     }
 
     /// Finds a timer by an id that is known to belong to this wheel.
@@ -39,25 +47,23 @@ impl<T> Wheel<T> {
     pub(crate) fn find_own(&self, id: TimerId) -> Option<EntryIndex> {
         debug_assert!(id.is_of(self.number));
         // No owner of a shared wheel re-arms timers, so all are where their ids say.
-        self.entries.find_unmoved(id.index().into(), id.sequence())
+        self.entries.find(id.index().into(), Stamp::of(id))
     }
 
     /// Prefetches the timer's entry.
-    #[inline]
     pub(crate) fn prefetch(&self, id: TimerId) {
         if let Some(entry) = self.entries.entry_at(id.index().into()) {
             self.entries.prefetch(entry);
         }
     }
 
-    #[inline]
     pub(crate) fn prefetch_entry(&self, entry: EntryIndex) {
         self.entries.prefetch(entry);
     }
 
     /// Notes that a timer is not on any list for now.
     pub(crate) fn set_aside(&mut self, entry: EntryIndex) {
-        self.entries.set_aside(entry);
+        self.entries.set_apart(entry);
     }
 
     /// Takes a timer's payload and frees its entry, which is not on any list.
@@ -68,41 +74,34 @@ impl<T> Wheel<T> {
         payload
     }
 
-    /// Takes a timer's payload, unlinks its entry and frees it. The stamp, which a caller
-    /// has just compared, is cleared first: after a store to another entry, the compiler
-    /// would load it again.
+    /// Takes a timer's payload, unlinks its entry and frees it.
     #[inline]
     pub(crate) fn remove_linked(&mut self, entry: EntryIndex) -> T {
-        let payload = self.entries.take(entry);
         self.unlink(entry);
-        self.entries.vacate(entry);
-        payload
+        self.remove(entry)
     }
 
     /// Takes a timer's payload and leaves its entry on its list, in a wheel that is no longer
     /// used.
-    #[inline]
     pub(crate) fn take_for_good(&mut self, entry: EntryIndex) -> T {
         self.entries.take(entry)
     }
 
     /// Returns the deadline of a timer that has expired, in fewer instructions than
     /// [`Wheel::deadline_of`].
-    #[inline]
     pub(crate) fn expired_deadline_of(&self, entry: EntryIndex) -> Tick {
         Tick(self.entries.get(entry).deadline)
     }
 
-    #[inline]
     pub(crate) fn tag(&self, entry: EntryIndex) -> u16 {
-        self.entries.get(entry).stamp().tag()
+        self.entries.get(entry).stamp.tag()
     }
 
     pub(crate) fn set_tag(&mut self, entry: EntryIndex, tag: u16) {
-        self.entries.get_mut(entry).set_tag(tag);
+        let header = self.entries.get_mut(entry);
+        header.stamp = header.stamp.with(tag);
     }
 
-    #[inline]
     pub(crate) fn payload(&self, entry: EntryIndex) -> &T {
         self.entries.payload(entry)
     }
@@ -114,7 +113,7 @@ impl<T> Wheel<T> {
     /// Returns one of the lists that were added for the owner, for entries that the wheel
     /// does not fire by itself. [`Wheel::unlink`] takes them off the list.
     pub(crate) fn list(&self, number: u32) -> EntryIndex {
-        EntryIndex::list(OWN_LISTS + number)
+        EntryIndex::list(self.slots.end() + number)
     }
 
     pub(crate) fn append_to(&mut self, list: EntryIndex, entry: EntryIndex) {
@@ -125,29 +124,23 @@ impl<T> Wheel<T> {
 
     /// Makes `first` the first entry of a list of the owner, or empties the list if
     /// `first` is the list itself. The timers before it have been removed.
-    #[inline]
     pub(crate) fn cut_before(&mut self, list: EntryIndex, first: EntryIndex) {
         self.entries.cut_before(list, first);
     }
 
     /// Returns the first entry of a list, or `None` if the list is empty.
-    #[inline]
     pub(crate) fn first_of(&self, list: EntryIndex) -> Option<EntryIndex> {
         self.entries.first_of(list)
     }
 
-    /// Returns whether the wheel has become empty and does not need its memory any more.
-    #[inline]
-    pub(crate) fn has_retired(&self) -> bool {
-        self.entries.has_retired
+    /// Returns whether the wheel is empty and has memory that is worth giving back.
+    pub(crate) fn is_worth_freeing(&self) -> bool {
+        self.entries.is_worth_freeing()
     }
 
-    /// Returns that memory, to be freed after the lock is released.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn take_retired(&mut self) -> Retired {
-        self.entries.has_retired = false;
-        core::mem::take(&mut self.entries.retired)
+    /// Returns that memory, to be dropped after the lock is released.
+    pub(crate) fn give_back(&mut self) -> Option<Retired> {
+        self.is_worth_freeing().then(|| self.entries.give_back())
     }
 
     /// Passes at most `budget` vacant entries behind the last timer. Gives their memory back

@@ -9,6 +9,8 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::Wheel;
+#[cfg(test)]
+use super::slots::Turn;
 use crate::id::TimerId;
 use crate::tick::Tick;
 
@@ -51,8 +53,7 @@ impl<T> Wheel<T> {
     /// names the timers in each slot.
     ///
     /// # Cost
-    /// Reads a few words per slot, and at most `most` entries of it. A `most` of 1
-    /// reads no entry.
+    /// Reads a few words per slot, and at most `most` entries of it.
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};
@@ -83,10 +84,10 @@ impl<T> Wheel<T> {
     pub(crate) fn uncounted_levels(&self) -> Vec<Level> {
         let level = |level| Level {
             slot_ticks: self.geometry().unit(level),
-            hand: self.geometry().slot(level, self.now),
+            hand: self.geometry().slot(level, self.slots.now),
             timers: Vec::new(),
         };
-        let needed = self.slots.levels.clamp(1, self.geometry().levels());
+        let needed = self.slots.needed.clamp(1, self.geometry().levels());
         (0..needed).map(level).collect()
     }
 
@@ -99,14 +100,10 @@ impl<T> Wheel<T> {
         counts: &mut [usize],
     ) {
         for slot in slots {
-            let occupied = self.slots.is_occupied(self.slots.list(level, slot));
-            counts[slot] = match (occupied, most) {
-                (true, 2..) => {
-                    let timers = self.entries.on_list(self.slots.list(level, slot));
-                    timers.take(most).count()
-                }
-                (occupied, most) => most.min(usize::from(occupied)),
-            };
+            let lists = self.slots.lists(level, slot);
+            let lists = lists.filter(|&list| self.slots.is_occupied(list));
+            let timers = lists.flat_map(|list| self.entries.on_list(list));
+            counts[slot] = timers.take(most).count();
         }
     }
 
@@ -123,16 +120,18 @@ impl<T> Wheel<T> {
     /// assert_eq!(slot.timers, [id]);
     /// ```
     pub fn slots(&self) -> impl Iterator<Item = Slot> + '_ {
-        let turns = self.slots.all(self.origin());
-        turns.map(|turn| Slot {
-            level: turn.level as usize,
-            index: self.slots.index_of(turn),
-            start: Tick(turn.start),
-            timers: self
-                .entries
-                .on_list(turn.list)
-                .map(|at| self.id(at))
-                .collect(),
+        self.slots.all().map(|turn| {
+            let (level, index) = self.slots.slot_of(turn.list);
+            let lists = self.slots.lists(level, index);
+            let entries = lists.flat_map(|list| self.entries.on_list(list));
+            let mut timers: Vec<_> = entries.map(|entry| self.id(entry)).collect();
+            timers.sort_unstable_by_key(|id| id.sequence());
+            Slot {
+                level,
+                index,
+                start: Tick(turn.start),
+                timers,
+            }
         })
     }
 
@@ -146,67 +145,53 @@ impl<T> Wheel<T> {
     /// on no list.
     #[cfg(test)]
     pub(crate) fn assert_consistent_beside(&self, elsewhere: usize) {
-        use super::entries::{DISARMED, IN_HEAP, LATE, NOTHING, OVERDUE, REACHED, SORTING};
+        use super::entries::{CASCADE, DISARMED, DUE, IN_HEAP, OVERDUE, PARTS, SORTING};
         use super::link::FAR;
-        use super::slots::Turn;
 
         self.entries.assert_consistent();
-        let count = |list| self.entries.on_list(list).count();
-        let mut seen = elsewhere
-            + [OVERDUE, LATE, IN_HEAP, REACHED]
-                .map(count)
-                .iter()
-                .sum::<usize>();
-        for at in self.entries.on_list(OVERDUE) {
-            assert!(self.is_due(at) && self.next == Turn::NOW);
-        }
-        assert!(
-            self.entries
-                .on_list(IN_HEAP)
-                .all(|at| self.entries.get(at).has(SORTING))
-        );
-        assert!(self.heap.len() >= count(IN_HEAP) && count(NOTHING) == 0);
-        for level in 0..self.slots.levels {
-            let is_behind = level == self.geometry().levels();
-            let slots = if is_behind { 1 } else { self.geometry().size() };
-            for list in (0..slots).map(|slot| self.slots.list(level, slot)) {
-                let is_empty = self.entries.is_empty(list);
-                assert_eq!(self.slots.is_occupied(list), !is_empty);
-                let stamp = |at| self.entries.get(at).stamp();
-                match self.entries.is_out_of_order(list) {
-                    true => assert!(!is_empty),
-                    false => assert!(is_empty || self.entries.on_list(list).map(stamp).is_sorted()),
-                }
-            }
-        }
-        let mut turns: Vec<_> = self.slots.all(self.origin()).collect();
-        for turn in &turns {
-            assert!(
-                self.next.start <= turn.start,
-                "{turn:?} before {}",
-                self.next.start
-            );
-            for at in self.entries.on_list(turn.list) {
+        let on = |list| self.entries.on_list(list);
+        let mut seen = elsewhere;
+        for (list, start) in self.lists() {
+            for at in on(list) {
                 let header = self.entries.get(at);
                 let linked_for = match header.has(DISARMED) {
                     true => header.deadline & !FAR,
                     false => header.deadline,
                 };
-                assert!(linked_for >= turn.start);
-                assert_eq!(self.entries.next(self.entries.prev(at)), at);
+                assert!(linked_for >= start);
+                assert_eq!(self.entries.links(self.entries.links(at).prev).next, at);
                 seen += 1;
             }
         }
         assert_eq!(seen, self.len());
-        turns.retain(|turn| {
-            self.cascading
-                .is_none_or(|cascading| cascading.list != turn.list)
-        });
-        assert!(turns.is_sorted_by_key(|turn| turn.start));
-        if self.cascading.is_none() {
-            let first = turns.first().copied().unwrap_or(Turn::NEVER);
-            assert_eq!(self.slots.next(self.now), first);
+        assert!(on(OVERDUE).all(|at| self.is_due(at)));
+        assert!(on(IN_HEAP).all(|at| self.entries.get(at).has(SORTING)));
+        assert!(self.heap.len() >= on(IN_HEAP).count());
+        assert!(self.is_sorting || self.heap.is_empty() || self.entries.is_empty(IN_HEAP));
+        assert!(self.pass.is_some() || self.entries.is_empty(DUE));
+        let has_cascade = self.entries.occupied(CASCADE, PARTS) != 0;
+        assert!(self.cascading != 0 || !has_cascade);
+        for level in 0..self.slots.needed {
+            let is_beyond = level == self.geometry().levels();
+            let slots = if is_beyond { 1 } else { self.geometry().size() };
+            for list in (0..slots).flat_map(|slot| self.slots.lists(level, slot)) {
+                assert_eq!(self.slots.is_occupied(list), !self.entries.is_empty(list));
+                let stamps = on(list).map(|at| self.entries.get(at).stamp);
+                let is_unordered = self.slots.unsorted.get(list.index() as usize);
+                assert!(stamps.is_sorted() || *is_unordered.unwrap_or(&true));
+            }
         }
+        let turns: Vec<_> = self.slots.all().collect();
+        assert!(turns.is_sorted_by_key(|turn| turn.start));
+        assert_eq!(
+            self.next_turn(),
+            turns.first().copied().unwrap_or(Turn::NEVER)
+        );
+        assert!(
+            turns
+                .iter()
+                .all(|turn| self.slots.now <= turn.start && self.slots.next <= turn.start)
+        );
     }
 }
 
@@ -273,7 +258,8 @@ mod tests {
         let mut wheel = Wheel::new(64);
         (0..50).for_each(|n| _ = wheel.schedule_at(Tick(70 + n), n));
         let _ = wheel.advance(Tick(64), 10, |_, _| ());
-        assert_eq!(wheel.levels(usize::MAX)[1].timers[1], 40);
+        let inward = &wheel.levels(usize::MAX)[0].timers;
+        assert_eq!(inward.iter().sum::<usize>(), 10);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use super::Wheel;
-use super::entries::{EntryIndex, IN_HEAP, LATE, OVERDUE, REACHED};
+use super::entries::{CASCADE, DUE, Entries, EntryIndex, IN_HEAP, OVERDUE, PARTS};
 use crate::id::TimerId;
 use crate::tick::Tick;
 
@@ -33,10 +33,9 @@ impl<T> Wheel<T> {
     /// Returns the next timer of a walk that may pass `budget` entries, and
     /// subtracts the entries passed from `budget`.
     pub(crate) fn next_entry(&self, cursor: &mut Cursor, budget: &mut usize) -> Option<EntryIndex> {
-        cursor.0 = cursor.0.max(self.entries.lists);
-        while let Some(entry) = self.entries.entry_at(cursor.0.into()) {
+        while let Some(entry) = self.entry_after(*cursor) {
             *budget = budget.checked_sub(1)?;
-            cursor.0 += 1;
+            cursor.0 = entry.index() + Entries::<T>::STRIDE;
             if self.entries.is_timer(entry) {
                 return Some(entry);
             }
@@ -46,8 +45,12 @@ impl<T> Wheel<T> {
 
     /// Returns whether a walk that has begun has reached its end.
     pub(crate) fn is_at_end(&self, cursor: Cursor) -> bool {
-        let next = cursor.0.max(self.entries.lists);
-        self.entries.entry_at(next.into()).is_none()
+        self.entry_after(cursor).is_none()
+    }
+
+    fn entry_after(&self, cursor: Cursor) -> Option<EntryIndex> {
+        let index = cursor.0.max(self.entries.first);
+        self.entries.entry_at(index.into())
     }
 
     /// Returns an iterator over all timers in the wheel, with their deadlines, in
@@ -130,6 +133,7 @@ impl<T> Wheel<T> {
     pub fn clear(&mut self) {
         let mut cursor = Cursor::START;
         while let Some(entry) = self.next_entry(&mut cursor, &mut { usize::MAX }) {
+            self.entries.forget_if_moved(entry);
             drop(self.remove_linked(entry));
         }
     }
@@ -156,8 +160,7 @@ impl<T> Wheel<T> {
     /// rather than visit more than `budget` entries.
     pub(crate) fn earliest_within(&self, budget: usize) -> Result<Option<Tick>, OverBudget> {
         let (mut earliest, mut left) = (None, budget);
-        // A postponed timer may be due later than timers in later slots, and a
-        // paused cascade's slot comes before the slots of lower levels.
+        // A postponed timer may be due later than timers in later slots.
         for (list, start) in self.lists() {
             for entry in self.entries.on_list(list) {
                 if earliest.is_some_and(|earliest| earliest <= Tick(start)) {
@@ -174,16 +177,14 @@ impl<T> Wheel<T> {
     /// Returns the lists that timers of the wheel are on, each with a tick before which none
     /// of its timers is due.
     pub(super) fn lists(&self) -> impl Iterator<Item = (EntryIndex, u64)> + '_ {
-        let due = [OVERDUE, LATE, IN_HEAP, REACHED].map(|list| (list, 0));
-        let slots = self.slots.all(self.origin());
-        due.into_iter()
-            .chain(slots.map(|turn| (turn.list, turn.start)))
-    }
-
-    /// Returns the tick that tells in which rotation the slots lie: the present or, while a
-    /// cascade is paused, the tick of its turn.
-    pub(super) fn origin(&self) -> u64 {
-        self.cascading.map_or(self.now, |turn| turn.start)
+        let own = [OVERDUE, DUE, IN_HEAP].into_iter();
+        let own = own.chain((0..PARTS).map(|part| CASCADE.nth(part)));
+        let slots = self.slots.all().flat_map(|turn| {
+            let (level, slot) = self.slots.slot_of(turn.list);
+            let lists = self.slots.lists(level, slot);
+            lists.map(move |list| (list, turn.start))
+        });
+        own.map(|list| (list, 0)).chain(slots)
     }
 }
 
@@ -291,12 +292,12 @@ mod tests {
         let (wheel, stay) = after_a_peak(5_000);
         let (mut cursor, mut seen) = (Cursor::START, HashSet::new());
         while !wheel.is_at_end(cursor) {
-            let (before, mut budget) = (cursor.0.max(wheel.entries.lists), BUDGET);
+            let (before, mut budget) = (cursor.0.max(wheel.entries.first), BUDGET);
             while let Some(entry) = wheel.next_entry(&mut cursor, &mut budget) {
                 assert!(cursor.is_past(entry));
                 assert!(seen.insert(*wheel.payload(entry)), "seen twice");
             }
-            let passed = (cursor.0 - before) as usize;
+            let passed = ((cursor.0 - before) / Entries::<u64>::STRIDE) as usize;
             assert!(passed + budget == BUDGET && passed > 0, "{passed}");
         }
         assert_eq!(seen, stay);

@@ -604,10 +604,13 @@ impl<T> Wheel<T> {
         let age = |&entry: &EntryIndex| self.sequence(entry);
         // A postponed timer may lie in any slot that starts before its deadline.
         let lists = self.lists().filter(|&(_, start)| start <= earliest.0);
-        let oldest = lists.filter_map(|(list, _)| match self.entries.is_out_of_order(list) {
-            true => self.entries.on_list(list).filter(is_first).min_by_key(age),
-            // The first one that is found on a list is the oldest.
-            false => self.entries.on_list(list).find(is_first),
+        let is_sorted = |list: EntryIndex| {
+            !self.is_sorting && self.slots.unsorted.get(list.index() as usize) == Some(&false)
+        };
+        let oldest = lists.filter_map(|(list, _)| match is_sorted(list) {
+            // The first one that is found is the oldest.
+            true => self.entries.on_list(list).find(is_first),
+            false => self.entries.on_list(list).filter(is_first).min_by_key(age),
         });
         let first = oldest.min_by_key(age)?;
         Some(self.id(first))

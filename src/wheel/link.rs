@@ -7,14 +7,14 @@
 //! and a bit of its tag says that this stands for [`Tick::MAX`]. The bit means nothing while
 //! the deadline is before [`FAR`], so arming leaves it set.
 //!
-//! Each list is in the order in which its timers were first scheduled. A timer that comes back
-//! may be older than the last one of its list. The list is then marked, and is sorted when it
-//! fires (see `advance.rs`).
+//! The list of a tick is in the order in which its timers were first scheduled. A timer that
+//! comes back may be older than the last one of its list. The list is then marked, and is sorted
+//! when it fires (see `advance.rs`). Lists of outer slots need no order but that of arrival,
+//! because cascades keep it.
 
 use super::Wheel;
-use super::entries::{DISARMED, EntryIndex, OVERDUE, SORTING, Stamp};
-use super::slots::Turn;
-use crate::id::{MAX_SEQUENCE, TimerId};
+use super::entries::{DISARMED, EntryIndex, Header, OVERDUE, SORTING, Stamp};
+use crate::id::TimerId;
 use crate::tick::Tick;
 
 /// The first tick with the highest bit set. A timer of this tick or a later one is linked
@@ -32,133 +32,131 @@ impl<T> Wheel<T> {
     /// Schedules a timer and gives its entry this tag.
     #[inline(always)]
     pub(crate) fn schedule_tagged(&mut self, deadline: Tick, tag: u16, payload: T) -> Scheduled {
-        let sequence = self.issue();
-        let stamp = Stamp::new(sequence, tag);
-        let entry = self.entries.take_vacant();
-        let due = if deadline.0 > self.now {
-            // The list is looked up before the entry is written, because the compiler would
-            // load the table again after a store to the block.
-            let list = self.list_for_later(deadline.0);
-            self.entries.fill(entry, deadline.0, stamp, payload);
-            self.append(list, entry, stamp);
-            deadline
-        } else {
-            self.entries.fill(entry, deadline.0, stamp, payload);
-            self.link_overdue(entry)
-        };
-        let id = TimerId::new(self.number, sequence, entry.index());
-        Scheduled { id, due }
+        // What is seldom needed is in a call at the end, so that nothing is saved for it.
+        if deadline.0 > self.slots.now {
+            let list = self.slots.list_for(deadline.0);
+            if let Some((list, entry)) =
+                list.and_then(|list| Some((list, self.entries.pop_vacant()?)))
+            {
+                let stamp = self.issue();
+                self.entries
+                    .fill(entry, deadline.0, stamp.with(tag), payload);
+                self.entries.append(list, entry);
+                let id = TimerId::new(self.number, stamp.sequence(), entry.index());
+                return Scheduled { id, due: deadline };
+            }
+        }
+        self.schedule_slowly(deadline, tag, payload)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn schedule_slowly(&mut self, deadline: Tick, tag: u16, payload: T) -> Scheduled {
+        let entry = self.insert(deadline.0, tag, payload);
+        let due = self.link(entry);
+        Scheduled {
+            id: self.id(entry),
+            due,
+        }
     }
 
     /// Stores a timer without linking it to a list.
-    #[inline]
     pub(crate) fn insert(&mut self, deadline: u64, tag: u16, payload: T) -> EntryIndex {
-        let stamp = Stamp::new(self.issue(), tag);
+        let stamp = self.issue().with(tag);
         let entry = self.entries.take_vacant();
         self.entries.fill(entry, deadline, stamp, payload);
         entry
     }
 
-    /// Returns a sequence number that no timer has had.
-    #[inline]
-    fn issue(&mut self) -> u64 {
-        self.youngest += 1;
-        assert!(self.youngest <= MAX_SEQUENCE, "2^52 timers were scheduled");
+    /// Returns a stamp that no timer has had.
+    #[inline(always)]
+    fn issue(&mut self) -> Stamp {
+        let next = self.youngest.next();
+        self.youngest = next.expect("2^52 timers were scheduled");
         self.youngest
     }
 
     /// Links a stored entry, which hangs on no list, for the deadline that it has.
-    #[inline]
     pub(crate) fn link(&mut self, entry: EntryIndex) -> Tick {
         self.relink_at(entry, self.deadline_of(entry))
     }
 
     /// Sets the deadline of an entry that is not on any list and links the entry. Returns the
     /// tick at which its timer is due.
-    #[inline]
     pub(crate) fn relink_at(&mut self, entry: EntryIndex, deadline: Tick) -> Tick {
-        let stamp = self.settle(entry, deadline);
-        if deadline.0 <= self.now {
+        self.set_deadline(entry, deadline);
+        if deadline.0 <= self.slots.now {
             return self.link_overdue(entry);
         }
-        let list = self.list_for_later(deadline.0);
-        self.append_in_order(list, entry, stamp);
+        self.append_in_order(entry, deadline.0);
         deadline
     }
 
-    /// Stores the deadline of an entry that is going to be linked, and clears its marks. Returns
-    /// the stamp, because loading it right after a store to its tag would stall.
+    /// Returns the list for a deadline from now on, and counts it as occupied.
     #[inline(always)]
-    fn settle(&mut self, entry: EntryIndex, deadline: Tick) -> Stamp {
-        let header = self.entries.get_mut(entry);
-        let stamp = header.stamp().without(SORTING | DISARMED);
-        header.deadline = deadline.0;
-        header.set_stamp(stamp);
-        stamp
+    fn list_for(&mut self, deadline: u64) -> EntryIndex {
+        match self.slots.list_for(deadline) {
+            Some(list) => list,
+            None => self.list_by_division(deadline),
+        }
     }
 
-    /// Returns the list for a deadline later than now, and counts it as occupied.
-    #[inline(always)]
-    fn list_for_later(&mut self, deadline: u64) -> EntryIndex {
-        let turn = self.slots.turn_for(&mut self.entries, self.now, deadline);
-        self.slots.occupy(turn.list);
-        if turn.start < self.next.start {
-            self.next = turn;
+    /// Returns the list as above, for any size, any cap, and a level that was not needed yet.
+    #[cold]
+    #[inline(never)]
+    fn list_by_division(&mut self, deadline: u64) -> EntryIndex {
+        let level = self.geometry().level_of(self.slots.now, deadline);
+        if level >= self.slots.needed {
+            let new = self.slots.need(level);
+            new.for_each(|list| self.entries.set_apart(list));
         }
-        turn.list
+        self.slots.list_by_division(level, deadline)
     }
 
     /// Links an entry again while its slot is cascaded at the slot's first tick.
     #[inline(always)]
     pub(super) fn link_inward(&mut self, entry: EntryIndex) {
         let deadline = self.deadline_of(entry);
-        let stamp = self.settle(entry, deadline);
-        let Turn { list, .. } = self.slots.turn_for(&mut self.entries, self.now, deadline.0);
-        self.slots.occupy(list);
-        self.append_in_order(list, entry, stamp);
+        if deadline.0 >= FAR {
+            self.set_deadline(entry, deadline);
+        }
+        self.append_in_order(entry, deadline.0);
     }
 
+    /// Appends an entry to the list for its deadline. If that is the list of a tick and the
+    /// entry is older than the one before it, marks the list.
     #[inline(always)]
-    fn append(&mut self, list: EntryIndex, entry: EntryIndex, stamp: Stamp) {
+    fn append_in_order(&mut self, entry: EntryIndex, deadline: u64) {
+        let list = self.list_for(deadline);
+        let last = self.entries.links(list).prev;
         self.entries.append(list, entry);
-        let entries = &mut self.entries;
-        self.landmarks.appended(entries, list, entry, stamp);
-    }
-
-    /// Appends an entry to the list of a slot, and marks the list if the entry is older than
-    /// the one before it. The stamp of a head is less than that of any timer.
-    #[inline(always)]
-    fn append_in_order(&mut self, list: EntryIndex, entry: EntryIndex, stamp: Stamp) {
-        let last = self.entries.prev(list);
-        let is_older = stamp < self.entries.get(last).stamp();
-        self.append(list, entry, stamp);
-        // Without a branch, which would be mispredicted half of the time.
-        self.entries.mark_out_of_order(list, is_older);
+        if let Some(unsorted) = self.slots.unsorted.get_mut(list.index() as usize) {
+            // Without a branch, which would be mispredicted half of the time.
+            let before = if last == list { entry } else { last };
+            *unsorted |= self.entries.get(entry).stamp < self.entries.get(before).stamp;
+        }
     }
 
     /// Links an entry whose deadline has been reached. Overdue timers fire by deadline.
     #[cold]
     fn link_overdue(&mut self, entry: EntryIndex) -> Tick {
-        let header = self.entries.get(entry);
-        let (deadline, stamp) = (header.deadline, header.stamp());
-        if deadline == Tick::MAX.0 {
+        let key = |header: &Header| (header.deadline, header.stamp);
+        let late = key(self.entries.get(entry));
+        if late.0 == Tick::MAX.0 {
             // It never fires, even though the clock is there.
-            self.now -= 1;
-            let list = self.list_for_later(deadline);
-            self.now += 1;
-            self.append_in_order(list, entry, stamp);
+            self.append_in_order(entry, late.0);
             return Tick::MAX;
         }
-        let last = self.entries.get(self.entries.prev(OVERDUE));
-        let is_before = (deadline, stamp) < (last.deadline, last.stamp());
+        self.slots.next = 0;
+        let last = self.entries.links(OVERDUE).prev;
         self.entries.append(OVERDUE, entry);
-        self.entries.mark_out_of_order(OVERDUE, is_before);
-        self.next = Turn::NOW;
+        if last != OVERDUE && late < key(self.entries.get(last)) {
+            self.slots.unsorted[OVERDUE.index() as usize] = true;
+        }
         self.now()
     }
 
     /// Changes the deadline of a linked entry and links the entry accordingly.
-    #[inline]
     pub(crate) fn move_to(&mut self, entry: EntryIndex, deadline: u64) {
         if !self.set_in_place(entry, deadline) {
             self.move_elsewhere(entry, deadline);
@@ -175,9 +173,8 @@ impl<T> Wheel<T> {
     /// linked again when the slot's turn comes. Returns `false` for a deadline before that
     /// turn, for a due entry, which may not be in any slot, and for `FAR` and all later
     /// deadlines except [`Tick::MAX`]: storing is then not enough.
-    #[inline]
     pub(crate) fn set_in_place(&mut self, entry: EntryIndex, deadline: u64) -> bool {
-        let now = self.now;
+        let now = self.slots.now;
         let header = self.entries.get_mut(entry);
         let old = match header.deadline < FAR {
             true => header.deadline,
@@ -197,7 +194,6 @@ impl<T> Wheel<T> {
     }
 
     /// Returns the deadline that was set, even if it has passed.
-    #[inline]
     pub(crate) fn deadline_of(&self, entry: EntryIndex) -> Tick {
         let header = self.entries.get(entry);
         match header.deadline >= FAR && header.has(DISARMED) {
@@ -208,7 +204,6 @@ impl<T> Wheel<T> {
 
     /// Returns the tick at which the timer can fire: its deadline, or now if that
     /// has passed.
-    #[inline]
     pub(crate) fn due_at(&self, entry: EntryIndex) -> Tick {
         self.deadline_of(entry).max(self.now())
     }
@@ -217,19 +212,16 @@ impl<T> Wheel<T> {
     pub(crate) fn set_deadline(&mut self, entry: EntryIndex, deadline: Tick) {
         let header = self.entries.get_mut(entry);
         header.deadline = deadline.0;
-        header.unmark(DISARMED);
+        header.unmark(SORTING | DISARMED);
     }
 
-    #[inline]
     pub(super) fn is_due(&self, entry: EntryIndex) -> bool {
-        self.entries.get(entry).deadline <= self.now
+        self.entries.get(entry).deadline <= self.slots.now
     }
 
     /// Takes an entry off its list.
-    #[inline]
     pub(crate) fn unlink(&mut self, entry: EntryIndex) {
         if let Some(list) = self.entries.unlink(entry) {
-            self.entries.clear_mark(list);
             self.slots.vacate(list);
         }
     }

@@ -38,7 +38,6 @@ mod hosted;
 mod inspect;
 mod iter;
 mod keyed;
-mod landmarks;
 mod link;
 mod slots;
 
@@ -48,7 +47,6 @@ mod slots;
 mod oracle;
 
 use alloc::collections::BinaryHeap;
-use core::cmp::Reverse;
 
 pub use advance::{Advance, Expired};
 pub use entries::ReserveError;
@@ -59,26 +57,24 @@ pub use keyed::{DuplicateKey, KeyedExpired, KeyedWheel};
 
 #[cfg(any(feature = "std", test))]
 pub(crate) use advance::Step;
-pub(crate) use entries::EntryIndex;
+pub(crate) use entries::{EntryIndex, Stamp};
 // For shards alone.
 #[cfg(feature = "std")]
 pub(crate) use {
-    entries::{Retired, Stamp},
+    entries::Retired,
     iter::{Cursor, OverBudget},
 };
 
 use crate::id::{TimerId, WheelNumber};
 use crate::tick::Tick;
-use entries::{Entries, NOTHING, OWN_LISTS, Sorted};
-use landmarks::Landmarks;
-use slots::{Slots, Turn};
+use entries::{Entries, OVERDUE, OWN_LISTS, Sorted};
+use slots::Slots;
 
 /// A hierarchical timing wheel with one owner.
 ///
 /// Scheduling, cancelling and rescheduling cost a few nanoseconds each, whatever
 /// the number of timers. A cancelled timer's storage is available to the next timer
-/// at once. An entry takes 24 bytes in addition to its payload; one of more than 64 bytes is
-/// boxed.
+/// at once. An entry takes 24 bytes in addition to its payload.
 ///
 /// # Order
 ///
@@ -115,23 +111,17 @@ use slots::{Slots, Turn};
 pub struct Wheel<T> {
     entries: Entries<T>,
     slots: Slots,
-    now: u64,
-    /// No timer is due before this turn, and no slot has an earlier one. The slot may have
-    /// become empty. During a pass, and while a timer is overdue, this is [`Turn::NOW`].
-    next: Turn,
     /// The tick to which the present pass goes.
-    pass: u64,
+    pass: Option<u64>,
     /// The number of passes that have begun.
     passes: u64,
-    /// The list that is being fired: `LATE`, or that of a slot of level 0. Outside a pass, it
-    /// is `NOTHING`.
-    firing: EntryIndex,
-    /// The turn of an outer slot, while its cascade is paused.
-    cascading: Option<Turn>,
-    heap: BinaryHeap<Reverse<Sorted>>,
-    landmarks: Landmarks,
-    /// The sequence number of the last timer that was scheduled.
-    youngest: u64,
+    /// The parts of a slot that are being cascaded.
+    cascading: u64,
+    /// Whether timers whose tick has come go through the heap, because they are out of order.
+    is_sorting: bool,
+    heap: BinaryHeap<Sorted>,
+    /// The stamp of the last timer that was scheduled.
+    youngest: Stamp,
     number: WheelNumber,
 }
 
@@ -198,23 +188,20 @@ impl<T> Wheel<T> {
         number: WheelNumber,
         lists: u32,
     ) -> Wheel<T> {
-        let (slots, all) = Slots::new(geometry, OWN_LISTS + lists);
-        let mut entries = Entries::new(all);
-        entries.is_shared = lists > 0;
-        (1..OWN_LISTS + lists).for_each(|list| entries.add_list(EntryIndex::list(list)));
-        let landmarks = Landmarks::new(slots.list(1, 0), all);
+        let slots = Slots::new(now.0, geometry, OWN_LISTS);
+        let end = slots.end();
+        let mut entries = Entries::new(end + lists);
+        let own = (1..OWN_LISTS).chain(end..end + lists);
+        own.for_each(|list| entries.set_apart(EntryIndex::list(list)));
         Wheel {
             entries,
             slots,
-            now: now.0,
-            next: Turn::NEVER,
-            pass: 0,
+            pass: None,
             passes: 0,
-            firing: NOTHING,
-            cascading: None,
+            cascading: 0,
+            is_sorting: false,
             heap: BinaryHeap::new(),
-            landmarks,
-            youngest: 0,
+            youngest: Stamp::NONE,
             number,
         }
     }
@@ -222,7 +209,7 @@ impl<T> Wheel<T> {
     /// Returns the tick that the wheel has reached.
     #[must_use]
     pub fn now(&self) -> Tick {
-        Tick(self.now)
+        Tick(self.slots.now)
     }
 
     /// Returns the number of timers in the wheel.
@@ -277,7 +264,7 @@ impl<T> Wheel<T> {
     /// timer is overdue, and fires in the next pass.
     ///
     /// Takes constant time. Allocates only if the wheel holds more timers than
-    /// before, or for a payload of more than 64 bytes, which is boxed.
+    /// before.
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};
@@ -385,7 +372,37 @@ impl<T> Wheel<T> {
     /// ```
     #[inline]
     pub fn cancel(&mut self, id: TimerId) -> Option<T> {
-        self.find(id).map(|entry| self.remove_linked(entry))
+        // What is seldom needed is in a call at the end, so that nothing is saved for it.
+        if self.len() > 1 {
+            if let Some(entry) = self.find_unmoved(id) {
+                if !self.entries.is_moved(entry) {
+                    // The stamp, which was just compared, is cleared first: after a store to
+                    // another entry, the compiler would load it again.
+                    let payload = self.entries.take(entry);
+                    self.unlink(entry);
+                    self.entries.vacate(entry);
+                    return Some(payload);
+                }
+            }
+        }
+        self.cancel_slowly(id)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn cancel_slowly(&mut self, id: TimerId) -> Option<T> {
+        let entry = self.find(id)?;
+        self.entries.forget_if_moved(entry);
+        let payload = self.remove_linked(entry);
+        self.give_back_if_empty();
+        Some(payload)
+    }
+
+    #[inline]
+    fn give_back_if_empty(&mut self) {
+        if self.entries.is_worth_freeing() {
+            drop(self.entries.give_back());
+        }
     }
 
     /// Replaces a timer's payload and returns the old one.
@@ -466,10 +483,7 @@ impl<T> Wheel<T> {
     /// ```
     #[must_use]
     pub fn next_wakeup(&self) -> Option<Tick> {
-        if self.is_empty() {
-            return None;
-        }
-        match self.has_due() {
+        match self.is_firing() || !self.entries.is_empty(OVERDUE) {
             true => Some(self.now()),
             false => self.next_slot(),
         }
@@ -496,7 +510,6 @@ impl<T> Wheel<T> {
     /// ```
     pub fn shrink(&mut self) {
         self.trim_some(&mut { usize::MAX });
-        self.landmarks.clear();
         if self.heap.is_empty() {
             self.heap.shrink_to_fit();
         }

@@ -1,294 +1,348 @@
 //! The slots of all levels: which list belongs to a deadline, and whose turn is next.
 //!
-//! The heads of the slots stand side by side in the storage, level after level. A bit says
-//! of each whether its list has an entry. All occupied slots of a level lie behind the slot
+//! The heads of all lists stand side by side in the storage, level after level. A bit says
+//! whether a list has an entry. All occupied slots of a level lie behind the slot
 //! that covers the present, in the same rotation, because a deadline of a later rotation
 //! belongs to an outer level. So the first occupied slot of the first occupied level has
-//! the next turn: it is the lowest bit of all.
+//! the next turn, and its bit is the lowest of all.
 //!
-//! A wheel with a cap on its levels has one more slot behind them, which takes all timers
-//! beyond their reach. It knows a lower bound of their deadlines.
+//! # Parts
+//! A slot of an outer level has several lists, its *parts*. Each part takes the deadlines of
+//! one stretch of the slot's time. When the slot has its turn, a cascade walks along all its
+//! parts at once, so that the processor fetches an entry of each at the same time instead of
+//! waiting for one after another. The order of timers doesn't suffer, because all timers of
+//! a tick are in the same part.
 
 use alloc::boxed::Box;
 use alloc::vec;
+use alloc::vec::Vec;
 
-use super::entries::{Entries, EntryIndex, NOTHING, REACHED};
+use super::entries::{EntryIndex, PARTS};
 use super::geometry::Geometry;
 
-/// The heads of the wheel's own lists and those of its owner stand before the first slot, in
-/// a multiple of this many places.
+/// Slots of more ticks than this have one part each. Few programs live to see their turn.
+const LONG: u64 = 1 << 32;
+
 const PER_WORD: u32 = u64::BITS;
 
 #[derive(Clone)]
 pub(super) struct Slots {
     pub(super) geometry: Geometry,
-    /// The slots of deadlines, by the highest bit in which a deadline differs from now.
+    /// The present.
+    pub(super) now: u64,
+    /// No slot has its turn before this tick, and no timer is due. During a pass, and while
+    /// a timer is overdue, it is 0. Otherwise it is the first tick of a slot, so a later
+    /// deadline belongs to this slot or to a later one.
+    pub(super) next: u64,
+    /// The lists of deadlines, by the highest bit in which a deadline differs from now.
     rows: [Row; 64],
-    /// A bit for each list of the storage.
-    words: Box<[u64]>,
-    /// A bit for each `1 << word_bits` words that are not all zero.
+    /// A bit for each list of the storage up to those of the last level.
+    words: Box<[Word]>,
+    /// A bit for each `1 << group_bits` words that are not all zero.
     summary: u64,
-    word_bits: u32,
-    /// The head of the first slot of level 0. A level's heads stand `1 << level_bits` apart.
-    first: u32,
-    level_bits: u32,
-    /// The number of levels whose lists have been added.
-    pub(super) levels: usize,
+    group_bits: u32,
+    /// The first list of each level.
+    levels: Box<[u32]>,
+    /// The number of levels that deadlines have needed so far.
+    pub(super) needed: usize,
+    /// Whether a list may be out of order, up to the lists of level 0. Others need no order.
+    pub(super) unsorted: Box<[bool]>,
     /// No timer beyond the reach of the levels is due before this tick.
     beyond: u64,
-    /// The last tick of the rotation whose timers were last brought into the levels' reach.
-    reached: u64,
 }
 
-/// Where the deadlines of a level lie.
-#[derive(Clone, Copy)]
+/// Where the deadlines of a level lie, if the wheel's size is a power of two and the level
+/// has its lists. Otherwise, all fields are zero.
+#[derive(Clone, Copy, Default)]
 struct Row {
-    /// The head of the level's first slot, or 0 if the level has no lists yet, or if slots
-    /// are not found by bits.
     first: u32,
-    level: u32,
-    shift: u32,
     mask: u32,
+    shift: u32,
+    /// The bits of a deadline that are also in the first tick of its slot.
+    start: u64,
 }
 
-/// The turn of a slot. It fits into two registers.
+/// The bits of 64 lists, and which slots these belong to.
+#[derive(Clone, Copy)]
+struct Word {
+    /// Whether each list has an entry.
+    occupied: u64,
+    /// The bits of a tick that tell the rotation of its level.
+    rotation: u64,
+    /// How far behind the begin of a rotation the slot of the first list begins.
+    offset: u64,
+    level: u8,
+    part_bits: u8,
+    /// The binary logarithm of the number of ticks of a slot, or [`Word::BY_DIVISION`].
+    shift: u8,
+}
+
+impl Word {
+    /// The wheel's size is not a power of two, or these are no slots of a level.
+    const BY_DIVISION: u8 = u64::BITS as u8;
+}
+
+/// The turn of a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Turn {
-    pub(super) list: EntryIndex,
-    pub(super) level: u32,
     /// The first tick of the slot.
     pub(super) start: u64,
+    /// The first of the slot's lists that has an entry.
+    pub(super) list: EntryIndex,
 }
 
 impl Turn {
-    /// Something is to be done before time goes on.
-    pub(super) const NOW: Turn = Turn {
-        start: 0,
-        ..Turn::NEVER
-    };
-    /// What [`Slots::next`] returns if no slot is occupied.
     pub(super) const NEVER: Turn = Turn {
-        list: NOTHING,
-        level: 0,
         start: u64::MAX,
+        list: EntryIndex::list(0),
     };
 }
 
 impl Slots {
-    /// Creates the slots of a wheel that has this many other lists. Returns how many lists
-    /// the storage has, with those.
-    pub(super) fn new(geometry: Geometry, others: u32) -> (Slots, u32) {
-        let first = others.next_multiple_of(PER_WORD);
-        let level_bits = geometry.size().next_power_of_two().max(64).trailing_zeros();
-        let heads = (geometry.levels() as u32) << level_bits;
-        let lists = first + heads + u32::from(!geometry.is_complete());
-        let words = lists.div_ceil(PER_WORD);
-        let row = Row {
-            first: 0,
-            level: 0,
-            shift: 0,
-            mask: geometry.size() as u32 - 1,
-        };
-        let slots = Slots {
+    /// Creates the slots of a wheel, with lists from this number on.
+    pub(super) fn new(now: u64, geometry: Geometry, first: u32) -> Slots {
+        let (mut words, mut levels, mut first) = (Vec::new(), Vec::new(), first);
+        let size = geometry.size() as u32;
+        for level in 0..geometry.levels() + usize::from(!geometry.is_complete()) {
+            levels.push(first);
+            let is_beyond = level == geometry.levels();
+            let has_parts = level > 0 && !is_beyond && geometry.unit(level) <= LONG;
+            let part_bits = u32::from(has_parts) * PARTS.min(size).ilog2();
+            let end = first + if is_beyond { 1 } else { size << part_bits };
+            let bits = geometry.bits().filter(|_| !is_beyond);
+            let shift = bits.map_or(Word::BY_DIVISION, |bits| level as u8 * bits as u8);
+            while (words.len() as u32 * PER_WORD) < end {
+                // The first word also has bits for lists before those of level 0.
+                let ahead = i64::from(words.len() as u32 * PER_WORD) - i64::from(first);
+                words.push(Word {
+                    occupied: 0,
+                    rotation: (u64::MAX << (shift % 64)).wrapping_mul(size.into()),
+                    offset: ((ahead >> part_bits) as u64) << (shift % 64),
+                    level: level as u8,
+                    part_bits: part_bits as u8,
+                    shift,
+                });
+            }
+            first = words.len() as u32 * PER_WORD;
+        }
+        Slots {
             geometry,
-            rows: [row; 64],
-            words: vec![0; words as usize].into_boxed_slice(),
+            now,
+            next: u64::MAX,
+            rows: [Row::default(); 64],
             summary: 0,
-            word_bits: words.div_ceil(64).next_power_of_two().trailing_zeros(),
-            first,
-            level_bits,
-            levels: 0,
+            group_bits: words
+                .len()
+                .div_ceil(64)
+                .next_power_of_two()
+                .trailing_zeros(),
+            words: words.into_boxed_slice(),
+            needed: 0,
+            unsorted: vec![false; levels[1] as usize].into_boxed_slice(),
+            levels: levels.into_boxed_slice(),
             beyond: u64::MAX,
-            reached: 0,
-        };
-        (slots, lists)
+        }
     }
 
-    /// Returns the head of a slot.
-    pub(super) fn list(&self, level: usize, slot: usize) -> EntryIndex {
-        EntryIndex::list(self.first + ((level as u32) << self.level_bits) + slot as u32)
+    /// Returns the number of the first list that is not a slot's.
+    pub(super) fn end(&self) -> u32 {
+        self.words.len() as u32 * PER_WORD
     }
 
-    /// Returns whether a slot's list has an entry. Of other lists, returns `false`.
-    #[inline]
-    pub(super) fn is_occupied(&self, list: EntryIndex) -> bool {
-        let index = list.index();
-        self.words[(index / PER_WORD) as usize] >> (index % PER_WORD) & 1 == 1
-    }
-
-    /// Returns the turn of the slot for a deadline later than `now`.
+    /// Returns the list for a deadline from now on, and counts it as occupied. Returns `None`
+    /// if [`Slots::list_by_division`] must find it.
     #[inline(always)]
-    pub(super) fn turn_for<T>(
-        &mut self,
-        entries: &mut Entries<T>,
-        now: u64,
-        deadline: u64,
-    ) -> Turn {
-        debug_assert!(now <= deadline);
+    pub(super) fn list_for(&mut self, deadline: u64) -> Option<EntryIndex> {
         // The lowest bit changes no level, and shows the compiler that this is not zero.
-        let highest_bit = ((now ^ deadline) | 1).ilog2();
-        let row = self.rows[highest_bit as usize % 64];
-        if row.first == 0 {
-            return self.turn_by_division(entries, now, deadline);
+        let highest_bit = ((self.now ^ deadline) | 1).ilog2();
+        let row = &self.rows[highest_bit as usize % 64];
+        if row.mask == 0 {
+            return None;
         }
-        let unit = deadline >> row.shift;
-        Turn {
-            list: EntryIndex::list(row.first + (unit as u32 & row.mask)),
-            level: row.level,
-            start: unit << row.shift,
-        }
+        let list = row.first + ((deadline >> row.shift) as u32 & row.mask);
+        Some(self.occupy(EntryIndex::list(list), deadline, deadline & row.start))
     }
 
-    /// Returns the turn as above, for any size, any cap, and a level without lists.
-    #[cold]
-    #[inline(never)]
-    fn turn_by_division<T>(&mut self, entries: &mut Entries<T>, now: u64, deadline: u64) -> Turn {
-        let level = self.geometry.level_of(now, deadline);
-        if level >= self.levels {
-            self.add_levels(entries, level);
-        }
-        if level == self.geometry.levels() {
-            if deadline <= self.reached {
-                // The clock stands before the rotation that is being cascaded.
-                return Turn {
-                    list: REACHED,
-                    ..Turn::NEVER
-                };
+    /// Returns the list as above, for any size and any cap. The level must have its lists.
+    pub(super) fn list_by_division(&mut self, level: usize, deadline: u64) -> EntryIndex {
+        let (first, geometry) = (EntryIndex::list(self.levels[level]), &self.geometry);
+        if level == geometry.levels() {
+            if !self.is_occupied(first) {
+                self.beyond = u64::MAX;
             }
-            let earliest = match self.is_occupied(self.list(level, 0)) {
-                true => self.beyond,
-                false => u64::MAX,
-            };
-            self.beyond = earliest.min(deadline);
-            return self.turn_of(self.list(level, 0).index(), now);
+            self.beyond = self.beyond.min(deadline);
+            return self.occupy(first, deadline, self.start_of(first, 0));
         }
-        let slot = self.geometry.slot(level, deadline);
-        self.turn_of(self.list(level, slot).index(), now)
+        let Word { part_bits, .. } = *self.word_of(first);
+        let slot = geometry.slot(level, deadline) << part_bits;
+        let inner = geometry.slot(level.saturating_sub(1), deadline) << part_bits;
+        let list = first.nth((slot + inner / geometry.size()) as u32);
+        self.occupy(list, deadline, self.start_of(list, deadline))
     }
 
-    /// Adds the lists of all levels up to `level`.
-    fn add_levels<T>(&mut self, entries: &mut Entries<T>, level: usize) {
-        for level in self.levels..=level {
-            let slots = match level == self.geometry.levels() {
-                true => 1,
-                false => self.geometry.size(),
-            };
-            (0..slots).for_each(|slot| entries.add_list(self.list(level, slot)));
-            let Some(bits) = self.geometry.bits().filter(|_| slots > 1) else {
-                continue;
-            };
-            let first = self.list(level, 0).index();
-            let shift = level as u32 * bits;
-            for row in self
-                .rows
-                .iter_mut()
-                .skip(shift as usize)
-                .take(bits as usize)
-            {
-                (row.first, row.level, row.shift) = (first, level as u32, shift);
+    /// Returns the lists of all levels up to `level` that no deadline has needed so far.
+    /// From now on, they count as needed.
+    pub(super) fn need(&mut self, level: usize) -> impl Iterator<Item = EntryIndex> + use<> {
+        let new = self.needed..=level;
+        self.needed = level + 1;
+        let end = self.levels.get(self.needed).copied();
+        let lists = self.levels[*new.start()]..end.unwrap_or(self.end());
+        for level in new {
+            let (first, size) = (self.levels[level], self.geometry.size() as u32);
+            let Word {
+                part_bits, shift, ..
+            } = *self.word_of(EntryIndex::list(first));
+            if shift != Word::BY_DIVISION {
+                let rows = self.rows.iter_mut().skip(shift.into());
+                rows.take(size.ilog2() as usize).for_each(|row| {
+                    *row = Row {
+                        first,
+                        mask: (size << part_bits) - 1,
+                        shift: (shift - part_bits).into(),
+                        start: u64::MAX << shift,
+                    };
+                });
             }
         }
-        self.levels = level + 1;
+        lists.map(EntryIndex::list)
     }
 
-    /// Returns the first tick of a slot, in the rotation that `origin` is in.
-    #[inline]
-    fn start_of(&self, level: usize, slot: usize, origin: u64) -> u64 {
-        match level == self.geometry.levels() {
-            false => self.geometry.start_of(level, slot, origin),
-            true => self.beyond - self.beyond % self.geometry.unit(level),
+    /// Returns the lists of a slot.
+    pub(super) fn lists(&self, level: usize, slot: usize) -> impl Iterator<Item = EntryIndex> {
+        let first = EntryIndex::list(self.levels[level]);
+        let Word { part_bits, .. } = *self.word_of(first);
+        (0..1 << part_bits).map(move |part| first.nth(((slot as u32) << part_bits) + part))
+    }
+
+    /// Returns whether a list of a slot has an entry.
+    pub(super) fn is_occupied(&self, list: EntryIndex) -> bool {
+        self.word_of(list).occupied >> (list.index() % PER_WORD) & 1 == 1
+    }
+
+    /// Notes that the list for a deadline has an entry, and when its slot has its turn.
+    #[inline(always)]
+    fn occupy(&mut self, list: EntryIndex, deadline: u64, start: u64) -> EntryIndex {
+        if deadline <= self.next {
+            self.next = start;
         }
-    }
-
-    /// Notes that a list has an entry.
-    #[inline]
-    pub(super) fn occupy(&mut self, list: EntryIndex) {
         let word = list.index() / PER_WORD;
-        self.words[word as usize] |= 1 << (list.index() % PER_WORD);
-        self.summary |= 1 << (word >> self.word_bits);
+        self.words[word as usize].occupied |= 1 << (list.index() % PER_WORD);
+        self.summary |= 1 << (word >> self.group_bits);
+        list
     }
 
-    /// Notes that a list has no entry. It need not be a slot's.
-    #[inline]
+    /// Notes that a list has become empty. It need not be a slot's.
+    #[inline(always)]
     pub(super) fn vacate(&mut self, list: EntryIndex) {
-        let word = (list.index() / PER_WORD) as usize;
-        self.words[word] &= !(1 << (list.index() % PER_WORD));
-        let group = word >> self.word_bits;
-        let is_free = |from: usize| {
-            self.words[from..]
-                .iter()
-                .take(1 << self.word_bits)
-                .all(|&w| w == 0)
-        };
-        if self.words[word] == 0 && (self.word_bits == 0 || is_free(group << self.word_bits)) {
-            self.summary &= !(1 << group);
+        let index = (list.index() / PER_WORD) as usize;
+        if let Some(word) = self.words.get_mut(index) {
+            word.occupied &= !(1 << (list.index() % PER_WORD));
+            let mut is_vacant = word.occupied == 0;
+            let group = index >> self.group_bits;
+            if self.group_bits > 0 {
+                let words = self.words.iter().skip(group << self.group_bits);
+                let mut words = words.take(1 << self.group_bits);
+                is_vacant = words.all(|word| word.occupied == 0);
+            }
+            self.summary &= !(u64::from(is_vacant) << group);
         }
     }
 
-    /// Returns the next turn. `origin` is the present.
-    #[inline]
-    pub(super) fn next(&self, origin: u64) -> Turn {
+    /// Returns the next turn, or [`Turn::NEVER`] if no slot is occupied.
+    #[inline(always)]
+    pub(super) fn next_turn(&self) -> Turn {
         if self.summary == 0 {
             return Turn::NEVER;
         }
-        let mut word = (self.summary.trailing_zeros() << self.word_bits) as usize;
-        while self.words[word] == 0 {
-            word += 1;
+        let mut index = (self.summary.trailing_zeros() << self.group_bits) as usize;
+        while self.words[index].occupied == 0 {
+            index += 1;
         }
-        let list = word as u32 * PER_WORD + self.words[word].trailing_zeros();
-        self.turn_of(list, origin)
+        self.turn_of(index, self.words[index].occupied)
     }
 
-    #[inline]
-    fn turn_of(&self, list: u32, origin: u64) -> Turn {
-        let level = (list - self.first) >> self.level_bits;
-        Turn {
-            list: EntryIndex::list(list),
-            level,
-            start: self.start_of(level as usize, self.slot_of(list), origin),
+    /// Returns the turn of the slot to which the lowest of these bits of a word belongs.
+    #[inline(always)]
+    fn turn_of(&self, index: usize, bits: u64) -> Turn {
+        let (word, ahead) = (&self.words[index], bits.trailing_zeros());
+        let list = EntryIndex::list(index as u32 * PER_WORD + ahead);
+        let start = if word.shift == Word::BY_DIVISION {
+            self.start_of(list, self.now)
+        } else {
+            let slot = u64::from(ahead >> word.part_bits);
+            let offset = word.offset.wrapping_add(slot << word.shift);
+            (self.now & word.rotation).wrapping_add(offset)
+        };
+        Turn { start, list }
+    }
+
+    /// Returns the first tick of a list's slot in the rotation that `now` is in. That of the
+    /// timers beyond all levels is in the rotation that has the first of them.
+    #[cold]
+    #[inline(never)]
+    fn start_of(&self, list: EntryIndex, now: u64) -> u64 {
+        let (level, slot) = self.slot_of(list);
+        match level < self.geometry.levels() {
+            true => self.geometry.start_of(level, slot, now),
+            false => self.beyond - self.beyond % self.geometry.unit(level),
         }
     }
 
-    #[inline]
-    fn slot_of(&self, list: u32) -> usize {
-        ((list - self.first) & ((1 << self.level_bits) - 1)) as usize
+    #[inline(always)]
+    fn word_of(&self, list: EntryIndex) -> &Word {
+        &self.words[(list.index() / PER_WORD) as usize]
     }
 
-    /// Returns the position of a turn's slot in its level.
-    pub(super) fn index_of(&self, turn: Turn) -> usize {
-        self.slot_of(turn.list.index())
+    /// Returns the level of a list. It is that behind the last one for the timers beyond all
+    /// levels.
+    #[inline(always)]
+    pub(super) fn level_of(&self, list: EntryIndex) -> usize {
+        self.word_of(list).level.into()
     }
 
-    /// Returns the last tick of a turn's slot.
-    #[inline]
-    pub(super) fn last_of(&self, turn: Turn) -> u64 {
-        let unit = self.geometry.unit(turn.level as usize);
-        turn.start.saturating_add(unit - 1)
+    /// Returns the last tick of a turn's slot, if it's in a level and has no other part with
+    /// an entry.
+    #[inline(always)]
+    pub(super) fn last_of(&self, turn: Turn) -> Option<u64> {
+        let (level, (_, parts)) = (self.level_of(turn.list), self.parts_of(turn.list));
+        if level == self.geometry.levels() || !parts.is_power_of_two() {
+            return None;
+        }
+        Some(turn.start.saturating_add(self.geometry.unit(level) - 1))
     }
 
-    /// Returns whether a turn is that of the slot for the timers beyond all levels.
-    #[inline]
-    pub(super) fn is_beyond(&self, turn: Turn) -> bool {
-        turn.level as usize == self.geometry.levels()
+    /// Returns the level of a list, and its slot in the level.
+    pub(super) fn slot_of(&self, list: EntryIndex) -> (usize, usize) {
+        let Word {
+            level, part_bits, ..
+        } = *self.word_of(list);
+        let ahead = list.index() - self.levels[usize::from(level)];
+        (level.into(), (ahead >> part_bits) as usize)
     }
 
-    /// Notes that the slot behind all levels has its turn: its timers are going to be linked
-    /// again.
-    pub(super) fn reach(&mut self, turn: Turn) {
-        self.reached = self.last_of(turn);
-        self.beyond = u64::MAX;
+    /// Returns the first of the lists of a list's slot, and a bit for each of them that has
+    /// an entry.
+    #[inline(always)]
+    pub(super) fn parts_of(&self, list: EntryIndex) -> (EntryIndex, u64) {
+        let Word {
+            occupied,
+            part_bits,
+            ..
+        } = *self.word_of(list);
+        let first = list.index() >> part_bits << part_bits;
+        let parts = occupied >> (first % PER_WORD) & ((1 << (1 << part_bits)) - 1);
+        (EntryIndex::list(first), parts)
     }
 
     /// Returns all turns, in their order.
-    pub(super) fn all(&self, origin: u64) -> impl Iterator<Item = Turn> + '_ {
-        let words = self.words.iter().enumerate();
-        let words = words.skip((self.first / PER_WORD) as usize);
-        words.flat_map(move |(word, &bits)| {
-            let left = move |bits: &u64| Some(bits & (bits - 1)).filter(|&bits| bits != 0);
-            let rests = core::iter::successors(Some(bits).filter(|&bits| bits != 0), left);
-            rests.map(move |bits| {
-                let list = word as u32 * PER_WORD + bits.trailing_zeros();
-                self.turn_of(list, origin)
+    pub(super) fn all(&self) -> impl Iterator<Item = Turn> {
+        (0..self.words.len()).flat_map(move |index| {
+            let mut bits = self.words[index].occupied;
+            core::iter::from_fn(move || {
+                let turn = (bits != 0).then(|| self.turn_of(index, bits))?;
+                let (first, parts) = self.parts_of(turn.list);
+                bits &= !(parts << (first.index() % PER_WORD));
+                Some(turn)
             })
         })
     }
