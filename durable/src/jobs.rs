@@ -30,7 +30,7 @@ impl Jobs {
     /// Stores a job, and returns its id.
     ///
     /// # Errors
-    /// Returns the job with the reason. Unless the reason is [`Refusal::Store`], nothing has
+    /// Returns the job with the reason. Unless the reason is [`Refusal::Store`](crate::Refusal::Store), nothing has
     /// happened. With that reason the commit failed, and the job may be stored nevertheless:
     /// it then runs like every other. A key with [`IfTaken::Keep`](crate::IfTaken::Keep) lets
     /// the call be repeated.

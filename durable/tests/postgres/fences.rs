@@ -277,6 +277,45 @@ fn durable_08_a_commit_that_was_given_up_does_not_happen_later() {
     );
 }
 
+/// Sends a signal to a process of the server.
+fn signal(signal: &str, process: i32) {
+    let arguments = [signal, &process.to_string()];
+    let sent = std::process::Command::new("kill").args(arguments).status();
+    assert!(sent.unwrap().success(), "{signal}");
+}
+
+/// The server's process stops before it has read a commit, and goes on when that was given up.
+#[test]
+fn durable_08_a_commit_that_was_not_read_does_not_happen_later() {
+    let Some(schema) = Schema::new() else { return };
+    let options = schema.options().answers_within(millis(300));
+    let store = options.connect(&schema.server).unwrap();
+    let job = insert(&store, 5);
+    let mut client = schema.client();
+    let text = "SELECT pid FROM pg_stat_activity WHERE query LIKE '%' || $1 || '.apply%' AND pid <> pg_backend_pid()";
+    let process: i32 = client.query_one(text, &[&schema.name]).unwrap().get(0);
+    let move_to = |due| Change::Move {
+        target: job.id.into(),
+        due: WallTime::from_unix_micros(due),
+    };
+    signal("-STOP", process);
+    assert!(store.commit(&[move_to(10)]).is_err());
+    let goes_on = thread::spawn(move || {
+        thread::sleep(millis(500));
+        signal("-CONT", process);
+    });
+    until("a recovery", || store.recover().is_ok());
+    let moved = store.commit(&[move_to(20)]).unwrap().remove(0);
+    assert!(matches!(moved, Answer::Placed(_)), "{moved:?}");
+    goes_on.join().unwrap();
+    let text = "SELECT 1 FROM pg_stat_activity WHERE pid = $1";
+    until("the end of the process", || {
+        client.query(text, &[&process]).unwrap().is_empty()
+    });
+    let job = store.get(job.id).unwrap().unwrap();
+    assert_eq!((job.version, job.due.as_unix_micros()), (2, 20));
+}
+
 /// However many nodes there are, each has its share, and the last one has everything.
 #[test]
 fn nodes_come_and_go() {

@@ -16,7 +16,7 @@ impl Transaction<'_> {
     /// Stores a job, if this transaction is committed.
     ///
     /// # Errors
-    /// Returns the job with the reason. If that is [`Refusal::Store`], the transaction cannot be
+    /// Returns the job with the reason. If that is [`Refusal::Store`](crate::Refusal::Store), the transaction cannot be
     /// committed any more.
     pub async fn schedule(&self, job: Job) -> Result<JobId, Refused> {
         schedule(&**self, self.schema, job).await
@@ -45,7 +45,7 @@ impl PostgresOptions {
     /// ```
     ///
     /// # Errors
-    /// Returns the job with the reason. If that is [`Refusal::Store`], the transaction cannot be
+    /// Returns the job with the reason. If that is [`Refusal::Store`](crate::Refusal::Store), the transaction cannot be
     /// committed any more.
     pub async fn schedule_in(
         &self,
