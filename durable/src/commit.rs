@@ -79,6 +79,8 @@ struct Queue {
     requests: Vec<Request>,
     /// Whether a caller waits for one of the requests.
     has_caller: bool,
+    /// Whether the last commit was of small requests alone.
+    is_small_turn: bool,
     /// The number of threads that may start no more jobs until some of the requests are committed.
     hurried: usize,
     /// The beginning of the last commit.
@@ -96,13 +98,19 @@ impl Queue {
         self.requests.push(request);
     }
 
-    /// Takes the first request, others of about so many bytes, and all that are small beside that:
-    /// they don't wait behind large ones.
+    /// Takes the first request, others of about so many bytes, and all that are small beside that.
+    /// If large ones wait, every other time takes the small ones alone: they don't wait for more than
+    /// the commit of a large one.
     fn take(&mut self, most: usize) -> Vec<Request> {
-        let (mut left, mut is_first) = (most, true);
+        let is_small = |request: &Request| request.bytes() <= most >> 8;
+        let bytes: usize = self.requests.iter().map(Request::bytes).sum();
+        let has_turn = !self.is_small_turn && bytes > most;
+        self.is_small_turn = has_turn && self.requests.iter().any(is_small);
+        let mut left = if self.is_small_turn { 0 } else { most };
+        let mut is_first = !self.is_small_turn;
         let fits = |request: &mut Request| {
             let bytes = request.bytes();
-            let fits = std::mem::take(&mut is_first) || bytes <= left || bytes <= most >> 8;
+            let fits = std::mem::take(&mut is_first) || bytes <= left || is_small(request);
             left = left.saturating_sub(if fits { bytes } else { 0 });
             fits
         };

@@ -156,17 +156,18 @@ impl Jobs {
     /// # Errors
     /// Returns the reason why it is unknown whether all were removed.
     pub fn bury_kind(&self, kind: &str) -> Result<u64> {
-        let mut buried = 0;
+        let (mut buried, mut last) = (0, None);
         loop {
-            let dead = self.list_kind(List::Dead, kind, None, BURIALS)?;
-            if dead.is_empty() {
+            let dead = self.list_kind(List::Dead, kind, last.as_ref(), BURIALS)?;
+            let changes = dead.iter().map(|job| Change::Bury(job.id)).collect();
+            last = dead.into_iter().last();
+            if last.is_none() {
                 return Ok(buried);
             }
-            buried += dead.len() as u64;
-            let changes = dead.iter().map(|job| Change::Bury(job.id)).collect();
             for answer in self.commit(changes).0? {
-                if let Answer::Damaged(how) = answer {
-                    return Err(StoreError::Damaged(how));
+                match answer {
+                    Answer::Damaged(how) => return Err(StoreError::Damaged(how)),
+                    answer => buried += u64::from(matches!(answer, Answer::Removed(_))),
                 }
             }
         }

@@ -54,22 +54,47 @@ fn refused(reply: &Receiver<Reply>) -> (Vec<Change>, StoreError) {
     (changes, answers.unwrap_err())
 }
 
-/// A small job does not wait for all large ones, which a database would refuse together.
+fn of_bytes(bytes: usize) -> Request {
+    let job = Job::new("job", vec![0; bytes]);
+    Request {
+        changes: vec![Change::Insert(NewJob::new(job, at(0)).unwrap())],
+        answered: Box::new(|_| ()),
+    }
+}
+
+/// Returns the bytes of the requests that a commit takes.
+fn take(queue: &mut Queue, most: usize) -> Vec<usize> {
+    queue.take(most).iter().map(Request::bytes).collect()
+}
+
+/// A database would refuse all large ones together.
 #[test]
 fn a_commit_has_a_bound_of_bytes() {
     let mut queue = Queue::default();
-    for bytes in [9, 3, 4, 0, 20, 1] {
-        let job = Job::new("job", vec![0; bytes]);
-        let changes = vec![Change::Insert(NewJob::new(job, at(0)).unwrap())];
-        queue.push(Request {
-            changes,
-            answered: Box::new(|_| ()),
-        });
+    for bytes in [9, 3, 4, 20, 1] {
+        queue.push(of_bytes(bytes));
     }
-    // Those of 9, 3 and 0 bytes; of 4 and 1; of 20.
-    let counts = [(); 4].map(|()| queue.take(12).len());
-    assert_eq!(counts, [3, 2, 1, 0]);
+    let takes = [(); 4].map(|()| take(&mut queue, 12));
+    assert_eq!(takes, [vec![9, 3], vec![4, 1], vec![20], vec![]]);
     assert!(queue.requests.is_empty() && !queue.has_caller);
+}
+
+/// Small jobs wait for one large one at most, and large ones for no more than one commit of small ones.
+#[test]
+fn small_and_large_requests_take_turns() {
+    let mut queue = Queue::default();
+    for bytes in [9, 9, 9, 0] {
+        queue.push(of_bytes(bytes));
+    }
+    let takes = [(); 5].map(|()| {
+        let taken = take(&mut queue, 12);
+        queue.push(of_bytes(0));
+        taken
+    });
+    assert_eq!(
+        takes,
+        [vec![0], vec![9, 0], vec![0], vec![9, 0], vec![9, 0]]
+    );
 }
 
 #[test]

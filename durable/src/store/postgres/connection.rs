@@ -25,6 +25,12 @@ const SETTINGS: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEV
 
 /// An argument of a statement.
 pub(super) type Argument = (Box<dyn ToSql + Sync + Send>, Type);
+/// Returns arguments as the client takes them.
+pub(super) fn typed<'a>(with: &'a [Argument]) -> Vec<(&'a (dyn ToSql + Sync), Type)> {
+    let typed = |(value, sort): &'a Argument| (&**value as _, sort.clone());
+    with.iter().map(typed).collect()
+}
+
 /// The number of a process of the server, and its begin.
 pub(super) type Session = (String, String);
 type Opening = Pin<Box<dyn Future<Output = Result<(Client, JoinSet<()>), Error>> + Send>>;
@@ -77,12 +83,7 @@ impl Connection {
     }
 
     pub(super) async fn query(&self, text: &str, with: &[Argument]) -> Result<Vec<Row>, Error> {
-        let with = with
-            .iter()
-            .map(|(value, sort)| (&**value as _, sort.clone()));
-        self.client
-            .query_typed(text, &with.collect::<Vec<_>>())
-            .await
+        self.client.query_typed(text, &typed(with)).await
     }
 
     /// Opens a connection, whose statements the server ends after `limit`. Before that, the server ends

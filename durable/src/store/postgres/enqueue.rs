@@ -2,6 +2,7 @@
 
 use tokio_postgres::GenericClient;
 
+use super::connection::typed;
 use super::database::Member;
 use super::error::reason;
 use super::options::PostgresOptions;
@@ -64,7 +65,7 @@ async fn schedule(
     let change = Change::Insert(check(job, SystemClock.now(), true)?);
     let with = arguments(0, std::slice::from_ref(&change));
     let apply = APPLY.replace("{schema}", schema);
-    let answer = match client.query_typed_one(&apply, &rows::typed(&with)).await {
+    let answer = match client.query_typed_one(&apply, &typed(&with)).await {
         Ok(row) => Ok(rows::answer(&row, &Member::default())),
         Err(error) => Err(reason(&error, schema)),
     };

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tokio_postgres::Row;
-use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::types::Type;
 
 use super::connection::Argument;
 use super::database::Member;
@@ -65,14 +65,6 @@ pub(super) fn arguments(origin: u64, changes: &[Change]) -> Vec<Argument> {
         text(Some(&changes)),
         (Box::new(payloads), Type::BYTEA_ARRAY),
     ]
-}
-
-/// Returns arguments as the client takes them.
-pub(super) fn typed(with: &[Argument]) -> Vec<(&(dyn ToSql + Sync), Type)> {
-    let typed = with
-        .iter()
-        .map(|(value, sort)| (&**value as _, sort.clone()));
-    typed.collect()
 }
 
 fn line(change: &Change) -> Value {

@@ -6,9 +6,9 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::PostgresStore;
-use super::connection::Connection;
+use super::connection::{Connection, typed};
 use super::database::{Database, unanswered};
-use super::rows::{self, COMPLETE, arguments, typed};
+use super::rows::{self, COMPLETE, arguments};
 use super::transaction::Transaction;
 use crate::store::{Answer, Change, Result, StoreError, Transactions, Work};
 

@@ -94,16 +94,11 @@ pub(super) fn head(number: u64, row: &[u8]) -> Result<(Head<'_>, &[u8]), Failure
 
 /// The same, of a row that cannot be read with the version zero, which no job has.
 pub(super) fn head_of_any(number: u64, born: u64, row: &[u8]) -> Head<'_> {
-    let unknown = || {
-        (
-            Head {
-                born,
-                ..Head::default()
-            },
-            row,
-        )
+    let unknown = Head {
+        born,
+        ..Head::default()
     };
-    head(number, row).unwrap_or_else(|_| unknown()).0
+    head(number, row).map_or(unknown, |(head, _)| head)
 }
 
 pub(super) fn decode(number: u64, place: Place, row: &[u8]) -> Result<StoredJob, Failure> {
