@@ -1,9 +1,9 @@
 //! Timers that outlive the process: jobs in a durable store, behind a timing wheel.
 //!
 //! A [`Job`] has a kind, a due time on the wall clock, and bytes. A [store](store::Store) keeps
-//! it until it has ended: [`RedbStore`] in one file, [`RedbStore`] for tests. A node,
-//! [`Durable`], holds the jobs of the near future in a wheel, starts each when it is due, and
-//! runs the handler of its kind at least once.
+//! it until it has ended: [`RedbStore`] in one file, or in memory for tests, and with the feature
+//! `postgres` a `PostgresStore` in a database. A node, [`Durable`], holds the jobs of the near future
+//! in a wheel, starts each when it is due, and runs the handler of its kind at least once.
 //!
 //! DESIGN.md, beside this package, gives the promises and the reasons.
 //!
