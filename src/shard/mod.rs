@@ -206,9 +206,8 @@ impl<T> Shard<T> {
             self.catch_up(now);
         }
         let body = Body::payload(payload);
-        let scheduled = self.wheel.schedule_tagged(deadline, tag.0, body);
         self.ledger.accepted += 1;
-        (scheduled.id, scheduled.due)
+        self.wheel.schedule_tagged(deadline, tag.0, body)
     }
 
     /// Accepts any timer that needs a record. `requested` lies in the tick `deadline`.

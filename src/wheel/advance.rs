@@ -143,6 +143,10 @@ impl<T> Wheel<T> {
     /// those that are only re-filed. When it is used up, the call returns
     /// [`Advance::More`], and the next call continues where this one stopped.
     ///
+    /// A call of `advance` or [`Wheel::pop_due`] from within `fire` takes timers out, too,
+    /// and may move the clock beyond `to`. The outer call then ends at the tick that the inner
+    /// one has reached.
+    ///
     /// ```
     /// use tickwheel::wheel::Advance;
     /// use tickwheel::{Tick, Wheel};
@@ -563,6 +567,27 @@ mod tests {
         let pop = || wheel.pop_due(Tick(30)).map(|expired| expired.payload);
         let rest: Vec<_> = std::iter::from_fn(pop).collect();
         assert_eq!(rest, ["late, too", "postponed"]);
+    }
+
+    #[test]
+    fn an_advance_from_within_fire_takes_the_outer_one_with_it() {
+        let mut wheel = Wheel::new(64);
+        for tick in [3, 5, 70, 900] {
+            wheel.schedule_at(Tick(tick), tick);
+        }
+        let mut fired = Vec::new();
+        let outer = wheel.advance(Tick(10), usize::MAX, |wheel, expired| {
+            fired.push(expired.payload);
+            if expired.payload == 3 {
+                let inner = wheel.advance(Tick(100), usize::MAX, |_, e| fired.push(e.payload));
+                assert_eq!(inner, Advance::Done);
+            }
+        });
+        assert_eq!(
+            (outer, wheel.now(), wheel.len()),
+            (Advance::Done, Tick(100), 1)
+        );
+        assert_eq!(fired, [3, 5, 70]);
     }
 
     #[test]

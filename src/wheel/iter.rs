@@ -2,7 +2,6 @@
 //! a time; and the search for the earliest deadline.
 
 use alloc::vec::Vec;
-use core::fmt;
 
 use super::Wheel;
 use super::entries::{CASCADE, DUE, Entries, EntryIndex, IN_HEAP, OVERDUE, PARTS};
@@ -190,6 +189,7 @@ impl<T> Wheel<T> {
 
 /// An iterator over a wheel's timers, from [`Wheel::iter`].
 #[must_use = "an iterator does nothing until it is advanced"]
+#[derive(Debug)]
 pub struct Iter<'a, T> {
     wheel: &'a Wheel<T>,
     cursor: Cursor,
@@ -207,12 +207,6 @@ impl<'a, T> Iterator for Iter<'a, T> {
     }
 }
 
-impl<T> fmt::Debug for Iter<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Iter").finish_non_exhaustive()
-    }
-}
-
 impl<'a, T> IntoIterator for &'a Wheel<T> {
     type Item = (TimerId, Tick, &'a T);
     type IntoIter = Iter<'a, T>;
@@ -224,6 +218,7 @@ impl<'a, T> IntoIterator for &'a Wheel<T> {
 
 /// An iterator that takes the timers out of a wheel, from
 /// [`Wheel::into_iter`](IntoIterator::into_iter).
+#[derive(Debug)]
 pub struct IntoIter<T> {
     wheel: Wheel<T>,
     cursor: Cursor,
@@ -245,14 +240,6 @@ impl<T> Iterator for IntoIter<T> {
 }
 
 impl<T> ExactSizeIterator for IntoIter<T> {}
-
-impl<T> fmt::Debug for IntoIter<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("IntoIter")
-            .field("left", &self.len())
-            .finish_non_exhaustive()
-    }
-}
 
 /// Returns every timer exactly once, in no particular order.
 impl<T> IntoIterator for Wheel<T> {

@@ -3,9 +3,8 @@
 //! A *postponed* timer stays in the slot where it is, and is linked again when the slot's
 //! turn comes. A timer at [`Tick::MAX`] never fires. It is *disarmed*, and stays in its slot
 //! as well. Arming it again then costs a store, too, if the slot's turn comes before the new
-//! deadline. To know that, the entry keeps the deadline that it had, with the highest bit set,
-//! and a bit of its tag says that this stands for [`Tick::MAX`]. The bit means nothing while
-//! the deadline is before [`FAR`], so arming leaves it set.
+//! deadline. To know that, the entry keeps the deadline that it had, and a bit of its tag says
+//! that this stands for [`Tick::MAX`].
 //!
 //! The list of a tick is in the order in which its timers were first scheduled. A timer that
 //! comes back may be older than the last one of its list. The list is then marked, and is sorted
@@ -17,21 +16,15 @@ use super::entries::{DISARMED, EntryIndex, Header, OVERDUE, SORTING, Stamp};
 use crate::id::TimerId;
 use crate::tick::Tick;
 
-/// The first tick with the highest bit set. A timer of this tick or a later one is linked
-/// again when it is disarmed or armed.
-pub(super) const FAR: u64 = 1 << 63;
-
-/// A newly scheduled timer.
-pub(crate) struct Scheduled {
-    pub(crate) id: TimerId,
-    /// The tick at which the timer is due.
-    pub(crate) due: Tick,
-}
-
 impl<T> Wheel<T> {
-    /// Schedules a timer and gives its entry this tag.
+    /// Schedules a timer and gives its entry this tag. Returns the tick at which it is due.
     #[inline(always)]
-    pub(crate) fn schedule_tagged(&mut self, deadline: Tick, tag: u16, payload: T) -> Scheduled {
+    pub(crate) fn schedule_tagged(
+        &mut self,
+        deadline: Tick,
+        tag: u16,
+        payload: T,
+    ) -> (TimerId, Tick) {
         // What is seldom needed is in a call at the end, so that nothing is saved for it.
         if deadline.0 > self.slots.now {
             let list = self.slots.list_for(deadline.0);
@@ -43,7 +36,7 @@ impl<T> Wheel<T> {
                     .fill(entry, deadline.0, stamp.with(tag), payload);
                 self.entries.append(list, entry);
                 let id = TimerId::new(self.number, stamp.sequence(), entry.index());
-                return Scheduled { id, due: deadline };
+                return (id, deadline);
             }
         }
         self.schedule_slowly(deadline, tag, payload)
@@ -51,13 +44,10 @@ impl<T> Wheel<T> {
 
     #[cold]
     #[inline(never)]
-    fn schedule_slowly(&mut self, deadline: Tick, tag: u16, payload: T) -> Scheduled {
+    fn schedule_slowly(&mut self, deadline: Tick, tag: u16, payload: T) -> (TimerId, Tick) {
         let entry = self.insert(deadline.0, tag, payload);
         let due = self.link(entry);
-        Scheduled {
-            id: self.id(entry),
-            due,
-        }
+        (self.id(entry), due)
     }
 
     /// Stores a timer without linking it to a list.
@@ -117,7 +107,7 @@ impl<T> Wheel<T> {
     #[inline(always)]
     pub(super) fn link_inward(&mut self, entry: EntryIndex) {
         let deadline = self.deadline_of(entry);
-        if deadline.0 >= FAR {
+        if deadline == Tick::MAX {
             self.set_deadline(entry, deadline);
         }
         self.append_in_order(entry, deadline.0);
@@ -169,34 +159,27 @@ impl<T> Wheel<T> {
         self.relink_at(entry, Tick(deadline));
     }
 
-    /// Changes the deadline of a linked entry and leaves the entry in its slot, to be
-    /// linked again when the slot's turn comes. Returns `false` for a deadline before that
-    /// turn, for a due entry, which may not be in any slot, and for `FAR` and all later
-    /// deadlines except [`Tick::MAX`]: storing is then not enough.
+    /// Changes the deadline of a linked entry and leaves the entry in its slot, to be linked
+    /// again when the slot's turn comes. Returns `false` if storing is not enough: for a
+    /// deadline before that turn, and for a due entry, which may not be in any slot.
     pub(crate) fn set_in_place(&mut self, entry: EntryIndex, deadline: u64) -> bool {
         let now = self.slots.now;
         let header = self.entries.get_mut(entry);
-        let old = match header.deadline < FAR {
-            true => header.deadline,
-            false if header.has(DISARMED) => header.deadline & !FAR,
-            false => return header.deadline == Tick::MAX.0 && deadline == Tick::MAX.0,
-        };
-        if deadline == Tick::MAX.0 && now < old {
-            header.deadline = old | FAR;
+        let is_enough = now < header.deadline && header.deadline <= deadline;
+        if is_enough && deadline == Tick::MAX.0 {
             header.mark(DISARMED);
-            return true;
-        }
-        let is_enough = now < old && old <= deadline && deadline < FAR;
-        if is_enough {
+        } else if is_enough {
             header.deadline = deadline;
+            header.unmark(DISARMED);
         }
         is_enough
     }
 
     /// Returns the deadline that was set, even if it has passed.
+    #[inline(always)]
     pub(crate) fn deadline_of(&self, entry: EntryIndex) -> Tick {
         let header = self.entries.get(entry);
-        match header.deadline >= FAR && header.has(DISARMED) {
+        match header.has(DISARMED) {
             true => Tick::MAX,
             false => Tick(header.deadline),
         }
@@ -216,7 +199,8 @@ impl<T> Wheel<T> {
     }
 
     pub(super) fn is_due(&self, entry: EntryIndex) -> bool {
-        self.entries.get(entry).deadline <= self.slots.now
+        let header = self.entries.get(entry);
+        header.deadline <= self.slots.now && !header.has(DISARMED)
     }
 
     /// Takes an entry off its list.

@@ -275,7 +275,7 @@ impl<T> Wheel<T> {
     /// ```
     #[inline]
     pub fn schedule_at(&mut self, deadline: Tick, payload: T) -> TimerId {
-        self.schedule_tagged(deadline, 0, payload).id
+        self.schedule_tagged(deadline, 0, payload).0
     }
 
     /// Schedules a timer for `delay` ticks after [`Wheel::now`]. A timer with a
