@@ -30,9 +30,9 @@ impl Jobs {
     /// Stores a job, and returns its id.
     ///
     /// # Errors
-    /// Returns the job with the reason. Unless the reason is [`Refusal::Store`](crate::Refusal::Store), nothing has
-    /// happened. With that reason the commit failed, and the job may be stored nevertheless:
-    /// it then runs like every other. A key with [`IfTaken::Keep`](crate::IfTaken::Keep) lets
+    /// Returns the job with the reason. Unless that is [`Refusal::Store`](crate::Refusal::Store),
+    /// nothing has happened. With that reason the commit failed, and the job may be stored
+    /// nevertheless: it then runs like every other. A key with [`IfTaken::Keep`](crate::IfTaken::Keep) lets
     /// the call be repeated.
     ///
     /// ```
@@ -284,7 +284,8 @@ impl Jobs {
     }
 
     /// Returns the kinds with waiting jobs that no node handles, and when the first job of each is
-    /// due. On a file, those that this node does not handle.
+    /// due. On a file, those that this node does not handle: that reads all jobs, about half a second
+    /// for a million. On a database it reads the first job of each shard.
     ///
     /// # Errors
     /// Returns the reason why the store could not be read.
