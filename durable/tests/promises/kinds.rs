@@ -119,6 +119,12 @@ fn dead_letters_are_listed_and_buried_by_kind() {
     assert_eq!(rest.unwrap().len(), 2);
     assert_eq!(node.bury_kind("note").unwrap(), 3);
     assert_eq!((world.count(List::Dead), world.count(List::Live)), (1, 1));
+
+    // More than are read at once.
+    node.schedule_many(jobs("note", 600));
+    time.run_until(at(20));
+    assert_eq!(node.bury_kind("note").unwrap(), 600);
+    assert_eq!(world.count(List::Dead), 1);
 }
 
 #[test]

@@ -25,6 +25,7 @@ const SETTINGS: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEV
 
 /// An argument of a statement.
 pub(super) type Argument = (Box<dyn ToSql + Sync + Send>, Type);
+
 /// Returns arguments as the client takes them.
 pub(super) fn typed<'a>(with: &'a [Argument]) -> Vec<(&'a (dyn ToSql + Sync), Type)> {
     let typed = |(value, sort): &'a Argument| (&**value as _, sort.clone());

@@ -17,8 +17,8 @@ impl Transaction<'_> {
     /// Stores a job, if this transaction is committed.
     ///
     /// # Errors
-    /// Returns the job with the reason. If that is [`Refusal::Store`](crate::Refusal::Store), the transaction cannot be
-    /// committed any more.
+    /// Returns the job with the reason. If that is [`Refusal::Store`](crate::Refusal::Store), the
+    /// transaction cannot be committed any more.
     pub async fn schedule(&self, job: Job) -> Result<JobId, Refused> {
         schedule(&**self, self.schema, job).await
     }
@@ -46,8 +46,8 @@ impl PostgresOptions {
     /// ```
     ///
     /// # Errors
-    /// Returns the job with the reason. If that is [`Refusal::Store`](crate::Refusal::Store), the transaction cannot be
-    /// committed any more.
+    /// Returns the job with the reason. If that is [`Refusal::Store`](crate::Refusal::Store), the
+    /// transaction cannot be committed any more.
     pub async fn schedule_in(
         &self,
         transaction: &(impl GenericClient + Sync),
