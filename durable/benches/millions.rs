@@ -118,7 +118,7 @@ fn fill(path: &Path, jobs: u64) -> String {
         store.commit(&batch.collect::<Vec<_>>()).unwrap();
     }
     if store
-        .due_before(lease(&store), now, 1)
+        .due_before(lease(&store), &["job".to_owned()], now, 1)
         .unwrap()
         .jobs
         .is_empty()
@@ -134,7 +134,7 @@ fn fill(path: &Path, jobs: u64) -> String {
 
 fn lease(store: &RedbStore) -> tickwheel_durable::store::Lease {
     store
-        .acquire("bench", &["job".to_owned()], YEAR)
+        .acquire("bench", &["job".into()], YEAR)
         .unwrap()
         .unwrap()
 }
@@ -170,7 +170,7 @@ fn open(file: &Path) -> String {
     let open = |_| {
         let begin = Instant::now();
         let store = RedbStore::open(file).unwrap();
-        let due = store.due_before(lease(&store), SystemClock.now(), DUE);
+        let due = store.due_before(lease(&store), &["job".to_owned()], SystemClock.now(), DUE);
         assert!(!due.unwrap().jobs.is_empty());
         begin.elapsed()
     };

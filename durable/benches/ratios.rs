@@ -130,13 +130,16 @@ fn fill(store: &RedbStore, jobs: u64) {
 /// Starts and completes all jobs of a store, a thousand at a time.
 fn drain(store: &RedbStore) -> u64 {
     let lease = store
-        .acquire("bench", &["job".to_owned()], FAR)
+        .acquire("bench", &["job".into()], FAR)
         .unwrap()
         .unwrap();
     let fence = lease.fence;
     let mut count = 0;
     loop {
-        let due = store.due_before(lease, WallTime::MAX, 1_000).unwrap().jobs;
+        let due = store
+            .due_before(lease, &["job".to_owned()], WallTime::MAX, 1_000)
+            .unwrap()
+            .jobs;
         if due.is_empty() {
             return count;
         }
@@ -172,10 +175,12 @@ fn stored(folder: &Path, jobs: u64) {
         let begin = Instant::now();
         let store = options.open(path).unwrap();
         let lease = store
-            .acquire("bench", &["job".to_owned()], FAR)
+            .acquire("bench", &["job".into()], FAR)
             .unwrap()
             .unwrap();
-        store.due_before(lease, WallTime::MAX, 1_000).unwrap();
+        store
+            .due_before(lease, &["job".to_owned()], WallTime::MAX, 1_000)
+            .unwrap();
         (store, begin.elapsed())
     };
     let (store, clean) = open(&path);

@@ -1,6 +1,5 @@
 //! A job as its handler sees it.
 
-use std::fmt;
 use std::sync::Arc;
 
 use crate::inner::Run;
@@ -16,17 +15,7 @@ pub struct Attempt {
     in_transaction: bool,
 }
 
-impl fmt::Debug for Attempt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut attempt = f.debug_struct("Attempt");
-        attempt
-            .field("id", &self.id())
-            .field("kind", &self.job().kind);
-        attempt
-            .field("number", &self.number())
-            .finish_non_exhaustive()
-    }
-}
+debug!(Attempt, this, id: this.id(), kind: this.job().kind, number: this.number());
 
 impl Attempt {
     pub(crate) fn new(run: Arc<Run>, jobs: Jobs, in_transaction: bool) -> Attempt {
@@ -82,7 +71,7 @@ impl Attempt {
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         let node = &self.jobs.inner.node;
-        node.has_lost(self.run.fence) || node.engine().is_shut_down()
+        node.has_lost(self.run.fence) || node.engine.is_shut_down()
     }
 
     /// Waits until the handler [should end](Attempt::is_cancelled), for asynchronous handlers.

@@ -1,18 +1,18 @@
 //! Opening a node with its settings.
 
-use std::fmt;
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tickwheel::{ClockSource, Engine, StartError};
 
 use crate::attempt::Attempt;
 use crate::commit::Commits;
 use crate::durable::Durable;
-#[cfg(feature = "tokio")]
-use crate::handlers::Handling;
+#[cfg(feature = "postgres")]
+use crate::handlers::InTransaction;
 use crate::handlers::{Handler, Handlers};
 use crate::inner::{Inner, Mode};
 use crate::keeper::Alarm;
@@ -60,16 +60,10 @@ impl Durable {
         Builder {
             handlers: Handlers::default(),
             wall: None,
-            owner: format!("node-{:016x}", fastrand::u64(..)),
-            workers: 4,
             ahead: None,
-            running: 1_024,
-            window: Duration::from_secs(60),
-            window_jobs: 4_096,
             tick: Duration::from_millis(1),
-            lease: Duration::from_secs(10),
             ends_within: Duration::from_secs(30),
-            keeps_dead: None,
+            settings: Settings::default(),
         }
     }
 }
@@ -78,29 +72,13 @@ impl Durable {
 pub struct Builder {
     handlers: Handlers,
     wall: Option<Arc<dyn WallClock>>,
-    owner: String,
-    workers: usize,
     ahead: Option<usize>,
-    running: usize,
-    window: Duration,
-    window_jobs: usize,
     tick: Duration,
-    lease: Duration,
     ends_within: Duration,
-    keeps_dead: Option<Duration>,
+    settings: Settings,
 }
 
-impl fmt::Debug for Builder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut builder = f.debug_struct("Builder");
-        builder
-            .field("owner", &self.owner)
-            .field("workers", &self.workers);
-        builder
-            .field("window", &self.window)
-            .finish_non_exhaustive()
-    }
-}
+debug!(Builder, this, owner: this.settings.owner, workers: this.settings.workers);
 
 impl Builder {
     /// Sets the handler of the jobs of a kind. It returns an [`Outcome`], or something that
@@ -115,29 +93,30 @@ impl Builder {
         handler: impl Fn(&Attempt) -> O + Send + Sync + 'static,
     ) -> Builder {
         let handler = Box::new(move |attempt: &Attempt| handler(attempt).into());
-        self.handlers
-            .set_handler(kind.into(), Handler::Plain(handler));
+        self.handlers.of(kind).handler = Some(Handler::Plain(handler));
         self
     }
 
     /// Sets the handler of the jobs of a kind, which works in the transaction of its completion:
     /// its effects in the database and the job's end happen together, exactly once.
     ///
-    /// If the outcome is a failure, if the handler panics, or if the outcome is refused because
-    /// the lease was lost or the job was moved or cancelled meanwhile, the transaction is rolled
-    /// back; the run then counts as failed. The handler leaves beginning and ending the
-    /// transaction to the node. Jobs that it [schedules](Transaction::schedule) in the transaction are
-    /// stored with its end. Needs a [`PostgresStore`](crate::PostgresStore), and the feature
-    /// `postgres`.
+    /// If the outcome is a failure, if the handler panics or takes longer than its [time
+    /// limit](Builder::time_limit), or if the outcome is refused because the lease was lost or the
+    /// job was moved or cancelled meanwhile, the transaction is rolled back; the run then counts as
+    /// failed. The handler leaves beginning and ending the transaction to the node. Jobs that it
+    /// [schedules](Transaction::schedule) in the transaction are stored with its end.
+    ///
+    /// Such a handler occupies a [worker](Builder::workers) and a connection. Needs a
+    /// [`PostgresStore`](crate::PostgresStore), and the feature `postgres`.
     ///
     /// ```no_run
     /// use tickwheel_durable::{Durable, PostgresStore};
     ///
     /// let jobs = Durable::builder()
-    ///     .handler_in_transaction("charge", |attempt, transaction| {
+    ///     .handler_in_transaction("charge", async |attempt, transaction| {
     ///         let charge = "UPDATE accounts SET balance = balance - 1 WHERE name = $1";
     ///         let name = String::from_utf8_lossy(attempt.payload());
-    ///         transaction.execute(charge, &[&&*name]).map(|_| ())
+    ///         transaction.execute(charge, &[&&*name]).await.map(|_| ())
     ///     })
     ///     .open(PostgresStore::connect("postgres://app@db.example.org/app")?)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -148,15 +127,14 @@ impl Builder {
     pub fn handler_in_transaction<O: Into<Outcome>>(
         mut self,
         kind: impl Into<String>,
-        handler: impl Fn(&Attempt, &mut Transaction<'_>) -> O + Send + Sync + 'static,
+        handler: impl AsyncFn(&Attempt, &mut Transaction<'_>) -> O + Send + Sync + 'static,
     ) -> Builder {
-        let handler = Box::new(
-            move |attempt: &Attempt, transaction: &mut Transaction<'_>| {
-                handler(attempt, transaction).into()
-            },
-        );
-        self.handlers
-            .set_handler(kind.into(), Handler::InTransaction(handler));
+        let handler = Arc::new(handler);
+        let handler: Box<InTransaction> = Box::new(move |attempt, transaction| {
+            let handler = Arc::clone(&handler);
+            Box::pin(async move { handler(attempt, transaction).await.into() })
+        });
+        self.handlers.of(kind).handler = Some(Handler::InTransaction(handler));
         self
     }
 
@@ -173,7 +151,7 @@ impl Builder {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tickwheel_durable::{Durable, Job, MemoryStore};
+    /// use tickwheel_durable::{Durable, Job, RedbStore};
     ///
     /// # #[tokio::main]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -186,7 +164,7 @@ impl Builder {
     ///             sender.send(attempt.id())
     ///         }
     ///     })
-    ///     .open(MemoryStore::new())?;
+    ///     .open(RedbStore::in_memory())?;
     /// let id = jobs.schedule(Job::new("mail", "ada@example.org"))?;
     /// assert_eq!(receiver.recv().await, Some(id));
     /// # Ok(())
@@ -203,13 +181,13 @@ impl Builder {
     where
         F: Future<Output: Into<Outcome>> + Send + 'static,
     {
-        let handler = move |attempt| -> Handling {
+        let handler = move |attempt| -> crate::handlers::Handling {
             let handling = handler(attempt);
             Box::pin(async move { handling.await.into() })
         };
         let runtime = tokio::runtime::Handle::current();
-        let handler = Handler::Async(runtime, Box::new(handler));
-        self.handlers.set_handler(kind.into(), handler);
+        let handler = Handler::Async(runtime, Arc::new(handler));
+        self.handlers.of(kind).handler = Some(handler);
         self
     }
 
@@ -220,7 +198,7 @@ impl Builder {
     /// takes its place, and the node says that it is [stuck](crate::Health::Stuck).
     #[must_use]
     pub fn time_limit(mut self, kind: impl Into<String>, limit: Duration) -> Builder {
-        self.handlers.set_limit(kind.into(), limit.min(LONGEST));
+        self.handlers.of(kind).time_limit = Some(limit.min(LONGEST));
         self
     }
 
@@ -237,21 +215,42 @@ impl Builder {
     /// keeping them until they are [buried](crate::Jobs::bury) or [revived](crate::Jobs::revive).
     #[must_use]
     pub fn keeps_dead(mut self, length: Duration) -> Builder {
-        self.keeps_dead = Some(length);
+        self.settings.keeps_dead = Some(length);
         self
     }
 
     /// Sets how often and when failed jobs of a kind are tried again.
     #[must_use]
     pub fn retry(mut self, kind: impl Into<String>, retry: Retry) -> Builder {
-        self.handlers.set_retry(kind.into(), retry);
+        self.handlers.of(kind).retry = retry;
+        self
+    }
+
+    /// Sets how many jobs of a kind may run at a time on this node, at least one. A job counts until
+    /// its outcome is durable. Defaults to what [`workers`](Builder::workers) and
+    /// [`running`](Builder::running) allow.
+    ///
+    /// The jobs of such a kind have a window of their own, so that others don't wait behind them.
+    #[must_use]
+    pub fn limit(mut self, kind: impl Into<String>, most: usize) -> Builder {
+        self.handlers.of(kind).here = Some(most.max(1));
+        self
+    }
+
+    /// Sets how many jobs of a kind may run at a time on all nodes together, at least one. Of nodes
+    /// that say different numbers, or none, the last one that took a lease decides.
+    ///
+    /// A job for which there is no room is tried again ten times a second.
+    #[must_use]
+    pub fn limit_on_all_nodes(mut self, kind: impl Into<String>, most: usize) -> Builder {
+        self.handlers.of(kind).everywhere = Some(most.max(1));
         self
     }
 
     /// Sets the number of threads that run handlers, at least one. Defaults to 4.
     #[must_use]
     pub fn workers(mut self, workers: usize) -> Builder {
-        self.workers = workers.max(1);
+        self.settings.workers = workers.max(1);
         self
     }
 
@@ -268,12 +267,13 @@ impl Builder {
         self
     }
 
-    /// Sets the largest number of jobs that are started and not yet completed, at least one.
+    /// Sets the largest number of jobs that are started and not yet completed, at least one: of those
+    /// with asynchronous handlers, of the others, and of each kind with a [limit](Builder::limit).
     /// A job whose handler has returned counts until its outcome is durable. Their bytes are in
     /// memory. Defaults to 1,024.
     #[must_use]
     pub fn running(mut self, most: usize) -> Builder {
-        self.running = most.max(1);
+        self.settings.running = most.max(1);
         self
     }
 
@@ -281,15 +281,16 @@ impl Builder {
     /// Defaults to a minute.
     #[must_use]
     pub fn window(mut self, length: Duration) -> Builder {
-        self.window = length.clamp(SHORTEST, LONGEST);
+        self.settings.window = length.clamp(SHORTEST, LONGEST);
         self
     }
 
-    /// Sets the largest number of jobs in the window, at least one. Each takes about 200
-    /// bytes. The store is read for that many at once. Defaults to 4,096.
+    /// Sets the largest number of jobs in the window, at least one, counted as those that
+    /// [run](Builder::running). Each takes about 200 bytes. The store is read for that many at once.
+    /// Defaults to 4,096.
     #[must_use]
     pub fn window_jobs(mut self, most: usize) -> Builder {
-        self.window_jobs = most.max(1);
+        self.settings.window_jobs = most.max(1);
         self
     }
 
@@ -307,7 +308,7 @@ impl Builder {
     /// so that the store has up to 3.3 seconds for the answer.
     #[must_use]
     pub fn lease(mut self, length: Duration) -> Builder {
-        self.lease = length.clamp(SHORTEST, LONGEST);
+        self.settings.lease = length.clamp(SHORTEST, LONGEST);
         self
     }
 
@@ -316,7 +317,7 @@ impl Builder {
     /// Defaults to a random name.
     #[must_use]
     pub fn owner(mut self, name: impl Into<String>) -> Builder {
-        self.owner = name.into();
+        self.settings.owner = name.into();
         self
     }
 
@@ -335,15 +336,13 @@ impl Builder {
     /// Returns the reason why the store did not answer, or the engine or a thread did not start.
     /// Nothing of the node is left then.
     pub fn open(self, store: impl Store) -> Result<Durable, OpenError> {
-        let engine = Engine::builder()
-            .tick(self.tick)
-            .shards(1)
-            .clock(clock_source())
-            .start()?;
+        let engine = self.engine().clock(clock_source()).start()?;
         let alarm = Alarm::new(self.wall.is_none() && store.clock().is_none());
-        let (workers, ends_within) = (self.workers, self.ends_within);
+        let (workers, ends_within) = (self.settings.workers, self.ends_within);
         let runner = Arc::new(self.runner(store, engine, Mode::Threads(alarm))?);
-        Durable::start(&runner, workers, ends_within).map_err(OpenError::Thread)
+        let mut durable = Durable::new(&runner, ends_within);
+        let started = durable.start(&runner, workers);
+        started.map(|()| durable).map_err(OpenError::Thread)
     }
 
     /// Starts a node on virtual time: nothing happens except within
@@ -355,12 +354,12 @@ impl Builder {
     /// ```
     /// use std::time::Duration;
     /// use tickwheel_durable::store::List;
-    /// use tickwheel_durable::{Durable, Job, ManualClock, MemoryStore, WallClock, WallTime};
+    /// use tickwheel_durable::{Durable, Job, ManualClock, RedbStore, WallClock, WallTime};
     ///
     /// let clock = ManualClock::new(WallTime::from_unix_micros(1_800_000_000_000_000));
     /// let (jobs, node) = Durable::builder()
     ///     .handler("reminder", |_| ())
-    ///     .open_virtual(MemoryStore::with_clock(clock.clone()), clock.clone())?;
+    ///     .open_virtual(RedbStore::in_memory_by(clock.clone()), clock.clone())?;
     /// let week = Duration::from_secs(7 * 24 * 3_600);
     /// jobs.schedule(Job::new("reminder", "call Ada").after(week))?;
     /// node.run_until(clock.now() + week);
@@ -373,14 +372,17 @@ impl Builder {
         clock: ManualClock,
     ) -> Result<(Durable, VirtualNode), OpenError> {
         self.wall = Some(Arc::new(clock.clone()));
-        let (engine, engine_clock) = Engine::builder()
-            .tick(self.tick)
-            .shards(1)
-            .start_virtual()?;
+        let (engine, engine_clock) = self.engine().start_virtual()?;
         let runner = Arc::new(self.runner(store, engine, Mode::Virtual(Mutex::default()))?);
-        let durable = Durable::without_threads(&runner);
+        let durable = Durable::new(&runner, Duration::ZERO);
         let node = VirtualNode::new(runner, clock, engine_clock);
         Ok((durable, node))
+    }
+
+    /// Returns the settings of the engine. It has a queue for each lane, and one for the limits of runs.
+    fn engine(&self) -> tickwheel::Builder<Engine<Aimed>> {
+        let queues = self.handlers.lanes().lanes.len() + 1;
+        Engine::builder().tick(self.tick).shards(1).queues(queues)
     }
 
     fn runner(
@@ -390,11 +392,6 @@ impl Builder {
         mode: Mode,
     ) -> Result<Runner, OpenError> {
         let settings = Settings {
-            owner: self.owner,
-            window: self.window,
-            window_jobs: self.window_jobs,
-            running: self.running,
-            workers: self.workers,
             // Virtual time knows no length of a run or a commit.
             ahead: match (&mode, self.ahead) {
                 (Mode::Virtual(_), _) => 0,
@@ -402,9 +399,8 @@ impl Builder {
                 (_, None) if self.handlers.has_single_attempts() => 0,
                 (_, None) => AHEAD,
             },
-            lease: self.lease,
-            keeps_dead: self.keeps_dead,
-            kinds: self.handlers.kinds(),
+            lanes: self.handlers.lanes(),
+            ..self.settings
         };
         #[cfg(feature = "postgres")]
         if self.handlers.need_transactions() && store.transactions().is_none() {
@@ -417,7 +413,7 @@ impl Builder {
         };
         let local = self.wall.unwrap_or_else(|| Arc::new(SystemClock));
         let node = Node::new(Box::new(store), local, engine, settings);
-        node.observer().opened(node.delivers());
+        node.observer.opened(node.delivers());
         let commits = match mode {
             Mode::Threads(_) => Commits::new(node.linger()),
             Mode::Virtual(_) => Commits::default(),
@@ -440,47 +436,15 @@ fn clock_source() -> ClockSource {
 }
 
 /// The reason why a node was not opened.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The store did not answer.
-    Store(StoreError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// The engine did not start.
-    Engine(StartError),
-    /// The system started no thread for the node, which has `workers` and three more.
-    Thread(io::Error),
-}
-
-impl fmt::Display for OpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            OpenError::Store(error) => error.fmt(f),
-            OpenError::Engine(error) => error.fmt(f),
-            OpenError::Thread(error) => write!(
-                f,
-                "the system starts no thread: {error}; set fewer `workers`, or raise its limit of threads"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for OpenError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            OpenError::Store(error) => Some(error),
-            OpenError::Engine(error) => Some(error),
-            OpenError::Thread(error) => Some(error),
-        }
-    }
-}
-
-impl From<StoreError> for OpenError {
-    fn from(error: StoreError) -> OpenError {
-        OpenError::Store(error)
-    }
-}
-
-impl From<StartError> for OpenError {
-    fn from(error: StartError) -> OpenError {
-        OpenError::Engine(error)
-    }
+    #[error(transparent)]
+    Engine(#[from] StartError),
+    /// The system started no thread for the node, which has `workers` and at least four more.
+    #[error("the system starts no thread: {0}; set fewer `workers`, or raise its limit of threads")]
+    Thread(#[source] io::Error),
 }

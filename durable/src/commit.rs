@@ -5,9 +5,6 @@
 //! back. Starts and outcomes are kept instead, because repeating them is harmless, and are the
 //! first to be committed once the store has recovered.
 //!
-//! A single change may be what the store cannot carry out: its job's row is damaged. Kept
-//! requests are then committed one by one, and the run of that job ends without an outcome.
-//!
 //! For starts and outcomes nobody waits. On a store whose commits are dear they linger: the
 //! commit begins no sooner than a set time after the last one began, and takes all that have
 //! come by then. A caller's change ends that at once, and so does the thread that starts jobs,
@@ -15,20 +12,20 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Condvar, Mutex};
+
 use crate::node::Node;
-use crate::store::{Answer, Change, StoreError};
+use crate::store::{Answer, Change, Result, StoreError};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// The bytes of a commit, unless a single request has more: a large one keeps the others waiting.
 const MOST_BYTES: usize = 16 << 20;
 
-/// The changes of a failed request, and the reason.
-pub(crate) type Failed = (StoreError, Vec<Change>);
-type Reply = Result<Vec<Answer>, Failed>;
+/// The answers to the changes of a request, or the reason why there are none; and the changes.
+pub(crate) type Reply = (Result<Vec<Answer>>, Vec<Change>);
 
 /// The pauses before the attempts to recover: none, and then growing ones until a commit
 /// succeeds. To open a file succeeds on a full disk, too.
@@ -47,7 +44,7 @@ type Answered = Box<dyn FnOnce(Reply) + Send>;
 
 struct Request {
     changes: Vec<Change>,
-    answered: Option<Answered>,
+    answered: Answered,
 }
 
 impl Request {
@@ -58,21 +55,14 @@ impl Request {
 
     fn bytes(&self) -> usize {
         let bytes = |change: &Change| match change {
-            Change::Insert(new) => new.job().payload.len(),
+            Change::Insert(new) => new.job.payload.len(),
             _ => 0,
         };
         self.changes.iter().map(bytes).sum()
     }
 
-    fn answer(self, reply: Reply) {
-        if let Some(answered) = self.answered {
-            answered(reply);
-        }
-    }
-
-    fn refuse(mut self, error: StoreError) {
-        let changes = std::mem::take(&mut self.changes);
-        self.answer(Err((error, changes)));
+    fn answer(self, answers: Result<Vec<Answer>>) {
+        (self.answered)((answers, self.changes));
     }
 }
 
@@ -89,8 +79,10 @@ struct Queue {
     requests: Vec<Request>,
     /// Whether a caller waits for one of the requests.
     has_caller: bool,
-    /// Whether no more jobs may be started until some of the requests are committed.
-    is_full: bool,
+    /// Whether the last commit was of small requests alone.
+    is_small_turn: bool,
+    /// The number of threads that may start no more jobs until some of the requests are committed.
+    hurried: usize,
     /// The beginning of the last commit.
     begun: Option<Instant>,
     /// Set while the store does not write.
@@ -106,32 +98,30 @@ impl Queue {
         self.requests.push(request);
     }
 
-    /// Takes the first requests, of about so many bytes.
+    /// Takes the first request, others of about so many bytes, and all that are small beside that.
+    /// If large ones wait, every other time takes the small ones alone: they don't wait for more than
+    /// the commit of a large one.
     fn take(&mut self, most: usize) -> Vec<Request> {
-        let mut left = most;
-        let fits = |request: &&Request| {
-            let is_first = left == most;
-            let fits = request.bytes() <= left;
-            left = left.saturating_sub(request.bytes());
-            fits || is_first
+        let is_small = |request: &Request| request.bytes() <= most >> 8;
+        let bytes: usize = self.requests.iter().map(Request::bytes).sum();
+        let has_turn = !self.is_small_turn && bytes > most;
+        self.is_small_turn = has_turn && self.requests.iter().any(is_small);
+        let mut left = if self.is_small_turn { 0 } else { most };
+        let mut is_first = !self.is_small_turn;
+        let fits = |request: &mut Request| {
+            let bytes = request.bytes();
+            let fits = std::mem::take(&mut is_first) || bytes <= left || is_small(request);
+            left = left.saturating_sub(if fits { bytes } else { 0 });
+            fits
         };
-        let count = self.requests.iter().take_while(fits).count();
-        let taken = self.requests.drain(..count).collect();
+        let taken = self.requests.extract_if(.., fits).collect();
         self.has_caller = !self.requests.iter().all(Request::is_kept);
         taken
     }
 
-    /// Returns whether the next commit waits for nothing else.
+    /// Returns whether starts and outcomes linger no more.
     fn is_urgent(&self) -> bool {
-        self.has_caller || self.is_full || self.is_ending || self.is_closed
-    }
-
-    /// Returns for how long starts and outcomes linger.
-    fn lingers(&self, linger: Duration, now: Instant) -> Duration {
-        match self.begun {
-            Some(begun) if !self.is_urgent() => (begun + linger).saturating_duration_since(now),
-            _ => Duration::ZERO,
-        }
+        self.has_caller || self.hurried > 0 || self.is_ending || self.is_closed
     }
 }
 
@@ -142,10 +132,6 @@ impl Commits {
             linger,
             ..Commits::default()
         }
-    }
-
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(|error| error.into_inner())
     }
 
     /// Hands in changes, and returns where their answers will come.
@@ -161,14 +147,13 @@ impl Commits {
         changes: Vec<Change>,
         answered: impl FnOnce(Reply) + Send + 'static,
     ) {
-        let answered: Option<Answered> = Some(Box::new(answered));
+        let answered: Answered = Box::new(answered);
         self.push(Request { changes, answered });
     }
 
     /// Hands in changes that nobody waits for.
     pub(crate) fn post(&self, changes: Vec<Change>) {
-        let answered = None;
-        self.push(Request { changes, answered });
+        self.start(changes, |_| ());
     }
 
     /// Calls `wait`, which waits for the end of runs. Nothing lingers meanwhile.
@@ -176,24 +161,24 @@ impl Commits {
         if self.linger.is_zero() {
             return wait();
         }
-        self.queue().is_full = true;
+        self.queue.lock().hurried += 1;
         self.bell.notify_one();
         let result = wait();
-        self.queue().is_full = false;
+        self.queue.lock().hurried -= 1;
         result
     }
 
     fn push(&self, request: Request) {
-        let mut queue = self.queue();
+        let mut queue = self.queue.lock();
         match &queue.failure {
             _ if queue.is_closed => {
                 drop(queue);
-                request.refuse(StoreError::NotWriting);
+                request.answer(Err(StoreError::NotWriting));
             }
             Some(error) if !request.is_kept() => {
                 let error = error.clone();
                 drop(queue);
-                request.refuse(error);
+                request.answer(Err(error));
             }
             _ => {
                 let was_empty = queue.requests.is_empty();
@@ -209,18 +194,18 @@ impl Commits {
 
     /// Returns why the store does not write, if it does not.
     pub(crate) fn failure(&self) -> Option<StoreError> {
-        self.queue().failure.clone()
+        self.queue.lock().failure.clone()
     }
 
     /// Gives up what cannot be committed, from now on.
     pub(crate) fn end(&self) {
-        self.queue().is_ending = true;
+        self.queue.lock().is_ending = true;
         self.bell.notify_all();
     }
 
     /// Lets [`work`](Commits::work) return once nothing is left to commit.
     pub(crate) fn close(&self) {
-        self.queue().is_closed = true;
+        self.queue.lock().is_closed = true;
         self.bell.notify_all();
     }
 
@@ -242,63 +227,46 @@ impl Commits {
 
     /// Waits for requests, and while they linger. Returns `false` if there will be none.
     fn wait(&self) -> bool {
-        let mut queue = self.queue();
-        while queue.requests.is_empty() && !queue.is_closed {
-            queue = self
-                .bell
-                .wait(queue)
-                .unwrap_or_else(|error| error.into_inner());
-        }
+        let mut queue = self.queue.lock();
+        let is_idle = |queue: &mut Queue| queue.requests.is_empty() && !queue.is_closed;
+        self.bell.wait_while(&mut queue, is_idle);
         let has_requests = !queue.requests.is_empty();
-        if !self.linger.is_zero() {
-            self.linger(queue);
+        if let Some(begun) = queue.begun.filter(|_| !self.linger.is_zero()) {
+            let lingers = |queue: &mut Queue| !queue.is_urgent();
+            self.bell
+                .wait_while_until(&mut queue, lingers, begun + self.linger);
         }
+        queue.begun = Some(Instant::now());
         has_requests
-    }
-
-    fn linger(&self, mut queue: MutexGuard<'_, Queue>) {
-        loop {
-            let now = Instant::now();
-            let left = queue.lingers(self.linger, now);
-            if left.is_zero() {
-                queue.begun = Some(now);
-                return;
-            }
-            let waited = self.bell.wait_timeout(queue, left);
-            queue = waited.unwrap_or_else(|error| error.into_inner()).0;
-        }
     }
 
     /// Commits what has been handed in first, in one commit.
     pub(crate) fn commit_all(&self, node: &Node) {
-        let mut requests = self.queue().take(MOST_BYTES);
+        let mut requests = self.queue.lock().take(MOST_BYTES);
         let lengths: Vec<usize> = requests.iter().map(|one| one.changes.len()).collect();
         let taken = requests.iter_mut().flat_map(|one| one.changes.drain(..));
         let changes: Vec<Change> = taken.collect();
-        match commit(node, &changes) {
+        let answers = commit(node, &changes);
+        let mut changes = changes.into_iter();
+        for (request, length) in requests.iter_mut().zip(lengths) {
+            request.changes.extend(changes.by_ref().take(length));
+        }
+        match answers {
             Ok(answers) => {
                 let mut answers = answers.into_iter();
-                for (request, length) in requests.into_iter().zip(lengths) {
-                    request.answer(Ok(answers.by_ref().take(length).collect()));
+                for request in requests {
+                    let count = request.changes.len();
+                    request.answer(Ok(answers.by_ref().take(count).collect()));
                 }
             }
-            Err(error) => {
-                let mut changes = changes.into_iter();
-                for (request, length) in requests.iter_mut().zip(lengths) {
-                    request.changes.extend(changes.by_ref().take(length));
-                }
-                self.fail(requests, &error);
-                if matches!(error, StoreError::Damaged(_)) {
-                    self.commit_each(node);
-                }
-            }
+            Err(error) => self.fail(requests, &error),
         }
     }
 
     /// Keeps starts and outcomes, and refuses everything else, so that no caller waits for the
     /// recovery.
     fn fail(&self, mut requests: Vec<Request>, error: &StoreError) {
-        let mut queue = self.queue();
+        let mut queue = self.queue.lock();
         requests.append(&mut queue.requests);
         let (kept, refused): (Vec<_>, Vec<_>) = requests.into_iter().partition(Request::is_kept);
         queue.requests = kept;
@@ -306,30 +274,12 @@ impl Commits {
         queue.failure = Some(error.clone());
         drop(queue);
         for request in refused {
-            request.refuse(error.clone());
+            request.answer(Err(error.clone()));
         }
-    }
-
-    /// Commits the kept requests one by one after a failure that a single one may have caused.
-    fn commit_each(&self, node: &Node) {
-        let mut kept = self.take_requests().into_iter().peekable();
-        if kept.peek().is_none() {
-            return;
-        }
-        let mut result = recover(node);
-        while let (Ok(()), Some(request)) = (&result, kept.peek()) {
-            result = commit_parts(node, &request.changes).map(|answers| {
-                let request = kept.next().expect("it was there");
-                request.answer(Ok(answers));
-            });
-        }
-        let mut queue = self.queue();
-        queue.requests.splice(..0, kept);
-        queue.failure = result.err();
     }
 
     fn take_requests(&self) -> Vec<Request> {
-        self.queue().take(usize::MAX)
+        self.queue.lock().take(usize::MAX)
     }
 
     /// Waits until the store accepts changes again.
@@ -345,22 +295,16 @@ impl Commits {
     /// Waits for so long, whatever is handed in. Returns `false` if nothing waits for the store
     /// any more; without a pause there is one more attempt.
     fn rest(&self, pause: Duration) -> bool {
-        let end = Instant::now() + pause;
-        let mut queue = self.queue();
-        loop {
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() || queue.is_ending {
-                return pause.is_zero() || !queue.is_ending;
-            }
-            let waited = self.bell.wait_timeout(queue, left);
-            queue = waited.unwrap_or_else(|error| error.into_inner()).0;
-        }
+        let mut queue = self.queue.lock();
+        let goes_on = |queue: &mut Queue| !queue.is_ending;
+        self.bell.wait_while_for(&mut queue, goes_on, pause);
+        pause.is_zero() || !queue.is_ending
     }
 
     /// Drops what cannot be committed before the end. The jobs will run again.
     fn give_up(&self) {
         for request in self.take_requests() {
-            request.refuse(StoreError::NotWriting);
+            request.answer(Err(StoreError::NotWriting));
         }
     }
 
@@ -371,49 +315,32 @@ impl Commits {
         }
         let failure = recover(node).err();
         let works = failure.is_none();
-        self.queue().failure = failure;
+        self.queue.lock().failure = failure;
         works
     }
 }
 
-/// Commits starts and outcomes, but for those that the store cannot carry out, which are
-/// answered with `Gone`. Their jobs are left alone for a while.
-fn commit_parts(node: &Node, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
-    match commit(node, changes) {
-        Err(StoreError::Damaged(_)) => recover(node)?,
-        result => return result,
-    }
-    if let [change] = changes {
-        node.drop_run(change);
-        return Ok(vec![Answer::Gone]);
-    }
-    let (one, other) = changes.split_at(changes.len() / 2);
-    let mut answers = commit_parts(node, one)?;
-    answers.extend(commit_parts(node, other)?);
-    Ok(answers)
-}
-
-fn commit(node: &Node, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
+fn commit(node: &Node, changes: &[Change]) -> Result<Vec<Answer>> {
     let call = || guarded(|| node.commit(changes));
     let starts = |change: &Change| matches!(change, Change::Start { .. });
     let result = match changes.iter().any(starts) {
-        true => node.pace().set_by(call),
+        true => node.pace.set_by(call),
         false => call(),
     };
-    node.observer().committed(changes, &result);
+    node.observer.committed(changes, &result);
     result
 }
 
 /// Has the store accept changes again, and the window loaded: a change that was refused may
 /// have happened.
-fn recover(node: &Node) -> Result<(), StoreError> {
+fn recover(node: &Node) -> Result<()> {
     guarded(|| node.recover())?;
     node.ask_for_load();
     Ok(())
 }
 
 /// Calls a store, which may panic if it meets what it cannot read.
-pub(crate) fn guarded<R>(call: impl FnOnce() -> Result<R, StoreError>) -> Result<R, StoreError> {
+pub(crate) fn guarded<R>(call: impl FnOnce() -> Result<R>) -> Result<R> {
     catch_unwind(AssertUnwindSafe(call))
         .unwrap_or_else(|_| Err(StoreError::Damaged("the store panicked".to_owned())))
 }

@@ -1,13 +1,11 @@
 //! The threads of a node, and its end.
 
-use std::fmt;
 use std::io;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender, unbounded};
+use crossbeam_channel::{Receiver, unbounded};
 use tickwheel::RecvError;
 
 use crate::commit::guarded;
@@ -49,7 +47,6 @@ const KEEP_AGAIN: Duration = Duration::from_secs(1);
 /// ```
 pub struct Durable {
     jobs: Jobs,
-    closing: Arc<AtomicBool>,
     threads: Arc<Threads>,
     ends_within: Duration,
     /// Ends the commits with the last thread that has something to commit.
@@ -65,40 +62,31 @@ impl Drop for Committing {
     }
 }
 
-impl fmt::Debug for Durable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Durable")
-            .field("jobs", &self.jobs)
-            .finish_non_exhaustive()
-    }
-}
+debug!(Durable, this, jobs: this.jobs);
 
 impl Durable {
-    /// Starts the threads. If the system refuses one, the others are ended.
-    pub(crate) fn start(
-        runner: &Arc<Runner>,
-        workers: usize,
-        ends_within: Duration,
-    ) -> io::Result<Durable> {
-        let mut durable = Durable::without_threads(runner);
-        durable.ends_within = ends_within;
-        durable.start_threads(runner, workers)?;
-        Ok(durable)
+    /// Ends the node, like its drop, and lets the calling thread do other work meanwhile: that of
+    /// asynchronous handlers, if the runtime has no other thread.
+    #[cfg(feature = "tokio")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "tokio")))]
+    pub async fn close(self) {
+        // If the runtime is ending, too, nobody waits.
+        let _ = tokio::task::spawn_blocking(move || drop(self)).await;
     }
 
-    /// Returns a node whose work is done elsewhere.
-    pub(crate) fn without_threads(runner: &Runner) -> Durable {
+    /// Returns a node that has no threads yet.
+    pub(crate) fn new(runner: &Runner, ends_within: Duration) -> Durable {
         Durable {
             jobs: runner.jobs.clone(),
-            closing: Arc::default(),
             threads: Arc::default(),
-            ends_within: Duration::ZERO,
+            ends_within,
             committing: None,
         }
     }
 
-    /// Starts the keeper last, because no job starts before it.
-    fn start_threads(&mut self, runner: &Arc<Runner>, workers: usize) -> io::Result<()> {
+    /// Starts the threads; the keeper last, because no job starts before it. If the system refuses
+    /// one, the drop of the node ends the others.
+    pub(crate) fn start(&mut self, runner: &Arc<Runner>, workers: usize) -> io::Result<()> {
         let inner = runner.inner();
         let shared = Arc::clone(inner);
         self.threads.spawn("commit", move || {
@@ -129,17 +117,28 @@ impl Durable {
         for _ in 0..workers {
             pool.add()?;
         }
+        for lane in 0..inner.node.lanes() {
+            let (shared, pool) = (Arc::clone(&inner), pool.clone());
+            let sender = Some(sender.clone()).filter(|_| inner.node.needs_workers(lane));
+            let run = move |run| match &sender {
+                Some(sender) => drop(sender.send(run)),
+                // An asynchronous one, which leaves the thread at once.
+                None => drop(pool.runner.run(run, Arc::clone(&pool.committing))),
+            };
+            self.threads
+                .spawn("start", move || dispatch(&shared, lane, &run))?;
+        }
+        drop(sender);
         let shared = Arc::clone(&inner);
         self.threads
-            .spawn("start", move || dispatch(&shared, &sender))?;
+            .spawn("late", move || shared.node.watch(|| pool.add().is_ok()))?;
         listen(&inner);
-        let closing = Arc::clone(&self.closing);
-        self.threads
-            .spawn("keep", move || keep(&inner, &closing, &pool))
+        self.threads.spawn("keep", move || keep(&inner))
     }
 }
 
 /// The workers.
+#[derive(Clone)]
 struct Pool {
     runner: Arc<Runner>,
     receiver: Receiver<Run>,
@@ -172,7 +171,6 @@ impl Deref for Durable {
 impl Drop for Durable {
     fn drop(&mut self) {
         let inner = &self.jobs.inner;
-        self.closing.store(true, Ordering::SeqCst);
         inner.node.shut_down();
         inner.commits.end();
         if let Mode::Threads(alarm) = &inner.mode {
@@ -184,7 +182,7 @@ impl Drop for Durable {
             inner.commits.close();
         }
         inner.node.give_back();
-        inner.node.observer().closed();
+        inner.node.observer.closed();
     }
 }
 
@@ -201,29 +199,28 @@ fn listen(inner: &Arc<Inner>) {
 }
 
 /// Keeps window and lease.
-fn keep(inner: &Inner, closing: &AtomicBool, pool: &Pool) {
+fn keep(inner: &Inner) {
     let Mode::Threads(alarm) = &inner.mode else {
         return;
     };
-    while !closing.load(Ordering::SeqCst) {
-        inner.node.replace_late(|| pool.add().is_ok());
+    while !inner.node.engine.is_shut_down() {
         let until = guarded(|| Ok(inner.keep()));
         let now = inner.node.now();
         alarm.sleep(until.unwrap_or(now + KEEP_AGAIN), now);
     }
 }
 
-/// Takes expired timers, and has their jobs started and handed to the workers.
-fn dispatch(inner: &Inner, workers: &Sender<Run>) {
-    let queue = inner.node.engine().queue(0);
+/// Takes expired timers of a lane, and has their jobs started and handed to the workers.
+fn dispatch(inner: &Inner, lane: usize, run: &(impl Fn(Run) + Clone + Send + 'static)) {
+    let queue = inner.node.engine.queue(lane);
     loop {
-        let room = inner.wait_for_room().min(MOST_STARTS);
+        let room = inner.wait_for_room(lane).min(MOST_STARTS);
         let mut aimed: Vec<Aimed> = Vec::new();
         match queue.recv_many(&mut aimed, room) {
             Err(RecvError::ShutDown) => return,
             Err(RecvError::Empty) | Ok(_) => {}
         }
-        inner.start(aimed, workers);
+        inner.start(lane, aimed, run.clone());
         inner.after_commit();
     }
 }
@@ -243,19 +240,19 @@ mod tests {
     use super::*;
     use crate::attempt::Attempt;
     use crate::builder::OpenError;
-    use crate::store::MemoryStore;
+    use crate::store::RedbStore;
     use crate::threads::refusal;
 
     const WORKERS: usize = 3;
-    /// Those that commit, start jobs and keep the window.
-    const OTHERS: usize = 3;
+    /// Those that commit, start jobs, replace late workers and keep the window.
+    const OTHERS: usize = 4;
 
     /// A node whose handler has `held`, on a system that starts so many threads.
     fn open(threads: usize, held: &Arc<()>) -> Result<Durable, OpenError> {
         let held = Arc::clone(held);
         let handler = move |_: &Attempt| drop(Arc::clone(&held));
         let builder = Durable::builder().workers(WORKERS).handler("job", handler);
-        refusal::after(threads, || builder.open(MemoryStore::new()))
+        refusal::after(threads, || builder.open(RedbStore::in_memory()))
     }
 
     #[test]

@@ -1,163 +1,128 @@
 //! The handlers of a node, by kind, and what becomes of a job after its run.
 
 use std::any::Any;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 #[cfg(feature = "tokio")]
 use std::pin::Pin;
+#[cfg(feature = "tokio")]
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::attempt::Attempt;
 use crate::job::StoredJob;
+use crate::node::Lanes;
 use crate::outcome::{Outcome, Retry, cut};
 use crate::recurrence::InvalidCron;
-use crate::store::Then;
 #[cfg(feature = "postgres")]
 use crate::store::Transaction;
+use crate::store::{Kind, Then};
 use crate::wall::WallTime;
 
 /// The time that a run has unless it is set.
 const LIMIT: Duration = Duration::from_secs(600);
 
-type Plain = Box<dyn Fn(&Attempt) -> Outcome + Send + Sync>;
-#[cfg(feature = "postgres")]
-type InTransaction = Box<dyn Fn(&Attempt, &mut Transaction<'_>) -> Outcome + Send + Sync>;
 /// A run of an asynchronous handler.
 #[cfg(feature = "tokio")]
 pub(crate) type Handling = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
+/// A handler that works in a transaction, on a thread of the workers.
+#[cfg(feature = "postgres")]
+pub(crate) type InTransaction = dyn for<'a> Fn(&'a Attempt, &'a mut Transaction<'_>) -> Pin<Box<dyn Future<Output = Outcome> + 'a>>
+    + Send
+    + Sync;
+
 pub(crate) enum Handler {
-    Plain(Plain),
+    Plain(Box<dyn Fn(&Attempt) -> Outcome + Send + Sync>),
     #[cfg(feature = "postgres")]
-    InTransaction(InTransaction),
+    InTransaction(Box<InTransaction>),
     #[cfg(feature = "tokio")]
     Async(
         tokio::runtime::Handle,
-        Box<dyn Fn(Attempt) -> Handling + Send + Sync>,
+        Arc<dyn Fn(Attempt) -> Handling + Send + Sync>,
     ),
 }
 
+/// What is set for a kind.
 #[derive(Default)]
-pub(crate) struct Handlers {
-    handlers: HashMap<String, Handler>,
-    retries: HashMap<String, Retry>,
-    limits: HashMap<String, Duration>,
+pub(crate) struct Rules {
+    pub(crate) handler: Option<Handler>,
+    pub(crate) retry: Retry,
+    pub(crate) time_limit: Option<Duration>,
+    /// How many may run at a time on this node, and on all.
+    pub(crate) here: Option<usize>,
+    pub(crate) everywhere: Option<usize>,
 }
 
+#[derive(Default)]
+pub(crate) struct Handlers(HashMap<String, Rules>);
+
 impl Handlers {
-    pub(crate) fn set_handler(&mut self, kind: String, handler: Handler) {
-        self.handlers.insert(kind, handler);
+    pub(crate) fn of(&mut self, kind: impl Into<String>) -> &mut Rules {
+        self.0.entry(kind.into()).or_default()
     }
 
-    pub(crate) fn set_retry(&mut self, kind: String, retry: Retry) {
-        self.retries.insert(kind, retry);
-    }
-
-    pub(crate) fn set_limit(&mut self, kind: String, limit: Duration) {
-        self.limits.insert(kind, limit);
+    pub(crate) fn handler(&self, kind: &str) -> Option<&Handler> {
+        self.0.get(kind)?.handler.as_ref()
     }
 
     /// Returns how long a run may take.
-    pub(crate) fn limit(&self, kind: &str) -> Duration {
-        self.limits.get(kind).copied().unwrap_or(LIMIT)
+    pub(crate) fn time_limit(&self, kind: &str) -> Duration {
+        let limit = self.0.get(kind).and_then(|rules| rules.time_limit);
+        limit.unwrap_or(LIMIT)
     }
 
-    pub(crate) fn kinds(&self) -> Vec<String> {
-        self.handlers.keys().cloned().collect()
+    /// Returns the kinds that have handlers.
+    pub(crate) fn lanes(&self) -> Lanes {
+        let mut lanes = Lanes::default();
+        let sorted: BTreeMap<_, _> = self.0.iter().collect();
+        for (name, rules) in sorted {
+            let kind = Kind {
+                name: name.clone(),
+                most: rules.everywhere,
+            };
+            match &rules.handler {
+                None => {}
+                #[cfg(feature = "tokio")]
+                Some(Handler::Async(..)) => lanes.add(kind, rules.here, false),
+                Some(_) => lanes.add(kind, rules.here, true),
+            }
+        }
+        lanes
     }
 
     /// Returns whether jobs of some kind have one attempt only.
     pub(crate) fn has_single_attempts(&self) -> bool {
-        self.retries.values().any(|retry| retry.is_last(1))
-    }
-
-    /// Returns whether handlers of this kind work in a transaction.
-    pub(crate) fn is_in_transaction(&self, kind: &str) -> bool {
-        match self.handlers.get(kind) {
-            #[cfg(feature = "postgres")]
-            Some(Handler::InTransaction(_)) => true,
-            _ => false,
-        }
-    }
-
-    /// Begins the run of a job whose handler is asynchronous. A panic before its first wait is
-    /// that of the run.
-    #[cfg(feature = "tokio")]
-    pub(crate) fn run_async(
-        &self,
-        attempt: &Attempt,
-    ) -> Option<(tokio::runtime::Handle, Handling)> {
-        let job = attempt.job();
-        let Some(Handler::Async(runtime, handler)) = self.handlers.get(&job.kind) else {
-            return None;
-        };
-        // What the handler makes before its first wait may belong to the runtime, such as a sleep.
-        let _entered = runtime.enter();
-        let ready = |outcome| -> Handling { Box::pin(std::future::ready(outcome)) };
-        let handling = match self.retry(job).is_beyond(job.attempts) {
-            true => ready(beyond()),
-            false => catch_unwind(AssertUnwindSafe(|| handler(attempt.clone())))
-                .unwrap_or_else(|panic| ready(panicked(panic))),
-        };
-        Some((runtime.clone(), handling))
+        self.0.values().any(|rules| rules.retry.is_last(1))
     }
 
     /// Returns whether any handler works in a transaction.
     #[cfg(feature = "postgres")]
     pub(crate) fn need_transactions(&self) -> bool {
-        self.handlers
-            .keys()
-            .any(|kind| self.is_in_transaction(kind))
+        let handlers = self.0.values().map(|rules| &rules.handler);
+        handlers
+            .into_iter()
+            .any(|handler| matches!(handler, Some(Handler::InTransaction(_))))
     }
 
-    /// Runs the handler of a job in a transaction.
-    #[cfg(feature = "postgres")]
-    pub(crate) fn run_in(&self, attempt: &Attempt, transaction: &mut Transaction<'_>) -> Outcome {
-        self.guarded(attempt, |handler| match handler {
-            Handler::Plain(handler) => handler(attempt),
-            Handler::InTransaction(handler) => handler(attempt, transaction),
-            #[cfg(feature = "tokio")]
-            Handler::Async(..) => Outcome::Failed("no runtime".to_owned()),
-        })
-    }
-
-    /// Runs the handler of a job.
-    pub(crate) fn run(&self, attempt: &Attempt) -> Outcome {
-        self.guarded(attempt, |handler| match handler {
-            Handler::Plain(handler) => handler(attempt),
-            #[cfg(feature = "postgres")]
-            Handler::InTransaction(_) => Outcome::Failed("no transaction".to_owned()),
-            #[cfg(feature = "tokio")]
-            Handler::Async(..) => Outcome::Failed("no runtime".to_owned()),
-        })
-    }
-
-    /// Calls a job's handler, unless its attempts were used up by runs that never ended.
-    fn guarded(&self, attempt: &Attempt, call: impl FnOnce(&Handler) -> Outcome) -> Outcome {
-        let job = attempt.job();
-        if self.retry(job).is_beyond(job.attempts) {
-            return beyond();
-        }
-        let Some(handler) = self.handlers.get(&job.kind) else {
-            return Outcome::Failed(format!("no handler for jobs of kind {:?}", job.kind));
-        };
-        match catch_unwind(AssertUnwindSafe(|| call(handler))) {
-            Ok(outcome) => outcome,
-            Err(panic) => panicked(panic),
-        }
+    /// Returns what becomes of a job without a run, because runs that never ended have used up its
+    /// attempts.
+    pub(crate) fn beyond(&self, job: &StoredJob) -> Option<Outcome> {
+        let beyond = || Outcome::Failed("the process ended during the last attempt".to_owned());
+        self.retry(job).is_beyond(job.attempts).then(beyond)
     }
 
     /// Decides what becomes of a job whose run ended at `now`. `random` lies between 0 and 1.
     pub(crate) fn then(
         &self,
         job: &StoredJob,
-        outcome: Outcome,
+        outcome: &Outcome,
         now: WallTime,
         random: f64,
     ) -> Then {
         let again = |due| Then::Again { due, failure: None };
-        let die = |failure, next| Then::Die {
+        let die = |failure: &str, next| Then::Die {
             failure: cut(failure),
             at: now,
             next,
@@ -165,29 +130,25 @@ impl Handlers {
         match outcome {
             Outcome::Done => match next_after(job, now) {
                 Ok(next) => next.map_or(Then::End, again),
-                Err(error) => die(error.to_string(), None),
+                Err(error) => die(&error.to_string(), None),
             },
-            Outcome::AgainAt(due) => again(due),
-            Outcome::AgainAfter(delay) => again(now + delay),
+            Outcome::AgainAt(due) => again(*due),
+            Outcome::AgainAfter(delay) => again(now + *delay),
             Outcome::Failed(failure) if !self.retry(job).is_last(job.attempts) => Then::Again {
                 due: now + self.retry(job).pause(job.attempts, random),
                 failure: Some(cut(failure)),
             },
             Outcome::Failed(failure) | Outcome::Never(failure) => match next_after(job, now) {
                 Ok(next) => die(failure, next),
-                Err(error) => die(format!("{error}; {failure}"), None),
+                Err(error) => die(&format!("{error}; {failure}"), None),
             },
         }
     }
 
     fn retry(&self, job: &StoredJob) -> Retry {
-        self.retries.get(&job.kind).copied().unwrap_or_default()
+        let rules = self.0.get(&job.kind);
+        rules.map(|rules| rules.retry).unwrap_or_default()
     }
-}
-
-/// Returns the failure of a job whose attempts were used up by runs that never ended.
-fn beyond() -> Outcome {
-    Outcome::Failed("the process ended during the last attempt".to_owned())
 }
 
 /// Returns the next occurrence of a job, if it recurs.
@@ -196,6 +157,11 @@ fn next_after(job: &StoredJob, now: WallTime) -> Result<Option<WallTime>, Invali
         Some(recurrence) => recurrence.try_next_after(now),
         None => Ok(None),
     }
+}
+
+/// Calls a handler. A panic is a failure.
+pub(crate) fn guarded(handler: impl FnOnce() -> Outcome) -> Outcome {
+    catch_unwind(AssertUnwindSafe(handler)).unwrap_or_else(panicked)
 }
 
 /// Returns the failure of a handler that panicked. To drop what it threw may panic again, which
@@ -251,7 +217,7 @@ mod tests {
         };
         for outcome in [Outcome::Done, Outcome::Failed("no line".to_owned())] {
             let is_failed = outcome != Outcome::Done;
-            let then = Handlers::default().then(&job, outcome, now, 0.0);
+            let then = Handlers::default().then(&job, &outcome, now, 0.0);
             let Then::Die { failure, next, .. } = then else {
                 panic!("{then:?}");
             };

@@ -1,11 +1,10 @@
 //! What the threads of a node share.
 
-use std::sync::Mutex;
 use std::sync::mpsc::Receiver;
 
-use crossbeam_channel::Sender;
+use parking_lot::Mutex;
 
-use crate::commit::{Commits, Failed};
+use crate::commit::{Commits, Reply};
 use crate::job::StoredJob;
 use crate::keeper::Alarm;
 use crate::node::Node;
@@ -59,7 +58,7 @@ impl Run {
 
 impl Inner {
     /// Hands in changes, and returns where their answers come.
-    pub(crate) fn request(&self, changes: Vec<Change>) -> Receiver<Result<Vec<Answer>, Failed>> {
+    pub(crate) fn request(&self, changes: Vec<Change>) -> Receiver<Reply> {
         let reply = self.commits.request(changes);
         self.commit_here();
         reply
@@ -71,18 +70,14 @@ impl Inner {
         self.commit_here();
     }
 
-    fn commit_here(&self) {
+    /// Commits what was handed in, on virtual time.
+    pub(crate) fn commit_here(&self) {
         if let Mode::Virtual(lock) = &self.mode {
-            let _one = lock.lock().unwrap_or_else(|error| error.into_inner());
+            let _one = lock.lock();
             if self.commits.failure().is_none() {
                 self.commits.commit_all(&self.node);
             }
         }
-    }
-
-    /// Commits what an earlier failure has left, on virtual time.
-    pub(crate) fn retry_commits(&self) {
-        self.commit_here();
     }
 
     /// Keeps lease and window, and removes old dead letters. Returns the time at which it wants to be
@@ -113,26 +108,25 @@ impl Inner {
         }
     }
 
-    /// Hands in the starts of jobs whose timers have expired. Those that may run go to the
-    /// workers after the commit.
-    pub(crate) fn start(&self, aimed: Vec<Aimed>, workers: &Sender<Run>) {
-        let Some((fence, due)) = self.node.fire(aimed) else {
+    /// Hands in the starts of jobs whose timers have expired. After the commit, has those run that may.
+    pub(crate) fn start(&self, lane: usize, aimed: Vec<Aimed>, run: impl Fn(Run) + Send + 'static) {
+        let Some((fence, due)) = self.node.fire(lane, aimed) else {
             return;
         };
         let start = |Aimed { id, version }| Change::Start { id, version, fence };
-        let (starts, workers) = (due.into_iter().map(start).collect(), workers.clone());
-        self.commits.start(starts, move |reply| {
-            let answers = reply.unwrap_or_default().into_iter();
+        let starts = due.into_iter().map(start).collect();
+        self.commits.start(starts, move |(answers, _)| {
+            let answers = answers.unwrap_or_default().into_iter();
             let runs = answers.filter_map(|answer| Run::of(answer, fence));
-            runs.for_each(|run| drop(workers.send(run)));
+            runs.for_each(run);
         });
         self.commit_here();
     }
 
-    /// Waits until a job may be started, or the node is shut down. Returns how many may.
-    pub(crate) fn wait_for_room(&self) -> usize {
-        match self.node.room() {
-            0 => self.commits.hurried(|| self.node.wait_for_room()),
+    /// Waits until a job of a lane may be started, or the node is shut down. Returns how many may.
+    pub(crate) fn wait_for_room(&self, lane: usize) -> usize {
+        match self.node.room(lane) {
+            0 => self.commits.hurried(|| self.node.wait_for_room(lane)),
             room => room,
         }
     }

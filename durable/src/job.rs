@@ -27,7 +27,8 @@ pub struct Job {
     pub(crate) key: Option<String>,
     pub(crate) if_taken: IfTaken,
     pub(crate) due: Due,
-    pub(crate) repeat: Repeat,
+    /// Whose phase is known once a clock was read.
+    pub(crate) repeat: Option<Recurrence>,
     pub(crate) payload: Vec<u8>,
 }
 
@@ -40,15 +41,9 @@ pub(crate) enum Due {
     At(WallTime),
 }
 
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Repeat {
-    Once,
-    Every(Duration),
-    Cron(String),
-}
-
 /// Decides what happens if a waiting or running job of the same kind has the key already.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum IfTaken {
     /// Refuses the new job.
     #[default]
@@ -73,7 +68,7 @@ impl Job {
             key: None,
             if_taken: IfTaken::Refuse,
             due: Due::Unset,
-            repeat: Repeat::Once,
+            repeat: None,
             payload: payload.into(),
         }
     }
@@ -84,7 +79,7 @@ impl Job {
     /// Returns an error if the value cannot be written as JSON.
     ///
     /// ```
-    /// use tickwheel_durable::{Durable, Job, MemoryStore};
+    /// use tickwheel_durable::{Durable, Job, RedbStore};
     ///
     /// #[derive(serde::Serialize, serde::Deserialize)]
     /// struct Mail {
@@ -94,7 +89,7 @@ impl Job {
     /// let builder = Durable::builder()
     ///     .handler("mail", |attempt| attempt.json().map(|mail: Mail| println!("{}", mail.to)));
     /// let mail = Mail { to: "ada@example.org".to_owned() };
-    /// builder.open(MemoryStore::new())?.schedule(Job::json("mail", &mail)?)?;
+    /// builder.open(RedbStore::in_memory())?.schedule(Job::json("mail", &mail)?)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[cfg(feature = "serde")]
@@ -135,7 +130,8 @@ impl Job {
     /// a service may schedule it at each start. Give several of a kind keys of their own.
     #[must_use]
     pub fn every(mut self, period: Duration) -> Job {
-        self.repeat = Repeat::Every(period.max(Duration::from_micros(1)));
+        let (period, first) = (period.max(Duration::from_micros(1)), WallTime::default());
+        self.repeat = Some(Recurrence::Every { period, first });
         self
     }
 
@@ -153,7 +149,7 @@ impl Job {
     pub fn cron(mut self, expression: impl Into<String>) -> Result<Job, InvalidCron> {
         let expression = expression.into();
         check_cron(&expression)?;
-        self.repeat = Repeat::Cron(expression);
+        self.repeat = Some(Recurrence::Cron(expression));
         Ok(self)
     }
 
@@ -165,12 +161,20 @@ impl Job {
 
     /// Gives a recurring job a key, unless it has one.
     pub(crate) fn keyed(self) -> Job {
-        match (&self.repeat, &self.key) {
-            (Repeat::Every(_) | Repeat::Cron(_), None) => {
-                let kind = self.kind.clone();
-                self.key(kind, IfTaken::Update)
-            }
-            _ => self,
+        let kind = self.kind.clone();
+        match self.repeat.is_some() && self.key.is_none() {
+            true => self.key(kind, IfTaken::Update),
+            false => self,
+        }
+    }
+
+    /// Returns the delay after which it is due, if it names no point of time.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn delay(&self) -> Option<Duration> {
+        match (&self.due, &self.repeat) {
+            (Due::Unset, None) => Some(Duration::ZERO),
+            (Due::After(delay), None) => Some(*delay),
+            _ => None,
         }
     }
 
@@ -179,22 +183,17 @@ impl Job {
         match (&self.due, &self.repeat) {
             (Due::At(due), _) => Some(*due),
             (Due::After(delay), _) => Some(now + *delay),
-            (Due::Unset, Repeat::Cron(expression)) => {
-                Recurrence::Cron(expression.clone()).next_after(now)
-            }
+            (Due::Unset, Some(cron @ Recurrence::Cron(_))) => cron.next_after(now),
             (Due::Unset, _) => Some(now),
         }
     }
 
     pub(crate) fn recurrence(&self, due: WallTime) -> Option<Recurrence> {
-        match &self.repeat {
-            Repeat::Once => None,
-            Repeat::Every(period) => Some(Recurrence::Every {
-                period: *period,
-                first: due,
-            }),
-            Repeat::Cron(expression) => Some(Recurrence::Cron(expression.clone())),
+        let mut recurrence = self.repeat.clone();
+        if let Some(Recurrence::Every { first, .. }) = &mut recurrence {
+            *first = due;
         }
+        recurrence
     }
 }
 
@@ -249,16 +248,9 @@ impl fmt::Debug for JobId {
 }
 
 /// A text that is not an id.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("not an id: pass the text of a `JobId`, such as 6460a7c1bd000-2a")]
 pub struct InvalidJobId;
-
-impl fmt::Display for InvalidJobId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not an id: pass the text of a `JobId`, such as 6460a7c1bd000-2a")
-    }
-}
-
-impl std::error::Error for InvalidJobId {}
 
 impl FromStr for JobId {
     type Err = InvalidJobId;

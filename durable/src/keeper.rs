@@ -5,7 +5,7 @@
 //! sleeps for the time that the wall clock has left; a step forward is then noticed with the
 //! next load.
 
-use std::sync::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex};
 
 use crate::wall::WallTime;
 
@@ -24,27 +24,14 @@ pub(crate) struct Alarm {
 
 impl Alarm {
     /// Returns an alarm. With `is_system`, times are the system's.
-    #[cfg(target_os = "linux")]
+    #[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
     pub(crate) fn new(is_system: bool) -> Alarm {
         Alarm {
             is_rung: Mutex::new(false),
             bell: Condvar::new(),
+            #[cfg(target_os = "linux")]
             timer: is_system.then(StepTimer::new).and_then(Result::ok),
         }
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    pub(crate) fn new(_: bool) -> Alarm {
-        Alarm {
-            is_rung: Mutex::new(false),
-            bell: Condvar::new(),
-        }
-    }
-
-    fn is_rung(&self) -> MutexGuard<'_, bool> {
-        self.is_rung
-            .lock()
-            .unwrap_or_else(|error| error.into_inner())
     }
 
     /// Ends the sleep, or the next one.
@@ -53,7 +40,7 @@ impl Alarm {
         if let Some(timer) = &self.timer {
             return timer.ring();
         }
-        *self.is_rung() = true;
+        *self.is_rung.lock() = true;
         self.bell.notify_one();
     }
 
@@ -64,10 +51,9 @@ impl Alarm {
         if let Some(timer) = &self.timer {
             return timer.sleep(until);
         }
-        let mut rung = self.is_rung();
+        let mut rung = self.is_rung.lock();
         if !*rung {
-            let slept = self.bell.wait_timeout(rung, until.since(now));
-            rung = slept.unwrap_or_else(|error| error.into_inner()).0;
+            self.bell.wait_for(&mut rung, until.since(now));
         }
         *rung = false;
     }

@@ -1,9 +1,9 @@
 //! Timers that outlive the process: jobs in a durable store, behind a timing wheel.
 //!
 //! A [`Job`] has a kind, a due time on the wall clock, and bytes. A [store](store::Store) keeps
-//! it until it has ended: [`RedbStore`] in one file, [`MemoryStore`] for tests. A node,
-//! [`Durable`], holds the jobs of the near future in a wheel, starts each when it is due, and
-//! runs the handler of its kind at least once.
+//! it until it has ended: [`RedbStore`] in one file, or in memory for tests, and with the feature
+//! `postgres` a `PostgresStore` in a database. A node, [`Durable`], holds the jobs of the near future
+//! in a wheel, starts each when it is due, and runs the handler of its kind at least once.
 //!
 //! DESIGN.md, beside this package, gives the promises and the reasons.
 //!
@@ -44,12 +44,23 @@ mod support;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+/// Has a type tell some of what it holds.
+macro_rules! debug {
+    ($name:ident, $this:ident, $($field:ident: $value:expr),*) => {
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                let ($this, mut told) = (self, f.debug_struct(stringify!($name)));
+                $(told.field(stringify!($field), &$value);)*
+                told.finish_non_exhaustive()
+            }
+        }
+    };
+}
+
 mod attempt;
 mod builder;
 mod commit;
 mod durable;
-#[cfg(feature = "postgres")]
-mod enqueue;
 mod handlers;
 mod inner;
 mod job;
@@ -62,6 +73,7 @@ mod pace;
 #[cfg(feature = "metrics")]
 mod publish;
 mod recurrence;
+mod refusal;
 mod runner;
 mod status;
 pub mod store;
@@ -76,13 +88,14 @@ pub use attempt::Attempt;
 pub use builder::{Builder, OpenError};
 pub use durable::Durable;
 pub use job::{IfTaken, InvalidJobId, Job, JobId, State, StoredJob};
-pub use jobs::{Cancelled, Jobs, Refusal, Refused, Revived};
+pub use jobs::{Cancelled, Jobs, Revived};
 pub use observe::Counts;
 pub use outcome::{Outcome, Retry};
 pub use recurrence::{InvalidCron, Recurrence};
+pub use refusal::{Refusal, Refused};
 pub use status::{Health, Status};
-pub use store::{MemoryStore, RedbOptions, RedbStore, StoreError};
 #[cfg(feature = "postgres")]
 pub use store::{PostgresOptions, PostgresStore, Transaction};
+pub use store::{RedbOptions, RedbStore, StoreError};
 pub use virtual_node::VirtualNode;
 pub use wall::{ManualClock, SystemClock, WallClock, WallTime};

@@ -4,22 +4,24 @@
 //! one that takes expired timers. On virtual time, one thread does all of it.
 
 mod held;
+mod lanes;
 mod late;
 mod lease;
-mod limits;
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-use tickwheel::{Engine, Time};
+use parking_lot::{Condvar, Mutex};
+use tickwheel::{Engine, Time, TimerId};
 
 use self::held::Held;
-use self::limits::Limits;
+pub(crate) use self::lanes::Lanes;
 use crate::job::JobId;
 use crate::observe::Observer;
 use crate::pace::Pace;
-use crate::store::{Answer, Change, Hear, List, News, Store, StoreError};
+use crate::store::{Answer, Change, DueJob, Hear, List, News, Page, Result, Store, StoreError};
 use crate::wall::{WallClock, WallTime};
 use crate::window::{Aimed, Window};
 
@@ -43,23 +45,42 @@ pub(crate) struct Settings {
     /// For how long dead letters are kept, if not for ever.
     pub(crate) keeps_dead: Option<Duration>,
     /// The kinds that have handlers. A node without any runs no jobs.
-    pub(crate) kinds: Vec<String>,
+    pub(crate) lanes: Lanes,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            owner: format!("node-{:016x}", fastrand::u64(..)),
+            window: Duration::from_secs(60),
+            window_jobs: 4_096,
+            running: 1_024,
+            workers: 4,
+            ahead: 0,
+            lease: Duration::from_secs(10),
+            keeps_dead: None,
+            lanes: Lanes::default(),
+        }
+    }
 }
 
 pub(crate) struct Node {
-    store: Box<dyn Store>,
+    pub(crate) store: Box<dyn Store>,
     /// The clock by which jobs are due, and that of this machine.
     wall: Arc<dyn WallClock>,
     local: Arc<dyn WallClock>,
-    engine: Engine<Aimed>,
+    pub(crate) engine: Engine<Aimed>,
     settings: Settings,
-    observer: Observer,
-    window: Mutex<Window>,
-    pace: Pace,
+    pub(crate) observer: Observer,
+    /// The window of each lane.
+    pub(crate) windows: Mutex<Vec<Window>>,
+    pub(crate) pace: Pace,
     /// Notified when runs have ended.
     freed: Condvar,
     held: Mutex<Held>,
-    limits: Mutex<Limits>,
+    /// The runs of workers by the timers of their limits. Of one that is late, whether another worker
+    /// has taken the place.
+    runs: Mutex<HashMap<TimerId, Option<bool>>>,
     /// Notified when the lease is lost, and at the end.
     #[cfg(feature = "tokio")]
     lease_changed: tokio::sync::Notify,
@@ -83,7 +104,9 @@ impl Node {
         settings: Settings,
     ) -> Node {
         let wall = store.clock().unwrap_or_else(|| Arc::clone(&local));
-        let window = Window::new(engine.clone(), settings.window, settings.window_jobs);
+        let window =
+            |lane| Window::new(engine.clone(), lane, settings.window, settings.window_jobs);
+        let windows = (0..settings.lanes.lanes.len()).map(window).collect();
         let (time, now) = (engine.now(), wall.now());
         Node {
             store,
@@ -91,12 +114,12 @@ impl Node {
             local,
             engine,
             observer: Observer::new(settings.owner.clone()),
-            window: Mutex::new(window),
+            windows: Mutex::new(windows),
             pace: Pace::new(settings.ahead),
             settings,
             freed: Condvar::new(),
             held: Mutex::new(Held::new(time)),
-            limits: Mutex::default(),
+            runs: Mutex::default(),
             #[cfg(feature = "tokio")]
             lease_changed: tokio::sync::Notify::new(),
             compared: Mutex::new((time, now)),
@@ -107,25 +130,19 @@ impl Node {
         }
     }
 
-    pub(crate) fn store(&self) -> &dyn Store {
-        &*self.store
-    }
-
-    pub(crate) fn pace(&self) -> &Pace {
-        &self.pace
-    }
-
-    pub(crate) fn observer(&self) -> &Observer {
-        &self.observer
-    }
-
     /// Returns whether this node runs jobs.
     pub(crate) fn delivers(&self) -> bool {
-        !self.settings.kinds.is_empty()
+        self.lanes() > 0
     }
 
-    pub(crate) fn engine(&self) -> &Engine<Aimed> {
-        &self.engine
+    /// Returns the number of lanes. Each has a queue of the engine, and the last one is for the limits
+    /// of runs.
+    pub(crate) fn lanes(&self) -> usize {
+        self.settings.lanes.lanes.len()
+    }
+
+    pub(crate) fn needs_workers(&self, lane: usize) -> bool {
+        self.settings.lanes.lanes[lane].needs_workers
     }
 
     pub(crate) fn now(&self) -> WallTime {
@@ -138,86 +155,101 @@ impl Node {
         wall.since(local).max(local.since(wall))
     }
 
-    pub(crate) fn window(&self) -> MutexGuard<'_, Window> {
-        self.window
-            .lock()
-            .unwrap_or_else(|error| error.into_inner())
+    /// Returns the number of jobs of a lane that may be started now.
+    pub(crate) fn room(&self, lane: usize) -> usize {
+        self.room_beside(&self.windows.lock(), lane)
     }
 
-    /// Returns the number of jobs that may be started now.
-    pub(crate) fn room(&self) -> usize {
-        self.room_beside(&self.window())
-    }
-
-    fn room_beside(&self, window: &Window) -> usize {
-        if window.has_interrupted(self.now()) {
+    fn room_beside(&self, windows: &[Window], lane: usize) -> usize {
+        let (window, now) = (&windows[lane], self.now());
+        if windows.iter().any(|window| window.has_interrupted(now)) {
             // Its process may have died of it: others would die with it again.
-            return usize::from(window.running() == 0);
+            let is_alone = windows.iter().all(|window| window.running() == 0);
+            return usize::from(is_alone && window.has_interrupted(now));
         }
-        let running = self.settings.running.saturating_sub(window.running());
+        if !window.full_for().is_zero() {
+            return 0;
+        }
+        let lanes = &self.settings.lanes.lanes;
+        let most = self.settings.running.min(lanes[lane].most);
+        let room = most.saturating_sub(window.running());
+        if !lanes[lane].needs_workers {
+            return room;
+        }
+        let beside = windows
+            .iter()
+            .zip(lanes)
+            .filter(|(_, lane)| lane.needs_workers);
+        let at_work: usize = beside.map(|(window, _)| window.at_work()).sum();
         let started = self.settings.workers.saturating_add(self.pace.ahead());
-        running.min(started.saturating_sub(window.at_work()))
+        room.min(started.saturating_sub(at_work))
     }
 
-    /// Waits until a job may be started, or the node is shut down. Returns how many may, and one
-    /// after the shutdown, so that the caller asks the queue, which says so.
-    pub(crate) fn wait_for_room(&self) -> usize {
-        let mut window = self.window();
-        while self.room_beside(&window) == 0 && !self.engine.is_shut_down() {
-            window = self
-                .freed
-                .wait(window)
-                .unwrap_or_else(|error| error.into_inner());
+    /// Waits until a job of a lane may be started, or the node is shut down. Returns how many may, and
+    /// one after the shutdown, so that the caller asks the queue, which says so.
+    pub(crate) fn wait_for_room(&self, lane: usize) -> usize {
+        let mut windows = self.windows.lock();
+        loop {
+            let room = self.room_beside(&windows, lane);
+            if room > 0 || self.engine.is_shut_down() {
+                return room.max(1);
+            }
+            match windows[lane].full_for() {
+                Duration::ZERO => self.freed.wait(&mut windows),
+                full => drop(self.freed.wait_for(&mut windows, full)),
+            }
         }
-        self.room_beside(&window).max(1)
     }
 
     /// Starts no more jobs.
     pub(crate) fn shut_down(&self) {
-        let window = self.window();
+        let windows = self.windows.lock();
         self.engine.shutdown();
-        drop(window);
+        drop(windows);
         self.freed.notify_all();
         self.tell_lease_changed();
     }
 
     /// Takes the jobs among these that are to be started, and returns them with the fence of
     /// the lease. Without a lease there are none, and the window is emptied.
-    pub(crate) fn fire(&self, aimed: Vec<Aimed>) -> Option<(u64, Vec<Aimed>)> {
+    pub(crate) fn fire(&self, lane: usize, aimed: Vec<Aimed>) -> Option<(u64, Vec<Aimed>)> {
         let ended = self.ended_fence();
         let Some(lease) = self.lease() else {
             self.lose_lease(ended);
             return None;
         };
-        let (now, mut window) = (self.now(), self.window());
+        let (now, mut windows) = (self.now(), self.windows.lock());
         let mut fired = Vec::new();
         for aimed in aimed {
             // A load may have brought an interrupted job since the room was found. It is the first.
-            let waits = window.has_interrupted(now) && !window.is_interrupted(aimed.id);
-            match waits || self.room_beside(&window) == 0 {
-                true => window.put_back(aimed),
-                false => fired.extend(window.fire(aimed, now)),
+            let has_interrupted = windows.iter().any(|window| window.has_interrupted(now));
+            let waits = has_interrupted && !windows[lane].is_interrupted(aimed.id);
+            match waits || self.room_beside(&windows, lane) == 0 {
+                true => windows[lane].put_back(aimed),
+                false => fired.extend(windows[lane].fire(aimed, now)),
             }
         }
-        self.note_load(&window, now);
+        self.note_load(&windows, now);
         (!fired.is_empty()).then_some((lease.fence, fired))
     }
 
     /// Takes note that a handler has returned after so long: its worker may have the next job.
     pub(crate) fn note_return(&self, id: JobId, after: Duration) {
         self.pace.note_run(after);
-        self.window().note_return(id);
+        let mut windows = self.windows.lock();
+        windows.iter_mut().for_each(|window| window.note_return(id));
+        drop(windows);
         self.freed.notify_all();
     }
 
     /// Gives up a job that was started under a lease that the node has lost. Whoever holds the
     /// lease now finds it in the store, perhaps this node.
     pub(crate) fn give_up_run(&self, id: JobId) {
-        let mut window = self.window();
-        window.end_run(id);
-        window.forget_horizon();
+        for window in &mut *self.windows.lock() {
+            window.end_run(id);
+            window.forget_horizon();
+        }
         self.is_load_due.store(true, Ordering::SeqCst);
-        drop(window);
         self.observer.given_up();
         self.freed.notify_all();
     }
@@ -227,8 +259,9 @@ impl Node {
         self.store.linger().min(self.settings.lease / 10)
     }
 
-    fn note_load(&self, window: &Window, now: WallTime) {
-        if window.wants_load(now) && self.lease().is_some() {
+    fn note_load(&self, windows: &[Window], now: WallTime) {
+        let wants_load = windows.iter().any(|window| window.wants_load(now));
+        if wants_load && self.lease().is_some() {
             self.is_load_due.store(true, Ordering::SeqCst);
         }
     }
@@ -239,7 +272,7 @@ impl Node {
     }
 
     /// Commits the changes, and tells the window of them in their order.
-    pub(crate) fn commit(&self, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
+    pub(crate) fn commit(&self, changes: &[Change]) -> Result<Vec<Answer>> {
         let answers = self.store.commit(changes)?;
         self.settle(changes, &answers);
         Ok(answers)
@@ -247,36 +280,27 @@ impl Node {
 
     /// Tells the window of changes that were committed, in their order.
     pub(crate) fn settle(&self, changes: &[Change], answers: &[Answer]) {
-        let (now, mut window) = (self.now(), self.window());
+        let (now, mut windows) = (self.now(), self.windows.lock());
         let fence = self.last_fence();
         let mut is_lost = false;
         for (change, answer) in changes.iter().zip(answers) {
-            settle(&mut window, change, answer, now);
+            self.settle_one(&mut windows, change, answer, now);
             is_lost |= *answer == Answer::Fenced && change.fence() == fence;
         }
-        self.note_load(&window, now);
-        drop(window);
+        self.note_load(&windows, now);
+        drop(windows);
         self.freed.notify_all();
         if is_lost {
             self.lose_lease(fence);
         }
     }
 
-    /// Ends the run of a change that the store cannot carry out, and leaves its job alone for
-    /// a while: otherwise the load that follows would try it again at once.
-    pub(crate) fn drop_run(&self, change: &Change) {
-        let (now, mut window) = (self.now(), self.window());
-        settle(&mut window, change, &Answer::Gone, now);
-        if let Change::Start { id, .. } | Change::Finish { id, .. } = change {
-            window.set_job_aside(*id);
-        }
-        drop(window);
-        self.freed.notify_all();
-    }
-
     /// Has the window loaded at once.
     pub(crate) fn ask_for_load(&self) {
-        self.window().forget_horizon();
+        self.windows
+            .lock()
+            .iter_mut()
+            .for_each(Window::forget_horizon);
         self.is_load_due.store(true, Ordering::SeqCst);
     }
 
@@ -289,9 +313,10 @@ impl Node {
     pub(crate) fn hear(&self, news: News) {
         match news {
             News::Placed(jobs) => {
-                let (now, mut window) = (self.now(), self.window());
-                jobs.into_iter().for_each(|job| window.place(job, now));
-                self.note_load(&window, now);
+                let (now, mut windows) = (self.now(), self.windows.lock());
+                jobs.into_iter()
+                    .for_each(|job| self.place(&mut windows, job, now));
+                self.note_load(&windows, now);
             }
             News::Many => self.ask_for_load(),
             News::Nodes => {
@@ -309,16 +334,24 @@ impl Node {
         }
         if let Some(step) = self.clock_step() {
             self.observer.clock_stepped(step);
-            self.window().re_aim(self.now());
-            self.load();
+            self.windows
+                .lock()
+                .iter_mut()
+                .for_each(|window| window.re_aim(self.now()));
+            for lane in 0..self.lanes() {
+                self.load(lane);
+            }
         }
         self.keep_lease();
         if self.ended_fence().is_some() {
             self.tell_lease_changed();
         }
         let now = self.now();
-        if self.lease().is_some() && self.window().wants_load(now) && !self.load() {
-            return now + READ_AGAIN;
+        for lane in 0..self.lanes() {
+            let wants_load = self.windows.lock()[lane].wants_load(now);
+            if self.lease().is_some() && wants_load && !self.load(lane) {
+                return now + READ_AGAIN;
+            }
         }
         self.next_keep()
     }
@@ -328,20 +361,21 @@ impl Node {
         let (Some(keeps), Some(_)) = (self.settings.keeps_dead, self.lease()) else {
             return Vec::new();
         };
-        let dead = self.store.list(List::Dead, None, BURIALS);
-        let (dead, now) = (dead.unwrap_or_default(), self.now());
-        let old = dead.iter().filter(|job| job.due + keeps <= now);
-        old.map(|job| Change::Bury(job.id)).collect()
+        let oldest = |most| {
+            let dead = self.store.list(Page::new(List::Dead, None, most));
+            let dead = dead.unwrap_or_default().into_iter();
+            dead.filter(|job| job.due + keeps <= self.now())
+        };
+        // They come with their bytes, so a single one is read as long as that is young.
+        let most = oldest(1).next().map_or(0, |_| BURIALS);
+        oldest(most).map(|job| Change::Bury(job.id)).collect()
     }
 
     /// Compares the wall clock with the engine's, which knows no steps. Returns the length of a
     /// step, forwards or backwards.
     fn clock_step(&self) -> Option<Duration> {
         let (time, wall) = (self.engine.now(), self.now());
-        let mut compared = self
-            .compared
-            .lock()
-            .unwrap_or_else(|error| error.into_inner());
+        let mut compared = self.compared.lock();
         let (before, expected) = *compared;
         let expected = expected + time.since(before);
         *compared = (time, wall);
@@ -349,17 +383,20 @@ impl Node {
         (step > STEP).then_some(step)
     }
 
-    /// Loads the window; see its rules. Returns whether the store could be read.
-    fn load(&self) -> bool {
+    /// Loads the window of a lane; see its rules. Returns whether the store could be read.
+    fn load(&self, lane: usize) -> bool {
         let Some(lease) = self.lease() else {
             return true;
         };
-        let (before, most) = self.window().begin_load(self.now());
-        match self.store.due_before(lease, before, most) {
-            Ok(read) => self.window().end_load(&read, self.now()),
-            Err(_) => self.window().clear(),
+        let kinds = &self.settings.lanes.lanes[lane].kinds;
+        let (before, most) = self.windows.lock()[lane].begin_load(self.now());
+        let read = self.store.due_before(lease, kinds, before, most);
+        let window = &mut self.windows.lock()[lane];
+        match read {
+            Ok(read) => window.end_load(&read, self.now()),
+            Err(_) => window.clear(),
         }
-        self.window().horizon() > WallTime::default()
+        window.horizon() > WallTime::default()
     }
 
     fn next_keep(&self) -> WallTime {
@@ -369,29 +406,48 @@ impl Node {
                 .until_renewal()
                 .max(length / 10)
                 .min(self.until_wanted());
-        let look = match self.lease() {
-            Some(_) => renewal.min(self.window().look_again(now)),
+        let windows = self.windows.lock();
+        let looks = windows.iter().map(|window| window.look_again(now));
+        match self.lease() {
+            Some(_) => looks.fold(renewal, WallTime::min),
             None => renewal,
-        };
-        let limit = self.limits().look(self.engine.now());
-        look.min(limit.map_or(WallTime::MAX, |limit| now + limit))
-    }
-}
-
-/// Tells the window of a change that was committed.
-fn settle(window: &mut Window, change: &Change, answer: &Answer, now: WallTime) {
-    let is_run = matches!(answer, Answer::Started { .. });
-    if let (Change::Start { id, .. } | Change::Finish { id, .. }, false) = (change, is_run) {
-        window.end_run(*id);
-    }
-    match answer {
-        // Whoever holds the lease now finds the job in the store, perhaps this node.
-        Answer::Fenced => window.forget_horizon(),
-        Answer::Placed(job) | Answer::Stale(job) if job.is_here => {
-            window.place(*job, now);
         }
-        Answer::Removed(job) => window.remove(job.id),
-        _ => {}
+    }
+
+    /// Tells the windows of a change that was committed.
+    fn settle_one(&self, windows: &mut [Window], change: &Change, answer: &Answer, now: WallTime) {
+        match (change, answer) {
+            (_, Answer::Started { .. }) => {}
+            (Change::Start { id, version, .. }, Answer::Full) => {
+                let (id, version) = (*id, *version);
+                let aimed = Aimed { id, version };
+                windows.iter_mut().for_each(|window| window.put_off(aimed));
+            }
+            (Change::Start { id, .. } | Change::Finish { id, .. }, answer) => {
+                for window in windows.iter_mut().filter(|window| window.has(*id)) {
+                    window.end_run(*id);
+                    // Otherwise the next load would try it again at once.
+                    if let Answer::Damaged(_) = answer {
+                        window.set_job_aside(*id);
+                    }
+                }
+            }
+            _ => {}
+        }
+        match answer {
+            // Whoever holds the lease now finds the job in the store, perhaps this node. So does it
+            // find the jobs of a kind that is no longer paused.
+            Answer::Fenced | Answer::Set => windows.iter_mut().for_each(Window::forget_horizon),
+            Answer::Placed(job) | Answer::Stale(job) => self.place(windows, *job, now),
+            Answer::Removed(job) => windows.iter_mut().for_each(|window| window.remove(job.id)),
+            _ => {}
+        }
+    }
+
+    fn place(&self, windows: &mut [Window], job: DueJob, now: WallTime) {
+        if let Some(lane) = job.kind.and_then(|kind| self.settings.lanes.of(kind)) {
+            windows[lane].place(job, now);
+        }
     }
 }
 
@@ -399,12 +455,12 @@ fn settle(window: &mut Window, change: &Change, answer: &Answer, now: WallTime) 
 mod tests {
     use super::*;
     use crate::job::Job;
-    use crate::store::{DueJob, MemoryStore, NewJob, Then};
+    use crate::store::{NewJob, RedbStore, Then};
     use crate::support::failing::{Failing, Mode};
     use crate::wall::ManualClock;
 
     fn node() -> Node {
-        node_on(MemoryStore::with_clock(clock()))
+        node_on(RedbStore::in_memory_by(clock()))
     }
 
     fn clock() -> ManualClock {
@@ -417,6 +473,8 @@ mod tests {
 
     fn node_with(store: impl Store, lease: Duration) -> Node {
         let (engine, _clock) = Engine::builder().start_virtual().unwrap();
+        let mut lanes = Lanes::default();
+        lanes.add("job".into(), None, true);
         let settings = Settings {
             owner: "node".to_owned(),
             window: Duration::from_secs(60),
@@ -426,7 +484,7 @@ mod tests {
             ahead: 60,
             lease,
             keeps_dead: None,
-            kinds: vec!["job".to_owned()],
+            lanes,
         };
         Node::new(Box::new(store), Arc::new(clock()), engine, settings)
     }
@@ -434,7 +492,7 @@ mod tests {
     /// A request for a lease fails, and so does the recovery; the next request is granted.
     #[test]
     fn durable_14_a_lease_that_is_granted_again_is_certain() {
-        let store = Failing::new(MemoryStore::with_clock(clock()));
+        let store = Failing::new(RedbStore::in_memory_by(clock()));
         let node = node_on(store.clone());
         store.set(Mode::FailsBefore);
         store.on_commit(|_| Err(StoreError::Full));
@@ -450,7 +508,7 @@ mod tests {
         for number in 0..count {
             node.note_return(JobId::new(WallTime::default(), number), after);
         }
-        node.pace().set_by(|| ());
+        node.pace.set_by(|| ());
     }
 
     /// A renewal is a query of the database. A short lease has more time for its answer.
@@ -458,7 +516,7 @@ mod tests {
     fn an_idle_node_renews_when_a_third_of_its_lease_is_left() {
         for (lease, after) in [(30, 20_000), (10, 6_667), (6, 2_700), (3, 1_000)] {
             let lease = Duration::from_secs(lease);
-            let node = node_with(MemoryStore::with_clock(clock()), lease);
+            let node = node_with(RedbStore::in_memory_by(clock()), lease);
             let until = node.keep().since(node.now());
             assert_eq!((until.as_micros() + 500) / 1_000, after, "{lease:?}");
         }
@@ -469,28 +527,28 @@ mod tests {
     fn durable_07_no_job_is_started_ahead_of_long_ones() {
         let node = node();
         return_many(&node, 100, Duration::MAX);
-        assert_eq!(node.room(), 4);
+        assert_eq!(node.room(0), 4);
         return_many(&node, 4, Duration::ZERO);
-        assert_eq!(node.room(), 12);
+        assert_eq!(node.room(0), 12);
         return_many(&node, 100, Duration::ZERO);
-        assert_eq!(node.room(), 64);
+        assert_eq!(node.room(0), 64);
         return_many(&node, 100, Duration::MAX);
-        assert_eq!(node.room(), 34);
+        assert_eq!(node.room(0), 34);
         (0..9).for_each(|_| return_many(&node, 4, Duration::MAX));
-        assert_eq!(node.room(), 4);
+        assert_eq!(node.room(0), 4);
     }
 
     /// Otherwise a job that kills its process would cost the others an attempt each time.
     #[test]
     fn durable_07_an_interrupted_job_runs_alone() {
-        let store = MemoryStore::with_clock(clock());
+        let store = RedbStore::in_memory_by(clock());
         let job = NewJob::new(Job::new("job", ""), clock().now()).unwrap();
         let placed = store.commit(&[Change::Insert(job)]).unwrap();
         let Answer::Placed(DueJob { id, version, .. }) = placed[0] else {
             panic!("{placed:?}");
         };
         let fence = store
-            .acquire("node", &["job".to_owned()], Duration::ZERO)
+            .acquire("node", &["job".into()], Duration::ZERO)
             .unwrap()
             .unwrap()
             .fence;
@@ -500,13 +558,13 @@ mod tests {
         let node = node_on(store);
         node.keep();
         return_many(&node, 60, Duration::ZERO);
-        assert_eq!(node.window().armed(), 1);
-        assert_eq!(node.room(), 1);
-        let (fence, _) = node.fire(vec![Aimed { id, version }]).unwrap();
+        assert_eq!(node.windows.lock()[0].armed(), 1);
+        assert_eq!(node.room(0), 1);
+        let (fence, _) = node.fire(0, vec![Aimed { id, version }]).unwrap();
         let then = Then::End;
         node.commit(&[Change::Start { id, version, fence }])
             .unwrap();
-        assert_eq!(node.room(), 0);
+        assert_eq!(node.room(0), 0);
         let finish = Change::Finish {
             id,
             version,
@@ -514,7 +572,7 @@ mod tests {
             then,
         };
         node.commit(&[finish]).unwrap();
-        assert_eq!(node.room(), 64);
+        assert_eq!(node.room(0), 64);
     }
 
     #[test]
@@ -526,10 +584,10 @@ mod tests {
             version: 1,
             due: node.now() + Duration::from_secs(secs),
             is_interrupted: false,
-            is_here: true,
+            kind: Some(0),
         };
         node.hear(News::Placed(vec![due(5), due(59), due(60)]));
-        assert_eq!(node.window().armed(), 2);
+        assert_eq!(node.windows.lock()[0].armed(), 2);
         assert!(!node.take_load_due());
         node.hear(News::Many);
         assert!(node.take_load_due(), "reads the store");

@@ -4,19 +4,20 @@
 //! own, because a subscriber of events is foreign code that may block. Counts are kept in any
 //! case: beside a commit, they cost nothing.
 
-#[cfg_attr(feature = "tracing", path = "observe/events.rs")]
-#[cfg_attr(not(feature = "tracing"), path = "observe/no_events.rs")]
-mod events;
-
-use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tickwheel::Histogram;
+pub(crate) use tracing::Span;
+use tracing::{error, info, info_span, warn};
 
 use crate::job::StoredJob;
 use crate::outcome::Outcome;
-use crate::store::{Answer, Change, Lease, StoreError, Then};
+use crate::store::{Answer, Change, Lease, Result, StoreError, Then};
 use crate::wall::WallTime;
+
+/// The target of all events.
+const TARGET: &str = "tickwheel_durable";
 
 /// What a node has done since it was opened.
 ///
@@ -60,26 +61,8 @@ pub struct Counts {
 /// Counts what a node does, and emits events.
 #[derive(Debug)]
 pub(crate) struct Observer {
-    owner: String,
-    counts: Mutex<Counts>,
-}
-
-/// How a run ended, before its outcome is turned into a change.
-#[derive(Clone, Copy)]
-pub(crate) enum Ending {
-    Done,
-    Again,
-    Failed,
-}
-
-impl Ending {
-    pub(crate) fn of(outcome: &Outcome) -> Ending {
-        match outcome {
-            Outcome::Done => Ending::Done,
-            Outcome::AgainAt(_) | Outcome::AgainAfter(_) => Ending::Again,
-            Outcome::Failed(_) | Outcome::Never(_) => Ending::Failed,
-        }
-    }
+    pub(crate) owner: String,
+    pub(crate) counts: Mutex<Counts>,
 }
 
 impl Observer {
@@ -88,34 +71,21 @@ impl Observer {
         Observer { owner, counts }
     }
 
-    pub(crate) fn owner(&self) -> &str {
-        &self.owner
-    }
-
-    pub(crate) fn counts(&self) -> MutexGuard<'_, Counts> {
-        self.counts
-            .lock()
-            .unwrap_or_else(|error| error.into_inner())
-    }
-
     pub(crate) fn opened(&self, delivers: bool) {
-        events::opened(&self.owner, delivers);
+        info!(target: TARGET, owner = self.owner, delivers, "opened");
     }
 
     pub(crate) fn closed(&self) {
-        events::closed(&self.owner);
+        info!(target: TARGET, owner = self.owner, "closed");
     }
 
     /// Takes note of a commit.
-    pub(crate) fn committed(&self, changes: &[Change], result: &Result<Vec<Answer>, StoreError>) {
-        match result {
-            Ok(answers) => self.count_commit(changes, answers),
-            Err(error) => self.store_failed(error),
-        }
-    }
-
-    fn count_commit(&self, changes: &[Change], answers: &[Answer]) {
-        let mut counts = self.counts();
+    pub(crate) fn committed(&self, changes: &[Change], result: &Result<Vec<Answer>>) {
+        let answers = match result {
+            Ok(answers) => answers,
+            Err(error) => return self.store_failed(error),
+        };
+        let mut counts = self.counts.lock();
         counts.commits += 1;
         counts.changes += changes.len() as u64;
         for (change, answer) in changes.iter().zip(answers) {
@@ -126,21 +96,21 @@ impl Observer {
 
     /// Takes note of a commit that failed, or of a request for a lease.
     pub(crate) fn store_failed(&self, error: &StoreError) {
-        self.counts().store_failures += 1;
-        events::store_failed(&self.owner, error);
+        self.counts.lock().store_failures += 1;
+        error!(target: TARGET, owner = self.owner, %error, "store failed");
     }
 
     pub(crate) fn recovered(&self) {
-        self.counts().recoveries += 1;
-        events::recovered(&self.owner);
+        self.counts.lock().recoveries += 1;
+        info!(target: TARGET, owner = self.owner, "store recovered");
     }
 
     /// Takes note of the answer to a request for a lease. The node had `before`.
-    pub(crate) fn leased(&self, before: Option<Lease>, answer: &Result<Option<Lease>, StoreError>) {
+    pub(crate) fn leased(&self, before: Option<Lease>, answer: &Result<Option<Lease>>) {
         match answer {
             Ok(Some(lease)) if before.map(|lease| lease.fence) != Some(lease.fence) => {
-                self.counts().leases_taken += 1;
-                events::lease_taken(&self.owner, *lease);
+                self.counts.lock().leases_taken += 1;
+                info!(target: TARGET, owner = self.owner, fence = lease.fence, "lease taken");
             }
             Ok(_) => {}
             Err(error) => self.store_failed(error),
@@ -149,43 +119,52 @@ impl Observer {
 
     pub(crate) fn lost(&self, lease: Option<Lease>) {
         if let Some(lease) = lease {
-            self.counts().leases_lost += 1;
-            events::lease_lost(&self.owner, lease);
+            self.counts.lock().leases_lost += 1;
+            warn!(target: TARGET, owner = self.owner, fence = lease.fence, "lease lost");
         }
     }
 
     pub(crate) fn clock_stepped(&self, by: Duration) {
-        self.counts().clock_steps += 1;
-        events::clock_stepped(&self.owner, by);
+        self.counts.lock().clock_steps += 1;
+        warn!(target: TARGET, owner = self.owner, ?by, "wall clock stepped");
     }
 
     /// Takes note of an attempt that has no run.
     pub(crate) fn given_up(&self) {
-        self.counts().given_up += 1;
-    }
-
-    /// Runs a handler at `now`, within a span.
-    pub(crate) fn run<R>(&self, job: &StoredJob, now: WallTime, handler: impl FnOnce() -> R) -> R {
-        self.begun(job, now).in_scope(handler)
+        self.counts.lock().given_up += 1;
     }
 
     /// Takes note of a run that begins at `now`, and returns its span.
-    pub(crate) fn begun(&self, job: &StoredJob, now: WallTime) -> events::Span {
-        self.counts().lag.record(now.since(job.due));
-        events::span(job)
+    pub(crate) fn begun(&self, job: &StoredJob, now: WallTime) -> Span {
+        self.counts.lock().lag.record(now.since(job.due));
+        let (id, kind, attempt) = (job.id, job.kind.as_str(), job.attempts);
+        info_span!(target: TARGET, "job", %id, kind, attempt)
     }
 
     /// Takes note of the end of a run, and of what becomes of the job.
-    pub(crate) fn ended(&self, job: &StoredJob, ending: Ending, then: &Then) {
-        let mut counts = self.counts();
-        match (then, ending) {
+    pub(crate) fn ended(&self, job: &StoredJob, outcome: &Outcome, then: &Then) {
+        let mut counts = self.counts.lock();
+        match (then, outcome) {
             (Then::Die { .. }, _) => counts.dead += 1,
-            (_, Ending::Done) => counts.done += 1,
-            (_, Ending::Again) => counts.again += 1,
-            (_, Ending::Failed) => counts.failed += 1,
+            (_, Outcome::Done) => counts.done += 1,
+            (_, Outcome::AgainAt(_) | Outcome::AgainAfter(_)) => counts.again += 1,
+            (_, Outcome::Failed(_) | Outcome::Never(_)) => counts.failed += 1,
         }
         drop(counts);
-        events::ended(&self.owner, job, then);
+        // A success is no event: it is counted.
+        let (id, kind, attempt) = (job.id, job.kind.as_str(), job.attempts);
+        match then {
+            Then::Die { failure, .. } => {
+                error!(target: TARGET, owner = self.owner, %id, kind, attempt, failure, "dead letter");
+            }
+            Then::Again {
+                due,
+                failure: Some(failure),
+            } => {
+                warn!(target: TARGET, owner = self.owner, %id, kind, attempt, failure, next = %due, "attempt failed")
+            }
+            Then::Again { failure: None, .. } | Then::End => {}
+        }
     }
 }
 

@@ -138,8 +138,9 @@ impl Retry {
     }
 }
 
-/// Returns as much of a failure as a store keeps.
-pub(crate) fn cut(mut failure: String) -> String {
+/// Returns as much of a failure as a store keeps. A database cannot keep a NUL in a text.
+pub(crate) fn cut(failure: &str) -> String {
+    let mut failure = failure.replace('\0', " ");
     let mut length = failure.len().min(MOST_FAILURE);
     while !failure.is_char_boundary(length) {
         length -= 1;
@@ -154,9 +155,9 @@ mod tests {
 
     #[test]
     fn a_failure_is_cut_between_letters() {
-        let kept = cut("\u{20ac}".repeat(9_999));
+        let kept = cut(&"\u{20ac}".repeat(9_999));
         assert_eq!(kept.len(), MOST_FAILURE / 3 * 3);
-        assert_eq!(cut("short".to_owned()), "short");
+        assert_eq!(cut("short"), "short");
     }
 
     #[test]

@@ -11,27 +11,6 @@ use tickwheel::Histogram;
 use crate::observe::Counts;
 use crate::status::Status;
 
-const ATTEMPTS: &str = "tickwheel_durable_attempts_total";
-const OUTCOMES: &str = "tickwheel_durable_outcomes_total";
-const REFUSED: &str = "tickwheel_durable_outcomes_refused_total";
-const LAG: &str = "tickwheel_durable_lag_runs_total";
-const LEASES: &str = "tickwheel_durable_leases_total";
-const COMMITS: &str = "tickwheel_durable_commits_total";
-const CHANGES: &str = "tickwheel_durable_changes_total";
-const FAILURES: &str = "tickwheel_durable_store_failures_total";
-const RECOVERIES: &str = "tickwheel_durable_recoveries_total";
-const STEPS: &str = "tickwheel_durable_clock_steps_total";
-const ARMED: &str = "tickwheel_durable_window_jobs";
-const RUNNING: &str = "tickwheel_durable_running_jobs";
-const BEHIND: &str = "tickwheel_durable_behind_seconds";
-const HORIZON: &str = "tickwheel_durable_horizon_timestamp_seconds";
-const SET_ASIDE: &str = "tickwheel_durable_set_aside_jobs";
-const LATE: &str = "tickwheel_durable_late_handlers";
-const DIFFERS: &str = "tickwheel_durable_clock_differs_seconds";
-const DELIVERS: &str = "tickwheel_durable_delivers";
-const HELD: &str = "tickwheel_durable_lease_held";
-const WRITES: &str = "tickwheel_durable_store_writes";
-
 /// The bounds of the published lag, as powers of two in nanoseconds: from a microsecond to
 /// five days, because jobs wait while no process runs.
 const BUCKET_BITS: std::ops::RangeInclusive<u32> = 10..=48;
@@ -78,15 +57,14 @@ impl Status {
     /// ```
     ///
     /// ```
-    /// use tickwheel_durable::{Durable, MemoryStore};
+    /// use tickwheel_durable::{Durable, RedbStore};
     ///
     /// // metrics_exporter_prometheus, or any other recorder, is installed here.
-    /// let jobs = Durable::builder().owner("mailer").open(MemoryStore::new())?;
+    /// let jobs = Durable::builder().owner("mailer").open(RedbStore::in_memory())?;
     /// jobs.status().publish();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn publish(&self) {
-        describe();
         let labels = [Label::new("owner", self.owner.clone())];
         self.publish_state(&labels);
         publish_counts(&self.counts, &labels);
@@ -94,143 +72,90 @@ impl Status {
 
     /// Names every field, so that a new one is published or left out on purpose.
     fn publish_state(&self, labels: &[Label]) {
+        #[rustfmt::skip]
         let Status {
-            owner: _,
-            delivers,
-            armed,
-            running,
-            horizon,
-            behind,
-            holds_lease,
-            set_aside,
-            late,
-            clock_differs,
-            failure,
-            counts: _,
+            owner: _, delivers, armed, running, horizon, behind, holds_lease, set_aside, late,
+            clock_differs, failure, counts: _,
         } = self;
-        let set = |name, value: f64| gauge!(name, labels.to_vec()).set(value);
-        let set_if = |name, holds: bool| set(name, f64::from(u8::from(holds)));
-        set(ARMED, *armed as f64);
-        set(RUNNING, *running as f64);
-        set(HORIZON, horizon.as_unix_micros() as f64 / 1e6);
-        set(BEHIND, behind.as_secs_f64());
-        set(SET_ASIDE, *set_aside as f64);
-        set(LATE, *late as f64);
-        set(DIFFERS, clock_differs.as_secs_f64());
-        set_if(DELIVERS, *delivers);
-        set_if(HELD, *holds_lease);
-        set_if(WRITES, failure.is_none());
+        let one = |holds: bool| f64::from(u8::from(holds));
+        let horizon = horizon.as_unix_micros() as f64 / 1e6;
+        #[rustfmt::skip]
+        let gauges = [
+            ("window_jobs", *armed as f64, "Jobs in the window"),
+            ("running_jobs", *running as f64, "Jobs that run, or are about to"),
+            ("horizon_timestamp_seconds", horizon, "All jobs due before this are in the window"),
+            ("behind_seconds", behind.as_secs_f64(), "For how long the first job has been due"),
+            ("set_aside_jobs", *set_aside as f64, "Jobs whose rows are damaged"),
+            ("late_handlers", *late as f64, "Handlers that run for longer than their limit"),
+            ("clock_differs_seconds", clock_differs.as_secs_f64(), "From this clock to the jobs'"),
+            ("delivers", one(*delivers), "Whether the node has handlers"),
+            ("lease_held", one(*holds_lease), "Whether the node may start jobs"),
+            ("store_writes", one(failure.is_none()), "Whether the store accepts changes"),
+        ];
+        for (name, value, says) in gauges {
+            let unit = match name.ends_with("_seconds") {
+                true => Unit::Seconds,
+                false => Unit::Count,
+            };
+            let name = format!("tickwheel_durable_{name}");
+            describe_gauge!(name.clone(), unit, says);
+            gauge!(name, labels.to_vec()).set(value);
+        }
     }
 }
 
 /// Names every field, as [`Status::publish_state`] does.
 fn publish_counts(counts: &Counts, labels: &[Label]) {
+    #[rustfmt::skip]
     let Counts {
-        attempts,
-        done,
-        again,
-        failed,
-        dead,
-        given_up,
-        refused,
-        leases_taken,
-        leases_lost,
-        commits,
-        changes,
-        store_failures,
-        recoveries,
-        clock_steps,
-        lag,
+        attempts, done, again, failed, dead, given_up, refused, leases_taken, leases_lost, commits,
+        changes, store_failures, recoveries, clock_steps, lag,
     } = counts;
-    for (name, value) in [
-        (ATTEMPTS, attempts),
-        (REFUSED, refused),
-        (COMMITS, commits),
-        (CHANGES, changes),
-        (FAILURES, store_failures),
-        (RECOVERIES, recoveries),
-        (STEPS, clock_steps),
-    ] {
-        counter!(name, labels.to_vec()).absolute(*value);
-    }
-    for (name, key, label, value) in [
-        (OUTCOMES, "outcome", "done", done),
-        (OUTCOMES, "outcome", "again", again),
-        (OUTCOMES, "outcome", "failed", failed),
-        (OUTCOMES, "outcome", "dead", dead),
-        (OUTCOMES, "outcome", "given_up", given_up),
-        (LEASES, "event", "taken", leases_taken),
-        (LEASES, "event", "lost", leases_lost),
-    ] {
-        counter!(name, with(labels, key, label)).absolute(*value);
+    const ENDED: &str = "Attempts that ended, by outcome";
+    const LEASES: &str = "Leases that were taken, and lost";
+    #[rustfmt::skip]
+    let counters = [
+        ("attempts", None, attempts, "Jobs that were started"),
+        ("outcomes", Some(("outcome", "done")), done, ENDED),
+        ("outcomes", Some(("outcome", "again")), again, ENDED),
+        ("outcomes", Some(("outcome", "failed")), failed, ENDED),
+        ("outcomes", Some(("outcome", "dead")), dead, ENDED),
+        ("outcomes", Some(("outcome", "given_up")), given_up, ENDED),
+        ("outcomes_refused", None, refused, "Outcomes that the store did not accept"),
+        ("leases", Some(("event", "taken")), leases_taken, LEASES),
+        ("leases", Some(("event", "lost")), leases_lost, LEASES),
+        ("commits", None, commits, "Commits that succeeded"),
+        ("changes", None, changes, "Changes in the commits that succeeded"),
+        ("store_failures", None, store_failures, "Commits and requests for leases that failed"),
+        ("recoveries", None, recoveries, "Recoveries of the store after a failure"),
+        ("clock_steps", None, clock_steps, "Steps of the wall clock"),
+    ];
+    for (name, label, value, says) in counters {
+        let name = format!("tickwheel_durable_{name}_total");
+        describe_counter!(name.clone(), Unit::Count, says);
+        let label = label.map(|(key, value)| Label::new(key, value));
+        counter!(name, with(labels, label)).absolute(*value);
     }
     publish_lag(lag, labels);
 }
 
 /// Publishes the lag as one counter for each bound.
 fn publish_lag(lag: &Histogram, labels: &[Label]) {
+    const LAG: &str = "tickwheel_durable_lag_runs_total";
+    let says = "Runs that began no later than `within` seconds after their due time";
+    describe_counter!(LAG, Unit::Count, says);
+    let count = |within: String, runs| {
+        let within = Label::new("within", within);
+        counter!(LAG, with(labels, Some(within))).absolute(runs);
+    };
     for bound in BUCKET_BITS.map(|bits| Duration::from_nanos(1 << bits)) {
         let up_to = lag.buckets().take_while(|(below, _)| *below <= bound);
         let runs = up_to.map(|(_, runs)| runs).sum();
-        let within = with(labels, "within", bound.as_secs_f64().to_string());
-        counter!(LAG, within).absolute(runs);
+        count(bound.as_secs_f64().to_string(), runs);
     }
-    counter!(LAG, with(labels, "within", "+Inf")).absolute(lag.count());
+    count("+Inf".to_owned(), lag.count());
 }
 
-fn with(labels: &[Label], key: &'static str, value: impl Into<String>) -> Vec<Label> {
-    let mut labels = labels.to_vec();
-    labels.push(Label::new(key, value.into()));
-    labels
-}
-
-/// Describes each metric. Repeats this on each call, because the recorder may have changed.
-fn describe() {
-    for (name, text) in [
-        (ATTEMPTS, "Jobs that were started"),
-        (OUTCOMES, "Attempts that ended, by outcome"),
-        (REFUSED, "Outcomes that the store did not accept"),
-        (
-            LAG,
-            "Runs that began no later than `within` seconds after their due time",
-        ),
-        (LEASES, "Leases that were taken, and lost"),
-        (COMMITS, "Commits that succeeded"),
-        (CHANGES, "Changes in the commits that succeeded"),
-        (FAILURES, "Commits and requests for a lease that failed"),
-        (RECOVERIES, "Recoveries of the store after a failure"),
-        (STEPS, "Steps of the wall clock"),
-    ] {
-        describe_counter!(name, Unit::Count, text);
-    }
-    for (name, text) in [
-        (ARMED, "Jobs in the window"),
-        (RUNNING, "Jobs that run, or are about to"),
-        (
-            SET_ASIDE,
-            "Jobs whose damaged rows the store could not start or complete",
-        ),
-        (LATE, "Handlers that run for longer than their limit"),
-        (DELIVERS, "Whether the node has handlers"),
-        (HELD, "Whether the node may start jobs"),
-        (WRITES, "Whether the store accepts changes"),
-    ] {
-        describe_gauge!(name, Unit::Count, text);
-    }
-    for (name, text) in [
-        (
-            HORIZON,
-            "The time before which the window holds every waiting job",
-        ),
-        (
-            BEHIND,
-            "Seconds for which the first job of the window has been due",
-        ),
-        (
-            DIFFERS,
-            "Seconds between this machine's clock and the one by which jobs are due",
-        ),
-    ] {
-        describe_gauge!(name, Unit::Seconds, text);
-    }
+fn with(labels: &[Label], further: Option<Label>) -> Vec<Label> {
+    labels.iter().cloned().chain(further).collect()
 }

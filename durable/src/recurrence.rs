@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::str::FromStr;
 use std::time::Duration;
 
 use croner::Cron;
@@ -41,8 +42,39 @@ impl Recurrence {
     pub(crate) fn try_next_after(&self, time: WallTime) -> Result<Option<WallTime>, InvalidCron> {
         match self {
             Recurrence::Every { period, first } => Ok(next_multiple(*period, *first, time)),
-            Recurrence::Cron(expression) => Ok(next_match(&parse(expression)?, time)),
+            Recurrence::Cron(expression) => Ok(next_match(parse(expression)?, time)),
         }
+    }
+}
+
+/// The text that a store keeps. Times are microseconds since 1970.
+impl fmt::Display for Recurrence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Recurrence::Every { period, first } => {
+                let period = u64::try_from(period.as_micros()).unwrap_or(u64::MAX);
+                write!(f, "every {period} from {}", first.as_unix_micros())
+            }
+            Recurrence::Cron(expression) => write!(f, "cron {expression}"),
+        }
+    }
+}
+
+impl FromStr for Recurrence {
+    type Err = InvalidCron;
+
+    fn from_str(text: &str) -> Result<Recurrence, InvalidCron> {
+        if let Some(expression) = text.strip_prefix("cron ") {
+            return Ok(Recurrence::Cron(expression.to_owned()));
+        }
+        let every = text.strip_prefix("every ").and_then(|every| {
+            let (period, first) = every.split_once(" from ")?;
+            Some(Recurrence::Every {
+                period: Duration::from_micros(period.parse().ok()?),
+                first: WallTime::from_unix_micros(first.parse().ok()?),
+            })
+        });
+        every.ok_or_else(|| invalid("neither `cron` nor `every`"))
     }
 }
 
@@ -57,47 +89,30 @@ fn next_multiple(period: Duration, first: WallTime, time: WallTime) -> Option<Wa
     Some(WallTime::from_unix_micros(next))
 }
 
-/// The times of a pattern in a time zone.
-struct Crontab {
-    pattern: Cron,
-    zone: TimeZone,
-}
-
 /// A panic of another crate ends the job and not its node.
-fn next_match(crontab: &Crontab, time: WallTime) -> Option<WallTime> {
+fn next_match((pattern, zone): (Cron, TimeZone), time: WallTime) -> Option<WallTime> {
     let micros = i64::try_from(time.as_unix_micros()).ok()?;
     let after = Timestamp::from_microsecond(micros).ok()?;
-    let after = after.to_zoned(crontab.zone.clone());
-    let search = || crontab.pattern.find_next_occurrence(&after, false);
+    let after = after.to_zoned(zone);
+    let search = || pattern.find_next_occurrence(&after, false);
     let next = catch_unwind(AssertUnwindSafe(search)).ok()?.ok()?;
     let next = next.timestamp().as_microsecond();
     u64::try_from(next).ok().map(WallTime::from_unix_micros)
 }
 
 /// A cron expression that cannot be understood.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct InvalidCron {
-    message: String,
-}
-
-impl fmt::Display for InvalidCron {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let InvalidCron { message } = self;
-        write!(
-            f,
-            "not a cron expression: write five fields and a time zone, such as `30 9 * * MON-FRI Europe/Berlin` ({message})"
-        )
-    }
-}
-
-impl std::error::Error for InvalidCron {}
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "not a cron expression: write five fields and a time zone, such as `30 9 * * MON-FRI Europe/Berlin` ({0})"
+)]
+pub struct InvalidCron(String);
 
 /// Checks that an expression can be understood.
 pub(crate) fn check_cron(expression: &str) -> Result<(), InvalidCron> {
     parse(expression).map(drop)
 }
 
-fn parse(expression: &str) -> Result<Crontab, InvalidCron> {
+fn parse(expression: &str) -> Result<(Cron, TimeZone), InvalidCron> {
     if expression.len() > MOST_CRON {
         return Err(invalid(format!("longer than {MOST_CRON} bytes")));
     }
@@ -109,16 +124,12 @@ fn parse(expression: &str) -> Result<Crontab, InvalidCron> {
         .seconds(Seconds::Disallowed)
         .year(Year::Disallowed)
         .build();
-    Ok(Crontab {
-        pattern: parser.parse(pattern).map_err(invalid)?,
-        zone: TimeZone::get(zone).map_err(invalid)?,
-    })
+    let pattern = parser.parse(pattern).map_err(invalid)?;
+    Ok((pattern, TimeZone::get(zone).map_err(invalid)?))
 }
 
 fn invalid(reason: impl fmt::Display) -> InvalidCron {
-    InvalidCron {
-        message: reason.to_string(),
-    }
+    InvalidCron(reason.to_string())
 }
 
 #[cfg(test)]

@@ -1,19 +1,24 @@
 //! Running jobs that were started: their handlers are called, and the outcomes handed in.
 
 #[cfg(feature = "tokio")]
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex};
-#[cfg(feature = "tokio")]
-use std::task::Poll;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::attempt::Attempt;
-use crate::handlers::Handlers;
 #[cfg(feature = "tokio")]
-use crate::handlers::{Handling, panicked};
+use futures_util::FutureExt;
+use parking_lot::Mutex;
+#[cfg(feature = "tokio")]
+use tracing::Instrument;
+
+use crate::attempt::Attempt;
+#[cfg(feature = "tokio")]
+use crate::handlers::panicked;
+use crate::handlers::{Handler, Handlers, guarded};
 use crate::inner::{Inner, Run};
 use crate::jobs::Jobs;
-use crate::observe::Ending;
+#[cfg(feature = "tokio")]
+use crate::observe::Span;
 use crate::outcome::Outcome;
 use crate::store::Then;
 
@@ -37,86 +42,107 @@ impl Runner {
         &self.jobs.inner
     }
 
-    /// Runs a job's handler, and hands in its outcome. Runs none if the lease is lost. `held` lasts
+    /// Runs a job's handler, and hands in its outcome. Runs none if the lease is lost. `_held` lasts
     /// until then. Returns whether the calling worker was replaced meanwhile.
-    pub(crate) fn run(self: &Arc<Self>, run: Run, held: impl Send + 'static) -> bool {
+    pub(crate) fn run(self: &Arc<Self>, run: Run, _held: impl Send + 'static) -> bool {
         let node = &self.inner().node;
         if !node.holds(run.fence) {
             node.give_up_run(run.job.id);
             self.inner().after_commit();
             return false;
         }
-        let in_transaction = self.handlers.is_in_transaction(&run.job.kind);
         let (run, jobs) = (Arc::new(run), self.jobs.clone());
+        let handler = self.handlers.handler(&run.job.kind);
+        #[cfg(feature = "postgres")]
+        let in_transaction = matches!(handler, Some(Handler::InTransaction(_)));
+        #[cfg(not(feature = "postgres"))]
+        let in_transaction = false;
         let attempt = Attempt::new(Arc::clone(&run), jobs, in_transaction);
-        #[cfg(feature = "tokio")]
-        if let Some((runtime, future)) = self.handlers.run_async(&attempt) {
-            node.note_return(run.job.id, Duration::MAX);
-            drop(runtime.spawn(Arc::clone(self).run_async(run, future, held)));
-            return false;
+        let unknown = || Outcome::Failed(format!("no handler for jobs of kind {:?}", run.job.kind));
+        match (self.handlers.beyond(&run.job), handler) {
+            (Some(outcome), _) => self.finish(&run, outcome, Duration::MAX),
+            (None, None) => self.finish(&run, unknown(), Duration::MAX),
+            (None, Some(Handler::Plain(handler))) => {
+                let span = node.observer.begun(&run.job, node.now());
+                let handle = || Some(span.in_scope(|| guarded(|| handler(&attempt))));
+                return self.run_here(&run, handle);
+            }
+            #[cfg(feature = "postgres")]
+            (None, Some(Handler::InTransaction(handler))) => {
+                let handle = || self.run_in_transaction(&run, &**handler, &attempt);
+                return self.run_here(&run, handle);
+            }
+            #[cfg(feature = "tokio")]
+            (None, Some(Handler::Async(runtime, handler))) => {
+                let (runner, handler) = (Arc::clone(self), Arc::clone(handler));
+                let within = self.begun(&run);
+                drop(runtime.spawn(async move {
+                    let handling = async { handler(attempt).await };
+                    let outcome = within.run(handling).await;
+                    runner.finish(&run, outcome, Duration::MAX);
+                    drop(_held);
+                }));
+            }
         }
-        if node.begin_run(run.job.id, self.handlers.limit(&run.job.kind)) {
-            self.inner().call_keeper();
-        }
-        let begin = Instant::now();
-        let outcome = self.outcome(&run, &attempt);
-        let is_replaced = node.end_run(run.job.id);
+        false
+    }
+
+    /// Runs a handler on the calling thread. It returns its outcome unless that is committed already.
+    fn run_here(&self, run: &Run, handle: impl FnOnce() -> Option<Outcome>) -> bool {
+        let (node, begin) = (&self.inner().node, Instant::now());
+        let limit = node.begin_run(run.job.id, self.handlers.time_limit(&run.job.kind));
+        let outcome = handle();
+        let is_replaced = limit.is_some_and(|limit| node.end_run(limit));
         match outcome {
-            Some(outcome) => self.finish(&run, outcome, begin.elapsed()),
+            Some(outcome) => self.finish(run, outcome, begin.elapsed()),
             None => self.inner().after_commit(),
         }
-        drop(held);
         is_replaced
     }
 
-    /// Runs an asynchronous handler within its time limit.
+    /// Takes note of the begin of an asynchronous run.
     #[cfg(feature = "tokio")]
-    async fn run_async(self: Arc<Self>, run: Arc<Run>, mut future: Handling, held: impl Send) {
+    pub(crate) fn begun(&self, run: &Run) -> Within {
         let node = &self.inner().node;
-        let (limit, span) = (
-            self.handlers.limit(&run.job.kind),
-            node.observer().begun(&run.job, node.now()),
-        );
-        let guarded = std::future::poll_fn(|context| {
-            let poll = || span.in_scope(|| future.as_mut().poll(context));
-            let polled = catch_unwind(AssertUnwindSafe(poll));
-            polled.unwrap_or_else(|panic| Poll::Ready(panicked(panic)))
-        });
-        let outcome = tokio::time::timeout(limit, guarded).await;
-        let late = |_| Outcome::Failed(format!("took longer than its limit of {limit:?}"));
-        self.finish(&run, outcome.unwrap_or_else(late), Duration::MAX);
-        drop(held);
+        Within {
+            limit: self.handlers.time_limit(&run.job.kind),
+            span: node.observer.begun(&run.job, node.now()),
+        }
     }
 
     /// Hands in the outcome of a run that took so long.
     fn finish(&self, run: &Run, outcome: Outcome, after: Duration) {
         let node = &self.inner().node;
-        let ending = Ending::of(&outcome);
-        let then = self.then(run, outcome);
-        node.observer().ended(&run.job, ending, &then);
+        let then = self.then(run, &outcome);
+        node.observer.ended(&run.job, &outcome, &then);
         node.note_return(run.job.id, after);
         self.inner().post(run.finish(then));
     }
 
-    /// Runs a job's handler. Returns its outcome, unless that is committed already.
-    fn outcome(&self, run: &Run, attempt: &Attempt) -> Option<Outcome> {
-        #[cfg(feature = "postgres")]
-        if self.handlers.is_in_transaction(&run.job.kind) {
-            return self.run_in_transaction(run, attempt);
-        }
-        let node = &self.inner().node;
-        let handle = || self.handlers.run(attempt);
-        Some(node.observer().run(&run.job, node.now(), handle))
-    }
-
     /// Decides what becomes of a job after its run.
-    pub(crate) fn then(&self, run: &Run, outcome: Outcome) -> Then {
-        let random = self
-            .random
-            .lock()
-            .unwrap_or_else(|error| error.into_inner())
-            .f64();
+    pub(crate) fn then(&self, run: &Run, outcome: &Outcome) -> Then {
+        let random = self.random.lock().f64();
         let now = self.inner().node.now();
         self.handlers.then(&run.job, outcome, now, random)
+    }
+}
+
+/// The limits within which an asynchronous handler runs.
+#[cfg(feature = "tokio")]
+pub(crate) struct Within {
+    limit: Duration,
+    span: Span,
+}
+
+#[cfg(feature = "tokio")]
+impl Within {
+    /// Waits for a handler for a limited time, and then drops it. A panic is a failure.
+    pub(crate) async fn run(self, handling: impl Future<Output = Outcome>) -> Outcome {
+        let Within { limit, span } = self;
+        let handling = AssertUnwindSafe(handling.instrument(span)).catch_unwind();
+        match tokio::time::timeout(limit, handling).await {
+            Ok(outcome) => outcome.unwrap_or_else(panicked),
+            Err(_) => Outcome::Failed(format!("took longer than its limit of {limit:?}")),
+        }
     }
 }

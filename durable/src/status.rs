@@ -47,9 +47,9 @@ impl Status {
     /// [behind](Status::behind) is for the operator to say.
     ///
     /// ```
-    /// use tickwheel_durable::{Durable, Health, MemoryStore};
+    /// use tickwheel_durable::{Durable, Health, RedbStore};
     ///
-    /// let jobs = Durable::builder().open(MemoryStore::new())?;
+    /// let jobs = Durable::builder().open(RedbStore::in_memory())?;
     /// let answer = match jobs.status().health() {
     ///     Health::Working | Health::StandingBy => (200, "ok".to_owned()),
     ///     Health::Stuck(runs) => (503, format!("{runs} handlers do not return")),

@@ -2,9 +2,10 @@
 //! their end.
 
 use std::io;
-use std::sync::{Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 /// How often a thread that is to end is looked at.
 const LOOK: Duration = Duration::from_micros(200);
@@ -24,7 +25,7 @@ impl Threads {
         refusal::check()?;
         let thread = thread::Builder::new().name(format!("durable-{name}"));
         let thread = thread.spawn(run)?;
-        self.lock().push(thread);
+        self.0.lock().push(thread);
         Ok(())
     }
 
@@ -32,7 +33,7 @@ impl Threads {
     /// Does not wait for the calling thread, nor for the first if the calling thread is another of
     /// them. Returns whether all have ended.
     pub(crate) fn join(&self, end: Instant, last: impl FnOnce()) -> bool {
-        let mut threads = std::mem::take(&mut *self.lock());
+        let mut threads = std::mem::take(&mut *self.0.lock());
         let others = threads.split_off(threads.len().min(1));
         let is_own = others.iter().any(is_current);
         let mut have_ended = others.into_iter().all(|thread| join(thread, end));
@@ -41,10 +42,6 @@ impl Threads {
             have_ended &= threads.into_iter().all(|thread| join(thread, end));
         }
         have_ended
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<JoinHandle<()>>> {
-        self.0.lock().unwrap_or_else(|error| error.into_inner())
     }
 }
 

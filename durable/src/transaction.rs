@@ -8,47 +8,56 @@
 use std::time::Duration;
 
 use crate::attempt::Attempt;
+use crate::handlers::InTransaction;
 use crate::inner::Run;
-use crate::observe::Ending;
 use crate::outcome::Outcome;
 use crate::runner::Runner;
+use crate::store::Transaction;
 
 impl Runner {
     /// Runs a job's handler in a transaction. Returns an outcome that is still to be handed in.
-    pub(crate) fn run_in_transaction(&self, run: &Run, attempt: &Attempt) -> Option<Outcome> {
+    pub(crate) fn run_in_transaction(
+        &self,
+        run: &Run,
+        handler: &InTransaction,
+        attempt: &Attempt,
+    ) -> Option<Outcome> {
         let node = &self.inner().node;
-        let Some(transactions) = node.store().transactions() else {
+        let Some(transactions) = node.store.transactions() else {
             return Some(Outcome::Failed("the store has no transactions".to_owned()));
         };
-        let (observer, now) = (node.observer(), node.now());
         let (mut failed, mut ended) = (None, None);
-        let committed = transactions.transact(Box::new(|transaction| {
-            let handle = || self.handlers.run_in(attempt, transaction);
-            match observer.run(&run.job, now, handle) {
+        let limit = self.handlers.time_limit(&run.job.kind);
+        let committed = transactions.transact(limit, &mut async |transaction: &mut Transaction<
+            '_,
+        >| {
+            match self.begun(run).run(handler(attempt, transaction)).await {
                 outcome @ (Outcome::Failed(_) | Outcome::Never(_)) => {
                     failed = Some(outcome);
                     None
                 }
                 outcome => {
-                    let ending = Ending::of(&outcome);
-                    let then = self.then(run, outcome);
-                    ended = Some((ending, then.clone()));
+                    let then = self.then(run, &outcome);
+                    ended = Some((outcome, then.clone()));
                     Some(run.finish(then))
                 }
             }
-        }));
-        match (committed, ended) {
-            (Ok(Some((finish, answer))), Some((ending, then))) => {
-                observer.ended(&run.job, ending, &then);
+        });
+        match committed {
+            Ok(None) => failed,
+            Ok(Some((finish, answer))) => {
+                if let Some((outcome, then)) = ended {
+                    node.observer.ended(&run.job, &outcome, &then);
+                }
                 // A commit of its own is no short run.
                 node.note_return(run.job.id, Duration::MAX);
                 node.settle(&[finish], &[answer]);
                 None
             }
-            (Err(error), _) if failed.is_none() => {
-                Some(Outcome::Failed(format!("not committed: {error}")))
+            Err(error) => {
+                let failure = Outcome::Failed(format!("not committed: {error}"));
+                failed.or(Some(failure))
             }
-            _ => Some(failed.unwrap_or_else(|| Outcome::Failed("not committed".to_owned()))),
         }
     }
 }

@@ -1,16 +1,14 @@
 //! A node on virtual time: one thread does what several do otherwise.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
-use tickwheel::{Queue, VirtualClock};
+use tickwheel::VirtualClock;
 
 use crate::inner::Run;
 use crate::runner::Runner;
 use crate::wall::{ManualClock, WallClock, WallTime};
-use crate::window::Aimed;
 
 /// The driver of a node that was opened with
 /// [`open_virtual`](crate::Builder::open_virtual).
@@ -22,28 +20,18 @@ pub struct VirtualNode {
     runner: Arc<Runner>,
     wall: ManualClock,
     clock: VirtualClock,
-    queue: Queue<Aimed>,
     /// The jobs that may run. The starts whose commit failed follow once the store has recovered.
     started: (Sender<Run>, Receiver<Run>),
 }
 
-impl fmt::Debug for VirtualNode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut node = f.debug_struct("VirtualNode");
-        node.field("jobs", &self.runner.jobs)
-            .field("wall", &self.wall);
-        node.finish_non_exhaustive()
-    }
-}
+debug!(VirtualNode, this, jobs: this.runner.jobs, wall: this.wall);
 
 impl VirtualNode {
     pub(crate) fn new(runner: Arc<Runner>, wall: ManualClock, clock: VirtualClock) -> VirtualNode {
-        let queue = runner.inner().node.engine().queue(0);
         VirtualNode {
             runner,
             wall,
             clock,
-            queue,
             started: unbounded(),
         }
     }
@@ -54,7 +42,7 @@ impl VirtualNode {
         loop {
             let inner = self.runner.inner();
             inner.commits.try_recover(&inner.node);
-            inner.retry_commits();
+            inner.commit_here();
             let next = inner.keep();
             self.run_due();
             let now = self.wall.now();
@@ -67,7 +55,7 @@ impl VirtualNode {
 
     /// Returns the time at which something happens next: a load, a renewal or a timer.
     fn next_stop(&self, keep: WallTime, now: WallTime) -> WallTime {
-        let engine = self.runner.inner().node.engine();
+        let engine = &self.runner.inner().node.engine;
         let deadline = engine.earliest_deadline();
         let timer = deadline.map(|deadline| now + deadline.since(engine.now()));
         let tick = now + Duration::from_micros(1);
@@ -85,11 +73,19 @@ impl VirtualNode {
         loop {
             self.run_started();
             self.clock.advance(Duration::ZERO);
-            let (mut aimed, room) = (Vec::new(), inner.node.room());
-            if room == 0 || self.queue.try_recv_many(&mut aimed, room).is_err() {
+            let mut is_idle = true;
+            for lane in 0..inner.node.lanes() {
+                let (queue, room) = (inner.node.engine.queue(lane), inner.node.room(lane));
+                let mut aimed = Vec::new();
+                if room > 0 && queue.try_recv_many(&mut aimed, room).is_ok() {
+                    is_idle = false;
+                    let started = self.started.0.clone();
+                    inner.start(lane, aimed, move |run| drop(started.send(run)));
+                }
+            }
+            if is_idle {
                 return;
             }
-            inner.start(aimed, &self.started.0);
         }
     }
 

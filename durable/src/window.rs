@@ -27,6 +27,8 @@ use crate::wall::WallTime;
 
 /// The pause before a job that the store could not carry out is tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(3_600);
+/// The pause before jobs of a kind are tried again of which as many run on all nodes as may.
+const FULL: Duration = Duration::from_millis(100);
 
 /// The payload of a timer: the job that it stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,6 +39,8 @@ pub(crate) struct Aimed {
 
 pub(crate) struct Window {
     engine: Engine<Aimed>,
+    /// The queue of its timers.
+    queue: usize,
     length: Duration,
     /// The largest number of armed jobs.
     most: usize,
@@ -54,24 +58,36 @@ pub(crate) struct Window {
     set_aside: HashMap<JobId, Time>,
     /// The number of jobs whose handler has returned.
     returned: usize,
+    /// Until when none of its jobs is tried.
+    full_until: Option<Time>,
+}
+
+/// A job that waits for its timer.
+#[derive(Clone, Copy)]
+struct Armed {
+    version: u64,
+    due: WallTime,
+    timer: TimerId,
 }
 
 enum Held {
-    Armed {
-        version: u64,
-        due: WallTime,
-        timer: TimerId,
-    },
-    /// Being started, or running. The end of the run says where the job goes.
-    Running,
+    Armed(Armed),
+    /// Being started, or running, since its due time. The end of the run says where the job goes.
+    Running(WallTime),
     /// The handler has returned, and its outcome is not durable.
     Returned,
 }
 
 impl Window {
-    pub(crate) fn new(engine: Engine<Aimed>, length: Duration, most: usize) -> Window {
+    pub(crate) fn new(
+        engine: Engine<Aimed>,
+        queue: usize,
+        length: Duration,
+        most: usize,
+    ) -> Window {
         Window {
             engine,
+            queue,
             length,
             most,
             horizon: WallTime::default(),
@@ -82,6 +98,7 @@ impl Window {
             interrupted: HashSet::new(),
             set_aside: HashMap::new(),
             returned: 0,
+            full_until: None,
         }
     }
 
@@ -107,7 +124,7 @@ impl Window {
     /// Returns whether a job runs or is due of which an earlier run has begun and not ended.
     pub(crate) fn has_interrupted(&self, now: WallTime) -> bool {
         let is_now = |id: &JobId| match self.jobs.get(id) {
-            Some(Held::Armed { due, .. }) => *due <= now,
+            Some(Held::Armed(armed)) => armed.due <= now,
             held => held.is_some(),
         };
         self.interrupted.iter().any(is_now)
@@ -115,6 +132,18 @@ impl Window {
 
     pub(crate) fn set_aside(&self) -> usize {
         self.set_aside.len()
+    }
+
+    /// Returns whether a job is in the window, or runs.
+    pub(crate) fn has(&self, id: JobId) -> bool {
+        self.jobs.contains_key(&id)
+    }
+
+    /// Returns for how long no job of the window is tried.
+    pub(crate) fn full_for(&self) -> Duration {
+        let now = self.engine.now();
+        self.full_until
+            .map_or(Duration::ZERO, |until| until.since(now))
     }
 
     pub(crate) fn horizon(&self) -> WallTime {
@@ -192,10 +221,17 @@ impl Window {
     /// Takes note of the removal of a job, after its commit. A running job stays noted until
     /// its run ends.
     pub(crate) fn remove(&mut self, id: JobId) {
-        if let Some(Held::Armed { due, timer, .. }) = self.jobs.get(&id) {
-            self.armed.remove(&(*due, id));
-            self.engine.cancel(*timer);
+        if let Some(armed) = self.armed_as(id) {
+            self.armed.remove(&(armed.due, id));
+            self.engine.cancel(armed.timer);
             self.forget(id);
+        }
+    }
+
+    fn armed_as(&self, id: JobId) -> Option<Armed> {
+        match self.jobs.get(&id) {
+            Some(Held::Armed(armed)) => Some(*armed),
+            _ => None,
         }
     }
 
@@ -224,24 +260,14 @@ impl Window {
     /// wall clock. If it is not due, aims it anew.
     pub(crate) fn fire(&mut self, aimed: Aimed, now: WallTime) -> Option<Aimed> {
         let Aimed { id, version } = aimed;
-        let Some(Held::Armed {
-            version: armed,
-            due,
-            ..
-        }) = self.jobs.get(&id)
-        else {
-            return None;
-        };
-        let due = *due;
-        if *armed != version {
-            return None;
-        }
+        let armed = self.armed_as(id);
+        let due = armed.filter(|armed| armed.version == version)?.due;
         if now < due {
             self.aim(aimed, due, now);
             return None;
         }
         self.armed.remove(&(due, id));
-        self.jobs.insert(id, Held::Running);
+        self.jobs.insert(id, Held::Running(due));
         Some(aimed)
     }
 
@@ -251,28 +277,35 @@ impl Window {
 
     /// Sets the timer of a job again whose timer has expired, if it is armed with this version.
     pub(crate) fn put_back(&mut self, aimed: Aimed) {
-        match self.jobs.get(&aimed.id) {
-            Some(Held::Armed { version, due, .. }) if *version == aimed.version => {
-                self.aim(aimed, *due, *due);
-            }
-            _ => {}
+        let armed = self.armed_as(aimed.id);
+        if let Some(armed) = armed.filter(|armed| armed.version == aimed.version) {
+            self.aim(aimed, armed.due, armed.due);
         }
     }
 
     /// Takes note that a handler has returned. The run ends with the commit of its outcome.
     pub(crate) fn note_return(&mut self, id: JobId) {
-        if let Some(held @ Held::Running) = self.jobs.get_mut(&id) {
+        if let Some(held @ Held::Running(_)) = self.jobs.get_mut(&id) {
             *held = Held::Returned;
             self.returned += 1;
+        }
+    }
+
+    /// Takes note that a job waits until another of its kind has ended, on whatever node.
+    pub(crate) fn put_off(&mut self, aimed: Aimed) {
+        if let Some(&Held::Running(due)) = self.jobs.get(&aimed.id) {
+            self.armed.insert((due, aimed.id));
+            self.aim(aimed, due, due);
+            self.full_until = Some(self.engine.now() + FULL);
         }
     }
 
     /// Takes note of the end of a run, or of a start that was refused.
     pub(crate) fn end_run(&mut self, id: JobId) {
         match self.jobs.get(&id) {
-            Some(Held::Running) => {}
+            Some(Held::Running(_)) => {}
             Some(Held::Returned) => self.returned -= 1,
-            Some(Held::Armed { .. }) | None => return,
+            Some(Held::Armed(_)) | None => return,
         }
         self.forget(id);
     }
@@ -280,9 +313,8 @@ impl Window {
     /// Aims every armed job anew, after a step of the wall clock.
     pub(crate) fn re_aim(&mut self, now: WallTime) {
         for (due, id) in self.armed.clone() {
-            if let Some(Held::Armed { version, timer, .. }) = self.jobs.get(&id) {
-                let version = *version;
-                self.engine.cancel(*timer);
+            if let Some(Armed { version, timer, .. }) = self.armed_as(id) {
+                self.engine.cancel(timer);
                 self.aim(Aimed { id, version }, due, now);
             }
         }
@@ -303,8 +335,8 @@ impl Window {
     }
 
     fn disarm_older(&mut self, job: DueJob) {
-        let held = self.jobs.get(&job.id);
-        if matches!(held, Some(Held::Armed { version, .. }) if *version < job.version) {
+        let armed = self.armed_as(job.id);
+        if armed.is_some_and(|armed| armed.version < job.version) {
             self.remove(job.id);
         }
     }
@@ -313,19 +345,17 @@ impl Window {
     /// full, the furthest job leaves it.
     fn arm(&mut self, job: DueJob, now: WallTime) {
         match self.jobs.get(&job.id) {
-            Some(Held::Running | Held::Returned) => return,
-            Some(Held::Armed { version, .. }) if *version >= job.version => return,
+            Some(Held::Running(_) | Held::Returned) => return,
+            Some(Held::Armed(armed)) if armed.version >= job.version => return,
             _ => self.remove(job.id),
         }
         if self.make_room_for(job) {
-            let DueJob {
-                id, version, due, ..
-            } = job;
-            self.armed.insert((due, id));
+            let (id, version) = (job.id, job.version);
+            self.armed.insert((job.due, id));
             if job.is_interrupted {
                 self.interrupted.insert(id);
             }
-            self.aim(Aimed { id, version }, due, now);
+            self.aim(Aimed { id, version }, job.due, now);
         }
     }
 
@@ -367,15 +397,15 @@ impl Window {
     /// Sets the timer of an armed job. An engine that was shut down takes none.
     fn aim(&mut self, aimed: Aimed, due: WallTime, now: WallTime) {
         let Aimed { id, version } = aimed;
-        let timer = Timer::after(due.since(now), aimed);
+        let timer = Timer::after(due.since(now), aimed).queue(self.queue);
         match self.engine.schedule(timer) {
             Ok(timer) => {
-                let armed = Held::Armed {
+                let armed = Armed {
                     version,
                     due,
                     timer,
                 };
-                self.jobs.insert(id, armed);
+                self.jobs.insert(id, Held::Armed(armed));
             }
             Err(_) => {
                 self.armed.remove(&(due, id));
@@ -400,7 +430,7 @@ mod tests {
             version,
             due: at(due),
             is_interrupted: false,
-            is_here: true,
+            kind: Some(0),
         }
     }
 
@@ -411,7 +441,7 @@ mod tests {
     /// A window of 10 s and three jobs, loaded at 100 s from an empty store.
     fn window() -> Window {
         let (engine, _clock) = Engine::builder().start_virtual().unwrap();
-        let mut window = Window::new(engine, Duration::from_secs(10), 3);
+        let mut window = Window::new(engine, 0, Duration::from_secs(10), 3);
         let (horizon, most) = window.begin_load(at(100));
         assert_eq!((horizon, most), (at(110), 3));
         window.end_load(&read(&[], most), at(100));

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use redb::StorageBackend;
-use tickwheel_durable::store::{Answer, Change, Lease, List, NewJob, Store, Then};
+use tickwheel_durable::store::{Answer, Change, Lease, List, NewJob, Page, Store, Then};
 use tickwheel_durable::{Job, JobId, RedbOptions, RedbStore, State, WallTime};
 
 const SECTOR: usize = 512;
@@ -156,7 +156,7 @@ impl StorageBackend for Storage {
 type Contents = BTreeMap<u64, (JobId, WallTime, u32, bool)>;
 
 fn contents(store: &RedbStore) -> Contents {
-    let list = |list| store.list(list, None, usize::MAX).unwrap();
+    let list = |list| store.list(Page::new(list, None, usize::MAX)).unwrap();
     let jobs = list(List::Live).into_iter().chain(list(List::Dead));
     jobs.map(|job| {
         let number = u64::from_le_bytes(job.payload.try_into().unwrap());
@@ -317,7 +317,7 @@ impl Machine {
         let storage = Storage::holding(std::mem::take(&mut self.bytes), self.ignores_syncs);
         let store = open(&storage, self.quick_repair);
         let lease = store
-            .acquire("node", &["job".to_owned()], Duration::ZERO)
+            .acquire("node", &["job".into()], Duration::ZERO)
             .unwrap()
             .unwrap();
         self.program.fence = lease.fence;
@@ -336,7 +336,7 @@ impl Machine {
         }
         let twin = read(&cut.disk);
         let lease = twin
-            .acquire("node", &["job".to_owned()], Duration::ZERO)
+            .acquire("node", &["job".into()], Duration::ZERO)
             .unwrap()
             .unwrap();
         let batch: Vec<Change> = cut.batch.into_iter().map(|it| under(lease, it)).collect();

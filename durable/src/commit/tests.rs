@@ -6,8 +6,8 @@ use std::thread;
 
 use super::*;
 use crate::job::{Job, JobId};
-use crate::node::Settings;
-use crate::store::{MemoryStore, NewJob, Then};
+use crate::node::{Lanes, Settings};
+use crate::store::{NewJob, RedbStore, Then};
 use crate::support::failing::Failing;
 use crate::wall::{ManualClock, WallTime};
 
@@ -18,6 +18,8 @@ fn at(secs: u64) -> WallTime {
 fn node(store: &Failing) -> Node {
     let clock = ManualClock::new(at(0));
     let (engine, _) = tickwheel::Engine::builder().start_virtual().unwrap();
+    let mut lanes = Lanes::default();
+    lanes.add("job".into(), None, true);
     let settings = Settings {
         owner: "node".to_owned(),
         window: Duration::from_secs(60),
@@ -27,7 +29,7 @@ fn node(store: &Failing) -> Node {
         ahead: 0,
         lease: Duration::from_secs(10),
         keeps_dead: None,
-        kinds: vec!["job".to_owned()],
+        lanes,
     };
     Node::new(Box::new(store.clone()), Arc::new(clock), engine, settings)
 }
@@ -48,25 +50,51 @@ fn finish(number: u64) -> Change {
 
 /// Returns the payload that came back, and the error.
 fn refused(reply: &Receiver<Reply>) -> (Vec<Change>, StoreError) {
-    let (error, changes) = reply.try_recv().expect("no answer").unwrap_err();
-    (changes, error)
+    let (answers, changes) = reply.try_recv().expect("no answer");
+    (changes, answers.unwrap_err())
 }
 
-/// A small job does not wait for all large ones, which a database would refuse together.
+fn of_bytes(bytes: usize) -> Request {
+    let job = Job::new("job", vec![0; bytes]);
+    Request {
+        changes: vec![Change::Insert(NewJob::new(job, at(0)).unwrap())],
+        answered: Box::new(|_| ()),
+    }
+}
+
+/// Returns the bytes of the requests that a commit takes.
+fn take(queue: &mut Queue, most: usize) -> Vec<usize> {
+    queue.take(most).iter().map(Request::bytes).collect()
+}
+
+/// A database would refuse all large ones together.
 #[test]
 fn a_commit_has_a_bound_of_bytes() {
     let mut queue = Queue::default();
-    for bytes in [9, 3, 4, 0, 20, 1] {
-        let job = Job::new("job", vec![0; bytes]);
-        let changes = vec![Change::Insert(NewJob::new(job, at(0)).unwrap())];
-        queue.push(Request {
-            changes,
-            answered: None,
-        });
+    for bytes in [9, 3, 4, 20, 1] {
+        queue.push(of_bytes(bytes));
     }
-    let counts = [(); 4].map(|()| queue.take(12).len());
-    assert_eq!(counts, [2, 2, 1, 1]);
+    let takes = [(); 4].map(|()| take(&mut queue, 12));
+    assert_eq!(takes, [vec![9, 3], vec![4, 1], vec![20], vec![]]);
     assert!(queue.requests.is_empty() && !queue.has_caller);
+}
+
+/// Small jobs wait for one large one at most, and large ones for no more than one commit of small ones.
+#[test]
+fn small_and_large_requests_take_turns() {
+    let mut queue = Queue::default();
+    for bytes in [9, 9, 9, 0] {
+        queue.push(of_bytes(bytes));
+    }
+    let takes = [(); 5].map(|()| {
+        let taken = take(&mut queue, 12);
+        queue.push(of_bytes(0));
+        taken
+    });
+    assert_eq!(
+        takes,
+        [vec![0], vec![9, 0], vec![0], vec![9, 0], vec![9, 0]]
+    );
 }
 
 #[test]
@@ -79,7 +107,7 @@ fn the_pauses_grow_until_a_commit_succeeds() {
 /// On a full disk the file can be opened, and the next commit fails again.
 #[test]
 fn durable_14_a_store_that_recovers_in_vain_is_left_in_peace() {
-    let store = Failing::new(MemoryStore::new());
+    let store = Failing::new(RedbStore::in_memory());
     let (node, commits) = (node(&store), Arc::new(Commits::default()));
     let (calls, closing) = (AtomicU32::new(0), Arc::clone(&commits));
     store.on_commit(move |_| match calls.fetch_add(1, Ordering::SeqCst) {
@@ -114,63 +142,42 @@ fn a_pause_lasts_whatever_is_handed_in() {
 /// What is handed in while a commit fails gets its answer at once.
 #[test]
 fn durable_12_an_insert_beside_a_failing_commit_comes_back() {
-    let store = Failing::new(MemoryStore::new());
+    let store = Failing::new(RedbStore::in_memory());
     let (node, commits) = (node(&store), Arc::new(Commits::default()));
     let (other, beside) = (Arc::clone(&commits), Arc::new(Mutex::new(None)));
     let reply = Arc::clone(&beside);
     store.on_commit(move |_| {
-        *reply.lock().unwrap() = Some(other.request(insert()));
+        *reply.lock() = Some(other.request(insert()));
         other.post(vec![finish(1)]);
         Err(StoreError::Full)
     });
     let first = commits.request(insert());
     commits.commit_all(&node);
-    let beside = beside.lock().unwrap().take().unwrap();
+    let beside = beside.lock().take().unwrap();
     for reply in [first, beside] {
         let (changes, error) = refused(&reply);
         assert_eq!(changes, insert());
         assert!(matches!(error, StoreError::Full));
     }
-    assert_eq!(commits.queue().requests.len(), 1, "the outcome is kept");
+    assert_eq!(
+        commits.queue.lock().requests.len(),
+        1,
+        "the outcome is kept"
+    );
 }
 
-/// A store that cannot carry out one change goes on with the others.
-#[test]
-fn durable_14_one_impossible_change_does_not_stop_the_store() {
-    let store = Failing::new(MemoryStore::new());
-    let (node, commits) = (node(&store), Commits::default());
-    let culprit = finish(3);
-    store.on_commit(move |changes| match changes.contains(&culprit) {
-        true => Err(StoreError::Damaged("row 3".to_owned())),
-        false => Ok(()),
-    });
-    commits.post(vec![finish(1)]);
-    let starts = commits.request((2..7).map(finish).collect());
-    let new = commits.request(insert());
-    commits.commit_all(&node);
-    assert_eq!(starts.try_recv().unwrap().unwrap().len(), 5);
-    assert!(matches!(refused(&new).1, StoreError::Damaged(_)));
-    assert!(commits.failure().is_none() && commits.queue().requests.is_empty());
-    let again = commits.request(insert());
-    commits.commit_all(&node);
-    assert!(matches!(
-        again.try_recv().unwrap().unwrap()[..],
-        [Answer::Placed(_)]
-    ));
-}
-
-/// The load that follows a recovery would try it again at once, and for ever.
+/// The next load would try it again at once, and for ever.
 #[test]
 fn durable_14_a_job_that_cannot_be_started_is_left_alone() {
-    let store = Failing::new(MemoryStore::with_clock(ManualClock::new(at(0))));
+    let store = Failing::new(RedbStore::in_memory_by(ManualClock::new(at(0))));
     let (node, commits) = (node(&store), Commits::default());
     node.keep();
     let reply = commits.request(insert());
     commits.commit_all(&node);
-    let Answer::Placed(job) = reply.try_recv().unwrap().unwrap()[0] else {
+    let Answer::Placed(job) = reply.try_recv().unwrap().0.unwrap()[0] else {
         panic!("not stored");
     };
-    store.on_commit(|_| Err(StoreError::Damaged("its row".to_owned())));
+    store.damage(|change| matches!(change, Change::Start { .. }));
     let start = Change::Start {
         id: job.id,
         version: job.version,
@@ -178,39 +185,18 @@ fn durable_14_a_job_that_cannot_be_started_is_left_alone() {
     };
     let reply = commits.request(vec![start]);
     commits.commit_all(&node);
-    assert_eq!(reply.try_recv().unwrap().unwrap(), [Answer::Gone]);
-    assert!(node.take_load_due());
+    let answers = reply.try_recv().unwrap().0.unwrap();
+    assert!(matches!(answers[..], [Answer::Damaged(_)]));
+    node.ask_for_load();
     node.keep();
-    let window = node.window();
+    let window = &node.windows.lock()[0];
     assert_eq!((window.armed(), window.set_aside()), (0, 1));
-}
-
-/// A store that fails while kept requests are committed one by one.
-#[test]
-fn kept_requests_keep_their_order() {
-    let store = Failing::new(MemoryStore::new());
-    let (node, commits) = (node(&store), Arc::new(Commits::default()));
-    let beside = Arc::clone(&commits);
-    store.on_commit(move |changes| match changes {
-        [_, _, ..] => Err(StoreError::Damaged("one of them".to_owned())),
-        [first] if *first == finish(1) => Ok(()),
-        _ => {
-            beside.post(vec![finish(4)]);
-            Err(StoreError::Full)
-        }
-    });
-    (1..4).for_each(|number| commits.post(vec![finish(number)]));
-    commits.commit_all(&node);
-    assert!(matches!(commits.failure(), Some(StoreError::Full)));
-    let left = commits.take_requests().into_iter();
-    let left: Vec<_> = left.flat_map(|request| request.changes).collect();
-    assert_eq!(left, [2, 3, 4].map(finish));
 }
 
 /// A panic of the store is an answer to its callers, too.
 #[test]
 fn durable_12_a_panic_of_the_store_gives_the_job_back() {
-    let store = Failing::new(MemoryStore::new());
+    let store = Failing::new(RedbStore::in_memory());
     let (node, commits) = (node(&store), Commits::default());
     store.on_commit(|_| panic!("out of luck"));
     let reply = commits.request(insert());
@@ -222,61 +208,66 @@ fn durable_12_a_panic_of_the_store_gives_the_job_back() {
     assert!(commits.try_recover(&node));
     let reply = commits.request(insert());
     commits.commit_all(&node);
-    assert!(reply.try_recv().unwrap().is_ok());
+    assert!(reply.try_recv().unwrap().0.is_ok());
 }
 
 /// A change that was refused may have happened: the window is loaded after the recovery.
 #[test]
 fn a_recovery_asks_for_a_load() {
-    let store = Failing::new(MemoryStore::new());
+    let store = Failing::new(RedbStore::in_memory());
     let (node, commits) = (node(&store), Commits::default());
     node.keep();
-    assert!(!node.window().wants_load(at(0)));
+    assert!(!node.windows.lock()[0].wants_load(at(0)));
     store.set(crate::support::failing::Mode::FailsAfter);
     let reply = commits.request(insert());
     commits.commit_all(&node);
     assert!(matches!(refused(&reply).1, StoreError::Full));
     store.set(crate::support::failing::Mode::Works);
     assert!(commits.try_recover(&node));
-    assert!(node.take_load_due() && node.window().wants_load(at(0)));
+    assert!(node.take_load_due() && node.windows.lock()[0].wants_load(at(0)));
     node.keep();
-    assert_eq!(node.window().armed(), 1, "the stored job is armed");
+    assert_eq!(node.windows.lock()[0].armed(), 1, "the stored job is armed");
 }
 
-/// Starts and outcomes wait until the last commit began so long ago, and for nothing else.
+/// Nothing else ends the lingering of starts and outcomes before its time.
 #[test]
-fn starts_and_outcomes_linger_after_a_commit() {
-    const LINGER: Duration = Duration::from_millis(5);
-    let (begun, half) = (Instant::now(), LINGER / 2);
-    let (commits, mut quiet) = (Commits::new(LINGER), Queue::default());
+fn starts_and_outcomes_linger_until_somebody_waits() {
+    let commits = Commits::new(Duration::from_millis(5));
+    let is_urgent = || commits.queue.lock().is_urgent();
     commits.post(vec![finish(1)]);
-    assert_eq!(commits.queue().lingers(LINGER, begun), Duration::ZERO);
-    commits.queue().begun = Some(begun);
-    assert_eq!(commits.queue().lingers(LINGER, begun), LINGER);
-    assert_eq!(commits.queue().lingers(LINGER, begun + half), half);
-    for after in [LINGER, LINGER * 2] {
-        let now = begun + after;
-        assert_eq!(commits.queue().lingers(LINGER, now), Duration::ZERO);
-    }
+    assert!(!is_urgent());
     let caller = commits.request(insert());
-    assert_eq!(commits.queue().lingers(LINGER, begun), Duration::ZERO);
+    assert!(is_urgent());
     drop((commits.take_requests(), caller));
-    assert_eq!(commits.queue().lingers(LINGER, begun), LINGER);
-    commits.hurried(|| {
-        assert_eq!(commits.queue().lingers(LINGER, begun), Duration::ZERO);
-    });
-    assert_eq!(commits.queue().lingers(LINGER, begun), LINGER);
+    assert!(!is_urgent());
+    commits.hurried(|| assert!(is_urgent()));
+    assert!(!is_urgent());
     commits.end();
-    assert_eq!(commits.queue().lingers(LINGER, begun), Duration::ZERO);
-    quiet.begun = Some(begun);
-    assert_eq!(quiet.lingers(Duration::ZERO, begun), Duration::ZERO);
+    assert!(is_urgent());
+}
+
+/// Each commit begins no sooner than a set time after the last one began.
+#[test]
+fn outcomes_linger_after_a_commit() {
+    const LINGER: Duration = Duration::from_millis(50);
+    let (node, commits) = (
+        node(&Failing::new(RedbStore::in_memory())),
+        Commits::new(LINGER),
+    );
+    let begin = Instant::now();
+    for number in 1..=3 {
+        commits.post(vec![finish(number)]);
+        assert!(commits.wait());
+        commits.commit_all(&node);
+    }
+    assert!(begin.elapsed() >= LINGER * 2, "{:?}", begin.elapsed());
 }
 
 /// The first outcome is committed at once. The second one lingers, until a caller's change takes
 /// it along.
 #[test]
 fn a_callers_change_takes_along_what_lingers() {
-    let store = Failing::new(MemoryStore::new());
+    let store = Failing::new(RedbStore::in_memory());
     let commits = Arc::new(Commits::new(Duration::from_secs(3_600)));
     let (sender, committed) = sync_channel(9);
     store.on_commit(move |changes| {
@@ -291,7 +282,7 @@ fn a_callers_change_takes_along_what_lingers() {
     commits.post(vec![finish(2)]);
     let caller = commits.request(insert());
     assert_eq!(next(), 2);
-    assert!(caller.recv().unwrap().is_ok());
+    assert!(caller.recv().unwrap().0.is_ok());
     commits.post(vec![finish(3)]);
     assert_eq!(commits.hurried(next), 1);
     commits.post(vec![finish(4)]);

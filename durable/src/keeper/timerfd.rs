@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::{Errno, read, write};
@@ -12,8 +13,8 @@ use rustix::time::{
 
 use crate::wall::WallTime;
 
-/// The furthest time that is set, in seconds since 1970: the year 36,000.
-const FURTHEST: i64 = 1 << 40;
+/// The furthest time that is set, in microseconds since 1970: the year 36,000.
+const FURTHEST: u64 = 1 << 60;
 
 pub(super) struct StepTimer {
     timer: OwnedFd,
@@ -52,18 +53,11 @@ impl StepTimer {
 }
 
 fn spec(until: WallTime) -> Itimerspec {
-    let micros = until.as_unix_micros();
-    let secs = i64::try_from(micros / 1_000_000).unwrap_or(FURTHEST);
     // A time of zero would disarm the timer.
-    let nanos = (micros % 1_000_000 * 1_000).max(1) as i64;
+    let micros = until.as_unix_micros().clamp(1, FURTHEST);
+    let value = Timespec::try_from(Duration::from_micros(micros));
     Itimerspec {
-        it_interval: Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        },
-        it_value: Timespec {
-            tv_sec: secs.min(FURTHEST),
-            tv_nsec: nanos,
-        },
+        it_interval: Timespec::default(),
+        it_value: value.expect("within the range of the system"),
     }
 }

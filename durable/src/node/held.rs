@@ -1,7 +1,5 @@
 //! What a node knows of its lease.
 
-use std::time::Duration;
-
 use tickwheel::Time;
 
 use crate::store::Lease;
@@ -27,24 +25,10 @@ impl Held {
         }
     }
 
-    pub(super) fn grant(&mut self, lease: Lease, end: Time) {
-        self.lease = Some(lease);
-        self.is_aside = false;
-        self.end = end;
-    }
-
     /// Returns the lease, if it is certain that no other node has it.
     pub(super) fn certain(&self, now: Time) -> Option<Lease> {
         let is_certain = !self.is_aside && now < self.end;
         self.lease.filter(|_| is_certain)
-    }
-
-    /// Returns what is left of the lease.
-    pub(super) fn left(&self, now: Time) -> Duration {
-        match self.lease {
-            Some(_) if !self.is_aside => self.end.since(now),
-            _ => Duration::ZERO,
-        }
     }
 
     /// Returns the fence of a lease that has run out.

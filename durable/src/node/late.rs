@@ -1,55 +1,44 @@
 //! Runs that take longer than they may.
 
-use std::sync::MutexGuard;
 use std::time::Duration;
 
+use tickwheel::{Timer, TimerId};
+
 use super::Node;
-use super::limits::{Limits, Run};
 use crate::job::JobId;
+use crate::window::Aimed;
 
 impl Node {
-    pub(super) fn limits(&self) -> MutexGuard<'_, Limits> {
-        self.limits
-            .lock()
-            .unwrap_or_else(|error| error.into_inner())
-    }
-
-    /// Takes note of a run that begins. Returns whether the keeper should look, because it would
-    /// look too late.
-    pub(crate) fn begin_run(&self, id: JobId, within: Duration) -> bool {
-        let limit = self.engine.now() + within;
-        let mut limits = self.limits();
-        let is_replaced = false;
-        limits.runs.insert(id, Run { limit, is_replaced });
-        let is_earlier = limits.look.is_none_or(|look| limit < look);
-        limits.look = limits.look.map_or(limit, |look| look.min(limit)).into();
-        is_earlier
+    /// Takes note of a run that begins, and sets a timer to its limit.
+    pub(crate) fn begin_run(&self, id: JobId, within: Duration) -> Option<TimerId> {
+        let mut runs = self.runs.lock();
+        let limit = Timer::after(within, Aimed { id, version: 0 }).queue(self.lanes());
+        let timer = self.engine.schedule(limit).ok()?;
+        runs.insert(timer, None);
+        Some(timer)
     }
 
     /// Takes note of the end of a run. Returns whether its worker was replaced.
-    pub(crate) fn end_run(&self, id: JobId) -> bool {
-        let run = self.limits().runs.remove(&id);
-        run.is_some_and(|run| run.is_replaced)
+    pub(crate) fn end_run(&self, timer: TimerId) -> bool {
+        self.engine.cancel(timer);
+        self.runs.lock().remove(&timer).flatten() == Some(true)
     }
 
     /// Returns how many runs are beyond their limits.
     pub(crate) fn late(&self) -> usize {
-        let now = self.engine.now();
-        let limits = self.limits();
-        limits.runs.values().filter(|run| run.limit <= now).count()
+        self.runs.lock().values().flatten().count()
     }
 
-    /// Calls `replace` for each worker whose run is beyond its limit, once.
-    pub(crate) fn replace_late(&self, mut replace: impl FnMut() -> bool) {
-        let now = self.engine.now();
-        let mut late = Vec::new();
-        for (id, run) in &mut self.limits().runs {
-            if run.limit <= now && !run.is_replaced && replace() {
-                run.is_replaced = true;
-                late.push(*id);
+    /// Calls `replace` for each worker whose run goes beyond its limit, until the node ends.
+    pub(crate) fn watch(&self, replace: impl Fn() -> bool) {
+        for limit in self.engine.queue(self.lanes()) {
+            let is_replaced = match self.runs.lock().get_mut(&limit.id()) {
+                Some(run) => *run.insert(replace()),
+                None => false,
+            };
+            if is_replaced {
+                self.note_return(limit.payload().id, Duration::MAX);
             }
         }
-        late.into_iter()
-            .for_each(|id| self.note_return(id, Duration::MAX));
     }
 }

@@ -1,14 +1,14 @@
 //! The lease of a node: renewing it, taking the next one, and the moments in which none is certain.
 
-use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use parking_lot::MutexGuard;
 use tickwheel::Time;
 
-use super::held::Held;
 use super::{Node, Settings};
-use crate::store::{Lease, StoreError};
+use crate::store::{Lease, Result, StoreError};
+use crate::window::Window;
 
 /// The time that a store has to answer before a lease ends, unless the lease is short.
 const MARGIN: Duration = Duration::from_millis(3_300);
@@ -20,13 +20,9 @@ fn margin(length: Duration) -> Duration {
 }
 
 impl Node {
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(|error| error.into_inner())
-    }
-
     /// Returns the lease, if it is certain that no other node has it.
     pub(crate) fn lease(&self) -> Option<Lease> {
-        self.held().certain(self.engine.now())
+        self.held.lock().certain(self.engine.now())
     }
 
     /// Returns whether a job that was started under this fence may run.
@@ -36,7 +32,7 @@ impl Node {
 
     /// Returns whether the lease with this fence is over, or another has taken its place.
     pub(crate) fn has_lost(&self, fence: u64) -> bool {
-        let held = self.held();
+        let held = self.held.lock();
         let is_last = held.lease.is_some_and(|lease| lease.fence == fence);
         !is_last || held.ended(self.engine.now()).is_some()
     }
@@ -56,7 +52,7 @@ impl Node {
         let (now, length) = (self.engine.now(), self.settings.lease);
         let is_asked = self.is_renewal_due.swap(false, Ordering::SeqCst);
         let (lease, end) = {
-            let held = self.held();
+            let held = self.held.lock();
             (held.lease, held.end)
         };
         let is_early = end.since(now) > margin(length) && !self.until_wanted().is_zero();
@@ -64,10 +60,10 @@ impl Node {
             return;
         }
         // A lease that is granted while the store recovers would not be certain.
-        let one_recovery = self.one_recovery();
-        self.held().asked = self.engine.now();
+        let one_recovery = self.recovering.lock();
+        self.held.lock().asked = self.engine.now();
         let taken = self.renew_or_take(lease);
-        self.set_failure(taken.as_ref().err().cloned());
+        *self.failure.lock() = taken.as_ref().err().cloned();
         self.observer.leased(lease, &taken);
         if taken.is_err() {
             // Until a change fails, nobody else notices that the store accepts none.
@@ -77,10 +73,10 @@ impl Node {
 
     /// Renews the lease, or takes one. That is renewed at once, so that it begins when the work of
     /// taking it is over.
-    fn renew_or_take(&self, lease: Option<Lease>) -> Result<Option<Lease>, StoreError> {
+    fn renew_or_take(&self, lease: Option<Lease>) -> Result<Option<Lease>> {
         let Settings {
             owner,
-            kinds,
+            lanes,
             lease: length,
             ..
         } = &self.settings;
@@ -90,73 +86,61 @@ impl Node {
             }
             self.lose_lease(Some(lease.fence));
         }
-        match self.store.acquire(owner, kinds, *length)? {
+        match self.store.acquire(owner, &lanes.kinds, *length)? {
             Some(lease) if self.renew(lease)? => Ok(Some(lease)),
             _ => Ok(None),
         }
     }
 
-    fn renew(&self, lease: Lease) -> Result<bool, StoreError> {
+    fn renew(&self, lease: Lease) -> Result<bool> {
         let (asked, length) = (self.engine.now(), self.settings.lease);
         let is_renewed = self.store.renew(lease, length)?;
         if is_renewed {
-            let end = match self.store.leases_end() {
+            let mut held = self.held.lock();
+            (held.lease, held.is_aside) = (Some(lease), false);
+            held.end = match self.store.leases_end() {
                 true => asked + length,
                 false => Time::MAX,
             };
-            self.held().grant(lease, end);
         }
         Ok(is_renewed)
     }
 
     /// Has the store accept changes again. No job starts meanwhile: a store that is opened again
     /// is closed for a moment, in which another node may take it.
-    pub(crate) fn recover(&self) -> Result<(), StoreError> {
-        self.recover_within(&self.one_recovery())
+    pub(crate) fn recover(&self) -> Result<()> {
+        self.recover_within(&self.recovering.lock())
     }
 
-    fn one_recovery(&self) -> MutexGuard<'_, ()> {
-        let recovering = self.recovering.lock();
-        recovering.unwrap_or_else(|error| error.into_inner())
-    }
-
-    fn recover_within(&self, _: &MutexGuard<'_, ()>) -> Result<(), StoreError> {
-        self.held().is_aside = true;
+    fn recover_within(&self, _: &MutexGuard<'_, ()>) -> Result<()> {
+        self.held.lock().is_aside = true;
         self.store.recover()?;
-        self.held().is_aside = false;
+        self.held.lock().is_aside = false;
         self.observer.recovered();
         Ok(())
     }
 
     /// Returns why the last request for a lease failed, if it did.
     pub(crate) fn failure(&self) -> Option<StoreError> {
-        let failure = self.failure.lock();
-        failure.unwrap_or_else(|error| error.into_inner()).clone()
-    }
-
-    fn set_failure(&self, failure: Option<StoreError>) {
-        *self
-            .failure
-            .lock()
-            .unwrap_or_else(|error| error.into_inner()) = failure;
+        self.failure.lock().clone()
     }
 
     /// Returns the fence of the last lease, unless the lease is only set aside.
     pub(super) fn ended_fence(&self) -> Option<u64> {
-        self.held().ended(self.engine.now())
+        self.held.lock().ended(self.engine.now())
     }
 
     pub(super) fn last_fence(&self) -> Option<u64> {
-        self.held().lease.map(|lease| lease.fence)
+        self.held.lock().lease.map(|lease| lease.fence)
     }
 
     /// Drops the lease with this fence, unless there is a newer one meanwhile. The window is
     /// emptied, because the timers that found no lease are gone.
     pub(super) fn lose_lease(&self, fence: Option<u64>) {
-        let mut held = self.held();
+        let mut held = self.held.lock();
         let lost = held.lease.take_if(|lease| Some(lease.fence) == fence);
         drop(held);
-        self.window().clear();
+        self.windows.lock().iter_mut().for_each(Window::clear);
         self.is_load_due.store(true, Ordering::SeqCst);
         self.observer.lost(lost);
         self.tell_lease_changed();
@@ -164,7 +148,7 @@ impl Node {
 
     /// Ends the lease.
     pub(crate) fn give_back(&self) {
-        let held = self.held().lease.take();
+        let held = self.held.lock().lease.take();
         if let Some(lease) = held {
             self.store.give_back(lease);
         }
@@ -172,13 +156,15 @@ impl Node {
 
     /// Returns the time until the store wants the lease to be renewed, wherever its end is.
     pub(super) fn until_wanted(&self) -> Duration {
-        let since_asked = self.engine.now().since(self.held().asked);
+        let since_asked = self.engine.now().since(self.held.lock().asked);
         self.store.renew_after().saturating_sub(since_asked)
     }
 
     /// Returns the time until the lease should be renewed, whatever the store wants.
     pub(super) fn until_renewal(&self) -> Duration {
-        let left = self.held().left(self.engine.now());
-        left.saturating_sub(margin(self.settings.lease))
+        let (held, now) = (self.held.lock(), self.engine.now());
+        let left = held.certain(now).map(|_| held.end.since(now));
+        left.unwrap_or_default()
+            .saturating_sub(margin(self.settings.lease))
     }
 }

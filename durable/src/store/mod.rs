@@ -6,26 +6,26 @@
 //!
 //! `tests/conformance` checks every store in the same way.
 
-mod apply;
-mod memory;
 #[cfg(feature = "postgres")]
 #[cfg_attr(docsrs, doc(cfg(feature = "postgres")))]
 mod postgres;
 mod redb;
-mod row;
 
-pub use self::memory::MemoryStore;
 #[cfg(feature = "postgres")]
 pub use self::postgres::{PostgresOptions, PostgresStore, Transaction};
 pub use self::redb::{RedbOptions, RedbStore};
 
-use std::fmt;
+#[cfg(feature = "postgres")]
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::job::{IfTaken, Job, JobId, State, StoredJob};
 use crate::recurrence::Recurrence;
 use crate::wall::{WallClock, WallTime};
+
+/// What was asked for, or a [`StoreError`].
+pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
 /// A store of jobs. All calls block, and any thread may make them.
 ///
@@ -42,28 +42,24 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// # Errors
     /// Returns the reason why the store did not answer.
-    fn acquire(
-        &self,
-        owner: &str,
-        kinds: &[String],
-        length: Duration,
-    ) -> Result<Option<Lease>, StoreError>;
+    fn acquire(&self, owner: &str, kinds: &[Kind], length: Duration) -> Result<Option<Lease>>;
 
     /// Extends a lease by `length` from now. Returns `false` if it was lost.
     ///
     /// # Errors
     /// Returns the reason why the store did not answer.
-    fn renew(&self, lease: Lease, length: Duration) -> Result<bool, StoreError>;
+    fn renew(&self, lease: Lease, length: Duration) -> Result<bool>;
 
     /// Carries out the changes in their order, and returns their answers once all are
-    /// durable. [`Change::Start`] and [`Change::Finish`] need the fence of a lease that no other
+    /// durable. To one that it cannot carry out because the job's row is damaged, the answer is
+    /// [`Answer::Damaged`], and the others go on. [`Change::Start`] and [`Change::Finish`] need the fence of a lease that no other
     /// has replaced; otherwise they change nothing, and the answer is [`Answer::Fenced`]. To a
     /// lease that the job does not belong to, the answer is [`Answer::Gone`].
     ///
     /// # Errors
     /// Returns the reason for which it is unknown whether the changes happened. The store then
     /// accepts no more changes until [`recover`](Store::recover) has succeeded.
-    fn commit(&self, changes: &[Change]) -> Result<Vec<Answer>, StoreError>;
+    fn commit(&self, changes: &[Change]) -> Result<Vec<Answer>>;
 
     /// Returns whether leases run out. If not, a lease lasts until the store is closed, and is
     /// not renewed. Defaults to true.
@@ -98,15 +94,21 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// # Errors
     /// Returns the reason why the store did not answer.
-    fn unhandled(&self) -> Result<Vec<(String, WallTime)>, StoreError>;
+    fn unhandled(&self) -> Result<Vec<(String, WallTime)>>;
+
+    /// Returns the kinds that are paused.
+    ///
+    /// # Errors
+    /// Returns the reason why the store did not answer.
+    fn paused(&self) -> Result<Vec<String>>;
 
     /// Calls `hear` from now on with what other nodes do. Jobs that are due within `reach` may
     /// stand in this node's window. Defaults to nothing, for stores that serve one node at a
     /// time.
     fn listen(&self, _reach: Duration, _hear: Hear) {}
 
-    /// Returns the transactions of the store, if it is a database: handlers may then work in
-    /// them. Defaults to none.
+    /// Returns the transactions of the store, if it is a [`PostgresStore`]: handlers may then work
+    /// in them. Defaults to none.
     #[cfg(feature = "postgres")]
     #[cfg_attr(docsrs, doc(cfg(feature = "postgres")))]
     fn transactions(&self) -> Option<&dyn Transactions> {
@@ -117,38 +119,40 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// # Errors
     /// Returns the reason why it still accepts none.
-    fn recover(&self) -> Result<(), StoreError>;
+    fn recover(&self) -> Result<()>;
 
-    /// Returns the first jobs of the lease that are due before `before`, at most `most` and about as
-    /// many if there are more, in the order of due times. Begins with the earliest job of all,
-    /// started ones included. A job whose row cannot be read is among them: starting it fails.
+    /// Returns the first jobs of some kinds of the lease that are due before `before`, at most `most`
+    /// and about as many if there are more, in the order of due times. Begins with the earliest job
+    /// of all, started ones included, and leaves out paused kinds. A job whose row cannot be read
+    /// counts as one of the first kind of the lease: starting it fails.
     ///
     /// # Errors
     /// Returns the reason why the store did not answer.
-    fn due_before(&self, lease: Lease, before: WallTime, most: usize) -> Result<Due, StoreError>;
+    fn due_before(
+        &self,
+        lease: Lease,
+        kinds: &[String],
+        before: WallTime,
+        most: usize,
+    ) -> Result<Due>;
 
     /// Returns a job, dead letters included.
     ///
     /// # Errors
     /// Returns the reason why the store did not answer.
-    fn get(&self, id: JobId) -> Result<Option<StoredJob>, StoreError>;
+    fn get(&self, id: JobId) -> Result<Option<StoredJob>>;
 
     /// Returns the waiting or running job of this kind that has this key.
     ///
     /// # Errors
     /// Returns the reason why the store did not answer.
-    fn find(&self, kind: &str, key: &str) -> Result<Option<StoredJob>, StoreError>;
+    fn find(&self, kind: &str, key: &str) -> Result<Option<StoredJob>>;
 
-    /// Returns up to `most` jobs that stand behind `after` in the list, or the first ones.
+    /// Returns a page of jobs.
     ///
     /// # Errors
     /// Returns the reason why the store did not answer.
-    fn list(
-        &self,
-        list: List,
-        after: Option<&StoredJob>,
-        most: usize,
-    ) -> Result<Vec<StoredJob>, StoreError>;
+    fn list(&self, page: Page<'_>) -> Result<Vec<StoredJob>>;
 
     /// Returns whether there is room for new jobs. Defaults to true.
     fn has_room(&self) -> bool {
@@ -159,27 +163,43 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// # Errors
     /// Returns the reason why the store did not answer.
-    fn count(&self, list: List) -> Result<u64, StoreError>;
+    fn count(&self, list: List) -> Result<u64>;
 }
 
 /// Transactions in which handlers work.
 #[cfg(feature = "postgres")]
 #[cfg_attr(docsrs, doc(cfg(feature = "postgres")))]
 pub trait Transactions {
-    /// Calls `work` within a transaction, and carries out the change that it returns in it, too.
+    /// Has `work` done within a transaction, and carries out the change that it returns in it, too.
     /// Commits and returns the change and its answer if that is accepted. Otherwise rolls back, and
-    /// returns `None` if there was no change.
+    /// returns `None` if there was no change. The server ends a statement after `limit`.
     ///
     /// # Errors
     /// Returns the reason why the change was not accepted, or why it is unknown whether the
     /// transaction was committed.
-    fn transact(&self, work: Work<'_>) -> Result<Option<(Change, Answer)>, StoreError>;
+    fn transact(&self, limit: Duration, work: &mut dyn Work) -> Result<Option<(Change, Answer)>>;
 }
 
-/// What is done within a transaction, before the change that it returns.
+/// What is done within a transaction: a closure such as `async |transaction| …`.
 #[cfg(feature = "postgres")]
 #[cfg_attr(docsrs, doc(cfg(feature = "postgres")))]
-pub type Work<'a> = Box<dyn FnOnce(&mut Transaction<'_>) -> Option<Change> + 'a>;
+pub trait Work {
+    /// Does it. Returns the change that is to be carried out with it, if it is to be committed.
+    fn work<'a>(
+        &'a mut self,
+        transaction: &'a mut Transaction<'_>,
+    ) -> Pin<Box<dyn Future<Output = Option<Change>> + 'a>>;
+}
+
+#[cfg(feature = "postgres")]
+impl<F: AsyncFnMut(&mut Transaction<'_>) -> Option<Change>> Work for F {
+    fn work<'a>(
+        &'a mut self,
+        transaction: &'a mut Transaction<'_>,
+    ) -> Pin<Box<dyn Future<Output = Option<Change>> + 'a>> {
+        Box::pin(self(transaction))
+    }
+}
 
 /// The two lists of a store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -188,6 +208,49 @@ pub enum List {
     Live,
     /// Dead letters, by the time at which they died.
     Dead,
+}
+
+/// A kind of jobs that a node handles.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Kind {
+    /// The name.
+    pub name: String,
+    /// How many of its jobs may run at a time on all nodes together, if there is a limit. If leases
+    /// disagree, the last one that was taken decides.
+    pub most: Option<usize>,
+}
+
+impl From<&str> for Kind {
+    fn from(name: &str) -> Kind {
+        let (name, most) = (name.to_owned(), None);
+        Kind { name, most }
+    }
+}
+
+/// A page of a list.
+#[derive(Clone, Copy, Debug)]
+pub struct Page<'a> {
+    /// The list.
+    pub list: List,
+    /// The only kind of jobs on the page, if there is one.
+    pub kind: Option<&'a str>,
+    /// The job behind which it begins, if it is not the first one.
+    pub after: Option<&'a StoredJob>,
+    /// The largest number of jobs.
+    pub most: usize,
+}
+
+impl<'a> Page<'a> {
+    /// Returns a page of all kinds.
+    #[must_use]
+    pub fn new(list: List, after: Option<&'a StoredJob>, most: usize) -> Page<'a> {
+        Page {
+            list,
+            kind: None,
+            after,
+            most,
+        }
+    }
 }
 
 /// The right to run the jobs that the store gives to it.
@@ -243,19 +306,20 @@ pub struct DueJob {
     /// Whether a run has begun under an earlier lease and not ended: its process may have died of
     /// it.
     pub is_interrupted: bool,
-    /// Whether it belongs to the lease that was taken through the store that says so.
-    pub is_here: bool,
+    /// The place of its kind among those of the lease that was taken through the store that says so,
+    /// if it belongs to that.
+    pub kind: Option<usize>,
 }
 
 impl DueJob {
     /// Returns what a window needs of a job, under the lease with this fence.
-    pub(crate) fn of(job: &StoredJob, lease: u64) -> DueJob {
+    pub(crate) fn of(job: &StoredJob, lease: u64, kind: Option<usize>) -> DueJob {
         DueJob {
             id: job.id,
             version: job.version,
             due: job.due,
             is_interrupted: matches!(job.state, State::Started { fence } if fence != lease),
-            is_here: true,
+            kind,
         }
     }
 }
@@ -304,9 +368,10 @@ pub enum Change {
         due: WallTime,
     },
     /// Notes that a handler is about to run, and counts the attempt. Answers `Started`,
-    /// `Stale`, `Gone` or `Fenced`. If the job was started under the same lease already,
+    /// `Full`, `Stale`, `Gone` or `Fenced`. If the job was started under the same lease already,
     /// answers `Started` and counts nothing. `Stale` means that the job was moved: it waits then,
-    /// even if an earlier try of this change has started it.
+    /// even if an earlier try of this change has started it. `Full` means that as many jobs of
+    /// its kind run on all nodes as may. To a job of a paused kind, answers `Gone`.
     Start {
         /// The job.
         id: JobId,
@@ -338,6 +403,13 @@ pub enum Change {
     },
     /// Removes a dead letter. Answers `Removed` or `Gone`.
     Bury(JobId),
+    /// Lets no more jobs of a kind be started, or lets them again. Answers `Set`.
+    Pause {
+        /// The kind.
+        kind: String,
+        /// Whether it is paused from now on.
+        is_paused: bool,
+    },
 }
 
 impl Change {
@@ -356,7 +428,10 @@ impl Change {
 pub struct NewJob {
     /// The job as its caller described it, for the way back.
     pub(crate) job: Job,
-    pub(crate) due: WallTime,
+    /// The due time.
+    pub due: WallTime,
+    /// What to do if the key is taken.
+    pub if_taken: IfTaken,
     pub(crate) now: WallTime,
 }
 
@@ -365,15 +440,17 @@ impl NewJob {
     ///
     /// # Errors
     /// Returns the job if its recurrence has no occurrence after `now`.
-    pub fn new(job: Job, now: WallTime) -> Result<NewJob, Job> {
-        match job.resolve(now) {
-            Some(due) => Ok(NewJob {
-                job: job.keyed(),
-                due,
-                now,
-            }),
-            None => Err(job),
-        }
+    pub fn new(job: Job, now: WallTime) -> Result<NewJob, Box<Job>> {
+        let Some(due) = job.resolve(now) else {
+            return Err(Box::new(job));
+        };
+        let job = job.keyed();
+        Ok(NewJob {
+            due,
+            if_taken: job.if_taken,
+            now,
+            job,
+        })
     }
 
     /// Returns the job that a store is to keep under `id`.
@@ -393,30 +470,10 @@ impl NewJob {
         }
     }
 
-    /// Returns the due time.
-    #[must_use]
-    pub fn due(&self) -> WallTime {
-        self.due
-    }
-
     /// Returns the kind, and the key if there is one.
     #[must_use]
     pub fn name(&self) -> (&str, Option<&str>) {
         (&self.job.kind, self.job.key.as_deref())
-    }
-
-    /// Returns what to do if the key is taken.
-    #[must_use]
-    pub fn if_taken(&self) -> IfTaken {
-        self.job.if_taken
-    }
-
-    pub(crate) fn job(&self) -> &Job {
-        &self.job
-    }
-
-    pub(crate) fn into_job(self) -> Job {
-        self.job
     }
 
     pub(crate) fn recurrence(&self) -> Option<Recurrence> {
@@ -469,21 +526,33 @@ pub enum Answer {
         /// earlier holder of the job. Where a lease is for all jobs, its fence.
         token: u64,
     },
+    /// The job waits, until one of its kind has ended.
+    Full,
     /// The job has another version, which waits for its due time.
     Stale(DueJob),
     /// There is no such job.
     Gone,
     /// The lease is not the last one that was granted.
     Fenced,
+    /// It is so.
+    Set,
+    /// The job cannot be read, and was left as it is. The text says why.
+    Damaged(String),
 }
 
 /// The reason why a store did not do what it should.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
     /// The file or schema belongs to another program.
+    #[error(
+        "not a store of tickwheel-durable ({0}): choose another path or schema; nothing was written"
+    )]
     Foreign(String),
     /// The file or schema was written by a newer version of this crate.
+    #[error(
+        "the store has schema {found}, and this version knows {known}: update tickwheel-durable; nothing was written"
+    )]
     Newer {
         /// Its schema.
         found: u64,
@@ -491,51 +560,23 @@ pub enum StoreError {
         known: u64,
     },
     /// The file or a table is damaged.
+    #[error("the store is damaged: restore a copy ({0})")]
     Damaged(String),
     /// Another process, or another handle in this one, has the file open.
+    #[error("the file is open elsewhere: close it there first")]
     InUse,
     /// The disk is full.
+    #[error("the disk is full: make room; writing resumes by itself")]
     Full,
     /// The database refused a statement, with this message.
+    #[error("the database refused: change its settings or rights ({0})")]
     Refused(String),
     /// Reading or writing failed.
-    Io(Arc<std::io::Error>),
+    #[error("the store could not be read or written: {0}")]
+    Io(#[source] Arc<std::io::Error>),
     /// An earlier commit failed, and the store has not recovered since; or the node is closed.
+    #[error(
+        "the store accepts no changes, since one failed or the node is closed: try again later"
+    )]
     NotWriting,
-}
-
-impl fmt::Display for StoreError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            StoreError::Foreign(found) => write!(
-                f,
-                "not a store of tickwheel-durable ({found}): choose another path or schema; nothing was written"
-            ),
-            StoreError::Newer { found, known } => write!(
-                f,
-                "the store has schema {found}, and this version knows {known}: update tickwheel-durable; nothing was written"
-            ),
-            StoreError::Damaged(how) => write!(f, "the store is damaged: restore a copy ({how})"),
-            StoreError::InUse => f.write_str("the file is open elsewhere: close it there first"),
-            StoreError::Full => {
-                f.write_str("the disk is full: make room; writing resumes by itself")
-            }
-            StoreError::Refused(message) => {
-                write!(f, "the database refused: change its settings or rights ({message})")
-            }
-            StoreError::Io(error) => write!(f, "the store could not be read or written: {error}"),
-            StoreError::NotWriting => {
-                f.write_str("the store accepts no changes, since one failed or the node is closed: try again later")
-            }
-        }
-    }
-}
-
-impl std::error::Error for StoreError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            StoreError::Io(error) => Some(error),
-            _ => None,
-        }
-    }
 }

@@ -11,10 +11,10 @@ mod stores;
 use std::time::Duration;
 
 use tickwheel_durable::store::{
-    Answer, Change, DueJob, Lease, List, NewJob, Store, StoreError, Then,
+    Answer, Change, DueJob, Kind, Lease, List, NewJob, Page, Store, StoreError, Then,
 };
 use tickwheel_durable::{
-    IfTaken, Job, JobId, MemoryStore, RedbStore, State, StoredJob, SystemClock, WallClock, WallTime,
+    IfTaken, Job, JobId, RedbStore, State, StoredJob, SystemClock, WallClock, WallTime,
 };
 
 /// A store with a lease on it.
@@ -29,8 +29,12 @@ pub(crate) fn at(micros: u64) -> WallTime {
     WallTime::from_unix_micros(micros)
 }
 
-pub(crate) fn kinds() -> Vec<String> {
-    ["job", "mail", "note", "effect"].map(String::from).into()
+pub(crate) fn kinds() -> Vec<Kind> {
+    ["job", "mail", "note", "effect"].map(Kind::from).into()
+}
+
+pub(crate) fn names() -> Vec<String> {
+    kinds().into_iter().map(|kind| kind.name).collect()
 }
 
 /// A job of kind `mail`, due at a time.
@@ -92,7 +96,9 @@ impl<S: Store> Bench<S> {
     }
 
     pub(crate) fn due(&self) -> Vec<u64> {
-        let due = self.store.due_before(self.lease, WallTime::MAX, 100);
+        let due = self
+            .store
+            .due_before(self.lease, &names(), WallTime::MAX, 100);
         let micros = |job: DueJob| job.due.as_unix_micros();
         due.unwrap().jobs.into_iter().map(micros).collect()
     }
@@ -114,7 +120,7 @@ pub(crate) fn placed(answer: Answer) -> DueJob {
 macro_rules! on_each_store {
     ($($test:ident),* $(,)?) => {
         mod memory {
-            $(#[test] fn $test() { super::$test(&crate::Bench::new(crate::MemoryStore::new())) })*
+            $(#[test] fn $test() { super::$test(&crate::Bench::new(crate::RedbStore::in_memory())) })*
         }
         mod redb {
             $(#[test] fn $test() {

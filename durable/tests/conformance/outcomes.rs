@@ -101,7 +101,7 @@ fn a_started_job_is_known_to_a_load<S: Store>(bench: &Bench<S>) {
         .acquire("first", &kinds(), HOUR)
         .unwrap()
         .unwrap();
-    let due = bench.store.due_before(lease, at(9), 9).unwrap();
+    let due = bench.store.due_before(lease, &names(), at(9), 9).unwrap();
     let started: Vec<bool> = due.jobs.iter().map(|job| job.is_interrupted).collect();
     assert_eq!(started, [true, false]);
 }
@@ -143,7 +143,11 @@ fn a_dead_letter_is_kept_and_revived<S: Store>(bench: &Bench<S>) {
     let job = bench.insert(mail(5));
     assert!(matches!(die(bench, job, None), Answer::Removed(_)));
     assert_eq!((bench.due(), bench.counts()), (vec![], (0, 1)));
-    let dead = bench.store.list(List::Dead, None, 9).unwrap().remove(0);
+    let dead = bench
+        .store
+        .list(Page::new(List::Dead, None, 9))
+        .unwrap()
+        .remove(0);
     assert_eq!(
         (dead.id, dead.due, dead.state),
         (job.id, at(100), State::Dead)
@@ -179,7 +183,11 @@ fn a_recurring_job_leaves_its_failed_occurrence<S: Store>(bench: &Bench<S>) {
     let next = placed(die(bench, job, Some(at(50))));
     assert_eq!((next.id, next.due), (job.id, at(50)));
     assert_eq!(bench.counts(), (1, 1));
-    let dead = bench.store.list(List::Dead, None, 9).unwrap().remove(0);
+    let dead = bench
+        .store
+        .list(Page::new(List::Dead, None, 9))
+        .unwrap()
+        .remove(0);
     assert_ne!(dead.id, job.id);
     assert_eq!((dead.recurrence, dead.key), (None, None));
     assert_eq!(bench.started(next).attempts, 1);
@@ -203,7 +211,10 @@ fn a_late_holder_is_fenced_off<S: Store>(bench: &Bench<S>) {
     assert_eq!(bench.start(due), Answer::Fenced);
     // What needs no lease goes on.
     bench.insert(mail(6));
-    let due = bench.store.due_before(next, WallTime::MAX, 9).unwrap();
+    let due = bench
+        .store
+        .due_before(next, &names(), WallTime::MAX, 9)
+        .unwrap();
     assert_eq!(due.jobs.len(), 2);
 }
 

@@ -10,7 +10,7 @@ use super::*;
 #[test]
 fn a_lease_in_memory_runs_out() {
     let clock = ManualClock::new(at(0));
-    let store = MemoryStore::with_clock(clock.clone());
+    let store = RedbStore::in_memory_by(clock.clone());
     let lease = store.acquire("first", &kinds(), HOUR).unwrap().unwrap();
     assert_eq!(store.acquire("second", &kinds(), HOUR).unwrap(), None);
     clock.set(at(0) + HOUR / 2);
@@ -236,31 +236,6 @@ fn durable_13_files_beside_the_store_are_left_alone() {
     assert_eq!(fs::read(beside("new")).unwrap(), b"theirs");
 }
 
-/// A process was killed while it created the file.
-#[test]
-fn a_file_that_was_left_unfinished_is_removed() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("jobs.redb");
-    drop(RedbStore::open(&path).unwrap());
-    let beside = |suffix| folder.path().join(format!("jobs.redb.{suffix}"));
-    let unfinished = [
-        "0123456789abcdef.new",
-        "1123456789abcdef.new",
-        "2123456789abcdef.new",
-    ];
-    fs::copy(&path, beside(unfinished[0])).unwrap();
-    fs::write(beside(unfinished[1]), "").unwrap();
-    fs::write(beside(unfinished[2]), [0; 99]).unwrap();
-    let theirs = ["3123456789abcdef.new", "123.new", "0123456789abcdef.news"];
-    theirs
-        .iter()
-        .for_each(|name| fs::write(beside(name), "theirs").unwrap());
-    drop(RedbStore::open(&path).unwrap());
-    assert_eq!(unfinished.map(|name| beside(name).exists()), [false; 3]);
-    assert_eq!(theirs.map(|name| beside(name).exists()), [true; 3]);
-    assert!(path.exists());
-}
-
 /// Only a full disk costs the reserve.
 #[test]
 fn a_recovery_keeps_the_reserve() {
@@ -280,6 +255,52 @@ fn a_list_goes_on_behind_every_number() {
     let mut stored = bench.store.get(job.id).unwrap().unwrap();
     bench.insert(mail(6));
     stored.id = format!("{:x}-{:x}", 5, u64::MAX).parse().unwrap();
-    let behind = bench.store.list(List::Live, Some(&stored), 9).unwrap();
+    let behind = bench
+        .store
+        .list(Page::new(List::Live, Some(&stored), 9))
+        .unwrap();
     assert_eq!(behind.len(), 1);
+}
+
+/// Memory that ends, as a limit of the process on the sizes of files ends a file.
+#[derive(Debug)]
+struct Limited(redb::backends::InMemoryBackend);
+
+impl redb::StorageBackend for Limited {
+    fn len(&self) -> std::io::Result<u64> {
+        self.0.len()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> std::io::Result<()> {
+        self.0.read(offset, out)
+    }
+
+    fn set_len(&self, length: u64) -> std::io::Result<()> {
+        match length > 1 << 20 {
+            true => Err(std::io::ErrorKind::FileTooLarge.into()),
+            false => self.0.set_len(length),
+        }
+    }
+
+    fn sync_data(&self) -> std::io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> std::io::Result<()> {
+        self.0.write(offset, data)
+    }
+}
+
+#[test]
+fn durable_14_a_file_that_may_not_grow_is_full() {
+    let memory = Limited(redb::backends::InMemoryBackend::new());
+    let store = tickwheel_durable::RedbOptions::new().open_backend(memory);
+    let bench = Bench::new(store.unwrap());
+    let insert = |due| {
+        let job = Job::new("mail", vec![7; 100_000]).at(at(due));
+        let new = NewJob::new(job, at(0)).unwrap();
+        bench.store.commit(&[Change::Insert(new)])
+    };
+    let refused = (0..99).find_map(|due| insert(due).err());
+    assert!(matches!(refused, Some(StoreError::Full)), "{refused:?}");
 }

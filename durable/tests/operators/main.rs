@@ -1,8 +1,7 @@
-//! What an operator sees of a node: its status, and with the features `metrics` and `tracing`
-//! its metrics and events. Time is virtual.
+//! What an operator sees of a node: its status and events, and with the feature `metrics` its
+//! metrics. Time is virtual.
 
 mod counts;
-#[cfg(feature = "tracing")]
 #[path = "../../../tests/support/events.rs"]
 mod events;
 #[cfg(feature = "metrics")]
@@ -12,13 +11,12 @@ mod metrics;
 mod recorder;
 #[path = "../support/mod.rs"]
 mod support;
-#[cfg(feature = "tracing")]
 mod tracing;
 
 use std::time::Duration;
 
 use tickwheel_durable::{
-    Builder, Durable, Job, ManualClock, MemoryStore, Outcome, Retry, VirtualNode, WallTime,
+    Builder, Durable, Job, ManualClock, Outcome, RedbStore, Retry, VirtualNode, WallTime,
 };
 
 use self::support::failing::{Failing, Mode};
@@ -36,7 +34,7 @@ pub(crate) struct World {
     pub(crate) node: VirtualNode,
     pub(crate) clock: ManualClock,
     pub(crate) store: Failing,
-    pub(crate) memory: MemoryStore,
+    pub(crate) memory: RedbStore,
 }
 
 impl World {
@@ -46,7 +44,7 @@ impl World {
 
     pub(crate) fn of(builder: Builder) -> World {
         let clock = ManualClock::new(at(0));
-        let memory = MemoryStore::with_clock(clock.clone());
+        let memory = RedbStore::in_memory_by(clock.clone());
         let store = Failing::new(memory.clone());
         let opened = builder.open_virtual(store.clone(), clock.clone());
         let (jobs, node) = opened.unwrap();

@@ -55,7 +55,7 @@ fn attempts(answer: Answer) -> u32 {
 
 fn due(store: &PostgresStore, lease: Lease) -> usize {
     store
-        .due_before(lease, WallTime::MAX, 99)
+        .due_before(lease, &names(), WallTime::MAX, 99)
         .unwrap()
         .jobs
         .len()
@@ -233,7 +233,7 @@ fn a_failed_occurrence_lies_in_the_shard_of_its_number() {
         then,
     };
     store.commit(&[finish]).unwrap();
-    let id = store.list(List::Dead, None, 9).unwrap()[0].id;
+    let id = store.list(Page::new(List::Dead, None, 9)).unwrap()[0].id;
     let revived = store.commit(&[Change::Revive { id, due }]).unwrap();
     let &[Answer::Placed(revived)] = &revived[..] else {
         panic!("{revived:?}");
@@ -275,6 +275,45 @@ fn durable_08_a_commit_that_was_given_up_does_not_happen_later() {
         matches!(moved, Answer::Placed(job) if job.version == 2),
         "{moved:?}"
     );
+}
+
+/// Sends a signal to a process of the server.
+fn signal(signal: &str, process: i32) {
+    let arguments = [signal, &process.to_string()];
+    let sent = std::process::Command::new("kill").args(arguments).status();
+    assert!(sent.unwrap().success(), "{signal}");
+}
+
+/// The server's process stops before it has read a commit, and goes on when that was given up.
+#[test]
+fn durable_08_a_commit_that_was_not_read_does_not_happen_later() {
+    let Some(schema) = Schema::new() else { return };
+    let options = schema.options().answers_within(millis(300));
+    let store = options.connect(&schema.server).unwrap();
+    let job = insert(&store, 5);
+    let mut client = schema.client();
+    let text = "SELECT pid FROM pg_stat_activity WHERE query LIKE '%' || $1 || '.apply%' AND pid <> pg_backend_pid()";
+    let process: i32 = client.query_one(text, &[&schema.name]).unwrap().get(0);
+    let move_to = |due| Change::Move {
+        target: job.id.into(),
+        due: WallTime::from_unix_micros(due),
+    };
+    signal("-STOP", process);
+    assert!(store.commit(&[move_to(10)]).is_err());
+    let goes_on = thread::spawn(move || {
+        thread::sleep(millis(500));
+        signal("-CONT", process);
+    });
+    until("a recovery", || store.recover().is_ok());
+    let moved = store.commit(&[move_to(20)]).unwrap().remove(0);
+    assert!(matches!(moved, Answer::Placed(_)), "{moved:?}");
+    goes_on.join().unwrap();
+    let text = "SELECT 1 FROM pg_stat_activity WHERE pid = $1";
+    until("the end of the process", || {
+        client.query(text, &[&process]).unwrap().is_empty()
+    });
+    let job = store.get(job.id).unwrap().unwrap();
+    assert_eq!((job.version, job.due.as_unix_micros()), (2, 20));
 }
 
 /// However many nodes there are, each has its share, and the last one has everything.
@@ -332,4 +371,35 @@ fn durable_06_a_key_is_unique_among_nodes() {
         assert_eq!(placed.count(), 1, "{answers:?}");
     }
     assert_eq!(stores[0].count(List::Live).unwrap(), 20);
+}
+
+/// A page of the table cannot be read, or a DBA's trigger says so. The other jobs go on.
+#[test]
+fn durable_14_one_damaged_job_does_not_stop_the_others() {
+    let Some(schema) = Schema::new() else { return };
+    let store = schema.open();
+    let lease = store.acquire("node", &kinds(), HOUR).unwrap().unwrap();
+    let jobs: Vec<DueJob> = (0..9).map(|due| insert(&store, due)).collect();
+    let damage = format!(
+        "CREATE FUNCTION {0}.damage() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+         RAISE EXCEPTION 'invalid page' USING ERRCODE = 'data_corrupted'; END $$; \
+         CREATE TRIGGER damage BEFORE UPDATE ON {0}.jobs FOR EACH ROW WHEN (OLD.due = 4) \
+         EXECUTE FUNCTION {0}.damage()",
+        schema.name
+    );
+    schema.client().batch_execute(&damage).unwrap();
+    let start = |job: &DueJob| Change::Start {
+        id: job.id,
+        version: job.version,
+        fence: lease.fence,
+    };
+    let starts: Vec<Change> = jobs.iter().map(start).collect();
+    let answers = store.commit(&starts).unwrap();
+    for (number, answer) in answers.iter().enumerate() {
+        match answer {
+            Answer::Damaged(how) => assert!(number == 4 && how.contains("invalid page"), "{how}"),
+            answer => assert!(number != 4 && matches!(answer, Answer::Started { .. })),
+        }
+    }
+    insert(&store, 10);
 }

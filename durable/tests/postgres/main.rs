@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use server::Schema;
 use tickwheel_durable::store::{
-    Answer, Change, DueJob, Lease, List, NewJob, Store, StoreError, Then,
+    Answer, Change, DueJob, Kind, Lease, List, NewJob, Page, Store, StoreError, Then,
 };
 use tickwheel_durable::{
     Builder, Durable, Job, PostgresStore, Retry, SystemClock, WallClock, WallTime,
@@ -33,7 +33,11 @@ pub(crate) fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-pub(crate) fn kinds() -> Vec<String> {
+pub(crate) fn kinds() -> Vec<Kind> {
+    vec!["note".into()]
+}
+
+pub(crate) fn names() -> Vec<String> {
     vec!["note".to_owned()]
 }
 
@@ -100,7 +104,7 @@ pub(crate) fn until_ready(node: &Durable) {
 pub(crate) fn shares(schema: &Schema) -> BTreeMap<String, i64> {
     let name = &schema.name;
     let text = format!(
-        "SELECT convert_from(l.owner, 'UTF8'), count(s.shard) FROM {name}.leases l \
+        "SELECT l.owner, count(s.shard) FROM {name}.leases l \
          LEFT JOIN {name}.shards s ON s.fence = l.fence GROUP BY l.owner"
     );
     let rows = schema.client().query(&text, &[]).unwrap();

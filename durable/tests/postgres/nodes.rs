@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use postgres::{Config, NoTls};
+use tokio_postgres::{Config, NoTls};
 
 use super::*;
 
@@ -16,19 +16,19 @@ struct Cable {
 impl Cable {
     fn new(schema: &Schema, name: &str) -> Cable {
         let mut config: Config = schema.server.parse().unwrap();
-        config.application_name(&format!("{}_{name}", schema.name));
+        config.application_name(format!("{}_{name}", schema.name));
         let is_cut = Arc::default();
         Cable { config, is_cut }
     }
 
     fn connect(&self, schema: &Schema) -> PostgresStore {
         let this = self.clone();
-        let connect = move || match this.is_cut.load(Ordering::SeqCst) {
-            true => "host=/nowhere user=nobody"
-                .parse::<Config>()
-                .unwrap()
-                .connect(NoTls),
-            false => this.config.connect(NoTls),
+        let connect = move || {
+            let config = match this.is_cut.load(Ordering::SeqCst) {
+                true => "host=/nowhere user=nobody".parse().unwrap(),
+                false => this.config.clone(),
+            };
+            async move { config.connect(NoTls).await }
         };
         schema.options().connect_by(connect).unwrap()
     }
@@ -267,13 +267,8 @@ fn nodes_take_the_kinds_that_they_handle() {
     let new = builder.open(schema.open()).unwrap();
     until("the kind of the new node", || ledger.jobs().len() == 200);
     assert_eq!(kinds(&new), ["other"]);
-    assert_eq!(
-        (
-            new.count(List::Live).unwrap(),
-            new.count(List::Dead).unwrap()
-        ),
-        (100, 0)
-    );
+    until("their outcomes", || new.count(List::Live).unwrap() == 100);
+    assert_eq!(new.count(List::Dead).unwrap(), 0);
     assert!(ledger.jobs().values().all(|runs| *runs == 1));
     let mails = |name| {
         ledger
@@ -386,4 +381,66 @@ fn a_node_that_is_closed_gives_back_its_lease() {
         shares(&schema).into_iter().collect::<Vec<_>>(),
         [("stays".to_owned(), 16)]
     );
+}
+
+/// Of 40 jobs on three nodes, no more than two run at a time; and each runs once.
+#[test]
+fn a_limit_holds_on_all_nodes_together() {
+    let Some(schema) = Schema::new() else { return };
+    let (ledger, now, most) = (
+        Ledger::default(),
+        Arc::new(Mutex::new(0)),
+        Arc::new(Mutex::new(0)),
+    );
+    let open = |name: &'static str| {
+        let (ledger, now, most) = (ledger.clone(), Arc::clone(&now), Arc::clone(&most));
+        let builder = Durable::builder().owner(name).lease(HOUR);
+        let builder = builder.limit_on_all_nodes("call", 2);
+        let builder = builder.handler("call", move |attempt| {
+            let running = {
+                let mut now = now.lock().unwrap();
+                *now += 1;
+                *now
+            };
+            let mut most = most.lock().unwrap();
+            *most = running.max(*most);
+            drop(most);
+            thread::sleep(millis(10));
+            ledger.note(name, &String::from_utf8_lossy(attempt.payload()));
+            *now.lock().unwrap() -= 1;
+        });
+        builder.open(schema.open()).unwrap()
+    };
+    let nodes = ["one", "two", "three"].map(open);
+    until("equal shares", || {
+        shares(&schema).values().all(|share| *share >= 5)
+    });
+    let calls = names(40).into_iter().map(|name| Job::new("call", name));
+    assert!(nodes[0].schedule_many(calls).iter().all(Result::is_ok));
+    until("the end of all jobs", || {
+        nodes[0].count(List::Live).unwrap() == 0
+    });
+    assert_eq!(*most.lock().unwrap(), 2);
+    assert_eq!(ledger.jobs().len(), 40);
+    assert!(ledger.jobs().values().all(|runs| *runs == 1));
+}
+
+/// One node pauses a kind, and the other has it in its window.
+#[test]
+fn a_pause_holds_on_all_nodes() {
+    let Some(schema) = Schema::new() else { return };
+    let ledger = Ledger::default();
+    let node = ledger.builder("node").open(schema.open()).unwrap();
+    until_ready(&node);
+    let other = Durable::builder().open(schema.open()).unwrap();
+    let due = SystemClock.now() + millis(800);
+    let soon = names(5).into_iter().map(|name| note(name).at(due));
+    assert!(node.schedule_many(soon).iter().all(Result::is_ok));
+    other.pause("note").unwrap();
+    other.schedule(note("new")).unwrap();
+    until("their due time", || SystemClock.now() > due + SECOND);
+    assert_eq!(ledger.jobs().len(), 0);
+    assert_eq!(node.paused().unwrap(), ["note"]);
+    other.resume("note").unwrap();
+    until("all jobs", || ledger.jobs().len() == 6);
 }

@@ -28,9 +28,9 @@ fn child() {
     let node = Durable::builder()
         .owner(name)
         .lease(SECOND * 2)
-        .handler_in_transaction("effect", move |attempt, transaction| {
+        .handler_in_transaction("effect", async move |attempt, transaction| {
             let name = String::from_utf8_lossy(attempt.payload()).into_owned();
-            transaction.execute(&insert, &[&name]).map(|_| ())
+            transaction.execute(&insert, &[&name]).await.map(|_| ())
         })
         .handler("slow", move |attempt| {
             println!("slow {}", attempt.number());

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ::postgres::{Client, NoTls};
+use tokio_postgres::NoTls;
 
 use super::*;
 
@@ -20,7 +20,7 @@ fn durable_14_a_lease_is_taken_once_the_database_is_writable() {
     let connect = move || {
         let mode = is_on.load(Ordering::SeqCst);
         let params = set(&server, &format!("-c default_transaction_read_only={mode}"));
-        Client::connect(&params, NoTls)
+        async move { tokio_postgres::connect(&params, NoTls).await }
     };
     let store = schema.options().connect_by(connect).unwrap();
     read_only.store(true, Ordering::SeqCst);
@@ -37,10 +37,12 @@ fn durable_01_no_setting_of_a_role_refuses_a_job() {
     let odd = "-c idle_session_timeout=600s -c standard_conforming_strings=off";
     let store = schema.options().connect(&set(&schema.server, odd)).unwrap();
     let (sender, limits) = std::sync::mpsc::channel();
-    let builder = Durable::builder().handler_in_transaction("note", move |_, transaction| {
-        let row = transaction.query_one("SHOW idle_session_timeout", &[])?;
+    let builder = Durable::builder().handler_in_transaction("note", async move |_, transaction| {
+        let row = transaction
+            .query_one("SHOW idle_session_timeout", &[])
+            .await?;
         sender.send(row.get::<_, String>(0)).unwrap();
-        Ok::<(), ::postgres::Error>(())
+        Ok::<(), tokio_postgres::Error>(())
     });
     let jobs = builder.open(store).unwrap();
     jobs.schedule(note("job")).unwrap();

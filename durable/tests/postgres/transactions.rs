@@ -1,6 +1,6 @@
 //! Handlers that work in the transaction of their completion.
 
-use tickwheel_durable::{Attempt, MemoryStore, OpenError, Outcome};
+use tickwheel_durable::{Attempt, OpenError, Outcome, RedbStore, Transaction};
 
 use super::*;
 
@@ -29,16 +29,19 @@ fn drop_table(schema: &Schema, table: &str) {
 fn node(
     schema: &Schema,
     table: &str,
-    then: impl Fn(&Attempt, &mut tickwheel_durable::Transaction<'_>) -> Outcome + Send + Sync + 'static,
+    then: impl AsyncFn(&Attempt, &mut Transaction<'_>) -> Outcome + Send + Sync + 'static,
 ) -> Durable {
     let insert = format!("INSERT INTO {table} VALUES ($1, $2)");
     let retry = Retry::attempts(5).first_pause(millis(5));
     let builder = Durable::builder().owner("node").retry("effect", retry);
-    let handler = move |attempt: &Attempt, transaction: &mut tickwheel_durable::Transaction<'_>| {
+    let handler = async move |attempt: &Attempt, transaction: &mut Transaction<'_>| {
         let name = String::from_utf8_lossy(attempt.payload()).into_owned();
         let number = i64::from(attempt.number());
-        transaction.execute(&insert, &[&name, &number]).unwrap();
-        then(attempt, transaction)
+        transaction
+            .execute(&insert, &[&name, &number])
+            .await
+            .unwrap();
+        then(attempt, transaction).await
     };
     let builder = builder.handler_in_transaction("effect", handler);
     builder.open(schema.open()).unwrap()
@@ -46,7 +49,7 @@ fn node(
 
 /// Runs a job to its end, and returns the rows that it has left.
 fn effects_of(
-    then: impl Fn(&Attempt, &mut tickwheel_durable::Transaction<'_>) -> Outcome + Send + Sync + 'static,
+    then: impl AsyncFn(&Attempt, &mut Transaction<'_>) -> Outcome + Send + Sync + 'static,
 ) -> Option<Vec<i64>> {
     let schema = Schema::new()?;
     let table = effects(&schema);
@@ -63,7 +66,7 @@ fn effects_of(
 
 #[test]
 fn effects_of_a_run_are_committed_once() {
-    let Some(attempts) = effects_of(|_, _| Outcome::Done) else {
+    let Some(attempts) = effects_of(async |_, _| Outcome::Done) else {
         return;
     };
     assert_eq!(attempts, [1]);
@@ -71,12 +74,11 @@ fn effects_of_a_run_are_committed_once() {
 
 #[test]
 fn a_failure_leaves_no_effects() {
-    let then =
-        |attempt: &Attempt, _: &mut tickwheel_durable::Transaction<'_>| match attempt.number() {
-            1 => Outcome::Failed("no".to_owned()),
-            2 => panic!("worse"),
-            _ => Outcome::Done,
-        };
+    let then = async |attempt: &Attempt, _: &mut Transaction<'_>| match attempt.number() {
+        1 => Outcome::Failed("no".to_owned()),
+        2 => panic!("worse"),
+        _ => Outcome::Done,
+    };
     let Some(attempts) = effects_of(then) else {
         return;
     };
@@ -86,9 +88,9 @@ fn a_failure_leaves_no_effects() {
 /// Its statement failed, and the handler takes no notice.
 #[test]
 fn a_transaction_that_cannot_commit_is_a_failure() {
-    let then = |attempt: &Attempt, transaction: &mut tickwheel_durable::Transaction<'_>| {
+    let then = async |attempt: &Attempt, transaction: &mut Transaction<'_>| {
         if attempt.number() == 1 {
-            assert!(transaction.batch_execute("SELECT 1 / 0").is_err());
+            assert!(transaction.batch_execute("SELECT 1 / 0").await.is_err());
         }
         Outcome::Done
     };
@@ -100,10 +102,10 @@ fn a_transaction_that_cannot_commit_is_a_failure() {
 
 #[test]
 fn a_connection_that_ends_leaves_no_effects() {
-    let then = |attempt: &Attempt, transaction: &mut tickwheel_durable::Transaction<'_>| {
+    let then = async |attempt: &Attempt, transaction: &mut Transaction<'_>| {
         if attempt.number() == 1 {
             let end = "SELECT pg_terminate_backend(pg_backend_pid())";
-            assert!(transaction.batch_execute(end).is_err());
+            assert!(transaction.batch_execute(end).await.is_err());
         }
         Outcome::Done
     };
@@ -122,7 +124,7 @@ fn an_outcome_of_an_older_version_leaves_no_effects() {
         Durable::builder().open(schema.open()).unwrap(),
     );
     let is_moved = std::sync::atomic::AtomicBool::new(false);
-    let node = node(&schema, &table, move |attempt, _| {
+    let node = node(&schema, &table, async move |attempt, _| {
         if !is_moved.swap(true, std::sync::atomic::Ordering::SeqCst) {
             let soon = SystemClock.now() + millis(20);
             assert!(other.reschedule(attempt.id(), soon).unwrap());
@@ -145,10 +147,11 @@ fn a_job_of_a_handler_is_stored_with_its_effects() {
     let builder = builder.handler("mail", move |attempt| {
         sender.send(attempt.payload().to_vec())
     });
-    let builder = builder.handler_in_transaction("order", |attempt, transaction| {
+    let builder = builder.handler_in_transaction("order", async |attempt, transaction| {
         let number = attempt.number();
         transaction
             .schedule(Job::new("mail", format!("{number}")))
+            .await
             .unwrap();
         match number {
             1 => Err("no"),
@@ -190,7 +193,7 @@ fn a_job_is_stored_with_the_transaction_of_its_caller() {
                 .unwrap();
         tokio::spawn(connection);
         for number in 0..1_000 {
-            let mut transaction = client.transaction().await.unwrap();
+            let transaction = client.transaction().await.unwrap();
             let name = format!("{number}");
             match number % 4 < 2 {
                 true => drop(transaction.query_one(&enqueue, &[&name]).await.unwrap()),
@@ -198,7 +201,7 @@ fn a_job_is_stored_with_the_transaction_of_its_caller() {
                     let job = note(&name).key(name, tickwheel_durable::IfTaken::Refuse);
                     schema
                         .options()
-                        .schedule_in(&mut transaction, job)
+                        .schedule_in(&transaction, job)
                         .await
                         .unwrap();
                 }
@@ -209,12 +212,12 @@ fn a_job_is_stored_with_the_transaction_of_its_caller() {
             }
         }
         // A key that is taken is no failure of the transaction.
-        let mut transaction = client.transaction().await.unwrap();
+        let transaction = client.transaction().await.unwrap();
         for text in ["first", "second"] {
             let job = note(text)
                 .after(HOUR)
                 .key("far", tickwheel_durable::IfTaken::Refuse);
-            let stored = schema.options().schedule_in(&mut transaction, job).await;
+            let stored = schema.options().schedule_in(&transaction, job).await;
             assert_eq!(stored.is_ok(), text == "first", "{stored:?}");
         }
         transaction.commit().await.unwrap();
@@ -238,7 +241,7 @@ fn a_job_is_stored_with_the_transaction_of_its_caller() {
 fn durable_08_a_late_outcome_leaves_no_effects() {
     let Some(schema) = Schema::new() else { return };
     let (table, thief) = (effects(&schema), schema.open());
-    let node = node(&schema, &table, move |attempt, _| {
+    let node = node(&schema, &table, async move |attempt, _| {
         if attempt.number() == 1 {
             // Under the same name, so that it need not wait.
             thief.acquire("node", &kinds(), millis(1)).unwrap().unwrap();
@@ -253,10 +256,27 @@ fn durable_08_a_late_outcome_leaves_no_effects() {
 
 #[test]
 fn a_store_without_transactions_is_refused() {
-    let builder = Durable::builder().handler_in_transaction("effect", |_, _| ());
-    let opened = builder.open(MemoryStore::new());
+    let builder = Durable::builder().handler_in_transaction("effect", async |_, _| ());
+    let opened = builder.open(RedbStore::in_memory());
     assert!(
         matches!(opened, Err(OpenError::Store(StoreError::Refused(_)))),
         "{opened:?}"
     );
+}
+
+/// A transaction that began before there was a node ends after the node has read its window.
+#[test]
+fn a_job_of_a_long_transaction_is_heard_of() {
+    let Some(schema) = Schema::new() else { return };
+    drop(schema.open());
+    let (mut client, ledger) = (schema.client(), Ledger::default());
+    let mut transaction = client.transaction().unwrap();
+    let enqueue = format!("SELECT {}.enqueue('note', 'job')", schema.name);
+    transaction.batch_execute(&enqueue).unwrap();
+    // It reads its window every half an hour.
+    let builder = ledger.builder("node").window(HOUR);
+    let node = builder.open(schema.open()).unwrap();
+    until_ready(&node);
+    transaction.commit().unwrap();
+    until("the job", || ledger.jobs().len() == 1);
 }

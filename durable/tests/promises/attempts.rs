@@ -239,6 +239,6 @@ fn durable_07_a_job_that_kills_its_process_uses_up_no_attempt_of_others() {
         node.run_until(at(2));
     }
     assert_eq!(world.log.texts().len(), 50);
-    let dead = world.store.list(List::Dead, None, 99).unwrap();
+    let dead = world.store.list(Page::new(List::Dead, None, 99)).unwrap();
     assert_eq!(dead.iter().map(|job| job.id).collect::<Vec<_>>(), [poison]);
 }

@@ -5,6 +5,7 @@ mod attempts;
 mod calls;
 mod clocks;
 mod failures;
+mod kinds;
 mod nodes;
 #[path = "../support/mod.rs"]
 mod support;
@@ -13,17 +14,17 @@ mod threads;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tickwheel_durable::store::{Answer, Change, List, Store, StoreError};
+use tickwheel_durable::store::{Answer, Change, Kind, List, Page, Store, StoreError};
 use tickwheel_durable::{
-    Attempt, Builder, Cancelled, Durable, IfTaken, Job, JobId, ManualClock, MemoryStore, Outcome,
+    Attempt, Builder, Cancelled, Durable, IfTaken, Job, JobId, ManualClock, Outcome, RedbStore,
     Refusal, Retry, State, VirtualNode, WallClock, WallTime,
 };
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 pub(crate) const HOUR: Duration = Duration::from_secs(3_600);
 
-pub(crate) fn kinds() -> Vec<String> {
-    ["job", "mail", "note", "effect"].map(String::from).into()
+pub(crate) fn kinds() -> Vec<Kind> {
+    ["job", "mail", "note", "effect"].map(Kind::from).into()
 }
 
 /// The beginning of the tests, in seconds since 1970.
@@ -57,7 +58,7 @@ impl Log {
 /// A store, a clock and a log, which outlive the nodes on them.
 pub(crate) struct World {
     pub(crate) clock: ManualClock,
-    pub(crate) store: MemoryStore,
+    pub(crate) store: RedbStore,
     pub(crate) log: Log,
 }
 
@@ -65,7 +66,7 @@ impl World {
     pub(crate) fn new() -> World {
         let clock = ManualClock::new(at(0));
         World {
-            store: MemoryStore::with_clock(clock.clone()),
+            store: RedbStore::in_memory_by(clock.clone()),
             clock,
             log: Log::default(),
         }

@@ -52,7 +52,7 @@ fn durable_02_threads_schedule_and_every_job_runs_once() {
 /// Dropping a node waits for the jobs that it has started, and for their outcomes.
 #[test]
 fn a_drop_waits_for_running_handlers() {
-    let store = MemoryStore::new();
+    let store = RedbStore::in_memory();
     let (entered, inside) = channel();
     let (leave, left) = channel();
     let left = Mutex::new(left);
@@ -113,7 +113,7 @@ fn a_handler_that_does_not_return_is_seen_and_stops_nothing() {
 /// Four jobs were running when their process died.
 #[test]
 fn durable_07_interrupted_jobs_run_alone() {
-    let store = MemoryStore::new();
+    let store = RedbStore::in_memory();
     let kinds = kinds();
     let fence = store.acquire("node", &kinds, HOUR).unwrap().unwrap().fence;
     let insert = |_| Change::Insert(NewJob::new(Job::new("note", ""), SystemClock.now()).unwrap());
@@ -172,7 +172,7 @@ fn asynchronous_handlers_run_side_by_side() {
         })
         .async_handler("slow", |_| tokio::time::sleep(HOUR))
         .async_handler("ends", |attempt| async move { attempt.cancelled().await });
-    let store = MemoryStore::new();
+    let store = RedbStore::in_memory();
     let jobs = builder.open(store.clone()).unwrap();
     let texts = (0..1_000).map(|number| if number == 500 { "panics" } else { "" });
     let ids = jobs.schedule_many(texts.map(|text| Job::new("note", text)));
@@ -214,7 +214,7 @@ impl Hooks for Lingering {
 /// The only worker would wait for each start, and the end for the last outcome.
 #[test]
 fn a_backlog_and_the_end_of_a_node_do_not_linger() {
-    let store = MemoryStore::new();
+    let store = RedbStore::in_memory();
     let (sender, receiver) = channel();
     let jobs = Durable::builder()
         .workers(1)
@@ -233,7 +233,7 @@ fn a_backlog_and_the_end_of_a_node_do_not_linger() {
 /// The outcome of the handler is committed after the node is gone.
 #[test]
 fn durable_02_a_handler_may_drop_its_own_node() {
-    let store = Failing::new(MemoryStore::new());
+    let store = Failing::new(RedbStore::in_memory());
     let (sender, finished) = channel();
     store.on_commit(move |changes| {
         if let [Change::Finish { .. }] = changes {

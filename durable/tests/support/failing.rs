@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::hooked::{Hooked, Hooks};
-use tickwheel_durable::MemoryStore;
+use tickwheel_durable::RedbStore;
 use tickwheel_durable::store::{Change, StoreError};
 
 /// How a store treats commits.
@@ -19,9 +19,12 @@ pub(crate) enum Mode {
 /// What is called before a commit. An error makes it fail.
 type Hook = Box<dyn FnMut(&[Change]) -> Result<(), StoreError> + Send>;
 
+/// Says which changes it is about.
+type Choice = fn(&Change) -> bool;
+
 /// A store in memory that fails before or after it has carried out a commit. Clones fail
 /// together.
-pub(crate) type Failing = Hooked<MemoryStore, Faults>;
+pub(crate) type Failing = Hooked<RedbStore, Faults>;
 
 #[derive(Default)]
 pub(crate) struct Faults {
@@ -29,12 +32,13 @@ pub(crate) struct Faults {
     /// The number of commits that still succeed before the mode holds.
     left: AtomicU32,
     hook: Mutex<Option<Hook>>,
+    damaged: Mutex<Option<Choice>>,
     acquires: AtomicU32,
     recoveries: AtomicU32,
 }
 
 impl Failing {
-    pub(crate) fn new(inner: MemoryStore) -> Failing {
+    pub(crate) fn new(inner: RedbStore) -> Failing {
         Failing::with(inner, Faults::default())
     }
 
@@ -59,6 +63,12 @@ impl Failing {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         *old = Some(Box::new(hook));
+    }
+
+    /// Lets the store find the jobs of such changes damaged.
+    pub(crate) fn damage(&self, is_damaged: Choice) {
+        let damaged = self.hooks.damaged.lock();
+        *damaged.unwrap_or_else(PoisonError::into_inner) = Some(is_damaged);
     }
 
     /// Returns how often a lease was asked for.
@@ -97,6 +107,11 @@ impl Hooks for Faults {
     fn before_commit(&self, changes: &[Change]) -> Result<(), StoreError> {
         self.check(Mode::FailsBefore)?;
         self.call_hook(changes)
+    }
+
+    fn is_damaged(&self, change: &Change) -> bool {
+        let damaged = self.damaged.lock().unwrap_or_else(PoisonError::into_inner);
+        damaged.is_some_and(|damaged| damaged(change))
     }
 
     fn after_commit(&self, _: &[Change]) -> Result<(), StoreError> {

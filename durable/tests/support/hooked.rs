@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tickwheel_durable::store::{Answer, Change, Due, Hear, Lease, List, Store, StoreError};
+use tickwheel_durable::store::{
+    Answer, Change, Due, Hear, Kind, Lease, List, Page, Store, StoreError,
+};
 use tickwheel_durable::{JobId, StoredJob, WallClock, WallTime};
 
 /// What happens around the calls of a store. An error becomes the answer of the call.
@@ -14,6 +16,11 @@ pub(crate) trait Hooks: Send + Sync + 'static {
 
     fn before_commit(&self, _: &[Change]) -> Result<(), StoreError> {
         Ok(())
+    }
+
+    /// Returns whether the job of a change is damaged.
+    fn is_damaged(&self, _: &Change) -> bool {
+        false
     }
 
     /// Is called after a commit that succeeded.
@@ -56,7 +63,7 @@ impl<S: Store, H: Hooks> Store for Hooked<S, H> {
     fn acquire(
         &self,
         owner: &str,
-        kinds: &[String],
+        kinds: &[Kind],
         length: Duration,
     ) -> Result<Option<Lease>, StoreError> {
         self.hooks.before_acquire()?;
@@ -69,9 +76,15 @@ impl<S: Store, H: Hooks> Store for Hooked<S, H> {
 
     fn commit(&self, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
         self.hooks.before_commit(changes)?;
-        let answers = self.inner.commit(changes)?;
+        let whole = |change: &&Change| !self.hooks.is_damaged(change);
+        let others: Vec<Change> = changes.iter().filter(whole).cloned().collect();
+        let mut answers = self.inner.commit(&others)?.into_iter();
         self.hooks.after_commit(changes)?;
-        Ok(answers)
+        let answer = |change: &Change| match whole(&change) {
+            true => answers.next().expect("one for each"),
+            false => Answer::Damaged("its row".to_owned()),
+        };
+        Ok(changes.iter().map(answer).collect())
     }
 
     fn leases_end(&self) -> bool {
@@ -98,6 +111,10 @@ impl<S: Store, H: Hooks> Store for Hooked<S, H> {
         self.inner.unhandled()
     }
 
+    fn paused(&self) -> Result<Vec<String>, StoreError> {
+        self.inner.paused()
+    }
+
     fn listen(&self, reach: Duration, hear: Hear) {
         self.inner.listen(reach, hear);
     }
@@ -112,8 +129,14 @@ impl<S: Store, H: Hooks> Store for Hooked<S, H> {
         self.inner.recover()
     }
 
-    fn due_before(&self, lease: Lease, before: WallTime, most: usize) -> Result<Due, StoreError> {
-        self.inner.due_before(lease, before, most)
+    fn due_before(
+        &self,
+        lease: Lease,
+        kinds: &[String],
+        before: WallTime,
+        most: usize,
+    ) -> Result<Due, StoreError> {
+        self.inner.due_before(lease, kinds, before, most)
     }
 
     fn get(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {
@@ -124,13 +147,8 @@ impl<S: Store, H: Hooks> Store for Hooked<S, H> {
         self.inner.find(kind, key)
     }
 
-    fn list(
-        &self,
-        list: List,
-        after: Option<&StoredJob>,
-        most: usize,
-    ) -> Result<Vec<StoredJob>, StoreError> {
-        self.inner.list(list, after, most)
+    fn list(&self, page: Page<'_>) -> Result<Vec<StoredJob>, StoreError> {
+        self.inner.list(page)
     }
 
     fn has_room(&self) -> bool {

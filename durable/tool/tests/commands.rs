@@ -191,7 +191,7 @@ fn cancel_ends_a_job_whose_process_died() {
     let id = world.schedule(Job::new("mail", ""));
     let dead = store(&world.path);
     let fence = dead
-        .acquire("dead", &["mail".to_owned()], HOUR)
+        .acquire("dead", &["mail".into()], HOUR)
         .unwrap()
         .unwrap()
         .fence;

@@ -3,8 +3,9 @@
 //! All nodes run jobs by one clock, so that theirs may be wrong. Each answer to a renewal tells the
 //! time; until the next one it goes on by a clock that counts suspends and knows no steps.
 
-use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use crate::wall::{WallClock, WallTime};
 
@@ -27,13 +28,9 @@ impl Known {
 }
 
 impl DatabaseClock {
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(|error| error.into_inner())
-    }
-
     /// Returns whether the database was not asked for a minute.
     pub(super) fn is_old(&self) -> bool {
-        let told = self.known().told;
+        let told = self.0.lock().told;
         monotonic().saturating_sub(told) > Duration::from_secs(60)
     }
 
@@ -41,7 +38,7 @@ impl DatabaseClock {
     /// kept if it agrees: a slow answer says less.
     pub(super) fn set(&self, told: WallTime, asked: Duration) {
         let now = monotonic();
-        let mut known = self.known();
+        let mut known = self.0.lock();
         known.told = now;
         let latest = told + now.saturating_sub(asked);
         if !(told..=latest).contains(&known.time_at(now)) {
@@ -56,7 +53,7 @@ impl DatabaseClock {
 
 impl WallClock for DatabaseClock {
     fn now(&self) -> WallTime {
-        let known = *self.known();
+        let known = *self.0.lock();
         known.time_at(monotonic())
     }
 }

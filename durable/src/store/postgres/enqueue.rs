@@ -1,89 +1,73 @@
 //! Jobs that are stored in a transaction of the caller's.
 
-use ::postgres::types::ToSql;
-use ::postgres::{Error, Row};
+use tokio_postgres::GenericClient;
 
+use super::connection::typed;
+use super::database::Member;
 use super::error::reason;
 use super::options::PostgresOptions;
-use super::rows::{micros, time};
+use super::rows::{self, APPLY, arguments};
 use super::transaction::Transaction;
-use crate::job::{Due, IfTaken, Job, JobId, Repeat};
-use crate::store::row::recurrence_to_bytes;
-use crate::store::{NewJob, StoreError};
+use crate::job::{Job, JobId};
+use crate::refusal::{Refused, check, scheduled};
+use crate::store::Change;
+use crate::wall::{SystemClock, WallClock};
 
 impl Transaction<'_> {
-    /// Stores a job. Returns its id, or that of the job that has its key and whether it refuses.
-    pub(crate) fn enqueue(&mut self, new: &NewJob) -> Result<(JobId, bool), StoreError> {
-        let (row, text) = Enqueued::of(new, self.schema);
-        answer(self.inner.query_one(&text, &row.arguments()), self.schema)
+    /// Stores a job, if this transaction is committed.
+    ///
+    /// # Errors
+    /// Returns the job with the reason. If that is [`Refusal::Store`](crate::Refusal::Store), the
+    /// transaction cannot be committed any more.
+    pub async fn schedule(&self, job: Job) -> Result<JobId, Refused> {
+        schedule(&**self, self.schema, job).await
     }
 }
 
 impl PostgresOptions {
-    pub(crate) async fn enqueue(
+    /// Stores a job in a transaction of the caller's, on the caller's connection: it is there, and
+    /// runs, if and when that is committed. The tables must exist: a node has
+    /// [created](PostgresOptions::connect) them. A program that only enqueues needs no node.
+    ///
+    /// The SQL function `enqueue` does the same for any other client and language. A transaction
+    /// that replaces a job keeps others from changing or starting it until it ends.
+    ///
+    /// ```no_run
+    /// use tickwheel_durable::{Job, PostgresOptions};
+    ///
+    /// # async fn order(client: &mut tokio_postgres::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// let transaction = client.transaction().await?;
+    /// transaction.execute("INSERT INTO orders VALUES (7)", &[]).await?;
+    /// let job = Job::new("confirmation", "order 7");
+    /// PostgresOptions::new().schedule_in(&transaction, job).await?;
+    /// transaction.commit().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Returns the job with the reason. If that is [`Refusal::Store`](crate::Refusal::Store), the
+    /// transaction cannot be committed any more.
+    pub async fn schedule_in(
         &self,
-        transaction: &tokio_postgres::Transaction<'_>,
-        new: &NewJob,
-    ) -> Result<(JobId, bool), StoreError> {
-        let (row, text) = Enqueued::of(new, self.schema_name());
-        let row = transaction.query_one(&text, &row.arguments()).await;
-        answer(row, self.schema_name())
+        transaction: &(impl GenericClient + Sync),
+        job: Job,
+    ) -> Result<JobId, Refused> {
+        schedule(transaction, self.schema_name(), job).await
     }
 }
 
-/// The arguments of the function `enqueue`.
-struct Enqueued<'a> {
-    job: &'a Job,
-    micros: i64,
-    if_taken: &'static str,
-    recurrence: Vec<u8>,
-}
-
-impl<'a> Enqueued<'a> {
-    /// Returns the arguments, and the text of the statement.
-    fn of(new: &'a NewJob, schema: &str) -> (Enqueued<'a>, String) {
-        let (recurrence, at, job) = (new.recurrence(), new.due(), new.job());
-        // A delay counts by the clock of the database.
-        let (begin, micros) = match (&job.due, &job.repeat) {
-            (Due::Unset, Repeat::Once) => ("clock_timestamp()", 0),
-            (Due::After(delay), Repeat::Once) => (
-                "clock_timestamp()",
-                i64::try_from(delay.as_micros()).unwrap_or(i64::MAX),
-            ),
-            _ => ("'epoch'::timestamptz", micros(at)),
-        };
-        let text = format!(
-            "SELECT * FROM {schema}.enqueue($1::text, $2::bytea, {begin} + $3::bigint * interval '1 microsecond', \
-             $4::text, $5::text, $6::bytea)"
-        );
-        let row = Enqueued {
-            micros,
-            if_taken: match job.if_taken {
-                IfTaken::Refuse => "refuse",
-                IfTaken::Keep => "keep",
-                IfTaken::Replace => "replace",
-                IfTaken::Update => "update",
-            },
-            recurrence: recurrence_to_bytes(recurrence),
-            job,
-        };
-        (row, text)
-    }
-
-    fn arguments(&self) -> [&(dyn ToSql + Sync); 6] {
-        [
-            &self.job.kind,
-            &self.job.payload,
-            &self.micros,
-            &self.job.key,
-            &self.if_taken,
-            &self.recurrence,
-        ]
-    }
-}
-
-fn answer(row: Result<Row, Error>, schema: &str) -> Result<(JobId, bool), StoreError> {
-    let row = row.map_err(|error| reason(&error, schema))?;
-    let id = JobId::new(time(row.get(1)), row.get::<_, i64>(0) as u64);
-    Ok((id, row.get(2)))
+async fn schedule(
+    client: &(impl GenericClient + Sync),
+    schema: &str,
+    job: Job,
+) -> Result<JobId, Refused> {
+    let change = Change::Insert(check(job, SystemClock.now(), true)?);
+    let with = arguments(0, std::slice::from_ref(&change));
+    let apply = APPLY.replace("{schema}", schema);
+    let answer = match client.query_typed_one(&apply, &typed(&with)).await {
+        Ok(row) => Ok(rows::answer(&row, &Member::default())),
+        Err(error) => Err(reason(&error, schema)),
+    };
+    scheduled(answer, change)
 }

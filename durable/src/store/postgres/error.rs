@@ -4,8 +4,8 @@ use std::error::Error as _;
 use std::io;
 use std::sync::Arc;
 
-use ::postgres::Error;
-use ::postgres::error::SqlState;
+use tokio_postgres::Error;
+use tokio_postgres::error::SqlState;
 
 use crate::store::StoreError;
 
@@ -32,22 +32,14 @@ pub(super) fn reason(error: &Error, schema: &str) -> StoreError {
 
 /// Returns whether the transaction was undone, and may succeed if it is repeated.
 pub(super) fn is_passing(error: &Error) -> bool {
-    let code = error.code();
-    [
-        &SqlState::T_R_DEADLOCK_DETECTED,
-        &SqlState::T_R_SERIALIZATION_FAILURE,
-    ]
-    .into_iter()
-    .any(|passing| code == Some(passing))
+    let passing = [
+        SqlState::T_R_DEADLOCK_DETECTED,
+        SqlState::T_R_SERIALIZATION_FAILURE,
+    ];
+    error.code().is_some_and(|code| passing.contains(code))
 }
 
 fn io_error(error: &Error) -> io::Error {
-    let source = error
-        .source()
-        .and_then(|error| error.downcast_ref::<io::Error>());
-    let kind = source.map_or(io::ErrorKind::NotConnected, io::Error::kind);
-    let detail = error
-        .source()
-        .map_or_else(String::new, |cause| format!(": {cause}"));
-    io::Error::new(kind, format!("{error}{detail}"))
+    let cause = error.source().map(|cause| format!(": {cause}"));
+    io::Error::other(format!("{error}{}", cause.unwrap_or_default()))
 }

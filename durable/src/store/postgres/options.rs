@@ -1,27 +1,25 @@
 //! The settings of a store, and its opening.
 
-use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use ::postgres::{Client, Config, NoTls};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::runtime::Builder;
+use tokio_postgres::{Client, Config, Connection, Error, NoTls};
 
 use super::PostgresStore;
+use super::connection::Connector;
+use super::database::Database;
 use super::error::reason;
-use super::line::Line;
+use super::link::Link;
 use super::schema;
-use super::shared::Shared;
-use super::waits::Waits;
-use crate::store::StoreError;
+use crate::store::{Result, StoreError};
 
 /// For how long starts and outcomes wait for others.
 const LINGER: Duration = Duration::from_micros(5_500);
-/// The time until a connection counts as refused, and until one that answers nothing is broken.
-const CONNECT: Duration = Duration::from_secs(10);
+/// The time until a call that nobody answers is given up.
 const UNANSWERED: Duration = Duration::from_secs(30);
-/// The silence after which a connection is probed, and the pause between probes.
-const SILENT: Duration = Duration::from_secs(10);
-/// The silence after which the client probes by itself.
-const SILENT_BY_DEFAULT: Duration = Duration::from_secs(2 * 3_600);
 
 /// Settings of a [`PostgresStore`].
 ///
@@ -110,10 +108,8 @@ impl PostgresOptions {
     /// the database counts as away: the call fails with [`StoreError::Io`], the node is
     /// [failing](crate::Health::Failing), and tries again by itself. Defaults to 30 seconds.
     ///
-    /// A call that schedules, cancels or moves a job fails after this time at the latest, and at
-    /// once while the node is failing. One that reads may also have to connect, and takes up to
-    /// three times as long. A handler in a transaction waits as long as the server's machine
-    /// acknowledges what is sent.
+    /// A call fails after this time at the latest, and one that schedules, cancels or moves a job at
+    /// once while the node is failing. The database ends a statement after the same time.
     #[must_use]
     pub fn answers_within(mut self, limit: Duration) -> PostgresOptions {
         self.answers_within = limit.clamp(Duration::from_millis(10), Duration::from_secs(3_600));
@@ -121,11 +117,11 @@ impl PostgresOptions {
     }
 
     /// Connects without TLS, and creates the tables unless they exist. `params` is a URL or
-    /// `key=value` pairs, as [`postgres::Config`](https://docs.rs/postgres) reads them.
+    /// `key=value` pairs, as [`tokio_postgres::Config`](https://docs.rs/tokio-postgres) reads them.
     ///
     /// The role needs the right to create a schema, or to create tables and functions in an
-    /// existing one. The connection must lead to the database itself, and not through a pooler
-    /// that changes servers between transactions.
+    /// existing one. The database's encoding must be UTF-8. The connection must lead to the database
+    /// itself, and not through a pooler that changes servers between transactions.
     ///
     /// # Errors
     /// Returns [`StoreError::Newer`] if a newer version of this crate has created the tables, and
@@ -133,29 +129,19 @@ impl PostgresOptions {
     /// Returns [`StoreError::Refused`] with the database's message if a right is missing, or if
     /// there are no tables and none are to be [created](PostgresOptions::creates), and
     /// [`StoreError::Io`] if the database does not answer.
-    pub fn connect(&self, params: &str) -> Result<PostgresStore, StoreError> {
+    pub fn connect(&self, params: &str) -> Result<PostgresStore> {
         let config: Result<Config, _> = params.parse();
-        let mut config = config.map_err(|error| reason(&error, &self.schema))?;
-        if config.get_connect_timeout().is_none() {
-            config.connect_timeout(CONNECT);
-        }
-        if config.get_tcp_user_timeout().is_none() {
-            config.tcp_user_timeout(self.answers_within);
-        }
-        if config.get_keepalives_idle() == SILENT_BY_DEFAULT {
-            config
-                .keepalives_idle(SILENT)
-                .keepalives_interval(SILENT)
-                .keepalives_retries(2);
-        }
-        self.connect_by(move || config.connect(NoTls))
+        let config = Arc::new(config.map_err(|error| reason(&error, &self.schema))?);
+        self.connect_by(move || {
+            let config = Arc::clone(&config);
+            async move { config.connect(NoTls).await }
+        })
     }
 
-    /// The same, with connections of the caller's, for example with TLS. Each node has four, and
+    /// The same, with connections of the caller's, for example with TLS. Each node has three, and
     /// one more for each handler that works in a transaction.
     ///
     /// ```no_run
-    /// use postgres::Client;
     /// use rustls::pki_types::{CertificateDer, pem::PemObject};
     /// use rustls::{ClientConfig, RootCertStore};
     /// use tickwheel_durable::PostgresOptions;
@@ -167,31 +153,61 @@ impl PostgresOptions {
     /// }
     /// let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
     /// let tls = MakeRustlsConnect::new(config);
-    /// let store = PostgresOptions::new().connect_by(move || {
-    ///     let params = "host=db.example.org user=app dbname=app sslmode=require connect_timeout=10";
-    ///     Client::connect(params, tls.clone())
-    /// })?;
+    /// let params = "host=db.example.org user=app dbname=app sslmode=require";
+    /// let store = PostgresOptions::new()
+    ///     .connect_by(move || tokio_postgres::connect(params, tls.clone()))?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// See [`connect`](PostgresOptions::connect).
-    pub fn connect_by(
+    pub fn connect_by<F, S, T>(
         &self,
-        connect: impl Fn() -> Result<Client, ::postgres::Error> + Send + Sync + 'static,
-    ) -> Result<PostgresStore, StoreError> {
+        connect: impl Fn() -> F + Send + Sync + 'static,
+    ) -> Result<PostgresStore>
+    where
+        F: Future<Output = Result<(Client, Connection<S, T>), Error>> + Send + 'static,
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
         schema::check_name(&self.schema)?;
-        let waits = Waits::new(self.answers_within);
-        let mut shared = Shared::new(self.schema.clone(), Arc::new(connect), waits);
-        shared.linger = self.linger;
-        let (remote, options) = (shared.remote()?, self.clone());
-        remote.call(&shared.waits, Duration::MAX, move |line| {
+        let mut runtime = Builder::new_multi_thread();
+        let runtime = runtime.worker_threads(1).thread_name("durable-database");
+        let runtime = runtime.enable_all().build();
+        let runtime = runtime.map_err(|error| StoreError::Io(Arc::new(error)))?;
+        let database = Database {
+            schema: self.schema.clone(),
+            linger: self.linger,
+            limit: self.answers_within,
+            connector: Connector::new(connect),
+            runtime: runtime.handle().clone(),
+            clock: Arc::default(),
+            member: Default::default(),
+            hear: OnceLock::new(),
+            idle: Default::default(),
+        };
+        let store = PostgresStore {
+            database: Arc::new(database),
+            commits: Arc::default(),
+            works: AtomicBool::new(true),
+            leases: Arc::new(Link::that_listens()),
+            reads: Arc::default(),
+            runtime: Some(runtime),
+        };
+        let (database, options) = (Arc::clone(&store.database), self.clone());
+        store.database.wait(Duration::MAX, async move {
+            let mut connection = database.open(Arc::new(|_| ()), None).await?;
             let PostgresOptions { schema, .. } = &options;
-            schema::open(&mut line.client, schema, options.shards, options.creates)
-        })??;
-        shared.ask_time(&remote)?;
-        let session = shared.call(&remote, Line::session)?;
-        Ok(PostgresStore::new(shared, remote, session))
+            schema::open(
+                &mut connection.client,
+                schema,
+                options.shards,
+                options.creates,
+            )
+            .await
+        })?;
+        store.ask_time()?;
+        Ok(store)
     }
 }
 
@@ -200,7 +216,7 @@ impl PostgresStore {
     ///
     /// # Errors
     /// See [`PostgresOptions::connect`].
-    pub fn connect(params: &str) -> Result<PostgresStore, StoreError> {
+    pub fn connect(params: &str) -> Result<PostgresStore> {
         PostgresOptions::new().connect(params)
     }
 }

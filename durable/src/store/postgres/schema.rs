@@ -1,19 +1,21 @@
 //! Creating the tables, and leaving those of others alone.
 
-use ::postgres::{Client, Transaction};
+use std::cmp::Ordering;
+
+use tokio_postgres::{Client, Error, Transaction};
 
 use super::error::reason;
-use crate::store::StoreError;
+use crate::store::{Result, StoreError};
 
 /// The version of the tables.
-const KNOWN: u64 = 3;
+const KNOWN: u64 = 4;
 const TABLES: &str = include_str!("schema.sql");
 const FUNCTIONS: &str = include_str!("functions.sql");
 /// The longest name, which leaves room for the channel's.
 const LONGEST_NAME: usize = 48;
 
 /// Checks a schema's name, which becomes part of statements.
-pub(super) fn check_name(name: &str) -> Result<(), StoreError> {
+pub(super) fn check_name(name: &str) -> Result<()> {
     let is_first = |byte: u8| byte.is_ascii_lowercase() || byte == b'_';
     let is_next = |byte: u8| is_first(byte) || byte.is_ascii_digit();
     let is_name = name.bytes().next().is_some_and(is_first) && name.bytes().all(is_next);
@@ -26,81 +28,65 @@ pub(super) fn check_name(name: &str) -> Result<(), StoreError> {
 }
 
 /// Creates the tables unless they exist, in one transaction.
-pub(super) fn open(
+pub(super) async fn open(
     client: &mut Client,
     schema: &str,
     parts: u32,
     creates: bool,
-) -> Result<(), StoreError> {
-    let fail = |error| reason(&error, schema);
-    let mut transaction = client.transaction().map_err(fail)?;
-    // Of nodes that open at once, one creates the schema.
-    transaction
-        .execute("SELECT pg_advisory_xact_lock(hashtext($1))", &[&schema])
-        .map_err(fail)?;
-    match version(&mut transaction, schema)? {
-        KNOWN => {}
-        0 if creates => fill(&mut transaction, schema, parts).map_err(fail)?,
-        found if found > KNOWN => {
-            return Err(StoreError::Newer {
-                found,
-                known: KNOWN,
-            });
-        }
-        _ => {
-            return Err(StoreError::Refused(format!(
-                "schema {schema} has no jobs of this version: open it with a service first"
-            )));
-        }
-    }
-    transaction.commit().map_err(fail)
-}
-
-/// Returns the version of the schema, or zero if it is empty or new.
-fn version(transaction: &mut Transaction<'_>, schema: &str) -> Result<u64, StoreError> {
-    let fail = |error| reason(&error, schema);
-    let named = "SELECT c.relname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n \
-         ON n.oid = c.relnamespace WHERE n.nspname = $1::text AND c.relkind IN ('r', 'p', 'v', 'm', 'S', 'f')";
-    let relations = transaction.query(named, &[&schema]).map_err(fail)?;
-    let names: Vec<String> = relations.iter().map(|row| row.get(0)).collect();
+) -> Result<()> {
+    let fail = |error: Error| reason(&error, schema);
+    let transaction = client.transaction().await.map_err(fail)?;
+    let names = relations(&transaction, schema).await.map_err(fail)?;
+    let is_own = names.iter().any(|name| name == "tickwheel_durable");
     match names.first() {
+        None if creates => fill(&transaction, schema, parts).await.map_err(fail)?,
         None => {
-            create(transaction, schema)?;
-            Ok(0)
+            let why = format!("schema {schema} has no jobs: open it with a service first");
+            return Err(StoreError::Refused(why));
         }
-        Some(_) if names.iter().any(|name| name == "tickwheel_durable") => {
-            let version = format!("SELECT version FROM {schema}.tickwheel_durable");
-            let version = transaction.query_one(&version, &[]).map_err(fail)?;
-            Ok(version.get::<_, i64>(0) as u64)
+        Some(name) if !is_own => {
+            let found = format!("schema {schema} has a relation {name}");
+            return Err(StoreError::Foreign(found));
         }
-        Some(name) => Err(StoreError::Foreign(format!(
-            "schema {schema} has a relation {name}"
+        Some(_) => {}
+    }
+    let version = format!("SELECT version FROM {schema}.tickwheel_durable");
+    let version = transaction.query_one(&version, &[]).await.map_err(fail)?;
+    let (found, known) = (version.get::<_, i64>(0) as u64, KNOWN);
+    match found.cmp(&known) {
+        Ordering::Equal => transaction.commit().await.map_err(fail),
+        Ordering::Greater => Err(StoreError::Newer { found, known }),
+        Ordering::Less => Err(StoreError::Refused(format!(
+            "the tables have version {found}, and this version of the crate reads {known}"
         ))),
     }
 }
 
-/// Creates the schema unless somebody with the right to do so has created it.
-fn create(transaction: &mut Transaction<'_>, schema: &str) -> Result<(), StoreError> {
-    let exists = "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1::text";
-    let exists = transaction.query_opt(exists, &[&schema]);
-    let exists = exists.map_err(|error| reason(&error, schema))?;
-    if exists.is_none() {
-        let create = format!("CREATE SCHEMA {schema}");
-        let created = transaction.batch_execute(&create);
-        created.map_err(|error| reason(&error, schema))?;
-    }
-    Ok(())
+/// Returns the names of what is in the schema, after all others that open it at once. Of these, one
+/// creates it.
+async fn relations(transaction: &Transaction<'_>, schema: &str) -> Result<Vec<String>, Error> {
+    transaction
+        .query("SELECT pg_advisory_xact_lock(hashtext($1))", &[&schema])
+        .await?;
+    let named = "SELECT c.relname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n \
+         ON n.oid = c.relnamespace WHERE n.nspname = $1::text AND c.relkind IN ('r', 'p', 'v', 'm', 'S', 'f')";
+    let rows = transaction.query(named, &[&schema]).await?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
-fn fill(
-    transaction: &mut Transaction<'_>,
-    schema: &str,
-    parts: u32,
-) -> Result<(), ::postgres::Error> {
-    let row = "INSERT INTO {schema}.tickwheel_durable VALUES ";
-    let row = format!("{row} ({KNOWN}, {parts});");
+/// Creates the schema, unless somebody with the right to do so has created it, and fills it.
+async fn fill(transaction: &Transaction<'_>, schema: &str, parts: u32) -> Result<(), Error> {
+    let exists = "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1::text";
+    if transaction.query_opt(exists, &[&schema]).await?.is_none() {
+        transaction
+            .batch_execute(&format!("CREATE SCHEMA {schema}"))
+            .await?;
+    }
+    let row = format!("INSERT INTO {{schema}}.tickwheel_durable VALUES ({KNOWN}, {parts});");
     for text in [TABLES, &row, FUNCTIONS] {
-        transaction.batch_execute(&text.replace("{schema}", schema))?;
+        transaction
+            .batch_execute(&text.replace("{schema}", schema))
+            .await?;
     }
     Ok(())
 }

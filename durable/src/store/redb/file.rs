@@ -1,6 +1,5 @@
 //! Opening a file, creating it, and leaving those of others alone.
 
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,7 +11,7 @@ use redb::{
 };
 
 use super::tables::{META, SCHEMA, create_tables, fail, io};
-use crate::store::StoreError;
+use crate::store::{Result, StoreError};
 
 /// The schema that this version writes and reads.
 const KNOWN: u64 = 1;
@@ -22,18 +21,16 @@ const UNFINISHED: &str = ".new";
 const MAGIC: [u8; 9] = *b"redb\x1A\x0A\xA9\x0D\x0A";
 
 /// Opens the file at `path`, or creates it.
-pub(super) fn open_or_create(path: &Path, cache_bytes: usize) -> Result<Database, StoreError> {
-    if is_absent(path)? {
+pub(super) fn open_or_create(path: &Path, cache_bytes: usize) -> Result<Database> {
+    if !path.try_exists().map_err(io)? {
         create_file(path, cache_bytes)?;
     }
-    let database = open_file(path, cache_bytes)?;
-    remove_unfinished(path);
-    Ok(database)
+    open_file(path, cache_bytes)
 }
 
 /// Opens the file at `path`. Its name may be younger than its bytes on the disk, if the process
 /// that created it was killed, so the folder is synced, too.
-pub(super) fn open_file(path: &Path, cache_bytes: usize) -> Result<Database, StoreError> {
+pub(super) fn open_file(path: &Path, cache_bytes: usize) -> Result<Database> {
     check_magic(path)?;
     check_closed_file(path)?;
     sync_folder_of(path)?;
@@ -42,17 +39,14 @@ pub(super) fn open_file(path: &Path, cache_bytes: usize) -> Result<Database, Sto
     Ok(database)
 }
 
-pub(super) fn open_backend(
-    backend: impl StorageBackend,
-    cache_bytes: usize,
-) -> Result<Database, StoreError> {
+pub(super) fn open_backend(backend: impl StorageBackend, cache_bytes: usize) -> Result<Database> {
     let database = guarded(|| builder(cache_bytes).create_with_backend(backend))?;
     let is_new = {
         let transaction = database.begin_read().map_err(fail)?;
         transaction.list_tables().map_err(fail)?.next().is_none()
     };
     if is_new {
-        create_tables(&database, KNOWN)?;
+        create_tables(&database, KNOWN).map_err(fail)?;
     }
     check_schema(&database.begin_read().map_err(fail)?)?;
     Ok(database)
@@ -65,72 +59,36 @@ fn builder(cache_bytes: usize) -> Builder {
 }
 
 /// Calls redb, which may panic if it meets a damaged file.
-fn guarded<R>(open: impl FnOnce() -> Result<R, DatabaseError>) -> Result<R, StoreError> {
+fn guarded<R>(open: impl FnOnce() -> Result<R, DatabaseError>) -> Result<R> {
     match catch_unwind(AssertUnwindSafe(open)) {
         Ok(opened) => opened.map_err(fail),
         Err(_) => Err(StoreError::Damaged("redb cannot read it".to_owned())),
     }
 }
 
-fn is_absent(path: &Path) -> Result<bool, StoreError> {
-    match fs::metadata(path) {
-        Ok(_) => Ok(false),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
-        Err(error) => Err(io(error)),
-    }
-}
-
 /// Creates the file under a name that nobody else uses, so that a crash leaves a whole one or
-/// none. If another process has created it meanwhile, that one stays.
-fn create_file(path: &Path, cache_bytes: usize) -> Result<(), StoreError> {
+/// none, and perhaps an unfinished one beside it. If another process has created it meanwhile, that
+/// one stays.
+fn create_file(path: &Path, cache_bytes: usize) -> Result<()> {
     let unfinished = beside(path, &format!(".{:016x}{UNFINISHED}", fastrand::u64(..)));
     let created = create_at(&unfinished, cache_bytes).and_then(|()| name_file(&unfinished, path));
     let _ = fs::remove_file(&unfinished);
     created
 }
 
-fn create_at(path: &Path, cache_bytes: usize) -> Result<(), StoreError> {
+fn create_at(path: &Path, cache_bytes: usize) -> Result<()> {
     let database = guarded(|| builder(cache_bytes).create(path))?;
-    create_tables(&database, KNOWN)?;
+    create_tables(&database, KNOWN).map_err(fail)?;
     guarded(|| database.close())
 }
 
 /// Gives a whole file its name, unless one has it. A rename would replace that one; where the
 /// file system has no links, it must do.
-fn name_file(unfinished: &Path, path: &Path) -> Result<(), StoreError> {
+fn name_file(unfinished: &Path, path: &Path) -> Result<()> {
     match fs::hard_link(unfinished, path) {
-        Err(_) if is_absent(path)? => fs::rename(unfinished, path).map_err(io),
+        Err(_) if !path.try_exists().map_err(io)? => fs::rename(unfinished, path).map_err(io),
         _ => Ok(()),
     }
-}
-
-/// Removes what processes have left that were killed while they created the file. One that is
-/// still creating its own finds that there is a file by now.
-fn remove_unfinished(path: &Path) {
-    let beside = fs::read_dir(folder_of(path)).into_iter().flatten();
-    for found in beside.flatten() {
-        if is_unfinished(path, &found.file_name()) && is_empty_or_redb(&found.path()) {
-            let _ = fs::remove_file(found.path());
-        }
-    }
-}
-
-/// Returns whether a name is that of the file, 16 hexadecimal digits, and `.new`.
-fn is_unfinished(path: &Path, name: &OsStr) -> bool {
-    let own = path.file_name().unwrap_or_default().as_encoded_bytes();
-    let digits = name
-        .as_encoded_bytes()
-        .strip_prefix(own)
-        .and_then(|rest| rest.strip_prefix(b"."))
-        .and_then(|rest| rest.strip_suffix(UNFINISHED.as_bytes()));
-    digits.is_some_and(|digits| digits.len() == 16 && digits.iter().all(u8::is_ascii_hexdigit))
-}
-
-/// redb writes its first bytes last; until then they are zeros.
-fn is_empty_or_redb(path: &Path) -> bool {
-    let mut begin = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(9).read_to_end(&mut begin));
-    read.is_ok() && (begin == MAGIC || begin.iter().all(|byte| *byte == 0))
 }
 
 pub(super) fn folder_of(path: &Path) -> &Path {
@@ -142,7 +100,7 @@ pub(super) fn folder_of(path: &Path) -> &Path {
 }
 
 #[cfg(unix)]
-fn sync_folder_of(path: &Path) -> Result<(), StoreError> {
+fn sync_folder_of(path: &Path) -> Result<()> {
     match File::open(folder_of(path)) {
         Ok(folder) => folder.sync_all().map_err(io),
         // A folder that may be passed through and not be read.
@@ -153,7 +111,7 @@ fn sync_folder_of(path: &Path) -> Result<(), StoreError> {
 
 /// Other systems keep a rename once it has returned.
 #[cfg(not(unix))]
-fn sync_folder_of(_: &Path) -> Result<(), StoreError> {
+fn sync_folder_of(_: &Path) -> Result<()> {
     Ok(())
 }
 
@@ -163,27 +121,23 @@ pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-fn check_magic(path: &Path) -> Result<(), StoreError> {
-    let (mut file, mut begin) = (File::open(path).map_err(io)?, [0; MAGIC.len()]);
-    match file.read_exact(&mut begin) {
-        Ok(()) if begin == MAGIC => Ok(()),
-        Ok(()) => Err(StoreError::Foreign("it is no file of redb".to_owned())),
-        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Err(too_short(&file)),
-        Err(error) => Err(io(error)),
-    }
-}
-
-/// A store is never empty: such a file was cut off.
-fn too_short(file: &File) -> StoreError {
-    match file.metadata().is_ok_and(|found| found.len() == 0) {
-        true => StoreError::Damaged("it is empty; to create a store, remove it".to_owned()),
-        false => StoreError::Foreign("it is too short".to_owned()),
+fn check_magic(path: &Path) -> Result<()> {
+    let mut begin = Vec::new();
+    let file = File::open(path).map_err(io)?;
+    let read = file.take(MAGIC.len() as u64).read_to_end(&mut begin);
+    match read.map_err(io)? {
+        // A store is never empty: such a file was cut off.
+        0 => Err(StoreError::Damaged(
+            "it is empty; to create a store, remove it".to_owned(),
+        )),
+        _ if begin == MAGIC => Ok(()),
+        _ => Err(StoreError::Foreign("it is no file of redb".to_owned())),
     }
 }
 
 /// Checks the schema of a file that was closed without writing to it. One that was not closed
 /// must be repaired before it can be read.
-fn check_closed_file(path: &Path) -> Result<(), StoreError> {
+fn check_closed_file(path: &Path) -> Result<()> {
     let open = || match builder(1 << 20).open_read_only(path) {
         Err(DatabaseError::RepairAborted) => Ok(None),
         opened => opened.map(Some),
@@ -194,7 +148,7 @@ fn check_closed_file(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-fn check_schema(transaction: &ReadTransaction) -> Result<(), StoreError> {
+fn check_schema(transaction: &ReadTransaction) -> Result<()> {
     let meta = match transaction.open_table(META) {
         Err(TableError::TableDoesNotExist(_)) => return Err(other_program(transaction)),
         opened => opened.map_err(fail)?,

@@ -9,25 +9,28 @@
 //! ```
 //! The types of redb appear in this folder alone.
 
+mod apply;
 mod file;
 mod reserve;
+mod row;
 mod tables;
 
-use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, RwLock};
 use std::time::Duration;
 
-use ::redb::{Database, ReadableDatabase, StorageBackend};
+use ::redb::backends::InMemoryBackend;
+use ::redb::{Database, Error, ReadableDatabase, StorageBackend};
+use parking_lot::{Mutex, RwLock};
 
 use self::file::{open_file, open_or_create};
 use self::reserve::Reserve;
-use self::tables::{Reading, Session, Writing, fail};
+use self::row::Failure;
+use self::tables::{Kinds, Reading, Session, Writing, fail};
 use crate::job::{JobId, StoredJob};
-use crate::store::apply::{Kinds, apply};
-use crate::store::{Answer, Change, Due, Lease, List, Store, StoreError};
-use crate::wall::WallTime;
+use crate::store::{Answer, Change, Due, Kind, Lease, List, Page, Result, Store, StoreError};
+use crate::wall::{SystemClock, WallClock, WallTime};
 
 /// Settings of a [`RedbStore`].
 ///
@@ -97,13 +100,13 @@ impl RedbOptions {
     /// repaired by redb before it can be refused.) Returns [`StoreError::Foreign`], too, if the
     /// file of the [reserve](RedbOptions::reserve_bytes), the path with `.reserve` behind it,
     /// holds anything but zeros.
-    pub fn open(&self, path: impl AsRef<Path>) -> Result<RedbStore, StoreError> {
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<RedbStore> {
         let path = path.as_ref().to_owned();
         let reserve = Reserve::beside(&path, self.reserve_bytes);
         reserve.check()?;
         let database = open_or_create(&path, self.cache_bytes)?;
         reserve.fill();
-        RedbStore::new(database, Some(path), reserve, self.clone())
+        RedbStore::new(database, Some(path), reserve, self.clone(), None)
     }
 
     /// Opens a store on storage of the caller's, for tests of power cuts and of full disks.
@@ -111,17 +114,28 @@ impl RedbOptions {
     /// # Errors
     /// Returns an error if the storage fails, or holds something else.
     #[doc(hidden)]
-    pub fn open_backend(&self, backend: impl StorageBackend) -> Result<RedbStore, StoreError> {
+    pub fn open_backend(&self, backend: impl StorageBackend) -> Result<RedbStore> {
+        self.open_on(backend, None)
+    }
+
+    fn open_on(
+        &self,
+        backend: impl StorageBackend,
+        lease: Option<EndingLease>,
+    ) -> Result<RedbStore> {
         let database = file::open_backend(backend, self.cache_bytes)?;
-        RedbStore::new(database, None, Reserve::none(), self.clone())
+        RedbStore::new(database, None, Reserve::none(), self.clone(), lease)
     }
 }
 
-/// A store in one file, for one process.
+/// A store in one file, for one process, or in memory. Clones share the jobs.
 ///
 /// A full disk does not damage it: the store gives up its reserve, so that running jobs can be
 /// completed, and refuses new jobs until there is room.
-pub struct RedbStore {
+#[derive(Clone)]
+pub struct RedbStore(Arc<Shared>);
+
+struct Shared {
     open: RwLock<Option<Database>>,
     /// The numbers that a commit uses; held while it works.
     session: Mutex<Session>,
@@ -131,25 +145,41 @@ pub struct RedbStore {
     /// Whether the disk was full since the last recovery.
     is_full: AtomicBool,
     options: RedbOptions,
+    lease: Option<EndingLease>,
 }
 
-impl fmt::Debug for RedbStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut store = f.debug_struct("RedbStore");
-        store
-            .field("path", &self.path)
-            .field("options", &self.options);
-        store.finish_non_exhaustive()
-    }
+/// The lease of a store in memory: when it runs out by which clock, and its owner.
+struct EndingLease {
+    clock: Box<dyn WallClock>,
+    held: Mutex<(WallTime, String)>,
 }
+
+debug!(RedbStore, this, path: this.0.path, options: this.0.options);
 
 impl RedbStore {
     /// Opens a file with the default settings, or creates it; see [`RedbOptions::open`].
     ///
     /// # Errors
     /// See [`RedbOptions::open`].
-    pub fn open(path: impl AsRef<Path>) -> Result<RedbStore, StoreError> {
+    pub fn open(path: impl AsRef<Path>) -> Result<RedbStore> {
         RedbOptions::new().open(path)
+    }
+
+    /// Returns an empty store in memory, for tests and for jobs that need not outlive the process. Its
+    /// leases run out by the clock of the system, so that several nodes can work on its clones, one
+    /// after the other.
+    #[must_use]
+    pub fn in_memory() -> RedbStore {
+        RedbStore::in_memory_by(SystemClock)
+    }
+
+    /// Returns an empty store in memory, whose leases run out by `clock`.
+    #[must_use]
+    pub fn in_memory_by(clock: impl WallClock) -> RedbStore {
+        let (clock, held) = (Box::new(clock), Mutex::default());
+        let lease = EndingLease { clock, held };
+        let store = RedbOptions::new().open_on(InMemoryBackend::new(), Some(lease));
+        store.expect("memory can be written")
     }
 
     fn new(
@@ -157,9 +187,10 @@ impl RedbStore {
         path: Option<PathBuf>,
         reserve: Reserve,
         options: RedbOptions,
-    ) -> Result<RedbStore, StoreError> {
-        let session = Session::load(&database, path.as_deref())?;
-        Ok(RedbStore {
+        lease: Option<EndingLease>,
+    ) -> Result<RedbStore> {
+        let session = Session::load(&database, path.as_deref()).map_err(fail)?;
+        let shared = Shared {
             open: RwLock::new(Some(database)),
             session: Mutex::new(session),
             kinds: Mutex::default(),
@@ -167,107 +198,111 @@ impl RedbStore {
             reserve,
             is_full: AtomicBool::new(false),
             options,
-        })
+            lease,
+        };
+        Ok(RedbStore(Arc::new(shared)))
     }
 
-    fn kinds(&self) -> Kinds {
-        let kinds = self.kinds.lock();
-        kinds.unwrap_or_else(|error| error.into_inner()).clone()
-    }
-
-    fn session(&self) -> MutexGuard<'_, Session> {
-        self.session
-            .lock()
-            .unwrap_or_else(|error| error.into_inner())
-    }
-
-    fn read<R>(
-        &self,
-        read: impl FnOnce(&Reading) -> Result<R, StoreError>,
-    ) -> Result<R, StoreError> {
-        let open = self.open.read().unwrap_or_else(|error| error.into_inner());
+    fn read<R>(&self, read: impl FnOnce(&Reading) -> Result<R, Failure>) -> Result<R> {
+        let open = self.0.open.read();
         let database = open.as_ref().ok_or(StoreError::NotWriting)?;
-        read(&Reading::new(database.begin_read().map_err(fail)?)?)
+        read(&Reading(database.begin_read().map_err(fail)?)).map_err(fail)
     }
 
     /// Runs `write` in a transaction, and commits it. A failure leaves no trace in the session.
-    fn write<R>(
-        &self,
-        write: impl FnOnce(&mut Writing) -> Result<R, StoreError>,
-    ) -> Result<R, StoreError> {
-        self.note(self.try_write(write))
+    fn write<R>(&self, write: impl FnOnce(&mut Writing) -> Result<R, Failure>) -> Result<R> {
+        self.note(self.try_write(write).map_err(fail))
     }
 
     /// Takes note of a full disk, for the next recovery.
-    fn note<R>(&self, result: Result<R, StoreError>) -> Result<R, StoreError> {
+    fn note<R>(&self, result: Result<R>) -> Result<R> {
         if let Err(StoreError::Full) = result {
-            self.is_full.store(true, Ordering::SeqCst);
+            self.0.is_full.store(true, Ordering::SeqCst);
         }
         result
     }
 
     fn try_write<R>(
         &self,
-        write: impl FnOnce(&mut Writing) -> Result<R, StoreError>,
-    ) -> Result<R, StoreError> {
-        let mut session = self.session();
-        let open = self.open.read().unwrap_or_else(|error| error.into_inner());
-        let database = open.as_ref().ok_or(StoreError::NotWriting)?;
-        if let Some(path) = &self.path {
+        write: impl FnOnce(&mut Writing) -> Result<R, Failure>,
+    ) -> Result<R, Failure> {
+        let mut session = self.0.session.lock();
+        let open = self.0.open.read();
+        let database = open.as_ref().ok_or(Error::DatabaseClosed)?;
+        if let Some(path) = &self.0.path {
             session.check_place(path)?;
         }
-        let mut transaction = database.begin_write().map_err(fail)?;
-        transaction.set_quick_repair(self.options.quick_repair);
+        let mut transaction = database.begin_write()?;
+        transaction.set_quick_repair(self.0.options.quick_repair);
         let mut changed = *session;
-        let kinds = self.kinds();
+        let kinds = self.0.kinds.lock().clone();
         let result = write(&mut Writing::new(&transaction, &mut changed, &kinds)?)?;
-        transaction.commit().map_err(fail)?;
+        transaction.commit()?;
         *session = changed;
         Ok(result)
     }
 }
 
 impl Store for RedbStore {
-    /// Always succeeds: whoever has the file open holds the lease.
-    fn acquire(&self, _: &str, kinds: &[String], _: Duration) -> Result<Option<Lease>, StoreError> {
-        *self.kinds.lock().unwrap_or_else(|error| error.into_inner()) = Kinds::of(kinds);
+    /// Whoever has a file open holds its lease.
+    fn acquire(&self, owner: &str, kinds: &[Kind], length: Duration) -> Result<Option<Lease>> {
+        if let Some(EndingLease { clock, held }) = &self.0.lease {
+            let (mut held, now) = (held.lock(), clock.now());
+            if held.0 > now && held.1 != owner {
+                return Ok(None);
+            }
+            *held = (now + length, owner.to_owned());
+        }
+        *self.0.kinds.lock() = kinds.iter().map(|kind| kind.name.clone()).collect();
         let fence = self.write(|writing| writing.raise_fence())?;
         Ok(Some(Lease { fence }))
     }
 
-    fn renew(&self, lease: Lease, _: Duration) -> Result<bool, StoreError> {
-        Ok(self.session().fence == lease.fence)
+    fn renew(&self, lease: Lease, length: Duration) -> Result<bool> {
+        let is_last = self.0.session.lock().fence == lease.fence;
+        let Some(EndingLease { clock, held }) = &self.0.lease else {
+            return Ok(is_last);
+        };
+        let (mut held, now) = (held.lock(), clock.now());
+        let is_held = is_last && held.0 > now;
+        if is_held {
+            held.0 = now + length;
+        }
+        Ok(is_held)
     }
 
     fn leases_end(&self) -> bool {
-        false
+        self.0.lease.is_some()
     }
 
     /// Closes the file, so that another process may have it.
     fn give_back(&self, _: Lease) {
-        let mut open = self.open.write().unwrap_or_else(|error| error.into_inner());
-        *open = None;
+        if self.0.lease.is_none() {
+            *self.0.open.write() = None;
+        }
     }
 
-    fn commit(&self, changes: &[Change]) -> Result<Vec<Answer>, StoreError> {
+    fn commit(&self, changes: &[Change]) -> Result<Vec<Answer>> {
         self.write(|writing| {
-            let apply = |change| apply(writing, change);
+            let apply = |change| writing.apply(change);
             changes.iter().map(apply).collect()
         })
     }
 
-    fn recover(&self) -> Result<(), StoreError> {
-        let Some(path) = &self.path else {
-            return Err(StoreError::NotWriting);
+    fn recover(&self) -> Result<()> {
+        let Some(path) = &self.0.path else {
+            // Memory accepts changes at any time.
+            let is_memory = self.0.lease.is_some();
+            return is_memory.then_some(()).ok_or(StoreError::NotWriting);
         };
-        let mut session = self.session();
-        let mut open = self.open.write().unwrap_or_else(|error| error.into_inner());
+        let mut session = self.0.session.lock();
+        let mut open = self.0.open.write();
         *open = None;
-        if self.is_full.swap(false, Ordering::SeqCst) {
-            self.reserve.give_up();
+        if self.0.is_full.swap(false, Ordering::SeqCst) {
+            self.0.reserve.give_up();
         }
-        let database = self.note(open_file(path, self.options.cache_bytes))?;
-        let mut found = Session::load(&database, Some(path))?;
+        let database = self.note(open_file(path, self.0.options.cache_bytes))?;
+        let mut found = Session::load(&database, Some(path)).map_err(fail)?;
         if session.is_ahead_of(&found) {
             let how = "an older file has taken its place";
             return Err(StoreError::Damaged(how.to_owned()));
@@ -280,35 +315,41 @@ impl Store for RedbStore {
     }
 
     fn has_room(&self) -> bool {
-        self.reserve.is_there_again()
+        self.0.reserve.is_there_again()
     }
 
-    fn due_before(&self, lease: Lease, before: WallTime, most: usize) -> Result<Due, StoreError> {
-        self.read(|reading| reading.due_before(before, most, &self.kinds(), lease.fence))
+    fn due_before(
+        &self,
+        lease: Lease,
+        kinds: &[String],
+        before: WallTime,
+        most: usize,
+    ) -> Result<Due> {
+        let all = self.0.kinds.lock().clone();
+        self.read(|reading| reading.due_before(kinds, &all, before, most, lease.fence))
     }
 
-    fn unhandled(&self) -> Result<Vec<(String, WallTime)>, StoreError> {
-        self.read(|reading| reading.unhandled(&self.kinds()))
+    fn unhandled(&self) -> Result<Vec<(String, WallTime)>> {
+        self.read(|reading| reading.unhandled(&self.0.kinds.lock().clone()))
     }
 
-    fn get(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {
+    fn paused(&self) -> Result<Vec<String>> {
+        self.read(|reading| reading.paused())
+    }
+
+    fn get(&self, id: JobId) -> Result<Option<StoredJob>> {
         self.read(|reading| reading.get(id))
     }
 
-    fn find(&self, kind: &str, key: &str) -> Result<Option<StoredJob>, StoreError> {
+    fn find(&self, kind: &str, key: &str) -> Result<Option<StoredJob>> {
         self.read(|reading| reading.find(kind, key))
     }
 
-    fn list(
-        &self,
-        list: List,
-        after: Option<&StoredJob>,
-        most: usize,
-    ) -> Result<Vec<StoredJob>, StoreError> {
-        self.read(|reading| reading.list(list, after, most))
+    fn list(&self, page: Page<'_>) -> Result<Vec<StoredJob>> {
+        self.read(|reading| reading.list(page))
     }
 
-    fn count(&self, list: List) -> Result<u64, StoreError> {
+    fn count(&self, list: List) -> Result<u64> {
         self.read(|reading| reading.count(list))
     }
 }

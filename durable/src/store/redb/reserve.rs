@@ -5,16 +5,17 @@
 //! file fits on the disk again.
 
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use super::file::beside;
 #[cfg(target_os = "linux")]
 use super::file::folder_of;
 use super::tables::io;
-use crate::store::StoreError;
+use crate::store::{Result, StoreError};
 
 /// The pause between two attempts to fill the reserve.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -44,15 +45,21 @@ impl Reserve {
     }
 
     /// Checks that no file of another program has the reserve's name.
-    pub(super) fn check(&self) -> Result<(), StoreError> {
+    pub(super) fn check(&self) -> Result<()> {
         let Some(path) = &self.path else {
             return Ok(());
         };
-        match is_zeros(path) {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(StoreError::Foreign(format!("{}", path.display()))),
+        // A crash may have left a part of the zeros.
+        let first_other = |file| {
+            BufReader::new(file)
+                .bytes()
+                .find(|byte| !matches!(byte, Ok(0)))
+        };
+        match File::open(path).map(first_other) {
+            Ok(None) => Ok(()),
+            Ok(Some(Ok(_))) => Err(StoreError::Foreign(format!("{}", path.display()))),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(io(error)),
+            Ok(Some(Err(error))) | Err(error) => Err(io(error)),
         }
     }
 
@@ -66,10 +73,7 @@ impl Reserve {
 
     /// Deletes the file, and makes its room the store's.
     pub(super) fn give_up(&self) {
-        let mut given_up = self
-            .given_up
-            .lock()
-            .unwrap_or_else(|error| error.into_inner());
+        let mut given_up = self.given_up.lock();
         if let Some(path) = &self.path {
             let _ = fs::remove_file(path);
             *given_up = Some(Instant::now());
@@ -78,10 +82,7 @@ impl Reserve {
 
     /// Returns whether the reserve is filled. Tries to fill it from time to time if it is not.
     pub(super) fn is_there_again(&self) -> bool {
-        let mut given_up = self
-            .given_up
-            .lock()
-            .unwrap_or_else(|error| error.into_inner());
+        let mut given_up = self.given_up.lock();
         match *given_up {
             None => return true,
             Some(last) if last.elapsed() < PAUSE => return false,
@@ -102,7 +103,11 @@ impl Reserve {
         if !has_room_for(path, self.bytes) {
             return false;
         }
-        let written = write_zeros(path, self.bytes);
+        let zeros = vec![0; self.bytes as usize];
+        let written = File::create(path).and_then(|mut file| {
+            file.write_all(&zeros)?;
+            file.sync_all()
+        });
         if written.is_err() {
             let _ = fs::remove_file(path);
         }
@@ -123,30 +128,6 @@ fn has_room_for(path: &Path, bytes: u64) -> bool {
 #[cfg(not(target_os = "linux"))]
 fn has_room_for(_: &Path, _: u64) -> bool {
     true
-}
-
-/// Returns whether a file holds nothing but zeros, of which a crash may have left a part.
-fn is_zeros(path: &Path) -> std::io::Result<bool> {
-    let (mut file, mut part) = (File::open(path)?, vec![0; 64 << 10]);
-    loop {
-        match file.read(&mut part)? {
-            0 => return Ok(true),
-            count if part[..count].iter().any(|byte| *byte != 0) => return Ok(false),
-            _ => {}
-        }
-    }
-}
-
-fn write_zeros(path: &Path, bytes: u64) -> std::io::Result<()> {
-    let mut file = File::create(path)?;
-    let zeros = vec![0; 64 << 10];
-    let mut left = bytes;
-    while left > 0 {
-        let part = left.min(zeros.len() as u64);
-        file.write_all(&zeros[..part as usize])?;
-        left -= part;
-    }
-    file.sync_all()
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -11,19 +11,20 @@ use redb::{
     Table, TableDefinition, WriteTransaction,
 };
 
+use super::row::{Failure, Place, decode, encode, head, head_of_any};
 use crate::job::{JobId, StoredJob};
-use crate::store::apply::{Kinds, Place, Rows};
-use crate::store::row::{decode, encode, head};
-use crate::store::{Due, DueJob, List, StoreError};
+use crate::store::{Due, DueJob, List, Page, StoreError};
 use crate::wall::WallTime;
 
 type At = (u64, u64);
 type Listed = TableDefinition<'static, At, &'static [u8]>;
+type Result<T> = std::result::Result<T, Failure>;
 
 const LIVE: Listed = TableDefinition::new("live");
 const DEAD: Listed = TableDefinition::new("dead");
-const PLACES: TableDefinition<u64, (u8, u64)> = TableDefinition::new("places");
-const KEYS: TableDefinition<&[u8], At> = TableDefinition::new("keys");
+const PLACES: TableDefinition<u64, (bool, u64)> = TableDefinition::new("places");
+const KEYS: TableDefinition<(&str, &str), At> = TableDefinition::new("keys");
+const PAUSED: TableDefinition<&str, ()> = TableDefinition::new("paused");
 pub(super) const META: TableDefinition<&str, u64> = TableDefinition::new("tickwheel-durable");
 
 pub(super) const SCHEMA: &str = "schema";
@@ -53,22 +54,17 @@ impl Session {
     }
 
     /// Checks that the file still has its name. What is written to one that was deleted is lost.
-    pub(super) fn check_place(&self, path: &Path) -> Result<(), StoreError> {
-        match place_of_file(path) == self.place {
-            true => Ok(()),
-            false => Err(StoreError::Damaged(
-                "the file is gone, or another has its name".to_owned(),
-            )),
+    pub(super) fn check_place(&self, path: &Path) -> Result<()> {
+        if place_of_file(path) == self.place {
+            return Ok(());
         }
+        let how = "the file is gone, or another has its name";
+        Err(Error::Corrupted(how.to_owned()).into())
     }
 
-    pub(super) fn load(database: &Database, path: Option<&Path>) -> Result<Session, StoreError> {
-        let transaction = database.begin_read().map_err(fail)?;
-        let meta = transaction.open_table(META).map_err(fail)?;
-        let read = |name| match meta.get(name) {
-            Ok(value) => Ok(value.map_or(0, |value| value.value())),
-            Err(error) => Err(fail(error)),
-        };
+    pub(super) fn load(database: &Database, path: Option<&Path>) -> Result<Session> {
+        let meta = database.begin_read()?.open_table(META)?;
+        let read = |name| Ok::<_, Failure>(meta.get(name)?.map_or(0, |value| value.value()));
         let reserved = read(NUMBERS)?;
         Ok(Session {
             fence: read(FENCE)?,
@@ -95,167 +91,168 @@ fn place_of_file(_: &Path) -> Option<(u64, u64)> {
 }
 
 /// Creates the tables in an empty file.
-pub(super) fn create_tables(database: &Database, schema: u64) -> Result<(), StoreError> {
-    let transaction = database.begin_write().map_err(fail)?;
-    transaction.open_table(LIVE).map_err(fail)?;
-    transaction.open_table(DEAD).map_err(fail)?;
-    transaction.open_table(PLACES).map_err(fail)?;
-    transaction.open_table(KEYS).map_err(fail)?;
-    let mut meta = transaction.open_table(META).map_err(fail)?;
-    meta.insert(SCHEMA, schema).map_err(fail)?;
-    drop(meta);
-    transaction.commit().map_err(fail)
+pub(super) fn create_tables(database: &Database, schema: u64) -> Result<()> {
+    let transaction = database.begin_write()?;
+    transaction.open_table(LIVE)?;
+    transaction.open_table(DEAD)?;
+    transaction.open_table(PLACES)?;
+    transaction.open_table(KEYS)?;
+    transaction.open_table(PAUSED)?;
+    transaction.open_table(META)?.insert(SCHEMA, schema)?;
+    Ok(transaction.commit()?)
 }
 
 /// The tables in a transaction that writes.
 pub(super) struct Writing<'t> {
     live: Table<'t, At, &'static [u8]>,
-    places: Table<'t, u64, (u8, u64)>,
-    transaction: &'t WriteTransaction,
+    dead: Table<'t, At, &'static [u8]>,
+    places: Table<'t, u64, (bool, u64)>,
+    keys: Table<'t, (&'static str, &'static str), At>,
+    paused: Table<'t, &'static str, ()>,
+    meta: Table<'t, &'static str, u64>,
     session: &'t mut Session,
-    kinds: &'t Kinds,
+    pub(super) kinds: &'t [String],
 }
 
 impl<'t> Writing<'t> {
     pub(super) fn new(
         transaction: &'t WriteTransaction,
         session: &'t mut Session,
-        kinds: &'t Kinds,
-    ) -> Result<Writing<'t>, StoreError> {
+        kinds: &'t [String],
+    ) -> Result<Writing<'t>> {
         Ok(Writing {
-            live: transaction.open_table(LIVE).map_err(fail)?,
-            places: transaction.open_table(PLACES).map_err(fail)?,
-            transaction,
+            live: transaction.open_table(LIVE)?,
+            dead: transaction.open_table(DEAD)?,
+            places: transaction.open_table(PLACES)?,
+            keys: transaction.open_table(KEYS)?,
+            paused: transaction.open_table(PAUSED)?,
+            meta: transaction.open_table(META)?,
             session,
             kinds,
         })
     }
 
-    pub(super) fn raise_fence(&mut self) -> Result<u64, StoreError> {
+    pub(super) fn raise_fence(&mut self) -> Result<u64> {
         self.session.fence += 1;
         self.session.is_granted = true;
-        self.set_meta(FENCE, self.session.fence)?;
+        self.meta.insert(FENCE, self.session.fence)?;
         Ok(self.session.fence)
     }
 
-    fn set_meta(&self, name: &str, value: u64) -> Result<(), StoreError> {
-        let mut meta = self.transaction.open_table(META).map_err(fail)?;
-        meta.insert(name, value).map_err(fail)?;
-        Ok(())
-    }
-
-    fn set_place(&mut self, id: JobId, place: Place) -> Result<(), StoreError> {
-        match place.is_birthplace(id) {
-            true => self.places.remove(id.number),
-            false => self.places.insert(id.number, place_row(place)),
-        }
-        .map_err(fail)?;
-        Ok(())
-    }
-
-    fn write_row(&mut self, place: Place, number: u64, row: &[u8]) -> Result<(), StoreError> {
-        match place {
-            Place::Live(due) => {
-                self.live.insert(at(due, number), row).map_err(fail)?;
-            }
-            Place::Dead(died) => {
-                let mut dead = self.transaction.open_table(DEAD).map_err(fail)?;
-                dead.insert(at(died, number), row).map_err(fail)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Rows for Writing<'_> {
-    fn handles(&self, kind: &str) -> bool {
-        self.kinds.has(kind)
-    }
-
-    /// Zero, which no job has, before the first grant in this opening.
-    fn fence(&mut self) -> Result<u64, StoreError> {
-        Ok(match self.session.is_granted {
+    /// Returns the fence of the last lease: zero, which no job has, before the first grant in this
+    /// opening.
+    pub(super) fn fence(&self) -> u64 {
+        match self.session.is_granted {
             true => self.session.fence,
             false => 0,
-        })
+        }
     }
 
-    fn next_number(&mut self) -> Result<u64, StoreError> {
+    /// Returns a number that no job had before.
+    pub(super) fn next_number(&mut self) -> Result<u64> {
         if self.session.next_number == self.session.reserved {
             self.session.reserved += NUMBERS_PER_BLOCK;
-            self.set_meta(NUMBERS, self.session.reserved)?;
+            self.meta.insert(NUMBERS, self.session.reserved)?;
         }
         self.session.next_number += 1;
         Ok(self.session.next_number)
     }
 
-    fn get(&mut self, id: JobId) -> Result<Option<StoredJob>, StoreError> {
+    pub(super) fn get(&self, id: JobId) -> Result<Option<StoredJob>> {
         let place = place_of(&self.places, id)?;
         match place {
             Place::Live(_) => row(&self.live, place, id),
-            Place::Dead(_) => {
-                let dead = self.transaction.open_table(DEAD).map_err(fail)?;
-                row(&dead, place, id)
-            }
+            Place::Dead(_) => row(&self.dead, place, id),
         }
     }
 
-    fn put(&mut self, job: &StoredJob) -> Result<(), StoreError> {
-        let place = Place::of(job);
+    /// Writes a row where the job belongs. An older row of the job must lie there or nowhere.
+    pub(super) fn put(&mut self, job: &StoredJob) -> Result<()> {
+        let (place, row) = (Place::of(job), encode(job)?);
         self.set_place(job.id, place)?;
-        self.write_row(place, job.id.number, &encode(job))
+        let (table, at) = self.table(place, job.id);
+        table.insert(at, &*row)?;
+        Ok(())
     }
 
-    fn remove(&mut self, job: &StoredJob) -> Result<(), StoreError> {
-        let place = Place::of(job);
+    /// Removes the row of a job from where it lies.
+    pub(super) fn remove(&mut self, job: &StoredJob) -> Result<()> {
         self.set_place(job.id, Place::Live(job.id.born))?;
+        let (table, at) = self.table(Place::of(job), job.id);
+        table.remove(at)?;
+        Ok(())
+    }
+
+    fn table(&mut self, place: Place, id: JobId) -> (&mut Table<'t, At, &'static [u8]>, At) {
         match place {
-            Place::Live(due) => {
-                self.live.remove(at(due, job.id.number)).map_err(fail)?;
-            }
-            Place::Dead(died) => {
-                let mut dead = self.transaction.open_table(DEAD).map_err(fail)?;
-                dead.remove(at(died, job.id.number)).map_err(fail)?;
-            }
+            Place::Live(due) => (&mut self.live, at(due, id.number)),
+            Place::Dead(died) => (&mut self.dead, at(died, id.number)),
+        }
+    }
+
+    /// The id alone leads to a job that lies where it was born.
+    fn set_place(&mut self, id: JobId, place: Place) -> Result<()> {
+        match place {
+            Place::Live(due) if due == id.born => self.places.remove(id.number)?,
+            Place::Live(due) => self
+                .places
+                .insert(id.number, (false, due.as_unix_micros()))?,
+            Place::Dead(died) => self
+                .places
+                .insert(id.number, (true, died.as_unix_micros()))?,
+        };
+        Ok(())
+    }
+
+    pub(super) fn holder(&self, kind: &str, key: &str) -> Result<Option<JobId>> {
+        holder(&self.keys, kind, key)
+    }
+
+    /// Sets or clears the job that has a key, if there is one.
+    pub(super) fn set_key(
+        &mut self,
+        kind: &str,
+        key: Option<&str>,
+        id: Option<JobId>,
+    ) -> Result<()> {
+        match (key, id) {
+            (Some(key), Some(id)) => drop(self.keys.insert((kind, key), at(id.born, id.number))?),
+            (Some(key), None) => drop(self.keys.remove((kind, key))?),
+            (None, _) => {}
         }
         Ok(())
     }
 
-    fn holder(&mut self, kind: &str, key: &str) -> Result<Option<JobId>, StoreError> {
-        let keys = self.transaction.open_table(KEYS).map_err(fail)?;
-        holder(&keys, kind, key)
+    pub(super) fn is_paused(&self, kind: &str) -> Result<bool> {
+        Ok(self.paused.get(kind)?.is_some())
     }
 
-    fn set_holder(&mut self, kind: &str, key: &str, id: Option<JobId>) -> Result<(), StoreError> {
-        let mut keys = self.transaction.open_table(KEYS).map_err(fail)?;
-        let name = name(kind, key);
-        match id {
-            Some(id) => keys.insert(name.as_slice(), at(id.born, id.number)),
-            None => keys.remove(name.as_slice()),
+    pub(super) fn set_paused(&mut self, kind: &str, is_paused: bool) -> Result<()> {
+        match is_paused {
+            true => drop(self.paused.insert(kind, ())?),
+            false => drop(self.paused.remove(kind)?),
         }
-        .map_err(fail)?;
         Ok(())
     }
 }
 
 /// The tables in a transaction that reads.
-pub(super) struct Reading(ReadTransaction);
+pub(super) struct Reading(pub(super) ReadTransaction);
 
 impl Reading {
-    pub(super) fn new(transaction: ReadTransaction) -> Result<Reading, StoreError> {
-        Ok(Reading(transaction))
-    }
-
     pub(super) fn due_before(
         &self,
+        kinds: &[String],
+        all: &[String],
         before: WallTime,
         most: usize,
-        kinds: &Kinds,
         fence: u64,
-    ) -> Result<Due, StoreError> {
-        let mut jobs = Vec::new();
-        self.each_head(before, fence, |job, kind| {
-            if kind.is_none_or(|kind| kinds.has(kind)) {
+    ) -> Result<Due> {
+        let (mut jobs, paused) = (Vec::new(), self.paused()?);
+        self.each(all, before, fence, |job, kind| {
+            let is_one = |kinds: &[String]| kinds.iter().any(|one| one == kind);
+            let is_unknown = job.version == 0 && kinds.first() == all.first();
+            if is_unknown || is_one(kinds) && !is_one(&paused) {
                 jobs.push(job);
             }
             jobs.len() < most
@@ -263,79 +260,95 @@ impl Reading {
         Ok(Due::first(jobs, most))
     }
 
-    pub(super) fn unhandled(&self, kinds: &Kinds) -> Result<Vec<(String, WallTime)>, StoreError> {
+    /// Returns the kinds that are not handled, and when the first job of each is due.
+    pub(super) fn unhandled(&self, kinds: &[String]) -> Result<Vec<(String, WallTime)>> {
         let mut found = BTreeMap::new();
-        self.each_head(WallTime::MAX, 0, |job, kind| {
-            kinds.note_unhandled(&mut found, kind.unwrap_or_default(), job.due);
+        self.each(kinds, WallTime::MAX, 0, |job, kind| {
+            if job.kind.is_none() && !found.contains_key(kind) {
+                found.insert(kind.to_owned(), job.due);
+            }
             true
         })?;
         Ok(found.into_iter().collect())
     }
 
-    /// Passes the jobs that are due before `before`, and their kinds if they can be read, until
-    /// `each` returns `false`.
-    fn each_head(
+    pub(super) fn paused(&self) -> Result<Vec<String>> {
+        let paused = self.0.open_table(PAUSED)?;
+        let kinds = paused.iter()?.map(|entry| Ok(entry?.0.value().to_owned()));
+        kinds.collect()
+    }
+
+    /// Passes the jobs that are due before `before`, and their kinds, until `each` returns `false`. One
+    /// of which nothing but its place can be read keeps no others from being loaded: its version is
+    /// zero, and starting it says what is wrong.
+    fn each(
         &self,
+        kinds: &[String],
         before: WallTime,
         fence: u64,
-        mut each: impl FnMut(DueJob, Option<&str>) -> bool,
-    ) -> Result<(), StoreError> {
-        let live = self.0.open_table(LIVE).map_err(fail)?;
-        for entry in live.range(..at(before, 0)).map_err(fail)? {
-            let (key, row) = entry.map_err(fail)?;
+        mut each: impl FnMut(DueJob, &str) -> bool,
+    ) -> Result<()> {
+        for entry in self.0.open_table(LIVE)?.range(..at(before, 0))? {
+            let (key, row) = entry?;
             let (due, number) = key.value();
-            let due = WallTime::from_unix_micros(due);
-            let goes_on = match head(number, due, row.value(), fence) {
-                Ok((job, kind)) => each(job, Some(kind)),
-                Err(_) => each(unknown(number, due), None),
+            let head = head_of_any(number, due, row.value());
+            let unknown = Some(0).filter(|_| head.version == 0);
+            let job = DueJob {
+                id: JobId::new(WallTime::from_unix_micros(head.born), number),
+                version: head.version,
+                due: WallTime::from_unix_micros(due),
+                is_interrupted: ![0, fence].contains(&head.fence),
+                kind: unknown.or(place_in(kinds, head.kind)),
             };
-            if !goes_on {
+            if !each(job, head.kind) {
                 break;
             }
         }
         Ok(())
     }
 
-    pub(super) fn get(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {
-        let places = self.0.open_table(PLACES).map_err(fail)?;
-        let place = place_of(&places, id)?;
+    pub(super) fn get(&self, id: JobId) -> Result<Option<StoredJob>> {
+        let place = place_of(&self.0.open_table(PLACES)?, id)?;
         let table = match place {
             Place::Live(_) => LIVE,
             Place::Dead(_) => DEAD,
         };
-        row(&self.0.open_table(table).map_err(fail)?, place, id)
+        row(&self.0.open_table(table)?, place, id)
     }
 
-    pub(super) fn find(&self, kind: &str, key: &str) -> Result<Option<StoredJob>, StoreError> {
-        let keys = self.0.open_table(KEYS).map_err(fail)?;
-        let holder = holder(&keys, kind, key)?;
-        Ok(holder.map(|id| self.get(id)).transpose()?.flatten())
+    pub(super) fn find(&self, kind: &str, key: &str) -> Result<Option<StoredJob>> {
+        let holder = holder(&self.0.open_table(KEYS)?, kind, key)?;
+        holder.map_or(Ok(None), |id| self.get(id))
     }
 
-    pub(super) fn list(
-        &self,
-        list: List,
-        after: Option<&StoredJob>,
-        most: usize,
-    ) -> Result<Vec<StoredJob>, StoreError> {
-        let table = self.0.open_table(table_of(list)).map_err(fail)?;
-        let first = after.map_or(Bound::Unbounded, |job| {
+    pub(super) fn list(&self, page: Page<'_>) -> Result<Vec<StoredJob>> {
+        let first = page.after.map_or(Bound::Unbounded, |job| {
             Bound::Excluded(at(job.due, job.id.number))
         });
-        let rows = table.range::<At>((first, Bound::Unbounded)).map_err(fail)?;
-        let rows = rows.take(most);
-        rows.map(|entry| {
-            let (key, row) = entry.map_err(fail)?;
+        let table = self.0.open_table(table_of(page.list))?;
+        let mut jobs = Vec::new();
+        for entry in table.range::<At>((first, Bound::Unbounded))? {
+            let (key, row) = entry?;
             let (time, number) = key.value();
-            let place = place_in(list, WallTime::from_unix_micros(time));
-            decode(number, place, row.value()).map_err(|_| unreadable(number))
-        })
-        .collect()
+            let time = WallTime::from_unix_micros(time);
+            let place = match page.list {
+                List::Live => Place::Live(time),
+                List::Dead => Place::Dead(time),
+            };
+            let is_other =
+                |kind| head(number, row.value()).is_ok_and(|(head, _)| head.kind != kind);
+            if jobs.len() == page.most {
+                break;
+            }
+            if !page.kind.is_some_and(is_other) {
+                jobs.push(decode(number, place, row.value())?);
+            }
+        }
+        Ok(jobs)
     }
 
-    pub(super) fn count(&self, list: List) -> Result<u64, StoreError> {
-        let table = self.0.open_table(table_of(list)).map_err(fail)?;
-        table.len().map_err(fail)
+    pub(super) fn count(&self, list: List) -> Result<u64> {
+        Ok(self.0.open_table(table_of(list))?.len()?)
     }
 }
 
@@ -346,30 +359,17 @@ fn table_of(list: List) -> Listed {
     }
 }
 
-fn place_in(list: List, time: WallTime) -> Place {
-    match list {
-        List::Live => Place::Live(time),
-        List::Dead => Place::Dead(time),
-    }
-}
-
 fn at(time: WallTime, number: u64) -> At {
     (time.as_unix_micros(), number)
 }
 
-fn place_row(place: Place) -> (u8, u64) {
-    match place {
-        Place::Live(due) => (0, due.as_unix_micros()),
-        Place::Dead(died) => (1, died.as_unix_micros()),
-    }
-}
-
-fn place_of(places: &impl ReadableTable<u64, (u8, u64)>, id: JobId) -> Result<Place, StoreError> {
-    let moved = places.get(id.number).map_err(fail)?;
-    Ok(match moved.map(|place| place.value()) {
+fn place_of(places: &impl ReadableTable<u64, (bool, u64)>, id: JobId) -> Result<Place> {
+    let moved = places.get(id.number)?.map(|place| place.value());
+    let time = WallTime::from_unix_micros;
+    Ok(match moved {
         None => Place::Live(id.born),
-        Some((0, due)) => Place::Live(WallTime::from_unix_micros(due)),
-        Some((_, died)) => Place::Dead(WallTime::from_unix_micros(died)),
+        Some((false, due)) => Place::Live(time(due)),
+        Some((true, died)) => Place::Dead(time(died)),
     })
 }
 
@@ -379,58 +379,45 @@ fn row(
     table: &impl ReadableTable<At, &'static [u8]>,
     place: Place,
     id: JobId,
-) -> Result<Option<StoredJob>, StoreError> {
+) -> Result<Option<StoredJob>> {
     let (Place::Live(time) | Place::Dead(time)) = place;
-    let Some(row) = table.get(at(time, id.number)).map_err(fail)? else {
-        return Ok(None);
-    };
-    let job = decode(id.number, place, row.value()).map_err(|_| unreadable(id.number))?;
-    Ok((job.id == id).then_some(job))
+    let row = table.get(at(time, id.number))?;
+    let job = row
+        .map(|row| decode(id.number, place, row.value()))
+        .transpose()?;
+    Ok(job.filter(|job| job.id == id))
 }
 
 fn holder(
-    keys: &impl ReadableTable<&'static [u8], At>,
+    keys: &impl ReadableTable<(&'static str, &'static str), At>,
     kind: &str,
     key: &str,
-) -> Result<Option<JobId>, StoreError> {
-    let holder = keys.get(name(kind, key).as_slice()).map_err(fail)?;
-    Ok(holder.map(|id| {
-        let (born, number) = id.value();
-        JobId::new(WallTime::from_unix_micros(born), number)
-    }))
+) -> Result<Option<JobId>> {
+    let holder = keys.get((kind, key))?.map(|id| id.value());
+    Ok(holder.map(|(born, number)| JobId::new(WallTime::from_unix_micros(born), number)))
 }
 
-/// The kind's length stands first, so that no two pairs give the same bytes.
-fn name(kind: &str, key: &str) -> Vec<u8> {
-    let length = kind.len() as u32;
-    [&length.to_be_bytes(), kind.as_bytes(), key.as_bytes()].concat()
+/// The kinds of the node that has the lease.
+pub(super) type Kinds = Arc<[String]>;
+
+pub(super) fn place_in(kinds: &[String], kind: &str) -> Option<usize> {
+    kinds.iter().position(|one| one == kind)
 }
 
-/// Returns a job of which nothing but its place can be read. One such row does not keep the
-/// others from being loaded; starting it says what is wrong.
-fn unknown(number: u64, due: WallTime) -> DueJob {
-    DueJob {
-        id: JobId::new(due, number),
-        version: 0,
-        due,
-        is_interrupted: false,
-        is_here: true,
-    }
-}
-
-fn unreadable(number: u64) -> StoreError {
-    StoreError::Damaged(format!("the row of job {number} cannot be read"))
-}
-
-/// Says what an error of redb means.
-pub(super) fn fail(error: impl Into<Error>) -> StoreError {
-    match error.into() {
+/// Says what a failure means.
+pub(super) fn fail(failure: impl Into<Failure>) -> StoreError {
+    let error = match failure.into() {
+        Failure::Row(how) => return StoreError::Damaged(how),
+        Failure::File(error) => error,
+    };
+    match error {
         Error::Io(error) => io(error),
         Error::PreviousIo | Error::DatabaseClosed => StoreError::NotWriting,
         Error::DatabaseAlreadyOpen => StoreError::InUse,
         Error::UpgradeRequired(format) => {
             StoreError::Foreign(format!("redb's file format {format}"))
         }
+        Error::Corrupted(how) => StoreError::Damaged(how),
         error => StoreError::Damaged(error.to_string()),
     }
 }

@@ -3,7 +3,7 @@
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use tickwheel_durable::{
-    Durable, Job, ManualClock, MemoryStore, Retry, VirtualNode, WallClock, WallTime,
+    Durable, Job, ManualClock, RedbStore, Retry, VirtualNode, WallClock, WallTime,
 };
 
 use super::*;
@@ -26,7 +26,7 @@ impl World {
             .handler("mail", |_| ())
             .handler("fails", |_| Err::<(), _>("no \u{1b}[2Jline"))
             .retry("fails", Retry::attempts(1));
-        let store = MemoryStore::with_clock(clock.clone());
+        let store = RedbStore::in_memory_by(clock.clone());
         let (jobs, node) = builder.open_virtual(store, clock.clone()).unwrap();
         World {
             jobs,

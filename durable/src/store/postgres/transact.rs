@@ -1,0 +1,89 @@
+//! Changes that are carried out in the transaction of a handler.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::PostgresStore;
+use super::connection::{Connection, typed};
+use super::database::{Database, unanswered};
+use super::rows::{self, COMPLETE, arguments};
+use super::transaction::Transaction;
+use crate::store::{Answer, Change, Result, StoreError, Transactions, Work};
+
+impl Transactions for PostgresStore {
+    fn transact(&self, limit: Duration, work: &mut dyn Work) -> Result<Option<(Change, Answer)>> {
+        let database = &self.database;
+        database.runtime.block_on(async {
+            let idle = database.idle.lock().pop().filter(Connection::is_open);
+            let mut connection = match idle {
+                Some(connection) => connection,
+                None => timeout(database.limit, database.open(Arc::new(|_| ()), None))
+                    .await
+                    .unwrap_or_else(|_| Err(unanswered(database.limit)))?,
+            };
+            let result = database.transact_on(&mut connection, limit, work).await;
+            if result.is_ok() {
+                database.idle.lock().push(connection);
+            }
+            result
+        })
+    }
+}
+
+impl Database {
+    async fn transact_on(
+        &self,
+        connection: &mut Connection,
+        limit: Duration,
+        work: &mut dyn Work,
+    ) -> Result<Option<(Change, Answer)>> {
+        let begin = async {
+            let inner = connection.client.transaction().await?;
+            let set = format!("SET LOCAL statement_timeout = {}", limit.as_millis());
+            inner.batch_execute(&set).await?;
+            Ok(inner)
+        };
+        let mut transaction = Transaction {
+            inner: self.within(begin).await?,
+            schema: &self.schema,
+        };
+        let change = work.work(&mut transaction).await;
+        let inner = transaction.inner;
+        let Some(change) = change else {
+            return self.within(inner.rollback()).await.map(|()| None);
+        };
+        let (changes, text) = ([change], COMPLETE.replace("{schema}", &self.schema));
+        let with = arguments(self.member.lock().fence, &changes);
+        let is_accepted = |answer: &_| matches!(answer, Answer::Placed(_) | Answer::Removed(_));
+        let complete = async {
+            let row = inner.query_typed_one(&text, &typed(&with)).await?;
+            let answer = rows::answer(&row, &self.member.lock());
+            match is_accepted(&answer) {
+                true => inner.commit().await?,
+                false => inner.rollback().await?,
+            }
+            Ok(answer)
+        };
+        let answer = self.within(complete).await?;
+        let [change] = changes;
+        match is_accepted(&answer) {
+            true => Ok(Some((change, answer))),
+            false => Err(StoreError::Refused(
+                "the lease was lost, or the job was moved or cancelled".to_owned(),
+            )),
+        }
+    }
+
+    /// Waits for an answer of the database for a limited time.
+    async fn within<R>(
+        &self,
+        call: impl Future<Output = Result<R, tokio_postgres::Error>>,
+    ) -> Result<R> {
+        match timeout(self.limit, call).await {
+            Ok(answer) => answer.map_err(|error| self.reason(&error)),
+            Err(_) => Err(unanswered(self.limit)),
+        }
+    }
+}
