@@ -783,6 +783,16 @@ mod tests {
     }
 
     #[test]
+    fn a_timer_that_was_cancelled_beyond_the_levels_wakes_nobody() {
+        let geometry = Geometry::new(2).unwrap().max_levels(1).unwrap();
+        let mut wheel = Wheel::with_geometry(Tick(0), geometry);
+        let near = wheel.schedule_at(Tick(9), "near");
+        assert_eq!(wheel.cancel(near), Some("near"));
+        wheel.schedule_at(Tick(3_600_001), "in an hour");
+        assert_eq!(wheel.next_wakeup(), Some(Tick(3_600_000)));
+    }
+
+    #[test]
     fn a_timer_at_the_end_of_time_never_fires() {
         let mut wheel = Wheel::new(64);
         let armed = wheel.schedule_at(Tick(u64::MAX - 1), "armed");

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use tickwheel::{TaskEngine, Timer};
-use tickwheel_durable::{Durable, Job, MemoryStore, Retry};
+use tickwheel_durable::{Durable, Job, RedbStore, Retry};
 
 /// Enough for a check on a busy machine, which scrapes once a second.
 const SCRAPES: usize = 300;
@@ -57,7 +57,7 @@ pub fn busy_node() -> Result<Durable, Box<dyn Error>> {
         .handler("mail", |_| ())
         .handler("fails", |_| Err::<(), _>("on purpose"))
         .retry("fails", Retry::attempts(1));
-    let jobs = builder.open(MemoryStore::new())?;
+    let jobs = builder.open(RedbStore::in_memory())?;
     for kind in ["mail", "fails"] {
         jobs.schedule(Job::new(kind, "").every(Duration::from_millis(200)))?;
     }
