@@ -102,7 +102,7 @@ thread-std) instrument_std ;;
 esac
 [ $# -gt 0 ] || set -- --seconds 30
 
-# Not optimised: then no access that could be wrong is removed, and it compiles in half the time.
+# Not optimised: then no access that could be wrong is removed, and it compiles faster.
 run cargo test "${build[@]}" "${suites[@]}"
 [ "${suites[*]}" = --lib ] || run cargo run --release "${build[@]}" -p tickwheel-stress -- "$@"
 echo "=== $sanitizer: nothing found"

@@ -3,7 +3,7 @@
 # what became of them.
 
 export CARGO_TERM_COLOR=never RUST_BACKTRACE="${RUST_BACKTRACE:-0}"
-# Each takes the compiler a third longer, and nobody needs them here.
+# Nobody needs them here, and they take the compiler time.
 export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0
 
 passed=0 failed=() not_run=()
