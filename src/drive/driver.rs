@@ -1,4 +1,4 @@
-//! InMiddle an engine from the caller's own loop: an event loop that waits for a
+//! Driving an engine from the caller's own loop: an event loop that waits for a
 //! descriptor or computes a timeout, or a frame loop.
 
 use core::time::Duration;

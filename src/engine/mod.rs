@@ -47,10 +47,9 @@ use hub::Held;
 ///
 /// # Cost
 /// Scheduling, cancelling and rescheduling each take one short lock, that of
-/// the timer's shard; a new timer goes to the calling thread's own shard. They
-/// allocate only when more timers are live than ever before. Scheduling a
-/// [named](crate::Timer::named) timer also allocates, and takes a lock that several
-/// names share. The clock is read only for a delay, not for a [`Time`].
+/// the timer's shard. A new timer goes to the calling thread's own shard, or to that of
+/// its [name](crate::Timer::named). They allocate only when more timers are live than ever
+/// before, and to schedule a named timer. The clock is read only for a delay, not for a [`Time`].
 ///
 /// # The end of the process
 /// A process that ends because `main` returns or calls `exit` does not wait

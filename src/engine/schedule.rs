@@ -57,7 +57,8 @@ impl<T> Engine<T> {
             return Err(Refused::new(reason, timer));
         }
         let hash = self.core.hash_of(&timer);
-        match self.core.hold_for(hash).shard.create(timer, hash) {
+        let created = self.core.hold_for(hash).shard.create(timer, hash);
+        match created {
             Ok(id) => Ok(Unstarted::new(self.shared(), id)),
             Err((reason, timer)) => Err(Refused::new(reason, timer)),
         }

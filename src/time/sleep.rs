@@ -229,6 +229,8 @@ impl<H: Handle> Sleep<H> {
             LAZY.. => {
                 let delay = Duration::new(self.deadline.as_nanos(), (number - LAZY) as u32);
                 self.deadline = self.core().clock.after(delay);
+                // Before the waker is cloned, which may panic.
+                self.timer = NEW;
             }
             _ => {}
         }

@@ -255,6 +255,8 @@ impl<T> Timer<T> {
     /// Sets a name by which [`Engine::cancel_by_name`](crate::Engine::cancel_by_name) can
     /// cancel the timer, and [`Engine::find_by_name`](crate::Engine::find_by_name) can
     /// find it. Many timers may share a name. Firings, reports and walks carry the name.
+    /// All timers of a name are in one shard, whichever thread schedules them, so their order
+    /// among timers without that name is [not promised](crate::Builder::shards).
     #[inline(always)]
     pub fn named(mut self, name: impl Into<Arc<str>>) -> Timer<T> {
         self.name = Some(name.into());

@@ -20,7 +20,7 @@
 use core::cmp::Reverse;
 
 use super::Wheel;
-use super::entries::{CASCADE, DUE, EntryIndex, IN_HEAP, OVERDUE, PARTS, SORTING};
+use super::entries::{CASCADE, DUE, EntryIndex, IN_HEAP, OVERDUE, PARTS, SORTING, Stamp};
 use super::slots::Turn;
 use crate::id::TimerId;
 use crate::tick::Tick;
@@ -276,11 +276,6 @@ impl<T> Wheel<T> {
         is_idle
     }
 
-    #[inline(always)]
-    pub(super) fn next_turn(&self) -> Turn {
-        self.slots.next_turn()
-    }
-
     /// Continues towards `to` until a timer is due, `budget` entries have been
     /// touched, or `to` is reached with no work left.
     #[inline(always)]
@@ -305,7 +300,7 @@ impl<T> Wheel<T> {
             }
             // The most common end, which needs no call.
             if self.slots.now == to && !self.is_sorting {
-                let turn = self.next_turn();
+                let turn = self.slots.next_turn();
                 if turn.start > to {
                     return self.end_pass(to, turn);
                 }
@@ -335,6 +330,8 @@ impl<T> Wheel<T> {
     fn end_pass(&mut self, to: u64, next: Turn) -> Step {
         self.slots.now = to;
         self.pass = None;
+        self.ended = (self.passes, to);
+        self.slots.forget_before(next);
         if self.entries.is_empty(OVERDUE) {
             self.slots.next = next.start;
         }
@@ -345,7 +342,7 @@ impl<T> Wheel<T> {
     /// with what is due already.
     #[cold]
     fn take_present(&mut self) {
-        let turn = self.next_turn();
+        let turn = self.slots.next_turn();
         if turn.start == self.slots.now && self.slots.now < Tick::MAX.0 {
             self.is_sorting |= self.is_firing();
             self.take_ticks(turn);
@@ -375,7 +372,7 @@ impl<T> Wheel<T> {
         // Nothing is due at the end of time: see `Wheel::reschedule`.
         let last = to.min(Tick::MAX.0 - 1);
         loop {
-            let turn = self.next_turn();
+            let turn = self.slots.next_turn();
             if turn.start > last {
                 return Some(self.end_pass(to, turn));
             } else if *budget == 0 {
@@ -479,6 +476,12 @@ impl<T> Wheel<T> {
         let header = self.entries.get_mut(entry);
         header.mark(SORTING);
         let sorted = (header.deadline, header.stamp, entry);
+        if self.heap.len() > 2 * self.len() + 64 {
+            // Most have ended or moved since they were put there.
+            let mut heap = core::mem::take(&mut self.heap);
+            heap.retain(|&Reverse(sorted)| self.is_sorted_as(sorted));
+            self.heap = heap;
+        }
         self.heap.push(Reverse(sorted));
     }
 
@@ -489,19 +492,23 @@ impl<T> Wheel<T> {
             if !spend(budget) {
                 return Some(Step::Paused);
             }
-            let Reverse((deadline, stamp, entry)) = self.heap.pop()?;
-            // It may have ended since it was put there, or was rescheduled.
-            if self.entries.find(entry.index().into(), stamp).is_some() {
-                let header = self.entries.get(entry);
-                if header.has(SORTING) && header.deadline == deadline {
-                    self.entries.unlink(entry);
-                    return Some(Step::Due(entry));
-                }
+            let Reverse(sorted) = self.heap.pop()?;
+            if self.is_sorted_as(sorted) {
+                self.entries.unlink(sorted.2);
+                return Some(Step::Due(sorted.2));
             }
         }
         self.heap.clear();
         self.is_sorting = false;
         None
+    }
+
+    /// Returns whether a timer is still in the heap as it was put there: it may have ended, or
+    /// was rescheduled.
+    fn is_sorted_as(&self, (deadline, stamp, entry): (u64, Stamp, EntryIndex)) -> bool {
+        let found = self.entries.find(entry.index().into(), stamp);
+        let header = found.map(|entry| self.entries.get(entry));
+        header.is_some_and(|header| header.has(SORTING) && header.deadline == deadline)
     }
 
     /// Returns whether a list may be out of order, and forgets that.
@@ -519,7 +526,7 @@ impl<T> Wheel<T> {
         if self.cascading != 0 && self.entries.occupied(CASCADE, PARTS) != 0 {
             return Some(self.now());
         }
-        let turn = self.next_turn();
+        let turn = self.slots.next_turn();
         (turn != Turn::NEVER).then_some(Tick(turn.start))
     }
 
@@ -528,13 +535,11 @@ impl<T> Wheel<T> {
         self.passes
     }
 
-    /// Returns whether the clock has reached `to` and all timers that were due
-    /// there when `passes` was read have fired. Timers that have become overdue
-    /// since then may remain.
+    /// Returns whether a pass to `to` or further has begun and ended since `passes` was read:
+    /// all timers that were due at `to` then have fired. Timers that have become overdue since
+    /// then may remain.
     pub(crate) fn has_settled(&self, to: Tick, passes: u64) -> bool {
-        let since = self.passes - passes;
-        let is_over = since > 1 || since == 1 && self.pass.is_none();
-        is_over && self.slots.now >= to.0
+        self.ended.0 > passes && self.ended.1 >= to.0
     }
 }
 
@@ -639,6 +644,40 @@ mod tests {
             }
         }
         assert_eq!(fired, ["late", "due"]);
+    }
+
+    #[test]
+    fn a_wheel_has_not_settled_while_passes_to_two_ticks_take_turns() {
+        let mut wheel = Wheel::new(64);
+        [100; 9]
+            .iter()
+            .for_each(|&tick| _ = wheel.schedule_at(Tick(tick), ()));
+        let (passes, mut fired) = (wheel.passes(), 0);
+        for to in [101, 100, 102].into_iter().cycle() {
+            match wheel.step(Tick(to), &mut 2) {
+                Step::Due(entry) => wheel.remove(entry),
+                Step::Paused => continue,
+                Step::Done => break,
+            }
+            fired += 1;
+            assert_eq!(wheel.has_settled(Tick(100), passes), false, "{fired}");
+        }
+        assert!(fired == 9 && wheel.has_settled(Tick(100), passes));
+    }
+
+    #[test]
+    fn what_has_left_the_heap_does_not_pile_up_in_it() {
+        let mut wheel = Wheel::starting_at(Tick(100), 64);
+        let [b, a] = [95, 90].map(|tick| wheel.schedule_at(Tick(tick), ()));
+        for n in 0..1_000 {
+            let paused = wheel.advance(Tick(200 + n), 1, |_, _| panic!("fired"));
+            assert_eq!(paused, Advance::More);
+            let (id, tick) = if n % 2 == 0 { (b, 95) } else { (a, 90) };
+            assert!(wheel.reschedule(id, Tick(tick)));
+        }
+        assert!(wheel.heap.len() <= 69, "{}", wheel.heap.len());
+        assert_eq!(wheel.pop_due(Tick(9_999)).map(|e| e.id()), Some(a));
+        assert_eq!(wheel.pop_due(Tick(9_999)).map(|e| e.id()), Some(b));
     }
 
     #[test]

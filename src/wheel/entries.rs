@@ -145,7 +145,8 @@ impl Header {
     }
 }
 
-#[repr(C)]
+// Some 32-bit targets would align it to four bytes only.
+#[repr(C, align(8))]
 struct Entry<T> {
     links: Links,
     header: Header,

@@ -178,7 +178,7 @@ impl<T> Wheel<T> {
         let turns: Vec<_> = self.slots.all().collect();
         assert!(turns.is_sorted_by_key(|turn| turn.start));
         assert_eq!(
-            self.next_turn(),
+            self.slots.next_turn(),
             turns.first().copied().unwrap_or(Turn::NEVER)
         );
         assert!(

@@ -134,6 +134,7 @@ impl<T> Wheel<T> {
             self.entries.forget_if_moved(entry);
             drop(self.remove_linked(entry));
         }
+        self.give_back_if_empty();
     }
 
     /// Returns the earliest deadline of all timers. Unlike
@@ -287,6 +288,13 @@ mod tests {
             assert!(passed + budget == BUDGET && passed > 0, "{passed}");
         }
         assert_eq!(seen, stay);
+    }
+
+    #[test]
+    fn a_wheel_that_is_cleared_gives_its_memory_back() {
+        let (mut wheel, _) = after_a_peak(10_000);
+        wheel.clear();
+        assert!(wheel.bytes() < 20_000, "{}", wheel.bytes());
     }
 
     #[test]

@@ -112,6 +112,8 @@ pub struct Wheel<T> {
     pass: Option<u64>,
     /// The number of passes that have begun.
     passes: u64,
+    /// The number of the last pass that has ended, and its tick.
+    ended: (u64, u64),
     /// The parts of a slot that are being cascaded.
     cascading: u64,
     /// Whether timers whose tick has come go through the heap, because they are out of order.
@@ -195,6 +197,7 @@ impl<T> Wheel<T> {
             slots,
             pass: None,
             passes: 0,
+            ended: (0, 0),
             cascading: 0,
             is_sorting: false,
             heap: BinaryHeap::new(),

@@ -23,7 +23,14 @@ use super::geometry::Geometry;
 /// Slots of more ticks than this have one part each. Few programs live to see their turn.
 const LONG: u64 = 1 << 32;
 
+/// So have the slots of a wheel that has more of them in each level. Its levels are large as
+/// they are.
+const MANY: u32 = 1 << 12;
+
 const PER_WORD: u32 = u64::BITS;
+
+/// A list that becomes empty may look at the words of its group if they are two at most.
+const FEW_WORDS_BITS: u32 = 1;
 
 #[derive(Clone)]
 pub(super) struct Slots {
@@ -38,7 +45,8 @@ pub(super) struct Slots {
     rows: [Row; 64],
     /// A bit for each list of the storage up to those of the last level.
     words: Box<[Word]>,
-    /// A bit for each `1 << group_bits` words that are not all zero.
+    /// A bit for each group of `1 << group_bits` words that are not all zero. If a group has
+    /// many words, the bit may outlast them until the end of a pass.
     summary: u64,
     group_bits: u32,
     /// The first list of each level.
@@ -106,7 +114,7 @@ impl Slots {
         for level in 0..geometry.levels() + usize::from(!geometry.is_complete()) {
             levels.push(first);
             let is_beyond = level == geometry.levels();
-            let has_parts = level > 0 && !is_beyond && geometry.unit(level) <= LONG;
+            let has_parts = level > 0 && !is_beyond && size <= MANY && geometry.unit(level) <= LONG;
             let part_bits = u32::from(has_parts) * PARTS.min(size).ilog2();
             let end = first + if is_beyond { 1 } else { size << part_bits };
             let bits = geometry.bits().filter(|_| !is_beyond);
@@ -242,7 +250,7 @@ impl Slots {
             if self.group_bits > 0 {
                 let words = self.words.iter().skip(group << self.group_bits);
                 let mut words = words.take(1 << self.group_bits);
-                is_vacant = words.all(|word| word.occupied == 0);
+                is_vacant = self.group_bits <= FEW_WORDS_BITS && words.all(|it| it.occupied == 0);
             }
             self.summary &= !(u64::from(is_vacant) << group);
         }
@@ -257,8 +265,21 @@ impl Slots {
         let mut index = (self.summary.trailing_zeros() << self.group_bits) as usize;
         while self.words[index].occupied == 0 {
             index += 1;
+            if index == self.words.len() {
+                return Turn::NEVER;
+            }
         }
         self.turn_of(index, self.words[index].occupied)
+    }
+
+    /// Forgets the groups of words before that of the next turn, which are all zero.
+    #[inline(always)]
+    pub(super) fn forget_before(&mut self, next: Turn) {
+        if self.group_bits > FEW_WORDS_BITS {
+            let group = (next.list.index() / PER_WORD) >> self.group_bits;
+            let is_never = next == Turn::NEVER;
+            self.summary &= if is_never { 0 } else { u64::MAX << group };
+        }
     }
 
     /// Returns the turn of the slot to which the lowest of these bits of a word belongs.

@@ -72,6 +72,19 @@ fn w04_a_waker_that_panics_when_it_is_cloned_leaves_the_sleep_as_it_was() {
     assert!(task.poll().is_ready());
 }
 
+/// Nor does it change the limit, which begins with that poll.
+#[test]
+fn w12_a_waker_that_panics_when_it_is_cloned_leaves_the_limit_as_it_was() {
+    let (timers, clock) = paused();
+    clock.advance(ms(100_000));
+    let panics = on_clone(|| panic!("a clone"));
+    let mut limited = Box::pin(timers.timeout(ms(5_000), pending::<()>()));
+    let poll = AssertUnwindSafe(|| poll_with(&mut limited, &panics));
+    assert!(catch_unwind(poll).is_err());
+    let ended = Box::pin(async { assert!(limited.await.is_err()) });
+    ends_at(&mut ByHand::new(ended), &clock, 105_000);
+}
+
 /// A waker that panics when it is dropped panics in the call that drops its sleep. The
 /// timers go on.
 #[test]
