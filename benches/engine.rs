@@ -25,9 +25,7 @@ const HANDOVER: usize = 256;
 
 fn start() -> Engine<u64> {
     let builder = Engine::builder().tick(TICK);
-    builder
-        .start()
-        .expect("an engine with the default settings")
+    builder.start().expect("an engine with the default settings")
 }
 
 /// A caller's way of stating the time, which is one of two.
@@ -84,9 +82,8 @@ fn run_pairs(
     start: &Barrier,
 ) -> Duration {
     let mut rng = Rng::with_seed(7);
-    let mut oldest: Vec<TimerId> = (0..IN_FLIGHT)
-        .map(|_| schedule(engine, when.timer(engine, delay(&mut rng))))
-        .collect();
+    let mut oldest: Vec<TimerId> =
+        (0..IN_FLIGHT).map(|_| schedule(engine, when.timer(engine, delay(&mut rng)))).collect();
     start.wait();
     let begun = Instant::now();
     for pair in 0..pairs as usize {
@@ -117,9 +114,7 @@ fn pair(c: &mut Criterion) {
         group.bench_function(BenchmarkId::new("after", threads), |b| {
             let engine = start();
             b.iter_custom(|pairs| {
-                on_threads(threads, |start| {
-                    run_pairs(&engine, &mut Delay, pairs, start)
-                })
+                on_threads(threads, |start| run_pairs(&engine, &mut Delay, pairs, start))
             });
         });
     }
@@ -229,20 +224,14 @@ fn run_expire(timers: usize, span: u64) -> Duration {
     let mut rng = Rng::with_seed(10);
     for _ in 0..timers {
         let tick = rng.u64(1..=span);
-        schedule(
-            &engine,
-            Timer::at(Time::from_nanos(tick * TICK_NANOS), tick),
-        );
+        schedule(&engine, Timer::at(Time::from_nanos(tick * TICK_NANOS), tick));
     }
     let queue = engine.queue(0);
     let ready = Barrier::new(2);
     thread::scope(|scope| {
         let worker = scope.spawn(|| {
             ready.wait();
-            let count = queue
-                .take(timers)
-                .map(|expired| *expired.payload())
-                .sum::<u64>();
+            let count = queue.take(timers).map(|expired| *expired.payload()).sum::<u64>();
             black_box(count);
         });
         ready.wait();

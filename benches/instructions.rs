@@ -35,130 +35,54 @@ struct Call {
 /// The calls, counted with Rust 1.95 on x86-64. A change that makes a call cheaper
 /// lowers the call's count here.
 const CALLS: [Call; 24] = [
-    Call {
-        name: "wheel: cancel and schedule",
-        instructions: 147,
-        run: wheel_pair,
-    },
-    Call {
-        name: "wheel: postpone",
-        instructions: 53,
-        run: wheel_postpone,
-    },
-    Call {
-        name: "wheel: disarm and arm",
-        instructions: 91,
-        run: wheel_reuse,
-    },
-    Call {
-        name: "wheel: bring forward",
-        instructions: 125,
-        run: wheel_bring_forward,
-    },
-    Call {
-        name: "wheel: schedule, cascade and expire",
-        instructions: 387,
-        run: wheel_expire,
-    },
-    Call {
-        name: "wheel: alone on a tick",
-        instructions: 400,
-        run: wheel_alone,
-    },
-    Call {
-        name: "wheel: alone, two cascades away",
-        instructions: 415,
-        run: wheel_alone_far,
-    },
-    Call {
-        name: "wheel: all on a tick",
-        instructions: 146,
-        run: wheel_burst,
-    },
+    Call { name: "wheel: cancel and schedule", instructions: 147, run: wheel_pair },
+    Call { name: "wheel: postpone", instructions: 53, run: wheel_postpone },
+    Call { name: "wheel: disarm and arm", instructions: 91, run: wheel_reuse },
+    Call { name: "wheel: bring forward", instructions: 125, run: wheel_bring_forward },
+    Call { name: "wheel: schedule, cascade and expire", instructions: 387, run: wheel_expire },
+    Call { name: "wheel: alone on a tick", instructions: 400, run: wheel_alone },
+    Call { name: "wheel: alone, two cascades away", instructions: 415, run: wheel_alone_far },
+    Call { name: "wheel: all on a tick", instructions: 146, run: wheel_burst },
     Call {
         name: "wheel: advance over nothing",
         // Six instructions find the answer, and the rest copy it.
         instructions: 18,
         run: wheel_idle,
     },
-    Call {
-        name: "engine: cancel and schedule",
-        instructions: 221,
-        run: engine_pair,
-    },
-    Call {
-        name: "engine: postpone",
-        instructions: 97,
-        run: engine_postpone,
-    },
-    Call {
-        name: "engine: disarm and arm",
-        instructions: 166,
-        run: engine_reuse,
-    },
+    Call { name: "engine: cancel and schedule", instructions: 221, run: engine_pair },
+    Call { name: "engine: postpone", instructions: 97, run: engine_postpone },
+    Call { name: "engine: disarm and arm", instructions: 166, run: engine_reuse },
     Call {
         name: "engine: schedule, expire and take",
         // There are four timers per tick, and an advance visits every shard.
         instructions: 1_227,
         run: engine_take,
     },
-    Call {
-        name: "engine: the same, many at a time",
-        instructions: 912,
-        run: engine_take_many,
-    },
-    Call {
-        name: "engine: all on a tick, many at a time",
-        instructions: 374,
-        run: engine_burst,
-    },
-    Call {
-        name: "task: cancel and schedule",
-        instructions: 265,
-        run: task_pair,
-    },
+    Call { name: "engine: the same, many at a time", instructions: 912, run: engine_take_many },
+    Call { name: "engine: all on a tick, many at a time", instructions: 374, run: engine_burst },
+    Call { name: "task: cancel and schedule", instructions: 265, run: task_pair },
     Call {
         name: "task: schedule, expire and run",
         // A thousand tasks are due at each tick.
         instructions: 969,
         run: task_run,
     },
-    Call {
-        name: "named task: cancel and schedule",
-        instructions: 1_568,
-        run: named_task_pair,
-    },
+    Call { name: "named task: cancel and schedule", instructions: 1_568, run: named_task_pair },
     Call {
         name: "named task: the same, by name",
         instructions: 2_744,
         run: named_task_pair_by_name,
     },
-    Call {
-        name: "sleep: create, poll and drop",
-        instructions: 353,
-        run: sleep_pair,
-    },
-    Call {
-        name: "sleep: the same, instant given",
-        instructions: 335,
-        run: sleep_pair_at,
-    },
+    Call { name: "sleep: create, poll and drop", instructions: 353, run: sleep_pair },
+    Call { name: "sleep: the same, instant given", instructions: 335, run: sleep_pair_at },
     Call {
         name: "sleep: create, poll and wake",
         // There are four sleeps per tick, and an advance visits every shard.
         instructions: 726,
         run: sleep_wake,
     },
-    Call {
-        name: "sleep: the same, all on a tick",
-        instructions: 392,
-        run: sleep_burst,
-    },
-    Call {
-        name: "timeout: ready at once",
-        instructions: 15,
-        run: timeout_ready,
-    },
+    Call { name: "sleep: the same, all on a tick", instructions: 392, run: sleep_burst },
+    Call { name: "timeout: ready at once", instructions: 15, run: timeout_ready },
 ];
 
 /// The slack for differences between compilers and libraries.
@@ -193,16 +117,9 @@ fn check_all() -> ExitCode {
         };
         let instructions = (twice - once) / TIMES;
         let limit = call.instructions + (call.instructions * SLACK_PERCENT / 100).max(LEAST_SLACK);
-        let verdict = if instructions <= limit {
-            ""
-        } else {
-            "  TOO MANY"
-        };
+        let verdict = if instructions <= limit { "" } else { "  TOO MANY" };
         within &= instructions <= limit;
-        println!(
-            "{:<38} {instructions:>5}  (at most {limit}){verdict}",
-            call.name
-        );
+        println!("{:<38} {instructions:>5}  (at most {limit}){verdict}", call.name);
     }
     match within {
         true => ExitCode::SUCCESS,
@@ -220,9 +137,7 @@ fn count(index: usize, times: u64) -> Option<u64> {
         .output()
         .ok()?;
     let said = String::from_utf8_lossy(&output.stderr);
-    let collected = said
-        .lines()
-        .find_map(|line| line.split("Collected :").nth(1))?;
+    let collected = said.lines().find_map(|line| line.split("Collected :").nth(1))?;
     collected.trim().parse().ok()
 }
 
@@ -244,11 +159,7 @@ impl Flight {
     fn new(schedule: impl FnMut(u64) -> TimerId) -> Flight {
         let delays = numbers(delay);
         let ids = delays[..IN_FLIGHT].iter().copied().map(schedule).collect();
-        Flight {
-            ids,
-            oldest: 0,
-            delays: delays.into_iter(),
-        }
+        Flight { ids, oldest: 0, delays: delays.into_iter() }
     }
 
     /// Returns the place of the oldest timer, and the delay of its successor.
@@ -358,15 +269,11 @@ fn wheel_idle(times: u64) {
 fn far_engine() -> (Engine<u64>, impl Fn(u64) -> Time) {
     let engine = Engine::builder().start().expect("the defaults start");
     let far = engine.now() + Duration::from_secs(100_000);
-    (engine, move |tick| {
-        Time::from_nanos(far.as_nanos() + tick * 1_000_000)
-    })
+    (engine, move |tick| Time::from_nanos(far.as_nanos() + tick * 1_000_000))
 }
 
 fn schedule(engine: &Engine<u64>, time: Time) -> TimerId {
-    engine
-        .schedule(Timer::at(time, 0))
-        .expect("there is no bound")
+    engine.schedule(Timer::at(time, 0)).expect("there is no bound")
 }
 
 fn engine_pair(times: u64) {
@@ -413,9 +320,7 @@ fn engine_take_many(times: u64) {
 
 fn take_all(queue: &Queue<u64>, payloads: &mut Vec<u64>) {
     while queue.try_recv_many(payloads, 1_000).is_ok() {
-        payloads
-            .drain(..)
-            .for_each(|payload| _ = black_box(payload));
+        payloads.drain(..).for_each(|payload| _ = black_box(payload));
     }
 }
 
@@ -423,9 +328,7 @@ fn take_all(queue: &Queue<u64>, payloads: &mut Vec<u64>) {
 const BURST: Duration = Duration::from_millis(100);
 
 fn engine_burst(times: u64) {
-    let (engine, clock) = Engine::builder()
-        .start_virtual()
-        .expect("the defaults start");
+    let (engine, clock) = Engine::builder().start_virtual().expect("the defaults start");
     for _ in 0..times {
         schedule(&engine, Time::START + BURST);
     }
@@ -434,9 +337,7 @@ fn engine_burst(times: u64) {
 }
 
 fn take_each_tick(times: u64, mut take: impl FnMut(&Queue<u64>)) {
-    let (engine, clock) = Engine::builder()
-        .start_virtual()
-        .expect("the defaults start");
+    let (engine, clock) = Engine::builder().start_virtual().expect("the defaults start");
     for tick in ticks(times) {
         schedule(&engine, Time::START + Duration::from_millis(tick));
     }
@@ -449,9 +350,7 @@ fn take_each_tick(times: u64, mut take: impl FnMut(&Queue<u64>)) {
 
 /// Returns a task engine without threads, and a time that is far away.
 fn far_tasks() -> (TaskEngine, Driver<Task>, Time) {
-    let (timers, driver) = TaskEngine::builder()
-        .start_driven()
-        .expect("the defaults start");
+    let (timers, driver) = TaskEngine::builder().start_driven().expect("the defaults start");
     let far = timers.now() + DELAY;
     (timers, driver, far)
 }
@@ -527,11 +426,7 @@ fn named_task_pair_by_name(times: u64) {
     let names = names();
     let mut each = names.iter();
     let mut flight = Flight::new(|delay| {
-        run_named(
-            &timers,
-            later(far, delay),
-            each.next().expect("a name for each"),
-        )
+        run_named(&timers, later(far, delay), each.next().expect("a name for each"))
     });
     for n in 0..times {
         let (_, delay) = flight.next();
@@ -593,9 +488,7 @@ fn sleep_burst(times: u64) {
 fn wake_each(delays: impl Iterator<Item = Duration>, pass: impl FnOnce(&VirtualClock)) {
     let count = Arc::new(Count::default());
     let waker = Waker::from(Arc::clone(&count));
-    let (timers, clock) = Timers::builder()
-        .start_virtual()
-        .expect("the defaults start");
+    let (timers, clock) = Timers::builder().start_virtual().expect("the defaults start");
     let timers = timers.leak();
     let mut registered = 0;
     for delay in delays {

@@ -24,9 +24,7 @@ const STEPS_PER_TICK: u64 = 100;
 fn filled(timers: usize) -> (Wheel<u64>, Vec<TimerId>) {
     let mut rng = Rng::with_seed(1);
     let mut wheel = Wheel::new(WHEEL_SIZE);
-    let ids = (0..timers as u64)
-        .map(|n| wheel.schedule_after(delay(&mut rng), n))
-        .collect();
+    let ids = (0..timers as u64).map(|n| wheel.schedule_after(delay(&mut rng), n)).collect();
     (wheel, ids)
 }
 
@@ -35,9 +33,7 @@ type Key = (u64, u64);
 
 fn filled_map(timers: usize) -> BTreeMap<Key, u64> {
     let mut rng = Rng::with_seed(1);
-    (0..timers as u64)
-        .map(|n| ((delay(&mut rng), n), n))
-        .collect()
+    (0..timers as u64).map(|n| ((delay(&mut rng), n), n)).collect()
 }
 
 /// Cancels the oldest of [`IN_FLIGHT`] timers and schedules a new one, while a
@@ -50,9 +46,8 @@ fn pair(c: &mut Criterion) {
         group.bench_function(id("wheel"), |b| {
             let (mut wheel, _) = filled(background);
             let mut rng = Rng::with_seed(2);
-            let mut oldest: Vec<TimerId> = (0..IN_FLIGHT)
-                .map(|_| wheel.schedule_after(delay(&mut rng), 0))
-                .collect();
+            let mut oldest: Vec<TimerId> =
+                (0..IN_FLIGHT).map(|_| wheel.schedule_after(delay(&mut rng), 0)).collect();
             let mut at = 0;
             b.iter(|| {
                 black_box(wheel.cancel(oldest[at]));

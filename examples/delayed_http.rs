@@ -202,10 +202,7 @@ fn try_out() -> Result<(), Box<dyn Error>> {
             ("drop", "409", "cancelled\n") => {
                 conflicts += 1;
                 if conflicts == cancelled {
-                    println!(
-                        "{conflicts} cancelled after {} ms",
-                        begun.elapsed().as_millis()
-                    );
+                    println!("{conflicts} cancelled after {} ms", begun.elapsed().as_millis());
                 }
             }
             _ => return Err(format!("{name} was answered {status} {text:?}").into()),
@@ -240,9 +237,7 @@ fn request(address: SocketAddr, target: &str) -> io::Result<TcpStream> {
 fn receive(mut stream: TcpStream) -> Result<(String, String), Box<dyn Error>> {
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
-    let (head, text) = answer
-        .split_once("\r\n\r\n")
-        .ok_or("an answer without an end")?;
+    let (head, text) = answer.split_once("\r\n\r\n").ok_or("an answer without an end")?;
     let status = head.split(' ').nth(1).ok_or("an answer without a status")?;
     Ok((status.to_owned(), text.to_owned()))
 }

@@ -99,11 +99,7 @@ struct Counts {
 
 impl Room {
     fn new(seed: u64) -> Room {
-        let player = |name| Player {
-            name,
-            health: HEALTH,
-            buffs: Vec::new(),
-        };
+        let player = |name| Player { name, health: HEALTH, buffs: Vec::new() };
         Room {
             players: ["Ada", "Bob", "Cleo", "Dan"].map(player).into(),
             buffs: Wheel::new(64),
@@ -159,13 +155,7 @@ impl Room {
         if self.players[player].health <= 0 {
             return;
         }
-        let buff = Buff {
-            player,
-            spell,
-            health,
-            period,
-            left,
-        };
+        let buff = Buff { player, spell, health, period, left };
         let id = self.buffs.schedule_after(period, buff);
         self.players[player].buffs.push(id);
         self.counts.promised += left;
@@ -197,9 +187,8 @@ impl Room {
     /// Cancels the buffs of a player for which `which` holds.
     fn end_buffs(&mut self, player: usize, what: &str, which: impl Fn(&Buff) -> bool) {
         let ids = std::mem::take(&mut self.players[player].buffs);
-        let (ended, kept): (Vec<_>, Vec<_>) = ids
-            .into_iter()
-            .partition(|&id| self.buffs.get(id).is_some_and(&which));
+        let (ended, kept): (Vec<_>, Vec<_>) =
+            ids.into_iter().partition(|&id| self.buffs.get(id).is_some_and(&which));
         self.players[player].buffs = kept;
         for id in ended {
             let Some(buff) = self.buffs.cancel(id) else {
@@ -216,11 +205,7 @@ impl Room {
         for player in 0..self.players.len() {
             self.end_buffs(player, "leaves, and with it", |_| true);
         }
-        let Counts {
-            promised,
-            ticked,
-            cancelled,
-        } = self.counts;
+        let Counts { promised, ticked, cancelled } = self.counts;
         if !self.buffs.is_empty() || promised != ticked + cancelled || ticked == 0 {
             return Err(format!("{promised} ticks: {ticked} and {cancelled} fewer"));
         }

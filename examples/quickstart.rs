@@ -81,10 +81,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     say(format!("and once more: {:?}", engine.cancel(session)));
 
     thread::sleep(Duration::from_millis(2_500));
-    say(format!(
-        "shut down: {} timer still waited",
-        engine.shutdown().len()
-    ));
+    say(format!("shut down: {} timer still waited", engine.shutdown().len()));
     worker.join().expect("the worker does not panic");
     reporter.join().expect("the reporter does not panic");
     check(engine.ledger())
@@ -96,9 +93,7 @@ fn requests(engine: &Engine<&'static str>) {
     for number in 0..REQUESTS {
         let limit = Duration::from_millis(1_000 + number % 2_000);
         let timer = Timer::after(limit, "request");
-        let request = engine
-            .schedule(timer)
-            .expect("the engine runs, without a bound");
+        let request = engine.schedule(timer).expect("the engine runs, without a bound");
         if number % 4 > 0 {
             assert!(engine.cancel(request).is_cancelled());
         }

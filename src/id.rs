@@ -108,10 +108,7 @@ impl TimerId {
 
     #[inline]
     pub(crate) fn wheel(self) -> WheelNumber {
-        WheelNumber {
-            high: self.high.get() & WHEEL_HIGH_MASK,
-            low: self.low >> 32 << 32,
-        }
+        WheelNumber { high: self.high.get() & WHEEL_HIGH_MASK, low: self.low >> 32 << 32 }
     }
 
     #[inline]
@@ -248,19 +245,12 @@ impl WheelNumber {
 /// upper bits.
 fn first_of(count: u64, next: u64) -> u64 {
     let last = next + count.saturating_sub(1);
-    if next >> 32 == last >> 32 {
-        next
-    } else {
-        last >> 32 << 32
-    }
+    if next >> 32 == last >> 32 { next } else { last >> 32 << 32 }
 }
 
 impl From<u64> for WheelNumber {
     fn from(number: u64) -> WheelNumber {
-        WheelNumber {
-            high: number >> 32,
-            low: number << 32,
-        }
+        WheelNumber { high: number >> 32, low: number << 32 }
     }
 }
 
@@ -381,11 +371,7 @@ mod tests {
         let id = |wheel: u64, sequence, index| TimerId::new(wheel.into(), sequence, index);
         let one = id(1 << 32 | 7, 5, 3);
         assert!(one.is_same_timer(id(1 << 32 | 7, 5, 4)));
-        for other in [
-            id(1 << 32 | 7, 6, 3),
-            id(1 << 32 | 8, 5, 3),
-            id(2 << 32 | 7, 5, 3),
-        ] {
+        for other in [id(1 << 32 | 7, 6, 3), id(1 << 32 | 8, 5, 3), id(2 << 32 | 7, 5, 3)] {
             assert!(!one.is_same_timer(other));
         }
     }
@@ -417,9 +403,7 @@ mod tests {
     #[test]
     fn a_wheel_tells_its_own_ids_from_those_of_another() {
         let mut wheels = [Wheel::new(64), Wheel::new(64)];
-        let ids = wheels
-            .each_mut()
-            .map(|wheel| wheel.schedule_at(Tick(5), ()));
+        let ids = wheels.each_mut().map(|wheel| wheel.schedule_at(Tick(5), ()));
         assert_eq!(wheels[0].cancel(ids[1]), None);
         assert!(wheels[0].contains(ids[0]) && wheels[1].contains(ids[1]));
     }

@@ -119,34 +119,17 @@ mod tests {
     fn rounds_like_a_division(nanos: u64, tick: u64) {
         let length = TickLength::new(Duration::from_nanos(tick)).unwrap();
         let (down, up) = (nanos / tick, nanos.div_ceil(tick));
-        assert_eq!(
-            length.tick_at(Time::from_nanos(nanos)).0,
-            down.min(NEVER.0 - 1)
-        );
+        assert_eq!(length.tick_at(Time::from_nanos(nanos)).0, down.min(NEVER.0 - 1));
         let begins = up.checked_mul(tick).is_some_and(|begins| begins < u64::MAX);
         let expected = if begins { up } else { NEVER.0 };
-        assert_eq!(
-            length.tick_after(Time::from_nanos(nanos)).0,
-            expected,
-            "{nanos} {tick}"
-        );
+        assert_eq!(length.tick_after(Time::from_nanos(nanos)).0, expected, "{nanos} {tick}");
     }
 
     #[test]
     fn rounding_is_exact_beside_every_multiple_and_every_limit() {
         let ends = |n: u64| [n.saturating_sub(1), n, n.saturating_add(1)];
         let powers = (0..64).flat_map(|bits| ends(1 << bits));
-        let ticks = powers.chain([
-            3,
-            5,
-            7,
-            10,
-            1_000,
-            50_000,
-            1_000_000,
-            1_000_000_000,
-            u64::MAX,
-        ]);
+        let ticks = powers.chain([3, 5, 7, 10, 1_000, 50_000, 1_000_000, 1_000_000_000, u64::MAX]);
         for tick in ticks.filter(|&tick| tick > 0) {
             let too_far = TickLength::new(Duration::from_nanos(tick)).unwrap().too_far;
             let limits = [0, tick, 1 << 62, MULTIPLIED, too_far, u64::MAX].into_iter();

@@ -275,17 +275,8 @@ mod tests {
         time += 2 * second;
         time -= second;
         assert_eq!(time, Time::from_secs(6));
-        assert_eq!(
-            (time - 9 * second, time - Duration::MAX),
-            (Time::START, Time::START)
-        );
-        assert_eq!(
-            (
-                time.checked_sub(9 * second),
-                time.checked_sub(Duration::MAX)
-            ),
-            (None, None)
-        );
+        assert_eq!((time - 9 * second, time - Duration::MAX), (Time::START, Time::START));
+        assert_eq!((time.checked_sub(9 * second), time.checked_sub(Duration::MAX)), (None, None));
         assert_eq!(time.checked_add(Duration::from_nanos(u64::MAX)), None);
         let last = Time::from_nanos(u64::MAX - 1);
         assert_eq!(time.checked_add(last - time), Some(last));

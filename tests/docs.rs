@@ -77,10 +77,7 @@ fn every_program_of_a_page_is_run() {
         let is_run = lib.contains(&format!("include_str!(\"../{}\")", name.display()));
         let page = read(&name);
         let mut rust = programs(&page).filter(|(language, _)| language.starts_with("rust"));
-        assert!(
-            rust.all(|(language, _)| is_run && language == "rust"),
-            "{name:?}"
-        );
+        assert!(rust.all(|(language, _)| is_run && language == "rust"), "{name:?}");
     }
 }
 

@@ -54,9 +54,7 @@ fn imports(module: &str, statement: &str) -> Vec<(String, bool)> {
     // Within a module of this file, the parent is this file.
     let tree = tree.replacen("super::", "self::", usize::from(before.starts_with(' ')));
     let paths = paths(&tree).into_iter();
-    paths
-        .map(|it| (absolute(module, &it), before.contains("pub")))
-        .collect()
+    paths.map(|it| (absolute(module, &it), before.contains("pub"))).collect()
 }
 
 /// The paths of a tree such as `a::{b, c::{d, e}}`.
@@ -147,10 +145,7 @@ fn a_folder_imports_only_folders_below_it() {
         assert_eq!(above, None, "{module} imports what stands above it");
     }
     // The reader of `use` lines finds what it is to find.
-    assert!(
-        arrows["tasks::worker"].contains("drive::driver"),
-        "re-exported"
-    );
+    assert!(arrows["tasks::worker"].contains("drive::driver"), "re-exported");
     assert!(!arrows["engine"].contains("engine::end"), "declared only");
 }
 

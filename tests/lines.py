@@ -9,10 +9,10 @@ import subprocess
 import sys
 
 LIMITS = {
-    "library": 11_445,
-    "wheel": 2_170,
-    "tests": 11_815,
-    "tests and models": 14_530,
+    "library": 11_085,
+    "wheel": 2_130,
+    "tests": 11_545,
+    "tests and models": 14_190,
     "documents": 3_265,
 }
 

@@ -47,11 +47,7 @@ fn main() {
     let folder = argument("--folder").map_or_else(std::env::temp_dir, PathBuf::from);
     let folder = folder.join(format!("durable-millions-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
-    measure(
-        &folder,
-        number("--stored", 5_000_000),
-        number("--far", 10_000_000),
-    );
+    measure(&folder, number("--stored", 5_000_000), number("--far", 10_000_000));
     fs::remove_dir_all(folder).unwrap();
 }
 
@@ -117,12 +113,7 @@ fn fill(path: &Path, jobs: u64) -> String {
             .map(|n| insert(Job::new("job", BODY).at(now + far(n))));
         store.commit(&batch.collect::<Vec<_>>()).unwrap();
     }
-    if store
-        .due_before(lease(&store), &["job".to_owned()], now, 1)
-        .unwrap()
-        .jobs
-        .is_empty()
-    {
+    if store.due_before(lease(&store), &["job".to_owned()], now, 1).unwrap().jobs.is_empty() {
         let batch = (0..DUE).map(|_| insert(Job::new("job", BODY).at(now)));
         store.commit(&batch.collect::<Vec<_>>()).unwrap();
     }
@@ -133,10 +124,7 @@ fn fill(path: &Path, jobs: u64) -> String {
 }
 
 fn lease(store: &RedbStore) -> tickwheel_durable::store::Lease {
-    store
-        .acquire("bench", &["job".into()], YEAR)
-        .unwrap()
-        .unwrap()
+    store.acquire("bench", &["job".into()], YEAR).unwrap().unwrap()
 }
 
 /// Has a process do a part, and returns what it says. A part that waits is killed.

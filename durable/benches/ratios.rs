@@ -74,13 +74,8 @@ fn insert_by(jobs: &Durable, threads: usize) -> f64 {
         count
     };
     let total: u32 = thread::scope(|scope| {
-        let threads: Vec<_> = (0..threads)
-            .map(|n| scope.spawn(move || count(n)))
-            .collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap())
-            .sum()
+        let threads: Vec<_> = (0..threads).map(|n| scope.spawn(move || count(n))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
     });
     f64::from(total) / begin.elapsed().as_secs_f64()
 }
@@ -97,21 +92,9 @@ fn inserts(folder: &Path) {
     }
     let [probe, one, eight, many] = rates;
     row("probe: 4 KiB and fdatasync", format!("{probe:.0}/s"), "");
-    row(
-        "one thread, a durable insert each",
-        format!("{:.2} / f", one / probe),
-        ">= 0.3 / f",
-    );
-    row(
-        "8 threads",
-        format!("{:.1} x one thread", eight / one),
-        ">= 2.5 x",
-    );
-    row(
-        "64 threads",
-        format!("{:.1} x one thread", many / one),
-        ">= 5 x",
-    );
+    row("one thread, a durable insert each", format!("{:.2} / f", one / probe), ">= 0.3 / f");
+    row("8 threads", format!("{:.1} x one thread", eight / one), ">= 2.5 x");
+    row("64 threads", format!("{:.1} x one thread", many / one), ">= 5 x");
 }
 
 fn fill(store: &RedbStore, jobs: u64) {
@@ -129,33 +112,20 @@ fn fill(store: &RedbStore, jobs: u64) {
 
 /// Starts and completes all jobs of a store, a thousand at a time.
 fn drain(store: &RedbStore) -> u64 {
-    let lease = store
-        .acquire("bench", &["job".into()], FAR)
-        .unwrap()
-        .unwrap();
+    let lease = store.acquire("bench", &["job".into()], FAR).unwrap().unwrap();
     let fence = lease.fence;
     let mut count = 0;
     loop {
-        let due = store
-            .due_before(lease, &["job".to_owned()], WallTime::MAX, 1_000)
-            .unwrap()
-            .jobs;
+        let due = store.due_before(lease, &["job".to_owned()], WallTime::MAX, 1_000).unwrap().jobs;
         if due.is_empty() {
             return count;
         }
-        let start = due.iter().map(|job| Change::Start {
-            id: job.id,
-            version: job.version,
-            fence,
-        });
+        let start = due.iter().map(|job| Change::Start { id: job.id, version: job.version, fence });
         let started = store.commit(&start.collect::<Vec<_>>()).unwrap();
         let finish = started.iter().filter_map(|answer| match answer {
-            Answer::Started { job, .. } => Some(Change::Finish {
-                id: job.id,
-                version: job.version,
-                fence,
-                then: Then::End,
-            }),
+            Answer::Started { job, .. } => {
+                Some(Change::Finish { id: job.id, version: job.version, fence, then: Then::End })
+            }
             _ => None,
         });
         store.commit(&finish.collect::<Vec<_>>()).unwrap();
@@ -174,35 +144,18 @@ fn stored(folder: &Path, jobs: u64) {
     let open = |path: &Path| {
         let begin = Instant::now();
         let store = options.open(path).unwrap();
-        let lease = store
-            .acquire("bench", &["job".into()], FAR)
-            .unwrap()
-            .unwrap();
-        store
-            .due_before(lease, &["job".to_owned()], WallTime::MAX, 1_000)
-            .unwrap();
+        let lease = store.acquire("bench", &["job".into()], FAR).unwrap().unwrap();
+        store.due_before(lease, &["job".to_owned()], WallTime::MAX, 1_000).unwrap();
         (store, begin.elapsed())
     };
     let (store, clean) = open(&path);
     let (_, killed) = open(&copy);
-    row(
-        &format!("open and read {jobs} stored, clean"),
-        format!("{clean:.1?}"),
-        "<= 50 ms",
-    );
-    row(
-        "the same after a SIGKILL",
-        format!("{killed:.1?}"),
-        "<= 1 s with 5 million",
-    );
+    row(&format!("open and read {jobs} stored, clean"), format!("{clean:.1?}"), "<= 50 ms");
+    row("the same after a SIGKILL", format!("{killed:.1?}"), "<= 1 s with 5 million");
     let begin = Instant::now();
     let count = drain(&store);
     let rate = count as f64 / begin.elapsed().as_secs_f64();
-    row(
-        "claim and complete, a thousand at a time",
-        format!("{rate:.0}/s"),
-        ">= 10,000/s",
-    );
+    row("claim and complete, a thousand at a time", format!("{rate:.0}/s"), ">= 10,000/s");
 }
 
 /// The rate at which a node with four workers runs jobs that are all due.
@@ -225,11 +178,7 @@ fn backlog(folder: &Path, ahead: usize) {
     let probe = (before + probe(&mut file)) / 2.0;
     let is = format!("{rate:.0}/s, {:.1} / f", rate / probe);
     let target = if ahead == 60 { ">= 10,000/s" } else { "" };
-    row(
-        &format!("a backlog, up to {ahead} started ahead"),
-        is,
-        target,
-    );
+    row(&format!("a backlog, up to {ahead} started ahead"), is, target);
 }
 
 /// The time from the due time to the handler, with so many jobs a second for two seconds.

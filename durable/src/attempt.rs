@@ -19,11 +19,7 @@ debug!(Attempt, this, id: this.id(), kind: this.job().kind, number: this.number(
 
 impl Attempt {
     pub(crate) fn new(run: Arc<Run>, jobs: Jobs, in_transaction: bool) -> Attempt {
-        Attempt {
-            run,
-            jobs,
-            in_transaction,
-        }
+        Attempt { run, jobs, in_transaction }
     }
 
     /// Returns the job as it was when it was started.
@@ -117,10 +113,7 @@ impl Attempt {
     /// belongs to its [transaction](crate::Transaction::schedule). The run fails by that.
     #[must_use]
     pub fn jobs(&self) -> &Jobs {
-        assert!(
-            !self.in_transaction,
-            "this handler works in a transaction: schedule jobs in that"
-        );
+        assert!(!self.in_transaction, "this handler works in a transaction: schedule jobs in that");
         &self.jobs
     }
 }

@@ -418,11 +418,7 @@ impl Builder {
             Mode::Threads(_) => Commits::new(node.linger()),
             Mode::Virtual(_) => Commits::default(),
         };
-        let inner = Inner {
-            node,
-            commits,
-            mode,
-        };
+        let inner = Inner { node, commits, mode };
         Ok(Runner::new(Arc::new(inner), self.handlers, seed))
     }
 }

@@ -128,10 +128,7 @@ impl Queue {
 impl Commits {
     /// Returns commits whose starts and outcomes linger for up to `linger`.
     pub(crate) fn new(linger: Duration) -> Commits {
-        Commits {
-            linger,
-            ..Commits::default()
-        }
+        Commits { linger, ..Commits::default() }
     }
 
     /// Hands in changes, and returns where their answers will come.
@@ -233,8 +230,7 @@ impl Commits {
         let has_requests = !queue.requests.is_empty();
         if let Some(begun) = queue.begun.filter(|_| !self.linger.is_zero()) {
             let lingers = |queue: &mut Queue| !queue.is_urgent();
-            self.bell
-                .wait_while_until(&mut queue, lingers, begun + self.linger);
+            self.bell.wait_while_until(&mut queue, lingers, begun + self.linger);
         }
         queue.begun = Some(Instant::now());
         has_requests

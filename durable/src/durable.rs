@@ -125,13 +125,11 @@ impl Durable {
                 // An asynchronous one, which leaves the thread at once.
                 None => drop(pool.runner.run(run, Arc::clone(&pool.committing))),
             };
-            self.threads
-                .spawn("start", move || dispatch(&shared, lane, &run))?;
+            self.threads.spawn("start", move || dispatch(&shared, lane, &run))?;
         }
         drop(sender);
         let shared = Arc::clone(&inner);
-        self.threads
-            .spawn("late", move || shared.node.watch(|| pool.add().is_ok()))?;
+        self.threads.spawn("late", move || shared.node.watch(|| pool.add().is_ok()))?;
         listen(&inner);
         self.threads.spawn("keep", move || keep(&inner))
     }

@@ -38,10 +38,7 @@ pub(crate) enum Handler {
     #[cfg(feature = "postgres")]
     InTransaction(Box<InTransaction>),
     #[cfg(feature = "tokio")]
-    Async(
-        tokio::runtime::Handle,
-        Arc<dyn Fn(Attempt) -> Handling + Send + Sync>,
-    ),
+    Async(tokio::runtime::Handle, Arc<dyn Fn(Attempt) -> Handling + Send + Sync>),
 }
 
 /// What is set for a kind.
@@ -78,10 +75,7 @@ impl Handlers {
         let mut lanes = Lanes::default();
         let sorted: BTreeMap<_, _> = self.0.iter().collect();
         for (name, rules) in sorted {
-            let kind = Kind {
-                name: name.clone(),
-                most: rules.everywhere,
-            };
+            let kind = Kind { name: name.clone(), most: rules.everywhere };
             match &rules.handler {
                 None => {}
                 #[cfg(feature = "tokio")]
@@ -101,9 +95,7 @@ impl Handlers {
     #[cfg(feature = "postgres")]
     pub(crate) fn need_transactions(&self) -> bool {
         let handlers = self.0.values().map(|rules| &rules.handler);
-        handlers
-            .into_iter()
-            .any(|handler| matches!(handler, Some(Handler::InTransaction(_))))
+        handlers.into_iter().any(|handler| matches!(handler, Some(Handler::InTransaction(_))))
     }
 
     /// Returns what becomes of a job without a run, because runs that never ended have used up its
@@ -122,11 +114,7 @@ impl Handlers {
         random: f64,
     ) -> Then {
         let again = |due| Then::Again { due, failure: None };
-        let die = |failure: &str, next| Then::Die {
-            failure: cut(failure),
-            at: now,
-            next,
-        };
+        let die = |failure: &str, next| Then::Die { failure: cut(failure), at: now, next };
         match outcome {
             Outcome::Done => match next_after(job, now) {
                 Ok(next) => next.map_or(Then::End, again),

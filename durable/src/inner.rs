@@ -37,22 +37,13 @@ pub(crate) struct Run {
 impl Run {
     fn of(answer: Answer, fence: u64) -> Option<Run> {
         match answer {
-            Answer::Started { job, token } => Some(Run {
-                job: *job,
-                fence,
-                token,
-            }),
+            Answer::Started { job, token } => Some(Run { job: *job, fence, token }),
             _ => None,
         }
     }
 
     pub(crate) fn finish(&self, then: Then) -> Change {
-        Change::Finish {
-            id: self.job.id,
-            version: self.job.version,
-            fence: self.fence,
-            then,
-        }
+        Change::Finish { id: self.job.id, version: self.job.version, fence: self.fence, then }
     }
 }
 

@@ -89,8 +89,7 @@ impl Jobs {
             Err(error) => vec![Err(error); changes.len()],
         };
         let each = answers.into_iter().zip(changes);
-        each.map(|(answer, change)| scheduled(answer, change))
-            .collect()
+        each.map(|(answer, change)| scheduled(answer, change)).collect()
     }
 
     /// Cancels a waiting or running job, by its id or by its kind and key.

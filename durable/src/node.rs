@@ -176,10 +176,7 @@ impl Node {
         if !lanes[lane].needs_workers {
             return room;
         }
-        let beside = windows
-            .iter()
-            .zip(lanes)
-            .filter(|(_, lane)| lane.needs_workers);
+        let beside = windows.iter().zip(lanes).filter(|(_, lane)| lane.needs_workers);
         let at_work: usize = beside.map(|(window, _)| window.at_work()).sum();
         let started = self.settings.workers.saturating_add(self.pace.ahead());
         room.min(started.saturating_sub(at_work))
@@ -297,10 +294,7 @@ impl Node {
 
     /// Has the window loaded at once.
     pub(crate) fn ask_for_load(&self) {
-        self.windows
-            .lock()
-            .iter_mut()
-            .for_each(Window::forget_horizon);
+        self.windows.lock().iter_mut().for_each(Window::forget_horizon);
         self.is_load_due.store(true, Ordering::SeqCst);
     }
 
@@ -314,8 +308,7 @@ impl Node {
         match news {
             News::Placed(jobs) => {
                 let (now, mut windows) = (self.now(), self.windows.lock());
-                jobs.into_iter()
-                    .for_each(|job| self.place(&mut windows, job, now));
+                jobs.into_iter().for_each(|job| self.place(&mut windows, job, now));
                 self.note_load(&windows, now);
             }
             News::Many => self.ask_for_load(),
@@ -334,10 +327,7 @@ impl Node {
         }
         if let Some(step) = self.clock_step() {
             self.observer.clock_stepped(step);
-            self.windows
-                .lock()
-                .iter_mut()
-                .for_each(|window| window.re_aim(self.now()));
+            self.windows.lock().iter_mut().for_each(|window| window.re_aim(self.now()));
             for lane in 0..self.lanes() {
                 self.load(lane);
             }
@@ -401,11 +391,7 @@ impl Node {
 
     fn next_keep(&self) -> WallTime {
         let (now, length) = (self.now(), self.settings.lease);
-        let renewal = now
-            + self
-                .until_renewal()
-                .max(length / 10)
-                .min(self.until_wanted());
+        let renewal = now + self.until_renewal().max(length / 10).min(self.until_wanted());
         let windows = self.windows.lock();
         let looks = windows.iter().map(|window| window.look_again(now));
         match self.lease() {
@@ -547,11 +533,7 @@ mod tests {
         let Answer::Placed(DueJob { id, version, .. }) = placed[0] else {
             panic!("{placed:?}");
         };
-        let fence = store
-            .acquire("node", &["job".into()], Duration::ZERO)
-            .unwrap()
-            .unwrap()
-            .fence;
+        let fence = store.acquire("node", &["job".into()], Duration::ZERO).unwrap().unwrap().fence;
         let start = Change::Start { id, version, fence };
         store.commit(&[start]).unwrap();
 
@@ -562,15 +544,9 @@ mod tests {
         assert_eq!(node.room(0), 1);
         let (fence, _) = node.fire(0, vec![Aimed { id, version }]).unwrap();
         let then = Then::End;
-        node.commit(&[Change::Start { id, version, fence }])
-            .unwrap();
+        node.commit(&[Change::Start { id, version, fence }]).unwrap();
         assert_eq!(node.room(0), 0);
-        let finish = Change::Finish {
-            id,
-            version,
-            fence,
-            then,
-        };
+        let finish = Change::Finish { id, version, fence, then };
         node.commit(&[finish]).unwrap();
         assert_eq!(node.room(0), 64);
     }

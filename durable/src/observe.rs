@@ -157,10 +157,7 @@ impl Observer {
             Then::Die { failure, .. } => {
                 error!(target: TARGET, owner = self.owner, %id, kind, attempt, failure, "dead letter");
             }
-            Then::Again {
-                due,
-                failure: Some(failure),
-            } => {
+            Then::Again { due, failure: Some(failure) } => {
                 warn!(target: TARGET, owner = self.owner, %id, kind, attempt, failure, next = %due, "attempt failed")
             }
             Then::Again { failure: None, .. } | Then::End => {}

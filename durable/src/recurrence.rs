@@ -117,13 +117,9 @@ fn parse(expression: &str) -> Result<(Cron, TimeZone), InvalidCron> {
         return Err(invalid(format!("longer than {MOST_CRON} bytes")));
     }
     let expression = expression.trim();
-    let (pattern, zone) = expression
-        .rsplit_once(char::is_whitespace)
-        .ok_or_else(|| invalid("there is one word"))?;
-    let parser = CronParser::builder()
-        .seconds(Seconds::Disallowed)
-        .year(Year::Disallowed)
-        .build();
+    let (pattern, zone) =
+        expression.rsplit_once(char::is_whitespace).ok_or_else(|| invalid("there is one word"))?;
+    let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
     let pattern = parser.parse(pattern).map_err(invalid)?;
     Ok((pattern, TimeZone::get(zone).map_err(invalid)?))
 }
@@ -143,8 +139,7 @@ mod tests {
 
     fn next(expression: &str, after: &str) -> String {
         let cron = Recurrence::Cron(expression.to_owned());
-        cron.next_after(at(after))
-            .map_or("none".to_owned(), |time| time.to_string())
+        cron.next_after(at(after)).map_or("none".to_owned(), |time| time.to_string())
     }
 
     #[test]
@@ -152,16 +147,9 @@ mod tests {
         let first = WallTime::from_unix_micros(7);
         let period = Duration::from_micros(10);
         let every = Recurrence::Every { period, first };
-        let next = |now| {
-            every
-                .next_after(WallTime::from_unix_micros(now))
-                .unwrap()
-                .as_unix_micros()
-        };
-        assert_eq!(
-            [next(0), next(7), next(16), next(17), next(1_000)],
-            [7, 17, 17, 27, 1_007]
-        );
+        let next =
+            |now| every.next_after(WallTime::from_unix_micros(now)).unwrap().as_unix_micros();
+        assert_eq!([next(0), next(7), next(16), next(17), next(1_000)], [7, 17, 17, 27, 1_007]);
         assert_eq!(every.next_after(WallTime::MAX), None);
     }
 
@@ -188,14 +176,8 @@ mod tests {
     #[test]
     fn cron_is_read_in_its_time_zone() {
         let weekdays = "30 9 * * MON-FRI Europe/Berlin";
-        assert_eq!(
-            next(weekdays, "2026-11-20T10:00:00Z"),
-            "2026-11-23T08:30:00Z"
-        );
-        assert_eq!(
-            next(weekdays, "2026-07-01T00:00:00Z"),
-            "2026-07-01T07:30:00Z"
-        );
+        assert_eq!(next(weekdays, "2026-11-20T10:00:00Z"), "2026-11-23T08:30:00Z");
+        assert_eq!(next(weekdays, "2026-07-01T00:00:00Z"), "2026-07-01T07:30:00Z");
         assert_eq!(next("0 0 30 2 * UTC", "2026-01-01T00:00:00Z"), "none");
     }
 
@@ -225,14 +207,7 @@ mod tests {
     /// Each is refused, and with the reason.
     #[test]
     fn what_is_no_expression_is_refused() {
-        for bad in [
-            "",
-            "UTC",
-            "* * * * *",
-            "* * * * UTC",
-            "* * * * * *",
-            "* * * * * * UTC",
-        ] {
+        for bad in ["", "UTC", "* * * * *", "* * * * UTC", "* * * * * *", "* * * * * * UTC"] {
             assert!(check_cron(bad).is_err(), "{bad}");
         }
         let list = ["0"; MOST_CRON].join(",");

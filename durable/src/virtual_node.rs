@@ -28,12 +28,7 @@ debug!(VirtualNode, this, jobs: this.runner.jobs, wall: this.wall);
 
 impl VirtualNode {
     pub(crate) fn new(runner: Arc<Runner>, wall: ManualClock, clock: VirtualClock) -> VirtualNode {
-        VirtualNode {
-            runner,
-            wall,
-            clock,
-            started: unbounded(),
-        }
+        VirtualNode { runner, wall, clock, started: unbounded() }
     }
 
     /// Moves the clocks forward to `time`, and runs everything that becomes due on the way.

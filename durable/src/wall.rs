@@ -57,10 +57,7 @@ impl Add<Duration> for WallTime {
 
     fn add(self, by: Duration) -> WallTime {
         let micros = by.as_nanos().div_ceil(1_000);
-        WallTime(
-            self.0
-                .saturating_add(u64::try_from(micros).unwrap_or(u64::MAX)),
-        )
+        WallTime(self.0.saturating_add(u64::try_from(micros).unwrap_or(u64::MAX)))
     }
 }
 

@@ -142,8 +142,7 @@ impl Window {
     /// Returns for how long no job of the window is tried.
     pub(crate) fn full_for(&self) -> Duration {
         let now = self.engine.now();
-        self.full_until
-            .map_or(Duration::ZERO, |until| until.since(now))
+        self.full_until.map_or(Duration::ZERO, |until| until.since(now))
     }
 
     pub(crate) fn horizon(&self) -> WallTime {
@@ -400,11 +399,7 @@ impl Window {
         let timer = Timer::after(due.since(now), aimed).queue(self.queue);
         match self.engine.schedule(timer) {
             Ok(timer) => {
-                let armed = Armed {
-                    version,
-                    due,
-                    timer,
-                };
+                let armed = Armed { version, due, timer };
                 self.jobs.insert(id, Held::Armed(armed));
             }
             Err(_) => {
@@ -425,13 +420,7 @@ mod tests {
 
     fn job(number: u64, version: u64, due: u64) -> DueJob {
         let id = JobId::new(at(0), number);
-        DueJob {
-            id,
-            version,
-            due: at(due),
-            is_interrupted: false,
-            kind: Some(0),
-        }
+        DueJob { id, version, due: at(due), is_interrupted: false, kind: Some(0) }
     }
 
     fn read(jobs: &[DueJob], most: usize) -> Due {
@@ -517,10 +506,7 @@ mod tests {
     /// horizon would fill the window, and the missing job before it would come late.
     #[test]
     fn durable_09_a_load_arms_nothing_behind_a_horizon_that_has_fallen() {
-        let mut window = Window {
-            most: 4,
-            ..window()
-        };
+        let mut window = Window { most: 4, ..window() };
         let (_, most) = window.begin_load(at(100));
         for (number, due) in [(1, 107), (2, 101), (3, 102), (4, 103), (5, 104)] {
             window.place(job(number, 1, due), at(100));

@@ -59,10 +59,7 @@ impl Server {
             let _ = std::io::stderr().write_all(why);
             return None;
         };
-        let folder = tempfile::Builder::new()
-            .prefix("away")
-            .tempdir_in("/tmp")
-            .unwrap();
+        let folder = tempfile::Builder::new().prefix("away").tempdir_in("/tmp").unwrap();
         let mut command = serve(&script, &folder);
         set(&mut command);
         let process = command.spawn().unwrap();
@@ -75,9 +72,7 @@ impl Server {
     }
 
     fn until_ready(&self) {
-        until("a server", || {
-            Client::connect(&self.params(), NoTls).is_ok()
-        });
+        until("a server", || Client::connect(&self.params(), NoTls).is_ok());
     }
 
     /// Sends a signal to all its processes.
@@ -125,9 +120,7 @@ struct Way {
 
 impl Way {
     fn to(params: &str) -> Way {
-        let folder = params
-            .split(' ')
-            .find_map(|word| word.strip_prefix("host="));
+        let folder = params.split(' ').find_map(|word| word.strip_prefix("host="));
         let socket = format!("{}/.s.PGSQL.5432", folder.unwrap());
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let way = Way {
@@ -191,16 +184,10 @@ impl Limits {
     fn new() -> Limits {
         let away = std::env::var("AWAY").map(|secs| secs.parse().expect("seconds"));
         match away {
-            Ok(secs) => Limits {
-                away: Duration::from_secs(secs),
-                answer: SECOND * 30,
-                lease: SECOND * 10,
-            },
-            Err(_) => Limits {
-                away: SECOND * 2,
-                answer: SECOND / 2,
-                lease: SECOND,
-            },
+            Ok(secs) => {
+                Limits { away: Duration::from_secs(secs), answer: SECOND * 30, lease: SECOND * 10 }
+            }
+            Err(_) => Limits { away: SECOND * 2, answer: SECOND / 2, lease: SECOND },
         }
     }
 
@@ -238,10 +225,7 @@ impl Ledger {
         }
         let rises = |fences: &[u64]| fences.windows(2).all(|pair| pair[0] < pair[1]);
         for (job, fences) in &*runs {
-            assert!(
-                rises(fences),
-                "{job} ran twice under one holder: {fences:?}"
-            );
+            assert!(rises(fences), "{job} ran twice under one holder: {fences:?}");
         }
         let again = runs.values().filter(|fences| fences.len() > 1).count();
         println!("{} jobs, {again} of them ran again", runs.len());
@@ -302,16 +286,12 @@ fn is_back(nodes: &[&Durable], ledger: &Ledger, jobs: &[String]) {
     for node in nodes {
         let begin = Instant::now();
         let name = format!("late {begin:?}");
-        until("a job is accepted", || {
-            node.schedule(note(&name, Duration::ZERO)).is_ok()
-        });
+        until("a job is accepted", || node.schedule(note(&name, Duration::ZERO)).is_ok());
         until("it runs", || ledger.has(&name));
         let took = begin.elapsed();
         assert!(took < BUSY, "ran after {took:?}");
     }
-    until("the end of all jobs", || {
-        nodes[0].count(List::Live).is_ok_and(|count| count == 0)
-    });
+    until("the end of all jobs", || nodes[0].count(List::Live).is_ok_and(|count| count == 0));
     ledger.balance(jobs);
 }
 
@@ -320,9 +300,7 @@ fn threads() -> usize {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
     let name = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm"));
     let names = tasks.filter_map(|task| name(task.ok()?).ok());
-    names
-        .filter(|name| name.starts_with("durable-connect"))
-        .count()
+    names.filter(|name| name.starts_with("durable-connect")).count()
 }
 
 #[test]
@@ -368,9 +346,7 @@ fn a_server_that_is_killed_loses_nothing() {
 fn a_node_connects_by_tls() {
     // Below the ports that the system gives to whoever asks for any.
     let mut ports = std::iter::repeat_with(|| fastrand::u16(20_000..32_000));
-    let port = ports
-        .find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok())
-        .unwrap();
+    let port = ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap();
     let listens = |command: &mut Command| {
         command.env("POSTGRES_TLS", "yes").args([
             "-c",
@@ -400,10 +376,7 @@ fn a_node_connects_by_tls() {
         })
     };
     let refused = connect(RootCertStore::empty()).unwrap_err();
-    assert!(
-        matches!(refused, tickwheel_durable::store::StoreError::Io(_)),
-        "{refused}"
-    );
+    assert!(matches!(refused, tickwheel_durable::store::StoreError::Io(_)), "{refused}");
 
     let mut roots = RootCertStore::empty();
     let authority = CertificateDer::from_pem_file(certificate).unwrap();
@@ -415,10 +388,7 @@ fn a_node_connects_by_tls() {
     let plain = params.replace("require", "disable");
     let text = "SELECT count(*) FILTER (WHERE s.ssl), count(*) FROM pg_stat_activity a \
          JOIN pg_stat_ssl s USING (pid) WHERE a.backend_type = 'client backend' AND a.pid <> pg_backend_pid()";
-    let row = Client::connect(&plain, NoTls)
-        .unwrap()
-        .query_one(text, &[])
-        .unwrap();
+    let row = Client::connect(&plain, NoTls).unwrap().query_one(text, &[]).unwrap();
     let (with, all): (i64, i64) = (row.get(0), row.get(1));
     assert!(with >= 2 && with == all, "{with} of {all} with TLS");
 }
@@ -441,9 +411,7 @@ fn a_way_that_is_blocked_or_cut_stops_one_node() {
             way.cut();
         }
         is_refused(&blocked, &limits);
-        until("the end of all jobs", || {
-            other.count(List::Live).unwrap() == 0
-        });
+        until("the end of all jobs", || other.count(List::Live).unwrap() == 0);
         thread::sleep(limits.away.saturating_sub(begin.elapsed()));
         way.block(false);
         is_back(&[&blocked, &other], &ledger, &jobs);

@@ -99,9 +99,7 @@ impl Set {
     }
 
     fn filter(self, is_in: impl Fn(usize) -> bool) -> Set {
-        self.each()
-            .filter(|one| is_in(*one))
-            .fold(Set::default(), Set::with)
+        self.each().filter(|one| is_in(*one)).fold(Set::default(), Set::with)
     }
 }
 
@@ -481,19 +479,10 @@ fn count_of(ends: Vec<usize>, before: &[Vec<usize>]) -> usize {
 }
 
 fn explore_all(dropped: Option<Rule>) -> Vec<Result<usize, &'static str>> {
-    let programs = [
-        (false, false, false),
-        (true, false, false),
-        (false, true, false),
-        (false, false, true),
-    ];
+    let programs =
+        [(false, false, false), (true, false, false), (false, true, false), (false, false, true)];
     let run = |(is_down, closes_late, has_one_worker)| {
-        explore(&Model {
-            dropped,
-            is_down,
-            closes_late,
-            has_one_worker,
-        })
+        explore(&Model { dropped, is_down, closes_late, has_one_worker })
     };
     programs.map(run).into()
 }

@@ -36,10 +36,7 @@ fn fill(jobs: &Durable) -> Vec<JobId> {
         match jobs.schedule(far) {
             Ok(id) => ids.push(id),
             Err(refused) => {
-                assert!(
-                    matches!(refused.reason, Refusal::Store(StoreError::Full)),
-                    "{refused}"
-                );
+                assert!(matches!(refused.reason, Refusal::Store(StoreError::Full)), "{refused}");
                 assert_eq!(refused.job.into_payload().len(), 50_000);
                 return ids;
             }
@@ -54,12 +51,7 @@ fn open(folder: &Path, ran: &Arc<AtomicU64>) -> Durable {
         .handler("job", move |_| {
             ran.fetch_add(1, Ordering::SeqCst);
         })
-        .open(
-            RedbOptions::new()
-                .reserve_bytes(2 << 20)
-                .open(folder.join("jobs.redb"))
-                .unwrap(),
-        )
+        .open(RedbOptions::new().reserve_bytes(2 << 20).open(folder.join("jobs.redb")).unwrap())
         .unwrap()
 }
 
@@ -81,8 +73,7 @@ fn child() {
     let reserve = folder.join("jobs.redb.reserve");
     wait_until("the use of the reserve", || !reserve.exists());
     wait_until("the completion", || {
-        jobs.count(List::Live)
-            .is_ok_and(|left| left as usize <= ids.len())
+        jobs.count(List::Live).is_ok_and(|left| left as usize <= ids.len())
     });
     assert_eq!(ran.load(Ordering::SeqCst), 1, "the job ran once");
 
@@ -90,10 +81,7 @@ fn child() {
     wait_until("room", || jobs.schedule(Job::new("job", "again")).is_ok());
     wait_until("the run", || ran.load(Ordering::SeqCst) == 2);
     for id in &ids {
-        assert_eq!(
-            jobs.get(*id).unwrap().map(|job| job.payload.len()),
-            Some(50_000)
-        );
+        assert_eq!(jobs.get(*id).unwrap().map(|job| job.payload.len()), Some(50_000));
     }
     drop(jobs);
     let jobs = open(&folder, &ran);
@@ -106,15 +94,7 @@ fn durable_14_a_full_disk_is_a_state() {
     let folder = tempfile::tempdir().unwrap();
     let script = "mount -t tmpfs -o size=24m none \"$1\" || exit 77; shift; exec \"$@\"";
     let output = Command::new("unshare")
-        .args([
-            "--user",
-            "--map-root-user",
-            "--mount",
-            "sh",
-            "-c",
-            script,
-            "sh",
-        ])
+        .args(["--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"])
         .arg(folder.path())
         .arg(std::env::current_exe().unwrap())
         .args(["--exact", "child", "--nocapture"])

@@ -118,9 +118,7 @@ impl Log {
     }
 
     fn line(&self, line: &str) {
-        (&*self.0)
-            .write_all(format!("{line}\n").as_bytes())
-            .unwrap();
+        (&*self.0).write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 }
 
@@ -164,8 +162,7 @@ fn schedule(jobs: &Durable, log: &Log, round: &str) {
         for n in 0..JOBS / 3 {
             let name = format!("{round}.{thread}.{n}");
             let delay = Duration::from_millis(fastrand::u64(..20));
-            jobs.schedule(Job::new("job", name.clone()).after(delay))
-                .unwrap();
+            jobs.schedule(Job::new("job", name.clone()).after(delay)).unwrap();
             log.line(&format!("answered {name}"));
         }
     };
@@ -196,10 +193,7 @@ fn kill(folder: &Path, round: u32, step: Step) {
         Step::Random => "open",
         _ => "kill me",
     };
-    let said = lines
-        .by_ref()
-        .map_while(Result::ok)
-        .find(|line| line.contains(awaited));
+    let said = lines.by_ref().map_while(Result::ok).find(|line| line.contains(awaited));
     assert!(said.is_some(), "round {round} ended before {step:?}");
     if step == Step::Random {
         thread::sleep(Duration::from_micros(fastrand::u64(..40_000)));
@@ -224,16 +218,8 @@ fn durable_02_kills_lose_nothing_and_repeat_only_what_was_not_completed() {
         };
         kill(folder.path(), round, step);
     }
-    assert!(
-        start(folder.path(), kills, Step::Never)
-            .wait()
-            .unwrap()
-            .success()
-    );
-    check(
-        &fs::read_to_string(folder.path().join("log")).unwrap(),
-        kills,
-    );
+    assert!(start(folder.path(), kills, Step::Never).wait().unwrap().success());
+    check(&fs::read_to_string(folder.path().join("log")).unwrap(), kills);
 }
 
 /// Balances the ledger of a log.
@@ -247,23 +233,14 @@ fn check(log: &str, kills: u32) {
             _ => panic!("{line}"),
         }
     }
-    let lost: Vec<_> = answered
-        .iter()
-        .filter(|name| !runs.contains_key(*name))
-        .collect();
+    let lost: Vec<_> = answered.iter().filter(|name| !runs.contains_key(*name)).collect();
     assert!(lost.is_empty(), "answered and never run: {lost:?}");
     let mut repeated = 0;
     for (name, rounds) in runs {
         // In rising order: once in each round at most. Only the last round was not killed.
-        assert!(
-            rounds.is_sorted_by(|one, next| one < next),
-            "{name}: {rounds:?}"
-        );
+        assert!(rounds.is_sorted_by(|one, next| one < next), "{name}: {rounds:?}");
         repeated += rounds.len() - 1;
     }
-    println!(
-        "{kills} kills: {} answered, 0 lost, {repeated} run again",
-        answered.len()
-    );
+    println!("{kills} kills: {} answered, 0 lost, {repeated} run again", answered.len());
     assert!(repeated > 0 || kills < 20, "no kill met a run");
 }

@@ -43,11 +43,7 @@ enum Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let policy = prop_oneof![
-        Just(IfTaken::Refuse),
-        Just(IfTaken::Keep),
-        Just(IfTaken::Replace)
-    ];
+    let policy = prop_oneof![Just(IfTaken::Refuse), Just(IfTaken::Keep), Just(IfTaken::Replace)];
     prop_oneof![
         5 => (0..200_u64).prop_map(Step::Schedule),
         3 => (0..KEYS.len(), policy, 0..200_u64)
@@ -159,9 +155,7 @@ impl Oracle {
     fn keyed(&mut self, key: &'static str, policy: IfTaken, secs: u64) {
         let due = self.due(secs);
         let held = self.keys.get(key).copied();
-        let answer = self
-            .jobs()
-            .schedule(Job::new("job", "").at(due).key(key, policy));
+        let answer = self.jobs().schedule(Job::new("job", "").at(due).key(key, policy));
         match (held, answer, policy) {
             _ if self.is_failing => {}
             (None, Ok(id), _) => {
@@ -257,10 +251,7 @@ impl Oracle {
     fn ask_store(&mut self) {
         self.is_failing = false;
         self.runs.lock().unwrap().clear();
-        let stored = self
-            .memory
-            .list(Page::new(List::Live, None, usize::MAX))
-            .unwrap();
+        let stored = self.memory.list(Page::new(List::Live, None, usize::MAX)).unwrap();
         self.expected = stored.iter().map(|job| (job.due, job.id)).collect();
         let is_started = |job: &&StoredJob| matches!(job.state, State::Started { .. });
         let started = stored.iter().filter(is_started);

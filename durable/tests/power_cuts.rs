@@ -190,9 +190,7 @@ impl Program {
         for _ in 0..self.random.usize(1..8) {
             self.next += 1;
             let job = Job::new("job", self.next.to_le_bytes()).at(self.time());
-            batch.push(Change::Insert(
-                NewJob::new(job, WallTime::default()).unwrap(),
-            ));
+            batch.push(Change::Insert(NewJob::new(job, WallTime::default()).unwrap()));
         }
         batch
     }
@@ -202,15 +200,8 @@ impl Program {
         match self.random.u32(..4) {
             _ if is_dead => Change::Revive { id, due },
             0 => Change::Cancel(id.into()),
-            1 => Change::Move {
-                target: id.into(),
-                due,
-            },
-            _ => Change::Start {
-                id,
-                version: 1,
-                fence: self.fence,
-            },
+            1 => Change::Move { target: id.into(), due },
+            _ => Change::Start { id, version: 1, fence: self.fence },
         }
     }
 
@@ -221,11 +212,7 @@ impl Program {
                 id: job.id,
                 version: job.version,
                 fence: self.fence,
-                then: Then::Die {
-                    failure: "no".to_owned(),
-                    at: job.due,
-                    next: None,
-                },
+                then: Then::Die { failure: "no".to_owned(), at: job.due, next: None },
             }),
             _ => None,
         });
@@ -269,11 +256,7 @@ fn run(store: &RedbStore, storage: &Storage, program: &mut Program) -> Cut {
         match store.commit(&batch) {
             Ok(given) => answers = given,
             Err(_) => {
-                return Cut {
-                    before,
-                    batch,
-                    disk,
-                };
+                return Cut { before, batch, disk };
             }
         }
     }
@@ -282,9 +265,7 @@ fn run(store: &RedbStore, storage: &Storage, program: &mut Program) -> Cut {
 fn open(storage: &Storage, quick_repair: bool) -> RedbStore {
     let options = RedbOptions::new().cache_bytes(1 << 20);
     let options = options.quick_repair(quick_repair);
-    options
-        .open_backend(storage.clone())
-        .expect("cannot be opened")
+    options.open_backend(storage.clone()).expect("cannot be opened")
 }
 
 /// A machine whose disk outlives the cuts.
@@ -301,11 +282,7 @@ impl Machine {
         drop(open(&storage, false));
         let bytes = storage.disk().safe.clone();
         Machine {
-            program: Program {
-                random: Rng::with_seed(seed),
-                next: 0,
-                fence: 0,
-            },
+            program: Program { random: Rng::with_seed(seed), next: 0, fence: 0 },
             bytes,
             ignores_syncs,
             quick_repair: seed % 2 == 1,
@@ -316,10 +293,7 @@ impl Machine {
     fn cut(&mut self) {
         let storage = Storage::holding(std::mem::take(&mut self.bytes), self.ignores_syncs);
         let store = open(&storage, self.quick_repair);
-        let lease = store
-            .acquire("node", &["job".into()], Duration::ZERO)
-            .unwrap()
-            .unwrap();
+        let lease = store.acquire("node", &["job".into()], Duration::ZERO).unwrap().unwrap();
         self.program.fence = lease.fence;
         storage.disk().left = Some(self.program.random.u32(1..150));
         let cut = run(&store, &storage, &mut self.program);
@@ -335,18 +309,11 @@ impl Machine {
             return;
         }
         let twin = read(&cut.disk);
-        let lease = twin
-            .acquire("node", &["job".into()], Duration::ZERO)
-            .unwrap()
-            .unwrap();
+        let lease = twin.acquire("node", &["job".into()], Duration::ZERO).unwrap().unwrap();
         let batch: Vec<Change> = cut.batch.into_iter().map(|it| under(lease, it)).collect();
         twin.commit(&batch).unwrap();
         let after = contents(&twin);
-        assert_eq!(
-            values(&found),
-            values(&after),
-            "neither all of the batch nor nothing"
-        );
+        assert_eq!(values(&found), values(&after), "neither all of the batch nor nothing");
     }
 }
 

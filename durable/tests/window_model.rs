@@ -185,11 +185,7 @@ impl Model<'_> {
         let row = &mut after.rows[job];
         let is_current = row.is_waiting && row.version == armed.version;
         if armed.due > state.wall() && self.keeps(Rule::CheckWallAtFire) {
-            let row = Row {
-                version: armed.version,
-                due: armed.due,
-                ..*row
-            };
+            let row = Row { version: armed.version, due: armed.due, ..*row };
             arm(&mut after, job, row);
         } else if is_current || !self.keeps(Rule::CheckAtStart) {
             if armed.due > state.wall() {
@@ -243,22 +239,15 @@ impl Model<'_> {
 
 fn arm(state: &mut State, job: usize, row: Row) {
     let left = (row.due - state.wall()).max(0);
-    state.armed[job] = Some(Armed {
-        version: row.version,
-        due: row.due,
-        expires: state.time + left,
-    });
+    state.armed[job] =
+        Some(Armed { version: row.version, due: row.due, expires: state.time + left });
 }
 
 fn re_aim(state: &mut State) {
     state.must_re_aim = false;
     for job in 0..JOBS {
         if let Some(Armed { version, due, .. }) = state.armed[job] {
-            let row = Row {
-                version,
-                due,
-                ..state.rows[job]
-            };
+            let row = Row { version, due, ..state.rows[job] };
             arm(state, job, row);
         }
     }
@@ -361,11 +350,7 @@ fn every_rule_is_needed() {
     for rule in RULES {
         let runs = explore_all(Some(rule));
         let violations: Vec<_> = runs.iter().filter_map(|run| run.err()).collect();
-        println!(
-            "without {rule:?}: {} of {} runs: {violations:?}",
-            violations.len(),
-            runs.len()
-        );
+        println!("without {rule:?}: {} of {} runs: {violations:?}", violations.len(), runs.len());
         assert!(!violations.is_empty(), "{rule:?} is not needed");
     }
 }

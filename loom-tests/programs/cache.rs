@@ -23,10 +23,7 @@ struct Entry {
 
 impl Cache {
     pub fn new(timers: Engine<u32>) -> Cache {
-        Cache {
-            timers,
-            entries: Mutex::default(),
-        }
+        Cache { timers, entries: Mutex::default() }
     }
 
     /// Stores a value until `end`, in place of the key's old one.
@@ -51,10 +48,7 @@ impl Cache {
     pub fn expire(&self, expired: Expired<u32>) {
         let mut entries = self.entries.lock().unwrap();
         let key = *expired.payload();
-        if entries
-            .get(&key)
-            .is_some_and(|entry| entry.timer == expired.id())
-        {
+        if entries.get(&key).is_some_and(|entry| entry.timer == expired.id()) {
             entries.remove(&key);
         }
     }

@@ -44,10 +44,7 @@ struct State {
 impl Pool {
     pub fn new(timers: Engine<Arc<Waiter>>, idle: Vec<Connection>) -> Pool {
         let waiting = VecDeque::new();
-        Pool {
-            timers,
-            state: Mutex::new(State { idle, waiting }),
-        }
+        Pool { timers, state: Mutex::new(State { idle, waiting }) }
     }
 
     /// Takes a connection. Blocks until one is released or `limit` has passed.

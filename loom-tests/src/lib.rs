@@ -108,10 +108,7 @@ pub struct Payload {
 /// Returns a payload that is recognised by `name`.
 #[must_use]
 pub fn payload(name: u32) -> Payload {
-    Payload {
-        name,
-        _tracked: Arc::new(()),
-    }
+    Payload { name, _tracked: Arc::new(()) }
 }
 
 impl Payload {
@@ -159,12 +156,7 @@ pub fn lent(timer: Timer<Payload>, now: u64) -> Lent {
     let id = engine.schedule(timer).unwrap();
     clock.advance_to(tick(now));
     let firing = engine.queue(0).try_recv().unwrap();
-    Lent {
-        engine,
-        clock,
-        id,
-        firing,
-    }
+    Lent { engine, clock, id, firing }
 }
 
 /// Calls the engine from another thread.
@@ -178,9 +170,7 @@ pub fn beside<R: 'static>(
 
 /// Cancels a timer from another thread, which returns whether it got the payload.
 pub fn cancel_beside(engine: &Engine<Payload>, id: TimerId) -> JoinHandle<bool> {
-    beside(engine, move |engine| {
-        engine.cancel(id).into_payload().is_some()
-    })
+    beside(engine, move |engine| engine.cancel(id).into_payload().is_some())
 }
 
 /// Takes all payloads that are ready.

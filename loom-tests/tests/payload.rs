@@ -25,9 +25,7 @@ fn destructor_cancels_a_timer() {
     model(|| {
         let small = Engine::builder().wheel_size(4).shards(1).queues(1);
         let (engine, clock) = small.start_virtual().unwrap();
-        let id = engine
-            .schedule(Timer::at(tick(3), Canceller(None)))
-            .unwrap();
+        let id = engine.schedule(Timer::at(tick(3), Canceller(None))).unwrap();
         let payload = Canceller(Some((engine.clone(), id)));
         let last = Timer::every(Duration::from_millis(1), payload).times(1);
         engine.schedule(last).unwrap();

@@ -22,16 +22,9 @@ fn held() -> Lent {
 #[test]
 fn cancel_beside_a_worker() {
     model(|| {
-        let Lent {
-            engine,
-            clock,
-            id,
-            firing,
-        } = held();
+        let Lent { engine, clock, id, firing } = held();
         let worker = thread::spawn(move || {
-            firing
-                .rearm(TICK)
-                .map_err(|refused| refused.into_inner().into_payload())
+            firing.rearm(TICK).map_err(|refused| refused.into_inner().into_payload())
         });
         let cancelled = engine.cancel(id);
         let rearmed = worker.join().unwrap();

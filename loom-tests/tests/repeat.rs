@@ -10,12 +10,7 @@ use tickwheel_loom_tests::{
 
 /// After `cancel` has returned, no firing is scheduled, and none happens.
 fn cancel_is_final(lent: Lent) {
-    let Lent {
-        engine,
-        clock,
-        id,
-        firing,
-    } = lent;
+    let Lent { engine, clock, id, firing } = lent;
     let worker = thread::spawn(move || drop(firing));
     let cancelled = engine.cancel(id);
     assert!(!matches!(cancelled, Cancel::Gone));
@@ -42,9 +37,7 @@ fn cancel_when_behind() {
 #[test]
 fn cancel_and_wait() {
     model(|| {
-        let Lent {
-            engine, id, firing, ..
-        } = lent(beat(0), 1);
+        let Lent { engine, id, firing, .. } = lent(beat(0), 1);
         let worker = thread::spawn(move || drop(firing));
         engine.cancel_and_wait(id);
         assert_all_ended(engine.ledger());
@@ -59,9 +52,7 @@ fn cancel_and_wait_for_two() {
         let ids = [0, 1].map(|name| engine.schedule(beat(name)).unwrap());
         clock.advance_to(tick(1));
         let firings = ids.map(|_| engine.queue(0).try_recv().unwrap());
-        let other = beside(&engine, move |engine| {
-            engine.cancel_and_wait(ids[0]).is_cancelled()
-        });
+        let other = beside(&engine, move |engine| engine.cancel_and_wait(ids[0]).is_cancelled());
         let worker = thread::spawn(move || drop(firings));
         engine.cancel_and_wait(ids[1]);
         other.join().unwrap();

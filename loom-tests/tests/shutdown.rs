@@ -17,9 +17,8 @@ fn submit(engine: &Engine<Payload>, name: u32) -> Option<Payload> {
 /// Shutdown returns the accepted timers, and `schedule` the refused ones: each
 /// payload comes back once.
 fn every_payload_comes_back(engine: &Engine<Payload>, submitters: u32) {
-    let threads: Vec<_> = (0..submitters)
-        .map(|name| beside(engine, move |engine| submit(engine, name)))
-        .collect();
+    let threads: Vec<_> =
+        (0..submitters).map(|name| beside(engine, move |engine| submit(engine, name))).collect();
     let closed = engine.shutdown().into_iter();
     let mut back: Vec<u32> = closed.map(|c| c.payload.unwrap().name()).collect();
     let accepted = back.len() as u64;
@@ -91,10 +90,7 @@ fn cancel_between_holds() {
     engine_model(|engine, _clock| {
         let ids = three(&engine);
         ends_once_each(&engine, 3, move |engine| {
-            let cancelled = ids
-                .into_iter()
-                .rev()
-                .map(|id| engine.cancel(id).into_payload());
+            let cancelled = ids.into_iter().rev().map(|id| engine.cancel(id).into_payload());
             cancelled.flatten().map(|payload| payload.name()).collect()
         });
     });

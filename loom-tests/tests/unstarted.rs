@@ -18,9 +18,7 @@ fn created() -> (Engine<Payload>, Unstarted<Payload>) {
 
 /// Cancels by id from another thread, which returns how many payloads it got.
 fn cancelling(engine: &Engine<Payload>, id: TimerId) -> JoinHandle<usize> {
-    beside(engine, move |engine| {
-        usize::from(engine.cancel(id).into_payload().is_some())
-    })
+    beside(engine, move |engine| usize::from(engine.cancel(id).into_payload().is_some()))
 }
 
 /// The same by name.

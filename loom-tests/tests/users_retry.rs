@@ -46,10 +46,7 @@ fn a_chain_is_stopped_beside_its_attempts() {
         clock.pass_to(tick(3));
         timers.shutdown();
         caller.join().unwrap();
-        assert!(
-            !late.load(Ordering::SeqCst),
-            "an attempt of a stopped chain"
-        );
+        assert!(!late.load(Ordering::SeqCst), "an attempt of a stopped chain");
         assert_all_ended(timers.ledger());
     });
 }

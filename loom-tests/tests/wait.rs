@@ -43,9 +43,7 @@ fn drain_and_cancel_many() {
 fn drain_beside(cancel: fn(&Engine<Payload>, TimerId) -> Cancel<Payload>) {
     engine_model(move |engine, _clock| {
         let id = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
-        let canceller = beside(&engine, move |engine| {
-            cancel(engine, id).into_payload().is_some()
-        });
+        let canceller = beside(&engine, move |engine| cancel(engine, id).into_payload().is_some());
         assert!(engine.drain(Duration::from_millis(1)).is_empty());
         assert!(canceller.join().unwrap());
         assert_all_ended(engine.ledger());
@@ -57,9 +55,7 @@ fn drain_beside(cancel: fn(&Engine<Payload>, TimerId) -> Cancel<Payload>) {
 fn drain_and_postpone() {
     engine_model(|engine, _clock| {
         let id = engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
-        let other = beside(&engine, move |engine| {
-            engine.reschedule(id, tick(3)).unwrap()
-        });
+        let other = beside(&engine, move |engine| engine.reschedule(id, tick(3)).unwrap());
         assert_eq!(engine.drain(Duration::from_millis(1)).len(), 1);
         other.join().unwrap();
         assert_all_ended(engine.ledger());

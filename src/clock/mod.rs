@@ -171,17 +171,11 @@ mod tests {
     fn only_the_monotonic_clock_measures_instants() {
         let now = Instant::now();
         let clock = Clock::virtual_at(Time::START);
-        assert_eq!(
-            (clock.time_of(now), clock.instant_of(Time::START)),
-            (None, None)
-        );
+        assert_eq!((clock.time_of(now), clock.instant_of(Time::START)), (None, None));
         #[cfg(target_os = "linux")]
         {
             let clock = Clock::system(ClockSource::BootTime);
-            assert_eq!(
-                (clock.time_of(now), clock.instant_of(Time::START)),
-                (None, None)
-            );
+            assert_eq!((clock.time_of(now), clock.instant_of(Time::START)), (None, None));
         }
     }
 

@@ -53,21 +53,11 @@ impl SystemClock {
         let instant = Instant::now();
         let origin = raw_nanos(source, instant);
         let spread = u32::try_from(nanos(instant.elapsed()));
-        SystemClock {
-            source,
-            spread: spread.unwrap_or(u32::MAX),
-            origin,
-            instant,
-            first: None,
-        }
+        SystemClock { source, spread: spread.unwrap_or(u32::MAX), origin, instant, first: None }
     }
 
     pub(crate) fn name(&self) -> &'static str {
-        if self.measures_instants() {
-            "monotonic"
-        } else {
-            "boot time"
-        }
+        if self.measures_instants() { "monotonic" } else { "boot time" }
     }
 
     /// Returns the number of nanoseconds since the start.

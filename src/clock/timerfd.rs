@@ -71,11 +71,7 @@ impl TimerFd {
         // SAFETY: the buffer is valid for the eight bytes that a timerfd writes. The
         // result does not matter, because the caller reads the clock in any case.
         let _ = unsafe {
-            libc::read(
-                self.fd.as_raw_fd(),
-                (&raw mut expirations).cast(),
-                size_of::<u64>(),
-            )
+            libc::read(self.fd.as_raw_fd(), (&raw mut expirations).cast(), size_of::<u64>())
         };
     }
 }
@@ -94,12 +90,6 @@ fn seconds(nanos: u64) -> libc::time_t {
 }
 
 fn disarmed() -> libc::itimerspec {
-    let zero = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    libc::itimerspec {
-        it_interval: zero,
-        it_value: zero,
-    }
+    let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    libc::itimerspec { it_interval: zero, it_value: zero }
 }

@@ -76,9 +76,7 @@ impl WaitableTimer {
     /// wakes the sleeper at once.
     pub(crate) fn set(&self, time: Option<Time>) {
         // A cancelled timer would keep a signal that nobody has waited for.
-        let delay = time.map_or(Duration::MAX, |time| {
-            time - Time::from_nanos(self.clock.nanos())
-        });
+        let delay = time.map_or(Duration::MAX, |time| time - Time::from_nanos(self.clock.nanos()));
         let due_time = due_time(delay);
         let timer = self.handle.as_raw_handle();
         // SAFETY: the handle is a timer, the due time is valid for reads, and no

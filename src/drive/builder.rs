@@ -421,11 +421,7 @@ impl<E: Family> Builder<E> {
         }
         let shards = self.shard_count()?;
         self.check_queues(shards)?;
-        Ok(Shape {
-            tick,
-            geometry,
-            shards,
-        })
+        Ok(Shape { tick, geometry, shards })
     }
 
     fn shard_count(&self) -> Result<usize, StartError> {
@@ -439,11 +435,7 @@ impl<E: Family> Builder<E> {
     fn check_queues(&self, shards: usize) -> Result<(), StartError> {
         // A product that overflows is above the limit.
         let lists = self.queues.saturating_add(1).saturating_mul(shards);
-        if self.queues == 0 || lists > MOST_LISTS {
-            Err(StartError::QUEUES)
-        } else {
-            Ok(())
-        }
+        if self.queues == 0 || lists > MOST_LISTS { Err(StartError::QUEUES) } else { Ok(()) }
     }
 
     fn build(&self, shape: Shape, clock: Clock, device: Device) -> Core<E::Payload> {
@@ -535,10 +527,8 @@ pub enum StartError {
 
 /// What is wrong with each setting, in the words of its limits above.
 impl StartError {
-    pub(super) const NAME: StartError = StartError::Setting(
-        "name",
-        "an engine's name must have characters, and no NUL among them",
-    );
+    pub(super) const NAME: StartError =
+        StartError::Setting("name", "an engine's name must have characters, and no NUL among them");
     pub(super) const TICK: StartError =
         StartError::Setting("tick", "a tick must be longer than zero");
     pub(super) const MAX_TIMERS: StartError = StartError::Setting(
@@ -641,9 +631,7 @@ impl<T> Engine<T> {
 
 impl<E: Family> WeakEngine<E> {
     pub(crate) fn to(engine: &Engine<E::Payload>) -> WeakEngine<E> {
-        WeakEngine {
-            handle: StdArc::downgrade(engine.handle()),
-        }
+        WeakEngine { handle: StdArc::downgrade(engine.handle()) }
     }
 
     /// Returns a handle to the engine, or `None` if the last handle was dropped. The
@@ -661,9 +649,7 @@ impl<E: Family> WeakEngine<E> {
 
 impl<E: Family> Clone for WeakEngine<E> {
     fn clone(&self) -> WeakEngine<E> {
-        WeakEngine {
-            handle: self.handle.clone(),
-        }
+        WeakEngine { handle: self.handle.clone() }
     }
 }
 

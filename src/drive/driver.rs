@@ -133,11 +133,7 @@ impl<T> Driver<T> {
 
     /// Returns the answer for a call that has no work left for now.
     pub(crate) fn done(&self) -> Advance {
-        if self.core.is_finished() {
-            Advance::ShutDown
-        } else {
-            Advance::Done
-        }
+        if self.core.is_finished() { Advance::ShutDown } else { Advance::Done }
     }
 
     /// Returns whether work is left; if so, makes the descriptor readable and the

@@ -157,11 +157,8 @@ impl<T> Moved for Member<T> {
     }
 
     fn next_due(&self, even_overdue: bool) -> Option<Time> {
-        let next = if even_overdue {
-            self.0.next_due()
-        } else {
-            self.0.next_due_after(self.0.tick_now())
-        };
+        let next =
+            if even_overdue { self.0.next_due() } else { self.0.next_due_after(self.0.tick_now()) };
         (next < Tick::MAX).then(|| self.0.tick.start_of(next))
     }
 
@@ -273,9 +270,7 @@ impl VirtualClock {
     /// Touches at most `budget` entries. Returns whether that sufficed.
     fn move_to(&self, time: Time, mut budget: usize) -> bool {
         self.shared.time.set(time);
-        self.engines()
-            .iter()
-            .all(|engine| engine.serve(&mut budget))
+        self.engines().iter().all(|engine| engine.serve(&mut budget))
     }
 
     /// Moves the clock forward as [`advance`](VirtualClock::advance) does, but touches
@@ -325,9 +320,7 @@ impl VirtualClock {
     #[cfg(any(loom, shuttle))]
     pub fn pass_to(&self, time: Time) {
         self.shared.time.set(time);
-        self.engines()
-            .iter()
-            .for_each(|engine| engine.time_passed());
+        self.engines().iter().for_each(|engine| engine.time_passed());
     }
 
     /// Moves the clock from one due tick to the next, up to `time`. Blocks at each

@@ -55,13 +55,7 @@ impl Doorbell {
     pub(crate) fn new(shards: usize, threads_first: bool) -> Doorbell {
         // Room for a bell of each shard and for the stop.
         let bells = Channel::new(shards + 1);
-        Doorbell {
-            bells: if threads_first {
-                bells.threads_first()
-            } else {
-                bells
-            },
-        }
+        Doorbell { bells: if threads_first { bells.threads_first() } else { bells } }
     }
 
     /// Announces that something waits in a shard.

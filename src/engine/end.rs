@@ -89,9 +89,7 @@ impl<T> Core<T> {
         for (cell, live) in self.shards.iter().zip(live) {
             if live > 0 {
                 let mut cursor = Cursor::START;
-                self.walk(cell, |shard| {
-                    shard.close_some(&mut cursor, now, &mut closed)
-                });
+                self.walk(cell, |shard| shard.close_some(&mut cursor, now, &mut closed));
             }
         }
         self.stop(closed.len());

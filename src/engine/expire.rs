@@ -82,15 +82,7 @@ impl<T> Core<T> {
         let mut unlimited = usize::MAX;
         for cell in self.cells_in_turn() {
             if cell.next() <= tick {
-                self.visit(
-                    &mut Visit {
-                        cell,
-                        now,
-                        tick,
-                        since: None,
-                    },
-                    &mut unlimited,
-                );
+                self.visit(&mut Visit { cell, now, tick, since: None }, &mut unlimited);
                 cell.step_aside();
             }
         }
@@ -139,12 +131,7 @@ impl<T> Core<T> {
         let tick = self.tick.tick_at(now);
         for cell in self.cells_in_turn() {
             // Until all timers that were due at the first visit are ready.
-            let mut visit = Visit {
-                cell,
-                now,
-                tick,
-                since: None,
-            };
+            let mut visit = Visit { cell, now, tick, since: None };
             while cell.next() <= tick {
                 if *budget == 0 {
                     return false;
@@ -173,14 +160,7 @@ impl<T> Core<T> {
     ///
     /// Returns whether everything is done that was due when the visit began.
     fn visit(&self, visit: &mut Visit<'_, T>, budget: &mut usize) -> bool {
-        let (cell, room) = (
-            visit.cell,
-            if self.has_sink() {
-                ENTRIES_PER_BATCH
-            } else {
-                0
-            },
-        );
+        let (cell, room) = (visit.cell, if self.has_sink() { ENTRIES_PER_BATCH } else { 0 });
         let mut taken = Vec::with_capacity(room);
         self.visited.store(cell.index, Ordering::Relaxed);
         let mut held = self.hold(cell);
@@ -232,9 +212,7 @@ impl<T> Core<T> {
         let Some(sink) = self.sink else { return };
         if let Err(thrown) = catch_unwind(AssertUnwindSafe(|| sink(payload))) {
             self.count_panic();
-            caught::dispose(thrown, |thrown| {
-                observe::waker_panicked(self.subject(), thrown)
-            });
+            caught::dispose(thrown, |thrown| observe::waker_panicked(self.subject(), thrown));
         }
     }
 }
@@ -288,10 +266,7 @@ mod tests {
     fn a_firing_that_comes_back_with_an_old_reading_is_ready_if_its_wheel_has_been_there() {
         let mut shard = shard();
         let beat = Timer::every(3 * MS, 1);
-        let due = Due {
-            requested: Time::from_millis(3),
-            deadline: Tick(3),
-        };
+        let due = Due { requested: Time::from_millis(3), deadline: Tick(3) };
         let id = shard.schedule_recorded(beat, due, None).ok().unwrap();
         expire(&mut shard, due.requested);
         assert!(shard.claim(0, None).is_some());

@@ -114,10 +114,7 @@ impl<T> Core<T> {
 
     /// Returns the engine as its events name it.
     pub(crate) fn subject(&self) -> Subject<'_> {
-        Subject {
-            number: self.first,
-            name: &self.name,
-        }
+        Subject { number: self.first, name: &self.name }
     }
 
     /// Notes that the calling thread serves the due timers of this engine. Returns `None` if
@@ -256,9 +253,7 @@ impl<T> Core<T> {
     }
 
     fn ring(&self, shard: usize, signals: &Signals) {
-        signals
-            .bells()
-            .for_each(|queue| self.doorbells[queue].ring(shard));
+        signals.bells().for_each(|queue| self.doorbells[queue].ring(shard));
         if signals.settled && self.unsettled.fetch_sub(1, Ordering::AcqRel) == 1 {
             let reports = self.doorbell(self.queues());
             reports.post_stop();

@@ -198,9 +198,7 @@ impl<T> Core<T> {
     }
 
     pub(crate) fn start(&self, id: TimerId) -> Result<TimerId, Refused<Timer<T>>> {
-        let cell = self
-            .cell_of(id)
-            .expect("an unstarted timer knows its engine");
+        let cell = self.cell_of(id).expect("an unstarted timer knows its engine");
         let first = cell.lock().requested_of(id).unwrap_or(When::At(Time::MAX));
         let (due, _) = self.resolve(first).expect("an engine keeps its clock");
         let mut held = self.hold(cell);
@@ -232,11 +230,7 @@ impl<T> Core<T> {
             return Postponed::No(cell.lock());
         };
         // A postponement does not link a timer or concern a waiter.
-        if shard.postpone_plain(id, deadline) {
-            Postponed::Yes
-        } else {
-            Postponed::No(shard)
-        }
+        if shard.postpone_plain(id, deadline) { Postponed::Yes } else { Postponed::No(shard) }
     }
 
     /// Reschedules any timer of a shard that is locked.
@@ -274,10 +268,7 @@ impl<T> Core<T> {
                     Duration::ZERO => begun,
                     _ => self.tick.tick_after(requested),
                 };
-                let due = Due {
-                    requested,
-                    deadline,
-                };
+                let due = Due { requested, deadline };
                 Some((due, Some(begun)))
             }
         }
@@ -285,10 +276,7 @@ impl<T> Core<T> {
 
     #[inline]
     fn due_at(&self, time: Time) -> Due {
-        Due {
-            requested: time,
-            deadline: self.tick.tick_after(time),
-        }
+        Due { requested: time, deadline: self.tick.tick_after(time) }
     }
 
     #[cold]
@@ -336,8 +324,7 @@ impl<T> Core<T> {
             return Registered::Refused(payload);
         }
         let (id, earliest_new) =
-            held.shard
-                .schedule_plain(payload, None, deadline, Tag::one_shot(0, false));
+            held.shard.schedule_plain(payload, None, deadline, Tag::one_shot(0, false));
         self.release_quiet(held, earliest_new);
         Registered::Waiting(id)
     }
@@ -346,11 +333,7 @@ impl<T> Core<T> {
     /// On a virtual clock the answer must not depend on that.
     #[inline]
     fn reached(&self, wheel: Tick) -> Tick {
-        if self.clock.is_virtual() {
-            self.tick_now()
-        } else {
-            wheel
-        }
+        if self.clock.is_virtual() { self.tick_now() } else { wheel }
     }
 
     /// Cancels a timer whose owner does not wait any longer. Returns the payload, if it
@@ -428,11 +411,7 @@ pub struct Unstarted<T> {
 
 impl<T> Unstarted<T> {
     pub(crate) fn new(core: Arc<SharedCore<T>>, id: TimerId) -> Unstarted<T> {
-        Unstarted {
-            core,
-            id,
-            owned: true,
-        }
+        Unstarted { core, id, owned: true }
     }
 
     /// Returns the timer's id.

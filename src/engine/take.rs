@@ -41,11 +41,7 @@ impl<T> Core<T> {
         bell: Option<Bell>,
     ) -> (Option<Claimed<T>>, bool) {
         self.take_from(shard, queue, bell, |shard| {
-            if self.measures_work {
-                self.claim_now(shard, queue)
-            } else {
-                shard.claim(queue, None)
-            }
+            if self.measures_work { self.claim_now(shard, queue) } else { shard.claim(queue, None) }
         })
     }
 
@@ -85,10 +81,7 @@ impl<T> Core<T> {
         take: impl FnOnce(&mut Shard<T>) -> Option<C>,
     ) -> (Option<C>, bool) {
         let cell = &self.shards[shard];
-        let mut answered = Answered {
-            doorbell: &self.doorbells[queue],
-            bell,
-        };
+        let mut answered = Answered { doorbell: &self.doorbells[queue], bell };
         let shard = cell.lock_low_priority();
         let mut held = Held { cell, shard };
         let taken = take(&mut held.shard);
@@ -227,7 +220,6 @@ impl<T> Core<T> {
 
     /// Blocks until every queue with workers is empty and all workers are waiting.
     pub(crate) fn wait_until_idle(&self) {
-        self.census
-            .wait_until_idle(|queue| self.ready_len(queue) == 0);
+        self.census.wait_until_idle(|queue| self.ready_len(queue) == 0);
     }
 }

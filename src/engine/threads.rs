@@ -26,10 +26,7 @@ mod real {
         next: usize,
     }
 
-    static NUMBERS: Mutex<Numbers> = Mutex::new(Numbers {
-        free: BinaryHeap::new(),
-        next: 0,
-    });
+    static NUMBERS: Mutex<Numbers> = Mutex::new(Numbers { free: BinaryHeap::new(), next: 0 });
 
     const NONE: usize = usize::MAX;
 

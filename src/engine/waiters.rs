@@ -28,11 +28,7 @@ struct Inner<S> {
 impl<S> Waiters<S> {
     pub(crate) fn new(state: S) -> Waiters<S> {
         Waiters {
-            inner: Mutex::new(Inner {
-                state,
-                changes: 0,
-                waiting: 0,
-            }),
+            inner: Mutex::new(Inner { state, changes: 0, waiting: 0 }),
             changed: Condvar::new(),
         }
     }
@@ -137,8 +133,7 @@ impl Census {
 
     /// Makes `wait_until_staffed` wait until `count` workers of `queue` have come.
     pub(crate) fn expect(&self, queue: usize, count: usize) {
-        self.0
-            .change(|workers| workers.queues[queue].expected = count);
+        self.0.change(|workers| workers.queues[queue].expected = count);
     }
 
     /// Adds a worker of `queue`, which is busy until it calls `set_idle`. Wakes no
@@ -181,10 +176,7 @@ impl Census {
         is_over: impl Fn() -> bool,
     ) -> Result<(), String> {
         let here = thread::current().id();
-        if self
-            .0
-            .with(|workers, _| workers.busy_threads.contains(&here))
-        {
+        if self.0.with(|workers, _| workers.busy_threads.contains(&here)) {
             return Err(WAITS_FOR_ITSELF.into());
         }
         let missing = || self.0.with(|workers, _| workers.missing());
@@ -211,9 +203,8 @@ impl Census {
     /// Returns whether no worker is busy and, as all their queues are empty, none will
     /// be. Returns false if anything changed while the queues were visited.
     fn is_idle(&self, is_empty: impl Fn(usize) -> bool) -> bool {
-        let (busy, staffed, seen) = self
-            .0
-            .with(|workers, changes| (workers.busy, workers.staffed(), changes));
+        let (busy, staffed, seen) =
+            self.0.with(|workers, changes| (workers.busy, workers.staffed(), changes));
         let unchanged = |workers: &mut Crew, changes| workers.busy == 0 && changes == seen;
         busy == 0 && staffed.into_iter().all(is_empty) && self.0.with(unchanged)
     }
@@ -235,17 +226,13 @@ impl Crew {
 
     fn staffed(&self) -> Vec<usize> {
         let queues = 0..self.queues.len();
-        queues
-            .filter(|&queue| self.queues[queue].present > 0)
-            .collect()
+        queues.filter(|&queue| self.queues[queue].present > 0).collect()
     }
 
     fn missing(&self) -> Option<String> {
         let mut queues = self.queues.iter().enumerate();
         let (queue, staff) = queues.find(|(_, staff)| staff.joined < staff.expected)?;
-        let Staff {
-            joined, expected, ..
-        } = staff;
+        let Staff { joined, expected, .. } = staff;
         Some(format!(
             "queue {queue} has had {joined} of {expected} expected workers: start them, and let \
              each wait in `recv`"

@@ -190,8 +190,7 @@ impl<T> Engine<T> {
         for cell in &self.core.shards {
             let unneeded = cell.lock().begin_shrink();
             drop(unneeded);
-            self.core
-                .walk(cell, |shard| shard.shrink_some(TRIMMED_PER_HOLD));
+            self.core.walk(cell, |shard| shard.shrink_some(TRIMMED_PER_HOLD));
         }
     }
 
@@ -207,10 +206,7 @@ impl<T> Engine<T> {
             let Some(cell) = cells.as_slice().first() else {
                 return true;
             };
-            if self
-                .core
-                .pass(cell, |shard| shard.find_live(&mut cursor, found))
-            {
+            if self.core.pass(cell, |shard| shard.find_live(&mut cursor, found)) {
                 cells.next();
                 cursor = Cursor::START;
             }
@@ -290,9 +286,7 @@ impl<T> Core<T> {
         searched.unwrap_or_else(|OverBudget| {
             // Too many timers are in the earliest slot, or there are no slots any more.
             let (mut cursor, mut earliest) = (Cursor::START, None);
-            self.walk(cell, |shard| {
-                shard.find_earliest(&mut cursor, &mut earliest)
-            });
+            self.walk(cell, |shard| shard.find_earliest(&mut cursor, &mut earliest));
             earliest
         })
     }
@@ -408,17 +402,11 @@ mod tests {
         let builder = Engine::builder().shards(1);
         let (engine, _clock) = builder.start_virtual().unwrap();
         for n in 0..2_000 {
-            engine
-                .schedule(Timer::after(Duration::from_secs(9), n))
-                .unwrap();
+            engine.schedule(Timer::after(Duration::from_secs(9), n)).unwrap();
         }
         let (mut cursor, mut found) = (Cursor::START, VecDeque::new());
         let cell = &engine.core.shards[0];
-        assert!(
-            !engine
-                .core
-                .pass(cell, |shard| shard.find_live(&mut cursor, &mut found))
-        );
+        assert!(!engine.core.pass(cell, |shard| shard.find_live(&mut cursor, &mut found)));
         assert!((1..=256).contains(&found.len()));
         assert_eq!(engine.live().count(), 2_000);
     }
@@ -443,10 +431,7 @@ mod tests {
         for n in 0..2 * VISITS_PER_HOLD {
             schedule(Timer::at(slot + (n as u32 % 100) * ms, n));
         }
-        let by_slots = engine.core.shards[0]
-            .lock()
-            .wheel
-            .earliest_within(VISITS_PER_HOLD);
+        let by_slots = engine.core.shards[0].lock().wheel.earliest_within(VISITS_PER_HOLD);
         assert_eq!(by_slots, Err(OverBudget));
         assert_eq!(engine.earliest_deadline(), Some(slot));
     }

@@ -42,8 +42,7 @@ pub(crate) struct AtWork(pub(crate) Arc<Workers>);
 impl Drop for AtWork {
     fn drop(&mut self) {
         let here = thread::current().id();
-        self.0
-            .change(|state| state.at_work.retain(|_, thread| *thread != here));
+        self.0.change(|state| state.at_work.retain(|_, thread| *thread != here));
         self.0.ended.notify_all();
     }
 }

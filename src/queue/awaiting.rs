@@ -19,11 +19,7 @@ struct Waiting<T, R, Q: BorrowMut<Queue<T, R>>> {
 
 impl<T, R: Received<T>, Q: BorrowMut<Queue<T, R>>> Waiting<T, R, Q> {
     fn new(queue: Q, waits: Waits) -> Waiting<T, R, Q> {
-        Waiting {
-            queue,
-            waits,
-            hands_out: PhantomData,
-        }
+        Waiting { queue, waits, hands_out: PhantomData }
     }
 
     fn poll(&mut self, waker: &Waker) -> Poll<Result<R, RecvError>> {

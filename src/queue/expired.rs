@@ -110,8 +110,7 @@ impl<T> Expired<T> {
     /// fires for ever. For a timer that lends its payload, takes the shard's lock.
     #[must_use]
     pub fn remaining(&self) -> Option<u64> {
-        self.lender()
-            .map_or(Some(0), |core| core.remaining(self.firing.id))
+        self.lender().map_or(Some(0), |core| core.remaining(self.firing.id))
     }
 
     /// Returns the number of the queue that the timer was taken from.
@@ -230,8 +229,7 @@ impl<T> Expired<T> {
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         let (id, number) = (self.firing.id, self.firing.number);
-        self.lender()
-            .is_some_and(|core| core.is_cancelled(id, number))
+        self.lender().is_some_and(|core| core.is_cancelled(id, number))
     }
 
     /// Returns the engine that has lent the payload.

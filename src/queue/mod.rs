@@ -271,9 +271,9 @@ impl<T, R> Queue<T, R> {
         let claim = |shard| C::claim(self, Lead::to(shard));
         match error {
             WaitError::Empty => Err(RecvError::Empty),
-            WaitError::Stopped => (0..self.core.shard_count())
-                .find_map(claim)
-                .ok_or(RecvError::ShutDown),
+            WaitError::Stopped => {
+                (0..self.core.shard_count()).find_map(claim).ok_or(RecvError::ShutDown)
+            }
         }
     }
 
@@ -290,20 +290,13 @@ impl<T, R> Queue<T, R> {
 impl Lead {
     #[inline]
     fn to(shard: usize) -> Lead {
-        Lead {
-            shard,
-            turns: TURNS_PER_SHARD,
-            bell: None,
-        }
+        Lead { shard, turns: TURNS_PER_SHARD, bell: None }
     }
 
     #[inline]
     fn by(bell: Bell) -> Lead {
         let lead = Lead::to(bell.shard());
-        Lead {
-            bell: Some(bell),
-            ..lead
-        }
+        Lead { bell: Some(bell), ..lead }
     }
 }
 

@@ -81,11 +81,7 @@ impl Tag {
 
     #[inline]
     pub(crate) fn ready(self, ready: bool) -> Tag {
-        if ready {
-            Tag(self.0 | Self::READY)
-        } else {
-            Tag(self.0 & !Self::READY)
-        }
+        if ready { Tag(self.0 | Self::READY) } else { Tag(self.0 & !Self::READY) }
     }
 
     /// Returns the queue of a one-shot.
@@ -104,24 +100,18 @@ pub(crate) union Body<T> {
 impl<T> Body<T> {
     #[inline]
     pub(crate) fn payload(payload: T) -> Body<T> {
-        Body {
-            payload: ManuallyDrop::new(payload),
-        }
+        Body { payload: ManuallyDrop::new(payload) }
     }
 
     pub(crate) fn record(record: usize) -> Body<T> {
-        Body {
-            record: u32::try_from(record).expect("no more records than entries"),
-        }
+        Body { record: u32::try_from(record).expect("no more records than entries") }
     }
 
     /// Makes the body of a task that a worker has, and took at `taken` if takes
     /// are measured.
     #[inline]
     pub(crate) fn lent(taken: Option<Time>) -> Body<T> {
-        Body {
-            taken: taken.unwrap_or(Time::MAX),
-        }
+        Body { taken: taken.unwrap_or(Time::MAX) }
     }
 
     /// # Safety

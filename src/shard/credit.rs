@@ -85,9 +85,7 @@ impl Credit {
         };
         let batch = self.batch;
         let update = |left: usize| Some(left - left.min(batch));
-        let before = left
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, update)
-            .unwrap_or(0);
+        let before = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, update).unwrap_or(0);
         self.unused = before.min(batch);
         self.unused > 0
     }

@@ -64,11 +64,7 @@ impl<T> Shard<T> {
         now: impl FnOnce() -> Tick,
     ) -> Cancel<T> {
         let record = &mut self.records[key];
-        let tick = if record.timer.reported {
-            now()
-        } else {
-            Tick::MAX
-        };
+        let tick = if record.timer.reported { now() } else { Tick::MAX };
         match record.state {
             State::Waiting => {
                 let payload = record.payload.take_if(|_| !record.run_on_end);

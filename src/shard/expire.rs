@@ -65,11 +65,7 @@ impl<T> Shard<T> {
 
     /// Returns the tick at which the shard currently wants to be visited.
     pub(crate) fn next_wakeup(&self) -> Tick {
-        if self.wake_driver {
-            Tick(0)
-        } else {
-            self.wheel.next_wakeup().unwrap_or(Tick::MAX)
-        }
+        if self.wake_driver { Tick(0) } else { self.wheel.next_wakeup().unwrap_or(Tick::MAX) }
     }
 
     /// Returns the tick of the next slot's turn, which does not count overdue timers.

@@ -43,10 +43,7 @@ impl<T> Shard<T> {
             return refusal.and(Err(Refusal::UsedUp));
         }
         // A timer that was to fire again ends as it was marked, and not as completed.
-        record.state = State::Lent {
-            ending,
-            next: Some(next.deadline),
-        };
+        record.state = State::Lent { ending, next: Some(next.deadline) };
         refusal?;
         record.requested = next.requested;
         Ok(())
@@ -114,10 +111,7 @@ impl<T> Shard<T> {
         now: Time,
     ) -> Returned<T> {
         let Some(at) = self.wheel.find_own(id) else {
-            return Returned {
-                payload,
-                awaited: false,
-            };
+            return Returned { payload, awaited: false };
         };
         let Some(key) = self.record_of(at) else {
             return self.end_task(at, payload, outcome, now);
@@ -173,10 +167,7 @@ impl<T> Shard<T> {
         let is_set = record.next().is_some();
         let deadline = record.rearm(now, self.tick);
         let (requested, tolerance) = (record.requested, record.timer.tolerance);
-        let due = Due {
-            requested,
-            deadline,
-        };
+        let due = Due { requested, deadline };
         let deadline = self.within_tolerance(due, tolerance);
         if !is_set && deadline <= self.tick.tick_at(now).max(self.wheel.now()) {
             self.wheel.set_deadline(at, deadline);

@@ -144,9 +144,7 @@ impl<T> Shard<T> {
         // The last one has the reports.
         let lists = queues as u32 + 1;
         let wheel = Wheel::numbered(start, geometry, number, lists);
-        let ready = (0..=queues)
-            .map(|queue| Ready::new(&wheel, queue))
-            .collect();
+        let ready = (0..=queues).map(|queue| Ready::new(&wheel, queue)).collect();
         Shard {
             wheel,
             records: Slab::new(),
@@ -299,11 +297,7 @@ impl<T> Shard<T> {
         if self.phase != Phase::Open {
             return Err(self.refuse(Refusal::ShutDown));
         }
-        if self.credit.take() {
-            Ok(())
-        } else {
-            Err(self.refuse(Refusal::Full))
-        }
+        if self.credit.take() { Ok(()) } else { Err(self.refuse(Refusal::Full)) }
     }
 
     #[cold]
@@ -428,10 +422,7 @@ impl<T> Shard<T> {
     /// Returns the ledger. Counts live timers by entries, not by endings; otherwise the
     /// balance would prove nothing.
     pub(crate) fn ledger(&self) -> Ledger {
-        Ledger {
-            live: self.live() as u64,
-            ..self.ledger
-        }
+        Ledger { live: self.live() as u64, ..self.ledger }
     }
 
     pub(crate) fn live(&self) -> usize {
@@ -479,8 +470,7 @@ impl<T> Shard<T> {
     }
 
     pub(crate) fn is_live(&self, at: EntryIndex) -> bool {
-        self.record_of(at)
-            .is_none_or(|key| self.records[key].state.is_live())
+        self.record_of(at).is_none_or(|key| self.records[key].state.is_live())
     }
 
     /// Finds the entry of a live timer that no worker has.
@@ -488,11 +478,7 @@ impl<T> Shard<T> {
     pub(crate) fn find_waiting(&self, id: TimerId) -> Result<EntryIndex, Refusal> {
         let at = self.wheel.find_own(id).ok_or(Refusal::Gone)?;
         let Some(key) = self.record_of(at) else {
-            return if self.tag(at).is_lent() {
-                Err(Refusal::Running)
-            } else {
-                Ok(at)
-            };
+            return if self.tag(at).is_lent() { Err(Refusal::Running) } else { Ok(at) };
         };
         match self.records[key].state {
             State::Waiting => Ok(at),

@@ -57,9 +57,7 @@ impl Index {
         let other = others.next().map(|(&(_, sequence), &at)| (sequence, at));
         let one = self.one.get(&hash).copied();
         let one = one.filter(|(sequence, _)| sequences.contains(sequence));
-        one.into_iter()
-            .chain(other)
-            .min_by_key(|&(sequence, _)| sequence)
+        one.into_iter().chain(other).min_by_key(|&(sequence, _)| sequence)
     }
 }
 
@@ -78,12 +76,7 @@ pub(crate) struct Namesakes<'a> {
 impl<T> Shard<T> {
     /// Returns the timers that have this name now.
     pub(crate) fn namesakes<'a>(&self, name: &'a str, hash: u64) -> Namesakes<'a> {
-        Namesakes {
-            name,
-            hash,
-            next: 0,
-            end: self.wheel.youngest() + 1,
-        }
+        Namesakes { name, hash, next: 0, end: self.wheel.youngest() + 1 }
     }
 
     /// Returns the next of these timers, or `None` after the last one.

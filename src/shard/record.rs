@@ -55,10 +55,7 @@ pub(crate) enum State {
 
 impl State {
     /// The state of a timer whose firing a worker has just taken.
-    pub(crate) const LENT: State = State::Lent {
-        ending: None,
-        next: None,
-    };
+    pub(crate) const LENT: State = State::Lent { ending: None, next: None };
 
     /// Whether the timer was accepted and has not ended.
     pub(crate) fn is_live(self) -> bool {
@@ -70,10 +67,7 @@ impl State {
         match self {
             State::Unstarted { cancelled: false } => Refusal::Unstarted,
             State::Lent { ending: None, .. } => Refusal::Running,
-            State::Lent {
-                ending: Some((reason, _)),
-                ..
-            } => Refusal::by(reason),
+            State::Lent { ending: Some((reason, _)), .. } => Refusal::by(reason),
             State::Abandoned { .. } => Refusal::ShutDown,
             _ => Refusal::Gone,
         }

@@ -179,9 +179,7 @@ impl<T> Shard<T> {
                 self.end_recorded(at, key, reason, now);
                 return Some(payload);
             }
-            State::Lent {
-                ending: Some(_), ..
-            } => return None,
+            State::Lent { ending: Some(_), .. } => return None,
             // Its task runs once more when the firing is done.
             State::Lent { ending, .. } if !is_last && record.run_on_end => {
                 *ending = Some((reason, now));

@@ -130,10 +130,7 @@ impl<T> Shard<T> {
         }
         let firing = self.plain_firing(at, false);
         self.note_start(firing.tick, now);
-        Claimed {
-            firing,
-            payload: self.take_plain(at, queue),
-        }
+        Claimed { firing, payload: self.take_plain(at, queue) }
     }
 
     /// Makes the firing of a timer without a record.
@@ -208,10 +205,7 @@ impl<T> Shard<T> {
         } else {
             self.end_recorded(at, key, CloseReason::Completed, tick);
         }
-        Claimed {
-            firing,
-            payload: payload.expect("a waiting timer has its payload"),
-        }
+        Claimed { firing, payload: payload.expect("a waiting timer has its payload") }
     }
 
     /// Records how late a worker takes a timer that was due at `due`, if takes
@@ -291,19 +285,12 @@ impl<T> Shard<T> {
         self.credit.put();
         // The body has no payload.
         self.wheel.remove(at);
-        Returned {
-            payload,
-            awaited: false,
-        }
+        Returned { payload, awaited: false }
     }
 
     /// Returns the record of a timer. A task that was lent without a record gets one.
     pub(super) fn record_if_lent(&mut self, at: EntryIndex) -> Option<usize> {
-        if self.tag(at).is_lent() {
-            Some(self.record_lent(at))
-        } else {
-            self.record_of(at)
-        }
+        if self.tag(at).is_lent() { Some(self.record_lent(at)) } else { self.record_of(at) }
     }
 
     /// Returns when a worker took a lent task that has no record, if takes are measured.

@@ -70,14 +70,7 @@ fn shard(size: usize, credit: Credit) -> Shard<u64> {
     let tick = TickLength::new(Duration::from_millis(1)).unwrap();
     let geometry = Geometry::new(size).unwrap();
     let start = Tick(size as u64 * 4 - 2);
-    Shard::new(
-        WheelNumber::reserve(1),
-        start,
-        geometry,
-        QUEUES,
-        credit,
-        tick,
-    )
+    Shard::new(WheelNumber::reserve(1), start, geometry, QUEUES, credit, tick)
 }
 
 /// A slot is out of order if a timer was postponed to it. Its timers are sorted before
@@ -88,9 +81,7 @@ fn a_timer_that_is_disarmed_while_its_slot_is_sorted_does_not_expire() {
         let mut shard = shard(64, Pool::share(None, 1)());
         let mut schedule = |n, deadline| {
             shard.admit().unwrap();
-            shard
-                .schedule_plain(n, None, Tick(deadline), Tag::one_shot(0, false))
-                .0
+            shard.schedule_plain(n, None, Tick(deadline), Tag::one_shot(0, false)).0
         };
         let oldest = schedule(0, 255);
         let younger: Vec<_> = (1..20).map(|n| schedule(n, 310)).collect();
@@ -99,10 +90,7 @@ fn a_timer_that_is_disarmed_while_its_slot_is_sorted_does_not_expire() {
         shard.expire(Time::from_millis(255), &mut { usize::MAX });
         let due = Time::from_millis(310);
         shard.expire(due, &mut { budget });
-        let never = Due {
-            requested: Time::MAX,
-            deadline: Tick::MAX,
-        };
+        let never = Due { requested: Time::MAX, deadline: Tick::MAX };
         shard.reschedule(younger[7], never).unwrap();
         shard.expire(due, &mut { usize::MAX });
         assert!(shard.cancel(younger[7], || Tick::MAX).is_cancelled());

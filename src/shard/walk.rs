@@ -53,10 +53,7 @@ impl<T> Shard<T> {
 
     /// Returns the number of timers, and the age of the last one.
     pub(crate) fn extent(&self) -> Extent {
-        Extent {
-            timers: self.wheel.len(),
-            youngest: self.wheel.youngest(),
-        }
+        Extent { timers: self.wheel.len(), youngest: self.wheel.youngest() }
     }
 
     /// Looks for live timers.

@@ -86,9 +86,7 @@ impl Histogram {
 
 impl Default for Histogram {
     fn default() -> Histogram {
-        Histogram {
-            buckets: [0; BUCKETS],
-        }
+        Histogram { buckets: [0; BUCKETS] }
     }
 }
 

@@ -169,11 +169,7 @@ fn describe() {
     describe_gauge!(LIVE, Unit::Count, "Timers that have not ended");
     describe_gauge!(LIMIT, Unit::Count, "The bound on live timers");
     describe_gauge!(QUEUED, Unit::Count, "Expired timers that wait for a worker");
-    describe_gauge!(
-        REPORTS,
-        Unit::Count,
-        "Closed reports that have not been read"
-    );
+    describe_gauge!(REPORTS, Unit::Count, "Closed reports that have not been read");
     describe_gauge!(MEMORY, Unit::Bytes, "Bytes allocated for timers");
     describe_gauge!(
         BEHIND,

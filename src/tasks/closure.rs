@@ -64,12 +64,8 @@ enum Kind {
 
 impl<A> Methods<A> {
     /// The functions for no closure.
-    const EMPTY: &'static Methods<A> = &Methods {
-        run: |_, _| (),
-        drop: None,
-        kind: Kind::Empty,
-        type_id: TypeId::of::<()>,
-    };
+    const EMPTY: &'static Methods<A> =
+        &Methods { run: |_, _| (), drop: None, kind: Kind::Empty, type_id: TypeId::of::<()> };
 }
 
 /// The functions for the closures of type `C`.
@@ -79,11 +75,8 @@ impl<C: Send + 'static> Of<C> {
     const IS_INLINE: bool =
         size_of::<C>() <= size_of::<Words>() && align_of::<C>() <= align_of::<Words>();
 
-    const DROP: Option<unsafe fn(&mut Words)> = if Self::IS_INLINE && !std::mem::needs_drop::<C>() {
-        None
-    } else {
-        Some(Self::drop)
-    };
+    const DROP: Option<unsafe fn(&mut Words)> =
+        if Self::IS_INLINE && !std::mem::needs_drop::<C>() { None } else { Some(Self::drop) };
 
     fn store(closure: C) -> Words {
         let mut words = Words::uninit();
@@ -189,11 +182,7 @@ impl<A> Closure<A> {
 
     #[inline]
     fn new<C: Send + 'static>(closure: C, methods: &'static Methods<A>) -> Closure<A> {
-        Closure {
-            words: Of::store(closure),
-            methods,
-            _contains: PhantomData,
-        }
+        Closure { words: Of::store(closure), methods, _contains: PhantomData }
     }
 
     /// Calls the closure. Does nothing if a call has consumed it.

@@ -322,9 +322,7 @@ impl TaskEngine {
 /// Drops the closures from the answers.
 fn without_payloads(answers: Vec<(TimerId, Cancel<Task>)>) -> Vec<(TimerId, Cancel<()>)> {
     let answers = answers.into_iter();
-    answers
-        .map(|(id, answer)| (id, answer.without_payload()))
-        .collect()
+    answers.map(|(id, answer)| (id, answer.without_payload())).collect()
 }
 
 impl Builder<TaskEngine> {

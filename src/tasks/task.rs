@@ -109,11 +109,7 @@ pub struct Firing {
 
 impl Firing {
     pub(super) fn of(firing: &shard::Delivery, core: &Arc<SharedCore<Task>>) -> Firing {
-        Firing {
-            firing: firing.clone(),
-            core: Arc::clone(core),
-            rearmable: true,
-        }
+        Firing { firing: firing.clone(), core: Arc::clone(core), rearmable: true }
     }
 }
 

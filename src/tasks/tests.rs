@@ -146,10 +146,7 @@ fn every_ending<C: Capture>() {
             here.timers.run_after(LATER, once::<C>()).unwrap(),
             here.timers.run_after(NOW, once::<C>()).unwrap(),
         ];
-        assert_eq!(
-            ids.map(|id| here.timers.cancel(id)),
-            [Cancel::Cancelled(()); 2]
-        );
+        assert_eq!(ids.map(|id| here.timers.cancel(id)), [Cancel::Cancelled(()); 2]);
         assert_eq!(DROPPED.get(), 2);
         here.run();
     });
@@ -195,10 +192,7 @@ fn every_ending<C: Capture>() {
         };
         here.timers.run(Timer::after(NOW, fails)).unwrap();
         here.run();
-        assert_eq!(
-            (here.timers.ledger().failed, here.timers.ledger().live),
-            (2, 0)
-        );
+        assert_eq!((here.timers.ledger().failed, here.timers.ledger().live), (2, 0));
     });
 }
 

@@ -98,15 +98,8 @@ impl<'a> Runner<'a> {
 /// engine.
 fn run(queue: &Queue<Task>, claimed: Claimed<Task>) -> Option<TimerId> {
     let core = queue.core();
-    let Claimed {
-        firing,
-        payload: mut task,
-    } = claimed;
-    let (id, lent, name) = (
-        firing.id,
-        firing.lent,
-        firing.name.as_deref().map(|name| &**name),
-    );
+    let Claimed { firing, payload: mut task } = claimed;
+    let (id, lent, name) = (firing.id, firing.lent, firing.name.as_deref().map(|name| &**name));
     let _running = threads::begin(Doing::Task(id));
     let mut make = || Firing::of(&firing, core);
     let ran = catch_unwind(AssertUnwindSafe(|| task.run(&mut make)));

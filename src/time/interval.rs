@@ -92,15 +92,8 @@ pub struct Interval<H: Handle = Global> {
 impl<H: Handle> Interval<H> {
     #[track_caller]
     pub(super) fn new(first: Sleep<H>, period: Duration) -> Interval<H> {
-        assert!(
-            !period.is_zero(),
-            "the period of an interval must not be zero"
-        );
-        Interval {
-            sleep: first,
-            period,
-            missed: MissedTicks::CatchUp,
-        }
+        assert!(!period.is_zero(), "the period of an interval must not be zero");
+        Interval { sleep: first, period, missed: MissedTicks::CatchUp }
     }
 
     /// Waits for the next tick, and returns the time at which it was due.
@@ -199,11 +192,7 @@ impl Interval<&Timers> {
     /// Returns the same ticks with a handle of its own, which a spawned task needs; see
     /// [`Sleep::into_owned`].
     pub fn into_owned(self) -> Interval<Timers> {
-        Interval {
-            sleep: self.sleep.into_owned(),
-            period: self.period,
-            missed: self.missed,
-        }
+        Interval { sleep: self.sleep.into_owned(), period: self.period, missed: self.missed }
     }
 }
 

@@ -118,11 +118,7 @@ impl<H: Handle> Sleep<H> {
 
     #[inline]
     pub(super) fn at(handle: H, deadline: Time) -> Sleep<H> {
-        Sleep {
-            deadline,
-            timer: NEW,
-            handle,
-        }
+        Sleep { deadline, timer: NEW, handle }
     }
 
     /// Makes a sleep whose delay counts from its first poll. Stores the delay as it is,
@@ -149,10 +145,7 @@ impl<H: Handle> Sleep<H> {
     pub fn is_elapsed(&self) -> bool {
         match self.timer.unissued_number() {
             Some(number) => number == ELAPSED,
-            None => matches!(
-                self.core().look_at(self.timer, self.deadline, |_| ()),
-                Seen::Gone
-            ),
+            None => matches!(self.core().look_at(self.timer, self.deadline, |_| ()), Seen::Gone),
         }
     }
 
@@ -291,11 +284,7 @@ impl Sleep<&Timers> {
     /// [`Timers::leak`] does without.
     pub fn into_owned(mut self) -> Sleep<Timers> {
         let timer = std::mem::replace(&mut self.timer, NEW);
-        Sleep {
-            deadline: self.deadline,
-            timer,
-            handle: self.handle.clone(),
-        }
+        Sleep { deadline: self.deadline, timer, handle: self.handle.clone() }
     }
 }
 

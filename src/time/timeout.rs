@@ -119,10 +119,7 @@ impl From<Elapsed> for io::Error {
 impl<F: Future, H: Handle> Timeout<F, H> {
     #[inline]
     pub(super) fn new(future: impl IntoFuture<IntoFuture = F>, sleep: Sleep<H>) -> Timeout<F, H> {
-        Timeout {
-            future: future.into_future(),
-            sleep,
-        }
+        Timeout { future: future.into_future(), sleep }
     }
 }
 
@@ -147,10 +144,7 @@ impl<F> Timeout<F, &Timers> {
     /// Returns the same future with a handle of its own, which a spawned task needs; see
     /// [`Sleep::into_owned`].
     pub fn into_owned(self) -> Timeout<F, Timers> {
-        Timeout {
-            future: self.future,
-            sleep: self.sleep.into_owned(),
-        }
+        Timeout { future: self.future, sleep: self.sleep.into_owned() }
     }
 }
 

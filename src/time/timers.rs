@@ -187,9 +187,8 @@ mod tests {
         let (timers, clock) = Timers::builder().start_virtual().unwrap();
         let moves = Moves::new(clock, 5, moved);
         let waker = Waker::from(Arc::clone(&moves));
-        let mut sleeps: Vec<_> = (1..=5)
-            .map(|seconds| timers.sleep(Duration::from_secs(seconds)))
-            .collect();
+        let mut sleeps: Vec<_> =
+            (1..=5).map(|seconds| timers.sleep(Duration::from_secs(seconds))).collect();
         for sleep in &mut sleeps {
             let polled = Pin::new(sleep).poll(&mut Context::from_waker(&waker));
             assert!(polled.is_pending());

@@ -58,11 +58,7 @@ impl<S, H: Clone> Layer<S> for TimeoutLayer<H> {
     type Service = Timeout<S, H>;
 
     fn layer(&self, service: S) -> Timeout<S, H> {
-        Timeout {
-            service,
-            limit: self.limit,
-            timers: self.timers.clone(),
-        }
+        Timeout { service, limit: self.limit, timers: self.timers.clone() }
     }
 }
 
@@ -81,11 +77,7 @@ impl<S> Timeout<S> {
     /// Limits each call of `service` to `limit`, on the process-wide timers.
     #[must_use]
     pub const fn new(service: S, limit: Duration) -> Timeout<S> {
-        Timeout {
-            service,
-            limit,
-            timers: Global,
-        }
+        Timeout { service, limit, timers: Global }
     }
 }
 

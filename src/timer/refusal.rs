@@ -157,9 +157,7 @@ pub struct Refused<R> {
 impl<R> Refused<R> {
     #[cold]
     pub(crate) fn new(reason: Refusal, returned: R) -> Refused<R> {
-        Refused {
-            inner: Box::new((reason, Mutex::new(returned))),
-        }
+        Refused { inner: Box::new((reason, Mutex::new(returned))) }
     }
 
     /// Returns the reason.

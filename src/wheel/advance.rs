@@ -260,11 +260,7 @@ impl<T> Wheel<T> {
         self.entries.forget_if_moved(entry);
         let payload = self.remove(entry);
         self.give_back_if_empty();
-        Expired {
-            id,
-            deadline,
-            payload,
-        }
+        Expired { id, deadline, payload }
     }
 
     /// If there is no work until `to`, moves the clock there and returns `true`.
@@ -588,10 +584,7 @@ mod tests {
                 assert_eq!(inner, Advance::Done);
             }
         });
-        assert_eq!(
-            (outer, wheel.now(), wheel.len()),
-            (Advance::Done, Tick(100), 1)
-        );
+        assert_eq!((outer, wheel.now(), wheel.len()), (Advance::Done, Tick(100), 1));
         assert_eq!(fired, [3, 5, 70]);
     }
 
@@ -619,10 +612,7 @@ mod tests {
         // the hundred thousand between them, in which no timer is due.
         assert!(calls <= 300, "{calls} calls");
         for n in 0..1_000 {
-            assert_eq!(
-                wheel.pop_due(Tick(u64::MAX)).unwrap().deadline,
-                Tick(far + n)
-            );
+            assert_eq!(wheel.pop_due(Tick(u64::MAX)).unwrap().deadline, Tick(far + n));
         }
     }
 
@@ -649,9 +639,7 @@ mod tests {
     #[test]
     fn a_wheel_has_not_settled_while_passes_to_two_ticks_take_turns() {
         let mut wheel = Wheel::new(64);
-        [100; 9]
-            .iter()
-            .for_each(|&tick| _ = wheel.schedule_at(Tick(tick), ()));
+        [100; 9].iter().for_each(|&tick| _ = wheel.schedule_at(Tick(tick), ()));
         let (passes, mut fired) = (wheel.passes(), 0);
         for to in [101, 100, 102].into_iter().cycle() {
             match wheel.step(Tick(to), &mut 2) {
@@ -697,10 +685,7 @@ mod tests {
                     }
                 };
                 while wheel.advance(Tick(100), budget, &mut again) == Advance::More {}
-                assert_eq!(
-                    (wheel.now(), wheel.next_wakeup()),
-                    (Tick(100), Some(Tick(100)))
-                );
+                assert_eq!((wheel.now(), wheel.next_wakeup()), (Tick(100), Some(Tick(100))));
                 assert_eq!(fired.len(), 2 + pass, "budget {budget}");
             }
             assert_eq!(fired, ["again", "three", "seventy", "again", "again"]);
@@ -767,9 +752,7 @@ mod tests {
     fn a_slot_is_fired_once_in_each_rotation() {
         let mut wheel = Wheel::new(64);
         let ticks = [5, 69, 70, 133];
-        ticks
-            .iter()
-            .for_each(|&tick| _ = wheel.schedule_at(Tick(tick), ()));
+        ticks.iter().for_each(|&tick| _ = wheel.schedule_at(Tick(tick), ()));
         let fired = core::iter::from_fn(|| wheel.pop_due(Tick(200)).map(|e| e.deadline.0));
         assert!(fired.eq(ticks));
     }

@@ -507,10 +507,7 @@ impl<T> Entries<T> {
     #[inline]
     pub(super) fn append(&mut self, list: EntryIndex, at: EntryIndex) {
         let last = core::mem::replace(&mut self.links_mut(list).prev, at);
-        *self.links_mut(at) = Links {
-            next: list,
-            prev: last,
-        };
+        *self.links_mut(at) = Links { next: list, prev: last };
         self.links_mut(last).next = at;
     }
 
@@ -534,10 +531,7 @@ impl<T> Entries<T> {
 
     /// Moves all entries of a list to the end of another one.
     pub(super) fn move_all(&mut self, from: EntryIndex, to: EntryIndex) {
-        let Links {
-            next: first,
-            prev: last,
-        } = *self.links(from);
+        let Links { next: first, prev: last } = *self.links(from);
         if first != from && from != to {
             let end = core::mem::replace(&mut self.links_mut(to).prev, last);
             self.cut_before(end, first);
@@ -582,13 +576,8 @@ impl<T> Entries<T> {
         }
         let bytes = (self.first as usize + words).checked_mul(size_of::<u64>());
         let bytes = bytes.and_then(|bytes| bytes.checked_add(Self::ALIGN));
-        let units = bytes
-            .ok_or(ReserveError::TooMany)?
-            .div_ceil(size_of::<u128>());
-        let skipped = self
-            .start
-            .addr()
-            .saturating_sub(self.memory.as_ptr().addr());
+        let units = bytes.ok_or(ReserveError::TooMany)?.div_ceil(size_of::<u128>());
+        let skipped = self.start.addr().saturating_sub(self.memory.as_ptr().addr());
         let more = units.saturating_sub(self.memory.len());
         let grown = self.memory.try_reserve_exact(more);
         grown.map_err(|_| ReserveError::NoMemory)?;
@@ -676,8 +665,7 @@ impl<T: Clone> Clone for Entries<T> {
         }
         copy.used = self.used;
         copy.moved.clone_from(&self.moved);
-        self.all()
-            .for_each(|at| copy.get_mut(at).stamp = Stamp::NONE);
+        self.all().for_each(|at| copy.get_mut(at).stamp = Stamp::NONE);
         for at in self.all_timers() {
             let Header { stamp, deadline } = *self.get(at);
             copy.fill(at, deadline, stamp, self.payload(at).clone());

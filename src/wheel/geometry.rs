@@ -51,11 +51,7 @@ impl Geometry {
             units[levels] = unit;
             levels += 1;
         }
-        Ok(Geometry {
-            size: size as u32,
-            levels: levels as u32,
-            units,
-        })
+        Ok(Geometry { size: size as u32, levels: levels as u32, units })
     }
 
     /// Limits the number of levels.

@@ -126,12 +126,7 @@ impl<T> Wheel<T> {
             let entries = lists.flat_map(|list| self.entries.on_list(list));
             let mut timers: Vec<_> = entries.map(|entry| self.id(entry)).collect();
             timers.sort_unstable_by_key(|id| id.sequence());
-            Slot {
-                level,
-                index,
-                start: Tick(turn.start),
-                timers,
-            }
+            Slot { level, index, start: Tick(turn.start), timers }
         })
     }
 
@@ -177,14 +172,9 @@ impl<T> Wheel<T> {
         }
         let turns: Vec<_> = self.slots.all().collect();
         assert!(turns.is_sorted_by_key(|turn| turn.start));
-        assert_eq!(
-            self.slots.next_turn(),
-            turns.first().copied().unwrap_or(Turn::NEVER)
-        );
+        assert_eq!(self.slots.next_turn(), turns.first().copied().unwrap_or(Turn::NEVER));
         assert!(
-            turns
-                .iter()
-                .all(|turn| self.slots.now <= turn.start && self.slots.next <= turn.start)
+            turns.iter().all(|turn| self.slots.now <= turn.start && self.slots.next <= turn.start)
         );
     }
 }
@@ -228,9 +218,7 @@ mod tests {
             for most in [0, 1, 2, 7, 8, 9, 50, usize::MAX] {
                 let levels = wheel.levels(most);
                 let mut named = wheel.uncounted_levels();
-                named
-                    .iter_mut()
-                    .for_each(|level| level.timers = vec![0; size]);
+                named.iter_mut().for_each(|level| level.timers = vec![0; size]);
                 for slot in wheel.slots() {
                     named[slot.level].timers[slot.index] = slot.timers.len().min(most);
                 }

@@ -67,10 +67,7 @@ impl<T> Wheel<T> {
     /// assert_eq!(due_soon.count(), 1);
     /// ```
     pub fn iter(&self) -> Iter<'_, T> {
-        Iter {
-            wheel: self,
-            cursor: Cursor::START,
-        }
+        Iter { wheel: self, cursor: Cursor::START }
     }
 
     /// Returns an iterator like [`Wheel::iter`] that allows changing the payloads.
@@ -86,10 +83,7 @@ impl<T> Wheel<T> {
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (TimerId, Tick, &mut T)> {
         let timers: Vec<_> = self.iter().map(|(id, due, _)| (id, due)).collect();
         let payloads = self.entries.payloads_mut();
-        timers
-            .into_iter()
-            .zip(payloads)
-            .map(|((id, due), payload)| (id, due, payload))
+        timers.into_iter().zip(payloads).map(|((id, due), payload)| (id, due, payload))
     }
 
     /// Returns all timers in the order in which they will fire if nothing else happens, with
@@ -199,9 +193,7 @@ impl<'a, T> Iterator for Iter<'a, T> {
     type Item = (TimerId, Tick, &'a T);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let entry = self
-            .wheel
-            .next_entry(&mut self.cursor, &mut { usize::MAX })?;
+        let entry = self.wheel.next_entry(&mut self.cursor, &mut { usize::MAX })?;
         let payload = self.wheel.entries.payload(entry);
         Some((self.wheel.id(entry), self.wheel.due_at(entry), payload))
     }
@@ -247,10 +239,7 @@ impl<T> IntoIterator for Wheel<T> {
     type IntoIter = IntoIter<T>;
 
     fn into_iter(self) -> IntoIter<T> {
-        IntoIter {
-            wheel: self,
-            cursor: Cursor::START,
-        }
+        IntoIter { wheel: self, cursor: Cursor::START }
     }
 }
 
@@ -263,9 +252,7 @@ mod tests {
     /// of them, with the payloads that are left.
     fn after_a_peak(peak: u64) -> (Wheel<u64>, HashSet<u64>) {
         let mut wheel = Wheel::new(64);
-        let ids: Vec<_> = (0..peak)
-            .map(|n| wheel.schedule_at(Tick(n + 9), n))
-            .collect();
+        let ids: Vec<_> = (0..peak).map(|n| wheel.schedule_at(Tick(n + 9), n)).collect();
         let stay = |n: &u64| n % 100 == 0;
         for (n, id) in (0..).zip(ids).filter(|(n, _)| !stay(n)) {
             assert_eq!(wheel.cancel(id), Some(n));

@@ -155,11 +155,7 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
     }
 
     fn around(wheel: Wheel<Keyed<K, T>>) -> KeyedWheel<K, T> {
-        KeyedWheel {
-            hasher: HashKey::default(),
-            by_hash: ByHash::default(),
-            wheel,
-        }
+        KeyedWheel { hasher: HashKey::default(), by_hash: ByHash::default(), wheel }
     }
 
     /// Schedules a timer for an absolute tick. If another timer has the key, replaces its
@@ -455,11 +451,7 @@ impl<K, T> KeyedWheel<K, T> {
     /// Frees the key of a timer that has left the wheel.
     fn free_key(&mut self, id: TimerId, deadline: Tick, of: Keyed<K, T>) -> KeyedExpired<K, T> {
         self.by_hash.remove(of.hash, id);
-        KeyedExpired {
-            key: of.key,
-            deadline,
-            payload: of.payload,
-        }
+        KeyedExpired { key: of.key, deadline, payload: of.payload }
     }
 
     /// Removes all timers. The storage is kept for new timers. If dropping a key or
@@ -628,9 +620,7 @@ impl<K, T> fmt::Debug for KeyedWheel<K, T> {
 
 impl<K: fmt::Debug, T> fmt::Debug for DuplicateKey<K, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DuplicateKey")
-            .field("key", &self.key)
-            .finish_non_exhaustive()
+        f.debug_struct("DuplicateKey").field("key", &self.key).finish_non_exhaustive()
     }
 }
 

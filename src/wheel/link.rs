@@ -32,8 +32,7 @@ impl<T> Wheel<T> {
                 list.and_then(|list| Some((list, self.entries.pop_vacant()?)))
             {
                 let stamp = self.issue();
-                self.entries
-                    .fill(entry, deadline.0, stamp.with(tag), payload);
+                self.entries.fill(entry, deadline.0, stamp.with(tag), payload);
                 self.entries.append(list, entry);
                 let id = TimerId::new(self.number, stamp.sequence(), entry.index());
                 return (id, deadline);

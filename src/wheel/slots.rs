@@ -100,10 +100,7 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    pub(super) const NEVER: Turn = Turn {
-        start: u64::MAX,
-        list: EntryIndex::list(0),
-    };
+    pub(super) const NEVER: Turn = Turn { start: u64::MAX, list: EntryIndex::list(0) };
 }
 
 impl Slots {
@@ -139,11 +136,7 @@ impl Slots {
             next: u64::MAX,
             rows: [Row::default(); 64],
             summary: 0,
-            group_bits: words
-                .len()
-                .div_ceil(64)
-                .next_power_of_two()
-                .trailing_zeros(),
+            group_bits: words.len().div_ceil(64).next_power_of_two().trailing_zeros(),
             words: words.into_boxed_slice(),
             needed: 0,
             unsorted: vec![false; levels[1] as usize].into_boxed_slice(),
@@ -197,9 +190,7 @@ impl Slots {
         let lists = self.levels[*new.start()]..end.unwrap_or(self.end());
         for level in new {
             let (first, size) = (self.levels[level], self.geometry.size() as u32);
-            let Word {
-                part_bits, shift, ..
-            } = *self.word_of(EntryIndex::list(first));
+            let Word { part_bits, shift, .. } = *self.word_of(EntryIndex::list(first));
             if shift != Word::BY_DIVISION {
                 let rows = self.rows.iter_mut().skip(shift.into());
                 rows.take(size.ilog2() as usize).for_each(|row| {
@@ -334,9 +325,7 @@ impl Slots {
 
     /// Returns the level of a list, and its slot in the level.
     pub(super) fn slot_of(&self, list: EntryIndex) -> (usize, usize) {
-        let Word {
-            level, part_bits, ..
-        } = *self.word_of(list);
+        let Word { level, part_bits, .. } = *self.word_of(list);
         let ahead = list.index() - self.levels[usize::from(level)];
         (level.into(), (ahead >> part_bits) as usize)
     }
@@ -345,11 +334,7 @@ impl Slots {
     /// an entry.
     #[inline(always)]
     pub(super) fn parts_of(&self, list: EntryIndex) -> (EntryIndex, u64) {
-        let Word {
-            occupied,
-            part_bits,
-            ..
-        } = *self.word_of(list);
+        let Word { occupied, part_bits, .. } = *self.word_of(list);
         let first = list.index() >> part_bits << part_bits;
         let parts = occupied >> (first % PER_WORD) & ((1 << (1 << part_bits)) - 1);
         (EntryIndex::list(first), parts)

@@ -34,10 +34,7 @@ fn e1_a_deadline_beyond_the_range_waits_behind_the_farthest_slot() {
         assert_eq!(wheel.next_wakeup(), Some(Tick(turn)));
         if turn < deadline {
             assert_eq!(fire(&mut wheel, turn), []);
-            assert_eq!(
-                slot_of(&wheel, id),
-                (0, (deadline % TURN) as usize, deadline)
-            );
+            assert_eq!(slot_of(&wheel, id), (0, (deadline % TURN) as usize, deadline));
         }
         assert_eq!(fire(&mut wheel, deadline - 1), []);
         assert_eq!(fire(&mut wheel, deadline).len(), 1);

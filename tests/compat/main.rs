@@ -146,6 +146,5 @@ fn slot_of<T>(wheel: &Wheel<T>, id: TimerId) -> (usize, usize, u64) {
 fn descriptors() -> String {
     let all = std::fs::read_dir("/proc/self/fdinfo").unwrap().flatten();
     // Other tests open and close descriptors meanwhile.
-    all.filter_map(|one| std::fs::read_to_string(one.path()).ok())
-        .collect()
+    all.filter_map(|one| std::fs::read_to_string(one.path()).ok()).collect()
 }

@@ -222,11 +222,7 @@ fn b_better_equal_deadlines_are_first_in_first_out() {
     // Freed in a random order, so that addresses say nothing of order.
     let mut before: Vec<_> = (0..500).map(schedule).collect();
     Rng::with_seed(11).shuffle(&mut before);
-    assert!(
-        before
-            .into_iter()
-            .all(|id| engine.cancel(id).is_cancelled())
-    );
+    assert!(before.into_iter().all(|id| engine.cancel(id).is_cancelled()));
     (0..500).for_each(|n| _ = schedule(n));
     clock.advance(SECOND);
     assert!(support::payloads(&engine).into_iter().eq(0..500));

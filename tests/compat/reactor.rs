@@ -77,9 +77,7 @@ fn c4_time_to_sleep() {
     engine.schedule(Timer::after(5 * SECOND, "far")).unwrap();
     let timeout = driver.timeout().unwrap();
     assert!(timeout <= 5 * SECOND + MS, "{timeout:?}");
-    engine
-        .schedule(Timer::after(Duration::ZERO, "now"))
-        .unwrap();
+    engine.schedule(Timer::after(Duration::ZERO, "now")).unwrap();
     assert_eq!(driver.timeout(), Some(Duration::ZERO));
     assert_eq!(driver.process_due(usize::MAX), Advance::Done);
 }

@@ -22,11 +22,7 @@ fn d1_many_threads_submit_and_each_service_gets_its_own() {
     let received = engine.queue(1).take(800).map(Expired::into_payload);
     let mut received: Vec<_> = received.collect();
     received.sort_unstable();
-    assert!(
-        received
-            .into_iter()
-            .eq((0..1_600).filter(|number| number % 2 == 1))
-    );
+    assert!(received.into_iter().eq((0..1_600).filter(|number| number % 2 == 1)));
     assert_eq!(engine.queue(0).len(), 800);
 }
 

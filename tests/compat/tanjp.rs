@@ -34,9 +34,7 @@ fn g1_nothing_can_be_added_before_start_or_after_close() {
 fn g1_a_tid_may_be_used_once_at_a_time() {
     let mut wheel = KeyedWheel::starting_at(Tick(START), 256);
     wheel.try_insert(11, Tick(START + 3), "eleven").unwrap();
-    let refused = wheel
-        .try_insert(11, Tick(START + 9), "another")
-        .unwrap_err();
+    let refused = wheel.try_insert(11, Tick(START + 9), "another").unwrap_err();
     assert_eq!((refused.key, refused.payload), (11, "another"));
     let says = refused.to_string();
     assert!(says.contains("11") && says.contains("cancel"), "{says}");

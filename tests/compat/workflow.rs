@@ -111,9 +111,7 @@ fn a5_many_timers_share_a_name_and_the_oldest_go_first() {
     }
     let cancel = |name, max| -> Vec<u64> {
         let answers = engine.cancel_by_name(name, max).into_iter();
-        answers
-            .filter_map(|(_, answer)| answer.into_payload())
-            .collect()
+        answers.filter_map(|(_, answer)| answer.into_payload()).collect()
     };
     assert_eq!(cancel("unknown", usize::MAX), []);
     assert_eq!(cancel("n", 0), []);

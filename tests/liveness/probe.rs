@@ -41,9 +41,7 @@ fn a_call_beside_a_hot_thread_does_not_wait_for_its_luck() {
 fn waits_in_an_engine() -> Vec<Duration> {
     let (engine, _clock) = Engine::builder().shards(1).start_virtual().unwrap();
     waits(|| {
-        let id = engine
-            .schedule(Timer::at(Time::from_millis(1_000), 0))
-            .unwrap();
+        let id = engine.schedule(Timer::at(Time::from_millis(1_000), 0)).unwrap();
         engine.cancel(id);
     })
 }

@@ -10,11 +10,7 @@ use tickwheel::{Engine, Timer, TimerId};
 
 /// So many that a walk through them takes far longer than the system lets another
 /// program run.
-const MANY: u32 = if cfg!(debug_assertions) {
-    200_000
-} else {
-    3_000_000
-};
+const MANY: u32 = if cfg!(debug_assertions) { 200_000 } else { 3_000_000 };
 /// The same, of those that have a name.
 const NAMED: u32 = 200_000;
 const ROUNDS: usize = 20;
@@ -151,23 +147,17 @@ fn vacated() -> Engine<u32> {
 
 #[test]
 fn others_go_on_while_an_engine_is_shut_down() {
-    others_go_on(many, ask, |it| {
-        assert_eq!(it.shutdown().len(), MANY as usize)
-    });
+    others_go_on(many, ask, |it| assert_eq!(it.shutdown().len(), MANY as usize));
 }
 
 #[test]
 fn others_go_on_while_a_drain_counts() {
-    others_go_on(many, ask, |it| {
-        assert_eq!(it.drain(MS).len(), MANY as usize)
-    });
+    others_go_on(many, ask, |it| assert_eq!(it.drain(MS).len(), MANY as usize));
 }
 
 #[test]
 fn others_go_on_while_the_earliest_deadline_is_searched() {
-    others_go_on(many, ask, |it| {
-        assert_eq!(it.earliest_deadline(), Some(it.now() + FAR))
-    });
+    others_go_on(many, ask, |it| assert_eq!(it.earliest_deadline(), Some(it.now() + FAR)));
 }
 
 #[test]
@@ -178,17 +168,13 @@ fn others_go_on_while_vacated_entries_are_searched() {
 #[test]
 fn others_schedule_under_a_name_while_all_of_it_are_cancelled() {
     let all = |it: &Engine<u32>| it.cancel_by_name("crew", None).len();
-    others_go_on(named, schedule_named, |it| {
-        assert!(all(it) >= NAMED as usize)
-    });
+    others_go_on(named, schedule_named, |it| assert!(all(it) >= NAMED as usize));
 }
 
 #[test]
 fn others_schedule_under_a_name_while_it_is_looked_up() {
     let all = |it: &Engine<u32>| it.find_by_name("crew").count();
-    others_go_on(named, schedule_named, |it| {
-        assert!(all(it) >= NAMED as usize)
-    });
+    others_go_on(named, schedule_named, |it| assert!(all(it) >= NAMED as usize));
 }
 
 #[test]

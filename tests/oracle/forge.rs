@@ -28,12 +28,7 @@ pub fn forge() -> impl Strategy<Value = Forge> {
     let further = prop_oneof![6 => Just(0), 2 => -3..=3i8, 1 => any::<i8>()];
     let sequence = prop_oneof![3 => 0..40u64, 1 => any::<u64>()];
     (any::<usize>(), further, index(), sequence).prop_map(|(wheel_of, further, index, sequence)| {
-        Forge {
-            wheel_of,
-            further,
-            index,
-            sequence,
-        }
+        Forge { wheel_of, further, index, sequence }
     })
 }
 

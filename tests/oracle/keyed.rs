@@ -78,11 +78,7 @@ impl Pair {
     /// Makes a timer that is younger than all others.
     fn timer(&mut self, delay: u64) -> Timer {
         self.made += 1;
-        Timer {
-            deadline: self.wheel.now().after(delay),
-            age: self.made,
-            payload: self.made,
-        }
+        Timer { deadline: self.wheel.now().after(delay), age: self.made, payload: self.made }
     }
 
     /// A timer that is replaced keeps its age.
@@ -90,18 +86,14 @@ impl Pair {
         let mut timer = self.timer(delay);
         let old = self.map.get(&key).copied();
         timer.age = old.map_or(timer.age, |old| old.age);
-        let replaced = self
-            .wheel
-            .insert(key.clone(), timer.deadline, timer.payload);
+        let replaced = self.wheel.insert(key.clone(), timer.deadline, timer.payload);
         assert_eq!(replaced, old.map(|old| old.payload));
         self.map.insert(key, timer);
     }
 
     fn try_insert(&mut self, key: String, delay: u64) {
         let timer = self.timer(delay);
-        let inserted = self
-            .wheel
-            .try_insert(key.clone(), timer.deadline, timer.payload);
+        let inserted = self.wheel.try_insert(key.clone(), timer.deadline, timer.payload);
         let refused = inserted.map_err(|refused| (refused.key, refused.payload));
         let expected = match self.map.contains_key(&key) {
             true => Err((key.clone(), timer.payload)),
@@ -151,14 +143,9 @@ impl Pair {
 
     fn check(&self) {
         let timers = self.wheel.iter();
-        let seen: HashMap<_, _> = timers
-            .map(|(key, at, payload)| (key, (at, payload)))
-            .collect();
+        let seen: HashMap<_, _> = timers.map(|(key, at, payload)| (key, (at, payload))).collect();
         let of = |timer: &Timer| (timer.deadline, timer.payload);
-        assert_eq!(
-            (self.wheel.len(), seen.len()),
-            (self.map.len(), self.map.len())
-        );
+        assert_eq!((self.wheel.len(), seen.len()), (self.map.len(), self.map.len()));
         let deadlines = self.map.values().map(|timer| timer.deadline);
         assert_eq!(self.wheel.earliest_deadline(), deadlines.min());
         for key in (0..24u8).map(|key| key.to_string()) {

@@ -36,12 +36,7 @@ struct Filed {
 impl Filed {
     fn at(tick: u64) -> Filed {
         let (from, to, late, fresh) = (tick, tick, false, false);
-        Filed {
-            from,
-            to,
-            late,
-            fresh,
-        }
+        Filed { from, to, late, fresh }
     }
 
     /// Whether it may fire ahead of a timer that stands before it.
@@ -146,9 +141,7 @@ impl Timer {
         match self.state {
             State::Unstarted { cancelled: false } => Refusal::Unstarted,
             State::Lent { ending: None } => Refusal::Running,
-            State::Lent {
-                ending: Some((CloseReason::ShutDown, _)),
-            } => Refusal::ShutDown,
+            State::Lent { ending: Some((CloseReason::ShutDown, _)) } => Refusal::ShutDown,
             State::Lent { .. } => Refusal::Cancelled,
             State::Abandoned(_) => Refusal::ShutDown,
             _ => Refusal::Gone,
@@ -309,16 +302,10 @@ impl Oracle {
     }
 
     fn make_ready(&mut self, timer: usize) {
-        let Timer {
-            shard, ask, filed, ..
-        } = self.timers[timer];
+        let Timer { shard, ask, filed, .. } = self.timers[timer];
         self.timers[timer].state = State::Ready;
         let list = self.ready.entry((shard, ask.queue)).or_default();
-        list.push_back(Ready {
-            timer,
-            moves: self.moves,
-            filed,
-        });
+        list.push_back(Ready { timer, moves: self.moves, filed });
     }
 
     /// Files a timer for a tick, which stays what it is, whether it lies ahead
@@ -336,12 +323,7 @@ impl Oracle {
         self.armed.insert((tick, place), timer);
         self.timers[timer].state = State::Armed((tick, place));
         self.timers[timer].tick = tick;
-        self.timers[timer].filed = Filed {
-            from: tick,
-            to: now.max(tick),
-            late,
-            fresh,
-        };
+        self.timers[timer].filed = Filed { from: tick, to: now.max(tick), late, fresh };
     }
 
     /// Takes a waiting timer off whichever list it is on.
@@ -462,9 +444,7 @@ impl Oracle {
 
     pub fn deadline(&self, timer: usize) -> Option<Time> {
         let timer = &self.timers[timer];
-        timer
-            .is_live()
-            .then(|| Time::from_nanos(self.start_of(timer.tick)))
+        timer.is_live().then(|| Time::from_nanos(self.start_of(timer.tick)))
     }
 }
 

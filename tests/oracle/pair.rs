@@ -141,10 +141,7 @@ impl Pair {
             true => engine.schedule(timer).map(|id| (id, None)),
             false => engine.create(timer).map(|made| (made.id(), Some(made))),
         });
-        assert_eq!(
-            made.as_ref().err().map(Refused::reason),
-            self.oracle.refusal(&ask)
-        );
+        assert_eq!(made.as_ref().err().map(Refused::reason), self.oracle.refusal(&ask));
         let (id, unstarted) = match made {
             Err(refused) => return assert_eq!(refused.into_inner(), asked),
             Ok(made) => made,
@@ -326,10 +323,7 @@ impl Pair {
         let exact = taken.ask.period.is_some() || taken.ask.tolerance > 0;
         let from = |since| Duration::from_nanos(self.oracle.now - since);
         let late = expired.lateness();
-        assert!(
-            late == from(taken.due) || !exact && late == from(start),
-            "{late:?}"
-        );
+        assert!(late == from(taken.due) || !exact && late == from(start), "{late:?}");
     }
 
     fn let_go(&mut self, which: usize, how: How) {
@@ -418,9 +412,7 @@ impl Pair {
 
     fn by_timer(&self, answers: Vec<(TimerId, Cancel<u64>)>) -> CancelledThose {
         let answers = answers.into_iter();
-        answers
-            .map(|(id, answer)| (self.numbers[&id], answer))
-            .collect()
+        answers.map(|(id, answer)| (self.numbers[&id], answer)).collect()
     }
 
     fn read_report(&mut self) {

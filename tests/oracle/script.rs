@@ -255,11 +255,7 @@ fn with_extras() -> impl Strategy<Value = Ask> {
     ];
     let repeat = weighted(0.6, (period(), weighted(0.7, 0..4u64)));
     let tolerance = prop_oneof![3 => Just(0), 1 => length()];
-    let flags = (
-        weighted(0.4, name()),
-        weighted(0.5, Just(())),
-        any::<bool>(),
-    );
+    let flags = (weighted(0.4, name()), weighted(0.5, Just(())), any::<bool>());
     let fault = prop_oneof![30 => Just(0), 1 => 1..5usize];
     (plain(), repeat, missed, tolerance, flags, fault).prop_map(
         |(plain, repeat, missed, tolerance, (name, reported, rearmable), fault)| Ask {

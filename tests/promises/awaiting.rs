@@ -75,16 +75,10 @@ fn promise_12_a_shutdown_wakes_every_awaiting_task() {
     engine.shutdown();
     for mut future in futures {
         assert!(future.calls() > 0);
-        assert!(matches!(
-            future.poll(),
-            Poll::Ready(Err(RecvError::ShutDown))
-        ));
+        assert!(matches!(future.poll(), Poll::Ready(Err(RecvError::ShutDown))));
     }
     assert!(report.calls() > 0);
-    assert!(matches!(
-        report.poll(),
-        Poll::Ready(Err(RecvError::ShutDown))
-    ));
+    assert!(matches!(report.poll(), Poll::Ready(Err(RecvError::ShutDown))));
 }
 
 #[test]
@@ -176,10 +170,7 @@ impl Wake for Caller {
 fn promise_10_a_waker_is_called_under_no_lock() {
     let (engine, clock) = virtual_engine();
     let (weak, calls) = (engine.downgrade(), AtomicUsize::new(0));
-    let caller = Arc::new(Caller {
-        engine: weak,
-        calls,
-    });
+    let caller = Arc::new(Caller { engine: weak, calls });
     let waker = Waker::from(Arc::clone(&caller));
     let called = || caller.calls.swap(0, Ordering::Relaxed);
     let mut queue = engine.queue(0);

@@ -7,11 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 /// Whether the descriptor becomes readable within `limit`.
 #[cfg(target_os = "linux")]
 pub(super) fn is_readable(fd: &impl std::os::fd::AsRawFd, limit: Duration) -> bool {
-    let mut polled = libc::pollfd {
-        fd: fd.as_raw_fd(),
-        events: libc::POLLIN,
-        revents: 0,
-    };
+    let mut polled = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     // SAFETY: one valid entry, as the count says.
     let ready = unsafe { libc::poll(&mut polled, 1, limit.as_millis() as i32) };
     ready == 1

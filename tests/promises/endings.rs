@@ -158,10 +158,7 @@ fn promise_06_an_expired_timer_gives_its_room_back() {
     let (engine, clock) = bounded.start_virtual().unwrap();
     type Take = fn(&Engine<u32>, [TimerId; 2]);
     let takes: [Take; 3] = [
-        |engine, ids| {
-            ids.iter()
-                .for_each(|&id| assert!(engine.cancel(id).is_cancelled()))
-        },
+        |engine, ids| ids.iter().for_each(|&id| assert!(engine.cancel(id).is_cancelled())),
         |engine, _| drop(take_all(engine)),
         |engine, _| _ = engine.queue(0).recv_many(&mut Vec::new(), 2).unwrap(),
     ];
@@ -182,9 +179,7 @@ fn promise_06_cancel_gives_the_memory_back_at_once() {
     for _ in 0..200 {
         let one = |_| engine.after(far, Arc::clone(&payload));
         let ids: Vec<_> = (0..1_000).map(one).collect();
-        let cancelled = ids
-            .into_iter()
-            .filter_map(|id| engine.cancel(id).into_payload());
+        let cancelled = ids.into_iter().filter_map(|id| engine.cancel(id).into_payload());
         assert_eq!(cancelled.count(), 1_000);
         assert_eq!(Arc::strong_count(&payload), 1);
     }

@@ -56,9 +56,7 @@ fn take(engine: &Engine<u32>, begin: Time, follow: bool, log: &mut Log) {
 fn on_a_virtual_clock(seed: u64, follow: bool) -> Log {
     let (engine, clock) = Engine::builder().shards(1).start_virtual().unwrap();
     let (begin, mut log) = (Time::from_millis(9), Log::new());
-    prepare(&engine, begin, seed, |name, due| {
-        engine.put(Timer::at(due, name))
-    });
+    prepare(&engine, begin, seed, |name, due| engine.put(Timer::at(due, name)));
     let mut rng = Rng::with_seed(seed);
     while engine.ledger().live > 0 {
         while clock.advance_within(rng.u32(0..5) * MS, rng.usize(1..9)) == Advance::More {}
@@ -91,9 +89,7 @@ fn in_time(run: impl Fn(u64) -> Option<Log>) -> Log {
 fn on_a_ticker(seed: u64, lead: u64) -> Option<Log> {
     let engine = Engine::builder().shards(1).start().unwrap();
     let begin = at(engine.current_tick().0 + lead);
-    prepare(&engine, begin, seed, |name, due| {
-        engine.put(Timer::at(due, name))
-    });
+    prepare(&engine, begin, seed, |name, due| engine.put(Timer::at(due, name)));
     (engine.now() < begin).then(|| {
         let (mut log, queue) = (Log::new(), engine.queue(0));
         while engine.ledger().live > 0 {

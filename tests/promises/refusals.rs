@@ -158,10 +158,7 @@ fn promise_11_a_question_mark_takes_every_refusal() {
     assert!(schedules(&engine, &clock).is_ok() && runs(&timers).is_ok());
     engine.shutdown();
     timers.shutdown();
-    let refused = [
-        schedules(&engine, &clock).map(drop).unwrap_err(),
-        runs(&timers).unwrap_err(),
-    ];
+    let refused = [schedules(&engine, &clock).map(drop).unwrap_err(), runs(&timers).unwrap_err()];
     for error in refused {
         assert_eq!(error.to_string(), Refusal::ShutDown.to_string());
     }

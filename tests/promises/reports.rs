@@ -8,9 +8,7 @@ type Report<T> = (TimerId, usize, u64, u64, CloseReason, Option<T>);
 /// The next report: id, queue, tick, firings, reason and payload.
 fn report<T>(engine: &Engine<T>) -> Report<T> {
     let it = engine.reports().try_recv().unwrap();
-    (
-        it.id, it.queue, it.tick.0, it.firings, it.reason, it.payload,
-    )
+    (it.id, it.queue, it.tick.0, it.firings, it.reason, it.payload)
 }
 
 #[test]

@@ -58,10 +58,7 @@ fn a_setting_out_of_range_is_refused_and_says_what_to_do() {
 
 #[test]
 fn promise_11_settings_count_whichever_way_the_engine_is_started() {
-    for (clock, measures) in [
-        (ClockSource::Monotonic, true),
-        (ClockSource::BootTime, false),
-    ] {
+    for (clock, measures) in [(ClockSource::Monotonic, true), (ClockSource::BootTime, false)] {
         let builder = || TaskEngine::builder().tick(7 * MS).clock(clock);
         let (driven, _driver) = builder().start_driven().unwrap();
         let portable = builder().portable_ticker().start().unwrap();
@@ -131,10 +128,7 @@ fn promise_11_every_setting_of_an_engine_counts() {
     shows(builder(), &format!("shards: {usual},"));
     shows(builder().shards(1), "shards: 1,");
     shows(builder().shards(3), "shards: 4,");
-    shows(
-        builder().name("leases of region 2"),
-        r#"name: "leases of region 2","#,
-    );
+    shows(builder().name("leases of region 2"), r#"name: "leases of region 2","#);
     let named = |builder| start(builder).0.snapshot().name;
     assert_eq!(&*named(builder()), "tickwheel");
     assert_eq!(&*named(builder().name("leases")), "leases");

@@ -188,10 +188,7 @@ fn fill_shards(engine: &Engine<u64>, shards: usize, each: usize) -> HashSet<Stri
     };
     let filled: HashSet<String> = thread::scope(|scope| {
         let filing: Vec<_> = (0..2 * shards).map(|_| scope.spawn(file)).collect();
-        filing
-            .into_iter()
-            .flat_map(|thread| thread.join().unwrap())
-            .collect()
+        filing.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     });
     assert!(filled.len() > 1);
     filled

@@ -148,10 +148,7 @@ fn promise_13_idle_is_free() {
         assert_eq!(wakeups(&many), 0, "{ticker:?}: an hour away");
         // At most one wake-up for an armed instant whose timer was cancelled.
         let near = || {
-            engine
-                .cancel(engine.after(100 * MS, 1))
-                .into_payload()
-                .unwrap();
+            engine.cancel(engine.after(100 * MS, 1)).into_payload().unwrap();
             thread::sleep(300 * MS);
         };
         let woken = wakeups(&near);

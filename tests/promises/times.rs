@@ -161,10 +161,7 @@ fn promise_14_any_deadline() {
     engine.reschedule(disarmed, Time::MAX).unwrap();
     let last = Time::from_nanos(u64::MAX - u64::MAX % 1_000_000);
     engine.put(Timer::at(last, "last"));
-    engine.put(Timer::at(
-        last + Duration::from_nanos(1),
-        "in the last tick",
-    ));
+    engine.put(Timer::at(last + Duration::from_nanos(1), "in the last tick"));
     assert_eq!(engine.queue(0).len(), 1, "not inline in the call");
     clock.advance(Duration::ZERO);
     assert_eq!(payloads(&engine), ["due", "past", "zero"]);
@@ -217,10 +214,7 @@ fn promise_15_a_clock_that_does_not_measure_instants_refuses_them() {
         engines.push(builder.start().unwrap());
     }
     for engine in engines {
-        for timer in [
-            Timer::at(instant, 7),
-            Timer::every(SECOND, 7).starting(instant),
-        ] {
+        for timer in [Timer::at(instant, 7), Timer::every(SECOND, 7).starting(instant)] {
             let scheduled = engine.schedule(timer.clone()).unwrap_err();
             let created = engine.create(timer.clone()).unwrap_err();
             for refused in [scheduled, created] {

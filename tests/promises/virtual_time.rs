@@ -115,9 +115,7 @@ fn promise_15_one_clock_moves_engines_tasks_and_sleeps_in_step() {
     let mut seen = told.all();
     assert!(seen.is_sorted_by_key(|&(time, _)| time), "{seen:?}");
     seen.sort_unstable_by_key(|&(time, who)| (who, time));
-    let millis = seen
-        .iter()
-        .map(|&(time, _)| time.since(at(10_000)).as_millis());
+    let millis = seen.iter().map(|&(time, _)| time.since(at(10_000)).as_millis());
     // 11,500 and 12,500 rounded up to ticks, at the end.
     let expected = [750, 1_500, 2_250, 3_000, 1_000, 2_000, 3_000, 1_501, 2_502];
     assert!(millis.eq(expected), "{seen:?}");

@@ -12,10 +12,7 @@ pub fn with_limit(limit: libc::__rlimit_resource_t, most: u64, act: impl FnOnce(
     let mut before: libc::rlimit = unsafe { std::mem::zeroed() };
     // SAFETY: the pointer is valid for writes.
     check(unsafe { libc::getrlimit(limit, &mut before) });
-    let lowered = libc::rlimit {
-        rlim_cur: most,
-        ..before
-    };
+    let lowered = libc::rlimit { rlim_cur: most, ..before };
     // SAFETY: the pointer is valid for reads.
     check(unsafe { libc::setrlimit(limit, &lowered) });
     act();

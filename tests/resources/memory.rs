@@ -65,9 +65,7 @@ fn bytes_per_timer(stays: impl Fn(u64) -> bool) -> (i64, i64) {
     let (engine, _clock) = Engine::builder().shards(1).start_virtual().unwrap();
     ids.extend((0..COUNT).map(|n| (n, schedule(&engine, n))));
     let full = (counting::bytes() - before) / COUNT as i64;
-    let ended = ids
-        .iter()
-        .filter(|&&(n, id)| !stays(n) && engine.cancel(id).is_cancelled());
+    let ended = ids.iter().filter(|&&(n, id)| !stays(n) && engine.cancel(id).is_cancelled());
     let live = COUNT - ended.count() as u64;
     engine.shrink();
     let few = (counting::bytes() - before) / live as i64;

@@ -25,9 +25,7 @@ fn schedule_and_cancel(engine: &Engine<u64>, thread: u64) -> u64 {
         };
         let ids: Vec<_> = (0..ROUND).map(schedule).collect();
         let wanted = ids.into_iter().step_by(2);
-        cancelled += wanted
-            .filter_map(|id| engine.cancel(id).into_payload())
-            .count() as u64;
+        cancelled += wanted.filter_map(|id| engine.cancel(id).into_payload()).count() as u64;
     }
     cancelled
 }

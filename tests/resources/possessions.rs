@@ -81,7 +81,5 @@ pub fn wait_for_threads(count: usize) {
 }
 
 fn entries(directory: &str) -> usize {
-    fs::read_dir(directory)
-        .expect("a process sees itself")
-        .count()
+    fs::read_dir(directory).expect("a process sees itself").count()
 }

@@ -32,12 +32,7 @@ struct State {
 
 impl Told {
     pub(crate) fn new(targets: &'static [&'static str], hidden: &'static str) -> Told {
-        Told {
-            targets,
-            hidden,
-            only: None,
-            state: Arc::default(),
-        }
+        Told { targets, hidden, only: None, state: Arc::default() }
     }
 
     /// Listens only to threads of this name.
@@ -69,11 +64,7 @@ impl Told {
     }
 
     fn line(&self) -> Line {
-        Line {
-            hidden: self.hidden,
-            message: String::new(),
-            fields: String::new(),
-        }
+        Line { hidden: self.hidden, message: String::new(), fields: String::new() }
     }
 }
 

@@ -43,9 +43,7 @@ pub fn parts<A, R>(answer: Result<A, Refused<R>>) -> Result<A, (Refusal, R)> {
 pub fn take<T: Clone>(engine: &Engine<T>, queue: usize) -> Vec<(u64, T)> {
     let queue = engine.queue(queue);
     let expired = queue.try_iter();
-    expired
-        .map(|expired| (expired.tick().0, expired.payload().clone()))
-        .collect()
+    expired.map(|expired| (expired.tick().0, expired.payload().clone())).collect()
 }
 
 /// Waits in real time until `happened` holds.

@@ -19,10 +19,8 @@ pub(crate) struct Kept {
 
 /// `name{key=value,…}`
 fn shown(key: &Key) -> String {
-    let labels: Vec<_> = key
-        .labels()
-        .map(|label| format!("{}={}", label.key(), label.value()))
-        .collect();
+    let labels: Vec<_> =
+        key.labels().map(|label| format!("{}={}", label.key(), label.value())).collect();
     format!("{}{{{}}}", key.name(), labels.join(","))
 }
 

@@ -8,9 +8,7 @@ pub fn cases(default: u32) -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES").ok();
     let config = ProptestConfig::default();
     ProptestConfig {
-        cases: cases
-            .and_then(|cases| cases.parse().ok())
-            .unwrap_or(default),
+        cases: cases.and_then(|cases| cases.parse().ok()).unwrap_or(default),
         failure_persistence: None,
         max_shrink_iters: config.max_shrink_iters.min(20_000),
         ..config

@@ -171,10 +171,7 @@ pub mod tests {
 
     #[test]
     fn the_best_rival_is_neither_ours_nor_of_other_work() {
-        let of_two = Row {
-            threads: 2,
-            ..row("c", &[0.5])
-        };
+        let of_two = Row { threads: 2, ..row("c", &[0.5]) };
         let rows = [
             row("tickwheel", &[1.0]),
             row("a", &[3.0, 3.0, 9.0]),

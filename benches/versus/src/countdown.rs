@@ -14,10 +14,7 @@ pub struct Countdown {
 impl Countdown {
     /// Begins a count for which the calling thread will wait.
     pub fn from(count: usize) -> Arc<Countdown> {
-        Arc::new(Countdown {
-            left: AtomicUsize::new(count),
-            waiting: thread::current(),
-        })
+        Arc::new(Countdown { left: AtomicUsize::new(count), waiting: thread::current() })
     }
 
     pub fn count(&self) {

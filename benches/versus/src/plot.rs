@@ -117,21 +117,14 @@ const MEMORY: [Chart; 2] = [
 pub fn all(folder: &Path, rows: &[Row]) -> Drawn {
     fs::create_dir_all(folder)?;
     if FRONT.iter().all(|asked| asked.find(rows).is_some()) {
-        picture(
-            &folder.join("front.svg"),
-            44 * FRONT.len() as u32 + 12,
-            |area| bars(area, rows),
-        )?;
+        picture(&folder.join("front.svg"), 44 * FRONT.len() as u32 + 12, |area| bars(area, rows))?;
     }
     for (name, charts) in [("pair", &PAIR), ("memory", &MEMORY)] {
         let mut lines = charts.iter().flat_map(|chart| chart.lines(rows));
         if lines.all(|line| line.len() > 1) {
             picture(&folder.join(format!("{name}.svg")), 600, |area| {
                 let halves = area.split_evenly((charts.len(), 1));
-                charts
-                    .iter()
-                    .zip(&halves)
-                    .try_for_each(|(chart, half)| chart.draw(half, rows))
+                charts.iter().zip(&halves).try_for_each(|(chart, half)| chart.draw(half, rows))
             })?;
         }
     }
@@ -160,10 +153,7 @@ fn picture(file: &Path, height: u32, draw: impl FnOnce(&Area<'_>) -> Drawn) -> D
 
 fn font(size: u32, color: RGBColor) -> TextStyle<'static> {
     let middle = Pos::new(HPos::Left, VPos::Center);
-    ("system-ui, sans-serif", size)
-        .into_font()
-        .color(&color)
-        .pos(middle)
+    ("system-ui, sans-serif", size).into_font().color(&color).pos(middle)
 }
 
 /// Draws two bars for each of the ten rows, as long as its figures.
@@ -171,17 +161,11 @@ fn bars(area: &Area<'_>, rows: &[Row]) -> Drawn {
     for (index, asked) in FRONT.iter().enumerate() {
         let ours = asked.find(rows).expect("all ten rows were measured");
         let both = [Some(ours), ours.best_rival(rows)];
-        let longest = both
-            .iter()
-            .flatten()
-            .map(|row| row.median())
-            .fold(0.0, f64::max);
+        let longest = both.iter().flatten().map(|row| row.median()).fold(0.0, f64::max);
         let top = 8 + 44 * index as i32;
         area.draw_text(asked.question, &font(16, INK), (10, top + 6))?;
-        for (row, (color, top)) in both
-            .into_iter()
-            .flatten()
-            .zip([(RED, top + 15), (FAINT, top + 27)])
+        for (row, (color, top)) in
+            both.into_iter().flatten().zip([(RED, top + 15), (FAINT, top + 27)])
         {
             let end = 10 + (170.0 * row.median() / longest) as i32;
             let bar = Rectangle::new([(10, top), (end, top + 9)], color.filled());
@@ -215,9 +199,8 @@ impl Chart {
     fn draw(&self, area: &Area<'_>, rows: &[Row]) -> Drawn {
         let lines = self.lines(rows);
         let points = || lines.iter().flatten();
-        let steps: Vec<usize> = BTreeSet::from_iter(points().map(|(step, _)| *step))
-            .into_iter()
-            .collect();
+        let steps: Vec<usize> =
+            BTreeSet::from_iter(points().map(|(step, _)| *step)).into_iter().collect();
         let least = points().map(|(_, value)| *value).fold(f64::MAX, f64::min);
         // So that the axis has two numbers at least.
         let decade = 10_f64.powf(least.log10().floor());
@@ -229,15 +212,8 @@ impl Chart {
             .margin_right(128)
             .x_label_area_size(40)
             .y_label_area_size(60)
-            .build_cartesian_2d(
-                0..steps.len() as i32 - 1,
-                (decade..greatest * 1.5).log_scale(),
-            )?;
-        let axis = if self.over_threads_at.is_some() {
-            "threads"
-        } else {
-            "timers"
-        };
+            .build_cartesian_2d(0..steps.len() as i32 - 1, (decade..greatest * 1.5).log_scale())?;
+        let axis = if self.over_threads_at.is_some() { "threads" } else { "timers" };
         chart
             .configure_mesh()
             .disable_x_mesh()
@@ -248,9 +224,7 @@ impl Chart {
             .x_labels(steps.len())
             .y_labels(4)
             .x_label_formatter(&|place| {
-                steps
-                    .get(*place as usize)
-                    .map_or(String::new(), |step| label(*step))
+                steps.get(*place as usize).map_or(String::new(), |step| label(*step))
             })
             .y_label_formatter(&|value| {
                 format!("{} {}", number(*value).trim_end_matches(".0"), self.unit)

@@ -23,13 +23,7 @@ const fn asked(
     threads: usize,
     size: usize,
 ) -> Asked {
-    Asked {
-        question,
-        workload,
-        metric,
-        threads,
-        size,
-    }
+    Asked { question, workload, metric, threads, size }
 }
 
 #[rustfmt::skip]
@@ -50,10 +44,7 @@ impl Asked {
     /// Whether a case has this row.
     pub fn is_of(&self, case: &Case) -> bool {
         (case.workload, case.threads, case.size) == (self.workload, self.threads, self.size)
-            && case
-                .metrics
-                .iter()
-                .any(|(metric, _)| *metric == self.metric)
+            && case.metrics.iter().any(|(metric, _)| *metric == self.metric)
     }
 
     /// Returns tickwheel's row.
@@ -77,17 +68,11 @@ struct Line<'r> {
 /// rows in which a rival is ahead; and what the rivals promise less. Folds cells, which Markdown
 /// can't, if a terminal has only so many columns.
 pub fn report(rows: &[Row], columns: Option<u16>) -> String {
-    let front = FRONT
-        .iter()
-        .filter_map(|asked| Some((asked, asked.find(rows)?)));
-    let front = front
-        .map(|(asked, ours)| line(asked.question.into(), ours, rows))
-        .collect();
+    let front = FRONT.iter().filter_map(|asked| Some((asked, asked.find(rows)?)));
+    let front = front.map(|(asked, ours)| line(asked.question.into(), ours, rows)).collect();
     let others = rows.iter().filter(|row| row.is_ours());
     let others = others.filter(|row| {
-        !FRONT
-            .iter()
-            .any(|it| it.find(rows).is_some_and(|front| std::ptr::eq(front, *row)))
+        !FRONT.iter().any(|it| it.find(rows).is_some_and(|front| std::ptr::eq(front, *row)))
     });
     let others = others.map(|row| line(question(row), row, rows)).collect();
     let mut text = String::new();
@@ -98,11 +83,7 @@ pub fn report(rows: &[Row], columns: Option<u16>) -> String {
             text += &ahead(&lines);
         }
         let rivals = lines.iter().filter_map(|line| line.rival);
-        less.extend(
-            rivals
-                .filter(|it| !it.less.is_empty())
-                .map(|it| (&*it.engine, &*it.less)),
-        );
+        less.extend(rivals.filter(|it| !it.less.is_empty()).map(|it| (&*it.engine, &*it.less)));
     }
     for (engine, less) in less {
         text += &format!("[^{}]: {engine}: {less}.\n", anchor(engine));
@@ -112,28 +93,13 @@ pub fn report(rows: &[Row], columns: Option<u16>) -> String {
 
 fn line<'r>(question: String, ours: &'r Row, rows: &'r [Row]) -> Line<'r> {
     let rival = ours.best_rival(rows);
-    Line {
-        question,
-        ours,
-        rival,
-    }
+    Line { question, ours, rival }
 }
 
 fn question(row: &Row) -> String {
-    let Row {
-        workload,
-        metric,
-        threads,
-        size,
-        engine,
-        ..
-    } = row;
+    let Row { workload, metric, threads, size, engine, .. } = row;
     let how = engine.strip_prefix("tickwheel").unwrap_or_default();
-    let threads = if *threads > 1 {
-        format!(", {threads} threads")
-    } else {
-        String::new()
-    };
+    let threads = if *threads > 1 { format!(", {threads} threads") } else { String::new() };
     format!("{workload}, {}: {metric}{threads}{how}", label(*size))
 }
 
@@ -145,20 +111,11 @@ fn table(lines: &[Line<'_>], columns: Option<u16>) -> Table {
     }
     table.load_style(presets::ASCII_MARKDOWN);
     table.set_header(["", "tickwheel", "best other", "times"]);
-    for Line {
-        question,
-        ours,
-        rival,
-    } in lines
-    {
+    for Line { question, ours, rival } in lines {
         let times = rival.map(|rival| rival.median() / ours.median());
         let times = times.filter(|times| times.is_finite());
         let is_ahead = rival.is_some_and(|rival| rival.median() < ours.median());
-        let stars = if is_ahead || rival.is_none() {
-            ""
-        } else {
-            "**"
-        };
+        let stars = if is_ahead || rival.is_none() { "" } else { "**" };
         table.add_row([
             question.clone(),
             format!("{stars}{}{stars}", figure(ours)),
@@ -228,21 +185,14 @@ mod tests {
     use crate::case::tests::row;
 
     fn of_pair(engine: &str, rounds: &[f64]) -> Row {
-        Row {
-            metric: "one owner".into(),
-            ..row(engine, rounds)
-        }
+        Row { metric: "one owner".into(), ..row(engine, rounds) }
     }
 
     #[test]
     fn a_row_has_the_spread_and_the_best_rival_with_its_note() {
         let mut rival = of_pair("timer-queue", &[14.0, 15.0, 20.4]);
         rival.less = "no order".into();
-        let rows = [
-            of_pair("tickwheel", &[11.0, 13.5, 11.7]),
-            rival,
-            of_pair("slow", &[99.0]),
-        ];
+        let rows = [of_pair("tickwheel", &[11.0, 13.5, 11.7]), rival, of_pair("slow", &[99.0])];
         let text = report(&rows, None);
         let line = text.lines().find(|line| line.contains("Cancel")).unwrap();
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
@@ -255,15 +205,10 @@ mod tests {
 
     #[test]
     fn a_rival_that_is_ahead_is_named() {
-        let rows = [
-            of_pair("tickwheel", &[9.0, 11.0, 12.0]),
-            of_pair("BTreeMap", &[9.5, 10.0, 30.0]),
-        ];
+        let rows =
+            [of_pair("tickwheel", &[9.0, 11.0, 12.0]), of_pair("BTreeMap", &[9.5, 10.0, 30.0])];
         let text = report(&rows, None);
-        assert!(
-            text.contains("one owner: BTreeMap, by the median only\n"),
-            "{text}"
-        );
+        assert!(text.contains("one owner: BTreeMap, by the median only\n"), "{text}");
         assert!(!text.contains("**11.0"), "{text}");
     }
 }

@@ -50,9 +50,7 @@ fn main() {
         return;
     };
     let only = argument("--only").unwrap_or_default();
-    let contenders = contenders()
-        .into_iter()
-        .filter(|contender| contender.name().contains(&only));
+    let contenders = contenders().into_iter().filter(|contender| contender.name().contains(&only));
     let contenders: Vec<Box<dyn Contender>> = contenders.collect();
     let server = Server::new(server);
     if let Ok(name) = std::env::var(rounds::CHILD) {
@@ -69,10 +67,8 @@ fn measure(contenders: &[Box<dyn Contender>], mut server: Server) -> Rows {
     let (secs, rounds) = (numbers("--secs", "2")[0], numbers("--rounds", "3")[0]);
     let mut rows = Rows::new(contenders);
     let mut probe = server.probe();
-    let mut worlds: Vec<World<'_>> = contenders
-        .iter()
-        .map(|contender| World::open(contender.as_ref(), &mut server))
-        .collect();
+    let mut worlds: Vec<World<'_>> =
+        contenders.iter().map(|contender| World::open(contender.as_ref(), &mut server)).collect();
     let idle = rounds::idle(&worlds, &mut server);
     rows.add("idle, transactions a second for each node", &idle, 2);
     for rate in numbers("--rates", "1000,5000") {
@@ -86,8 +82,6 @@ fn measure(contenders: &[Box<dyn Contender>], mut server: Server) -> Rows {
     probe.extend(server.probe());
     rows.set_probe(spread(probe));
     worlds.into_iter().for_each(World::close);
-    contenders
-        .iter()
-        .for_each(|contender| server.drop_database(contender.name()));
+    contenders.iter().for_each(|contender| server.drop_database(contender.name()));
     rows
 }

@@ -43,10 +43,7 @@ impl Contender for Polling {
                 batch.is_full
             });
         });
-        Box::new(Poller {
-            end: Some(end),
-            thread: Some(thread),
-        })
+        Box::new(Poller { end: Some(end), thread: Some(thread) })
     }
 
     fn scheduler(&self, database: &str) -> Box<dyn Scheduler> {

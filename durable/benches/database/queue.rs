@@ -96,9 +96,7 @@ impl Scheduler for Table {
         transaction.execute(INSERT, &[&dues, &&BODY[..]]).unwrap();
         if let (true, Some(first)) = (self.announces, dues.iter().min()) {
             let text = "SELECT pg_notify($1, $2)";
-            transaction
-                .execute(text, &[&CHANNEL, &first.to_string()])
-                .unwrap();
+            transaction.execute(text, &[&CHANNEL, &first.to_string()]).unwrap();
         }
         transaction.commit().unwrap();
     }

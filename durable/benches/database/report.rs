@@ -12,14 +12,9 @@ pub(crate) struct Rows {
 
 impl Rows {
     pub(crate) fn new(contenders: &[Box<dyn Contender>]) -> Rows {
-        let names = contenders
-            .iter()
-            .map(|contender| (contender.name(), contender.promises_less()));
-        Rows {
-            contenders: names.collect(),
-            columns: Vec::new(),
-            probe: [0.0; 3],
-        }
+        let names =
+            contenders.iter().map(|contender| (contender.name(), contender.promises_less()));
+        Rows { contenders: names.collect(), columns: Vec::new(), probe: [0.0; 3] }
     }
 
     /// Adds a column, a figure for each contender.
@@ -30,8 +25,7 @@ impl Rows {
 
     /// Adds a column with the median, the 99th percentile and the largest.
     pub(crate) fn add_spreads(&mut self, title: impl Into<String>, spreads: &[[f64; 3]]) {
-        self.columns
-            .push((title.into(), spreads.iter().map(shown).collect()));
+        self.columns.push((title.into(), spreads.iter().map(shown).collect()));
     }
 
     pub(crate) fn add_lags(&mut self, rate: u64, lags: &[Lags]) {
@@ -50,11 +44,7 @@ impl Rows {
         println!("| design | {} | promises less |", titles.join(" | "));
         println!("|---|{}---|", "---|".repeat(titles.len()));
         for (row, (name, less)) in self.contenders.iter().enumerate() {
-            let figures: Vec<&str> = self
-                .columns
-                .iter()
-                .map(|(_, column)| &*column[row])
-                .collect();
+            let figures: Vec<&str> = self.columns.iter().map(|(_, column)| &*column[row]).collect();
             println!("| {name} | {} | {less} |", figures.join(" | "));
         }
         println!(

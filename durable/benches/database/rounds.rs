@@ -45,13 +45,7 @@ impl<'a> World<'a> {
         let nodes = (0..2).map(node).collect();
         let mut scheduler = contender.scheduler(&database);
         scheduler.schedule(&[SystemClock.now() + FAR]);
-        World {
-            contender,
-            database,
-            nodes,
-            scheduler: scheduler.into(),
-            runs,
-        }
+        World { contender, database, nodes, scheduler: scheduler.into(), runs }
     }
 
     pub(crate) fn close(self) {
@@ -93,17 +87,12 @@ impl<'a> World<'a> {
         };
         let stored: HashMap<WallTime, WallTime> = (0..LONE).map(store).collect();
         let begun = self.runs.wait(LONE);
-        begun
-            .iter()
-            .map(|(due, begun)| begun.since(stored[due]))
-            .collect()
+        begun.iter().map(|(due, begun)| begun.since(stored[due])).collect()
     }
 
     /// Kills one of two nodes while jobs are due every 5 ms, and returns the largest lag.
     fn take_over(&mut self) -> f64 {
-        let own = self
-            .contender
-            .node(&self.database, SHORT_LEASE, self.runs.handler());
+        let own = self.contender.node(&self.database, SHORT_LEASE, self.runs.handler());
         self.nodes = vec![own];
         let mut child = start_child(self.name());
         // The nodes share the jobs by now, if they do.
@@ -139,8 +128,7 @@ pub(crate) fn idle(worlds: &[World<'_>], server: &mut Server) -> Vec<f64> {
     let after = counts(worlds, server);
     let secs = begin.elapsed().as_secs_f64();
     let each = before.iter().zip(after);
-    each.map(|(before, after)| (after - before) / secs / 2.0)
-        .collect()
+    each.map(|(before, after)| (after - before) / secs / 2.0).collect()
 }
 
 fn counts(worlds: &[World<'_>], server: &mut Server) -> Vec<f64> {
@@ -222,9 +210,7 @@ fn start_child(contender: &str) -> Child {
 pub(crate) fn child(contenders: &[Box<dyn Contender>], name: &str, server: &Server) {
     let contender = contenders.iter().find(|contender| contender.name() == name);
     let runs: Arc<Runs> = Arc::default();
-    let _node = contender
-        .unwrap()
-        .node(&server.params(name), SHORT_LEASE, runs.handler());
+    let _node = contender.unwrap().node(&server.params(name), SHORT_LEASE, runs.handler());
     println!("open");
     loop {
         thread::park();

@@ -41,11 +41,7 @@ impl Contender for Sleeping {
                 }
             }
         });
-        Box::new(Sleeper {
-            database: database.to_owned(),
-            ends,
-            thread: Some(thread),
-        })
+        Box::new(Sleeper { database: database.to_owned(), ends, thread: Some(thread) })
     }
 
     fn scheduler(&self, database: &str) -> Box<dyn Scheduler> {

@@ -40,12 +40,7 @@ fn insert() -> Vec<Change> {
 }
 
 fn finish(number: u64) -> Change {
-    Change::Finish {
-        id: JobId::new(at(0), number),
-        version: 1,
-        fence: 0,
-        then: Then::End,
-    }
+    Change::Finish { id: JobId::new(at(0), number), version: 1, fence: 0, then: Then::End }
 }
 
 /// Returns the payload that came back, and the error.
@@ -91,10 +86,7 @@ fn small_and_large_requests_take_turns() {
         queue.push(of_bytes(0));
         taken
     });
-    assert_eq!(
-        takes,
-        [vec![0], vec![9, 0], vec![0], vec![9, 0], vec![9, 0]]
-    );
+    assert_eq!(takes, [vec![0], vec![9, 0], vec![0], vec![9, 0], vec![9, 0]]);
 }
 
 #[test]
@@ -159,11 +151,7 @@ fn durable_12_an_insert_beside_a_failing_commit_comes_back() {
         assert_eq!(changes, insert());
         assert!(matches!(error, StoreError::Full));
     }
-    assert_eq!(
-        commits.queue.lock().requests.len(),
-        1,
-        "the outcome is kept"
-    );
+    assert_eq!(commits.queue.lock().requests.len(), 1, "the outcome is kept");
 }
 
 /// The next load would try it again at once, and for ever.
@@ -178,11 +166,8 @@ fn durable_14_a_job_that_cannot_be_started_is_left_alone() {
         panic!("not stored");
     };
     store.damage(|change| matches!(change, Change::Start { .. }));
-    let start = Change::Start {
-        id: job.id,
-        version: job.version,
-        fence: node.lease().unwrap().fence,
-    };
+    let start =
+        Change::Start { id: job.id, version: job.version, fence: node.lease().unwrap().fence };
     let reply = commits.request(vec![start]);
     commits.commit_all(&node);
     let answers = reply.try_recv().unwrap().0.unwrap();
@@ -250,10 +235,7 @@ fn starts_and_outcomes_linger_until_somebody_waits() {
 #[test]
 fn outcomes_linger_after_a_commit() {
     const LINGER: Duration = Duration::from_millis(50);
-    let (node, commits) = (
-        node(&Failing::new(RedbStore::in_memory())),
-        Commits::new(LINGER),
-    );
+    let (node, commits) = (node(&Failing::new(RedbStore::in_memory())), Commits::new(LINGER));
     let begin = Instant::now();
     for number in 1..=3 {
         commits.post(vec![finish(number)]);

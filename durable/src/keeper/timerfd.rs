@@ -41,10 +41,8 @@ impl StepTimer {
         if set.err() == Some(Errno::CANCELED) {
             return;
         }
-        let mut fds = [
-            PollFd::new(&self.timer, PollFlags::IN),
-            PollFd::new(&self.bell, PollFlags::IN),
-        ];
+        let mut fds =
+            [PollFd::new(&self.timer, PollFlags::IN), PollFd::new(&self.bell, PollFlags::IN)];
         let _ = poll(&mut fds, None);
         // Fails with ECANCELED after a step, and then the caller looks at the clock.
         let _ = read(&self.timer, &mut [0_u8; 8]);

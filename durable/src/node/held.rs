@@ -17,12 +17,7 @@ pub(super) struct Held {
 
 impl Held {
     pub(super) fn new(now: Time) -> Held {
-        Held {
-            lease: None,
-            is_aside: false,
-            end: now,
-            asked: now,
-        }
+        Held { lease: None, is_aside: false, end: now, asked: now }
     }
 
     /// Returns the lease, if it is certain that no other node has it.

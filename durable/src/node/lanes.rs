@@ -28,9 +28,7 @@ impl Lanes {
         let is_shared =
             |lane: &Lane| lane.most == usize::MAX && lane.needs_workers == needs_workers;
         let found = self.lanes.iter().position(is_shared);
-        let lane = found
-            .filter(|_| limit.is_none())
-            .unwrap_or(self.lanes.len());
+        let lane = found.filter(|_| limit.is_none()).unwrap_or(self.lanes.len());
         if lane == self.lanes.len() {
             self.lanes.push(Lane {
                 kinds: Vec::new(),

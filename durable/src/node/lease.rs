@@ -74,12 +74,7 @@ impl Node {
     /// Renews the lease, or takes one. That is renewed at once, so that it begins when the work of
     /// taking it is over.
     fn renew_or_take(&self, lease: Option<Lease>) -> Result<Option<Lease>> {
-        let Settings {
-            owner,
-            lanes,
-            lease: length,
-            ..
-        } = &self.settings;
+        let Settings { owner, lanes, lease: length, .. } = &self.settings;
         if let Some(lease) = lease {
             if self.renew(lease)? {
                 return Ok(Some(lease));
@@ -164,7 +159,6 @@ impl Node {
     pub(super) fn until_renewal(&self) -> Duration {
         let (held, now) = (self.held.lock(), self.engine.now());
         let left = held.certain(now).map(|_| held.end.since(now));
-        left.unwrap_or_default()
-            .saturating_sub(margin(self.settings.lease))
+        left.unwrap_or_default().saturating_sub(margin(self.settings.lease))
     }
 }

@@ -244,12 +244,7 @@ impl<'a> Page<'a> {
     /// Returns a page of all kinds.
     #[must_use]
     pub fn new(list: List, after: Option<&'a StoredJob>, most: usize) -> Page<'a> {
-        Page {
-            list,
-            kind: None,
-            after,
-            most,
-        }
+        Page { list, kind: None, after, most }
     }
 }
 
@@ -287,10 +282,7 @@ impl Due {
     /// Returns the first `most` jobs, behind which there may be more.
     pub(crate) fn first(jobs: Vec<DueJob>, most: usize) -> Due {
         let last = jobs.last().filter(|_| jobs.len() == most);
-        Due {
-            until: last.map(|job| job.due),
-            jobs,
-        }
+        Due { until: last.map(|job| job.due), jobs }
     }
 }
 
@@ -346,10 +338,7 @@ impl From<JobId> for Target {
 
 impl From<(&str, &str)> for Target {
     fn from((kind, key): (&str, &str)) -> Target {
-        Target::Key {
-            kind: kind.to_owned(),
-            key: key.to_owned(),
-        }
+        Target::Key { kind: kind.to_owned(), key: key.to_owned() }
     }
 }
 
@@ -445,12 +434,7 @@ impl NewJob {
             return Err(Box::new(job));
         };
         let job = job.keyed();
-        Ok(NewJob {
-            due,
-            if_taken: job.if_taken,
-            now,
-            job,
-        })
+        Ok(NewJob { due, if_taken: job.if_taken, now, job })
     }
 
     /// Returns the job that a store is to keep under `id`.

@@ -18,10 +18,7 @@ on_each_store!(
 fn a_stored_job_is_found<S: Store>(bench: &Bench<S>) {
     let job = bench.insert(mail(5).key("ada", IfTaken::Refuse));
     let found = bench.store.get(job.id).unwrap().unwrap();
-    assert_eq!(
-        (found.due, found.version, found.attempts),
-        (at(5), job.version, 0)
-    );
+    assert_eq!((found.due, found.version, found.attempts), (at(5), job.version, 0));
     assert_eq!(bench.store.find("mail", "ada").unwrap(), Some(found));
     assert_eq!(bench.store.find("mail", "eve").unwrap(), None);
 }
@@ -37,10 +34,7 @@ fn a_job_is_cancelled_once<S: Store>(bench: &Bench<S>) {
 fn a_moved_job_keeps_its_id<S: Store>(bench: &Bench<S>) {
     let (target, _other) = (bench.insert(mail(5)), bench.insert(mail(6)));
     for due in [7, 3, 5] {
-        let moved = Change::Move {
-            target: target.id.into(),
-            due: at(due),
-        };
+        let moved = Change::Move { target: target.id.into(), due: at(due) };
         let moved = placed(bench.change(moved));
         assert_eq!((moved.id, moved.due), (target.id, at(due)));
         let found = bench.store.get(target.id).unwrap().unwrap();
@@ -49,29 +43,17 @@ fn a_moved_job_keeps_its_id<S: Store>(bench: &Bench<S>) {
         due.sort_unstable();
         assert_eq!(bench.due(), due);
     }
-    let gone = Change::Move {
-        target: JobId::new(at(5), 99).into(),
-        due: at(1),
-    };
+    let gone = Change::Move { target: JobId::new(at(5), 99).into(), due: at(1) };
     assert_eq!(bench.change(gone), Answer::Gone);
 }
 
 fn a_key_is_refused_kept_or_replaced<S: Store>(bench: &Bench<S>) {
     let first = bench.insert(mail(5).key("ada", IfTaken::Refuse));
-    assert_eq!(
-        bench.try_insert(mail(6).key("ada", IfTaken::Refuse)),
-        Answer::Taken(first.id)
-    );
-    assert_eq!(
-        bench.try_insert(mail(6).key("ada", IfTaken::Keep)),
-        Answer::Kept(first.id)
-    );
+    assert_eq!(bench.try_insert(mail(6).key("ada", IfTaken::Refuse)), Answer::Taken(first.id));
+    assert_eq!(bench.try_insert(mail(6).key("ada", IfTaken::Keep)), Answer::Kept(first.id));
     assert_eq!(bench.due(), [5]);
-    let replaced = bench.insert(
-        Job::new("mail", b"new".to_vec())
-            .at(at(9))
-            .key("ada", IfTaken::Replace),
-    );
+    let replaced =
+        bench.insert(Job::new("mail", b"new".to_vec()).at(at(9)).key("ada", IfTaken::Replace));
     assert_eq!((replaced.id, bench.due()), (first.id, vec![9]));
     let found = bench.store.find("mail", "ada").unwrap().unwrap();
     assert_eq!((found.payload.as_slice(), found.due), (&b"new"[..], at(9)));
@@ -92,18 +74,11 @@ fn an_update_keeps_what_is_due<S: Store>(bench: &Bench<S>) {
     assert_eq!((second.due, second.version), (at(5), first.version));
     assert_eq!(second.recurrence, first.recurrence);
     assert_eq!(second.payload, b"second");
-    let cron = |minute| {
-        Job::new("mail", "")
-            .cron(format!("{minute} * * * * UTC"))
-            .unwrap()
-    };
+    let cron = |minute| Job::new("mail", "").cron(format!("{minute} * * * * UTC")).unwrap();
     let overdue = insert(cron(1));
     assert_eq!((overdue.id, overdue.due), (first.id, at(5)));
     assert!(overdue.version > second.version && overdue.recurrence != second.recurrence);
-    bench.change(Change::Move {
-        target: first.id.into(),
-        due: now + HOUR * 9,
-    });
+    bench.change(Change::Move { target: first.id.into(), due: now + HOUR * 9 });
     assert_eq!(insert(cron(1)).due, now + HOUR * 9);
     let changed = insert(cron(2)).due;
     assert!(changed > now && changed <= now + HOUR, "{changed}");
@@ -118,11 +93,7 @@ fn a_key_is_free_after_the_end<S: Store>(bench: &Bench<S>) {
     let job = bench.started(second);
     bench.finish(&job, Then::End);
     let third = bench.started(bench.insert(keyed(7)));
-    let die = Then::Die {
-        failure: "no".to_owned(),
-        at: at(8),
-        next: None,
-    };
+    let die = Then::Die { failure: "no".to_owned(), at: at(8), next: None };
     bench.finish(&third, die);
     bench.insert(keyed(9));
 }
@@ -152,10 +123,7 @@ fn a_batch_sees_its_own_changes<S: Store>(bench: &Bench<S>) {
 
 fn a_forged_id_reaches_no_job<S: Store>(bench: &Bench<S>) {
     let job = bench.insert(mail(5));
-    bench.change(Change::Move {
-        target: job.id.into(),
-        due: at(9),
-    });
+    bench.change(Change::Move { target: job.id.into(), due: at(9) });
     let forged = JobId::new(at(8), job.id.number());
     assert_eq!(bench.store.get(forged).unwrap(), None);
     assert_eq!(bench.change(Change::Cancel(forged.into())), Answer::Gone);
@@ -167,10 +135,7 @@ fn every_field_is_kept<S: Store>(bench: &Bench<S>) {
     for job in [mail(4), mail(5).every(HOUR), cron] {
         let new = NewJob::new(job.key("k", IfTaken::Replace), at(0)).unwrap();
         let placed = placed(bench.change(Change::Insert(new.clone())));
-        let expected = StoredJob {
-            version: placed.version,
-            ..new.stored(placed.id)
-        };
+        let expected = StoredJob { version: placed.version, ..new.stored(placed.id) };
         assert_eq!(bench.store.get(placed.id).unwrap(), Some(expected));
     }
 }

@@ -13,14 +13,8 @@ fn due_jobs_come_in_order_from_the_beginning<S: Store>(bench: &Bench<S>) {
         bench.insert(mail(due));
     }
     let due = |before, most| -> Vec<u64> {
-        let due = bench
-            .store
-            .due_before(bench.lease, &names(), at(before), most)
-            .unwrap();
-        due.jobs
-            .iter()
-            .map(|job| job.due.as_unix_micros())
-            .collect()
+        let due = bench.store.due_before(bench.lease, &names(), at(before), most).unwrap();
+        due.jobs.iter().map(|job| job.due.as_unix_micros()).collect()
     };
     assert_eq!(due(7, 9), [3, 3, 5], "before, and not at");
     assert_eq!(due(100, 4), [3, 3, 5, 7]);
@@ -31,10 +25,7 @@ fn lists_are_read_page_by_page<S: Store>(bench: &Bench<S>) {
     let jobs: Vec<_> = [5, 4, 4, 4, 6].map(|due| bench.insert(mail(due))).into();
     let (mut read, mut last) = (Vec::new(), None);
     loop {
-        let page = bench
-            .store
-            .list(Page::new(List::Live, last.as_ref(), 2))
-            .unwrap();
+        let page = bench.store.list(Page::new(List::Live, last.as_ref(), 2)).unwrap();
         let Some(end) = page.last() else { break };
         last = Some(end.clone());
         read.extend(page.into_iter().map(|job| job.id));
@@ -45,16 +36,9 @@ fn lists_are_read_page_by_page<S: Store>(bench: &Bench<S>) {
 
 fn a_page_may_begin_behind_a_job_that_is_gone<S: Store>(bench: &Bench<S>) {
     let jobs = [3, 4, 5].map(|due| bench.insert(mail(due)));
-    let first = bench
-        .store
-        .list(Page::new(List::Live, None, 1))
-        .unwrap()
-        .remove(0);
+    let first = bench.store.list(Page::new(List::Live, None, 1)).unwrap().remove(0);
     bench.change(Change::Cancel(first.id.into()));
-    let rest = bench
-        .store
-        .list(Page::new(List::Live, Some(&first), 9))
-        .unwrap();
+    let rest = bench.store.list(Page::new(List::Live, Some(&first), 9)).unwrap();
     assert_eq!(rest.len(), 2);
     assert_eq!(rest[0].id, jobs[1].id);
 }

@@ -44,10 +44,7 @@ pub(crate) fn mail(due: u64) -> Job {
 
 impl<S: Store> Bench<S> {
     pub(crate) fn new(store: S) -> Bench<S> {
-        let lease = store
-            .acquire("first", &kinds(), HOUR)
-            .unwrap()
-            .expect("no lease");
+        let lease = store.acquire("first", &kinds(), HOUR).unwrap().expect("no lease");
         Bench { store, lease }
     }
 
@@ -87,18 +84,11 @@ impl<S: Store> Bench<S> {
 
     pub(crate) fn finish(&self, job: &StoredJob, then: Then) -> Answer {
         let (id, version, fence) = (job.id, job.version, self.lease.fence);
-        self.change(Change::Finish {
-            id,
-            version,
-            fence,
-            then,
-        })
+        self.change(Change::Finish { id, version, fence, then })
     }
 
     pub(crate) fn due(&self) -> Vec<u64> {
-        let due = self
-            .store
-            .due_before(self.lease, &names(), WallTime::MAX, 100);
+        let due = self.store.due_before(self.lease, &names(), WallTime::MAX, 100);
         let micros = |job: DueJob| job.due.as_unix_micros();
         due.unwrap().jobs.into_iter().map(micros).collect()
     }

@@ -25,10 +25,7 @@ fn a_start_counts_the_attempt_once<S: Store>(bench: &Bench<S>) {
     let fence = bench.lease.fence;
     for _ in 0..2 {
         let started = bench.started(job);
-        assert_eq!(
-            (started.attempts, started.state),
-            (1, State::Started { fence })
-        );
+        assert_eq!((started.attempts, started.state), (1, State::Started { fence }));
     }
     assert_eq!(bench.due(), [5], "a started job is still read");
 }
@@ -81,10 +78,7 @@ fn stale(answer: Answer) -> u64 {
 /// It is unknown whether a commit that failed has happened, so an outcome may come twice.
 fn a_repeated_outcome_changes_nothing<S: Store>(bench: &Bench<S>) {
     let job = bench.started(bench.insert(mail(5)));
-    let again = || Then::Again {
-        due: at(9),
-        failure: Some("no".to_owned()),
-    };
+    let again = || Then::Again { due: at(9), failure: Some("no".to_owned()) };
     let placed = placed(bench.finish(&job, again()));
     assert_eq!(stale(bench.finish(&job, again())), placed.version);
     let found = bench.store.get(job.id).unwrap().unwrap();
@@ -96,11 +90,7 @@ fn a_started_job_is_known_to_a_load<S: Store>(bench: &Bench<S>) {
     let first = bench.insert(mail(5));
     bench.insert(mail(6));
     bench.started(first);
-    let lease = bench
-        .store
-        .acquire("first", &kinds(), HOUR)
-        .unwrap()
-        .unwrap();
+    let lease = bench.store.acquire("first", &kinds(), HOUR).unwrap().unwrap();
     let due = bench.store.due_before(lease, &names(), at(9), 9).unwrap();
     let started: Vec<bool> = due.jobs.iter().map(|job| job.is_interrupted).collect();
     assert_eq!(started, [true, false]);
@@ -114,10 +104,8 @@ fn a_replacement_outlives_the_outcome<S: Store>(bench: &Bench<S>) {
 }
 
 fn a_failure_keeps_the_attempts_and_success_forgets_them<S: Store>(bench: &Bench<S>) {
-    let again = |failure: Option<&str>| Then::Again {
-        due: at(5),
-        failure: failure.map(str::to_owned),
-    };
+    let again =
+        |failure: Option<&str>| Then::Again { due: at(5), failure: failure.map(str::to_owned) };
     let mut job = bench.insert(mail(5));
     for attempts in [1, 2, 3] {
         let started = bench.started(job);
@@ -143,15 +131,8 @@ fn a_dead_letter_is_kept_and_revived<S: Store>(bench: &Bench<S>) {
     let job = bench.insert(mail(5));
     assert!(matches!(die(bench, job, None), Answer::Removed(_)));
     assert_eq!((bench.due(), bench.counts()), (vec![], (0, 1)));
-    let dead = bench
-        .store
-        .list(Page::new(List::Dead, None, 9))
-        .unwrap()
-        .remove(0);
-    assert_eq!(
-        (dead.id, dead.due, dead.state),
-        (job.id, at(100), State::Dead)
-    );
+    let dead = bench.store.list(Page::new(List::Dead, None, 9)).unwrap().remove(0);
+    assert_eq!((dead.id, dead.due, dead.state), (job.id, at(100), State::Dead));
     assert_eq!(bench.start(job), Answer::Gone);
     assert_eq!(bench.change(Change::Cancel(job.id.into())), Answer::Gone);
 
@@ -169,10 +150,7 @@ fn a_revived_job_needs_its_key<S: Store>(bench: &Bench<S>) {
     die(bench, job, None);
     let other = bench.insert(keyed());
     let (id, due) = (job.id, at(7));
-    assert_eq!(
-        bench.change(Change::Revive { id, due }),
-        Answer::Taken(other.id)
-    );
+    assert_eq!(bench.change(Change::Revive { id, due }), Answer::Taken(other.id));
     bench.change(Change::Cancel(other.id.into()));
     placed(bench.change(Change::Revive { id, due }));
     assert_eq!(bench.try_insert(keyed()), Answer::Taken(id));
@@ -183,11 +161,7 @@ fn a_recurring_job_leaves_its_failed_occurrence<S: Store>(bench: &Bench<S>) {
     let next = placed(die(bench, job, Some(at(50))));
     assert_eq!((next.id, next.due), (job.id, at(50)));
     assert_eq!(bench.counts(), (1, 1));
-    let dead = bench
-        .store
-        .list(Page::new(List::Dead, None, 9))
-        .unwrap()
-        .remove(0);
+    let dead = bench.store.list(Page::new(List::Dead, None, 9)).unwrap().remove(0);
     assert_ne!(dead.id, job.id);
     assert_eq!((dead.recurrence, dead.key), (None, None));
     assert_eq!(bench.started(next).attempts, 1);
@@ -199,11 +173,7 @@ fn a_recurring_job_leaves_its_failed_occurrence<S: Store>(bench: &Bench<S>) {
 fn a_late_holder_is_fenced_off<S: Store>(bench: &Bench<S>) {
     let due = bench.insert(mail(5));
     let job = bench.started(due);
-    let next = bench
-        .store
-        .acquire("first", &kinds(), HOUR)
-        .unwrap()
-        .unwrap();
+    let next = bench.store.acquire("first", &kinds(), HOUR).unwrap().unwrap();
     assert!(next.fence > bench.lease.fence);
     assert!(!bench.store.renew(bench.lease, HOUR).unwrap());
     assert!(bench.store.renew(next, HOUR).unwrap());
@@ -211,10 +181,7 @@ fn a_late_holder_is_fenced_off<S: Store>(bench: &Bench<S>) {
     assert_eq!(bench.start(due), Answer::Fenced);
     // What needs no lease goes on.
     bench.insert(mail(6));
-    let due = bench
-        .store
-        .due_before(next, &names(), WallTime::MAX, 9)
-        .unwrap();
+    let due = bench.store.due_before(next, &names(), WallTime::MAX, 9).unwrap();
     assert_eq!(due.jobs.len(), 2);
 }
 
@@ -222,11 +189,7 @@ fn a_job_of_an_earlier_holder_is_started_again<S: Store>(bench: &Bench<S>) {
     let (job, other) = (bench.insert(mail(5)), bench.insert(mail(6)));
     bench.started(job);
     bench.started(other);
-    let lease = bench
-        .store
-        .acquire("first", &kinds(), HOUR)
-        .unwrap()
-        .unwrap();
+    let lease = bench.store.acquire("first", &kinds(), HOUR).unwrap().unwrap();
     let answer = bench.start_under(lease, job);
     assert!(matches!(answer, Answer::Started { job, .. } if job.attempts == 2));
     // A handler of a lost lease does not count as running.
@@ -244,11 +207,7 @@ fn a_token_rises_with_each_holder<S: Store>(bench: &Bench<S>) {
     let mut last = token(bench.lease);
     assert_eq!(token(bench.lease), last, "the holder is the same");
     for _ in 0..5 {
-        let lease = bench
-            .store
-            .acquire("first", &kinds(), HOUR)
-            .unwrap()
-            .unwrap();
+        let lease = bench.store.acquire("first", &kinds(), HOUR).unwrap().unwrap();
         let next = token(lease);
         assert!(next > last, "{next} after {last}");
         last = next;

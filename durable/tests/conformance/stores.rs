@@ -67,11 +67,7 @@ fn durable_13_a_file_of_a_newer_schema_is_left_alone() {
     let meta = redb::TableDefinition::<&str, u64>::new("tickwheel-durable");
     let database = redb::Database::open(&path).unwrap();
     let transaction = database.begin_write().unwrap();
-    transaction
-        .open_table(meta)
-        .unwrap()
-        .insert("schema", 7)
-        .unwrap();
+    transaction.open_table(meta).unwrap().insert("schema", 7).unwrap();
     transaction.commit().unwrap();
     drop(database);
     let error = refused(&path);
@@ -95,10 +91,7 @@ fn durable_13_a_torn_file_is_an_error() {
         fs::write(&path, &whole[..part]).unwrap();
         let error = refused(&path);
         assert!(
-            matches!(
-                error,
-                StoreError::Damaged(_) | StoreError::Foreign(_) | StoreError::Io(_)
-            ),
+            matches!(error, StoreError::Damaged(_) | StoreError::Foreign(_) | StoreError::Io(_)),
             "{part}: {error}"
         );
     }
@@ -137,12 +130,7 @@ fn durable_05_a_job_of_a_process_that_has_ended_is_not_running() {
     let job = bench.started(due);
     drop(bench);
     let store = RedbStore::open(&path).unwrap();
-    let finish = Change::Finish {
-        id: job.id,
-        version: job.version,
-        fence: 1,
-        then: Then::End,
-    };
+    let finish = Change::Finish { id: job.id, version: job.version, fence: 1, then: Then::End };
     assert_eq!(store.commit(&[finish]).unwrap(), [Answer::Fenced]);
     let cancelled = store.commit(&[Change::Cancel(job.id.into())]).unwrap();
     assert_eq!(cancelled, [Answer::Removed(Box::new(job))]);
@@ -182,10 +170,7 @@ fn durable_01_a_file_that_was_deleted_takes_no_jobs() {
     fs::rename(&path, &aside).unwrap();
     let insert = || [Change::Insert(NewJob::new(mail(6), at(0)).unwrap())];
     let refused = bench.store.commit(&insert()).unwrap_err();
-    assert!(
-        matches!(&refused, StoreError::Damaged(how) if how.contains("gone")),
-        "{refused}"
-    );
+    assert!(matches!(&refused, StoreError::Damaged(how) if how.contains("gone")), "{refused}");
     assert!(bench.store.recover().is_err());
     fs::rename(&aside, &path).unwrap();
     bench.store.recover().unwrap();
@@ -203,10 +188,7 @@ fn durable_13_a_stub_is_damaged() {
     for length in [10, 100, 1_000, 5_000] {
         fs::write(&path, &whole[..length]).unwrap();
         let error = refused(&path);
-        assert!(
-            matches!(error, StoreError::Damaged(_)),
-            "{length} bytes: {error}"
-        );
+        assert!(matches!(error, StoreError::Damaged(_)), "{length} bytes: {error}");
     }
 }
 
@@ -255,10 +237,7 @@ fn a_list_goes_on_behind_every_number() {
     let mut stored = bench.store.get(job.id).unwrap().unwrap();
     bench.insert(mail(6));
     stored.id = format!("{:x}-{:x}", 5, u64::MAX).parse().unwrap();
-    let behind = bench
-        .store
-        .list(Page::new(List::Live, Some(&stored), 9))
-        .unwrap();
+    let behind = bench.store.list(Page::new(List::Live, Some(&stored), 9)).unwrap();
     assert_eq!(behind.len(), 1);
 }
 

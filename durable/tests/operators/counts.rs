@@ -34,9 +34,8 @@ fn lag_is_counted_from_the_due_time_to_the_handler() {
 /// A job that is cancelled while it runs has an outcome that nobody accepts.
 #[test]
 fn a_refused_outcome_is_counted() {
-    let builder = handlers().handler("cancels", |attempt| {
-        attempt.jobs().cancel(attempt.id()).map(drop)
-    });
+    let builder =
+        handlers().handler("cancels", |attempt| attempt.jobs().cancel(attempt.id()).map(drop));
     let world = World::of(builder);
     world.schedule("cancels", 1);
     world.node.run_until(at(2));

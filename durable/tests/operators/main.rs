@@ -48,13 +48,7 @@ impl World {
         let store = Failing::new(memory.clone());
         let opened = builder.open_virtual(store.clone(), clock.clone());
         let (jobs, node) = opened.unwrap();
-        World {
-            jobs,
-            node,
-            clock,
-            store,
-            memory,
-        }
+        World { jobs, node, clock, store, memory }
     }
 
     pub(crate) fn schedule(&self, kind: &str, due: u64) {

@@ -24,13 +24,11 @@ impl Published {
             "}" => labels.to_owned(),
             labels => format!(",{labels}"),
         };
-        self.0
-            .counter(&format!("tickwheel_durable_{name}{{{OWNER}{labels}"))
+        self.0.counter(&format!("tickwheel_durable_{name}{{{OWNER}{labels}"))
     }
 
     fn gauge(&self, name: &str) -> f64 {
-        self.0
-            .gauge(&format!("tickwheel_durable_{name}{{{OWNER}}}"))
+        self.0.gauge(&format!("tickwheel_durable_{name}{{{OWNER}}}"))
     }
 }
 
@@ -40,13 +38,8 @@ fn metrics_of_runs_are_published() {
     world.run_each();
     let kept = Published::of(&world);
     assert_eq!(kept.counter("attempts_total{}"), 6);
-    for (outcome, runs) in [
-        ("done", 2),
-        ("again", 1),
-        ("failed", 1),
-        ("dead", 2),
-        ("given_up", 0),
-    ] {
+    for (outcome, runs) in [("done", 2), ("again", 1), ("failed", 1), ("dead", 2), ("given_up", 0)]
+    {
         let key = format!("outcomes_total{{outcome={outcome}}}");
         assert_eq!(kept.counter(&key), runs, "{outcome}");
     }
@@ -80,14 +73,8 @@ fn metrics_of_the_store_are_published() {
     world.node.run_until(at(1));
     world.schedule("done", 50);
     let kept = Published::of(&world);
-    assert_eq!(
-        (kept.gauge("window_jobs"), kept.gauge("running_jobs")),
-        (1.0, 0.0)
-    );
-    assert_eq!(
-        (kept.gauge("lease_held"), kept.gauge("store_writes")),
-        (1.0, 1.0)
-    );
+    assert_eq!((kept.gauge("window_jobs"), kept.gauge("running_jobs")), (1.0, 0.0));
+    assert_eq!((kept.gauge("lease_held"), kept.gauge("store_writes")), (1.0, 1.0));
     world.store.set(Mode::FailsBefore);
     assert!(world.jobs.schedule(Job::new("done", "")).is_err());
     let kept = Published::of(&world);
@@ -104,9 +91,7 @@ fn metrics_of_the_window_are_published() {
     let none = Published::of(&world);
     assert_eq!(none.gauge("horizon_timestamp_seconds"), 0.0);
     world.schedule("done", 5);
-    world
-        .store
-        .damage(|change| matches!(change, Change::Start { .. }));
+    world.store.damage(|change| matches!(change, Change::Start { .. }));
     world.node.run_until(at(10));
     let published = Published::of(&world);
     assert_eq!(published.gauge("set_aside_jobs"), 1.0);

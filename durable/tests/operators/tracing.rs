@@ -16,10 +16,7 @@ fn events_tell_failures_and_no_success() {
     let lines = told(|| World::new().run_each());
     assert_eq!(
         lines[..2],
-        [
-            "INFO opened owner=\"node\" delivers=true",
-            "INFO lease taken owner=\"node\" fence=1",
-        ]
+        ["INFO opened owner=\"node\" delivers=true", "INFO lease taken owner=\"node\" fence=1",]
     );
     let expected = [
         "WARN attempt failed owner=\"node\" kind=\"failed\" attempt=1 failure=\"no line\"",
@@ -47,10 +44,7 @@ fn events_tell_that_the_store_fails_and_recovers() {
     world.node.run_until(at(30));
     let lines = told(|| fail_for_a_while(&world));
     let full = StoreError::Full;
-    assert_eq!(
-        lines[0],
-        format!("ERROR store failed owner=\"node\" error={full}")
-    );
+    assert_eq!(lines[0], format!("ERROR store failed owner=\"node\" error={full}"));
     assert_eq!(lines.last().unwrap(), "INFO store recovered owner=\"node\"");
 }
 

@@ -20,29 +20,14 @@ fn start(store: &PostgresStore, lease: Lease, job: DueJob) -> Answer {
 fn finish(store: &PostgresStore, lease: Lease, job: DueJob) -> Answer {
     let (DueJob { id, version, .. }, fence) = (job, lease.fence);
     let then = Then::End;
-    let finish = Change::Finish {
-        id,
-        version,
-        fence,
-        then,
-    };
+    let finish = Change::Finish { id, version, fence, then };
     store.commit(&[finish]).unwrap().remove(0)
 }
 
 /// The outcome of a run that is to be repeated at once.
 fn run_again(store: &PostgresStore, lease: Lease, job: DueJob) -> Answer {
-    let (
-        DueJob {
-            id, version, due, ..
-        },
-        fence,
-    ) = (job, lease.fence);
-    let finish = Change::Finish {
-        id,
-        version,
-        fence,
-        then: Then::Again { due, failure: None },
-    };
+    let (DueJob { id, version, due, .. }, fence) = (job, lease.fence);
+    let finish = Change::Finish { id, version, fence, then: Then::Again { due, failure: None } };
     store.commit(&[finish]).unwrap().remove(0)
 }
 
@@ -54,11 +39,7 @@ fn attempts(answer: Answer) -> u32 {
 }
 
 fn due(store: &PostgresStore, lease: Lease) -> usize {
-    store
-        .due_before(lease, &names(), WallTime::MAX, 99)
-        .unwrap()
-        .jobs
-        .len()
+    store.due_before(lease, &names(), WallTime::MAX, 99).unwrap().jobs.len()
 }
 
 /// A node that is paused for longer than its lease comes back with a start and an outcome.
@@ -66,10 +47,7 @@ fn due(store: &PostgresStore, lease: Lease) -> usize {
 fn durable_08_a_node_that_was_paused_is_fenced_off() {
     let Some(schema) = Schema::new() else { return };
     let (paused, other) = (schema.open(), schema.open());
-    let old = paused
-        .acquire("paused", &kinds(), millis(20))
-        .unwrap()
-        .unwrap();
+    let old = paused.acquire("paused", &kinds(), millis(20)).unwrap().unwrap();
     let (job, next) = (insert(&paused, 5), insert(&paused, 6));
     assert_eq!(attempts(start(&paused, old, job)), 1);
 
@@ -93,14 +71,10 @@ fn a_lease_ends_by_the_clock_of_the_database() {
     let store = schema.open();
     let lease = store.acquire("node", &kinds(), HOUR).unwrap().unwrap();
     assert!(store.renew(lease, millis(10)).unwrap());
-    let text = format!(
-        "SELECT count(*) FROM {}.leases WHERE ends > clock_timestamp()",
-        schema.name
-    );
+    let text =
+        format!("SELECT count(*) FROM {}.leases WHERE ends > clock_timestamp()", schema.name);
     let mut client = schema.client();
-    until("the end", || {
-        client.query_one(&text, &[]).unwrap().get::<_, i64>(0) == 0
-    });
+    until("the end", || client.query_one(&text, &[]).unwrap().get::<_, i64>(0) == 0);
     assert!(!store.renew(lease, HOUR).unwrap());
     let next = store.acquire("node", &kinds(), HOUR).unwrap().unwrap();
     assert!(next.fence > lease.fence);
@@ -133,9 +107,8 @@ fn durable_03_a_shard_is_handed_over_when_nothing_of_it_runs() {
         assert_eq!(shares(&schema)["second"], 0);
     }
     // Half of the shards leave: nothing more of them is started, and what runs may end.
-    let leaving: Vec<usize> = (16..32)
-        .filter(|index| start(&first, old, jobs[*index]) == Answer::Gone)
-        .collect();
+    let leaving: Vec<usize> =
+        (16..32).filter(|index| start(&first, old, jobs[*index]) == Answer::Gone).collect();
     assert_eq!(leaving.len(), 8);
     for (handed, index) in leaving.iter().enumerate() {
         let job = jobs[index - 16];
@@ -164,9 +137,7 @@ fn durable_08_a_token_rises_with_each_grant_of_a_shard() {
     let first = schema.open();
     let low = first.acquire("first", &kinds(), HOUR).unwrap().unwrap();
     let mut jobs: Vec<DueJob> = (0..16).map(|due| insert(&first, due)).collect();
-    let mut last: Vec<u64> = (jobs.iter())
-        .map(|job| token(start(&first, low, *job)))
-        .collect();
+    let mut last: Vec<u64> = (jobs.iter()).map(|job| token(start(&first, low, *job))).collect();
     // A shard is handed over once nothing of it runs.
     let end_all = |store: &PostgresStore, lease: Lease, jobs: &mut Vec<DueJob>| {
         for job in jobs {
@@ -188,10 +159,7 @@ fn durable_08_a_token_rises_with_each_grant_of_a_shard() {
         for (job, last) in jobs.iter().zip(&mut last) {
             if owner(&schema, *job) == high.fence {
                 let next = token(start(&second, high, *job));
-                assert!(
-                    next > *last,
-                    "round {round}: handed over with {next} after {last}"
-                );
+                assert!(next > *last, "round {round}: handed over with {next} after {last}");
                 *last = next;
                 handed.push(job.id);
             }
@@ -226,12 +194,7 @@ fn a_failed_occurrence_lies_in_the_shard_of_its_number() {
         next: Some(WallTime::from_unix_micros(7)),
     };
     let (DueJob { id, version, .. }, due) = (job, WallTime::from_unix_micros(8));
-    let finish = Change::Finish {
-        id,
-        version,
-        fence,
-        then,
-    };
+    let finish = Change::Finish { id, version, fence, then };
     store.commit(&[finish]).unwrap();
     let id = store.list(Page::new(List::Dead, None, 9)).unwrap()[0].id;
     let revived = store.commit(&[Change::Revive { id, due }]).unwrap();
@@ -259,10 +222,8 @@ fn durable_08_a_commit_that_was_given_up_does_not_happen_later() {
     let mut transaction = client.transaction().unwrap();
     let keep = format!("SELECT 1 FROM {}.jobs FOR UPDATE", schema.name);
     transaction.query(&keep, &[]).unwrap();
-    let move_to = |due| Change::Move {
-        target: job.id.into(),
-        due: WallTime::from_unix_micros(due),
-    };
+    let move_to =
+        |due| Change::Move { target: job.id.into(), due: WallTime::from_unix_micros(due) };
     let given_up = store.commit(&[move_to(10)]);
     assert!(
         matches!(&given_up, Err(StoreError::Io(error)) if error.kind() == std::io::ErrorKind::TimedOut),
@@ -271,10 +232,7 @@ fn durable_08_a_commit_that_was_given_up_does_not_happen_later() {
     until("a recovery", || store.recover().is_ok());
     transaction.commit().unwrap();
     let moved = store.commit(&[move_to(20)]).unwrap().remove(0);
-    assert!(
-        matches!(moved, Answer::Placed(job) if job.version == 2),
-        "{moved:?}"
-    );
+    assert!(matches!(moved, Answer::Placed(job) if job.version == 2), "{moved:?}");
 }
 
 /// Sends a signal to a process of the server.
@@ -294,10 +252,8 @@ fn durable_08_a_commit_that_was_not_read_does_not_happen_later() {
     let mut client = schema.client();
     let text = "SELECT pid FROM pg_stat_activity WHERE query LIKE '%' || $1 || '.apply%' AND pid <> pg_backend_pid()";
     let process: i32 = client.query_one(text, &[&schema.name]).unwrap().get(0);
-    let move_to = |due| Change::Move {
-        target: job.id.into(),
-        due: WallTime::from_unix_micros(due),
-    };
+    let move_to =
+        |due| Change::Move { target: job.id.into(), due: WallTime::from_unix_micros(due) };
     signal("-STOP", process);
     assert!(store.commit(&[move_to(10)]).is_err());
     let goes_on = thread::spawn(move || {
@@ -309,9 +265,7 @@ fn durable_08_a_commit_that_was_not_read_does_not_happen_later() {
     assert!(matches!(moved, Answer::Placed(_)), "{moved:?}");
     goes_on.join().unwrap();
     let text = "SELECT 1 FROM pg_stat_activity WHERE pid = $1";
-    until("the end of the process", || {
-        client.query(text, &[&process]).unwrap().is_empty()
-    });
+    until("the end of the process", || client.query(text, &[&process]).unwrap().is_empty());
     let job = store.get(job.id).unwrap().unwrap();
     assert_eq!((job.version, job.due.as_unix_micros()), (2, 20));
 }
@@ -359,15 +313,10 @@ fn durable_06_a_key_is_unique_among_nodes() {
             store.commit(&[Change::Insert(new)]).unwrap().remove(0)
         };
         let answers: Vec<Answer> = thread::scope(|scope| {
-            let all: Vec<_> = stores
-                .iter()
-                .map(|store| scope.spawn(|| insert(store)))
-                .collect();
+            let all: Vec<_> = stores.iter().map(|store| scope.spawn(|| insert(store))).collect();
             all.into_iter().map(|one| one.join().unwrap()).collect()
         });
-        let placed = answers
-            .iter()
-            .filter(|answer| matches!(answer, Answer::Placed(_)));
+        let placed = answers.iter().filter(|answer| matches!(answer, Answer::Placed(_)));
         assert_eq!(placed.count(), 1, "{answers:?}");
     }
     assert_eq!(stores[0].count(List::Live).unwrap(), 20);
@@ -388,11 +337,8 @@ fn durable_14_one_damaged_job_does_not_stop_the_others() {
         schema.name
     );
     schema.client().batch_execute(&damage).unwrap();
-    let start = |job: &DueJob| Change::Start {
-        id: job.id,
-        version: job.version,
-        fence: lease.fence,
-    };
+    let start =
+        |job: &DueJob| Change::Start { id: job.id, version: job.version, fence: lease.fence };
     let starts: Vec<Change> = jobs.iter().map(start).collect();
     let answers = store.commit(&starts).unwrap();
     for (number, answer) in answers.iter().enumerate() {

@@ -49,9 +49,7 @@ impl Cable {
 }
 
 fn names(count: usize) -> Vec<String> {
-    (0..count)
-        .map(|number| format!("job {number:03}"))
-        .collect()
+    (0..count).map(|number| format!("job {number:03}")).collect()
 }
 
 /// Schedules a job now and then, which is due a little later.
@@ -67,13 +65,7 @@ fn three_nodes_share_the_jobs() {
     let Some(schema) = Schema::new() else { return };
     let ledger = Ledger::default();
     let lease = SECOND * 60;
-    let open = |name| {
-        ledger
-            .builder(name)
-            .lease(lease)
-            .open(schema.open())
-            .unwrap()
-    };
+    let open = |name| ledger.builder(name).lease(lease).open(schema.open()).unwrap();
     let nodes = ["one", "two", "three"].map(open);
     until("equal shares", || {
         let shares = shares(&schema);
@@ -83,9 +75,7 @@ fn three_nodes_share_the_jobs() {
     for (node, names) in nodes.iter().zip(names.chunks(70)) {
         schedule(node, names);
     }
-    until("the end of all jobs", || {
-        nodes[0].count(List::Live).unwrap() == 0
-    });
+    until("the end of all jobs", || nodes[0].count(List::Live).unwrap() == 0);
     let jobs = ledger.jobs();
     assert_eq!(jobs.len(), 200);
     assert!(jobs.values().all(|runs| *runs == 1), "{jobs:?}");
@@ -100,21 +90,9 @@ fn a_node_that_dies_is_replaced() {
     let Some(schema) = Schema::new() else { return };
     let ledger = Ledger::default();
     let cable = Cable::new(&schema, "dies");
-    let dies = ledger
-        .builder("dies")
-        .lease(SECOND)
-        .open(cable.connect(&schema))
-        .unwrap();
-    let stays = ledger
-        .builder("stays")
-        .lease(SECOND)
-        .open(schema.open())
-        .unwrap();
-    let _third = ledger
-        .builder("third")
-        .lease(SECOND)
-        .open(schema.open())
-        .unwrap();
+    let dies = ledger.builder("dies").lease(SECOND).open(cable.connect(&schema)).unwrap();
+    let stays = ledger.builder("stays").lease(SECOND).open(schema.open()).unwrap();
+    let _third = ledger.builder("third").lease(SECOND).open(schema.open()).unwrap();
     until("equal shares", || {
         let shares = shares(&schema);
         shares.len() == 3 && shares.values().all(|share| *share >= 5)
@@ -124,13 +102,9 @@ fn a_node_that_dies_is_replaced() {
     until("half of the jobs", || ledger.jobs().len() == 60);
     cable.cut(&schema);
     schedule(&stays, &names[60..]);
-    until("the end of all jobs", || {
-        stays.count(List::Live).unwrap() == 0
-    });
+    until("the end of all jobs", || stays.count(List::Live).unwrap() == 0);
     assert_eq!(ledger.jobs().len(), 120);
-    until("equal shares of what it had", || {
-        shares(&schema).values().eq(&[8, 8])
-    });
+    until("equal shares of what it had", || shares(&schema).values().eq(&[8, 8]));
     assert!(dies.schedule(note("late")).is_err(), "the job comes back");
 }
 
@@ -143,19 +117,13 @@ fn connections_that_end_lose_nothing() {
     let node = ledger.builder("torn").open(cable.connect(&schema)).unwrap();
     let names = names(60);
     for (number, name) in names.iter().enumerate() {
-        let again = || {
-            note(name)
-                .key(name, tickwheel_durable::IfTaken::Keep)
-                .after(millis(20))
-        };
+        let again = || note(name).key(name, tickwheel_durable::IfTaken::Keep).after(millis(20));
         until("the answer", || node.schedule(again()).is_ok());
         if number % 15 == 7 {
             cable.tear(&schema);
         }
     }
-    until("the end of all jobs", || {
-        node.count(List::Live).is_ok_and(|count| count == 0)
-    });
+    until("the end of all jobs", || node.count(List::Live).is_ok_and(|count| count == 0));
     assert_eq!(ledger.jobs().len(), 60);
     assert_eq!(ledger.jobs().keys().cloned().collect::<Vec<_>>(), names);
 }
@@ -165,11 +133,7 @@ fn connections_that_end_lose_nothing() {
 fn an_earlier_job_of_another_node_is_armed_at_once() {
     let Some(schema) = Schema::new() else { return };
     let ledger = Ledger::default();
-    let node = ledger
-        .builder("node")
-        .lease(SECOND * 60)
-        .open(schema.open())
-        .unwrap();
+    let node = ledger.builder("node").lease(SECOND * 60).open(schema.open()).unwrap();
     until_ready(&node);
     let other = Durable::builder().open(schema.open()).unwrap();
     // What is announced before the node listens is found by its load.
@@ -177,9 +141,7 @@ fn an_earlier_job_of_another_node_is_armed_at_once() {
     until("the first job", || ledger.jobs().len() == 1);
     let begin = Instant::now();
     for number in 2..=6 {
-        let far = other
-            .schedule(note(format!("{number}")).after(HOUR))
-            .unwrap();
+        let far = other.schedule(note(format!("{number}")).after(HOUR)).unwrap();
         other.reschedule(far, SystemClock.now()).unwrap();
         until("the job", || ledger.jobs().len() == number);
     }
@@ -214,23 +176,14 @@ fn durable_03_the_clock_of_the_database_decides() {
     let first = open("ahead", 600);
     until_ready(&first);
     let differs = first.status().clock_differs;
-    assert!(
-        differs > SECOND * 599 && differs < SECOND * 660,
-        "{differs:?}"
-    );
+    assert!(differs > SECOND * 599 && differs < SECOND * 660, "{differs:?}");
     let slow = |name: String| Job::new("slow", name).after(millis(200));
     let jobs = names(16).into_iter().map(slow);
     assert!(first.schedule_many(jobs).iter().all(Result::is_ok));
     until("the first runs", || !ledger.runs().is_empty());
     let _second = open("behind", -600);
-    until("the end of all jobs", || {
-        first.count(List::Live).unwrap() == 0
-    });
-    assert!(
-        ledger.jobs().values().all(|runs| *runs == 1),
-        "{:?}",
-        ledger.jobs()
-    );
+    until("the end of all jobs", || first.count(List::Live).unwrap() == 0);
+    assert!(ledger.jobs().values().all(|runs| *runs == 1), "{:?}", ledger.jobs());
     assert!(!early.load(Ordering::SeqCst), "a job began before its time");
 }
 
@@ -239,11 +192,7 @@ fn durable_03_the_clock_of_the_database_decides() {
 fn nodes_take_the_kinds_that_they_handle() {
     let Some(schema) = Schema::new() else { return };
     let ledger = Ledger::default();
-    let old = ledger
-        .builder("old")
-        .lease(HOUR)
-        .open(schema.open())
-        .unwrap();
+    let old = ledger.builder("old").lease(HOUR).open(schema.open()).unwrap();
     let runs = ledger.clone();
     let builder = ledger.builder("new").lease(HOUR);
     let builder = builder.handler("mail", move |attempt| {
@@ -251,9 +200,7 @@ fn nodes_take_the_kinds_that_they_handle() {
         runs.note("new", &String::from_utf8_lossy(attempt.payload()));
     });
     let jobs = |kind: &'static str| {
-        names(100)
-            .into_iter()
-            .map(move |name| Job::new(kind, format!("{kind} {name}")))
+        names(100).into_iter().map(move |name| Job::new(kind, format!("{kind} {name}")))
     };
     for kind in ["note", "mail", "other"] {
         assert!(old.schedule_many(jobs(kind)).iter().all(Result::is_ok));
@@ -271,11 +218,7 @@ fn nodes_take_the_kinds_that_they_handle() {
     assert_eq!(new.count(List::Dead).unwrap(), 0);
     assert!(ledger.jobs().values().all(|runs| *runs == 1));
     let mails = |name| {
-        ledger
-            .runs()
-            .iter()
-            .filter(|run| run.0 == name && run.1.starts_with("mail"))
-            .count()
+        ledger.runs().iter().filter(|run| run.0 == name && run.1.starts_with("mail")).count()
     };
     assert_eq!((mails("old"), mails("new")), (0, 100));
 }
@@ -286,13 +229,7 @@ fn batches_of_the_same_keys_do_not_wait_in_a_circle() {
     let Some(schema) = Schema::new() else { return };
     let stores = [schema.open(), schema.open()];
     let count = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
-    let deadlocks = || {
-        schema
-            .client()
-            .query_one(count, &[])
-            .unwrap()
-            .get::<_, i64>(0)
-    };
+    let deadlocks = || schema.client().query_one(count, &[]).unwrap().get::<_, i64>(0);
     let before = deadlocks();
     let replace = |name: &String| {
         let job = note(name).key(name, tickwheel_durable::IfTaken::Replace);
@@ -363,35 +300,20 @@ fn durable_08_the_fence_of_a_handler_rises() {
 fn a_node_that_is_closed_gives_back_its_lease() {
     let Some(schema) = Schema::new() else { return };
     let ledger = Ledger::default();
-    let open = |name| {
-        ledger
-            .builder(name)
-            .lease(HOUR)
-            .open(schema.open())
-            .unwrap()
-    };
+    let open = |name| ledger.builder(name).lease(HOUR).open(schema.open()).unwrap();
     let (goes, stays) = (open("goes"), open("stays"));
     until("equal shares", || shares(&schema).values().eq(&[8, 8]));
     drop(goes);
     schedule(&stays, &names(40));
-    until("the end of all jobs", || {
-        stays.count(List::Live).unwrap() == 0
-    });
-    assert_eq!(
-        shares(&schema).into_iter().collect::<Vec<_>>(),
-        [("stays".to_owned(), 16)]
-    );
+    until("the end of all jobs", || stays.count(List::Live).unwrap() == 0);
+    assert_eq!(shares(&schema).into_iter().collect::<Vec<_>>(), [("stays".to_owned(), 16)]);
 }
 
 /// Of 40 jobs on three nodes, no more than two run at a time; and each runs once.
 #[test]
 fn a_limit_holds_on_all_nodes_together() {
     let Some(schema) = Schema::new() else { return };
-    let (ledger, now, most) = (
-        Ledger::default(),
-        Arc::new(Mutex::new(0)),
-        Arc::new(Mutex::new(0)),
-    );
+    let (ledger, now, most) = (Ledger::default(), Arc::new(Mutex::new(0)), Arc::new(Mutex::new(0)));
     let open = |name: &'static str| {
         let (ledger, now, most) = (ledger.clone(), Arc::clone(&now), Arc::clone(&most));
         let builder = Durable::builder().owner(name).lease(HOUR);
@@ -412,14 +334,10 @@ fn a_limit_holds_on_all_nodes_together() {
         builder.open(schema.open()).unwrap()
     };
     let nodes = ["one", "two", "three"].map(open);
-    until("equal shares", || {
-        shares(&schema).values().all(|share| *share >= 5)
-    });
+    until("equal shares", || shares(&schema).values().all(|share| *share >= 5));
     let calls = names(40).into_iter().map(|name| Job::new("call", name));
     assert!(nodes[0].schedule_many(calls).iter().all(Result::is_ok));
-    until("the end of all jobs", || {
-        nodes[0].count(List::Live).unwrap() == 0
-    });
+    until("the end of all jobs", || nodes[0].count(List::Live).unwrap() == 0);
     assert_eq!(*most.lock().unwrap(), 2);
     assert_eq!(ledger.jobs().len(), 40);
     assert!(ledger.jobs().values().all(|runs| *runs == 1));

@@ -60,13 +60,8 @@ fn a_statement_reads_about_what_it_returns() {
         return;
     };
     let (mut client, fence) = (schema.client(), lease.fence);
-    let mut cost = |text: &str| {
-        cost(
-            &mut client,
-            &schema,
-            &text.replace("{fence}", &fence.to_string()),
-        )
-    };
+    let mut cost =
+        |text: &str| cost(&mut client, &schema, &text.replace("{fence}", &fence.to_string()));
     let (buffers, _) = cost("SELECT * FROM {schema}.renew({fence}, 60000000)");
     assert!(buffers < 20, "{buffers} for a renewal");
     let (buffers, _) = cost("SELECT * FROM {schema}.balance({fence})");
@@ -95,37 +90,19 @@ fn a_backlog_costs_what_is_done_of_it() {
     let begin = Instant::now();
     let mut done = 0;
     while done < 5_000 {
-        let due = store
-            .due_before(lease, &names(), SystemClock.now(), 1_000)
-            .unwrap();
+        let due = store.due_before(lease, &names(), SystemClock.now(), 1_000).unwrap();
         assert!(due.until.is_some() && due.jobs.is_sorted_by_key(|job| job.due));
-        let start = |job: &DueJob| Change::Start {
-            id: job.id,
-            version: job.version,
-            fence,
-        };
+        let start = |job: &DueJob| Change::Start { id: job.id, version: job.version, fence };
         let end = |job: &DueJob| Change::Finish {
             id: job.id,
             version: job.version,
             fence,
             then: Then::End,
         };
-        let started = store
-            .commit(&due.jobs.iter().map(start).collect::<Vec<_>>())
-            .unwrap();
-        assert!(
-            started
-                .iter()
-                .all(|answer| matches!(answer, Answer::Started { .. }))
-        );
-        let ended = store
-            .commit(&due.jobs.iter().map(end).collect::<Vec<_>>())
-            .unwrap();
-        assert!(
-            ended
-                .iter()
-                .all(|answer| matches!(answer, Answer::Removed(_)))
-        );
+        let started = store.commit(&due.jobs.iter().map(start).collect::<Vec<_>>()).unwrap();
+        assert!(started.iter().all(|answer| matches!(answer, Answer::Started { .. })));
+        let ended = store.commit(&due.jobs.iter().map(end).collect::<Vec<_>>()).unwrap();
+        assert!(ended.iter().all(|answer| matches!(answer, Answer::Removed(_))));
         done += due.jobs.len();
     }
     let took = begin.elapsed();

@@ -22,9 +22,7 @@ fn child() {
     let folder = std::env::var(FOLDER).unwrap();
     let insert = format!("INSERT INTO {schema}_effects VALUES ($1)");
     let options = tickwheel_durable::PostgresOptions::new().schema(schema);
-    let store = options
-        .connect(&std::env::var(server::SERVER).unwrap())
-        .unwrap();
+    let store = options.connect(&std::env::var(server::SERVER).unwrap()).unwrap();
     let node = Durable::builder()
         .owner(name)
         .lease(SECOND * 2)
@@ -90,13 +88,7 @@ impl Process {
 
     fn signal(&self, signal: &str) {
         let kill = format!("kill -{signal} {}", self.child.id());
-        assert!(
-            Command::new("sh")
-                .args(["-c", &kill])
-                .status()
-                .unwrap()
-                .success()
-        );
+        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
     }
 }
 
@@ -116,10 +108,7 @@ fn schedule(jobs: &Durable, from: usize) {
 }
 
 fn effects(schema: &Schema) -> BTreeMap<String, i64> {
-    let text = format!(
-        "SELECT job, count(*) FROM {}_effects GROUP BY job",
-        schema.name
-    );
+    let text = format!("SELECT job, count(*) FROM {}_effects GROUP BY job", schema.name);
     let rows = schema.client().query(&text, &[]).unwrap();
     rows.iter().map(|row| (row.get(0), row.get(1))).collect()
 }
@@ -133,9 +122,7 @@ fn delay(schema: &Schema, from: WallTime, to: WallTime) -> f64 {
         schema.name
     );
     let micros = |time: WallTime| time.as_unix_micros() as i64;
-    let row = schema
-        .client()
-        .query_one(&text, &[&micros(from), &micros(to)]);
+    let row = schema.client().query_one(&text, &[&micros(from), &micros(to)]);
     row.unwrap().get(0)
 }
 
@@ -167,18 +154,13 @@ fn a_killed_node_is_replaced_within_its_lease_and_one_load() {
     until("two seconds of them", || effects(&schema).len() > 80);
     let killed = SystemClock.now();
     dies.signal("KILL");
-    until("the end of all jobs", || {
-        jobs.count(List::Live).unwrap() == 0
-    });
+    until("the end of all jobs", || jobs.count(List::Live).unwrap() == 0);
 
     let (lease, second) = (2.0, SECOND);
     let taken = delay(&schema, killed, killed + second * 3);
     let after = delay(&schema, killed + second * 5, begin + second * 60);
     println!("delay: {taken:.3} s after the kill, {after:.3} s at the end");
-    assert!(
-        taken > lease / 2.0,
-        "the node that was killed had no jobs: {taken}"
-    );
+    assert!(taken > lease / 2.0, "the node that was killed had no jobs: {taken}");
     let most = lease * 1.1 + 2.0 + 4.0 * after;
     assert!(taken < most, "taken over after {taken} s, and not {most}");
     let drop = format!("DROP TABLE {}_effects", schema.name);
@@ -211,22 +193,15 @@ fn durable_08_processes_are_paused_and_killed() {
     paused.signal("CONT");
     paused.until_says("refused");
     let found = jobs.get(slow).unwrap();
-    assert!(
-        found.is_some_and(|job| job.attempts >= 2),
-        "its outcome counted"
-    );
+    assert!(found.is_some_and(|job| job.attempts >= 2), "its outcome counted");
     go(2);
-    until("the end of all jobs", || {
-        jobs.count(List::Live).unwrap() == 0
-    });
+    until("the end of all jobs", || jobs.count(List::Live).unwrap() == 0);
 
     schedule(&jobs, 120);
     until("a third of the jobs", || effects(&schema).len() > 140);
     other.signal("KILL");
     schedule(&jobs, 180);
-    until("the end of all jobs", || {
-        jobs.count(List::Live).unwrap() == 0
-    });
+    until("the end of all jobs", || jobs.count(List::Live).unwrap() == 0);
     drop((paused, other));
     let effects = effects(&schema);
     assert_eq!(effects.len(), 240);

@@ -38,9 +38,7 @@ fn durable_01_no_setting_of_a_role_refuses_a_job() {
     let store = schema.options().connect(&set(&schema.server, odd)).unwrap();
     let (sender, limits) = std::sync::mpsc::channel();
     let builder = Durable::builder().handler_in_transaction("note", async move |_, transaction| {
-        let row = transaction
-            .query_one("SHOW idle_session_timeout", &[])
-            .await?;
+        let row = transaction.query_one("SHOW idle_session_timeout", &[]).await?;
         sender.send(row.get::<_, String>(0)).unwrap();
         Ok::<(), tokio_postgres::Error>(())
     });

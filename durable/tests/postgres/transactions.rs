@@ -19,10 +19,7 @@ fn rows(schema: &Schema, table: &str) -> Vec<(String, i64)> {
 }
 
 fn drop_table(schema: &Schema, table: &str) {
-    schema
-        .client()
-        .batch_execute(&format!("DROP TABLE {table}"))
-        .unwrap();
+    schema.client().batch_execute(&format!("DROP TABLE {table}")).unwrap();
 }
 
 /// A node whose handler leaves a row, and then does what `then` says.
@@ -37,10 +34,7 @@ fn node(
     let handler = async move |attempt: &Attempt, transaction: &mut Transaction<'_>| {
         let name = String::from_utf8_lossy(attempt.payload()).into_owned();
         let number = i64::from(attempt.number());
-        transaction
-            .execute(&insert, &[&name, &number])
-            .await
-            .unwrap();
+        transaction.execute(&insert, &[&name, &number]).await.unwrap();
         then(attempt, transaction).await
     };
     let builder = builder.handler_in_transaction("effect", handler);
@@ -55,9 +49,7 @@ fn effects_of(
     let table = effects(&schema);
     let node = node(&schema, &table, then);
     node.schedule(Job::new("effect", "job")).unwrap();
-    until("the end", || {
-        node.count(List::Live).unwrap() == 0 && node.status().running == 0
-    });
+    until("the end", || node.count(List::Live).unwrap() == 0 && node.status().running == 0);
     assert_eq!(node.count(List::Dead).unwrap(), 0);
     let rows = rows(&schema, &table);
     drop_table(&schema, &table);
@@ -119,10 +111,7 @@ fn a_connection_that_ends_leaves_no_effects() {
 #[test]
 fn an_outcome_of_an_older_version_leaves_no_effects() {
     let Some(schema) = Schema::new() else { return };
-    let (table, other) = (
-        effects(&schema),
-        Durable::builder().open(schema.open()).unwrap(),
-    );
+    let (table, other) = (effects(&schema), Durable::builder().open(schema.open()).unwrap());
     let is_moved = std::sync::atomic::AtomicBool::new(false);
     let node = node(&schema, &table, async move |attempt, _| {
         if !is_moved.swap(true, std::sync::atomic::Ordering::SeqCst) {
@@ -144,23 +133,15 @@ fn a_job_of_a_handler_is_stored_with_its_effects() {
     let retry = Retry::attempts(9).first_pause(millis(5));
     let builder = Durable::builder().retry("order", retry);
     let (sender, mails) = std::sync::mpsc::channel();
-    let builder = builder.handler("mail", move |attempt| {
-        sender.send(attempt.payload().to_vec())
-    });
+    let builder = builder.handler("mail", move |attempt| sender.send(attempt.payload().to_vec()));
     let builder = builder.handler_in_transaction("order", async |attempt, transaction| {
         let number = attempt.number();
-        transaction
-            .schedule(Job::new("mail", format!("{number}")))
-            .await
-            .unwrap();
+        transaction.schedule(Job::new("mail", format!("{number}"))).await.unwrap();
         match number {
             1 => Err("no"),
             2 => panic!("worse"),
             3 => {
-                attempt
-                    .jobs()
-                    .schedule(Job::new("mail", "outside"))
-                    .unwrap();
+                attempt.jobs().schedule(Job::new("mail", "outside")).unwrap();
                 Ok(())
             }
             _ => Ok(()),
@@ -181,16 +162,11 @@ fn a_job_is_stored_with_the_transaction_of_its_caller() {
     let ledger = Ledger::default();
     let node = ledger.builder("node").open(schema.open()).unwrap();
     until_ready(&node);
-    let enqueue = format!(
-        "SELECT number FROM {}.enqueue('note', $1::text::bytea)",
-        schema.name
-    );
+    let enqueue = format!("SELECT number FROM {}.enqueue('note', $1::text::bytea)", schema.name);
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let (mut client, connection) =
-            tokio_postgres::connect(&schema.server, tokio_postgres::NoTls)
-                .await
-                .unwrap();
+            tokio_postgres::connect(&schema.server, tokio_postgres::NoTls).await.unwrap();
         tokio::spawn(connection);
         for number in 0..1_000 {
             let transaction = client.transaction().await.unwrap();
@@ -199,11 +175,7 @@ fn a_job_is_stored_with_the_transaction_of_its_caller() {
                 true => drop(transaction.query_one(&enqueue, &[&name]).await.unwrap()),
                 false => {
                     let job = note(&name).key(name, tickwheel_durable::IfTaken::Refuse);
-                    schema
-                        .options()
-                        .schedule_in(&transaction, job)
-                        .await
-                        .unwrap();
+                    schema.options().schedule_in(&transaction, job).await.unwrap();
                 }
             }
             match number % 2 {
@@ -214,26 +186,19 @@ fn a_job_is_stored_with_the_transaction_of_its_caller() {
         // A key that is taken is no failure of the transaction.
         let transaction = client.transaction().await.unwrap();
         for text in ["first", "second"] {
-            let job = note(text)
-                .after(HOUR)
-                .key("far", tickwheel_durable::IfTaken::Refuse);
+            let job = note(text).after(HOUR).key("far", tickwheel_durable::IfTaken::Refuse);
             let stored = schema.options().schedule_in(&transaction, job).await;
             assert_eq!(stored.is_ok(), text == "first", "{stored:?}");
         }
         transaction.commit().await.unwrap();
     });
-    until("the end of all jobs", || {
-        node.count(List::Live).unwrap() == 1
-    });
+    until("the end of all jobs", || node.count(List::Live).unwrap() == 1);
     let far = node.find("note", "far").unwrap().unwrap();
     assert_eq!(far.payload, b"first");
     assert!(far.due > SystemClock.now() + SECOND * 3_000);
     let jobs = ledger.jobs();
     assert_eq!(jobs.len(), 500);
-    assert!(
-        jobs.iter()
-            .all(|(name, runs)| *runs == 1 && name.parse::<u32>().unwrap() % 2 == 0)
-    );
+    assert!(jobs.iter().all(|(name, runs)| *runs == 1 && name.parse::<u32>().unwrap() % 2 == 0));
 }
 
 /// While the handler works, another node takes the lease.
@@ -258,10 +223,7 @@ fn durable_08_a_late_outcome_leaves_no_effects() {
 fn a_store_without_transactions_is_refused() {
     let builder = Durable::builder().handler_in_transaction("effect", async |_, _| ());
     let opened = builder.open(RedbStore::in_memory());
-    assert!(
-        matches!(opened, Err(OpenError::Store(StoreError::Refused(_)))),
-        "{opened:?}"
-    );
+    assert!(matches!(opened, Err(OpenError::Store(StoreError::Refused(_)))), "{opened:?}");
 }
 
 /// A transaction that began before there was a node ends after the node has read its window.

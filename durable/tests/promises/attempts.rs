@@ -41,10 +41,7 @@ fn dead_letters_are_kept_for_as_long_as_is_set() {
     assert_eq!(jobs.count(List::Dead).unwrap(), 4);
     node.run_until(at(3_700));
     let dead = jobs.list(List::Dead, None, 9).unwrap();
-    assert_eq!(
-        dead.iter().map(|job| job.due).collect::<Vec<_>>(),
-        [at(2_000); 2]
-    );
+    assert_eq!(dead.iter().map(|job| job.due).collect::<Vec<_>>(), [at(2_000); 2]);
     assert_eq!(dead[0].attempts, 1, "it is not tried again");
 }
 
@@ -88,17 +85,8 @@ fn durable_07_a_job_that_kills_its_process_is_not_retried_for_ever() {
     for attempts in 1..=3 {
         // Started, and then nothing more is heard of this node.
         let job = world.store.get(id).unwrap().unwrap();
-        let fence = world
-            .store
-            .acquire("node", &kinds(), HOUR)
-            .unwrap()
-            .unwrap()
-            .fence;
-        let start = Change::Start {
-            id,
-            version: job.version,
-            fence,
-        };
+        let fence = world.store.acquire("node", &kinds(), HOUR).unwrap().unwrap().fence;
+        let start = Change::Start { id, version: job.version, fence };
         let answer = world.store.commit(&[start]).unwrap().remove(0);
         assert!(matches!(answer, Answer::Started { job, .. } if job.attempts == attempts));
     }
@@ -148,11 +136,8 @@ fn durable_11_a_recurring_job_keeps_its_phase() {
 #[test]
 fn durable_11_a_recurring_job_is_scheduled_at_each_start() {
     let world = World::new();
-    let hourly = |text, minute| {
-        Job::new("note", text)
-            .cron(format!("{minute} * * * * UTC"))
-            .unwrap()
-    };
+    let hourly =
+        |text, minute| Job::new("note", text).cron(format!("{minute} * * * * UTC")).unwrap();
     for text in ["first", "second"] {
         let (jobs, _node) = world.node();
         jobs.schedule(hourly(text, 30)).unwrap();
@@ -164,23 +149,13 @@ fn durable_11_a_recurring_job_is_scheduled_at_each_start() {
     jobs.schedule(hourly("second", 30)).unwrap();
     jobs.schedule(hourly("changed", 40)).unwrap();
     node.run_until(at(2_500));
-    assert_eq!(
-        world.log.take(),
-        [said("changed", 2_000_000), said("changed", 2_400_000)]
-    );
-    let every = |text| {
-        note(text, 3_000)
-            .every(SECOND * 100)
-            .key("own", IfTaken::Update)
-    };
+    assert_eq!(world.log.take(), [said("changed", 2_000_000), said("changed", 2_400_000)]);
+    let every = |text| note(text, 3_000).every(SECOND * 100).key("own", IfTaken::Update);
     jobs.schedule(every("a")).unwrap();
     node.run_until(at(3_050));
     jobs.schedule(every("b").at(at(9_000))).unwrap();
     node.run_until(at(3_101));
-    assert_eq!(
-        world.log.take(),
-        [said("a", 3_000_000), said("b", 3_100_000)]
-    );
+    assert_eq!(world.log.take(), [said("a", 3_000_000), said("b", 3_100_000)]);
 }
 
 #[test]
@@ -196,12 +171,8 @@ fn durable_11_a_failed_occurrence_does_not_end_the_recurrence() {
     jobs.schedule(note("every", 30).every(SECOND * 60)).unwrap();
     jobs.schedule(cron).unwrap();
     node.run_until(at(130));
-    let expected = [
-        said("every", 30_000),
-        said("job", 60_000),
-        said("every", 90_000),
-        said("job", 120_000),
-    ];
+    let expected =
+        [said("every", 30_000), said("job", 60_000), said("every", 90_000), said("job", 120_000)];
     assert_eq!(world.log.take(), expected);
     assert_eq!((world.count(List::Live), world.count(List::Dead)), (2, 1));
 }
@@ -222,10 +193,7 @@ fn durable_07_a_job_that_kills_its_process_uses_up_no_attempt_of_others() {
         // From the poison on, the store hears nothing of this process, and no handler runs.
         let store = Failing::new(world.store.clone());
         let (log, dead, switch) = (world.log.clone(), is_dead.clone(), store.clone());
-        let builder = Durable::builder()
-            .owner("node")
-            .workers(1)
-            .retry("note", Retry::attempts(1));
+        let builder = Durable::builder().owner("node").workers(1).retry("note", Retry::attempts(1));
         let builder = builder.handler("note", move |attempt| {
             if attempt.payload() == b"poison" {
                 dead.store(true, Ordering::SeqCst);

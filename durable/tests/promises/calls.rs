@@ -7,19 +7,15 @@ use super::*;
 fn durable_01_what_was_answered_survives_a_crash() {
     let world = World::new();
     let (jobs, node) = world.node();
-    let ids: Vec<JobId> = ["kept", "cancelled", "moved"]
-        .map(|text| jobs.schedule(note(text, 10)).unwrap())
-        .into();
+    let ids: Vec<JobId> =
+        ["kept", "cancelled", "moved"].map(|text| jobs.schedule(note(text, 10)).unwrap()).into();
     jobs.cancel(ids[1]).unwrap();
     assert!(jobs.reschedule(ids[2], at(20)).unwrap());
     drop((jobs, node));
 
     let (_jobs, node) = world.node();
     node.run_until(at(100));
-    assert_eq!(
-        world.log.take(),
-        [said("kept", 10_000), said("moved", 20_000)]
-    );
+    assert_eq!(world.log.take(), [said("kept", 10_000), said("moved", 20_000)]);
     assert_eq!(world.count(List::Live), 0);
 }
 
@@ -79,19 +75,10 @@ fn durable_06_a_key_is_unique() {
     let (jobs, node) = world.node();
     let keyed = |text, due, if_taken| note(text, due).key("k", if_taken);
     let first = jobs.schedule(keyed("first", 10, IfTaken::Refuse)).unwrap();
-    let refused = jobs
-        .schedule(keyed("refused", 1, IfTaken::Refuse))
-        .unwrap_err();
+    let refused = jobs.schedule(keyed("refused", 1, IfTaken::Refuse)).unwrap_err();
     assert!(matches!(refused.reason, Refusal::KeyTaken(id) if id == first));
-    assert_eq!(
-        jobs.schedule(keyed("kept", 1, IfTaken::Keep)).unwrap(),
-        first
-    );
-    assert_eq!(
-        jobs.schedule(keyed("replaced", 20, IfTaken::Replace))
-            .unwrap(),
-        first
-    );
+    assert_eq!(jobs.schedule(keyed("kept", 1, IfTaken::Keep)).unwrap(), first);
+    assert_eq!(jobs.schedule(keyed("replaced", 20, IfTaken::Replace)).unwrap(), first);
     assert_eq!(jobs.find("note", "k").unwrap().unwrap().due, at(20));
     node.run_until(at(100));
     assert_eq!(world.log.take(), [said("replaced", 20_000)]);
@@ -136,10 +123,7 @@ fn durable_12_a_refused_job_comes_back() {
     // A refused job does not affect those beside it.
     let taken = |text| note(text, 5).key("k", IfTaken::Refuse);
     let answers = jobs.schedule_many([taken("a"), taken("b"), note("c", 6)]);
-    assert_eq!(
-        answers.iter().map(Result::is_ok).collect::<Vec<_>>(),
-        [true, false, true]
-    );
+    assert_eq!(answers.iter().map(Result::is_ok).collect::<Vec<_>>(), [true, false, true]);
     let refused = answers[1].as_ref().unwrap_err();
     assert_eq!(refused.job.clone().into_payload(), b"b");
 }

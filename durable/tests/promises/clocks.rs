@@ -30,10 +30,7 @@ fn durable_04_a_timer_that_expires_early_is_aimed_again() {
     jobs.schedule(note("step", 10)).unwrap();
     jobs.schedule(note("job", 10)).unwrap();
     node.run_until(at(10));
-    assert_eq!(
-        world.log.take(),
-        [said("step", 10_000), said("job", 10_000)]
-    );
+    assert_eq!(world.log.take(), [said("step", 10_000), said("job", 10_000)]);
     assert_eq!(jobs.count(List::Live).unwrap(), 0);
 }
 
@@ -64,9 +61,7 @@ fn durable_10_many_steps_lose_nothing() {
     let mut random = 7_u64;
     let (mut scheduled, mut furthest) = (0, 0);
     for _ in 0..200 {
-        random = random
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let now = world.clock.now().since(at(0)).as_secs();
         let due = now + (random >> 33) % 500;
         jobs.schedule(note("job", due)).unwrap();

@@ -15,19 +15,14 @@ fn durable_14_a_full_disk_loses_nothing() {
         let world = World::new();
         let store = Failing::new(world.store.clone());
         let builder = world.notes(|_| ());
-        let (jobs, node) = builder
-            .open_virtual(store.clone(), world.clock.clone())
-            .unwrap();
+        let (jobs, node) = builder.open_virtual(store.clone(), world.clock.clone()).unwrap();
         jobs.schedule(note("first", 10)).unwrap();
         node.run_until(at(5));
         store.set(how);
         node.run_until(at(20));
         assert_eq!(world.log.texts(), [""; 0], "no start is durable");
         assert!(jobs.status().failure.is_some());
-        assert!(
-            !jobs.status().holds_lease,
-            "set aside while the store is closed"
-        );
+        assert!(!jobs.status().holds_lease, "set aside while the store is closed");
         let refused = jobs.schedule(note("second", 30)).unwrap_err();
         assert!(matches!(refused.reason, Refusal::Store(StoreError::Full)));
         assert_eq!(refused.job.into_payload(), b"second");
@@ -51,9 +46,7 @@ fn durable_14_an_outcome_outlives_the_failure() {
         let store = Failing::new(world.store.clone());
         let switch = store.clone();
         let builder = world.notes(move |_| switch.set(how));
-        let (jobs, node) = builder
-            .open_virtual(store.clone(), world.clock.clone())
-            .unwrap();
+        let (jobs, node) = builder.open_virtual(store.clone(), world.clock.clone()).unwrap();
         jobs.schedule(note("once", 10)).unwrap();
         node.run_until(at(20));
         assert_eq!(jobs.status().running, 1);
@@ -85,11 +78,8 @@ fn damage(path: &Path, how: Damage) {
 /// A row of which nothing can be read, and one whose beginning can be read.
 #[test]
 fn durable_14_a_damaged_row_stops_no_other_job() {
-    let damages: [Damage; 3] = [
-        |_| Vec::new(),
-        |_| vec![9; 40],
-        |row| row[..row.len() - 1].to_vec(),
-    ];
+    let damages: [Damage; 3] =
+        [|_| Vec::new(), |_| vec![9; 40], |row| row[..row.len() - 1].to_vec()];
     for how in damages {
         let folder = tempfile::tempdir().unwrap();
         let (world, path) = (World::new(), folder.path().join("jobs.redb"));
@@ -126,10 +116,8 @@ fn durable_02_a_panic_of_the_store_does_not_end_the_keeper() {
         Ok(())
     });
     let (sender, receiver) = std::sync::mpsc::channel();
-    let jobs = Durable::builder()
-        .handler("note", move |_| sender.send(()).unwrap())
-        .open(store)
-        .unwrap();
+    let jobs =
+        Durable::builder().handler("note", move |_| sender.send(()).unwrap()).open(store).unwrap();
     jobs.schedule(Job::new("note", "")).unwrap();
     receiver.recv().unwrap();
 }

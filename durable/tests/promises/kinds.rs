@@ -42,9 +42,7 @@ fn a_limit_holds_for_its_kind_alone() {
         });
     }
     let node = builder.open(RedbStore::in_memory()).unwrap();
-    let all = jobs("one", 20)
-        .chain(jobs("three", 60))
-        .chain(jobs("free", 160));
+    let all = jobs("one", 20).chain(jobs("three", 60)).chain(jobs("free", 160));
     assert!(node.schedule_many(all).iter().all(Result::is_ok));
     for _ in 0..240 {
         receiver.recv_timeout(SECOND * 60).unwrap();
@@ -130,10 +128,7 @@ fn dead_letters_are_listed_and_buried_by_kind() {
 #[test]
 fn a_name_that_no_database_can_keep_is_refused() {
     let (node, _time) = World::new().node();
-    for job in [
-        Job::new("a\0b", ""),
-        Job::new("note", "").key("\0", IfTaken::Keep),
-    ] {
+    for job in [Job::new("a\0b", ""), Job::new("note", "").key("\0", IfTaken::Keep)] {
         let refused = node.schedule(job.clone()).unwrap_err();
         assert!(matches!(refused.reason, Refusal::Nul), "{refused}");
         assert_eq!(*refused.job, job);

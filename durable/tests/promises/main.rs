@@ -65,11 +65,7 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new() -> World {
         let clock = ManualClock::new(at(0));
-        World {
-            store: RedbStore::in_memory_by(clock.clone()),
-            clock,
-            log: Log::default(),
-        }
+        World { store: RedbStore::in_memory_by(clock.clone()), clock, log: Log::default() }
     }
 
     /// A builder whose handler of kind `note` logs the job and returns `outcome`. All its nodes

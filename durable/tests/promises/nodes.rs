@@ -20,9 +20,7 @@ fn a_second_node_waits_until_the_lease_of_the_first_runs_out() {
     let named = |name: &'static str| {
         let log = world.log.clone();
         let clock = world.clock.clone();
-        Durable::builder()
-            .owner(name)
-            .handler("note", move |_| log.note(name, clock.now()))
+        Durable::builder().owner(name).handler("note", move |_| log.note(name, clock.now()))
     };
     let (jobs, first) = world.open(named("first"));
     let (_other, second) = world.open(named("second"));
@@ -49,21 +47,10 @@ fn durable_08_a_late_outcome_is_refused() {
         if attempt.number() == 1 {
             // Pauses: another node takes the lease and starts the job.
             clock.set(clock.now() + SECOND * 11);
-            let fence = store
-                .acquire("other", &kinds(), SECOND)
-                .unwrap()
-                .unwrap()
-                .fence;
+            let fence = store.acquire("other", &kinds(), SECOND).unwrap().unwrap().fence;
             assert!(fence > attempt.fence());
-            let start = Change::Start {
-                id: attempt.id(),
-                version: attempt.job().version,
-                fence,
-            };
-            assert!(matches!(
-                store.commit(&[start]).unwrap()[0],
-                Answer::Started { .. }
-            ));
+            let start = Change::Start { id: attempt.id(), version: attempt.job().version, fence };
+            assert!(matches!(store.commit(&[start]).unwrap()[0], Answer::Started { .. }));
         }
     });
     let (jobs, node) = world.open(builder);
@@ -125,13 +112,9 @@ fn durable_03_one_handler_at_a_time_for_each_job() {
         }
     });
     let (jobs, node) = world.open(builder);
-    jobs.schedule(note("job", 5).key("k", IfTaken::Refuse))
-        .unwrap();
+    jobs.schedule(note("job", 5).key("k", IfTaken::Refuse)).unwrap();
     node.run_until(at(100));
-    assert_eq!(
-        world.log.texts(),
-        ["job", "again", "again", "again", "again"]
-    );
+    assert_eq!(world.log.texts(), ["job", "again", "again", "again", "again"]);
     assert_eq!(world.count(List::Live), 0);
 }
 
@@ -143,10 +126,7 @@ fn durable_03_no_handler_starts_after_the_lease_is_lost() {
     let builder = world.notes(move |attempt| {
         if attempt.payload() == b"first" && attempt.number() == 1 {
             clock.set(clock.now() + SECOND * 11);
-            store
-                .acquire("other", &kinds(), SECOND * 30)
-                .unwrap()
-                .unwrap();
+            store.acquire("other", &kinds(), SECOND * 30).unwrap().unwrap();
         }
     });
     let (jobs, node) = world.open(builder);
@@ -164,22 +144,12 @@ fn durable_03_no_handler_starts_after_the_lease_is_lost() {
 #[test]
 fn a_node_without_a_lease_asks_ten_times_in_its_length() {
     let world = World::new();
-    world
-        .store
-        .acquire("other", &kinds(), HOUR)
-        .unwrap()
-        .unwrap();
+    world.store.acquire("other", &kinds(), HOUR).unwrap().unwrap();
     let store = Failing::new(world.store.clone());
     let builder = world.notes(|_| ());
-    let (_jobs, node) = builder
-        .open_virtual(store.clone(), world.clock.clone())
-        .unwrap();
+    let (_jobs, node) = builder.open_virtual(store.clone(), world.clock.clone()).unwrap();
     node.run_until(at(100));
-    assert!(
-        (100..=102).contains(&store.acquires()),
-        "{}",
-        store.acquires()
-    );
+    assert!((100..=102).contains(&store.acquires()), "{}", store.acquires());
 }
 
 #[test]
@@ -221,8 +191,7 @@ fn durable_06_a_cancelled_run_has_no_key() {
         }
     });
     let (jobs, node) = world.open(builder);
-    jobs.schedule(note("first", 5).key("k", IfTaken::Refuse))
-        .unwrap();
+    jobs.schedule(note("first", 5).key("k", IfTaken::Refuse)).unwrap();
     node.run_until(at(10));
     assert_eq!(world.log.texts(), ["first", "second"]);
 }

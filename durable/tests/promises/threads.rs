@@ -34,10 +34,7 @@ fn durable_02_threads_schedule_and_every_job_runs_once() {
     };
     let mut ids: Vec<JobId> = thread::scope(|scope| {
         let threads: Vec<_> = (0..8).map(|n| scope.spawn(move || schedule(n))).collect();
-        threads
-            .into_iter()
-            .flat_map(|thread| thread.join().unwrap())
-            .collect()
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     });
     let mut ran: Vec<JobId> = receiver.iter().take(ids.len()).collect();
     ids.sort_unstable();
@@ -100,9 +97,7 @@ fn a_handler_that_does_not_return_is_seen_and_stops_nothing() {
     drop(jobs);
     let (again, ran) = channel();
     let next = Durable::builder()
-        .handler("hangs", move |attempt| {
-            again.send((attempt.id(), attempt.number())).unwrap()
-        })
+        .handler("hangs", move |attempt| again.send((attempt.id(), attempt.number())).unwrap())
         .open(RedbStore::open(&path).unwrap())
         .unwrap();
     assert_eq!(ran.recv_timeout(SECOND * 60).unwrap(), (hangs, 2));
@@ -117,16 +112,10 @@ fn durable_07_interrupted_jobs_run_alone() {
     let kinds = kinds();
     let fence = store.acquire("node", &kinds, HOUR).unwrap().unwrap().fence;
     let insert = |_| Change::Insert(NewJob::new(Job::new("note", ""), SystemClock.now()).unwrap());
-    let placed = store
-        .commit(&(0..40).map(insert).collect::<Vec<_>>())
-        .unwrap();
+    let placed = store.commit(&(0..40).map(insert).collect::<Vec<_>>()).unwrap();
     for answer in &placed[8..12] {
-        let Answer::Placed(DueJob { id, version, .. }) = *answer else {
-            panic!("{answer:?}")
-        };
-        store
-            .commit(&[Change::Start { id, version, fence }])
-            .unwrap();
+        let Answer::Placed(DueJob { id, version, .. }) = *answer else { panic!("{answer:?}") };
+        store.commit(&[Change::Start { id, version, fence }]).unwrap();
     }
     let (running, beside) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
     let (sender, receiver) = channel();
@@ -184,22 +173,14 @@ fn asynchronous_handlers_run_side_by_side() {
         thread::sleep(Duration::from_millis(5));
     }
     let failure = |id| jobs.get(id).unwrap().unwrap().failure.unwrap();
-    assert!(
-        failure(slow).contains("its limit of 20ms"),
-        "{}",
-        failure(slow)
-    );
+    assert!(failure(slow).contains("its limit of 20ms"), "{}", failure(slow));
     assert!(failure(*ids[500].as_ref().unwrap()).contains("at the disco"));
     jobs.schedule(Job::new("ends", "")).unwrap();
     while jobs.status().running == 0 {
         thread::yield_now();
     }
     drop(jobs);
-    assert_eq!(
-        store.count(List::Live).unwrap(),
-        0,
-        "it has ended with the node"
-    );
+    assert_eq!(store.count(List::Live).unwrap(), 0, "it has ended with the node");
 }
 
 /// Starts and outcomes linger for an hour.

@@ -57,11 +57,7 @@ impl Failing {
         &self,
         hook: impl FnMut(&[Change]) -> Result<(), StoreError> + Send + 'static,
     ) {
-        let mut old = self
-            .hooks
-            .hook
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut old = self.hooks.hook.lock().unwrap_or_else(PoisonError::into_inner);
         *old = Some(Box::new(hook));
     }
 

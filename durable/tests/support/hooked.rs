@@ -45,10 +45,7 @@ pub(crate) struct Hooked<S, H> {
 
 impl<S: Clone, H> Clone for Hooked<S, H> {
     fn clone(&self) -> Hooked<S, H> {
-        Hooked {
-            inner: self.inner.clone(),
-            hooks: Arc::clone(&self.hooks),
-        }
+        Hooked { inner: self.inner.clone(), hooks: Arc::clone(&self.hooks) }
     }
 }
 

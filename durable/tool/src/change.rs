@@ -19,11 +19,7 @@ struct Said {
 
 fn said(word: &'static str, text: impl Into<String>, is_done: bool) -> Said {
     let text = text.into();
-    Said {
-        word,
-        text,
-        is_done,
-    }
+    Said { word, text, is_done }
 }
 
 /// Prints the answers, each as soon as it is there.

@@ -15,10 +15,7 @@ pub(crate) fn holders(path: &Path) -> String {
     };
     let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
     let pids = locks.lines().filter_map(|line| pid_of(line, found.ino()));
-    let names: Vec<String> = pids
-        .filter(|pid| has_open(*pid, &path))
-        .map(named)
-        .collect();
+    let names: Vec<String> = pids.filter(|pid| has_open(*pid, &path)).map(named).collect();
     names.join(", ")
 }
 

@@ -84,10 +84,7 @@ pub(crate) fn list(jobs: &Jobs, listed: &Listed, output: &mut Output) -> Result<
 pub(crate) fn show(jobs: &Jobs, id: JobId, output: &mut Output) -> Result<bool, Failure> {
     let Some(job) = jobs.get(id)? else {
         let message = format!("{id}: there is no such job; it has ended, or never was");
-        output.line(
-            &message,
-            || serde_json::json!({"id": id.to_string(), "result": "gone"}),
-        )?;
+        output.line(&message, || serde_json::json!({"id": id.to_string(), "result": "gone"}))?;
         output.flush()?;
         return Ok(false);
     };
@@ -109,10 +106,7 @@ fn text(job: &StoredJob) -> String {
         ("key", plain(job.key.as_deref().unwrap_or("-"))),
         ("state", output::state(job).to_owned()),
         ("due", format!("{} ({away})", job.due)),
-        (
-            "recurrence",
-            output::recurrence(job).map_or("-".to_owned(), |text| plain(&text)),
-        ),
+        ("recurrence", output::recurrence(job).map_or("-".to_owned(), |text| plain(&text))),
         ("attempts", job.attempts.to_string()),
         ("version", job.version.to_string()),
         ("failure", plain(job.failure.as_deref().unwrap_or("-"))),

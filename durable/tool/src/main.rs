@@ -143,12 +143,7 @@ fn run(args: &Args, output: &mut Output) -> Result<bool, Failure> {
         Command::List(listed) => look::list(&jobs, listed, output),
         Command::Show { id } => look::show(&jobs, *id, output),
         Command::Cancel { ids, key } => change::cancel(&jobs, ids, key.as_deref(), output),
-        Command::Retry {
-            ids,
-            all,
-            kind,
-            after,
-        } => match all {
+        Command::Retry { ids, all, kind, after } => match all {
             true => change::retry_all(&jobs, kind.as_deref(), *after, output),
             false => change::retry(&jobs, ids, *after, output),
         },

@@ -50,10 +50,7 @@ pub(crate) fn open_within(place: &Place, wait: Duration) -> Result<Durable, Fail
     if let Err(Failure::InUse(message)) = &opened {
         let first = message.lines().next().unwrap_or_default();
         if !wait.is_zero() {
-            eprintln!(
-                "tickwheel-jobs: {first} Waiting {} for its end.",
-                rough(wait)
-            );
+            eprintln!("tickwheel-jobs: {first} Waiting {} for its end.", rough(wait));
         }
     }
     while matches!(opened, Err(Failure::InUse(_))) && begun.elapsed() < wait {
@@ -100,9 +97,7 @@ fn start(store: impl Store) -> Result<Durable, Failure> {
 fn open_file(path: &Path) -> Result<Durable, Failure> {
     if !path.exists() {
         let shown = path.display();
-        return Err(Failure::Open(format!(
-            "{shown}: there is no such file, and none was created"
-        )));
+        return Err(Failure::Open(format!("{shown}: there is no such file, and none was created")));
     }
     // The reserve for a full disk belongs to the service.
     let opened = RedbOptions::new().reserve_bytes(0).open(path);

@@ -17,12 +17,8 @@ use crate::time::{from_now, rough};
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// The bounds of due times, by which jobs are counted.
-const SPANS: [(&str, u64); 4] = [
-    ("overdue", 0),
-    ("within a minute", 60),
-    ("within an hour", 3_600),
-    ("within a day", 86_400),
-];
+const SPANS: [(&str, u64); 4] =
+    [("overdue", 0), ("within a minute", 60), ("within an hour", 3_600), ("within a day", 86_400)];
 
 /// What is counted of the jobs of a kind.
 #[derive(Default)]
@@ -80,8 +76,7 @@ impl Stats {
 
     /// Returns the time for which the first job has been due.
     fn behind(&self) -> Duration {
-        self.first
-            .map_or(Duration::ZERO, |first| self.now.since(first))
+        self.first.map_or(Duration::ZERO, |first| self.now.since(first))
     }
 
     pub(crate) fn object(&self) -> Value {
@@ -182,10 +177,7 @@ pub(crate) fn drain(
             "{left} jobs are left: {waiting} wait, {started} were started and have not ended"
         ),
     };
-    output.line(
-        &text,
-        || json!({"left": left, "waiting": waiting, "started": started}),
-    )?;
+    output.line(&text, || json!({"left": left, "waiting": waiting, "started": started}))?;
     output.flush()?;
     Ok(left == 0)
 }

@@ -28,9 +28,7 @@ pub(crate) fn rough(length: Duration) -> String {
         return format!("{}ms", length.as_millis());
     };
     let (unit, name) = units[first];
-    let rest = units
-        .get(first + 1)
-        .map(|(next, name)| (secs % unit / next, name));
+    let rest = units.get(first + 1).map(|(next, name)| (secs % unit / next, name));
     match rest {
         Some((more, next)) if more > 0 => format!("{}{name} {more}{next}", secs / unit),
         _ => format!("{}{name}", secs / unit),

@@ -24,10 +24,7 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("jobs.redb");
         drop(store(&path));
-        World {
-            _folder: folder,
-            path,
-        }
+        World { _folder: folder, path }
     }
 
     /// Opens the store, and closes it after `act`.
@@ -101,10 +98,7 @@ fn list_shows_jobs_in_the_order_of_due_times() {
     let sooner = world.schedule(mail("a").key("ada", IfTaken::Refuse));
     let (code, jobs) = world.json(&["list"]);
     let ids: Vec<_> = jobs.iter().map(|job| job["id"].as_str().unwrap()).collect();
-    assert_eq!(
-        (code, ids),
-        (0, vec![&*sooner.to_string(), &*later.to_string()])
-    );
+    assert_eq!((code, ids), (0, vec![&*sooner.to_string(), &*later.to_string()]));
     assert_eq!(jobs[0]["key"], "ada");
     assert_eq!(jobs[0]["state"], "waiting");
 
@@ -112,10 +106,7 @@ fn list_shows_jobs_in_the_order_of_due_times() {
     let lines: Vec<_> = text.lines().collect();
     assert!(lines[0].starts_with("ID"), "{text}");
     assert!(lines[1].starts_with(&sooner.to_string()), "{text}");
-    assert!(
-        lines[1].contains(" in ") && lines[1].ends_with("ada"),
-        "{text}"
-    );
+    assert!(lines[1].contains(" in ") && lines[1].ends_with("ada"), "{text}");
 }
 
 #[test]
@@ -145,14 +136,7 @@ fn show_tells_all_of_a_job() {
     let id = world.schedule(job).to_string();
     let (code, text) = world.run(&["show", &id]);
     assert_eq!(code, 0);
-    for part in [
-        &id,
-        "mail",
-        "ada",
-        "waiting",
-        "every 3600s",
-        "8 bytes: call Ada",
-    ] {
+    for part in [&id, "mail", "ada", "waiting", "every 3600s", "8 bytes: call Ada"] {
         assert!(text.contains(part), "{part}: {text}");
     }
     let (_, objects) = world.json(&["show", &id]);
@@ -190,23 +174,12 @@ fn cancel_ends_a_job_whose_process_died() {
     let world = World::new();
     let id = world.schedule(Job::new("mail", ""));
     let dead = store(&world.path);
-    let fence = dead
-        .acquire("dead", &["mail".into()], HOUR)
-        .unwrap()
-        .unwrap()
-        .fence;
-    let start = Change::Start {
-        id,
-        version: 1,
-        fence,
-    };
+    let fence = dead.acquire("dead", &["mail".into()], HOUR).unwrap().unwrap().fence;
+    let start = Change::Start { id, version: 1, fence };
     dead.commit(&[start]).unwrap();
     drop(dead);
     let (_, jobs) = world.json(&["list"]);
-    assert_eq!(
-        (&jobs[0]["state"], &jobs[0]["attempts"]),
-        (&"started".into(), &1.into())
-    );
+    assert_eq!((&jobs[0]["state"], &jobs[0]["attempts"]), (&"started".into(), &1.into()));
     let (code, _) = world.json(&["cancel", &id.to_string()]);
     assert_eq!((code, world.state(id)), (0, None));
 }
@@ -216,10 +189,7 @@ fn retry_revives_a_dead_letter() {
     let world = World::new();
     let id = world.die("mail", Job::new("mail", ""));
     let (_, dead) = world.json(&["list", "--dead"]);
-    assert_eq!(
-        (&dead[0]["failure"], &dead[0]["state"]),
-        (&"no line".into(), &"dead".into())
-    );
+    assert_eq!((&dead[0]["failure"], &dead[0]["state"]), (&"no line".into(), &"dead".into()));
     let (code, answers) = world.json(&["retry", &id.to_string(), "--in", "10m"]);
     assert_eq!((code, &answers[0]["result"]), (0, &"revived".into()));
     let job = world.with(|jobs| jobs.get(id).unwrap().unwrap());
@@ -255,17 +225,11 @@ fn retry_says_who_has_the_key() {
 #[test]
 fn bury_removes_a_dead_letter_and_nothing_else() {
     let world = World::new();
-    let (dead, alive) = (
-        world.die("mail", Job::new("mail", "")),
-        world.schedule(mail("")),
-    );
+    let (dead, alive) = (world.die("mail", Job::new("mail", "")), world.schedule(mail("")));
     let (code, answers) = world.json(&["bury", &dead.to_string(), &alive.to_string()]);
     let results: Vec<_> = answers.iter().map(word).collect();
     assert_eq!((code, results), (1, vec!["buried", "gone"]));
-    assert_eq!(
-        (world.state(dead), world.state(alive)),
-        (None, Some(State::Waiting))
-    );
+    assert_eq!((world.state(dead), world.state(alive)), (None, Some(State::Waiting)));
 }
 
 #[test]
@@ -365,11 +329,7 @@ fn a_file_in_use_is_waited_for() {
     let world = World::new();
     let held = store(&world.path);
     let mut tool = world.tool(&["list", "--wait", "10m"]);
-    let mut tool = tool
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut tool = tool.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut said = String::new();
     let mut messages = BufReader::new(tool.stderr.take().unwrap());
     messages.read_line(&mut said).unwrap();
@@ -401,11 +361,7 @@ fn a_path_that_is_no_store_is_refused() {
     std::fs::write(&foreign, "my notes").unwrap();
     for path in [&absent, &foreign] {
         let program = env!("CARGO_BIN_EXE_tickwheel-jobs");
-        let output = Command::new(program)
-            .arg(path)
-            .arg("list")
-            .output()
-            .unwrap();
+        let output = Command::new(program).arg(path).arg("list").output().unwrap();
         assert_eq!(code(&output), 3);
     }
     assert!(!absent.exists());

@@ -111,10 +111,7 @@ impl Service {
     fn list(&self, query: &str) -> Answer {
         match self.page(query) {
             Ok(Some(jobs)) => answer(StatusCode::OK, jobs.iter().map(object).collect()),
-            Ok(None) => refuse(
-                StatusCode::BAD_REQUEST,
-                "`after` is the id of a stored reminder",
-            ),
+            Ok(None) => refuse(StatusCode::BAD_REQUEST, "`after` is the id of a stored reminder"),
             Err(error) => failed(&error),
         }
     }
@@ -188,10 +185,7 @@ fn with_id(text: &str, act: impl FnOnce(JobId) -> Answer) -> Answer {
 }
 
 fn gone() -> Answer {
-    refuse(
-        StatusCode::NOT_FOUND,
-        "no such reminder: it has ended, or never was",
-    )
+    refuse(StatusCode::NOT_FOUND, "no such reminder: it has ended, or never was")
 }
 
 /// Reads a reminder: `text`, one of `in`, `at` and `cron`, and perhaps a `key`. A reminder with
@@ -245,8 +239,6 @@ fn response((status, body): Answer) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(Bytes::from(text)));
     *response.status_mut() = status;
     let content = hyper::header::HeaderValue::from_static(content);
-    response
-        .headers_mut()
-        .insert(hyper::header::CONTENT_TYPE, content);
+    response.headers_mut().insert(hyper::header::CONTENT_TYPE, content);
     response
 }

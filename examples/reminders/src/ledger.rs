@@ -22,13 +22,7 @@ impl Ledger {
     /// Writes `ran ID ATTEMPT LIFE TEXT`. The id and the attempt tell repeated runs apart.
     pub(crate) fn write(&self, attempt: &Attempt) -> io::Result<()> {
         let text = String::from_utf8_lossy(attempt.payload());
-        let line = format!(
-            "ran {} {} {} {:?}\n",
-            attempt.id(),
-            attempt.number(),
-            self.life,
-            text
-        );
+        let line = format!("ran {} {} {} {:?}\n", attempt.id(), attempt.number(), self.life, text);
         (&self.file).write_all(line.as_bytes())
     }
 }

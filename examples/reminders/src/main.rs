@@ -79,9 +79,7 @@ struct Args {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args = Args::parse();
-    tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
-        .init();
+    tracing_subscriber::fmt().with_writer(std::io::stderr).init();
     let metrics = PrometheusBuilder::new().install_recorder()?;
     let jobs = open(&args)?;
     let service = Arc::new(Service { jobs, metrics });

@@ -49,10 +49,7 @@ fn a_reminder_is_stored_shown_listed_and_cancelled() {
     assert_eq!((status, &reminder["text"]), (200, &"tea".into()));
     assert_eq!(reminder["due"], "2100-01-01T16:00:00Z");
     assert_eq!(world.get("/reminders").1, json!([reminder]));
-    assert_eq!(
-        world.get(&format!("/reminders?after={}", &path[11..])).1,
-        json!([])
-    );
+    assert_eq!(world.get(&format!("/reminders?after={}", &path[11..])).1, json!([]));
     assert_eq!(world.get("/reminders?dead").1, json!([]));
     assert_eq!(world.ask("DELETE", &path, Value::Null).0, 200);
     assert_eq!(world.ask("DELETE", &path, Value::Null).0, 404);
@@ -83,18 +80,11 @@ fn a_wrong_request_is_refused_with_its_reason() {
     ] {
         let (status, answer) = world.ask("POST", "/reminders", body);
         assert_eq!(status, 400, "{answer}");
-        assert!(
-            answer["error"]
-                .as_str()
-                .is_some_and(|error| !error.is_empty())
-        );
+        assert!(answer["error"].as_str().is_some_and(|error| !error.is_empty()));
     }
     assert_eq!(world.get("/reminders/nonsense").0, 400);
     assert_eq!(world.get("/nowhere").0, 404);
-    assert_eq!(
-        world.ask("POST", "/reminders/1-1/retry", Value::Null).0,
-        404
-    );
+    assert_eq!(world.ask("POST", "/reminders/1-1/retry", Value::Null).0, 404);
     world.life.kill();
 }
 
@@ -107,10 +97,7 @@ fn health_and_metrics_are_served() {
     let (status, metrics) = world.get("/metrics");
     let metrics = metrics.as_str().unwrap();
     assert_eq!(status, 200);
-    assert!(
-        metrics.contains("tickwheel_durable_window_jobs{owner=\"reminders\"}"),
-        "{metrics}"
-    );
+    assert!(metrics.contains("tickwheel_durable_window_jobs{owner=\"reminders\"}"), "{metrics}");
     assert!(
         metrics.contains("tickwheel_durable_lag_runs_total{owner=\"reminders\",within=\"+Inf\"} 0")
     );

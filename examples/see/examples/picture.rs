@@ -46,10 +46,8 @@ fn svg(buffer: &Buffer) -> String {
         f64::from(buffer.area.height) * HEIGHT + 24.0,
     );
     let lines = buffer.content.chunks(usize::from(buffer.area.width));
-    let lines: String = lines
-        .enumerate()
-        .map(|(y, cells)| line(12.0 + y as f64 * HEIGHT, cells))
-        .collect();
+    let lines: String =
+        lines.enumerate().map(|(y, cells)| line(12.0 + y as f64 * HEIGHT, cells)).collect();
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
         role=\"img\" aria-label=\"A live engine in the terminal\"><style>{STYLE}</style>\n\
@@ -70,10 +68,8 @@ fn line(top: f64, cells: &[Cell]) -> String {
         x += run.len();
         if eighths(&run[0]).is_some() {
             for (index, cell) in run.iter().enumerate() {
-                let (x, height) = (
-                    left + index as f64 * WIDTH,
-                    eighths(cell).unwrap_or(0.0) * HEIGHT / 8.0,
-                );
+                let (x, height) =
+                    (left + index as f64 * WIDTH, eighths(cell).unwrap_or(0.0) * HEIGHT / 8.0);
                 let y = top + HEIGHT - height;
                 line += &format!(
                     "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{WIDTH}\" height=\"{height:.1}\"/>"
@@ -83,18 +79,9 @@ fn line(top: f64, cells: &[Cell]) -> String {
         }
         let text: String = run.iter().map(Cell::symbol).collect();
         let blank = text.chars().take_while(|it| it.is_whitespace()).count();
-        let text = text
-            .trim()
-            .replace(' ', "\u{a0}")
-            .replace('&', "&amp;")
-            .replace('<', "&lt;");
+        let text = text.trim().replace(' ', "\u{a0}").replace('&', "&amp;").replace('<', "&lt;");
         let (x, y) = (left + blank as f64 * WIDTH, top + 14.0);
-        let length = text
-            .replace("&lt;", "<")
-            .replace("&amp;", "&")
-            .chars()
-            .count() as f64
-            * WIDTH;
+        let length = text.replace("&lt;", "<").replace("&amp;", "&").chars().count() as f64 * WIDTH;
         if !text.is_empty() {
             line += &format!(
                 "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" textLength=\"{length:.1}\" lengthAdjust=\"spacingAndGlyphs\">{text}</text>"
@@ -107,9 +94,7 @@ fn line(top: f64, cells: &[Cell]) -> String {
 /// Returns the height of a block.
 fn eighths(cell: &Cell) -> Option<f64> {
     let symbol = cell.symbol().chars().next()?;
-    ('▁'..='█')
-        .contains(&symbol)
-        .then(|| f64::from(symbol as u32 - '▁' as u32 + 1))
+    ('▁'..='█').contains(&symbol).then(|| f64::from(symbol as u32 - '▁' as u32 + 1))
 }
 
 fn class(cell: &Cell) -> &'static str {

@@ -65,11 +65,7 @@ pub(crate) fn screen(look: &Look, view: &View, area: Rect, buffer: &mut Buffer) 
                 0 => rates(look, line, buffer),
                 _ => graphs_of_rates(look, graphs, buffer),
             }
-            let columns = [
-                Constraint::Length(29),
-                Constraint::Fill(2),
-                Constraint::Fill(3),
-            ];
+            let columns = [Constraint::Length(29), Constraint::Fill(2), Constraint::Fill(3)];
             let [left, centre, right] = Layout::horizontal(columns).spacing(1).areas(middle);
             shards(look, view.shard, left, buffer);
             ready(look, centre, buffer);
@@ -122,9 +118,7 @@ fn help(view: &View, area: Rect, buffer: &mut Buffer) {
     let legend = "A column's height is its slot's share of the fullest slot of the level. ▼: the \
         slot of now. Timers fall from level to level, then into the ready list of their queue.";
     lines.push(Line::styled(legend, FAINT));
-    Paragraph::new(lines)
-        .wrap(Wrap { trim: false })
-        .render(area, buffer);
+    Paragraph::new(lines).wrap(Wrap { trim: false }).render(area, buffer);
 }
 
 /// The timers of a level, slot by slot.
@@ -174,24 +168,14 @@ fn levels(look: &Look, view: &View, area: Rect, buffer: &mut Buffer) {
     let fit = levels.len().min(usize::from(area.height));
     let rows = Layout::vertical(vec![Constraint::Fill(1); fit]).split(area);
     for (number, (level, row)) in levels.iter().zip(rows.iter().rev()).enumerate() {
-        let columns = [
-            Constraint::Length(10),
-            Constraint::Fill(1),
-            Constraint::Length(6),
-        ];
+        let columns = [Constraint::Length(10), Constraint::Fill(1), Constraint::Length(6)];
         let [before, slots, after] = Layout::horizontal(columns).areas(*row);
-        let [before, after] = [before, after].map(|it| Rect {
-            y: it.bottom() - 1,
-            height: 1,
-            ..it
-        });
+        let [before, after] =
+            [before, after].map(|it| Rect { y: it.bottom() - 1, height: 1, ..it });
         let ticks = u32::try_from(level.slot_ticks).unwrap_or(u32::MAX);
         let slot = duration(look.inspection.tick.saturating_mul(ticks));
-        Line::from(vec![
-            number.to_string().bold(),
-            format!("{slot:>8} ").into(),
-        ])
-        .render(before, buffer);
+        Line::from(vec![number.to_string().bold(), format!("{slot:>8} ").into()])
+            .render(before, buffer);
         let all: u64 = level.slots.iter().sum();
         let all = match (all, level.has_more) {
             (0, _) => String::new(),
@@ -211,23 +195,13 @@ fn levels(look: &Look, view: &View, area: Rect, buffer: &mut Buffer) {
 /// column's height is its share of the fullest.
 fn narrow(level: &Level, width: usize, area: Rect, buffer: &mut Buffer) {
     let merged = level.slots.len().div_ceil(usize::from(area.width));
-    let sums: Vec<u64> = level
-        .slots
-        .chunks(merged)
-        .map(|slots| slots.iter().sum())
-        .collect();
+    let sums: Vec<u64> = level.slots.chunks(merged).map(|slots| slots.iter().sum()).collect();
     let fullest = sums.iter().copied().max().unwrap_or(0).max(1);
     // No timer is invisible: the least bar is an eighth of a line.
     let least = fullest.div_ceil(8 * u64::from(area.height));
-    let shown = sums
-        .iter()
-        .map(|&timers| if timers > 0 { timers.max(least) } else { 0 });
+    let shown = sums.iter().map(|&timers| if timers > 0 { timers.max(least) } else { 0 });
     let columns = shown.flat_map(|timers| vec![timers; width]);
-    Sparkline::default()
-        .data(columns)
-        .max(fullest)
-        .style(TIMERS)
-        .render(area, buffer);
+    Sparkline::default().data(columns).max(fullest).style(TIMERS).render(area, buffer);
     let y = area.bottom() - 1;
     for (slot, &timers) in sums.iter().enumerate() {
         let cell = &mut buffer[(area.x + (slot * width) as u16, y)];
@@ -245,16 +219,8 @@ fn wide(level: &Level, width: u16, area: Rect, buffer: &mut Buffer) {
     let bar = |(slot, &timers): (usize, &u64)| {
         let text = compact(timers);
         let style = if slot == level.hand { HAND } else { TIMERS };
-        let inverse = if area.height > 1 && timers > 0 {
-            style.reversed()
-        } else {
-            style
-        };
-        Bar::default()
-            .value(timers)
-            .text_value(text)
-            .style(style)
-            .value_style(inverse)
+        let inverse = if area.height > 1 && timers > 0 { style.reversed() } else { style };
+        Bar::default().value(timers).text_value(text).style(style).value_style(inverse)
     };
     let bars: Vec<Bar<'_>> = level.slots.iter().enumerate().map(bar).collect();
     let chart = BarChart::vertical(bars).max(fullest);
@@ -275,11 +241,7 @@ fn shards(look: &Look, chosen: Option<usize>, area: Rect, buffer: &mut Buffer) {
     let area = panel("shards", area, buffer);
     let shards = &look.inspection.shards;
     let room = usize::from(area.height).saturating_sub(1);
-    let shown = if shards.len() > room {
-        room.saturating_sub(1)
-    } else {
-        shards.len()
-    };
+    let shown = if shards.len() > room { room.saturating_sub(1) } else { shards.len() };
     let right = |text: String| Line::from(text).right_aligned();
     let row = |(index, shard): (usize, &InspectedShard)| {
         let mark = if chosen == Some(index) { "▶" } else { "" };
@@ -338,16 +300,8 @@ fn graph(name: &str, history: &[u64], style: Style, area: Rect, buffer: &mut Buf
     let most = seen.iter().copied().max().unwrap_or(0);
     let title = Line::styled(format!("{name}, up to {}", compact(most)), FAINT);
     title.render(area, buffer);
-    let area = Rect {
-        y: area.y + 1,
-        height: area.height.saturating_sub(1),
-        ..area
-    };
-    Sparkline::default()
-        .data(seen)
-        .max(most.max(1) * 5 / 4)
-        .style(style)
-        .render(area, buffer);
+    let area = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
+    Sparkline::default().data(seen).max(most.max(1) * 5 / 4).style(style).render(area, buffer);
 }
 
 /// Draws how late timers were when a worker took them, or when they were found due if the
@@ -371,25 +325,12 @@ fn lateness(look: &Look, area: Rect, buffer: &mut Buffer) {
         Layout::vertical([Constraint::Length(lines.len() as u16), Constraint::Fill(1)]).areas(area);
     Paragraph::new(lines).render(above, buffer);
     let ranges = ranges(histogram, usize::from(below.height));
-    let most = ranges
-        .iter()
-        .map(|&(_, timers)| timers)
-        .max()
-        .unwrap_or(0)
-        .max(1);
+    let most = ranges.iter().map(|&(_, timers)| timers).max().unwrap_or(0).max(1);
     for ((bound, timers), row) in ranges.into_iter().zip(below.rows()) {
-        let columns = [
-            Constraint::Length(8),
-            Constraint::Length(5),
-            Constraint::Fill(1),
-        ];
+        let columns = [Constraint::Length(8), Constraint::Length(5), Constraint::Fill(1)];
         let [name, count, rest] = Layout::horizontal(columns).spacing(1).areas(row);
-        Line::from(limit(bound))
-            .right_aligned()
-            .render(name, buffer);
-        Line::from(compact(timers))
-            .right_aligned()
-            .render(count, buffer);
+        Line::from(limit(bound)).right_aligned().render(name, buffer);
+        Line::from(compact(timers)).right_aligned().render(count, buffer);
         // No firing is invisible: the least bar is an eighth of a column.
         let eighths = (timers * 8 * u64::from(rest.width)).div_ceil(most) as usize;
         let end = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8];
@@ -433,10 +374,7 @@ fn ranges(histogram: &Histogram, rows: usize) -> Vec<(Duration, u64)> {
         let is_in = |below: Duration| (bits(below) - low) / step == range;
         let timers = late.iter().filter(|&&(below, _)| is_in(below));
         let bound = (low + range * step + step - 1).min(63);
-        (
-            Duration::from_nanos(1 << bound),
-            timers.map(|&(_, timers)| timers).sum(),
-        )
+        (Duration::from_nanos(1 << bound), timers.map(|&(_, timers)| timers).sum())
     }));
     on_time
 }

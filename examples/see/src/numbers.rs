@@ -17,12 +17,8 @@ pub(crate) fn exact(count: u64) -> String {
 
 /// Formats a count in at most four characters, or five from 10¹² on.
 pub(crate) fn compact(count: u64) -> String {
-    const UNITS: [(u64, &str); 4] = [
-        (1_000_000_000_000, "T"),
-        (1_000_000_000, "G"),
-        (1_000_000, "M"),
-        (1_000, "k"),
-    ];
+    const UNITS: [(u64, &str); 4] =
+        [(1_000_000_000_000, "T"), (1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")];
     let unit = UNITS.iter().find(|&&(unit, _)| count >= unit);
     let Some(&(unit, name)) = unit else {
         return count.to_string();

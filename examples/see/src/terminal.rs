@@ -40,9 +40,7 @@ impl Screen {
         enable_raw_mode()?;
         HAS_TERMINAL.set(true);
         // From here on, a failure restores the terminal too.
-        let screen = Screen {
-            terminal: Terminal::new(CrosstermBackend::new(stdout()))?,
-        };
+        let screen = Screen { terminal: Terminal::new(CrosstermBackend::new(stdout()))? };
         execute!(stdout(), EnterAlternateScreen, cursor::Hide)?;
         Ok(screen)
     }

@@ -34,11 +34,7 @@ impl Key {
 pub(crate) const KEYS: [Key; 3] = [
     Key::new("q", "quit", "Quits; so does ctrl-c"),
     Key::new("?", "help", "Shows or hides this page"),
-    Key::new(
-        "s",
-        "shard",
-        "Shows the wheel of one shard, then of the next, then of all",
-    ),
+    Key::new("s", "shard", "Shows the wheel of one shard, then of the next, then of all"),
 ];
 
 /// An engine to be looked at, with the keys that act on it.
@@ -125,10 +121,7 @@ impl<'a> Viewer<'a> {
     /// to look at, too: [`TaskEngine::engine`](tickwheel::TaskEngine::engine).
     #[must_use]
     pub fn new<T>(engine: &'a Engine<T>) -> Viewer<'a> {
-        Viewer::of(Watched {
-            engine,
-            eye: Eye::default(),
-        })
+        Viewer::of(Watched { engine, eye: Eye::default() })
     }
 
     /// Creates a viewer of anything with an engine and keys. The environment's `NO_COLOR`
@@ -145,10 +138,7 @@ impl<'a> Viewer<'a> {
     /// Chooses whether there are colours, whatever the environment says.
     #[must_use]
     pub fn with_colours(self, has_colours: bool) -> Viewer<'a> {
-        Viewer {
-            has_colours,
-            ..self
-        }
+        Viewer { has_colours, ..self }
     }
 
     /// Shows the engine in the terminal until the user quits.

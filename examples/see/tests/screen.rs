@@ -58,11 +58,7 @@ fn a_slot_with_more_timers_than_are_counted_says_so() {
 /// Whoever reads the panel learns of timers that nobody takes.
 #[test]
 fn timers_that_wait_for_resting_workers_are_late() {
-    let settings = Settings {
-        rate: 0.0,
-        longest: Duration::from_secs(1),
-        ..Settings::default()
-    };
+    let settings = Settings { rate: 0.0, longest: Duration::from_secs(1), ..Settings::default() };
     let mut viewer = playground(settings, "waj");
     let shown = text(&mut viewer, 80, 24);
     println!("{shown}");
@@ -79,11 +75,8 @@ fn timers_that_wait_for_resting_workers_are_late() {
 /// A backlog that grows is drawn higher and higher.
 #[test]
 fn a_growing_backlog_is_seen_to_grow() {
-    let settings = Settings {
-        cancelled: 0.0,
-        longest: Duration::from_millis(10),
-        ..Settings::default()
-    };
+    let settings =
+        Settings { cancelled: 0.0, longest: Duration::from_millis(10), ..Settings::default() };
     let mut viewer = playground(settings, "w");
     (0..100).for_each(|_| _ = screen(&mut viewer, 80, 24));
     let shown = text(&mut viewer, 80, 24);
@@ -102,26 +95,14 @@ fn the_keys_fit_and_the_screen_is_used() {
         (0..40).for_each(|_| _ = screen(&mut viewer, width, height));
         let shown = text(&mut viewer, width, height);
         println!("{shown}");
-        for word in [
-            "quit", "help", "shard", "stop", "tick", "slot", "+1k", "+1M", "-1k",
-        ] {
+        for word in ["quit", "help", "shard", "stop", "tick", "slot", "+1k", "+1M", "-1k"] {
             assert!(shown.contains(&format!("\u{a0}{word}")), "{word}: {shown}");
         }
-        for word in [
-            "workers",
-            "load",
-            "clock",
-            "jump",
-            "speed",
-            "cancel\u{a0}all",
-        ] {
+        for word in ["workers", "load", "clock", "jump", "speed", "cancel\u{a0}all"] {
             assert!(shown.contains(&format!("\u{a0}{word}")), "{word}: {shown}");
         }
         let empty = shown.lines().filter(|line| line.trim().is_empty()).count();
-        assert!(
-            empty <= usize::from(height) / 8,
-            "{empty} lines are empty: {shown}"
-        );
+        assert!(empty <= usize::from(height) / 8, "{empty} lines are empty: {shown}");
     }
 }
 
@@ -154,10 +135,7 @@ fn wide_slots_show_numbers_and_the_hand() {
 
 #[test]
 fn the_real_clock_says_that_it_has_one_speed() {
-    let settings = Settings {
-        clock: ClockKind::Real,
-        ..Settings::default()
-    };
+    let settings = Settings { clock: ClockKind::Real, ..Settings::default() };
     let mut viewer = playground(settings, "+");
     let shown = text(&mut viewer, 80, 24);
     assert!(shown.contains("The real clock has one speed"), "{shown}");
@@ -178,10 +156,7 @@ fn the_background_is_the_terminals_and_no_color_leaves_none() {
 #[test]
 fn every_size_is_drawn() {
     for wheel_size in [8, 64, 1_000] {
-        let settings = Settings {
-            wheel_size,
-            ..Settings::default()
-        };
+        let settings = Settings { wheel_size, ..Settings::default() };
         let mut viewer = playground(settings, "aaw");
         for width in (0..200).step_by(13) {
             for height in (0..60).step_by(3) {

@@ -73,9 +73,7 @@ pub fn threads<F: FnOnce() + Send + 'static>(
     count: u32,
     body: impl Fn(u32) -> F,
 ) -> Vec<JoinHandle<()>> {
-    (0..count)
-        .map(|n| shuttle::thread::spawn(body(n)))
-        .collect()
+    (0..count).map(|n| shuttle::thread::spawn(body(n))).collect()
 }
 
 /// Blocks until all of the threads have ended.
@@ -92,9 +90,7 @@ pub fn pass_time(clock: VirtualClock, last: u64) -> JoinHandle<()> {
 
 /// Starts workers that take one-shots until the engine is shut down.
 pub fn workers(engine: &Engine<Payload>, count: u32) -> Vec<JoinHandle<()>> {
-    workers_that(engine, count, |expired| {
-        expired.into_payload().end(End::Taken)
-    })
+    workers_that(engine, count, |expired| expired.into_payload().end(End::Taken))
 }
 
 /// Starts workers that call `work` with each firing until the engine is shut down.

@@ -38,11 +38,7 @@ impl Tally {
     pub fn payload(&self) -> Payload {
         let mut ends = self.ends();
         ends.push(None);
-        Payload {
-            index: ends.len() - 1,
-            end: End::Dropped,
-            tally: self.clone(),
-        }
+        Payload { index: ends.len() - 1, end: End::Dropped, tally: self.clone() }
     }
 
     /// Returns how many payloads have ended in this way.
@@ -75,11 +71,7 @@ impl Tally {
         assert!(ledger.is_balanced(), "{ledger:?}");
         assert_eq!(ledger.live, 0, "{ledger:?}");
         let all = self.ends().len() as u64;
-        assert_eq!(
-            ledger.accepted,
-            all - self.count(End::Refused),
-            "{ledger:?}"
-        );
+        assert_eq!(ledger.accepted, all - self.count(End::Refused), "{ledger:?}");
     }
 
     fn ends(&self) -> MutexGuard<'_, Vec<Option<End>>> {

@@ -114,10 +114,8 @@ fn four_waiters() {
                 thread::spawn(move || drop(engine.cancel_and_wait(id)))
             })
             .collect();
-        let workers: Vec<_> = firings
-            .into_iter()
-            .map(|firing| thread::spawn(move || drop(firing)))
-            .collect();
+        let workers: Vec<_> =
+            firings.into_iter().map(|firing| thread::spawn(move || drop(firing))).collect();
         join(waiters);
         join(workers);
         tally.assert_ended(engine.ledger());

@@ -116,9 +116,7 @@ fn submit_and_cancel(timers: &TaskEngine, tally: &Tally, n: u64) {
     let inner = timers.clone();
     let payload = tally.payload();
     // A task that waits for itself does not wait.
-    let task = runs_once(payload, move |firing| {
-        _ = inner.cancel_and_wait(firing.id())
-    });
+    let task = runs_once(payload, move |firing| _ = inner.cancel_and_wait(firing.id()));
     if let Ok(id) = timers.run(Timer::at(tick(2), task).notified()) {
         timers.cancel_and_wait(id);
     }

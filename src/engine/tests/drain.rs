@@ -36,9 +36,9 @@ fn the_grace_has_room_for_the_shutdown() {
 /// Passes a shard as a drain does. Returns whether it has stopped before a timer.
 fn stops(engine: &Engine<usize>, cursor: &mut Cursor, last: Tick) -> bool {
     let mut stopped = false;
-    engine.core.walk(&engine.core.shards[0], |shard| {
-        shard.pass_drained(cursor, last, &mut stopped)
-    });
+    engine
+        .core
+        .walk(&engine.core.shards[0], |shard| shard.pass_drained(cursor, last, &mut stopped));
     stopped
 }
 
@@ -50,9 +50,8 @@ fn a_drain_stops_at_what_is_due_until_it_has_left() {
     let (engine, clock) = builder.start_virtual().unwrap();
     let last = engine.current_tick().after(50);
     let due = |n: usize| Duration::from_millis(if n % TIMERS < 3 { 1 } else { 100 });
-    let ids: Vec<_> = (0..TIMERS + 2)
-        .map(|n| engine.schedule(Timer::after(due(n), n)).unwrap())
-        .collect();
+    let ids: Vec<_> =
+        (0..TIMERS + 2).map(|n| engine.schedule(Timer::after(due(n), n)).unwrap()).collect();
     let shard = || engine.core.shards[0].lock();
     shard().begin_drain(last);
     let (mut cursor, mut stop) = (Cursor::START, 0);

@@ -25,25 +25,15 @@ fn every_live_timer_is_in_a_slot_or_in_a_ready_list() {
         clock.advance(97 * MS);
         let inspection = engine.inspect(usize::MAX);
         let queued = |shard: usize| inspection.shards[shard].queued.iter().sum::<usize>();
-        let live: u64 = inspection
-            .shards
-            .iter()
-            .map(|shard| shard.ledger.live)
-            .sum();
+        let live: u64 = inspection.shards.iter().map(|shard| shard.ledger.live).sum();
         assert_eq!(counted(&inspection) + queued(0) + queued(1), live as usize);
         assert_eq!(
-            inspection
-                .shards
-                .iter()
-                .all(|shard| shard.next_wakeup.is_none()),
+            inspection.shards.iter().all(|shard| shard.next_wakeup.is_none()),
             counted(&inspection) == 0
         );
         engine.queue(0).try_recv().unwrap();
     }
-    assert_eq!(
-        (inspected_tick(&engine), engine.inspect(1).wheel_size),
-        (MS, 20)
-    );
+    assert_eq!((inspected_tick(&engine), engine.inspect(1).wheel_size), (MS, 20));
 }
 
 fn inspected_tick<T>(engine: &Engine<T>) -> Duration {

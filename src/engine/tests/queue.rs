@@ -33,10 +33,7 @@ fn rung_for_nothing(core: &Core<()>, queue: usize, wait: impl FnOnce() + Send) -
 
 #[test]
 fn bells_for_nothing_do_not_prolong_a_wait() {
-    let (engine, _clock) = Engine::<()>::builder()
-        .shards(BELLS as usize)
-        .start_virtual()
-        .unwrap();
+    let (engine, _clock) = Engine::<()>::builder().shards(BELLS as usize).start_virtual().unwrap();
     let core = Arc::clone(&engine.core);
     let wait = || {
         let received = engine.queue(0).recv_timeout(LIMIT);
@@ -47,10 +44,7 @@ fn bells_for_nothing_do_not_prolong_a_wait() {
 
 #[test]
 fn nor_that_of_a_reader_of_reports() {
-    let (engine, _clock) = Engine::<()>::builder()
-        .shards(BELLS as usize)
-        .start_virtual()
-        .unwrap();
+    let (engine, _clock) = Engine::<()>::builder().shards(BELLS as usize).start_virtual().unwrap();
     let core = Arc::clone(&engine.core);
     let wait = || {
         let received = engine.reports().recv_timeout(LIMIT);

@@ -15,9 +15,7 @@ const COUNT: u64 = 4_000;
 fn with_the_oldest() -> (Engine<u64>, HashSet<TimerId>, VirtualClock) {
     let (engine, clock) = Engine::builder().shards(1).start_virtual().unwrap();
     let at = |n| Timer::at(Time::from_millis(1 + n * 7_919 % COUNT), n);
-    let ids: Vec<_> = (0..COUNT)
-        .map(|n| engine.schedule(at(n)).unwrap())
-        .collect();
+    let ids: Vec<_> = (0..COUNT).map(|n| engine.schedule(at(n)).unwrap()).collect();
     let (stay, gone) = ids.split_at(COUNT as usize / 4);
     gone.iter().for_each(|&id| _ = engine.cancel(id));
     (engine, stay.iter().copied().collect(), clock)
@@ -51,11 +49,7 @@ fn a_shard_that_becomes_empty_gives_its_memory_back_by_itself() {
     assert!(bytes(&engine) > 10 * new);
     clock.advance(Duration::from_millis(100));
     assert_eq!(engine.queue(0).try_iter().count(), 10_000);
-    assert!(
-        bytes(&engine) <= new,
-        "{} and {new} when new",
-        bytes(&engine)
-    );
+    assert!(bytes(&engine) <= new, "{} and {new} when new", bytes(&engine));
 }
 
 /// Schedules and cancels at random, and checks that each timer still has

@@ -38,9 +38,7 @@ fn between_two_holds_timers_are_cancelled_taken_and_moved_and_end_once() {
         1 => Timer::every(500 * MS, n).reported(),
         _ => Timer::after((2 + n as u32 % 3) * MS, n),
     };
-    let ids: Vec<_> = (0..TIMERS)
-        .map(|n| engine.schedule(timer(n)).unwrap())
-        .collect();
+    let ids: Vec<_> = (0..TIMERS).map(|n| engine.schedule(timer(n)).unwrap()).collect();
     clock.advance(MS);
     let (core, now) = (&engine.core, engine.current_tick());
     let cell = &core.shards[0];

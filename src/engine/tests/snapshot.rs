@@ -44,10 +44,7 @@ fn memory_follows_a_peak_and_a_shrink() {
     engine.cancel_all();
     while engine.reports().try_recv().is_ok() {}
     let kept = engine.snapshot().memory;
-    assert!(
-        kept < full,
-        "{kept} bytes: without a timer, the wheel keeps nothing"
-    );
+    assert!(kept < full, "{kept} bytes: without a timer, the wheel keeps nothing");
     engine.shrink();
     let shrunk = engine.snapshot().memory;
     assert!(shrunk <= new + 4_096, "{shrunk} bytes, and {new} when new");

@@ -12,12 +12,7 @@ impl Search {
 
     pub(super) fn check(&self) {
         let shard = &self.shard;
-        let all = || {
-            shard
-                .wheel
-                .iter()
-                .map(|(id, ..)| shard.wheel.find(id).expect("it is there"))
-        };
+        let all = || shard.wheel.iter().map(|(id, ..)| shard.wheel.find(id).expect("it is there"));
         if shard.phase != Phase::Closed {
             let elsewhere = all().filter(|&at| self.is_elsewhere(at)).count();
             shard.wheel.assert_consistent_beside(elsewhere);
@@ -32,10 +27,7 @@ impl Search {
         assert_eq!(payloads, self.inside.len());
         let records = all().filter(|&at| shard.record_of(at).is_some()).count();
         assert_eq!(records, shard.records.len());
-        let named = shard
-            .records
-            .iter()
-            .filter(|(_, it)| it.name_hash.is_some());
+        let named = shard.records.iter().filter(|(_, it)| it.name_hash.is_some());
         let (mut found, mut namesakes) = (0, NAMES.map(|name| shard.namesakes(name, HASH)));
         for namesakes in &mut namesakes {
             found += std::iter::from_fn(|| shard.next_namesake(namesakes)).count();

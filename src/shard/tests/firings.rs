@@ -68,11 +68,7 @@ impl Search {
 
     pub(super) fn claim_report(&mut self) {
         let bell = self.bells[QUEUES] && self.random.bool();
-        if let Some(Closed {
-            payload: Some(payload),
-            ..
-        }) = self.shard.claim_report()
-        {
+        if let Some(Closed { payload: Some(payload), .. }) = self.shard.claim_report() {
             self.came_out(payload);
         }
         self.answer(QUEUES, bell);
@@ -93,9 +89,7 @@ impl Search {
         if let Some(payload) = payload {
             self.came_in(payload);
         }
-        let returned = self
-            .shard
-            .return_firing(held.id, payload, outcome, self.now);
+        let returned = self.shard.return_firing(held.id, payload, outcome, self.now);
         if let Some(payload) = returned.payload {
             self.came_out(payload);
         }
@@ -115,9 +109,7 @@ impl Search {
         }
         let held = self.held.swap_remove(at);
         let (id, number) = (held.id, held.number);
-        let returned = self
-            .shard
-            .rearm_and_return(id, number, held.payload, next, now);
+        let returned = self.shard.rearm_and_return(id, number, held.payload, next, now);
         match returned {
             Ok(_) => self.came_in(held.payload),
             Err((_, payload)) => {

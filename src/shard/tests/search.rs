@@ -77,9 +77,7 @@ impl Search {
         let at = self.some_time();
         let period = Duration::from_millis(1 + self.random.u64(..5));
         let mut timer = match self.random.bool() {
-            true => Timer::every(period, payload)
-                .starting(at)
-                .times(self.random.u64(..3)),
+            true => Timer::every(period, payload).starting(at).times(self.random.u64(..3)),
             false => Timer::at(at, payload),
         };
         timer = timer.queue(self.random.usize(..QUEUES));
@@ -105,10 +103,7 @@ impl Search {
 
     pub(super) fn due(&self, requested: Time) -> Due {
         let deadline = self.shard.tick.tick_after(requested);
-        Due {
-            requested,
-            deadline,
-        }
+        Due { requested, deadline }
     }
 
     pub(super) fn when<P>(&self, timer: &Timer<P>) -> Due {

@@ -44,9 +44,7 @@ impl Search {
             return;
         };
         let mut cancelled = Vec::new();
-        let done = self
-            .shard
-            .cancel_some(cursor, *youngest, || tick, &mut cancelled);
+        let done = self.shard.cancel_some(cursor, *youngest, || tick, &mut cancelled);
         self.cancelled(cancelled);
         if done {
             self.cancelling = None;
@@ -59,8 +57,7 @@ impl Search {
         let (most, mut left) = (self.random.usize(..9), self.random.usize(..9));
         let mut cancelled = Vec::new();
         let now = || tick;
-        self.shard
-            .cancel_namesakes(&mut namesakes, most, &mut left, now, &mut cancelled);
+        self.shard.cancel_namesakes(&mut namesakes, most, &mut left, now, &mut cancelled);
         assert!(cancelled.iter().is_sorted_by_key(|(id, _)| id.sequence()));
         self.cancelled(cancelled);
     }

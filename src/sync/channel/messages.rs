@@ -63,11 +63,7 @@ mod counted {
 
     impl<T> Messages<T> {
         pub(crate) fn new(capacity: usize) -> Messages<T> {
-            Messages {
-                queue: Mutex::default(),
-                count: AtomicUsize::new(0),
-                capacity,
-            }
+            Messages { queue: Mutex::default(), count: AtomicUsize::new(0), capacity }
         }
 
         /// Threads switch before an atomic operation. The message is therefore put into the

@@ -54,10 +54,7 @@ impl Place {
     /// called. So a message that calls it calls another sleeper too.
     #[cfg_attr(not(feature = "stream"), allow(dead_code))]
     pub fn watching() -> Place {
-        Place {
-            token: None,
-            watches: true,
-        }
+        Place { token: None, watches: true }
     }
 
     pub(super) fn is_vacant(&self) -> bool {
@@ -202,11 +199,7 @@ impl Limits {
 
     #[cfg(any(loom, shuttle))]
     pub(super) fn left(&self, _end: Instant) -> Duration {
-        if self.have_passed {
-            Duration::ZERO
-        } else {
-            Duration::MAX
-        }
+        if self.have_passed { Duration::ZERO } else { Duration::MAX }
     }
 
     /// Treats the limits of all waits as passed from now on.

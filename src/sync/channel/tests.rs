@@ -166,21 +166,9 @@ fn everyone_is_called_at_once() {
 
 fn callees(sleepers: &mut Sleepers, count: usize) -> Vec<&'static str> {
     let mut call = || match sleepers.call_one() {
-        Calls {
-            threads: Threads::One,
-            task: None,
-            ..
-        } => "thread",
-        Calls {
-            threads: Threads::None,
-            task: Some(_),
-            ..
-        } => "task",
-        Calls {
-            threads: Threads::None,
-            task: None,
-            ..
-        } => "none",
+        Calls { threads: Threads::One, task: None, .. } => "thread",
+        Calls { threads: Threads::None, task: Some(_), .. } => "task",
+        Calls { threads: Threads::None, task: None, .. } => "none",
         _ => unreachable!("two are called"),
     };
     (0..count).map(|_| call()).collect()
@@ -290,10 +278,7 @@ fn a_waker_may_call_the_channel() {
     let mut place = Place::default();
     let caller = || Waker::from(Arc::new(Caller(Arc::downgrade(&channel))));
     assert!(channel.poll_recv(&mut place, &caller()).is_pending());
-    assert!(
-        channel.poll_recv(&mut place, &caller()).is_pending(),
-        "replaced"
-    );
+    assert!(channel.poll_recv(&mut place, &caller()).is_pending(), "replaced");
     channel.send(1);
     assert_eq!(channel.try_recv(), None, "taken in the call");
     channel.leave(&mut place);

@@ -119,10 +119,7 @@ impl<T> Lock<T> {
     /// Returns the guard of the thread that has just taken the lock.
     #[inline]
     fn guard(&self) -> LockGuard<'_, T> {
-        LockGuard {
-            lock: self,
-            borrows: PhantomData,
-        }
+        LockGuard { lock: self, borrows: PhantomData }
     }
 }
 

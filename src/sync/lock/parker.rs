@@ -11,10 +11,7 @@ use crate::sync::primitives::{AtomicU32, Condvar, Mutex, Ordering, lock, wait_fo
 #[cfg(not(any(
     loom,
     shuttle,
-    all(
-        any(target_os = "linux", target_os = "android"),
-        target_pointer_width = "64"
-    )
+    all(any(target_os = "linux", target_os = "android"), target_pointer_width = "64")
 )))]
 pub(super) use CondvarParker as SystemParker;
 #[cfg(all(
@@ -73,10 +70,7 @@ mod futex {
 
     impl Parker for FutexParker {
         fn park(&self, word: &AtomicU32, seen: u32) {
-            let limit = libc::timespec {
-                tv_sec: 0,
-                tv_nsec: LONGEST.as_nanos() as _,
-            };
+            let limit = libc::timespec { tv_sec: 0, tv_nsec: LONGEST.as_nanos() as _ };
             let wait = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
             // SAFETY: the word and the limit are valid for as long as the call lasts.
             // The caller checks the lock whatever the call returns.

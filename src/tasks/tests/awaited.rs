@@ -29,13 +29,7 @@ impl Told {
             *ended.lock().unwrap() = firing.outcome() == CloseReason::Cancelled;
         };
         let id = timers.run(timer.map(|()| task).notified()).unwrap();
-        Told {
-            timers,
-            id,
-            began,
-            go_on,
-            has_ended,
-        }
+        Told { timers, id, began, go_on, has_ended }
     }
 
     #[track_caller]
@@ -53,10 +47,7 @@ fn a_wait_includes_the_run_that_tells_of_the_end() {
     told.assert_waits(Cancel::Cancelled(()));
 
     let told = Told::new(Timer::after(LATER, ()));
-    assert!(matches!(
-        Engine::cancel(&told.timers, told.id),
-        Cancel::Notified
-    ));
+    assert!(matches!(Engine::cancel(&told.timers, told.id), Cancel::Notified));
     assert_eq!(told.began.recv(), Ok(CloseReason::Cancelled));
     told.go_on.send(()).unwrap();
     told.assert_waits(Cancel::Gone);

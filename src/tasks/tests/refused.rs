@@ -12,10 +12,7 @@ fn learned(timer: Timer<()>, end: fn(&TaskEngine, TimerId)) -> Vec<(CloseReason,
     let written = Arc::clone(&log);
     let task = move |firing: Firing| {
         end(&inner, firing.id());
-        let refused = matches!(
-            firing.rearm(LATER),
-            Err(Refusal::Cancelled | Refusal::ShutDown)
-        );
+        let refused = matches!(firing.rearm(LATER), Err(Refusal::Cancelled | Refusal::ShutDown));
         written.lock().unwrap().push((firing.outcome(), refused));
     };
     timers.run(timer.map(|()| task).notified()).unwrap();

@@ -8,12 +8,7 @@ use super::*;
 fn break_records(timers: &TaskEngine) {
     let shard = &mut timers.core().shards[0].lock();
     let broken = shard.records.iter_mut();
-    assert_eq!(
-        broken
-            .filter_map(|(_, record)| record.payload.take())
-            .count(),
-        1
-    );
+    assert_eq!(broken.filter_map(|(_, record)| record.payload.take()).count(), 1);
 }
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -29,13 +24,9 @@ fn assert_survived(timers: &TaskEngine) {
 fn a_worker_that_panics_on_its_way_to_a_task_runs_the_next() {
     let builder = TaskEngine::builder().shards(1);
     let (timers, clock) = builder.start_virtual().unwrap();
-    timers
-        .run(Timer::after(LATER, |_| ()).named("broken"))
-        .unwrap();
+    timers.run(Timer::after(LATER, |_| ()).named("broken")).unwrap();
     let (tell, told) = channel();
-    timers
-        .run_after(LATER, move || tell.send(()).unwrap())
-        .unwrap();
+    timers.run_after(LATER, move || tell.send(()).unwrap()).unwrap();
     break_records(&timers);
     // One bell leads to both tasks, and the worker panics with it.
     clock.advance(LATER);
@@ -57,9 +48,7 @@ fn a_worker_that_panics_between_two_tasks_runs_the_next() {
     timers.run_after(NOW, first).unwrap();
     assert_eq!(begun.recv_timeout(PATIENCE), Ok(()));
     timers.reschedule(broken, NOW).unwrap();
-    timers
-        .run_after(NOW, move || tell.send(()).unwrap())
-        .unwrap();
+    timers.run_after(NOW, move || tell.send(()).unwrap()).unwrap();
     while timers.queue(0).len() < 2 {
         std::thread::yield_now();
     }

@@ -62,10 +62,7 @@ fn wheel(panics: &Rc<Cell<Panics>>) -> KeyedWheel<Key, Rc<()>> {
     let mut wheel = KeyedWheel::new(64);
     for n in 0..6 {
         let key = Key(n, Rc::clone(panics));
-        assert_eq!(
-            wheel.insert(key, Tick(10 + u64::from(n)), Rc::new(())),
-            None
-        );
+        assert_eq!(wheel.insert(key, Tick(10 + u64::from(n)), Rc::new(())), None);
     }
     wheel
 }
@@ -109,10 +106,7 @@ fn assert_whole(mut wheel: KeyedWheel<Key, Rc<()>>, what: &str) {
     popped.dedup();
     assert_eq!(popped.len(), in_use, "{what}");
     for key in keys() {
-        assert!(
-            wheel.insert(key, Tick(101), Rc::new(())).is_none(),
-            "{what}"
-        );
+        assert!(wheel.insert(key, Tick(101), Rc::new(())).is_none(), "{what}");
     }
 }
 
@@ -141,12 +135,7 @@ fn a_panicking_key_costs_no_timer_and_no_other_key() {
 /// Firing a timer does not call any of its key's methods.
 #[test]
 fn popping_neither_hashes_nor_compares_nor_clones_nor_drops_a_key() {
-    for panics in [
-        Panics::InHash,
-        Panics::InEq,
-        Panics::InClone,
-        Panics::InDrop,
-    ] {
+    for panics in [Panics::InHash, Panics::InEq, Panics::InClone, Panics::InDrop] {
         let next = Rc::new(Cell::new(Panics::Never));
         let mut wheel = wheel(&next);
         next.set(panics);
@@ -198,11 +187,7 @@ fn a_key_that_panics_while_the_wheel_is_cleared_leaves_no_timer_behind() {
     let called = catch_unwind(AssertUnwindSafe(|| wheel.clear()));
     assert!(called.is_err());
     assert!(wheel.is_empty());
-    assert_eq!(
-        Rc::strong_count(&payload),
-        1,
-        "dropped in spite of the panic"
-    );
+    assert_eq!(Rc::strong_count(&payload), 1, "dropped in spite of the panic");
     assert_whole(wheel, "cleared");
 }
 

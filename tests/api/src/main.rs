@@ -45,10 +45,7 @@ fn listing((package, _, sets): Library) -> String {
     let mut marks = BTreeMap::new();
     for &[features, mark] in sets {
         let mut json = rustdoc(package, features);
-        let mut interface = Interface {
-            index: json["index"].take(),
-            lines: BTreeSet::new(),
-        };
+        let mut interface = Interface { index: json["index"].take(), lines: BTreeSet::new() };
         let module = interface.item(&json["root"]);
         interface.list(&package.replace('-', "_"), &module);
         for line in interface.lines {
@@ -204,9 +201,8 @@ fn text(item: &Value) -> String {
     let line = |end: &str| span[end][0].as_u64().unwrap_or(1) as usize;
     let source = read(name);
     let lines = source.lines().take(line("end")).skip(line("begin") - 1);
-    let code = lines
-        .map(str::trim)
-        .filter(|line| !line.starts_with("//") && !line.starts_with("#["));
+    let code =
+        lines.map(str::trim).filter(|line| !line.starts_with("//") && !line.starts_with("#["));
     let words: Vec<_> = code.flat_map(str::split_whitespace).collect();
     let text = words.join(" ").replace("( ", "(").replace(", )", ")");
     let text = text.replace("< ", "<").replace(", >", ">");

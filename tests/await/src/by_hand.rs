@@ -19,11 +19,7 @@ impl<T> ByHand<T> {
     /// Wraps what is to be polled.
     pub fn new(polled: T) -> ByHand<T> {
         let wakes = Arc::default();
-        ByHand {
-            polled,
-            wakes,
-            seen: 0,
-        }
+        ByHand { polled, wakes, seen: 0 }
     }
 
     /// Calls `poll` with the task's waker, and forgets earlier wake-ups.

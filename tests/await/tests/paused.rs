@@ -17,9 +17,7 @@ fn hours_pass_at_once_and_an_instant_counts_from_its_call() {
             clock.advance_to(next);
         }
     };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .on_thread_park(idle)
-        .build();
+    let runtime = tokio::runtime::Builder::new_current_thread().on_thread_park(idle).build();
     runtime.unwrap().block_on(async {
         let begun = Global.now();
         sleep(HOUR).await;

@@ -32,9 +32,7 @@ impl Oracle {
                 self.end(timer, CloseReason::Cancelled, now, None);
                 (Cancel::Cancelled(payload), true)
             }
-            State::Unstarted {
-                cancelled: cancelled @ false,
-            } => {
+            State::Unstarted { cancelled: cancelled @ false } => {
                 *cancelled = true;
                 (Cancel::Cancelled(payload), true)
             }
@@ -146,14 +144,7 @@ impl Oracle {
 
     fn report(&self, timer: usize, reason: CloseReason, tick: u64, payload: Option<u64>) -> Report {
         let Timer { ask, firings, .. } = self.timers[timer];
-        Report {
-            timer,
-            queue: ask.queue,
-            tick,
-            firings,
-            reason,
-            payload,
-        }
+        Report { timer, queue: ask.queue, tick, firings, reason, payload }
     }
 
     pub fn unread(&self) -> usize {
@@ -169,11 +160,7 @@ impl Oracle {
         let report = list.remove(place).expect("it is there");
         let mut ahead = list.iter().take(place);
         let ties = ahead.all(|ahead| (ahead.reason, report.reason) == SHUT_DOWN);
-        assert!(
-            ties,
-            "the report on {timer} was read ahead of {:?}",
-            list[0]
-        );
+        assert!(ties, "the report on {timer} was read ahead of {:?}", list[0]);
         self.timers[timer].state = State::Gone;
         report
     }

@@ -148,52 +148,27 @@ fn run(cap: usize, ops: &[Op]) {
 
 #[test]
 fn what_a_pass_was_sorting_is_sorted_with_what_is_late_since() {
-    let (late, more) = (
-        |by| Op::Schedule(Delay::Past(by)),
-        Op::Advance(Delay::Near(50), 2),
-    );
-    run(
-        0,
-        &[late(1), late(3), more, late(2), Op::Pop(Delay::Near(60))],
-    );
+    let (late, more) = (|by| Op::Schedule(Delay::Past(by)), Op::Advance(Delay::Near(50), 2));
+    run(0, &[late(1), late(3), more, late(2), Op::Pop(Delay::Near(60))]);
 }
 
 #[test]
 fn a_timer_that_is_sorted_again_has_its_new_place() {
-    let (late, more) = (
-        |by| Op::Schedule(Delay::Past(by)),
-        Op::Advance(Delay::Near(50), 2),
-    );
+    let (late, more) = (|by| Op::Schedule(Delay::Past(by)), Op::Advance(Delay::Near(50), 2));
     let later = Op::Move(0, Delay::Past(0));
-    run(
-        0,
-        &[
-            late(3),
-            late(4),
-            more,
-            later,
-            late(2),
-            Op::Pop(Delay::Near(60)),
-        ],
-    );
+    run(0, &[late(3), late(4), more, later, late(2), Op::Pop(Delay::Near(60))]);
 }
 
 #[test]
 fn a_timer_that_is_moved_while_it_is_sorted_waits_for_the_next_pass() {
-    let (late, more) = (
-        |by| Op::Schedule(Delay::Past(by)),
-        |n| Op::Advance(Delay::Near(50), n),
-    );
+    let (late, more) = (|by| Op::Schedule(Delay::Past(by)), |n| Op::Advance(Delay::Near(50), n));
     let again = Op::Move(0, Delay::Past(3));
     run(0, &[late(3), late(4), late(1), more(3), again, more(20)]);
 }
 
 #[test]
 fn a_paused_cascade_keeps_the_clock_before_its_slot() {
-    let (two, one) = (
-        Op::Fill(Delay::Near(4), 2, 0),
-        Op::Advance(Delay::Near(4), 1),
-    );
+    let (two, one) = (Op::Fill(Delay::Near(4), 2, 0), Op::Advance(Delay::Near(4), 1));
     let late = Op::Schedule(Delay::Past(0));
     run(0, &[two, one, late, Op::Pop(Delay::Near(9))]);
 }
@@ -201,10 +176,7 @@ fn a_paused_cascade_keeps_the_clock_before_its_slot() {
 #[test]
 fn a_far_timer_is_not_looked_at_in_the_rotation_of_one_that_was_cancelled() {
     let (near, far) = (Op::Schedule(Delay::Near(5)), Op::Schedule(Delay::Near(200)));
-    run(
-        1,
-        &[near, Op::Cancel(0), far, Op::Advance(Delay::Near(5), 0)],
-    );
+    run(1, &[near, Op::Cancel(0), far, Op::Advance(Delay::Near(5), 0)]);
 }
 
 proptest! {

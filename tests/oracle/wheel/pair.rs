@@ -89,10 +89,7 @@ pub(crate) struct Pair {
 
 impl Pair {
     pub(crate) fn new(start: u64, geometry: Geometry) -> Pair {
-        Pair {
-            wheel: Wheel::with_geometry(Tick(start), geometry),
-            oracle: Oracle::default(),
-        }
+        Pair { wheel: Wheel::with_geometry(Tick(start), geometry), oracle: Oracle::default() }
     }
 
     pub(crate) fn run(&mut self, op: &Op) {
@@ -100,11 +97,7 @@ impl Pair {
             Op::Pop(to) => self.pop(to.resolve(&self.wheel)),
             Op::Advance(to, budget) => self.advance(to.resolve(&self.wheel), *budget),
             Op::LeaveOne(to) => {
-                let timers = self
-                    .wheel
-                    .slots()
-                    .next()
-                    .map_or(0, |slot| slot.timers.len());
+                let timers = self.wheel.slots().next().map_or(0, |slot| slot.timers.len());
                 self.advance(to.resolve(&self.wheel), timers.saturating_sub(1));
             }
             Op::PopToNextWakeup(off) => {
@@ -121,13 +114,7 @@ impl Pair {
 
     /// Pops all remaining timers that are not disarmed.
     pub(crate) fn pop_the_rest(&mut self) {
-        while self
-            .oracle
-            .timers
-            .iter()
-            .flat_map(|timer| timer.1)
-            .any(|tick| tick < u64::MAX)
-        {
+        while self.oracle.timers.iter().flat_map(|timer| timer.1).any(|tick| tick < u64::MAX) {
             self.pop(u64::MAX);
             self.check();
         }
@@ -177,10 +164,7 @@ impl Pair {
             Advance::Done => self.assert_nothing_to_do(reached),
             Advance::More => {
                 let next = self.wheel.next_wakeup();
-                assert!(
-                    next.is_some_and(|next| next.0 <= reached),
-                    "{next:?} {reached}"
-                );
+                assert!(next.is_some_and(|next| next.0 <= reached), "{next:?} {reached}");
                 let now = self.wheel.now();
                 assert!(before <= now && now.0 <= reached);
             }
@@ -214,10 +198,7 @@ impl Pair {
         let in_order = self.wheel.iter_in_order().map(|(_, _, &payload)| payload);
         assert!(in_order.eq(expected.iter().map(|&(_, number)| number)));
         expected.sort_unstable_by_key(|&(_, number)| number);
-        assert!(
-            live.into_iter()
-                .eq(expected.into_iter().map(|(_, number)| number))
-        );
+        assert!(live.into_iter().eq(expected.into_iter().map(|(_, number)| number)));
     }
 }
 
@@ -321,10 +302,8 @@ impl Oracle {
         }
         self.pass = Some(to);
         self.late.append(&mut self.overdue);
-        while let Some(&first) = self
-            .waiting
-            .first()
-            .filter(|first| first.0 <= now.0.min(u64::MAX - 1))
+        while let Some(&first) =
+            self.waiting.first().filter(|first| first.0 <= now.0.min(u64::MAX - 1))
         {
             self.waiting.remove(&first);
             self.late.insert(first);
@@ -401,10 +380,7 @@ impl Oracle {
         assert_eq!(wheel.rearm(expired, Tick(deadline)), Ok(()));
         let place = self.link(wheel.now(), deadline, expired.payload);
         self.timers[timer].1 = Some(place);
-        assert_eq!(
-            wheel.deadline(expired.id()),
-            self.deadline(timer, wheel.now())
-        );
+        assert_eq!(wheel.deadline(expired.id()), self.deadline(timer, wheel.now()));
     }
 
     fn look(&self, wheel: &mut Wheel<u64>, which: usize) {

@@ -16,10 +16,8 @@ use metrics_exporter_prometheus::PrometheusBuilder;
 use serde_json::Value;
 
 /// The dashboards of engines and of durable jobs.
-const DASHBOARDS: [&str; 2] = [
-    "docs/dashboards/tickwheel.json",
-    "durable/dashboards/tickwheel-durable.json",
-];
+const DASHBOARDS: [&str; 2] =
+    ["docs/dashboards/tickwheel.json", "durable/dashboards/tickwheel-durable.json"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let queries = DASHBOARDS.iter().flat_map(|name| queries(&json(name)));
@@ -66,8 +64,5 @@ fn rendered(recommended: bool) -> Result<[String; 2], Box<dyn Error>> {
         metrics::with_local_recorder(&recorder, publish);
         recorder.handle().render()
     };
-    Ok([
-        render(&|| timers.snapshot().publish()),
-        render(&|| jobs.status().publish()),
-    ])
+    Ok([render(&|| timers.snapshot().publish()), render(&|| jobs.status().publish())])
 }

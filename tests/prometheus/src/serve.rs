@@ -43,8 +43,7 @@ pub fn busy_engine() -> Result<TaskEngine, Box<dyn Error>> {
     timers.run_every(Duration::from_millis(5), move |_| {
         let soon = || Timer::after(Duration::from_millis(2), |_| ());
         // The second of these exceeds the bound.
-        own.upgrade()
-            .map(|timers| [timers.run(soon()).is_ok(), timers.run(soon()).is_ok()]);
+        own.upgrade().map(|timers| [timers.run(soon()).is_ok(), timers.run(soon()).is_ok()]);
     })?;
     timers.run_after(Duration::from_secs(3_600), || ())?;
     Ok(timers)

@@ -6,10 +6,7 @@ use std::collections::BTreeSet;
 use crate::{DASHBOARDS, file, json, queries, rendered};
 
 /// The alarms of each dashboard.
-const ALARMS: [&str; 2] = [
-    "docs/dashboards/alarms.yml",
-    "durable/dashboards/durable-alarms.yml",
-];
+const ALARMS: [&str; 2] = ["docs/dashboards/alarms.yml", "durable/dashboards/durable-alarms.yml"];
 
 /// Labels that Prometheus or a query adds.
 const ADDED: [&str; 3] = ["job=\"", "instance=\"", "le=\""];

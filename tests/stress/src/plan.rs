@@ -35,9 +35,7 @@ pub enum Fault {
 
 use Fault::*;
 
-const FAULTS: [Fault; 8] = [
-    Panics, Sleepers, Jumps, Signals, Visitors, Shutdown, Starved, Dropped,
-];
+const FAULTS: [Fault; 8] = [Panics, Sleepers, Jumps, Signals, Visitors, Shutdown, Starved, Dropped];
 
 pub struct Args {
     pub seed: u64,
@@ -52,12 +50,8 @@ impl Args {
     /// Returns `None` unless every word is understood.
     pub fn parse(mut words: impl Iterator<Item = String>) -> Option<Args> {
         let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
-        let mut args = Args {
-            seed: since.subsec_nanos().into(),
-            seconds: 30,
-            from: 0,
-            busy: false,
-        };
+        let mut args =
+            Args { seed: since.subsec_nanos().into(), seconds: 30, from: 0, busy: false };
         while let Some(name) = words.next() {
             let number = match &*name {
                 "--seed" => &mut args.seed,

@@ -169,10 +169,7 @@ fn end<S: Side>(
         // With nothing scheduled any more no later wake-up covers for a lost one.
         let is_awaited = |known: &Known| known.record.state().is_awaited();
         if !wait_until(|| !known.iter().any(is_awaited)) {
-            broke(format!(
-                "what is due does not fire: {:#?}",
-                engine.snapshot()
-            ));
+            broke(format!("what is due does not fire: {:#?}", engine.snapshot()));
         }
         engine.shutdown()
     } else {

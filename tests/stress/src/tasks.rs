@@ -35,10 +35,7 @@ impl Side for TaskEngine {
             return cancelled(self.cancel(known.id), &known.record);
         }
         let delay = Duration::from_micros(500) + random.micros(20_000);
-        let mut asked = Asked {
-            notified: random.once_in(4),
-            ..Asked::default()
-        };
+        let mut asked = Asked { notified: random.once_in(4), ..Asked::default() };
         if !asked.notified && random.once_in(4) {
             asked.times = Some(1 + random.below(5) as u32);
             asked.period = delay.as_nanos() as u64;

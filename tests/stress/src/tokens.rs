@@ -26,10 +26,7 @@ pub struct Token {
 impl Token {
     pub fn new(record: &Arc<Record>) -> Token {
         record.state().tokens += 1;
-        Token {
-            record: Arc::clone(record),
-            handle: None,
-        }
+        Token { record: Arc::clone(record), handle: None }
     }
 }
 
@@ -104,10 +101,7 @@ impl Side for Engine<Token> {
 
 /// Schedules a timer of any kind, or creates and starts it.
 fn schedule(engine: &Engine<Token>, round: &Round, random: &mut Random) {
-    let mut asked = Asked {
-        reported: random.once_in(6),
-        ..Asked::default()
-    };
+    let mut asked = Asked { reported: random.once_in(6), ..Asked::default() };
     let (record, timer) = if random.once_in(7) {
         let period = Duration::from_micros(200) + random.micros(20_000);
         let times = random.below(6);

@@ -78,11 +78,7 @@ impl Shared for LockedMaps {
     type Caller<'a> = Thread<'a>;
 
     fn start() -> LockedMaps {
-        LockedMaps {
-            maps: Default::default(),
-            callers: AtomicUsize::new(0),
-            start: Instant::now(),
-        }
+        LockedMaps { maps: Default::default(), callers: AtomicUsize::new(0), start: Instant::now() }
     }
 
     fn caller(&self) -> Thread<'_> {

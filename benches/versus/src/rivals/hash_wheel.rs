@@ -47,11 +47,7 @@ impl Timers for HashWheel {
     type Id = u64;
 
     fn new() -> HashWheel {
-        HashWheel {
-            wheel: QuadWheelWithOverflow::new(),
-            now: 0,
-            number: 0,
-        }
+        HashWheel { wheel: QuadWheelWithOverflow::new(), now: 0, number: 0 }
     }
 
     fn schedule(&mut self, deadline: u64, payload: u64) -> u64 {
@@ -169,10 +165,7 @@ impl Shared for TimerThread {
 
     fn caller(&self) -> Numbered {
         let number = self.callers.fetch_add(1, Ordering::Relaxed);
-        Numbered {
-            timer: self.reference(),
-            next: number << 40,
-        }
+        Numbered { timer: self.reference(), next: number << 40 }
     }
 
     fn settle(&self) {

@@ -113,18 +113,12 @@ mod tests {
         }
         expected.sort_unstable();
         timers.advance(6_000, &mut fired);
-        fired
-            .into_iter()
-            .eq(expected.into_iter().map(|(_, payload)| payload))
+        fired.into_iter().eq(expected.into_iter().map(|(_, payload)| payload))
     }
 
     fn check<T: Timers>() {
         // An engine may keep an order without a promise.
-        assert!(
-            T::LESS.contains("order") || keeps_order::<T>(),
-            "{}",
-            T::NAME
-        );
+        assert!(T::LESS.contains("order") || keeps_order::<T>(), "{}", T::NAME);
     }
 
     #[test]

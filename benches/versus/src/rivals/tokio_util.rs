@@ -33,11 +33,7 @@ impl Timers for Queue {
 
     fn new() -> Queue {
         let guard = runtime().enter();
-        Queue {
-            queue: DelayQueue::new(),
-            start: Instant::now(),
-            _guard: guard,
-        }
+        Queue { queue: DelayQueue::new(), start: Instant::now(), _guard: guard }
     }
 
     fn schedule(&mut self, deadline: u64, payload: u64) -> Key {

@@ -18,19 +18,14 @@ fn case<T: Timers>(size: usize, effort: Effort) -> Case {
         let mut rng = Rng::with_seed(2);
         let mut timers = T::new();
         let mut table = filled(&mut timers, size, &mut rng);
-        let steps = steps_in_time(
-            &mut timers,
-            &mut table,
-            effort.steps(),
-            |timers, table, now| {
-                let victim = rng.usize(..size);
-                if let Some(id) = table[victim].take() {
-                    timers.cancel(id);
-                }
-                let deadline = now + rng.u64(1..=SPAN);
-                table[victim] = Some(timers.schedule(deadline, victim as u64));
-            },
-        );
+        let steps = steps_in_time(&mut timers, &mut table, effort.steps(), |timers, table, now| {
+            let victim = rng.usize(..size);
+            if let Some(id) = table[victim].take() {
+                timers.cancel(id);
+            }
+            let deadline = now + rng.u64(1..=SPAN);
+            table[victim] = Some(timers.schedule(deadline, victim as u64));
+        });
         vec![steps]
     })
 }

@@ -20,9 +20,7 @@ pub type Table<T> = Vec<Option<<T as Timers>::Id>>;
 
 /// Fills a collection with timers that are due within [`SPAN`] ticks.
 pub fn filled<T: Timers>(timers: &mut T, count: usize, rng: &mut Rng) -> Table<T> {
-    (0..count as u64)
-        .map(|n| Some(timers.schedule(rng.u64(1..=SPAN), n)))
-        .collect()
+    (0..count as u64).map(|n| Some(timers.schedule(rng.u64(1..=SPAN), n))).collect()
 }
 
 /// Moves the clock, and removes the timers that fired from the table.

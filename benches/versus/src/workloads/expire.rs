@@ -38,9 +38,7 @@ fn owner<T: Timers>(metrics: &'static [Metric], span: u64, size: usize) -> Case 
         let mut rng = Rng::with_seed(5);
         let mut timers = T::new();
         let payloads = 0..size as u64;
-        let _ids: Vec<_> = payloads
-            .map(|it| timers.schedule(rng.u64(1..=span), it))
-            .collect();
+        let _ids: Vec<_> = payloads.map(|it| timers.schedule(rng.u64(1..=span), it)).collect();
         let (mut fired, mut count) = (Vec::new(), 0);
         let begun = Stopwatch::start();
         for tick in 1..=span + GRACE {

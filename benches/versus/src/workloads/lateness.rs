@@ -27,11 +27,7 @@ pub fn cases(effort: Effort) -> Vec<Case> {
         ("tick of 50 µs, p99.9", "µs"),
     ];
     cases.extend(punctual!(case(fine, FINE, false, longest)));
-    let loaded = &[
-        ("loaded, p50", "µs"),
-        ("loaded, p99", "µs"),
-        ("loaded, p99.9", "µs"),
-    ];
+    let loaded = &[("loaded, p50", "µs"), ("loaded, p99", "µs"), ("loaded, p99.9", "µs")];
     cases.extend(punctual!(case(loaded, TICK, true, longest)));
     cases
 }
@@ -50,9 +46,7 @@ fn case<S: Punctual>(
             false => S::lateness(tick, &delays),
         };
         late.sort_unstable();
-        [0.5, 0.99, 0.999]
-            .map(|share| quantile(&late, share) as f64 / 1_000.0)
-            .into()
+        [0.5, 0.99, 0.999].map(|share| quantile(&late, share) as f64 / 1_000.0).into()
     })
 }
 

@@ -64,9 +64,5 @@ fn threaded<E: Shared>(size: usize) -> Case {
 
 fn per_timer(size: usize, live: i64, left: i64, shrunk: i64) -> Vec<f64> {
     let few = (size / 10) as f64;
-    vec![
-        live as f64 / size as f64,
-        left as f64 / few,
-        shrunk as f64 / few,
-    ]
+    vec![live as f64 / size as f64, left as f64 / few, shrunk as f64 / few]
 }

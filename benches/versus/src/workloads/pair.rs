@@ -30,11 +30,7 @@ struct Work {
 
 impl Work {
     fn size(self) -> usize {
-        if self.background > 0 {
-            self.background
-        } else {
-            self.in_flight
-        }
+        if self.background > 0 { self.background } else { self.in_flight }
     }
 }
 
@@ -51,25 +47,16 @@ pub fn cases(effort: Effort) -> Vec<Case> {
         cases.extend(owners!(owner(work(&[("one owner", "ns")], in_flight))));
     }
     for background in effort.sizes(&GROWTH) {
-        let work = |metrics| Work {
-            background,
-            ..work(metrics, FEW)
-        };
+        let work = |metrics| Work { background, ..work(metrics, FEW) };
         cases.extend(owners!(owner(work(&[("background, one owner", "ns")]))));
         cases.extend(shared!(threaded(work(&[("background, shared", "ns")]), 1)));
     }
     for threads in [1, 2, 4, 8] {
         for in_flight in [FEW, MANY] {
-            cases.extend(shared!(threaded(
-                work(&[("shared", "ns")], in_flight),
-                threads
-            )));
+            cases.extend(shared!(threaded(work(&[("shared", "ns")], in_flight), threads)));
         }
         let work = work(&[("shared, only a delay known", "ns")], FEW);
-        let work = Work {
-            knows_deadline: false,
-            ..work
-        };
+        let work = Work { knows_deadline: false, ..work };
         cases.extend(shared!(threaded(work, threads)));
     }
     cases
@@ -79,12 +66,10 @@ fn owner<T: Timers>(work: Work) -> Case {
     Case::of::<T>(work.metrics, work.size(), move || {
         let mut rng = Rng::with_seed(1);
         let mut timers = T::new();
-        let _stay: Vec<_> = (0..work.background)
-            .map(|_| timers.schedule(rng.u64(1..=SPAN), 0))
-            .collect();
-        let mut in_flight: VecDeque<_> = (0..work.in_flight)
-            .map(|_| timers.schedule(rng.u64(1..=SPAN), 0))
-            .collect();
+        let _stay: Vec<_> =
+            (0..work.background).map(|_| timers.schedule(rng.u64(1..=SPAN), 0)).collect();
+        let mut in_flight: VecDeque<_> =
+            (0..work.in_flight).map(|_| timers.schedule(rng.u64(1..=SPAN), 0)).collect();
         let begun = Stopwatch::start();
         for _ in 0..work.steps {
             if let Some(oldest) = in_flight.pop_front() {
@@ -110,10 +95,7 @@ fn threaded<E: Shared>(work: Work, threads: usize) -> Case {
                 })
             };
             let running: Vec<_> = (0..threads as u64).map(run).collect();
-            running
-                .into_iter()
-                .map(|thread| thread.join().unwrap())
-                .collect()
+            running.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
         let begun = laps.iter().map(|lap| lap.0).min().expect("a thread ran");
         let ended = laps.iter().map(|lap| lap.1).max().expect("a thread ran");
@@ -134,12 +116,10 @@ fn run_thread<E: Shared>(
 ) -> (Instant, Instant, f64) {
     let mut rng = Rng::with_seed(seed);
     let mut caller = engine.caller();
-    let _stay: Vec<_> = (0..work.background)
-        .map(|_| schedule(&mut caller, work, &mut rng))
-        .collect();
-    let mut in_flight: VecDeque<_> = (0..work.in_flight)
-        .map(|_| schedule(&mut caller, work, &mut rng))
-        .collect();
+    let _stay: Vec<_> =
+        (0..work.background).map(|_| schedule(&mut caller, work, &mut rng)).collect();
+    let mut in_flight: VecDeque<_> =
+        (0..work.in_flight).map(|_| schedule(&mut caller, work, &mut rng)).collect();
     engine.settle();
     start.wait();
     let (stopwatch, begun) = (Stopwatch::start_all(), Instant::now());

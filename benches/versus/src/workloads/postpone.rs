@@ -20,10 +20,7 @@ pub fn cases(effort: Effort) -> Vec<Case> {
 
 /// Time moves on, so that the figures include linking postponed timers again.
 fn owner<T: Timers>(size: usize, effort: Effort) -> Case {
-    let metrics = &[
-        ("later, one owner", "ns"),
-        ("later and earlier, one owner", "ns"),
-    ];
+    let metrics = &[("later, one owner", "ns"), ("later and earlier, one owner", "ns")];
     Case::of::<T>(metrics, size, move || {
         let mut rng = Rng::with_seed(6);
         let mut timers = T::new();

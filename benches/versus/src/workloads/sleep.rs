@@ -35,9 +35,7 @@ fn by_delay<A: Awaited>(threads: usize, effort: Effort) -> Case {
     let steps = effort.steps();
     let case = Case::of::<A>(&[("delay given", "ns")], 1, move || {
         let step = |context: &mut Context<'_>| pending(A::sleep(DELAY), context);
-        let tasks = (0..threads)
-            .map(|_| crew::repeat(steps, 16, step))
-            .collect();
+        let tasks = (0..threads).map(|_| crew::repeat(steps, 16, step)).collect();
         vec![crew::time::<A, _>(threads, steps, tasks)]
     });
     case.on_threads(threads)
@@ -48,9 +46,7 @@ fn by_instant<A: Awaited>(threads: usize, effort: Effort) -> Case {
     let case = Case::of::<A>(&[("instant given", "ns")], 1, move || {
         let deadline = Instant::now() + DELAY;
         let step = move |context: &mut Context<'_>| pending(A::sleep_until(deadline), context);
-        let tasks = (0..threads)
-            .map(|_| crew::repeat(steps, 16, step))
-            .collect();
+        let tasks = (0..threads).map(|_| crew::repeat(steps, 16, step)).collect();
         vec![crew::time::<A, _>(threads, steps, tasks)]
     });
     case.on_threads(threads)
@@ -75,11 +71,7 @@ fn reset<A: Awaited>(effort: Effort) -> Case {
             assert!(sleep.as_mut().poll(context).is_pending());
             sleeps.push_back(sleep);
         };
-        vec![crew::time::<A, _>(
-            1,
-            steps,
-            vec![crew::repeat(steps, 16, step)],
-        )]
+        vec![crew::time::<A, _>(1, steps, vec![crew::repeat(steps, 16, step)])]
     })
 }
 

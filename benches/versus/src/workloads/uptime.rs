@@ -40,8 +40,7 @@ fn jumps<T: Timers>(metrics: &'static [Metric], ticks: u64) -> Case {
         let mut fired = Vec::new();
         let begun = Stopwatch::start();
         for jump in 1..=jumps {
-            all.iter_mut()
-                .for_each(|one| one.advance(jump * ticks, &mut fired));
+            all.iter_mut().for_each(|one| one.advance(jump * ticks, &mut fired));
         }
         let each = begun.per_step(all.len() * jumps as usize);
         assert!(fired.is_empty(), "nothing was due");

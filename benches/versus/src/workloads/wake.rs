@@ -52,11 +52,8 @@ fn counted<A: Awaited>(metrics: &'static [Metric], span: Duration) -> Case {
 /// Runs tasks on two workers that sleep for random times up to 100 ms, one after the other,
 /// until `watched` is over.
 fn with_tasks<A: Awaited>(tasks: u64, watched: Duration) -> Case {
-    let metrics = &[
-        ("processor time of tasks", "ns"),
-        ("lateness, p50", "µs"),
-        ("lateness, p99", "µs"),
-    ];
+    let metrics =
+        &[("processor time of tasks", "ns"), ("lateness, p50", "µs"), ("lateness, p99", "µs")];
     let case = Case::of::<A>(metrics, tasks as usize, move || {
         let runtime = crew::runtime::<A>(2);
         let stopwatch = Stopwatch::start_all();
@@ -107,10 +104,7 @@ impl Wake for Countdown {
 
 /// Returns the processor time from the last registration to the last wake-up, for each sleep.
 async fn count<A: Awaited>(span: Duration) -> f64 {
-    let countdown = Arc::new(Countdown {
-        left: AtomicUsize::new(SLEEPS),
-        is_zero: Notify::new(),
-    });
+    let countdown = Arc::new(Countdown { left: AtomicUsize::new(SLEEPS), is_zero: Notify::new() });
     let waker = Waker::from(Arc::clone(&countdown));
     let mut rng = Rng::with_seed(21);
     let start = Instant::now();

@@ -42,11 +42,7 @@ impl DatabaseClock {
         known.told = now;
         let latest = told + now.saturating_sub(asked);
         if !(told..=latest).contains(&known.time_at(now)) {
-            *known = Known {
-                at: now,
-                told: now,
-                time: told,
-            };
+            *known = Known { at: now, told: now, time: told };
         }
     }
 }
@@ -82,10 +78,7 @@ mod tests {
         clock.set(time(5_000_000), monotonic());
         assert!(clock.now() >= time(5_000_000) && clock.now() < time(6_000_000));
         // The answer took a minute: it was 5.5 seconds at some moment of that.
-        clock.set(
-            time(4_000_000),
-            monotonic().saturating_sub(Duration::from_secs(60)),
-        );
+        clock.set(time(4_000_000), monotonic().saturating_sub(Duration::from_secs(60)));
         assert!(clock.now() >= time(5_000_000), "agrees with what was known");
         clock.set(time(9_000_000), monotonic());
         assert!(clock.now() >= time(9_000_000), "a step");

@@ -96,11 +96,7 @@ impl Connection {
         last: Option<&Session>,
     ) -> Result<Connection, Error> {
         let (client, driver) = (connector.0)(heard).await?;
-        let mut connection = Connection {
-            client,
-            session: Session::default(),
-            _driver: driver,
-        };
+        let mut connection = Connection { client, session: Session::default(), _driver: driver };
         connection.prepare(limit, last).await?;
         Ok(connection)
     }

@@ -74,12 +74,8 @@ impl Member {
     /// Takes note of the shards that the node has. Returns whether there are new ones.
     fn note(&mut self, fence: u64, rows: &[Row]) -> bool {
         let leaves = |row: &&Row| row.get::<_, bool>("leaving");
-        let has = |row: &Row| {
-            Some((
-                row.get::<_, i64>("shard") as u64,
-                self.place_of(row.get("kind"))?,
-            ))
-        };
+        let has =
+            |row: &Row| Some((row.get::<_, i64>("shard") as u64, self.place_of(row.get("kind"))?));
         let stays = rows.iter().filter(|row| !leaves(row));
         let has: HashMap<u64, usize> = stays.filter_map(has).collect();
         let is_more = self.fence != fence || has.keys().any(|shard| !self.has.contains_key(shard));
@@ -129,9 +125,8 @@ impl Database {
     pub(super) fn heard(&self, text: Option<&str>) {
         let news = {
             let mut member = self.member.lock();
-            let news = text.map_or(News::Nodes, |text| {
-                news(text, |shard| member.has.get(&shard).copied())
-            });
+            let news = text
+                .map_or(News::Nodes, |text| news(text, |shard| member.has.get(&shard).copied()));
             member.is_stale |= news == News::Nodes;
             news
         };

@@ -14,9 +14,8 @@ pub(super) fn reason(error: &Error, schema: &str) -> StoreError {
     let Some(code) = error.code() else {
         return StoreError::Io(Arc::new(io_error(error)));
     };
-    let message = error
-        .as_db_error()
-        .map_or_else(|| error.to_string(), |error| error.message().to_owned());
+    let message =
+        error.as_db_error().map_or_else(|| error.to_string(), |error| error.message().to_owned());
     match &code.code()[..2] {
         "57" if *code == SqlState::QUERY_CANCELED => {
             StoreError::Io(Arc::new(io::Error::new(io::ErrorKind::TimedOut, message)))
@@ -32,10 +31,7 @@ pub(super) fn reason(error: &Error, schema: &str) -> StoreError {
 
 /// Returns whether the transaction was undone, and may succeed if it is repeated.
 pub(super) fn is_passing(error: &Error) -> bool {
-    let passing = [
-        SqlState::T_R_DEADLOCK_DETECTED,
-        SqlState::T_R_SERIALIZATION_FAILURE,
-    ];
+    let passing = [SqlState::T_R_DEADLOCK_DETECTED, SqlState::T_R_SERIALIZATION_FAILURE];
     error.code().is_some_and(|code| passing.contains(code))
 }
 

@@ -35,10 +35,7 @@ struct State {
 
 impl Link {
     pub(super) fn that_listens() -> Link {
-        Link {
-            listens: true,
-            ..Link::default()
-        }
+        Link { listens: true, ..Link::default() }
     }
 
     /// Returns whether nothing is on its way, and the next statement needs no new connection.

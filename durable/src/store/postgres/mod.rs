@@ -165,9 +165,7 @@ impl PostgresStore {
 impl Store for PostgresStore {
     fn acquire(&self, owner: &str, kinds: &[Kind], length: Duration) -> Result<Option<Lease>> {
         let names: Vec<String> = kinds.iter().map(|kind| kind.name.clone()).collect();
-        let limits = kinds
-            .iter()
-            .map(|kind| kind.most.map(|most| signed(most as u64)));
+        let limits = kinds.iter().map(|kind| kind.most.map(|most| signed(most as u64)));
         let limits: Vec<Option<i64>> = limits.collect();
         self.database.member.lock().kinds.clone_from(&names);
         let reach = self.database.hear.get().map(|(reach, _)| *reach);
@@ -178,11 +176,7 @@ impl Store for PostgresStore {
             number(duration_micros(length)),
             number(duration_micros(reach.unwrap_or(Duration::from_secs(60)))),
         ];
-        let rows = self.ask(
-            &self.leases,
-            "SELECT {schema}.acquire($1, $2, $3, $4, $5)",
-            with,
-        )?;
+        let rows = self.ask(&self.leases, "SELECT {schema}.acquire($1, $2, $3, $4, $5)", with)?;
         let fence = rows.first().map(|row| row.get::<_, i64>(0) as u64);
         fence.map(|fence| self.balance(fence)).transpose()
     }
@@ -210,13 +204,7 @@ impl Store for PostgresStore {
     fn give_back(&self, lease: Lease) {
         if self.leases.is_open() {
             let text = "SELECT {schema}.give_back($1)";
-            let _ = self.ask_within(
-                GIVE_BACK,
-                &self.leases,
-                text,
-                vec![number(lease.fence)],
-                true,
-            );
+            let _ = self.ask_within(GIVE_BACK, &self.leases, text, vec![number(lease.fence)], true);
         }
     }
 
@@ -225,11 +213,7 @@ impl Store for PostgresStore {
     }
 
     fn unhandled(&self) -> Result<Vec<(String, WallTime)>> {
-        let rows = self.ask(
-            &self.reads,
-            "SELECT * FROM {schema}.unhandled()",
-            Vec::new(),
-        )?;
+        let rows = self.ask(&self.reads, "SELECT * FROM {schema}.unhandled()", Vec::new())?;
         let kinds = rows.iter().map(|row| (row.get(0), time(row.get(1))));
         Ok(kinds.collect())
     }
@@ -292,9 +276,7 @@ impl Store for PostgresStore {
         ];
         let text = "SELECT * FROM {schema}.due_before($1, $2, $3, $4)";
         let rows = self.ask(&self.leases, text, with)?;
-        let until = rows
-            .first()
-            .and_then(|row| row.get::<_, Option<i64>>("until"));
+        let until = rows.first().and_then(|row| row.get::<_, Option<i64>>("until"));
         let member = self.database.member.lock();
         Ok(Due {
             jobs: rows.iter().map(|row| rows::due_job(row, &member)).collect(),
@@ -311,15 +293,11 @@ impl Store for PostgresStore {
     fn find(&self, kind: &str, key: &str) -> Result<Option<StoredJob>> {
         let statement =
             "SELECT * FROM {schema}.jobs j WHERE j.kind = $1 AND j.key = $2 AND NOT j.dead";
-        Ok(self
-            .read(statement, vec![text(Some(kind)), text(Some(key))])?
-            .pop())
+        Ok(self.read(statement, vec![text(Some(kind)), text(Some(key))])?.pop())
     }
 
     fn list(&self, page: Page<'_>) -> Result<Vec<StoredJob>> {
-        let behind = page
-            .after
-            .map(|job| (micros(job.due), signed(job.id.number())));
+        let behind = page.after.map(|job| (micros(job.due), signed(job.id.number())));
         let (due, id) = behind.unwrap_or((-1, 0));
         let with: Vec<Argument> = vec![
             (Box::new(page.list == List::Dead), Type::BOOL),
@@ -333,11 +311,7 @@ impl Store for PostgresStore {
 
     fn count(&self, list: List) -> Result<u64> {
         let text = "SELECT count(*) FROM {schema}.jobs WHERE dead = $1";
-        let rows = self.ask(
-            &self.reads,
-            text,
-            vec![(Box::new(list == List::Dead), Type::BOOL)],
-        )?;
+        let rows = self.ask(&self.reads, text, vec![(Box::new(list == List::Dead), Type::BOOL)])?;
         Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0) as u64))
     }
 }

@@ -198,13 +198,7 @@ impl PostgresOptions {
         store.database.wait(Duration::MAX, async move {
             let mut connection = database.open(Arc::new(|_| ()), None).await?;
             let PostgresOptions { schema, .. } = &options;
-            schema::open(
-                &mut connection.client,
-                schema,
-                options.shards,
-                options.creates,
-            )
-            .await
+            schema::open(&mut connection.client, schema, options.shards, options.creates).await
         })?;
         store.ask_time()?;
         Ok(store)

@@ -60,11 +60,7 @@ pub(super) fn arguments(origin: u64, changes: &[Change]) -> Vec<Argument> {
     };
     let payloads: Vec<Option<Vec<u8>>> = changes.iter().map(payload).collect();
     let changes = Value::from_iter(changes.iter().map(line)).to_string();
-    vec![
-        number(origin),
-        text(Some(&changes)),
-        (Box::new(payloads), Type::BYTEA_ARRAY),
-    ]
+    vec![number(origin), text(Some(&changes)), (Box::new(payloads), Type::BYTEA_ARRAY)]
 }
 
 fn line(change: &Change) -> Value {
@@ -81,12 +77,7 @@ fn line(change: &Change) -> Value {
         Change::Cancel(target) => of(target, json!({"op": "cancel"})),
         Change::Move { target, due } => of(target, json!({"op": "move", "due": micros(*due)})),
         Change::Start { id, version, fence } => run("start", *id, *version, *fence, json!({})),
-        Change::Finish {
-            id,
-            version,
-            fence,
-            then,
-        } => {
+        Change::Finish { id, version, fence, then } => {
             let (op, line) = match then {
                 Then::End => ("end", json!({})),
                 Then::Again { due, failure } => {
@@ -179,10 +170,7 @@ pub(super) fn due_job(row: &Row, member: &Member) -> DueJob {
 /// Reads a job.
 pub(super) fn stored(row: &Row) -> Result<StoredJob> {
     let id = id(row);
-    let recurrence = row
-        .get::<_, Option<&str>>("recurrence")
-        .map(str::parse)
-        .transpose();
+    let recurrence = row.get::<_, Option<&str>>("recurrence").map(str::parse).transpose();
     Ok(StoredJob {
         id,
         version: row.get::<_, i64>("version") as u64,

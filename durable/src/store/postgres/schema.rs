@@ -65,9 +65,7 @@ pub(super) async fn open(
 /// Returns the names of what is in the schema, after all others that open it at once. Of these, one
 /// creates it.
 async fn relations(transaction: &Transaction<'_>, schema: &str) -> Result<Vec<String>, Error> {
-    transaction
-        .query("SELECT pg_advisory_xact_lock(hashtext($1))", &[&schema])
-        .await?;
+    transaction.query("SELECT pg_advisory_xact_lock(hashtext($1))", &[&schema]).await?;
     let named = "SELECT c.relname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n \
          ON n.oid = c.relnamespace WHERE n.nspname = $1::text AND c.relkind IN ('r', 'p', 'v', 'm', 'S', 'f')";
     let rows = transaction.query(named, &[&schema]).await?;
@@ -78,15 +76,11 @@ async fn relations(transaction: &Transaction<'_>, schema: &str) -> Result<Vec<St
 async fn fill(transaction: &Transaction<'_>, schema: &str, parts: u32) -> Result<(), Error> {
     let exists = "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1::text";
     if transaction.query_opt(exists, &[&schema]).await?.is_none() {
-        transaction
-            .batch_execute(&format!("CREATE SCHEMA {schema}"))
-            .await?;
+        transaction.batch_execute(&format!("CREATE SCHEMA {schema}")).await?;
     }
     let row = format!("INSERT INTO {{schema}}.tickwheel_durable VALUES ({KNOWN}, {parts});");
     for text in [TABLES, &row, FUNCTIONS] {
-        transaction
-            .batch_execute(&text.replace("{schema}", schema))
-            .await?;
+        transaction.batch_execute(&text.replace("{schema}", schema)).await?;
     }
     Ok(())
 }
@@ -101,10 +95,7 @@ mod tests {
             check_name(name).unwrap();
         }
         for name in ["", "9", "Jobs", "a;b", "a\"", "a b", &"a".repeat(49)] {
-            assert!(
-                matches!(check_name(name), Err(StoreError::Refused(_))),
-                "{name}"
-            );
+            assert!(matches!(check_name(name), Err(StoreError::Refused(_))), "{name}");
         }
     }
 }

@@ -45,10 +45,8 @@ impl Database {
             inner.batch_execute(&set).await?;
             Ok(inner)
         };
-        let mut transaction = Transaction {
-            inner: self.within(begin).await?,
-            schema: &self.schema,
-        };
+        let mut transaction =
+            Transaction { inner: self.within(begin).await?, schema: &self.schema };
         let change = work.work(&mut transaction).await;
         let inner = transaction.inner;
         let Some(change) = change else {

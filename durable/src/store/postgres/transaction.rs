@@ -3,10 +3,7 @@
 use std::ops::{Deref, DerefMut};
 
 /// The transaction in which a handler works: one of the crate `tokio-postgres`, and jobs in it.
-#[allow(
-    missing_debug_implementations,
-    reason = "that of tokio-postgres has none"
-)]
+#[allow(missing_debug_implementations, reason = "that of tokio-postgres has none")]
 pub struct Transaction<'a> {
     pub(super) inner: tokio_postgres::Transaction<'a>,
     pub(super) schema: &'a str,

@@ -54,11 +54,7 @@ impl Writing<'_> {
             Change::Move { due, .. } => {
                 let version = job.version + 1;
                 self.remove(&job)?;
-                self.place(StoredJob {
-                    due: *due,
-                    version,
-                    ..job
-                })
+                self.place(StoredJob { due: *due, version, ..job })
             }
             Change::Start { version, .. } => self.start(job, *version),
             Change::Finish { version, then, .. } => self.finish(job, *version, then),
@@ -92,11 +88,7 @@ impl Writing<'_> {
             return Err(Failure::Row(format!("job {id} has a key and no row")));
         };
         self.remove(&old)?;
-        let job = StoredJob {
-            version: old.version + 1,
-            state: old.state,
-            ..new.stored(id)
-        };
+        let job = StoredJob { version: old.version + 1, state: old.state, ..new.stored(id) };
         self.place(match new.if_taken {
             IfTaken::Update => updated(old, job, new.now),
             _ => job,
@@ -194,12 +186,7 @@ impl Writing<'_> {
             return Ok(Answer::Removed(Box::new(dead)));
         };
         let id = JobId::new(job.due, self.next_number()?);
-        self.put(&StoredJob {
-            id,
-            key: None,
-            recurrence: None,
-            ..dead
-        })?;
+        self.put(&StoredJob { id, key: None, recurrence: None, ..dead })?;
         self.again(job, next, None)
     }
 
@@ -232,14 +219,8 @@ fn updated(old: StoredJob, job: StoredJob, now: WallTime) -> StoredJob {
     let is_same =
         old.recurrence == job.recurrence || period(&old).is_some() && period(&old) == period(&job);
     match is_same {
-        true => StoredJob {
-            payload: job.payload,
-            ..old
-        },
-        false if old.due <= now => StoredJob {
-            due: old.due,
-            ..job
-        },
+        true => StoredJob { payload: job.payload, ..old },
+        false if old.due <= now => StoredJob { due: old.due, ..job },
         false => job,
     }
 }

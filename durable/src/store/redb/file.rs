@@ -127,9 +127,7 @@ fn check_magic(path: &Path) -> Result<()> {
     let read = file.take(MAGIC.len() as u64).read_to_end(&mut begin);
     match read.map_err(io)? {
         // A store is never empty: such a file was cut off.
-        0 => Err(StoreError::Damaged(
-            "it is empty; to create a store, remove it".to_owned(),
-        )),
+        0 => Err(StoreError::Damaged("it is empty; to create a store, remove it".to_owned())),
         _ if begin == MAGIC => Ok(()),
         _ => Err(StoreError::Foreign("it is no file of redb".to_owned())),
     }
@@ -156,10 +154,7 @@ fn check_schema(transaction: &ReadTransaction) -> Result<()> {
     let schema = meta.get(SCHEMA).map_err(fail)?;
     match schema.map_or(0, |schema| schema.value()) {
         0 => Err(StoreError::Damaged("it names no schema".to_owned())),
-        found if found > KNOWN => Err(StoreError::Newer {
-            found,
-            known: KNOWN,
-        }),
+        found if found > KNOWN => Err(StoreError::Newer { found, known: KNOWN }),
         _ => Ok(()),
     }
 }

@@ -59,11 +59,7 @@ impl RedbOptions {
     /// Returns the default settings.
     #[must_use]
     pub fn new() -> RedbOptions {
-        RedbOptions {
-            cache_bytes: 32 << 20,
-            quick_repair: false,
-            reserve_bytes: 4 << 20,
-        }
+        RedbOptions { cache_bytes: 32 << 20, quick_repair: false, reserve_bytes: 4 << 20 }
     }
 
     /// Sets the memory for pages of the file. Defaults to 32 MiB.

@@ -37,11 +37,7 @@ impl Reserve {
     }
 
     pub(super) fn none() -> Reserve {
-        Reserve {
-            path: None,
-            bytes: 0,
-            given_up: Mutex::new(None),
-        }
+        Reserve { path: None, bytes: 0, given_up: Mutex::new(None) }
     }
 
     /// Checks that no file of another program has the reserve's name.
@@ -50,11 +46,7 @@ impl Reserve {
             return Ok(());
         };
         // A crash may have left a part of the zeros.
-        let first_other = |file| {
-            BufReader::new(file)
-                .bytes()
-                .find(|byte| !matches!(byte, Ok(0)))
-        };
+        let first_other = |file| BufReader::new(file).bytes().find(|byte| !matches!(byte, Ok(0)));
         match File::open(path).map(first_other) {
             Ok(None) => Ok(()),
             Ok(Some(Ok(_))) => Err(StoreError::Foreign(format!("{}", path.display()))),
@@ -120,9 +112,7 @@ impl Reserve {
 #[cfg(target_os = "linux")]
 fn has_room_for(path: &Path, bytes: u64) -> bool {
     let free = rustix::fs::statvfs(folder_of(path));
-    free.map_or(true, |disk| {
-        disk.f_bavail.saturating_mul(disk.f_frsize) / 2 >= bytes
-    })
+    free.map_or(true, |disk| disk.f_bavail.saturating_mul(disk.f_frsize) / 2 >= bytes)
 }
 
 #[cfg(not(target_os = "linux"))]

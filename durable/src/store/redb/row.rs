@@ -94,10 +94,7 @@ pub(super) fn head(number: u64, row: &[u8]) -> Result<(Head<'_>, &[u8]), Failure
 
 /// The same, of a row that cannot be read with the version zero, which no job has.
 pub(super) fn head_of_any(number: u64, born: u64, row: &[u8]) -> Head<'_> {
-    let unknown = Head {
-        born,
-        ..Head::default()
-    };
+    let unknown = Head { born, ..Head::default() };
     head(number, row).map_or(unknown, |(head, _)| head)
 }
 
@@ -153,15 +150,8 @@ mod tests {
     }
 
     fn recurrences() -> [Option<Recurrence>; 3] {
-        let every = Recurrence::Every {
-            period: Duration::from_secs(1),
-            first: WallTime::MAX,
-        };
-        [
-            None,
-            Some(every),
-            Some(Recurrence::Cron("* * * * * UTC".to_owned())),
-        ]
+        let every = Recurrence::Every { period: Duration::from_secs(1), first: WallTime::MAX };
+        [None, Some(every), Some(Recurrence::Cron("* * * * * UTC".to_owned()))]
     }
 
     #[test]

@@ -194,12 +194,8 @@ impl<'t> Writing<'t> {
     fn set_place(&mut self, id: JobId, place: Place) -> Result<()> {
         match place {
             Place::Live(due) if due == id.born => self.places.remove(id.number)?,
-            Place::Live(due) => self
-                .places
-                .insert(id.number, (false, due.as_unix_micros()))?,
-            Place::Dead(died) => self
-                .places
-                .insert(id.number, (true, died.as_unix_micros()))?,
+            Place::Live(due) => self.places.insert(id.number, (false, due.as_unix_micros()))?,
+            Place::Dead(died) => self.places.insert(id.number, (true, died.as_unix_micros()))?,
         };
         Ok(())
     }
@@ -322,9 +318,8 @@ impl Reading {
     }
 
     pub(super) fn list(&self, page: Page<'_>) -> Result<Vec<StoredJob>> {
-        let first = page.after.map_or(Bound::Unbounded, |job| {
-            Bound::Excluded(at(job.due, job.id.number))
-        });
+        let first =
+            page.after.map_or(Bound::Unbounded, |job| Bound::Excluded(at(job.due, job.id.number)));
         let table = self.0.open_table(table_of(page.list))?;
         let mut jobs = Vec::new();
         for entry in table.range::<At>((first, Bound::Unbounded))? {
@@ -382,9 +377,7 @@ fn row(
 ) -> Result<Option<StoredJob>> {
     let (Place::Live(time) | Place::Dead(time)) = place;
     let row = table.get(at(time, id.number))?;
-    let job = row
-        .map(|row| decode(id.number, place, row.value()))
-        .transpose()?;
+    let job = row.map(|row| decode(id.number, place, row.value())).transpose()?;
     Ok(job.filter(|job| job.id == id))
 }
 

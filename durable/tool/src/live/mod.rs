@@ -73,11 +73,7 @@ impl Looker {
                 }
             }
         });
-        Looker {
-            wake,
-            looks,
-            thread,
-        }
+        Looker { wake, looks, thread }
     }
 
     /// Ends the thread, which closes the store.

@@ -80,8 +80,7 @@ impl View {
 
     fn see(&mut self, seen: Seen) {
         let behind = u64::try_from(seen.behind.as_millis()).unwrap_or(u64::MAX);
-        self.past
-            .push_back([seen.live, seen.overdue as u64, behind, seen.dead]);
+        self.past.push_back([seen.live, seen.overdue as u64, behind, seen.dead]);
         if self.past.len() > MOST_LOOKS {
             self.past.pop_front();
         }
@@ -139,9 +138,7 @@ impl View {
             Constraint::Length(1),
         ];
         let [head, counts, next, letters, keys] = Layout::vertical(rows).areas(area);
-        Line::from(self.title())
-            .style(Modifier::BOLD)
-            .render(head, buffer);
+        Line::from(self.title()).style(Modifier::BOLD).render(head, buffer);
         self.draw_counts(counts, buffer);
         match &self.failure {
             Some(failure) => draw_failure(failure, next.union(letters), buffer),
@@ -171,9 +168,7 @@ impl View {
             let width = usize::from(past.width);
             let past_counts = self.past.iter().map(|counts| counts[count]);
             let skipped = self.past.len().saturating_sub(width);
-            Sparkline::default()
-                .data(past_counts.skip(skipped))
-                .render(past, buffer);
+            Sparkline::default().data(past_counts.skip(skipped)).render(past, buffer);
         }
     }
 
@@ -208,12 +203,7 @@ impl View {
 }
 
 fn texts(seen: &Seen) -> [String; COUNTS.len()] {
-    [
-        seen.live.to_string(),
-        seen.overdue_text(),
-        rough(seen.behind),
-        seen.dead.to_string(),
-    ]
+    [seen.live.to_string(), seen.overdue_text(), rough(seen.behind), seen.dead.to_string()]
 }
 
 /// Returns the title of a list: which row is the first on the screen, and how many there are.
@@ -228,16 +218,11 @@ fn title(name: &str, top: usize, listed: usize, all: u64) -> String {
 }
 
 fn block(title: String, style: Style) -> Block<'static> {
-    Block::new()
-        .borders(Borders::TOP)
-        .border_style(style)
-        .title(title)
+    Block::new().borders(Borders::TOP).border_style(style).title(title)
 }
 
 fn list<'a>(head: [&'a str; 5], rows: &'a [[String; 5]], widths: [Constraint; 5]) -> Table<'a> {
-    let rows = rows
-        .iter()
-        .map(|row| Row::new(row.iter().map(String::as_str)));
+    let rows = rows.iter().map(|row| Row::new(row.iter().map(String::as_str)));
     let head = Row::new(head).style(Modifier::UNDERLINED);
     Table::new(rows, widths).header(head)
 }
@@ -245,10 +230,7 @@ fn list<'a>(head: [&'a str; 5], rows: &'a [[String; 5]], widths: [Constraint; 5]
 fn draw_failure(failure: &str, area: Rect, buffer: &mut Buffer) {
     Paragraph::new(failure)
         .wrap(Wrap { trim: true })
-        .block(block(
-            " The last look failed ".to_owned(),
-            Modifier::BOLD.into(),
-        ))
+        .block(block(" The last look failed ".to_owned(), Modifier::BOLD.into()))
         .render(area, buffer);
 }
 

@@ -33,10 +33,7 @@ fn main() -> io::Result<()> {
                 attempts += 1;
             })
             .await?;
-        println!(
-            "connected at attempt {attempts}, after {:?}",
-            begin.elapsed()
-        );
+        println!("connected at attempt {attempts}, after {:?}", begin.elapsed());
         assert!(attempts > 1 && begin.elapsed() >= DOWN_FOR);
         server.await.map(drop)
     })

@@ -80,12 +80,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 fn endpoint(server: Option<ServerConfig>) -> io::Result<Endpoint> {
     let socket = UdpSocket::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
-    Endpoint::new(
-        EndpointConfig::default(),
-        server,
-        socket,
-        Arc::new(Tickwheel),
-    )
+    Endpoint::new(EndpointConfig::default(), server, socket, Arc::new(Tickwheel))
 }
 
 /// Sends the first request back, and waits for the end of its connection.

@@ -24,9 +24,8 @@ fn main() -> io::Result<()> {
         let address = listener.local_addr()?;
         let _gateway = smol::spawn(serve(listener));
         let _progress = smol::spawn(progress());
-        let clients: Vec<_> = (1..=CLIENTS)
-            .map(|number| smol::spawn(client(address, number % 5)))
-            .collect();
+        let clients: Vec<_> =
+            (1..=CLIENTS).map(|number| smol::spawn(client(address, number % 5))).collect();
         for client in clients {
             // Nobody waits for ever for a client.
             timeout(Duration::from_secs(10), client).await??;

@@ -55,10 +55,7 @@ mod linux {
         for nap in naps.collect::<Vec<_>>() {
             latest = latest.max(nap.await?);
         }
-        println!(
-            "1,000 sleeps in {:?}, {latest:?} late at most",
-            begin.elapsed()
-        );
+        println!("1,000 sleeps in {:?}, {latest:?} late at most", begin.elapsed());
 
         let limit = timers.timeout(Duration::from_millis(50), std::future::pending::<()>());
         assert!(limit.await.is_err());

@@ -57,11 +57,7 @@ struct Cache<K, V> {
 
 impl<K: Eq + Hash, V> Cache<K, V> {
     fn new(start: Instant, capacity: usize) -> Cache<K, V> {
-        Cache {
-            wheel: KeyedWheel::new(64),
-            start,
-            capacity,
-        }
+        Cache { wheel: KeyedWheel::new(64), start, capacity }
     }
 
     /// Returns the value of `key`, unless it has expired by `now`.
@@ -157,8 +153,7 @@ impl Resolver {
         let queried = Instant::now();
         let address = query(socket, self.server, name)?;
         let answer = Answer { address, queried };
-        self.cache()
-            .insert(name, answer, queried + TTL, Instant::now());
+        self.cache().insert(name, answer, queried + TTL, Instant::now());
         Ok(answer)
     }
 

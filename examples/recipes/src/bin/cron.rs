@@ -121,12 +121,7 @@ impl Simulation {
             let passed = Duration::from_nanos(engine.now().as_nanos());
             start + passed + SignedDuration::from_secs(set.load(Relaxed))
         };
-        Ok(Simulation {
-            timers,
-            clock,
-            wall: Arc::new(wall),
-            set_by,
-        })
+        Ok(Simulation { timers, clock, wall: Arc::new(wall), set_by })
     }
 
     /// Runs a job, which sends its times.
@@ -181,10 +176,7 @@ fn once_at_a_time_that_is_left_out_or_comes_twice() -> Result<(), Box<dyn Error>
         let nights: Vec<_> = nightly.try_iter().collect();
         assert_eq!(nights.len(), 1, "{nights:?}");
         assert_eq!(often.try_iter().count(), half_hours as usize, "{day}");
-        println!(
-            "{}: once, although the day has {half_hours} half hours",
-            nights[0]
-        );
+        println!("{}: once, although the day has {half_hours} half hours", nights[0]);
     }
     Ok(())
 }

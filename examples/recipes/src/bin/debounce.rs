@@ -107,11 +107,7 @@ struct State {
 
 impl Text {
     fn new(file: PathBuf) -> Text {
-        Text {
-            file,
-            state: Mutex::default(),
-            saved: Condvar::new(),
-        }
+        Text { file, state: Mutex::default(), saved: Condvar::new() }
     }
 
     /// Saves the content as it is now.
@@ -126,9 +122,7 @@ impl Text {
     }
 
     fn wait_until_saved(&self) {
-        let waited = self
-            .saved
-            .wait_while(self.state(), |state| !state.is_saved());
+        let waited = self.saved.wait_while(self.state(), |state| !state.is_saved());
         drop(waited);
     }
 

@@ -110,12 +110,7 @@ impl Game {
     fn new() -> Game {
         let mut timers = Wheel::new(64);
         timers.schedule_after(Game::WAVES_EVERY, Event::Wave(1));
-        Game {
-            timers,
-            micros: 0,
-            speed: 100,
-            log: Vec::new(),
-        }
+        Game { timers, micros: 0, speed: 100, log: Vec::new() }
     }
 
     fn frame(&mut self, frame: Frame) {
@@ -184,11 +179,7 @@ fn in_an_engine() -> Result<(), Box<dyn Error>> {
     for speed in [100, 0, 50, 50, 0] {
         let budget = 3;
         let served = clock.advance_within(FRAME * speed / 100, budget);
-        let fired: Vec<i32> = engine
-            .queue(0)
-            .try_iter()
-            .map(|due| due.into_payload())
-            .collect();
+        let fired: Vec<i32> = engine.queue(0).try_iter().map(|due| due.into_payload()).collect();
         frames.push((fired, served));
     }
     let empty = (vec![], Advance::Done);

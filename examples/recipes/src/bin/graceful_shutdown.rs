@@ -60,11 +60,7 @@ mod unix {
         println!("live at the end: {}", names.join(", "));
         assert_eq!(names, ["flush", "job 3600 s", "job 3600 s"]);
         let ended_by = |closed: &tickwheel::Closed<_>| closed.reason;
-        assert!(
-            left.iter()
-                .map(ended_by)
-                .all(|it| it == CloseReason::ShutDown)
-        );
+        assert!(left.iter().map(ended_by).all(|it| it == CloseReason::ShutDown));
         // Within the limit, although no timer was left to wait for long before it.
         assert!(begin.elapsed() < LIMIT);
 

@@ -127,11 +127,7 @@ impl Gateway {
         registry.register(&mut stream, token, Interest::READABLE)?;
         let idle = self.timers.schedule(Timer::after(SILENCE, token))?;
         let last_message = Instant::now();
-        let connection = Connection {
-            stream,
-            idle,
-            last_message,
-        };
+        let connection = Connection { stream, idle, last_message };
         self.connections.insert(token, connection);
         Ok(())
     }
@@ -197,11 +193,10 @@ fn use_connections(address: SocketAddr, count: usize) -> io::Result<()> {
     let mut number = 0..;
     all.retain(|_| number.next().is_some_and(|n: usize| n % 4 != 0));
     // Each read ends when the gateway closes the connection.
-    all.iter_mut()
-        .try_for_each(|stream| match stream.read(&mut [0]) {
-            Ok(0) => Ok(()),
-            _ => Err(io::Error::other("a connection did not end")),
-        })
+    all.iter_mut().try_for_each(|stream| match stream.read(&mut [0]) {
+        Ok(0) => Ok(()),
+        _ => Err(io::Error::other("a connection did not end")),
+    })
 }
 
 /// Sends a message on two of four connections.

@@ -75,10 +75,7 @@ fn on_a_virtual_clock() -> Result<(), Box<dyn Error>> {
 
     let ledger = engine.ledger();
     assert!(ledger.is_balanced() && ledger.cancelled == 1 && ledger.completed == 3);
-    println!(
-        "{} leases, {} of them ended by time",
-        ledger.accepted, ledger.completed
-    );
+    println!("{} leases, {} of them ended by time", ledger.accepted, ledger.completed);
     engine.shutdown();
     Ok(())
 }
@@ -140,11 +137,7 @@ impl Server {
     fn start(engine: Engine<Fence>) -> io::Result<SocketAddr> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
-        let server = Server {
-            engine,
-            leases: Arc::default(),
-            ended: Arc::default(),
-        };
+        let server = Server { engine, leases: Arc::default(), ended: Arc::default() };
         let ending = (server.clone(), server.engine.queue(0));
         thread::spawn(move || ending.0.end_leases(ending.1));
         thread::spawn(move || {

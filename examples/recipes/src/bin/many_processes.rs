@@ -60,17 +60,12 @@ mod worker {
                     ids.insert(key.to_owned(), id);
                 }
                 // A timer that has fired meanwhile is gone, which its "fired" says.
-                ["cancel", key] => ids
-                    .remove(key)
-                    .into_iter()
-                    .for_each(|id| _ = engine.cancel(id)),
+                ["cancel", key] => ids.remove(key).into_iter().for_each(|id| _ = engine.cancel(id)),
                 _ => return Err(format!("no request: {request}").into()),
             }
         }
         engine.shutdown();
-        answering
-            .join()
-            .map_err(|_| "the answering thread panicked")?;
+        answering.join().map_err(|_| "the answering thread panicked")?;
         Ok(())
     }
 }
@@ -130,13 +125,8 @@ mod front {
             let directory = env::temp_dir().join(format!("tickwheel-{}", process::id()));
             std::fs::create_dir(&directory)?;
             let (sender, news) = mpsc::channel();
-            let mut front = Front {
-                directory,
-                workers: Vec::new(),
-                news,
-                sender,
-                unfinished: HashMap::new(),
-            };
+            let mut front =
+                Front { directory, workers: Vec::new(), news, sender, unfinished: HashMap::new() };
             for number in 0..WORKERS {
                 let worker = front.start_worker(number)?;
                 front.workers.push(worker);
@@ -192,10 +182,7 @@ mod front {
             }
             let fired = self.wait_for_all()?;
             assert_eq!(fired.len() as u64, TIMERS / 2);
-            println!(
-                "{WORKERS} processes: {} timers fired, as many cancelled",
-                fired.len()
-            );
+            println!("{WORKERS} processes: {} timers fired, as many cancelled", fired.len());
             Ok(())
         }
 

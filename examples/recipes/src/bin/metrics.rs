@@ -34,14 +34,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let exporter = serve()?;
 
     // Healthy.
-    wait_until(exporter, r#"tickwheel_workers{engine="jobs"}"#, |workers| {
-        workers == 2.0
-    })?;
+    wait_until(exporter, r#"tickwheel_workers{engine="jobs"}"#, |workers| workers == 2.0)?;
     let scrape = scrape(exporter)?;
-    assert_eq!(
-        value(&scrape, r#"tickwheel_timers_limit{engine="sessions"}"#),
-        Some(100.0)
-    );
+    assert_eq!(value(&scrape, r#"tickwheel_timers_limit{engine="sessions"}"#), Some(100.0));
     assert_eq!(value(&scrape, REFUSED), Some(0.0));
     assert_eq!(value(&scrape, PANICS), Some(0.0));
 
@@ -49,11 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     panic_in_a_task(&service, exporter)?;
     keep_workers_busy(&service, exporter)?;
     let (_loop, hung) = hang_a_loop()?;
-    wait_until(
-        exporter,
-        r#"tickwheel_behind_seconds{engine="loop"}"#,
-        |seconds| seconds > 0.2,
-    )?;
+    wait_until(exporter, r#"tickwheel_behind_seconds{engine="loop"}"#, |seconds| seconds > 0.2)?;
     println!("TickwheelTickerStopped: the loop is behind");
     drop(hung);
     show(exporter)
@@ -136,11 +127,7 @@ fn keep_workers_busy(service: &Service, exporter: SocketAddr) -> Result<(), Box<
         let wait = move || _ = comes.lock().map(|comes| comes.recv());
         service.jobs.run_after(Duration::ZERO, wait)?;
     }
-    wait_until(
-        exporter,
-        r#"tickwheel_firings_held{engine="jobs"}"#,
-        |held| held == 2.0,
-    )?;
+    wait_until(exporter, r#"tickwheel_firings_held{engine="jobs"}"#, |held| held == 2.0)?;
     let queued = r#"tickwheel_timers_queued{engine="jobs",queue="0"}"#;
     wait_until(exporter, queued, |timers| timers == 3.0)?;
     println!("TickwheelWorkersBusy, TickwheelReadyTimersGrow: 2 of 2 busy, 3 wait");
@@ -148,10 +135,7 @@ fn keep_workers_busy(service: &Service, exporter: SocketAddr) -> Result<(), Box<
     // The tasks that had to wait were taken late.
     let at_start = r#"tickwheel_lateness_at_start_firings_total{engine="jobs",within="+Inf"}"#;
     wait_until(exporter, at_start, |firings| firings == 6.0)?;
-    println!(
-        "TickwheelFiringsLate: {} of 6 firings within 17 ms",
-        within_17_ms(exporter)?
-    );
+    println!("TickwheelFiringsLate: {} of 6 firings within 17 ms", within_17_ms(exporter)?);
     Ok(())
 }
 

@@ -65,10 +65,7 @@ fn talk(client: &Client) -> Result<(), Box<dyn Error>> {
     let outcomes: Vec<_> = (0..REQUESTS).map(send).collect::<Result<_, _>>()?;
     for (outcome, n) in outcomes.iter().zip(0..) {
         let in_time = n % ONE_IN != 0;
-        assert_eq!(
-            outcome.recv()?,
-            if in_time { Ok(()) } else { Err(TimedOut) }
-        );
+        assert_eq!(outcome.recv()?, if in_time { Ok(()) } else { Err(TimedOut) });
         assert!(in_time || begin.elapsed() >= IMPATIENT);
     }
     // The connection still works. The server first answers what it has held back.

@@ -91,9 +91,7 @@ fn a_watch_of_a_day_raises_each_alarm_once() -> Result<(), Box<dyn Error>> {
         watch.heard(server)?;
     }
     clock.run_until(hour(24));
-    let expected: Vec<_> = (0..24)
-        .map(|n| (hour(n) + MINUTE, "silent".to_owned()))
-        .collect();
+    let expected: Vec<_> = (0..24).map(|n| (hour(n) + MINUTE, "silent".to_owned())).collect();
     assert_eq!(raised.try_iter().collect::<Vec<_>>(), expected);
     Ok(())
 }
@@ -110,8 +108,7 @@ impl Task {
     fn run_until(&mut self, clock: &VirtualClock, time: Time) {
         let mut context = Context::from_waker(Waker::noop());
         clock.run_until_settled(time, || {
-            self.0
-                .take_if(|task| task.as_mut().poll(&mut context).is_ready());
+            self.0.take_if(|task| task.as_mut().poll(&mut context).is_ready());
         });
     }
 }

@@ -70,12 +70,7 @@ impl Life {
             panic!("the service does not start: {log:?}")
         });
         let address = said.strip_prefix("listening on ").unwrap();
-        Life {
-            process,
-            address: address.parse().unwrap(),
-            name: name.to_owned(),
-            number,
-        }
+        Life { process, address: address.parse().unwrap(), name: name.to_owned(), number }
     }
 
     /// Sends SIGTERM, and waits for the end. Returns whether it was a success.

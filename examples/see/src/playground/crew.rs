@@ -13,18 +13,12 @@ struct Gate {
 
 impl Gate {
     fn set_closed(&self, closed: bool) {
-        *self
-            .is_closed
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = closed;
+        *self.is_closed.lock().unwrap_or_else(PoisonError::into_inner) = closed;
         self.opened.notify_all();
     }
 
     fn pass(&self) {
-        let guard = self
-            .is_closed
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let guard = self.is_closed.lock().unwrap_or_else(PoisonError::into_inner);
         let passed = self.opened.wait_while(guard, |is_closed| *is_closed);
         drop(passed);
     }

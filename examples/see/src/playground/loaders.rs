@@ -70,9 +70,7 @@ impl Loaders {
                 free => *free = Some(line),
             }
         }
-        Ok(Loaders {
-            lines: lines.into_iter().flatten().collect(),
-        })
+        Ok(Loaders { lines: lines.into_iter().flatten().collect() })
     }
 
     /// Divides work among the threads, and waits for them. Returns how much they did.
@@ -93,9 +91,7 @@ impl Loaders {
 
     fn request(&self, mut request: impl FnMut(usize) -> Request) -> usize {
         for (loader, line) in self.lines.iter().enumerate() {
-            line.requests
-                .send(request(loader))
-                .expect("a loader ends last");
+            line.requests.send(request(loader)).expect("a loader ends last");
         }
         let answers = self.lines.iter().map(|line| line.answers.recv());
         answers.map(|done| done.expect("a loader answers")).sum()
@@ -126,17 +122,13 @@ fn start_one(settings: &Settings, scratch: &Engine<Time>) -> (usize, Line) {
 fn own_shard(scratch: &Engine<Time>) -> usize {
     let accepted = || {
         let shards = scratch.inspect(1).shards.into_iter();
-        shards
-            .map(|shard| shard.ledger.accepted)
-            .collect::<Vec<_>>()
+        shards.map(|shard| shard.ledger.accepted).collect::<Vec<_>>()
     };
     let before = accepted();
     let scheduled = scratch.schedule(Timer::at(Time::MAX, Time::MAX));
     scheduled.expect("a scratch engine accepts all");
     let mut pairs = before.into_iter().zip(accepted());
-    pairs
-        .position(|(before, after)| before != after)
-        .expect("one shard has more")
+    pairs.position(|(before, after)| before != after).expect("one shard has more")
 }
 
 struct Loader {
@@ -148,11 +140,7 @@ struct Loader {
 
 impl Loader {
     fn new(settings: Settings, shard: usize) -> Loader {
-        Loader {
-            random: Rng::with_seed(settings.seed + shard as u64),
-            settings,
-            ids: Vec::new(),
-        }
+        Loader { random: Rng::with_seed(settings.seed + shard as u64), settings, ids: Vec::new() }
     }
 
     fn act(&mut self, request: Request) -> usize {

@@ -63,41 +63,17 @@ impl Default for Settings {
 
 const KEYS: [Key; 12] = [
     Key::new("space", "stop", "Stops the virtual clock, or lets it run"),
-    Key::new(
-        ".",
-        "tick",
-        "Stops the virtual clock and moves it to the next tick",
-    ),
-    Key::new(
-        "1-9",
-        "slot",
-        "Moves it to the next slot of that level, which then cascades",
-    ),
+    Key::new(".", "tick", "Stops the virtual clock and moves it to the next tick"),
+    Key::new("1-9", "slot", "Moves it to the next slot of that level, which then cascades"),
     Key::new("a", "+1k", "Adds a thousand timers"),
     Key::new("m", "+1M", "Adds a million timers"),
     Key::new("c", "-1k", "Cancels a thousand timers"),
     Key::new("x", "cancel all", "Cancels all timers"),
-    Key::new(
-        "w",
-        "workers",
-        "Stops the workers, so that the ready lists fill, or lets them work",
-    ),
+    Key::new("w", "workers", "Stops the workers, so that the ready lists fill, or lets them work"),
     Key::new("l", "load", "Stops the load, or starts it"),
-    Key::new(
-        "v",
-        "clock",
-        "Changes to the real clock or back, and takes the timers along",
-    ),
-    Key::new(
-        "j",
-        "jump",
-        "Jumps a second without a stop at due ticks, as after a stall",
-    ),
-    Key::new(
-        "+ -",
-        "speed",
-        "Makes virtual time pass twice or half as fast",
-    ),
+    Key::new("v", "clock", "Changes to the real clock or back, and takes the timers along"),
+    Key::new("j", "jump", "Jumps a second without a stop at due ticks, as after a stall"),
+    Key::new("+ -", "speed", "Makes virtual time pass twice or half as fast"),
 ];
 
 /// The most timers that the load adds in one frame, however far time has moved.
@@ -215,11 +191,7 @@ impl Playground {
             return "The real clock does not stop: press v for the virtual one".to_owned();
         }
         self.is_stopped = !self.is_stopped;
-        let now = if self.is_stopped {
-            "stands still"
-        } else {
-            "runs"
-        };
+        let now = if self.is_stopped { "stands still" } else { "runs" };
         format!("The virtual clock {now}")
     }
 
@@ -237,10 +209,7 @@ impl Playground {
             return "The real clock has one speed: press v for the virtual one".to_owned();
         }
         self.speed = (self.speed * factor).clamp(1.0 / 1024.0, 1024.0);
-        format!(
-            "Virtual time passes {} times as fast as real time",
-            self.speed
-        )
+        format!("Virtual time passes {} times as fast as real time", self.speed)
     }
 
     fn stop_load(&mut self) -> String {
@@ -302,13 +271,8 @@ impl Playground {
         self.clock = clock;
         self.eye = Eye::default();
         let delays = live.into_iter().filter_map(|closed| closed.payload);
-        self.loaders
-            .take_over(&self.engine, delays.map(|due| due.since(now)).collect());
-        let name = if self.clock.is_some() {
-            "virtual"
-        } else {
-            "real"
-        };
+        self.loaders.take_over(&self.engine, delays.map(|due| due.since(now)).collect());
+        let name = if self.clock.is_some() { "virtual" } else { "real" };
         let moved = exact(moved as u64);
         format!("{moved} timers go on in an engine on the {name} clock")
     }

@@ -46,19 +46,11 @@ mod linux {
         let (mut socket, peer) = UnixStream::pair()?;
         let mut poll = Poll::new()?;
         let registry = poll.registry();
-        registry.register(
-            &mut SourceFd(&driver.as_raw_fd()),
-            TIMERS,
-            Interest::READABLE,
-        )?;
+        registry.register(&mut SourceFd(&driver.as_raw_fd()), TIMERS, Interest::READABLE)?;
         registry.register(&mut socket, SOCKET, Interest::READABLE)?;
 
         let (fired, has_fired) = mpsc::channel();
-        let reactor = Reactor {
-            tasks,
-            start: Instant::now(),
-            fired,
-        };
+        let reactor = Reactor { tasks, start: Instant::now(), fired };
         reactor.add(100, "100 a")?;
         reactor.add(300, "300")?;
         reactor.add(100, "100 b")?;
@@ -96,10 +88,7 @@ mod linux {
             return Err(format!("in the wrong order: {order:?}").into());
         }
         let ledger = reactor.tasks.ledger();
-        println!(
-            "{} completed, {} cancelled",
-            ledger.completed, ledger.cancelled
-        );
+        println!("{} completed, {} cancelled", ledger.completed, ledger.cancelled);
         match (ledger.live, ledger.is_balanced()) {
             (0, true) => Ok(()),
             _ => Err("the ledger is not balanced".into()),

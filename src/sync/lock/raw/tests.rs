@@ -109,11 +109,7 @@ fn a_waiter_that_requested_in_vain_sleeps_and_then_requests_again() {
         assert_eq!(lock.sleeps(), u32::from(pause > requested));
         pause == requested + 2
     });
-    assert!(
-        pauses[POLLS.len()..]
-            .iter()
-            .all(|&nanos| nanos == BETWEEN_ATTEMPTS)
-    );
+    assert!(pauses[POLLS.len()..].iter().all(|&nanos| nanos == BETWEEN_ATTEMPTS));
     assert_eq!(lock.active.load(Ordering::Relaxed), 0);
     assert_eq!(lock.sleepers.load(Ordering::Relaxed), 0);
 }

@@ -20,11 +20,7 @@ impl Queue {
     fn new(millis: u64) -> (Queue, TimerId) {
         let (engine, clock) = Engine::builder().shards(1).start_virtual().unwrap();
         let task = ByHand::new(None);
-        let mut queue = Queue {
-            engine,
-            clock,
-            task,
-        };
+        let mut queue = Queue { engine, clock, task };
         let id = queue.insert(millis);
         assert_eq!(queue.poll(), Poll::Pending);
         (queue, id)
@@ -80,12 +76,7 @@ fn d04_entries_of_all_levels_wake_the_task_at_their_tick_and_never_between() {
 #[test]
 fn d07_an_entry_that_is_moved_wakes_the_task_at_its_new_tick_only() {
     let later = [(5, 1, 10), (100, 80, 120)];
-    let earlier = [
-        (10_100, 100, 0),
-        (200, 4, 10),
-        (200, 0, 100),
-        (200, 80, 120),
-    ];
+    let earlier = [(10_100, 100, 0), (200, 4, 10), (200, 0, 100), (200, 80, 120)];
     for (entry, now, moved_to) in later.into_iter().chain(earlier) {
         let (mut queue, id) = Queue::new(entry);
         queue.engine.reschedule(id, at(entry - 1)).unwrap();

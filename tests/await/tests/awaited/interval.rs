@@ -125,9 +125,7 @@ fn c03_a_period_of_no_time_panics_in_the_callers_file() {
     std::panic::set_hook(Box::new(move |info| {
         // Other tests panic, too.
         if thread::current().id() == this {
-            seen.lock()
-                .unwrap()
-                .extend(info.location().map(Location::to_string));
+            seen.lock().unwrap().extend(info.location().map(Location::to_string));
         }
     }));
     let begins: [fn(Duration); 4] = [
@@ -141,8 +139,5 @@ fn c03_a_period_of_no_time_panics_in_the_callers_file() {
     assert!(caught.iter().all(Result::is_err));
     let places = places.lock().unwrap();
     assert_eq!(places.len(), 4);
-    assert!(
-        places.iter().all(|place| place.starts_with(file!())),
-        "{places:?}"
-    );
+    assert!(places.iter().all(|place| place.starts_with(file!())), "{places:?}");
 }

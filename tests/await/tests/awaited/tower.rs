@@ -58,9 +58,7 @@ async fn an_answer_in_time_leaves_no_sleep_behind() {
         }
         Ok::<_, Infallible>(7)
     });
-    let service = ServiceBuilder::new()
-        .layer(TimeoutLayer::on(timers, LIMIT))
-        .service(service);
+    let service = ServiceBuilder::new().layer(TimeoutLayer::on(timers, LIMIT)).service(service);
     assert_eq!(service.oneshot(Duration::ZERO).await, Ok(7));
     assert_eq!(timers.ledger().accepted, 0);
     let call = tokio::spawn(service.oneshot(LIMIT / 2));
@@ -81,9 +79,7 @@ async fn an_error_of_the_service_comes_through_with_its_type() {
     assert_eq!(failed.to_string(), "no route");
 
     let boxed = service_fn(|()| ready(Err::<(), BoxError>("no route".into())));
-    let service = ServiceBuilder::new()
-        .map_err(BoxError::from)
-        .layer(TimeoutLayer::new(LIMIT));
+    let service = ServiceBuilder::new().map_err(BoxError::from).layer(TimeoutLayer::new(LIMIT));
     let failed = service.service(boxed).oneshot(()).await.unwrap_err();
     assert!(failed.downcast::<TimeoutError<BoxError>>().is_ok());
 }

@@ -137,10 +137,7 @@ impl fmt::Display for Delays {
         }
         let [min, p50, p99, max] = [0, 50, 99, 100].map(|percent| self.percentile(percent));
         let count = self.len();
-        write!(
-            f,
-            "{count} replies after: min {min}, p50 {p50}, p99 {p99}, max {max}"
-        )
+        write!(f, "{count} replies after: min {min}, p50 {p50}, p99 {p99}, max {max}")
     }
 }
 

@@ -73,12 +73,7 @@ impl Server {
         let poll = Poll::new()?;
         let registry = poll.registry();
         registry.register(&mut listener, LISTENER, Interest::READABLE)?;
-        Ok(Server {
-            poll,
-            listener,
-            readers: HashMap::new(),
-            last_token: LISTENER,
-        })
+        Ok(Server { poll, listener, readers: HashMap::new(), last_token: LISTENER })
     }
 
     /// Accepts every waiting connection: mio reports the listener again only when
@@ -137,10 +132,7 @@ struct Reader {
 impl Reader {
     fn new(stream: TcpStream) -> Reader {
         let output = Mutex::default();
-        Reader {
-            connection: Arc::new(Connection { stream, output }),
-            input: Vec::new(),
-        }
+        Reader { connection: Arc::new(Connection { stream, output }), input: Vec::new() }
     }
 
     fn is_done_after_reading(&mut self, engine: &Engine<Reply>) -> bool {
