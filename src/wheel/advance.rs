@@ -648,7 +648,7 @@ mod tests {
                 Step::Done => break,
             }
             fired += 1;
-            assert_eq!(wheel.has_settled(Tick(100), passes), false, "{fired}");
+            assert!(!wheel.has_settled(Tick(100), passes), "{fired}");
         }
         assert!(fired == 9 && wheel.has_settled(Tick(100), passes));
     }
