@@ -8,7 +8,7 @@ use crate::shard::{Due, Phase, Shard};
 use crate::sync::{Arc, LockGuard};
 use crate::tick::Tick;
 use crate::timeline::{Time, When};
-use crate::timer::{LiveTimer, PlainTimer, Refusal, Refused, Timer};
+use crate::timer::{PlainTimer, Refusal, Refused, Timer};
 use crate::wheel::Tag;
 
 /// Whether a timer was postponed. `No` leaves every other change to the holder of the lock.
@@ -246,10 +246,6 @@ impl<T> Core<T> {
         let moved = held.shard.reschedule(id, due);
         self.release(held);
         moved
-    }
-
-    pub(crate) fn find(&self, id: TimerId) -> Option<LiveTimer> {
-        self.cell_of(id)?.lock().find_one(id)
     }
 
     /// Computes when a timer is due. Reads the clock only for a delay, which counts from

@@ -233,7 +233,7 @@ impl<T> Engine<T> {
     /// ```
     #[must_use]
     pub fn find(&self, id: TimerId) -> Option<LiveTimer> {
-        self.core.find(id)
+        self.core.cell_of(id)?.lock().find_one(id)
     }
 }
 
@@ -296,22 +296,6 @@ impl<T> Core<T> {
 /// single slot has more.
 const LISTED_PER_HOLD: usize = 256;
 
-impl<T> Core<T> {
-    pub(crate) fn inspect(&self, most: usize) -> Inspection {
-        let size = self.wheel_size();
-        let shards = self.shards.iter();
-        Inspection {
-            tick: Duration::from_nanos(self.tick.as_nanos()),
-            wheel_size: size,
-            shards: shards.map(|cell| inspect(cell, size, most)).collect(),
-        }
-    }
-
-    fn wheel_size(&self) -> usize {
-        self.shards[0].lock().wheel.geometry().size()
-    }
-}
-
 fn inspect<T>(cell: &ShardCell<T>, size: usize, most: usize) -> InspectedShard {
     let mut inspected = cell.lock().inspect();
     inspected.next_wakeup = Some(cell.next()).filter(|&next| next < Tick::MAX);
@@ -366,7 +350,13 @@ impl<T> Engine<T> {
     /// ```
     #[must_use]
     pub fn inspect(&self, most: usize) -> Inspection {
-        self.core.inspect(most)
+        let Core { shards, tick, .. } = &*self.core;
+        let size = shards[0].lock().wheel.geometry().size();
+        Inspection {
+            tick: Duration::from_nanos(tick.as_nanos()),
+            wheel_size: size,
+            shards: shards.iter().map(|cell| inspect(cell, size, most)).collect(),
+        }
     }
 }
 

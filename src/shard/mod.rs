@@ -456,7 +456,7 @@ impl<T> Shard<T> {
 
     #[inline]
     pub(crate) fn record_in(wheel: &Wheel<Body<T>>, at: EntryIndex) -> Option<usize> {
-        Self::tag_in(wheel, at).has_record().then(|| {
+        wheel.tag(at).has_record().then(|| {
             // SAFETY: the tag says that the body is a record's index.
             unsafe { wheel.payload(at).as_record() }
         })
@@ -500,11 +500,6 @@ impl<T> Shard<T> {
 
     #[inline]
     pub(crate) fn tag(&self, at: EntryIndex) -> Tag {
-        Self::tag_in(&self.wheel, at)
-    }
-
-    #[inline]
-    pub(crate) fn tag_in(wheel: &Wheel<Body<T>>, at: EntryIndex) -> Tag {
-        wheel.tag(at)
+        self.wheel.tag(at)
     }
 }
