@@ -2,13 +2,13 @@
 //! too.
 
 use std::fmt::{Debug, Write};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread;
 
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::with_default;
-use tracing::{Event, Metadata, Subscriber};
+use tracing::{Dispatch, Event, Metadata, Subscriber};
 
 /// The events of some targets: `LEVEL message field=value …`, those within a span behind
 /// `span field=value …: `.
@@ -44,6 +44,10 @@ impl Told {
 
     /// Returns the events of the calling thread while `act` runs.
     pub(crate) fn here(self, act: impl FnOnce()) -> Vec<String> {
+        // Beside a single subscriber, `tracing` asks that of the thread which first meets an event,
+        // and keeps the answer: none, if that thread has none.
+        static SECOND: OnceLock<Dispatch> = OnceLock::new();
+        SECOND.get_or_init(|| Dispatch::new(Told::new(&[], "")));
         with_default(self.clone(), act);
         self.take()
     }
