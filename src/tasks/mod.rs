@@ -15,7 +15,7 @@ use crate::drive::{Builder, Family, ProcessFn, Sealed, StartError, WeakEngine, c
 use crate::engine::{Engine, Unstarted};
 use crate::id::TimerId;
 use crate::timeline::PointInTime;
-use crate::timer::{Cancel, Refusal, Refused, Timer};
+use crate::timer::{Refusal, Refused, Timer};
 
 /// Runs closures later, on worker threads of its own.
 ///
@@ -38,9 +38,10 @@ use crate::timer::{Cancel, Refusal, Refused, Timer};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// For all that tasks have in common with other timers, such as walks, names, reports and
-/// counts, it dereferences to [`Engine<Task>`](Engine). All tasks are in queue 0, whose
-/// workers each hold one task.
+/// For all that tasks have in common with other timers, such as cancels, walks, names,
+/// reports and counts, it dereferences to [`Engine<Task>`](Engine). A cancel returns the
+/// closure, which you can drop or schedule again. All tasks are in queue 0, whose workers
+/// each hold one task.
 #[derive(Clone, Debug)]
 pub struct TaskEngine {
     engine: Engine<Task>,
@@ -258,39 +259,6 @@ impl TaskEngine {
         created.map_err(|refused| refused.map(Task::into_each))
     }
 
-    /// Cancels a task. [`Cancel::Running`] means that the task is running
-    /// and will not run again. Drops the closure in this call, unless the
-    /// task is [`notified`](Timer::notified); see [`Engine::cancel`].
-    pub fn cancel(&self, id: TimerId) -> Cancel<()> {
-        self.engine.core().cancel_then(id, Cancel::without_payload)
-    }
-
-    /// Cancels the tasks that have this name, oldest first: all of them if `max` is
-    /// `None`, otherwise at most `max`. Returns the answer for each, with its id. A task in
-    /// its last run is [`Cancel::Running`], and does not count towards `max`. See
-    /// [`Engine::cancel_by_name`].
-    pub fn cancel_by_name(
-        &self,
-        name: &str,
-        max: impl Into<Option<usize>>,
-    ) -> Vec<(TimerId, Cancel<()>)> {
-        without_payloads(self.engine.cancel_by_name(name, max))
-    }
-
-    /// Cancels all tasks, without shutting the engine down. Returns the answer for each
-    /// that had not ended, with its id; see [`Engine::cancel_all`].
-    pub fn cancel_all(&self) -> Vec<(TimerId, Cancel<()>)> {
-        without_payloads(self.engine.cancel_all())
-    }
-
-    /// Cancels a task and blocks until it is no longer running and, if it is
-    /// [`notified`](Timer::notified), has been told of the end; see
-    /// [`Engine::cancel_and_wait`]. Does not block when called from within the
-    /// task itself. Two tasks that wait for each other block for ever.
-    pub fn cancel_and_wait(&self, id: TimerId) -> Cancel<()> {
-        self.engine.cancel_and_wait(id).without_payload()
-    }
-
     /// Blocks until every worker has ended. Tasks then no longer run, and all
     /// values that tasks held have been dropped, even if reports are unread.
     ///
@@ -317,12 +285,6 @@ impl TaskEngine {
     pub fn join(&self) {
         self.engine.core().workers.wait_until_ended();
     }
-}
-
-/// Drops the closures from the answers.
-fn without_payloads(answers: Vec<(TimerId, Cancel<Task>)>) -> Vec<(TimerId, Cancel<()>)> {
-    let answers = answers.into_iter();
-    answers.map(|(id, answer)| (id, answer.without_payload())).collect()
 }
 
 impl Builder<TaskEngine> {

@@ -218,6 +218,6 @@ impl Closures for TaskEngine {
     }
 
     fn cancel(&self, id: TimerId) {
-        TaskEngine::cancel(self, id);
+        Engine::cancel(self, id);
     }
 }
