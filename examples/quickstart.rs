@@ -9,7 +9,8 @@ use std::error::Error;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tickwheel::{Engine, Ledger, Timer};
+use tickwheel::stats::Ledger;
+use tickwheel::{Engine, Timer};
 
 /// The threads, and the requests of each.
 const THREADS: u64 = 4;

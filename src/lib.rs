@@ -72,7 +72,7 @@
 //! * `metrics`: `Snapshot::publish`, which hands an engine's counts to a metrics
 //!   recorder at each call.
 //! * `serde`: `Serialize` and `Deserialize` for [`TimerId`], [`Tick`], [`Time`] and
-//!   [`Ledger`].
+//!   [`Ledger`](stats::Ledger).
 //! * `stream`: `Queue::into_stream` and `Reports::into_stream`, and `Stream` (of
 //!   `futures-core`) for [`time::Interval`].
 //! * `hyper`: hyper's `rt::Timer` for [`time::Global`] and `&'static` [`time::Timers`],
@@ -138,7 +138,7 @@ mod rounding;
 #[cfg(feature = "std")]
 mod shard;
 #[cfg(feature = "std")]
-mod stats;
+pub mod stats;
 #[cfg(feature = "std")]
 mod sync;
 #[cfg(feature = "std")]
@@ -167,14 +167,12 @@ pub use id::{InvalidTimerId, TimerId};
 #[cfg(feature = "std")]
 pub use queue::{Expired, Queue, RecvError, Reports};
 #[cfg(feature = "std")]
-pub use stats::{Histogram, InspectedShard, Inspection, Ledger, RefusedTimers, Snapshot};
-#[cfg(feature = "std")]
 pub use tasks::{Firing, Task, TaskEngine};
 pub use tick::Tick;
 #[cfg(feature = "std")]
 pub use timeline::{PointInTime, Time, When};
 #[cfg(feature = "std")]
-pub use timer::{Cancel, CloseReason, Closed, LiveTimer, MissedTicks, Refusal, Refused, Timer};
+pub use timer::{Cancel, CloseReason, Closed, MissedTicks, Refusal, Refused, Timer};
 pub use wheel::Wheel;
 
 #[cfg(any(doc, doctest))]

@@ -6,7 +6,7 @@
 //!    one wake-up, plus the time to move the timers due before it. The task of an
 //!    awaited timer is woken then, after those of the timers due before it.
 //! 3. **Exactly one ending.** Every timer ends once: completed, cancelled, shut
-//!    down, or failed. The [`Ledger`](crate::Ledger) balances.
+//!    down, or failed. The [`Ledger`](crate::stats::Ledger) balances.
 //! 4. **Cancel wins until the task is taken**, and returns the payload. Once it has
 //!    answered, the timer does not fire again, even if a worker re-arms it.
 //! 5. **A stale id is harmless**, however often its storage was reused, and so is a
@@ -23,7 +23,7 @@
 //! 10. **A slow or panicking task harms no other**, as long as a worker is free.
 //!     It holds up neither the ticker, nor other queues, nor other workers. If
 //!     slow tasks occupy all workers of a queue, its other timers wait, and
-//!     [`Snapshot::lateness_at_start`](crate::Snapshot::lateness_at_start) shows it. [`TaskEngine::set_workers`](crate::TaskEngine::set_workers) then
+//!     [`Snapshot::lateness_at_start`](crate::stats::Snapshot::lateness_at_start) shows it. [`TaskEngine::set_workers`](crate::TaskEngine::set_workers) then
 //!     adds workers.
 //! 11. **Bounds, and nothing lost.** A refused timer is returned to its caller.
 //! 12. **Shutdown accounts for every timer**, at once.

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tickwheel::Histogram;
+use tickwheel::stats::Histogram;
 pub(crate) use tracing::Span;
 use tracing::{error, info, info_span, warn};
 

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use metrics::{Label, Unit, counter, describe_counter, describe_gauge, gauge};
-use tickwheel::Histogram;
+use tickwheel::stats::Histogram;
 
 use crate::observe::Counts;
 use crate::status::Status;

@@ -13,10 +13,11 @@ use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
+use tickwheel::stats::Ledger;
 use tickwheel::time::Timers;
 use tickwheel::{
-    Builder, Driver, Engine, Expired, Family, Ledger, Queue, StartError, Task, TaskEngine, Time,
-    Timer, TimerId, VirtualClock,
+    Builder, Driver, Engine, Expired, Family, Queue, StartError, Task, TaskEngine, Time, Timer,
+    TimerId, VirtualClock,
 };
 
 const PREEMPTIONS: usize = 2;

@@ -204,8 +204,8 @@ impl<E: Family> Builder<E> {
     }
 
     /// Records how late workers take firings, and how long they hold them, in
-    /// [`Snapshot::lateness_at_start`](crate::Snapshot::lateness_at_start) and
-    /// [`Snapshot::durations`](crate::Snapshot::durations). Each take then reads the
+    /// [`Snapshot::lateness_at_start`](crate::stats::Snapshot::lateness_at_start) and
+    /// [`Snapshot::durations`](crate::stats::Snapshot::durations). Each take then reads the
     /// clock. Defaults to `false`, and to `true` in a
     /// [`TaskEngine`](crate::TaskEngine).
     ///

@@ -11,11 +11,10 @@ use crate::id::TimerId;
 use crate::rounding::NEVER;
 use crate::shard::Shard;
 use crate::shard::walk::TRIMMED_PER_HOLD;
-use crate::stats::{InspectedShard, Inspection, Ledger, Snapshot};
+use crate::stats::{InspectedShard, Inspection, Ledger, LiveTimer, Snapshot};
 use crate::sync::Ordering;
 use crate::tick::Tick;
 use crate::timeline::Time;
-use crate::timer::LiveTimer;
 use crate::wheel::{Cursor, Level, OverBudget};
 
 impl<T> Core<T> {
@@ -245,7 +244,7 @@ impl<T> Engine<T> {
     /// the name during the whole walk exactly once, and no timer that is created meanwhile.
     /// A returned timer may have ended since. A timer is no longer found by its name when it has ended, or when it was cancelled
     /// during a firing. For the names of all live timers, read
-    /// [`LiveTimer::name`](crate::LiveTimer::name) from [`live`](Engine::live).
+    /// [`LiveTimer::name`](crate::stats::LiveTimer::name) from [`live`](Engine::live).
     ///
     /// # Cost
     /// Grows with the number of timers that the iterator returns, not with the number of

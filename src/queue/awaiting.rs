@@ -66,7 +66,7 @@ impl<T, R: Received<T>> Queue<T, R> {
     /// # Wakers
     /// The task's waker is called outside all locks, often by the ticker's thread, and
     /// should not block. A panic in it is caught and counted in
-    /// [`Snapshot::panics`](crate::Snapshot::panics).
+    /// [`Snapshot::panics`](crate::stats::Snapshot::panics).
     ///
     /// # Virtual clocks
     /// [`VirtualClock::run_until`](crate::VirtualClock::run_until) does not wait for tasks:

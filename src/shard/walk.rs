@@ -11,10 +11,10 @@ use crate::id::TimerId;
 use crate::shard::names::Index;
 use crate::shard::record::{State, TimerRecord};
 use crate::shard::{CELLS_PER_HOLD, CELLS_PER_TIMER, Phase, Shard};
-use crate::stats::InspectedShard;
+use crate::stats::{InspectedShard, LiveTimer};
 use crate::sync::IS_MODEL;
 use crate::tick::Tick;
-use crate::timer::{Cancel, LiveTimer};
+use crate::timer::Cancel;
 use crate::wheel::{Cursor, EntryIndex, Level, OverBudget};
 
 /// The number of cells that a found timer counts as. It limits how many timers are

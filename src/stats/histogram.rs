@@ -4,7 +4,7 @@ use core::time::Duration;
 
 /// A histogram of durations. Each bucket is twice as wide as the one before it.
 ///
-/// A [`Snapshot`](crate::Snapshot) has several: lateness, and durations of tasks.
+/// A [`Snapshot`](crate::stats::Snapshot) has several: lateness, and durations of tasks.
 ///
 /// ```
 /// use std::time::Duration;
@@ -62,7 +62,7 @@ impl Histogram {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tickwheel::Histogram;
+    /// use tickwheel::stats::Histogram;
     ///
     /// let mut waits = Histogram::default();
     /// waits.record(Duration::from_millis(3));

@@ -1,4 +1,4 @@
-//! An engine as seen from outside.
+//! An engine as seen from outside: its counts, where its timers wait, and which they are.
 
 mod histogram;
 #[cfg(feature = "metrics")]
@@ -10,7 +10,9 @@ pub use histogram::Histogram;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::id::TimerId;
 use crate::tick::Tick;
+use crate::timeline::Time;
 use crate::timer::{CloseReason, Refusal};
 use crate::wheel::Level;
 
@@ -193,4 +195,22 @@ pub struct InspectedShard {
     pub reached: Tick,
     /// The levels of the shard's wheel. Empty if the engine is shut down.
     pub levels: Vec<Level>,
+}
+
+/// A live timer, as it was when a walk reached it or
+/// [`Engine::find`](crate::Engine::find) looked it up.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct LiveTimer {
+    /// The timer.
+    pub id: TimerId,
+    /// The timer's name, if it has one.
+    pub name: Option<Arc<str>>,
+    /// The tick at which the timer is due next, or was due if it is running or waiting to
+    /// be taken.
+    pub tick: Tick,
+    /// The time at which that tick begins.
+    pub deadline: Time,
+    /// The timer's queue.
+    pub queue: usize,
 }

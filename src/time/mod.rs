@@ -59,7 +59,7 @@
 //!
 //! # Wakers
 //! A waker is code of the runtime. If it panics, the panic is counted in
-//! [`Snapshot::panics`](crate::Snapshot::panics), and other tasks are woken. If it
+//! [`Snapshot::panics`](crate::stats::Snapshot::panics), and other tasks are woken. If it
 //! blocks, it delays the engine's other wake-ups, because one thread wakes all tasks.
 
 mod handle;

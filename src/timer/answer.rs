@@ -1,4 +1,4 @@
-//! The answers to calls: how a cancel went, how a timer ended, what a live timer is.
+//! The answers to calls: how a cancel went, and how a timer ended.
 
 // Not the `Arc` of `crate::sync`, because no thread waits for another through a name.
 use std::sync::Arc;
@@ -102,22 +102,4 @@ pub struct Closed<T> {
     /// a closure that has run, so that
     /// [`TaskEngine::join`](crate::TaskEngine::join) can wait for the drop.
     pub payload: Option<T>,
-}
-
-/// A live timer, as it was when a walk reached it or
-/// [`Engine::find`](crate::Engine::find) looked it up.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct LiveTimer {
-    /// The timer.
-    pub id: TimerId,
-    /// The timer's name, if it has one.
-    pub name: Option<Arc<str>>,
-    /// The tick at which the timer is due next, or was due if it is running or waiting to
-    /// be taken.
-    pub tick: Tick,
-    /// The time at which that tick begins.
-    pub deadline: Time,
-    /// The timer's queue.
-    pub queue: usize,
 }

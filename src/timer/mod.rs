@@ -3,7 +3,7 @@
 mod answer;
 mod refusal;
 
-pub use answer::{Cancel, CloseReason, Closed, LiveTimer};
+pub use answer::{Cancel, CloseReason, Closed};
 pub use refusal::{Refusal, Refused};
 
 use core::time::Duration;

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use metrics::Unit;
-use tickwheel::{Engine, Snapshot};
+use tickwheel::Engine;
+use tickwheel::stats::Snapshot;
 
 use crate::recorder::Kept;
 use crate::support::MS;

@@ -10,7 +10,8 @@ pub use closing::{CancelledThose, Report};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use tickwheel::{CloseReason, Histogram, Ledger, MissedTicks, Refusal, Time, When};
+use tickwheel::stats::{Histogram, Ledger};
+use tickwheel::{CloseReason, MissedTicks, Refusal, Time, When};
 
 use crate::script::{Ask, First, How, Reach};
 use crate::setup::{QUEUES, Setup};

@@ -32,7 +32,7 @@ fn promise_12_handles_may_cross_threads_and_panics() {
     of_payloads::<std::cell::Cell<u32>>();
     of_values::<u32>();
     shared::<(TaskEngine, WeakEngine<TaskEngine>, Builder<TaskEngine>, Firing)>();
-    shared::<(Geometry, Snapshot, TimerId)>();
+    shared::<(Geometry, stats::Snapshot, TimerId)>();
 }
 
 #[test]

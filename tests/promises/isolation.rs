@@ -137,7 +137,7 @@ fn promise_10_lateness_until_the_work_begins_is_measured() {
     assert_eq!((seen.held, seen.ledger.completed), (0, 101));
     let latest = seen.lateness.quantile(1.0).unwrap();
     assert!(latest < MS, "the ticker was on time");
-    let counts = [&seen.lateness_at_start, &seen.durations].map(Histogram::count);
+    let counts = [&seen.lateness_at_start, &seen.durations].map(stats::Histogram::count);
     assert_eq!(counts, [101, 101]);
     let waited = seen.lateness_at_start.quantile(0.5).unwrap();
     assert!(slow < waited && waited <= 2 * slow, "{waited:?}");

@@ -10,7 +10,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{
     Bar, BarChart, Block, Borders, Paragraph, Row, Sparkline, Table, Widget, Wrap,
 };
-use tickwheel::{Histogram, InspectedShard, Time};
+use tickwheel::Time;
+use tickwheel::stats::{Histogram, InspectedShard};
 
 use crate::look::{Look, MOST};
 use crate::numbers::{compact, duration, exact, time};

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use tickwheel::{Engine, Inspection, Snapshot, Tick, Time};
+use tickwheel::stats::{Inspection, Snapshot};
+use tickwheel::{Engine, Tick, Time};
 
 /// The number up to which the timers of a slot are counted: a hold of a shard's lock may be
 /// that long.

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use tickwheel::Ledger;
+use tickwheel::stats::Ledger;
 
 /// How a payload left the engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::stats::Snapshot;
 use crate::wheel::Advance;
-use crate::{Engine, Refusal, Snapshot, Timer};
+use crate::{Engine, Refusal, Timer};
 
 const SECOND: Duration = Duration::from_secs(1);
 

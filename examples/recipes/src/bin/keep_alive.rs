@@ -20,7 +20,8 @@ use std::time::{Duration, Instant};
 
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token};
-use tickwheel::{Driver, Engine, Ledger, Refusal, Timer, TimerId};
+use tickwheel::stats::Ledger;
+use tickwheel::{Driver, Engine, Refusal, Timer, TimerId};
 
 /// The longest silence of a live connection.
 const SILENCE: Duration = Duration::from_secs(2);
