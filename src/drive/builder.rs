@@ -47,7 +47,7 @@ pub struct Builder<E> {
     clock: ClockSource,
     portable_ticker: bool,
     measure_work: bool,
-    workers: usize,
+    pub(crate) workers: usize,
     engine: PhantomData<fn() -> E>,
 }
 
@@ -136,12 +136,6 @@ impl<E: Family> Builder<E> {
     /// ```
     pub fn name(mut self, name: impl Into<StdArc<str>>) -> Builder<E> {
         self.name = name.into();
-        self
-    }
-
-    /// Sets the number of workers of an engine that has its own.
-    pub(crate) fn with_workers(mut self, workers: usize) -> Builder<E> {
-        self.workers = workers;
         self
     }
 
@@ -420,7 +414,11 @@ impl<E: Family> Builder<E> {
             return Err(StartError::MAX_TIMERS);
         }
         let shards = self.shard_count()?;
-        self.check_queues(shards)?;
+        // A product that overflows is above the limit.
+        let lists = self.queues.saturating_add(1).saturating_mul(shards);
+        if self.queues == 0 || lists > MOST_LISTS {
+            return Err(StartError::QUEUES);
+        }
         Ok(Shape { tick, geometry, shards })
     }
 
@@ -428,14 +426,12 @@ impl<E: Family> Builder<E> {
         match self.shards {
             Some(shards @ 1..=MOST_SHARDS) => Ok(shards.next_power_of_two()),
             Some(_) => Err(StartError::SHARDS),
-            None => Ok(default_shards()),
+            // So many that threads seldom share one, but few enough to visit them all fast.
+            None => {
+                let processors = std::thread::available_parallelism().map_or(2, usize::from);
+                Ok((2 * processors).next_power_of_two().clamp(4, 64))
+            }
         }
-    }
-
-    fn check_queues(&self, shards: usize) -> Result<(), StartError> {
-        // A product that overflows is above the limit.
-        let lists = self.queues.saturating_add(1).saturating_mul(shards);
-        if self.queues == 0 || lists > MOST_LISTS { Err(StartError::QUEUES) } else { Ok(()) }
     }
 
     fn build(&self, shape: Shape, clock: Clock, device: Device) -> Core<E::Payload> {
@@ -481,13 +477,6 @@ debug!(it: [E] Builder<E> => "Builder" {
     name: it.name, tick: it.tick, wheel_size: it.wheel_size, queues: it.queues,
     max_timers: it.max_timers
 });
-
-/// Returns enough shards that threads seldom share one, but few enough to
-/// visit them all fast.
-fn default_shards() -> usize {
-    let processors = std::thread::available_parallelism().map_or(2, usize::from);
-    (2 * processors).next_power_of_two().clamp(4, 64)
-}
 
 /// The maximum number of shards, each of which may have many levels.
 pub(super) const MOST_SHARDS: usize = 1_024;

@@ -175,7 +175,7 @@ impl<T> Moved for Member<T> {
     }
 
     fn wakes_tasks(&self) -> bool {
-        self.0.has_sink()
+        self.0.sink.is_some()
     }
 
     fn is_finished(&self) -> bool {

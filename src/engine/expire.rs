@@ -160,7 +160,7 @@ impl<T> Core<T> {
     ///
     /// Returns whether everything is done that was due when the visit began.
     fn visit(&self, visit: &mut Visit<'_, T>, budget: &mut usize) -> bool {
-        let (cell, room) = (visit.cell, if self.has_sink() { ENTRIES_PER_BATCH } else { 0 });
+        let (cell, room) = (visit.cell, if self.sink.is_some() { ENTRIES_PER_BATCH } else { 0 });
         let mut taken = Vec::with_capacity(room);
         self.visited.store(cell.index, Ordering::Relaxed);
         let mut held = self.hold(cell);
@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn a_reading_older_than_a_submitters_sets_no_clock_back() {
         let mut shard = shard();
-        shard.catch_up(Tick(10));
+        shard.wheel.idle_to(Tick(10));
         expire(&mut shard, Time::from_millis(5));
         assert_eq!(shard.wheel.now(), Tick(10));
     }

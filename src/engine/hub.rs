@@ -107,11 +107,6 @@ impl<T> Core<T> {
         }
     }
 
-    /// Whether due timers go to a sink, and not to queues with workers.
-    pub(crate) fn has_sink(&self) -> bool {
-        self.sink.is_some()
-    }
-
     /// Returns the engine as its events name it.
     pub(crate) fn subject(&self) -> Subject<'_> {
         Subject { number: self.first, name: &self.name }

@@ -495,12 +495,7 @@ impl<T> Queue<T> {
         let (lent, more) = self.core.take_many(shard, self.index, bell, payloads, most);
         let taken = payloads.len() - before + usize::from(lent.is_some());
         self.stay(shard, turns - taken as u32, more);
-        lent.map(|lent| self.lent(lent))
-    }
-
-    #[cold]
-    fn lent(&self, lent: Claimed<T>) -> Expired<T> {
-        Expired::new(lent, &self.core)
+        lent.map(|lent| Expired::new(lent, &self.core))
     }
 
     /// Returns a firing whose task is consumed, and then takes a timer. Does both in one hold

@@ -154,7 +154,8 @@ impl<T> Shard<T> {
             let task = record.payload.take_if(|_| record.timer.task);
             let reports = self.ready.len() - 1;
             self.put_on(reports, at);
-            self.has_reported();
+            self.to_report -= 1;
+            self.signal_if_settled();
             return task;
         }
         let payload = record.payload.take();

@@ -6,13 +6,6 @@ use crate::timeline::Time;
 use crate::wheel::{EntryIndex, Step};
 
 impl<T> Shard<T> {
-    /// Moves the wheel's clock to `now` if nothing happens until then. New timers are
-    /// then linked into slots where they can stay for a long time.
-    #[inline]
-    pub(crate) fn catch_up(&mut self, now: Tick) {
-        self.wheel.idle_to(now);
-    }
-
     /// Makes timers due by `now` ready, touching at most `budget` entries. Returns the
     /// tick at which the shard next wants to be visited.
     pub(crate) fn expire(&mut self, now: Time, budget: &mut usize) -> Tick {

@@ -80,17 +80,17 @@ impl<T> Shard<T> {
 
     /// Whether a timer was cancelled or shut down since a worker took this firing.
     pub(crate) fn is_cancelled(&self, id: TimerId, number: u64) -> bool {
-        let Some(key) = self.find_lent(id, number) else {
-            return self.is_lent_task(id) && self.phase == Phase::Closed;
+        let Some(at) = self.wheel.find_own(id) else {
+            return false;
         };
-        let is_going_on = matches!(self.records[key].state, State::Lent { ending: None, .. });
-        !is_going_on || self.phase == Phase::Closed
-    }
-
-    /// Finds the record of a timer of which a worker holds this firing.
-    fn find_lent(&self, id: TimerId, number: u64) -> Option<usize> {
-        let key = self.record_of(self.wheel.find_own(id)?)?;
-        self.has_firing(key, number).then_some(key)
+        let is_closed = self.phase == Phase::Closed;
+        match self.record_of(at) {
+            Some(key) if self.has_firing(key, number) => {
+                is_closed || !matches!(self.records[key].state, State::Lent { ending: None, .. })
+            }
+            // A task without a record has one firing.
+            _ => is_closed && self.tag(at).is_lent(),
+        }
     }
 
     /// Whether a worker holds this firing of a timer.
@@ -125,7 +125,9 @@ impl<T> Shard<T> {
         let ending = match record.state {
             State::Lent { ending, .. } => ending,
             State::Abandoned { tick } => {
-                let payload = self.end_abandoned(at, key, tick);
+                let reason = CloseReason::ShutDown;
+                self.enter(key, State::Ended { reason, tick });
+                let payload = self.close_entry(at, key);
                 return Returned { payload, awaited };
             }
             // Its task has been told.

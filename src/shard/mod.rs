@@ -184,7 +184,8 @@ impl<T> Shard<T> {
         tag: Tag,
     ) -> (TimerId, Tick) {
         if let Some(now) = now {
-            self.catch_up(now);
+            // If nothing happens until then, the timer gets a slot where it can stay.
+            self.wheel.idle_to(now);
         }
         let body = Body::payload(payload);
         self.ledger.accepted += 1;
@@ -320,7 +321,7 @@ impl<T> Shard<T> {
         // The timer may remain unstarted for a long time.
         self.wheel.set_aside(at);
         if let Some(hash) = name_hash {
-            self.enter_name(at, hash);
+            self.index.insert(hash, self.wheel.sequence(at), at);
         }
         at
     }

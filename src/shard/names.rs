@@ -32,7 +32,7 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    fn insert(&mut self, hash: u64, sequence: u64, at: EntryIndex) {
+    pub(super) fn insert(&mut self, hash: u64, sequence: u64, at: EntryIndex) {
         match self.one.entry(hash) {
             Entry::Vacant(vacant) => _ = vacant.insert((sequence, at)),
             Entry::Occupied(_) => _ = self.others.insert((hash, sequence), at),
@@ -144,11 +144,6 @@ impl<T> Shard<T> {
     fn is_taken(&self, name: Option<(&str, u64)>) -> bool {
         let others = name.map(|(name, hash)| self.namesakes(name, hash));
         others.is_some_and(|mut of| self.next_namesake(&mut of).is_some())
-    }
-
-    /// Enters a timer under its name.
-    pub(super) fn enter_name(&mut self, at: EntryIndex, hash: u64) {
-        self.index.insert(hash, self.wheel.sequence(at), at);
     }
 
     /// Removes a timer that ends from the index. Its record keeps the name.

@@ -71,7 +71,9 @@ impl Ready {
     #[inline]
     fn look_ahead<B>(&mut self, wheel: &Wheel<B>, first: EntryIndex) {
         if self.is_known {
-            self.pass_over(first);
+            if self.pass_one() != Some(first) {
+                self.pass_strays(first);
+            }
             self.prefetch_ahead(wheel);
         }
     }
@@ -111,15 +113,8 @@ impl Ready {
         }
     }
 
-    /// Removes the list's first entry, and strays before it, from `ahead`. If there are
-    /// many, leaves some to the next takes, and the first entry becomes one of them.
-    #[inline]
-    fn pass_over(&mut self, first: EntryIndex) {
-        if self.pass_one() != Some(first) {
-            self.pass_strays(first);
-        }
-    }
-
+    /// Removes strays before the list's first entry, and the entry itself, from `ahead`. If
+    /// there are many, leaves some to the next takes, and the first entry becomes one of them.
     #[cold]
     fn pass_strays(&mut self, first: EntryIndex) {
         for _ in 0..PASSED_PER_TAKE {

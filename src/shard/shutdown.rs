@@ -200,23 +200,9 @@ impl<T> Shard<T> {
         Some(None)
     }
 
-    /// Ends a timer that was shut down while a worker had its payload, which has
-    /// come back.
-    pub(super) fn end_abandoned(&mut self, at: EntryIndex, key: usize, tick: Tick) -> Option<T> {
-        let reason = CloseReason::ShutDown;
-        self.enter(key, State::Ended { reason, tick });
-        self.close_entry(at, key)
-    }
-
-    /// Notes that a report is available.
-    pub(super) fn has_reported(&mut self) {
-        self.to_report -= 1;
-        self.signal_if_settled();
-    }
-
     /// Signals that the shard is settled. This happens only once, because a closed shard
     /// accepts no timers.
-    fn signal_if_settled(&mut self) {
+    pub(super) fn signal_if_settled(&mut self) {
         if self.phase == Phase::Closed && self.to_report == 0 {
             self.signals.settled = true;
             self.signalled = true;

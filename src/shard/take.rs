@@ -313,10 +313,4 @@ impl<T> Shard<T> {
         self.wheel.set_tag(at, self.tag(at).with_record());
         key
     }
-
-    /// Whether a worker runs this task, of which nothing has been noted.
-    pub(super) fn is_lent_task(&self, id: TimerId) -> bool {
-        let at = self.wheel.find_own(id);
-        at.is_some_and(|at| self.tag(at).is_lent())
-    }
 }

@@ -68,7 +68,12 @@ impl Sealed for TaskEngine {
     }
 
     fn start_workers(&self, count: usize) -> Result<(), StartError> {
-        self.want_workers(count)
+        let workers = &self.engine.core().workers;
+        let start = |number| worker::start(&self.engine, number);
+        match workers.set_wanted(count, || self.is_shut_down(), start) {
+            None => Err(StartError::ShutDown),
+            Some(started) => started.map_err(StartError::Thread),
+        }
     }
 }
 
@@ -291,8 +296,9 @@ impl Builder<TaskEngine> {
     /// Sets the number of worker threads, up to 4,096. Defaults to one.
     /// [`TaskEngine::set_workers`] changes it while the engine runs. An engine that a
     /// [`Driver`](crate::Driver) drives has none.
-    pub fn workers(self, workers: usize) -> Builder<TaskEngine> {
-        self.with_workers(workers)
+    pub fn workers(mut self, workers: usize) -> Builder<TaskEngine> {
+        self.workers = workers;
+        self
     }
 }
 
@@ -352,17 +358,8 @@ impl TaskEngine {
             return Err(StartError::Driven);
         }
         check_workers(workers)?;
-        self.want_workers(workers)?;
+        self.start_workers(workers)?;
         self.engine.core().doorbell(0).wake_receivers();
         Ok(())
-    }
-
-    fn want_workers(&self, count: usize) -> Result<(), StartError> {
-        let workers = &self.engine.core().workers;
-        let start = |number| worker::start(&self.engine, number);
-        match workers.set_wanted(count, || self.is_shut_down(), start) {
-            None => Err(StartError::ShutDown),
-            Some(started) => started.map_err(StartError::Thread),
-        }
     }
 }

@@ -165,13 +165,13 @@ impl<H: Handle> Interval<H> {
     /// Makes the next tick due now.
     pub fn reset_immediately(&mut self) {
         let now = self.sleep.core().clock.now();
-        self.set_next(now);
+        self.sleep.set_deadline(now);
     }
 
     /// Sets the next tick a delay from now.
     pub fn reset_after(&mut self, delay: Duration) {
         let next = self.sleep.core().clock.after(delay);
-        self.set_next(next);
+        self.sleep.set_deadline(next);
     }
 
     /// Sets the next tick: an `Instant` or a [`Time`]. Later ticks follow at equal
@@ -181,10 +181,6 @@ impl<H: Handle> Interval<H> {
     /// As [`Sleep::reset`].
     pub fn reset_at(&mut self, next: impl PointInTime) {
         self.sleep.reset_at(next);
-    }
-
-    fn set_next(&mut self, next: Time) {
-        self.sleep.set_deadline(next);
     }
 }
 
