@@ -420,9 +420,9 @@ impl<T> Wheel<T> {
         while left != 0 {
             let part = left.trailing_zeros();
             self.entries.move_all(first.nth(part), CASCADE.nth(part));
-            self.slots.vacate(first.nth(part));
             left &= left - 1;
         }
+        self.slots.vacate_all(first, parts);
     }
 
     /// Links the timers of an outer slot again, further inward, one of each part in turn.
