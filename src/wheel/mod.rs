@@ -52,7 +52,7 @@ pub use advance::{Advance, Expired};
 pub use entries::ReserveError;
 pub use geometry::{Geometry, InvalidGeometry};
 pub use inspect::{Level, Slot};
-pub use iter::{IntoIter, Iter};
+pub use iter::Iter;
 pub use keyed::{DuplicateKey, KeyedExpired, KeyedWheel};
 
 #[cfg(any(feature = "std", test))]
