@@ -111,7 +111,8 @@ impl<T> Wheel<T> {
     fn pop_next(&mut self, to: Tick) -> Option<Expired<T>> {
         let first = self.entries.links(DUE).next;
         let is_plain = self.pass == Some(to.0) && !self.is_sorting && self.cascading == 0;
-        if first == DUE || !is_plain || self.len() == 1 || !self.can_fire(first) {
+        let is_timer = first != DUE && is_plain && self.len() > 1;
+        if !is_timer || !self.is_due(first) || self.entries.is_moved(first) {
             return self.pop_slowly(to);
         }
         self.entries.unlink(first);
@@ -120,10 +121,6 @@ impl<T> Wheel<T> {
             deadline: self.now(),
             payload: self.remove(first),
         })
-    }
-
-    fn can_fire(&self, entry: EntryIndex) -> bool {
-        self.is_due(entry) && !self.entries.is_moved(entry)
     }
 
     #[inline(never)]
