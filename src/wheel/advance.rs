@@ -516,7 +516,7 @@ impl<T> Wheel<T> {
 
     /// Returns the tick of the next slot's turn, or now while a cascade is paused.
     pub(crate) fn next_slot(&self) -> Option<Tick> {
-        if self.cascading != 0 && self.entries.occupied(CASCADE, PARTS) != 0 {
+        if self.cascading != 0 && !self.is_empty() {
             return Some(self.now());
         }
         let turn = self.slots.next_turn();

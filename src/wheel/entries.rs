@@ -501,12 +501,6 @@ impl<T> Entries<T> {
         (next == prev && next != list).then_some(next)
     }
 
-    /// Returns a bit for each of so many lists that has an entry.
-    pub(super) fn occupied(&self, first: EntryIndex, lists: u32) -> u64 {
-        let bit = |list| u64::from(!self.is_empty(first.nth(list))) << list;
-        (0..lists).map(bit).sum()
-    }
-
     /// Returns the entries of a list.
     pub(super) fn on_list(&self, list: EntryIndex) -> impl Iterator<Item = EntryIndex> + '_ {
         let next = move |&at: &EntryIndex| Some(self.links(at).next).filter(|&next| next != list);
