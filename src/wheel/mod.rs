@@ -375,14 +375,15 @@ impl<T> Wheel<T> {
         // What is seldom needed is in a call at the end, so that nothing is saved for it.
         if self.len() > 1 {
             let index = id.index_in(self.number)?;
-            let found = self.entries.find(index, Stamp::of(id));
-            if let Some(entry) = found.filter(|&entry| !self.entries.is_moved(entry)) {
-                // The stamp, which was just compared, is cleared first: after a store to
-                // another entry, the compiler would load it again.
-                let payload = self.entries.take(entry);
-                self.unlink(entry);
-                self.entries.vacate(entry);
-                return Some(payload);
+            if let Some(entry) = self.entries.find(index, Stamp::of(id)) {
+                if !self.entries.is_moved(entry) {
+                    // The stamp, which was just compared, is cleared first: after a store to
+                    // another entry, the compiler would load it again.
+                    let payload = self.entries.take(entry);
+                    self.unlink(entry);
+                    self.entries.vacate(entry);
+                    return Some(payload);
+                }
             }
         }
         self.cancel_slowly(id)
