@@ -111,7 +111,8 @@ impl<T> Wheel<T> {
     fn pop_next(&mut self, to: Tick) -> Option<Expired<T>> {
         let first = self.entries.links(DUE).next;
         let is_plain = self.pass == Some(to.0) && !self.is_sorting && self.cascading == 0;
-        if first == DUE || !is_plain || self.len() == 1 || !self.can_fire(first) {
+        let is_timer = first != DUE && is_plain && self.len() > 1;
+        if !is_timer || !self.is_due(first) || self.entries.is_moved(first) {
             return self.pop_slowly(to);
         }
         self.entries.unlink(first);
@@ -120,10 +121,6 @@ impl<T> Wheel<T> {
             deadline: self.now(),
             payload: self.remove(first),
         })
-    }
-
-    fn can_fire(&self, entry: EntryIndex) -> bool {
-        self.is_due(entry) && !self.entries.is_moved(entry)
     }
 
     #[inline(never)]
@@ -420,9 +417,9 @@ impl<T> Wheel<T> {
         while left != 0 {
             let part = left.trailing_zeros();
             self.entries.move_all(first.nth(part), CASCADE.nth(part));
-            self.slots.vacate(first.nth(part));
             left &= left - 1;
         }
+        self.slots.vacate_all(first, parts);
     }
 
     /// Links the timers of an outer slot again, further inward, one of each part in turn.
@@ -519,7 +516,7 @@ impl<T> Wheel<T> {
 
     /// Returns the tick of the next slot's turn, or now while a cascade is paused.
     pub(crate) fn next_slot(&self) -> Option<Tick> {
-        if self.cascading != 0 && self.entries.occupied(CASCADE, PARTS) != 0 {
+        if self.cascading != 0 && !self.is_empty() {
             return Some(self.now());
         }
         let turn = self.slots.next_turn();

@@ -153,6 +153,15 @@ struct Entry<T> {
     payload: MaybeUninit<T>,
 }
 
+impl<T> Drop for Entry<T> {
+    fn drop(&mut self) {
+        if self.header.stamp.is_timer() {
+            // SAFETY: an entry has a payload while its stamp is a timer's.
+            unsafe { self.payload.assume_init_drop() };
+        }
+    }
+}
+
 /// The reason why there is no room for the requested number of timers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -492,12 +501,6 @@ impl<T> Entries<T> {
         (next == prev && next != list).then_some(next)
     }
 
-    /// Returns a bit for each of so many lists that has an entry.
-    pub(super) fn occupied(&self, first: EntryIndex, lists: u32) -> u64 {
-        let bit = |list| u64::from(!self.is_empty(first.nth(list))) << list;
-        (0..lists).map(bit).sum()
-    }
-
     /// Returns the entries of a list.
     pub(super) fn on_list(&self, list: EntryIndex) -> impl Iterator<Item = EntryIndex> + '_ {
         let next = move |&at: &EntryIndex| Some(self.links(at).next).filter(|&next| next != list);
@@ -677,23 +680,11 @@ impl<T: Clone> Clone for Entries<T> {
 /// Drops every payload, even if dropping one of them panics.
 impl<T> Drop for Entries<T> {
     fn drop(&mut self) {
-        struct Rest<'a, T>(&'a mut Entries<T>);
-        impl<T> Rest<'_, T> {
-            fn drop_all(&mut self) {
-                while let Some(last) = self.0.last() {
-                    let payload = self.0.is_timer(last).then(|| self.0.take(last));
-                    self.0.used -= Entries::<T>::STRIDE;
-                    drop(payload);
-                }
-            }
-        }
-        impl<T> Drop for Rest<'_, T> {
-            fn drop(&mut self) {
-                self.drop_all();
-            }
-        }
         if core::mem::needs_drop::<T>() {
-            Rest(self).drop_all();
+            let first = self.start.wrapping_add(self.first as usize).cast::<Entry<T>>();
+            let entries = (self.used / Self::STRIDE) as usize;
+            // SAFETY: so many entries lie side by side, and nothing uses them any more.
+            unsafe { ptr::slice_from_raw_parts_mut(first, entries).drop_in_place() };
         }
     }
 }

@@ -36,12 +36,6 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Finds a timer that is at the index in its id.
-    #[inline]
-    pub(super) fn find_unmoved(&self, id: TimerId) -> Option<EntryIndex> {
-        self.entries.find(id.index_in(self.number)?, Stamp::of(id))
-    }
-
     /// Finds a timer by an id that is known to belong to this wheel.
     #[inline]
     pub(crate) fn find_own(&self, id: TimerId) -> Option<EntryIndex> {

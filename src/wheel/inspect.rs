@@ -158,8 +158,8 @@ impl<T> Wheel<T> {
         assert!(self.heap.len() >= on(IN_HEAP).count());
         assert!(self.is_sorting || self.heap.is_empty() || self.entries.is_empty(IN_HEAP));
         assert!(self.pass.is_some() || self.entries.is_empty(DUE));
-        let has_cascade = self.entries.occupied(CASCADE, PARTS) != 0;
-        assert!(self.cascading != 0 || !has_cascade);
+        let mut cascade = (0..PARTS).map(|part| CASCADE.nth(part));
+        assert!(self.cascading != 0 || cascade.all(|list| self.entries.is_empty(list)));
         for level in 0..self.slots.needed {
             let is_beyond = level == self.geometry().levels();
             let slots = if is_beyond { 1 } else { self.geometry().size() };

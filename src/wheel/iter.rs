@@ -1,7 +1,7 @@
 //! Walking over live timers: all at once, in the order of their firing, or a bounded part at
 //! a time; and the search for the earliest deadline.
 
-use alloc::vec::Vec;
+use alloc::vec::{self, Vec};
 
 use super::Wheel;
 use super::entries::{CASCADE, DUE, Entries, EntryIndex, IN_HEAP, OVERDUE, PARTS};
@@ -208,38 +208,18 @@ impl<'a, T> IntoIterator for &'a Wheel<T> {
     }
 }
 
-/// An iterator that takes the timers out of a wheel, from
-/// [`Wheel::into_iter`](IntoIterator::into_iter).
-#[derive(Debug)]
-pub struct IntoIter<T> {
-    wheel: Wheel<T>,
-    cursor: Cursor,
-}
-
-impl<T> Iterator for IntoIter<T> {
-    type Item = (TimerId, Tick, T);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let wheel = &mut self.wheel;
-        let entry = wheel.next_entry(&mut self.cursor, &mut { usize::MAX })?;
-        let (id, deadline) = (wheel.id(entry), wheel.due_at(entry));
-        Some((id, deadline, wheel.take_for_good(entry)))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.wheel.len(), Some(self.wheel.len()))
-    }
-}
-
-impl<T> ExactSizeIterator for IntoIter<T> {}
-
-/// Returns every timer exactly once, in no particular order.
+/// Returns every timer exactly once, in no particular order. Moves all of them into a vector.
 impl<T> IntoIterator for Wheel<T> {
     type Item = (TimerId, Tick, T);
-    type IntoIter = IntoIter<T>;
+    type IntoIter = vec::IntoIter<(TimerId, Tick, T)>;
 
-    fn into_iter(self) -> IntoIter<T> {
-        IntoIter { wheel: self, cursor: Cursor::START }
+    fn into_iter(mut self) -> Self::IntoIter {
+        let (mut timers, mut cursor) = (Vec::with_capacity(self.len()), Cursor::START);
+        while let Some(entry) = self.next_entry(&mut cursor, &mut { usize::MAX }) {
+            let (id, due) = (self.id(entry), self.due_at(entry));
+            timers.push((id, due, self.take_for_good(entry)));
+        }
+        timers.into_iter()
     }
 }
 

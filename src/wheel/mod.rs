@@ -52,7 +52,7 @@ pub use advance::{Advance, Expired};
 pub use entries::ReserveError;
 pub use geometry::{Geometry, InvalidGeometry};
 pub use inspect::{Level, Slot};
-pub use iter::{IntoIter, Iter};
+pub use iter::Iter;
 pub use keyed::{DuplicateKey, KeyedExpired, KeyedWheel};
 
 #[cfg(any(feature = "std", test))]
@@ -374,7 +374,8 @@ impl<T> Wheel<T> {
     pub fn cancel(&mut self, id: TimerId) -> Option<T> {
         // What is seldom needed is in a call at the end, so that nothing is saved for it.
         if self.len() > 1 {
-            if let Some(entry) = self.find_unmoved(id) {
+            let index = id.index_in(self.number)?;
+            if let Some(entry) = self.entries.find(index, Stamp::of(id)) {
                 if !self.entries.is_moved(entry) {
                     // The stamp, which was just compared, is cleared first: after a store to
                     // another entry, the compiler would load it again.

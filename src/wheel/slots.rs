@@ -233,9 +233,15 @@ impl Slots {
     /// Notes that a list has become empty. It need not be a slot's.
     #[inline(always)]
     pub(super) fn vacate(&mut self, list: EntryIndex) {
+        self.vacate_all(list, 1);
+    }
+
+    /// Notes that some lists of a word have become empty: a bit for each, from this one on.
+    #[inline(always)]
+    pub(super) fn vacate_all(&mut self, list: EntryIndex, lists: u64) {
         let index = (list.index() / PER_WORD) as usize;
         if let Some(word) = self.words.get_mut(index) {
-            word.occupied &= !(1 << (list.index() % PER_WORD));
+            word.occupied &= !(lists << (list.index() % PER_WORD));
             let mut is_vacant = word.occupied == 0;
             let group = index >> self.group_bits;
             if self.group_bits > 0 {
