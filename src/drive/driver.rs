@@ -5,8 +5,7 @@ use core::time::Duration;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
-use crate::engine::{InMiddle, SharedCore};
-use crate::queue::Queue;
+use crate::engine::SharedCore;
 use crate::sync::Arc;
 use crate::tick::Tick;
 use crate::timeline::Time;
@@ -51,7 +50,7 @@ use crate::wheel::Advance;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Driver<T> {
-    core: Arc<SharedCore<T>>,
+    pub(crate) core: Arc<SharedCore<T>>,
     process: ProcessFn<T>,
 }
 
@@ -146,17 +145,6 @@ impl<T> Driver<T> {
         self.core.request_run();
         self.core.alarm.call_again();
         Advance::More
-    }
-
-    /// Returns a handle to the queue of tasks. Each call of a loop has its own,
-    /// because several threads may call at once.
-    pub(crate) fn queue(&self) -> Queue<T> {
-        Queue::new(Arc::clone(&self.core), 0)
-    }
-
-    /// Notes that the calling thread runs tasks. Returns `None` if it does already.
-    pub(crate) fn enter_loop(&self) -> Option<InMiddle> {
-        self.core.enter_loop()
     }
 
     /// Returns the time at which the engine next has work: never later than the

@@ -13,7 +13,7 @@ const IDS_PER_HOLD: usize = 32;
 
 impl<T> Core<T> {
     #[cold]
-    pub(super) fn cancel_any(&self, mut held: Held<'_, T>, id: TimerId) -> Cancel<T> {
+    fn cancel_any(&self, mut held: Held<'_, T>, id: TimerId) -> Cancel<T> {
         let cancelled = held.shard.cancel(id, || self.tick_now());
         self.release(held);
         cancelled
@@ -25,7 +25,7 @@ impl<T> Core<T> {
             return;
         };
         let mut held = self.hold(cell);
-        ids.iter().for_each(|&id| held.shard.prefetch(id));
+        ids.iter().for_each(|&id| held.shard.wheel.prefetch(id));
         let cancel = |&id| (id, held.shard.cancel(id, || self.tick_now()));
         answers.extend(ids.iter().map(cancel));
         self.release(held);
@@ -171,17 +171,18 @@ impl<T> Engine<T> {
     /// ```
     pub fn cancel_all(&self) -> Vec<(TimerId, Cancel<T>)> {
         let core = &self.core;
-        let begin = |cell: &ShardCell<T>| cell.lock().extent();
+        let begin = |cell: &ShardCell<T>| {
+            let wheel = &cell.lock().wheel;
+            (wheel.len(), wheel.youngest())
+        };
         // All walks begin before the first timer is cancelled, so a timer that replaces a
         // cancelled one lives on in any shard.
         let begun: Vec<_> = core.shards.iter().map(begin).collect();
         // Allocated here, because growing under a lock may copy all payloads.
-        let mut answers = Vec::with_capacity(begun.iter().map(|begun| begun.timers).sum());
-        for (cell, begun) in core.shards.iter().zip(begun) {
+        let mut answers = Vec::with_capacity(begun.iter().map(|(timers, _)| timers).sum());
+        for (cell, (_, youngest)) in core.shards.iter().zip(begun) {
             let (mut cursor, now) = (Cursor::START, || core.tick_now());
-            core.walk(cell, |shard| {
-                shard.cancel_some(&mut cursor, begun.youngest, now, &mut answers)
-            });
+            core.walk(cell, |shard| shard.cancel_some(&mut cursor, youngest, now, &mut answers));
         }
         answers
     }
@@ -199,12 +200,7 @@ impl<T> Engine<T> {
     /// this for an [`Expired`](crate::Expired) that it holds itself blocks for
     /// ever; so do two tasks that wait for each other.
     pub fn cancel_and_wait(&self, id: TimerId) -> Cancel<T> {
-        // Not by `cancel`: a second copy of its short way would keep the first from being
-        // inlined.
-        let cancelled = match self.core.cell_of(id) {
-            Some(cell) => self.core.cancel_any(self.core.hold(cell), id),
-            None => Cancel::Gone,
-        };
+        let cancelled = self.cancel(id);
         // A timer that is gone may have been shut down during its firing.
         let may_run = !matches!(cancelled, Cancel::Cancelled(_));
         let is_it = |doing| matches!(doing, Doing::Task(running) if running.is_same_timer(id));

@@ -25,7 +25,6 @@ pub(crate) use doorbell::{Bell, Wait, WaitError, Waits};
 pub(crate) use hub::{Core, ShardCell, SharedCore, Sink};
 pub(crate) use schedule::{Registered, Seen};
 pub(crate) use take::TAKES_PER_HOLD;
-pub(crate) use threads::InMiddle;
 pub(crate) use waiters::Census;
 
 // Not the `Arc` of `crate::sync`: that of a model has no weak references.

@@ -332,21 +332,6 @@ impl<T> Core<T> {
         if self.clock.is_virtual() { self.tick_now() } else { wheel }
     }
 
-    /// Cancels a timer whose owner does not wait any longer. Returns the payload, if it
-    /// is still there.
-    #[inline(always)]
-    pub(crate) fn leave(&self, id: TimerId) -> Option<T> {
-        let mut held = self.hold(self.cell_of(id)?);
-        match held.shard.find_plain(id) {
-            Some(at) => {
-                let payload = held.shard.cancel_plain(at);
-                Self::let_go(held);
-                Some(payload)
-            }
-            None => self.cancel_any(held, id).into_payload(),
-        }
-    }
-
     /// Calls `look` with the payload of a live plain timer, under the lock of its shard.
     /// `look` must not run foreign code. The timer's deadline tells an expiry from a
     /// shutdown, which stops the shard's wheel for good.

@@ -26,18 +26,6 @@ impl<T> Core<T> {
         ledger
     }
 
-    /// Returns the time since the tick at which a shard should have been visited, or zero
-    /// if that tick has not come.
-    fn behind(&self) -> Duration {
-        self.clock.now() - self.tick.start_of(self.next_due())
-    }
-
-    /// Returns the number of panics of tasks and of wakers.
-    fn panics(&self) -> u64 {
-        let wakers: u64 = self.doorbells.iter().map(|bells| bells.panics()).sum();
-        self.panics.load(Ordering::Relaxed) + wakers
-    }
-
     pub(crate) fn count_panic(&self) {
         self.panics.fetch_add(1, Ordering::Relaxed);
     }
@@ -93,17 +81,20 @@ impl<T> Engine<T> {
     /// Locks each shard once, whatever the number of timers.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
+        let core = &self.core;
+        let of_wakers: u64 = core.doorbells.iter().map(|bells| bells.panics()).sum();
         let mut snapshot = Snapshot {
-            name: self.core.name.clone(),
-            queued: vec![0; self.core.queues()],
-            wakeups: self.core.alarm.wakeups(),
-            panics: self.core.panics(),
-            workers: self.core.workers.wanted(),
-            max_timers: self.core.max_timers,
-            behind: self.core.behind(),
+            name: core.name.clone(),
+            queued: vec![0; core.queues()],
+            wakeups: core.alarm.wakeups(),
+            panics: core.panics.load(Ordering::Relaxed) + of_wakers,
+            workers: core.workers.wanted(),
+            max_timers: core.max_timers,
+            // Zero if the tick at which a shard has to be visited has not come.
+            behind: core.clock.now() - core.tick.start_of(core.next_due()),
             ..Snapshot::default()
         };
-        for cell in &self.core.shards {
+        for cell in &core.shards {
             let shard = cell.lock();
             let (reports, queues) = shard.ready.split_last().expect("the last is the reports'");
             snapshot.reports += reports.len();

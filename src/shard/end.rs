@@ -31,12 +31,6 @@ impl<T> Shard<T> {
         unsafe { body.into_payload() }
     }
 
-    /// Prefetches a timer that will be cancelled soon.
-    #[inline]
-    pub(crate) fn prefetch(&self, id: TimerId) {
-        self.wheel.prefetch(id);
-    }
-
     /// Cancels a timer. Calls `now` only for a timer with a report, which may
     /// carry the tick.
     #[inline]

@@ -377,7 +377,10 @@ impl<T> Shard<T> {
             self.wheel.move_to(at, deadline);
         }
         self.earliest_new = self.earliest_new.min(self.wheel.due_at(at));
-        self.note_move(at);
+        if self.is_draining() {
+            // The drain may have passed the place to which the timer has moved.
+            self.moved += u64::from(self.is_awaited(at, self.drained_until));
+        }
         Ok(())
     }
 

@@ -74,14 +74,6 @@ impl<T> Shard<T> {
         self.signalled |= was_awaited;
     }
 
-    /// Notes that a caller has moved a timer, perhaps to where walks have been.
-    #[inline]
-    pub(crate) fn note_move(&mut self, at: EntryIndex) {
-        if self.is_draining() {
-            self.moved += u64::from(self.is_awaited(at, self.drained_until));
-        }
-    }
-
     /// Whether a drain that waits for timers due by `last` waits for this one.
     pub(super) fn is_awaited(&self, at: EntryIndex, last: Tick) -> bool {
         let waits = self.record_of(at).is_none_or(|key| {

@@ -28,13 +28,6 @@ pub(crate) const CANCELS_PER_HOLD: usize = if IS_MODEL { 1 } else { 32 };
 /// of a shard's lock, with a cache miss each, before it walks through the cells instead.
 pub(crate) const VISITS_PER_HOLD: usize = 512;
 
-/// The timers that a shard has at the beginning of a walk that leaves alone later ones.
-pub(crate) struct Extent {
-    pub(crate) timers: usize,
-    /// The highest sequence number.
-    pub(crate) youngest: u64,
-}
-
 impl<T> Shard<T> {
     /// Passes a bounded number of cells, and calls `visit` with the timers in them. It returns
     /// how many more cells a timer counts as. Returns whether the walk is complete.
@@ -49,11 +42,6 @@ impl<T> Shard<T> {
             budget = budget.saturating_sub(visit(self, at));
         }
         self.wheel.is_at_end(*cursor)
-    }
-
-    /// Returns the number of timers, and the age of the last one.
-    pub(crate) fn extent(&self) -> Extent {
-        Extent { timers: self.wheel.len(), youngest: self.wheel.youngest() }
     }
 
     /// Looks for live timers.

@@ -150,14 +150,11 @@ const TOUCHES_PER_TASK: usize = 16;
 /// Runs at most `budget` due tasks in the calling thread, unless it is in such a call for
 /// this engine already.
 pub(super) fn process_due(driver: &Driver<Task>, budget: usize) -> Advance {
-    match driver.enter_loop() {
-        Some(_in_loop) => run_tasks(driver, budget),
-        None => driver.done(),
-    }
-}
-
-fn run_tasks(driver: &Driver<Task>, budget: usize) -> Advance {
-    let queue = driver.queue();
+    let Some(_in_loop) = driver.core.enter_loop() else {
+        return driver.done();
+    };
+    // A queue of its own, because several threads may call at once.
+    let queue = Queue::new(Arc::clone(&driver.core), 0);
     let mut runner = Runner::new(&queue);
     let mut tasks = budget;
     let mut touches = budget.saturating_mul(TOUCHES_PER_TASK);

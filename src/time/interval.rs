@@ -116,7 +116,7 @@ impl<H: Handle> Interval<H> {
         // It has passed without anyone waiting for it. Otherwise, registering it says
         // whether the engine was shut down. The end of time never passes: ticks beyond it
         // are all set to it, and would be ready for ever.
-        let due = self.sleep.deadline_time();
+        let due = self.sleep.deadline;
         if self.sleep.is_new() && due < Time::MAX && due <= self.sleep.core().clock.now() {
             let is_shut_down = self.sleep.core().is_shut_down();
             return Poll::Ready((!is_shut_down).then(|| self.take_tick()));
@@ -129,11 +129,11 @@ impl<H: Handle> Interval<H> {
 
     fn take_tick(&mut self) -> H::Moment {
         let core = self.sleep.core();
-        let (due, now) = (self.sleep.deadline_time(), core.clock.now());
+        let (due, now) = (self.sleep.deadline, core.clock.now());
         let on_time = core.tick.start_of(core.tick.tick_after(due)) + LATE;
         let period = nanos(self.period);
         let (next, _) = self.missed.next(due, period, now, now > on_time);
-        let moment = Moment::at(self.sleep.handle().timers(), due);
+        let moment = Moment::at(self.sleep.handle.timers(), due);
         self.sleep.set_deadline(next);
         moment
     }
@@ -240,7 +240,7 @@ mod tests {
         clock.advance_to(taken);
         let mut context = Context::from_waker(Waker::noop());
         assert!(beats.poll_tick(&mut context).is_ready());
-        beats.sleep.deadline_time().as_nanos()
+        beats.sleep.deadline.as_nanos()
     }
 
     #[test]

@@ -96,11 +96,11 @@ impl Timers {
 #[must_use = "futures do nothing unless polled"]
 pub struct Sleep<H: Handle = Global> {
     /// If the sleep is lazy, the whole seconds of the delay, as if they were nanoseconds.
-    deadline: Time,
+    pub(super) deadline: Time,
     /// The timer that the engine has, or had. Otherwise, an unissued id with one of the numbers
     /// below: another field would take eight more bytes.
     timer: TimerId,
-    handle: H,
+    pub(super) handle: H,
 }
 
 impl<H: Handle> Sleep<H> {
@@ -188,16 +188,8 @@ impl<H: Handle> Sleep<H> {
         }
     }
 
-    pub(super) fn handle(&self) -> &H {
-        &self.handle
-    }
-
     pub(super) fn core(&self) -> &Core<Waker> {
         self.handle.timers().core()
-    }
-
-    pub(super) fn deadline_time(&self) -> Time {
-        self.deadline
     }
 
     /// Whether the sleep was not polled since its deadline was set.
@@ -267,7 +259,7 @@ impl<H: Handle> Sleep<H> {
     /// Not inlined, so that a drop without a timer is a single comparison.
     #[inline(never)]
     fn leave(&self) {
-        drop(self.core().leave(self.timer));
+        drop(self.handle.timers().cancel(self.timer));
     }
 
     fn end(&mut self, number: u64, ended: Ended) -> Poll<Ended> {

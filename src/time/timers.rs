@@ -4,7 +4,7 @@ use core::ops::Deref;
 use std::task::Waker;
 
 use crate::drive::{Builder, Family, Sealed, WeakEngine};
-use crate::engine::{Core, Engine, Sink};
+use crate::engine::{Engine, Sink};
 
 /// An engine for awaited timers, with settings of its own.
 ///
@@ -72,11 +72,6 @@ impl Timers {
     #[must_use]
     pub fn downgrade(&self) -> WeakEngine<Timers> {
         WeakEngine::to(&self.engine)
-    }
-
-    #[inline]
-    pub(super) fn core(&self) -> &Core<Waker> {
-        self.engine.core()
     }
 
     /// Keeps the engine to the end of the process, and returns a handle that costs

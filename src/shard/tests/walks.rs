@@ -40,7 +40,7 @@ impl Search {
     pub(super) fn cancel_all(&mut self) {
         let tick = self.shard.tick.tick_at(self.now);
         let Some((cursor, youngest)) = &mut self.cancelling else {
-            self.cancelling = Some((Cursor::START, self.shard.extent().youngest));
+            self.cancelling = Some((Cursor::START, self.shard.wheel.youngest()));
             return;
         };
         let mut cancelled = Vec::new();
