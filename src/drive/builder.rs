@@ -162,7 +162,8 @@ impl<E: Family> Builder<E> {
 
     /// Limits the number of timers that are live at a time, including those
     /// whose report is unread. Defaults to no limit. An engine with a limit
-    /// of zero does not start.
+    /// of zero does not start, nor do [`Timers`](crate::time::Timers) with any limit, because
+    /// a wait cannot be refused.
     ///
     /// The limit is never exceeded. A timer may be refused a little below it,
     /// because shards borrow their shares in batches.
@@ -410,7 +411,7 @@ impl<E: Family> Builder<E> {
         if let Some(levels) = self.max_levels {
             geometry = geometry.max_levels(levels)?;
         }
-        if self.max_timers == Some(0) {
+        if self.max_timers == Some(0) || self.max_timers.is_some() && E::SINK.is_some() {
             return Err(StartError::MAX_TIMERS);
         }
         let shards = self.shard_count()?;
@@ -522,7 +523,7 @@ impl StartError {
         StartError::Setting("tick", "a tick must be longer than zero");
     pub(super) const MAX_TIMERS: StartError = StartError::Setting(
         "max_timers",
-        "an engine bounded to zero timers would refuse all: raise it or leave it out",
+        "zero would refuse all timers, and awaited ones can't be refused: raise it or leave it out",
     );
     pub(super) const SHARDS: StartError = StartError::Setting(
         "shards",

@@ -3,6 +3,7 @@
 
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc as StdArc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::clock::Clock;
@@ -127,6 +128,8 @@ struct Shared {
     /// Replaced as a whole by each new engine: whoever moves the clock goes through the
     /// engines without a lock, because wakers run meanwhile.
     engines: Lock<Engines>,
+    /// The engine with which the next move begins: that after the one that spent the budget.
+    first: AtomicUsize,
 }
 
 type Engines = StdArc<[StdArc<dyn Moved + Send + Sync>]>;
@@ -217,6 +220,7 @@ impl VirtualClock {
             shared: StdArc::new(Shared {
                 time: Clock::virtual_at(start),
                 engines: Lock::new(StdArc::new([])),
+                first: AtomicUsize::new(0),
             }),
         }
     }
@@ -270,7 +274,14 @@ impl VirtualClock {
     /// Touches at most `budget` entries. Returns whether that sufficed.
     fn move_to(&self, time: Time, mut budget: usize) -> bool {
         self.shared.time.set(time);
-        self.engines().iter().all(|engine| engine.serve(&mut budget))
+        let (engines, first) = (self.engines(), self.shared.first.load(Ordering::Relaxed));
+        let (mut turns, mut next) = ((first..first + engines.len()), first);
+        let is_done = turns.all(|turn| {
+            next += usize::from(budget > 0);
+            engines[turn % engines.len()].serve(&mut budget)
+        });
+        self.shared.first.store(if is_done { 0 } else { next % engines.len() }, Ordering::Relaxed);
+        is_done
     }
 
     /// Moves the clock forward as [`advance`](VirtualClock::advance) does, but touches
@@ -278,7 +289,7 @@ impl VirtualClock {
     ///
     /// Returns [`Advance::More`] if the budget did not suffice. The next call
     /// goes on with the timers that are left, in their order, even if it moves
-    /// the clock by zero. Returns [`Advance::ShutDown`] if all engines were shut
+    /// the clock by zero, and begins with the next engine. Returns [`Advance::ShutDown`] if all engines were shut
     /// down and their queues are empty.
     ///
     /// ```

@@ -188,7 +188,9 @@ impl<T> Engine<T> {
     }
 
     /// Cancels a timer, and blocks until no worker holds a firing of it, even if the engine
-    /// was shut down during that firing. Returns the answer of [`cancel`](Engine::cancel).
+    /// was shut down during that firing. Returns the answer of [`cancel`](Engine::cancel). What the
+    /// closure of a task captured may be dropped a little later;
+    /// [`TaskEngine::join`](crate::TaskEngine::join) waits for that.
     ///
     /// Also waits for the run that tells a [`notified`](crate::Timer::notified) task of the
     /// end. That run may need the calling thread itself: if a task of this engine makes the

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::engine::{Core, Engine, Held, SharedCore};
 use crate::id::TimerId;
-use crate::shard::{Due, Phase, Shard};
+use crate::shard::{Due, Shard};
 use crate::sync::{Arc, LockGuard};
 use crate::tick::Tick;
 use crate::timeline::{Time, When};
@@ -298,9 +298,9 @@ pub(crate) enum Registered<T> {
 pub(crate) enum Seen<R> {
     /// The timer is live, and this is what the look returned.
     Live(R),
-    /// The timer has fired or was cancelled.
+    /// The timer has fired, or ended after its deadline.
     Gone,
-    /// The engine was shut down before the timer was due.
+    /// The engine was shut down, or the timer cancelled, before the timer was due.
     ShutDown,
 }
 
@@ -333,8 +333,8 @@ impl<T> Core<T> {
     }
 
     /// Calls `look` with the payload of a live plain timer, under the lock of its shard.
-    /// `look` must not run foreign code. The timer's deadline tells an expiry from a
-    /// shutdown, which stops the shard's wheel for good.
+    /// `look` must not run foreign code. The timer's deadline tells an expiry from an end
+    /// before it.
     #[inline]
     pub(crate) fn look_at<R>(
         &self,
@@ -348,11 +348,7 @@ impl<T> Core<T> {
         let shard = cell.lock();
         match shard.plain_payload(id) {
             Some(payload) => Seen::Live(look(payload)),
-            None if shard.phase == Phase::Closed
-                && shard.wheel.now() < self.tick.tick_after(deadline) =>
-            {
-                Seen::ShutDown
-            }
+            None if shard.wheel.now() < self.tick.tick_after(deadline) => Seen::ShutDown,
             None => Seen::Gone,
         }
     }

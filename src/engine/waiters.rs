@@ -119,6 +119,10 @@ struct Staff {
     expected: usize,
 }
 
+/// The time in which a handle at which the calling thread has waited may be used by another
+/// thread, to which it went.
+const MOVED_WITHIN: Duration = Duration::from_secs(1);
+
 const WAITS_FOR_ITSELF: &str = "the calling thread is a worker of this engine and would wait for \
      itself: call `advance`, or call from another thread";
 
@@ -176,13 +180,14 @@ impl Census {
         is_over: impl Fn() -> bool,
     ) -> Result<(), String> {
         let here = thread::current().id();
-        if self.0.with(|workers, _| workers.busy_threads.contains(&here)) {
-            return Err(WAITS_FOR_ITSELF.into());
-        }
+        let is_busy = || self.0.with(|workers, _| workers.busy_threads.contains(&here));
         let missing = || self.0.with(|workers, _| workers.missing());
         let begun = Instant::now();
-        let left = || Some(limit.saturating_sub(begun.elapsed()));
-        let staffed = self.0.wait_until(|| missing().is_none() || is_over(), left);
+        let left_of = |limit: Duration| Some(limit.saturating_sub(begun.elapsed()));
+        if !self.0.wait_until(|| !is_busy(), || left_of(limit.min(MOVED_WITHIN))) {
+            return Err(WAITS_FOR_ITSELF.into());
+        }
+        let staffed = self.0.wait_until(|| missing().is_none() || is_over(), || left_of(limit));
         match missing() {
             Some(missing) if !staffed => Err(missing),
             _ => Ok(()),
@@ -329,6 +334,16 @@ mod tests {
             assert_eq!(wait(&census), Ok(()));
             census.set_busy(Some(here));
             assert_eq!(wait(&census), Err(WAITS_FOR_ITSELF.into()));
+        }
+
+        #[test]
+        fn a_handle_may_have_gone_to_another_thread() {
+            let (census, here) = (Census::new(1), thread::current().id());
+            census.join(0, Some(here));
+            thread::scope(|scope| {
+                scope.spawn(|| census.set_idle(Some(here)));
+                assert_eq!(census.wait_until_staffed(Duration::MAX, || false), Ok(()));
+            });
         }
     }
 }

@@ -234,7 +234,7 @@ impl<T, R> Queue<T, R> {
         let (census, queue) = (&self.core.census, self.index);
         self.worker.set_idle(census, queue);
         let received = doorbell.answer(wait);
-        self.worker.set_busy(census, received.is_ok());
+        self.worker.set_busy(census);
         received
     }
 
@@ -623,10 +623,9 @@ impl WorkerState {
         }
     }
 
-    /// Notes that the worker has waited, and works if it has received something. If not,
-    /// its handle may go to another thread, so that its thread is not known.
-    pub(super) fn set_busy(&self, census: &Census, has_received: bool) {
-        let thread = has_received.then(|| thread::current().id());
+    /// Notes that the worker has waited, and works.
+    pub(super) fn set_busy(&self, census: &Census) {
+        let thread = Some(thread::current().id());
         census.set_busy(thread);
         self.0.set(Standing::Busy(thread));
     }

@@ -143,6 +143,26 @@ impl TaskEngine {
 
     /// Schedules a closure that runs at most once and does not see its [`Firing`].
     /// Inlined where the timer is made, because the compiler then knows that it is plain.
+    /// Schedules a task that an engine has given back, on its cancel or its shutdown.
+    ///
+    /// # Errors
+    /// Fails as [`run_after`](TaskEngine::run_after) does. A task that runs once can't repeat:
+    /// it ends after its first run.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::{TaskEngine, Timer};
+    ///
+    /// let tasks = TaskEngine::builder().start()?;
+    /// let id = tasks.run_every(Duration::from_secs(60), |_| println!("a minute"))?;
+    /// let task = tasks.cancel(id).into_payload().unwrap();
+    /// tasks.schedule(Timer::every(Duration::from_secs(30), task))?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn schedule(&self, timer: Timer<Task>) -> Result<TimerId, Refused<Timer<Task>>> {
+        self.engine.schedule(timer.into_task(|task| task))
+    }
+
     #[inline(always)]
     fn run_silent<F>(&self, timer: Timer<F>) -> Result<TimerId, Refused<Timer<F>>>
     where

@@ -2,9 +2,11 @@
 
 use core::ops::Deref;
 use std::task::Waker;
+use std::time::Duration;
 
 use crate::drive::{Builder, Family, Sealed, WeakEngine};
 use crate::engine::{Engine, Sink};
+use crate::timer::Closed;
 
 /// An engine for awaited timers, with settings of its own.
 ///
@@ -35,7 +37,8 @@ use crate::engine::{Engine, Sink};
 /// # Ok::<(), tickwheel::StartError>(())
 /// ```
 ///
-/// For counts and walks, it dereferences to [`Engine<Waker>`](Engine).
+/// For counts and walks, it dereferences to [`Engine<Waker>`](Engine). A wait that is cancelled
+/// by that engine's calls is not woken: drop its future instead.
 #[derive(Clone, Debug)]
 pub struct Timers {
     engine: Engine<Waker>,
@@ -91,7 +94,16 @@ impl Timers {
     ///
     /// Wakes the tasks in this call. No lock is held meanwhile.
     pub fn shutdown(&self) -> usize {
-        let closed = self.engine.shutdown();
+        self.wake(self.engine.shutdown())
+    }
+
+    /// Refuses new waits, lets those end that are due within `limit`, and ends the others as
+    /// [`shutdown`](Timers::shutdown) does; see [`Engine::drain`].
+    pub fn drain(&self, limit: Duration) -> usize {
+        self.wake(self.engine.drain(limit))
+    }
+
+    fn wake(&self, closed: Vec<Closed<Waker>>) -> usize {
         let wakers = closed.into_iter().filter_map(|closed| closed.payload);
         let wake = |waker| self.core().consume(waker);
         wakers.map(wake).count()
@@ -106,10 +118,8 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::task::{Context, Poll, Wake};
 
-    use std::time::Duration;
-
     use super::*;
-    use crate::drive::VirtualClock;
+    use crate::drive::{StartError, VirtualClock};
     use crate::time::Sleep;
     use crate::timeline::Time;
     use crate::wheel::Advance;
@@ -213,6 +223,28 @@ mod tests {
         assert_eq!(clock.now(), Time::from_secs(2));
         assert!(!sleep.is_elapsed());
         assert!(poll(sleep.as_mut()).is_ready() && !sleep.is_elapsed());
+    }
+
+    #[test]
+    fn a_wait_that_ends_before_its_deadline_has_not_elapsed() {
+        let ends: [fn(&Timers) -> usize; 3] = [
+            Timers::shutdown,
+            |timers| timers.drain(Duration::ZERO),
+            |timers| timers.cancel_all().len(),
+        ];
+        for end in ends {
+            let (timers, _clock) = Timers::builder().start_virtual().unwrap();
+            let mut sleep = pin!(timers.sleep(Duration::from_secs(1)));
+            assert!(poll(sleep.as_mut()).is_pending());
+            assert_eq!(end(&timers), 1);
+            assert!(poll(sleep.as_mut()).is_ready() && !sleep.is_elapsed());
+        }
+    }
+
+    #[test]
+    fn a_bound_would_refuse_waits() {
+        let bounded = Timers::builder().max_timers(9).start_virtual();
+        assert!(matches!(bounded, Err(StartError::Setting("max_timers", _))));
     }
 
     #[test]

@@ -12,8 +12,8 @@ use crate::timeline::Time;
 pub enum Cancel<T> {
     /// The timer was live and will not fire. This is its payload.
     Cancelled(T),
-    /// The timer was live and will not fire. Its task runs once more and learns the
-    /// outcome; the payload stays with the task. Returned only for
+    /// The timer was live and will not fire. Its task runs once more, or once it is
+    /// started, and learns the outcome; the payload stays with the task. Returned only for
     /// [`notified`](crate::Timer::notified) timers.
     Notified,
     /// A worker has a firing of the timer at this moment. The timer will not fire
@@ -91,7 +91,8 @@ pub struct Closed<T> {
     pub tick: Tick,
     /// The time at which the timer was due next, or last if a worker had its last firing:
     /// the beginning of a tick. To move the timers of a shutdown to another engine, schedule
-    /// their payloads there for this time.
+    /// their payloads there after what is left, `closed.deadline - engine.now()`: each engine
+    /// has a time of its own, unless one virtual clock moves both.
     pub deadline: Time,
     /// The number of deliveries.
     pub firings: u64,

@@ -77,6 +77,28 @@ fn promise_15_run_until_within_a_task_is_refused_and_advance_is_not() {
     tasks.shutdown();
 }
 
+#[test]
+#[should_panic = "would wait for itself"]
+fn promise_15_run_until_does_not_wait_for_a_handle_of_its_own_thread() {
+    let (engine, clock) = virtual_engine();
+    let queue = engine.queue(0);
+    engine.after(SECOND, ());
+    assert_eq!(queue.recv_timeout(MS).unwrap_err(), RecvError::Empty);
+    clock.run_until(Time::from_secs(1));
+}
+
+#[test]
+fn promise_15_a_budget_that_one_engine_needs_each_time_leaves_some_to_the_next() {
+    let clock = VirtualClock::new();
+    let [busy, other] = [(); 2].map(|()| Engine::builder().start_on(&clock).unwrap());
+    other.after(MS, 0);
+    for _ in 0..3 {
+        (0..10).for_each(|n| _ = busy.after(MS, n));
+        let _more = clock.advance_within(MS, 10);
+    }
+    assert_eq!(other.queue(0).len(), 1);
+}
+
 /// A task schedules a payload at each second, which a worker takes half a second later, in
 /// another engine with coarser ticks; and a future sleeps for three quarters of a second.
 #[test]

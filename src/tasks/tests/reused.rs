@@ -62,3 +62,12 @@ fn a_task_that_panics_in_its_only_run_fails_a_timer_that_repeats() {
     assert_eq!((closed.reason, closed.firings), (CloseReason::Failed, 1));
     assert!(closed.payload.is_none());
 }
+
+#[test]
+fn a_task_that_came_back_fails_when_it_panics() {
+    let here = Here::new(8);
+    let task = cancelled(&here.timers, || panic!("on purpose"));
+    here.timers.schedule(Timer::after(Duration::ZERO, task)).unwrap();
+    here.run();
+    assert_eq!(here.timers.ledger().failed, 1);
+}
